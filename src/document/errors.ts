@@ -1,0 +1,48 @@
+import type { ExitName } from './exit-codes.ts';
+import { REASONS, type Reason } from './reasons.ts';
+
+/** One line that proves a failure, and where it was read. Never holds a secret: the reporting room redacts by value. */
+export interface Evidence {
+  readonly source: string;
+  readonly text: string;
+}
+
+export interface ErrorDetails {
+  readonly reason: Reason;
+  /** What failed, in one sentence a stranger understands. */
+  readonly summary: string;
+  /** What to do about it. */
+  readonly remedy: string;
+  readonly evidence?: readonly Evidence[];
+  /** True where the same command may succeed later with the same input. */
+  readonly retryable?: boolean;
+  /** Where the same reason ends with another exit code than its usual one. */
+  readonly exit?: ExitName;
+  readonly cause?: unknown;
+  /** What the failed program printed, line by line, for the classifier to find the cause in. Not reported whole. */
+  readonly transcript?: readonly Evidence[];
+}
+
+/**
+ * The one error type that crosses a room's wall. Anything else that reaches the runner is a defect and is
+ * reported as `InternalError`.
+ */
+export class MachineadmError extends Error {
+  readonly reason: Reason;
+  readonly remedy: string;
+  readonly evidence: readonly Evidence[];
+  readonly retryable: boolean;
+  readonly exit: ExitName;
+  readonly transcript: readonly Evidence[];
+
+  constructor(details: ErrorDetails) {
+    super(details.summary, details.cause === undefined ? {} : { cause: details.cause });
+    this.name = 'MachineadmError';
+    this.reason = details.reason;
+    this.remedy = details.remedy;
+    this.evidence = details.evidence ?? [];
+    this.retryable = details.retryable ?? false;
+    this.exit = details.exit ?? REASONS[details.reason].exit;
+    this.transcript = details.transcript ?? [];
+  }
+}

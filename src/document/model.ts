@@ -1,0 +1,281 @@
+import type { SecretValue } from './secret.ts';
+
+/**
+ * What the agent works with: every document version converts to this, so that steps outlive document versions.
+ * Durations are milliseconds (`…Ms`), modes are numbers, defaults are filled in, and `undefined` means "not asked for".
+ */
+export interface Model {
+  readonly metadata: Metadata;
+  readonly host: HostModel;
+  readonly containerd: ContainerdModel | undefined;
+  readonly images: ImagesModel;
+  readonly kubernetes: KubernetesModel | undefined;
+  readonly reporting: ReportingModel;
+}
+
+/** Identity of the machine in the management cluster, as the document's writer gave it. */
+export interface Metadata {
+  readonly name: string;
+  readonly namespace: string | undefined;
+  readonly uid: string | undefined;
+  readonly cluster: string | undefined;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+export interface HostModel {
+  readonly hostname: string | undefined;
+  readonly kernelModules: readonly string[];
+  readonly sysctl: readonly SysctlSetting[];
+  readonly swap: 'Disabled' | 'Unmanaged';
+  readonly files: readonly FileModel[];
+  readonly hooks: {
+    readonly early: HookGroup | undefined;
+    readonly beforeBootstrap: HookGroup | undefined;
+    readonly afterBootstrap: HookGroup | undefined;
+  };
+}
+
+export interface SysctlSetting {
+  /** Slash form below /proc/sys: `net/ipv4/conf/eth0.100/rp_filter`. */
+  readonly key: string;
+  readonly value: string;
+}
+
+export interface FileModel {
+  readonly path: string;
+  readonly content: FileContent;
+  /** Permission bits, 0o644. */
+  readonly mode: number;
+  /** A name or a decimal id. */
+  readonly user: string;
+  readonly group: string;
+  /** Mode of directories created above the file. */
+  readonly directoryMode: number;
+}
+
+export type FileContent =
+  | { readonly kind: 'inline'; readonly bytes: Uint8Array }
+  | { readonly kind: 'secret'; readonly secret: SecretValue }
+  | { readonly kind: 'file'; readonly path: string };
+
+export interface HookGroup {
+  readonly shell: 'sh' | 'bash';
+  readonly onError: 'Fail' | 'Continue';
+  readonly timeoutMs: number;
+  readonly commands: readonly string[];
+}
+
+export interface ContainerdModel {
+  readonly cgroupDriver: 'systemd' | 'cgroupfs';
+  readonly sandboxImage: string | undefined;
+  /** undefined leaves containerd's own default. */
+  readonly restrictOomScoreAdj: boolean | undefined;
+  /** A TOML tree in the words of the containerd found; merged last. */
+  readonly settings: TomlTable;
+}
+
+export type TomlValue = string | number | boolean | readonly TomlValue[] | TomlTable;
+export interface TomlTable {
+  readonly [key: string]: TomlValue;
+}
+
+export interface ImagesModel {
+  readonly archives: readonly ImageArchive[];
+  readonly required: readonly string[];
+}
+
+export interface ImageArchive {
+  readonly path: string;
+  /** Lower-case hex, or undefined when not given. */
+  readonly sha256: string | undefined;
+}
+
+export type Role = 'InitControlPlane' | 'JoinControlPlane' | 'Worker';
+
+export interface KubernetesModel {
+  /** Exact, with the leading v: `v1.35.2`. */
+  readonly version: string;
+  readonly role: Role;
+  readonly kubeadm: KubeadmModel;
+  readonly cluster: ClusterModel;
+  readonly pki: PkiModel;
+  readonly controlPlane: ControlPlaneModel;
+  readonly node: NodeModel;
+  readonly join: JoinModel | undefined;
+  readonly addons: AddonsModel;
+  readonly timeouts: TimeoutsModel;
+  readonly ready: ReadyModel;
+}
+
+export interface KubeadmModel {
+  /** kubeadm's --v, at most 5: from 8 it prints request bodies with Secrets. */
+  readonly verbosity: number | undefined;
+  readonly skipPhases: readonly string[];
+  readonly ignorePreflightErrors: readonly string[];
+  readonly patchesDirectory: string | undefined;
+}
+
+export interface ClusterModel {
+  readonly name: string | undefined;
+  /** host:port */
+  readonly controlPlaneEndpoint: string | undefined;
+  readonly podSubnets: readonly string[];
+  readonly serviceSubnets: readonly string[];
+  readonly dnsDomain: string | undefined;
+  readonly imageRepository: string | undefined;
+  readonly featureGates: Readonly<Record<string, boolean>>;
+  readonly certificatesDirectory: string;
+  readonly certificateValidityMs: number | undefined;
+  readonly caCertificateValidityMs: number | undefined;
+  readonly encryptionAlgorithm: 'RSA-2048' | 'RSA-3072' | 'RSA-4096' | 'ECDSA-P256' | 'ECDSA-P384' | undefined;
+  readonly bootstrapTokens: readonly BootstrapToken[];
+}
+
+export interface BootstrapToken {
+  readonly token: SecretValue;
+  readonly description: string | undefined;
+  readonly ttlMs: number | undefined;
+  /** RFC 3339; excludes ttl. */
+  readonly expires: string | undefined;
+  readonly usages: readonly string[];
+  readonly groups: readonly string[];
+}
+
+export interface PkiModel {
+  readonly ca: KeyPair | undefined;
+  readonly etcd: KeyPair | undefined;
+  readonly frontProxy: KeyPair | undefined;
+  readonly serviceAccount: { readonly publicKey: string; readonly key: SecretValue } | undefined;
+  readonly apiserverEtcdClient: KeyPair | undefined;
+}
+
+export interface KeyPair {
+  /** PEM. */
+  readonly certificate: string;
+  /** PEM; undefined where only the certificate is handed out (an external CA, a worker). */
+  readonly key: SecretValue | undefined;
+}
+
+export interface Argument {
+  readonly name: string;
+  readonly value: string;
+}
+
+export interface EnvironmentVariable {
+  readonly name: string;
+  readonly value: string;
+}
+
+export interface HostPathVolume {
+  readonly name: string;
+  readonly hostPath: string;
+  readonly mountPath: string;
+  readonly readOnly: boolean;
+  readonly pathType: string | undefined;
+}
+
+export interface ComponentModel {
+  readonly args: readonly Argument[];
+  readonly env: readonly EnvironmentVariable[];
+  readonly volumes: readonly HostPathVolume[];
+}
+
+export interface ControlPlaneModel {
+  readonly apiEndpoint: { readonly advertiseAddress: string | undefined; readonly bindPort: number | undefined };
+  readonly apiServer: ComponentModel & { readonly certSANs: readonly string[] };
+  readonly controllerManager: ComponentModel;
+  readonly scheduler: ComponentModel;
+  readonly etcd: EtcdModel;
+  /** 64 hex digits; encrypts the shared certificates on upload and decrypts them on a control-plane join. */
+  readonly certificateKey: SecretValue | undefined;
+}
+
+export type EtcdModel =
+  | {
+      readonly kind: 'local';
+      readonly dataDirectory: string | undefined;
+      readonly imageRepository: string | undefined;
+      readonly imageTag: string | undefined;
+      readonly args: readonly Argument[];
+      readonly env: readonly EnvironmentVariable[];
+      readonly serverCertSANs: readonly string[];
+      readonly peerCertSANs: readonly string[];
+    }
+  | {
+      readonly kind: 'external';
+      readonly endpoints: readonly string[];
+      readonly caFile: string;
+      readonly certFile: string;
+      readonly keyFile: string;
+    };
+
+export interface Taint {
+  readonly key: string;
+  readonly value: string | undefined;
+  readonly effect: 'NoSchedule' | 'PreferNoSchedule' | 'NoExecute';
+}
+
+export interface NodeModel {
+  /** undefined = the lower-cased host name, as kubeadm does. */
+  readonly name: string | undefined;
+  readonly providerID: string | undefined;
+  readonly labels: Readonly<Record<string, string>>;
+  /** undefined = kubeadm's default for the role; [] = none. */
+  readonly taints: readonly Taint[] | undefined;
+  readonly criSocket: string;
+  readonly imagePullPolicy: 'Always' | 'IfNotPresent' | 'Never' | undefined;
+  readonly imagePullSerial: boolean | undefined;
+  readonly kubelet: {
+    /** A KubeletConfiguration without apiVersion and kind. */
+    readonly config: Readonly<Record<string, unknown>>;
+    readonly args: readonly Argument[];
+  };
+}
+
+export interface JoinModel {
+  readonly discovery: {
+    readonly token: SecretValue;
+    /** host:port of the API server. */
+    readonly endpoint: string;
+    /** `sha256:<hex>` each. */
+    readonly caCertHashes: readonly string[];
+    readonly unsafeSkipCAVerification: boolean;
+  };
+  readonly tlsBootstrapToken: SecretValue | undefined;
+  readonly caCertPath: string;
+}
+
+export interface AddonsModel {
+  readonly dns: {
+    readonly enabled: boolean;
+    readonly imageRepository: string | undefined;
+    readonly imageTag: string | undefined;
+  };
+  readonly proxy: { readonly enabled: boolean };
+}
+
+/** undefined leaves kubeadm's own default, but `overallMs`, which is ours. */
+export interface TimeoutsModel {
+  readonly controlPlaneMs: number | undefined;
+  readonly kubeletMs: number | undefined;
+  readonly apiMs: number | undefined;
+  readonly etcdMs: number | undefined;
+  readonly tlsBootstrapMs: number | undefined;
+  readonly discoveryMs: number | undefined;
+  /** Deadline of the whole run. */
+  readonly overallMs: number;
+}
+
+export interface ReadyModel {
+  readonly require: 'KubeletHealthy' | 'NodeRegistered' | 'NodeReady';
+  readonly timeoutMs: number;
+}
+
+export interface ReportingModel {
+  readonly sentinelPath: string;
+  /** What all sinks together may cost after the conclusion. */
+  readonly deadlineMs: number;
+  readonly sinks: readonly SinkModel[];
+}
+
+export type SinkModel = { readonly kind: 'Journal' } | { readonly kind: 'Console'; readonly device: string };

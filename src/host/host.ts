@@ -1,0 +1,135 @@
+import type { Secret, SecretValue } from '../document/secret.ts';
+import type { CriQueries } from './cri.ts';
+
+/**
+ * The machine, read-only: what `inspect` and the whole of `plan` get. It changes nothing by construction: it has no
+ * method that writes, and `query` runs only the commands of a closed list (`queries.ts`).
+ */
+export interface QueryHost {
+  /** The bytes of a file; undefined when it does not exist. Throws on any other error. */
+  readFile(path: string): Promise<Uint8Array | undefined>;
+  /** The same as UTF-8 text. */
+  readText(path: string): Promise<string | undefined>;
+  /** lstat; undefined when nothing is there. */
+  stat(path: string): Promise<FileStat | undefined>;
+  /** Names in a directory, sorted; undefined when it does not exist. */
+  list(path: string): Promise<readonly string[] | undefined>;
+  /** Lower-case hex SHA-256 of a file, read in pieces; undefined when it does not exist. */
+  sha256(path: string): Promise<string | undefined>;
+  /** Absolute path of a program on the usual PATH of root, or undefined. */
+  which(program: string): Promise<string | undefined>;
+  /** Runs a query of the closed list; never throws on a non-zero exit status. */
+  query(query: Query): Promise<CommandResult>;
+  /** Numeric id of a user or group named or numbered in the document; undefined when it does not exist. */
+  userId(user: string): Promise<number | undefined>;
+  groupId(group: string): Promise<number | undefined>;
+  service(name: string): Promise<ServiceState>;
+  /** Resolves a secret that can be resolved without an effect. Throws `SecretUnavailable`. */
+  secret(value: SecretValue): Promise<Secret>;
+  /** The container runtime behind a `unix://` socket, asked over CRI. */
+  cri(socket: string): CriQueries;
+}
+
+/** The machine, with the right to change it. Given to `apply` only. */
+export interface Host extends QueryHost {
+  /**
+   * Puts a file in place: born in the same directory with its final owner and mode, filled, then renamed, so that no
+   * reader ever sees half of it or a secret with too wide a mode. Parents are created. Durable after `sync`.
+   */
+  writeFile(file: NewFile): Promise<void>;
+  /** Removes a file; nothing happens when it is not there. */
+  removeFile(path: string): Promise<void>;
+  makeDirectory(path: string, mode: number): Promise<void>;
+  chmod(path: string, mode: number): Promise<void>;
+  /** Writes a kernel interface file (/proc/sys, /sys) in place. Throws the errno as it is. */
+  writeKernelFile(path: string, value: string): Promise<void>;
+  /** Flushes the file system that holds `path` to the disk. */
+  sync(path: string): Promise<void>;
+  /** Runs a command to its end. Throws `HostStepFailed` only when it could not be started, timed out or was aborted. */
+  run(command: Command): Promise<CommandResult>;
+  readonly services: ServiceManager;
+}
+
+export interface FileStat {
+  readonly type: 'file' | 'directory' | 'symlink' | 'socket' | 'other';
+  /** Permission bits only. */
+  readonly mode: number;
+  readonly uid: number;
+  readonly gid: number;
+  readonly size: number;
+}
+
+export interface NewFile {
+  readonly path: string;
+  readonly content: Uint8Array | string;
+  readonly mode: number;
+  /** Numeric; default 0. */
+  readonly uid?: number;
+  readonly gid?: number;
+  /** Mode of parents that must be created; default 0755. */
+  readonly directoryMode?: number;
+}
+
+/** A program and arguments of the closed list of queries; `queries.ts` checks it at run time. */
+export interface Query {
+  readonly program: string;
+  readonly args: readonly string[];
+  readonly input?: string;
+  /** Default 30 s. */
+  readonly timeoutMs?: number;
+}
+
+export interface Command {
+  readonly program: string;
+  readonly args: readonly string[];
+  /** Written to standard input, which is then closed; default: closed at once. */
+  readonly input?: string | AsyncIterable<Uint8Array>;
+  /** Added to a clean environment (PATH, HOME, LANG). */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal;
+  /** Called with each complete line, redacted, as it comes. */
+  readonly onLine?: (stream: 'stdout' | 'stderr', line: string) => void;
+  /** More descriptors to read lines from, by number ≥ 3. */
+  readonly onDescriptorLine?: { readonly descriptor: number; readonly line: (line: string) => void };
+  /**
+   * True for a command that must not outlive this run (kubeadm, a hook): it is marked in its environment, and the next
+   * run ends what a killed run left behind before it looks at the machine.
+   */
+  readonly supervised?: boolean;
+}
+
+export interface CommandResult {
+  /** The exit status; 128 + signal when it was killed. */
+  readonly status: number;
+  /** The last 1 MiB of each stream. Not redacted: redact before it leaves the process. */
+  readonly stdout: string;
+  readonly stderr: string;
+  /** True when it was killed for its timeout. */
+  readonly timedOut: boolean;
+}
+
+export interface ServiceState {
+  readonly exists: boolean;
+  readonly active: boolean;
+  readonly enabled: boolean;
+  readonly masked: boolean;
+  /** `failed`, `activating`, … as the service manager says it. */
+  readonly detail: string;
+  /** Main process, when it runs. */
+  readonly pid: number | undefined;
+  /** When its current process was started, milliseconds since the epoch; undefined when it does not run. */
+  readonly startedAtMs: number | undefined;
+}
+
+/** systemd now; OpenRC and the Windows service manager have the same shape. Each throws `ServiceFailed`. */
+export interface ServiceManager {
+  reload(): Promise<void>;
+  start(name: string): Promise<void>;
+  stop(name: string): Promise<void>;
+  restart(name: string): Promise<void>;
+  enable(name: string): Promise<void>;
+  /** The last journal lines of a service, for evidence. */
+  logs(name: string, lines: number): Promise<readonly string[]>;
+}

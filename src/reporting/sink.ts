@@ -1,0 +1,13 @@
+import type { RunEvent } from './status.ts';
+
+/**
+ * Where the outcome is told. Each call runs under a deadline that its caller enforces; a sink that throws or hangs is
+ * reported through the others and never changes the outcome. Everything handed to `deliver` is already redacted.
+ */
+export interface Sink {
+  /** As in the document: `Journal`, `Console`. */
+  readonly name: string;
+  open(signal: AbortSignal): Promise<void>;
+  deliver(event: RunEvent, signal: AbortSignal): Promise<void>;
+  close(signal: AbortSignal): Promise<void>;
+}

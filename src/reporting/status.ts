@@ -1,0 +1,82 @@
+import type { Evidence } from '../document/errors.ts';
+import type { Reason } from '../document/reasons.ts';
+
+/** The status document, `/run/machineadm/status.json`: what the run does now and how it ended. No secrets, 0644. */
+export interface RunStatus {
+  readonly apiVersion: 'machineadm.dev/status/v1';
+  readonly kind: 'BootstrapStatus';
+  readonly command: 'provision' | 'prepare';
+  readonly runId: string;
+  readonly agent: { readonly version: string };
+  readonly machine: {
+    readonly name: string;
+    readonly namespace?: string;
+    readonly cluster?: string;
+    readonly uid?: string;
+  };
+  readonly host: { readonly machineId: string; readonly bootId: string; readonly hostname: string };
+  readonly document: { readonly sha256: string };
+  /** How many runs this instance has seen, this one included. */
+  readonly attempt: number;
+  readonly phase: Phase;
+  /** The step that runs, or ran last. */
+  readonly step?: string;
+  readonly waitingFor?: string;
+  readonly startedAt: string;
+  readonly updatedAt: string;
+  /** The process that runs it, so that a reader can tell a running run from a killed one. */
+  readonly process: { readonly pid: number; readonly startTicks: number };
+  readonly steps: readonly StepStatus[];
+  readonly warnings: readonly string[];
+  readonly conditions: readonly Condition[];
+  readonly timeline: readonly TimelineEntry[];
+  /** Set when phase is `Concluded`. */
+  readonly outcome?: Outcome;
+  readonly exitCode?: number;
+  readonly failure?: Failure;
+}
+
+export type Phase = 'Loading' | 'Preflight' | 'Host' | 'Kubernetes' | 'Concluding' | 'Concluded';
+export type Outcome = 'Succeeded' | 'Failed' | 'Interrupted' | 'RebootRequired';
+
+export interface StepStatus {
+  readonly id: string;
+  readonly state: 'Pending' | 'Running' | 'Succeeded' | 'Unchanged' | 'Failed' | 'Skipped';
+  /** Ids of the changes that were made, follow-ups included, in order. */
+  readonly changes: readonly string[];
+  readonly startedAt?: string;
+  readonly durationMs?: number;
+}
+
+export interface Failure {
+  readonly reason: Reason;
+  readonly summary: string;
+  readonly evidence: readonly Evidence[];
+  readonly remedy: string;
+  readonly retryable: boolean;
+  readonly step?: string;
+}
+
+/** `metav1.Condition` in the conventions of Cluster API v1beta2: False only for a terminal failure. */
+export interface Condition {
+  readonly type: 'machineadm.dev/BootstrapSucceeded' | 'machineadm.dev/AfterBootstrapHooksSucceeded';
+  readonly status: 'True' | 'False' | 'Unknown';
+  readonly reason: string;
+  readonly message: string;
+  readonly lastTransitionTime: string;
+}
+
+/** A span of the machine's start, measured from the kernel's boot by a clock that does not jump. */
+export interface TimelineEntry {
+  readonly name: string;
+  readonly sinceBootMs: number;
+  readonly durationMs: number;
+}
+
+/** What happens during a run; sinks get each as it happens. */
+export type RunEvent =
+  | { readonly kind: 'started'; readonly status: RunStatus }
+  | { readonly kind: 'step'; readonly step: StepStatus; readonly status: RunStatus }
+  | { readonly kind: 'waiting'; readonly step: string; readonly waitingFor: string; readonly status: RunStatus }
+  | { readonly kind: 'warning'; readonly message: string; readonly status: RunStatus }
+  | { readonly kind: 'concluded'; readonly status: RunStatus };

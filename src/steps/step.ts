@@ -1,0 +1,96 @@
+import type { Model } from '../document/model.ts';
+import type { Reason } from '../document/reasons.ts';
+import type { Facts } from '../host/facts.ts';
+import type { Host, QueryHost } from '../host/host.ts';
+
+/**
+ * What a step is. `desired` and `plan` are pure, `inspect` only reads, `apply` makes one change. The runner verifies a
+ * step by inspecting and planning again: the second plan must be empty. Adding a step touches two files: the step, and
+ * its line in `pipeline/pipeline.ts`.
+ */
+export interface Step<Desired = unknown, Actual = unknown, Payload = unknown> {
+  /** Stable; the same word in plan, journal, status, timeline and docs. */
+  readonly id: string;
+  /** One line for people: "kernel settings". */
+  readonly title: string;
+  /** Follow-ups that are performed right after this step's changes, once, however many changes owe them. */
+  readonly settles?: readonly FollowUp[];
+  /** How long the step may take, from the document; undefined = only the overall deadline. In milliseconds. */
+  deadlineMs?(desired: Desired): number | undefined;
+  /** What the document asks of this step; undefined = nothing. */
+  desired(model: Model, facts: Facts): Desired | undefined;
+  /** Tools, devices and names that `apply` will need. All steps' findings are reported together before any change. */
+  preflight?(host: QueryHost, desired: Desired): Promise<readonly Missing[]>;
+  /** How it is now. `record` is what the journal knows of this step's earlier, perhaps interrupted, work. */
+  inspect(host: QueryHost, desired: Desired, record: StepRecord): Promise<Actual>;
+  /** What must be done; [] = already so. */
+  plan(desired: Desired, actual: Actual): readonly Change<Payload>[];
+  /** Makes one change: atomic, or safe to meet half-done by the next `inspect`. */
+  apply(host: Host, change: Change<Payload>, execution: Execution): Promise<void>;
+}
+
+export interface Change<Payload = unknown> {
+  /** Stable and unique in a run: `sysctl/net/ipv4/ip_forward`. No secret, no timestamp, nothing random. */
+  readonly id: string;
+  /** One line, no secret. */
+  readonly summary: string;
+  /** How the text of a file changes, where that helps and holds no secret. */
+  readonly diff?: string;
+  /** `base` belongs into an image; `node` belongs to this instance, or holds a secret or something that expires. */
+  readonly scope: 'base' | 'node';
+  /** False for what must not be repeated blindly: the journal records its start durably before it. Default true. */
+  readonly repeatable?: boolean;
+  /** What must follow this change; journalled as owed before the change is made. */
+  readonly owes?: readonly FollowUp[];
+  /** Set where the real content is known only after this earlier step ran. */
+  readonly knownAfter?: string;
+  /** The reason reported when the change was made but does not hold when read back. */
+  readonly ineffective?: Reason;
+  readonly payload: Payload;
+}
+
+/** Work owed to a change: systemd must re-read its units, or a service must restart on new inputs. */
+export type FollowUp = 'daemon-reload' | `restart:${string}`;
+
+/** Something `apply` needs that is not there. */
+export interface Missing {
+  readonly reason: Reason;
+  readonly what: string;
+  readonly remedy: string;
+}
+
+/** What the journal remembers of one step on this instance. */
+export interface StepRecord {
+  /** Changes started and not ended: the run was killed in them. */
+  readonly interrupted: ReadonlySet<string>;
+  /** Non-repeatable changes that were done, ever, on this instance. */
+  readonly done: ReadonlySet<string>;
+  /** The last note each change left for itself (`Execution.remember`). */
+  readonly notes: ReadonlyMap<string, unknown>;
+  /** True when the journal on this disk belongs to another instance: what lies around is not this machine's. */
+  readonly foreignLeftovers: boolean;
+  /** Follow-ups owed by an earlier, killed run. */
+  readonly owed: ReadonlySet<FollowUp>;
+}
+
+export const EMPTY_RECORD: StepRecord = {
+  interrupted: new Set(),
+  done: new Set(),
+  notes: new Map(),
+  foreignLeftovers: false,
+  owed: new Set(),
+};
+
+/** What a running change may use of the run around it. */
+export interface Execution {
+  /** Aborted at a deadline or by a signal; pass it to every command and wait. */
+  readonly signal: AbortSignal;
+  /** Says what is being waited for; shown in status as `waitingFor`. */
+  waitingFor(what: string | undefined): void;
+  /** A line of a child's output, streamed to the operator. */
+  output(source: string, line: string): void;
+  /** Something the operator should know that does not fail the run. */
+  warn(message: string): void;
+  /** Leaves a JSON note in the journal, durable before it returns; the next `inspect` finds it in the record. */
+  remember(note: unknown): void;
+}
