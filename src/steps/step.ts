@@ -69,6 +69,8 @@ export interface StepRecord {
   readonly notes: ReadonlyMap<string, unknown>;
   /** True when the journal on this disk belongs to another instance: what lies around is not this machine's. */
   readonly foreignLeftovers: boolean;
+  /** How far this instance's bootstrapper ever came: never started, started and not proven finished, or done. */
+  readonly bootstrap: 'none' | 'attempted' | 'done';
   /** Follow-ups owed by an earlier, killed run. */
   readonly owed: ReadonlySet<FollowUp>;
 }
@@ -78,6 +80,7 @@ export const EMPTY_RECORD: StepRecord = {
   done: new Set(),
   notes: new Map(),
   foreignLeftovers: false,
+  bootstrap: 'none',
   owed: new Set(),
 };
 
