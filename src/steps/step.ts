@@ -27,6 +27,8 @@ export interface Step<Desired = unknown, Actual = unknown, Payload = unknown> {
   plan(desired: Desired, actual: Actual): readonly Change<Payload>[];
   /** Makes one change: atomic, or safe to meet half-done by the next `inspect`. */
   apply(host: Host, change: Change<Payload>, execution: Execution): Promise<void>;
+  /** Called once after the step's changes and the follow-ups they owe, before verify: flush to disk, wait for health. */
+  settled?(host: Host, desired: Desired, execution: Execution): Promise<void>;
 }
 
 export interface Change<Payload = unknown> {
