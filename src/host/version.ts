@@ -1,0 +1,19 @@
+import type { Version } from './facts.ts';
+
+/**
+ * Finds the version in what a program prints: `containerd github.com/containerd/containerd 1.6.20~ds1 1.6.20~ds1-1+b1`,
+ * `v1.20.2`, `Kubernetes v1.31.0-rc.1+build`. Pre-release and build parts are dropped from the numbers and kept in
+ * `text`, which is the word the version stood in. Undefined where no word is a version.
+ */
+export function parseVersion(text: string): Version | undefined {
+  // A word of its own: the commit hash or a module path such as `github.com/containerd/containerd/v2` is none.
+  const match = /(?:^|\s)(v?(\d{1,9})\.(\d{1,9})(?:\.(\d{1,9}))?(?:[-+~.][0-9A-Za-z.+~-]*)?)(?=\s|$)/.exec(text);
+  if (match === null) return undefined;
+  const [, word = '', major, minor, patch = '0'] = match;
+  return { major: Number(major), minor: Number(minor), patch: Number(patch), text: word };
+}
+
+/** Orders two versions by major, minor and patch: negative, zero or positive, as `Array.sort` wants it. */
+export function compareVersions(a: Version, b: Version): number {
+  return a.major - b.major || a.minor - b.minor || a.patch - b.patch;
+}

@@ -1,0 +1,361 @@
+import { createHash } from 'node:crypto';
+import { basename, dirname } from 'node:path/posix';
+import { MachineadmError } from '../../src/document/errors.ts';
+import { redact, Secret, type SecretValue } from '../../src/document/secret.ts';
+import type { CriQueries } from '../../src/host/cri.ts';
+import type {
+  Command,
+  CommandResult,
+  FileStat,
+  Host,
+  NewFile,
+  Query,
+  ServiceManager,
+  ServiceState,
+} from '../../src/host/host.ts';
+
+/** An entry of the machine's file tree as a test writes it down; a bare string or bytes is a file 0644 root:root. */
+export interface MemoryFile {
+  readonly type?: FileStat['type'];
+  readonly content?: string | Uint8Array;
+  readonly mode?: number;
+  readonly uid?: number;
+  readonly gid?: number;
+}
+
+/**
+ * A file of /proc/sys or /sys. `write` answers a written value: it returns what is read back afterwards (a kernel may
+ * round or ignore), or throws an errno (`errno('EINVAL')`).
+ */
+export interface MemoryKernelFile {
+  readonly value: string;
+  readonly write?: (value: string) => string;
+}
+
+/** A service, how it answers, and what its journal says. */
+export interface MemoryService extends Partial<ServiceState> {
+  /** Set: starting or restarting it throws ServiceFailed with this summary. */
+  readonly fails?: string;
+  readonly logs?: readonly string[];
+}
+
+/** Answers a run or a query of one program. What is left out is: status 0, no output, not timed out. */
+export type MemoryProgram = (
+  command: Command,
+  host: MemoryHost,
+) => Partial<CommandResult> | Promise<Partial<CommandResult>>;
+
+export interface MemoryMachine {
+  readonly files?: Readonly<Record<string, string | Uint8Array | MemoryFile>>;
+  readonly kernelFiles?: Readonly<Record<string, string | MemoryKernelFile>>;
+  /** By program name, or by absolute path. One that is not here is not installed. */
+  readonly programs?: Readonly<Record<string, MemoryProgram>>;
+  readonly services?: Readonly<Record<string, MemoryService>>;
+  readonly cri?: Partial<CriQueries>;
+  /** Besides root, which is always there. */
+  readonly users?: Readonly<Record<string, number>>;
+  readonly groups?: Readonly<Record<string, number>>;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly credentials?: Readonly<Record<string, string>>;
+}
+
+/** A machine in memory. Mutations change what is read later, and are logged in order. */
+export interface MemoryHost extends Host {
+  /**
+   * Every mutation: `write /p 0644 0:0`, `remove /p`, `mkdir /p 0755`, `chmod /p 0600`, `kernel /proc/… = 1`,
+   * `sync /p`, `run program args`, `service restart containerd`, `service reload`. Never a content.
+   */
+  readonly log: string[];
+  /** Every query, as `program args`. */
+  readonly queries: string[];
+  /** Content of a file as text, for assertions and for programs that write; undefined when absent. */
+  text(path: string): string | undefined;
+  /** Puts a file there as another program would, without logging a mutation. */
+  put(path: string, file: string | Uint8Array | MemoryFile): void;
+  /** Takes a path away as another program would. */
+  take(path: string): void;
+  /** Changes a service as the machine itself would. */
+  setService(name: string, state: MemoryService): void;
+}
+
+/** An error as the kernel would raise it: `throw errno('EACCES')`. */
+export function errno(code: string, path = ''): NodeJS.ErrnoException {
+  return Object.assign(new Error(`${code}: simulated, '${path}'`), { code });
+}
+
+interface Entry {
+  readonly type: FileStat['type'];
+  readonly bytes: Uint8Array;
+  readonly mode: number;
+  readonly uid: number;
+  readonly gid: number;
+}
+
+const STOPPED: ServiceState = {
+  exists: true,
+  active: false,
+  enabled: false,
+  masked: false,
+  detail: 'inactive',
+  pid: undefined,
+  startedAtMs: undefined,
+};
+
+/** Makes a machine in memory for the unit tests of steps. */
+export function memoryHost(machine: MemoryMachine = {}): MemoryHost {
+  const log: string[] = [];
+  const queries: string[] = [];
+  const tree = new Map<string, Entry>();
+  const kernel = new Map<string, MemoryKernelFile>();
+  const services = new Map<string, MemoryService>(Object.entries(machine.services ?? {}));
+  let clock = 0;
+
+  const put = (path: string, file: string | Uint8Array | MemoryFile): void => {
+    const entry = typeof file === 'string' || file instanceof Uint8Array ? { content: file } : file;
+    const type = entry.type ?? 'file';
+    tree.set(path, {
+      type,
+      bytes: bytesOf(entry.content ?? ''),
+      mode: entry.mode ?? (type === 'directory' ? 0o755 : 0o644),
+      uid: entry.uid ?? 0,
+      gid: entry.gid ?? 0,
+    });
+    putParents(path, 0o755);
+  };
+  const putParents = (path: string, mode: number): void => {
+    for (let parent = dirname(path); !tree.has(parent); parent = dirname(parent)) {
+      tree.set(parent, { type: 'directory', bytes: new Uint8Array(), mode, uid: 0, gid: 0 });
+      if (parent === '/' || parent === '.') return;
+    }
+  };
+  for (const [path, file] of Object.entries(machine.files ?? {})) put(path, file);
+  for (const [path, file] of Object.entries(machine.kernelFiles ?? {})) {
+    kernel.set(path, typeof file === 'string' ? { value: file } : file);
+    putParents(path, 0o755);
+  }
+
+  const read = (path: string): Uint8Array | undefined => {
+    const kernelFile = kernel.get(path);
+    if (kernelFile !== undefined) return bytesOf(kernelFile.value);
+    const entry = tree.get(path);
+    if (entry?.type === 'directory') throw errno('EISDIR', path);
+    return entry?.bytes;
+  };
+  const text = (path: string): string | undefined => {
+    const bytes = read(path);
+    return bytes === undefined ? undefined : new TextDecoder().decode(bytes);
+  };
+  const programOf = (name: string): MemoryProgram | undefined =>
+    machine.programs?.[name] ?? machine.programs?.[basename(name)];
+
+  const stateOf = (name: string): ServiceState => {
+    const known = services.get(unit(name));
+    if (known === undefined) return { ...STOPPED, exists: false, detail: 'not-found' };
+    const { fails: _fails, logs: _logs, ...state } = known;
+    const active = state.active ?? false;
+    return { ...STOPPED, detail: active ? 'active' : 'inactive', ...state };
+  };
+  const unit = (name: string): string =>
+    services.has(name) ? name : name.endsWith('.service') ? name.slice(0, -'.service'.length) : name;
+  const changeService = (verb: string, name: string, change: Partial<ServiceState>): void => {
+    log.push(`service ${verb} ${name}`);
+    const known = services.get(unit(name));
+    if (known === undefined) throw serviceFailed(`${name} could not be ${verb}ed: the unit was not found`);
+    if (known.fails !== undefined && verb !== 'stop' && verb !== 'enable') throw serviceFailed(known.fails);
+    services.set(unit(name), { ...known, ...change });
+  };
+  const started = (): Partial<ServiceState> => {
+    clock += 1;
+    return { active: true, detail: 'active', pid: 1000 + clock, startedAtMs: clock * 1000 };
+  };
+
+  const manager: ServiceManager = {
+    async reload() {
+      log.push('service reload');
+    },
+    async start(name) {
+      changeService('start', name, stateOf(name).active ? {} : started());
+    },
+    async stop(name) {
+      changeService('stop', name, { active: false, detail: 'inactive', pid: undefined, startedAtMs: undefined });
+    },
+    async restart(name) {
+      changeService('restart', name, started());
+    },
+    async enable(name) {
+      changeService('enable', name, { enabled: true });
+    },
+    async logs(name, lines) {
+      return (services.get(unit(name))?.logs ?? []).slice(-lines);
+    },
+  };
+
+  const execute = async (command: Command): Promise<CommandResult> => {
+    const program = programOf(command.program);
+    if (program === undefined)
+      return { status: 127, stdout: '', stderr: `${command.program}: not found`, timedOut: false };
+    const answer = await program(command, host);
+    return { status: 0, stdout: '', stderr: '', timedOut: false, ...answer };
+  };
+
+  const host: MemoryHost = {
+    log,
+    queries,
+    text,
+    put,
+    take(path) {
+      tree.delete(path);
+    },
+    setService(name, state) {
+      services.set(name, state);
+    },
+
+    async readFile(path) {
+      return read(path);
+    },
+    async readText(path) {
+      return text(path);
+    },
+    async stat(path) {
+      const kernelFile = kernel.get(path);
+      if (kernelFile !== undefined) return { type: 'file', mode: 0o644, uid: 0, gid: 0, size: 0 };
+      const entry = tree.get(path);
+      if (entry === undefined) return undefined;
+      return { type: entry.type, mode: entry.mode, uid: entry.uid, gid: entry.gid, size: entry.bytes.length };
+    },
+    async list(path) {
+      const directory = tree.get(path);
+      if (directory === undefined && path !== '/') return undefined;
+      if (directory !== undefined && directory.type !== 'directory') throw errno('ENOTDIR', path);
+      const all = [...tree.keys(), ...kernel.keys()];
+      return all
+        .filter((other) => other !== path && dirname(other) === path)
+        .map((other) => basename(other))
+        .sort();
+    },
+    async sha256(path) {
+      const bytes = read(path);
+      return bytes === undefined ? undefined : createHash('sha256').update(bytes).digest('hex');
+    },
+    async which(program) {
+      if (programOf(program) === undefined) return undefined;
+      return program.startsWith('/') ? program : `/usr/bin/${program}`;
+    },
+    async query(query: Query) {
+      queries.push([query.program, ...query.args].join(' '));
+      return execute(query);
+    },
+    async userId(user) {
+      return /^\d+$/.test(user) ? Number(user) : { root: 0, ...machine.users }[user];
+    },
+    async groupId(group) {
+      return /^\d+$/.test(group) ? Number(group) : { root: 0, ...machine.groups }[group];
+    },
+    async service(name) {
+      return stateOf(name);
+    },
+    async secret(value) {
+      return resolveSecret(value, machine, text);
+    },
+    cri() {
+      return criOf(machine.cri ?? {});
+    },
+
+    async writeFile(file: NewFile) {
+      log.push(`write ${file.path} ${octal(file.mode)} ${file.uid ?? 0}:${file.gid ?? 0}`);
+      if (tree.get(file.path)?.type === 'directory') throw errno('EISDIR', file.path);
+      putParents(file.path, file.directoryMode ?? 0o755);
+      put(file.path, { content: bytesOf(file.content), mode: file.mode, uid: file.uid ?? 0, gid: file.gid ?? 0 });
+    },
+    async removeFile(path) {
+      log.push(`remove ${path}`);
+      tree.delete(path);
+    },
+    async makeDirectory(path, mode) {
+      log.push(`mkdir ${path} ${octal(mode)}`);
+      if (!tree.has(path)) put(path, { type: 'directory', mode });
+    },
+    async chmod(path, mode) {
+      log.push(`chmod ${path} ${octal(mode)}`);
+      const entry = tree.get(path);
+      if (entry === undefined) throw errno('ENOENT', path);
+      tree.set(path, { ...entry, mode });
+    },
+    async writeKernelFile(path, value) {
+      log.push(`kernel ${path} = ${value}`);
+      const file = kernel.get(path);
+      if (file === undefined) throw errno('ENOENT', path);
+      kernel.set(path, { ...file, value: file.write === undefined ? value : file.write(value) });
+    },
+    async sync(path) {
+      log.push(`sync ${path}`);
+    },
+    async run(command: Command) {
+      log.push(redact(['run', command.program, ...command.args].join(' ')));
+      if (programOf(command.program) === undefined) throw notStarted(command.program);
+      command.signal?.throwIfAborted();
+      const result = await execute(command);
+      for (const stream of ['stdout', 'stderr'] as const) {
+        for (const line of linesOf(result[stream])) command.onLine?.(stream, redact(line));
+      }
+      return result;
+    },
+    services: manager,
+  };
+  return host;
+}
+
+function bytesOf(content: string | Uint8Array): Uint8Array {
+  return typeof content === 'string' ? new TextEncoder().encode(content) : content;
+}
+
+function linesOf(text: string): string[] {
+  return text === '' ? [] : text.replace(/\n$/, '').split('\n');
+}
+
+function octal(mode: number): string {
+  return mode.toString(8).padStart(4, '0');
+}
+
+function serviceFailed(summary: string): MachineadmError {
+  return new MachineadmError({ reason: 'ServiceFailed', summary, remedy: 'Read the journal of the service.' });
+}
+
+function notStarted(program: string): MachineadmError {
+  return new MachineadmError({
+    reason: 'HostStepFailed',
+    summary: `${program} could not be started: it is not installed`,
+    remedy: `Install ${program}.`,
+  });
+}
+
+function resolveSecret(value: SecretValue, machine: MemoryMachine, text: (path: string) => string | undefined): Secret {
+  const { source } = value;
+  if (source.kind === 'value') return source.secret;
+  const found =
+    source.kind === 'file'
+      ? text(source.path)?.replace(/\r?\n$/, '')
+      : source.kind === 'env'
+        ? machine.env?.[source.variable]
+        : machine.credentials?.[source.name];
+  if (found !== undefined) return new Secret(found);
+  throw new MachineadmError({
+    reason: 'SecretUnavailable',
+    summary: `secret ${value.name} is not there`,
+    remedy: 'Provide it.',
+  });
+}
+
+function criOf(given: Partial<CriQueries>): CriQueries {
+  return {
+    version: async () => ({ runtimeName: 'containerd', runtimeVersion: '2.0.0' }),
+    status: async () => [
+      { type: 'RuntimeReady', status: true, reason: '', message: '' },
+      { type: 'NetworkReady', status: true, reason: '', message: '' },
+    ],
+    cgroupDriver: async () => 'systemd',
+    images: async () => [],
+    exitedContainers: async () => [],
+    ...given,
+  };
+}
