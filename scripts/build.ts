@@ -1,0 +1,97 @@
+/**
+ * Builds the binary: `npm run build` for this machine, `npm run build -- --all` for every platform.
+ *
+ * bundle -> blob (Node's single executable application) -> a stripped Node with the blob inside. The same inputs make
+ * the same bytes. Nothing is done when the inputs are those of the last build.
+ */
+import { link, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { bundle, makeBlob } from './build/bundle.ts';
+import { assemble } from './build/executable.ts';
+import { fileDigest, gitCommit, inputsDigest } from './build/inputs.ts';
+import { licenses } from './build/licenses.ts';
+import { isNative, nativeTarget, nodeExecutable, TARGETS, type Target } from './build/runtime.ts';
+
+/**
+ * Builds the given targets into `directory`, beside LICENSES.txt and SHA256SUMS. The native binary is also there under
+ * its short name, `machineadm`. Returns the names of the binaries written.
+ */
+export async function buildInto(
+  directory: string,
+  options: {
+    readonly root: string;
+    readonly entry: string;
+    readonly targets: readonly Target[];
+    readonly commit: string;
+  },
+): Promise<readonly string[]> {
+  await mkdir(directory, { recursive: true });
+  const native = await nodeExecutable(options.root, nativeTarget());
+  // Inside the output directory, so that a finished file is renamed into place and never seen half-written.
+  const work = await mkdtemp(join(directory, '.work-'));
+  try {
+    const metafile = await bundle(join(options.root, options.entry), join(work, 'machineadm.cjs'), {
+      commit: options.commit,
+    });
+    const written: string[] = [];
+    for (const target of options.targets) {
+      const blob = await makeBlob(native, work, isNative(target));
+      const runtime = await nodeExecutable(options.root, target);
+      await assemble(runtime, target.platform === 'win32' ? 'pe' : 'elf', blob, join(work, target.file));
+      await rename(join(work, target.file), join(directory, target.file));
+      written.push(target.file);
+      if (isNative(target)) {
+        await link(join(directory, target.file), join(work, 'machineadm'));
+        await rename(join(work, 'machineadm'), join(directory, 'machineadm'));
+        // rename(2) does nothing when both names are links to one file; then the one in `work` goes with it.
+        written.push('machineadm');
+      }
+    }
+    await writeFile(join(directory, 'LICENSES.txt'), await licenses(options.root, metafile, nativeTarget().package));
+    await writeFile(join(directory, 'SHA256SUMS'), await checksums(directory, written));
+    return written;
+  } finally {
+    await rm(work, { recursive: true, force: true });
+  }
+}
+
+/** Lines as `sha256sum` writes them. */
+async function checksums(directory: string, files: readonly string[]): Promise<string> {
+  const lines: string[] = [];
+  for (const file of [...files, 'LICENSES.txt']) lines.push(`${await fileDigest(join(directory, file))}  ${file}\n`);
+  return lines.join('');
+}
+
+/** True when `directory` still holds, unchanged, what a build with this digest wrote. */
+async function isCurrent(directory: string, digest: string): Promise<boolean> {
+  const recorded = await readFile(join(directory, '.inputs'), 'utf8').catch(() => '');
+  if (recorded !== digest) return false;
+  const sums = await readFile(join(directory, 'SHA256SUMS'), 'utf8').catch(() => '');
+  for (const line of sums.trimEnd().split('\n')) {
+    const [sum, file] = line.split('  ');
+    if (file === undefined || (await fileDigest(join(directory, file))) !== sum) return false;
+  }
+  return true;
+}
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({ options: { all: { type: 'boolean', default: false } } });
+  const root = resolve(import.meta.dirname, '..');
+  const directory = join(root, 'dist');
+  const targets = values.all ? TARGETS : [nativeTarget()];
+  const commit = gitCommit(root);
+  const digest = inputsDigest(root, commit, ...targets.map((target) => target.file));
+  if (await isCurrent(directory, digest)) {
+    console.log('dist/ is up to date');
+    return;
+  }
+  await rm(join(directory, '.inputs'), { force: true });
+  const started = performance.now();
+  const written = await buildInto(directory, { root, entry: 'src/main.ts', targets, commit });
+  await writeFile(join(directory, '.inputs'), digest);
+  const seconds = ((performance.now() - started) / 1000).toFixed(1);
+  console.log(`built ${written.map((file) => `dist/${file}`).join(', ')} in ${seconds} s from ${commit}`);
+}
+
+if (import.meta.main) await main();

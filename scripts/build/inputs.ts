@@ -1,0 +1,46 @@
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { createReadStream, globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** Everything a binary is made from. */
+const INPUTS = ['src/**/*', 'scripts/build.ts', 'scripts/build/*', 'package.json', 'package-lock.json'];
+const INPUT_PATHS = ['src', 'scripts/build.ts', 'scripts/build', 'package.json', 'package-lock.json'];
+
+/** A digest over names and contents of all inputs and the given words; equal digests make equal binaries. */
+export function inputsDigest(root: string, ...words: readonly string[]): string {
+  const hash = createHash('sha256');
+  for (const word of words) hash.update(`${word}\0`);
+  const files = globSync(INPUTS, { cwd: root, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .sort();
+  for (const file of files) {
+    const content = readFileSync(file);
+    hash.update(`${file.slice(root.length)}\0${content.length}\0`).update(content);
+  }
+  return hash.digest('hex');
+}
+
+/** The commit checked out, with `-dirty` when an input differs from it; `unknown` where git does not know. */
+export function gitCommit(root: string): string {
+  const git = (...args: string[]): string =>
+    execFileSync('git', args, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim();
+  try {
+    const commit = git('rev-parse', '--verify', 'HEAD');
+    return git('status', '--porcelain', '--', ...INPUT_PATHS) === '' ? commit : `${commit}-dirty`;
+  } catch {
+    return 'unknown';
+  }
+}
+
+/** Lower-case hex SHA-256 of a file; undefined when it cannot be read. */
+export async function fileDigest(path: string): Promise<string | undefined> {
+  const hash = createHash('sha256');
+  try {
+    for await (const piece of createReadStream(path)) hash.update(piece as Buffer);
+  } catch {
+    return undefined;
+  }
+  return hash.digest('hex');
+}
