@@ -1,0 +1,150 @@
+import { createHash } from 'node:crypto';
+import { appendFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { writeImageArchives } from './image-archives.ts';
+import { withLock } from './lock.ts';
+import { mustRun, run } from './process.ts';
+
+/** Where the lab keeps what it built and the disks of its machines: a real disk file system, not a tmpfs. */
+export const LAB_DIRECTORY = process.env.MACHINEADM_LAB ?? join(homedir(), '.cache/machineadm/lab');
+
+/** What machines are made of. Directories that nothing changes once they exist. */
+export interface Artefacts {
+  /** `bin/` with the seven Kubernetes programs. */
+  readonly kubernetes: string;
+  /** The docker-archive files of the control plane. */
+  readonly images: string;
+  /** The root file system every machine starts from. */
+  readonly root: string;
+}
+
+/** Tells the operator what the lab does. */
+export type Progress = (line: string) => void;
+
+const HERE = import.meta.dirname;
+
+/**
+ * Makes what machines need, or finds it in the cache. Each part is keyed by the content of the recipe that makes it, so
+ * that a changed recipe builds anew and an old checkout still finds its own. Safe to run from several sessions at once
+ * and to interrupt: a part appears under its name only when it is complete.
+ *
+ * From nothing: Kubernetes 5 to 8 minutes, image archives seconds, machine image about 2 minutes.
+ */
+export async function buildLab(progress: Progress): Promise<Artefacts> {
+  await checkHost(progress);
+  const kubernetesKey = keyOf(['build-kubernetes.sh']);
+  const kubernetes = await part('kubernetes', kubernetesKey, 'keep', progress, (directory) =>
+    runRecipe('build-kubernetes.sh', [directory], '5 to 8 minutes', progress),
+  );
+  const images = await part(
+    'images',
+    keyOf(['image-archives.ts'], kubernetesKey),
+    'drop',
+    progress,
+    async (directory) => writeImageArchives(kubernetes, directory),
+  );
+  const image = await part('image', keyOf(['build-image.sh', 'crictl'], kubernetesKey), 'drop', progress, (directory) =>
+    runRecipe('build-image.sh', [directory, kubernetes], 'about 2 minutes', progress),
+  );
+  return { kubernetes, images, root: join(image, 'root') };
+}
+
+/** The lab's needs that no build can make up for, and the programs that apt can bring. */
+async function checkHost(progress: Progress): Promise<void> {
+  if (process.getuid?.() !== 0) throw new Error('the lab needs root: it mounts, makes bridges and boots machines');
+  if (!existsSync('/sys/fs/cgroup/memory/cgroup.procs')) {
+    throw new Error('the lab needs the cgroup v1 controllers mounted: Kubernetes 1.20 is driven with cgroupfs');
+  }
+  const programs = { debootstrap: 'debootstrap', 'systemd-nspawn': 'systemd-container', ip: 'iproute2' };
+  const missing = Object.entries(programs).filter(([program]) => !isInstalled(program));
+  if (missing.length === 0) return;
+  const packages = missing.map(([, name]) => name);
+  progress(`installing ${packages.join(', ')}`);
+  await mustRun('apt-get', ['-q', 'update']);
+  await mustRun('apt-get', ['-q', 'install', '-y', '--no-install-recommends', ...packages], {
+    env: { ...plainEnvironment(), DEBIAN_FRONTEND: 'noninteractive' },
+  });
+}
+
+function isInstalled(program: string): boolean {
+  const path = `${process.env.PATH ?? ''}:/usr/sbin:/sbin`;
+  return path.split(':').some((directory) => existsSync(join(directory, program)));
+}
+
+/**
+ * One cached part.
+ *
+ * @param onInterruption whether what an interrupted build left is continued (`keep`) or thrown away (`drop`)
+ */
+async function part(
+  name: string,
+  key: string,
+  onInterruption: 'keep' | 'drop',
+  progress: Progress,
+  make: (directory: string) => Promise<void>,
+): Promise<string> {
+  const directory = join(LAB_DIRECTORY, `${name}-${key}`);
+  if (existsSync(directory)) return directory;
+  const waiting = () => progress(`${name}: another session builds it, waiting`);
+  return withLock(join(LAB_DIRECTORY, `${name}.lock`), waiting, async () => {
+    if (existsSync(directory)) return directory;
+    const partial = `${directory}.partial`;
+    if (onInterruption === 'drop') rmSync(partial, { recursive: true, force: true });
+    mkdirSync(partial, { recursive: true });
+    await make(partial);
+    renameSync(partial, directory);
+    progress(`${name}: complete`);
+    return directory;
+  });
+}
+
+function keyOf(recipe: readonly string[], ...inputs: readonly string[]): string {
+  const hash = createHash('sha256');
+  for (const file of recipe) hash.update(readFileSync(join(HERE, file)));
+  for (const input of inputs) hash.update(input);
+  return hash.digest('hex').slice(0, 12);
+}
+
+/** Runs a recipe, passes on its phases (`==> …`), says every 20 s that it is still there, keeps the rest in a log. */
+async function runRecipe(script: string, args: readonly string[], takes: string, progress: Progress): Promise<void> {
+  const log = join(LAB_DIRECTORY, `${script}.log`);
+  writeFileSync(log, '');
+  let phase = 'starting';
+  progress(`${script}: takes ${takes}; full output in ${log}`);
+  const beat = setInterval(() => progress(`${script}: still ${phase}`), 20_000);
+  try {
+    const { status } = await run('bash', [join(HERE, script), ...args], {
+      env: plainEnvironment(),
+      timeoutMs: 60 * 60_000,
+      onOutput: (_, text) => {
+        appendFileSync(log, text);
+        for (const line of text.split('\n')) {
+          if (!line.startsWith('==> ')) continue;
+          phase = line.slice(4);
+          progress(`${script}: ${phase}`);
+        }
+      },
+    });
+    if (status !== 0) {
+      const tail = readFileSync(log, 'utf8').trimEnd().split('\n').slice(-15).join('\n');
+      throw new Error(`${script} ended with ${status} while ${phase}; the end of ${log}:\n${tail}`);
+    }
+  } finally {
+    clearInterval(beat);
+  }
+}
+
+/** An environment that is the same wherever the lab is started from, but for the proxies. */
+function plainEnvironment(): Record<string, string> {
+  const environment: Record<string, string> = {
+    PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+    HOME: homedir(),
+    LANG: 'C.UTF-8',
+  };
+  for (const name of ['http_proxy', 'https_proxy', 'no_proxy', 'GOPROXY']) {
+    const value = process.env[name];
+    if (value !== undefined) environment[name] = value;
+  }
+  return environment;
+}

@@ -1,0 +1,181 @@
+import { randomBytes } from 'node:crypto';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { buildLab, LAB_DIRECTORY, type Progress } from './artefacts.ts';
+import { GATEWAY, prepareHost, restoreHost } from './host-changes.ts';
+import { withLock } from './lock.ts';
+import { MACHINES, Machine, type MachineRecord } from './machine.ts';
+import { identify, isRunning, mustRun } from './process.ts';
+
+export interface MachineOptions {
+  readonly name: string;
+  /** In 10.99.0.0/24. */
+  readonly ip: string;
+  /** Files to be there at the first boot: path -> content. Mode 0600 where the path ends with `.secret`, else 0644. */
+  readonly files?: Readonly<Record<string, string | Uint8Array>>;
+  /** 32 hex digits; default: random. */
+  readonly machineId?: string;
+  /** More layers over the machine image, uppermost first. */
+  readonly lower?: readonly string[];
+  /** True for a machine that must not outlive this process. */
+  readonly temporary?: boolean;
+  readonly progress?: Progress;
+}
+
+/** Names that fit into a host name and into an interface name (`vb-NAME`, 15 bytes). */
+const NAME = /^[a-z][a-z0-9-]{0,10}[a-z0-9]$/;
+
+/**
+ * Makes a machine and boots it, in 1 to 2 seconds once the lab is built. A machine of that name that already exists is
+ * an error; what a session that is gone left behind is cleared away first.
+ */
+export async function startMachine(options: MachineOptions): Promise<Machine> {
+  const { name, ip, progress = () => undefined } = options;
+  const artefacts = await buildLab(progress);
+  const machine = await underLock(async () => {
+    await sweep();
+    await prepareHost();
+    const directory = newDirectory(name, ip);
+    for (const part of ['upper', 'work', 'root', 'containerd', 'kubelet']) mkdirSync(join(directory, part));
+    const upper = join(directory, 'upper');
+    // mkdir -p below gives Debian's own directories their usual mode; their content shows through from the image
+    for (const [path, content] of Object.entries(options.files ?? {})) writeInto(upper, path, content);
+    writeIdentity(upper, name, ip, options.machineId);
+    return register({
+      name,
+      ip,
+      lower: [...(options.lower ?? []), artefacts.root],
+      images: artefacts.images,
+      ...ownerOf(options.temporary ?? false),
+    });
+  });
+  await bootOrDestroy(machine);
+  return machine;
+}
+
+/**
+ * A machine from a copy of another's disk: root file system, containerd's and the kubelet's volumes, with a new machine-id,
+ * name and address, as a cloud makes one from a snapshot. The source must be powered off, or the copy would be torn.
+ * It is not booted.
+ */
+export async function cloneMachine(source: Machine, name: string, ip: string, temporary = false): Promise<Machine> {
+  if (source.isUp()) throw new Error(`power ${source.name} off before its disk is copied`);
+  return underLock(async () => {
+    const directory = newDirectory(name, ip);
+    for (const part of ['work', 'root']) mkdirSync(join(directory, part));
+    // -a keeps overlayfs' extended attributes and its character devices for deleted files
+    for (const part of ['upper', 'containerd', 'kubelet']) {
+      await mustRun('cp', ['-a', '--reflink=auto', join(source.directory, part), directory]);
+    }
+    writeIdentity(join(directory, 'upper'), name, ip, undefined);
+    const { lower, images } = source.record;
+    return register({ name, ip, lower, images, ...ownerOf(temporary) });
+  });
+}
+
+/** All machines there are, by name. */
+export function listMachines(): Machine[] {
+  if (!existsSync(MACHINES)) return [];
+  return readdirSync(MACHINES)
+    .filter((name) => existsSync(join(MACHINES, name, 'machine.json')))
+    .sort()
+    .map((name) => new Machine(readRecord(name)));
+}
+
+/** Throws where there is none of that name. */
+export function machineNamed(name: string): Machine {
+  const machine = listMachines().find((candidate) => candidate.name === name);
+  if (machine === undefined) throw new Error(`there is no machine ${name}; npm run lab -- list`);
+  return machine;
+}
+
+/** Removes machines with their disks; with the last one, everything the lab changed on this host. */
+export async function destroyMachines(machines: readonly Machine[]): Promise<void> {
+  await underLock(async () => {
+    for (const machine of machines) await machine.destroy();
+    await sweep();
+  });
+}
+
+/** The lowest free address from 10.99.0.11 on. */
+export function freeAddress(): string {
+  const taken = new Set(listMachines().map((machine) => machine.ip));
+  for (let last = 11; last < 250; last += 1) {
+    if (!taken.has(`10.99.0.${last}`)) return `10.99.0.${last}`;
+  }
+  throw new Error('no address is free in 10.99.0.0/24');
+}
+
+/** Clears away what sessions that are gone left: their temporary machines, half-made directories, the host's settings. */
+async function sweep(): Promise<void> {
+  for (const name of existsSync(MACHINES) ? readdirSync(MACHINES) : []) {
+    const directory = join(MACHINES, name);
+    if (!existsSync(join(directory, 'machine.json'))) {
+      rmSync(directory, { recursive: true, force: true });
+      continue;
+    }
+    const record = readRecord(name);
+    if (record.owner !== undefined && !isRunning(record.owner)) await new Machine(record).destroy();
+  }
+  if (listMachines().length === 0) await restoreHost();
+}
+
+function underLock<T>(work: () => Promise<T>): Promise<T> {
+  return withLock(join(LAB_DIRECTORY, 'machines.lock'), () => undefined, work);
+}
+
+function newDirectory(name: string, ip: string): string {
+  if (!NAME.test(name)) throw new Error(`${name}: a machine's name is 2 to 12 of a-z, 0-9 and -`);
+  if (!/^10\.99\.0\.\d+$/.test(ip)) throw new Error(`${ip} is not in 10.99.0.0/24`);
+  const directory = join(MACHINES, name);
+  if (existsSync(directory)) throw new Error(`machine ${name} exists; npm run lab -- down ${name}`);
+  const holder = listMachines().find((machine) => machine.ip === ip);
+  if (holder !== undefined) throw new Error(`machine ${holder.name} has the address ${ip}`);
+  mkdirSync(directory, { recursive: true });
+  return directory;
+}
+
+function register(record: MachineRecord): Machine {
+  const directory = join(MACHINES, record.name);
+  writeFileSync(join(directory, 'console.log'), '', { mode: 0o600 });
+  writeFileSync(join(directory, 'machine.json'), JSON.stringify(record, null, 2));
+  return new Machine(record);
+}
+
+async function bootOrDestroy(machine: Machine): Promise<void> {
+  try {
+    await machine.boot();
+  } catch (error) {
+    await destroyMachines([machine]);
+    throw error;
+  }
+}
+
+/** What makes a disk this machine's: the files a cloud's first boot would write. */
+function writeIdentity(upper: string, name: string, ip: string, machineId: string | undefined): void {
+  writeInto(upper, '/etc/hostname', `${name}\n`);
+  writeInto(upper, '/etc/hosts', `127.0.0.1 localhost\n${ip} ${name}\n`);
+  writeInto(upper, '/etc/machine-id', `${machineId ?? randomBytes(16).toString('hex')}\n`);
+  // There is no name server here: a question is refused at once instead of timing out.
+  writeInto(upper, '/etc/resolv.conf', 'nameserver 127.0.0.1\n');
+  const network = `[Match]\nName=host0\n[Network]\nAddress=${ip}/24\nGateway=${GATEWAY}\n`;
+  writeInto(upper, '/etc/systemd/network/10-host0.network', network);
+}
+
+function writeInto(upper: string, path: string, content: string | Uint8Array): void {
+  const file = join(upper, path);
+  mkdirSync(dirname(file), { recursive: true, mode: 0o755 });
+  rmSync(file, { force: true });
+  writeFileSync(file, content, { mode: 0o600 });
+  chmodSync(file, path.endsWith('.secret') ? 0o600 : 0o644);
+}
+
+function ownerOf(temporary: boolean): { readonly owner?: NonNullable<MachineRecord['owner']> } {
+  const owner = temporary ? identify(process.pid) : undefined;
+  return owner === undefined ? {} : { owner };
+}
+
+function readRecord(name: string): MachineRecord {
+  const record: MachineRecord = JSON.parse(readFileSync(join(MACHINES, name, 'machine.json'), 'utf8'));
+  return record;
+}

@@ -1,0 +1,131 @@
+import { createHash } from 'node:crypto';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** What `writeImageArchives` packs, as kubeadm 1.20.2 names them (k/k cmd/kubeadm/app/constants, app/images). */
+interface Image {
+  readonly name: string;
+  readonly tag: string;
+  /** Path in the image -> file on this machine. */
+  readonly files: Readonly<Record<string, string>>;
+  readonly entrypoint: readonly string[];
+}
+
+const REPOSITORY = 'k8s.gcr.io';
+
+/**
+ * Packs programs into docker-archive files (`docker save`: manifest.json, configuration, layer) that containerd imports.
+ * No base image: the programs are static, but for etcd, which gets its C library. coredns is a stand-in that only
+ * pauses: kubeadm insists on its image even where the addon phase is skipped.
+ *
+ * @param kubernetes the directory that build-kubernetes.sh filled
+ * @param directory where the archives go
+ */
+export function writeImageArchives(kubernetes: string, directory: string): void {
+  mkdirSync(directory, { recursive: true });
+  const pause = join(kubernetes, 'bin/pause');
+  const controlPlane = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kube-proxy'];
+  const images: Image[] = [
+    ...controlPlane.map((name) => ({
+      name,
+      tag: 'v1.20.2',
+      files: { [`usr/local/bin/${name}`]: join(kubernetes, 'bin', name) },
+      entrypoint: [],
+    })),
+    { name: 'pause', tag: '3.2', files: { pause }, entrypoint: ['/pause'] },
+    { name: 'coredns', tag: '1.7.0', files: { coredns: pause }, entrypoint: ['/coredns'] },
+    { name: 'etcd', tag: '3.4.13-0', files: etcdFiles(join(kubernetes, 'etcd')), entrypoint: [] },
+  ];
+  for (const image of images) writeFileSync(join(directory, `${image.name}.tar`), archiveOf(image));
+}
+
+function etcdFiles(root: string): Record<string, string> {
+  const libraries = readdirSync(join(root, 'lib')).filter((name) => name.endsWith('-linux-gnu'));
+  const library = libraries[0];
+  if (library === undefined) throw new Error(`no C library below ${root}/lib`);
+  return {
+    'usr/local/bin/etcd': join(root, 'usr/bin/etcd'),
+    [`lib/${library}/libc.so.6`]: join(root, 'lib', library, 'libc.so.6'),
+    'lib64/ld-linux-x86-64.so.2': join(root, 'lib', library, 'ld-linux-x86-64.so.2'),
+  };
+}
+
+function archiveOf(image: Image): Buffer {
+  const layer = layerOf(image.files);
+  const layerDigest = sha256(layer);
+  const config = Buffer.from(
+    JSON.stringify({
+      architecture: 'amd64',
+      os: 'linux',
+      rootfs: { type: 'layers', diff_ids: [`sha256:${layerDigest}`] },
+      config: {
+        Env: ['PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'],
+        Entrypoint: image.entrypoint,
+      },
+    }),
+  );
+  const configName = `${sha256(config)}.json`;
+  const layerName = `${layerDigest}/layer.tar`;
+  const manifest = [
+    { Config: configName, RepoTags: [`${REPOSITORY}/${image.name}:${image.tag}`], Layers: [layerName] },
+  ];
+  return tar([
+    { path: configName, content: config, mode: 0o644 },
+    { path: layerName, content: layer, mode: 0o644 },
+    { path: 'manifest.json', content: Buffer.from(JSON.stringify(manifest)), mode: 0o644 },
+  ]);
+}
+
+function layerOf(files: Readonly<Record<string, string>>): Buffer {
+  const directories = new Set<string>();
+  for (const path of Object.keys(files)) {
+    const parts = path.split('/').slice(0, -1);
+    parts.forEach((_, index) => {
+      directories.add(parts.slice(0, index + 1).join('/'));
+    });
+  }
+  return tar([
+    ...[...directories].map((path) => ({ path, content: undefined, mode: 0o755 })),
+    ...Object.entries(files).map(([path, source]) => ({ path, content: readFileSync(source), mode: 0o755 })),
+  ]);
+}
+
+interface TarEntry {
+  readonly path: string;
+  /** undefined = a directory. */
+  readonly content: Buffer | undefined;
+  readonly mode: number;
+}
+
+const BLOCK = 512;
+
+/** A ustar archive (POSIX.1-2001 pax, "ustar Interchange Format"): root owns all, times are 0, so that it reproduces. */
+function tar(entries: readonly TarEntry[]): Buffer {
+  const pieces: Buffer[] = [];
+  for (const { path, content, mode } of entries) {
+    const size = content?.length ?? 0;
+    const header = Buffer.alloc(BLOCK);
+    header.write(path, 0, 100);
+    header.write(octal(mode, 7), 100);
+    header.write(octal(0, 7), 108);
+    header.write(octal(0, 7), 116);
+    header.write(octal(size, 11), 124);
+    header.write(octal(0, 11), 136);
+    header.write('        ', 148);
+    header.write(content === undefined ? '5' : '0', 156);
+    header.write('ustar\x0000', 257);
+    const sum = header.reduce((total, byte) => total + byte, 0);
+    header.write(`${octal(sum, 6)}\0 `, 148);
+    pieces.push(header);
+    if (content !== undefined) pieces.push(content, Buffer.alloc((BLOCK - (size % BLOCK)) % BLOCK));
+  }
+  return Buffer.concat([...pieces, Buffer.alloc(2 * BLOCK)]);
+}
+
+function octal(value: number, width: number): string {
+  return value.toString(8).padStart(width, '0');
+}
+
+function sha256(bytes: Buffer): string {
+  return createHash('sha256').update(bytes).digest('hex');
+}

@@ -1,0 +1,85 @@
+import { buildLab, type Progress } from './artefacts.ts';
+import { destroyMachines, freeAddress, listMachines, machineNamed, startMachine } from './fleet.ts';
+
+const USAGE = `Disposable machines with a real systemd, containerd 1.6 and Kubernetes 1.20.2, on this machine.
+
+  npm run lab -- build                    make what machines need (first time about 10 minutes, then cached)
+  npm run lab -- up [NAME…]               boot machines (default: cp1); they stay until they are taken down
+  npm run lab -- list                     names, addresses, state
+  npm run lab -- exec NAME COMMAND…       run a command in one
+  npm run lab -- copy NAME SOURCE TARGET  put a file into one
+  npm run lab -- reboot NAME              reboot one from inside
+  npm run lab -- down [NAME…|--all]       remove machines with their disks
+`;
+
+const began = performance.now();
+const progress: Progress = (line) => {
+  const seconds = ((performance.now() - began) / 1000).toFixed(1).padStart(6);
+  process.stderr.write(`${seconds} s  ${line}\n`);
+};
+
+/** Carries out one verb. Returns the exit status. */
+async function main(verb: string | undefined, args: readonly string[]): Promise<number> {
+  switch (verb) {
+    case 'build': {
+      const { root } = await buildLab(progress);
+      progress(`the lab is built; the machine image is ${root}`);
+      return 0;
+    }
+    case 'up':
+      for (const name of args.length === 0 ? ['cp1'] : args) {
+        const machine = await startMachine({ name, ip: freeAddress(), progress });
+        progress(`${name} is up at ${machine.ip}`);
+      }
+      return 0;
+    case 'list':
+      for (const machine of listMachines()) {
+        process.stdout.write(`${machine.name}\t${machine.ip}\t${machine.isUp() ? 'up' : 'off'}\n`);
+      }
+      return 0;
+    case 'exec': {
+      const [name, ...command] = args;
+      if (name === undefined || command.length === 0) return usage();
+      const { status } = await machineNamed(name).exec(command, {
+        timeoutMs: 24 * 3_600_000,
+        onOutput: (stream, text) => void process[stream].write(text),
+      });
+      return status;
+    }
+    case 'copy': {
+      const [name, source, target] = args;
+      if (name === undefined || source === undefined || target === undefined) return usage();
+      await machineNamed(name).copyIn(source, target);
+      return 0;
+    }
+    case 'reboot': {
+      const [name] = args;
+      if (name === undefined) return usage();
+      await machineNamed(name).reboot();
+      progress(`${name} is up again`);
+      return 0;
+    }
+    case 'down': {
+      if (args.length === 0) return usage();
+      const machines = args.includes('--all') ? listMachines() : args.map(machineNamed);
+      await destroyMachines(machines);
+      for (const machine of machines) progress(`${machine.name} is gone`);
+      return 0;
+    }
+    default:
+      return usage();
+  }
+}
+
+function usage(): number {
+  process.stderr.write(USAGE);
+  return 2;
+}
+
+try {
+  const [verb, ...args] = process.argv.slice(2);
+  process.exitCode = await main(verb, args);
+} catch (error) {
+  process.stderr.write(`lab: ${error instanceof Error ? error.message : String(error)}\n`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,224 @@
+import { spawn } from 'node:child_process';
+import { closeSync, existsSync, openSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { LAB_DIRECTORY } from './artefacts.ts';
+import { machineCgroups, removeMachineCgroups } from './cgroups.ts';
+import { BRIDGE } from './host-changes.ts';
+import {
+  childrenOf,
+  type Finished,
+  identify,
+  isRunning,
+  killProcess,
+  type ProcessIdentity,
+  run,
+  until,
+} from './process.ts';
+
+/** Where each machine keeps its disk and its state. */
+export const MACHINES = join(LAB_DIRECTORY, 'machines');
+
+/** What is known of a machine between sessions: `machine.json` in its directory. */
+export interface MachineRecord {
+  readonly name: string;
+  readonly ip: string;
+  /** Directories below the machine's own layer, uppermost first. */
+  readonly lower: readonly string[];
+  readonly images: string;
+  /** The process that holds the machine; undefined while it is powered off. */
+  readonly supervisor?: ProcessIdentity;
+  /** The session that wants it; when that is gone the machine is swept away. Undefined: it stays until `down`. */
+  readonly owner?: ProcessIdentity;
+}
+
+export interface ExecOptions {
+  readonly input?: string | Uint8Array;
+  /** Added to PATH, HOME and LANG. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Default 10 minutes; then the command is killed and `timedOut` is set. */
+  readonly timeoutMs?: number;
+  readonly onOutput?: (stream: 'stdout' | 'stderr', text: string) => void;
+}
+
+const POWER_OFF = 34 + 4; // SIGRTMIN+4 (man 1 systemd, SIGNALS)
+
+/** One disposable machine: a systemd-nspawn container on an overlay of the machine image. */
+export class Machine {
+  readonly directory: string;
+  #record: MachineRecord;
+
+  constructor(record: MachineRecord) {
+    this.#record = record;
+    this.directory = join(MACHINES, record.name);
+  }
+
+  get name(): string {
+    return this.#record.name;
+  }
+
+  get ip(): string {
+    return this.#record.ip;
+  }
+
+  get record(): MachineRecord {
+    return this.#record;
+  }
+
+  /** What the machine itself wrote to its root file system, seen from the host. The machine image is below it. */
+  get upper(): string {
+    return join(this.directory, 'upper');
+  }
+
+  /** All that reached the machine's console since it was made. */
+  console(): string {
+    return readFileSync(join(this.directory, 'console.log'), 'utf8');
+  }
+
+  isUp(): boolean {
+    return this.#record.supervisor !== undefined && isRunning(this.#record.supervisor);
+  }
+
+  /** Boots it and waits until systemd has started everything. */
+  async boot(): Promise<void> {
+    const { name, lower, images } = this.#record;
+    const output = openSync(join(this.directory, 'console.log'), 'a', 0o600);
+    const script = join(import.meta.dirname, 'boot.sh');
+    const supervisor = spawn(
+      'unshare',
+      ['--mount', '--propagation', 'private', 'bash', script, this.directory, name, lower.join(':'), images, BRIDGE],
+      { detached: true, stdio: ['ignore', output, output] },
+    );
+    closeSync(output);
+    await new Promise<void>((resolve, reject) => supervisor.on('spawn', resolve).on('error', reject));
+    supervisor.unref();
+    const identity = identify(supervisor.pid ?? 0);
+    if (identity === undefined) throw new Error(`machine ${name} ended at once:\n${this.#consoleTail()}`);
+    this.#save({ ...this.#record, supervisor: identity });
+    await this.waitUntilUp();
+  }
+
+  /** Waits until systemd says that the machine is up. For a machine that reboots itself, too. */
+  async waitUntilUp(timeoutMs = 90_000): Promise<void> {
+    await until(`machine ${this.name} is up`, timeoutMs, async () => {
+      if (!this.isUp()) throw new Error(`machine ${this.name} ended while it booted:\n${this.#consoleTail()}`);
+      if (this.leader() === undefined) return false;
+      const { stdout } = await this.exec(['systemctl', 'is-system-running'], { timeoutMs: 10_000 });
+      return /^(running|degraded)$/.test(stdout.trim());
+    });
+  }
+
+  /** The host's pid of the machine's process 1; undefined while there is none. */
+  leader(): number | undefined {
+    const nspawn = this.#nspawn();
+    return nspawn === undefined ? undefined : childrenOf(nspawn.pid)[0];
+  }
+
+  /** Runs a command in the machine. A status other than 0 is no error; a machine that is not up is. */
+  async exec(command: readonly string[], options: ExecOptions = {}): Promise<Finished> {
+    const leader = this.leader();
+    if (leader === undefined) throw new Error(`machine ${this.name} is not up`);
+    const environment = { PATH: ROOT_PATH, HOME: '/root', LANG: 'C.UTF-8', ...options.env };
+    // The command belongs into the machine's cgroups like everything in it; then into its namespaces.
+    const join = 'for group in $1; do echo $$ > $group/cgroup.procs || exit 125; done; shift; exec "$@"';
+    const groups = machineCgroups(this.name).join(' ');
+    const enter = ['nsenter', '-t', `${leader}`, '-m', '-u', '-i', '-n', '-p', '-C', '--', ...command];
+    return run('sh', ['-c', join, 'enter', groups, ...enter], { ...options, env: environment });
+  }
+
+  /** Runs a shell script in the machine; throws when it fails, with what it said. */
+  async shell(script: string, options: ExecOptions = {}): Promise<string> {
+    const { status, stdout, stderr } = await this.exec(['sh', '-euc', script], options);
+    if (status !== 0) throw new Error(`on ${this.name}: ${script}\nended with ${status}: ${stderr}${stdout}`);
+    return stdout;
+  }
+
+  /** Puts a file of the host, with its mode, into the running machine. */
+  async copyIn(source: string, destination: string): Promise<void> {
+    const mode = (statSync(source).mode & 0o7777).toString(8);
+    await this.write(destination, readFileSync(source), mode);
+  }
+
+  /** Writes a file in the running machine, born with its mode (octal digits). */
+  async write(destination: string, content: string | Uint8Array, mode = '644'): Promise<void> {
+    const script =
+      'mkdir -p "$(dirname "$1")"; rm -f "$1.new"; umask 077; cat > "$1.new"; chmod "$2" "$1.new"; mv "$1.new" "$1"';
+    const { status, stderr } = await this.exec(['sh', '-euc', script, 'write', destination, mode], { input: content });
+    if (status !== 0) throw new Error(`could not write ${destination} on ${this.name}: ${stderr}`);
+  }
+
+  /** Reboots it from inside, as an operator would, and waits until it is up again. */
+  async reboot(): Promise<void> {
+    const before = this.#nspawn();
+    await this.exec(['systemctl', 'reboot'], { timeoutMs: 30_000 });
+    await until(`machine ${this.name} goes down`, 120_000, async () => {
+      const now = this.#nspawn();
+      return now !== undefined && now.pid !== before?.pid;
+    });
+    await this.waitUntilUp();
+  }
+
+  /** SIGKILL to a process of the machine, by its pid in the machine. */
+  async kill9(pid: number): Promise<void> {
+    await this.shell(`kill -9 ${pid}`);
+  }
+
+  /** An orderly power-off; the disk stays. */
+  async powerOff(): Promise<void> {
+    const leader = this.leader();
+    if (leader !== undefined) process.kill(leader, POWER_OFF);
+    await until(`machine ${this.name} powers off`, 120_000, async () => !this.isUp());
+    this.#forgetSupervisor();
+    removeMachineCgroups(this.name);
+  }
+
+  /** The plug pulled: every process of the machine dies at once; the disk stays as it was. */
+  async pullPlug(): Promise<void> {
+    const nspawn = this.#nspawn();
+    const leader = this.leader();
+    const inside = leader === undefined ? undefined : identify(leader);
+    // The supervisor first, lest it take the death for the end of the machine and race with us; then the machine's
+    // process 1, with which the kernel kills everything in its pid namespace.
+    for (const victim of [this.#record.supervisor, inside, nspawn]) if (victim !== undefined) killProcess(victim);
+    await until(`machine ${this.name} is dead`, 30_000, async () => {
+      return [this.#record.supervisor, inside, nspawn].every((victim) => victim === undefined || !isRunning(victim));
+    });
+    this.#forgetSupervisor();
+    removeMachineCgroups(this.name);
+  }
+
+  /** Removes it, running or not, with its disk. */
+  async destroy(): Promise<void> {
+    await this.pullPlug();
+    rmSync(this.directory, { recursive: true, force: true });
+  }
+
+  /** nspawn's own process: the pid that boot.sh noted, believed only where its command line names this machine. */
+  #nspawn(): ProcessIdentity | undefined {
+    const { supervisor } = this.#record;
+    const file = join(this.directory, 'nspawn.pid');
+    if (supervisor === undefined || !existsSync(file)) return undefined;
+    const identity = identify(Number(readFileSync(file, 'utf8')));
+    if (identity === undefined || identity.bootId !== supervisor.bootId) return undefined;
+    const command = readFileSync(`/proc/${identity.pid}/cmdline`, 'utf8').split('\0');
+    return command.includes(`--machine=${this.name}`) ? identity : undefined;
+  }
+
+  #forgetSupervisor(): void {
+    const { supervisor: _, ...rest } = this.#record;
+    rmSync(join(this.directory, 'nspawn.pid'), { force: true });
+    this.#save(rest);
+  }
+
+  #save(record: MachineRecord): void {
+    this.#record = record;
+    const file = join(this.directory, 'machine.json');
+    writeFileSync(`${file}.new`, JSON.stringify(record, null, 2));
+    renameSync(`${file}.new`, file);
+  }
+
+  #consoleTail(): string {
+    return this.console().trimEnd().split('\n').slice(-10).join('\n');
+  }
+}
+
+const ROOT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
