@@ -1,0 +1,88 @@
+import { MachineadmError } from './errors.ts';
+
+/** The largest document, as read and as decompressed. */
+export const MAX_DOCUMENT_BYTES = 4 * 1024 * 1024;
+
+/**
+ * The text of a document source, whether plain, gzip, base64, or base64 of gzip; which of them is found out from the
+ * bytes. Throws `DocumentTooLarge` past 4 MiB of text, `DocumentInvalid` for broken compression or text that is not UTF-8.
+ */
+export async function decodeSource(name: string, bytes: Uint8Array): Promise<string> {
+  if (bytes.length > MAX_DOCUMENT_BYTES) throw tooLarge(name);
+  const unwrapped = isGzip(bytes) ? bytes : (fromBase64(bytes) ?? bytes);
+  const plain = isGzip(unwrapped) ? await gunzip(name, unwrapped) : unwrapped;
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(plain);
+  } catch (cause) {
+    throw new MachineadmError({
+      reason: 'DocumentInvalid',
+      summary: `${name}: the document is not UTF-8 text`,
+      remedy: 'Give a YAML or JSON document, plain, gzip, base64 or base64 of gzip.',
+      cause,
+    });
+  }
+}
+
+function isGzip(bytes: Uint8Array): boolean {
+  return bytes[0] === 0x1f && bytes[1] === 0x8b;
+}
+
+/**
+ * The bytes behind base64 text; undefined when it is not base64 of a document. A short YAML scalar is base64, too: only
+ * what decodes to gzip or to text with an apiVersion is taken for it.
+ */
+function fromBase64(bytes: Uint8Array): Uint8Array | undefined {
+  const text = new TextDecoder().decode(bytes);
+  if (!/^[A-Za-z0-9+/\s]+={0,2}\s*$/.test(text)) return undefined;
+  let decoded: Uint8Array;
+  try {
+    decoded = Uint8Array.from(atob(text.replace(/\s+/g, '')), (character) => character.charCodeAt(0));
+  } catch {
+    return undefined;
+  }
+  return isGzip(decoded) || new TextDecoder().decode(decoded).includes('apiVersion') ? decoded : undefined;
+}
+
+/**
+ * Decompresses at most 4 MiB. `name` says in the error what it was. Throws `DocumentTooLarge`, or `DocumentInvalid`
+ * where the data is damaged or cut off.
+ */
+export async function gunzip(name: string, bytes: Uint8Array): Promise<Uint8Array> {
+  const stream = new Blob([Uint8Array.from(bytes)]).stream().pipeThrough(new DecompressionStream('gzip'));
+  const reader = stream.getReader();
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  try {
+    for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
+      size += piece.value.length;
+      if (size > MAX_DOCUMENT_BYTES) {
+        await reader.cancel();
+        throw tooLarge(name);
+      }
+      pieces.push(piece.value);
+    }
+  } catch (cause) {
+    if (cause instanceof MachineadmError) throw cause;
+    throw new MachineadmError({
+      reason: 'DocumentInvalid',
+      summary: `${name}: the gzip data is damaged or cut off`,
+      remedy: 'Compress the document again, and check that it was not truncated on its way.',
+      cause,
+    });
+  }
+  const whole = new Uint8Array(size);
+  let offset = 0;
+  for (const piece of pieces) {
+    whole.set(piece, offset);
+    offset += piece.length;
+  }
+  return whole;
+}
+
+function tooLarge(name: string): MachineadmError {
+  return new MachineadmError({
+    reason: 'DocumentTooLarge',
+    summary: `${name}: the document is larger than 4 MiB`,
+    remedy: 'Keep large files out of the document: bake them into the image, or let a file refer to them.',
+  });
+}

@@ -1,0 +1,15 @@
+/**
+ * The document: what a user writes, and the internal model that the rest of the agent works with. This room imports
+ * nothing of ours and nothing that only Node has: it also runs in a browser or a controller.
+ *
+ * The way of a document: decode (gzip, base64) -> parse with places -> merge the sources -> check header and `requires`
+ * -> check every section -> check across fields -> convert to the model.
+ */
+export { type Diagnostic, formatDiagnostic, type Place } from './diagnostics.ts';
+export { MachineadmError } from './errors.ts';
+export { exampleDocument } from './example.ts';
+export { jsonSchema } from './json-schema.ts';
+export { type DocumentSource, type LoadedDocument, type LoadOptions, type LoadResult, loadDocument } from './load.ts';
+export type { Model, Role } from './model.ts';
+export { leaves } from './tree.ts';
+export { DOCUMENT_VERSIONS } from './versions/index.ts';

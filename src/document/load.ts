@@ -1,0 +1,230 @@
+import { decodeSource } from './decode.ts';
+import { type Diagnostic, formatPath, nearestName, sortDiagnostics } from './diagnostics.ts';
+import type { Model } from './model.ts';
+import { satisfies } from './requires.ts';
+import { type SoundPart, schemaFindings, type UnplacedFinding, withoutMistakes } from './schema-issues.ts';
+import { mergeTrees, parseTree, placeOf, placeOfKey, type Tree, toPlain } from './tree.ts';
+import { DOCUMENT_VERSIONS } from './versions/index.ts';
+import type { DocumentVersion, Finding } from './versions/version.ts';
+
+/** What was read from one place: a file of a drop-in directory, standard input, a file named on the command line. */
+export interface DocumentSource {
+  readonly name: string;
+  readonly bytes: Uint8Array;
+}
+
+export interface LoadOptions {
+  /** This agent's version, for `requires`. */
+  readonly agentVersion: string;
+  /** Document versions to read; tests add one that does not exist yet. */
+  readonly versions?: readonly DocumentVersion[];
+}
+
+export type LoadResult =
+  | { readonly ok: true; readonly document: LoadedDocument }
+  | { readonly ok: false; readonly reason: 'DocumentInvalid' | 'RequiresNewerAgent'; readonly problems: Diagnostic[] };
+
+export interface LoadedDocument {
+  readonly model: Model;
+  readonly apiVersion: string;
+  /** Hex SHA-256 of the merged document in a canonical form: comments and key order do not count. */
+  readonly digest: string;
+  /** The same of the `kubernetes` section alone; undefined without one. */
+  readonly kubernetesDigest: string | undefined;
+  /** The merged document with the place of every part. */
+  readonly tree: Tree;
+}
+
+/**
+ * Loads the document from its sources, merged in the order given. Finds all mistakes before it returns. Throws
+ * `DocumentTooLarge` and `DocumentInvalid` (undecodable) for sources that cannot be read as text at all.
+ */
+export async function loadDocument(sources: readonly DocumentSource[], options: LoadOptions): Promise<LoadResult> {
+  const problems: Diagnostic[] = [];
+  let tree: Tree | undefined;
+  for (const source of sources) {
+    const parsed = parseTree(source.name, await decodeSource(source.name, source.bytes), problems);
+    if (parsed === undefined) continue;
+    if (parsed.kind !== 'map') {
+      const message = 'the document is not a map';
+      problems.push({ place: parsed.at, path: '', message, hint: 'it begins with apiVersion and kind' });
+      continue;
+    }
+    tree = tree === undefined ? parsed : mergeTrees(tree, parsed);
+  }
+  const names = sources.map((source) => source.name);
+  if (tree === undefined) {
+    return { ok: false, reason: 'DocumentInvalid', problems: sortDiagnostics(problems, names) };
+  }
+  const merged = tree;
+  const place = (finding: UnplacedFinding): Diagnostic => ({
+    place:
+      finding.key === undefined
+        ? placeOf(merged, finding.path)
+        : placeOfKey(merged, finding.path.slice(0, -1), finding.key),
+    path: formatPath(finding.path),
+    message: finding.message,
+    hint: finding.hint,
+  });
+  const fail = (
+    reason: 'DocumentInvalid' | 'RequiresNewerAgent',
+    findings: readonly UnplacedFinding[],
+  ): LoadResult => ({
+    ok: false,
+    reason,
+    problems: sortDiagnostics([...problems, ...findings.map(place)], names),
+  });
+
+  const raw = new Map(Object.entries(toPlain(merged) as Readonly<Record<string, unknown>>));
+  const versions = options.versions ?? DOCUMENT_VERSIONS;
+  const header = checkHeader(raw, versions);
+  const version = versions.find((candidate) => candidate.apiVersion === raw.get('apiVersion'));
+  if (version === undefined) return fail('DocumentInvalid', header);
+  const required = checkRequires(raw.get('requires'), version, options.agentVersion);
+  // A document for a newer agent is refused for that, not for the fields that this agent cannot know.
+  if (required.newer.length > 0) return fail('RequiresNewerAgent', required.newer);
+  const mistakes = checkSections(raw, version);
+  const sections = soundSections(raw, version);
+  const across = (await version.check(plainData(sections)))
+    .map((finding) => inWholeDocument(finding, sections))
+    .filter((finding) => !touches(finding, mistakes));
+  const findings = [...header, ...required.mistakes, ...mistakes, ...across];
+  if (findings.length > 0 || problems.length > 0) return fail('DocumentInvalid', findings);
+  const kubernetes = raw.get('kubernetes');
+  return {
+    ok: true,
+    document: {
+      model: await version.toModel(plainData(sections)),
+      apiVersion: version.apiVersion,
+      digest: await sha256(canonicalJson(Object.fromEntries(raw))),
+      kubernetesDigest: kubernetes === undefined ? undefined : await sha256(canonicalJson(kubernetes)),
+      tree: merged,
+    },
+  };
+}
+
+function checkHeader(raw: ReadonlyMap<string, unknown>, versions: readonly DocumentVersion[]): UnplacedFinding[] {
+  const findings: UnplacedFinding[] = [];
+  const known = versions.map((version) => version.apiVersion).join(', ');
+  const apiVersion = raw.get('apiVersion');
+  if (apiVersion === undefined) {
+    findings.push({
+      path: [],
+      message: '"apiVersion" is missing',
+      hint: `add apiVersion: ${versions.at(-1)?.apiVersion}`,
+    });
+  } else if (!versions.some((version) => version.apiVersion === apiVersion)) {
+    const message = `this agent does not read ${JSON.stringify(apiVersion)}`;
+    findings.push({ path: ['apiVersion'], message, hint: `it reads ${known}; a newer agent may read more` });
+  }
+  const kind = raw.get('kind');
+  if (kind === undefined) findings.push({ path: [], message: '"kind" is missing', hint: 'add kind: MachineBootstrap' });
+  else if (kind !== 'MachineBootstrap') {
+    findings.push({ path: ['kind'], message: 'not a bootstrap document', hint: 'kind must be MachineBootstrap' });
+  }
+  return findings;
+}
+
+function checkRequires(
+  requires: unknown,
+  version: DocumentVersion,
+  agentVersion: string,
+): { mistakes: UnplacedFinding[]; newer: UnplacedFinding[] } {
+  const mistakes: UnplacedFinding[] = [];
+  const newer: UnplacedFinding[] = [];
+  if (requires === undefined) return { mistakes, newer };
+  if (requires === null || typeof requires !== 'object' || Array.isArray(requires)) {
+    mistakes.push({ path: ['requires'], message: 'expected a map with agentVersion or features' });
+    return { mistakes, newer };
+  }
+  for (const [key, value] of Object.entries(requires) as [string, unknown][]) {
+    const path = ['requires', key];
+    if (key === 'agentVersion') {
+      const satisfied = typeof value === 'string' ? satisfies(agentVersion, value) : undefined;
+      if (satisfied === undefined) {
+        mistakes.push({ path, message: 'not a version condition', hint: 'write it such as ">=0.1.0"' });
+      } else if (!satisfied) {
+        const message = `the document needs an agent ${String(value)}; this is ${agentVersion}`;
+        newer.push({ path, message, hint: 'install a matching machineadm in the image' });
+      }
+    } else if (key === 'features') {
+      const features: readonly unknown[] = Array.isArray(value) ? value : [];
+      if (!Array.isArray(value) || features.some((feature) => typeof feature !== 'string')) {
+        mistakes.push({ path, message: 'expected a list of feature names' });
+      }
+      features.forEach((feature, index) => {
+        if (typeof feature === 'string' && !version.features.includes(feature)) {
+          const message = `this agent lacks the feature "${feature}"`;
+          newer.push({ path: [...path, index], message, hint: 'install a newer machineadm in the image' });
+        }
+      });
+    } else {
+      const near = nearestName(key, ['agentVersion', 'features']);
+      const hint = near === undefined ? 'known here: agentVersion, features' : `did you mean "${near}"?`;
+      mistakes.push({ path, key, message: 'unknown key', hint });
+    }
+  }
+  return { mistakes, newer };
+}
+
+function checkSections(raw: ReadonlyMap<string, unknown>, version: DocumentVersion): UnplacedFinding[] {
+  const findings: UnplacedFinding[] = [];
+  const known = ['apiVersion', 'kind', 'requires', ...Object.keys(version.sections)];
+  for (const key of raw.keys()) {
+    if (known.includes(key)) continue;
+    const near = nearestName(key, known);
+    const hint = near === undefined ? `known here: ${known.join(', ')}` : `did you mean "${near}"?`;
+    findings.push({ path: [key], key, message: 'unknown key', hint });
+  }
+  for (const name of version.required) {
+    if (!raw.has(name)) findings.push({ path: [], message: `"${name}" is missing`, hint: `add ${name}` });
+  }
+  for (const [name, schema] of Object.entries(version.sections)) {
+    if (raw.has(name)) findings.push(...schemaFindings(schema, raw.get(name), [name]));
+  }
+  return findings;
+}
+
+/** Each section that is there, without the parts that its schema refuses: one mistake must not hide another. */
+function soundSections(raw: ReadonlyMap<string, unknown>, version: DocumentVersion): ReadonlyMap<string, SoundPart> {
+  const sound = new Map<string, SoundPart>();
+  for (const [name, schema] of Object.entries(version.sections)) {
+    const part = raw.has(name) ? withoutMistakes(schema, raw.get(name)) : undefined;
+    if (part !== undefined) sound.set(name, part);
+  }
+  return sound;
+}
+
+function plainData(sections: ReadonlyMap<string, SoundPart>): Readonly<Record<string, unknown>> {
+  return Object.fromEntries([...sections].map(([name, part]) => [name, part.data]));
+}
+
+function inWholeDocument(finding: Finding, sections: ReadonlyMap<string, SoundPart>): Finding {
+  const [name, ...path] = finding.path;
+  const part = sections.get(String(name));
+  return name === undefined || part === undefined ? finding : { ...finding, path: [name, ...part.original(path)] };
+}
+
+/** Whether a finding is about something that is already known to be wrong. */
+function touches(finding: Finding, mistakes: readonly Finding[]): boolean {
+  const about = finding.about ?? finding.path;
+  return mistakes.some(({ path }) => {
+    const shared = Math.min(path.length, about.length);
+    return path.slice(0, shared).every((segment, index) => segment === about[index]);
+  });
+}
+
+/** JSON with sorted keys: the same document in another order has the same digest. */
+function canonicalJson(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
+  if (value !== null && typeof value === 'object') {
+    const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
+    return `{${entries.map(([key, item]) => `${JSON.stringify(key)}:${canonicalJson(item)}`).join(',')}}`;
+  }
+  return JSON.stringify(value) ?? 'null';
+}
+
+async function sha256(text: string): Promise<string> {
+  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text));
+  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('');
+}

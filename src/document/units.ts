@@ -1,0 +1,24 @@
+const DURATION_UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** `90s`, `1h30m`, `500ms`, `365d`: one or more numbers, each with its unit. */
+export const DURATION_PATTERN = /^(?:\d+(?:ms|s|m|h|d))+$/;
+
+/**
+ * Milliseconds of a duration that matches `DURATION_PATTERN`; undefined for text that does not.
+ */
+export function parseDuration(text: string): number | undefined {
+  if (!DURATION_PATTERN.test(text)) return undefined;
+  let total = 0;
+  for (const [, amount, unit] of text.matchAll(/(\d+)(ms|s|m|h|d)/g)) {
+    total += Number(amount) * (DURATION_UNIT_MS[unit ?? ''] ?? 0);
+  }
+  return Number.isSafeInteger(total) ? total : undefined;
+}
+
+/** A duration for people: `850 ms`, `12.3 s`, `2 m 05 s`. */
+export function formatDuration(milliseconds: number): string {
+  if (milliseconds < 1000) return `${Math.round(milliseconds)} ms`;
+  if (milliseconds < 60_000) return `${(milliseconds / 1000).toFixed(1)} s`;
+  const seconds = Math.round(milliseconds / 1000);
+  return `${Math.floor(seconds / 60)} m ${String(seconds % 60).padStart(2, '0')} s`;
+}

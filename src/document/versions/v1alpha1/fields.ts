@@ -1,0 +1,87 @@
+import * as z from 'zod';
+import { DURATION_PATTERN } from '../../units.ts';
+
+/** Field types that several sections share. Each says in its message what is right, not only what is wrong. */
+
+export const duration = z
+  .string({ error: 'expected a duration with a unit, such as "90s"' })
+  .regex(DURATION_PATTERN, 'not a duration: write a number with its unit, such as "90s", "5m" or "1h30m"')
+  .meta({ title: 'Duration' });
+
+export const absolutePath = z
+  .string()
+  .max(512, 'longer than 512 characters')
+  .regex(/^\/(?!.*\/\/)/, { error: 'not an absolute path', abort: true })
+  .refine((path) => !path.split('/').includes('..'), 'a path may not hold ".."')
+  .refine((path) => !path.includes('\0') && !path.includes('\n'), 'a path may not hold control characters');
+
+export const fileMode = z
+  .string({ error: 'expected a mode as a string, such as "0644"' })
+  .regex(/^0?[0-7]{3,4}$/, 'not a file mode: write octal digits in quotes, such as "0644"');
+
+const DNS_LABEL = '[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?';
+
+/** RFC 1123 sub-domain, as Kubernetes demands of node names. */
+export const dnsSubdomain = z
+  .string()
+  .max(253, 'longer than 253 characters')
+  .regex(
+    new RegExp(`^${DNS_LABEL}(?:\\.${DNS_LABEL})*$`),
+    'not a valid name: use lower-case letters, digits, "-" and "." (RFC 1123)',
+  );
+
+export const hostname = z
+  .string()
+  .max(64, 'longer than the 64 characters that Linux allows')
+  .regex(
+    new RegExp(`^${DNS_LABEL}(?:\\.${DNS_LABEL})*$`),
+    'not a valid host name: use lower-case letters, digits, "-" and "." (RFC 1123)',
+  );
+
+/** `host:port`, also `[2001:db8::1]:6443`. */
+export const hostPort = z
+  .string()
+  .regex(/^(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?):\d{1,5}$/, {
+    error: 'not host:port, such as "10.0.0.10:6443"',
+    abort: true,
+  })
+  .refine((text) => Number(text.slice(text.lastIndexOf(':') + 1)) <= 65535, 'the port is above 65535');
+
+export const cidr = z
+  .string()
+  .regex(/^(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9A-Fa-f:]+)\/\d{1,3}$/, 'not a subnet, such as "10.244.0.0/16"');
+
+export const sha256 = z.string().regex(/^[0-9a-f]{64}$/, 'not a SHA-256 digest: 64 lower-case hex digits');
+
+/** A secret written down, or the name of an entry of `secrets`. */
+export const secret = z.union([z.string().min(1, 'an empty secret'), z.strictObject({ secret: z.string() })], {
+  error: 'expected a string, or {secret: name} naming an entry of "secrets"',
+});
+
+export type SecretField = z.infer<typeof secret>;
+
+export const certificatePem = z
+  .string()
+  .regex(/-----BEGIN CERTIFICATE-----[\s\S]+-----END CERTIFICATE-----/, 'not a PEM certificate');
+
+export const publicKeyPem = z
+  .string()
+  .regex(/-----BEGIN (?:RSA )?PUBLIC KEY-----[\s\S]+-----END/, 'not a PEM public key');
+
+/** A command line argument of a component, without the leading dashes. */
+export const argument = z.strictObject({
+  name: z.string().regex(/^[a-z0-9][a-z0-9.-]*$/i, 'not an argument name: write it without leading dashes'),
+  value: z.string({ error: 'expected a string; write numbers and booleans in quotes' }),
+});
+
+export const environmentVariable = z.strictObject({
+  name: z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'not the name of an environment variable'),
+  value: z.string({ error: 'expected a string; write numbers and booleans in quotes' }),
+});
+
+export const labels = z.record(
+  z.string().regex(/^(?:[a-z0-9.-]{1,253}\/)?[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/, 'not a label key'),
+  z
+    .string({ error: 'expected a string; write numbers and booleans in quotes' })
+    .regex(/^(?:[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$/, 'not a label value'),
+);

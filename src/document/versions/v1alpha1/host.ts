@@ -1,0 +1,60 @@
+import * as z from 'zod';
+import { absolutePath, duration, fileMode, hostname } from './fields.ts';
+
+const hookGroup = z.strictObject({
+  shell: z.enum(['sh', 'bash']).optional().describe('Default sh.'),
+  onError: z.enum(['Fail', 'Continue']).optional().describe('Default Fail: the first failing entry ends the run.'),
+  timeout: duration.optional().describe('Of the whole group; default 10m. Its process group is killed then.'),
+  commands: z
+    .array(z.string().min(1, 'an empty command'))
+    .min(1, 'a hook without commands')
+    .describe('Run in order in one shell process; exports persist from one entry to the next.'),
+});
+
+const file = z.strictObject({
+  path: absolutePath,
+  content: z.string().optional().describe('The content, byte for byte. Excludes contentFrom.'),
+  contentFrom: z
+    .union([z.strictObject({ secret: z.string() }), z.strictObject({ file: absolutePath })], {
+      error: 'expected {secret: name} or {file: path}',
+    })
+    .optional(),
+  encoding: z.enum(['base64', 'gzip+base64']).optional().describe('How `content` is encoded in the document.'),
+  mode: fileMode.optional().describe('Default "0644"; "0600" with content from a secret.'),
+  owner: z
+    .string()
+    .regex(/^[A-Za-z0-9_.-]+(?::[A-Za-z0-9_.-]+)?$/, 'not an owner: write "user:group", "user" or numeric ids')
+    .optional()
+    .describe('Default root:root.'),
+  directoryMode: fileMode.optional().describe('Of directories created above the file; default "0755".'),
+});
+
+export const host = z.strictObject({
+  hostname: hostname.optional(),
+  kernelModules: z
+    .array(z.string().regex(/^[A-Za-z0-9_-]+$/, 'not a module name'))
+    .optional()
+    .describe('Loaded now, and at every boot.'),
+  sysctl: z
+    .record(
+      z.string().regex(/^[A-Za-z0-9_./-]+$/, 'not a sysctl key, such as net.ipv4.ip_forward'),
+      z.union([z.string().regex(/^[^\n]+$/, 'a value may not hold a line break'), z.number()], {
+        error: 'expected a number or a string',
+      }),
+    )
+    .optional()
+    .describe('Applied now, persisted, and read back.'),
+  swap: z.enum(['Disabled', 'Unmanaged']).optional().describe('Default Unmanaged.'),
+  files: z.array(file).optional(),
+  hooks: z
+    .strictObject({
+      early: hookGroup.optional().describe('Before anything else is changed.'),
+      beforeBootstrap: hookGroup.optional().describe('After the files under /run/kubeadm are laid; may edit them.'),
+      afterBootstrap: hookGroup.optional().describe('After proven success, never after a failure.'),
+    })
+    .optional(),
+});
+
+export type HostSection = z.infer<typeof host>;
+export type HookGroupSection = z.infer<typeof hookGroup>;
+export type FileSection = z.infer<typeof file>;

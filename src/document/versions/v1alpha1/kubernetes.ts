@@ -1,0 +1,208 @@
+import * as z from 'zod';
+import {
+  absolutePath,
+  argument,
+  certificatePem,
+  cidr,
+  dnsSubdomain,
+  duration,
+  environmentVariable,
+  hostPort,
+  labels,
+  publicKeyPem,
+  secret,
+} from './fields.ts';
+
+const componentFields = {
+  args: z.array(argument).optional().describe('Arguments without dashes; repeats where the component allows them.'),
+  env: z.array(environmentVariable).optional(),
+  volumes: z
+    .array(
+      z.strictObject({
+        name: z.string().min(1),
+        hostPath: absolutePath,
+        mountPath: absolutePath,
+        readOnly: z.boolean().optional(),
+        pathType: z
+          .enum(['DirectoryOrCreate', 'Directory', 'FileOrCreate', 'File', 'Socket', 'CharDevice', 'BlockDevice'])
+          .optional(),
+      }),
+    )
+    .optional(),
+};
+const component = z.strictObject(componentFields);
+
+const keyPair = z.strictObject({
+  certificate: certificatePem,
+  key: secret.optional().describe('PEM. Absent where only the certificate is handed out.'),
+});
+
+const kubeadm = z.strictObject({
+  verbosity: z
+    .int()
+    .min(0)
+    .max(5, 'at most 5: above, kubeadm prints the bodies of requests, Secrets among them')
+    .optional(),
+  skipPhases: z.array(z.string().regex(/^[a-z0-9-]+(?:\/[a-z0-9-]+)*$/, 'not the name of a phase')).optional(),
+  ignorePreflightErrors: z.array(z.string().min(1)).optional().describe('Names of preflight checks, or "all".'),
+  patches: z.strictObject({ directory: absolutePath }).optional(),
+});
+
+const cluster = z.strictObject({
+  name: z.string().min(1).optional(),
+  controlPlaneEndpoint: hostPort.optional(),
+  podSubnets: z.array(cidr).optional(),
+  serviceSubnets: z.array(cidr).optional(),
+  dnsDomain: dnsSubdomain.optional(),
+  imageRepository: z.string().min(1).optional(),
+  featureGates: z.record(z.string(), z.boolean()).optional().describe("kubeadm's own feature gates."),
+  certificatesDirectory: absolutePath.optional().describe('Default /etc/kubernetes/pki.'),
+  certificateValidity: duration.optional(),
+  caCertificateValidity: duration.optional(),
+  encryptionAlgorithm: z.enum(['RSA-2048', 'RSA-3072', 'RSA-4096', 'ECDSA-P256', 'ECDSA-P384']).optional(),
+  bootstrapTokens: z
+    .array(
+      z.strictObject({
+        token: secret,
+        description: z.string().optional(),
+        ttl: duration.optional(),
+        expires: z.iso.datetime({ offset: true, error: 'not an RFC 3339 time' }).optional(),
+        usages: z.array(z.enum(['signing', 'authentication'])).optional(),
+        groups: z.array(z.string().regex(/^system:bootstrappers:[a-z0-9:-]+$/, 'not a bootstrap group')).optional(),
+      }),
+    )
+    .optional()
+    .describe('For machines that join. Default: none of ours; kubeadm makes one.'),
+});
+
+const etcd = z.strictObject({
+  local: z
+    .strictObject({
+      dataDirectory: absolutePath.optional(),
+      imageRepository: z.string().min(1).optional(),
+      imageTag: z.string().min(1).optional(),
+      args: z.array(argument).optional(),
+      env: z.array(environmentVariable).optional(),
+      serverCertSANs: z.array(z.string().min(1)).optional(),
+      peerCertSANs: z.array(z.string().min(1)).optional(),
+    })
+    .optional(),
+  external: z
+    .strictObject({
+      endpoints: z.array(z.url({ error: 'not a URL, such as https://10.0.0.20:2379' })).min(1),
+      caFile: absolutePath,
+      certFile: absolutePath,
+      keyFile: absolutePath,
+    })
+    .optional(),
+});
+
+const controlPlane = z.strictObject({
+  apiEndpoint: z
+    .strictObject({
+      advertiseAddress: z.union([z.ipv4(), z.ipv6()], { error: 'not an IP address' }).optional(),
+      bindPort: z.int().min(1).max(65535).optional(),
+    })
+    .optional(),
+  apiServer: z.strictObject({ ...componentFields, certSANs: z.array(z.string().min(1)).optional() }).optional(),
+  controllerManager: component.optional(),
+  scheduler: component.optional(),
+  etcd: etcd.optional(),
+  certificateKey: secret.optional().describe('64 hex digits: shares the certificates between control planes.'),
+});
+
+const node = z.strictObject({
+  name: dnsSubdomain.optional().describe('Default: the lower-cased host name.'),
+  providerID: z.string().min(1).optional(),
+  labels: labels.optional(),
+  taints: z
+    .array(
+      z.strictObject({
+        key: z.string().min(1),
+        value: z.string().optional(),
+        effect: z.enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute']),
+      }),
+    )
+    .optional()
+    .describe("Absent: kubeadm's default for the role. []: none."),
+  criSocket: z
+    .string()
+    .regex(/^unix:\/\/\/|^npipe:\/\//, 'not a socket URL, such as unix:///run/containerd/containerd.sock')
+    .optional(),
+  imagePullPolicy: z.enum(['Always', 'IfNotPresent', 'Never']).optional(),
+  imagePullSerial: z.boolean().optional(),
+  kubelet: z
+    .strictObject({
+      config: z.record(z.string(), z.unknown()).optional().describe('Fields of KubeletConfiguration v1beta1.'),
+      args: z.array(argument).optional(),
+    })
+    .optional(),
+});
+
+const join = z.strictObject({
+  discovery: z.strictObject({
+    token: z.strictObject({
+      token: secret,
+      endpoint: hostPort,
+      caCertHashes: z
+        .array(z.string().regex(/^sha256:[0-9a-f]{64}$/, 'not a CA hash: "sha256:" and 64 hex digits'))
+        .optional(),
+      unsafeSkipCAVerification: z.boolean().optional(),
+    }),
+  }),
+  tlsBootstrapToken: secret.optional(),
+  caCertPath: absolutePath.optional(),
+});
+
+export const kubernetes = z.strictObject({
+  version: z
+    .string()
+    .regex(/^v\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?$/, 'not an exact version, such as "v1.35.2": nothing is looked up'),
+  role: z.enum(['InitControlPlane', 'JoinControlPlane', 'Worker']),
+  bootstrapper: z.strictObject({ kubeadm: kubeadm.optional() }).optional(),
+  cluster: cluster.optional(),
+  pki: z
+    .strictObject({
+      ca: keyPair.optional(),
+      etcd: keyPair.optional(),
+      frontProxy: keyPair.optional(),
+      serviceAccount: z.strictObject({ publicKey: publicKeyPem, key: secret }).optional(),
+      apiserverEtcdClient: keyPair.optional(),
+    })
+    .optional(),
+  controlPlane: controlPlane.optional(),
+  node: node.optional(),
+  join: join.optional(),
+  addons: z
+    .strictObject({
+      dns: z
+        .strictObject({
+          enabled: z.boolean().optional(),
+          imageRepository: z.string().min(1).optional(),
+          imageTag: z.string().min(1).optional(),
+        })
+        .optional(),
+      proxy: z.strictObject({ enabled: z.boolean().optional() }).optional(),
+    })
+    .optional(),
+  timeouts: z
+    .strictObject({
+      controlPlane: duration.optional(),
+      kubelet: duration.optional(),
+      api: duration.optional(),
+      etcd: duration.optional(),
+      tlsBootstrap: duration.optional(),
+      discovery: duration.optional(),
+      overall: duration.optional().describe('Of the whole run; default 30m.'),
+    })
+    .optional(),
+  ready: z
+    .strictObject({
+      require: z.enum(['KubeletHealthy', 'NodeRegistered', 'NodeReady']).optional().describe('Default NodeRegistered.'),
+      timeout: duration.optional().describe('Default 5m.'),
+    })
+    .optional(),
+});
+
+export type KubernetesSection = z.infer<typeof kubernetes>;
+export type ComponentSection = z.infer<typeof component>;

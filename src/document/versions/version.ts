@@ -1,0 +1,29 @@
+import type * as z from 'zod';
+import type { PathSegment } from '../diagnostics.ts';
+import type { Model } from '../model.ts';
+
+/** A mistake that no single field shows: what is said where, and what to do. */
+export interface Finding {
+  readonly path: readonly PathSegment[];
+  readonly message: string;
+  readonly hint?: string;
+  /** What it is about, where that is not `path`: a finding about a part that has a mistake of its own is not told. */
+  readonly about?: readonly PathSegment[];
+}
+
+/**
+ * One version of the document. Each converts to the one internal model, so that an old document outlives the next
+ * version; adding a version adds a folder beside `v1alpha1` and a line in `versions/index.ts`.
+ */
+export interface DocumentVersion<Sections = Readonly<Record<string, unknown>>> {
+  readonly apiVersion: string;
+  /** Schema of each top-level section but `apiVersion`, `kind` and `requires`. */
+  readonly sections: Readonly<Record<string, z.ZodType>>;
+  readonly required: readonly string[];
+  /** Names that `requires.features` may ask for. */
+  readonly features: readonly string[];
+  /** Mistakes across fields; gets the sections without the parts that are wrong in themselves. */
+  check(sections: Sections): Promise<readonly Finding[]>;
+  /** Called only with a document that has no findings. */
+  toModel(sections: Sections): Promise<Model>;
+}
