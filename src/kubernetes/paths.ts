@@ -1,0 +1,39 @@
+/**
+ * Where kubeadm, the kubelet and we ourselves keep the files of a node, and with what permission bits. The defaults are
+ * kubeadm's (k/k cmd/kubeadm/app/constants/constants.go); the names below /run/kubeadm are those of Cluster API's kubeadm
+ * bootstrap provider (cluster-api bootstrap/kubeadm/internal/cloudinit), because scripts in the field look for them.
+ */
+
+/** Holds the rendered configuration; in memory, so that tokens do not outlive a reboot. */
+export const KUBEADM_RUN_DIRECTORY = '/run/kubeadm';
+export const KUBEADM_INIT_CONFIG = '/run/kubeadm/kubeadm.yaml';
+export const KUBEADM_JOIN_CONFIG = '/run/kubeadm/kubeadm-join-config.yaml';
+/** Patches that we render; used where the document names no directory of its own. */
+export const KUBEADM_PATCHES_DIRECTORY = '/run/kubeadm/patches';
+/** Both configurations hold bootstrap tokens: never readable by everybody. */
+export const KUBEADM_CONFIG_MODE = 0o640;
+export const KUBEADM_RUN_DIRECTORY_MODE = 0o755;
+
+export const KUBERNETES_DIRECTORY = '/etc/kubernetes';
+export const STATIC_PODS_DIRECTORY = '/etc/kubernetes/manifests';
+export const DEFAULT_CERTIFICATES_DIRECTORY = '/etc/kubernetes/pki';
+export const DEFAULT_CA_CERTIFICATE = '/etc/kubernetes/pki/ca.crt';
+export const ADMIN_KUBECONFIG = '/etc/kubernetes/admin.conf';
+/** Written by `kubeadm init` from 1.29 on. */
+export const SUPER_ADMIN_KUBECONFIG = '/etc/kubernetes/super-admin.conf';
+export const KUBELET_KUBECONFIG = '/etc/kubernetes/kubelet.conf';
+/** Holds the bootstrap token while the kubelet has no certificate; left behind by a killed join. */
+export const BOOTSTRAP_KUBELET_KUBECONFIG = '/etc/kubernetes/bootstrap-kubelet.conf';
+export const CONTROLLER_MANAGER_KUBECONFIG = '/etc/kubernetes/controller-manager.conf';
+export const SCHEDULER_KUBECONFIG = '/etc/kubernetes/scheduler.conf';
+
+export const KUBELET_DIRECTORY = '/var/lib/kubelet';
+export const KUBELET_CONFIG = '/var/lib/kubelet/config.yaml';
+export const KUBELET_FLAGS_ENVIRONMENT = '/var/lib/kubelet/kubeadm-flags.env';
+export const KUBELET_CLIENT_CERTIFICATE = '/var/lib/kubelet/pki/kubelet-client-current.pem';
+export const DEFAULT_ETCD_DATA_DIRECTORY = '/var/lib/etcd';
+
+/** As Cluster API's provider writes them; kubeadm itself would give certificates 0644 and keys 0600. */
+export const CERTIFICATE_MODE = 0o640;
+export const KEY_MODE = 0o600;
+export const CERTIFICATES_DIRECTORY_MODE = 0o755;

@@ -1,0 +1,150 @@
+import type { ClusterModel, ComponentModel, EtcdModel, KubernetesModel } from '../../document/model.ts';
+import { DEFAULT_CERTIFICATES_DIRECTORY } from '../paths.ts';
+import { renderArguments, renderEnvironment } from './arguments.ts';
+import { featureGates } from './feature-gates.ts';
+import { asked, askedOrNothing, type Fields, goDuration, listOrNothing, sortedByKey } from './fields.ts';
+import { needsKubeadm, type Problems } from './problems.ts';
+import type { KubeadmTarget } from './version.ts';
+
+/** kubeadm's defaults (k/k cmd/kubeadm/app/constants/constants.go): asking for them asks for nothing. */
+const DEFAULT_CERTIFICATE_VALIDITY_MS = 365 * 24 * 3_600_000;
+const DEFAULT_CA_CERTIFICATE_VALIDITY_MS = 10 * 365 * 24 * 3_600_000;
+
+/** The ClusterConfiguration of `kubeadm init`. Joining machines read it from the cluster, so it is not rendered for them. */
+export function clusterConfiguration(kubernetes: KubernetesModel, target: KubeadmTarget, problems: Problems): Fields {
+  const { cluster, controlPlane, addons } = kubernetes;
+  return asked({
+    apiVersion: `kubeadm.k8s.io/${target.configVersion}`,
+    kind: 'ClusterConfiguration',
+    clusterName: cluster.name,
+    kubernetesVersion: kubernetes.version,
+    controlPlaneEndpoint: cluster.controlPlaneEndpoint,
+    networking: networking(cluster, target, problems),
+    imageRepository: cluster.imageRepository,
+    certificatesDir:
+      cluster.certificatesDirectory === DEFAULT_CERTIFICATES_DIRECTORY ? undefined : cluster.certificatesDirectory,
+    featureGates: askedOrNothing(sortedByKey(featureGates(cluster, target, problems))),
+    ...certificateFields(cluster, target, problems),
+    apiServer: askedOrNothing({
+      ...component(controlPlane.apiServer, 'kubernetes.controlPlane.apiServer', target, problems),
+      certSANs: listOrNothing(controlPlane.apiServer.certSANs),
+      timeoutForControlPlane: target.configVersion === 'v1beta4' ? undefined : controlPlaneTimeout(kubernetes),
+    }),
+    controllerManager: askedOrNothing(
+      component(controlPlane.controllerManager, 'kubernetes.controlPlane.controllerManager', target, problems),
+    ),
+    scheduler: askedOrNothing(component(controlPlane.scheduler, 'kubernetes.controlPlane.scheduler', target, problems)),
+    etcd: etcd(controlPlane.etcd, target, problems),
+    dns: askedOrNothing({
+      imageRepository: addons.dns.imageRepository,
+      imageTag: addons.dns.imageTag,
+      // Before v1beta4 the addon's phase is skipped instead (phases.ts).
+      disabled: target.configVersion === 'v1beta4' && !addons.dns.enabled ? true : undefined,
+    }),
+    proxy: target.configVersion === 'v1beta4' && !addons.proxy.enabled ? { disabled: true } : undefined,
+  });
+}
+
+function controlPlaneTimeout(kubernetes: KubernetesModel): string | undefined {
+  const milliseconds = kubernetes.timeouts.controlPlaneMs;
+  return milliseconds === undefined ? undefined : goDuration(milliseconds);
+}
+
+/** Two families in kubeadm 1.20 need its gate: without it `only one CIDR allowed for single-stack networking`. */
+function networking(cluster: ClusterModel, target: KubeadmTarget, problems: Problems): Fields | undefined {
+  if (target.minor < 21 && cluster.featureGates.IPv6DualStack !== true) {
+    for (const [field, subnets] of [
+      ['kubernetes.cluster.podSubnets', cluster.podSubnets],
+      ['kubernetes.cluster.serviceSubnets', cluster.serviceSubnets],
+    ] as const) {
+      if (subnets.length < 2) continue;
+      problems.add({
+        field,
+        problem: 'two address families need the feature gate IPv6DualStack in kubeadm 1.20',
+        remedy: 'Set kubernetes.cluster.featureGates.IPv6DualStack to true, or use kubeadm 1.21 or newer.',
+      });
+    }
+  }
+  return askedOrNothing({
+    podSubnet: commaSeparated(cluster.podSubnets),
+    serviceSubnet: commaSeparated(cluster.serviceSubnets),
+    dnsDomain: cluster.dnsDomain,
+  });
+}
+
+function commaSeparated(list: readonly string[]): string | undefined {
+  return list.length === 0 ? undefined : list.join(',');
+}
+
+/** Key algorithm and validity, fields of v1beta4. ECDSA-P384 came with 1.34 (k/k#131677). */
+function certificateFields(cluster: ClusterModel, target: KubeadmTarget, problems: Problems): Fields {
+  const algorithm = cluster.encryptionAlgorithm;
+  if (algorithm === 'ECDSA-P384' && target.minor < 34) {
+    problems.add({
+      field: 'kubernetes.cluster.encryptionAlgorithm',
+      problem: 'ECDSA-P384 is not known to this version',
+      remedy: 'Use kubeadm 1.34 or newer, or choose another algorithm.',
+    });
+  }
+  if (target.configVersion === 'v1beta4') {
+    return {
+      encryptionAlgorithm: algorithm,
+      certificateValidityPeriod: durationOrNothing(cluster.certificateValidityMs),
+      caCertificateValidityPeriod: durationOrNothing(cluster.caCertificateValidityMs),
+    };
+  }
+  if (algorithm === 'RSA-3072' || algorithm === 'RSA-4096') {
+    problems.add({
+      field: 'kubernetes.cluster.encryptionAlgorithm',
+      problem: `${algorithm} is not known to kubeadm ${target.configVersion}, which makes RSA-2048 or ECDSA-P256 keys`,
+      remedy: 'Use kubeadm 1.31 or newer, or choose another algorithm.',
+    });
+  }
+  for (const [name, asked, byDefault] of [
+    ['certificateValidity', cluster.certificateValidityMs, DEFAULT_CERTIFICATE_VALIDITY_MS],
+    ['caCertificateValidity', cluster.caCertificateValidityMs, DEFAULT_CA_CERTIFICATE_VALIDITY_MS],
+  ] as const) {
+    if (asked === undefined || asked === byDefault) continue;
+    const field = `kubernetes.cluster.${name}`;
+    problems.add({
+      field,
+      problem: `kubeadm ${target.configVersion} always makes certificates valid for ${byDefault / 86_400_000} days`,
+      remedy: needsKubeadm(31, field),
+    });
+  }
+  return {};
+}
+
+function durationOrNothing(milliseconds: number | undefined): string | undefined {
+  return milliseconds === undefined ? undefined : goDuration(milliseconds);
+}
+
+function component(model: ComponentModel, field: string, target: KubeadmTarget, problems: Problems): Fields {
+  return {
+    extraArgs: renderArguments(model.args, `${field}.args`, target, problems),
+    extraEnvs: renderEnvironment(model.env, `${field}.env`, target, problems),
+    extraVolumes: listOrNothing(
+      model.volumes.map(({ name, hostPath, mountPath, readOnly, pathType }) =>
+        asked({ name, hostPath, mountPath, readOnly: readOnly ? true : undefined, pathType }),
+      ),
+    ),
+  };
+}
+
+function etcd(model: EtcdModel, target: KubeadmTarget, problems: Problems): Fields | undefined {
+  if (model.kind === 'external') {
+    const { endpoints, caFile, certFile, keyFile } = model;
+    return { external: { endpoints: [...endpoints], caFile, certFile, keyFile } };
+  }
+  const field = 'kubernetes.controlPlane.etcd.local';
+  const local = askedOrNothing({
+    imageRepository: model.imageRepository,
+    imageTag: model.imageTag,
+    dataDir: model.dataDirectory,
+    extraArgs: renderArguments(model.args, `${field}.args`, target, problems),
+    extraEnvs: renderEnvironment(model.env, `${field}.env`, target, problems),
+    serverCertSANs: listOrNothing(model.serverCertSANs),
+    peerCertSANs: listOrNothing(model.peerCertSANs),
+  });
+  return local === undefined ? undefined : { local };
+}

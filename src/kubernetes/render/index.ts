@@ -1,0 +1,177 @@
+import { MachineadmError } from '../../document/errors.ts';
+import type { BootstrapToken, JoinModel, KubernetesModel } from '../../document/model.ts';
+import type { SecretValue } from '../../document/secret.ts';
+import type { Version } from '../../host/facts.ts';
+import { DEFAULT_CA_CERTIFICATE } from '../paths.ts';
+import { clusterConfiguration } from './cluster.ts';
+import { asked, type Fields, goDuration, listOrNothing } from './fields.ts';
+import { kubeletConfiguration, type Patches, patches, type RenderedFile } from './kubelet.ts';
+import { localAPIEndpoint, nodeRegistration, timeouts } from './node.ts';
+import { phasesToSkip } from './phases.ts';
+import { Problems } from './problems.ts';
+import { type KubeadmTarget, kubeadmTarget } from './version.ts';
+import { writeYaml } from './yaml.ts';
+
+export type { RenderedFile } from './kubelet.ts';
+export { type KubeadmConfigVersion, kubeadmConfigVersion } from './version.ts';
+
+export interface RenderInput {
+  readonly kubernetes: KubernetesModel;
+  /** The kubeadm binary found: it decides what can be said. */
+  readonly kubeadm: Version;
+  /** The text of a secret; `[redacted]` where the result is only shown. */
+  readonly secrets: (value: SecretValue) => string;
+  /** The node's name where the document gives none; undefined leaves it to kubeadm. */
+  readonly nodeName?: string | undefined;
+  /** containerd's driver; undefined where it is not known or not ours. */
+  readonly cgroupDriver?: 'systemd' | 'cgroupfs' | undefined;
+}
+
+export interface RenderedKubeadm {
+  readonly command: 'init' | 'join';
+  /** A multi-document YAML file; the same input gives the same bytes. Holds what `secrets` returned. */
+  readonly text: string;
+  /** The same as objects, in the order of the text. */
+  readonly documents: readonly object[];
+  /** Arguments beside `--config`; never a secret. */
+  readonly flags: readonly string[];
+  /** Files that kubeadm reads beside its configuration. */
+  readonly files: readonly RenderedFile[];
+}
+
+/**
+ * Turns our model into what one kubeadm binary understands. Throws `KubeadmUnsupported`, and one `NotExpressible` that
+ * lists every field which this kubeadm has no words for: nothing asked for is lost silently. What belongs to the whole
+ * cluster (`kubernetes.cluster`, components, addons) is rendered for init only: a joining machine reads it from the
+ * cluster.
+ */
+export function renderKubeadm(input: RenderInput): RenderedKubeadm {
+  const target = kubeadmTarget(input.kubeadm);
+  const problems = new Problems();
+  const command = input.kubernetes.role === 'InitControlPlane' ? 'init' : 'join';
+  const skipped = phasesToSkip(input.kubernetes, command, target, problems);
+  const patching = patches(input.kubernetes, command, target, problems);
+  const run: Run = { ...input, target, problems, skipped, patching };
+
+  const documents = command === 'init' ? initDocuments(run) : [joinConfiguration(run)];
+  problems.throwIfAny(target);
+  return { command, text: writeYaml(documents), documents, flags: flags(run, command), files: patching.files };
+}
+
+interface Run extends RenderInput {
+  readonly target: KubeadmTarget;
+  readonly problems: Problems;
+  readonly skipped: readonly string[];
+  readonly patching: Patches;
+}
+
+function initDocuments(run: Run): readonly Fields[] {
+  const { kubernetes, target, problems } = run;
+  const kubelet = kubeletConfiguration(kubernetes, run.cgroupDriver);
+  return [
+    clusterConfiguration(kubernetes, target, problems),
+    asked({
+      apiVersion: `kubeadm.k8s.io/${target.configVersion}`,
+      kind: 'InitConfiguration',
+      bootstrapTokens: listOrNothing(
+        kubernetes.cluster.bootstrapTokens.map((token) => bootstrapToken(token, run.secrets)),
+      ),
+      nodeRegistration: registration(run),
+      localAPIEndpoint: localAPIEndpoint(kubernetes),
+      certificateKey: certificateKey(run),
+      ...fieldsOfBothCommands(run),
+    }),
+    ...(kubelet === undefined ? [] : [kubelet]),
+  ];
+}
+
+function joinConfiguration(run: Run): Fields {
+  const { kubernetes, target } = run;
+  const join = kubernetes.join;
+  if (join === undefined) {
+    throw new MachineadmError({
+      reason: 'DocumentInvalid',
+      summary: `kubernetes.join is missing: a machine of role ${kubernetes.role} must be told how to find its cluster.`,
+      remedy: 'Add kubernetes.join.discovery with the token, the endpoint and the hashes of the CA.',
+    });
+  }
+  return asked({
+    apiVersion: `kubeadm.k8s.io/${target.configVersion}`,
+    kind: 'JoinConfiguration',
+    nodeRegistration: registration(run),
+    caCertPath: join.caCertPath === DEFAULT_CA_CERTIFICATE ? undefined : join.caCertPath,
+    discovery: discovery(run, join),
+    // Its presence is what makes this a join of a control plane.
+    controlPlane:
+      kubernetes.role === 'JoinControlPlane'
+        ? asked({ localAPIEndpoint: localAPIEndpoint(kubernetes), certificateKey: certificateKey(run) })
+        : undefined,
+    ...fieldsOfBothCommands(run),
+  });
+}
+
+/** v1beta2 has neither skipPhases nor patches (k/k#101923, k/k#103063): flags say it there. */
+function fieldsOfBothCommands(run: Run): Fields {
+  const inFile = run.target.configVersion !== 'v1beta2';
+  return {
+    skipPhases: inFile ? listOrNothing(run.skipped) : undefined,
+    patches: inFile && run.patching.directory !== undefined ? { directory: run.patching.directory } : undefined,
+    timeouts: timeouts(run.kubernetes, run.target, run.problems),
+  };
+}
+
+function registration(run: Run): Fields {
+  return nodeRegistration(run.kubernetes, run.kubernetes.node.name ?? run.nodeName, run.target, run.problems);
+}
+
+function discovery(run: Run, join: JoinModel): Fields {
+  const { token, endpoint, caCertHashes, unsafeSkipCAVerification } = join.discovery;
+  const timeout = run.kubernetes.timeouts.discoveryMs;
+  return asked({
+    bootstrapToken: asked({
+      token: run.secrets(token),
+      apiServerEndpoint: endpoint,
+      caCertHashes: listOrNothing(caCertHashes),
+      unsafeSkipCAVerification: unsafeSkipCAVerification ? true : undefined,
+    }),
+    tlsBootstrapToken: join.tlsBootstrapToken === undefined ? undefined : run.secrets(join.tlsBootstrapToken),
+    timeout: run.target.configVersion !== 'v1beta4' && timeout !== undefined ? goDuration(timeout) : undefined,
+  });
+}
+
+function bootstrapToken(model: BootstrapToken, secrets: RenderInput['secrets']): Fields {
+  return asked({
+    token: secrets(model.token),
+    description: model.description,
+    ttl: model.ttlMs === undefined ? undefined : goDuration(model.ttlMs),
+    expires: model.expires,
+    usages: listOrNothing(model.usages),
+    groups: listOrNothing(model.groups),
+  });
+}
+
+function certificateKey(run: Run): string | undefined {
+  const key = run.kubernetes.controlPlane.certificateKey;
+  return key === undefined ? undefined : run.secrets(key);
+}
+
+/** kubeadm's verbosity from which bodies of requests, Secrets among them, are printed is 8; 5 is the last useful one. */
+const HIGHEST_VERBOSITY = 5;
+
+/** kubeadm allows these beside `--config` (k/k cmd/kubeadm/app/apis/kubeadm/validation, `ValidateMixedArguments`). */
+function flags(run: Run, command: 'init' | 'join'): readonly string[] {
+  const { kubernetes, target, skipped, patching } = run;
+  const given: string[] = [];
+  const verbosity = kubernetes.kubeadm.verbosity;
+  if (verbosity !== undefined) given.push(`--v=${Math.min(verbosity, HIGHEST_VERBOSITY)}`);
+  if (command === 'init') {
+    // init prints a live token and, with --upload-certs, the certificate key.
+    given.push('--skip-token-print', '--skip-certificate-key-print');
+    if (kubernetes.controlPlane.certificateKey !== undefined) given.push('--upload-certs');
+  }
+  if (target.configVersion === 'v1beta2') {
+    if (skipped.length > 0) given.push(`--skip-phases=${skipped.join(',')}`);
+    if (patching.directory !== undefined) given.push(`--experimental-patches=${patching.directory}`);
+  }
+  return given;
+}

@@ -1,0 +1,98 @@
+import type { KubernetesModel } from '../../document/model.ts';
+import { kubeletArguments, renderArguments } from './arguments.ts';
+import { asked, type Fields, goDuration, listOrNothing } from './fields.ts';
+import { needsKubeadm, type Problems } from './problems.ts';
+import type { KubeadmTarget } from './version.ts';
+
+/** `nodeRegistration` of InitConfiguration and JoinConfiguration. `name` undefined leaves kubeadm's default, the host name. */
+export function nodeRegistration(
+  kubernetes: KubernetesModel,
+  name: string | undefined,
+  target: KubeadmTarget,
+  problems: Problems,
+): Fields {
+  const { node, kubeadm } = kubernetes;
+  return asked({
+    name,
+    criSocket: node.criSocket,
+    kubeletExtraArgs: renderArguments(
+      kubeletArguments(node, problems),
+      'kubernetes.node.kubelet.args',
+      target,
+      problems,
+    ),
+    // Absent, [] and a list mean three things: kubeadm's default for the role, none, these.
+    taints: node.taints?.map(({ key, value, effect }) => asked({ key, value, effect })),
+    ignorePreflightErrors: listOrNothing(kubeadm.ignorePreflightErrors),
+    ...imagePull(kubernetes, target, problems),
+  });
+}
+
+/** Pulling one after the other, when missing, is what every version does unless told otherwise. */
+function imagePull(kubernetes: KubernetesModel, target: KubeadmTarget, problems: Problems): Fields {
+  const { imagePullPolicy, imagePullSerial } = kubernetes.node;
+  if (target.configVersion === 'v1beta2' && imagePullPolicy !== undefined && imagePullPolicy !== 'IfNotPresent') {
+    const field = 'kubernetes.node.imagePullPolicy';
+    problems.add({
+      field,
+      problem: 'kubeadm v1beta2 always pulls what is not present',
+      remedy: needsKubeadm(22, field),
+    });
+  }
+  if (target.configVersion !== 'v1beta4' && imagePullSerial === false) {
+    const field = 'kubernetes.node.imagePullSerial';
+    problems.add({
+      field,
+      problem: `kubeadm ${target.configVersion} always pulls images one after the other`,
+      remedy: needsKubeadm(31, field),
+    });
+  }
+  return {
+    imagePullPolicy: target.configVersion === 'v1beta2' ? undefined : imagePullPolicy,
+    imagePullSerial: target.configVersion === 'v1beta4' ? imagePullSerial : undefined,
+  };
+}
+
+/** Address and port of this machine's own API server; kubeadm takes the default route's address and 6443. */
+export function localAPIEndpoint(kubernetes: KubernetesModel): Fields {
+  const { advertiseAddress, bindPort } = kubernetes.controlPlane.apiEndpoint;
+  return asked({ advertiseAddress, bindPort });
+}
+
+/**
+ * `timeouts` of v1beta4. Before, kubeadm had two of them elsewhere: the control plane's in ClusterConfiguration (a join
+ * takes it from the cluster) and discovery's beside `discovery`; the others were fixed. `etcdAPICall` exists in 1.31 but is
+ * ignored there (k/k#129862).
+ */
+export function timeouts(kubernetes: KubernetesModel, target: KubeadmTarget, problems: Problems): Fields | undefined {
+  const { controlPlaneMs, kubeletMs, apiMs, etcdMs, tlsBootstrapMs, discoveryMs } = kubernetes.timeouts;
+  const joins = kubernetes.role !== 'InitControlPlane';
+  const fixed = (name: string, milliseconds: number | undefined, applies: boolean): void => {
+    if (milliseconds === undefined || !applies) return;
+    const field = `kubernetes.timeouts.${name}`;
+    problems.add({
+      field,
+      problem: 'this version of kubeadm has a fixed timeout there',
+      remedy: needsKubeadm(name === 'etcd' ? 32 : 31, field),
+    });
+  };
+  if (target.minor < 32) fixed('etcd', etcdMs, kubernetes.role !== 'Worker');
+  if (target.configVersion !== 'v1beta4') {
+    fixed('kubelet', kubeletMs, true);
+    fixed('api', apiMs, true);
+    fixed('tlsBootstrap', tlsBootstrapMs, joins);
+    return undefined;
+  }
+  const fields = {
+    controlPlaneComponentHealthCheck: controlPlaneMs,
+    kubeletHealthCheck: kubeletMs,
+    kubernetesAPICall: apiMs,
+    etcdAPICall: etcdMs,
+    tlsBootstrap: tlsBootstrapMs,
+    discovery: discoveryMs,
+  };
+  const given = Object.entries(fields).flatMap(([name, milliseconds]) =>
+    milliseconds === undefined ? [] : [[name, goDuration(milliseconds)] as const],
+  );
+  return given.length === 0 ? undefined : Object.fromEntries(given);
+}
