@@ -1,0 +1,208 @@
+import { createPrivateKey, createPublicKey, type KeyObject, X509Certificate } from 'node:crypto';
+import { type Evidence, MachineadmError } from '../document/errors.ts';
+import type { EtcdModel, KeyPair, KubernetesModel } from '../document/model.ts';
+import type { SecretValue } from '../document/secret.ts';
+import type { NewFile } from '../host/host.ts';
+import { CERTIFICATE_MODE, CERTIFICATES_DIRECTORY_MODE, KEY_MODE } from './paths.ts';
+
+/** The certificates and keys that the document hands out, and what is needed to read them. */
+export interface PkiInput {
+  readonly kubernetes: KubernetesModel;
+  /** The PEM text of a key. */
+  readonly secrets: (value: SecretValue) => string;
+}
+
+/** A pair of the document with its field and the files it becomes. */
+interface PlacedPair {
+  readonly field: string;
+  readonly pair: KeyPair;
+  readonly certificatePath: string;
+  /** undefined where this place takes no key. */
+  readonly keyPath: string | undefined;
+  readonly isAuthority: boolean;
+}
+
+/**
+ * The files that the document's PKI becomes, where kubeadm looks for them: below the certificates directory, and for an
+ * external etcd at the paths that its section names. Call `checkPki` first.
+ */
+export function pkiFiles(input: PkiInput): readonly NewFile[] {
+  const files: NewFile[] = [];
+  for (const { pair, certificatePath, keyPath } of placedPairs(input.kubernetes)) {
+    files.push(publicFile(certificatePath, pair.certificate));
+    if (pair.key !== undefined && keyPath !== undefined) files.push(keyFile(keyPath, input.secrets(pair.key)));
+  }
+  const { serviceAccount } = input.kubernetes.pki;
+  if (serviceAccount !== undefined) {
+    const directory = input.kubernetes.cluster.certificatesDirectory;
+    files.push(
+      publicFile(`${directory}/sa.pub`, serviceAccount.publicKey),
+      keyFile(`${directory}/sa.key`, input.secrets(serviceAccount.key)),
+    );
+  }
+  return files;
+}
+
+/**
+ * Makes sure that every certificate and key can do its work, before kubeadm would fail half-way or only warn: it parses,
+ * the key belongs to the certificate, an authority is one, and `now` lies in its validity. Throws one `PKIInvalid` that
+ * lists all problems by document field.
+ */
+export function checkPki(input: PkiInput & { readonly now: Date }): void {
+  const problems: Evidence[] = [];
+  for (const placed of placedPairs(input.kubernetes)) problems.push(...checkPair(placed, input));
+  const { serviceAccount } = input.kubernetes.pki;
+  if (serviceAccount !== undefined) {
+    problems.push(...checkServiceAccount(serviceAccount.publicKey, input.secrets(serviceAccount.key)));
+  }
+  if (problems.length === 0) return;
+  const clock = problems.some(({ text }) => text.includes("this machine's clock"));
+  throw new MachineadmError({
+    reason: 'PKIInvalid',
+    summary: `The cluster's certificates or keys cannot be used: ${problems
+      .map(({ source, text }) => `${source}: ${text}`)
+      .join('; ')}.`,
+    remedy: `Correct the named fields of the document${clock ? ', or the time of this machine where its clock is wrong' : ''}.`,
+    evidence: problems,
+  });
+}
+
+function placedPairs(kubernetes: KubernetesModel): readonly PlacedPair[] {
+  const { pki, cluster, controlPlane } = kubernetes;
+  const directory = cluster.certificatesDirectory;
+  const below = (name: string) => ({
+    certificatePath: `${directory}/${name}.crt`,
+    keyPath: `${directory}/${name}.key`,
+  });
+  const placed: PlacedPair[] = [];
+  const place = (
+    name: 'ca' | 'etcd' | 'frontProxy' | 'apiserverEtcdClient',
+    paths: Pick<PlacedPair, 'certificatePath' | 'keyPath'>,
+  ): void => {
+    const pair = pki[name];
+    if (pair === undefined) return;
+    placed.push({ field: `kubernetes.pki.${name}`, pair, ...paths, isAuthority: name !== 'apiserverEtcdClient' });
+  };
+  place('ca', below('ca'));
+  place('etcd', etcdAuthority(controlPlane.etcd) ?? below('etcd/ca'));
+  place('frontProxy', below('front-proxy-ca'));
+  place('apiserverEtcdClient', etcdClient(controlPlane.etcd) ?? below('apiserver-etcd-client'));
+  return placed;
+}
+
+/** The key of an external etcd's authority is no business of this machine. */
+function etcdAuthority(etcd: EtcdModel): Pick<PlacedPair, 'certificatePath' | 'keyPath'> | undefined {
+  return etcd.kind === 'external' ? { certificatePath: etcd.caFile, keyPath: undefined } : undefined;
+}
+
+function etcdClient(etcd: EtcdModel): Pick<PlacedPair, 'certificatePath' | 'keyPath'> | undefined {
+  return etcd.kind === 'external' ? { certificatePath: etcd.certFile, keyPath: etcd.keyFile } : undefined;
+}
+
+function publicFile(path: string, content: string): NewFile {
+  return { path, content: endingInNewline(content), mode: CERTIFICATE_MODE, ...OWNED_BY_ROOT };
+}
+
+function keyFile(path: string, content: string): NewFile {
+  return { path, content: endingInNewline(content), mode: KEY_MODE, ...OWNED_BY_ROOT };
+}
+
+const OWNED_BY_ROOT = { uid: 0, gid: 0, directoryMode: CERTIFICATES_DIRECTORY_MODE };
+
+function endingInNewline(pem: string): string {
+  return pem.endsWith('\n') ? pem : `${pem}\n`;
+}
+
+function checkPair(placed: PlacedPair, input: PkiInput & { readonly now: Date }): readonly Evidence[] {
+  const { pair, field } = placed;
+  const problems: Evidence[] = [];
+  const certificate = parseCertificate(pair.certificate, `${field}.certificate`, problems);
+  if (certificate !== undefined) problems.push(...checkCertificate(certificate, placed, input.now));
+  if (pair.key === undefined) return problems;
+  const key = parsePrivateKey(input.secrets(pair.key), `${field}.key`, problems);
+  if (certificate !== undefined && key !== undefined && !certificate.checkPrivateKey(key)) {
+    problems.push({ source: `${field}.key`, text: 'the key does not belong to the certificate' });
+  }
+  return problems;
+}
+
+function checkCertificate(certificate: X509Certificate, placed: PlacedPair, now: Date): readonly Evidence[] {
+  const source = `${placed.field}.certificate`;
+  const problems: Evidence[] = [];
+  if (placed.isAuthority && !certificate.ca)
+    problems.push({ source, text: 'it is not a certificate authority (CA:TRUE)' });
+  const { validFromDate, validToDate } = certificate;
+  if (validFromDate.getTime() > now.getTime()) {
+    problems.push({
+      source,
+      text: `it is valid only from ${validFromDate.toISOString()}, and this machine's clock says ${now.toISOString()}`,
+    });
+  }
+  if (validToDate.getTime() <= now.getTime()) {
+    problems.push({
+      source,
+      text: `it expired at ${validToDate.toISOString()}, and this machine's clock says ${now.toISOString()}`,
+    });
+  }
+  return problems;
+}
+
+function checkServiceAccount(publicKey: string, privateKey: string): readonly Evidence[] {
+  const field = 'kubernetes.pki.serviceAccount';
+  const problems: Evidence[] = [];
+  const expected = parsePublicKey(publicKey, `${field}.publicKey`, problems);
+  const key = parsePrivateKey(privateKey, `${field}.key`, problems);
+  if (expected !== undefined && key !== undefined && !createPublicKey(key).equals(expected)) {
+    problems.push({ source: `${field}.key`, text: 'the key does not belong to the public key' });
+  }
+  return problems;
+}
+
+/** Certificate and public-key files can be read by root's group: a private key must not slip into one. */
+function holdsPrivateKey(pem: string): boolean {
+  return /-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(pem);
+}
+
+/** The first certificate of a PEM text; that is the one kubeadm takes (k/k cmd/kubeadm/app/util/pkiutil). */
+function parseCertificate(pem: string, source: string, problems: Evidence[]): X509Certificate | undefined {
+  if (holdsPrivateKey(pem)) {
+    problems.push({ source, text: 'it holds a private key, which belongs in the field key' });
+    return undefined;
+  }
+  try {
+    return new X509Certificate(pem);
+  } catch {
+    problems.push({ source, text: 'it is not a certificate in PEM' });
+    return undefined;
+  }
+}
+
+function parsePublicKey(pem: string, source: string, problems: Evidence[]): KeyObject | undefined {
+  if (holdsPrivateKey(pem)) {
+    problems.push({ source, text: 'it holds a private key, which belongs in the field key' });
+    return undefined;
+  }
+  try {
+    return createPublicKey(pem);
+  } catch {
+    problems.push({ source, text: 'it is not a public key in PEM' });
+    return undefined;
+  }
+}
+
+/** kubeadm takes RSA and ECDSA keys without a passphrase. The parser's own message is withheld: it is about a secret. */
+function parsePrivateKey(pem: string, source: string, problems: Evidence[]): KeyObject | undefined {
+  if (/ENCRYPTED/.test(pem)) {
+    problems.push({ source, text: 'the key has a passphrase, which kubeadm cannot ask for' });
+    return undefined;
+  }
+  try {
+    const key = createPrivateKey(pem);
+    if (key.asymmetricKeyType === 'rsa' || key.asymmetricKeyType === 'ec') return key;
+    problems.push({ source, text: `kubeadm takes RSA and ECDSA keys, not ${key.asymmetricKeyType ?? 'this kind'}` });
+    return undefined;
+  } catch {
+    problems.push({ source, text: 'it is not a private key in PEM' });
+    return undefined;
+  }
+}
