@@ -1,0 +1,58 @@
+/**
+ * Writes the files that follow from the sources: `npm run generate`. `test/unit/scripts/generate.test.ts` fails while
+ * one of them is not up to date.
+ */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import * as z from 'zod';
+import { DOCUMENT_VERSIONS, jsonSchema } from '../src/document/index.ts';
+import { statusSchema } from './generate/status-schema.ts';
+import { exitCodesJson, exitCodesMarkdown, publishedReasons, reasonsMarkdown } from './generate/tables.ts';
+
+const PUBLISHED_REASONS = 'test/fixtures/reasons.txt';
+
+/** What every generated file must hold, by its path below `root`. */
+export function generatedFiles(root: string): ReadonlyMap<string, string> {
+  const files = new Map<string, string>();
+  for (const version of DOCUMENT_VERSIONS) {
+    const name = version.apiVersion.split('/')[1];
+    files.set(`contract/schema/${name}.json`, json(jsonSchema(version)));
+  }
+  const status = { $id: 'https://machineadm.dev/schema/status.v1.json', ...z.toJSONSchema(statusSchema) };
+  files.set('contract/status.v1.schema.json', json(status));
+  files.set('contract/exit-codes.json', exitCodesJson());
+  files.set('contract/exit-codes.md', exitCodesMarkdown());
+  files.set('contract/reasons.md', reasonsMarkdown());
+  files.set(PUBLISHED_REASONS, publishedReasons(read(root, PUBLISHED_REASONS) ?? ''));
+  return files;
+}
+
+/** The generated files that differ from what they must hold. */
+export function outdatedFiles(root: string): readonly string[] {
+  return [...generatedFiles(root)].filter(([path, content]) => read(root, path) !== content).map(([path]) => path);
+}
+
+function json(value: unknown): string {
+  return `${JSON.stringify(value, undefined, 2)}\n`;
+}
+
+function read(root: string, path: string): string | undefined {
+  try {
+    return readFileSync(join(root, path), 'utf8');
+  } catch {
+    return undefined;
+  }
+}
+
+function main(): void {
+  const root = resolve(import.meta.dirname, '..');
+  const outdated = outdatedFiles(root);
+  for (const path of outdated) {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), generatedFiles(root).get(path) ?? '');
+    console.log(`wrote ${path}`);
+  }
+  if (outdated.length === 0) console.log('all generated files are up to date');
+}
+
+if (import.meta.main) main();

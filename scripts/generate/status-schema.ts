@@ -1,0 +1,95 @@
+import * as z from 'zod';
+import type { RunStatus } from '../../src/reporting/status.ts';
+
+/**
+ * The status document as a schema, for those who read it. `Matches` below keeps it and the TypeScript type one thing:
+ * a field added to one of them only does not compile.
+ *
+ * Readers must accept what they do not know: later agents add properties, steps, warnings and reasons. So a reason is a
+ * CamelCase word and not a closed list, and further properties are allowed.
+ */
+const instant = z.string().describe('RFC 3339, UTC');
+const milliseconds = z.number().min(0);
+const optionalText = z.exactOptional(z.string());
+const reason = z.string().regex(/^[A-Z][A-Za-z0-9]*$/);
+
+const step = z.looseObject({
+  id: z.string(),
+  state: z.enum(['Pending', 'Running', 'Succeeded', 'Unchanged', 'Failed', 'Skipped']),
+  changes: z.array(z.string()).readonly().describe('ids of the changes made, in order'),
+  startedAt: z.exactOptional(instant),
+  durationMs: z.exactOptional(milliseconds),
+});
+
+const failure = z.looseObject({
+  reason: reason.describe('see reasons.md'),
+  summary: z.string(),
+  evidence: z.array(z.looseObject({ source: z.string(), text: z.string() })).readonly(),
+  remedy: z.string(),
+  retryable: z.boolean().describe('true where the same command may succeed later with the same input'),
+  step: optionalText,
+});
+
+const condition = z.looseObject({
+  type: z.enum(['machineadm.dev/BootstrapSucceeded', 'machineadm.dev/AfterBootstrapHooksSucceeded']),
+  status: z.enum(['True', 'False', 'Unknown']).describe('False only for a terminal failure'),
+  reason,
+  message: z.string(),
+  lastTransitionTime: instant,
+});
+
+export const statusSchema = z
+  .looseObject({
+    apiVersion: z.literal('machineadm.dev/status/v1'),
+    kind: z.literal('BootstrapStatus'),
+    command: z.enum(['provision', 'prepare']),
+    runId: z.string(),
+    agent: z.looseObject({ version: z.string() }),
+    machine: z.looseObject({ name: z.string(), namespace: optionalText, cluster: optionalText, uid: optionalText }),
+    host: z.looseObject({ machineId: z.string(), bootId: z.string(), hostname: z.string() }),
+    document: z.looseObject({ sha256: z.string() }),
+    attempt: z.int().min(1).describe('how many runs this instance has seen, this one included'),
+    phase: z.enum(['Loading', 'Preflight', 'Host', 'Kubernetes', 'Concluding', 'Concluded']),
+    step: optionalText.describe('the step that runs, or ran last'),
+    waitingFor: optionalText,
+    startedAt: instant,
+    updatedAt: instant,
+    process: z
+      .looseObject({ pid: z.int(), startTicks: z.int() })
+      .describe('the process that runs it: a phase before Concluded without this process is a killed run'),
+    steps: z.array(step).readonly(),
+    warnings: z.array(z.string()).readonly(),
+    conditions: z.array(condition).readonly(),
+    timeline: z
+      .array(z.looseObject({ name: z.string(), sinceBootMs: z.number(), durationMs: milliseconds }))
+      .readonly(),
+    outcome: z
+      .exactOptional(z.enum(['Succeeded', 'Failed', 'Interrupted', 'RebootRequired']))
+      .describe('set when phase is Concluded'),
+    exitCode: z.exactOptional(z.int().min(0).max(255)).describe('see exit-codes.md'),
+    failure: z.exactOptional(failure),
+  })
+  .describe('What a run of machineadm does now and how it ended: /run/machineadm/status.json. Holds no secret.');
+
+/** Drops the index signature that `looseObject` adds, at every depth, so that a missing field shows. */
+type Known<T> = T extends readonly (infer Item)[]
+  ? readonly Known<Item>[]
+  : T extends object
+    ? { readonly [Key in keyof T as string extends Key ? never : Key]: Known<T[Key]> }
+    : T;
+
+/** The same with reasons as open words. */
+type Open<T> = T extends { readonly failure?: infer Failure }
+  ? Omit<T, 'failure'> & { readonly failure?: Omit<NonNullable<Failure>, 'reason'> & { readonly reason: string } }
+  : T;
+
+type FieldsOf<T> = T extends readonly (infer Item)[]
+  ? FieldsOf<Item>
+  : T extends object
+    ? { [Key in keyof T]-?: [FieldsOf<NonNullable<T[Key]>>, undefined extends T[Key] ? 'optional' : 'required'] }
+    : T;
+
+type Equal<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false;
+type Matches = Equal<FieldsOf<Known<z.infer<typeof statusSchema>>>, FieldsOf<Open<RunStatus>>>;
+const matches: Matches = true;
+void matches;

@@ -1,0 +1,52 @@
+import { spawnSync } from 'node:child_process';
+import { accessSync, constants } from 'node:fs';
+import { join } from 'node:path';
+
+/** Programs that integration tests use, and the Debian packages that hold them. None of them starts a daemon. */
+const PACKAGES: Readonly<Record<string, string>> = {
+  strace: 'strace',
+  ip: 'iproute2',
+  ps: 'procps',
+  modprobe: 'kmod',
+  unshare: 'util-linux',
+  openssl: 'openssl',
+  git: 'git',
+  xz: 'xz-utils',
+};
+
+const SEARCHED = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'];
+
+function isInstalled(program: string): boolean {
+  return SEARCHED.some((directory) => {
+    try {
+      accessSync(join(directory, program), constants.X_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}
+
+/**
+ * Installs, as root on a Debian-like system, the packages whose programs the tests miss. Elsewhere, or when apt fails,
+ * it says what is missing: the tests that need it will skip themselves.
+ */
+export function installTestPackages(): void {
+  const missing = Object.keys(PACKAGES).filter((program) => !isInstalled(program));
+  if (missing.length === 0) return;
+  if (process.getuid?.() !== 0 || !isInstalled('apt-get')) {
+    console.log(`not installed here: ${missing.join(', ')}; the tests that need them will be skipped`);
+    return;
+  }
+  const packages = [...new Set(missing.map((program) => PACKAGES[program] ?? program))];
+  console.log(`installing with apt: ${packages.join(', ')}`);
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+  const install = ['install', '--yes', '--quiet', '--no-install-recommends', ...packages];
+  let { status } = spawnSync('apt-get', install, { stdio: 'ignore', env });
+  if (status !== 0) {
+    // The package lists of a fresh image are empty or old.
+    spawnSync('apt-get', ['update', '--quiet'], { stdio: 'ignore', env });
+    ({ status } = spawnSync('apt-get', install, { stdio: ['ignore', 'ignore', 'inherit'], env }));
+  }
+  if (status !== 0) console.log(`apt-get could not install them; the tests that need them will be skipped`);
+}

@@ -1,0 +1,226 @@
+import assert from 'node:assert/strict';
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { describe, test } from 'node:test';
+import { build } from 'esbuild';
+import { circles, importsOf, packageOf, readImportGraph, resolveImport, startupClosure } from './import-graph.ts';
+
+const root = resolve(import.meta.dirname, '../..');
+const graph = readImportGraph(root, 'src');
+
+/**
+ * Who may import whom: the rooms of src/, from the top floor down. Everyone may import its own room. Type imports count
+ * like any other: a room that knows another's shape depends on it.
+ */
+const ARROWS: Readonly<Record<string, readonly string[]>> = {
+  main: ['cli', 'document'],
+  // `kubernetes` for its pure rendering only; the pipeline opens the host.
+  cli: ['pipeline', 'diagnosis', 'reporting', 'carriers', 'convert', 'trust', 'kubernetes', 'document'],
+  pipeline: ['steps', 'diagnosis', 'reporting', 'host', 'document'],
+  steps: ['kubernetes', 'host', 'document'],
+  kubernetes: ['host', 'document'],
+  diagnosis: ['host', 'document'],
+  reporting: ['host', 'document'],
+  trust: ['host', 'document'],
+  carriers: ['document'],
+  convert: ['document'],
+  host: ['document'],
+  document: [],
+};
+
+/** Files that are long for a reason. */
+const LONG_FILES: Readonly<Record<string, string>> = {};
+
+const LONGEST = 320;
+
+/** `src/host/linux/files.ts` is of the room `host`, `src/main.ts` of `main`. */
+function roomOf(file: string): string {
+  return file.split('/')[1]?.replace(/\.ts$/, '') ?? '';
+}
+
+describe('the imports of src/', () => {
+  test('are all seen by this test', async () => {
+    const { metafile } = await build({
+      absWorkingDir: root,
+      entryPoints: [...graph.keys()],
+      bundle: true,
+      write: false,
+      outdir: 'build/unused',
+      metafile: true,
+      packages: 'external',
+      platform: 'node',
+      format: 'esm',
+      logLevel: 'silent',
+    });
+    const unseen: string[] = [];
+    for (const [file, input] of Object.entries(metafile.inputs)) {
+      const seen = graph.get(file) ?? [];
+      for (const { original, path } of input.imports) {
+        const specifier = original ?? path;
+        if (file.startsWith('src/') && !seen.some((one) => one.specifier === specifier)) {
+          unseen.push(`${file} imports ${specifier}`);
+        }
+      }
+    }
+    assert.deepEqual(unseen, []);
+  });
+
+  test('run one way between the rooms', () => {
+    const wrong: string[] = [];
+    for (const [file, imports] of graph) {
+      for (const { specifier } of imports) {
+        const target = resolveImport(file, specifier);
+        if (target === undefined || !target.startsWith('src/')) continue;
+        const [from, to] = [roomOf(file), roomOf(target)];
+        if (from !== to && !ARROWS[from]?.includes(to)) wrong.push(`${file} -> ${target}`);
+      }
+    }
+    assert.deepEqual(wrong, []);
+  });
+
+  test('name files that exist', () => {
+    const missing = [...graph].flatMap(([file, imports]) =>
+      imports
+        .map(({ specifier }) => resolveImport(file, specifier))
+        .filter((target) => target !== undefined && !existsSync(join(root, target)))
+        .map((target) => `${file} -> ${target}`),
+    );
+    assert.deepEqual(missing, []);
+  });
+
+  test('form no circle', () => {
+    assert.deepEqual(circles(graph), []);
+  });
+
+  test('of document/ reach nothing that only Node has', () => {
+    const wrong = [...graph]
+      .filter(([file]) => roomOf(file) === 'document')
+      .flatMap(([file, imports]) =>
+        imports
+          .filter(({ specifier }) => specifier.startsWith('node:'))
+          .map(({ specifier }) => `${file} -> ${specifier}`),
+      );
+    assert.deepEqual(wrong, []);
+  });
+
+  test('of document/ leave no use of a global that only Node has', () => {
+    const wrong = [...graph.keys()]
+      .filter((file) => roomOf(file) === 'document')
+      .filter((file) => {
+        const code = readFileSync(join(root, file), 'utf8').replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, '');
+        return /\b(Buffer|setImmediate|require)\b|\bprocess\./.test(code);
+      });
+    assert.deepEqual(wrong, []);
+  });
+
+  test('use every package that package.json declares, and no other', () => {
+    const manifest: { dependencies: Record<string, string> } = JSON.parse(
+      readFileSync(join(root, 'package.json'), 'utf8'),
+    );
+    const used = new Set([...graph.values()].flat().flatMap(({ specifier }) => packageOf(specifier) ?? []));
+    assert.deepEqual([...used].sort(), Object.keys(manifest.dependencies).sort());
+  });
+
+  test('load no package at start but the one that reads the command line', () => {
+    const { packages } = startupClosure(graph, 'src/main.ts');
+    assert.deepEqual(
+      [...packages].filter((name) => name !== 'commander'),
+      [],
+    );
+  });
+});
+
+describe('the files of src/', () => {
+  const texts = new Map([...graph.keys()].map((file) => [file, readFileSync(join(root, file), 'utf8')]));
+
+  test('lie in rooms that the architecture names', () => {
+    assert.deepEqual(
+      [...new Set([...graph.keys()].map(roomOf))].filter((room) => !(room in ARROWS)),
+      [],
+    );
+  });
+
+  test('are TypeScript only', () => {
+    const other = globSync('src/**/*.{js,mjs,cjs,mts,cts,jsx,tsx}', { cwd: root });
+    assert.deepEqual(other, []);
+  });
+
+  test('are named after what they are about', () => {
+    const vague = /(^|\/)(utils?|helpers?|common|misc|shared|lib)(\/|\.ts$)/;
+    assert.deepEqual(
+      [...graph.keys()].filter((file) => vague.test(file)),
+      [],
+    );
+  });
+
+  test(`have at most ${LONGEST} lines`, () => {
+    const long = [...texts]
+      .map(([file, text]) => ({ file, lines: text.split('\n').length - 1 }))
+      .filter(({ file, lines }) => lines > LONGEST && !(file in LONG_FILES))
+      .map(({ file, lines }) => `${file}: ${lines}`);
+    assert.deepEqual(long, []);
+  });
+
+  test('excuse no file that is short again or gone', () => {
+    const stale = Object.keys(LONG_FILES).filter((file) => (texts.get(file)?.split('\n').length ?? 0) - 1 <= LONGEST);
+    assert.deepEqual(stale, []);
+  });
+
+  test('silence neither the compiler nor the linter, and leave nothing for later', () => {
+    const silenced = /@ts-(ignore|expect-error|nocheck)|biome-ignore|\bas any\b|\bTODO\b|\bFIXME\b/;
+    assert.deepEqual(
+      [...texts].filter(([, text]) => silenced.test(text)).map(([file]) => file),
+      [],
+    );
+  });
+
+  test('never end the process by force', () => {
+    // process.exit loses what is still on its way to a pipe: 65536 of 2000001 bytes arrive. `exitCode` does not.
+    assert.deepEqual(
+      [...texts].filter(([, text]) => /\bprocess\.exit\(/.test(text)).map(([file]) => file),
+      [],
+    );
+  });
+});
+
+describe('importsOf', () => {
+  test('tells static, dynamic and type imports apart and ignores comments', () => {
+    const text = [
+      "import { a } from './a.ts';",
+      'import {',
+      '  b,',
+      "} from './b.ts';",
+      "import type { c } from './c.ts';",
+      "export * from './d.ts';",
+      "export type { e } from './e.ts';",
+      "import './f.ts';",
+      "// import { no } from './no.ts';",
+      "/** await import('./no.ts') */",
+      "const g = await import('./g.ts');",
+      "type H = typeof import('./h.ts');",
+    ].join('\n');
+    assert.deepEqual(importsOf(text), [
+      { specifier: './a.ts', kind: 'static' },
+      { specifier: './b.ts', kind: 'static' },
+      { specifier: './c.ts', kind: 'type' },
+      { specifier: './d.ts', kind: 'static' },
+      { specifier: './e.ts', kind: 'type' },
+      { specifier: './f.ts', kind: 'static' },
+      { specifier: './g.ts', kind: 'dynamic' },
+      { specifier: './h.ts', kind: 'type' },
+    ]);
+  });
+});
+
+describe('circles', () => {
+  test('finds a circle of three and none in a chain', () => {
+    const edge = (specifier: string) => [{ specifier, kind: 'static' as const }];
+    const chain = new Map([
+      ['a.ts', edge('./b.ts')],
+      ['b.ts', edge('./c.ts')],
+      ['c.ts', []],
+    ]);
+    assert.deepEqual(circles(chain), []);
+    assert.deepEqual(circles(new Map([...chain, ['c.ts', edge('./a.ts')]])), [['a.ts', 'b.ts', 'c.ts', 'a.ts']]);
+  });
+});
