@@ -1,7 +1,7 @@
 import { type ClientHttp2Session, connect, constants, type IncomingHttpHeaders } from 'node:http2';
 import { createConnection } from 'node:net';
 import { MachineadmError } from '../document/errors.ts';
-import type { CriCondition, CriContainer, CriImage, CriQueries } from './cri.ts';
+import type { CriCondition, CriConfiguration, CriContainer, CriImage, CriQueries } from './cri.ts';
 import { messageField, ProtobufMessage, stringField, varintField } from './protobuf.ts';
 
 /** gRPC status codes that mean something here (grpc.github.io/grpc/core/md_doc_statuscodes.html). */
@@ -76,6 +76,11 @@ export function connectCri(socket: string, deadlineMs: number = DEFAULT_DEADLINE
         throw error;
       }
     },
+    async configuration() {
+      // StatusRequest{verbose=1}, StatusResponse{info=2}
+      const info = (await ask(RUNTIME.status, varintField(1, 1))).map(2);
+      return configurationOf(info.get('config'));
+    },
     async images() {
       return (await ask(IMAGE.listImages, NOTHING)).messages(1).map(imageOf);
     },
@@ -128,6 +133,43 @@ function conditionOf(condition: ProtobufMessage): CriCondition {
     reason: condition.string(3),
     message: condition.string(4),
   };
+}
+
+/**
+ * containerd prints its CRI configuration as JSON (containerd internal/cri/server/status.go); since 2.0 the image
+ * half, the sandbox image in it, is no longer part of it (kubernetes/kubernetes#129479). Only what is asked for is
+ * taken: the rest may hold registry credentials.
+ */
+function configurationOf(json: string | undefined): CriConfiguration {
+  const config = parseObject(json ?? '');
+  const containerd = objectIn(config, 'containerd');
+  const defaultRuntime = containerd.defaultRuntimeName;
+  const runtime = typeof defaultRuntime === 'string' ? objectIn(objectIn(containerd, 'runtimes'), defaultRuntime) : {};
+  const systemdCgroup = objectIn(runtime, 'options').SystemdCgroup;
+  const { sandboxImage, restrictOOMScoreAdj } = config;
+  return {
+    cgroupDriver: typeof systemdCgroup !== 'boolean' ? undefined : systemdCgroup ? 'systemd' : 'cgroupfs',
+    sandboxImage: typeof sandboxImage === 'string' ? sandboxImage : undefined,
+    restrictOomScoreAdj: typeof restrictOOMScoreAdj === 'boolean' ? restrictOOMScoreAdj : undefined,
+  };
+}
+
+type JsonObject = Readonly<Record<string, unknown>>;
+
+function parseObject(json: string): JsonObject {
+  try {
+    return asObject(JSON.parse(json));
+  } catch {
+    return {};
+  }
+}
+
+function objectIn(parent: JsonObject, key: string): JsonObject {
+  return asObject(parent[key]);
+}
+
+function asObject(value: unknown): JsonObject {
+  return typeof value === 'object' && value !== null ? Object.fromEntries(Object.entries(value)) : {};
 }
 
 /** Image{id=1, repo_tags=2, repo_digests=3} */

@@ -6,6 +6,8 @@ export interface CriQueries {
   status(): Promise<readonly CriCondition[]>;
   /** SYSTEMD or CGROUPFS; undefined where the runtime does not implement RuntimeConfig (containerd 1.x). */
   cgroupDriver(): Promise<'systemd' | 'cgroupfs' | undefined>;
+  /** What the running daemon says it was configured with: evidence of the configuration it really read. */
+  configuration(): Promise<CriConfiguration>;
   images(): Promise<readonly CriImage[]>;
   /** Containers in the state exited, newest first, with the path of their log. */
   exitedContainers(): Promise<readonly CriContainer[]>;
@@ -16,6 +18,15 @@ export interface CriCondition {
   readonly status: boolean;
   readonly reason: string;
   readonly message: string;
+}
+
+/** Each is undefined where this runtime or version does not tell. */
+export interface CriConfiguration {
+  /** Of the default runtime handler. */
+  readonly cgroupDriver: 'systemd' | 'cgroupfs' | undefined;
+  /** containerd 1.x only. */
+  readonly sandboxImage: string | undefined;
+  readonly restrictOomScoreAdj: boolean | undefined;
 }
 
 export interface CriImage {

@@ -10,6 +10,11 @@ export interface QueryHost {
   readFile(path: string): Promise<Uint8Array | undefined>;
   /** The same as UTF-8 text. */
   readText(path: string): Promise<string | undefined>;
+  /**
+   * At most `length` bytes from `position` on, fewer only at the end of the file: for files too large to hold, as image
+   * archives are. Follows symlinks; undefined when the file does not exist.
+   */
+  readRange(path: string, position: number, length: number): Promise<Uint8Array | undefined>;
   /** lstat; undefined when nothing is there. */
   stat(path: string): Promise<FileStat | undefined>;
   /** Names in a directory, sorted; undefined when it does not exist. */
@@ -74,6 +79,10 @@ export interface NewFile {
 export interface Query {
   readonly program: string;
   readonly args: readonly string[];
+  /**
+   * Standard input, handed over as a nameless file (`linux/nameless-file.ts`) and not as a pipe: what opens /dev/stdin
+   * by name gets ENXIO from the socket pairs that Node's pipes are, and containerd 2.x seeks in it.
+   */
   readonly input?: string;
   /** Default 30 s. */
   readonly timeoutMs?: number;

@@ -27,6 +27,11 @@ export interface Step<Desired = unknown, Actual = unknown, Payload = unknown> {
   plan(desired: Desired, actual: Actual): readonly Change<Payload>[];
   /** Makes one change: atomic, or safe to meet half-done by the next `inspect`. */
   apply(host: Host, change: Change<Payload>, execution: Execution): Promise<void>;
+  /**
+   * Performs a follow-up that this step settles, where reloading or restarting is not all there is to it (putting back
+   * what made a restart fail). Absent: the runner asks the service manager. It throws when the follow-up failed.
+   */
+  followUp?(host: Host, desired: Desired, followUp: FollowUp, execution: Execution): Promise<void>;
   /** Called once after the step's changes and the follow-ups they owe, before verify: flush to disk, wait for health. */
   settled?(host: Host, desired: Desired, execution: Execution): Promise<void>;
 }

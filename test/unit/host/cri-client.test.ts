@@ -122,6 +122,39 @@ describe('CRI client', () => {
     });
   });
 
+  test('configuration: of the whole JSON only the three values are taken, from the default runtime', async () => {
+    const config = {
+      sandboxImage: 'registry.k8s.io/pause:3.6',
+      restrictOOMScoreAdj: true,
+      containerd: {
+        defaultRuntimeName: 'nvidia',
+        runtimes: { runc: { options: { SystemdCgroup: false } }, nvidia: { options: { SystemdCgroup: true } } },
+      },
+      registry: { configs: { r: { auth: { password: 'p' } } } },
+    };
+    let verbose: boolean | undefined;
+    behaviour = (stream, request) => {
+      verbose = request.boolean(1);
+      const entry = Buffer.concat([stringField(1, 'config'), stringField(2, JSON.stringify(config))]);
+      answer(stream, messageField(2, entry));
+    };
+    assert.deepEqual(await connectCri(socket).configuration(), {
+      cgroupDriver: 'systemd',
+      sandboxImage: 'registry.k8s.io/pause:3.6',
+      restrictOomScoreAdj: true,
+    });
+    assert.equal(verbose, true);
+  });
+
+  test('configuration is unknown where the runtime tells nothing, or no JSON', async () => {
+    const unknown = { cgroupDriver: undefined, sandboxImage: undefined, restrictOomScoreAdj: undefined };
+    behaviour = (stream) => answer(stream, new Uint8Array(0));
+    assert.deepEqual(await connectCri(socket).configuration(), unknown);
+    behaviour = (stream) =>
+      answer(stream, messageField(2, Buffer.concat([stringField(1, 'config'), stringField(2, '{"cont')])));
+    assert.deepEqual(await connectCri(socket).configuration(), unknown);
+  });
+
   test('images carry id, tags and digests', async () => {
     const image = Buffer.concat([
       stringField(1, 'sha256:aa'),
