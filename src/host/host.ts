@@ -80,7 +80,7 @@ export interface Query {
   readonly program: string;
   readonly args: readonly string[];
   /**
-   * Standard input, handed over as a nameless file (`linux/nameless-file.ts`) and not as a pipe: what opens /dev/stdin
+   * Standard input, handed over as an anonymous file (`linux/anonymous-file.ts`) and not as a pipe: what opens /dev/stdin
    * by name gets ENXIO from the socket pairs that Node's pipes are, and containerd 2.x seeks in it.
    */
   readonly input?: string;
