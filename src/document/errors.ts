@@ -23,6 +23,16 @@ export interface ErrorDetails {
   readonly transcript?: readonly Evidence[];
 }
 
+/** How a failure is told: in the status document, to every sink, and to people. Redacted. */
+export interface Failure {
+  readonly reason: Reason;
+  readonly summary: string;
+  readonly evidence: readonly Evidence[];
+  readonly remedy: string;
+  readonly retryable: boolean;
+  readonly step?: string;
+}
+
 /**
  * The one error type that crosses a room's wall. Anything else that reaches the runner is a defect and is
  * reported as `InternalError`.

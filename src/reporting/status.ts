@@ -1,5 +1,6 @@
-import type { Evidence } from '../document/errors.ts';
-import type { Reason } from '../document/reasons.ts';
+import type { Failure } from '../document/errors.ts';
+
+export type { Failure } from '../document/errors.ts';
 
 /** The status document, `/run/machineadm/status.json`: what the run does now and how it ended. No secrets, 0644. */
 export interface RunStatus {
@@ -46,15 +47,6 @@ export interface StepStatus {
   readonly changes: readonly string[];
   readonly startedAt?: string;
   readonly durationMs?: number;
-}
-
-export interface Failure {
-  readonly reason: Reason;
-  readonly summary: string;
-  readonly evidence: readonly Evidence[];
-  readonly remedy: string;
-  readonly retryable: boolean;
-  readonly step?: string;
 }
 
 /** `metav1.Condition` in the conventions of Cluster API v1beta2: False only for a terminal failure. */

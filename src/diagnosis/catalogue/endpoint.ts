@@ -1,0 +1,185 @@
+import type { CatalogueEntry } from './entry.ts';
+
+/** The API endpoint while a node joins: names, connections, TLS. */
+export const ENDPOINT: readonly CatalogueEntry[] = [
+  {
+    id: 'disc-dns',
+    source: 'kubeadm',
+    kind: 'cause',
+    reason: 'APIEndpointDNSFailure',
+    priority: 112,
+    pattern:
+      /(configmaps\/cluster-info|configmaps\/kubeadm-config|\/api\/v1\/nodes\/)\S*": dial tcp: lookup \S+( on \S+)?: /,
+    retryable: true,
+    cleanup: 'none',
+    remedy: 'Make the endpoint resolvable on this machine (record, resolver or /etc/hosts), then provision again.',
+    reference: 'k/k cmd/kubeadm/app/discovery/token/token.go',
+    example:
+      'error execution phase preflight: couldn\'t validate the identity of the API Server: failed to request the cluster-info ConfigMap: Get "https://api.prod.example:6443/api/v1/namespaces/kube-public/configmaps/cluster-info?timeout=10s": dial tcp: lookup api.prod.example on 10.0.0.2:53: no such host',
+  },
+  {
+    id: 'disc-refused',
+    source: 'kubeadm',
+    kind: 'cause',
+    reason: 'APIEndpointConnectionRefused',
+    priority: 111,
+    pattern: /(configmaps\/cluster-info|configmaps\/kubeadm-config)\S*": dial tcp \S+: connect: connection refused/,
+    retryable: true,
+    cleanup: 'none',
+    remedy: 'Wait until the first control plane or its load balancer listens on the endpoint, then provision again.',
+    reference: 'kubernetes/kubeadm#2775; grycap/ansible-role-kubernetes#184',
+    example:
+      'error execution phase preflight: couldn\'t validate the identity of the API Server: failed to request the cluster-info ConfigMap: Get "https://10.0.0.10:6443/api/v1/namespaces/kube-public/configmaps/cluster-info?timeout=10s": dial tcp 10.0.0.10:6443: connect: connection refused',
+  },
+  {
+    id: 'disc-timeout',
+    source: 'kubeadm',
+    kind: 'cause',
+    reason: 'APIEndpointTimeout',
+    priority: 110,
+    pattern:
+      /(configmaps\/cluster-info|configmaps\/kubeadm-config)\S*": (dial tcp \S+: (i\/o timeout|connect: (no route to host|network is unreachable|connection timed out))|net\/http: (request canceled|TLS handshake timeout)|context deadline exceeded)/,
+    retryable: true,
+    cleanup: 'none',
+    remedy:
+      'Open the API port in firewalls and security groups, check the route and proxy exclusions, then provision again.',
+    reference: 'kubernetes/kubeadm#2740; kubernetes/kubernetes#90345',
+    example:
+      'error execution phase preflight: couldn\'t validate the identity of the API Server: Get "https://10.0.0.10:6443/api/v1/namespaces/kube-public/configmaps/cluster-info?timeout=10s": net/http: request canceled while waiting for connection (Client.Timeout exceeded while awaiting headers)',
+  },
+  {
+    id: 'disc-lb-unhealthy',
+    source: 'kubeadm',
+    kind: 'cause',
+    reason: 'APIEndpointLoadBalancerUnhealthy',
+    priority: 110,
+    pattern:
+      /(configmaps\/cluster-info|configmaps\/kubeadm-config)\S*": (EOF|unexpected EOF|read tcp \S+: read: connection reset by peer|http: server closed idle connection)/,
+    retryable: true,
+    cleanup: 'none',
+    remedy: 'Wait until the load balancer sees a healthy control plane, then provision again.',
+    reference: 'kubernetes/kubeadm#2093 (LB blackout)',
+    example:
+      'error execution phase preflight: couldn\'t validate the identity of the API Server: failed to request the cluster-info ConfigMap: Get "https://10.0.0.10:6443/api/v1/namespaces/kube-public/configmaps/cluster-info?timeout=10s": EOF',
+    composed: true,
+  },
+  {
+    id: 'disc-apiserver-unavailable',
+    source: 'kubeadm',
+    kind: 'cause',
+    reason: 'APIServerUnavailable',
+    priority: 90,
+    pattern:
+      /(the server is currently unable to handle the request|an error on the server \("[^"]*"\) has prevented the request from succeeding|apiserver not ready)/,
+    retryable: true,
+    cleanup: 'none',
+    remedy: 'Look at etcd and the API server on the control plane, then provision again.',
+    reference: 'apimachinery errors.go',
+    example:
+      "error execution phase preflight: couldn't validate the identity of the API Server: failed to request the cluster-info ConfigMap: the server is currently unable to handle the request (get configmaps cluster-info)",
+  },
+  {
+    id: 'disc-x509-unknown',
+    source: 'kubeadm',
+    kind: 'cause',
+    reason: 'APIServerCertUntrusted',
+    priority: 113,
+    pattern: /(configmaps\/|\/api\/v1\/|\/apis\/|API Server: ).*x509: certificate signed by unknown authority/,
+    retryable: false,
+    cleanup: 'none',
+    remedy: 'Let the load balancer pass TLS through, and check that endpoint and CA belong to the same cluster.',
+    reference: 'k/k cmd/kubeadm/app/discovery/token/token.go',
+    example:
+      'error execution phase preflight: couldn\'t validate the identity of the API Server: failed to request the cluster-info ConfigMap: Get "https://10.0.0.10:6443/api/v1/namespaces/kube-public/configmaps/cluster-info?timeout=10s": tls: failed to verify certificate: x509: certificate signed by unknown authority (possibly because of "crypto/rsa: verification error" while trying to verify candidate authority certificate "kubernetes")',
+    composed: true,
+  },
+  {
+    id: 'disc-x509-san',
+    source: 'kubeadm',
+    kind: 'cause',
+    reason: 'APIServerCertSANMismatch',
+    priority: 100,
+    pattern:
+      /x509: (certificate is valid for .*, not |cannot validate certificate for \S+ because it doesn't contain any IP SANs)/,
+    retryable: false,
+    cleanup: 'none',
+    remedy: "Add the endpoint to apiServer.certSANs and renew the API server's certificate.",
+    reference: 'kubernetes/kubernetes#58921',
+    example:
+      'error execution phase preflight: couldn\'t validate the identity of the API Server: failed to request the cluster-info ConfigMap: Get "https://10.0.0.10:6443/api/v1/namespaces/kube-public/configmaps/cluster-info?timeout=10s": tls: failed to verify certificate: x509: certificate is valid for 10.96.0.1, 10.0.2.15, not 10.0.0.10',
+  },
+  {
+    id: 'disc-clock-before',
+    source: 'kubeadm',
+    kind: 'cause',
+    reason: 'ClockSkew',
+    priority: 121,
+    pattern: /certificate has expired or is not yet valid: current time (\S+) is before (\S+)/,
+    retryable: true,
+    cleanup: 'none',
+    remedy: 'Synchronise the clock (chrony, systemd-timesyncd), then provision again.',
+    reference: 'kubernetes/kubeadm#1988; kubernetes-sigs/kind#2166',
+    example:
+      'error execution phase preflight: couldn\'t validate the identity of the API Server: failed to request the cluster-info ConfigMap: Get "https://10.0.0.10:6443/api/v1/namespaces/kube-public/configmaps/cluster-info?timeout=10s": tls: failed to verify certificate: x509: certificate has expired or is not yet valid: current time 2026-01-01T00:00:12Z is before 2026-11-20T10:01:44Z',
+  },
+  {
+    id: 'disc-cert-expired',
+    source: 'kubeadm',
+    kind: 'cause',
+    reason: 'CertificateExpired',
+    priority: 119,
+    pattern: /certificate has expired or is not yet valid: current time (\S+) is after (\S+)/,
+    retryable: false,
+    cleanup: 'none',
+    remedy:
+      'Check the clocks of both machines; if they are right, renew with `kubeadm certs renew`, or remove the old certificate from this machine.',
+    reference: 'Go crypto/x509',
+    example:
+      'Get "https://10.0.0.10:6443/api/v1/namespaces/kube-public/configmaps/cluster-info?timeout=10s": tls: failed to verify certificate: x509: certificate has expired or is not yet valid: current time 2026-11-20T10:01:44Z is after 2026-10-01T00:00:00Z',
+    composed: true,
+  },
+  {
+    id: 'cert-not-yet-valid',
+    source: 'kubeadm',
+    kind: 'cause',
+    reason: 'ClockSkew',
+    priority: 121,
+    pattern:
+      /(the certificate is not valid yet|could not validate bounds for certificate \S+: the certificate is not valid yet)/,
+    retryable: true,
+    cleanup: 'none',
+    remedy: 'Synchronise the clock (chrony, systemd-timesyncd), then provision again.',
+    reference: 'kubernetes-sigs/cluster-api-provider-vsphere#503; k/k certs.go CheckCertificatePeriodValidity',
+    example:
+      'error execution phase certs/ca: failure loading ca certificate: failed to load certificate: the certificate is not valid yet',
+  },
+  {
+    id: 'api-x509-generic',
+    source: 'kubelet',
+    kind: 'cause',
+    reason: 'APIServerCertUntrusted',
+    priority: 114,
+    pattern: /Unable to register node with API server.*x509: certificate signed by unknown authority/,
+    retryable: false,
+    cleanup: 'reset',
+    remedy: 'Run `kubeadm reset -f` and provision again with a document of the right cluster.',
+    reference: 'k/k pkg/kubelet/kubelet_node_status.go',
+    example:
+      'E1120 10:02:11.000 kubelet_node_status.go:106] "Unable to register node with API server" err="Post \\"https://10.0.0.10:6443/api/v1/nodes\\": tls: failed to verify certificate: x509: certificate signed by unknown authority" node="worker-3"',
+    composed: true,
+  },
+  {
+    id: 'proxy-warning',
+    source: 'kubeadm',
+    kind: 'warning',
+    reason: 'APIEndpointUsesProxy',
+    priority: 18,
+    pattern: /\[WARNING HTTPProxy(CIDR)?\]: /,
+    retryable: true,
+    cleanup: 'none',
+    remedy: 'Exclude the endpoint, node, service and pod networks from the proxy if it is not meant to be used.',
+    reference: 'k/k cmd/kubeadm/app/preflight/checks.go HTTPProxyCheck',
+    example:
+      '\t[WARNING HTTPProxy]: Connection to "https://10.0.0.10" uses proxy "http://10.1.1.1:3128". If that is not intended, adjust your proxy settings',
+  },
+];

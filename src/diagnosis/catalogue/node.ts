@@ -1,0 +1,103 @@
+import type { CatalogueEntry } from './entry.ts';
+
+/** The Node object of this machine and the names and addresses it is known by. */
+export const NODE: readonly CatalogueEntry[] = [
+  {
+    id: 'node-name-conflict',
+    source: 'kubeadm',
+    kind: 'cause',
+    reason: 'NodeNameConflict',
+    priority: 118,
+    pattern: /a Node with name "([^"]+)" and status "Ready" already exists in the cluster/,
+    retryable: false,
+    cleanup: 'reset',
+    remedy: 'Delete the Node of this name if it is a leftover, or give this machine another name.',
+    reference: 'k/k phases/join/kubelet.go',
+    example:
+      'error execution phase kubelet-start: a Node with name "worker-1" and status "Ready" already exists in the cluster. You must delete the existing Node or change the name of this new joining Node',
+  },
+  {
+    id: 'tls-bootstrap-timeout',
+    source: 'kubeadm',
+    kind: 'symptom',
+    reason: 'TLSBootstrapTimeout',
+    priority: 35,
+    pattern:
+      /error execution phase (kubelet-wait-bootstrap|kubelet-start): (context deadline exceeded|timed out waiting for the condition)/,
+    retryable: true,
+    cleanup: 'reset',
+    remedy:
+      'Look on a control plane whether the request of this node was approved (`kubectl get csr`), and read `journalctl -u kubelet`.',
+    reference: 'k/k phases/join/kubelet.go waitForTLSBootstrappedClient; kubernetes/kubeadm#1034',
+    example: 'error: error execution phase kubelet-wait-bootstrap: context deadline exceeded',
+  },
+  {
+    id: 'node-annotate-timeout',
+    source: 'kubeadm',
+    kind: 'symptom',
+    reason: 'NodeRegistrationTimeout',
+    priority: 40,
+    pattern: /(error uploading crisocket|error writing CRISocket for this node|Error writing Crisocket information)/,
+    retryable: true,
+    cleanup: 'reset',
+    remedy: 'Read `journalctl -u kubelet`: it could not register this Node.',
+    reference: 'kubernetes/kubernetes#106704',
+    example: 'error execution phase kubelet-start: error writing CRISocket for this node: nodes "worker-1" not found',
+  },
+  {
+    id: 'node-identity-mismatch',
+    source: 'kubelet',
+    kind: 'cause',
+    reason: 'NodeIdentityMismatch',
+    priority: 118,
+    pattern: /is forbidden: node \\*"?[^"\\]+\\*"? (is not allowed to|cannot) modify node /,
+    retryable: false,
+    cleanup: 'reset',
+    remedy: 'Set kubernetes.node.name to the name that the kubelet uses (lower case; some clouds set their own).',
+    reference: 'k/k noderestriction admission.go; slawekzachcial#4',
+    example:
+      '"Unable to register node with API server" err="nodes \\"ip-10-240-0-21\\" is forbidden: node \\"worker-1\\" is not allowed to modify node \\"ip-10-240-0-21\\"" node="ip-10-240-0-21"',
+  },
+  {
+    id: 'node-ip-missing',
+    source: 'kubelet',
+    kind: 'cause',
+    reason: 'NodeIPNotFound',
+    priority: 110,
+    pattern: /node IP: \\*["]?[0-9a-fA-F.:]+\\*["]? not found in the host's network interfaces/,
+    retryable: false,
+    cleanup: 'none',
+    remedy: 'Correct node-ip in node.kubelet.args, or wait for the address before provisioning.',
+    reference: 'k/k pkg/kubelet/nodestatus/setters.go',
+    example:
+      '"Failed to set some node status fields" err="failed to validate nodeIP: node IP: \\"10.0.0.5\\" not found in the host\'s network interfaces" node="worker-1"',
+  },
+  {
+    id: 'disk-pressure',
+    source: 'kubelet',
+    kind: 'cause',
+    reason: 'NodeDiskPressure',
+    priority: 115,
+    pattern:
+      /[Ee]viction manager: attempting to reclaim\W+(resourceName=)?"?(ephemeral-storage|imagefs|nodefs|inodes|containerfs)|nodeCondition=\["DiskPressure"\]|node has conditions: \[DiskPressure\]/,
+    retryable: false,
+    cleanup: 'reset',
+    remedy: 'Give the machine a larger disk, or free space, then `kubeadm reset -f` and provision again.',
+    reference: 'kubernetes-sigs/kubespray#3049; kubernetes/minikube#7073',
+    example:
+      'I1120 10:04:00.123456    1789 eviction_manager.go:366] "Eviction manager: attempting to reclaim" resourceName="ephemeral-storage"',
+  },
+  {
+    id: 'memory-pressure',
+    source: 'kubelet',
+    kind: 'cause',
+    reason: 'NodeMemoryPressure',
+    priority: 112,
+    pattern: /[Ee]viction manager: attempting to reclaim\W+(resourceName=)?"?memory/,
+    retryable: false,
+    cleanup: 'reset',
+    remedy: 'Give the machine more memory, then `kubeadm reset -f` and provision again.',
+    reference: 'k/k pkg/kubelet/eviction',
+    example: '"Eviction manager: attempting to reclaim" resourceName="memory"',
+  },
+];

@@ -1,0 +1,33 @@
+import type { NoiseEntry } from './entry.ts';
+
+/** Lines that successful runs print as well: whatever else they match, they prove nothing. */
+export const NOISE: readonly NoiseEntry[] = [
+  {
+    id: 'cni-not-ready',
+    pattern: /(cni plugin not initialized|cni config uninitialized)/,
+    reference: 'kubernetes/kubernetes#61815',
+    example:
+      'E1120 10:05:11.222 kubelet.go:3117] "Container runtime network not ready" networkReady="NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized"',
+  },
+  {
+    id: 'kubelet-config-missing',
+    pattern: /\/var\/lib\/kubelet\/config\.yaml.*no such file or directory/,
+    reference: 'kubernetes/kubernetes#65863, #73779',
+    example:
+      '"command failed" err="failed to load kubelet config file, path: /var/lib/kubelet/config.yaml, error: failed to load Kubelet config file /var/lib/kubelet/config.yaml, error failed to read kubelet config file \\"/var/lib/kubelet/config.yaml\\", error: open /var/lib/kubelet/config.yaml: no such file or directory"',
+  },
+  {
+    id: 'etcd-learner-retry-noise',
+    pattern: /"msg":"retrying of unary invoker failed".*can only promote a learner member which is in sync with leader/,
+    reference: 'kubernetes/kubeadm#3287',
+    example:
+      '{"level":"warn","ts":"2026-02-15T22:07:35.784150Z","logger":"etcd-client","caller":"v3@v3.6.4/retry_interceptor.go:65","msg":"retrying of unary invoker failed","target":"etcd-endpoints://0xc000828f00/10.0.0.11:2379","method":"/etcdserverpb.Cluster/MemberPromote","attempt":0,"error":"rpc error: code = FailedPrecondition desc = etcdserver: can only promote a learner member which is in sync with leader"}',
+  },
+  {
+    id: 'kube-proxy-config-forbidden',
+    pattern: /Warning: No kubeproxy\.config\.k8s\.io\/\w+ config is loaded\. Continuing without it/,
+    reference: 'k/k v1.20 cmd/kubeadm/app/componentconfigs/configset.go FetchFromCluster',
+    example:
+      'W1120 17:40:11.524986     917 configset.go:77] Warning: No kubeproxy.config.k8s.io/v1alpha1 config is loaded. Continuing without it: configmaps "kube-proxy" is forbidden: User "system:bootstrap:abcdef" cannot get resource "configmaps" in API group "" in the namespace "kube-system"',
+  },
+];

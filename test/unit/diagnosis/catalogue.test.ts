@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { CATALOGUE, NOISE } from '../../../src/diagnosis/catalogue.ts';
+import { classify, cleanLine, type ObservedLine } from '../../../src/diagnosis/classify.ts';
+
+describe('every entry of the catalogue', () => {
+  test('has an id of its own', () => {
+    const ids = [...CATALOGUE, ...NOISE].map((entry) => entry.id);
+    assert.deepEqual(
+      ids.filter((id, index) => ids.indexOf(id) !== index),
+      [],
+    );
+  });
+
+  for (const entry of CATALOGUE) {
+    test(`${entry.id} matches its example and wins it`, () => {
+      assert.match(cleanLine(entry.example), entry.pattern);
+      const example: ObservedLine = { source: entry.source, origin: entry.source, text: entry.example };
+      const started: ObservedLine = {
+        source: 'kubeadm',
+        origin: 'kubeadm',
+        text: '[kubelet-start] Starting the kubelet',
+      };
+      const confirmation: ObservedLine[] =
+        entry.confirmedBy === undefined
+          ? []
+          : [{ source: 'unit', origin: 'service manager', text: 'kubelet.service: active (running) for 99 s' }];
+      const { best } = classify([started, example, ...confirmation]);
+      if (entry.kind === 'warning') {
+        assert.ok(best === undefined || best.score <= 40, `a warning was taken for a cause: ${best?.entry.id}`);
+      } else {
+        assert.equal(best?.entry.reason, entry.reason);
+      }
+    });
+  }
+
+  for (const entry of NOISE) test(`${entry.id} matches its example`, () => assert.match(entry.example, entry.pattern));
+
+  test('has a priority that fits its kind', () => {
+    for (const { id, kind, priority } of CATALOGUE) {
+      if (kind === 'cause') assert.ok(priority >= 80, id);
+      if (kind === 'generic') assert.ok(priority >= 50 && priority < 80, id);
+      if (kind === 'symptom') assert.ok(priority >= 20 && priority < 50, id);
+    }
+  });
+
+  test('says what to do in a whole sentence', () => {
+    for (const { id, remedy } of CATALOGUE) assert.match(remedy, /^[A-Z].*\.$/, id);
+  });
+});
+
+/**
+ * A pattern that backtracks on a long line would let a log hang the agent. The lines are built from what the pattern
+ * itself looks for, repeated to 20 kB and never finished.
+ */
+describe('no pattern is slow on a hostile line of 20 kB', () => {
+  const LENGTH = 20_000;
+  const LIMIT_MS = 50;
+  const fill = (piece: string): string => piece.repeat(Math.ceil(LENGTH / piece.length)).slice(0, LENGTH);
+  for (const entry of [...CATALOGUE, ...NOISE]) {
+    test(entry.id, () => {
+      const start = entry.example.slice(0, Math.ceil(entry.example.length * 0.6));
+      const words = entry.example.split(/(?<=[ :"])/).filter((word) => word.trim().length > 1);
+      const hostile = [
+        fill(start),
+        start + fill('a'),
+        start + fill(' "'),
+        fill('/v2/a'),
+        ...words.slice(0, 12).map(fill),
+      ];
+      for (const line of hostile) {
+        const best = Math.min(...[0, 1, 2].map(() => elapsed(() => entry.pattern.test(line))));
+        assert.ok(best < LIMIT_MS, `${best.toFixed(1)} ms on ${line.slice(0, 60)}…`);
+      }
+    });
+  }
+
+  function elapsed(work: () => unknown): number {
+    const start = performance.now();
+    work();
+    return performance.now() - start;
+  }
+});

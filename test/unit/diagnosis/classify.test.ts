@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { classify, cleanLine, type ObservedLine } from '../../../src/diagnosis/classify.ts';
+import { capturedTranscripts } from './transcripts.ts';
+
+describe('captured kubeadm runs', () => {
+  for (const { name, how, expected, lines } of capturedTranscripts()) {
+    if (expected.outcome === 'failure') {
+      test(`${name} is ${expected.reason}: ${how}`, () => {
+        const { best } = classify(lines);
+        assert.equal(best?.entry.reason, expected.reason, best?.line.text);
+        assert.equal(best?.entry.retryable, expected.retryable);
+      });
+    } else {
+      test(`${name} succeeded, and nothing in it is taken for a cause: ${how}`, () => {
+        const { best } = classify(lines);
+        assert.ok(best === undefined || best.entry.kind === 'symptom', `${best?.entry.id}: ${best?.line.text}`);
+      });
+    }
+  }
+});
+
+const kubeadm = (text: string): ObservedLine => ({ source: 'kubeadm', origin: 'kubeadm', text });
+const kubelet = (text: string): ObservedLine => ({ source: 'kubelet', origin: 'journal of kubelet', text });
+const STARTED = kubeadm('[kubelet-start] Starting the kubelet');
+
+describe('which of several lines names the cause', () => {
+  test('the cause in the kubelet journal, not the symptom that kubeadm prints last', () => {
+    const { best, others } = classify([
+      STARTED,
+      kubeadm('[kubelet-check] The kubelet is not healthy after 4m0.000751466s'),
+      kubeadm('error: error execution phase wait-control-plane: failed while waiting for the control plane to start'),
+      kubelet('E1120 run.go:72] "command failed" err="failed to run Kubelet: running with swap on is not supported"'),
+    ]);
+    assert.equal(best?.entry.reason, 'SwapEnabled');
+    assert.deepEqual(
+      others.map((other) => other.entry.reason),
+      ['KubeletNotHealthy', 'ControlPlaneComponentNotHealthy'],
+    );
+  });
+
+  test('the symptom where no cause was found', () => {
+    const { best } = classify([STARTED, kubeadm('[kubelet-check] The kubelet is not healthy after 4m0s')]);
+    assert.equal(best?.entry.reason, 'KubeletNotHealthy');
+  });
+
+  test('nothing where nothing is known, rather than a guess', () => {
+    assert.equal(
+      classify([kubeadm('error execution phase addon/coredns: the moon is in the wrong house')]).best,
+      undefined,
+    );
+  });
+
+  test('not what kubeadm was going to try again', () => {
+    const { best } = classify([
+      kubeadm(
+        'I1120 token.go:223] [discovery] Failed to request cluster-info, will try again: Get "https://10.0.0.10:6443/api/v1/namespaces/kube-public/configmaps/cluster-info?timeout=10s": dial tcp 10.0.0.10:6443: connect: connection refused',
+      ),
+      kubeadm(
+        'error execution phase preflight: could not find a JWS signature in the cluster-info ConfigMap for token ID "abcdef"',
+      ),
+    ]);
+    assert.equal(best?.entry.reason, 'BootstrapTokenNotFound');
+  });
+
+  test('not the error of an earlier attempt, however strong', () => {
+    const { best } = classify([
+      kubeadm('[preflight] Running pre-flight checks'),
+      kubeadm('error execution phase preflight: none of the public keys "sha256:00" are pinned'),
+      kubeadm('To see the stack trace of this error execute with --v=5 or higher'),
+      kubeadm('[preflight] Running pre-flight checks'),
+      kubeadm('\t[ERROR NumCPU]: the number of available CPUs 1 is less than the required 2'),
+      kubeadm('To see the stack trace of this error execute with --v=5 or higher'),
+    ]);
+    assert.equal(best?.entry.reason, 'InsufficientCPU');
+  });
+
+  test('not what a kubelet that waits for kubeadm says, when kubeadm never came to it', () => {
+    const { best } = classify([
+      kubeadm('\t[ERROR NumCPU]: the number of available CPUs 1 is less than the required 2'),
+      kubelet(
+        'E0708 run.go:74] "command failed" err="failed to parse kubelet flag: unknown flag: --pod-infra-container-image"',
+      ),
+    ]);
+    assert.equal(best?.entry.reason, 'InsufficientCPU');
+  });
+
+  test('not a line that successful runs print as well', () => {
+    const { best } = classify([
+      STARTED,
+      kubelet(
+        '"command failed" err="failed to load kubelet config file, path: /var/lib/kubelet/config.yaml, error: open /var/lib/kubelet/config.yaml: no such file or directory"',
+      ),
+    ]);
+    assert.equal(best, undefined);
+  });
+
+  test('a busy port 10250 is a kubelet only where the service manager says that one runs', () => {
+    const port = kubeadm('\t[ERROR Port-10250]: Port 10250 is in use');
+    const unit = (text: string): ObservedLine => ({ source: 'unit', origin: 'service manager', text });
+    assert.equal(classify([port]).best?.entry.reason, 'PortInUse');
+    // Restarted every ten seconds (10-kubeadm.conf RestartSec=10) and dead at once: it holds no port.
+    assert.equal(classify([port, unit('kubelet.service: active (running) for 1 s')]).best?.entry.reason, 'PortInUse');
+    assert.equal(
+      classify([port, unit('kubelet.service: active (running) for 312 s')]).best?.entry.reason,
+      'KubeletAlreadyRunning',
+    );
+  });
+});
+
+describe('a line is read without what its carrier put around it', () => {
+  const cases: readonly (readonly [string, string, string])[] = [
+    ['colours', '\u001b[31merror:\u001b[0m broken', 'error: broken'],
+    ['carriage returns', 'error: broken\r', 'error: broken'],
+    ['the prefix of journalctl -o short', 'Nov 20 17:36:09 lv-54 kubelet[308]: F1120 x', 'F1120 x'],
+    ['the prefix of journalctl -o short-iso', '2026-11-20T17:36:09+00:00 lv-54 kubelet[308]: F1120 x', 'F1120 x'],
+    ['the prefix of a CRI log', '2026-11-20T17:57:58.149393095Z stderr F Error: broken', 'Error: broken'],
+    ['indentation', '\t[ERROR Swap]: on', '[ERROR Swap]: on'],
+  ];
+  for (const [what, raw, clean] of cases) test(what, () => assert.equal(cleanLine(raw), clean));
+});
