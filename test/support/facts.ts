@@ -5,7 +5,7 @@ import { parseVersion } from '../../src/host/version.ts';
 export function facts(different: Partial<Facts> = {}): Facts {
   return {
     platform: 'linux',
-    architecture: 'x64',
+    architecture: 'amd64',
     os: { id: 'debian', version: '12' },
     kernel: '6.1.0-18-amd64',
     serviceManager: 'systemd',

@@ -13,6 +13,7 @@ import type {
   ServiceManager,
   ServiceState,
 } from '../../src/host/host.ts';
+import { assertQuery } from '../../src/host/queries.ts';
 
 /** An entry of the machine's file tree as a test writes it down; a bare string or bytes is a file 0644 root:root. */
 export interface MemoryFile {
@@ -66,7 +67,7 @@ export interface MemoryHost extends Host {
    * `sync /p`, `run program args`, `service restart containerd`, `service reload`. Never a content.
    */
   readonly log: string[];
-  /** Every query, as `program args`. */
+  /** Every query, as `program args`. One that the closed list refuses throws, as on a real machine. */
   readonly queries: string[];
   /** Content of a file as text, for assertions and for programs that write; undefined when absent. */
   text(path: string): string | undefined;
@@ -216,6 +217,9 @@ export function memoryHost(machine: MemoryMachine = {}): MemoryHost {
     async readText(path) {
       return text(path);
     },
+    async readRange(path, position, length) {
+      return read(path)?.slice(position, position + length);
+    },
     async stat(path) {
       const kernelFile = kernel.get(path);
       if (kernelFile !== undefined) return { type: 'file', mode: 0o644, uid: 0, gid: 0, size: 0 };
@@ -242,6 +246,7 @@ export function memoryHost(machine: MemoryMachine = {}): MemoryHost {
       return program.startsWith('/') ? program : `/usr/bin/${program}`;
     },
     async query(query: Query) {
+      assertQuery(query);
       queries.push([query.program, ...query.args].join(' '));
       return execute(query);
     },
@@ -354,6 +359,7 @@ function criOf(given: Partial<CriQueries>): CriQueries {
       { type: 'NetworkReady', status: true, reason: '', message: '' },
     ],
     cgroupDriver: async () => 'systemd',
+    configuration: async () => ({ cgroupDriver: 'systemd', sandboxImage: undefined, restrictOomScoreAdj: undefined }),
     images: async () => [],
     exitedContainers: async () => [],
     ...given,

@@ -1,0 +1,103 @@
+import { MachineadmError } from '../document/errors.ts';
+import type { Reason } from '../document/reasons.ts';
+
+/** A file operation that failed. `code` is the kernel's errno name (`EACCES`), for callers that can go on. */
+export class FileError extends MachineadmError {
+  readonly code: string;
+  readonly path: string;
+
+  constructor(operation: FileOperation, path: string, cause: unknown) {
+    const code = errnoOf(cause) ?? 'UNKNOWN';
+    const known = KNOWN[code];
+    const lasting = operation === 'read' ? 'HostStepFailed' : 'FileNotWritten';
+    super({
+      reason: known?.reason ?? lasting,
+      summary: `${path} could not be ${PAST[operation]}: ${known?.what ?? code}`,
+      remedy: known?.remedy(path) ?? `Look at the path with "stat ${path}" and "namei -l ${path}".`,
+      evidence: [{ source: path, text: messageOf(cause) }],
+      cause,
+    });
+    this.name = 'FileError';
+    this.code = code;
+    this.path = path;
+  }
+}
+
+/** The same as a function, for what writes. */
+export function fileError(path: string, cause: unknown, operation: FileOperation = 'write'): FileError {
+  return new FileError(operation, path, cause);
+}
+
+export type FileOperation = 'read' | 'write' | 'remove' | 'change' | 'create' | 'flush';
+
+const PAST: Readonly<Record<FileOperation, string>> = {
+  read: 'read',
+  write: 'written',
+  remove: 'removed',
+  change: 'changed',
+  create: 'created',
+  flush: 'flushed to the disk',
+};
+
+interface KnownErrno {
+  readonly reason?: Reason;
+  readonly what: string;
+  readonly remedy: (path: string) => string;
+}
+
+/** errno(3), as far as an operator can do something about it. */
+const KNOWN: Readonly<Record<string, KnownErrno>> = {
+  ENOSPC: {
+    reason: 'DiskFull',
+    what: 'no space or no inodes are left',
+    remedy: (path) =>
+      `Free space on the file system of ${path} ("df -h" and "df -i" on its directory), then run again.`,
+  },
+  EDQUOT: {
+    reason: 'DiskFull',
+    what: 'the disk quota is used up',
+    remedy: (path) => `Raise the quota on the file system of ${path} or free space ("quota", "df -h"), then run again.`,
+  },
+  EROFS: {
+    reason: 'ReadOnlyFilesystem',
+    what: 'its file system is mounted read-only',
+    remedy: (path) =>
+      `Choose a writable path, or find out with "findmnt -T ${path}" and the kernel log why the file system is ` +
+      'read-only: an immutable OS image, or errors of the disk.',
+  },
+  EACCES: {
+    what: 'permission denied',
+    remedy: (path) => `Run as root, and check "namei -l ${path}" and the SELinux or AppArmor log.`,
+  },
+  EPERM: {
+    what: 'operation not permitted',
+    remedy: (path) => `Run as root, and check for the immutable attribute with "lsattr -d ${path}".`,
+  },
+  EBUSY: {
+    what: 'it is in use, most often because it is a mount point itself',
+    remedy: (path) => `Check "findmnt ${path}"; a file that is bind-mounted cannot be replaced.`,
+  },
+  EISDIR: { what: 'it is a directory', remedy: (path) => `Give the path of a file, or remove the directory ${path}.` },
+  ENOTDIR: {
+    what: 'a part of the path is not a directory',
+    remedy: (path) => `Check "namei -l ${path}" for a file where a directory is expected.`,
+  },
+  ELOOP: {
+    what: 'a symbolic link stands where none is followed',
+    remedy: (path) => `Check "namei -l ${path}"; remove the link or give the path it leads to.`,
+  },
+  ENOENT: { what: 'it does not exist', remedy: (path) => `Check "namei -l ${path}".` },
+  EIO: {
+    what: 'input/output error',
+    remedy: (path) => `Check the kernel log ("journalctl -k") for errors of the disk that holds ${path}.`,
+  },
+};
+
+/** The errno name of an error of Node's file system functions; undefined for anything else. */
+export function errnoOf(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,253 @@
+import { constants } from 'node:os';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import { type Evidence, MachineadmError } from '../../document/errors.ts';
+import { redact } from '../../document/secret.ts';
+import type { Command, CommandResult } from '../host.ts';
+import { keyBlockHider, LineSplitter, Tail } from '../output.ts';
+import { anonymousFile } from './anonymous-file.ts';
+import { cleanEnvironment, RUN_MARK } from './environment.ts';
+import { groupEnded, signalGroup } from './processes.ts';
+import { which } from './read.ts';
+
+const KEPT_OUTPUT_BYTES = 1024 * 1024;
+/** How long a group has between SIGTERM and SIGKILL, and then to be gone. */
+const END_GRACE_MS = 5_000;
+/**
+ * Once the command itself has ended, and a child that it left in the background holds its pipes open: reading ends
+ * after a second of silence, or after five of chatter.
+ */
+const SILENCE_MS = 1_000;
+const SILENCES_AT_MOST = 5;
+/** As timeout(1) says it, for a command that answered SIGTERM with success. */
+const TIMED_OUT_STATUS = 124;
+
+/**
+ * Runs a command to its end in a process group of its own, with a clean environment. A timeout or an abort ends the
+ * whole group: SIGTERM, after 5 s SIGKILL. Processes it left in the background do not hold up the result. With `runId`
+ * a supervised command is marked for `endOrphans`.
+ *
+ * Throws `HostStepFailed` when it could not be started, was aborted (or the abort's own reason, when that is a
+ * `MachineadmError`), or its input could not be read.
+ */
+export async function runCommand(command: Command, runId?: string): Promise<CommandResult> {
+  if (command.signal?.aborted) throw aborted(command, command.signal);
+  const program = await which(command.program);
+  if (program === undefined) throw notStarted(command.program, 'it is not installed');
+
+  // Loaded with the first command: 18 ms that `validate` and `version` do not pay.
+  const { execa } = await import('execa');
+  await using input = typeof command.input === 'string' ? await anonymousFile(command.input) : undefined;
+  const child = execa(program, [...command.args], {
+    argv0: command.program,
+    ...(command.cwd === undefined ? {} : { cwd: command.cwd }),
+    env: cleanEnvironment({
+      ...command.env,
+      ...(command.supervised && runId !== undefined ? { [RUN_MARK]: runId } : {}),
+    }),
+    extendEnv: false,
+    detached: true,
+    cleanup: false,
+    reject: false,
+    // Output is kept and cut into lines here, without a limit that would kill the child.
+    buffer: false,
+    encoding: 'buffer',
+    // execa's types name the descriptors 3 to 9 only; its code takes any (lib/stdio/handle.js).
+    stdio: [
+      (input?.fd as 3 | undefined) ?? (command.input === undefined ? 'ignore' : 'pipe'),
+      'pipe',
+      'pipe',
+      ...moreDescriptors(command),
+    ],
+  });
+  const run = new Supervision(command, child.pid);
+  const stdout = run.collect(child.stdout, 'stdout');
+  const stderr = run.collect(child.stderr, 'stderr');
+  run.readDescriptor(child.stdio);
+  if (child.stdin !== null && typeof command.input === 'object') void run.feed(child.stdin, command.input);
+  run.watch();
+
+  child.nodeChildProcess.once('exit', () => {
+    run.exited();
+    void run.stopReading(child.stdio.slice(1));
+  });
+  const result = await child;
+  await run.end();
+
+  if (child.pid === undefined) throw notStarted(command.program, result.code ?? 'unknown cause', result.cause);
+  const exitStatus = result.exitCode ?? 128 + (result.signal === undefined ? 0 : constants.signals[result.signal]);
+  return {
+    status: run.timedOut && exitStatus === 0 ? TIMED_OUT_STATUS : exitStatus,
+    stdout: stdout.text(),
+    stderr: stderr.text(),
+    timedOut: run.timedOut,
+  };
+}
+
+/** Everything that goes on around one running command. */
+class Supervision {
+  timedOut = false;
+  readonly #command: Command;
+  readonly #group: number | undefined;
+  readonly #splitters: LineSplitter[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  #ended = false;
+  #bytesRead = 0;
+  #failure: { readonly error: unknown } | undefined;
+  #ending: Promise<void> | undefined;
+
+  constructor(command: Command, group: number | undefined) {
+    this.#command = command;
+    this.#group = group;
+  }
+
+  /** Keeps the tail of a stream and hands its lines on, redacted. */
+  collect(stream: Readable | null, name: 'stdout' | 'stderr'): Tail {
+    const tail = new Tail(KEPT_OUTPUT_BYTES);
+    const { onLine } = this.#command;
+    const hide = keyBlockHider();
+    const lines = onLine === undefined ? undefined : this.#splitter((line) => onLine(name, redact(hide(line))));
+    stream?.on('data', (bytes: Uint8Array) => {
+      this.#bytesRead += bytes.length;
+      tail.write(bytes);
+      if (lines !== undefined) this.#guard(() => lines.write(bytes));
+    });
+    return tail;
+  }
+
+  /** The lines of the extra descriptor are a protocol between us and the child, so they are handed on as they are. */
+  readDescriptor(stdio: readonly unknown[]): void {
+    const extra = this.#command.onDescriptorLine;
+    if (extra === undefined) return;
+    const stream = stdio[extra.descriptor];
+    const lines = this.#splitter(extra.line);
+    if (stream instanceof Readable) stream.on('data', (bytes: Uint8Array) => this.#guard(() => lines.write(bytes)));
+  }
+
+  /** Gives the child its input. A child that does not read it all has its reasons; a source that fails is an error. */
+  async feed(stdin: NodeJS.WritableStream, source: AsyncIterable<Uint8Array>): Promise<void> {
+    const fail = (error: unknown): void => this.#fail(error);
+    async function* guarded(): AsyncGenerator<Uint8Array> {
+      try {
+        yield* source;
+      } catch (error) {
+        fail(error);
+      }
+    }
+    await pipeline(Readable.from(guarded(), { objectMode: false }), stdin).catch(() => undefined);
+  }
+
+  watch(): void {
+    const { timeoutMs, signal } = this.#command;
+    signal?.addEventListener('abort', this.#abort, { once: true });
+    if (timeoutMs === undefined) return;
+    this.#timer = setTimeout(() => {
+      this.timedOut = true;
+      this.#endGroup();
+    }, timeoutMs);
+  }
+
+  exited(): void {
+    this.#ended = true;
+    clearTimeout(this.#timer);
+    this.#command.signal?.removeEventListener('abort', this.#abort);
+  }
+
+  /** Lets go of pipes that somebody else still holds; those at their end have closed by themselves. */
+  async stopReading(streams: readonly ({ destroy(): unknown } | null | undefined)[]): Promise<void> {
+    for (let round = 0; round < SILENCES_AT_MOST; round += 1) {
+      const before = this.#bytesRead;
+      await sleep(SILENCE_MS, undefined, { ref: false });
+      // A loop that was blocked for that long has not looked at the pipes yet; after one turn it has.
+      await nextTurn();
+      if (this.#bytesRead === before) break;
+    }
+    for (const stream of streams) stream?.destroy();
+  }
+
+  /** After the last output: hands on unfinished lines, waits until a group that is being ended is gone. */
+  async end(): Promise<void> {
+    this.exited();
+    for (const splitter of this.#splitters) this.#guard(() => splitter.end());
+    await this.#ending;
+    if (this.#failure === undefined) return;
+    const { error } = this.#failure;
+    throw error instanceof MachineadmError ? error : failed(this.#command, error);
+  }
+
+  #splitter(line: (line: string) => void): LineSplitter {
+    const splitter = new LineSplitter(line);
+    this.#splitters.push(splitter);
+    return splitter;
+  }
+
+  readonly #abort = (): void => {
+    const { signal } = this.#command;
+    if (signal !== undefined) this.#fail(aborted(this.#command, signal));
+  };
+
+  /** A listener that throws must not become an uncaught exception of the event loop. */
+  #guard(action: () => void): void {
+    try {
+      action();
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  #fail(error: unknown): void {
+    this.#failure ??= { error };
+    this.#endGroup();
+  }
+
+  #endGroup(): void {
+    if (this.#group === undefined || this.#ended) return;
+    this.#ending ??= endGroup(this.#group);
+  }
+}
+
+async function endGroup(group: number): Promise<void> {
+  if (!signalGroup(group, 'SIGTERM')) return;
+  if (await groupEnded(group, END_GRACE_MS)) return;
+  signalGroup(group, 'SIGKILL');
+  await groupEnded(group, END_GRACE_MS);
+}
+
+function moreDescriptors(command: Command): ('ignore' | 'pipe')[] {
+  const last = command.onDescriptorLine?.descriptor;
+  if (last === undefined) return [];
+  return Array.from({ length: last - 2 }, (_, index) => (index + 3 === last ? 'pipe' : 'ignore'));
+}
+
+function notStarted(program: string, why: string, cause?: unknown): MachineadmError {
+  return new MachineadmError({
+    reason: 'HostStepFailed',
+    summary: `${program} could not be started: ${why}`,
+    remedy: `Install ${program}, or check that it can be executed ("${program}" in a root shell).`,
+    cause,
+  });
+}
+
+function aborted(command: Command, signal: AbortSignal): MachineadmError {
+  if (signal.reason instanceof MachineadmError) return signal.reason;
+  return new MachineadmError({
+    reason: 'HostStepFailed',
+    summary: `${command.program} was ended because the run was aborted`,
+    remedy: 'Run again; what was done so far is met by the next run.',
+    retryable: true,
+    cause: signal.reason,
+  });
+}
+
+function failed(command: Command, error: unknown): MachineadmError {
+  const text = redact(error instanceof Error ? error.message : String(error));
+  const evidence: Evidence[] = [{ source: command.program, text }];
+  return new MachineadmError({
+    reason: 'HostStepFailed',
+    summary: `${command.program} was ended: what it reads or prints could not be handled`,
+    remedy: 'Look at the evidence; if it names a file, check that it can be read.',
+    evidence,
+    cause: error,
+  });
+}

@@ -1,0 +1,89 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { errnoOf } from '../file-error.ts';
+
+/** What /proc says of a process. */
+export interface ProcessInfo {
+  readonly pid: number;
+  /** The name of the program, cut to 15 characters by the kernel. */
+  readonly name: string;
+  readonly state: string;
+  readonly group: number;
+  /** When it was started, in clock ticks (1/100 s) since boot: with the pid it names a process for good. */
+  readonly startTicks: number;
+}
+
+/**
+ * Reads the fields of /proc/PID/stat (proc_pid_stat(5)): pid (comm) state ppid pgrp … starttime is the 22nd. The name
+ * may hold blanks and brackets, so the fields are counted from its last bracket.
+ */
+export function parseProcessStat(text: string): ProcessInfo | undefined {
+  const open = text.indexOf('(');
+  const close = text.lastIndexOf(')');
+  if (open === -1 || close < open) return undefined;
+  const fields = text.slice(close + 2).split(' ');
+  const [pid, group, startTicks] = [text.slice(0, open), fields[2], fields[19]].map(Number);
+  if (pid === undefined || group === undefined || startTicks === undefined) return undefined;
+  if (![pid, group, startTicks].every(Number.isSafeInteger)) return undefined;
+  return { pid, name: text.slice(open + 1, close), state: fields[0] ?? '', group, startTicks };
+}
+
+/** A process by its id; undefined when there is none. */
+export async function readProcess(pid: number): Promise<ProcessInfo | undefined> {
+  const text = await readIfThere(`/proc/${pid}/stat`);
+  return text === undefined ? undefined : parseProcessStat(text);
+}
+
+/** All processes that this one may see. */
+export async function allProcesses(): Promise<readonly ProcessInfo[]> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number);
+  const found = await Promise.all(pids.map(readProcess));
+  return found.filter((process) => process !== undefined);
+}
+
+/** The value of a variable in the environment a process was started with; undefined where unset or not readable. */
+export async function environmentVariable(pid: number, name: string): Promise<string | undefined> {
+  const text = await readIfThere(`/proc/${pid}/environ`);
+  return text
+    ?.split('\0')
+    .find((entry) => entry.startsWith(`${name}=`))
+    ?.slice(name.length + 1);
+}
+
+/** True for a process that runs: not a zombie that waits for its parent, not one that is being taken apart. */
+export function isRunning(process: ProcessInfo): boolean {
+  return !['Z', 'X', 'x'].includes(process.state);
+}
+
+/** Sends a signal to a process group; false when it has no members left. */
+export function signalGroup(group: number, signal: 'SIGTERM' | 'SIGKILL'): boolean {
+  try {
+    process.kill(-group, signal);
+    return true;
+  } catch (error) {
+    if (errnoOf(error) === 'ESRCH') return false;
+    throw error;
+  }
+}
+
+/** Waits until no member of a process group runs; false when some still do after `withinMs`. */
+export async function groupEnded(group: number, withinMs: number): Promise<boolean> {
+  const until = performance.now() + withinMs;
+  for (let pauseMs = 5; ; pauseMs = Math.min(pauseMs * 2, 100)) {
+    const members = (await allProcesses()).filter((member) => member.group === group && isRunning(member));
+    if (members.length === 0) return true;
+    if (performance.now() >= until) return false;
+    await sleep(pauseMs);
+  }
+}
+
+async function readIfThere(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    const code = errnoOf(error);
+    // ESRCH: it ended between open and read. EACCES: another user's process, seen by a plan without root.
+    if (code === 'ENOENT' || code === 'ESRCH' || code === 'EACCES' || code === 'EPERM') return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,299 @@
+import { MachineadmError } from '../document/errors.ts';
+import type { Query } from './host.ts';
+
+/**
+ * One way in which a program may be asked something. Arguments are matched against it word by word; what is not
+ * named here is refused, abbreviated (`--prop`) and joined (`-ovalue`, `-cf`) options included.
+ */
+interface Form {
+  /** Options of the program itself, before the words: `containerd -c FILE config dump`. */
+  readonly leading?: Readonly<Record<string, RegExp>>;
+  /** Leading words that must stand there exactly. */
+  readonly words?: readonly string[];
+  /** Options without a value. */
+  readonly flags?: readonly string[];
+  /** Options with a value, as the next argument or after `=` for long ones. */
+  readonly valued?: Readonly<Record<string, RegExp>>;
+  /** Of these options at least one must be given: without it the program would change something. */
+  readonly needs?: readonly string[];
+  /** What else may stand there. Default: nothing. */
+  readonly operands?: { readonly pattern: RegExp; readonly min?: number; readonly max?: number };
+}
+
+const PATH = /^\/.+$/;
+const PATH_OR_STDIN = /^(\/.+|-)$/;
+const COLUMNS = /^\+?[A-Za-z0-9_,%:-]+$/;
+const UNIT = /^[A-Za-z0-9@_*][A-Za-z0-9:_.\\@*-]*$/;
+const PROPERTIES = /^[A-Za-z0-9_,]+$/;
+const MODULE = /^[A-Za-z0-9_][A-Za-z0-9_.,:*-]*$/;
+const NUMBER = /^\d+$/;
+const ANY = /^[^-].*$/;
+
+const UNIT_LISTING: Form = {
+  flags: ['--no-pager', '--no-legend', '--plain', '--all', '-a', '--full', '-l', '--failed', '--quiet', '-q'],
+  valued: { '--type': COLUMNS, '-t': COLUMNS, '--state': COLUMNS, '--output': COLUMNS, '-o': COLUMNS },
+  operands: { pattern: UNIT },
+};
+
+/**
+ * The closed list. Each entry says why it changes nothing where that is not plain from the program's purpose; what
+ * the same program can change is left out, so it cannot be asked for.
+ */
+const QUERIES: Readonly<Record<string, readonly Form[]>> = {
+  // --poll waits for ever and is left out.
+  findmnt: [
+    {
+      flags: words(
+        '--json -J --raw -r --noheadings -n --list -l --real --pseudo --bytes -b --first-only -f --kernel -k --fstab -s',
+        '--mtab -m --all -A --evaluate -e --nofsroot -v --notruncate -u --uniq -U --submounts -R --df -D --pairs -P',
+        '--verify -x --canonicalize -c --output-all',
+      ),
+      valued: {
+        '--output': COLUMNS,
+        '-o': COLUMNS,
+        '--types': COLUMNS,
+        '-t': COLUMNS,
+        '--options': ANY,
+        '-O': ANY,
+        '--target': PATH,
+        '-T': PATH,
+        '--mountpoint': PATH,
+        '-M': PATH,
+        '--source': ANY,
+        '-S': ANY,
+        '--tab-file': PATH,
+        '-F': PATH,
+      },
+      operands: { pattern: ANY, max: 2 },
+    },
+  ],
+  lsblk: [
+    {
+      flags: words(
+        '--json -J --bytes -b --nodeps -d --paths -p --list -l --all -a --noheadings -n --raw -r --pairs -P',
+      ),
+      valued: { '--output': COLUMNS, '-o': COLUMNS },
+      operands: { pattern: PATH },
+    },
+  ],
+  // blkid(8): without -p (low-level probing) it writes its cache file; -g and -w write it, too.
+  blkid: [
+    {
+      needs: ['-p', '--probe'],
+      flags: ['-p', '--probe'],
+      valued: {
+        '-o': COLUMNS,
+        '--output': COLUMNS,
+        '-s': COLUMNS,
+        '--match-tag': COLUMNS,
+        '-u': COLUMNS,
+        '-n': COLUMNS,
+      },
+      operands: { pattern: PATH, min: 1 },
+    },
+  ],
+  // swapon(8): without --show its operands are switched on; with it there is nothing to name.
+  swapon: [
+    {
+      needs: ['--show'],
+      flags: ['--show', '--noheadings', '--raw', '--bytes'],
+      valued: { '--show': COLUMNS },
+    },
+  ],
+  systemctl: [
+    {
+      words: ['show'],
+      flags: ['--no-pager', '--value', '--all', '-a'],
+      valued: { '--property': PROPERTIES, '-p': PROPERTIES, '--timestamp': COLUMNS },
+      operands: { pattern: UNIT },
+    },
+    { words: ['cat'], flags: ['--no-pager'], operands: { pattern: UNIT, min: 1 } },
+    { words: ['is-system-running'] },
+    { words: ['is-active'], flags: ['--quiet', '-q'], operands: { pattern: UNIT, min: 1 } },
+    { words: ['is-enabled'], flags: ['--quiet', '-q'], operands: { pattern: UNIT, min: 1 } },
+    { words: ['is-failed'], flags: ['--quiet', '-q'], operands: { pattern: UNIT, min: 1 } },
+    { words: ['list-units'], ...UNIT_LISTING },
+    { words: ['list-unit-files'], ...UNIT_LISTING },
+  ],
+  containerd: [
+    { words: ['--version'] },
+    { leading: { '-c': PATH, '--config': PATH }, words: ['config', 'dump'] },
+    { leading: { '-c': PATH, '--config': PATH }, words: ['config', 'default'] },
+  ],
+  kubeadm: [
+    { words: ['version'], valued: { '-o': /^(short|json|yaml)$/, '--output': /^(short|json|yaml)$/ } },
+    {
+      // Without a version it asks the internet for the newest one (kubernetes cmd/kubeadm/app/util/version.go).
+      words: ['config', 'images', 'list'],
+      needs: ['--config', '--kubernetes-version'],
+      valued: {
+        '--config': PATH,
+        '--kubernetes-version': /^v\d+\.\d+\.\d+\S*$/,
+        '--image-repository': /^[a-z0-9][\w.:/-]*$/,
+        '--feature-gates': /^[A-Za-z0-9=,]+$/,
+        '-o': /^(text|json|yaml)$/,
+        '--output': /^(text|json|yaml)$/,
+      },
+    },
+    { words: ['config', 'validate'], needs: ['--config'], valued: { '--config': PATH } },
+    { words: ['config', 'print', 'init-defaults'] },
+    { words: ['config', 'print', 'join-defaults'] },
+  ],
+  kubelet: [{ words: ['--version'] }],
+  // modprobe(8): -c prints the configuration, -D prints what would be loaded, -n "does everything but insert".
+  modprobe: [
+    { words: ['-c'] },
+    { words: ['--showconfig'] },
+    {
+      needs: ['-n', '--dry-run', '-D', '--show-depends', '-R', '--resolve-alias'],
+      flags: words('-n --dry-run -D --show-depends -R --resolve-alias -v --verbose -q --quiet --first-time -a --all'),
+      valued: { '-S': /^[\w.+-]+$/, '--set-version': /^[\w.+-]+$/ },
+      operands: { pattern: MODULE, min: 1 },
+    },
+  ],
+  modinfo: [
+    {
+      flags: ['-n', '--filename', '-0', '--null'],
+      valued: { '-F': COLUMNS, '--field': COLUMNS, '-k': /^[\w.+-]+$/ },
+      operands: { pattern: MODULE, min: 1 },
+    },
+  ],
+  // Left out: what vacuums, rotates, flushes or follows, and --cursor-file, which is written to.
+  journalctl: [
+    {
+      flags: words(
+        '--no-pager --quiet -q --all -a --utc --reverse -r --dmesg -k --boot -b -b0 --system --merge -m --no-hostname',
+      ),
+      valued: {
+        '--unit': UNIT,
+        '-u': UNIT,
+        '--since': ANY,
+        '-S': ANY,
+        '--until': ANY,
+        '-U': ANY,
+        '--lines': NUMBER,
+        '-n': NUMBER,
+        '--output': COLUMNS,
+        '-o': COLUMNS,
+        '--output-fields': COLUMNS,
+        '--after-cursor': ANY,
+        '--cursor': ANY,
+        '--priority': /^[a-z0-9.]+$/,
+        '-p': /^[a-z0-9.]+$/,
+        '--identifier': ANY,
+        '-t': ANY,
+        '--grep': ANY,
+        '-g': ANY,
+        '--boot': /^(-?\d+|[0-9a-f]{32})$/,
+        '--directory': PATH,
+        '-D': PATH,
+        '--file': PATH,
+      },
+      operands: { pattern: /^[A-Z_][A-Z0-9_]*=.*$/ },
+    },
+  ],
+  // shadow and gshadow hold password hashes and are left out.
+  getent: ['passwd', 'group', 'hosts', 'ahosts', 'ahostsv4', 'ahostsv6', 'services'].map((database) => ({
+    words: [database],
+    operands: { pattern: ANY, min: 1, max: 1 },
+  })),
+  ctr: ['ls', 'list'].map((verb) => ({
+    leading: { '-n': COLUMNS, '--namespace': COLUMNS, '-a': PATH, '--address': PATH },
+    words: ['images', verb],
+    flags: ['-q', '--quiet'],
+    operands: { pattern: ANY },
+  })),
+  timedatectl: ['show', 'show-timesync'].map((verb) => ({
+    words: [verb],
+    flags: ['--value', '--all', '-a', '--no-pager'],
+    valued: { '--property': PROPERTIES, '-p': PROPERTIES },
+  })),
+  // visudo(8): without -c it opens an editor; -x exports to a file.
+  visudo: [
+    {
+      needs: ['-c', '--check'],
+      flags: ['-c', '--check', '-q', '--quiet', '-s', '--strict'],
+      valued: { '-f': PATH_OR_STDIN, '--file': PATH_OR_STDIN },
+    },
+  ],
+};
+
+/** The programs of the closed list. */
+export const QUERY_PROGRAMS: readonly string[] = Object.keys(QUERIES);
+
+/** True when this program with these arguments is on the closed list of commands that change nothing. */
+export function isQuery(program: string, args: readonly string[]): boolean {
+  if (!Object.hasOwn(QUERIES, program)) return false;
+  return (QUERIES[program] ?? []).some((form) => matches(form, args));
+}
+
+/**
+ * Refuses what is not on the closed list. Throws `InternalError`: a step asked for something that is not a query,
+ * which no document can cause.
+ */
+export function assertQuery(query: Query): void {
+  if (isQuery(query.program, query.args)) return;
+  throw new MachineadmError({
+    reason: 'InternalError',
+    summary: `${query.program} was called in a way that is not on the list of read-only queries`,
+    remedy: 'This is a defect in machineadm; please report it with the support bundle.',
+  });
+}
+
+function matches(form: Form, args: readonly string[]): boolean {
+  if (args.some((argument) => argument.includes('\0'))) return false;
+  const start = skipLeading(form.leading ?? {}, args);
+  const expected = form.words ?? [];
+  if (start === undefined || expected.some((word, index) => args[start + index] !== word)) return false;
+
+  const given = new Set<string>();
+  const operands: string[] = [];
+  for (let index = start + expected.length; index < args.length; index += 1) {
+    const argument = args[index] ?? '';
+    if (form.flags?.includes(argument)) {
+      given.add(argument);
+    } else if (argument.startsWith('-') && argument !== '-') {
+      const option = valuedOption(form.valued ?? {}, argument, args[index + 1]);
+      if (option === undefined) return false;
+      given.add(option.name);
+      if (option.tookNext) index += 1;
+    } else {
+      operands.push(argument);
+    }
+  }
+
+  const { pattern = /^\b$/, min = 0, max = form.operands === undefined ? 0 : Infinity } = form.operands ?? {};
+  return (
+    (form.needs === undefined || form.needs.some((option) => given.has(option))) &&
+    operands.length >= min &&
+    operands.length <= max &&
+    operands.every((operand) => pattern.test(operand))
+  );
+}
+
+/** Where the words begin, after options of the program itself; undefined when one of them is refused. */
+function skipLeading(leading: Readonly<Record<string, RegExp>>, args: readonly string[]): number | undefined {
+  let index = 0;
+  while (Object.hasOwn(leading, args[index] ?? '')) {
+    const pattern = leading[args[index] ?? ''];
+    if (!pattern?.test(args[index + 1] ?? '')) return undefined;
+    index += 2;
+  }
+  return index;
+}
+
+function valuedOption(
+  valued: Readonly<Record<string, RegExp>>,
+  argument: string,
+  next: string | undefined,
+): { readonly name: string; readonly tookNext: boolean } | undefined {
+  const equals = argument.startsWith('--') ? argument.indexOf('=') : -1;
+  const name = equals === -1 ? argument : argument.slice(0, equals);
+  const value = equals === -1 ? next : argument.slice(equals + 1);
+  if (!Object.hasOwn(valued, name) || value === undefined) return undefined;
+  return valued[name]?.test(value) ? { name, tookNext: equals === -1 } : undefined;
+}
+
+function words(...lines: readonly string[]): readonly string[] {
+  return lines.flatMap((line) => line.split(' '));
+}
