@@ -1,0 +1,82 @@
+/**
+ * Measures the binary on this machine: `npm run bench [-- --runs N]`. Nothing is asserted: figures of a shared machine
+ * are for reading. CPU time is the one to compare; wall time shows what else the machine did.
+ */
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { hostDocument, hostScript, LIGHT_WORK, longDocument } from './documents.ts';
+import { type Figures, measure, peakMemory } from './measure.ts';
+
+const root = resolve(import.meta.dirname, '../..');
+
+/** Programs that are measured for comparison where they are installed: the start-up of a like agent. */
+const PEERS: readonly (readonly string[])[] = [
+  ['cloud-init', '--version'],
+  ['ignition', '--version'],
+  ['kubeadm', 'version', '-o', 'short'],
+];
+
+function isInstalled(program: string): boolean {
+  return spawnSync('sh', ['-c', 'command -v "$1"', 'sh', program], { stdio: 'ignore' }).status === 0;
+}
+
+function row(name: string, figures: Figures, against: Figures): void {
+  const ratio = against.cpuMs === 0 ? '' : (figures.cpuMs / against.cpuMs).toFixed(1);
+  const cells = [figures.minMs.toFixed(1), figures.medianMs.toFixed(1), figures.cpuMs.toFixed(1), ratio];
+  console.log(`${name.padEnd(44)}${cells.map((cell) => cell.padStart(10)).join('')}`);
+}
+
+/** Start-up, and the time to check a document, against the cheapest process there is. */
+async function startUp(binary: string, directory: string, runs: number): Promise<void> {
+  const document = join(directory, 'long.yaml');
+  writeFileSync(document, longDocument());
+  const lines = longDocument().split('\n').length - 1;
+  const floor = await measure(['sh', '-c', ':'], runs);
+  row('sh -c :', floor, floor);
+  row('machineadm version', await measure([binary, 'version'], runs), floor);
+  row(`machineadm validate (${lines} lines)`, await measure([binary, 'validate', '-d', document], runs), floor);
+  for (const peer of PEERS.filter(([program = '']) => isInstalled(program))) {
+    row(peer.join(' '), await measure(peer, runs), floor);
+  }
+}
+
+/** The same host work done by machineadm and by a shell script, each time in a fresh throw-away copy of this machine. */
+async function hostWork(binary: string, directory: string, runs: number): Promise<void> {
+  const overlay = ['sh', join(root, 'scripts/quickstart/overlay.sh'), directory];
+  spawnSync('cp', [binary, join(directory, 'machineadm')]);
+  writeFileSync(join(directory, 'host.yaml'), hostDocument(LIGHT_WORK));
+  writeFileSync(join(directory, 'host.sh'), hostScript(LIGHT_WORK));
+  const provision = ['/quickstart/machineadm', 'provision', '-d', '/quickstart/host.yaml'];
+  const empty = await measure([...overlay, 'true'], runs);
+  const work = `${LIGHT_WORK.files} files, ${LIGHT_WORK.sysctls} sysctls`;
+  row('the copy alone', empty, empty);
+  row(`sh: ${work}`, await measure([...overlay, 'sh', '/quickstart/host.sh'], runs), empty);
+  row(`machineadm provision: ${work}`, await measure([...overlay, ...provision], runs), empty);
+  const peak = await peakMemory([...overlay, ...provision], 'machineadm');
+  console.log(`machineadm provision: ${peak.toFixed(0)} MB resident at its peak`);
+}
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({ options: { runs: { type: 'string', default: '20' } } });
+  const runs = Math.max(3, Number.parseInt(values.runs, 10) || 20);
+  const built = spawnSync(process.execPath, [join(root, 'scripts/build.ts')], {
+    stdio: ['ignore', 'inherit', 'ignore'],
+  });
+  if (built.status !== 0) throw new Error('the build failed; see npm run build');
+  const binary = join(root, 'dist/machineadm');
+  console.log(`dist/machineadm: ${(statSync(binary).size / 1e6).toFixed(0)} MB; ${runs} runs each; ms; ratio of cpu\n`);
+  console.log(`${''.padEnd(44)}${['min', 'median', 'cpu', 'ratio'].map((head) => head.padStart(10)).join('')}`);
+  const directory = mkdtempSync(join(tmpdir(), 'machineadm-bench-'));
+  try {
+    await startUp(binary, directory, runs);
+    if (process.getuid?.() === 0) await hostWork(binary, directory, Math.max(3, Math.floor(runs / 4)));
+    else console.log('provision is not measured: the throw-away copy of this machine needs root');
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+}
+
+await main();

@@ -1,0 +1,39 @@
+#!/bin/sh
+# light.sh [plan]: the light quick start, inside the throw-away copy that overlay.sh makes; with "plan" only the part that
+# changes nothing. Shows the commands and what they really do; nothing here stands in for anything.
+cd "$(dirname "$0")" || exit 1
+PATH=$PWD:$PATH
+failed=0
+
+title() { printf '\n== %s\n' "$1"; }
+
+# expect STATUS COMMAND...: shows a command, runs it, and notes when it does not end as it should
+expect() {
+  wanted=$1
+  shift
+  printf '$ %s\n' "$*"
+  status=0
+  "$@" || status=$?
+  if [ "$status" -ne "$wanted" ]; then
+    printf 'quickstart: this should have ended with exit code %s, not %s\n' "$wanted" "$status"
+    failed=1
+  fi
+}
+
+title 'The document: what this machine should be (its host half)'
+cat light.yaml
+title 'Is it valid?'
+expect 0 machineadm validate -d light.yaml
+title 'What would it change? (changes nothing)'
+expect 0 machineadm plan -d light.yaml
+[ "${1:-}" = plan ] && exit "$failed"
+title 'Do it'
+expect 0 machineadm provision -d light.yaml
+title 'How did it go?'
+expect 0 machineadm status
+expect 0 machineadm timeline
+title 'The same again: nothing is left to change'
+expect 0 machineadm provision -d light.yaml
+title 'What a failure looks like: a sysctl that this kernel does not have (exit code 10)'
+expect 10 machineadm provision -d failing.yaml
+exit "$failed"
