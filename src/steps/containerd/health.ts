@@ -1,0 +1,64 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Evidence, MachineadmError } from '../../document/errors.ts';
+import type { Host, QueryHost } from '../../host/host.ts';
+import type { Execution } from '../step.ts';
+
+const POLL_MS = 250;
+
+/** Lines of containerd's journal that tell why it serves no CRI. */
+const TELLING = /load required plugin|failed to load plugin|Failure unmarshaling|level=(error|fatal)|containerd: /;
+
+/**
+ * What is wrong with the runtime behind a socket, in a few words; undefined when it is well. `ctr version` would prove
+ * nothing about CRI; `NetworkReady=false` is normal until a CNI is applied.
+ */
+export async function findIllness(host: QueryHost, socket: string): Promise<string | undefined> {
+  const cri = host.cri(socket);
+  try {
+    await cri.version();
+    const ready = (await cri.status()).find((condition) => condition.type === 'RuntimeReady');
+    if (ready?.status === true) return undefined;
+    return `RuntimeReady is ${ready === undefined ? 'not reported' : `false: ${ready.reason} ${ready.message}`.trim()}`;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+/** Waits until the runtime is well. Throws `ContainerdUnhealthy` with what its journal says. */
+export async function waitUntilHealthy(
+  host: Host,
+  socket: string,
+  timeoutMs: number,
+  execution: Execution,
+): Promise<void> {
+  const deadline = performance.now() + timeoutMs;
+  try {
+    for (;;) {
+      const illness = await findIllness(host, socket);
+      if (illness === undefined) return;
+      if (performance.now() >= deadline) throw await unhealthy(host, illness, timeoutMs);
+      execution.waitingFor(`containerd to answer over CRI (${illness})`);
+      execution.signal.throwIfAborted();
+      await sleep(POLL_MS);
+    }
+  } finally {
+    execution.waitingFor(undefined);
+  }
+}
+
+/** The last telling lines of containerd's journal, or simply the last ones. */
+export async function journalEvidence(host: Host): Promise<readonly Evidence[]> {
+  const lines = await host.services.logs('containerd', 200).catch(() => []);
+  const telling = lines.filter((line) => TELLING.test(line));
+  return (telling.length > 0 ? telling : lines).slice(-5).map((text) => ({ source: 'journal of containerd', text }));
+}
+
+async function unhealthy(host: Host, illness: string, timeoutMs: number): Promise<MachineadmError> {
+  return new MachineadmError({
+    reason: 'ContainerdUnhealthy',
+    summary: `containerd was not ready within ${Math.round(timeoutMs / 1000)} s: ${illness}`,
+    remedy: 'Read `journalctl -u containerd`; a plug-in that failed to load is named there.',
+    evidence: await journalEvidence(host),
+    retryable: true,
+  });
+}

@@ -1,0 +1,29 @@
+import type { KubernetesModel } from '../../document/model.ts';
+import type { QueryHost } from '../../host/host.ts';
+
+/**
+ * The sandbox (pause) image that the kubeadm found would pull, so that the runtime does not need a second one, which an
+ * air-gapped node does not have. undefined where there is no kubeadm to ask: containerd's own default stays.
+ * With an exact version `kubeadm config images list` stays offline (k/k cmd/kubeadm/app/util/version.go).
+ */
+export async function sandboxImageOf(
+  host: QueryHost,
+  kubernetes: Pick<KubernetesModel, 'version' | 'cluster'>,
+): Promise<string | undefined> {
+  const repository = kubernetes.cluster.imageRepository;
+  const { status, stdout } = await host.query({
+    program: 'kubeadm',
+    args: [
+      'config',
+      'images',
+      'list',
+      `--kubernetes-version=${kubernetes.version}`,
+      ...(repository === undefined ? [] : [`--image-repository=${repository}`]),
+    ],
+  });
+  if (status !== 0) return undefined;
+  return stdout
+    .split('\n')
+    .map((line) => line.trim())
+    .find((image) => /\/pause[:@]/.test(image));
+}

@@ -1,0 +1,72 @@
+import type { TomlTable, TomlValue } from '../../document/model.ts';
+
+/** A scalar or array of a TOML tree, and the keys that lead to it. */
+export interface Leaf {
+  readonly path: readonly string[];
+  readonly value: TomlValue;
+}
+
+export function isTable(value: TomlValue | undefined): value is TomlTable {
+  return typeof value === 'object' && !Array.isArray(value);
+}
+
+/** What a TOML parser returns, as our own tree: prototypes are dropped, dates become text. */
+export function toTable(parsed: object): TomlTable {
+  return Object.fromEntries(Object.entries(parsed).map(([key, value]) => [key, toValue(value)]));
+}
+
+function toValue(value: unknown): TomlValue {
+  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return value;
+  if (Array.isArray(value)) return value.map(toValue);
+  return typeof value === 'object' && value !== null && isPlain(value) ? toTable(value) : String(value);
+}
+
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || prototype === Object.prototype;
+}
+
+/** Tables are merged key by key, everything else is replaced: `over` wins. */
+export function mergeTables(base: TomlTable, over: TomlTable): TomlTable {
+  const merged: Record<string, TomlValue> = { ...base };
+  for (const [key, value] of Object.entries(over)) {
+    const before = Object.hasOwn(base, key) ? base[key] : undefined;
+    merged[key] = isTable(before) && isTable(value) ? mergeTables(before, value) : value;
+  }
+  return merged;
+}
+
+export function valueAt(table: TomlTable, path: readonly string[]): TomlValue | undefined {
+  let value: TomlValue | undefined = table;
+  for (const key of path) {
+    if (!isTable(value) || !Object.hasOwn(value, key)) return undefined;
+    value = value[key];
+  }
+  return value;
+}
+
+export function tableAt(table: TomlTable, path: readonly string[]): TomlTable {
+  const value = valueAt(table, path);
+  return isTable(value) ? value : {};
+}
+
+export function stringAt(table: TomlTable, path: readonly string[]): string | undefined {
+  const value = valueAt(table, path);
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+export function stringsAt(table: TomlTable, path: readonly string[]): readonly string[] {
+  const value = valueAt(table, path);
+  return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : [];
+}
+
+export function leavesOf(table: TomlTable, path: readonly string[] = []): readonly Leaf[] {
+  return Object.entries(table).flatMap(([key, value]): readonly Leaf[] =>
+    isTable(value) ? leavesOf(value, [...path, key]) : [{ path: [...path, key], value }],
+  );
+}
+
+/** As one would write it in TOML: `plugins."io.containerd.grpc.v1.cri".sandbox_image`. */
+export function dottedKey(path: readonly string[]): string {
+  return path.map((key) => (/^[A-Za-z0-9_-]+$/.test(key) ? key : JSON.stringify(key))).join('.');
+}
