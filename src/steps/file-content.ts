@@ -1,0 +1,58 @@
+import { MachineadmError } from '../document/errors.ts';
+import type { FileModel } from '../document/model.ts';
+import type { QueryHost } from '../host/host.ts';
+
+/** Where a file's content comes from, for people: never the content. */
+export function sourceOf({ content }: FileModel): string {
+  if (content.kind === 'inline') return `${content.bytes.length} bytes of the document`;
+  return content.kind === 'secret' ? `the secret ${content.secret.name}` : content.path;
+}
+
+/**
+ * The bytes that a file of the document must have. What is not there yet is undefined or an error, as asked.
+ * Throws `FileNotWritten` or `SecretUnavailable`.
+ */
+export async function contentOf(
+  host: QueryHost,
+  file: FileModel,
+  options: { readonly missing: 'throw' },
+): Promise<Uint8Array>;
+export async function contentOf(
+  host: QueryHost,
+  file: FileModel,
+  options: { readonly missing: 'undefined' },
+): Promise<Uint8Array | undefined>;
+export async function contentOf(
+  host: QueryHost,
+  file: FileModel,
+  options: { readonly missing: 'throw' | 'undefined' },
+): Promise<Uint8Array | undefined> {
+  const { content } = file;
+  if (content.kind === 'inline') return content.bytes;
+  if (content.kind === 'secret') return await secretContent(host, content.secret, options.missing);
+  const bytes = await host.readFile(content.path);
+  if (bytes === undefined && options.missing === 'throw') throw sourceMissing(file.path, content.path);
+  return bytes;
+}
+
+async function secretContent(
+  host: QueryHost,
+  value: Parameters<QueryHost['secret']>[0],
+  missing: 'throw' | 'undefined',
+): Promise<Uint8Array | undefined> {
+  try {
+    return new TextEncoder().encode((await host.secret(value)).reveal());
+  } catch (error) {
+    const unavailable = error instanceof MachineadmError && error.reason === 'SecretUnavailable';
+    if (unavailable && missing === 'undefined') return undefined;
+    throw error;
+  }
+}
+
+function sourceMissing(path: string, source: string): MachineadmError {
+  return new MachineadmError({
+    reason: 'FileNotWritten',
+    summary: `${path} could not be written: its source ${source} does not exist.`,
+    remedy: `Put ${source} in place before this run, or let an early hook do it.`,
+  });
+}

@@ -1,0 +1,97 @@
+import { posix } from 'node:path';
+import type { FileModel } from '../document/model.ts';
+import type { Reason } from '../document/reasons.ts';
+import type { FileStat, QueryHost } from '../host/host.ts';
+import type { Missing } from './step.ts';
+
+/** What makes writing a file impossible, found before the first file is written. */
+export interface Obstacle extends Missing {
+  readonly path: string;
+  readonly reason: Extract<Reason, 'FileOwnerUnknown' | 'FileNotWritten'>;
+}
+
+/** All that stands in the way of these files: unknown owners, missing sources, and what already lies at the path. */
+export async function findObstacles(host: QueryHost, files: readonly FileModel[]): Promise<readonly Obstacle[]> {
+  const written = new Set<string>();
+  const obstacles: Obstacle[] = [];
+  for (const file of files) {
+    obstacles.push(...(await unknownOwners(host, file)));
+    const { content } = file;
+    if (content.kind === 'file' && !written.has(content.path) && (await host.stat(content.path)) === undefined) {
+      obstacles.push({
+        path: file.path,
+        reason: 'FileNotWritten',
+        what: `${file.path}: its source ${content.path} does not exist`,
+        remedy: `Put ${content.path} in place before this run, or let an early hook do it.`,
+      });
+    }
+    const there = await whatIsThere(host, file.path);
+    if (there !== undefined) obstacles.push(there);
+    written.add(file.path);
+  }
+  return obstacles;
+}
+
+async function unknownOwners(host: QueryHost, file: FileModel): Promise<readonly Obstacle[]> {
+  const unknown: string[] = [];
+  if ((await host.userId(file.user)) === undefined) unknown.push(`the user ${file.user}`);
+  if ((await host.groupId(file.group)) === undefined) unknown.push(`the group ${file.group}`);
+  return unknown.map((owner) => ({
+    path: file.path,
+    reason: 'FileOwnerUnknown' as const,
+    what: `${file.path}: ${owner} does not exist`,
+    remedy: `Create ${owner} before this run, or correct the owner under host.files.`,
+  }));
+}
+
+/**
+ * A link is not followed as the last component: whoever may place a link in a directory would choose which file root
+ * overwrites (CWE-59). It is not replaced either, because it is another tool's.
+ */
+async function whatIsThere(host: QueryHost, path: string): Promise<Obstacle | undefined> {
+  const stat = await statOf(host, path);
+  if (stat === 'below a file') {
+    return refusal(
+      path,
+      'a parent of it is not a directory',
+      `Remove the file that stands where a parent of ${path} must be.`,
+    );
+  }
+  if (stat === undefined || stat.type === 'file') return undefined;
+  if (stat.type === 'symlink') {
+    return refusal(
+      path,
+      'a symbolic link is there',
+      'Remove the link, or name the file that it points to under host.files.',
+    );
+  }
+  return refusal(
+    path,
+    stat.type === 'other' ? 'it is not a regular file' : `a ${stat.type} is there`,
+    `Remove it, or correct the path ${path} under host.files.`,
+  );
+}
+
+async function statOf(host: QueryHost, path: string): Promise<FileStat | 'below a file' | undefined> {
+  for (let parent = posix.dirname(path); parent !== '/' && parent !== '.'; parent = posix.dirname(parent)) {
+    const stat = await statQuietly(host, parent);
+    // A link among the parents is followed, as the system does (/var/run).
+    if (stat?.type === 'file') return 'below a file';
+    if (stat !== undefined) break;
+  }
+  return await statQuietly(host, path);
+}
+
+/** ENOTDIR is "nothing is there": the parents are looked at one by one. */
+async function statQuietly(host: QueryHost, path: string): Promise<FileStat | undefined> {
+  try {
+    return await host.stat(path);
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOTDIR') return undefined;
+    throw error;
+  }
+}
+
+function refusal(path: string, why: string, remedy: string): Obstacle {
+  return { path, reason: 'FileNotWritten', what: `${path}: ${why}`, remedy };
+}

@@ -1,0 +1,178 @@
+import { MachineadmError } from '../document/errors.ts';
+import type { Host, QueryHost } from '../host/host.ts';
+import type { Change, Execution, Step } from './step.ts';
+
+/** modules-load.d(5); OpenRC's modules-load service reads the same directory. */
+const MODULES_FILE = '/etc/modules-load.d/90-machineadm.conf';
+
+/**
+ * Where a module shows that is built into the kernel without a parameter, and so has no /sys/module entry, on a machine
+ * without /lib/modules to look it up in (containers, Firecracker guests).
+ */
+const BUILT_IN_TRACES: Readonly<Record<string, string>> = {
+  br_netfilter: '/proc/sys/net/bridge/bridge-nf-call-iptables',
+  nf_conntrack: '/proc/sys/net/netfilter/nf_conntrack_max',
+  ip_vs: '/proc/net/ip_vs',
+};
+
+export interface KernelModulesActual {
+  /** Of the wanted modules, those that are neither loaded nor built in. */
+  readonly absent: ReadonlySet<string>;
+  readonly file: string | undefined;
+}
+
+export type KernelModulesPayload =
+  | { readonly kind: 'file'; readonly content: string }
+  | { readonly kind: 'load'; readonly module: string };
+
+/**
+ * Loads kernel modules now and at every boot. The list is a property of the image (`base`); loading them is a property
+ * of the running kernel (`node`), so that an image bake never loads a module into the builder's kernel.
+ */
+export const kernelModules: Step<readonly string[], KernelModulesActual, KernelModulesPayload> = {
+  id: 'kernel-modules',
+  title: 'kernel modules',
+
+  desired(model) {
+    const names = [...new Set(model.host.kernelModules.map(canonicalModule))];
+    return names.length === 0 ? undefined : names;
+  },
+
+  async inspect(host, desired) {
+    const fileSystems = new Set(((await host.readText('/proc/filesystems')) ?? '').split(/\s+/));
+    const builtIn = await builtInModules(host);
+    const absent = new Set<string>();
+    for (const module of desired) {
+      if (fileSystems.has(module) || builtIn.has(module) || (await isInKernel(host, module))) continue;
+      absent.add(module);
+    }
+    return { absent, file: await host.readText(MODULES_FILE) };
+  },
+
+  plan(desired, actual) {
+    const changes: Change<KernelModulesPayload>[] = [];
+    const content = modulesFile(desired);
+    if (actual.file !== content) {
+      changes.push({
+        id: 'kernel-modules/file',
+        summary: `load at every boot: ${desired.join(', ')} (${MODULES_FILE})`,
+        scope: 'base',
+        payload: { kind: 'file', content },
+      });
+    }
+    for (const module of desired) {
+      if (!actual.absent.has(module)) continue;
+      changes.push({
+        id: `kernel-modules/load/${module}`,
+        summary: `load ${module}`,
+        scope: 'node',
+        ineffective: 'ModuleMissing',
+        payload: { kind: 'load', module },
+      });
+    }
+    return changes;
+  },
+
+  async apply(host, change, execution) {
+    const { payload } = change;
+    if (payload.kind === 'file') {
+      await host.writeFile({ path: MODULES_FILE, content: payload.content, mode: 0o644 });
+    } else {
+      await load(host, payload.module, execution);
+    }
+  },
+
+  async settled(host, desired, execution) {
+    await host.sync('/etc');
+    if ((await host.which('modprobe')) === undefined) return;
+    const configuration = (await host.query({ program: 'modprobe', args: ['-c'] })).stdout;
+    for (const module of desired) {
+      // An explicit modprobe ignores `blacklist`, but systemd-modules-load honours it (src/modules-load/modules-load.c).
+      if (!isListed(configuration, 'blacklist', module)) continue;
+      execution.warn(`${module} is on modprobe's blacklist: systemd-modules-load will not load it at the next boot`);
+    }
+  },
+};
+
+/** The kernel's own spelling: it reads `-` and `_` as the same and shows `_` (kmod, libkmod-util.c). */
+export function canonicalModule(name: string): string {
+  return name.replaceAll('-', '_');
+}
+
+function modulesFile(modules: readonly string[]): string {
+  return `# Written by machineadm.\n${modules.map((module) => `${module}\n`).join('')}`;
+}
+
+async function isInKernel(host: QueryHost, module: string): Promise<boolean> {
+  if ((await host.stat(`/sys/module/${module}`)) !== undefined) return true;
+  const trace = BUILT_IN_TRACES[module];
+  return trace !== undefined && (await host.stat(trace)) !== undefined;
+}
+
+/** Names in `modules.builtin`: lines such as `kernel/net/bridge/br_netfilter.ko`. */
+async function builtInModules(host: QueryHost): Promise<ReadonlySet<string>> {
+  const release = (await host.readText('/proc/sys/kernel/osrelease'))?.trim();
+  const list = release === undefined ? undefined : await host.readText(`/lib/modules/${release}/modules.builtin`);
+  const names = (list ?? '').split('\n').map((line) => /([^/]+)\.ko$/.exec(line.trim())?.[1]);
+  return new Set(names.filter((name) => name !== undefined).map(canonicalModule));
+}
+
+async function load(host: Host, module: string, execution: Execution): Promise<void> {
+  if ((await host.which('modprobe')) === undefined) {
+    throw new MachineadmError({
+      reason: 'ModuleMissing',
+      summary: `The kernel module ${module} is neither loaded nor built in, and modprobe is not installed to load it.`,
+      remedy: `Install kmod and the module package of this kernel, or remove ${module} from host.kernelModules.`,
+    });
+  }
+  const result = await host.run({ program: 'modprobe', args: ['--', module], signal: execution.signal });
+  if (result.status === 0 && (await isInKernel(host, module))) return;
+
+  // `install br_netfilter /bin/true` makes modprobe exit 0 without loading anything: so its status proves nothing.
+  const configuration = (await host.query({ program: 'modprobe', args: ['-c'] })).stdout;
+  if (isDenied(configuration, module)) {
+    throw new MachineadmError({
+      reason: 'ModuleDenied',
+      summary: `The modprobe configuration of this machine denies the kernel module ${module}.`,
+      remedy: `Remove the line "install ${module} …" from /etc/modprobe.d (a hardening profile puts it there).`,
+      evidence: [{ source: 'modprobe -c', text: denyLine(configuration, module) ?? '' }],
+    });
+  }
+  const said = result.stderr.trim().split('\n').at(-1) ?? '';
+  throw new MachineadmError({
+    reason: 'ModuleMissing',
+    summary:
+      result.status === 0
+        ? `modprobe succeeded, but no kernel module named ${module} is loaded.`
+        : `The kernel module ${module} could not be loaded.`,
+    remedy:
+      result.status === 0
+        ? `${module} is perhaps an alias: name the module that lsmod shows.`
+        : 'Install the module package of the running kernel (linux-modules-extra, kernel-modules), or use a kernel with it.',
+    evidence: said === '' ? [] : [{ source: `modprobe ${module}`, text: said }],
+  });
+}
+
+/**
+ * Whether `modprobe -c` says that loading a module runs a program that loads nothing: CIS benchmarks deny a module by
+ * `install NAME /bin/false` (modprobe.d(5)).
+ */
+export function isDenied(configuration: string, module: string): boolean {
+  return denyLine(configuration, module) !== undefined;
+}
+
+function denyLine(configuration: string, module: string): string | undefined {
+  return configuration.split('\n').find((line) => {
+    const [word, name = '', program = ''] = line.trim().split(/\s+/);
+    return (
+      word === 'install' && canonicalModule(name) === module && /^(\/usr)?\/s?bin\/(false|true|nologin)$/.test(program)
+    );
+  });
+}
+
+function isListed(configuration: string, keyword: string, module: string): boolean {
+  return configuration.split('\n').some((line) => {
+    const [word, name = ''] = line.trim().split(/\s+/);
+    return word === keyword && canonicalModule(name) === module;
+  });
+}

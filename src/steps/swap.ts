@@ -1,0 +1,225 @@
+import { MachineadmError } from '../document/errors.ts';
+import type { QueryHost } from '../host/host.ts';
+import type { Change, Step } from './step.ts';
+
+const FSTAB = '/etc/fstab';
+const FSTAB_MARKER = '# machineadm disabled swap: ';
+const ADMINISTRATOR_UNITS = '/etc/systemd/system';
+/** systemd.unit(5) load path; what a generator made belongs to this boot, the rest to the image. */
+const UNIT_DIRECTORIES: readonly (readonly [directory: string, generated: boolean])[] = [
+  [ADMINISTRATOR_UNITS, false],
+  ['/usr/local/lib/systemd/system', false],
+  ['/usr/lib/systemd/system', false],
+  ['/lib/systemd/system', false],
+  ['/run/systemd/system', true],
+  ['/run/systemd/generator', true],
+  ['/run/systemd/generator.early', true],
+  ['/run/systemd/generator.late', true],
+];
+const ZRAM_CONFIGURATION = '/etc/systemd/zram-generator.conf';
+/** zram-generator.conf(5): the first of /run, /etc, /usr/local/lib, /usr/lib wins, so an empty file in /etc hides a vendor's. */
+const VENDOR_ZRAM_CONFIGURATIONS = [
+  '/usr/local/lib/systemd/zram-generator.conf',
+  '/usr/lib/systemd/zram-generator.conf',
+];
+/** A condition that never holds: how an administrator's own unit is disabled without touching it. */
+const NEVER = '# Written by machineadm: swap is disabled on this node.\n[Unit]\nConditionPathExists=!/\n';
+
+export interface SwapActual {
+  /** As /proc/swaps lists them, unescaped. */
+  readonly active: readonly string[];
+  readonly fstab:
+    | { readonly text: string; readonly mode: number; readonly uid: number; readonly gid: number }
+    | undefined;
+  /** Swap units that are not masked and do not come from fstab. */
+  readonly units: readonly SwapUnit[];
+  readonly zram: boolean;
+}
+
+export interface SwapUnit {
+  readonly name: string;
+  readonly directory: string;
+  readonly generated: boolean;
+}
+
+export type SwapPayload =
+  | {
+      readonly kind: 'write';
+      readonly path: string;
+      readonly content: string;
+      readonly mode: number;
+      readonly uid: number;
+      readonly gid: number;
+    }
+  | { readonly kind: 'off'; readonly device: string };
+
+/**
+ * No swap, now and after a reboot: a kubelet with its default `failSwapOn: true` refuses to start with swap on (k/k
+ * pkg/kubelet/cm/container_manager_linux.go). What would bring it back goes first, so that nothing turns it on again
+ * behind the swapoff.
+ */
+export const swap: Step<true, SwapActual, SwapPayload> = {
+  id: 'swap',
+  title: 'swap',
+  settles: ['daemon-reload'],
+
+  desired(model) {
+    return model.host.swap === 'Disabled' ? true : undefined;
+  },
+
+  async preflight(host) {
+    const active = activeSwaps(await host.readText('/proc/swaps'));
+    if (active.length === 0 || (await host.which('swapoff')) !== undefined) return [];
+    return [
+      {
+        reason: 'SwapNotDisabled',
+        what: 'swap is active, but swapoff is not installed',
+        remedy: 'Install util-linux.',
+      },
+    ];
+  },
+
+  async inspect(host) {
+    const [text, stat] = [await host.readText(FSTAB), await host.stat(FSTAB)];
+    return {
+      active: activeSwaps(await host.readText('/proc/swaps')),
+      fstab:
+        text === undefined || stat === undefined ? undefined : { text, mode: stat.mode, uid: stat.uid, gid: stat.gid },
+      units: await swapUnits(host),
+      zram: await vendorZram(host),
+    };
+  },
+
+  plan(_desired, actual) {
+    const changes: Change<SwapPayload>[] = [];
+    const add = (id: string, summary: string, scope: 'base' | 'node', payload: SwapPayload): void => {
+      const owes = payload.kind === 'write' ? { owes: ['daemon-reload'] as const } : {};
+      changes.push({ id: `swap/${id}`, summary, scope, ineffective: 'SwapNotDisabled', payload, ...owes });
+    };
+    if (actual.fstab !== undefined) {
+      const { text, ...owner } = actual.fstab;
+      const { content, devices } = withoutSwap(text);
+      // No diff: the other lines of an fstab may hold a password (mount.cifs(8)).
+      if (devices.length > 0) {
+        add('fstab', `comment out in ${FSTAB}: swap on ${devices.join(', ')}`, 'base', {
+          kind: 'write',
+          path: FSTAB,
+          content,
+          ...owner,
+        });
+      }
+    }
+    const file = { kind: 'write', mode: 0o644, uid: 0, gid: 0 } as const;
+    if (actual.zram) {
+      add('zram-generator', `hide the vendor's zram configuration (empty ${ZRAM_CONFIGURATION})`, 'base', {
+        ...file,
+        path: ZRAM_CONFIGURATION,
+        content: '',
+      });
+    }
+    for (const unit of actual.units) {
+      const scope = unit.generated ? 'node' : 'base';
+      add(`unit/${unit.name}`, `mask ${unit.name}`, scope, { ...file, path: maskOf(unit), content: maskContent(unit) });
+    }
+    for (const device of actual.active)
+      add(`off/${device}`, `turn off swap on ${device}`, 'node', { kind: 'off', device });
+    return changes;
+  },
+
+  async apply(host, change, execution) {
+    const { payload } = change;
+    if (payload.kind === 'write') {
+      const { kind: _kind, ...file } = payload;
+      if ((await host.stat(file.path))?.type === 'symlink') throw isLink(file.path);
+      await host.writeFile(file);
+      return;
+    }
+    execution.waitingFor(`swap on ${payload.device} to be read back into memory`);
+    const result = await host.run({ program: 'swapoff', args: ['--', payload.device], signal: execution.signal });
+    execution.waitingFor(undefined);
+    if (result.status === 0) return;
+    throw new MachineadmError({
+      reason: 'SwapNotDisabled',
+      summary: `Swap on ${payload.device} could not be turned off.`,
+      remedy:
+        'Free memory if it is in use (swapoff needs room for what is swapped out); in a container, turn it off on the host.',
+      evidence: [{ source: `swapoff ${payload.device}`, text: result.stderr.trim().split('\n').at(-1) ?? '' }],
+    });
+  },
+
+  async settled(host) {
+    await host.sync('/etc');
+  },
+};
+
+/** The first column of /proc/swaps, behind its heading; blanks are written as `\040` (Linux mm/swapfile.c). */
+export function activeSwaps(text: string | undefined): readonly string[] {
+  const lines = (text ?? '').split('\n').slice(1);
+  return lines.flatMap((line) => {
+    const name = line.split(/\s+/)[0];
+    return name === undefined || name === '' ? [] : [unescapeOctal(name)];
+  });
+}
+
+/** fstab(5) with every swap line commented out and every other byte as it was. */
+export function withoutSwap(text: string): { readonly content: string; readonly devices: readonly string[] } {
+  const devices: string[] = [];
+  const lines = text.split('\n').map((line) => {
+    const [device = '', , type] = line.trim().split(/\s+/);
+    if (device.startsWith('#') || type !== 'swap') return line;
+    devices.push(unescapeOctal(device));
+    return `${FSTAB_MARKER}${line}`;
+  });
+  return { content: lines.join('\n'), devices };
+}
+
+function unescapeOctal(text: string): string {
+  return text.replace(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)));
+}
+
+async function swapUnits(host: QueryHost): Promise<readonly SwapUnit[]> {
+  const seen = new Set<string>();
+  const units: SwapUnit[] = [];
+  for (const [directory, generated] of UNIT_DIRECTORIES) {
+    for (const name of (await host.list(directory)) ?? []) {
+      if (!name.endsWith('.swap') || seen.has(name)) continue;
+      const text = await host.readText(`${directory}/${name}`);
+      if (text === undefined) continue;
+      seen.add(name);
+      // Empty, or a link to /dev/null: masked (systemd.unit(5)). systemd-fstab-generator's units go away with their
+      // line in fstab; the others (systemd-gpt-auto-generator, zram-generator, packages) must be masked.
+      if (text === '' || /^SourcePath=\/etc\/fstab$/m.test(text)) continue;
+      const unit = { name, directory, generated };
+      if (directory === ADMINISTRATOR_UNITS && (await host.readText(maskOf(unit))) === NEVER) continue;
+      units.push(unit);
+    }
+  }
+  return units;
+}
+
+function maskOf(unit: SwapUnit): string {
+  const path = `${ADMINISTRATOR_UNITS}/${unit.name}`;
+  return unit.directory === ADMINISTRATOR_UNITS ? `${path}.d/90-machineadm.conf` : path;
+}
+
+function maskContent(unit: SwapUnit): string {
+  return unit.directory === ADMINISTRATOR_UNITS ? NEVER : '';
+}
+
+async function vendorZram(host: QueryHost): Promise<boolean> {
+  // A configuration in /etc is the administrator's; its swap units are masked like any other.
+  if ((await host.stat(ZRAM_CONFIGURATION)) !== undefined) return false;
+  for (const path of VENDOR_ZRAM_CONFIGURATIONS) {
+    const text = await host.readText(path);
+    if (text !== undefined && text.trim() !== '') return true;
+  }
+  return false;
+}
+
+function isLink(path: string): MachineadmError {
+  return new MachineadmError({
+    reason: 'FileNotWritten',
+    summary: `${path} is a symbolic link; machineadm does not replace what another tool put there.`,
+    remedy: `Remove the swap lines from the file that ${path} points to, or replace the link by a file.`,
+  });
+}

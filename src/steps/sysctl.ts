@@ -1,0 +1,259 @@
+import { MachineadmError } from '../document/errors.ts';
+import type { SysctlSetting } from '../document/model.ts';
+import type { Reason } from '../document/reasons.ts';
+import { errnoOf } from '../host/file-error.ts';
+import type { Host, QueryHost } from '../host/host.ts';
+import { canonicalModule } from './kernel-modules.ts';
+import type { Change, Step } from './step.ts';
+import { describeOverride, normaliseSysctl, overridesAtBoot, type SysctlOverride } from './sysctl-boot.ts';
+
+/** `zz` sorts behind the usual 99-*.conf, `/etc/sysctl.d/99-sysctl.conf` among them; see `sysctl-boot.ts`. */
+const SYSCTL_FILE = '/etc/sysctl.d/99-zz-machineadm.conf';
+
+/** Which module brings which keys. Without the module the key does not exist. */
+const MODULE_OF_KEY: readonly (readonly [prefix: string, module: string])[] = [
+  ['net/bridge/', 'br_netfilter'],
+  ['net/netfilter/nf_conntrack', 'nf_conntrack'],
+  ['net/nf_conntrack_max', 'nf_conntrack'],
+  ['net/ipv4/vs/', 'ip_vs'],
+];
+
+export interface SysctlDesired {
+  /** In the order in which they are written. */
+  readonly settings: readonly SysctlSetting[];
+  /** Modules that an earlier step of the same document loads. */
+  readonly modules: ReadonlySet<string>;
+}
+
+export interface SysctlActual {
+  /** By key; 'absent' when the kernel has no such key, 'unreadable' when it cannot be read. */
+  readonly values: ReadonlyMap<string, string | { readonly problem: 'absent' | 'unreadable' }>;
+  readonly file: string | undefined;
+  readonly overrides: readonly SysctlOverride[];
+}
+
+export type SysctlPayload =
+  | { readonly kind: 'file'; readonly content: string }
+  | ({ readonly kind: 'key' } & SysctlSetting);
+
+/**
+ * Kernel settings: persisted in a file of our own and written to /proc/sys by ourselves. The tools are not asked,
+ * because their exit status says nothing: `sysctl --system` and systemd-sysctl end with 0 for unknown and for read-only
+ * keys, and `--system` applies everybody else's values again. The file is `base`; the running kernel is `node`.
+ */
+export const sysctl: Step<SysctlDesired, SysctlActual, SysctlPayload> = {
+  id: 'sysctl',
+  title: 'kernel settings',
+
+  desired(model) {
+    if (model.host.sysctl.length === 0) return undefined;
+    return {
+      settings: inWritingOrder(model.host.sysctl),
+      modules: new Set(model.host.kernelModules.map(canonicalModule)),
+    };
+  },
+
+  async inspect(host, desired) {
+    const values = new Map<string, string | { problem: 'absent' | 'unreadable' }>();
+    for (const { key } of desired.settings) values.set(key, await readKey(host, key));
+    return {
+      values,
+      file: await host.readText(SYSCTL_FILE),
+      overrides: await overridesAtBoot(host, SYSCTL_FILE, wantedValues(desired)),
+    };
+  },
+
+  plan(desired, actual) {
+    const changes: Change<SysctlPayload>[] = [];
+    const content = sysctlFile(desired.settings);
+    if (actual.file !== content) {
+      const overrides = actual.overrides.map((override) => `; but ${describeOverride(override)}`).join('');
+      changes.push({
+        id: 'sysctl/file',
+        summary: `${actual.file === undefined ? 'write' : 'update'} ${SYSCTL_FILE}${overrides}`,
+        scope: 'base',
+        payload: { kind: 'file', content },
+      });
+    }
+    const differing = desired.settings.filter((setting) => !holds(actual, setting));
+    for (const setting of desired.settings) {
+      const resetBy = differing.find((other) => resets(other.key, setting.key));
+      if (!differing.includes(setting) && resetBy === undefined) continue;
+      changes.push(keyChange(setting, actual, desired.modules, resetBy?.key));
+    }
+    return changes;
+  },
+
+  async apply(host, change) {
+    const { payload } = change;
+    if (payload.kind === 'file') await host.writeFile({ path: SYSCTL_FILE, content: payload.content, mode: 0o644 });
+    else await writeKey(host, payload);
+  },
+
+  async settled(host, desired, execution) {
+    await host.sync('/etc');
+    for (const override of await overridesAtBoot(host, SYSCTL_FILE, wantedValues(desired))) {
+      execution.warn(`${describeOverride(override)}: change or remove that line`);
+    }
+  },
+};
+
+/**
+ * Forwarding first, because writing it resets others; then what applies to all interfaces, which the kernel copies to
+ * each; then the rest. Within a rank the document's order stays.
+ */
+export function inWritingOrder(settings: readonly SysctlSetting[]): readonly SysctlSetting[] {
+  const rank = (key: string): number => {
+    if (key === 'net/ipv4/ip_forward') return 0;
+    if (/^net\/ipv[46]\/conf\/(all|default)\/forwarding$/.test(key)) return 1;
+    if (/^net\/ipv[46]\/conf\/(all|default)\//.test(key)) return 2;
+    return 3;
+  };
+  return settings.toSorted((a, b) => rank(a.key) - rank(b.key));
+}
+
+/**
+ * Whether writing one key makes the kernel reset another: turning IPv4 forwarding on or off sets forwarding of all
+ * interfaces and flips accept_redirects (Linux net/ipv4/devinet.c, inet_forward_change); IPv6 likewise (addrconf.c).
+ */
+function resets(writer: string, key: string): boolean {
+  if (writer === key) return false;
+  if (writer === 'net/ipv4/ip_forward' || writer === 'net/ipv4/conf/all/forwarding') {
+    return key.startsWith('net/ipv4/conf/');
+  }
+  return writer === 'net/ipv6/conf/all/forwarding' && key.startsWith('net/ipv6/conf/');
+}
+
+function keyChange(
+  setting: SysctlSetting,
+  actual: SysctlActual,
+  modules: ReadonlySet<string>,
+  resetBy: string | undefined,
+): Change<SysctlPayload> {
+  const { key, value } = setting;
+  const now = actual.values.get(key);
+  const module = moduleOf(key);
+  const absent = typeof now === 'object' && now.problem === 'absent';
+  const awaited = absent && module !== undefined && modules.has(module);
+  const from = typeof now === 'string' ? now : absent ? 'no such key' : 'unreadable';
+  return {
+    id: `sysctl/${key}`,
+    summary:
+      resetBy !== undefined && now === value
+        ? `${key}: ${value} again, as ${resetBy} resets it`
+        : `${key}: ${from} -> ${value}`,
+    scope: 'node',
+    ...(awaited ? { knownAfter: 'kernel-modules' } : {}),
+    ineffective: 'SysctlNotEffective',
+    payload: { kind: 'key', key, value },
+  };
+}
+
+function holds(actual: SysctlActual, setting: SysctlSetting): boolean {
+  return actual.values.get(setting.key) === normaliseSysctl(setting.value);
+}
+
+function sysctlFile(settings: readonly SysctlSetting[]): string {
+  // The slash form: with dots, an interface such as eth0.100 cannot be named. No comment behind a value: it would
+  // become part of it.
+  return `# Written by machineadm.\n${settings.map(({ key, value }) => `${key} = ${value}\n`).join('')}`;
+}
+
+function wantedValues(desired: SysctlDesired): ReadonlyMap<string, string> {
+  return new Map(desired.settings.map(({ key, value }) => [key, normaliseSysctl(value)]));
+}
+
+function moduleOf(key: string): string | undefined {
+  return MODULE_OF_KEY.find(([prefix]) => key.startsWith(prefix))?.[1];
+}
+
+function pathOf(key: string): string {
+  if (key.split('/').some((part) => part === '' || part === '.' || part === '..')) throw refused('SysctlUnknown', key);
+  return `/proc/sys/${key}`;
+}
+
+async function readKey(host: QueryHost, key: string): Promise<string | { problem: 'absent' | 'unreadable' }> {
+  try {
+    const text = await host.readText(pathOf(key));
+    return text === undefined ? { problem: 'absent' } : normaliseSysctl(text);
+  } catch (error) {
+    // Write-only keys (net/ipv4/route/flush) and keys that are unset (ipv6 stable_secret: EIO) cannot be read.
+    if (errnoOf(error) !== undefined) return { problem: 'unreadable' };
+    throw error;
+  }
+}
+
+/** Writes a key and reads it back; what another program undid at that moment is written once more. */
+async function writeKey(host: Host, { key, value }: SysctlSetting): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      await host.writeKernelFile(pathOf(key), value);
+    } catch (error) {
+      throw writeError(key, value, error);
+    }
+    const now = await readKey(host, key);
+    if (now === normaliseSysctl(value)) return;
+    if (attempt === 2) throw notEffective(key, value, typeof now === 'string' ? now : undefined);
+  }
+}
+
+function writeError(key: string, value: string, error: unknown): unknown {
+  const code = errnoOf(error);
+  if (code === 'ENOENT') return refused('SysctlUnknown', key, error);
+  if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS') return refused('SysctlReadOnly', key, error);
+  if (code === 'EINVAL' || code === 'ERANGE' || code === 'ENOTDIR' || code === 'EISDIR') {
+    const isKey = code === 'ENOTDIR' || code === 'EISDIR';
+    return isKey ? refused('SysctlUnknown', key, error) : invalidValue(key, value, error);
+  }
+  return error;
+}
+
+function refused(
+  reason: Extract<Reason, 'SysctlUnknown' | 'SysctlReadOnly'>,
+  key: string,
+  cause?: unknown,
+): MachineadmError {
+  const module = moduleOf(key);
+  const code = errnoOf(cause);
+  const evidence = code === undefined ? [] : [{ source: `/proc/sys/${key}`, text: code }];
+  if (reason === 'SysctlReadOnly') {
+    return new MachineadmError({
+      reason,
+      summary: `The kernel setting ${key} cannot be written on this machine.`,
+      remedy:
+        'Set it on the host if this is a container (/proc/sys is read-only, or the key belongs to the first network ' +
+        `namespace), or remove ${key} from host.sysctl.`,
+      evidence,
+      cause,
+    });
+  }
+  return new MachineadmError({
+    reason,
+    summary: `This kernel has no setting named ${key}.`,
+    remedy:
+      module === undefined
+        ? `Correct the key, or name the module that brings it under host.kernelModules.`
+        : `Add ${module} to host.kernelModules: the key exists only while that module is loaded.`,
+    evidence,
+    cause,
+  });
+}
+
+function invalidValue(key: string, value: string, cause: unknown): MachineadmError {
+  return new MachineadmError({
+    reason: 'SysctlInvalidValue',
+    summary: `The kernel refused the value "${value}" for ${key}.`,
+    remedy: `Correct host.sysctl: ${key} takes another range or form of value.`,
+    evidence: [{ source: `/proc/sys/${key}`, text: errnoOf(cause) ?? '' }],
+    cause,
+  });
+}
+
+function notEffective(key: string, want: string, got: string | undefined): MachineadmError {
+  return new MachineadmError({
+    reason: 'SysctlNotEffective',
+    summary: `${key} was set to "${want}" but reads "${got ?? 'nothing: it cannot be read'}".`,
+    remedy: 'Find what else manages this key (tuned, a CNI plugin, another agent) or the value that the kernel allows.',
+    evidence: got === undefined ? [] : [{ source: `/proc/sys/${key}`, text: got }],
+  });
+}

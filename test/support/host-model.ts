@@ -1,0 +1,21 @@
+import type { HostModel, Model } from '../../src/document/model.ts';
+
+/** A document that asks for nothing but this part of the host. */
+export function hostModel(host: Partial<HostModel> = {}): Model {
+  return {
+    metadata: { name: 'node-1', namespace: undefined, uid: undefined, cluster: undefined, labels: {} },
+    host: {
+      hostname: undefined,
+      kernelModules: [],
+      sysctl: [],
+      swap: 'Unmanaged',
+      files: [],
+      hooks: { early: undefined, beforeBootstrap: undefined, afterBootstrap: undefined },
+      ...host,
+    },
+    containerd: undefined,
+    images: { archives: [], required: [] },
+    kubernetes: undefined,
+    reporting: { sentinelPath: '/run/cluster-api/bootstrap-success.complete', deadlineMs: 30_000, sinks: [] },
+  };
+}

@@ -1,0 +1,70 @@
+import type { Model } from '../../src/document/model.ts';
+import type { Facts } from '../../src/host/facts.ts';
+import type { Host } from '../../src/host/host.ts';
+import { type Change, EMPTY_RECORD, type Execution, type Step, type StepRecord } from '../../src/steps/step.ts';
+import { facts } from './facts.ts';
+
+/** What one run of one step did and said. */
+export interface StepRun {
+  readonly changes: readonly Change[];
+  readonly warnings: readonly string[];
+  readonly output: readonly string[];
+  readonly waits: readonly (string | undefined)[];
+  /** By change id, as the journal would hold them. */
+  readonly notes: ReadonlyMap<string, unknown>;
+  /** What verify found still to do. */
+  readonly left: readonly Change[];
+}
+
+export interface StepRunOptions {
+  readonly facts?: Facts;
+  readonly record?: StepRecord;
+  readonly signal?: AbortSignal;
+  readonly scope?: 'base' | 'all';
+  /** Filled while the step runs, for a test whose step throws. */
+  readonly seen?: { notes: Map<string, unknown>; warnings: string[] };
+}
+
+/** Plans a step as `plan` would: nothing is changed. */
+export async function planned<D, A, P>(
+  step: Step<D, A, P>,
+  host: Host,
+  model: Model,
+  options: StepRunOptions = {},
+): Promise<readonly Change<P>[]> {
+  const desired = step.desired(model, options.facts ?? facts());
+  if (desired === undefined) return [];
+  const actual = await step.inspect(host, desired, options.record ?? EMPTY_RECORD);
+  return step.plan(desired, actual).filter((change) => options.scope !== 'base' || change.scope === 'base');
+}
+
+/** Runs one step as the pipeline's runner does: inspect, plan, apply, settle, verify. */
+export async function runStep<D, A, P>(
+  step: Step<D, A, P>,
+  host: Host,
+  model: Model,
+  options: StepRunOptions = {},
+): Promise<StepRun> {
+  const record = options.record ?? EMPTY_RECORD;
+  const { notes, warnings } = options.seen ?? { notes: new Map<string, unknown>(), warnings: [] };
+  const done = new Set(record.done);
+  const output: string[] = [];
+  const waits: (string | undefined)[] = [];
+  const execution = (change: string): Execution => ({
+    signal: options.signal ?? new AbortController().signal,
+    waitingFor: (what) => waits.push(what),
+    output: (source, line) => output.push(`${source}: ${line}`),
+    warn: (message) => warnings.push(message),
+    remember: (note) => notes.set(change, note),
+  });
+  const changes = await planned(step, host, model, options);
+  const desired = step.desired(model, options.facts ?? facts());
+  for (const change of changes) {
+    await step.apply(host, change, execution(change.id));
+    if (change.repeatable === false) done.add(change.id);
+  }
+  if (changes.some((change) => change.owes?.includes('daemon-reload'))) await host.services.reload();
+  if (desired !== undefined && changes.length > 0) await step.settled?.(host, desired, execution(`${step.id}/settled`));
+  const left = await planned(step, host, model, { ...options, record: { ...record, done, notes } });
+  return { changes, warnings, output, waits, notes, left };
+}

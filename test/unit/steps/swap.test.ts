@@ -1,0 +1,175 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { MachineadmError } from '../../../src/document/errors.ts';
+import { activeSwaps, swap, withoutSwap } from '../../../src/steps/swap.ts';
+import { hostModel } from '../../support/host-model.ts';
+import { type MemoryHost, memoryHost } from '../../support/memory-host.ts';
+import { planned, runStep } from '../../support/run-step.ts';
+
+const HEADING = 'Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n';
+const disabled = hostModel({ swap: 'Disabled' });
+
+/** A machine with these swaps, whose swapoff works. */
+function swapping(devices: readonly string[], files: Readonly<Record<string, string>> = {}): MemoryHost {
+  const lines = devices.map((device) => `${device.replaceAll(' ', '\\040')} partition\t1048572\t\t0\t\t-2\n`);
+  const host: MemoryHost = memoryHost({
+    files: { '/proc/swaps': HEADING + lines.join(''), ...files },
+    programs: {
+      swapoff: ({ args }) => {
+        const off = args.at(-1)?.replaceAll(' ', '\\040') ?? '';
+        const text = host.text('/proc/swaps') ?? '';
+        host.put(
+          '/proc/swaps',
+          text
+            .split('\n')
+            .filter((line) => !line.startsWith(`${off} `))
+            .join('\n'),
+        );
+        return {};
+      },
+    },
+  });
+  return host;
+}
+
+describe('swap', () => {
+  test('Unmanaged asks for nothing', () => {
+    assert.equal(swap.desired(hostModel(), { ...Object.create(null) }), undefined);
+  });
+
+  test('a machine without swap needs nothing', async () => {
+    assert.deepEqual(
+      await planned(swap, swapping([], { '/etc/fstab': '/dev/sda1 / ext4 defaults 0 1\n' }), disabled),
+      [],
+    );
+  });
+
+  test('what would bring it back goes before what is on, and a second run changes nothing', async () => {
+    const fstab = '# <file system>\n/dev/sda1 / ext4 errors=remount-ro 0 1\n/dev/sda2\tnone\tswap\tsw\t0 0\n';
+    const host = swapping(['/dev/sda2', '/swap file'], { '/etc/fstab': fstab });
+    const run = await runStep(swap, host, disabled);
+    assert.deepEqual(
+      run.changes.map(({ id, scope }) => [id, scope]),
+      [
+        ['swap/fstab', 'base'],
+        ['swap/off//dev/sda2', 'node'],
+        ['swap/off//swap file', 'node'],
+      ],
+    );
+    assert.deepEqual(run.left, []);
+    assert.ok(host.log.includes('service reload'));
+    assert.deepEqual(await planned(swap, host, disabled), []);
+  });
+
+  test('fstab keeps every other byte, its mode and its owner', async () => {
+    const host = swapping([]);
+    const before = '  # a comment about swap\r\n\n/swapfile none swap sw 0 0\nUUID=1 /data xfs nofail 0 0';
+    host.put('/etc/fstab', { content: before, mode: 0o640, gid: 6 });
+    await runStep(swap, host, disabled);
+    assert.equal(host.text('/etc/fstab'), before.replace('/swapfile', '# machineadm disabled swap: /swapfile'));
+    assert.ok(host.log.includes('write /etc/fstab 0640 0:6'));
+  });
+
+  test('the plan never shows fstab, whose other lines may hold a password', async () => {
+    const fstab = '//nas/x /x cifs username=a,password=hunter2 0 0\n/dev/sda2 none swap sw 0 0\n';
+    const [change] = await planned(swap, swapping([], { '/etc/fstab': fstab }), disabled);
+    assert.ok(!JSON.stringify([change?.summary, change?.diff]).includes('hunter2'));
+  });
+
+  test('a unit that a generator made of a GPT partition is masked; one that comes from fstab goes with its line', async () => {
+    const host = swapping([], {
+      '/run/systemd/generator.late/dev-vda3.swap': '[Swap]\nWhat=/dev/vda3\n',
+      '/run/systemd/generator/dev-sda2.swap': '[Unit]\nSourcePath=/etc/fstab\n\n[Swap]\nWhat=/dev/sda2\n',
+      '/usr/lib/systemd/system/vendor.swap': '[Swap]\nWhat=/vendor\n',
+    });
+    const run = await runStep(swap, host, disabled);
+    assert.deepEqual(
+      run.changes.map(({ id, scope }) => [id, scope]),
+      [
+        ['swap/unit/vendor.swap', 'base'],
+        ['swap/unit/dev-vda3.swap', 'node'],
+      ],
+    );
+    assert.equal(host.text('/etc/systemd/system/dev-vda3.swap'), '');
+    assert.deepEqual(run.left, []);
+  });
+
+  test("an administrator's own unit stays as it is and gets a condition that never holds", async () => {
+    const unit = '[Swap]\nWhat=/extra\n';
+    const host = swapping([], { '/etc/systemd/system/extra.swap': unit });
+    const run = await runStep(swap, host, disabled);
+    assert.equal(host.text('/etc/systemd/system/extra.swap'), unit);
+    assert.match(host.text('/etc/systemd/system/extra.swap.d/90-machineadm.conf') ?? '', /ConditionPathExists=!\//);
+    assert.deepEqual(run.left, []);
+  });
+
+  test("a vendor's zram configuration is hidden by an empty one; an administrator's is not overwritten", async () => {
+    const zram = '[zram0]\nzram-size = ram / 2\n';
+    const vendor = swapping([], { '/usr/lib/systemd/zram-generator.conf': zram });
+    await runStep(swap, vendor, disabled);
+    assert.equal(vendor.text('/etc/systemd/zram-generator.conf'), '');
+    const own = swapping([], {
+      '/usr/lib/systemd/zram-generator.conf': zram,
+      '/etc/systemd/zram-generator.conf': zram,
+      '/run/systemd/generator/dev-zram0.swap': '[Unit]\nDescription=Compressed Swap on /dev/zram0\n',
+    });
+    await runStep(swap, own, disabled);
+    assert.equal(own.text('/etc/systemd/zram-generator.conf'), zram);
+    assert.equal(own.text('/etc/systemd/system/dev-zram0.swap'), '');
+  });
+
+  test('a swapoff that fails is SwapNotDisabled with what it said', async () => {
+    const host = memoryHost({
+      files: { '/proc/swaps': `${HEADING}/dev/sda2 partition 1 0 -2\n` },
+      programs: {
+        swapoff: () => ({ status: 255, stderr: 'swapoff: /dev/sda2: swapoff failed: Cannot allocate memory\n' }),
+      },
+    });
+    await assert.rejects(runStep(swap, host, disabled), (error) => {
+      assert.ok(error instanceof MachineadmError);
+      assert.equal(error.reason, 'SwapNotDisabled');
+      assert.match(error.evidence[0]?.text ?? '', /Cannot allocate memory/);
+      return true;
+    });
+  });
+
+  test('swap that comes back is reported by verify as SwapNotDisabled', async () => {
+    const host = memoryHost({
+      files: { '/proc/swaps': `${HEADING}/dev/sda2 partition 1 0 -2\n` },
+      programs: { swapoff: () => ({}) },
+    });
+    assert.deepEqual(
+      (await runStep(swap, host, disabled)).left.map(({ ineffective }) => ineffective),
+      ['SwapNotDisabled'],
+    );
+  });
+
+  test('active swap without swapoff is found before any change', async () => {
+    const host = memoryHost({ files: { '/proc/swaps': `${HEADING}/dev/sda2 partition 1 0 -2\n` } });
+    assert.deepEqual(
+      (await swap.preflight?.(host, true))?.map(({ reason }) => reason),
+      ['SwapNotDisabled'],
+    );
+  });
+
+  test('an fstab that is a link of another tool is not replaced', async () => {
+    const host = swapping([]);
+    host.put('/etc/fstab', { type: 'symlink', content: '/dev/sda2 none swap sw 0 0\n' });
+    await assert.rejects(runStep(swap, host, disabled), { reason: 'FileNotWritten' });
+  });
+});
+
+describe('reading swap', () => {
+  test('/proc/swaps without its heading, with blanks unescaped', () => {
+    assert.deepEqual(activeSwaps(`${HEADING}/swap\\040file file 1 0 -2\n/dev/dm-0 partition 1 0 -3\n`), [
+      '/swap file',
+      '/dev/dm-0',
+    ]);
+    assert.deepEqual(activeSwaps(undefined), []);
+  });
+
+  test('a mount point named swap is not swap', () => {
+    const fstab = '/dev/sdb1 swap ext4 defaults 0 0\n';
+    assert.deepEqual(withoutSwap(fstab), { content: fstab, devices: [] });
+  });
+});
