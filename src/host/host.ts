@@ -23,7 +23,7 @@ export interface QueryHost {
   sha256(path: string): Promise<string | undefined>;
   /** Absolute path of a program on the usual PATH of root, or undefined. */
   which(program: string): Promise<string | undefined>;
-  /** Runs a query of the closed list; never throws on a non-zero exit status. */
+  /** Runs a query of the closed list; never throws on a non-zero exit status. 127: the program is not installed. */
   query(query: Query): Promise<CommandResult>;
   /** Numeric id of a user or group named or numbered in the document; undefined when it does not exist. */
   userId(user: string): Promise<number | undefined>;
@@ -50,7 +50,10 @@ export interface Host extends QueryHost {
   writeKernelFile(path: string, value: string): Promise<void>;
   /** Flushes the file system that holds `path` to the disk. */
   sync(path: string): Promise<void>;
-  /** Runs a command to its end. Throws `HostStepFailed` only when it could not be started, timed out or was aborted. */
+  /**
+   * Runs a command to its end. Throws `HostStepFailed` only when it could not be started, or was aborted (then the
+   * signal's own reason, where that is a `MachineadmError`). A timeout is told by `timedOut` and a status above 0.
+   */
   run(command: Command): Promise<CommandResult>;
   readonly services: ServiceManager;
 }

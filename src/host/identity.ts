@@ -1,0 +1,111 @@
+import { readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { isSea } from 'node:sea';
+import { isRunning, parseProcessStat, readProcess } from './linux/processes.ts';
+
+/** A process for good: a pid comes back, a pid with its start time does not. */
+export interface ProcessIdentity {
+  readonly pid: number;
+  /** Field 22 of /proc/PID/stat: clock ticks (1/100 s) since boot. */
+  readonly startTicks: number;
+}
+
+/** USER_HZ: what /proc counts time in, 100 on every architecture Node runs on (time(7)). */
+const TICKS_PER_SECOND = 100;
+
+/** This process. */
+export function ownProcess(): ProcessIdentity {
+  const own = parseProcessStat(readFileSync('/proc/self/stat', 'utf8'));
+  return { pid: process.pid, startTicks: own?.startTicks ?? 0 };
+}
+
+/** True while exactly this process runs; a zombie and another process under its pid do not count. */
+export async function isProcessAlive(identity: ProcessIdentity): Promise<boolean> {
+  const found = await readProcess(identity.pid);
+  return found !== undefined && found.startTicks === identity.startTicks && isRunning(found);
+}
+
+/** The machine id of machine-id(5), 32 hex digits; empty where there is none yet, as in an image that is being built. */
+export async function machineId(): Promise<string> {
+  const id = (await textOf('/etc/machine-id')) ?? '';
+  // "uninitialized" stands there until the first boot has set one.
+  return /^[0-9a-f]{32}$/.test(id) ? id : '';
+}
+
+/** The kernel's random id of this boot. */
+export async function bootId(): Promise<string> {
+  return (await textOf('/proc/sys/kernel/random/boot_id')) ?? '';
+}
+
+/** Where cloud-init keeps the instance id; a parameter for tests. */
+export interface CloudInitFiles {
+  readonly instanceData: string;
+  readonly instanceId: string;
+}
+
+const CLOUD_INIT: CloudInitFiles = {
+  instanceData: '/run/cloud-init/instance-data.json',
+  instanceId: '/var/lib/cloud/data/instance-id',
+};
+
+/**
+ * The cloud's instance id: `v1.instance_id` of cloud-init's instance data, which is of this boot, else the id it has
+ * stored on the disk. Undefined without cloud-init, or where it has no id ("iid-datasource-none").
+ */
+export async function cloudInstanceId(files: CloudInitFiles = CLOUD_INIT): Promise<string | undefined> {
+  const id = instanceIdIn(await textOf(files.instanceData)) ?? (await textOf(files.instanceId));
+  return id === undefined || id === '' || id === 'iid-datasource-none' ? undefined : id;
+}
+
+/** Milliseconds since the kernel was booted, by a clock that never jumps; suspended time before the first call counts. */
+export function sinceBootMs(): number {
+  bootOffsetMs ??= uptimeMs() - performanceMs();
+  return performanceMs() + bootOffsetMs;
+}
+
+/** When this process was started, in milliseconds since boot, to 10 ms. */
+export function processStartSinceBootMs(): number {
+  return (ownProcess().startTicks * 1000) / TICKS_PER_SECOND;
+}
+
+/** Program and leading arguments that start this agent again: the binary, or Node with the main file in development. */
+export function selfCommand(): readonly string[] {
+  if (isSea()) return [process.execPath];
+  const main = process.argv[1];
+  return main === undefined ? [process.execPath] : [process.execPath, resolve(main)];
+}
+
+let bootOffsetMs: number | undefined;
+
+/** First number of /proc/uptime: CLOCK_BOOTTIME in seconds, to 10 ms (proc_uptime(5)). */
+function uptimeMs(): number {
+  return Math.round(Number(readFileSync('/proc/uptime', 'utf8').split(' ')[0]) * 1000);
+}
+
+function performanceMs(): number {
+  return Number(process.hrtime.bigint() / 1_000_000n);
+}
+
+function instanceIdIn(json: string | undefined): string | undefined {
+  try {
+    const data: unknown = JSON.parse(json ?? '');
+    const v1 = isObject(data) ? data.v1 : undefined;
+    const id = isObject(v1) ? v1.instance_id : undefined;
+    return typeof id === 'string' && id !== '' ? id : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
+}
+
+async function textOf(path: string): Promise<string | undefined> {
+  try {
+    return (await readFile(path, 'utf8')).trim();
+  } catch {
+    return undefined;
+  }
+}

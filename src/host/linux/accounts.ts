@@ -1,0 +1,39 @@
+import { runCommand } from './commands.ts';
+import { readText, which } from './read.ts';
+
+/** The file that lists accounts, and the name getent(1) has for it. */
+type Database = { readonly file: string; readonly name: 'passwd' | 'group' };
+
+const USERS: Database = { file: '/etc/passwd', name: 'passwd' };
+const GROUPS: Database = { file: '/etc/group', name: 'group' };
+
+/** Numeric id of a user; a decimal number is an id itself. Undefined when no such user is known to the machine. */
+export function userId(user: string): Promise<number | undefined> {
+  return idOf(user, USERS);
+}
+
+/** Numeric id of a group; a decimal number is an id itself. Undefined when no such group is known to the machine. */
+export function groupId(group: string): Promise<number | undefined> {
+  return idOf(group, GROUPS);
+}
+
+async function idOf(account: string, database: Database): Promise<number | undefined> {
+  if (/^\d+$/.test(account)) return Number(account);
+  if (account === '' || account.startsWith('-')) return undefined;
+  const local = idIn((await readText(database.file)) ?? '', account);
+  if (local !== undefined) return local;
+  // Accounts of a directory (SSSD, LDAP, systemd-homed) are known to the name service only.
+  if ((await which('getent')) === undefined) return undefined;
+  const result = await runCommand({ program: 'getent', args: [database.name, account], timeoutMs: 30_000 });
+  return result.status === 0 ? idIn(result.stdout, account) : undefined;
+}
+
+/** passwd(5) and group(5) both have the name first and the id third. */
+function idIn(lines: string, account: string): number | undefined {
+  const fields = lines
+    .split('\n')
+    .map((line) => line.split(':'))
+    .find(([name]) => name === account);
+  const id = fields?.[2];
+  return id !== undefined && /^\d+$/.test(id) ? Number(id) : undefined;
+}

@@ -1,0 +1,170 @@
+import { existsSync } from 'node:fs';
+import { MachineadmError } from '../../document/errors.ts';
+import { redact } from '../../document/secret.ts';
+import type { CommandResult, ServiceManager, ServiceState } from '../host.ts';
+import { runCommand } from './commands.ts';
+
+const QUERY_TIMEOUT_MS = 30_000;
+/** Longer than a unit may take by default (TimeoutStartSec, 90 s) with some units that it pulls in. */
+const JOB_TIMEOUT_MS = 300_000;
+const EVIDENCE_LINES = 20;
+
+const PROPERTIES = ['LoadState', 'ActiveState', 'UnitFileState', 'MainPID', 'ExecMainStartTimestampMonotonic'];
+
+/**
+ * Unit file states with which a unit comes up at boot, or need not be enabled to do so: the ones with which
+ * `systemctl is-enabled` succeeds, but enabled-runtime, which the next boot forgets (systemctl(1)).
+ */
+const ENABLED = new Set(['enabled', 'alias', 'static', 'indirect', 'generated']);
+
+/** What serviceState returns where no systemd answers. */
+const UNKNOWN_SERVICE: ServiceState = {
+  exists: false,
+  active: false,
+  enabled: false,
+  masked: false,
+  detail: 'unknown',
+  pid: undefined,
+  startedAtMs: undefined,
+};
+
+/** True where systemd is the init system: the test of sd_booted(3). */
+export function isSystemdBooted(): boolean {
+  return existsSync('/run/systemd/system');
+}
+
+/** The state of a unit, by one `systemctl show`. A unit that does not exist is a state, too, not an error. */
+export async function serviceState(name: string): Promise<ServiceState> {
+  if (!isSystemdBooted()) return { ...UNKNOWN_SERVICE, detail: 'systemd does not run' };
+  const result = await runCommand({
+    program: 'systemctl',
+    args: ['show', '--no-pager', `--property=${PROPERTIES.join(',')}`, name],
+    timeoutMs: QUERY_TIMEOUT_MS,
+  });
+  if (result.status !== 0) return { ...UNKNOWN_SERVICE, detail: lastLine(result.stderr) ?? 'unknown' };
+  return parseServiceState(result.stdout, Date.now() - Number(process.hrtime.bigint() / 1_000_000n));
+}
+
+/**
+ * Reads `systemctl show`. `monotonicZeroMs` is the time of day at which the monotonic clock was zero, in milliseconds
+ * since the epoch: systemd gives start times as microseconds of that clock.
+ */
+export function parseServiceState(shown: string, monotonicZeroMs: number): ServiceState {
+  const properties = new Map(
+    shown.split('\n').map((line) => {
+      const equals = line.indexOf('=');
+      return [line.slice(0, equals), line.slice(equals + 1)];
+    }),
+  );
+  const loadState = properties.get('LoadState') ?? 'not-found';
+  const activeState = properties.get('ActiveState') ?? 'unknown';
+  const unitFileState = properties.get('UnitFileState') ?? '';
+  const pid = Number(properties.get('MainPID') ?? 0);
+  const startedMicroseconds = Number(properties.get('ExecMainStartTimestampMonotonic') ?? 0);
+  const exists = loadState !== 'not-found';
+  return {
+    exists,
+    // A unit that reloads its configuration goes on working meanwhile.
+    active: activeState === 'active' || activeState === 'reloading' || activeState === 'refreshing',
+    enabled: ENABLED.has(unitFileState),
+    masked: loadState === 'masked' || unitFileState.startsWith('masked'),
+    detail: exists ? activeState : loadState,
+    pid: pid > 0 ? pid : undefined,
+    startedAtMs:
+      pid > 0 && startedMicroseconds > 0 ? Math.round(monotonicZeroMs + startedMicroseconds / 1000) : undefined,
+  };
+}
+
+/** systemd through systemctl(1). Every failure is `ServiceFailed` with the last lines of the unit's journal. */
+export function systemdServices(): ServiceManager {
+  const job = async (verb: string, name: string): Promise<void> => {
+    const result = await systemctl([verb, '--no-ask-password', name], `${name} could not be ${PAST[verb] ?? verb}`);
+    if (result.status === 0) return;
+    throw await failed(verb, name, result);
+  };
+  return {
+    async reload() {
+      const result = await systemctl(['daemon-reload'], 'systemd could not re-read its units');
+      if (result.status !== 0) throw reloadFailed(result);
+    },
+    start: (name) => job('start', name),
+    stop: (name) => job('stop', name),
+    restart: (name) => job('restart', name),
+    enable: (name) => job('enable', name),
+    logs: journalOf,
+  };
+}
+
+const PAST: Readonly<Record<string, string>> = {
+  start: 'started',
+  stop: 'stopped',
+  restart: 'restarted',
+  enable: 'enabled',
+};
+
+async function systemctl(args: readonly string[], whatFails: string): Promise<CommandResult> {
+  if (!isSystemdBooted()) throw notBooted(whatFails);
+  return runCommand({ program: 'systemctl', args, timeoutMs: JOB_TIMEOUT_MS });
+}
+
+async function journalOf(name: string, lines: number): Promise<readonly string[]> {
+  const result = await runCommand({
+    program: 'journalctl',
+    args: ['-u', name, '-n', String(lines), '-o', 'cat', '--no-pager', '--quiet'],
+    timeoutMs: QUERY_TIMEOUT_MS,
+  });
+  return result.status === 0 ? result.stdout.split('\n').filter((line) => line !== '') : [];
+}
+
+async function failed(verb: string, name: string, result: CommandResult): Promise<MachineadmError> {
+  // The journal is evidence; that it cannot be read must not hide the failure itself.
+  const journal = await journalOf(name, EVIDENCE_LINES).catch(() => []);
+  const state = await serviceState(name).catch(() => UNKNOWN_SERVICE);
+  const why = result.timedOut ? `no answer within ${JOB_TIMEOUT_MS / 1000} s` : `it is ${state.detail}`;
+  return new MachineadmError({
+    reason: 'ServiceFailed',
+    summary: `${name} could not be ${PAST[verb] ?? verb}: ${state.masked ? 'it is masked' : why}`,
+    remedy: remedyFor(name, state),
+    evidence: [
+      ...textLines(result.stderr).map((text) => ({ source: `systemctl ${verb} ${name}`, text: redact(text) })),
+      ...journal.map((text) => ({ source: `journal of ${name}`, text: redact(text) })),
+    ],
+    retryable: true,
+  });
+}
+
+function remedyFor(name: string, state: ServiceState): string {
+  if (state.masked) return `Unmask it with "systemctl unmask ${name}" if it is wanted.`;
+  if (!state.exists) return `Install the package that provides ${name}.`;
+  return `Read "journalctl -u ${name} -b" and "systemctl status ${name}"; repair the cause, then run again.`;
+}
+
+function reloadFailed(result: CommandResult): MachineadmError {
+  return new MachineadmError({
+    reason: 'ServiceFailed',
+    summary: 'systemd could not re-read its units',
+    remedy: 'Run "systemctl daemon-reload" and read "journalctl -b _PID=1".',
+    evidence: textLines(result.stderr).map((text) => ({ source: 'systemctl daemon-reload', text: redact(text) })),
+    retryable: true,
+  });
+}
+
+function notBooted(whatFails: string): MachineadmError {
+  return new MachineadmError({
+    reason: 'ServiceFailed',
+    summary: `${whatFails}: systemd does not run on this machine`,
+    remedy:
+      'Run machineadm on a machine that was booted with systemd; in a container or a chroot there is no service manager.',
+    evidence: [
+      { source: '/run/systemd/system', text: 'does not exist, so systemd is not the init system (sd_booted(3))' },
+    ],
+  });
+}
+
+function textLines(text: string): readonly string[] {
+  return text.split('\n').filter((line) => line.trim() !== '');
+}
+
+function lastLine(text: string): string | undefined {
+  return textLines(text).at(-1);
+}
