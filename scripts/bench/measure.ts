@@ -38,7 +38,7 @@ function cpu(command: readonly string[], runs: number): number {
 
 /**
  * The highest resident memory, in MB, of the child process called `name` while a command runs: VmHWM of proc(5), read
- * every 5 ms, so what a process takes in its last 5 ms is missed.
+ * every 20 ms, so what a process takes in its last 20 ms is missed.
  */
 export async function peakMemory(command: readonly string[], name: string): Promise<number> {
   const [program = '', ...args] = command;
@@ -46,7 +46,7 @@ export async function peakMemory(command: readonly string[], name: string): Prom
   let peak = 0;
   const timer = setInterval(() => {
     for (const file of globSync('/proc/[0-9]*/status')) peak = Math.max(peak, residentPeak(file, name));
-  }, 5);
+  }, 20);
   await new Promise((resolve, reject) => child.on('exit', resolve).on('error', reject));
   clearInterval(timer);
   return peak;
