@@ -10,6 +10,17 @@ export function machineCgroups(name: string): string[] {
     .filter((directory) => existsSync(directory));
 }
 
+/**
+ * The cgroups in which a machine sees its processes: where systemd-nspawn hands a hierarchy to the machine it makes
+ * `payload` below ours (systemd src/nspawn/nspawn-cgroup.c create_subcgroup), elsewhere it is ours.
+ */
+export function innerCgroups(name: string): string[] {
+  return machineCgroups(name).map((directory) => {
+    const payload = join(directory, 'payload');
+    return existsSync(payload) ? payload : directory;
+  });
+}
+
 /** Removes a dead machine's cgroups, innermost first. A cgroup that still holds a process stays. */
 export function removeMachineCgroups(name: string): void {
   for (const directory of machineCgroups(name)) removeTree(directory);

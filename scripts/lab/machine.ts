@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { closeSync, existsSync, openSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { LAB_DIRECTORY } from './artefacts.ts';
-import { machineCgroups, removeMachineCgroups } from './cgroups.ts';
+import { innerCgroups, removeMachineCgroups } from './cgroups.ts';
 import { BRIDGE } from './host-changes.ts';
 import {
   childrenOf,
@@ -119,10 +119,10 @@ export class Machine {
     if (leader === undefined) throw new Error(`machine ${this.name} is not up`);
     const environment = { PATH: ROOT_PATH, HOME: '/root', LANG: 'C.UTF-8', ...options.env };
     // The command belongs into the machine's cgroups like everything in it; then into its namespaces.
-    const join = 'for group in $1; do echo $$ > $group/cgroup.procs || exit 125; done; shift; exec "$@"';
-    const groups = machineCgroups(this.name).join(' ');
+    const enterGroups = 'for group in $1; do echo $$ > $group/cgroup.procs || exit 125; done; shift; exec "$@"';
+    const groups = innerCgroups(this.name).join(' ');
     const enter = ['nsenter', '-t', `${leader}`, '-m', '-u', '-i', '-n', '-p', '-C', '--', ...command];
-    return run('sh', ['-c', join, 'enter', groups, ...enter], { ...options, env: environment });
+    return run('sh', ['-c', enterGroups, 'enter', groups, ...enter], { ...options, env: environment });
   }
 
   /** Runs a shell script in the machine; throws when it fails, with what it said. */

@@ -1,0 +1,213 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { LAB_DIRECTORY } from '../../scripts/lab/artefacts.ts';
+import { cloneMachine, destroyMachines, startMachine } from '../../scripts/lab/fleet.ts';
+import { acquire } from '../../scripts/lab/lock.ts';
+import type { Machine } from '../../scripts/lab/machine.ts';
+import type { Reason } from '../../src/document/reasons.ts';
+import type { Outcome, RunStatus } from '../../src/reporting/status.ts';
+import { type DocumentTree, type NodeSite, toYaml } from './documents.ts';
+
+const ROOT = resolve(import.meta.dirname, '../..');
+export const DOCUMENT = '/root/document.yaml';
+export const AGENT = '/usr/local/bin/machineadm';
+export const SENTINEL = '/run/cluster-api/bootstrap-success.complete';
+export const JOURNAL = '/var/lib/machineadm/journal';
+
+/** True where every case is asked for (`npm run test:all`), not only the core set. */
+export const ALL_CASES = process.env.MACHINEADM_E2E === 'all';
+
+/** Why no lab machine can run here; undefined = it can. Passed to `skip`. */
+export function labUnavailable(): string | undefined {
+  if (process.getuid?.() !== 0) return 'needs root';
+  if (!existsSync('/sys/fs/cgroup/memory/cgroup.procs')) return 'needs the cgroup v1 controllers mounted';
+  if (!existsSync('/usr/bin/apt-get')) return 'needs apt, to build the lab';
+  return undefined;
+}
+
+/**
+ * The machines of one test file. One file at a time, over all sessions on this host: the machines share a kernel and
+ * two cores, and deadlines are real.
+ */
+export class Fleet {
+  readonly #machines: Machine[] = [];
+  readonly #release: () => Promise<void>;
+
+  private constructor(release: () => Promise<void>) {
+    this.#release = release;
+  }
+
+  /** Takes the lab, and builds the binary where its sources changed. */
+  static async open(): Promise<Fleet> {
+    const lock = join(LAB_DIRECTORY, 'e2e.lock');
+    const release = await acquire(lock, () => console.error('another session runs end-to-end tests; waiting for it'));
+    const { status, stdout, stderr } = spawnSync(process.execPath, ['scripts/build.ts'], {
+      cwd: ROOT,
+      encoding: 'utf8',
+    });
+    if (status !== 0) {
+      await release();
+      throw new Error(`npm run build failed:\n${stdout}${stderr}`);
+    }
+    return new Fleet(release);
+  }
+
+  /** A new machine with the agent in it and nothing else done. */
+  async start(site: NodeSite): Promise<Node> {
+    const machine = await startMachine({ ...site, temporary: true, progress: (line) => console.error(line) });
+    this.#machines.push(machine);
+    await machine.copyIn(join(ROOT, 'dist/machineadm'), AGENT);
+    return new Node(machine);
+  }
+
+  /** A machine booted from a copy of another's disk. The other one is powered off for the copy, and booted again. */
+  async clone(source: Node, site: NodeSite): Promise<Node> {
+    await source.machine.powerOff();
+    const machine = await cloneMachine(source.machine, site.name, site.ip, true);
+    this.#machines.push(machine);
+    await source.machine.boot();
+    await machine.boot();
+    return new Node(machine);
+  }
+
+  /** Removes one machine early. */
+  async remove(node: Node): Promise<void> {
+    this.#machines.splice(this.#machines.indexOf(node.machine), 1);
+    await destroyMachines([node.machine]);
+  }
+
+  async close(): Promise<void> {
+    await destroyMachines(this.#machines);
+    await this.#release();
+  }
+}
+
+export interface Run {
+  readonly exitCode: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface Provisioned extends Run {
+  readonly status: RunStatus;
+  /** Ids of all changes made, in order. */
+  readonly changes: readonly string[];
+}
+
+export interface PlannedChange {
+  readonly id: string;
+  readonly step: string;
+  readonly summary: string;
+  readonly scope: 'base' | 'node';
+  readonly knownAfter?: string;
+}
+
+/** When a daemon's main process was started. The same twice = the same process. */
+export interface DaemonProcess {
+  readonly pid: string;
+  readonly startedAt: string;
+}
+
+/** A lab machine, spoken to through the agent's command line only. */
+export class Node {
+  readonly machine: Machine;
+
+  constructor(machine: Machine) {
+    this.machine = machine;
+  }
+
+  get site(): NodeSite {
+    return { name: this.machine.name, ip: this.machine.ip };
+  }
+
+  /** Lays the document where the agent is told to read it, 0600 as its carrier would. */
+  async lay(document: DocumentTree | string): Promise<void> {
+    await this.machine.write(DOCUMENT, typeof document === 'string' ? document : toYaml(document), '600');
+  }
+
+  /** Runs the agent. `wrapper` is a command that runs it: strace, setpriv. */
+  async agent(args: readonly string[], wrapper: readonly string[] = [], timeoutMs = 600_000): Promise<Run> {
+    const finished = await this.machine.exec([...wrapper, AGENT, ...args], { timeoutMs });
+    assert.equal(finished.timedOut, false, `machineadm ${args.join(' ')} did not end:\n${told(finished)}`);
+    return { exitCode: finished.status, stdout: finished.stdout, stderr: finished.stderr };
+  }
+
+  /** `plan` of the document laid: the changes it lists, in order. */
+  async plan(wrapper: readonly string[] = []): Promise<readonly PlannedChange[]> {
+    const run = await this.agent(['plan', '-d', DOCUMENT, '-o', 'json'], wrapper);
+    assert.equal(run.exitCode, 0, `plan ended with ${run.exitCode}:\n${run.stderr}${run.stdout}`);
+    const { changes }: { changes: PlannedChange[] } = JSON.parse(run.stdout);
+    return changes;
+  }
+
+  /** `provision` of the document laid, whatever its outcome. */
+  async provision(wrapper: readonly string[] = []): Promise<Provisioned> {
+    const run = await this.agent(['provision', '-d', DOCUMENT, '-o', 'json'], wrapper);
+    return { ...run, ...parseStatus(run) };
+  }
+
+  /** What `status` says now. */
+  async status(): Promise<RunStatus> {
+    const run = await this.agent(['status', '-o', 'json']);
+    return parseStatus(run).status;
+  }
+
+  /** The main processes of containerd and the kubelet. */
+  async daemons(): Promise<Readonly<Record<'containerd' | 'kubelet', DaemonProcess>>> {
+    return { containerd: await this.#daemon('containerd'), kubelet: await this.#daemon('kubelet') };
+  }
+
+  async #daemon(unit: string): Promise<DaemonProcess> {
+    const pid = (await this.machine.shell(`systemctl show ${unit} --property=MainPID --value`)).trim();
+    const startedAt = pid === '0' ? '' : (await this.machine.shell(`cut -d' ' -f22 /proc/${pid}/stat`)).trim();
+    return { pid, startedAt };
+  }
+
+  /** A file's text, or undefined when it is not there. */
+  async read(path: string): Promise<string | undefined> {
+    const { status, stdout } = await this.machine.exec(['cat', path]);
+    return status === 0 ? stdout : undefined;
+  }
+}
+
+function parseStatus(run: Run): Pick<Provisioned, 'status' | 'changes'> {
+  try {
+    const status: RunStatus = JSON.parse(run.stdout);
+    return { status, changes: status.steps.flatMap((step) => step.changes) };
+  } catch (error) {
+    throw new Error(`no status on standard output (exit ${run.exitCode}):\n${run.stdout}\n${run.stderr}`, {
+      cause: error,
+    });
+  }
+}
+
+/** What a command printed, the end of it, for the message of an assertion. */
+export function told(run: { readonly stdout: string; readonly stderr: string }): string {
+  return `${run.stdout.slice(-3000)}\n${run.stderr.slice(-3000)}`;
+}
+
+/** Asserts that a run succeeded and that all it says and leaves agrees with that. */
+export async function assertSucceeded(node: Node, run: Provisioned): Promise<void> {
+  assert.equal(run.status.outcome, 'Succeeded' satisfies Outcome, told(run));
+  assert.equal(run.exitCode, 0, told(run));
+  assert.equal(run.status.exitCode, 0);
+  assert.equal(run.status.phase, 'Concluded');
+  assert.equal(run.status.failure, undefined);
+  assert.equal(run.status.conditions.find((c) => c.type === 'machineadm.dev/BootstrapSucceeded')?.status, 'True');
+  assert.deepEqual(await node.status(), run.status, 'the status file says what the run printed');
+}
+
+/** Asserts that a run failed for this reason, with a remedy, and that the status file says so. */
+export async function assertFailed(node: Node, run: Provisioned, exitCode: number, reason: Reason): Promise<void> {
+  assert.equal(run.status.failure?.reason, reason, told(run));
+  assert.equal(run.exitCode, exitCode, told(run));
+  assert.equal(run.status.exitCode, exitCode);
+  assert.equal(run.status.outcome, 'Failed' satisfies Outcome);
+  assert.notEqual(run.status.failure?.summary ?? '', '');
+  assert.notEqual(run.status.failure?.remedy ?? '', '');
+  assert.equal(run.status.conditions.find((c) => c.type === 'machineadm.dev/BootstrapSucceeded')?.status, 'False');
+  assert.equal(await node.read(SENTINEL), undefined, 'no sentinel without success');
+  assert.deepEqual(await node.status(), run.status, 'the status file says what the run printed');
+}

@@ -1,0 +1,87 @@
+import { lstatSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Machine } from '../../scripts/lab/machine.ts';
+import type { Seeds } from './documents.ts';
+
+/** A form of a secret value that was looked for, and what it is called in a report: the report shows no secret. */
+interface Needle {
+  readonly name: string;
+  readonly bytes: Buffer;
+}
+
+/** The forms in which each seeded secret could be found: as it is, base64 (both alphabets), URL, JSON, hex. */
+function needlesOf(seeds: Seeds): Needle[] {
+  const [, tokenSecret = ''] = seeds.token.split('.');
+  const values: Record<string, string> = {
+    token: seeds.token,
+    'the secret half of the token': tokenSecret,
+    certificateKey: seeds.certificateKey,
+    password: seeds.password,
+    caKey: seeds.caKey.trim(),
+  };
+  // A key is found by a line of its body, too: many a writer indents PEM.
+  const body = seeds.caKey.split('\n').filter((line) => line.length === 64);
+  body.slice(0, 3).forEach((line, index) => {
+    values[`line ${index + 2} of caKey`] = line;
+  });
+  return Object.entries(values).flatMap(([name, value]) => {
+    const bytes = Buffer.from(value);
+    const forms: Record<string, string> = {
+      plain: value,
+      base64: bytes.toString('base64').replace(/=+$/, ''),
+      base64url: bytes.toString('base64url'),
+      URL: encodeURIComponent(value),
+      JSON: JSON.stringify(value).slice(1, -1),
+      hex: bytes.toString('hex'),
+    };
+    return Object.entries(forms).map(([form, text]) => ({ name: `${name} (${form})`, bytes: Buffer.from(text) }));
+  });
+}
+
+/**
+ * Looks for the seeded secrets in everything that a run leaves for others to read: the given texts (what it printed),
+ * the whole journal with all fields, the console, the agent's own directories, and every file that is readable for all
+ * in the machine's own layer, the kubelet's volume and /run. Returns what was found where; [] = nothing.
+ */
+export async function findLeaks(
+  machine: Machine,
+  seeds: Seeds,
+  texts: Readonly<Record<string, string>>,
+): Promise<string[]> {
+  const needles = needlesOf(seeds);
+  const found: string[] = [];
+  const search = (where: string, haystack: Buffer) => {
+    for (const needle of needles) if (haystack.includes(needle.bytes)) found.push(`${where}: ${needle.name}`);
+  };
+  for (const [where, text] of Object.entries(texts)) search(where, Buffer.from(text));
+  search('the console', Buffer.from(machine.console()));
+  search('the journal', Buffer.from((await machine.exec(['journalctl', '-o', 'export', '--no-pager'])).stdout));
+
+  const run = join('/proc', `${machine.leader()}`, 'root/run');
+  const upper = machine.upper;
+  for (const directory of [join(upper, 'var/lib/machineadm'), join(run, 'machineadm')]) {
+    forEachFile(directory, 'all', (path) => search(path, readFileSync(path)));
+  }
+  for (const directory of [upper, join(machine.directory, 'kubelet'), run]) {
+    forEachFile(directory, 'readable for all', (path) => search(`readable for all: ${path}`, readFileSync(path)));
+  }
+  return found;
+}
+
+/** Visits regular files below a directory; of those that others can reach and read only, where so asked. */
+function forEachFile(directory: string, which: 'all' | 'readable for all', visit: (path: string) => void): void {
+  let names: string[];
+  try {
+    names = readdirSync(directory);
+  } catch {
+    return; // It is not there, or it was removed meanwhile: nothing to read.
+  }
+  for (const name of names) {
+    const path = join(directory, name);
+    const stat = lstatSync(path, { throwIfNoEntry: false });
+    if (stat === undefined) continue;
+    const open = which === 'all' || (stat.mode & (stat.isDirectory() ? 0o001 : 0o004)) !== 0;
+    if (stat.isDirectory() && open) forEachFile(path, which, visit);
+    if (stat.isFile() && open) visit(path);
+  }
+}
