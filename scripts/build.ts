@@ -94,4 +94,12 @@ async function main(): Promise<void> {
   console.log(`built ${written.map((file) => `dist/${file}`).join(', ')} in ${seconds} s from ${commit}`);
 }
 
-if (import.meta.main) await main();
+if (import.meta.main) {
+  try {
+    await main();
+  } catch (error) {
+    // esbuild has printed each of its errors with its place; the first line says how many.
+    console.error(`the build failed: ${error instanceof Error ? error.message.split('\n')[0] : String(error)}`);
+    process.exitCode = 1;
+  }
+}

@@ -5,7 +5,10 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import * as z from 'zod';
+import { buildInfo } from '../src/cli/build-info.ts';
+import { createProgram } from '../src/cli/program.ts';
 import { DOCUMENT_VERSIONS, jsonSchema } from '../src/document/index.ts';
+import { manPage } from './generate/man-page.ts';
 import { statusSchema } from './generate/status-schema.ts';
 import { exitCodesJson, exitCodesMarkdown, publishedReasons, reasonsMarkdown } from './generate/tables.ts';
 
@@ -23,6 +26,13 @@ export function generatedFiles(root: string): ReadonlyMap<string, string> {
   files.set('contract/exit-codes.json', exitCodesJson());
   files.set('contract/exit-codes.md', exitCodesMarkdown());
   files.set('contract/reasons.md', reasonsMarkdown());
+  files.set(
+    'packaging/man/machineadm.1',
+    manPage(
+      createProgram(() => undefined),
+      buildInfo().version,
+    ),
+  );
   files.set(PUBLISHED_REASONS, publishedReasons(read(root, PUBLISHED_REASONS) ?? ''));
   return files;
 }
