@@ -22,8 +22,7 @@ const JOURNAL_LINES = 2000;
 const KERNEL_LINES = 500;
 const CONTAINERS = 8;
 const CONTAINER_LINES = 60;
-/** The kubelet rotates container logs at 10 MiB (KubeletConfiguration containerLogMaxSize); larger ones are not ours. */
-const LARGEST_LOG = 32 * 1024 * 1024;
+const LOG_TAIL_BYTES = 64 * 1024;
 
 /**
  * Gathers what the machine says about a failure: unit states, the journals of kubelet, containerd and kernel since
@@ -161,10 +160,10 @@ async function exitedContainers(host: QueryHost, socket: string, since: number):
 
 async function containerLog(host: QueryHost, container: CriContainer): Promise<readonly ObservedLine[]> {
   const size = (await host.stat(container.logPath))?.size ?? 0;
-  if (size > LARGEST_LOG) return [];
-  const text = (await host.readText(container.logPath)) ?? '';
+  const bytes = await host.readRange(container.logPath, Math.max(0, size - LOG_TAIL_BYTES), LOG_TAIL_BYTES);
   const origin = `log of container ${container.name}`;
-  return text
+  return new TextDecoder()
+    .decode(bytes)
     .trimEnd()
     .split('\n')
     .slice(-CONTAINER_LINES)

@@ -17,6 +17,7 @@ export const REASONS = {
   Locked: reason('Refused', 'Another machineadm run is active on this machine.'),
   DocumentChanged: reason('Refused', 'The kubernetes section changed after this machine was bootstrapped.'),
   JournalUnreadable: reason('Refused', 'The journal of an earlier run is damaged and cannot be trusted.'),
+  StatusUnreadable: reason('Refused', 'The status file is damaged or was not written by machineadm.'),
   PreflightFailed: reason('Refused', 'Something the steps need is missing; every missing thing is listed.'),
   ContainerRuntimeMissing: reason('Refused', 'containerd is not installed.'),
   ContainerRuntimeUnsupported: reason('Refused', 'The containerd found is of an unsupported version.'),

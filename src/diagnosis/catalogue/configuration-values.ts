@@ -40,7 +40,8 @@ export const CONFIGURATION_VALUES: readonly CatalogueEntry[] = [
     pattern: /(the bootstrap token "[^"]*" was not of the form|: the bootstrap token is invalid)/,
     retryable: false,
     cleanup: 'none',
-    remedy: 'Use a token as `kubeadm token create` makes it: six and sixteen characters of a-z and 0-9, joined by a dot.',
+    remedy:
+      'Use a token as `kubeadm token create` makes it: six and sixteen characters of a-z and 0-9, joined by a dot.',
     reference: 'k/k bootstraptokenstring.go',
     example: 'error: the bootstrap token "abc.123" was not of the form "\\\\A([a-z0-9]{6})\\\\.([a-z0-9]{16})\\\\z"',
   },

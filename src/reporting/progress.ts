@@ -1,0 +1,145 @@
+import type { Failure } from '../document/errors.ts';
+import { formatDuration } from '../document/units.ts';
+import type { RunEvent, RunStatus, StepStatus } from './status.ts';
+
+/** How text is shown: `color` off where NO_COLOR is set or nobody looks at a terminal. */
+export interface Style {
+  readonly color: boolean;
+  /** What people call a step, by its id. Default: the id. */
+  readonly titleOf?: (step: string) => string;
+}
+
+const PLAIN: Style = { color: false };
+
+/** Whether to use colours on a stream: on a terminal, unless NO_COLOR (no-color.org) is set to anything. */
+export function colorWanted(isTerminal: boolean, environment: Readonly<Record<string, string | undefined>>): boolean {
+  const { NO_COLOR, TERM } = environment;
+  return isTerminal && (NO_COLOR === undefined || NO_COLOR === '') && TERM !== 'dumb';
+}
+
+/** One line for what happened, for a log or a console; undefined for what deserves none. */
+export function formatEvent(event: RunEvent, style: Style = PLAIN): string | undefined {
+  switch (event.kind) {
+    case 'started': {
+      const { command, machine, attempt } = event.status;
+      return `${command} of ${machine.name} started${attempt > 1 ? `, attempt ${attempt}` : ''}`;
+    }
+    case 'step':
+      return formatStep(event.step, style);
+    case 'waiting':
+      return `${titleOf(event.step, style)}: waiting for ${event.waitingFor}`;
+    case 'warning':
+      return `${paint('warning', 'yellow', style)}: ${oneLine(event.message)}`;
+    case 'concluded':
+      return formatConclusion(event.status, style);
+  }
+}
+
+function formatStep(step: StepStatus, style: Style): string | undefined {
+  const title = titleOf(step.id, style);
+  const took = step.durationMs === undefined ? '' : ` in ${formatDuration(step.durationMs)}`;
+  switch (step.state) {
+    case 'Pending':
+    case 'Skipped':
+      return undefined;
+    case 'Running':
+      return `${title}: started`;
+    case 'Unchanged':
+      return `${title}: already so`;
+    case 'Succeeded':
+      return `${title}: ${paint('done', 'green', style)}, ${count(step.changes.length, 'change')}${took}`;
+    case 'Failed':
+      return `${title}: ${paint('failed', 'red', style)}${took === '' ? '' : ` after${took.slice(3)}`}`;
+  }
+}
+
+function formatConclusion(status: RunStatus, style: Style): string {
+  const took = formatDuration(Math.max(0, Date.parse(status.updatedAt) - Date.parse(status.startedAt)));
+  const head = `${status.command} of ${status.machine.name}`;
+  const { outcome, failure } = status;
+  if (outcome === 'Succeeded') {
+    const hooks = failure === undefined ? '' : `, but: ${failure.reason}: ${oneLine(failure.summary)}`;
+    return `${head} ${paint('succeeded', 'green', style)} in ${took}${hooks}`;
+  }
+  const verb = { Failed: 'failed', Interrupted: 'was interrupted', RebootRequired: 'needs a reboot' }[
+    outcome ?? 'Failed'
+  ];
+  const why = failure === undefined ? '' : `: ${failure.reason}: ${oneLine(failure.summary)}`;
+  return `${head} ${paint(verb, 'red', style)} after ${took}${why}`;
+}
+
+/** The line at the bottom of a terminal while a run goes on: how long, what, and what it waits for. Cut to `columns`. */
+export function formatLive(status: RunStatus, nowMs: number, columns: number, style: Style = PLAIN): string {
+  const elapsed = formatDuration(Math.max(0, nowMs - Date.parse(status.startedAt)));
+  const done = status.steps.filter((step) => step.state !== 'Pending' && step.state !== 'Running').length;
+  const counter = status.steps.length === 0 ? '' : `[${done}/${status.steps.length}] `;
+  const what = status.step === undefined ? status.phase.toLowerCase() : titleOf(status.step, style);
+  const waiting = status.waitingFor === undefined ? '' : ` — waiting for ${status.waitingFor}`;
+  return cut(`${counter}${elapsed}  ${what}${oneLine(waiting)}`, columns);
+}
+
+/**
+ * A failure in one paragraph and its proof: what failed, the stable reason, the evidence lines, what to do. Providers
+ * show the last lines of stderr to the user (Cluster API's CAPD puts them into its condition), so this must suffice.
+ */
+export function formatFailure(failure: Failure, style: Style = PLAIN): string {
+  const step = failure.step === undefined ? '' : ` (step ${titleOf(failure.step, style)})`;
+  const lines = [
+    `${paint(failure.reason, 'red', style)}${step}: ${failure.summary}`,
+    ...failure.evidence.map((item) => `  ${item.source}: ${oneLine(item.text)}`),
+    `${paint('What to do', 'bold', style)}: ${failure.remedy}${failure.retryable ? ' The same command may succeed later.' : ''}`,
+  ];
+  return lines.join('\n');
+}
+
+/** The status of a run for `machineadm status`: several lines, without the last newline. */
+export function formatStatus(status: RunStatus, style: Style = PLAIN): string {
+  const identity = [status.machine.namespace, status.machine.name].filter((part) => part !== undefined).join('/');
+  const cluster = status.machine.cluster === undefined ? '' : ` of cluster ${status.machine.cluster}`;
+  const color = status.outcome === undefined ? 'yellow' : status.outcome === 'Succeeded' ? 'green' : 'red';
+  const phase =
+    status.outcome === undefined ? `Running (${status.phase})` : `${status.outcome} (exit ${status.exitCode ?? '?'})`;
+  const lines = [
+    `${identity}${cluster}: ${status.command} ${paint(phase, color, style)}`,
+    `  run ${status.runId}, attempt ${status.attempt}, machineadm ${status.agent.version}`,
+    `  started ${status.startedAt}, last change ${status.updatedAt}`,
+  ];
+  if (status.waitingFor !== undefined) lines.push(`  waiting for ${oneLine(status.waitingFor)}`);
+  const width = Math.max(0, ...status.steps.map((step) => titleOf(step.id, style).length));
+  for (const step of status.steps) {
+    const took = step.durationMs === undefined ? '' : `  ${formatDuration(step.durationMs)}`;
+    const changes = step.changes.length === 0 ? '' : `  ${count(step.changes.length, 'change')}`;
+    lines.push(`  ${titleOf(step.id, style).padEnd(width)}  ${step.state.padEnd(9)}${took}${changes}`.trimEnd());
+  }
+  for (const condition of status.conditions) {
+    lines.push(`  ${condition.type}: ${condition.status} (${condition.reason}) since ${condition.lastTransitionTime}`);
+  }
+  for (const warning of status.warnings) lines.push(`  ${paint('warning', 'yellow', style)}: ${oneLine(warning)}`);
+  if (status.failure !== undefined) lines.push('', formatFailure(status.failure, style));
+  return lines.join('\n');
+}
+
+type Paint = 'red' | 'green' | 'yellow' | 'bold';
+
+const SGR: Readonly<Record<Paint, number>> = { bold: 1, red: 31, green: 32, yellow: 33 };
+
+function paint(text: string, color: Paint, style: Style): string {
+  return style.color ? `\u001b[${SGR[color]}m${text}\u001b[0m` : text;
+}
+
+function titleOf(step: string, style: Style): string {
+  return style.titleOf?.(step) ?? step;
+}
+
+function count(amount: number, noun: string): string {
+  return `${amount} ${noun}${amount === 1 ? '' : 's'}`;
+}
+
+/** On one line, and without control characters: a child's output must not drive the terminal it is shown on. */
+export function oneLine(text: string): string {
+  return text.replace(/\s+/g, ' ').replace(/\p{Cc}/gu, '');
+}
+
+function cut(text: string, columns: number): string {
+  return text.length <= columns ? text : `${text.slice(0, Math.max(0, columns - 1))}…`;
+}

@@ -1,0 +1,194 @@
+import { redact, redactDeep } from '../document/secret.ts';
+import type { Host } from '../host/host.ts';
+import {
+  advance,
+  begin,
+  type Conclusion,
+  type Moment,
+  type RunIdentity,
+  type RunSubject,
+  type StepEnd,
+  type Transition,
+} from './run-state.ts';
+import type { Sink } from './sink.ts';
+import { SinkQueue } from './sink-queue.ts';
+import type { Phase, RunEvent, RunStatus, TimelineEntry } from './status.ts';
+import { STATUS_PATHS, type StatusPaths, StatusWriter } from './status-writer.ts';
+
+/**
+ * What a run tells about itself. Every method but `conclude` and `close` returns at once and never throws: nothing
+ * that listens can delay or fail the run.
+ */
+export interface Reporter {
+  /** The status document as it is now. */
+  readonly status: RunStatus;
+  /** Whose run it is; known once the document is loaded. */
+  identify(subject: RunSubject): void;
+  /** Opens the sinks of the document; each is told `started`, and then what happens from now on. */
+  useSinks(sinks: readonly Sink[], deadlineMs: number): void;
+  /** What happened before this process existed. */
+  timeline(entries: readonly TimelineEntry[]): void;
+  phase(phase: Phase): void;
+  /** The steps that will run, in order: shown as pending. */
+  planned(steps: readonly string[]): void;
+  stepStarted(step: string): void;
+  stepDone(step: string, end: StepEnd): void;
+  waitingFor(step: string, what: string | undefined): void;
+  warn(message: string): void;
+  /** Ends the run: resolves when the status file says so, or could not be written. Never throws. */
+  conclude(conclusion: Conclusion): Promise<void>;
+  /** Gives all sinks together what is left of their deadline, then lets go of them. Never throws. */
+  close(): Promise<void>;
+}
+
+export interface ReporterOptions {
+  readonly identity: RunIdentity;
+  readonly host: Pick<Host, 'writeFile' | 'sync'>;
+  readonly paths?: StatusPaths;
+  /** Told every event at once, for the progress on a terminal. */
+  readonly onEvent?: (event: RunEvent) => void;
+  readonly clock?: () => Moment;
+  /** What opening a sink, and each delivery to it, may take. Default 2 s. */
+  readonly deliveryMs?: number;
+}
+
+const DEFAULT_DELIVERY_MS = 2_000;
+/** As in the document's schema; only for runs that end before their document is read. */
+const DEFAULT_DEADLINE_MS = 30_000;
+
+/**
+ * Opens reporting before anything else is known, so that a document that cannot be loaded is reported as well. The
+ * status file is written before this returns, as far as it can be.
+ */
+export async function openReporter(options: ReporterOptions): Promise<Reporter> {
+  const reporter = new RunReporter(options);
+  await reporter.begin();
+  return reporter;
+}
+
+/** Now; the clock since boot is the one systemd uses, too (uv_hrtime is CLOCK_MONOTONIC). */
+export function systemClock(): Moment {
+  return { time: Date.now(), sinceBootMs: Number(process.hrtime.bigint() / 1_000_000n) };
+}
+
+class RunReporter implements Reporter {
+  readonly #options: ReporterOptions;
+  readonly #clock: () => Moment;
+  readonly #writer: StatusWriter;
+  readonly #sinks: SinkQueue[] = [];
+  #deadlineMs = DEFAULT_DEADLINE_MS;
+  #status: RunStatus;
+
+  constructor(options: ReporterOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#writer = new StatusWriter({
+      host: options.host,
+      paths: options.paths ?? STATUS_PATHS,
+      onTrouble: (message) => this.warn(message),
+    });
+    this.#status = redactDeep(begin(options.identity, this.#clock()));
+  }
+
+  get status(): RunStatus {
+    return this.#status;
+  }
+
+  async begin(): Promise<void> {
+    this.#publish({ kind: 'started', status: this.#status });
+    await this.#writer.settled();
+  }
+
+  identify(subject: RunSubject): void {
+    this.#advance({ kind: 'identified', subject });
+  }
+
+  useSinks(sinks: readonly Sink[], deadlineMs: number): void {
+    this.#deadlineMs = deadlineMs;
+    for (const sink of sinks) {
+      const queue = new SinkQueue({
+        sink,
+        deliveryMs: this.#options.deliveryMs ?? DEFAULT_DELIVERY_MS,
+        onTrouble: (message) => this.#warn(message, queue),
+      });
+      this.#sinks.push(queue);
+      queue.push({ kind: 'started', status: this.#status });
+    }
+  }
+
+  timeline(entries: readonly TimelineEntry[]): void {
+    this.#advance({ kind: 'timeline', entries });
+  }
+
+  phase(phase: Phase): void {
+    this.#advance({ kind: 'phase', phase });
+  }
+
+  planned(steps: readonly string[]): void {
+    this.#advance({ kind: 'planned', steps });
+  }
+
+  stepStarted(step: string): void {
+    this.#advance({ kind: 'stepStarted', step });
+    this.#stepEvent(step);
+  }
+
+  stepDone(step: string, end: StepEnd): void {
+    this.#advance({ kind: 'stepDone', step, end });
+    this.#stepEvent(step);
+  }
+
+  waitingFor(step: string, what: string | undefined): void {
+    const text = what === undefined ? undefined : redact(what);
+    if (this.#status.waitingFor === text) return;
+    this.#advance({ kind: 'waiting', step, waitingFor: text });
+    if (text !== undefined) this.#tell({ kind: 'waiting', step, waitingFor: text, status: this.#status });
+  }
+
+  warn(message: string): void {
+    this.#warn(message, undefined);
+  }
+
+  async conclude(conclusion: Conclusion): Promise<void> {
+    this.#advance({ kind: 'concluded', conclusion });
+    // The local truth comes first: what a sink tells must be found in the status file (architecture 7).
+    await this.#writer.durable();
+    this.#tell({ kind: 'concluded', status: this.#status });
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#sinks.map((queue) => queue.close(this.#deadlineMs)));
+    await this.#writer.settled();
+  }
+
+  #warn(message: string, source: SinkQueue | undefined): void {
+    const text = redact(message);
+    if (this.#status.warnings.includes(text)) return;
+    this.#advance({ kind: 'warning', message: text });
+    this.#tell({ kind: 'warning', message: text, status: this.#status }, source);
+  }
+
+  #stepEvent(id: string): void {
+    const step = this.#status.steps.find((other) => other.id === id);
+    if (step !== undefined) this.#tell({ kind: 'step', step, status: this.#status });
+  }
+
+  #advance(transition: Transition): void {
+    this.#status = redactDeep(advance(this.#status, transition, this.#clock()));
+    this.#writer.write(this.#status);
+  }
+
+  #publish(event: RunEvent): void {
+    this.#writer.write(this.#status);
+    this.#tell(event);
+  }
+
+  #tell(event: RunEvent, except?: SinkQueue): void {
+    for (const queue of this.#sinks) if (queue !== except) queue.push(event);
+    try {
+      this.#options.onEvent?.(event);
+    } catch {
+      // Who watches the progress must not end what it watches; its own errors are its own.
+    }
+  }
+}

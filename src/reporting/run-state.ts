@@ -1,0 +1,219 @@
+import type { Failure } from '../document/errors.ts';
+import type { Condition, Outcome, Phase, RunStatus, StepStatus, TimelineEntry } from './status.ts';
+
+/** Who runs what on which machine: what is known before the document is. */
+export interface RunIdentity {
+  readonly command: RunStatus['command'];
+  readonly runId: string;
+  readonly agentVersion: string;
+  readonly host: RunStatus['host'];
+  readonly process: RunStatus['process'];
+}
+
+/** What becomes known when the document is loaded and the journal of earlier runs is read. */
+export interface RunSubject {
+  readonly machine: RunStatus['machine'];
+  readonly documentSha256: string;
+  readonly attempt: number;
+}
+
+/** How a step ended; the times are milliseconds. */
+export interface StepEnd {
+  readonly state: 'Succeeded' | 'Unchanged' | 'Failed' | 'Skipped';
+  readonly changes: readonly string[];
+  readonly durationMs: number;
+}
+
+/** How the run ended. With `afterHooks` failed, `failure` is theirs: the bootstrap itself succeeded. */
+export interface Conclusion {
+  readonly outcome: Outcome;
+  readonly exitCode: number;
+  readonly failure?: Failure;
+  readonly afterHooks?: 'Succeeded' | 'Failed';
+}
+
+/** What can happen to a run. */
+export type Transition =
+  | { readonly kind: 'identified'; readonly subject: RunSubject }
+  | { readonly kind: 'phase'; readonly phase: Phase }
+  | { readonly kind: 'planned'; readonly steps: readonly string[] }
+  | { readonly kind: 'stepStarted'; readonly step: string }
+  | { readonly kind: 'stepDone'; readonly step: string; readonly end: StepEnd }
+  | { readonly kind: 'waiting'; readonly step: string; readonly waitingFor: string | undefined }
+  | { readonly kind: 'warning'; readonly message: string }
+  | { readonly kind: 'timeline'; readonly entries: readonly TimelineEntry[] }
+  | { readonly kind: 'concluded'; readonly conclusion: Conclusion };
+
+/** When something happened: by the wall clock in milliseconds since the epoch, and since the kernel's boot. */
+export interface Moment {
+  readonly time: number;
+  readonly sinceBootMs: number;
+}
+
+/** metav1.Condition allows 32 KiB; what is shown in a table should stay below one (Cluster API's conventions). */
+const LONGEST_MESSAGE = 1024;
+const MOST_WARNINGS = 100;
+
+/** The status document of a run that begins, before its document was read. */
+export function begin(identity: RunIdentity, at: Moment): RunStatus {
+  const time = timestamp(at);
+  return {
+    apiVersion: 'machineadm.dev/status/v1',
+    kind: 'BootstrapStatus',
+    command: identity.command,
+    runId: identity.runId,
+    agent: { version: identity.agentVersion },
+    machine: { name: identity.host.hostname },
+    host: identity.host,
+    document: { sha256: '' },
+    attempt: 1,
+    phase: 'Loading',
+    startedAt: time,
+    updatedAt: time,
+    process: identity.process,
+    steps: [],
+    warnings: [],
+    conditions: [
+      {
+        type: 'machineadm.dev/BootstrapSucceeded',
+        status: 'Unknown',
+        reason: 'Running',
+        message: `machineadm ${identity.command} is running.`,
+        lastTransitionTime: time,
+      },
+    ],
+    timeline: [],
+  };
+}
+
+/** The status after something happened. Pure: the given status is left as it is. */
+export function advance(status: RunStatus, transition: Transition, at: Moment): RunStatus {
+  return { ...change(status, transition, at), updatedAt: timestamp(at) };
+}
+
+function change(status: RunStatus, transition: Transition, at: Moment): RunStatus {
+  switch (transition.kind) {
+    case 'identified': {
+      const { machine, documentSha256, attempt } = transition.subject;
+      return { ...status, machine, document: { sha256: documentSha256 }, attempt };
+    }
+    case 'phase':
+      return { ...status, phase: transition.phase };
+    case 'planned': {
+      const known = new Set(status.steps.map((step) => step.id));
+      const added = transition.steps.filter((id) => !known.has(id));
+      return { ...status, steps: [...status.steps, ...added.map((id): StepStatus => pending(id))] };
+    }
+    case 'stepStarted': {
+      const running: StepStatus = { ...pending(transition.step), state: 'Running', startedAt: timestamp(at) };
+      return { ...withoutWaiting(status), step: transition.step, steps: withStep(status.steps, running) };
+    }
+    case 'stepDone':
+      return stepDone(status, transition.step, transition.end, at);
+    case 'waiting':
+      return transition.waitingFor === undefined
+        ? withoutWaiting(status)
+        : { ...status, step: transition.step, waitingFor: transition.waitingFor };
+    case 'warning':
+      if (status.warnings.includes(transition.message) || status.warnings.length >= MOST_WARNINGS) return status;
+      return { ...status, warnings: [...status.warnings, transition.message] };
+    case 'timeline':
+      return { ...status, timeline: [...transition.entries, ...status.timeline] };
+    case 'concluded':
+      return concluded(status, transition.conclusion, at);
+  }
+}
+
+function stepDone(status: RunStatus, id: string, end: StepEnd, at: Moment): RunStatus {
+  const before = status.steps.find((step) => step.id === id) ?? pending(id);
+  const durationMs = Math.round(end.durationMs);
+  const ended: StepStatus = { ...before, state: end.state, changes: end.changes, durationMs };
+  const entry: TimelineEntry = { name: id, sinceBootMs: Math.round(at.sinceBootMs - durationMs), durationMs };
+  return {
+    ...withoutWaiting(status),
+    steps: withStep(status.steps, ended),
+    timeline: end.state === 'Skipped' ? status.timeline : [...status.timeline, entry],
+  };
+}
+
+function concluded(status: RunStatus, conclusion: Conclusion, at: Moment): RunStatus {
+  const { outcome, exitCode, failure, afterHooks } = conclusion;
+  const bootstrapFailure = outcome === 'Succeeded' ? undefined : failure;
+  const conditions = [bootstrapCondition(outcome, bootstrapFailure)];
+  if (afterHooks !== undefined) conditions.push(afterHooksCondition(afterHooks, failure));
+  return {
+    ...withoutWaiting(status),
+    phase: 'Concluded',
+    outcome,
+    exitCode,
+    ...(failure === undefined ? {} : { failure }),
+    conditions: conditions.reduce((all, condition) => setCondition(all, condition, timestamp(at)), status.conditions),
+    timeline: [...status.timeline, { name: 'concluded', sinceBootMs: Math.round(at.sinceBootMs), durationMs: 0 }],
+  };
+}
+
+type NewCondition = Omit<Condition, 'lastTransitionTime'>;
+
+/**
+ * False ends a machine's life where a MachineHealthCheck watches the condition (cluster-api
+ * api/core/v1beta2/machinehealthcheck_types.go unhealthyMachineConditions): only for what will not succeed later.
+ */
+export function bootstrapCondition(outcome: Outcome, failure: Failure | undefined): NewCondition {
+  const type = 'machineadm.dev/BootstrapSucceeded';
+  switch (outcome) {
+    case 'Succeeded':
+      return { type, status: 'True', reason: 'Succeeded', message: '' };
+    case 'Failed': {
+      const status = failure?.retryable === false ? 'False' : 'Unknown';
+      return { type, status, reason: failure?.reason ?? 'InternalError', message: messageOf(failure) };
+    }
+    case 'Interrupted':
+    case 'RebootRequired':
+      return { type, status: 'Unknown', reason: failure?.reason ?? outcome, message: messageOf(failure) };
+  }
+}
+
+function afterHooksCondition(result: 'Succeeded' | 'Failed', failure: Failure | undefined): NewCondition {
+  const type = 'machineadm.dev/AfterBootstrapHooksSucceeded';
+  if (result === 'Succeeded') return { type, status: 'True', reason: 'Succeeded', message: '' };
+  return { type, status: 'False', reason: failure?.reason ?? 'AfterBootstrapHookFailed', message: messageOf(failure) };
+}
+
+/** Puts a condition among others; its transition time moves only when its status does (metav1.Condition). */
+export function setCondition(
+  conditions: readonly Condition[],
+  condition: NewCondition,
+  time: string,
+): readonly Condition[] {
+  const before = conditions.find((other) => other.type === condition.type);
+  const lastTransitionTime = before?.status === condition.status ? before.lastTransitionTime : time;
+  const changed: Condition = { ...condition, lastTransitionTime };
+  return before === undefined
+    ? [...conditions, changed]
+    : conditions.map((other) => (other.type === condition.type ? changed : other));
+}
+
+function messageOf(failure: Failure | undefined): string {
+  if (failure === undefined) return '';
+  const message = `${failure.summary} ${failure.remedy}`;
+  return message.length > LONGEST_MESSAGE ? `${message.slice(0, LONGEST_MESSAGE - 1)}…` : message;
+}
+
+function pending(id: string): StepStatus {
+  return { id, state: 'Pending', changes: [] };
+}
+
+function withStep(steps: readonly StepStatus[], step: StepStatus): readonly StepStatus[] {
+  return steps.some((other) => other.id === step.id)
+    ? steps.map((other) => (other.id === step.id ? step : other))
+    : [...steps, step];
+}
+
+function withoutWaiting(status: RunStatus): RunStatus {
+  const { waitingFor: _, ...rest } = status;
+  return rest;
+}
+
+function timestamp(at: Moment): string {
+  return new Date(at.time).toISOString();
+}

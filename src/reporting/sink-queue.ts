@@ -1,0 +1,102 @@
+import { DeadlineExceeded, withDeadline } from './deadline.ts';
+import type { Sink } from './sink.ts';
+import type { RunEvent } from './status.ts';
+
+export interface SinkQueueOptions {
+  readonly sink: Sink;
+  /** What opening, and each delivery, may take. In milliseconds. */
+  readonly deliveryMs: number;
+  /** Told once for each kind of trouble, in words for the operator. */
+  readonly onTrouble: (message: string) => void;
+}
+
+/** Progress that a slow sink has not taken yet is dropped beyond this; warnings and the conclusion never are. */
+const MOST_WAITING = 200;
+
+/**
+ * Stands between a run and one sink: `push` returns at once, deliveries follow one after the other in the order of the
+ * events. Whatever the sink does, the run notices no more than a warning.
+ */
+export class SinkQueue {
+  readonly #options: SinkQueueOptions;
+  readonly #waiting: RunEvent[] = [];
+  readonly #told = new Set<string>();
+  #working: Promise<void>;
+  #idle = false;
+  #usable = true;
+
+  constructor(options: SinkQueueOptions) {
+    this.#options = options;
+    this.#working = this.#start();
+  }
+
+  get name(): string {
+    return this.#options.sink.name;
+  }
+
+  /** Hands an event over. Never throws, never waits. */
+  push(event: RunEvent): void {
+    if (!this.#usable) return;
+    this.#waiting.push(event);
+    this.#makeRoom();
+    if (this.#idle) this.#working = this.#work();
+  }
+
+  /** Waits until everything is delivered and closes the sink; gives up after `ms`. Never throws. */
+  async close(ms: number): Promise<void> {
+    try {
+      await withDeadline(ms, async (signal) => {
+        await this.#working;
+        if (this.#usable) await this.#options.sink.close(signal);
+      });
+    } catch (error) {
+      const undelivered = this.#waiting.length;
+      this.#usable = false;
+      this.#tell(
+        `could not be closed: ${reasonOf(error)}${undelivered > 0 ? `, ${undelivered} events were lost` : ''}`,
+      );
+    }
+  }
+
+  async #start(): Promise<void> {
+    try {
+      await withDeadline(this.#options.deliveryMs, (signal) => this.#options.sink.open(signal));
+    } catch (error) {
+      this.#usable = false;
+      this.#waiting.length = 0;
+      this.#tell(`cannot be used: ${reasonOf(error)}`);
+      return;
+    }
+    await this.#work();
+  }
+
+  async #work(): Promise<void> {
+    this.#idle = false;
+    for (let event = this.#waiting.shift(); event !== undefined; event = this.#waiting.shift()) {
+      const current = event;
+      try {
+        await withDeadline(this.#options.deliveryMs, (signal) => this.#options.sink.deliver(current, signal));
+      } catch (error) {
+        this.#tell(`did not take a report: ${reasonOf(error)}`);
+      }
+    }
+    this.#idle = true;
+  }
+
+  #makeRoom(): void {
+    if (this.#waiting.length <= MOST_WAITING) return;
+    const dropped = this.#waiting.findIndex((event) => event.kind === 'waiting' || event.kind === 'step');
+    if (dropped >= 0) this.#waiting.splice(dropped, 1);
+  }
+
+  #tell(trouble: string): void {
+    if (this.#told.has(trouble)) return;
+    this.#told.add(trouble);
+    this.#options.onTrouble(`sink ${this.name} ${trouble}`);
+  }
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof DeadlineExceeded) return error.message;
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,46 @@
+import type { QueryHost } from '../host/host.ts';
+import type { TimelineEntry } from './status.ts';
+
+/**
+ * What happened before this process: kernel, initrd and user space until it was started. Times are milliseconds since
+ * the kernel's boot, from the manager's timestamps (org.freedesktop.systemd1(5)); without systemd there is one span.
+ * Never throws: a timeline without its beginning is a timeline all the same.
+ * @param execMs when this process was started, since boot.
+ */
+export async function bootTimeline(host: Pick<QueryHost, 'query'>, execMs: number): Promise<readonly TimelineEntry[]> {
+  const properties = 'InitRDTimestampMonotonic,UserspaceTimestampMonotonic';
+  try {
+    const { status, stdout } = await host.query({
+      program: 'systemctl',
+      args: ['show', '--no-pager', '-p', properties],
+      timeoutMs: 5_000,
+    });
+    return bootEntries(status === 0 ? stdout : '', execMs);
+  } catch {
+    return bootEntries('', execMs);
+  }
+}
+
+/** When this process was started, in milliseconds since boot: the clock that `systemClock` reads, less our age. */
+export function processStartMs(): number {
+  return Math.round(Number(process.hrtime.bigint() / 1_000_000n) - process.uptime() * 1000);
+}
+
+/** The spans that `systemctl show` tells of. A timestamp is microseconds, 0 where that stage did not exist. */
+export function bootEntries(systemctlShow: string, execMs: number): readonly TimelineEntry[] {
+  const starts = new Map<string, number>();
+  for (const line of systemctlShow.split('\n')) {
+    const [, name, microseconds] = /^(InitRD|Userspace)TimestampMonotonic=(\d+)$/.exec(line.trim()) ?? [];
+    if (name !== undefined && microseconds !== '0') starts.set(name, Math.round(Number(microseconds) / 1000));
+  }
+  const userspace = starts.get('Userspace');
+  // In a container the manager starts long after the kernel, and its clock may be another one.
+  if (userspace === undefined || userspace > execMs) return [{ name: 'boot', sinceBootMs: 0, durationMs: execMs }];
+  const initrd = starts.get('InitRD');
+  const hasInitrd = initrd !== undefined && initrd < userspace;
+  return [
+    { name: 'kernel', sinceBootMs: 0, durationMs: hasInitrd ? initrd : userspace },
+    ...(hasInitrd ? [{ name: 'initrd', sinceBootMs: initrd, durationMs: userspace - initrd }] : []),
+    { name: 'userspace', sinceBootMs: userspace, durationMs: execMs - userspace },
+  ];
+}
