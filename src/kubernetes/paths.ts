@@ -10,8 +10,11 @@ export const KUBEADM_INIT_CONFIG = '/run/kubeadm/kubeadm.yaml';
 export const KUBEADM_JOIN_CONFIG = '/run/kubeadm/kubeadm-join-config.yaml';
 /** Patches that we render; used where the document names no directory of its own. */
 export const KUBEADM_PATCHES_DIRECTORY = '/run/kubeadm/patches';
-/** Both configurations hold bootstrap tokens: never readable by everybody. */
-export const KUBEADM_CONFIG_MODE = 0o640;
+/**
+ * Both configurations hold bootstrap tokens, and only kubeadm and the hooks read them, as root. Cluster API's provider
+ * gives them 0640 root:root, which lets nobody else in either where root's group has no other member.
+ */
+export const KUBEADM_CONFIG_MODE = 0o600;
 export const KUBEADM_RUN_DIRECTORY_MODE = 0o755;
 
 export const KUBERNETES_DIRECTORY = '/etc/kubernetes';

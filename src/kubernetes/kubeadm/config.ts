@@ -1,0 +1,56 @@
+import type { KubernetesModel } from '../../document/model.ts';
+import type { SecretValue } from '../../document/secret.ts';
+import type { Version } from '../../host/facts.ts';
+import type { NewFile, QueryHost } from '../../host/host.ts';
+import { KUBEADM_CONFIG_MODE, KUBEADM_INIT_CONFIG, KUBEADM_JOIN_CONFIG } from '../paths.ts';
+import { type RenderedKubeadm, type RenderInput, renderKubeadm } from '../render/index.ts';
+import { resolveSecrets } from '../secrets.ts';
+import type { KubeadmCommand } from './output.ts';
+
+/** Everything that decides what kubeadm is told. */
+export interface KubeadmConfigInput {
+  readonly kubernetes: KubernetesModel;
+  readonly kubeadm: Version;
+  readonly cgroupDriver: 'systemd' | 'cgroupfs' | undefined;
+}
+
+/** A file that kubeadm will read, and the same text without secrets. */
+export interface KubeadmFile {
+  readonly file: NewFile;
+  readonly shown: string;
+}
+
+const REDACTED = '[redacted]';
+
+/** Where the configuration of a command lies. */
+export function kubeadmConfigPath(command: KubeadmCommand): string {
+  return command === 'init' ? KUBEADM_INIT_CONFIG : KUBEADM_JOIN_CONFIG;
+}
+
+/** Renders with every secret redacted: for what is shown, and for what depends on no secret. Pure. */
+export function renderRedacted(input: KubeadmConfigInput): RenderedKubeadm {
+  return render(input, () => REDACTED);
+}
+
+/** Renders with the secrets' values. Throws `SecretUnavailable`, and what `renderKubeadm` throws. */
+export async function kubeadmFiles(host: QueryHost, input: KubeadmConfigInput): Promise<readonly KubeadmFile[]> {
+  const wanted: SecretValue[] = [];
+  const shown = render(input, (value) => {
+    wanted.push(value);
+    return REDACTED;
+  });
+  const rendered = render(input, await resolveSecrets(host, wanted));
+  return [
+    ...rendered.files.map(({ path, content, mode }) => ({ file: { path, content, mode }, shown: content })),
+    // Last: once it is there, everything that it names is there, too.
+    {
+      file: { path: kubeadmConfigPath(rendered.command), content: rendered.text, mode: KUBEADM_CONFIG_MODE },
+      shown: shown.text,
+    },
+  ];
+}
+
+function render(input: KubeadmConfigInput, secrets: RenderInput['secrets']): RenderedKubeadm {
+  const { kubernetes, kubeadm, cgroupDriver } = input;
+  return renderKubeadm({ kubernetes, kubeadm, cgroupDriver, secrets });
+}

@@ -1,0 +1,122 @@
+import type { Evidence } from '../../document/errors.ts';
+
+export type KubeadmCommand = 'init' | 'join';
+
+/** A line that kubeadm printed: phase text comes on stdout, klog lines and errors on stderr. */
+export interface OutputLine {
+  readonly stream: 'stdout' | 'stderr';
+  readonly text: string;
+}
+
+/** What a next run must know of this one; kept in the journal. */
+export interface KubeadmNote {
+  /** The word in brackets that kubeadm last announced: `certs`, `kubelet-start`. */
+  readonly lastPhase: string | undefined;
+  /** This machine became a member of a stacked etcd cluster, so that a reset must take it out again. */
+  readonly etcdMemberAnnounced: boolean;
+  /** kubeadm said that it was done. */
+  readonly succeeded: boolean;
+}
+
+/** k/k cmd/kubeadm/app/cmd/{init,join}.go and phases/init/showjoincommand.go; the same words from 1.20 on. */
+const SUCCESS: Readonly<Record<KubeadmCommand, string>> = {
+  init: 'Your Kubernetes control-plane has initialized successfully!',
+  join: 'This node has joined the cluster',
+};
+
+/** Follows kubeadm through its lines. */
+export class KubeadmProgress {
+  readonly #command: KubeadmCommand;
+  readonly #lines: OutputLine[] = [];
+  #note: KubeadmNote = { lastPhase: undefined, etcdMemberAnnounced: false, succeeded: false };
+
+  constructor(command: KubeadmCommand) {
+    this.#command = command;
+  }
+
+  get note(): KubeadmNote {
+    return this.#note;
+  }
+
+  get lines(): readonly OutputLine[] {
+    return this.#lines;
+  }
+
+  /** Takes the next line. True when the note changed by it. */
+  observe(line: OutputLine): boolean {
+    this.#lines.push(line);
+    if (line.stream !== 'stdout') return false;
+    const before = this.#note;
+    // `[WARNING X]` and `[ERROR X]` are checks, not phases: phases are lower case.
+    const phase = /^\[([a-z][a-z0-9-]*)\] /.exec(line.text)?.[1] ?? before.lastPhase;
+    this.#note = {
+      lastPhase: phase,
+      etcdMemberAnnounced: before.etcdMemberAnnounced || /^\[etcd\] Announced new etcd member/.test(line.text),
+      succeeded: before.succeeded || line.text.startsWith(SUCCESS[this.#command]),
+    };
+    return (
+      before.lastPhase !== this.#note.lastPhase ||
+      before.etcdMemberAnnounced !== this.#note.etcdMemberAnnounced ||
+      before.succeeded !== this.#note.succeeded
+    );
+  }
+}
+
+export type Verdict =
+  | { readonly succeeded: true }
+  | {
+      readonly succeeded: false;
+      /** One sentence. */
+      readonly summary: string;
+      readonly evidence: readonly Evidence[];
+    };
+
+/**
+ * Judges a finished kubeadm. Its exit status is 1 for every failure (k/k#132080), so it tells nothing but success, and
+ * a wrapper named kubeadm may exit 0 without having done anything: it must also have said that it is done.
+ *
+ * @param expectsSuccessText false where the phase that prints it (init's show-join-command) was skipped
+ */
+export function judge(
+  command: KubeadmCommand,
+  status: number,
+  progress: KubeadmProgress,
+  expectsSuccessText = true,
+): Verdict {
+  const { lines, note } = progress;
+  if (status === 0 && (note.succeeded || !expectsSuccessText)) return { succeeded: true };
+  const evidence = (text: string): Evidence => ({ source: 'kubeadm', text });
+  if (status === 0) {
+    return {
+      succeeded: false,
+      summary: `kubeadm ${command} ended with status 0 but never said that it was done.`,
+      evidence: lines.slice(-5).map(({ text }) => evidence(text)),
+    };
+  }
+  const failure = finalError(lines);
+  const where = failure?.phase === undefined ? '' : ` in its phase ${failure.phase}`;
+  const checks = lines.filter(({ text }) => /^\s*\[ERROR [^\]]+\]: /.test(text)).map(({ text }) => text.trim());
+  const proof = [...checks, ...(failure === undefined ? [] : [failure.line])];
+  return {
+    succeeded: false,
+    summary: `kubeadm ${command} failed${where} (exit status ${status}).`,
+    evidence: (proof.length > 0 ? proof : lines.slice(-5).map(({ text }) => text)).map(evidence),
+  };
+}
+
+/**
+ * The line in which kubeadm gives up: `error execution phase preflight: …` up to 1.33, with `error: ` before it since
+ * 1.34 (k/k#132080); without a phase where a flag or the configuration is at fault.
+ */
+function finalError(
+  lines: readonly OutputLine[],
+): { readonly line: string; readonly phase: string | undefined } | undefined {
+  const found = lines.findLast(({ text }) => /^(error: )?error execution phase \S+: |^error: /.test(text));
+  if (found !== undefined) {
+    return { line: found.text, phase: /^(?:error: )?error execution phase ([^\s:]+):/.exec(found.text)?.[1] };
+  }
+  // Up to 1.33 an error without a phase has no mark of its own; it stands before the hint about --v.
+  const hint = lines.findLastIndex(({ text }) => text.startsWith('To see the stack trace of this error'));
+  const before = hint > 0 ? lines[hint - 1] : undefined;
+  return before === undefined ? undefined : { line: before.text, phase: undefined };
+}

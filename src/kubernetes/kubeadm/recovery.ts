@@ -1,0 +1,126 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { MachineadmError } from '../../document/errors.ts';
+import type { Role } from '../../document/model.ts';
+import type { QueryHost } from '../../host/host.ts';
+import { KubeconfigUnusable, readKubeconfig } from '../kubeconfig.ts';
+import { type Answer, getNode, getObject, type NodeView } from '../node-client.ts';
+import { ADMIN_KUBECONFIG, BOOTSTRAP_KUBELET_KUBECONFIG, KUBELET_CONFIG, KUBELET_KUBECONFIG } from '../paths.ts';
+import type { Leftovers } from './leftovers.ts';
+
+/** What must be done about an earlier bootstrap before kubeadm may run. */
+export type Recovery =
+  /** Nothing is in the way. */
+  | 'none'
+  /** An earlier kubeadm of ours finished, only its end was not recorded. */
+  | 'finished'
+  /** Others may depend on what it made: go on from there, and never reset. */
+  | 'resume'
+  /** Start anew; take this machine's etcd member out of its cluster. */
+  | 'reset'
+  /** Start anew without touching any cluster: the credentials are another machine's. */
+  | 'reset-offline';
+
+/** What the decision depends on. */
+export interface Past {
+  readonly role: Role;
+  readonly bootstrap: 'none' | 'attempted' | 'done';
+  readonly foreignLeftovers: boolean;
+  readonly leftovers: Leftovers;
+  readonly nodeName: string;
+  readonly machineId: string;
+}
+
+/** After a reboot the control plane of this machine needs most of a minute to answer again. */
+const PATIENCE_MS = 60_000;
+const PAUSE_MS = 2_000;
+
+/**
+ * Decides from the journal and from evidence, never by a blind repeat. The rules, with kubeadm's own behaviour behind
+ * them: only preflight refuses a second run and init's later phases are idempotent (kubeadm#2095), so an init that has
+ * published its cluster is resumed; a join is not, because before 1.32 a second announcement of an etcd member fails
+ * (k/k#127491) and a half-promoted one breaks the quorum.
+ *
+ * @param patienceMs how long an API server that cannot be reached is asked again before that counts as its answer
+ * @throws MachineadmError `APIServerUnreachableFromKubelet` where a reset might destroy a worker that has joined
+ */
+export async function decideRecovery(host: QueryHost, past: Past, patienceMs = PATIENCE_MS): Promise<Recovery> {
+  const { traces, certificates } = past.leftovers;
+  if (past.bootstrap === 'done') return 'none';
+  if (past.foreignLeftovers && past.bootstrap === 'none') return traces.length > 0 ? 'reset-offline' : 'none';
+  // No attempt of ours is known: whose files these are is for kubeadm's preflight, and then for a person, to decide.
+  if (past.bootstrap === 'none') return 'none';
+  if (traces.length === 0 && certificates.length === 0) return 'none';
+  if (past.role === 'InitControlPlane') return (await isPublished(host, traces, patienceMs)) ? 'resume' : 'reset';
+  return (await hasJoined(host, past, patienceMs)) ? 'finished' : 'reset';
+}
+
+/**
+ * Whether other machines may have joined the cluster that this init made: they can once ConfigMap cluster-info is there
+ * (k/k cmd/kubeadm/app/phases/bootstraptoken/clusterinfo).
+ */
+async function isPublished(host: QueryHost, traces: readonly string[], patienceMs: number): Promise<boolean> {
+  // Before these three exist no API server of ours can have run.
+  const ranOnce =
+    traces.includes(ADMIN_KUBECONFIG) &&
+    traces.some((path) => path.endsWith('/kube-apiserver.yaml')) &&
+    (await host.stat(KUBELET_CONFIG)) !== undefined;
+  if (!ranOnce) return false;
+  const answer = await askPatiently(patienceMs, async () => {
+    const credential = await usable(host, ADMIN_KUBECONFIG);
+    if (credential === undefined) return { kind: 'absent' };
+    return await getObject(credential, '/api/v1/namespaces/kube-public/configmaps/cluster-info');
+  });
+  if (answer.kind === 'found') return true;
+  if (answer.kind === 'absent' || answer.kind === 'untrusted') return false;
+  // It does not answer. kubeadm rotates the kubelet's credential only after it published the cluster.
+  return (await host.readText(KUBELET_KUBECONFIG))?.includes('kubelet-client-current.pem') ?? false;
+}
+
+/** Whether a join came to its end: the last thing it does that others can see. */
+async function hasJoined(host: QueryHost, past: Past, patienceMs: number): Promise<boolean> {
+  const { traces } = past.leftovers;
+  // kubeadm writes kubelet.conf's predecessor first and deletes it after the TLS bootstrap, except when it is killed.
+  if (!traces.includes(KUBELET_KUBECONFIG) || traces.includes(BOOTSTRAP_KUBELET_KUBECONFIG)) return false;
+  const worker = past.role === 'Worker';
+  const answer = await askPatiently(worker ? patienceMs : 0, async () => {
+    const credential = await usable(host, KUBELET_KUBECONFIG);
+    return credential === undefined ? { kind: 'absent' } : await getNode(credential, past.nodeName);
+  });
+  if (answer.kind === 'found') return isFinished(answer.object, past);
+  if (answer.kind === 'absent' || answer.kind === 'untrusted' || !worker) return false;
+  throw new MachineadmError({
+    reason: 'APIServerUnreachableFromKubelet',
+    summary: `An earlier run was killed while this machine joined, and whether it has joined cannot be found out: ${answer.why}.`,
+    remedy:
+      'Restore the way to the API server and run machineadm provision again. To give this node up and join anew, run kubeadm reset first.',
+    evidence: [{ source: 'API server', text: answer.why }],
+    retryable: true,
+  });
+}
+
+function isFinished(node: NodeView, past: Past): boolean {
+  // Not the boot ID: after a reboot the kubelet may not have reported yet.
+  if (node.machineId === '' || node.machineId !== past.machineId) return false;
+  // Marking the node is the last change of a control-plane join (k/k cmd/kubeadm/app/cmd/join.go).
+  return past.role === 'Worker' || node.controlPlane;
+}
+
+async function usable(host: QueryHost, path: string): ReturnType<typeof readKubeconfig> {
+  try {
+    return await readKubeconfig(host, path);
+  } catch (error) {
+    // A kubeconfig that was half written when kubeadm was killed proves that it did not get further.
+    if (error instanceof KubeconfigUnusable) return undefined;
+    throw error;
+  }
+}
+
+async function askPatiently<Found>(patienceMs: number, ask: () => Promise<Answer<Found>>): Promise<Answer<Found>> {
+  const end = performance.now() + patienceMs;
+  for (;;) {
+    const answer = await ask();
+    const settled = answer.kind !== 'unreachable' && answer.kind !== 'refused';
+    if (settled || performance.now() + PAUSE_MS > end) return answer;
+    await pause(PAUSE_MS);
+  }
+}

@@ -1,0 +1,38 @@
+import { MachineadmError } from '../../document/errors.ts';
+import type { Version } from '../../host/facts.ts';
+import type { Host, NewFile } from '../../host/host.ts';
+
+const TIMEOUT_MS = 60_000;
+
+/** `kubeadm config validate` came with 1.26 (k/k#111341); before, the only judge is the run itself. */
+export function canValidate(kubeadm: Version): boolean {
+  return kubeadm.major > 1 || kubeadm.minor >= 26;
+}
+
+/**
+ * Lets kubeadm judge a configuration before it is put in its place. It is strict where `init` and `join` only warn about
+ * an unknown field and drop it (k/k cmd/kubeadm/app/util/config/common.go). Nothing stays behind.
+ *
+ * @throws MachineadmError `KubeadmConfigInvalid` with kubeadm's lines
+ */
+export async function validateConfig(host: Host, file: NewFile, signal: AbortSignal): Promise<void> {
+  // A file and not standard input: Node's pipes are sockets, and /dev/stdin cannot be opened on one.
+  const candidate = `${file.path}.candidate`;
+  await host.writeFile({ ...file, path: candidate });
+  try {
+    const args = ['config', 'validate', `--config=${candidate}`];
+    const result = await host.run({ program: 'kubeadm', args, timeoutMs: TIMEOUT_MS, signal, supervised: true });
+    if (result.status === 0) return;
+    const lines = `${result.stderr}\n${result.stdout}`.split('\n').filter((line) => line.trim() !== '');
+    throw new MachineadmError({
+      reason: 'KubeadmConfigInvalid',
+      summary: `kubeadm refuses the configuration made from the document: ${lines[0] ?? `exit status ${result.status}`}`,
+      remedy:
+        'Correct the field that kubeadm names. Where the document does not hold it, its translation is wrong: report it with the output of machineadm render.',
+      evidence: lines.slice(0, 10).map((text) => ({ source: 'kubeadm', text })),
+      transcript: lines.map((text) => ({ source: 'kubeadm', text })),
+    });
+  } finally {
+    await host.removeFile(candidate);
+  }
+}

@@ -1,0 +1,79 @@
+import type { QueryHost } from '../host/host.ts';
+import { KUBELET_CONFIG } from './paths.ts';
+import { member, text } from './untyped.ts';
+
+/** k/k pkg/kubelet/apis/config/v1beta1/defaults.go: healthzBindAddress and healthzPort. */
+const DEFAULT_ADDRESS = '127.0.0.1';
+const DEFAULT_PORT = 10_248;
+const REQUEST_TIMEOUT_MS = 5_000;
+
+export type KubeletHealth = { readonly healthy: true } | { readonly healthy: false; readonly why: string };
+
+/**
+ * Asks the kubelet of this machine whether it is healthy. It has no `healthz` before its configuration exists, and
+ * crash-loops until then, which is how kubeadm's packages ship it. Never throws but for `signal`.
+ */
+export async function kubeletHealth(host: QueryHost, signal?: AbortSignal): Promise<KubeletHealth> {
+  const source = await host.readText(KUBELET_CONFIG);
+  if (source === undefined) return { healthy: false, why: `the kubelet has no configuration yet (${KUBELET_CONFIG})` };
+  const endpoint = await endpointOf(source);
+  if (endpoint === undefined) return { healthy: false, why: `${KUBELET_CONFIG} is not valid YAML` };
+  if (endpoint.port === 0) {
+    // healthzPort 0 switches the endpoint off; what is left is whether the service stays up.
+    const { active, detail } = await host.service('kubelet');
+    return active
+      ? { healthy: true }
+      : { healthy: false, why: `the kubelet service is ${detail} (its health endpoint is switched off)` };
+  }
+  return await askHealthz(endpoint, signal);
+}
+
+interface Endpoint {
+  readonly address: string;
+  readonly port: number;
+}
+
+async function endpointOf(source: string): Promise<Endpoint | undefined> {
+  const { parse } = await import('yaml');
+  let config: unknown;
+  try {
+    config = parse(source);
+  } catch {
+    return undefined;
+  }
+  const port = member(config, 'healthzPort');
+  const address = text(member(config, 'healthzBindAddress')) ?? DEFAULT_ADDRESS;
+  return {
+    address: address === '0.0.0.0' ? '127.0.0.1' : address === '::' ? '::1' : address,
+    port: typeof port === 'number' ? port : DEFAULT_PORT,
+  };
+}
+
+async function askHealthz({ address, port }: Endpoint, signal: AbortSignal | undefined): Promise<KubeletHealth> {
+  signal?.throwIfAborted();
+  const url = `http://${address.includes(':') ? `[${address}]` : address}:${port}/healthz`;
+  const deadline = AbortSignal.timeout(REQUEST_TIMEOUT_MS);
+  const { request } = await import('node:http');
+  return new Promise((resolve, reject) => {
+    const outgoing = request(
+      url,
+      { agent: false, signal: signal ? AbortSignal.any([signal, deadline]) : deadline },
+      (incoming) => {
+        incoming.on('error', () => {});
+        incoming.resume();
+        resolve(
+          incoming.statusCode === 200
+            ? { healthy: true }
+            : { healthy: false, why: `${url} answered ${incoming.statusCode}` },
+        );
+      },
+    );
+    outgoing.on('error', (error) => {
+      if (signal?.aborted) reject(signal.reason);
+      else if (deadline.aborted) {
+        resolve({ healthy: false, why: `${url} did not answer within ${REQUEST_TIMEOUT_MS / 1000} s` });
+      } else resolve({ healthy: false, why: `${url}: ${error.message}` });
+    });
+    outgoing.end();
+  });
+}

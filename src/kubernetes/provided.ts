@@ -1,0 +1,13 @@
+import type { FileModel, KubernetesModel } from '../document/model.ts';
+import { pkiFiles } from './pki.ts';
+
+/** Paths of files that the document hands out itself: they are never leftovers of a bootstrap. */
+export function documentPaths(kubernetes: KubernetesModel, files: readonly FileModel[]): ReadonlySet<string> {
+  const { etcd } = kubernetes.controlPlane;
+  return new Set([
+    // Only the paths are wanted, so the keys stay unresolved.
+    ...pkiFiles({ kubernetes, secrets: () => '' }).map(({ path }) => path),
+    ...files.map(({ path }) => path),
+    ...(etcd.kind === 'external' ? [etcd.caFile, etcd.certFile, etcd.keyFile] : []),
+  ]);
+}

@@ -1,0 +1,10 @@
+/** A member of an object that came from outside; undefined when it is not an object or has no such member. */
+export function member(value: unknown, name: string): unknown {
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined;
+  return (value as Readonly<Record<string, unknown>>)[name];
+}
+
+/** A string that came from outside; undefined when it is something else. */
+export function text(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}

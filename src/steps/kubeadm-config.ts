@@ -1,0 +1,113 @@
+import { createHash } from 'node:crypto';
+import { redact } from '../document/secret.ts';
+import type { KubeadmFile } from '../kubernetes/kubeadm/config.ts';
+import { type KubeadmConfigInput, kubeadmConfigPath, kubeadmFiles } from '../kubernetes/kubeadm/config.ts';
+import { canValidate, validateConfig } from '../kubernetes/kubeadm/validate.ts';
+import { KUBEADM_RUN_DIRECTORY_MODE } from '../kubernetes/paths.ts';
+import { member } from '../kubernetes/untyped.ts';
+import type { Change, Step } from './step.ts';
+import { textDiff } from './text-diff.ts';
+
+/** undefined kubeadm: the step kubeadm refuses before this one is asked for anything. */
+export type KubeadmConfigDesired = Omit<KubeadmConfigInput, 'kubeadm'> & Partial<Pick<KubeadmConfigInput, 'kubeadm'>>;
+
+export interface KubeadmConfigActual {
+  readonly files: readonly {
+    readonly wanted: KubeadmFile;
+    /** undefined when it does not exist. */
+    readonly text: string | undefined;
+    readonly mode: number | undefined;
+    /** True when it is not as wanted, but was when we wrote it: a hook has edited it since. */
+    readonly edited: boolean;
+  }[];
+}
+
+export interface KubeadmConfigPayload {
+  readonly input: KubeadmConfigInput;
+  readonly path: string;
+}
+
+/**
+ * The configuration that kubeadm will read, in the words of the kubeadm found, and the patches beside it. Hooks may edit
+ * it afterwards: kubeadm reads what is on the disk then, and a later run of an unfinished bootstrap keeps their edits. It holds tokens, so it is root's alone and in memory.
+ */
+export const kubeadmConfig: Step<KubeadmConfigDesired, KubeadmConfigActual, KubeadmConfigPayload> = {
+  id: 'kubeadm-config',
+  title: 'kubeadm configuration',
+
+  desired(model, facts) {
+    const { kubernetes, containerd } = model;
+    if (kubernetes === undefined) return undefined;
+    const cgroupDriver = containerd?.cgroupDriver;
+    return facts.kubeadm === undefined
+      ? { kubernetes, cgroupDriver }
+      : { kubernetes, cgroupDriver, kubeadm: facts.kubeadm };
+  },
+
+  async inspect(host, desired, record) {
+    const input = complete(desired);
+    if (input === undefined || record.bootstrap === 'done') return { files: [] };
+    const files: KubeadmConfigActual['files'][number][] = [];
+    for (const wanted of await kubeadmFiles(host, input)) {
+      const { path, content } = wanted.file;
+      const text = await host.readText(path);
+      const written = member(record.notes.get(changeId(path)), 'sha256');
+      const edited = text !== undefined && text !== content && written === sha256(content);
+      files.push({ wanted, text, mode: (await host.stat(path))?.mode, edited });
+    }
+    return { files };
+  },
+
+  plan(desired, { files }) {
+    const input = complete(desired);
+    if (input === undefined) return [];
+    const changes: Change<KubeadmConfigPayload>[] = [];
+    for (const { wanted, text, mode, edited } of files) {
+      const { path, content, mode: wantedMode } = wanted.file;
+      if (edited || (text === content && mode === wantedMode)) continue;
+      // What lies there may hold tokens of an earlier document, which are not known by value: they match by their form.
+      const diff = text === content ? undefined : textDiff(redact(text ?? ''), redact(wanted.shown));
+      changes.push({
+        id: changeId(path),
+        summary: `${path}: ${text === undefined ? 'create' : text === content ? 'mode' : 'content'}, ${octal(wantedMode)}`,
+        ...(diff === undefined || diff === '' ? {} : { diff }),
+        scope: 'node',
+        // Written anew it lacks what hooks of an earlier, unfinished run edited into it: they run again.
+        repeatable: false,
+        undoes: ['hooks-before-bootstrap'],
+        ineffective: 'FileNotWritten',
+        payload: { input, path },
+      });
+    }
+    return changes;
+  },
+
+  async apply(host, { payload }, execution) {
+    const { input, path } = payload;
+    const found = (await kubeadmFiles(host, input)).find(({ file }) => file.path === path);
+    if (found === undefined) return;
+    const file = { ...found.file, directoryMode: KUBEADM_RUN_DIRECTORY_MODE };
+    const isConfig = path === kubeadmConfigPath('init') || path === kubeadmConfigPath('join');
+    if (isConfig && canValidate(input.kubeadm)) await validateConfig(host, file, execution.signal);
+    await host.writeFile(file);
+    // After the write: a note of what never was written would make an old file look like an edited one.
+    execution.remember({ sha256: sha256(file.content) });
+  },
+};
+
+function changeId(path: string): string {
+  return `kubeadm-config/${path}`;
+}
+
+function sha256(content: Uint8Array | string): string {
+  return createHash('sha256').update(content).digest('hex');
+}
+
+function complete(desired: KubeadmConfigDesired): KubeadmConfigInput | undefined {
+  const { kubeadm } = desired;
+  return kubeadm === undefined ? undefined : { ...desired, kubeadm };
+}
+
+function octal(mode: number): string {
+  return mode.toString(8).padStart(4, '0');
+}

@@ -1,0 +1,99 @@
+import { createHash } from 'node:crypto';
+import { dirname } from 'node:path/posix';
+import type { KubernetesModel } from '../document/model.ts';
+import type { SecretValue } from '../document/secret.ts';
+import type { NewFile, QueryHost } from '../host/host.ts';
+import { checkPki, pkiFiles } from '../kubernetes/pki.ts';
+import { resolveSecrets } from '../kubernetes/secrets.ts';
+import type { Step } from './step.ts';
+
+export interface PkiActual {
+  /** Files that are not there as the document wants them, and how they differ. */
+  readonly different: readonly { readonly path: string; readonly how: string }[];
+}
+
+/** Names the file only: its content, which may be a key, is resolved again when it is written. */
+export interface PkiPayload {
+  readonly kubernetes: KubernetesModel;
+  readonly path: string;
+}
+
+/**
+ * Certificates and keys of the document, checked before the first of them is written: kubeadm would notice some
+ * mistakes half-way, and of others only warn. After the bootstrap they are the cluster's (kubeadm renews certificates
+ * in these files), so this step leaves them alone.
+ */
+export const pki: Step<KubernetesModel, PkiActual, PkiPayload> = {
+  id: 'pki',
+  title: 'cluster certificates and keys',
+
+  desired(model) {
+    const { kubernetes } = model;
+    if (kubernetes === undefined) return undefined;
+    return pkiFiles({ kubernetes, secrets: () => '' }).length === 0 ? undefined : kubernetes;
+  },
+
+  async inspect(host, kubernetes, record) {
+    if (record.bootstrap === 'done') return { different: [] };
+    const different: { path: string; how: string }[] = [];
+    for (const file of await checkedFiles(host, kubernetes)) {
+      const how = await differenceOf(host, file);
+      if (how !== undefined) different.push({ path: file.path, how });
+    }
+    return { different };
+  },
+
+  plan(kubernetes, { different }) {
+    return different.map(({ path, how }) => ({
+      id: `pki/${path}`,
+      summary: `${path}: ${how}`,
+      scope: 'node',
+      ineffective: 'FileNotWritten',
+      payload: { kubernetes, path },
+    }));
+  },
+
+  async apply(host, { payload }) {
+    const file = (await checkedFiles(host, payload.kubernetes)).find(({ path }) => path === payload.path);
+    if (file !== undefined) await host.writeFile(file);
+  },
+
+  async settled(host, kubernetes) {
+    const paths = pkiFiles({ kubernetes, secrets: () => '' }).map(({ path }) => path);
+    for (const directory of new Set(paths.map((path) => dirname(path)))) await host.sync(directory);
+  },
+};
+
+async function checkedFiles(host: QueryHost, kubernetes: KubernetesModel): Promise<readonly NewFile[]> {
+  const wanted: SecretValue[] = [];
+  pkiFiles({
+    kubernetes,
+    secrets: (value) => {
+      wanted.push(value);
+      return '';
+    },
+  });
+  const secrets = await resolveSecrets(host, wanted);
+  checkPki({ kubernetes, secrets, now: new Date() });
+  return pkiFiles({ kubernetes, secrets });
+}
+
+async function differenceOf(host: QueryHost, file: NewFile): Promise<string | undefined> {
+  const stat = await host.stat(file.path);
+  if (stat === undefined) return `create, ${octal(file.mode)}`;
+  if (stat.type !== 'file') return `is a ${stat.type}`;
+  const differences: string[] = [];
+  if ((await host.sha256(file.path)) !== sha256(file.content)) differences.push('another content');
+  if (stat.mode !== file.mode) differences.push(`mode ${octal(stat.mode)} -> ${octal(file.mode)}`);
+  const [uid, gid] = [file.uid ?? 0, file.gid ?? 0];
+  if (stat.uid !== uid || stat.gid !== gid) differences.push(`owner ${stat.uid}:${stat.gid} -> ${uid}:${gid}`);
+  return differences.length === 0 ? undefined : differences.join(', ');
+}
+
+function sha256(content: Uint8Array | string): string {
+  return createHash('sha256').update(content).digest('hex');
+}
+
+function octal(mode: number): string {
+  return mode.toString(8).padStart(4, '0');
+}

@@ -1,0 +1,99 @@
+import { MachineadmError } from '../document/errors.ts';
+import type { Host } from '../host/host.ts';
+import { expectedNodeName } from '../kubernetes/node-name.ts';
+import { type Finding, probeReadiness, type ReadinessDemand, waitUntilReady } from '../kubernetes/readiness.ts';
+import type { Step } from './step.ts';
+
+export interface ReadinessDesired extends ReadinessDemand {
+  readonly timeoutMs: number;
+}
+
+/** The kubelet's last words, as evidence of why it is not what was waited for. */
+const KUBELET_LINES = 200;
+const SHOWN_LINES = 3;
+
+/**
+ * Waits for proof that the node works: success is never that a command ended with 0. A machine that is ready already
+ * has nothing to do.
+ */
+export const readiness: Step<ReadinessDesired, Finding, ReadinessDesired> = {
+  id: 'readiness',
+  title: 'proof that the node works',
+
+  desired(model, facts) {
+    const { kubernetes } = model;
+    if (kubernetes === undefined) return undefined;
+    const { ready, node } = kubernetes;
+    return {
+      require: ready.require,
+      timeoutMs: ready.timeoutMs,
+      nodeName: expectedNodeName(kubernetes, model, facts),
+      nodeNameGiven: node.name !== undefined,
+      providerId: node.providerID,
+      machineId: facts.machineId,
+      bootId: facts.bootId,
+    };
+  },
+
+  async inspect(host, desired) {
+    return await probeReadiness(host, desired);
+  },
+
+  plan(desired, finding) {
+    if (finding.ready) return [];
+    return [
+      {
+        id: `readiness/${desired.require}`,
+        summary: `wait until ${WORDS[desired.require]} (now: ${finding.why})`,
+        scope: 'node',
+        knownAfter: 'kubeadm',
+        ineffective: finding.reason,
+        payload: desired,
+      },
+    ];
+  },
+
+  async apply(host, { payload }, execution) {
+    const { signal } = execution;
+    const { timeoutMs } = payload;
+    try {
+      await waitUntilReady(host, payload, { timeoutMs, signal, waitingFor: (what) => execution.waitingFor(what) });
+    } catch (error) {
+      if (!(error instanceof MachineadmError)) throw error;
+      throw await withKubeletLogs(host, error);
+    }
+  },
+};
+
+const WORDS = {
+  KubeletHealthy: 'the kubelet is healthy',
+  NodeRegistered: 'the kubelet is healthy and this node is registered',
+  NodeReady: 'the kubelet is healthy and this node is Ready',
+} as const;
+
+/** The same failure with what the kubelet said, whole for the diagnosis and in its last lines for the reader. */
+async function withKubeletLogs(host: Host, error: MachineadmError): Promise<MachineadmError> {
+  const { reason, message, remedy, retryable, exit, cause } = error;
+  const logs = await lastWords(host);
+  const lines = logs.map((text) => ({ source: 'kubelet', text }));
+  return new MachineadmError({
+    reason,
+    summary: message,
+    remedy,
+    retryable,
+    exit,
+    cause,
+    evidence: [...error.evidence, ...(reason === 'NodeIdentityMismatch' ? [] : lines.slice(-SHOWN_LINES))],
+    transcript: lines,
+  });
+}
+
+async function lastWords(host: Host): Promise<readonly string[]> {
+  try {
+    return await host.services.logs('kubelet', KUBELET_LINES);
+  } catch (error) {
+    // Without them the failure is still the same failure.
+    if (error instanceof MachineadmError) return [];
+    throw error;
+  }
+}

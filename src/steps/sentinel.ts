@@ -1,0 +1,128 @@
+import type { QueryHost } from '../host/host.ts';
+import { selfCommand } from '../host/self-command.ts';
+import { renderSentinelUnit, SENTINEL_UNIT, SENTINEL_UNIT_PATH } from './sentinel-unit.ts';
+import type { Change, Step } from './step.ts';
+
+export interface SentinelDesired {
+  readonly path: string;
+  /** Text of the unit that brings it back after a reboot; undefined where no service manager would run it. */
+  readonly unit: string | undefined;
+  /** True where the unit's program lies on storage that a reboot empties. */
+  readonly programIsVolatile: boolean;
+}
+
+export interface SentinelActual {
+  readonly file: 'right' | 'wrong' | 'absent';
+  readonly directoryMode: number | undefined;
+  readonly unit: string | undefined;
+  readonly unitEnabled: boolean;
+}
+
+export type SentinelPayload =
+  | { readonly kind: 'file'; readonly path: string }
+  | { readonly kind: 'unit'; readonly text: string; readonly programIsVolatile: boolean }
+  | { readonly kind: 'enable' };
+
+/** The contract of Cluster API's bootstrap providers (docs/book/src/developer/providers/contracts/bootstrap-config.md). */
+export const SENTINEL_CONTENT = 'success\n';
+const FILE_MODE = 0o644;
+const DIRECTORY_MODE = 0o755;
+
+/**
+ * The file that tells Cluster API's infrastructure providers that the bootstrap succeeded; the last step before the
+ * hooks, so that it stands for everything before it. It lies in /run and goes with a reboot: a unit brings it back
+ * (`machineadm sentinel restore`), but only on the instance that earned it.
+ */
+export const sentinel: Step<SentinelDesired, SentinelActual, SentinelPayload> = {
+  id: 'sentinel',
+  title: 'bootstrap sentinel',
+  settles: ['daemon-reload'],
+
+  desired(model, facts) {
+    // It means that a Kubernetes node was bootstrapped: a document that only prepares a host earns none.
+    if (model.kubernetes === undefined) return undefined;
+    const command = selfCommand();
+    return {
+      path: model.reporting.sentinelPath,
+      unit: facts.serviceManager === 'systemd' ? renderSentinelUnit(command) : undefined,
+      programIsVolatile: command.some((word) => /^\/(run|tmp|dev\/shm)\//.test(word)),
+    };
+  },
+
+  async inspect(host, { path, unit }) {
+    return {
+      file: await inspectFile(host, path),
+      directoryMode: (await host.stat(parentOf(path)))?.mode,
+      unit: unit === undefined ? undefined : await host.readText(SENTINEL_UNIT_PATH),
+      unitEnabled: unit === undefined || (await host.service(SENTINEL_UNIT)).enabled,
+    };
+  },
+
+  plan(desired, actual) {
+    const changes: Change<SentinelPayload>[] = [];
+    const { path, unit, programIsVolatile } = desired;
+    if (unit !== undefined && actual.unit !== unit) {
+      changes.push({
+        id: 'sentinel/unit',
+        summary: `${SENTINEL_UNIT_PATH}: bring the sentinel back after a reboot`,
+        scope: 'node',
+        owes: ['daemon-reload'],
+        payload: { kind: 'unit', text: unit, programIsVolatile },
+      });
+    }
+    if (!actual.unitEnabled) {
+      const payload: SentinelPayload = { kind: 'enable' };
+      changes.push({ id: 'sentinel/enable', summary: `enable ${SENTINEL_UNIT}`, scope: 'node', payload });
+    }
+    if (actual.file !== 'right' || !mayBeRead(actual.directoryMode)) {
+      changes.push({
+        id: 'sentinel/file',
+        summary: `${path}: the bootstrap succeeded`,
+        scope: 'node',
+        payload: { kind: 'file', path },
+      });
+    }
+    return changes;
+  },
+
+  async apply(host, { payload }, execution) {
+    switch (payload.kind) {
+      case 'unit':
+        if (payload.programIsVolatile) {
+          execution.warn('machineadm itself lies where a reboot deletes it: the sentinel cannot come back after one');
+        }
+        return await host.writeFile({ path: SENTINEL_UNIT_PATH, content: payload.text, mode: 0o644 });
+      case 'enable':
+        return await host.services.enable(SENTINEL_UNIT);
+      case 'file': {
+        const { path } = payload;
+        const directory = parentOf(path);
+        const mode = (await host.stat(directory))?.mode;
+        if (mode === undefined) await host.makeDirectory(directory, DIRECTORY_MODE);
+        // Whoever made it before may have had an umask that takes away what its readers need. A wider one is left.
+        else if (!mayBeRead(mode)) await host.chmod(directory, DIRECTORY_MODE);
+        return await host.writeFile({
+          path,
+          content: SENTINEL_CONTENT,
+          mode: FILE_MODE,
+          directoryMode: DIRECTORY_MODE,
+        });
+      }
+    }
+  },
+};
+
+async function inspectFile(host: QueryHost, path: string): Promise<SentinelActual['file']> {
+  const stat = await host.stat(path);
+  if (stat === undefined) return 'absent';
+  if (stat.type !== 'file' || stat.mode !== FILE_MODE) return 'wrong';
+  return (await host.readText(path)) === SENTINEL_CONTENT ? 'right' : 'wrong';
+}
+
+function mayBeRead(directoryMode: number | undefined): boolean {
+  return directoryMode !== undefined && (directoryMode & DIRECTORY_MODE) === DIRECTORY_MODE;
+}
+
+function parentOf(path: string): string {
+  return path.slice(0, path.lastIndexOf('/')) || '/';
+}
