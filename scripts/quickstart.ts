@@ -13,9 +13,8 @@ async function main(): Promise<number> {
     options: { light: { type: 'boolean', default: false }, keep: { type: 'boolean', default: false } },
   });
   const root = resolve(import.meta.dirname, '..');
-  const built = spawnSync(process.execPath, [join(root, 'scripts/build.ts')], { stdio: ['ignore', 'inherit', 'pipe'] });
+  const built = spawnSync(process.execPath, [join(root, 'scripts/build.ts')], { stdio: 'inherit' });
   if (built.status !== 0) {
-    process.stderr.write(built.stderr);
     return 1;
   }
   const binary = join(root, 'dist/machineadm');

@@ -58,12 +58,20 @@ export function unsignPe(file: Buffer): Buffer {
   return unsigned;
 }
 
-/**
- * Joins a Node executable and the blob made from our program into one executable file of mode 0755. postject warns on
- * standard error of a missing section table and section names: `stripElf` took them away, and the loader needs none.
- */
+/** What postject says of an ELF file whose section table `stripElf` took away; the loader needs none. */
+const EXPECTED_WARNING = /doesn't have a section header|Can't find string offset for section name/;
+
+/** Joins a Node executable and the blob made from our program into one executable file of mode 0755. */
 export async function assemble(runtime: string, format: 'elf' | 'pe', blob: string, output: string): Promise<void> {
   const node = await readFile(runtime);
   await writeFile(output, format === 'elf' ? stripElf(node) : unsignPe(node), { mode: 0o755 });
-  await inject(output, 'NODE_SEA_BLOB', await readFile(blob), { sentinelFuse: SENTINEL_FUSE });
+  const warn = console.warn;
+  console.warn = (text: unknown): void => {
+    if (!EXPECTED_WARNING.test(String(text))) warn(text);
+  };
+  try {
+    await inject(output, 'NODE_SEA_BLOB', await readFile(blob), { sentinelFuse: SENTINEL_FUSE });
+  } finally {
+    console.warn = warn;
+  }
 }
