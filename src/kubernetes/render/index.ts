@@ -1,8 +1,9 @@
 import { MachineadmError } from '../../document/errors.ts';
-import type { BootstrapToken, JoinModel, KubernetesModel } from '../../document/model.ts';
+import type { JoinModel, KubernetesModel } from '../../document/model.ts';
 import type { SecretValue } from '../../document/secret.ts';
 import type { Version } from '../../host/facts.ts';
 import { DEFAULT_CA_CERTIFICATE } from '../paths.ts';
+import { bootstrapTokens } from './bootstrap-tokens.ts';
 import { clusterConfiguration } from './cluster.ts';
 import { asked, type Fields, goDuration, listOrNothing } from './fields.ts';
 import { kubeletConfiguration, type Patches, patches, type RenderedFile } from './kubelet.ts';
@@ -12,6 +13,7 @@ import { Problems } from './problems.ts';
 import { type KubeadmTarget, kubeadmTarget } from './version.ts';
 import { writeYaml } from './yaml.ts';
 
+export { parseVersion } from '../../host/version.ts';
 export type { RenderedFile } from './kubelet.ts';
 export { type KubeadmConfigVersion, kubeadmConfigVersion } from './version.ts';
 
@@ -73,9 +75,7 @@ function initDocuments(run: Run): readonly Fields[] {
     asked({
       apiVersion: `kubeadm.k8s.io/${target.configVersion}`,
       kind: 'InitConfiguration',
-      bootstrapTokens: listOrNothing(
-        kubernetes.cluster.bootstrapTokens.map((token) => bootstrapToken(token, run.secrets)),
-      ),
+      bootstrapTokens: listOrNothing(bootstrapTokens(kubernetes.cluster.bootstrapTokens, run.secrets, problems)),
       nodeRegistration: registration(run),
       localAPIEndpoint: localAPIEndpoint(kubernetes),
       certificateKey: certificateKey(run),
@@ -136,17 +136,6 @@ function discovery(run: Run, join: JoinModel): Fields {
     }),
     tlsBootstrapToken: join.tlsBootstrapToken === undefined ? undefined : run.secrets(join.tlsBootstrapToken),
     timeout: run.target.configVersion !== 'v1beta4' && timeout !== undefined ? goDuration(timeout) : undefined,
-  });
-}
-
-function bootstrapToken(model: BootstrapToken, secrets: RenderInput['secrets']): Fields {
-  return asked({
-    token: secrets(model.token),
-    description: model.description,
-    ttl: model.ttlMs === undefined ? undefined : goDuration(model.ttlMs),
-    expires: model.expires,
-    usages: listOrNothing(model.usages),
-    groups: listOrNothing(model.groups),
   });
 }
 

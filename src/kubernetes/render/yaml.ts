@@ -5,7 +5,8 @@ import { Document, visit } from 'yaml';
  * follows YAML 1.1: an unquoted `on`, `012`, `1:30` or `1e3` would not stay a string there.
  */
 const SURELY_STRING = /^[A-Za-z/][A-Za-z0-9_./:@=+-]*$/;
-const BOOLEAN_OR_NULL = /^(?:y|yes|n|no|true|false|on|off|null)$/i;
+/** Booleans and null of YAML 1.1, and `e0`, a number to some of its parsers. */
+const NOT_PLAIN = /^(?:y|yes|n|no|true|false|on|off|null|e[-+]?\d+)$/i;
 
 /** Writes documents as one multi-document YAML text; the same input gives the same bytes. */
 export function writeYaml(documents: readonly object[]): string {
@@ -18,7 +19,7 @@ export function writeDocument(content: object): string {
   visit(document, {
     Scalar(_key, scalar) {
       if (typeof scalar.value !== 'string') return;
-      const plain = SURELY_STRING.test(scalar.value) && !BOOLEAN_OR_NULL.test(scalar.value);
+      const plain = SURELY_STRING.test(scalar.value) && !NOT_PLAIN.test(scalar.value);
       scalar.type = plain ? 'PLAIN' : 'QUOTE_DOUBLE';
     },
   });

@@ -1,0 +1,216 @@
+import fc from 'fast-check';
+import type { KubernetesModel } from '../../src/document/model.ts';
+import { inlineSecret, kubernetesModel } from './kubernetes-model.ts';
+
+/** A DNS label. */
+const word = fc.stringMatching(/^[a-z]([a-z0-9-]{0,8}[a-z0-9])?$/);
+const optional = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });
+const durationMs = fc.oneof(fc.integer({ min: 1, max: 7_200_000 }), fc.constantFrom(1000, 60_000, 3_600_000));
+/** Values that tempt a YAML parser. */
+const value = fc.oneof(
+  word,
+  fc.string({ maxLength: 12 }),
+  fc.constantFrom('on', '012', 'null', '1:30', '', '~', 'a: b'),
+);
+const args = fc.array(fc.record({ name: fc.oneof(word, fc.constantFrom('v', 'node-ip')), value }), { maxLength: 4 });
+const env = fc.array(fc.record({ name: word, value }), { maxLength: 2 });
+const volumes = fc.array(
+  fc.record({
+    name: word,
+    hostPath: word.map((name) => `/srv/${name}`),
+    mountPath: word.map((name) => `/mnt/${name}`),
+    readOnly: fc.boolean(),
+    pathType: optional(fc.constantFrom('File', 'DirectoryOrCreate')),
+  }),
+  { maxLength: 2 },
+);
+const component = fc.record({ args, env, volumes });
+const token = fc.stringMatching(/^[a-z0-9]{6}\.[a-z0-9]{16}$/).map((text) => inlineSecret(text, 'token'));
+const certificateKey = fc.stringMatching(/^[0-9a-f]{64}$/).map((text) => inlineSecret(text, 'certificateKey'));
+const names = fc.array(word, { maxLength: 2 });
+
+const bootstrapToken = fc
+  .record({
+    token,
+    description: optional(value),
+    lifetime: fc.constantFrom('ttl', 'expires', 'default'),
+    usages: fc.subarray(['signing', 'authentication']),
+    groups: fc.constantFrom([], ['system:bootstrappers:kubeadm:default-node-token']),
+  })
+  .map(({ lifetime, ...rest }) => ({
+    ...rest,
+    ttlMs: lifetime === 'ttl' ? 900_000 : undefined,
+    expires: lifetime === 'expires' ? '2030-01-02T03:04:05Z' : undefined,
+  }));
+
+const etcd = fc.oneof(
+  fc.record({
+    kind: fc.constant('local' as const),
+    dataDirectory: optional(fc.constant('/var/lib/etcd-disk/etcd')),
+    imageRepository: optional(fc.constant('registry.example/etcd')),
+    imageTag: optional(fc.constant('3.5.1-0')),
+    args,
+    env,
+    serverCertSANs: names,
+    peerCertSANs: names,
+  }),
+  fc.constant({
+    kind: 'external' as const,
+    endpoints: ['https://10.0.0.20:2379'],
+    caFile: '/etc/etcd/ca.crt',
+    certFile: '/etc/etcd/client.crt',
+    keyFile: '/etc/etcd/client.key',
+  }),
+);
+
+const join = fc
+  .record({
+    token,
+    tlsBootstrapToken: optional(token),
+    pinned: fc.boolean(),
+    caCertPath: fc.constantFrom('/etc/kubernetes/pki/ca.crt', '/srv/pki/ca.crt'),
+  })
+  .map(({ token: discoveryToken, pinned, tlsBootstrapToken, caCertPath }) => ({
+    discovery: {
+      token: discoveryToken,
+      endpoint: 'api.example:6443',
+      caCertHashes: pinned ? [`sha256:${'a'.repeat(64)}`] : [],
+      unsafeSkipCAVerification: !pinned,
+    },
+    tlsBootstrapToken,
+    caCertPath,
+  }));
+
+/** Half of the time nothing unusual is asked for, so that old versions are met with models that they can express. */
+const rarely = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined, freq: 1 });
+
+/** Any model that document validation lets through. */
+export const anyKubernetesModel: fc.Arbitrary<KubernetesModel> = fc
+  .record({
+    role: fc.constantFrom('InitControlPlane', 'JoinControlPlane', 'Worker'),
+    kubeadm: fc.record({
+      verbosity: optional(fc.nat({ max: 10 })),
+      skipPhases: fc.subarray(['preflight', 'addon/coredns', 'control-plane-join/etcd', 'show-join-command'], {
+        maxLength: 1,
+      }),
+      ignorePreflightErrors: fc.subarray(['NumCPU', 'all']),
+      patchesDirectory: optional(fc.constant('/etc/kubernetes/patches')),
+    }),
+    cluster: fc.record({
+      name: optional(word),
+      controlPlaneEndpoint: optional(fc.constant('api.example:6443')),
+      podSubnets: fc.constantFrom([], ['10.244.0.0/16'], ['10.244.0.0/16', 'fd00::/64']),
+      serviceSubnets: fc.constantFrom([], ['10.96.0.0/12']),
+      dnsDomain: optional(fc.constant('cluster.local')),
+      imageRepository: optional(fc.constant('registry.example/k8s')),
+      featureGates: fc.dictionary(fc.constantFrom('ControlPlaneKubeletLocalMode', 'IPv6DualStack'), fc.boolean()),
+      certificatesDirectory: fc.constantFrom('/etc/kubernetes/pki', '/srv/pki'),
+      certificateValidityMs: rarely(durationMs),
+      caCertificateValidityMs: rarely(durationMs),
+      encryptionAlgorithm: rarely(fc.constantFrom('RSA-2048', 'RSA-3072', 'RSA-4096', 'ECDSA-P256', 'ECDSA-P384')),
+      bootstrapTokens: fc.array(bootstrapToken, { maxLength: 2 }),
+    }),
+    controlPlane: fc.record({
+      apiEndpoint: fc.record({
+        advertiseAddress: optional(fc.constantFrom('10.0.0.1', 'fd00::1')),
+        bindPort: optional(fc.integer({ min: 1, max: 65535 })),
+      }),
+      apiServer: fc
+        .record({ component, certSANs: names })
+        .map(({ component: fields, certSANs }) => ({ ...fields, certSANs })),
+      controllerManager: component,
+      scheduler: component,
+      etcd,
+      certificateKey: optional(certificateKey),
+    }),
+    node: fc.record({
+      name: optional(word),
+      providerID: optional(fc.constant('aws:///eu-1/i-1')),
+      labels: fc.dictionary(word, word, { maxKeys: 3 }),
+      taints: optional(
+        fc.array(
+          fc.record({
+            key: word,
+            value: optional(word),
+            effect: fc.constantFrom('NoSchedule', 'PreferNoSchedule', 'NoExecute'),
+          }),
+          { maxLength: 2 },
+        ),
+      ),
+      criSocket: fc.constantFrom(
+        'unix:///run/containerd/containerd.sock',
+        'unix:///var/run/containerd/containerd.sock',
+      ),
+      imagePullPolicy: optional(fc.constantFrom('Always', 'IfNotPresent', 'Never')),
+      imagePullSerial: optional(fc.boolean()),
+      kubelet: fc.record({ config: fc.constantFrom({}, { maxPods: 50, clusterDNS: ['10.96.0.10'] }), args }),
+    }),
+    join,
+    addons: fc.record({
+      dns: fc.record({
+        enabled: fc.boolean(),
+        imageRepository: optional(fc.constant('registry.example/dns')),
+        imageTag: optional(fc.constant('v1.11.1')),
+      }),
+      proxy: fc.record({ enabled: fc.boolean() }),
+    }),
+    timeouts: fc.record({
+      controlPlaneMs: optional(durationMs),
+      kubeletMs: rarely(durationMs),
+      apiMs: rarely(durationMs),
+      etcdMs: rarely(durationMs),
+      tlsBootstrapMs: rarely(durationMs),
+      discoveryMs: optional(durationMs),
+      overallMs: fc.constant(1_800_000),
+    }),
+  })
+  .map((overrides) => kubernetesModel(overrides));
+
+/** The same model without anything that kubeadm 1.20 cannot say. */
+export function inWordsOfTheOldest(model: KubernetesModel): KubernetesModel {
+  const once = <T extends { readonly name: string }>(list: readonly T[]): readonly T[] => [
+    ...new Map(list.map((item) => [item.name, item])).values(),
+  ];
+  const plain = <T extends KubernetesModel['controlPlane']['scheduler']>(from: T): T => ({
+    ...from,
+    args: once(from.args),
+    env: [],
+  });
+  const { etcd: store } = model.controlPlane;
+  return {
+    ...model,
+    kubeadm: { ...model.kubeadm, skipPhases: model.kubeadm.skipPhases.filter((name) => name === 'preflight') },
+    cluster: {
+      ...model.cluster,
+      podSubnets: model.cluster.podSubnets.slice(0, 1),
+      featureGates: {},
+      bootstrapTokens: model.cluster.bootstrapTokens.map((given) => ({ ...given, expires: undefined, usages: [] })),
+      certificateValidityMs: undefined,
+      caCertificateValidityMs: undefined,
+      encryptionAlgorithm: model.cluster.encryptionAlgorithm === 'ECDSA-P256' ? 'ECDSA-P256' : undefined,
+    },
+    controlPlane: {
+      ...model.controlPlane,
+      apiServer: plain(model.controlPlane.apiServer),
+      controllerManager: plain(model.controlPlane.controllerManager),
+      scheduler: plain(model.controlPlane.scheduler),
+      etcd: store.kind === 'local' ? { ...store, args: once(store.args), env: [] } : store,
+    },
+    node: {
+      ...model.node,
+      imagePullPolicy: undefined,
+      imagePullSerial: undefined,
+      kubelet: {
+        config: model.role === 'InitControlPlane' ? model.node.kubelet.config : {},
+        args: once(model.node.kubelet.args),
+      },
+    },
+    timeouts: {
+      ...model.timeouts,
+      kubeletMs: undefined,
+      apiMs: undefined,
+      etcdMs: undefined,
+      tlsBootstrapMs: undefined,
+    },
+  };
+}
