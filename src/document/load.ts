@@ -29,8 +29,8 @@ export interface LoadedDocument {
   readonly apiVersion: string;
   /** Hex SHA-256 of the merged document in a canonical form: comments and key order do not count. */
   readonly digest: string;
-  /** The same of the `kubernetes` section alone; undefined without one. */
-  readonly kubernetesDigest: string | undefined;
+  /** The same of what may not change once the machine is bootstrapped; undefined without `kubernetes`. */
+  readonly lastingDigest: string | undefined;
   /** The merged document with the place of every part. */
   readonly tree: Tree;
 }
@@ -90,14 +90,14 @@ export async function loadDocument(sources: readonly DocumentSource[], options: 
     .filter((finding) => !touches(finding, mistakes));
   const findings = [...header, ...required.mistakes, ...mistakes, ...across];
   if (findings.length > 0 || problems.length > 0) return fail('DocumentInvalid', findings);
-  const kubernetes = raw.get('kubernetes');
+  const lasting = version.lasting(plainData(sections));
   return {
     ok: true,
     document: {
       model: await version.toModel(plainData(sections)),
       apiVersion: version.apiVersion,
       digest: await sha256(canonicalJson(Object.fromEntries(raw))),
-      kubernetesDigest: kubernetes === undefined ? undefined : await sha256(canonicalJson(kubernetes)),
+      lastingDigest: lasting === undefined ? undefined : await sha256(canonicalJson(lasting)),
       tree: merged,
     },
   };

@@ -13,6 +13,8 @@ export const REASONS = {
   DocumentTooLarge: reason('DocumentInvalid', 'The document is larger than the limit of 4 MiB.'),
   RequiresNewerAgent: reason('DocumentInvalid', 'The document asks for a newer agent or a feature this one lacks.'),
   UnsupportedOnPlatform: reason('DocumentInvalid', 'The document asks for something this platform cannot do.'),
+  UsageInvalid: reason('Usage', 'The command line is wrong.'),
+  NoRun: reason('Refused', 'There is no run on this machine to tell of.'),
   NotPrivilegedUser: reason('Refused', 'machineadm was not started as root.'),
   Locked: reason('Refused', 'Another machineadm run is active on this machine.'),
   DocumentChanged: reason('Refused', 'The kubernetes section changed after this machine was bootstrapped.'),

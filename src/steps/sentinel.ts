@@ -1,4 +1,4 @@
-import type { QueryHost } from '../host/host.ts';
+import type { Host, QueryHost } from '../host/host.ts';
 import { selfCommand } from '../host/self-command.ts';
 import { renderSentinelUnit, SENTINEL_UNIT, SENTINEL_UNIT_PATH } from './sentinel-unit.ts';
 import type { Change, Step } from './step.ts';
@@ -111,6 +111,14 @@ export const sentinel: Step<SentinelDesired, SentinelActual, SentinelPayload> = 
     }
   },
 };
+
+/** Writes the sentinel with the owner, modes and content of the contract, whatever the umask. */
+export async function writeSentinel(host: Host, path: string): Promise<void> {
+  await host.makeDirectory(parentOf(path), DIRECTORY_MODE);
+  // An umask, or whoever made the directory before, may have taken away what its readers need.
+  await host.chmod(parentOf(path), DIRECTORY_MODE);
+  await host.writeFile({ path, content: SENTINEL_CONTENT, mode: FILE_MODE, directoryMode: DIRECTORY_MODE });
+}
 
 async function inspectFile(host: QueryHost, path: string): Promise<SentinelActual['file']> {
   const stat = await host.stat(path);

@@ -47,6 +47,8 @@ export interface Change<Payload = unknown> {
   readonly scope: 'base' | 'node';
   /** False for what must not be repeated blindly: the journal records its start durably before it. Default true. */
   readonly repeatable?: boolean;
+  /** Steps whose remembered work this change destroys: what they did before counts no more. */
+  readonly undoes?: readonly string[];
   /** What must follow this change; journalled as owed before the change is made. */
   readonly owes?: readonly FollowUp[];
   /** Set where the real content is known only after this earlier step ran. */

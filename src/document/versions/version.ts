@@ -24,6 +24,11 @@ export interface DocumentVersion<Sections = Readonly<Record<string, unknown>>> {
   readonly features: readonly string[];
   /** Mistakes across fields; gets the sections without the parts that are wrong in themselves. */
   check(sections: Sections): Promise<readonly Finding[]>;
+  /**
+   * What a machine was bootstrapped from, as plain data: the part of the document that may not change afterwards.
+   * undefined for a document without a bootstrapper.
+   */
+  lasting(sections: Sections): unknown;
   /** Called only with a document that has no findings. */
   toModel(sections: Sections): Promise<Model>;
 }

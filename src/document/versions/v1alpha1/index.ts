@@ -61,5 +61,14 @@ export const v1alpha1: DocumentVersion<Sections> = {
     ...(await checkFileContents(parsed)),
     ...checkKubernetes(parsed),
   ],
+  lasting: ({ kubernetes: section }) => (section === undefined ? undefined : lastingKubernetes(section)),
   toModel,
 };
+
+/** Tokens expire and are written anew into every document; waits and deadlines change nothing on the machine. */
+function lastingKubernetes(section: z.infer<typeof kubernetes>): unknown {
+  const { join: _join, timeouts: _timeouts, ready: _ready, ...rest } = section;
+  const { bootstrapTokens: _tokens, ...cluster } = section.cluster ?? {};
+  const { certificateKey: _key, ...controlPlane } = section.controlPlane ?? {};
+  return { ...rest, cluster, controlPlane };
+}

@@ -1,0 +1,9 @@
+import { exitCode } from '../document/exit-codes.ts';
+import { exampleDocument, type Role } from '../document/index.ts';
+import { printText } from './output.ts';
+
+/** `machineadm example`: a document to start from. */
+export async function example({ role }: { readonly role: Role }): Promise<number> {
+  printText(exampleDocument(role));
+  return exitCode('Success');
+}

@@ -1,0 +1,39 @@
+import { exitCode } from '../document/exit-codes.ts';
+import { openDocument } from '../pipeline/load.ts';
+import { makePlan, type Plan } from '../pipeline/plan.ts';
+import { buildInfo } from './build-info.ts';
+import { printJson, printText } from './output.ts';
+import type { DocumentOptions } from './program.ts';
+
+/** `machineadm plan`: what a run would change. It is handed a host that can only be asked. */
+export async function plan(
+  options: DocumentOptions & { readonly prepare?: true; readonly diff?: true; readonly exitCode?: true },
+): Promise<number> {
+  const document = await openDocument(options.document, buildInfo().version);
+  const planned = await makePlan(document, options.prepare === true ? 'base' : 'all');
+  if (options.output === 'json') printJson(planned);
+  else printText(formatPlan(planned, options.diff === true));
+  const differs = options.exitCode === true && planned.changes.length > 0;
+  return exitCode(differs ? 'DifferencesFound' : 'Success');
+}
+
+function formatPlan({ changes }: Plan, withDiff: boolean): string {
+  if (changes.length === 0) return 'nothing to change';
+  const lines: string[] = [];
+  let step = '';
+  for (const change of changes) {
+    if (change.step !== step) lines.push(`${change.step}:`);
+    step = change.step;
+    const later = change.knownAfter === undefined ? '' : ` (known after ${change.knownAfter})`;
+    lines.push(`  ${change.summary}${later}  [${change.id}]`);
+    if (withDiff && change.diff !== undefined)
+      lines.push(
+        ...change.diff
+          .trimEnd()
+          .split('\n')
+          .map((line) => `      ${line}`),
+      );
+  }
+  lines.push(`${changes.length} ${changes.length === 1 ? 'change' : 'changes'}; nothing was changed`);
+  return lines.join('\n');
+}

@@ -1,0 +1,197 @@
+import { Command, CommanderError, Option } from 'commander';
+import { exitCode } from '../document/exit-codes.ts';
+import type { Role } from '../document/model.ts';
+import { buildInfo } from './build-info.ts';
+import { type OutputFormat, printError } from './output.ts';
+
+/** Options that most commands share. */
+export interface DocumentOptions {
+  readonly document: readonly string[];
+  readonly output: OutputFormat;
+}
+
+/** Runs the command line and gives the exit status. Never throws. */
+export async function runProgram(argv: readonly string[]): Promise<number> {
+  const outcome: { status: number } = { status: exitCode('Success') };
+  const program = createProgram((status) => {
+    outcome.status = status;
+  });
+  try {
+    await program.parseAsync(argv);
+    return outcome.status;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? exitCode('Success') : exitCode('Usage');
+    return printError(error, wantsJson(argv) ? 'json' : 'text');
+  }
+}
+
+/**
+ * The command line as commander holds it: also the source of the man page and of shell completion.
+ * @param done called with the exit status of the command that ran
+ */
+export function createProgram(done: (status: number) => void): Command {
+  const program = new Command('machineadm')
+    .description(
+      'Turns a machine that has an operating system into a Kubernetes node, and tells the truth about how it went.',
+    )
+    .version(buildInfo().version, '-V, --version', 'print the version')
+    .helpCommand('help [command]', 'show help for a command')
+    .exitOverride()
+    .showHelpAfterError('(machineadm help shows what there is)')
+    .configureOutput({ getOutHasColors: () => false, getErrHasColors: () => false })
+    .addHelpText('after', EXAMPLES);
+
+  program
+    .command('provision')
+    .description('make this machine a node: prepare the host, bootstrap, prove that it works, report')
+    .addOption(documentOption())
+    .addOption(outputOption())
+    .addHelpText('after', '\nExample:\n  machineadm provision -d /etc/machineadm/bootstrap.yaml')
+    .action(async (options: DocumentOptions) =>
+      done(await (await import('./provision.ts')).provision('provision', options)),
+    );
+
+  program
+    .command('prepare')
+    .description('make only the changes that belong into an image (a bake step)')
+    .addOption(documentOption())
+    .addOption(outputOption())
+    .addHelpText('after', '\nExample:\n  machineadm prepare -d base.yaml')
+    .action(async (options: DocumentOptions) =>
+      done(await (await import('./provision.ts')).provision('prepare', options)),
+    );
+
+  program
+    .command('plan')
+    .description('show what provision would change here; changes nothing')
+    .addOption(documentOption())
+    .addOption(outputOption())
+    .option('--prepare', 'plan for prepare instead of provision')
+    .option('--diff', 'show how files would change')
+    .option('--exit-code', `exit with ${exitCode('DifferencesFound')} when there is something to change`)
+    .addHelpText('after', '\nExample:\n  machineadm plan -d bootstrap.yaml --diff')
+    .action(async (options: DocumentOptions & { prepare?: true; diff?: true; exitCode?: true }) =>
+      done(await (await import('./plan.ts')).plan(options)),
+    );
+
+  program
+    .command('validate')
+    .description('check a document and print every mistake with its place; needs no root and no network')
+    .addOption(documentOption())
+    .addOption(outputOption())
+    .addHelpText(
+      'after',
+      '\nExamples:\n  machineadm validate -d bootstrap.yaml\n  machineadm validate -d base.yaml -d drop-ins/',
+    )
+    .action(async (options: DocumentOptions) => done(await (await import('./validate.ts')).validate(options)));
+
+  const config = program.command('config').description('look at the document');
+  config
+    .command('show')
+    .description('print the merged document, without secrets')
+    .addOption(documentOption())
+    .addOption(outputOption())
+    .option('--origin', 'say for each field which source set it')
+    .addHelpText('after', '\nExample:\n  machineadm config show --origin -d base.yaml -d site.d/')
+    .action(async (options: DocumentOptions & { origin?: true }) =>
+      done(await (await import('./config-show.ts')).configShow(options)),
+    );
+
+  const render = program.command('render').description('print what would be handed to a bootstrapper');
+  render
+    .command('kubeadm')
+    .description('print the kubeadm configuration, without secrets and without touching anything')
+    .addOption(documentOption())
+    .option('--kubeadm-version <version>', 'of the kubeadm to render for; default: kubernetes.version')
+    .addHelpText('after', '\nExample:\n  machineadm render kubeadm --kubeadm-version v1.31.4 -d bootstrap.yaml')
+    .action(async (options: { document: readonly string[]; kubeadmVersion?: string }) =>
+      done(await (await import('./render-kubeadm.ts')).renderKubeadmCommand(options)),
+    );
+
+  program
+    .command('status')
+    .description('tell how the run on this machine goes, or how it ended')
+    .addOption(outputOption())
+    .option('--wait', "wait for the end of the run, and exit with the run's exit status")
+    .option('--timeout <duration>', 'how long to wait', '30m')
+    .addHelpText('after', '\nExample:\n  machineadm status --wait --timeout 10m -o json')
+    .action(async (options: { output: OutputFormat; wait?: true; timeout: string }) =>
+      done(await (await import('./status.ts')).status(options)),
+    );
+
+  program
+    .command('timeline')
+    .description("show where the time went, from the kernel's boot to the conclusion")
+    .addOption(outputOption())
+    .action(async (options: { output: OutputFormat }) => done(await (await import('./status.ts')).timeline(options)));
+
+  const sentinel = program.command('sentinel').description('the file that tells others of the success');
+  sentinel
+    .command('restore')
+    .description('put the sentinel back after a reboot, if this very machine was bootstrapped (run by a boot unit)')
+    .action(async () => done(await (await import('./sentinel-restore.ts')).sentinelRestore()));
+
+  program
+    .command('example')
+    .description('print an annotated document to start from')
+    .addOption(
+      new Option('--role <role>', 'what the machine becomes')
+        .choices(['InitControlPlane', 'JoinControlPlane', 'Worker'])
+        .default('InitControlPlane'),
+    )
+    .addHelpText('after', '\nExample:\n  machineadm example --role Worker > bootstrap.yaml')
+    .action(async (options: { role: Role }) => done(await (await import('./example.ts')).example(options)));
+
+  program
+    .command('schema')
+    .description('print the JSON Schema of the document, for editors')
+    .action(async () => done(await (await import('./schema.ts')).schema()));
+
+  program
+    .command('completion')
+    .description('print a completion script for a shell')
+    .addArgument(program.createArgument('<shell>', 'your shell').choices(['bash', 'zsh', 'fish']))
+    .addHelpText('after', '\nExample:\n  machineadm completion bash > /etc/bash_completion.d/machineadm')
+    .action(async (shell: 'bash' | 'zsh' | 'fish') =>
+      done(await (await import('./completion.ts')).completion(shell, program)),
+    );
+
+  program
+    .command('version')
+    .description('print version, commit, Node and the document versions it reads')
+    .addOption(outputOption())
+    .action(async (options: { output: OutputFormat }) => done(await (await import('./version.ts')).version(options)));
+
+  return program;
+}
+
+const EXAMPLES = `
+Examples:
+  machineadm example --role Worker > bootstrap.yaml    a document to start from
+  machineadm validate -d bootstrap.yaml                every mistake at once, with its place
+  machineadm plan -d bootstrap.yaml                    what would change on this machine
+  machineadm provision -d bootstrap.yaml               do it
+  machineadm status                                    how it went`;
+
+function documentOption(): Option {
+  return new Option(
+    '-d, --document <source>',
+    'a file, a directory of drop-ins, or - for standard input; repeat to merge several in order',
+  )
+    .argParser((source: string, earlier: readonly string[] | undefined) => [...(earlier ?? []), source])
+    .makeOptionMandatory();
+}
+
+function outputOption(): Option {
+  return new Option('-o, --output <format>', 'for people or for machines').choices(['text', 'json']).default('text');
+}
+
+/** Before the options are parsed, or where that failed. */
+function wantsJson(argv: readonly string[]): boolean {
+  return argv.some(
+    (word, index) =>
+      word === '--output=json' ||
+      word === '-ojson' ||
+      (word === 'json' && /^(-o|--output)$/.test(argv[index - 1] ?? '')),
+  );
+}

@@ -1,0 +1,58 @@
+import { MachineadmError } from '../document/errors.ts';
+import { exitCode } from '../document/exit-codes.ts';
+import { run } from '../pipeline/run.ts';
+import { stepTitles } from '../pipeline/titles.ts';
+import { colorWanted, formatFailure, formatStatus, type Style } from '../reporting/progress.ts';
+import { buildInfo } from './build-info.ts';
+import { printJson, printNotice, printText } from './output.ts';
+import type { DocumentOptions } from './program.ts';
+import { openProgress } from './progress.ts';
+
+/** `machineadm provision` and `prepare`: one run, told on standard error as it goes and on standard output at its end. */
+export async function provision(
+  command: 'provision' | 'prepare',
+  { document, output }: DocumentOptions,
+): Promise<number> {
+  const titles = stepTitles();
+  const progress = openProgress(process.stderr, titles);
+  const styleFor = (stream: NodeJS.WriteStream): Style => ({
+    color: colorWanted(stream.isTTY === true, process.env),
+    titleOf: (step) => titles.get(step) ?? step,
+  });
+  const stop = new AbortController();
+  const onSignal = (signal: NodeJS.Signals) => stop.abort(interrupted(signal));
+  process.on('SIGTERM', onSignal);
+  process.on('SIGINT', onSignal);
+  process.on('SIGHUP', onSignal);
+  try {
+    const status = await run({
+      command,
+      sources: document,
+      agentVersion: buildInfo().version,
+      signal: stop.signal,
+      onEvent: progress.onEvent,
+      onOutput: progress.onOutput,
+    });
+    progress.close();
+    if (output === 'json') printJson(status);
+    else printText(formatStatus(status, styleFor(process.stdout)));
+    if (output === 'json' && status.failure !== undefined) {
+      printNotice(formatFailure(status.failure, styleFor(process.stderr)));
+    }
+    return status.exitCode ?? exitCode('InternalError');
+  } finally {
+    progress.close();
+    process.off('SIGTERM', onSignal);
+    process.off('SIGINT', onSignal);
+    process.off('SIGHUP', onSignal);
+  }
+}
+
+function interrupted(signal: NodeJS.Signals): MachineadmError {
+  return new MachineadmError({
+    reason: 'Interrupted',
+    summary: `the run was ended by ${signal === 'SIGINT' ? 'Ctrl-C (SIGINT)' : signal}`,
+    remedy: 'Run it again: it goes on where it was.',
+    retryable: true,
+  });
+}

@@ -1,0 +1,50 @@
+import { MachineadmError } from '../document/errors.ts';
+import { exitCode } from '../document/exit-codes.ts';
+import { parseVersion, renderKubeadm } from '../kubernetes/render/index.ts';
+import { openDocument } from '../pipeline/load.ts';
+import { buildInfo } from './build-info.ts';
+import { printText } from './output.ts';
+
+/** `machineadm render kubeadm`: pure; works anywhere, for any kubeadm. */
+export async function renderKubeadmCommand(options: {
+  readonly document: readonly string[];
+  readonly kubeadmVersion?: string;
+}): Promise<number> {
+  const { model } = await openDocument(options.document, buildInfo().version);
+  const { kubernetes, containerd, host } = model;
+  if (kubernetes === undefined) {
+    throw new MachineadmError({
+      reason: 'NotExpressible',
+      summary: 'the document has no "kubernetes" section',
+      remedy: 'There is nothing to hand to kubeadm: it only prepares a host.',
+      exit: 'DocumentInvalid',
+    });
+  }
+  const asked = options.kubeadmVersion ?? kubernetes.version;
+  const kubeadm = parseVersion(asked);
+  if (kubeadm === undefined) {
+    throw new MachineadmError({
+      reason: 'UsageInvalid',
+      summary: `--kubeadm-version: "${asked}" is not a version`,
+      remedy: 'Give it as kubeadm prints it, such as v1.31.4.',
+    });
+  }
+  const { command, text, flags, files } = renderKubeadm({
+    kubernetes,
+    kubeadm,
+    secrets: () => '[redacted]',
+    nodeName: host.hostname,
+    cgroupDriver: containerd?.cgroupDriver,
+  });
+  const notes = [`# kubeadm ${command} --config FILE ${flags.join(' ')}`.trimEnd()];
+  for (const file of files)
+    notes.push(
+      `# ${file.path}:`,
+      ...String(file.content)
+        .trimEnd()
+        .split('\n')
+        .map((line) => `#   ${line}`),
+    );
+  printText(`${notes.join('\n')}\n${text}`);
+  return exitCode('Success');
+}

@@ -1,0 +1,69 @@
+import { MachineadmError } from '../document/errors.ts';
+import { exitCode } from '../document/exit-codes.ts';
+import { parseDuration } from '../document/units.ts';
+import { stepTitles } from '../pipeline/titles.ts';
+import { colorWanted, formatStatus, type Style } from '../reporting/progress.ts';
+import type { RunStatus } from '../reporting/status.ts';
+import { readStatus, waitForStatus } from '../reporting/status-file.ts';
+import { formatTimeline } from '../reporting/timeline-chart.ts';
+import { type OutputFormat, printJson, printText } from './output.ts';
+
+/**
+ * `machineadm status`: how the run goes or ended. With `--wait` it ends when the run does, with the run's exit status;
+ * 13 when that did not happen in time.
+ */
+export async function status(options: {
+  readonly output: OutputFormat;
+  readonly wait?: true;
+  readonly timeout: string;
+}): Promise<number> {
+  const timeoutMs = parseDuration(options.timeout);
+  if (timeoutMs === undefined) throw notADuration(options.timeout);
+  const found = options.wait === true ? await waitForStatus({ timeoutMs }) : await readStatus();
+  if (found === undefined) throw options.wait === true ? noRunInTime(options.timeout) : noRun();
+  print(found, options.output, formatStatus);
+  if (options.wait !== true) return exitCode('Success');
+  return found.phase === 'Concluded' || found.outcome !== undefined
+    ? (found.exitCode ?? exitCode('InternalError'))
+    : exitCode('DeadlinePassed');
+}
+
+/** `machineadm timeline`: where the time went. */
+export async function timeline({ output }: { readonly output: OutputFormat }): Promise<number> {
+  const found = await readStatus();
+  if (found === undefined) throw noRun();
+  if (output === 'json') printJson({ runId: found.runId, timeline: found.timeline });
+  else print(found, output, formatTimeline);
+  return exitCode('Success');
+}
+
+function print(found: RunStatus, output: OutputFormat, format: (status: RunStatus, style: Style) => string): void {
+  const titles = stepTitles();
+  const color = colorWanted(process.stdout.isTTY === true, process.env);
+  if (output === 'json') printJson(found);
+  else printText(format(found, { color, titleOf: (step) => titles.get(step) ?? step }));
+}
+
+function noRun(): MachineadmError {
+  return new MachineadmError({
+    reason: 'NoRun',
+    summary: 'machineadm never ran on this machine',
+    remedy: 'Start a run with `machineadm provision -d FILE`.',
+  });
+}
+
+function noRunInTime(timeout: string): MachineadmError {
+  return new MachineadmError({
+    reason: 'DeadlinePassed',
+    summary: `no run was seen within ${timeout}`,
+    remedy: 'Look whether what starts machineadm (cloud-init, a unit) did: `systemctl status`, `cloud-init status`.',
+  });
+}
+
+function notADuration(text: string): MachineadmError {
+  return new MachineadmError({
+    reason: 'UsageInvalid',
+    summary: `--timeout: "${text}" is not a duration`,
+    remedy: 'Write a number with its unit, such as 90s or 10m.',
+  });
+}

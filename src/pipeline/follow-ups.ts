@@ -1,0 +1,8 @@
+import type { Host } from '../host/host.ts';
+import type { FollowUp } from '../steps/step.ts';
+
+/** Performs what a change owed. Repeating one is harmless: a kill between it and its record costs one more restart. */
+export async function performFollowUp(host: Host, followUp: FollowUp): Promise<void> {
+  if (followUp === 'daemon-reload') await host.services.reload();
+  else await host.services.restart(followUp.slice('restart:'.length));
+}

@@ -1,0 +1,205 @@
+import { MachineadmError } from '../document/errors.ts';
+import type { Facts } from '../host/facts.ts';
+import type { FollowUp, StepRecord } from '../steps/step.ts';
+
+/**
+ * What a run leaves for the next one, as lines of JSON. Pure: reading and judging lines happens here, making them
+ * durable in `host/append-log.ts`. No secret is ever in it.
+ */
+export type JournalRecord =
+  /** First line: whose journal this is. `foreign`: another instance's was found on this disk and put aside. */
+  | { readonly is: 'instance'; readonly identity: InstanceIdentity; readonly foreign: boolean; readonly at: string }
+  | {
+      readonly is: 'run';
+      readonly run: string;
+      readonly command: 'provision' | 'prepare';
+      readonly agent: string;
+      readonly document: string;
+      readonly lasting: string | undefined;
+      readonly bootId: string;
+      readonly at: string;
+    }
+  /** Follow-ups that a change makes necessary; written before the change. */
+  | { readonly is: 'owed'; readonly step: string; readonly change: string; readonly followUps: readonly FollowUp[] }
+  /** A change that must not be repeated blindly begins; written before it. */
+  | { readonly is: 'started'; readonly step: string; readonly change: string }
+  | { readonly is: 'note'; readonly step: string; readonly change: string; readonly note: unknown }
+  /** It is done. `undoes` names steps whose own memory is void from here on. */
+  | { readonly is: 'done'; readonly step: string; readonly change: string; readonly undoes?: readonly string[] }
+  | { readonly is: 'settled'; readonly followUp: FollowUp }
+  /** A step's changes were made and verified. */
+  | { readonly is: 'step'; readonly step: string; readonly changes: readonly string[] }
+  | {
+      readonly is: 'concluded';
+      readonly run: string;
+      readonly outcome: string;
+      readonly exitCode: number;
+      readonly reason: string | undefined;
+      readonly at: string;
+    };
+
+/** Who the machine is. Each part is compared only where both sides know it. */
+export interface InstanceIdentity {
+  /** metadata.uid of the document. */
+  readonly uid: string | undefined;
+  readonly cloudInstanceId: string | undefined;
+  readonly machineId: string;
+}
+
+/** The step whose non-repeatable changes are the bootstrapper. */
+const BOOTSTRAP_STEP = 'kubeadm';
+
+/** What the lines of a journal amount to. */
+export interface JournalState {
+  readonly identity: InstanceIdentity;
+  /** Runs so far. */
+  readonly attempts: number;
+  /** The last run has no conclusion: it was killed. Its id. */
+  readonly interruptedRun: string | undefined;
+  readonly steps: ReadonlyMap<string, StepMemory>;
+  readonly owed: ReadonlySet<FollowUp>;
+  readonly foreign: boolean;
+  /** `LoadedDocument.lastingDigest` this instance was bootstrapped from; undefined before. */
+  readonly bootstrappedFrom: string | undefined;
+  /** The last conclusion of a `provision`. */
+  readonly lastOutcome: string | undefined;
+}
+
+interface StepMemory {
+  readonly started: ReadonlySet<string>;
+  readonly done: ReadonlySet<string>;
+  readonly notes: ReadonlyMap<string, unknown>;
+}
+
+const NO_MEMORY: StepMemory = { started: new Set(), done: new Set(), notes: new Map() };
+
+export function instanceIdentity(facts: Facts, uid: string | undefined): InstanceIdentity {
+  return { uid, cloudInstanceId: facts.cloudInstanceId, machineId: facts.machineId };
+}
+
+/**
+ * Whether a journal belongs to this instance: by the strongest sign that both know, which is the uid of the Machine,
+ * then the cloud's instance id, then the machine-id.
+ */
+export function isSameInstance(a: InstanceIdentity, b: InstanceIdentity): boolean {
+  if (a.uid !== undefined && b.uid !== undefined) return a.uid === b.uid;
+  if (a.cloudInstanceId !== undefined && b.cloudInstanceId !== undefined)
+    return a.cloudInstanceId === b.cloudInstanceId;
+  return a.machineId === b.machineId;
+}
+
+/** Judges the lines of a journal; undefined for no lines. Throws `JournalUnreadable` for what machineadm did not write. */
+export function readJournal(path: string, lines: readonly string[]): JournalState | undefined {
+  const records = lines.map((line, index) => parseRecord(path, line, index));
+  const [first] = records;
+  if (first === undefined) return undefined;
+  if (first.is !== 'instance') throw unreadable(path, 1);
+  let state: JournalState = {
+    identity: first.identity,
+    attempts: 0,
+    interruptedRun: undefined,
+    steps: new Map(),
+    owed: new Set(),
+    foreign: first.foreign,
+    bootstrappedFrom: undefined,
+    lastOutcome: undefined,
+  };
+  let lasting: string | undefined;
+  for (const record of records.slice(1)) {
+    if (record.is === 'run') ({ lasting } = record);
+    state = afterRecord(state, record, lasting);
+  }
+  return state;
+}
+
+/** The state after one more record. `lasting` is the digest that the current run was given. */
+export function afterRecord(state: JournalState, record: JournalRecord, lasting: string | undefined): JournalState {
+  switch (record.is) {
+    case 'instance':
+      return state;
+    case 'run': {
+      const identity = state.identity;
+      return { ...state, identity, attempts: state.attempts + 1, interruptedRun: record.run };
+    }
+    case 'owed':
+      return { ...state, owed: new Set([...state.owed, ...record.followUps]) };
+    case 'settled':
+      return { ...state, owed: new Set([...state.owed].filter((followUp) => followUp !== record.followUp)) };
+    case 'started':
+    case 'note':
+    case 'done': {
+      const memory = afterChange(state.steps.get(record.step) ?? NO_MEMORY, record);
+      const steps = new Map(state.steps).set(record.step, memory);
+      if (record.is !== 'done') return { ...state, steps };
+      for (const undone of record.undoes ?? []) steps.delete(undone);
+      const undoesBootstrap = record.undoes?.includes(BOOTSTRAP_STEP) === true;
+      return {
+        ...state,
+        steps,
+        foreign: state.foreign && !undoesBootstrap,
+        bootstrappedFrom:
+          record.step === BOOTSTRAP_STEP && memory.started.size === 0 ? lasting : state.bootstrappedFrom,
+      };
+    }
+    case 'step':
+      return state;
+    case 'concluded':
+      return { ...state, interruptedRun: undefined, lastOutcome: record.outcome };
+  }
+}
+
+function afterChange(
+  memory: StepMemory,
+  record: Extract<JournalRecord, { is: 'started' | 'note' | 'done' }>,
+): StepMemory {
+  const { change } = record;
+  switch (record.is) {
+    case 'started':
+      return { ...memory, started: new Set([...memory.started, change]) };
+    case 'note':
+      return { ...memory, notes: new Map(memory.notes).set(change, record.note) };
+    case 'done':
+      return {
+        ...memory,
+        started: new Set([...memory.started].filter((started) => started !== change)),
+        done: new Set([...memory.done, change]),
+      };
+  }
+}
+
+/** What the journal tells one step. */
+export function stepRecord(state: JournalState | undefined, step: string): StepRecord {
+  const memory = state?.steps.get(step) ?? NO_MEMORY;
+  const bootstrap = state?.steps.get(BOOTSTRAP_STEP) ?? NO_MEMORY;
+  return {
+    interrupted: memory.started,
+    done: memory.done,
+    notes: memory.notes,
+    foreignLeftovers: state?.foreign ?? false,
+    bootstrap: bootstrap.started.size > 0 ? 'attempted' : bootstrap.done.size > 0 ? 'done' : 'none',
+    owed: state?.owed ?? new Set(),
+  };
+}
+
+function parseRecord(path: string, line: string, index: number): JournalRecord {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch (cause) {
+    throw unreadable(path, index + 1, cause);
+  }
+  if (value === null || typeof value !== 'object' || !('is' in value) || typeof value.is !== 'string') {
+    throw unreadable(path, index + 1);
+  }
+  // Written by us alone, into a file that only root can write: the tag tells the shape.
+  return value as JournalRecord;
+}
+
+function unreadable(path: string, line: number, cause?: unknown): MachineadmError {
+  return new MachineadmError({
+    reason: 'JournalUnreadable',
+    summary: `${path}: line ${line} is not a journal record`,
+    remedy: `Find out what damaged it. If this machine holds nothing worth keeping, move ${path} away, run \`kubeadm reset -f\` and provision again.`,
+    cause,
+  });
+}

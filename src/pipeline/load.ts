@@ -1,0 +1,32 @@
+import { type Diagnostic, formatDiagnostic } from '../document/diagnostics.ts';
+import { MachineadmError } from '../document/errors.ts';
+import { type LoadedDocument, loadDocument } from '../document/load.ts';
+import { readSource } from '../host/document-source.ts';
+
+/** A document with mistakes; `problems` has each with its place. */
+export class DocumentError extends MachineadmError {
+  readonly problems: readonly Diagnostic[];
+
+  constructor(reason: 'DocumentInvalid' | 'RequiresNewerAgent', problems: readonly Diagnostic[]) {
+    const count = problems.length === 1 ? 'one problem' : `${problems.length} problems`;
+    super({
+      reason,
+      summary: reason === 'RequiresNewerAgent' ? 'the document needs a newer agent' : `the document has ${count}`,
+      remedy: 'Mend what is listed and check with `machineadm validate`. Nothing on this machine was changed.',
+      evidence: problems.map((problem) => ({ source: 'document', text: formatDiagnostic(problem) })),
+    });
+    this.problems = problems;
+  }
+}
+
+/**
+ * Reads and judges the document behind the given sources (files, drop-in directories, `-`), merged in order. Throws
+ * `DocumentError` with all problems, `DocumentNotFound` or `DocumentTooLarge`.
+ */
+export async function openDocument(sources: readonly string[], agentVersion: string): Promise<LoadedDocument> {
+  const read = [];
+  for (const source of sources) read.push(...(await readSource(source)));
+  const result = await loadDocument(read, { agentVersion });
+  if (!result.ok) throw new DocumentError(result.reason, result.problems);
+  return result.document;
+}

@@ -1,0 +1,48 @@
+import { containerd } from '../steps/containerd/index.ts';
+import { files } from '../steps/files.ts';
+import { afterBootstrapHooks, beforeBootstrapHooks, earlyHooks } from '../steps/hooks.ts';
+import { hostname } from '../steps/hostname.ts';
+import { images } from '../steps/images.ts';
+import { kernelModules } from '../steps/kernel-modules.ts';
+import { kubeadm } from '../steps/kubeadm.ts';
+import { kubeadmConfig } from '../steps/kubeadm-config.ts';
+import { kubeadmReset } from '../steps/kubeadm-reset.ts';
+import { pki } from '../steps/pki.ts';
+import { readiness } from '../steps/readiness.ts';
+import { sentinel } from '../steps/sentinel.ts';
+import type { Step } from '../steps/step.ts';
+import { swap } from '../steps/swap.ts';
+import { sysctl } from '../steps/sysctl.ts';
+
+/**
+ * The boot sequence. The order is the whole of it: nothing else decides what comes before what.
+ */
+export const PIPELINE: {
+  readonly host: readonly Step[];
+  readonly kubernetes: readonly Step[];
+  readonly afterBootstrap: readonly Step[];
+} = {
+  host: [
+    earlyHooks,
+    hostname,
+    kernelModules,
+    sysctl,
+    swap,
+    kubeadmReset, // before files: it removes what an earlier attempt left below /etc/kubernetes, and files lie there, too
+    files,
+    containerd,
+    images,
+  ],
+  kubernetes: [
+    pki,
+    kubeadmConfig,
+    beforeBootstrapHooks, // may edit what kubeadmConfig laid
+    kubeadm,
+    readiness,
+    sentinel, // only after readiness was proved
+  ],
+  afterBootstrap: [afterBootstrapHooks],
+};
+
+/** Every step in order. */
+export const ALL_STEPS: readonly Step[] = [...PIPELINE.host, ...PIPELINE.kubernetes, ...PIPELINE.afterBootstrap];

@@ -1,0 +1,83 @@
+import { MachineadmError } from '../document/errors.ts';
+import type { LoadedDocument } from '../document/load.ts';
+import { redactDeep } from '../document/secret.ts';
+import { gatherFacts, openQueryHost } from '../host/index.ts';
+import type { Change, FollowUp } from '../steps/step.ts';
+import { instanceIdentity, type JournalState, stepRecord } from './journal.ts';
+import { ALL_STEPS } from './pipeline.ts';
+import { preflight, refuseUnlessRoot } from './preflight.ts';
+import { asSeenBy, peekJournal } from './run-journal.ts';
+import { followUpId, owedHere, planStep } from './runner.ts';
+
+/** One thing that a run would do. */
+export interface PlannedChange {
+  readonly id: string;
+  readonly step: string;
+  readonly summary: string;
+  readonly scope: 'base' | 'node';
+  readonly diff?: string;
+  readonly knownAfter?: string;
+}
+
+export interface Plan {
+  readonly changes: readonly PlannedChange[];
+}
+
+/**
+ * What a run of `document` would do to this machine, with a host that can only be asked. Throws what the run would
+ * refuse: not root, a missing tool, a changed document, a step whose inspection fails.
+ */
+export async function makePlan(document: LoadedDocument, scope: 'base' | 'all'): Promise<Plan> {
+  const host = openQueryHost();
+  const facts = await gatherFacts(host);
+  refuseUnlessRoot(facts);
+  const { model } = document;
+  const journal = asSeenBy(await peekJournal(host), instanceIdentity(facts, model.metadata.uid));
+  refuseIfChanged(journal, document);
+  await preflight(ALL_STEPS, host, model, facts);
+  const changes: PlannedChange[] = [];
+  const owed = new Set<FollowUp>(journal.owed);
+  for (const step of ALL_STEPS) {
+    const desired = step.desired(model, facts);
+    if (desired === undefined) continue;
+    const planned = await planStep(step, desired, host, stepRecord(journal, step.id), scope);
+    for (const change of planned) {
+      changes.push(plannedChange(step.id, change));
+      for (const followUp of change.owes ?? []) owed.add(followUp);
+    }
+    for (const followUp of owedHere(step, owed)) {
+      owed.delete(followUp);
+      changes.push({ id: followUpId(followUp), step: step.id, summary: followUpSummary(followUp), scope: 'base' });
+    }
+  }
+  return redactDeep({ changes });
+}
+
+function plannedChange(step: string, change: Change): PlannedChange {
+  return {
+    id: change.id,
+    step,
+    summary: change.summary,
+    scope: change.scope,
+    ...(change.diff === undefined ? {} : { diff: change.diff }),
+    ...(change.knownAfter === undefined ? {} : { knownAfter: change.knownAfter }),
+  };
+}
+
+function followUpSummary(followUp: FollowUp): string {
+  return followUp === 'daemon-reload'
+    ? 'let the service manager read its units again'
+    : `restart ${followUp.slice('restart:'.length)}, for the changes above`;
+}
+
+/** A machine that was bootstrapped from another `kubernetes` section is not silently left as it is. */
+export function refuseIfChanged(journal: JournalState, document: LoadedDocument): void {
+  const { bootstrappedFrom } = journal;
+  if (bootstrappedFrom === undefined || document.lastingDigest === undefined) return;
+  if (bootstrappedFrom === document.lastingDigest) return;
+  throw new MachineadmError({
+    reason: 'DocumentChanged',
+    summary: 'this machine was already bootstrapped from another "kubernetes" section',
+    remedy: 'Replace the machine, or give the document it was bootstrapped with; other sections may change freely.',
+  });
+}

@@ -1,0 +1,36 @@
+import { MachineadmError } from '../document/errors.ts';
+import type { Model } from '../document/model.ts';
+import type { Facts } from '../host/facts.ts';
+import type { QueryHost } from '../host/host.ts';
+import type { Missing, Step } from '../steps/step.ts';
+
+/** Refuses to begin on a machine or as a user that cannot do it. */
+export function refuseUnlessRoot(facts: Facts): void {
+  if (facts.isRoot) return;
+  throw new MachineadmError({
+    reason: 'NotPrivilegedUser',
+    summary: 'machineadm must run as root: it reads and changes what only root may',
+    remedy: 'Run it with sudo, or from a system unit. `validate`, `render` and `example` need no root.',
+  });
+}
+
+/** Asks all steps what they will need and reports everything that is missing at once, before anything is changed. */
+export async function preflight(steps: readonly Step[], host: QueryHost, model: Model, facts: Facts): Promise<void> {
+  const missing: Missing[] = [];
+  for (const step of steps) {
+    const desired = step.desired(model, facts);
+    if (desired !== undefined && step.preflight !== undefined) missing.push(...(await step.preflight(host, desired)));
+  }
+  const [first, second] = missing;
+  if (first === undefined) return;
+  throw new MachineadmError({
+    reason: second === undefined ? first.reason : 'PreflightFailed',
+    summary:
+      second === undefined
+        ? first.what
+        : `${missing.length} things are missing: ${missing.map(({ what }) => what).join('; ')}`,
+    remedy: [...new Set(missing.map(({ remedy }) => remedy))].join(' '),
+    evidence: missing.map(({ reason, what }) => ({ source: reason, text: what })),
+    exit: 'Refused',
+  });
+}

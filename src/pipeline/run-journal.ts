@@ -1,0 +1,81 @@
+import { type AppendLog, openAppendLog, replaceLog } from '../host/append-log.ts';
+import type { QueryHost } from '../host/host.ts';
+import type { FollowUp, StepRecord } from '../steps/step.ts';
+import {
+  afterRecord,
+  type InstanceIdentity,
+  isSameInstance,
+  type JournalRecord,
+  type JournalState,
+  readJournal,
+  stepRecord,
+} from './journal.ts';
+
+export const JOURNAL_PATH = '/var/lib/machineadm/journal';
+
+/** The journal of the run at hand: what it says is durable before `append` returns. */
+export interface RunJournal {
+  state(): JournalState;
+  record(step: string): StepRecord;
+  owed(): ReadonlySet<FollowUp>;
+  append(record: JournalRecord): void;
+  close(): void;
+}
+
+/** What the journal on this disk says, without touching it. For `plan`, `status` and the check before a run. */
+export async function peekJournal(host: QueryHost, path = JOURNAL_PATH): Promise<JournalState | undefined> {
+  const text = await host.readText(path);
+  if (text === undefined) return undefined;
+  const complete = text.slice(0, text.lastIndexOf('\n') + 1);
+  return readJournal(path, complete === '' ? [] : complete.slice(0, -1).split('\n'));
+}
+
+/** The journal as a run of this instance would find it: another instance's counts as leftovers, not as memory. */
+export function asSeenBy(state: JournalState | undefined, identity: InstanceIdentity): JournalState {
+  if (state !== undefined && isSameInstance(state.identity, identity)) return state;
+  return {
+    identity,
+    attempts: 0,
+    interruptedRun: undefined,
+    steps: new Map(),
+    owed: new Set(),
+    foreign: state !== undefined,
+    bootstrappedFrom: undefined,
+    lastOutcome: undefined,
+  };
+}
+
+/**
+ * Opens the journal of this instance. One of another instance (a cloned or baked disk) is kept beside it as
+ * `journal.<machine-id>` and only remembered as the fact that foreign leftovers may be here.
+ */
+export async function openJournal(
+  host: QueryHost,
+  identity: InstanceIdentity,
+  lastingDigest: string | undefined,
+  path = JOURNAL_PATH,
+): Promise<RunJournal> {
+  const found = await peekJournal(host, path);
+  if (found === undefined || !isSameInstance(found.identity, identity)) {
+    const archive = found === undefined ? undefined : `${path}.${found.identity.machineId}`;
+    const header: JournalRecord = {
+      is: 'instance',
+      identity,
+      foreign: found !== undefined,
+      at: new Date().toISOString(),
+    };
+    replaceLog(path, JSON.stringify(header), archive);
+  }
+  const log: AppendLog = openAppendLog(path);
+  let state = asSeenBy(readJournal(path, log.lines), identity);
+  return {
+    state: () => state,
+    record: (step) => stepRecord(state, step),
+    owed: () => state.owed,
+    append(record) {
+      log.append(JSON.stringify(record));
+      state = afterRecord(state, record, lastingDigest);
+    },
+    close: () => log.close(),
+  };
+}

@@ -1,0 +1,209 @@
+import { MachineadmError } from '../document/errors.ts';
+import type { Model } from '../document/model.ts';
+import { redact } from '../document/secret.ts';
+import { formatDuration } from '../document/units.ts';
+import type { Facts } from '../host/facts.ts';
+import type { Host, QueryHost } from '../host/host.ts';
+import type { Change, Execution, FollowUp, Step, StepRecord } from '../steps/step.ts';
+import { performFollowUp } from './follow-ups.ts';
+import type { RunJournal } from './run-journal.ts';
+
+/** What the runner tells about its progress; the reporting room listens. */
+export interface StepObserver {
+  stepStarted(step: string): void;
+  stepDone(step: string, result: StepResult): void;
+  waitingFor(step: string, what: string | undefined): void;
+  output(step: string, source: string, line: string): void;
+  warn(message: string): void;
+}
+
+export interface StepResult {
+  readonly state: 'Succeeded' | 'Unchanged' | 'Failed' | 'Skipped';
+  /** Ids of what was done, follow-ups included. */
+  readonly changes: readonly string[];
+  readonly durationMs: number;
+}
+
+export interface RunOptions {
+  readonly model: Model;
+  readonly facts: Facts;
+  readonly host: Host;
+  readonly journal: RunJournal;
+  readonly observer: StepObserver;
+  /** `base`: only what belongs into an image. */
+  readonly scope: 'base' | 'all';
+  readonly signal: AbortSignal;
+}
+
+/** How long a step may take to stop after it was told to, before the run goes on without it. In milliseconds. */
+const STOP_GRACE_MS = 15_000;
+
+/**
+ * Runs steps in their order and stops at the first that fails, whose error it throws. Every step is: inspect, plan,
+ * apply each change, perform what the changes owe, settle, and verify by inspecting and planning again.
+ */
+export async function runSteps(steps: readonly Step[], options: RunOptions): Promise<void> {
+  for (const [index, step] of steps.entries()) {
+    const desired = step.desired(options.model, options.facts);
+    if (desired === undefined) continue;
+    const begun = performance.now();
+    const changes: string[] = [];
+    options.observer.stepStarted(step.id);
+    const finish = (state: StepResult['state']) => {
+      options.observer.waitingFor(step.id, undefined);
+      options.observer.stepDone(step.id, { state, changes, durationMs: performance.now() - begun });
+    };
+    try {
+      options.signal.throwIfAborted();
+      await runStep(step, desired, options, changes);
+      finish(changes.length === 0 ? 'Unchanged' : 'Succeeded');
+    } catch (error) {
+      finish('Failed');
+      for (const later of steps.slice(index + 1)) {
+        if (later.desired(options.model, options.facts) === undefined) continue;
+        options.observer.stepDone(later.id, { state: 'Skipped', changes: [], durationMs: 0 });
+      }
+      throw new StepFailure(step.id, error);
+    }
+  }
+}
+
+/** Which step failed, and its error. */
+export class StepFailure extends Error {
+  readonly step: string;
+  readonly error: unknown;
+
+  constructor(step: string, error: unknown) {
+    super(`step ${step} failed`, { cause: error });
+    this.step = step;
+    this.error = error;
+  }
+}
+
+async function runStep(step: Step, desired: unknown, options: RunOptions, made: string[]): Promise<void> {
+  const { host, journal } = options;
+  const deadlineMs = step.deadlineMs?.(desired);
+  const signal =
+    deadlineMs === undefined ? options.signal : AbortSignal.any([options.signal, AbortSignal.timeout(deadlineMs)]);
+  const within = <T>(work: Promise<T>) => untilAborted(work, signal, step, deadlineMs);
+
+  const changes = await within(planStep(step, desired, host, journal.record(step.id), options.scope));
+  for (const change of changes) {
+    if (change.owes !== undefined && change.owes.length > 0) {
+      journal.append({ is: 'owed', step: step.id, change: change.id, followUps: change.owes });
+    }
+    if (change.repeatable === false) journal.append({ is: 'started', step: step.id, change: change.id });
+    await within(step.apply(host, change, execution(step, change.id, signal, options)));
+    if (change.repeatable === false) {
+      const undoes = change.undoes === undefined ? {} : { undoes: change.undoes };
+      journal.append({ is: 'done', step: step.id, change: change.id, ...undoes });
+    }
+    made.push(change.id);
+  }
+  for (const followUp of owedHere(step, journal.owed())) {
+    const own = step.followUp?.(host, desired, followUp, execution(step, followUpId(followUp), signal, options));
+    await within(own ?? performFollowUp(host, followUp));
+    journal.append({ is: 'settled', followUp });
+    made.push(followUpId(followUp));
+  }
+  if (made.length === 0) return;
+  if (step.settled !== undefined) {
+    await within(step.settled(host, desired, execution(step, `${step.id}/settled`, signal, options)));
+  }
+  const left = await within(planStep(step, desired, host, journal.record(step.id), options.scope));
+  if (left.length > 0) throw notEffective(step, left);
+  journal.append({ is: 'step', step: step.id, changes: made });
+}
+
+/** What a step would do now; the same for `plan` and for a run. */
+export async function planStep(
+  step: Step,
+  desired: unknown,
+  host: QueryHost,
+  record: StepRecord,
+  scope: 'base' | 'all',
+): Promise<readonly Change[]> {
+  const actual = await step.inspect(host, desired, record);
+  return step.plan(desired, actual).filter((change) => scope === 'all' || change.scope === 'base');
+}
+
+/** The follow-ups a step performs, in the order that serves them: units are re-read before a service restarts on them. */
+export function owedHere(step: Step, owed: ReadonlySet<FollowUp>): FollowUp[] {
+  return (step.settles ?? [])
+    .filter((followUp) => owed.has(followUp))
+    .sort((a, b) => Number(b === 'daemon-reload') - Number(a === 'daemon-reload'));
+}
+
+/** How a follow-up is named among the changes of a step. */
+export function followUpId(followUp: FollowUp): string {
+  return `follow-up/${followUp}`;
+}
+
+function execution(step: Step, change: string, signal: AbortSignal, options: RunOptions): Execution {
+  const { observer, journal } = options;
+  return {
+    signal,
+    waitingFor: (what) => observer.waitingFor(step.id, what),
+    output: (source, line) => observer.output(step.id, source, redact(line)),
+    warn: (message) => observer.warn(redact(message)),
+    remember: (note) => journal.append({ is: 'note', step: step.id, change, note }),
+  };
+}
+
+/**
+ * Waits for work that was told to stop by the same signal. Work that does not stop is left behind after a grace time:
+ * a hanging child must not make the run hang. Whatever the stop made the work fail with, the cause is the stop.
+ */
+async function untilAborted<T>(
+  work: Promise<T>,
+  signal: AbortSignal,
+  step: Step,
+  deadlineMs: number | undefined,
+): Promise<T> {
+  const grace = new AbortController();
+  const abandoned = new Promise<never>((_, reject) => {
+    const abandon = () => {
+      const timer = setTimeout(reject, STOP_GRACE_MS, new Error(`${step.id} did not stop`));
+      grace.signal.addEventListener('abort', () => clearTimeout(timer));
+    };
+    if (signal.aborted) abandon();
+    else signal.addEventListener('abort', abandon, { once: true, signal: grace.signal });
+  });
+  try {
+    return await Promise.race([work, abandoned]);
+  } catch (error) {
+    if (signal.aborted) throw stopError(signal.reason, step, deadlineMs, error);
+    throw error;
+  } finally {
+    grace.abort();
+  }
+}
+
+/** Why a step was stopped: the run's own reason (a signal, the overall deadline), or the step's deadline. */
+function stopError(reason: unknown, step: Step, deadlineMs: number | undefined, cause: unknown): MachineadmError {
+  const known = cause instanceof MachineadmError ? cause : undefined;
+  const why = reason instanceof MachineadmError ? reason : undefined;
+  const limit = deadlineMs === undefined ? 'its time' : formatDuration(deadlineMs);
+  return new MachineadmError({
+    reason: why?.reason ?? 'DeadlinePassed',
+    summary:
+      why === undefined
+        ? `the step "${step.title}" did not end within ${limit}`
+        : `${why.message} (in the step "${step.title}")`,
+    remedy:
+      why?.remedy ?? 'Look at what it waited for; a longer timeout helps only where the machine is slow and not stuck.',
+    evidence: known === undefined ? [] : [{ source: step.id, text: known.message }, ...known.evidence],
+    transcript: known?.transcript ?? [],
+    retryable: true,
+    cause,
+  });
+}
+
+function notEffective(step: Step, left: readonly Change[]): MachineadmError {
+  return new MachineadmError({
+    reason: left[0]?.ineffective ?? 'StepNotEffective',
+    summary: `the step "${step.title}" made its changes, but they do not hold`,
+    remedy: 'Something else on this machine changes the same things: find and stop it, then run again.',
+    evidence: left.map((change) => ({ source: change.id, text: `still to do: ${change.summary}` })),
+  });
+}

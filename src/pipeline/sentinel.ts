@@ -1,0 +1,32 @@
+import { gatherFacts, openHost } from '../host/index.ts';
+import { writeSentinel } from '../steps/sentinel.ts';
+import { refuseUnlessRoot } from './preflight.ts';
+import { peekJournal } from './run-journal.ts';
+
+/**
+ * Puts the sentinel back after a reboot emptied /run, if the journal says that this very machine earned it. On a copy
+ * of the disk that runs as another machine it does nothing.
+ * @returns the path of the sentinel, or why there is none to restore
+ */
+export async function restoreSentinel(): Promise<
+  { readonly restored: true; readonly path: string } | { readonly restored: false; readonly why: string }
+> {
+  const host = openHost({ runId: 'sentinel-restore' });
+  const facts = await gatherFacts(host);
+  refuseUnlessRoot(facts);
+  const journal = await peekJournal(host);
+  if (journal === undefined) return { restored: false, why: 'this machine was never provisioned' };
+  const { machineId, cloudInstanceId } = journal.identity;
+  const otherCloudInstance =
+    cloudInstanceId !== undefined && facts.cloudInstanceId !== undefined && cloudInstanceId !== facts.cloudInstanceId;
+  // The uid of the Machine is in the document, which is not at hand at boot; machine-id and instance id must do.
+  if (machineId !== facts.machineId || otherCloudInstance) {
+    return { restored: false, why: 'the journal on this disk belongs to another machine' };
+  }
+  // The step leaves the note only after readiness was proved.
+  const note = journal.steps.get('sentinel')?.notes.get('sentinel/file');
+  const path = note !== null && typeof note === 'object' && 'path' in note ? note.path : undefined;
+  if (typeof path !== 'string') return { restored: false, why: 'this machine was not bootstrapped successfully' };
+  await writeSentinel(host, path);
+  return { restored: true, path };
+}
