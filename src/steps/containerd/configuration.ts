@@ -1,4 +1,4 @@
-import type { ContainerdModel, TomlTable, TomlValue } from '../../document/model.ts';
+import type { ContainerdModel, Model, TomlTable, TomlValue } from '../../document/model.ts';
 import type { Version } from '../../host/facts.ts';
 import { isTable, leavesOf, mergeTables, stringAt, stringsAt, tableAt, valueAt } from './toml-tree.ts';
 
@@ -74,9 +74,10 @@ export function holdsCredentials(tree: TomlTable): boolean {
   );
 }
 
-/** The socket on which the daemon will listen, when the tree says so. */
-export function socketOf(tree: TomlTable): string | undefined {
-  return stringAt(tree, ['grpc', 'address']);
+/** Where CRI is asked: the socket the document has containerd listen on, else the one it gives the kubelet. */
+export function criSocketOf(model: Pick<Model, 'containerd' | 'kubernetes'>): string {
+  const address = stringAt(model.containerd?.settings ?? {}, ['grpc', 'address']);
+  return address ?? model.kubernetes?.node.criSocket ?? '/run/containerd/containerd.sock';
 }
 
 /** The values that a running daemon can be asked for over CRI (`CriQueries.configuration`), as the tree wants them. */

@@ -10,12 +10,12 @@ import {
   CONFIGURATION_PATH,
   configurationText,
   configurationTree,
+  criSocketOf,
   holdsCredentials,
   isManaged,
   ORIGINAL_PATH,
   PREVIOUS_PATH,
   runningValues,
-  socketOf,
 } from './configuration.ts';
 import { checkConfiguration } from './effective.ts';
 import { findIllness, waitUntilHealthy } from './health.ts';
@@ -23,7 +23,6 @@ import { sandboxImageOf } from './sandbox-image.ts';
 import { toTable } from './toml-tree.ts';
 
 const SERVICE = 'containerd';
-export const DEFAULT_SOCKET = '/run/containerd/containerd.sock';
 const OLDEST: Version = { major: 1, minor: 6, patch: 0, text: '1.6.0' };
 
 export interface ContainerdDesired {
@@ -72,8 +71,7 @@ export function containerdStep(
     desired(model, facts) {
       if (model.containerd === undefined) return undefined;
       const { containerd, kubernetes } = model;
-      const socket = socketOf(containerd.settings) ?? kubernetes?.node.criSocket ?? DEFAULT_SOCKET;
-      return { model: containerd, version: facts.containerd, socket, kubernetes };
+      return { model: containerd, version: facts.containerd, socket: criSocketOf(model), kubernetes };
     },
 
     preflight,

@@ -1,0 +1,60 @@
+import { MachineadmError } from '../../document/errors.ts';
+import type { ImageArchive } from '../../document/model.ts';
+import { redact } from '../../document/secret.ts';
+import type { CommandResult, QueryHost } from '../../host/host.ts';
+
+/** Throws `ImageArchiveUnreadable` for a file whose SHA-256 (lower-case hex) is another. */
+export async function checkDigest(host: QueryHost, path: string, want: string): Promise<void> {
+  const got = await host.sha256(path);
+  if (got !== want) throw unreadable(path, `its SHA-256 is ${got ?? 'unknown'}, the document says ${want}`);
+}
+
+/** Turns what reading an archive throws into its reason; a wrong digest explains more than a damaged tar. */
+export async function explaining<T>(host: QueryHost, archive: ImageArchive, read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (error) {
+    if (error instanceof MachineadmError) throw error;
+    if (archive.sha256 !== undefined) await checkDigest(host, archive.path, archive.sha256);
+    throw unreadable(archive.path, messageOf(error), error);
+  }
+}
+
+/** What a failed `ctr images import` means. */
+export function importFailed(path: string, { status, stderr }: CommandResult): MachineadmError {
+  const lines = stderr.split('\n').filter((line) => line.trim() !== '');
+  const evidence = lines.slice(-5).map((text) => ({ source: 'ctr images import', text: redact(text) }));
+  if (/no space left on device/.test(stderr)) {
+    return new MachineadmError({
+      reason: 'DiskFull',
+      summary: `no space is left for the images of ${path}`,
+      remedy: "Free space on the file system of containerd's data (/var/lib/containerd by default).",
+      evidence,
+      retryable: true,
+    });
+  }
+  if (/content digest .* not found|invalid tar header|unexpected EOF|unrecognized image format/.test(stderr)) {
+    return unreadable(path, `containerd cannot import it: ${evidence.at(-1)?.text ?? ''}`);
+  }
+  return new MachineadmError({
+    reason: 'HostStepFailed',
+    summary: `the images of ${path} could not be imported (ctr ended with ${status})`,
+    remedy: 'The evidence is what ctr said; `journalctl -u containerd` tells the rest.',
+    evidence,
+  });
+}
+
+/** An archive that cannot be used, and why. */
+export function unreadable(path: string, why: string, cause?: unknown): MachineadmError {
+  return new MachineadmError({
+    reason: 'ImageArchiveUnreadable',
+    summary: `the image archive ${path} cannot be used: ${why}`,
+    remedy:
+      'Copy the archive again, or correct its entry in images.archives; it must be what `docker save` or `ctr images export` writes.',
+    cause,
+  });
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
