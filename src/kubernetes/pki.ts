@@ -118,7 +118,8 @@ function checkPair(placed: PlacedPair, input: PkiInput & { readonly now: Date })
   const problems: Evidence[] = [];
   const certificate = parseCertificate(pair.certificate, `${field}.certificate`, problems);
   if (certificate !== undefined) problems.push(...checkCertificate(certificate, placed, input.now));
-  if (pair.key === undefined) return problems;
+  // A key that is put nowhere is not read either.
+  if (pair.key === undefined || placed.keyPath === undefined) return problems;
   const key = parsePrivateKey(input.secrets(pair.key), `${field}.key`, problems);
   if (certificate !== undefined && key !== undefined && !certificate.checkPrivateKey(key)) {
     problems.push({ source: `${field}.key`, text: 'the key does not belong to the certificate' });

@@ -223,6 +223,17 @@ describe('where the files go', () => {
     ]);
   });
 
+  test('a key that is put nowhere is not asked for, neither to place nor to check', () => {
+    const external = { kind: 'external', endpoints: [], caFile: '/ca', certFile: '/crt', keyFile: '/key' } as const;
+    const kubernetes = kubernetesModel({ pki: { etcd: all.etcd }, controlPlane: { etcd: external } });
+    const secrets = () => assert.fail('a secret was read');
+    assert.deepEqual(
+      pkiFiles({ kubernetes, secrets }).map(({ path }) => path),
+      ['/ca'],
+    );
+    checkPki({ kubernetes, secrets, now: NOW });
+  });
+
   test('every file ends in a newline and holds what the document gave', () => {
     const files = pkiFiles({ kubernetes: kubernetesModel({ pki: all }), secrets: revealInline });
     assert.equal(files.find(({ path }) => path.endsWith('sa.pub'))?.content, authority.publicKey);
