@@ -25,6 +25,11 @@ const VENDOR_ZRAM_CONFIGURATIONS = [
 /** A condition that never holds: how an administrator's own unit is disabled without touching it. */
 const NEVER = '# Written by machineadm: swap is disabled on this node.\n[Unit]\nConditionPathExists=!/\n';
 
+export interface SwapDesired {
+  /** Whether there is a systemd that must read its units again. */
+  readonly systemd: boolean;
+}
+
 export interface SwapActual {
   /** As /proc/swaps lists them, unescaped. */
   readonly active: readonly string[];
@@ -58,13 +63,13 @@ export type SwapPayload =
  * pkg/kubelet/cm/container_manager_linux.go). What would bring it back goes first, so that nothing turns it on again
  * behind the swapoff.
  */
-export const swap: Step<true, SwapActual, SwapPayload> = {
+export const swap: Step<SwapDesired, SwapActual, SwapPayload> = {
   id: 'swap',
   title: 'swap',
   settles: ['daemon-reload'],
 
-  desired(model) {
-    return model.host.swap === 'Disabled' ? true : undefined;
+  desired(model, facts) {
+    return model.host.swap === 'Disabled' ? { systemd: facts.serviceManager === 'systemd' } : undefined;
   },
 
   async preflight(host) {
@@ -90,10 +95,10 @@ export const swap: Step<true, SwapActual, SwapPayload> = {
     };
   },
 
-  plan(_desired, actual) {
+  plan(desired, actual) {
     const changes: Change<SwapPayload>[] = [];
     const add = (id: string, summary: string, scope: 'base' | 'node', payload: SwapPayload): void => {
-      const owes = payload.kind === 'write' ? { owes: ['daemon-reload'] as const } : {};
+      const owes = payload.kind === 'write' && desired.systemd ? { owes: ['daemon-reload'] as const } : {};
       changes.push({ id: `swap/${id}`, summary, scope, ineffective: 'SwapNotDisabled', payload, ...owes });
     };
     if (actual.fstab !== undefined) {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { MachineadmError } from '../../../src/document/errors.ts';
 import { activeSwaps, swap, withoutSwap } from '../../../src/steps/swap.ts';
+import { facts } from '../../support/facts.ts';
 import { hostModel } from '../../support/host-model.ts';
 import { type MemoryHost, memoryHost } from '../../support/memory-host.ts';
 import { planned, runStep } from '../../support/run-step.ts';
@@ -34,7 +35,7 @@ function swapping(devices: readonly string[], files: Readonly<Record<string, str
 
 describe('swap', () => {
   test('Unmanaged asks for nothing', () => {
-    assert.equal(swap.desired(hostModel(), { ...Object.create(null) }), undefined);
+    assert.equal(swap.desired(hostModel(), facts()), undefined);
   });
 
   test('a machine without swap needs nothing', async () => {
@@ -59,6 +60,12 @@ describe('swap', () => {
     assert.deepEqual(run.left, []);
     assert.ok(host.log.includes('service reload'));
     assert.deepEqual(await planned(swap, host, disabled), []);
+  });
+
+  test('nothing asks systemd to read its units again where there is none', async () => {
+    const host = swapping([], { '/etc/fstab': '/dev/sda2 none swap sw 0 0\n' });
+    await runStep(swap, host, disabled, { facts: facts({ serviceManager: 'none' }) });
+    assert.ok(!host.log.includes('service reload'));
   });
 
   test('fstab keeps every other byte, its mode and its owner', async () => {
@@ -147,7 +154,7 @@ describe('swap', () => {
   test('active swap without swapoff is found before any change', async () => {
     const host = memoryHost({ files: { '/proc/swaps': `${HEADING}/dev/sda2 partition 1 0 -2\n` } });
     assert.deepEqual(
-      (await swap.preflight?.(host, true))?.map(({ reason }) => reason),
+      (await swap.preflight?.(host, { systemd: true }))?.map(({ reason }) => reason),
       ['SwapNotDisabled'],
     );
   });

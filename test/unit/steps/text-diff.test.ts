@@ -27,8 +27,10 @@ describe('text diff', () => {
     assert.equal(textDiff('', 'a\0b'), undefined);
   });
 
-  test('is empty exactly when nothing changes', () => {
+  test('is empty exactly when nothing changes', async () => {
     const text = fc.array(fc.constantFrom('a', 'b', 'c')).map((lines) => lines.map((line) => `${line}\n`).join(''));
-    fc.assert(fc.property(text, text, (before, after) => (textDiff(before, after) === '') === (before === after)));
+    await fc.assert(
+      fc.property(text, text, (before, after) => (textDiff(before, after) === '') === (before === after)),
+    );
   });
 });

@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { basename } from 'node:path';
+import { test } from 'node:test';
+
+/** Exists only in a throw-away machine: it is made in the overlay before the tests begin. */
+const MARKER = '/.machineadm-throw-away-machine';
+
+/**
+ * Namespaces for mounts, network, host name and processes; an overlay of this machine's root that is kept in memory
+ * and gone afterwards; /proc, /sys and /run of its own. Swap, kernel modules and the clock are still the real ones.
+ */
+const ENTER = `
+set -e
+mount --make-rprivate /
+mount -t tmpfs -o size=512m none /mnt
+mkdir /mnt/upper /mnt/work /mnt/root
+mount -t overlay -o lowerdir=/,upperdir=/mnt/upper,workdir=/mnt/work none /mnt/root
+mount -t proc proc /mnt/root/proc
+mount -t sysfs sysfs /mnt/root/sys
+mount -t tmpfs -o mode=755 none /mnt/root/run
+mount -t tmpfs none /mnt/root/tmp
+mount --rbind /dev /mnt/root/dev
+rm -rf /mnt/root/var/lib/machineadm
+ip link set lo up 2>/dev/null || true
+touch /mnt/root${MARKER}
+umask 077
+exec chroot /mnt/root "$@"
+`;
+
+/**
+ * Runs the tests of a file, with the real host, in a throw-away machine: the file is run again inside, with a umask of
+ * 077, and its report is this test's. Without root or unshare it is skipped with the reason.
+ *
+ *     inThrowAwayMachine(import.meta.filename, () => { test('…', …) });
+ */
+export function inThrowAwayMachine(file: string, tests: () => void): void {
+  if (existsSync(MARKER)) {
+    tests();
+    return;
+  }
+  test(`${basename(file)} in a throw-away machine`, { skip: whyNot() }, () => {
+    // NODE_TEST_CONTEXT would make the inner run a part of the outer one, which it is not.
+    const env = { PATH: process.env.PATH, HOME: '/root', LANG: 'C.UTF-8' };
+    const inner = [process.execPath, '--test', '--test-reporter=spec', file];
+    const run = spawnSync(
+      'unshare',
+      ['-m', '-n', '-u', '-p', '-f', '--kill-child', 'sh', '-c', ENTER, 'sh', ...inner],
+      {
+        env,
+        encoding: 'utf8',
+        timeout: 300_000,
+      },
+    );
+    assert.equal(run.status, 0, `${run.stdout}\n${run.stderr}`);
+    assert.match(run.stdout, /^ℹ pass [1-9]/m, 'tests ran inside');
+  });
+}
+
+function whyNot(): string | false {
+  if (process.platform !== 'linux') return 'needs Linux';
+  if (process.getuid?.() !== 0) return 'needs root';
+  return spawnSync('unshare', ['-m', '-n', '-u', '-p', '-f', 'true']).status === 0 ? false : 'needs unshare(1)';
+}

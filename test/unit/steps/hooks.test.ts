@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { HookGroup } from '../../../src/document/model.ts';
+import { completedEntries, hookScript, parseMarker } from '../../../src/steps/hook-script.ts';
+import { afterBootstrapHooks, beforeBootstrapHooks, earlyHooks } from '../../../src/steps/hooks.ts';
+import { EMPTY_RECORD } from '../../../src/steps/step.ts';
+import { hostModel } from '../../support/host-model.ts';
+import { type MemoryProgram, memoryHost } from '../../support/memory-host.ts';
+import { planned, runStep } from '../../support/run-step.ts';
+
+const GROUP: HookGroup = { shell: 'sh', onError: 'Fail', timeoutMs: 1000, commands: ['export T=hunter-two', 'true'] };
+
+function early(group: Partial<HookGroup> = {}) {
+  return hostModel({ hooks: { early: { ...GROUP, ...group }, beforeBootstrap: undefined, afterBootstrap: undefined } });
+}
+
+/** A shell that says these lines on the driver's descriptor; what it really does is tested with real shells. */
+function shell(...markers: string[]): MemoryProgram {
+  return (command) => {
+    for (const marker of markers) command.onDescriptorLine?.line(marker);
+    return {};
+  };
+}
+
+describe('hooks', () => {
+  // The shells themselves are driven in test/integration/steps/hooks.test.ts.
+  test('are one change that is not repeated blindly, of the node, and show nothing of the commands', async () => {
+    const changes = await planned(earlyHooks, memoryHost(), early());
+    assert.deepEqual(
+      changes.map(({ id, summary, scope, repeatable }) => [id, summary, scope, repeatable]),
+      [['hooks-early/run', 'run 2 commands with sh', 'node', false]],
+    );
+  });
+
+  test('belong each to a place in the run', () => {
+    const ids = [earlyHooks, beforeBootstrapHooks, afterBootstrapHooks].map(({ id }) => id);
+    assert.deepEqual(ids, ['hooks-early', 'hooks-before-bootstrap', 'hooks-after-bootstrap']);
+  });
+
+  test('are not run again on an instance where they are done, whatever they say now', async () => {
+    const record = { ...EMPTY_RECORD, done: new Set(['hooks-early/run']) };
+    assert.deepEqual(await planned(earlyHooks, memoryHost(), early({ commands: ['other'] }), { record }), []);
+  });
+
+  test('put the commands into files of root alone, and never into the arguments', async () => {
+    const host = memoryHost({ programs: { sh: shell('begin 1', 'end 1 0', 'begin 2', 'end 2 0') } });
+    const run = await runStep(earlyHooks, host, early());
+    const writes = host.log.filter((line) => line.startsWith('write ') || line.startsWith('mkdir '));
+    assert.ok(writes.length > 4);
+    for (const line of writes) assert.match(line, / (0600 0:0|0700)$/);
+    assert.ok(host.log.every((line) => !line.includes('hunter')));
+    assert.deepEqual(run.left, []);
+    assert.deepEqual(run.waits, ['entry 1 of 2 of the hook early', 'entry 2 of 2 of the hook early', undefined]);
+    assert.doesNotMatch(JSON.stringify([...run.notes]), /hunter/);
+  });
+
+  test('of another instance, left on a cloned disk, are not gone on with', async () => {
+    const host = memoryHost({
+      files: { '/var/lib/machineadm/hooks/hooks-early': '# machineadm hook other-token 1\n' },
+    });
+    const [change] = await planned(earlyHooks, host, early());
+    assert.equal(change?.summary, 'run 2 commands with sh');
+    assert.equal(await completedEntries(host, hookScript('hooks-early'), 'my-token'), 0);
+    assert.equal(await completedEntries(host, hookScript('hooks-early'), 'other-token'), 1);
+  });
+
+  test('say so when how far they came could not be saved', async () => {
+    const host = memoryHost({ programs: { sh: shell('begin 1', 'unsaved 1', 'end 1 0') } });
+    const run = await runStep(earlyHooks, host, early({ commands: ['true'] }));
+    assert.match(run.warnings[0] ?? '', /could not be saved after entry 1 of 1/);
+  });
+
+  test('report a shell that is not installed before any change, unless an early hook may install it', async () => {
+    const bash = { ...GROUP, shell: 'bash' } as const;
+    const missing = await earlyHooks.preflight?.(memoryHost(), { phase: 'early', group: bash, afterEarlyHooks: false });
+    assert.deepEqual(
+      missing?.map(({ reason, what }) => [reason, what]),
+      [['HookFailed', 'bash, the shell of host.hooks.early, is not installed']],
+    );
+    const later = { phase: 'beforeBootstrap', group: bash, afterEarlyHooks: true } as const;
+    assert.deepEqual(await beforeBootstrapHooks.preflight?.(memoryHost(), later), []);
+  });
+
+  test('refuse a note in the journal that they did not write', async () => {
+    const record = { ...EMPTY_RECORD, notes: new Map([['hooks-early/run', { token: 1 }]]) };
+    await assert.rejects(planned(earlyHooks, memoryHost(), early(), { record }), { reason: 'JournalUnreadable' });
+  });
+
+  test('understand only the lines of their own driver', () => {
+    assert.deepEqual(parseMarker('end 2 127'), { kind: 'end', entry: 2, status: 127 });
+    assert.equal(parseMarker('end 2'), undefined);
+    assert.equal(parseMarker('begin'), undefined);
+  });
+});
