@@ -13,7 +13,7 @@ mkdir -p "$dir/bin" "$dir/download" "$dir/work"
 
 phase "installing the Go compiler and the source tools"
 need=()
-for package in golang-1.19-go dpkg-dev ca-certificates; do
+for package in golang-1.19-go dpkg-dev ca-certificates debian-archive-keyring; do
   dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || need+=("$package")
 done
 apt-get -q update
@@ -24,8 +24,9 @@ apt-get -q update
 phase "fetching the sources"
 apt=$dir/work/apt
 mkdir -p "$apt/lists/partial" "$apt/sources.d"
-apt-get indextargets --format 'deb-src [signed-by=$(SIGNED_BY)] $(REPO_URI) $(CODENAME) $(COMPONENT)|$(ORIGIN)' 'Created-By: Packages' |
-  sed -n 's/|Debian$//p' | sed 's/ \[signed-by=\]//' | sort -u > "$apt/sources.d/source.list"
+keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+apt-get indextargets --format '$(ORIGIN) $(REPO_URI) $(CODENAME) $(COMPONENT)' 'Created-By: Packages' |
+  sed -n "s|^Debian |deb-src [signed-by=$keyring] |p" | sort -u > "$apt/sources.d/source.list"
 [ -s "$apt/sources.d/source.list" ] || { echo "apt on this machine is not set up for a Debian archive" >&2; exit 1; }
 source_options=(-o Dir::Etc::SourceList=/dev/null -o Dir::Etc::SourceParts="$apt/sources.d" -o Dir::State::Lists="$apt/lists"
   -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= -o APT::Sandbox::User=root)
