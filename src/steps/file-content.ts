@@ -2,6 +2,14 @@ import { MachineadmError } from '../document/errors.ts';
 import type { FileModel } from '../document/model.ts';
 import type { QueryHost } from '../host/host.ts';
 
+/**
+ * Whether a file belongs into an image: not when it holds a secret, is copied from the machine it is on, or lies below
+ * /run, which is empty after a boot.
+ */
+export function scopeOf(file: FileModel): 'base' | 'node' {
+  return file.content.kind === 'inline' && !file.path.startsWith('/run/') ? 'base' : 'node';
+}
+
 /** Where a file's content comes from, for people: never the content. */
 export function sourceOf({ content }: FileModel): string {
   if (content.kind === 'inline') return `${content.bytes.length} bytes of the document`;

@@ -2,11 +2,13 @@ import { posix } from 'node:path';
 import type { FileModel } from '../document/model.ts';
 import type { Reason } from '../document/reasons.ts';
 import type { FileStat, QueryHost } from '../host/host.ts';
+import { scopeOf } from './file-content.ts';
 import type { Missing } from './step.ts';
 
 /** What makes writing a file impossible, found before the first file is written. */
 export interface Obstacle extends Missing {
   readonly path: string;
+  readonly scope: 'base' | 'node';
   readonly reason: Extract<Reason, 'FileOwnerUnknown' | 'FileNotWritten'>;
 }
 
@@ -15,18 +17,20 @@ export async function findObstacles(host: QueryHost, files: readonly FileModel[]
   const written = new Set<string>();
   const obstacles: Obstacle[] = [];
   for (const file of files) {
+    const scope = scopeOf(file);
     obstacles.push(...(await unknownOwners(host, file)));
     const { content } = file;
     if (content.kind === 'file' && !written.has(content.path) && (await host.stat(content.path)) === undefined) {
       obstacles.push({
         path: file.path,
+        scope,
         reason: 'FileNotWritten',
         what: `${file.path}: its source ${content.path} does not exist`,
         remedy: `Put ${content.path} in place before this run, or let an early hook do it.`,
       });
     }
     const there = await whatIsThere(host, file.path);
-    if (there !== undefined) obstacles.push(there);
+    if (there !== undefined) obstacles.push({ ...there, scope });
     written.add(file.path);
   }
   return obstacles;
@@ -38,6 +42,7 @@ async function unknownOwners(host: QueryHost, file: FileModel): Promise<readonly
   if ((await host.groupId(file.group)) === undefined) unknown.push(`the group ${file.group}`);
   return unknown.map((owner) => ({
     path: file.path,
+    scope: scopeOf(file),
     reason: 'FileOwnerUnknown' as const,
     what: `${file.path}: ${owner} does not exist`,
     remedy: `Create ${owner} before this run, or correct the owner under host.files.`,
@@ -48,7 +53,7 @@ async function unknownOwners(host: QueryHost, file: FileModel): Promise<readonly
  * A link is not followed as the last component: whoever may place a link in a directory would choose which file root
  * overwrites (CWE-59). It is not replaced either, because it is another tool's.
  */
-async function whatIsThere(host: QueryHost, path: string): Promise<Obstacle | undefined> {
+async function whatIsThere(host: QueryHost, path: string): Promise<Omit<Obstacle, 'scope'> | undefined> {
   const stat = await statOf(host, path);
   if (stat === 'below a file') {
     return refusal(
@@ -92,6 +97,6 @@ async function statQuietly(host: QueryHost, path: string): Promise<FileStat | un
   }
 }
 
-function refusal(path: string, why: string, remedy: string): Obstacle {
+function refusal(path: string, why: string, remedy: string): Omit<Obstacle, 'scope'> {
   return { path, reason: 'FileNotWritten', what: `${path}: ${why}`, remedy };
 }

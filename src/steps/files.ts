@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { MachineadmError } from '../document/errors.ts';
 import type { FileModel } from '../document/model.ts';
 import type { FileStat, Host } from '../host/host.ts';
-import { contentOf, sourceOf } from './file-content.ts';
+import { contentOf, scopeOf, sourceOf } from './file-content.ts';
 import { findObstacles, type Obstacle } from './file-obstacles.ts';
 import type { Change, Execution, Step } from './step.ts';
 import { textDiff } from './text-diff.ts';
@@ -34,14 +34,12 @@ export interface FilesActual {
 
 export interface FilePayload {
   readonly file: FileModel;
-  /** What stands in the way of any file: all of it is told before the first one is written. */
+  /** What stands in the way of any file of the run: told before the first one is written. A bake has no node files. */
   readonly obstacles: readonly Obstacle[];
 }
 
 /**
- * Files of the document, in its order, byte for byte, each put in place whole with its owner and mode. A file in an
- * image (`base`) comes from the document itself; what holds a secret, is copied from this machine, or lies below /run
- * is the instance's (`node`).
+ * Files of the document, in its order, byte for byte, each put in place whole with its owner and mode.
  */
 export const files: Step<FilesDesired, FilesActual, FilePayload> = {
   id: 'files',
@@ -85,6 +83,7 @@ export const files: Step<FilesDesired, FilesActual, FilePayload> = {
     desired.files.forEach((file, index) => {
       const now = actual.files[index];
       if (now === undefined) return;
+      const scope = scopeOf(file);
       const obstacle = actual.obstacles.find((other) => other.path === file.path);
       const differences = obstacle === undefined ? differencesOf(file, now) : [obstacle.what];
       if (differences.length === 0) return;
@@ -93,10 +92,10 @@ export const files: Step<FilesDesired, FilesActual, FilePayload> = {
         id: `files/${file.path}`,
         summary: `${file.path}: ${differences.join(', ')}`,
         ...(diff === undefined || diff === '' ? {} : { diff }),
-        scope: isBase(file) ? 'base' : 'node',
+        scope,
         ...knownAfter(desired, now),
         ineffective: 'FileNotWritten',
-        payload: { file, obstacles: actual.obstacles },
+        payload: { file, obstacles: actual.obstacles.filter((other) => scope === 'node' || other.scope === 'base') },
       });
     });
     return changes;
@@ -154,10 +153,6 @@ function originOf(files: readonly FileModel[], index: number): FileModel {
   return earlier < 0 ? file : originOf(files, earlier);
 }
 
-function isBase(file: FileModel): boolean {
-  return file.content.kind === 'inline' && !file.path.startsWith('/run/');
-}
-
 /** A diff is shown only of what every local user may read anyway, before and after. */
 function mayShow(file: FileModel, stat: FileStat | undefined): boolean {
   const readable = (mode: number): boolean => (mode & 0o004) !== 0;
@@ -187,7 +182,9 @@ function obstructed(obstacles: readonly Obstacle[]): MachineadmError {
 async function restoreLabels(host: Host, written: readonly FileModel[], execution: Execution): Promise<void> {
   if ((await host.stat('/sys/fs/selinux/enforce')) === undefined) return;
   if ((await host.which('restorecon')) === undefined) return;
-  const args = ['--', ...written.map((file) => file.path)];
+  const args = ['--'];
+  // A bake leaves out the files of the node.
+  for (const { path } of written) if ((await host.stat(path)) !== undefined) args.push(path);
   const result = await host.run({ program: 'restorecon', args, timeoutMs: 60_000, signal: execution.signal });
   if (result.status !== 0) execution.warn(`restorecon: ${result.stderr.trim().split('\n').at(-1) ?? ''}`);
 }

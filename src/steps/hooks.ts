@@ -76,7 +76,14 @@ function hooksStep(id: string, title: string, phase: HookPhase): Step<HooksDesir
       const { shell } = desired.group;
       if (desired.afterEarlyHooks || (await host.which(shell)) !== undefined) return [];
       const remedy = `Install ${shell}, or choose another shell under host.hooks.${phase}.shell.`;
-      return [{ reason: 'HookFailed', what: `${shell}, the shell of host.hooks.${phase}, is not installed`, remedy }];
+      return [
+        {
+          reason: 'HookFailed',
+          what: `${shell}, the shell of host.hooks.${phase}, is not installed`,
+          remedy,
+          scope: 'node',
+        },
+      ];
     },
 
     async inspect(host, desired, record) {

@@ -66,6 +66,8 @@ export interface Missing {
   readonly reason: Reason;
   readonly what: string;
   readonly remedy: string;
+  /** `node` where only changes of that scope need it: an image bake does not. Default `base`. */
+  readonly scope?: 'base' | 'node';
 }
 
 /** What the journal remembers of one step on this instance. */

@@ -80,6 +80,7 @@ export const swap: Step<SwapDesired, SwapActual, SwapPayload> = {
         reason: 'SwapNotDisabled',
         what: 'swap is active, but swapoff is not installed',
         remedy: 'Install util-linux.',
+        scope: 'node',
       },
     ];
   },
