@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
-import { isSea } from 'node:sea';
 import { isRunning, parseProcessStat, readProcess } from './linux/processes.ts';
+
+export { selfCommand } from './self-command.ts';
 
 /** A process for good: a pid comes back, a pid with its start time does not. */
 export interface ProcessIdentity {
@@ -67,13 +67,6 @@ export function sinceBootMs(): number {
 /** When this process was started, in milliseconds since boot, to 10 ms. */
 export function processStartSinceBootMs(): number {
   return (ownProcess().startTicks * 1000) / TICKS_PER_SECOND;
-}
-
-/** Program and leading arguments that start this agent again: the binary, or Node with the main file in development. */
-export function selfCommand(): readonly string[] {
-  if (isSea()) return [process.execPath];
-  const main = process.argv[1];
-  return main === undefined ? [process.execPath] : [process.execPath, resolve(main)];
 }
 
 let bootOffsetMs: number | undefined;

@@ -1,35 +1,19 @@
 import { MachineadmError } from '../document/errors.ts';
 import type { Query } from './host.ts';
-
-/**
- * One way in which a program may be asked something. Arguments are matched against it word by word; what is not
- * named here is refused, abbreviated (`--prop`) and joined (`-ovalue`, `-cf`) options included.
- */
-interface Form {
-  /** Options of the program itself, before the words: `containerd -c FILE config dump`. */
-  readonly leading?: Readonly<Record<string, RegExp>>;
-  /** Leading words that must stand there exactly. */
-  readonly words?: readonly string[];
-  /** Options without a value. */
-  readonly flags?: readonly string[];
-  /** Options with a value, as the next argument or after `=` for long ones. */
-  readonly valued?: Readonly<Record<string, RegExp>>;
-  /** Of these options at least one must be given: without it the program would change something. */
-  readonly needs?: readonly string[];
-  /** What else may stand there. Default: nothing. */
-  readonly operands?: { readonly pattern: RegExp; readonly min?: number; readonly max?: number };
-}
+import { matches, type QueryForm } from './query-form.ts';
 
 const PATH = /^\/.+$/;
 const PATH_OR_STDIN = /^(\/.+|-)$/;
-const COLUMNS = /^\+?[A-Za-z0-9_,%:-]+$/;
+const COLUMNS = /^\+?[A-Za-z0-9_][A-Za-z0-9_,%:-]*$/;
+/** identifiers of containerd: pkg/identifiers/validate.go. */
+const NAMESPACE = /^[A-Za-z0-9]+(?:[._-](?:[A-Za-z0-9]+))*$/;
 const UNIT = /^[A-Za-z0-9@_*][A-Za-z0-9:_.\\@*-]*$/;
 const PROPERTIES = /^[A-Za-z0-9_,]+$/;
 const MODULE = /^[A-Za-z0-9_][A-Za-z0-9_.,:*-]*$/;
 const NUMBER = /^\d+$/;
 const ANY = /^[^-].*$/;
 
-const UNIT_LISTING: Form = {
+const UNIT_LISTING: QueryForm = {
   flags: ['--no-pager', '--no-legend', '--plain', '--all', '-a', '--full', '-l', '--failed', '--quiet', '-q'],
   valued: { '--type': COLUMNS, '-t': COLUMNS, '--state': COLUMNS, '--output': COLUMNS, '-o': COLUMNS },
   operands: { pattern: UNIT },
@@ -39,7 +23,7 @@ const UNIT_LISTING: Form = {
  * The closed list. Each entry says why it changes nothing where that is not plain from the program's purpose; what
  * the same program can change is left out, so it cannot be asked for.
  */
-const QUERIES: Readonly<Record<string, readonly Form[]>> = {
+const QUERIES: Readonly<Record<string, readonly QueryForm[]>> = {
   // --poll waits for ever and is left out.
   findmnt: [
     {
@@ -198,7 +182,7 @@ const QUERIES: Readonly<Record<string, readonly Form[]>> = {
     operands: { pattern: ANY, min: 1, max: 1 },
   })),
   ctr: ['ls', 'list'].map((verb) => ({
-    leading: { '-n': COLUMNS, '--namespace': COLUMNS, '-a': PATH, '--address': PATH },
+    leading: { '-n': NAMESPACE, '--namespace': NAMESPACE, '-a': PATH, '--address': PATH },
     words: ['images', verb],
     flags: ['-q', '--quiet'],
     operands: { pattern: ANY },
@@ -238,60 +222,6 @@ export function assertQuery(query: Query): void {
     summary: `${query.program} was called in a way that is not on the list of read-only queries`,
     remedy: 'This is a defect in machineadm; please report it with the support bundle.',
   });
-}
-
-function matches(form: Form, args: readonly string[]): boolean {
-  if (args.some((argument) => argument.includes('\0'))) return false;
-  const start = skipLeading(form.leading ?? {}, args);
-  const expected = form.words ?? [];
-  if (start === undefined || expected.some((word, index) => args[start + index] !== word)) return false;
-
-  const given = new Set<string>();
-  const operands: string[] = [];
-  for (let index = start + expected.length; index < args.length; index += 1) {
-    const argument = args[index] ?? '';
-    if (form.flags?.includes(argument)) {
-      given.add(argument);
-    } else if (argument.startsWith('-') && argument !== '-') {
-      const option = valuedOption(form.valued ?? {}, argument, args[index + 1]);
-      if (option === undefined) return false;
-      given.add(option.name);
-      if (option.tookNext) index += 1;
-    } else {
-      operands.push(argument);
-    }
-  }
-
-  const { pattern = /^\b$/, min = 0, max = form.operands === undefined ? 0 : Infinity } = form.operands ?? {};
-  return (
-    (form.needs === undefined || form.needs.some((option) => given.has(option))) &&
-    operands.length >= min &&
-    operands.length <= max &&
-    operands.every((operand) => pattern.test(operand))
-  );
-}
-
-/** Where the words begin, after options of the program itself; undefined when one of them is refused. */
-function skipLeading(leading: Readonly<Record<string, RegExp>>, args: readonly string[]): number | undefined {
-  let index = 0;
-  while (Object.hasOwn(leading, args[index] ?? '')) {
-    const pattern = leading[args[index] ?? ''];
-    if (!pattern?.test(args[index + 1] ?? '')) return undefined;
-    index += 2;
-  }
-  return index;
-}
-
-function valuedOption(
-  valued: Readonly<Record<string, RegExp>>,
-  argument: string,
-  next: string | undefined,
-): { readonly name: string; readonly tookNext: boolean } | undefined {
-  const equals = argument.startsWith('--') ? argument.indexOf('=') : -1;
-  const name = equals === -1 ? argument : argument.slice(0, equals);
-  const value = equals === -1 ? next : argument.slice(equals + 1);
-  if (!Object.hasOwn(valued, name) || value === undefined) return undefined;
-  return valued[name]?.test(value) ? { name, tookNext: equals === -1 } : undefined;
 }
 
 function words(...lines: readonly string[]): readonly string[] {

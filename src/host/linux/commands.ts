@@ -128,11 +128,17 @@ class Supervision {
   /** Gives the child its input. A child that does not read it all has its reasons; a source that fails is an error. */
   async feed(stdin: NodeJS.WritableStream, source: AsyncIterable<Uint8Array>): Promise<void> {
     const fail = (error: unknown): void => this.#fail(error);
+    // Only what the source itself throws counts: the end of the child throws EPIPE into a generator, too.
     async function* guarded(): AsyncGenerator<Uint8Array> {
+      const iterator = source[Symbol.asyncIterator]();
       try {
-        yield* source;
-      } catch (error) {
-        fail(error);
+        for (;;) {
+          const next = await iterator.next().catch(fail);
+          if (next === undefined || next.done) return;
+          yield next.value;
+        }
+      } finally {
+        await iterator.return?.();
       }
     }
     await pipeline(Readable.from(guarded(), { objectMode: false }), stdin).catch(() => undefined);
