@@ -1,0 +1,201 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { describe, test } from 'node:test';
+import { MachineadmError } from '../../../../src/document/errors.ts';
+import { Secret } from '../../../../src/document/secret.ts';
+import type { Command } from '../../../../src/host/host.ts';
+import { runCommand } from '../../../../src/host/linux/commands.ts';
+
+function shell(script: string, more: Partial<Command> = {}): Command {
+  return { program: 'sh', args: ['-c', script], ...more };
+}
+
+async function isAlive(pid: number): Promise<boolean> {
+  const state = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+  return state !== '' && !/\) [ZX] /.test(state);
+}
+
+describe('running a command', () => {
+  test('the exit status and both streams come back; a failure is not an exception', async () => {
+    const result = await runCommand(shell('echo out; echo err >&2; exit 3'));
+    assert.deepEqual(result, { status: 3, stdout: 'out\n', stderr: 'err\n', timedOut: false });
+  });
+
+  test('a command that was killed has 128 and the signal as its status', async () => {
+    assert.equal((await runCommand(shell('kill -9 $$'))).status, 137);
+  });
+
+  test('arguments reach the program as they are', async () => {
+    const args = ['%s|', 'a b', '$HOME', '"', '', '*', '\n'];
+    assert.equal((await runCommand({ program: 'printf', args })).stdout, 'a b|$HOME|"||*|\n|');
+  });
+
+  test('the environment is clean, with what the command adds', async () => {
+    process.env.MACHINEADM_TEST_LEAK = 'leak';
+    try {
+      const { stdout } = await runCommand({ program: 'env', args: [], env: { ADDED: 'yes' } });
+      assert.deepEqual(stdout.trim().split('\n').sort(), [
+        'ADDED=yes',
+        'HOME=/root',
+        'LANG=C.UTF-8',
+        'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/bin',
+      ]);
+    } finally {
+      delete process.env.MACHINEADM_TEST_LEAK;
+    }
+  });
+
+  test('only a supervised command carries the mark of its run', async () => {
+    const marked = await runCommand({ program: 'env', args: [], supervised: true }, 'run-1');
+    assert.match(marked.stdout, /^MACHINEADM_RUN=run-1$/m);
+    const unmarked = await runCommand({ program: 'env', args: [] }, 'run-1');
+    assert.doesNotMatch(unmarked.stdout, /MACHINEADM_RUN/);
+  });
+
+  test('standard input is empty by default, a string, or a stream', async () => {
+    assert.equal((await runCommand({ program: 'cat', args: [] })).stdout, '');
+    assert.equal((await runCommand({ program: 'cat', args: [], input: 'text' })).stdout, 'text');
+    assert.equal(
+      (await runCommand({ program: 'cat', args: ['/dev/stdin'], input: 'opened again' })).stdout,
+      'opened again',
+    );
+    const pieces = async function* () {
+      yield Buffer.from('one ');
+      yield Buffer.from('two');
+    };
+    assert.equal((await runCommand({ program: 'cat', args: [], input: pieces() })).stdout, 'one two');
+  });
+
+  test('a child that does not read its input is no error; a source that fails is one, and ends the child', async () => {
+    const endless = async function* () {
+      for (;;) yield new Uint8Array(65536);
+    };
+    assert.equal((await runCommand({ program: 'true', args: [], input: endless() })).status, 0);
+    const failing = async function* () {
+      yield Buffer.from('half');
+      throw new Error('the archive ends early');
+    };
+    await assert.rejects(runCommand(shell('cat; sleep 60', { input: failing() })), (error: unknown) => {
+      assert.ok(error instanceof MachineadmError);
+      assert.equal(error.reason, 'HostStepFailed');
+      assert.match(error.evidence[0]?.text ?? '', /the archive ends early/);
+      return true;
+    });
+  });
+
+  test('a program that is not installed, and a directory that is not there, are told', async () => {
+    await assert.rejects(runCommand({ program: 'machineadm-nonesuch', args: [] }), {
+      reason: 'HostStepFailed',
+      message: 'machineadm-nonesuch could not be started: it is not installed',
+    });
+    await assert.rejects(runCommand({ program: 'true', args: [], cwd: '/nonesuch' }), { reason: 'HostStepFailed' });
+  });
+});
+
+describe('the output of a command', () => {
+  test('lines come while it runs, redacted, those of a private key too', async () => {
+    const secret = new Secret('correct-horse-battery');
+    const lines: string[] = [];
+    const script = `echo token ${secret.reveal()}; echo ready >&2; printf '%s\\n' '-----BEGIN PRIVATE KEY-----' MIIE; printf end`;
+    const onLine = (stream: string, line: string) => lines.push(`${stream}: ${line}`);
+    const result = await runCommand(shell(script, { onLine }));
+    assert.deepEqual(
+      lines.filter((line) => line.startsWith('stdout')),
+      ['stdout: token [redacted]', 'stdout: [redacted]', 'stdout: [redacted]', 'stdout: [redacted]'],
+    );
+    assert.ok(lines.includes('stderr: ready'));
+    assert.match(result.stdout, /correct-horse-battery/, 'the result is for the step, which may need it');
+  });
+
+  test('a single line of a megabyte comes whole, and of three megabytes the last one is kept', async () => {
+    const lengths: number[] = [];
+    const script = `head -c 1048576 /dev/zero | tr '\\0' x; echo; head -c 3145728 /dev/zero | tr '\\0' y; printf END`;
+    const result = await runCommand(shell(script, { onLine: (_, line) => lengths.push(line.length) }));
+    assert.deepEqual(lengths, [1048576, 3145731]);
+    assert.equal(result.stdout.length, 1048576);
+    assert.ok(result.stdout.endsWith('yyyEND'));
+  });
+
+  test('another descriptor carries a protocol of its own', async () => {
+    const marks: string[] = [];
+    const script = 'echo entry 1 >&3; echo text; echo entry 2 >&3';
+    const result = await runCommand(
+      shell(script, { onDescriptorLine: { descriptor: 3, line: (mark) => marks.push(mark) } }),
+    );
+    assert.deepEqual(marks, ['entry 1', 'entry 2']);
+    assert.equal(result.stdout, 'text\n');
+  });
+
+  test('a listener that throws ends the command and is told; it does not end this process', async () => {
+    const onLine = () => {
+      throw new MachineadmError({ reason: 'HookFailed', summary: 'enough', remedy: 'none' });
+    };
+    const started = performance.now();
+    await assert.rejects(runCommand(shell('echo a; sleep 60', { onLine })), { reason: 'HookFailed' });
+    assert.ok(performance.now() - started < 5_000);
+  });
+
+  test('a child in the background that holds the pipes does not hold up the result, and goes on', async () => {
+    const started = performance.now();
+    const result = await runCommand(shell('sleep 30 & echo $!'));
+    const pid = Number(result.stdout);
+    try {
+      assert.ok(performance.now() - started < 10_000);
+      assert.equal(result.status, 0);
+      assert.equal(await isAlive(pid), true);
+    } finally {
+      process.kill(pid);
+    }
+  });
+
+  test('what was written just before the end is not lost, even to a process that was busy meanwhile', async () => {
+    const running = runCommand(shell('printf x; sleep 0.3; head -c 60000 /dev/zero | tr "\\0" z'));
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    // Blocks the event loop over the command's end and the second of silence after it.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_600);
+    assert.equal((await running).stdout.length, 60001);
+  });
+});
+
+describe('ending a command early', () => {
+  test('a timeout ends the whole group, grandchildren too', async () => {
+    const result = await runCommand(shell('sleep 60 & echo $!; wait', { timeoutMs: 300 }));
+    assert.equal(result.timedOut, true);
+    assert.equal(result.status, 143);
+    assert.equal(await isAlive(Number(result.stdout)), false);
+  });
+
+  test('what ignores SIGTERM is killed after five seconds, also when the leader went at once', async () => {
+    const started = performance.now();
+    const script = '(trap "" TERM; echo $(exec sh -c "echo \\$PPID"); while :; do sleep 1; done) & wait';
+    const result = await runCommand(shell(script, { timeoutMs: 300 }));
+    const tookMs = performance.now() - started;
+    assert.equal(result.timedOut, true);
+    assert.ok(tookMs > 5_000 && tookMs < 15_000, `${tookMs} ms`);
+    assert.equal(await isAlive(Number(result.stdout)), false);
+  });
+
+  test('a command that answers its timeout with success has not succeeded', async () => {
+    const result = await runCommand(shell('trap "exit 0" TERM; sleep 60 & wait', { timeoutMs: 300 }));
+    assert.deepEqual([result.timedOut, result.status], [true, 124]);
+  });
+
+  test('an abort ends it and throws the reason of the abort', async () => {
+    const deadline = new MachineadmError({ reason: 'DeadlinePassed', summary: 'too late', remedy: 'be earlier' });
+    const controller = new AbortController();
+    const running = runCommand(shell('sleep 60', { signal: controller.signal }));
+    setTimeout(() => controller.abort(deadline), 100);
+    await assert.rejects(running, (error) => error === deadline);
+    await assert.rejects(runCommand(shell('true', { signal: controller.signal })), (error) => error === deadline);
+    await assert.rejects(runCommand(shell('sleep 60', { signal: AbortSignal.timeout(100) })), {
+      reason: 'HostStepFailed',
+    });
+  });
+
+  test('an abort after the end changes nothing', async () => {
+    const controller = new AbortController();
+    const result = await runCommand(shell('echo done', { signal: controller.signal }));
+    controller.abort();
+    assert.equal(result.stdout, 'done\n');
+  });
+});

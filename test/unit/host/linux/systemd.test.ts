@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import {
+  isSystemdBooted,
+  parseServiceState,
+  serviceState,
+  systemdServices,
+} from '../../../../src/host/linux/systemd.ts';
+
+function shown(properties: Readonly<Record<string, string>>): string {
+  return Object.entries(properties)
+    .map(([name, value]) => `${name}=${value}\n`)
+    .join('');
+}
+
+const RUNNING = {
+  LoadState: 'loaded',
+  ActiveState: 'active',
+  UnitFileState: 'enabled',
+  MainPID: '812',
+  ExecMainStartTimestampMonotonic: '5250000',
+};
+
+describe('the state of a systemd unit', () => {
+  test('one that runs, with the time of day of its start', () => {
+    assert.deepEqual(parseServiceState(shown(RUNNING), 1_700_000_000_000), {
+      exists: true,
+      active: true,
+      enabled: true,
+      masked: false,
+      detail: 'active',
+      pid: 812,
+      startedAtMs: 1_700_000_005_250,
+    });
+  });
+
+  test('one that does not exist', () => {
+    const state = parseServiceState(shown({ LoadState: 'not-found', ActiveState: 'inactive', MainPID: '0' }), 0);
+    assert.deepEqual([state.exists, state.active, state.detail, state.pid], [false, false, 'not-found', undefined]);
+  });
+
+  test('one that failed has no process and no start, though systemd remembers one', () => {
+    const state = parseServiceState(shown({ ...RUNNING, ActiveState: 'failed', MainPID: '0' }), 0);
+    assert.deepEqual(
+      [state.active, state.detail, state.pid, state.startedAtMs],
+      [false, 'failed', undefined, undefined],
+    );
+  });
+
+  test('one that is masked, for now or for good', () => {
+    assert.equal(
+      parseServiceState(shown({ ...RUNNING, LoadState: 'masked', UnitFileState: 'masked' }), 0).masked,
+      true,
+    );
+    assert.equal(parseServiceState(shown({ ...RUNNING, UnitFileState: 'masked-runtime' }), 0).masked, true);
+  });
+
+  test('enabled is what the next boot starts', () => {
+    const enabled = (state: string) => parseServiceState(shown({ ...RUNNING, UnitFileState: state }), 0).enabled;
+    assert.deepEqual(['enabled', 'static', 'alias', 'generated'].map(enabled), [true, true, true, true]);
+    assert.deepEqual(['disabled', 'enabled-runtime', 'masked', ''].map(enabled), [false, false, false, false]);
+  });
+});
+
+describe('a machine without systemd', { skip: isSystemdBooted() && 'systemd is the init system here' }, () => {
+  test('has no services, and says so when one is to be changed', async () => {
+    assert.equal((await serviceState('containerd')).exists, false);
+    const services = systemdServices();
+    const expected = { reason: 'ServiceFailed', message: /systemd does not run on this machine/ };
+    for (const change of [services.start, services.stop, services.restart, services.enable]) {
+      await assert.rejects(change('containerd'), expected);
+    }
+    await assert.rejects(services.reload(), expected);
+  });
+});

@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict';
+import {
+  chmod as changeMode,
+  lstat,
+  mkdir,
+  mkdtemp,
+  writeFile as put,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+} from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, beforeEach, describe, test } from 'node:test';
+import {
+  chmod,
+  makeDirectory,
+  removeFile,
+  sync,
+  temporaryName,
+  writeFile,
+  writeKernelFile,
+} from '../../../../src/host/linux/write.ts';
+
+const uid = process.geteuid?.() ?? 0;
+const gid = process.getegid?.() ?? 0;
+
+describe('writing files', () => {
+  let root: string;
+  let directory: string;
+  before(async () => {
+    root = await mkdtemp(join(tmpdir(), 'machineadm-write-'));
+  });
+  after(() => rm(root, { recursive: true }));
+  beforeEach(async () => {
+    directory = await mkdtemp(join(root, 'case-'));
+  });
+  const write = (path: string, content: string | Uint8Array, mode: number, directoryMode?: number) =>
+    writeFile({ path, content, mode, uid, gid, ...(directoryMode === undefined ? {} : { directoryMode }) });
+  const modeOf = async (path: string) => ((await lstat(path)).mode & 0o7777).toString(8);
+
+  test('mode, content and parents are as asked for under every umask', async () => {
+    for (const umask of [0o000, 0o022, 0o077, 0o777]) {
+      const path = join(directory, `umask-${umask}`, 'deep', 'file');
+      const before = process.umask(umask);
+      try {
+        await write(path, 'content', 0o644);
+        await write(join(directory, `umask-${umask}`, 'private', 'key'), 'secret', 0o600, 0o700);
+      } finally {
+        process.umask(before);
+      }
+      assert.equal(await readFile(path, 'utf8'), 'content');
+      assert.equal(await modeOf(path), '644');
+      assert.equal(await modeOf(join(path, '..')), '755');
+      assert.equal(await modeOf(join(directory, `umask-${umask}`)), '755');
+      assert.equal(await modeOf(join(directory, `umask-${umask}`, 'private')), '700');
+    }
+  });
+
+  test('parents that are there keep their mode', async () => {
+    await mkdir(join(directory, 'there'));
+    await changeMode(join(directory, 'there'), 0o711);
+    await write(join(directory, 'there', 'file'), '', 0o644, 0o700);
+    assert.equal(await modeOf(join(directory, 'there')), '711');
+  });
+
+  test('setuid survives owner and content', async () => {
+    const path = join(directory, 'tool');
+    await write(path, '#!/bin/sh\n', 0o4755);
+    assert.equal(await modeOf(path), '4755');
+  });
+
+  test('replaces a file whole: a reader that has it open goes on reading the old one', async () => {
+    const path = join(directory, 'file');
+    await write(path, 'old', 0o600);
+    const old = await stat(path);
+    await write(path, 'new', 0o640);
+    assert.notEqual((await stat(path)).ino, old.ino);
+    assert.equal(await readFile(path, 'utf8'), 'new');
+    assert.equal(await modeOf(path), '640');
+    assert.deepEqual(await readdir(directory), ['file']);
+  });
+
+  test('what a killed run left behind is removed when the path is written again, and never trusted', async () => {
+    const path = join(directory, 'file');
+    const victim = join(directory, 'victim');
+    await put(victim, 'untouched');
+    await symlink(victim, temporaryName(path));
+    await write(path, 'content', 0o600);
+    assert.deepEqual(await readdir(directory), ['file', 'victim']);
+    assert.equal(await readFile(victim, 'utf8'), 'untouched');
+    assert.equal((await lstat(path)).isFile(), true);
+  });
+
+  test('the temporary name is hidden, of the same directory, and fits for the longest names', async () => {
+    assert.equal(
+      temporaryName('/etc/kubernetes/manifests/etcd.yaml'),
+      '/etc/kubernetes/manifests/.etcd.yaml.machineadm-new',
+    );
+    const path = join(directory, 'é'.repeat(127));
+    await write(path, 'content', 0o644);
+    assert.equal(await readFile(path, 'utf8'), 'content');
+  });
+
+  test('a link as the last component is replaced and not followed', async () => {
+    const target = join(directory, 'target');
+    await put(target, 'target');
+    await symlink(target, join(directory, 'link'));
+    await write(join(directory, 'link'), 'content', 0o644);
+    assert.equal(await readFile(target, 'utf8'), 'target');
+    assert.equal((await lstat(join(directory, 'link'))).isFile(), true);
+  });
+
+  test('a link that masks a unit, or stands for a directory, is refused', async () => {
+    await symlink('/dev/null', join(directory, 'masked.service'));
+    await symlink(directory, join(directory, 'loop'));
+    for (const name of ['masked.service', 'loop']) {
+      await assert.rejects(write(join(directory, name), 'x', 0o644), {
+        reason: 'FileNotWritten',
+        message: /symbolic link/,
+      });
+      assert.equal((await lstat(join(directory, name))).isSymbolicLink(), true);
+    }
+  });
+
+  test('a directory in place of the file, and a file in place of a directory, are refused with a remedy', async () => {
+    await mkdir(join(directory, 'd'));
+    await put(join(directory, 'f'), '');
+    await assert.rejects(write(join(directory, 'd'), 'x', 0o644), { reason: 'FileNotWritten', code: 'EISDIR' });
+    await assert.rejects(write(join(directory, 'f', 'x'), 'x', 0o644), { reason: 'FileNotWritten', code: 'ENOTDIR' });
+    assert.deepEqual(await readdir(directory), ['d', 'f']);
+  });
+
+  test('remove takes a link, not its target, and is content with nothing', async () => {
+    await put(join(directory, 'target'), '');
+    await symlink('target', join(directory, 'link'));
+    await removeFile(join(directory, 'link'));
+    await removeFile(join(directory, 'link'));
+    assert.deepEqual(await readdir(directory), ['target']);
+  });
+
+  test('makeDirectory sets the mode of what it creates and leaves what is there', async () => {
+    await makeDirectory(join(directory, 'a', 'b'), 0o750);
+    assert.equal(await modeOf(join(directory, 'a', 'b')), '750');
+    await makeDirectory(join(directory, 'a', 'b'), 0o700);
+    assert.equal(await modeOf(join(directory, 'a', 'b')), '750');
+  });
+
+  test('chmod changes files and directories, and follows no link', async () => {
+    await put(join(directory, 'file'), '');
+    await symlink('file', join(directory, 'link'));
+    await chmod(join(directory, 'file'), 0o604);
+    assert.equal(await modeOf(join(directory, 'file')), '604');
+    await assert.rejects(chmod(join(directory, 'link'), 0o777), { code: 'ELOOP' });
+    assert.equal(await modeOf(join(directory, 'file')), '604');
+  });
+
+  test('a kernel file is never created, and its errno comes through', async () => {
+    await assert.rejects(writeKernelFile(join(directory, 'nonesuch'), '1'), { code: 'ENOENT' });
+    assert.deepEqual(await readdir(directory), []);
+    await put(join(directory, 'key'), '0\n');
+    await writeKernelFile(join(directory, 'key'), '1');
+    assert.equal(await readFile(join(directory, 'key'), 'utf8'), '1\n');
+  });
+
+  test('sync works for a path that is there and for one that was removed', async () => {
+    await sync(directory);
+    await sync(join(directory, 'gone', 'away'));
+  });
+});
