@@ -63,8 +63,15 @@ export async function runStep<D, A, P>(
     await step.apply(host, change, execution(change.id));
     if (change.repeatable === false) done.add(change.id);
   }
-  if (changes.some((change) => change.owes?.includes('daemon-reload'))) await host.services.reload();
-  if (desired !== undefined && changes.length > 0) await step.settled?.(host, desired, execution(`${step.id}/settled`));
-  const left = await planned(step, host, model, { ...options, record: { ...record, done, notes } });
+  const owed = new Set([...record.owed, ...changes.flatMap((change) => change.owes ?? [])]);
+  for (const followUp of (step.settles ?? []).filter((one) => owed.has(one))) {
+    if (desired !== undefined && step.followUp !== undefined) {
+      await step.followUp(host, desired, followUp, execution(`follow-up/${followUp}`));
+    } else if (followUp === 'daemon-reload') await host.services.reload();
+    else await host.services.restart(followUp.slice('restart:'.length));
+  }
+  if (desired !== undefined && changes.length + owed.size > 0)
+    await step.settled?.(host, desired, execution(`${step.id}/settled`));
+  const left = await planned(step, host, model, { ...options, record: { ...record, done, notes, owed: new Set() } });
   return { changes, warnings, output, waits, notes, left };
 }

@@ -33,10 +33,31 @@ export async function openArchive(host: QueryHost, path: string): Promise<Archiv
 
 /** The tar stream inside, decompressed on the way: pieces of bounded size, however large the archive is. */
 export function tarStream(host: QueryHost, file: ArchiveFile): AsyncIterable<Uint8Array> {
-  if (file.compression === 'none') return pieces(host, file);
-  const decompress: Transform = file.compression === 'gzip' ? createGunzip() : createZstdDecompress();
+  if (file.compression === 'none') return pieces(host, file, 0);
+  return file.compression === 'gzip' ? decompressed(host, file, 0, createGunzip()) : zstdFrames(host, file);
+}
+
+/**
+ * zstd(1) makes one frame, pzstd and seekable archives have many. Node's decompressor ends without an error after a
+ * frame that ends inside a piece; how far it came tells where the next one begins.
+ */
+async function* zstdFrames(host: QueryHost, file: ArchiveFile): AsyncGenerator<Uint8Array> {
+  for (let start = 0; start < file.size; ) {
+    const decompress = createZstdDecompress();
+    yield* decompressed(host, file, start, decompress);
+    if (decompress.bytesWritten === 0) throw new RangeError('the archive is damaged');
+    start += decompress.bytesWritten;
+  }
+}
+
+function decompressed(
+  host: QueryHost,
+  file: ArchiveFile,
+  start: number,
+  decompress: Transform,
+): AsyncIterable<Uint8Array> {
   // Errors of either side come out of the iteration; the callback only keeps them from being uncaught.
-  return pipeline(Readable.from(pieces(host, file)), decompress, () => {});
+  return pipeline(Readable.from(pieces(host, file, start)), decompress, () => {});
 }
 
 /** The same for reading entries: a plain tar is read where its entries are and skipped in between. */
@@ -70,8 +91,8 @@ async function sizeOf(host: QueryHost, path: string): Promise<number> {
   return high;
 }
 
-async function* pieces(host: QueryHost, { path, size }: ArchiveFile): AsyncGenerator<Uint8Array> {
-  for (let position = 0; position < size; ) {
+async function* pieces(host: QueryHost, { path, size }: ArchiveFile, start: number): AsyncGenerator<Uint8Array> {
+  for (let position = start; position < size; ) {
     const piece = await host.readRange(path, position, PIECE);
     if (piece === undefined || piece.length === 0) throw new RangeError('the file became shorter while it was read');
     position += piece.length;

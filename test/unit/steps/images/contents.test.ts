@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { gzipSync, zstdCompressSync } from 'node:zlib';
+import { openArchive } from '../../../../src/steps/images/archive.ts';
+import { archiveImages } from '../../../../src/steps/images/contents.ts';
+import { dockerArchive, ociArchive, tar } from '../../../support/image-archive.ts';
+import { memoryHost } from '../../../support/memory-host.ts';
+
+const PATH = '/opt/images/a.tar';
+
+async function imagesIn(bytes: Uint8Array) {
+  const host = memoryHost({ files: { [PATH]: bytes } });
+  const file = await openArchive(host, PATH);
+  assert.ok(file);
+  return archiveImages(host, file, 'amd64');
+}
+
+const refuses = (bytes: Uint8Array, message: RegExp) =>
+  assert.rejects(imagesIn(bytes), { name: 'RangeError', message });
+
+describe('contents of an image archive', () => {
+  test('docker save: every tag, with the digest of the configuration as id', async () => {
+    const { bytes, id } = dockerArchive(['pause:3.10', 'r.example/pause:3.10']);
+    assert.deepEqual(await imagesIn(bytes), [
+      { name: 'docker.io/library/pause:3.10', id },
+      { name: 'r.example/pause:3.10', id },
+    ]);
+  });
+
+  test('OCI layout: the name containerd gives it, the id behind the manifest', async () => {
+    const { bytes, id } = ociArchive('registry.k8s.io/pause:3.10');
+    assert.deepEqual(await imagesIn(bytes), [{ name: 'registry.k8s.io/pause:3.10', id }]);
+  });
+
+  test('an image of several platforms: the id of this architecture', async () => {
+    const { bytes, id } = ociArchive('registry.k8s.io/pause:3.10', { index: true });
+    assert.deepEqual(await imagesIn(bytes), [{ name: 'registry.k8s.io/pause:3.10', id }]);
+  });
+
+  test('an OCI image without a name is known by its id', async () => {
+    const { bytes, id } = ociArchive(undefined);
+    assert.deepEqual(await imagesIn(bytes), [{ name: undefined, id }]);
+  });
+
+  test('gzip and zstd, in several members and frames too, are undone', async () => {
+    const { bytes } = dockerArchive(['pause:3.10']);
+    const plain = await imagesIn(bytes);
+    const [first, second] = [bytes.subarray(0, 1000), bytes.subarray(1000)];
+    assert.deepEqual(await imagesIn(gzipSync(bytes)), plain);
+    assert.deepEqual(await imagesIn(Buffer.concat([gzipSync(first), gzipSync(second)])), plain);
+    assert.deepEqual(await imagesIn(zstdCompressSync(bytes)), plain);
+    assert.deepEqual(await imagesIn(Buffer.concat([zstdCompressSync(first), zstdCompressSync(second)])), plain);
+  });
+
+  test('archives of tar(1) with long names and pax headers are read', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'machineadm-tar-'));
+    try {
+      const manifest = JSON.stringify([{ Config: 'x.json', RepoTags: ['pause:3.10'], Layers: [] }]);
+      writeFileSync(join(directory, 'manifest.json'), manifest);
+      writeFileSync(join(directory, `${'n'.repeat(180)}.json`), '{}');
+      await Promise.all(
+        ['gnu', 'pax', 'ustar', 'v7'].map(async (format) => {
+          const names = format === 'gnu' || format === 'pax' ? ['.'] : ['manifest.json'];
+          const made = spawnSync('tar', ['-C', directory, `--format=${format}`, '-cf', '-', ...names]);
+          assert.equal(made.status, 0, String(made.stderr));
+          assert.deepEqual(
+            await imagesIn(made.stdout),
+            [{ name: 'docker.io/library/pause:3.10', id: undefined }],
+            format,
+          );
+        }),
+      );
+    } finally {
+      rmSync(directory, { recursive: true });
+    }
+  });
+
+  test('what is no archive of images is refused with the cause', async () => {
+    const { bytes } = dockerArchive(['pause:3.10']);
+    await refuses(readFileSync(import.meta.filename), /not a tar archive/);
+    await refuses(new Uint8Array(0), /holds no image with a name/);
+    await refuses(tar([{ name: 'readme', content: 'hello' }]), /holds no image with a name/);
+    await refuses(dockerArchive(null).bytes, /holds no image with a name/);
+    await refuses(tar([{ name: 'manifest.json', content: 'nonsense' }]), /manifest\.json is not JSON/);
+    await refuses(bytes.subarray(0, 600), /cut short/);
+    await refuses(bytes.subarray(0, 2 * 512 + 100), /cut short/);
+    await assert.rejects(imagesIn(gzipSync(bytes).subarray(0, 150)), /unexpected end of file/);
+    await assert.rejects(imagesIn(zstdCompressSync(bytes).subarray(0, 60)), /./);
+  });
+
+  test('a compression that cannot be undone is named', async () => {
+    const xz = Buffer.concat([Buffer.from('fd377a585a00', 'hex'), Buffer.alloc(100)]);
+    await refuses(xz, /compressed with xz; gzip, zstd or a plain tar is needed/);
+    await refuses(Buffer.from('BZh91AY&SY'), /compressed with bzip2/);
+  });
+
+  test('the layers of a plain archive are not read', async () => {
+    const { bytes } = dockerArchive(['pause:3.10']);
+    const layer = Buffer.alloc(8 * 1024 * 1024);
+    const large = Buffer.concat([tar([{ name: 'big/layer.tar', content: layer }]).subarray(0, -1024), bytes]);
+    const host = memoryHost({ files: { [PATH]: large } });
+    let read = 0;
+    const counting = {
+      ...host,
+      async readRange(path: string, position: number, length: number) {
+        const range = await host.readRange(path, position, length);
+        read += range?.length ?? 0;
+        return range;
+      },
+    };
+    const file = await openArchive(counting, PATH);
+    assert.ok(file);
+    assert.equal((await archiveImages(counting, file, 'amd64')).length, 1);
+    assert.ok(read < 16 * 1024, `${read} bytes were read`);
+  });
+});
