@@ -55,7 +55,7 @@ async function hostWork(binary: string, directory: string, runs: number): Promis
   row('the copy alone', empty, empty);
   row(`sh: ${work}`, await measure([...overlay, 'sh', '/quickstart/host.sh'], runs), empty);
   row(`machineadm provision: ${work}`, await measure([...overlay, ...provision], runs), empty);
-  const peak = await peakMemory([...overlay, ...provision], 'machineadm');
+  const peak = await peakMemory([...overlay, ...provision], '/quickstart/machineadm');
   console.log(`machineadm provision: ${peak.toFixed(0)} MB resident at its peak`);
 }
 

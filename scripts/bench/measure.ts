@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { globSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 
 export interface Figures {
   /** Wall time of one run, milliseconds. */
@@ -37,26 +37,29 @@ function cpu(command: readonly string[], runs: number): number {
 }
 
 /**
- * The highest resident memory, in MB, of the child process called `name` while a command runs: VmHWM of proc(5), read
- * every 20 ms, so what a process takes in its last 20 ms is missed.
+ * The highest resident memory, in MB, of the process started as `program` while a command runs: VmHWM of proc(5), read
+ * every 20 ms, so what it takes in its last 20 ms is missed. Throws when it was never seen.
  */
-export async function peakMemory(command: readonly string[], name: string): Promise<number> {
-  const [program = '', ...args] = command;
-  const child = spawn(program, args, { stdio: 'ignore' });
+export async function peakMemory(command: readonly string[], program: string): Promise<number> {
+  const [file = '', ...args] = command;
+  const child = spawn(file, args, { stdio: 'ignore' });
   let peak = 0;
   const timer = setInterval(() => {
-    for (const file of globSync('/proc/[0-9]*/status')) peak = Math.max(peak, residentPeak(file, name));
+    for (const process of readdirSync('/proc')) {
+      if (/^\d+$/.test(process)) peak = Math.max(peak, residentPeak(`/proc/${process}`, program));
+    }
   }, 20);
   await new Promise((resolve, reject) => child.on('exit', resolve).on('error', reject));
   clearInterval(timer);
+  if (peak === 0) throw new Error(`${program} was not seen among the processes`);
   return peak;
 }
 
-function residentPeak(file: string, name: string): number {
+/** 0 for any other process. Its name would not do: Node calls its main thread something else. */
+function residentPeak(directory: string, program: string): number {
   try {
-    const text = readFileSync(file, 'utf8');
-    if (!text.startsWith(`Name:\t${name}\n`)) return 0;
-    return Number(/^VmHWM:\s+(\d+) kB$/m.exec(text)?.[1] ?? 0) / 1000;
+    if (readFileSync(`${directory}/cmdline`, 'utf8').split('\0')[0] !== program) return 0;
+    return Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`${directory}/status`, 'utf8'))?.[1] ?? 0) / 1000;
   } catch {
     return 0; // it ended between the listing and the reading
   }

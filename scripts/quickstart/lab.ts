@@ -51,6 +51,7 @@ export async function labQuickstart(binary: string, keep: boolean): Promise<numb
     await show(machine, ['machineadm', 'timeline']);
     // Not our word for it: what the API server says.
     await show(machine, ['kubectl', '--kubeconfig', '/etc/kubernetes/admin.conf', 'get', 'nodes', '-o', 'wide']);
+    console.log('(NotReady until someone installs a pod network; the document asked for NodeRegistered.)\n');
     say(provisioned === 0 ? 'done' : `machineadm provision ended with exit code ${provisioned}`);
     return provisioned;
   } finally {
