@@ -7,17 +7,25 @@ export class DeadlineExceeded extends Error {
 }
 
 /**
- * Runs work that may hang or ignore its signal: settles with it, or rejects with `DeadlineExceeded` after `ms` and
- * aborts the signal. What the work does afterwards is nobody's business any more, a late rejection included.
+ * Runs work that may hang or ignore its signal: settles with it, or rejects with `DeadlineExceeded` after `ms`, or with
+ * the reason of `until` when that is aborted before; the work's signal is aborted then. What the work does afterwards is
+ * nobody's business any more, a late rejection included, and no timer is left that would keep the process alive.
  */
-export async function withDeadline<T>(ms: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+export async function withDeadline<T>(
+  ms: number,
+  work: (signal: AbortSignal) => Promise<T>,
+  until?: AbortSignal,
+): Promise<T> {
+  until?.throwIfAborted();
   const controller = new AbortController();
   const late = Promise.withResolvers<never>();
-  const timer = setTimeout(() => {
-    const error = new DeadlineExceeded(ms);
-    late.reject(error);
-    controller.abort(error);
-  }, ms);
+  const giveUp = (reason: unknown): void => {
+    late.reject(reason);
+    controller.abort(reason);
+  };
+  const timer = setTimeout(() => giveUp(new DeadlineExceeded(ms)), ms);
+  const stop = (): void => giveUp(until?.reason);
+  until?.addEventListener('abort', stop, { once: true });
   try {
     // An async function turns a synchronous throw into a rejection.
     const running = (async () => work(controller.signal))();
@@ -25,5 +33,6 @@ export async function withDeadline<T>(ms: number, work: (signal: AbortSignal) =>
     return await Promise.race([running, late.promise]);
   } finally {
     clearTimeout(timer);
+    until?.removeEventListener('abort', stop);
   }
 }

@@ -12,6 +12,8 @@ export interface SinkQueueOptions {
 
 /** Progress that a slow sink has not taken yet is dropped beyond this; warnings and the conclusion never are. */
 const MOST_WAITING = 200;
+/** After so many deliveries in a row have failed, only the conclusion is tried: it must not wait behind the rest. */
+const MOST_FAILURES = 3;
 
 /**
  * Stands between a run and one sink: `push` returns at once, deliveries follow one after the other in the order of the
@@ -21,9 +23,12 @@ export class SinkQueue {
   readonly #options: SinkQueueOptions;
   readonly #waiting: RunEvent[] = [];
   readonly #told = new Set<string>();
+  /** Aborted when the queue is given up: whatever the sink is doing must not keep the process alive. */
+  readonly #givenUp = new AbortController();
   #working: Promise<void>;
   #idle = false;
   #usable = true;
+  #failures = 0;
 
   constructor(options: SinkQueueOptions) {
     this.#options = options;
@@ -50,17 +55,17 @@ export class SinkQueue {
         if (this.#usable) await this.#options.sink.close(signal);
       });
     } catch (error) {
-      const undelivered = this.#waiting.length;
+      const lost = this.#waiting.length;
       this.#usable = false;
-      this.#tell(
-        `could not be closed: ${reasonOf(error)}${undelivered > 0 ? `, ${undelivered} events were lost` : ''}`,
-      );
+      this.#waiting.length = 0;
+      this.#tell(`could not be closed: ${reasonOf(error)}${lost > 0 ? `, ${lost} events were lost` : ''}`);
+      this.#givenUp.abort(error);
     }
   }
 
   async #start(): Promise<void> {
     try {
-      await withDeadline(this.#options.deliveryMs, (signal) => this.#options.sink.open(signal));
+      await this.#withDeadline((signal) => this.#options.sink.open(signal));
     } catch (error) {
       this.#usable = false;
       this.#waiting.length = 0;
@@ -74,13 +79,20 @@ export class SinkQueue {
     this.#idle = false;
     for (let event = this.#waiting.shift(); event !== undefined; event = this.#waiting.shift()) {
       const current = event;
+      if (this.#failures >= MOST_FAILURES && current.kind !== 'concluded') continue;
       try {
-        await withDeadline(this.#options.deliveryMs, (signal) => this.#options.sink.deliver(current, signal));
+        await this.#withDeadline((signal) => this.#options.sink.deliver(current, signal));
+        this.#failures = 0;
       } catch (error) {
+        this.#failures += 1;
         this.#tell(`did not take a report: ${reasonOf(error)}`);
       }
     }
     this.#idle = true;
+  }
+
+  #withDeadline(work: (signal: AbortSignal) => Promise<void>): Promise<void> {
+    return withDeadline(this.#options.deliveryMs, work, this.#givenUp.signal);
   }
 
   #makeRoom(): void {
@@ -90,7 +102,7 @@ export class SinkQueue {
   }
 
   #tell(trouble: string): void {
-    if (this.#told.has(trouble)) return;
+    if (this.#givenUp.signal.aborted || this.#told.has(trouble)) return;
     this.#told.add(trouble);
     this.#options.onTrouble(`sink ${this.name} ${trouble}`);
   }

@@ -9,8 +9,11 @@ const SMALLEST_BAR = 10;
  * The timeline as bars from the kernel's boot to the conclusion: one line a span, aligned, at most 100 columns.
  * Without the last newline; '' for a status without a timeline.
  */
-export function formatTimeline(status: Pick<RunStatus, 'timeline'>): string {
-  const entries = status.timeline;
+export function formatTimeline(
+  status: Pick<RunStatus, 'timeline'>,
+  style: { readonly titleOf?: (name: string) => string } = {},
+): string {
+  const entries = status.timeline.map((entry) => ({ ...entry, name: style.titleOf?.(entry.name) ?? entry.name }));
   if (entries.length === 0) return '';
   const end = Math.max(1, ...entries.map((entry) => entry.sinceBootMs + entry.durationMs));
   const nameWidth = Math.min(LONGEST_NAME, Math.max(...entries.map((entry) => entry.name.length)));

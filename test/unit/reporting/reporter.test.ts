@@ -1,0 +1,223 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { Secret } from '../../../src/document/secret.ts';
+import type { NewFile } from '../../../src/host/host.ts';
+import { openReporter, type Reporter } from '../../../src/reporting/reporter.ts';
+import type { Sink } from '../../../src/reporting/sink.ts';
+import type { RunEvent, RunStatus } from '../../../src/reporting/status.ts';
+import { memoryHost } from '../../support/memory-host.ts';
+import { FAILURE, IDENTITY } from './runs.ts';
+
+const CURRENT = '/run/machineadm/status.json';
+const COPY = '/var/lib/machineadm/status.json';
+
+function recording(overrides: Partial<Sink> = {}): Sink & { readonly events: RunEvent[] } {
+  const events: RunEvent[] = [];
+  return {
+    name: 'Recording',
+    events,
+    open: async () => {},
+    deliver: async (event) => {
+      events.push(event);
+    },
+    close: async () => {},
+    ...overrides,
+  };
+}
+
+function parsed(text: string | undefined): RunStatus {
+  return JSON.parse(text ?? 'null');
+}
+
+async function run(reporter: Reporter): Promise<void> {
+  reporter.phase('Host');
+  reporter.stepStarted('sysctl');
+  reporter.waitingFor('sysctl', 'the kernel');
+  reporter.stepDone('sysctl', { state: 'Succeeded', changes: ['sysctl/a'], durationMs: 5 });
+  await reporter.conclude({ outcome: 'Succeeded', exitCode: 0 });
+}
+
+describe('the status file', () => {
+  test('is there, readable by all and true, before the document is read', async () => {
+    const host = memoryHost();
+    await openReporter({ identity: IDENTITY, host });
+    assert.equal(parsed(host.text(CURRENT)).phase, 'Loading');
+    assert.deepEqual(await host.stat(CURRENT), {
+      type: 'file',
+      mode: 0o644,
+      uid: 0,
+      gid: 0,
+      size: host.text(CURRENT)?.length,
+    });
+    assert.equal((await host.stat('/run/machineadm'))?.mode, 0o755);
+    assert.equal(host.text(COPY), host.text(CURRENT));
+  });
+
+  test('has the conclusion when `conclude` resolves, and its copy is flushed to disk', async () => {
+    const host = memoryHost();
+    const reporter = await openReporter({ identity: IDENTITY, host });
+    await reporter.conclude({ outcome: 'Failed', exitCode: 11, failure: FAILURE });
+    const status = parsed(host.text(CURRENT));
+    assert.equal(status.phase, 'Concluded');
+    assert.equal(status.failure?.reason, 'SwapEnabled');
+    assert.equal(host.log.at(-1), `sync ${COPY}`);
+  });
+
+  test('follows a run that is faster than the disk: the newest status wins, and nothing waits', async () => {
+    const host = memoryHost();
+    const written: string[] = [];
+    const slow = {
+      ...host,
+      writeFile: async (file: NewFile) => {
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        written.push(parsed(String(file.content)).phase);
+      },
+    };
+    const reporter = await openReporter({ identity: IDENTITY, host: slow });
+    const started = performance.now();
+    for (let index = 0; index < 50; index += 1) reporter.phase('Host');
+    assert.ok(performance.now() - started < 20);
+    await reporter.conclude({ outcome: 'Succeeded', exitCode: 0 });
+    assert.equal(written.at(-1), 'Concluded');
+    assert.ok(written.length <= 8, `${written.length} writes`);
+  });
+
+  test('that cannot be written is told through the sinks, and fails nothing', async () => {
+    const host = memoryHost();
+    const broken = {
+      ...host,
+      writeFile: (file: NewFile) =>
+        file.path === CURRENT ? Promise.reject(new Error('no space left on device')) : host.writeFile(file),
+    };
+    const sink = recording();
+    const reporter = await openReporter({ identity: IDENTITY, host: broken });
+    reporter.useSinks([sink], 1000);
+    await run(reporter);
+    await reporter.close();
+    const warning = `the status file ${CURRENT} could not be written: no space left on device`;
+    assert.deepEqual(sink.events.at(-1)?.status.warnings, [warning]);
+    assert.deepEqual(parsed(host.text(COPY)).warnings, [warning]);
+  });
+
+  test('never holds a secret', async () => {
+    const secret = new Secret('s3cr3t-value-of-a-hook');
+    const host = memoryHost();
+    const sink = recording();
+    const reporter = await openReporter({ identity: IDENTITY, host });
+    reporter.useSinks([sink], 1000);
+    reporter.warn(`it said ${secret.reveal()}`);
+    reporter.waitingFor('hook', secret.reveal());
+    await reporter.conclude({
+      outcome: 'Failed',
+      exitCode: 10,
+      failure: { ...FAILURE, evidence: [{ source: 'hook', text: secret.reveal() }] },
+    });
+    await reporter.close();
+    for (const text of [host.text(CURRENT), host.text(COPY), JSON.stringify(sink.events)]) {
+      assert.ok(text !== undefined && !text.includes(secret.reveal()));
+    }
+  });
+});
+
+describe('a sink', () => {
+  test('is told everything, in order, from the start', async () => {
+    const sink = recording();
+    const reporter = await openReporter({ identity: IDENTITY, host: memoryHost() });
+    reporter.useSinks([sink], 1000);
+    await run(reporter);
+    await reporter.close();
+    assert.deepEqual(
+      sink.events.map((event) => (event.kind === 'step' ? `step ${event.step.state}` : event.kind)),
+      ['started', 'step Running', 'waiting', 'step Succeeded', 'concluded'],
+    );
+  });
+
+  test('that hangs delays no step, and the end by no more than the deadline', async () => {
+    const hangs = recording({ name: 'Hangs', deliver: () => new Promise(() => {}) });
+    const other = recording();
+    const reporter = await openReporter({ identity: IDENTITY, host: memoryHost(), deliveryMs: 10_000 });
+    reporter.useSinks([hangs, other], 150);
+    const began = performance.now();
+    await run(reporter);
+    assert.ok(performance.now() - began < 100, 'the run itself was delayed');
+    await reporter.close();
+    assert.ok(performance.now() - began < 1000);
+    assert.deepEqual(reporter.status.warnings, [
+      'sink Hangs could not be closed: did not end within 150 ms, 4 events were lost',
+    ]);
+    assert.equal(other.events.filter((event) => event.kind === 'concluded').length, 1);
+  });
+
+  test('that cannot be opened is a warning to the others, once', async () => {
+    const closed = recording({ name: 'Closed', open: () => Promise.reject(new Error('no such device')) });
+    const other = recording();
+    const reporter = await openReporter({ identity: IDENTITY, host: memoryHost() });
+    reporter.useSinks([closed, other], 1000);
+    await run(reporter);
+    await reporter.close();
+    assert.deepEqual(closed.events, []);
+    assert.deepEqual(
+      other.events.filter((event) => event.kind === 'warning').map((event) => event.message),
+      ['sink Closed cannot be used: no such device'],
+    );
+  });
+
+  test('that throws, even at once, changes neither outcome nor exit code', async () => {
+    const throws = recording({
+      deliver: () => {
+        throw new Error('broken');
+      },
+    });
+    const reporter = await openReporter({ identity: IDENTITY, host: memoryHost() });
+    reporter.useSinks([throws], 1000);
+    await run(reporter);
+    await reporter.close();
+    assert.equal(reporter.status.outcome, 'Succeeded');
+    assert.equal(reporter.status.exitCode, 0);
+    assert.deepEqual(reporter.status.warnings, ['sink Recording did not take a report: broken']);
+  });
+
+  test('that fails again and again is spared the progress, and still told the conclusion', async () => {
+    const tried: string[] = [];
+    const fails = recording({
+      deliver: (event) => {
+        tried.push(event.kind);
+        return Promise.reject(new Error('unreachable'));
+      },
+    });
+    const reporter = await openReporter({ identity: IDENTITY, host: memoryHost() });
+    reporter.useSinks([fails], 1000);
+    for (let index = 0; index < 20; index += 1) reporter.waitingFor('kubeadm', `try ${index}`);
+    await reporter.conclude({ outcome: 'Succeeded', exitCode: 0 });
+    await reporter.close();
+    assert.deepEqual(tried, ['started', 'waiting', 'waiting', 'concluded']);
+  });
+
+  test('that fell far behind loses progress, but neither warnings nor the conclusion', async () => {
+    const gate = Promise.withResolvers<void>();
+    const sink = recording({ open: () => gate.promise });
+    const reporter = await openReporter({ identity: IDENTITY, host: memoryHost() });
+    reporter.useSinks([sink], 1000);
+    reporter.warn('look here');
+    for (let index = 0; index < 500; index += 1) reporter.waitingFor('kubeadm', `try ${index}`);
+    await reporter.conclude({ outcome: 'Succeeded', exitCode: 0 });
+    gate.resolve();
+    await reporter.close();
+    const kinds = sink.events.map((event) => event.kind);
+    assert.ok(kinds.length <= 201, `${kinds.length} events`);
+    assert.ok(kinds.includes('warning'));
+    assert.equal(kinds.at(-1), 'concluded');
+  });
+});
+
+test('whoever watches the progress cannot end the run', async () => {
+  const reporter = await openReporter({
+    identity: IDENTITY,
+    host: memoryHost(),
+    onEvent: () => {
+      throw new Error('EPIPE');
+    },
+  });
+  await run(reporter);
+  assert.equal(reporter.status.outcome, 'Succeeded');
+});

@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { advance, type Conclusion } from '../../../src/reporting/run-state.ts';
+import type { Condition, RunStatus } from '../../../src/reporting/status.ts';
+import { at, FAILURE, statusAfter } from './runs.ts';
+
+function condition(
+  status: RunStatus,
+  type: Condition['type'] = 'machineadm.dev/BootstrapSucceeded',
+): Condition | undefined {
+  return status.conditions.find((other) => other.type === type);
+}
+
+function concluded(conclusion: Conclusion): RunStatus {
+  return statusAfter({ kind: 'concluded', conclusion });
+}
+
+describe('the condition BootstrapSucceeded', () => {
+  test('is Unknown while the run goes on', () => {
+    const { status, reason } = condition(statusAfter({ kind: 'phase', phase: 'Host' })) ?? {};
+    assert.deepEqual({ status, reason }, { status: 'Unknown', reason: 'Running' });
+  });
+
+  const cases: readonly (readonly [string, Conclusion, Condition['status'], string])[] = [
+    ['True after success', { outcome: 'Succeeded', exitCode: 0 }, 'True', 'Succeeded'],
+    ['False after a terminal failure', { outcome: 'Failed', exitCode: 11, failure: FAILURE }, 'False', 'SwapEnabled'],
+    [
+      'Unknown after a failure that may go away',
+      { outcome: 'Failed', exitCode: 11, failure: { ...FAILURE, reason: 'APIEndpointTimeout', retryable: true } },
+      'Unknown',
+      'APIEndpointTimeout',
+    ],
+    ['Unknown after an interruption', { outcome: 'Interrupted', exitCode: 14 }, 'Unknown', 'Interrupted'],
+    ['Unknown while a reboot is due', { outcome: 'RebootRequired', exitCode: 16 }, 'Unknown', 'RebootRequired'],
+  ];
+  for (const [what, conclusion, status, reason] of cases) {
+    test(`is ${what}`, () => {
+      const found = condition(concluded(conclusion));
+      assert.deepEqual({ status: found?.status, reason: found?.reason }, { status, reason });
+    });
+  }
+
+  test('keeps its transition time while its status stays', () => {
+    const interrupted = concluded({ outcome: 'Interrupted', exitCode: 14 });
+    assert.equal(condition(interrupted)?.lastTransitionTime, '2026-11-20T10:00:00.000Z');
+    const succeeded = concluded({ outcome: 'Succeeded', exitCode: 0 });
+    assert.equal(condition(succeeded)?.lastTransitionTime, '2026-11-20T10:00:01.000Z');
+  });
+
+  test('carries a message of at most 1 KiB', () => {
+    const failure = { ...FAILURE, summary: 'x'.repeat(5000) };
+    assert.equal(condition(concluded({ outcome: 'Failed', exitCode: 11, failure }))?.message.length, 1024);
+  });
+});
+
+test('a failing afterBootstrap hook leaves the bootstrap succeeded and fails its own condition', () => {
+  const failure = { ...FAILURE, reason: 'AfterBootstrapHookFailed' as const };
+  const status = concluded({ outcome: 'Succeeded', exitCode: 15, afterHooks: 'Failed', failure });
+  assert.equal(condition(status)?.status, 'True');
+  const hooks = condition(status, 'machineadm.dev/AfterBootstrapHooksSucceeded');
+  assert.equal(hooks?.status, 'False');
+  assert.equal(hooks?.reason, 'AfterBootstrapHookFailed');
+  assert.equal(status.outcome, 'Succeeded');
+});
+
+describe('steps', () => {
+  test('are pending when planned, and keep their order', () => {
+    const status = statusAfter(
+      { kind: 'planned', steps: ['sysctl', 'swap'] },
+      { kind: 'stepStarted', step: 'swap' },
+      { kind: 'planned', steps: ['sysctl', 'swap', 'kubeadm'] },
+    );
+    assert.deepEqual(
+      status.steps.map((step) => `${step.id} ${step.state}`),
+      ['sysctl Pending', 'swap Running', 'kubeadm Pending'],
+    );
+    assert.equal(status.step, 'swap');
+  });
+
+  test('end with what they changed and how long it took, and appear on the timeline where they began', () => {
+    const status = statusAfter(
+      { kind: 'stepStarted', step: 'sysctl' },
+      { kind: 'waiting', step: 'sysctl', waitingFor: 'the kernel' },
+      { kind: 'stepDone', step: 'sysctl', end: { state: 'Succeeded', changes: ['sysctl/a'], durationMs: 1500.4 } },
+    );
+    assert.deepEqual(status.steps, [
+      {
+        id: 'sysctl',
+        state: 'Succeeded',
+        changes: ['sysctl/a'],
+        startedAt: '2026-11-20T10:00:01.000Z',
+        durationMs: 1500,
+      },
+    ]);
+    assert.deepEqual(status.timeline, [{ name: 'sysctl', sinceBootMs: 13_500, durationMs: 1500 }]);
+    assert.equal(status.waitingFor, undefined);
+  });
+
+  test('that were skipped took no time', () => {
+    const end = { state: 'Skipped', changes: [], durationMs: 0 } as const;
+    assert.deepEqual(statusAfter({ kind: 'stepDone', step: 'kubeadm', end }).timeline, []);
+  });
+});
+
+test('the identity of the machine is the host name until the document is read', () => {
+  assert.equal(statusAfter().machine.name, 'node-1');
+  const subject = { machine: { name: 'prod-a-1', cluster: 'prod-a' }, documentSha256: 'ab', attempt: 2 };
+  const status = statusAfter({ kind: 'identified', subject });
+  assert.deepEqual(status.machine, { name: 'prod-a-1', cluster: 'prod-a' });
+  assert.deepEqual([status.document.sha256, status.attempt], ['ab', 2]);
+});
+
+test('the same warning is kept once, and a run that warns for ever keeps a hundred', () => {
+  const same = statusAfter({ kind: 'warning', message: 'a' }, { kind: 'warning', message: 'a' });
+  assert.deepEqual(same.warnings, ['a']);
+  const many = Array.from({ length: 150 }, (_, index) => ({ kind: 'warning' as const, message: `${index}` }));
+  assert.equal(statusAfter(...many).warnings.length, 100);
+});
+
+test('a transition leaves the status it came from as it was', () => {
+  const before = statusAfter({ kind: 'planned', steps: ['sysctl'] });
+  const copy = structuredClone(before);
+  advance(before, { kind: 'stepStarted', step: 'sysctl' }, at(9));
+  assert.deepEqual(before, copy);
+});

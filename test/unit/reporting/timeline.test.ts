@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { bootEntries, bootTimeline, processStartMs } from '../../../src/reporting/timeline.ts';
+import { formatTimeline } from '../../../src/reporting/timeline-chart.ts';
+import { memoryHost } from '../../support/memory-host.ts';
+
+describe('what happened before machineadm', () => {
+  test('is told by systemd: kernel, initrd, user space', () => {
+    const show = 'InitRDTimestampMonotonic=1500000\nUserspaceTimestampMonotonic=4000400\n';
+    assert.deepEqual(bootEntries(show, 12_000), [
+      { name: 'kernel', sinceBootMs: 0, durationMs: 1500 },
+      { name: 'initrd', sinceBootMs: 1500, durationMs: 2500 },
+      { name: 'userspace', sinceBootMs: 4000, durationMs: 8000 },
+    ]);
+  });
+
+  test('has no initrd where there was none', () => {
+    const names = bootEntries('InitRDTimestampMonotonic=0\nUserspaceTimestampMonotonic=4000000', 5000).map(
+      ({ name }) => name,
+    );
+    assert.deepEqual(names, ['kernel', 'userspace']);
+  });
+
+  const whole = [{ name: 'boot', sinceBootMs: 0, durationMs: 12_000 }];
+  test('is one span where there is no systemd', async () => {
+    assert.deepEqual(await bootTimeline(memoryHost(), 12_000), whole);
+  });
+  test('is one span where systemctl cannot be asked', async () => {
+    assert.deepEqual(await bootTimeline({ query: () => Promise.reject(new Error('no')) }, 12_000), whole);
+  });
+  test('is one span where the clock of systemd is another one', () => {
+    assert.deepEqual(bootEntries('UserspaceTimestampMonotonic=99000000', 12_000), whole);
+  });
+
+  test('ends where this process began', () => {
+    const now = Number(process.hrtime.bigint() / 1_000_000n);
+    assert.ok(processStartMs() > 0 && processStartMs() <= now);
+  });
+});
+
+describe('the chart', () => {
+  const timeline = [
+    { name: 'kernel', sinceBootMs: 0, durationMs: 2000 },
+    { name: 'userspace', sinceBootMs: 2000, durationMs: 8000 },
+    { name: 'sysctl', sinceBootMs: 10_000, durationMs: 5 },
+    { name: 'a-step-with-a-name-that-is-far-too-long', sinceBootMs: 10_005, durationMs: 89_995 },
+    { name: 'concluded', sinceBootMs: 100_000, durationMs: 0 },
+  ];
+  const lines = formatTimeline({ timeline }).split('\n');
+
+  test('has a line for each span, none longer than 100 columns, bars aligned', () => {
+    assert.equal(lines.length, timeline.length);
+    assert.deepEqual(new Set(lines.map((line) => line.indexOf('|'))).size, 1);
+    assert.deepEqual(new Set(lines.map((line) => line.lastIndexOf('|'))).size, 1);
+    for (const line of lines) assert.ok(line.length <= 100, line);
+  });
+
+  test('draws each span where and as long as it was, and at least one mark', () => {
+    const bars = lines.map((line) => line.slice(line.indexOf('|') + 1, line.lastIndexOf('|')));
+    const width = bars[0]?.length ?? 0;
+    assert.match(bars[0] ?? '', /^=+ +$/);
+    assert.equal(bars[2]?.trim(), '=');
+    assert.equal(bars[2]?.indexOf('='), Math.floor(width / 10));
+    assert.ok((bars[3]?.trim().length ?? 0) >= Math.floor(width * 0.88));
+    assert.equal(bars[4], `${' '.repeat(width - 1)}*`);
+  });
+
+  test('is empty without entries', () => assert.equal(formatTimeline({ timeline: [] }), ''));
+});
