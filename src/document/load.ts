@@ -1,5 +1,5 @@
 import { decodeSource } from './decode.ts';
-import { type Diagnostic, formatPath, nearestName, sortDiagnostics } from './diagnostics.ts';
+import { type Diagnostic, formatPath, nearestName, type PathSegment, sortDiagnostics } from './diagnostics.ts';
 import type { Model } from './model.ts';
 import { satisfies } from './requires.ts';
 import { type SoundPart, schemaFindings, type UnplacedFinding, withoutMistakes } from './schema-issues.ts';
@@ -200,9 +200,13 @@ function plainData(sections: ReadonlyMap<string, SoundPart>): Readonly<Record<st
 }
 
 function inWholeDocument(finding: Finding, sections: ReadonlyMap<string, SoundPart>): Finding {
-  const [name, ...path] = finding.path;
-  const part = sections.get(String(name));
-  return name === undefined || part === undefined ? finding : { ...finding, path: [name, ...part.original(path)] };
+  const whole = ([name, ...path]: readonly PathSegment[]): readonly PathSegment[] => {
+    const part = sections.get(String(name));
+    if (name === undefined) return [];
+    return [name, ...(part?.original(path) ?? path)];
+  };
+  const about = finding.about === undefined ? {} : { about: whole(finding.about) };
+  return { ...finding, path: whole(finding.path), ...about };
 }
 
 /** Whether a finding is about something that is already known to be wrong. */

@@ -34,7 +34,7 @@ export async function makePlan(document: LoadedDocument, scope: 'base' | 'all'):
   const { model } = document;
   const journal = asSeenBy(await peekJournal(host), instanceIdentity(facts, model.metadata.uid));
   refuseIfChanged(journal, document);
-  await preflight(ALL_STEPS, host, model, facts);
+  await preflight(ALL_STEPS, host, model, facts, scope);
   const changes: PlannedChange[] = [];
   const owed = new Set<FollowUp>(journal.owed);
   for (const step of ALL_STEPS) {

@@ -15,11 +15,19 @@ export function refuseUnlessRoot(facts: Facts): void {
 }
 
 /** Asks all steps what they will need and reports everything that is missing at once, before anything is changed. */
-export async function preflight(steps: readonly Step[], host: QueryHost, model: Model, facts: Facts): Promise<void> {
+export async function preflight(
+  steps: readonly Step[],
+  host: QueryHost,
+  model: Model,
+  facts: Facts,
+  scope: 'base' | 'all',
+): Promise<void> {
   const missing: Missing[] = [];
   for (const step of steps) {
     const desired = step.desired(model, facts);
-    if (desired !== undefined && step.preflight !== undefined) missing.push(...(await step.preflight(host, desired)));
+    if (desired === undefined || step.preflight === undefined) continue;
+    const found = await step.preflight(host, desired);
+    missing.push(...found.filter((item) => scope === 'all' || item.scope !== 'node'));
   }
   const [first, second] = missing;
   if (first === undefined) return;

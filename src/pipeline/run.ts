@@ -149,7 +149,8 @@ async function judge(request: RunRequest, host: Host, facts: Facts, before: Jour
     document = await openDocument(request.sources, request.agentVersion);
     known = asSeenBy(before, instanceIdentity(facts, document.model.metadata.uid));
     refuseIfChanged(known, document);
-    await preflight(ALL_STEPS, host, document.model, facts);
+    const base = request.command === 'prepare';
+    await preflight(base ? PIPELINE.host : ALL_STEPS, host, document.model, facts, base ? 'base' : 'all');
     return { ok: true, document, known };
   } catch (error) {
     return { ok: false, document, known, error };

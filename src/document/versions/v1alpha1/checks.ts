@@ -77,8 +77,8 @@ export function checkHost(sections: Sections): Finding[] {
       findings.push({ path: ['host', 'sysctl', key], message, hint: 'keep one of them' });
     }
     keys.set(canonical, key);
-    if (canonical.split('/').includes('..')) {
-      findings.push({ path: ['host', 'sysctl', key], message: 'a key may not hold ".."' });
+    if (canonical.split('/').some((part) => part === '' || part === '.' || part === '..')) {
+      findings.push({ path: ['host', 'sysctl', key], message: 'a key may hold neither ".." nor an empty part' });
     }
   }
   return findings;
@@ -87,10 +87,14 @@ export function checkHost(sections: Sections): Finding[] {
 function checkFile(file: FileSection, index: number): Finding[] {
   const path = ['host', 'files', index];
   if (file.content !== undefined && file.contentFrom !== undefined) {
-    return [{ path, message: 'content and contentFrom exclude each other', hint: 'keep one of them' }];
+    const about = [...path, 'contentFrom'];
+    return [{ path, message: 'content and contentFrom exclude each other', hint: 'keep one of them', about }];
   }
   if (file.content === undefined && file.contentFrom === undefined) {
-    return [{ path, message: 'neither content nor contentFrom is given', hint: 'content: "" makes an empty file' }];
+    const about = [...path, 'content'];
+    return [
+      { path, message: 'neither content nor contentFrom is given', hint: 'content: "" makes an empty file', about },
+    ];
   }
   if (file.encoding !== undefined && file.content === undefined) {
     return [{ path: [...path, 'encoding'], message: 'encoding describes content, which is not given' }];
