@@ -1,0 +1,238 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { MachineadmError } from '../../../src/document/errors.ts';
+import type { ImagesModel } from '../../../src/document/model.ts';
+import type { Reason } from '../../../src/document/reasons.ts';
+import type { CriImage } from '../../../src/host/cri.ts';
+import { CriError } from '../../../src/host/cri-client.ts';
+import { images } from '../../../src/steps/images.ts';
+import { EMPTY_RECORD } from '../../../src/steps/step.ts';
+import { hostModel } from '../../support/host-model.ts';
+import { dockerArchive, sha256 } from '../../support/image-archive.ts';
+import { type MemoryHost, memoryHost } from '../../support/memory-host.ts';
+import { planned, runStep } from '../../support/run-step.ts';
+
+const PAUSE = dockerArchive(['registry.k8s.io/pause:3.10']);
+const ETCD = dockerArchive(['registry.k8s.io/etcd:3.5'], 'etcd');
+const PAUSE_PATH = '/opt/images/pause.tar';
+
+const model = (part: Partial<ImagesModel>, managed = true) => ({
+  ...hostModel(),
+  containerd: managed
+    ? { cgroupDriver: 'systemd' as const, sandboxImage: undefined, restrictOomScoreAdj: undefined, settings: {} }
+    : undefined,
+  images: { archives: [], required: [], ...part },
+});
+
+const archive = (path: string, digest?: string) => ({ path, sha256: digest });
+
+interface Runtime {
+  readonly host: MemoryHost;
+  readonly store: CriImage[];
+  /** The bytes ctr was given, import by import. */
+  readonly imported: Buffer[];
+}
+
+/** A machine whose ctr puts what it knows by its bytes into the store; everything else is an error of its own words. */
+function machine(
+  files: Record<string, Uint8Array>,
+  options: { readonly stderr?: string; readonly store?: CriImage[] } = {},
+) {
+  const store = options.store ?? [];
+  const imported: Buffer[] = [];
+  const host = memoryHost({
+    files,
+    cri: { images: async () => store },
+    programs: {
+      async ctr(command) {
+        const parts: Uint8Array[] = [];
+        if (typeof command.input === 'object') for await (const part of command.input) parts.push(part);
+        const bytes = Buffer.concat(parts);
+        imported.push(bytes);
+        if (options.stderr !== undefined) return { status: 1, stderr: options.stderr };
+        for (const [known, tag] of [
+          [PAUSE, 'registry.k8s.io/pause:3.10'],
+          [ETCD, 'registry.k8s.io/etcd:3.5'],
+        ] as const) {
+          if (bytes.equals(known.bytes)) store.push({ id: known.id, tags: [tag], digests: [] });
+        }
+        return { stdout: 'unpacking\n' };
+      },
+    },
+  });
+  return { host, store, imported } satisfies Runtime;
+}
+
+const failsWith = (reason: Reason, summary: RegExp) => (error: unknown) => {
+  assert.ok(error instanceof MachineadmError, String(error));
+  assert.equal(error.reason, reason);
+  assert.match(error.message, summary);
+  assert.notEqual(error.remedy, '');
+  return true;
+};
+
+describe('images', () => {
+  test('a document without images asks for nothing', async () => {
+    assert.deepEqual(await planned(images, machine({}).host, model({})), []);
+  });
+
+  test('archives are imported into k8s.io through the standard input of ctr, and proven over CRI', async () => {
+    const { host, imported } = machine({ [PAUSE_PATH]: PAUSE.bytes });
+    const run = await runStep(images, host, model({ archives: [archive(PAUSE_PATH)] }));
+    assert.deepEqual(
+      run.changes.map((change) => change.id),
+      ['images/opt/images/pause.tar'],
+    );
+    assert.deepEqual(host.log, ['run ctr --address /run/containerd/containerd.sock -n k8s.io images import -']);
+    assert.deepEqual(imported, [PAUSE.bytes]);
+    assert.deepEqual(run.output, ['ctr: unpacking']);
+    assert.deepEqual(run.left, []);
+    assert.equal(run.waits.at(-1), undefined);
+  });
+
+  test('a compressed archive is decompressed before: containerd 1.x takes plain tar only', async () => {
+    const { host, imported } = machine({ [PAUSE_PATH]: gzipSync(PAUSE.bytes) });
+    const run = await runStep(images, host, model({ archives: [archive(PAUSE_PATH)] }));
+    assert.deepEqual(imported, [PAUSE.bytes]);
+    assert.deepEqual(run.left, []);
+  });
+
+  test('an archive whose images are all there is left alone', async () => {
+    const store = [{ id: PAUSE.id, tags: ['registry.k8s.io/pause:3.10'], digests: [] }];
+    const { host } = machine({ [PAUSE_PATH]: PAUSE.bytes }, { store });
+    assert.deepEqual(await planned(images, host, model({ archives: [archive(PAUSE_PATH)] })), []);
+  });
+
+  test('the same name with another id is another image: it is imported', async () => {
+    const store = [{ id: `sha256:${'0'.repeat(64)}`, tags: ['registry.k8s.io/pause:3.10'], digests: [] }];
+    const { host } = machine({ [PAUSE_PATH]: PAUSE.bytes }, { store });
+    const changes = await planned(images, host, model({ archives: [archive(PAUSE_PATH)] }));
+    assert.deepEqual(
+      changes.map((change) => change.id),
+      ['images/opt/images/pause.tar'],
+    );
+  });
+
+  test('an archive that was removed after its import is not missed, as long as its images are there', async () => {
+    const { host, store } = machine({ [PAUSE_PATH]: PAUSE.bytes });
+    const wanted = model({ archives: [archive(PAUSE_PATH)] });
+    const { notes } = await runStep(images, host, wanted);
+    host.take(PAUSE_PATH);
+    const record = { ...EMPTY_RECORD, notes };
+    assert.deepEqual(await planned(images, host, wanted, { record }), []);
+    store.length = 0;
+    assert.equal((await planned(images, host, wanted, { record })).length, 1);
+  });
+
+  test('a compressed archive is not decompressed again while it is the same file', async () => {
+    const { host } = machine({ [PAUSE_PATH]: gzipSync(PAUSE.bytes) });
+    const wanted = model({ archives: [archive(PAUSE_PATH)] });
+    const { notes } = await runStep(images, host, wanted);
+    const record = { ...EMPTY_RECORD, notes };
+    assert.deepEqual(await planned(images, host, wanted, { record }), []);
+    host.put(PAUSE_PATH, gzipSync(ETCD.bytes));
+    const [change] = await planned(images, host, wanted, { record });
+    assert.match(change?.summary ?? '', /etcd:3\.5/, 'another file under the same name is looked into');
+  });
+
+  test('before containerd runs, what it has is known after the containerd step', async () => {
+    const down = memoryHost({
+      files: { [PAUSE_PATH]: PAUSE.bytes },
+      programs: { ctr: () => ({}) },
+      cri: { images: () => Promise.reject(new CriError('/run/c.sock', 'ListImages', 14, 'connect ENOENT')) },
+    });
+    const part = { archives: [archive(PAUSE_PATH)], required: ['registry.k8s.io/pause:3.10'] };
+    const changes = await planned(images, down, model(part));
+    assert.deepEqual(
+      changes.map(({ id, knownAfter }) => [id, knownAfter]),
+      [
+        ['images/opt/images/pause.tar', 'containerd'],
+        ['images/required', 'containerd'],
+      ],
+    );
+    await assert.rejects(
+      planned(images, down, model(part, false)),
+      failsWith('ContainerdUnhealthy', /ListImages/),
+      'a runtime that no step starts must be there',
+    );
+  });
+
+  test('required images are checked after the imports, and found in whatever form they are written', async () => {
+    const { host } = machine({ [PAUSE_PATH]: PAUSE.bytes });
+    const required = ['registry.k8s.io/pause:3.10'];
+    const run = await runStep(images, host, model({ archives: [archive(PAUSE_PATH)], required }));
+    assert.deepEqual(
+      run.changes.map((change) => change.id),
+      ['images/opt/images/pause.tar', 'images/required'],
+    );
+    assert.deepEqual(run.left, []);
+  });
+
+  test('all missing required images are named at once', async () => {
+    const { host } = machine({});
+    const required = ['registry.k8s.io/pause:3.10', 'busybox'];
+    await assert.rejects(
+      runStep(images, host, model({ required })),
+      failsWith('ImageMissing', /registry\.k8s\.io\/pause:3\.10, busybox/),
+    );
+    assert.deepEqual(host.log, []);
+  });
+
+  test('a SHA-256 that differs is told before anything is imported, with path, want and got', async () => {
+    const { host } = machine({ [PAUSE_PATH]: PAUSE.bytes });
+    const want = 'f'.repeat(64);
+    await assert.rejects(
+      runStep(images, host, model({ archives: [archive(PAUSE_PATH, want)] })),
+      failsWith('ImageArchiveUnreadable', new RegExp(`pause\\.tar.*${sha256(PAUSE.bytes)}.*${want}`)),
+    );
+    assert.deepEqual(host.log, []);
+  });
+
+  test('the right SHA-256 is accepted', async () => {
+    const { host } = machine({ [PAUSE_PATH]: PAUSE.bytes });
+    const run = await runStep(images, host, model({ archives: [archive(PAUSE_PATH, sha256(PAUSE.bytes))] }));
+    assert.deepEqual(run.left, []);
+  });
+
+  test('a damaged archive: its digest explains more than its tar', async () => {
+    const { host } = machine({ [PAUSE_PATH]: PAUSE.bytes.subarray(0, 700) });
+    const wanted = (digest?: string) => planned(images, host, model({ archives: [archive(PAUSE_PATH, digest)] }));
+    await assert.rejects(wanted(), failsWith('ImageArchiveUnreadable', /pause\.tar.*cut short/));
+    await assert.rejects(wanted('f'.repeat(64)), failsWith('ImageArchiveUnreadable', /SHA-256/));
+  });
+
+  test('an archive that is not there yet is planned, and fails when it still is not there', async () => {
+    const { host } = machine({});
+    const wanted = model({ archives: [archive(PAUSE_PATH)] });
+    assert.match((await planned(images, host, wanted))[0]?.summary ?? '', /not there yet/);
+    await assert.rejects(runStep(images, host, wanted), failsWith('ImageArchiveUnreadable', /does not exist/));
+  });
+
+  for (const [stderr, reason] of [
+    ['ctr: write /var/lib/containerd/ingest: no space left on device', 'DiskFull'],
+    ['ctr: content digest sha256:0 not found', 'ImageArchiveUnreadable'],
+    ['ctr: something new', 'HostStepFailed'],
+  ] as const) {
+    test(`ctr says "${stderr}": ${reason}`, async () => {
+      const { host } = machine({ [PAUSE_PATH]: PAUSE.bytes }, { stderr });
+      await assert.rejects(
+        runStep(images, host, model({ archives: [archive(PAUSE_PATH)] })),
+        failsWith(reason, /pause\.tar/),
+      );
+    });
+  }
+
+  test('ctr missing is found before any change', async () => {
+    const desired = images.desired(
+      model({ archives: [archive(PAUSE_PATH)] }),
+      (await import('../../support/facts.ts')).facts(),
+    );
+    assert.ok(desired);
+    const missing = await images.preflight?.(memoryHost(), desired);
+    assert.deepEqual(
+      missing?.map(({ reason, what }) => [reason, what]),
+      [['ContainerRuntimeMissing', 'ctr']],
+    );
+  });
+});
