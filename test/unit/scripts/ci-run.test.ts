@@ -18,7 +18,7 @@ describe('.ci/run', () => {
   } {
     const script = [
       '#!/bin/bash',
-      'counts=${@: -1}',
+      `counts=\${@: -1}`,
       `case "$1 \${2-}" in "ci "*) ${npm.ci} ;; "test "*) ${npm.test} ;; "run test:e2e") ${npm.e2e} ;; *) exit 99 ;; esac`,
     ];
     writeFileSync(join(directory, 'npm'), `${script.join('\n')}\n`, { mode: 0o755 });
@@ -52,6 +52,6 @@ describe('.ci/run', () => {
 
   test('fails when a part says so, whatever it counted', () => {
     const result = run({ ci: 'exit 0', test: `${count(40, 0)}; exit 1`, e2e: count(2, 0) });
-    assert.deepEqual(result, { status: 1, last: '40 passed, 1 failed' });
+    assert.deepEqual(result, { status: 1, last: '42 passed, 1 failed' });
   });
 });
