@@ -110,7 +110,8 @@ async function systemctl(args: readonly string[], whatFails: string): Promise<Co
 async function journalOf(name: string, lines: number): Promise<readonly string[]> {
   const result = await runCommand({
     program: 'journalctl',
-    args: ['-u', name, '-n', String(lines), '-o', 'cat', '--no-pager', '--quiet'],
+    // Of this boot: a line of an earlier one would be evidence of something else.
+    args: ['-b', '-u', name, '-n', String(lines), '-o', 'cat', '--no-pager', '--quiet'],
     timeoutMs: QUERY_TIMEOUT_MS,
   });
   return result.status === 0 ? result.stdout.split('\n').filter((line) => line !== '') : [];
@@ -120,10 +121,9 @@ async function failed(verb: string, name: string, result: CommandResult): Promis
   // The journal is evidence; that it cannot be read must not hide the failure itself.
   const journal = await journalOf(name, EVIDENCE_LINES).catch(() => []);
   const state = await serviceState(name).catch(() => UNKNOWN_SERVICE);
-  const why = result.timedOut ? `no answer within ${JOB_TIMEOUT_MS / 1000} s` : `it is ${state.detail}`;
   return new MachineadmError({
     reason: 'ServiceFailed',
-    summary: `${name} could not be ${PAST[verb] ?? verb}: ${state.masked ? 'it is masked' : why}`,
+    summary: `${name} could not be ${PAST[verb] ?? verb}: ${whyNot(state, result)}`,
     remedy: remedyFor(name, state),
     evidence: [
       ...textLines(result.stderr).map((text) => ({ source: `systemctl ${verb} ${name}`, text: redact(text) })),
@@ -131,6 +131,13 @@ async function failed(verb: string, name: string, result: CommandResult): Promis
     ],
     retryable: true,
   });
+}
+
+function whyNot(state: ServiceState, result: CommandResult): string {
+  if (state.masked) return 'it is masked';
+  if (!state.exists) return 'no such unit exists';
+  if (result.timedOut) return `no answer within ${JOB_TIMEOUT_MS / 1000} s`;
+  return state.detail === 'failed' ? 'it failed' : `its state is ${state.detail}`;
 }
 
 function remedyFor(name: string, state: ServiceState): string {
