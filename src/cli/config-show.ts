@@ -5,8 +5,8 @@ import { redactDeep } from '../document/secret.ts';
 import { toPlain } from '../document/tree.ts';
 import { openDocument } from '../pipeline/load.ts';
 import { buildInfo } from './build-info.ts';
+import type { DocumentOptions } from './options.ts';
 import { printJson, printText } from './output.ts';
-import type { DocumentOptions } from './program.ts';
 
 /** `machineadm config show`: the merged document; with `--origin`, the source, line and column of each field. */
 export async function configShow(options: DocumentOptions & { readonly origin?: true }): Promise<number> {

@@ -2,8 +2,8 @@ import { exitCode } from '../document/exit-codes.ts';
 import { openDocument } from '../pipeline/load.ts';
 import { makePlan, type Plan } from '../pipeline/plan.ts';
 import { buildInfo } from './build-info.ts';
+import type { DocumentOptions } from './options.ts';
 import { printJson, printText } from './output.ts';
-import type { DocumentOptions } from './program.ts';
 
 /** `machineadm plan`: what a run would change. It is handed a host that can only be asked. */
 export async function plan(

@@ -2,13 +2,8 @@ import { Command, CommanderError, Option } from 'commander';
 import { exitCode } from '../document/exit-codes.ts';
 import type { Role } from '../document/model.ts';
 import { buildInfo } from './build-info.ts';
+import type { DocumentOptions } from './options.ts';
 import { type OutputFormat, printError } from './output.ts';
-
-/** Options that most commands share. */
-export interface DocumentOptions {
-  readonly document: readonly string[];
-  readonly output: OutputFormat;
-}
 
 /** Runs the command line and gives the exit status. Never throws. */
 export async function runProgram(argv: readonly string[]): Promise<number> {

@@ -4,8 +4,8 @@ import { run } from '../pipeline/run.ts';
 import { stepTitles } from '../pipeline/titles.ts';
 import { colorWanted, formatFailure, formatStatus, type Style } from '../reporting/progress.ts';
 import { buildInfo } from './build-info.ts';
+import type { DocumentOptions } from './options.ts';
 import { printJson, printNotice, printText } from './output.ts';
-import type { DocumentOptions } from './program.ts';
 import { openProgress } from './progress.ts';
 
 /** `machineadm provision` and `prepare`: one run, told on standard error as it goes and on standard output at its end. */

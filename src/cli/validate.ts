@@ -2,8 +2,8 @@ import { exitCode } from '../document/exit-codes.ts';
 import { formatDiagnostic } from '../document/index.ts';
 import { DocumentError, openDocument } from '../pipeline/load.ts';
 import { buildInfo } from './build-info.ts';
+import type { DocumentOptions } from './options.ts';
 import { printJson, printText } from './output.ts';
-import type { DocumentOptions } from './program.ts';
 
 /** `machineadm validate`: every mistake of a document. The mistakes are the data, so they go to standard output. */
 export async function validate({ document, output }: DocumentOptions): Promise<number> {

@@ -10,11 +10,11 @@ import type { Host } from '../host/host.ts';
 import { ownProcess } from '../host/identity.ts';
 import { endOrphans, gatherFacts, openHost, openQueryHost } from '../host/index.ts';
 import { acquireLock } from '../host/lock.ts';
-import { KUBEADM_RUN_DIRECTORY } from '../kubernetes/paths.ts';
 import { openReporter, type Reporter } from '../reporting/reporter.ts';
 import { sinksOf } from '../reporting/sinks/index.ts';
 import type { Outcome, RunEvent, RunStatus } from '../reporting/status.ts';
 import { bootTimeline, processStartMs } from '../reporting/timeline.ts';
+import { wipeKubeadmConfig } from '../steps/kubeadm-config.ts';
 import type { Step } from '../steps/step.ts';
 import { instanceIdentity, type JournalState } from './journal.ts';
 import { openDocument } from './load.ts';
@@ -98,7 +98,8 @@ async function runLocked(request: RunRequest, runId: string, facts: Facts): Prom
   } catch (error) {
     conclusion = await conclude(host, error, judged.document, startedMs);
   }
-  if (conclusion.outcome === 'Succeeded' && request.command === 'provision') await wipeSecrets(host, reporter);
+  if (conclusion.outcome === 'Succeeded' && request.command === 'provision')
+    await wipeKubeadmConfig(host, (message) => reporter.warn(message));
   if (journal !== undefined) recordConclusion(journal, runId, conclusion, reporter);
   await reporter.conclude({
     outcome: conclusion.outcome,
@@ -275,16 +276,4 @@ function overallDeadline(limitMs: number | undefined): MachineadmError {
     remedy: 'Look at what it waited for; kubernetes.timeouts.overall sets the limit.',
     retryable: true,
   });
-}
-
-/** kubeadm's configuration holds tokens; after success nobody needs it. It lies on /run, which is memory. */
-async function wipeSecrets(host: Host, reporter: Reporter): Promise<void> {
-  for (const name of (await host.list(KUBEADM_RUN_DIRECTORY)) ?? []) {
-    if (!name.endsWith('.yaml')) continue;
-    try {
-      await host.removeFile(`${KUBEADM_RUN_DIRECTORY}/${name}`);
-    } catch (error) {
-      reporter.warn(`${name} could not be wiped: ${error instanceof Error ? error.message : String(error)}`);
-    }
-  }
 }

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import { redact } from '../document/secret.ts';
+import type { Host } from '../host/host.ts';
 import type { KubeadmFile } from '../kubernetes/kubeadm/config.ts';
 import { type KubeadmConfigInput, kubeadmConfigPath, kubeadmFiles } from '../kubernetes/kubeadm/config.ts';
 import { canValidate, validateConfig } from '../kubernetes/kubeadm/validate.ts';
-import { KUBEADM_RUN_DIRECTORY_MODE } from '../kubernetes/paths.ts';
+import { KUBEADM_RUN_DIRECTORY, KUBEADM_RUN_DIRECTORY_MODE } from '../kubernetes/paths.ts';
 import { member } from '../kubernetes/untyped.ts';
 import type { Change, Step } from './step.ts';
 import { textDiff } from './text-diff.ts';
@@ -110,4 +111,19 @@ function complete(desired: KubeadmConfigDesired): KubeadmConfigInput | undefined
 
 function octal(mode: number): string {
   return mode.toString(8).padStart(4, '0');
+}
+
+/**
+ * Removes kubeadm's configuration, which holds tokens, once nobody needs it. It lies on /run, which is memory. What
+ * cannot be removed is said through `warn` and fails nothing.
+ */
+export async function wipeKubeadmConfig(host: Host, warn: (message: string) => void): Promise<void> {
+  for (const name of (await host.list(KUBEADM_RUN_DIRECTORY)) ?? []) {
+    if (!name.endsWith('.yaml')) continue;
+    try {
+      await host.removeFile(`${KUBEADM_RUN_DIRECTORY}/${name}`);
+    } catch (error) {
+      warn(`${name} could not be wiped: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
 }

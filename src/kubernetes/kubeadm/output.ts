@@ -94,7 +94,9 @@ export function judge(
     };
   }
   const failure = finalError(lines);
-  const where = failure?.phase === undefined ? '' : ` in its phase ${failure.phase}`;
+  // One that was killed gives no error; where it was is all there is to say.
+  const phase = failure === undefined ? note.lastPhase : failure.phase;
+  const where = phase === undefined ? '' : ` in its phase ${phase}`;
   const checks = lines.filter(({ text }) => /^\s*\[ERROR [^\]]+\]: /.test(text)).map(({ text }) => text.trim());
   const proof = [...checks, ...(failure === undefined ? [] : [failure.line])];
   return {

@@ -4,8 +4,8 @@ import type { Finding } from '../version.ts';
 import { decodeContent } from './content.ts';
 import type { SecretField } from './fields.ts';
 import type { FileSection } from './host.ts';
-import type { Sections } from './index.ts';
 import type { KubernetesSection } from './kubernetes.ts';
+import type { Sections } from './sections.ts';
 import { canonicalSysctlKey } from './sysctl-key.ts';
 
 /** Mistakes across fields, section by section. A section that has mistakes of its own is absent and not judged. */

@@ -14,8 +14,8 @@ import { parseDuration } from '../../units.ts';
 import { decodeContent } from './content.ts';
 import type { SecretField } from './fields.ts';
 import type { FileSection, HookGroupSection } from './host.ts';
-import type { Sections } from './index.ts';
 import type { ComponentSection, KubernetesSection } from './kubernetes.ts';
+import type { Sections } from './sections.ts';
 import { canonicalSysctlKey } from './sysctl-key.ts';
 
 /** Defaults that the documentation promises; kubeadm's own stay kubeadm's. */
