@@ -7,33 +7,48 @@ export interface CertificateWish {
   readonly notBefore: Date;
   readonly notAfter: Date;
   readonly authority: boolean;
+  /** Default: `test certificate`. */
+  readonly commonName?: string;
+  /** IPv4 addresses the certificate is for. */
+  readonly addresses?: readonly string[];
+  /** Who signs it; default: itself. */
+  readonly issuer?: { readonly commonName: string; readonly key: KeyObject };
 }
 
-/** A self-signed certificate in PEM, written in DER by hand (RFC 5280): no program and no stored key is needed. */
+/** A certificate in PEM, self-signed unless it has an issuer, written in DER by hand (RFC 5280): no program and no stored key is needed. */
 export function selfSigned(wish: CertificateWish): string {
   const algorithm = sequence(objectIdentifier([1, 2, 840, 10045, 4, 3, 2])); // ecdsa-with-SHA256
-  const name = sequence(
-    der(0x31, sequence(objectIdentifier([2, 5, 4, 3]), der(0x0c, Buffer.from('test certificate')))), // commonName
-  );
+  const subject = wish.commonName ?? 'test certificate';
   const basicConstraints = sequence(
     objectIdentifier([2, 5, 29, 19]),
     der(0x01, Buffer.from([0xff])), // critical
     der(0x04, wish.authority ? sequence(der(0x01, Buffer.from([0xff]))) : sequence()),
   );
+  const extensions =
+    wish.addresses === undefined ? [basicConstraints] : [basicConstraints, alternativeNames(wish.addresses)];
   const body = sequence(
     der(0xa0, der(0x02, Buffer.from([2]))), // version 3
     der(0x02, Buffer.concat([Buffer.from([1]), randomBytes(8)])),
     algorithm,
-    name,
+    distinguishedName(wish.issuer?.commonName ?? subject),
     sequence(time(wish.notBefore), time(wish.notAfter)),
-    name,
+    distinguishedName(subject),
     wish.publicKey.export({ type: 'spki', format: 'der' }),
-    der(0xa3, sequence(basicConstraints)),
+    der(0xa3, sequence(...extensions)),
   );
-  const signature = der(0x03, Buffer.concat([Buffer.from([0]), sign('sha256', body, wish.key)]));
+  const signature = der(0x03, Buffer.concat([Buffer.from([0]), sign('sha256', body, wish.issuer?.key ?? wish.key)]));
   const base64 = sequence(body, algorithm, signature).toString('base64');
   const lines = base64.match(/.{1,64}/g) ?? [];
   return `-----BEGIN CERTIFICATE-----\n${lines.join('\n')}\n-----END CERTIFICATE-----\n`;
+}
+
+function distinguishedName(commonName: string): Buffer {
+  return sequence(der(0x31, sequence(objectIdentifier([2, 5, 4, 3]), der(0x0c, Buffer.from(commonName)))));
+}
+
+function alternativeNames(addresses: readonly string[]): Buffer {
+  const names = addresses.map((address) => der(0x87, Buffer.from(address.split('.').map(Number))));
+  return sequence(objectIdentifier([2, 5, 29, 17]), der(0x04, sequence(...names)));
 }
 
 function der(tag: number, content: Buffer): Buffer {

@@ -4,6 +4,7 @@ import type { Host } from '../../host/host.ts';
 import { type ClusterCredential, KubeconfigUnusable, readKubeconfig } from '../kubeconfig.ts';
 import { getNode } from '../node-client.ts';
 import { ADMIN_KUBECONFIG, DEFAULT_CERTIFICATES_DIRECTORY, KUBELET_KUBECONFIG } from '../paths.ts';
+import { podShims } from '../pod-shims.ts';
 
 export interface ResetOrder {
   /** `unix:///run/containerd/containerd.sock` */
@@ -60,10 +61,11 @@ export async function resetNode(host: Host, order: ResetOrder, watch: ResetWatch
       watch.warn(`This machine's etcd member may still be in its cluster; remove it with etcdctl. kubeadm: ${text}`);
     }
   }
-  const stuck = lines.filter(({ text }) => /Failed to (remove containers|unmount mounted directories)/.test(text));
-  if (stuck.length > 0) throw resetFailed('containers or mounts of pods could not be removed', stuck, lines);
+  const mounted = lines.filter(({ text }) => text.includes('Failed to unmount mounted directories'));
+  if (mounted.length > 0) throw resetFailed('file systems of pods could not be unmounted', mounted, lines);
 
   await stopKubelet(host);
+  await requireNoPods(host, lines);
   for (const path of order.leftovers) await removeRest(host, path, watch.signal);
   if (registered !== undefined) await untilNodeIsNotReady(registered, order.nodeName, watch);
 }
@@ -98,6 +100,18 @@ async function stopKubelet(host: Host): Promise<void> {
   if (!(await host.service('kubelet')).exists) return;
   // Also when it is not active: between two starts of its crash loop systemd calls it activating.
   await host.services.stop('kubelet');
+}
+
+/**
+ * Whether pods are gone is seen from their processes: kubeadm only warns where it could not remove them, and before 1.31
+ * warns on every machine without crictl.
+ */
+async function requireNoPods(host: Host, lines: readonly Evidence[]): Promise<void> {
+  const shims = await podShims(host);
+  if (shims.length === 0) return;
+  const warnings = lines.filter(({ text }) => text.includes('Failed to remove containers'));
+  const seen = { source: 'processes', text: `containerd shims of pods still run: ${shims.join(', ')}` };
+  throw resetFailed('containers of pods still run', [seen, ...warnings], lines);
 }
 
 /**

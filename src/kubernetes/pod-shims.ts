@@ -1,0 +1,17 @@
+import type { QueryHost } from '../host/host.ts';
+
+/**
+ * Process ids of the shims that hold containers of pods: containerd keeps the kubelet's containers in its namespace
+ * `k8s.io` (containerd internal/cri/constants) and starts one `containerd-shim-runc-v2 -namespace k8s.io …` for each
+ * pod. They outlive the kubelet and containerd, and are seen without any client of the runtime.
+ */
+export async function podShims(host: QueryHost): Promise<readonly number[]> {
+  const shims: number[] = [];
+  for (const name of (await host.list('/proc')) ?? []) {
+    if (!/^\d+$/.test(name)) continue;
+    const words = ((await host.readText(`/proc/${name}/cmdline`)) ?? '').split('\0');
+    const isShim = /(^|\/)containerd-shim[^/]*$/.test(words[0] ?? '');
+    if (isShim && words[words.indexOf('-namespace') + 1] === 'k8s.io') shims.push(Number(name));
+  }
+  return shims;
+}

@@ -1,0 +1,201 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { MachineadmError } from '../../../../src/document/errors.ts';
+import { findLeftovers } from '../../../../src/kubernetes/kubeadm/leftovers.ts';
+import { decideRecovery, type Past } from '../../../../src/kubernetes/kubeadm/recovery.ts';
+import { type ApiAnswer, kubeconfig, newAuthority, nodeObject, startApiServer } from '../../../support/api-server.ts';
+import { kubernetesModel } from '../../../support/kubernetes-model.ts';
+import { type MemoryHost, memoryHost } from '../../../support/memory-host.ts';
+
+const authority = newAuthority();
+const client = authority.issue('system:node:node-1');
+const NOTHING: ReadonlySet<string> = new Set();
+const KUBELET_CONF = '/etc/kubernetes/kubelet.conf';
+const ADMIN_CONF = '/etc/kubernetes/admin.conf';
+
+/** What a join leaves once the kubelet has its certificate; `url` is where it leads. */
+function joined(url: string): Record<string, string> {
+  return { [KUBELET_CONF]: kubeconfig(url, authority.certificate, client), '/etc/kubernetes/pki/ca.crt': 'CA' };
+}
+
+/** What an init leaves once its control plane runs. */
+function initialized(url: string): Record<string, string> {
+  return {
+    ...joined(url),
+    [ADMIN_CONF]: kubeconfig(url, authority.certificate, authority.issue('kubernetes-admin')),
+    '/etc/kubernetes/manifests/kube-apiserver.yaml': 'pod',
+    '/var/lib/kubelet/config.yaml': 'config',
+  };
+}
+
+async function decide(host: MemoryHost, past: Partial<Past>, patienceMs = 0) {
+  const kubernetes = kubernetesModel();
+  const leftovers = await findLeftovers(host, kubernetes, NOTHING);
+  return await decideRecovery(
+    host,
+    {
+      role: 'Worker',
+      bootstrap: 'attempted',
+      foreignLeftovers: false,
+      leftovers,
+      nodeName: 'node-1',
+      machineId: '0123456789abcdef0123456789abcdef',
+      ...past,
+    },
+    patienceMs,
+  );
+}
+
+/** Decides with an API server that answers this to every question. */
+async function decideWith(
+  files: (url: string) => Record<string, string>,
+  answer: ApiAnswer | undefined,
+  past: Partial<Past>,
+) {
+  await using server = await startApiServer(authority, () => answer);
+  return await decide(memoryHost({ files: files(server.url) }), past);
+}
+
+const DEAD = 'https://127.0.0.1:1';
+
+describe('nothing is touched', () => {
+  test('once the bootstrap is done', async () => {
+    const host = memoryHost({ files: initialized(DEAD) });
+    assert.equal(await decide(host, { bootstrap: 'done', foreignLeftovers: true }), 'none');
+  });
+
+  test('without an attempt of ours: whose files these are is not known', async () => {
+    assert.equal(await decide(memoryHost({ files: initialized(DEAD) }), { bootstrap: 'none' }), 'none');
+  });
+
+  test('after an attempt that left nothing: kubeadm refused before it wrote', async () => {
+    assert.equal(await decide(memoryHost(), {}), 'none');
+  });
+});
+
+describe('a disk copied from another machine', () => {
+  test('is reset without a word to the cluster its credentials lead to', async () => {
+    await using server = await startApiServer(authority, () => nodeObject());
+    const host = memoryHost({ files: initialized(server.url) });
+    assert.equal(await decide(host, { bootstrap: 'none', foreignLeftovers: true }), 'reset-offline');
+    assert.deepEqual(server.requests, []);
+  });
+
+  test('with nothing but baked certificates is left alone', async () => {
+    const host = memoryHost({ files: { '/etc/kubernetes/pki/ca.crt': 'baked into the image' } });
+    assert.equal(await decide(host, { bootstrap: 'none', foreignLeftovers: true }), 'none');
+  });
+});
+
+describe('an unfinished init', () => {
+  const past = { role: 'InitControlPlane' } as const;
+
+  test('is resumed once it has published its cluster: others may have joined', async () => {
+    assert.equal(await decideWith(initialized, { kind: 'ConfigMap' }, past), 'resume');
+  });
+
+  test('is reset when its API server works but nothing was published', async () => {
+    assert.equal(await decideWith(initialized, undefined, past), 'reset');
+  });
+
+  test('is reset when its API server can never have run', async () => {
+    const { [ADMIN_CONF]: _gone, ...files } = initialized(DEAD);
+    assert.equal(await decide(memoryHost({ files }), past), 'reset');
+  });
+
+  test('is reset when only certificates are there: the last one may be half written', async () => {
+    assert.equal(await decide(memoryHost({ files: { '/etc/kubernetes/pki/ca.key': '' } }), past), 'reset');
+  });
+
+  test('whose API server does not answer is reset before the kubelet got its own credential, and resumed after', async () => {
+    const files = initialized(DEAD);
+    assert.equal(await decide(memoryHost({ files }), past), 'reset');
+    const rotated = kubeconfig(DEAD, authority.certificate, {
+      file: '/var/lib/kubelet/pki/kubelet-client-current.pem',
+    });
+    assert.equal(await decide(memoryHost({ files: { ...files, [KUBELET_CONF]: rotated } }), past), 'resume');
+  });
+
+  test('waits for an API server that comes up with the machine', async () => {
+    let asked = 0;
+    await using server = await startApiServer(authority, () => {
+      asked += 1;
+      return asked < 2 ? { status: 503 } : { kind: 'ConfigMap' };
+    });
+    assert.equal(await decide(memoryHost({ files: initialized(server.url) }), past, 10_000), 'resume');
+  });
+});
+
+describe('an unfinished join of a worker', () => {
+  test('is finished when its Node is this machine, also of the boot before', async () => {
+    assert.equal(await decideWith(joined, nodeObject({ bootID: 'before' }), {}), 'finished');
+  });
+
+  test('is reset when its Node is another machine', async () => {
+    assert.equal(await decideWith(joined, nodeObject({ machineID: 'f'.repeat(32) }), {}), 'reset');
+  });
+
+  test('is reset when it has no Node', async () => {
+    assert.equal(await decideWith(joined, undefined, {}), 'reset');
+  });
+
+  test('is reset when it was killed in the TLS bootstrap', async () => {
+    const files = (url: string) => ({ ...joined(url), '/etc/kubernetes/bootstrap-kubelet.conf': 'token' });
+    assert.equal(await decideWith(files, nodeObject(), {}), 'reset');
+  });
+
+  test('is reset when only the CA was written: preflight would refuse it', async () => {
+    assert.equal(await decide(memoryHost({ files: { '/etc/kubernetes/pki/ca.crt': 'CA' } }), {}), 'reset');
+  });
+
+  test('is reset when its credential is of no cluster any more', async () => {
+    assert.equal(await decideWith(joined, { status: 401 }, {}), 'reset');
+  });
+
+  test('is refused, not reset, while the API server cannot be reached: it may have joined', async () => {
+    await assert.rejects(decide(memoryHost({ files: joined(DEAD) }), {}), (error: unknown) => {
+      assert.ok(error instanceof MachineadmError);
+      assert.equal(error.reason, 'APIServerUnreachableFromKubelet');
+      assert.equal(error.retryable, true);
+      return true;
+    });
+  });
+});
+
+describe('an unfinished join of a control plane', () => {
+  const past = { role: 'JoinControlPlane' } as const;
+
+  test('is finished only when its Node was marked, the last thing it does', async () => {
+    const labels = { 'node-role.kubernetes.io/control-plane': '' };
+    assert.equal(await decideWith(joined, nodeObject({ labels }), past), 'finished');
+    assert.equal(await decideWith(joined, nodeObject(), past), 'reset');
+  });
+
+  test('is reset at once when its API server does not answer: that is its own, unfinished one', async () => {
+    assert.equal(await decide(memoryHost({ files: joined(DEAD) }), past, 60_000), 'reset');
+  });
+});
+
+describe('leftovers', () => {
+  test('are kubeadm names only, and never what the document writes', async () => {
+    const files = {
+      '/etc/kubernetes/manifests/kube-vip.yaml': 'of a hook',
+      '/etc/kubernetes/manifests/etcd.yaml': 'pod',
+      '/etc/kubernetes/pki/ca.crt': 'of the document',
+      '/etc/kubernetes/pki/sa.pub': 'generated',
+      '/etc/kubernetes/audit-policy.yaml': 'baked',
+      '/var/lib/etcd/member/snap/db': 'data',
+    };
+    const provided = new Set(['/etc/kubernetes/pki/ca.crt']);
+    assert.deepEqual(await findLeftovers(memoryHost({ files }), kubernetesModel(), provided), {
+      traces: ['/etc/kubernetes/manifests/etcd.yaml', '/var/lib/etcd/member'],
+      certificates: ['/etc/kubernetes/pki/sa.pub'],
+    });
+  });
+
+  test('an empty etcd directory is none', async () => {
+    const host = memoryHost({ files: { '/var/lib/etcd': { type: 'directory' } } });
+    const found = await findLeftovers(host, kubernetesModel(), NOTHING);
+    assert.deepEqual(found, { traces: [], certificates: [] });
+  });
+});

@@ -1,0 +1,155 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { MachineadmError } from '../../../../src/document/errors.ts';
+import { type ResetOrder, resetArguments, resetNode } from '../../../../src/kubernetes/kubeadm/reset.ts';
+import { kubeconfig, newAuthority, nodeObject, startApiServer } from '../../../support/api-server.ts';
+import { type MemoryMachine, memoryHost } from '../../../support/memory-host.ts';
+
+const ORDER: ResetOrder = {
+  criSocket: 'unix:///run/containerd/containerd.sock',
+  certificatesDirectory: '/etc/kubernetes/pki',
+  offline: false,
+  nodeName: 'node-1',
+  leftovers: [],
+};
+const SERVICES = { containerd: {}, kubelet: { active: true } };
+
+async function reset(machine: MemoryMachine, order: Partial<ResetOrder> = {}) {
+  const host = memoryHost({ services: SERVICES, ...machine });
+  const warnings: string[] = [];
+  const waits: (string | undefined)[] = [];
+  let error: unknown;
+  try {
+    await resetNode(
+      host,
+      { ...ORDER, ...order },
+      {
+        signal: new AbortController().signal,
+        line: () => {},
+        warn: (message) => void warnings.push(message),
+        waitingFor: (what) => void waits.push(what),
+      },
+    );
+  } catch (thrown) {
+    error = thrown;
+  }
+  return { host, warnings, waits, error };
+}
+
+describe('kubeadm reset', () => {
+  test('runs with the runtime up, and leaves the kubelet stopped', async () => {
+    const { host, error } = await reset({ programs: { kubeadm: () => ({}) } });
+    assert.equal(error, undefined);
+    assert.deepEqual(host.log, [
+      'service start containerd',
+      'run kubeadm reset --force --cri-socket=unix:///run/containerd/containerd.sock --kubeconfig=/etc/kubernetes/admin.conf',
+      'service stop kubelet',
+    ]);
+  });
+
+  test('of a copied disk speaks to no cluster', () => {
+    assert.ok(resetArguments({ ...ORDER, offline: true }).includes('--kubeconfig=/dev/null'));
+  });
+
+  test('knows where the certificates are', () => {
+    assert.ok(resetArguments({ ...ORDER, certificatesDirectory: '/opt/pki' }).includes('--cert-dir=/opt/pki'));
+  });
+
+  test('is followed by what this kubeadm does not know of', async () => {
+    const conf = '/etc/kubernetes/super-admin.conf';
+    const member = '/var/lib/etcd/member';
+    const files = { [conf]: 'x', [`${member}/snap/db`]: 'x' };
+    const programs = { kubeadm: () => ({}), rm: () => ({}) };
+    const { host } = await reset({ files, programs }, { leftovers: [conf, member, '/etc/kubernetes/gone.conf'] });
+    assert.deepEqual(host.log.slice(-2), [`remove ${conf}`, `run rm -r -f --one-file-system -- ${member}`]);
+  });
+
+  test('that fails is a failure of the bootstrapper, and nothing is deleted after it', async () => {
+    const conf = '/etc/kubernetes/kubelet.conf';
+    const kubeadm = () => ({ status: 1, stderr: 'error: cannot reset\n' });
+    const { host, error } = await reset({ files: { [conf]: 'x' }, programs: { kubeadm } }, { leftovers: [conf] });
+    assert.ok(error instanceof MachineadmError);
+    assert.equal(error.reason, 'BootstrapperFailed');
+    assert.deepEqual(error.transcript, [{ source: 'kubeadm', text: 'error: cannot reset' }]);
+    assert.equal(host.text(conf), 'x');
+  });
+
+  test('that could not unmount has failed, although it ends with 0', async () => {
+    const line = 'W1120 cleanupnode.go:79] [reset] Failed to unmount mounted directories in /var/lib/kubelet';
+    const { error } = await reset({ programs: { kubeadm: () => ({ stderr: `${line}\n` }) } });
+    assert.ok(error instanceof MachineadmError);
+    assert.equal(error.reason, 'BootstrapperFailed');
+    assert.equal(error.evidence[0]?.text, line);
+  });
+
+  describe('that could not remove containers', () => {
+    const line =
+      'W1120 cleanupnode.go:81] [reset] Failed to remove containers: crictl is required for container runtime';
+    const programs = { kubeadm: () => ({ stderr: `${line}\n` }) };
+    const shim = (namespace: string): string =>
+      ['/usr/bin/containerd-shim-runc-v2', '-namespace', namespace, '-id', 'abc', ''].join('\0');
+
+    test('has failed while pods run', async () => {
+      const files = { '/proc/70/cmdline': shim('k8s.io'), '/proc/71/cmdline': shim('moby'), '/proc/1/cmdline': 'init' };
+      const { error } = await reset({ files, programs });
+      assert.ok(error instanceof MachineadmError);
+      assert.equal(error.reason, 'BootstrapperFailed');
+      assert.deepEqual(
+        error.evidence.map(({ text }) => text),
+        ['containerd shims of pods still run: 70', line],
+      );
+    });
+
+    test('is none the worse where no pod runs: a machine without crictl after a reboot', async () => {
+      const { error } = await reset({ files: { '/proc/71/cmdline': shim('moby') }, programs });
+      assert.equal(error, undefined);
+    });
+  });
+
+  test('that could not take the etcd member out goes on with a warning', async () => {
+    const stderr =
+      'W1120 x] [reset] Failed to remove etcd member: no leader, please manually remove this etcd member\n';
+    const { warnings, error } = await reset({ programs: { kubeadm: () => ({ stderr }) } });
+    assert.equal(error, undefined);
+    assert.match(warnings[0] ?? '', /etcd member may still be in its cluster/);
+  });
+
+  test('with a containerd that cannot start goes on: its own step will say why', async () => {
+    const services = { kubelet: {}, containerd: { fails: 'containerd refuses its configuration' } };
+    const { warnings, error } = await reset({ services, programs: { kubeadm: () => ({}) } });
+    assert.equal(error, undefined);
+    assert.match(warnings[0] ?? '', /refuses its configuration/);
+  });
+});
+
+describe('the Node of the earlier attempt', () => {
+  const authority = newAuthority();
+  const credential = (url: string) => kubeconfig(url, authority.certificate, authority.issue('system:node:node-1'));
+
+  test('is awaited while it counts as Ready, with the credential the reset deletes', async () => {
+    let asked = 0;
+    await using server = await startApiServer(authority, () => {
+      asked += 1;
+      return nodeObject({ ready: asked === 1 ? 'True' : 'Unknown' });
+    });
+    const files = { '/etc/kubernetes/kubelet.conf': credential(server.url) };
+    const { waits } = await reset({
+      files,
+      programs: {
+        kubeadm: (_command, host) => {
+          host.take('/etc/kubernetes/kubelet.conf');
+          return {};
+        },
+      },
+    });
+    assert.deepEqual(waits, ['the cluster to notice that Node node-1 has stopped', undefined]);
+    assert.equal(asked, 2);
+  });
+
+  test('is nobody to ask for on a copied disk', async () => {
+    await using server = await startApiServer(authority, () => nodeObject({ ready: 'True' }));
+    const files = { '/etc/kubernetes/kubelet.conf': credential(server.url) };
+    await reset({ files, programs: { kubeadm: () => ({}) } }, { offline: true });
+    assert.deepEqual(server.requests, []);
+  });
+});

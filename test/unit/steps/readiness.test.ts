@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { MachineadmError } from '../../../src/document/errors.ts';
+import type { Model, ReadyModel } from '../../../src/document/model.ts';
+import { readiness } from '../../../src/steps/readiness.ts';
+import { kubeconfig, newAuthority, nodeObject, startApiServer, startHealthz } from '../../support/api-server.ts';
+import { hostModel } from '../../support/host-model.ts';
+import { kubernetesModel } from '../../support/kubernetes-model.ts';
+import { memoryHost } from '../../support/memory-host.ts';
+import { bench } from '../../support/step-bench.ts';
+
+function node(ready: Partial<ReadyModel> = {}, hostname?: string): Model {
+  const kubernetes = { ...kubernetesModel(), ready: { require: 'NodeRegistered' as const, timeoutMs: 200, ...ready } };
+  return { ...hostModel({ hostname }), kubernetes };
+}
+
+describe('readiness', () => {
+  test('is asked of Kubernetes nodes only', () => {
+    assert.equal(bench(readiness, memoryHost(), hostModel()).desired, undefined);
+  });
+
+  test('expects the node under the host name, in lower case', () => {
+    const nameOf = (model: Model, hostname: string) =>
+      bench(readiness, memoryHost(), model, { hostname }).desired?.nodeName;
+    assert.equal(nameOf(node(), 'Node-A.Example'), 'node-a.example');
+    assert.equal(nameOf(node({}, 'Wanted'), 'before'), 'wanted');
+  });
+
+  test('is planned on a fresh machine, known after kubeadm', async () => {
+    const [change] = await bench(readiness, memoryHost(), node()).plan();
+    assert.equal(change?.id, 'readiness/NodeRegistered');
+    assert.equal(change?.knownAfter, 'kubeadm');
+  });
+
+  test('of a node that works is nothing to do', async () => {
+    const authority = newAuthority();
+    await using healthz = await startHealthz();
+    await using server = await startApiServer(authority, () => nodeObject());
+    const files = {
+      '/var/lib/kubelet/config.yaml': `healthzPort: ${healthz.port}`,
+      '/etc/kubernetes/kubelet.conf': kubeconfig(
+        server.url,
+        authority.certificate,
+        authority.issue('system:node:node-1'),
+      ),
+    };
+    assert.deepEqual(await bench(readiness, memoryHost({ files }), node()).plan(), []);
+  });
+
+  test('that is not reached fails with its reason and the last words of the kubelet', async () => {
+    const logs = ['Starting', 'E1120 failed to load kubelet config file', 'exit 1'];
+    const host = memoryHost({ services: { kubelet: { logs } } });
+    await assert.rejects(bench(readiness, host, node()).apply(), (error: unknown) => {
+      assert.ok(error instanceof MachineadmError);
+      assert.equal(error.reason, 'KubeletNotHealthy');
+      assert.equal(error.exit, 'NotReady');
+      assert.deepEqual(
+        error.transcript,
+        logs.map((text) => ({ source: 'kubelet', text })),
+      );
+      assert.deepEqual(
+        error.evidence.map(({ source }) => source),
+        ['kubelet healthz', 'kubelet', 'kubelet', 'kubelet'],
+      );
+      return true;
+    });
+  });
+});
