@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { collect } from '../../../src/diagnosis/collect.ts';
+import { linuxHost, linuxQueryHost } from '../../../src/host/linux/host.ts';
+import { openReporter } from '../../../src/reporting/reporter.ts';
+import { journalSink, MESSAGE_IDS } from '../../../src/reporting/sinks/journal.ts';
+import { inThrowAwayMachine } from '../../support/namespace.ts';
+import { FAILURE, IDENTITY } from '../../unit/reporting/runs.ts';
+
+const JOURNALD = '/usr/lib/systemd/systemd-journald';
+
+inThrowAwayMachine(import.meta.filename, () => {
+  describe('a real journald', { skip: !existsSync(JOURNALD) && 'needs systemd-journald' }, () => {
+    let journald: ChildProcess;
+    before(async () => {
+      // journald asks for its own control group, and the throw-away machine has an empty /sys/fs/cgroup.
+      execFileSync('mount', ['-t', 'cgroup2', 'none', '/sys/fs/cgroup']);
+      await mkdir('/run/systemd/journald.conf.d', { recursive: true });
+      // In memory and for this machine only: neither the kernel's log nor audit, which are not in a namespace.
+      const settings = '[Journal]\nStorage=volatile\nReadKMsg=no\nAudit=no\nForwardToWall=no\n';
+      await writeFile('/run/systemd/journald.conf.d/test.conf', settings);
+      journald = spawn(JOURNALD, { stdio: 'ignore' });
+      for (let tries = 0; !existsSync('/run/systemd/journal/socket') && tries < 100; tries += 1) await sleep(50);
+    });
+    after(() => {
+      journald.kill();
+    });
+
+    /** All entries of a run, oldest first. */
+    function entries(runId: string): readonly Readonly<Record<string, unknown>>[] {
+      execFileSync('journalctl', ['--sync']);
+      const options = { encoding: 'utf8' } as const;
+      return execFileSync('journalctl', ['-q', '-o', 'json', '-a', `MACHINEADM_RUN=${runId}`], options)
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line));
+    }
+
+    test('holds a run as structured entries, in order, with its message of several lines', async () => {
+      const host = linuxHost({ runId: 'run-journal' });
+      const reporter = await openReporter({ identity: { ...IDENTITY, runId: 'run-journal' }, host });
+      reporter.useSinks([journalSink(host)], 10_000);
+      reporter.stepStarted('kubeadm');
+      reporter.waitingFor('kubeadm', 'the API server');
+      reporter.stepDone('kubeadm', { state: 'Failed', changes: [], durationMs: 1 });
+      await reporter.conclude({ outcome: 'Failed', exitCode: 11, failure: FAILURE });
+      await reporter.close();
+      assert.deepEqual(reporter.status.warnings, []);
+
+      const found = entries('run-journal');
+      assert.deepEqual(
+        found.map((entry) => entry.MESSAGE_ID),
+        [
+          MESSAGE_IDS.Started,
+          MESSAGE_IDS.StepStarted,
+          MESSAGE_IDS.Waiting,
+          MESSAGE_IDS.StepFailed,
+          MESSAGE_IDS.Failed,
+        ].map((message) => message.id),
+      );
+      const last = found.at(-1);
+      assert.equal(last?.SYSLOG_IDENTIFIER, 'machineadm');
+      assert.equal(last?.PRIORITY, '3');
+      assert.equal(last?.MACHINEADM_REASON, 'SwapEnabled');
+      assert.equal(last?.MACHINEADM_OUTCOME, 'Failed');
+      assert.equal(last?.MACHINEADM_STEP, 'kubeadm');
+      const message = String(last?.MESSAGE).split('\n');
+      assert.match(message[0] ?? '', /^provision of node-1 failed after .*: SwapEnabled: Swap is on\.$/);
+      assert.equal(message.at(-1), 'What to do: Set host.swap to Disabled.');
+    });
+
+    test('is read by the collectors, unit by unit and from the beginning of the run on', async () => {
+      say('kubelet', 'long before the run');
+      await sleep(1100);
+      const since = Date.now();
+      await sleep(1100);
+      say('kubelet', 'running with swap on is not supported');
+      say('containerd', 'failed to load TOML');
+      execFileSync('journalctl', ['--sync']);
+      const context = { criSocket: 'unix:///run/none.sock', role: 'Worker', deadlineMs: 8000 } as const;
+      const observed = await collect(linuxQueryHost(), { ...context, since: { realTimeMs: since } });
+      assert.deepEqual(
+        observed.filter((line) => line.source !== 'unit'),
+        [
+          { source: 'kubelet', origin: 'journal of kubelet', text: 'running with swap on is not supported' },
+          { source: 'containerd', origin: 'journal of containerd', text: 'failed to load TOML' },
+        ],
+      );
+    });
+  });
+
+  /**
+   * Logs a line as the service manager lets a service do: over a stream whose header names the unit. Each in a process
+   * of its own, as journald remembers the unit of a process (src/journal/journald-context.c).
+   */
+  function say(service: string, line: string): void {
+    // journald shuts its side down at once (src/journal/journald-stream.c), which must not end ours.
+    const script = `const [, service, line] = process.argv;
+      require('node:net').connect({ path: '/run/systemd/journal/stdout', allowHalfOpen: true })
+        .end(service + '\\n' + service + '.service\\n6\\n0\\n0\\n0\\n0\\n' + line + '\\n');`;
+    execFileSync(process.execPath, ['-e', script, service, line]);
+  }
+
+  test('without journald the sink is a warning, and the run is the same', async () => {
+    if (existsSync('/run/systemd/journal/socket')) execFileSync('rm', ['/run/systemd/journal/socket']);
+    const host = linuxHost({ runId: 'run-2' });
+    const reporter = await openReporter({ identity: IDENTITY, host });
+    reporter.useSinks([journalSink(host)], 5_000);
+    await reporter.conclude({ outcome: 'Succeeded', exitCode: 0 });
+    await reporter.close();
+    assert.equal(reporter.status.outcome, 'Succeeded');
+    assert.match(reporter.status.warnings[0] ?? '', /^sink Journal cannot be used: journald does not run/);
+  });
+});
