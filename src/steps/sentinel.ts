@@ -94,29 +94,21 @@ export const sentinel: Step<SentinelDesired, SentinelActual, SentinelPayload> = 
         return await host.writeFile({ path: SENTINEL_UNIT_PATH, content: payload.text, mode: 0o644 });
       case 'enable':
         return await host.services.enable(SENTINEL_UNIT);
-      case 'file': {
-        const { path } = payload;
-        const directory = parentOf(path);
-        const mode = (await host.stat(directory))?.mode;
-        if (mode === undefined) await host.makeDirectory(directory, DIRECTORY_MODE);
-        // Whoever made it before may have had an umask that takes away what its readers need. A wider one is left.
-        else if (!mayBeRead(mode)) await host.chmod(directory, DIRECTORY_MODE);
-        return await host.writeFile({
-          path,
-          content: SENTINEL_CONTENT,
-          mode: FILE_MODE,
-          directoryMode: DIRECTORY_MODE,
-        });
-      }
+      case 'file':
+        await writeSentinel(host, payload.path);
+        // `sentinel restore` runs without the document: this note is how it knows that, and where.
+        return execution.remember({ path: payload.path });
     }
   },
 };
 
 /** Writes the sentinel with the owner, modes and content of the contract, whatever the umask. */
 export async function writeSentinel(host: Host, path: string): Promise<void> {
-  await host.makeDirectory(parentOf(path), DIRECTORY_MODE);
-  // An umask, or whoever made the directory before, may have taken away what its readers need.
-  await host.chmod(parentOf(path), DIRECTORY_MODE);
+  const directory = parentOf(path);
+  const mode = (await host.stat(directory))?.mode;
+  if (mode === undefined) await host.makeDirectory(directory, DIRECTORY_MODE);
+  // Whoever made it before may have had an umask that takes away what its readers need. A wider one is left.
+  else if (!mayBeRead(mode)) await host.chmod(directory, DIRECTORY_MODE);
   await host.writeFile({ path, content: SENTINEL_CONTENT, mode: FILE_MODE, directoryMode: DIRECTORY_MODE });
 }
 

@@ -29,7 +29,8 @@ describe('the sentinel', () => {
       changes.map(({ id, owes = [] }) => [id, ...owes]),
       [['sentinel/unit', 'daemon-reload'], ['sentinel/enable'], ['sentinel/file']],
     );
-    await step.apply();
+    const { notes } = await step.apply();
+    assert.deepEqual(notes, [{ path: SENTINEL }], 'what `sentinel restore` goes by');
     assert.equal(host.text(SENTINEL), 'success\n');
     assert.equal((await host.stat(SENTINEL))?.mode, 0o644);
     assert.equal((await host.stat('/run/cluster-api'))?.mode, 0o755);
