@@ -1,0 +1,286 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, openSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { gzipSync, zstdCompressSync } from 'node:zlib';
+import { MachineadmError } from '../../../src/document/errors.ts';
+import type { ContainerdModel, ImagesModel, TomlTable } from '../../../src/document/model.ts';
+import type { Reason } from '../../../src/document/reasons.ts';
+import type { Facts } from '../../../src/host/facts.ts';
+import type { Host, ServiceState } from '../../../src/host/host.ts';
+import { gatherFacts, openHost } from '../../../src/host/index.ts';
+import { containerdStep } from '../../../src/steps/containerd/index.ts';
+import { images } from '../../../src/steps/images.ts';
+import { debianContainerd, type Suite } from '../../support/debian-containerd.ts';
+import { hostModel } from '../../support/host-model.ts';
+import { dockerArchive, ociArchive, sha256 } from '../../support/image-archive.ts';
+import { inThrowAwayMachine } from '../../support/namespace.ts';
+import { planned, runStep } from '../../support/run-step.ts';
+
+const PATH = '/etc/containerd/config.toml';
+const LOG = '/run/containerd.log';
+const SUITES: readonly Suite[] = ['bookworm', 'trixie', 'sid'];
+
+/** As Debian's own file, but with the data on a file system that overlayfs can lie on. */
+const originalOf = (suite: Suite) => `version = 2
+root = "/run/containerd-${suite}"
+[plugins."io.containerd.grpc.v1.cri".cni]
+bin_dir = "/usr/lib/cni"
+`;
+
+/** What systemd would do with containerd.service: the throw-away machine has no service manager. */
+class Daemon {
+  #child: ChildProcess | undefined;
+  #enabled = false;
+
+  get state(): ServiceState {
+    const active = this.#child !== undefined && this.#child.exitCode === null && this.#child.signalCode === null;
+    return {
+      exists: true,
+      active,
+      enabled: this.#enabled,
+      masked: false,
+      detail: active ? 'active' : 'inactive',
+      pid: active ? this.#child?.pid : undefined,
+      startedAtMs: undefined,
+    };
+  }
+
+  async stop(): Promise<void> {
+    if (this.#child === undefined || !this.state.active) return;
+    const ended = once(this.#child, 'exit');
+    this.#child.kill('SIGTERM');
+    await ended;
+  }
+
+  async start(): Promise<void> {
+    if (this.state.active) return;
+    const log = openSync(LOG, 'a');
+    this.#child = spawn('/usr/local/bin/containerd', [], {
+      stdio: ['ignore', log, log],
+      env: { PATH: '/usr/local/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin' },
+    });
+    await once(this.#child, 'spawn');
+  }
+
+  async restart(): Promise<void> {
+    await this.stop();
+    await this.start();
+  }
+
+  on(host: Host): Host {
+    return {
+      ...host,
+      service: async () => this.state,
+      services: {
+        reload: async () => {},
+        start: () => this.start(),
+        stop: () => this.stop(),
+        restart: () => this.restart(),
+        enable: async () => {
+          this.#enabled = true;
+        },
+        logs: async (_name, lines) => readFileSync(LOG, 'utf8').trimEnd().split('\n').slice(-lines),
+      },
+    };
+  }
+}
+
+/** The CRI settings of a containerd: in which plug-in registry and runtime are. */
+function plugins(suite: Suite, half: 'images' | 'runtime', content: TomlTable): TomlTable {
+  const id = suite === 'sid' ? `io.containerd.cri.v1.${half}` : 'io.containerd.grpc.v1.cri';
+  return { plugins: { [id]: content } };
+}
+
+const failsWith = (reason: Reason, text: RegExp) => (error: unknown) => {
+  assert.ok(error instanceof MachineadmError, String(error));
+  assert.equal(error.reason, reason, error.message);
+  assert.match([error.message, error.remedy, ...error.evidence.map((one) => one.text)].join('\n'), text);
+  return true;
+};
+
+const available = SUITES.map((suite) => ({ suite, found: debianContainerd(suite) }));
+for (const { suite, found } of available) {
+  if ('unavailable' in found) test(`containerd of ${suite}`, { skip: found.unavailable }, () => {});
+}
+
+inThrowAwayMachine(import.meta.filename, () => {
+  for (const { suite, found } of available) {
+    if ('unavailable' in found) continue;
+    const daemon = new Daemon();
+    const host = daemon.on(openHost({ runId: 'test' }));
+    const step = containerdStep({ healthyWithin: 15_000, healthyAgainWithin: 15_000 });
+    let facts: Facts;
+
+    const model = (containerd: Partial<ContainerdModel> = {}, part: Partial<ImagesModel> = {}) => ({
+      ...hostModel(),
+      containerd: {
+        cgroupDriver: 'cgroupfs' as const,
+        sandboxImage: 'r.example/pause:3.10',
+        restrictOomScoreAdj: true,
+        settings: {},
+        ...containerd,
+      },
+      images: { archives: [], required: [], ...part },
+    });
+    const settled = () => runStep(step, host, model(), { facts });
+
+    describe(`containerd of ${suite}`, () => {
+      before(async () => {
+        for (const program of ['containerd', 'ctr', 'containerd-shim-runc-v2']) {
+          rmSync(join('/usr/local/bin', program), { force: true });
+          symlinkSync(join(found.root, 'usr/bin', program), join('/usr/local/bin', program));
+        }
+        rmSync('/etc/containerd', { recursive: true, force: true });
+        mkdirSync('/etc/containerd', { recursive: true });
+        writeFileSync(PATH, originalOf(suite));
+        facts = await gatherFacts(host);
+      });
+      after(() => daemon.stop());
+
+      test('is found, configured, started, and content afterwards; a second run leaves it running', async () => {
+        assert.equal(facts.containerd?.major, suite === 'sid' ? 2 : 1);
+        const run = await settled();
+        assert.deepEqual(
+          run.changes.map(({ id }) => id),
+          ['containerd/config', 'containerd/enable'],
+        );
+        assert.deepEqual(run.left, []);
+        const { pid } = daemon.state;
+        assert.ok(pid);
+
+        const again = await settled();
+        assert.deepEqual([...again.changes, ...again.left], []);
+        assert.equal(daemon.state.pid, pid);
+        assert.match(readFileSync(PATH, 'utf8'), new RegExp(`^root = "/run/containerd-${suite}"$`, 'm'));
+        assert.equal(readFileSync(`${PATH}.machineadm-orig`, 'utf8'), originalOf(suite));
+      });
+
+      test('tells over CRI what it runs with', async () => {
+        const cri = host.cri('unix:///run/containerd/containerd.sock');
+        assert.equal((await cri.version()).runtimeName, 'containerd');
+        assert.equal((await cri.status()).find(({ type }) => type === 'RuntimeReady')?.status, true);
+        assert.equal(await cri.cgroupDriver(), suite === 'sid' ? 'cgroupfs' : undefined);
+        assert.deepEqual(await cri.configuration(), {
+          cgroupDriver: 'cgroupfs',
+          restrictOomScoreAdj: true,
+          sandboxImage: suite === 'sid' ? undefined : 'r.example/pause:3.10',
+        });
+        assert.deepEqual(await cri.exitedContainers(), []);
+      });
+
+      test('a file changed behind the back of the running daemon is noticed by what the daemon says', async () => {
+        const { text } = (await inspected(model({ cgroupDriver: 'systemd' }))).wanted;
+        writeFileSync(PATH, text);
+        const changes = await planned(step, host, model({ cgroupDriver: 'systemd' }), { facts });
+        assert.deepEqual(
+          changes.map(({ id }) => id),
+          ['containerd/restart'],
+        );
+        const run = await runStep(step, host, model({ cgroupDriver: 'systemd' }), { facts });
+        assert.deepEqual(run.left, []);
+        assert.deepEqual((await settled()).left, []);
+      });
+
+      const inspected = async (wanted: ReturnType<typeof model>) => {
+        const desired = step.desired(wanted, facts);
+        assert.ok(desired);
+        const record = {
+          notes: new Map(),
+          done: new Set<string>(),
+          interrupted: new Set<string>(),
+          owed: new Set<never>(),
+        };
+        return step.inspect(host, desired, { ...record, foreignLeftovers: false, bootstrap: 'none' });
+      };
+
+      test('mistakes in settings are found before anything is written', async () => {
+        const before = readFileSync(PATH, 'utf8');
+        const wrong = (half: 'images' | 'runtime', content: TomlTable) =>
+          planned(step, host, model({ settings: plugins(suite, half, content) }), { facts });
+        await assert.rejects(
+          wrong('images', { max_concurrent_downloads: '3' }),
+          failsWith('ContainerdConfigSyntax', /Can't convert|cannot decode/),
+        );
+        await assert.rejects(
+          wrong('images', { registry: { confg_path: '/x' } }),
+          failsWith('ContainerdConfigUnknownKey', /registry\.confg_path/),
+        );
+        await assert.rejects(
+          planned(step, host, model({ settings: { bogus_top: 'x' } }), { facts }),
+          failsWith('ContainerdConfigUnknownKey', /bogus_top/),
+        );
+        assert.equal(readFileSync(PATH, 'utf8'), before);
+      });
+
+      test('a contradiction that only the daemon finds: the configuration before is back, and runs', async () => {
+        const before = readFileSync(PATH, 'utf8');
+        const content = { containerd: { default_runtime_name: 'absent' } };
+        const options = { facts };
+        const quick = containerdStep({ healthyWithin: 3_000, healthyAgainWithin: 15_000 });
+        await assert.rejects(
+          runStep(quick, host, model({ settings: plugins(suite, 'runtime', content) }), options),
+          failsWith('ContainerdUnhealthy', /was put back, and containerd runs with it/),
+        );
+        assert.equal(readFileSync(PATH, 'utf8'), before);
+        const after = await settled();
+        assert.deepEqual([...after.changes, ...after.left], []);
+      });
+
+      test('a drop-in that takes a setting away is an error on 1.x and harmless on 2.x', async () => {
+        const id = suite === 'sid' ? 'io.containerd.cri.v1.images' : 'io.containerd.grpc.v1.cri';
+        mkdirSync('/etc/containerd/conf.d', { recursive: true });
+        const version = suite === 'sid' ? 3 : 2;
+        writeFileSync(
+          '/etc/containerd/conf.d/50-mine.toml',
+          `version = ${version}\n[plugins."${id}"]\nmax_concurrent_downloads = 4\n`,
+        );
+        const settings = { imports: ['/etc/containerd/conf.d/*.toml'] };
+        const plan = planned(step, host, model({ settings }), { facts });
+        if (suite === 'sid') assert.equal((await plan).length, 1);
+        else await assert.rejects(plan, failsWith('ContainerdConfigNotEffective', /50-mine\.toml/));
+        rmSync('/etc/containerd/conf.d', { recursive: true });
+      });
+
+      test('image archives of every kind are imported, proven, and left alone afterwards', async () => {
+        const archives = [
+          ['/tmp/docker.tar', dockerArchive(['r.example/docker:1', 'short'], `${suite} docker`).bytes],
+          ['/tmp/docker.tar.gz', gzipSync(dockerArchive(['r.example/gzip:1'], `${suite} gzip`).bytes)],
+          ['/tmp/oci.tar.zst', zstdCompressSync(ociArchive('r.example/oci:1', { note: `${suite} oci` }).bytes)],
+          ['/tmp/index.tar', ociArchive('r.example/index:1', { index: true, note: `${suite} index` }).bytes],
+        ] as const;
+        for (const [path, bytes] of archives) writeFileSync(path, bytes);
+        const wanted = model(
+          {},
+          {
+            archives: archives.map(([path, bytes]) => ({ path, sha256: sha256(bytes) })),
+            required: ['r.example/docker:1', 'short', 'r.example/gzip:1', 'r.example/oci:1', 'r.example/index:1'],
+          },
+        );
+        const run = await runStep(images, host, wanted, { facts });
+        assert.deepEqual(
+          run.changes.map(({ id }) => id),
+          [...archives.map(([path]) => `images${path}`), 'images/required'],
+        );
+        assert.deepEqual(run.left, []);
+
+        const missing = model({}, { required: ['r.example/docker:1', 'r.example/none:1', 'docker.io/library/none'] });
+        await assert.rejects(
+          runStep(images, host, missing, { facts }),
+          failsWith('ImageMissing', /not present: r\.example\/none:1, docker\.io\/library\/none/),
+        );
+      });
+
+      test('an archive that is cut off in its layers fails as an archive, by name', async () => {
+        const { bytes } = ociArchive('r.example/cut:1', { note: `${suite} cut` });
+        writeFileSync('/tmp/cut.tar.gz', gzipSync(bytes).subarray(0, 400));
+        await assert.rejects(
+          runStep(images, host, model({}, { archives: [{ path: '/tmp/cut.tar.gz', sha256: undefined }] }), { facts }),
+          failsWith('ImageArchiveUnreadable', /\/tmp\/cut\.tar\.gz/),
+        );
+      });
+    });
+  }
+});
