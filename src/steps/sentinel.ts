@@ -1,5 +1,6 @@
 import type { Host, QueryHost } from '../host/host.ts';
 import { selfCommand } from '../host/self-command.ts';
+import { member } from '../kubernetes/untyped.ts';
 import { renderSentinelUnit, SENTINEL_UNIT, SENTINEL_UNIT_PATH } from './sentinel-unit.ts';
 import type { Change, Step } from './step.ts';
 
@@ -12,6 +13,8 @@ export interface SentinelDesired {
 }
 
 export interface SentinelActual {
+  /** Whether the journal says that this instance earned it. */
+  readonly remembered: boolean;
   readonly file: 'right' | 'wrong' | 'absent';
   readonly directoryMode: number | undefined;
   readonly unit: string | undefined;
@@ -25,6 +28,7 @@ export type SentinelPayload =
 
 /** The contract of Cluster API's bootstrap providers (docs/book/src/developer/providers/contracts/bootstrap-config.md). */
 export const SENTINEL_CONTENT = 'success\n';
+const FILE_CHANGE = 'sentinel/file';
 const FILE_MODE = 0o644;
 const DIRECTORY_MODE = 0o755;
 
@@ -49,8 +53,9 @@ export const sentinel: Step<SentinelDesired, SentinelActual, SentinelPayload> = 
     };
   },
 
-  async inspect(host, { path, unit }) {
+  async inspect(host, { path, unit }, record) {
     return {
+      remembered: member(record.notes.get(FILE_CHANGE), 'path') === path,
       file: await inspectFile(host, path),
       directoryMode: (await host.stat(parentOf(path)))?.mode,
       unit: unit === undefined ? undefined : await host.readText(SENTINEL_UNIT_PATH),
@@ -74,9 +79,9 @@ export const sentinel: Step<SentinelDesired, SentinelActual, SentinelPayload> = 
       const payload: SentinelPayload = { kind: 'enable' };
       changes.push({ id: 'sentinel/enable', summary: `enable ${SENTINEL_UNIT}`, scope: 'node', payload });
     }
-    if (actual.file !== 'right' || !mayBeRead(actual.directoryMode)) {
+    if (!actual.remembered || actual.file !== 'right' || !mayBeRead(actual.directoryMode)) {
       changes.push({
-        id: 'sentinel/file',
+        id: FILE_CHANGE,
         summary: `${path}: the bootstrap succeeded`,
         scope: 'node',
         payload: { kind: 'file', path },
@@ -95,9 +100,9 @@ export const sentinel: Step<SentinelDesired, SentinelActual, SentinelPayload> = 
       case 'enable':
         return await host.services.enable(SENTINEL_UNIT);
       case 'file':
-        await writeSentinel(host, payload.path);
-        // `sentinel restore` runs without the document: this note is how it knows that, and where.
-        return execution.remember({ path: payload.path });
+        // `sentinel restore` runs without the document: this note is how it knows that it may, and where.
+        execution.remember({ path: payload.path });
+        return await writeSentinel(host, payload.path);
     }
   },
 };
