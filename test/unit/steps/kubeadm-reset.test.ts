@@ -70,7 +70,7 @@ describe('cleaning up before kubeadm', () => {
   test('does not take files of the document for leftovers', async () => {
     const path = '/etc/kubernetes/pki/ca.crt';
     const content = { kind: 'inline', bytes: new Uint8Array() } as const;
-    const file = { path, content, mode: 0o644, user: 'root', group: 'root', directoryMode: 0o755 };
+    const file = { path, content, mode: 0o644, user: 'root', group: 'root', directoryMode: 0o755, append: false };
     const model = { ...hostModel({ files: [file] }), kubernetes: kubernetesModel() };
     const step = bench(kubeadmReset, machine({ [path]: 'x' }), model);
     assert.deepEqual(await step.plan({ bootstrap: 'attempted' }), []);
