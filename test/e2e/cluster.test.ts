@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { HOOK_TRACE, initDocument, merge, newSeeds, workerDocument } from '../support/documents.ts';
-import { assertFailed, assertSucceeded, Fleet, labUnavailable, type Node, SENTINEL, told } from '../support/lab.ts';
+import { assertFailed, assertSucceeded, Fleet, labUnavailable, type Node, SENTINEL } from '../support/lab.ts';
 import { differences, takeSnapshot } from '../support/snapshot.ts';
 import { assertNoLeaks, failTwice, provisionTwice } from '../support/twice.ts';
 
@@ -71,6 +71,8 @@ describe('a control plane and the workers that join it', {
     );
     const writes = done.filter((line) => {
       if (line.startsWith('execve(')) return false;
+      // a file without a name, in memory: what a query is given to read
+      if (line.includes('"/dev/shm"') && line.includes('O_TMPFILE')) return false;
       if (/^open(at)?\(/.test(line))
         return /O_WRONLY|O_RDWR|O_CREAT/.test(line) && !/"\/dev\/(null|tty|urandom)"|"\/proc\/self\//.test(line);
       return /^kill\(/.test(line) ? !/, 0\)/.test(line) : true;
@@ -169,9 +171,8 @@ describe('a control plane and the workers that join it', {
   test('a reboot after success: the sentinel is back, nothing is run again', { timeout: 4 * MINUTE }, async () => {
     const hooks = await controlPlane.read(HOOK_TRACE);
     await controlPlane.machine.reboot();
-    const restored = await controlPlane.agent(['sentinel', 'restore']);
-    assert.equal(restored.exitCode, 0, told(restored));
-    assert.equal(await controlPlane.read(SENTINEL), 'success\n');
+    const unit = await controlPlane.machine.shell('journalctl -b -u machineadm-sentinel.service -o cat --no-pager');
+    assert.equal(await controlPlane.read(SENTINEL), 'success\n', unit);
     const run = await controlPlane.provision();
     await assertSucceeded(controlPlane, run);
     assert.deepEqual(run.changes, []);
