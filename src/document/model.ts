@@ -27,7 +27,14 @@ export interface HostModel {
   readonly kernelModules: readonly string[];
   readonly sysctl: readonly SysctlSetting[];
   readonly swap: 'Disabled' | 'Unmanaged';
+  readonly storage: StorageModel;
+  readonly groups: readonly GroupModel[];
+  readonly users: readonly UserModel[];
   readonly files: readonly FileModel[];
+  readonly time: TimeModel | undefined;
+  readonly proxy: ProxyModel | undefined;
+  readonly certificateAuthorities: readonly CertificateAuthorityModel[];
+  readonly services: readonly ServiceModel[];
   readonly hooks: {
     readonly early: HookGroup | undefined;
     readonly beforeBootstrap: HookGroup | undefined;
@@ -51,18 +58,154 @@ export interface FileModel {
   readonly group: string;
   /** Mode of directories created above the file. */
   readonly directoryMode: number;
+  /** Added behind what the file has, once; a marker by content makes it idempotent. */
+  readonly append: boolean;
 }
 
 export type FileContent =
   | { readonly kind: 'inline'; readonly bytes: Uint8Array }
   | { readonly kind: 'secret'; readonly secret: SecretValue }
-  | { readonly kind: 'file'; readonly path: string };
+  | { readonly kind: 'file'; readonly path: string }
+  | {
+      readonly kind: 'http';
+      readonly url: string;
+      readonly sha256: string;
+      readonly headers: Readonly<Record<string, SecretValue>>;
+    };
+
+export interface StorageModel {
+  readonly disks: readonly DiskModel[];
+  readonly filesystems: readonly FilesystemModel[];
+  readonly mounts: readonly MountModel[];
+}
+
+/** How a block device is found. `partition` names one of its partitions by number. */
+export interface DeviceSelector {
+  readonly by: DeviceIdentity;
+  readonly partition: number | undefined;
+  /** How long to wait for it to appear. */
+  readonly waitMs: number;
+}
+
+export type DeviceIdentity =
+  | { readonly kind: 'path'; readonly path: string }
+  /** A name below /dev/disk/by-id. */
+  | { readonly kind: 'id'; readonly id: string }
+  | { readonly kind: 'serial'; readonly serial: string }
+  /** Label of a file system. */
+  | { readonly kind: 'label'; readonly label: string }
+  /** Label of a GPT partition. */
+  | { readonly kind: 'partitionLabel'; readonly label: string }
+  /** The nth local instance store (NVMe) of the cloud machine, from 0. */
+  | { readonly kind: 'instanceStore'; readonly index: number }
+  /** Azure's temporary (resource) disk. */
+  | { readonly kind: 'azureResource' };
+
+export interface DiskModel {
+  readonly device: DeviceSelector;
+  readonly table: 'gpt' | 'mbr';
+  /** True: an existing table or signature may be destroyed. */
+  readonly wipe: boolean;
+  readonly partitions: readonly PartitionModel[];
+}
+
+export interface PartitionModel {
+  readonly label: string | undefined;
+  readonly size:
+    | { readonly kind: 'bytes'; readonly bytes: number }
+    | { readonly kind: 'percent'; readonly percent: number }
+    | { readonly kind: 'rest' };
+  readonly type: PartitionType;
+}
+
+/** A name, or a GPT type GUID in lower case. */
+export type PartitionType = 'linux' | 'swap' | 'lvm' | 'raid' | 'efi' | 'fat32' | 'ntfs' | { readonly guid: string };
+
+export interface FilesystemModel {
+  readonly device: DeviceSelector;
+  readonly type: 'ext4' | 'xfs' | 'btrfs' | 'vfat' | 'swap';
+  readonly label: string | undefined;
+  /** Given to mkfs as they are. */
+  readonly options: readonly string[];
+  /** True: whatever is there may be destroyed. */
+  readonly overwrite: boolean;
+  /** Types that may be destroyed without `overwrite`. */
+  readonly replace: readonly string[];
+}
+
+export interface MountModel {
+  readonly device: DeviceSelector;
+  readonly path: string;
+  /** undefined = as the device says. */
+  readonly type: string | undefined;
+  readonly options: readonly string[];
+}
+
+export interface GroupModel {
+  readonly name: string;
+  readonly gid: number | undefined;
+  readonly system: boolean;
+}
+
+export interface UserModel {
+  readonly name: string;
+  readonly uid: number | undefined;
+  readonly gecos: string | undefined;
+  readonly primaryGroup: string | undefined;
+  readonly groups: readonly string[];
+  readonly home: string | undefined;
+  readonly shell: string | undefined;
+  readonly system: boolean;
+  /** A crypt(5) hash. */
+  readonly passwordHash: SecretValue | undefined;
+  /** Whether the password is locked; true unless the document says otherwise. */
+  readonly locked: boolean;
+  /** True: the account is expired and cannot be used at all. */
+  readonly inactive: boolean;
+  /** The part of a sudoers line behind the user's name. */
+  readonly sudo: readonly string[];
+  /** undefined leaves the keys alone. */
+  readonly sshAuthorizedKeys: readonly string[] | undefined;
+}
+
+export interface TimeModel {
+  readonly enabled: boolean;
+  readonly servers: readonly string[];
+  readonly synchronized: { readonly withinMs: number; readonly timeoutMs: number } | undefined;
+}
+
+export interface ProxyModel {
+  /** May hold credentials. */
+  readonly http: SecretValue | undefined;
+  readonly https: SecretValue | undefined;
+  /** Hosts, domains and subnets that are reached directly, beside those that always are. */
+  readonly no: readonly string[];
+  readonly for: readonly ProxyUser[];
+}
+
+export type ProxyUser = 'agent' | 'containerd' | 'kubelet' | 'environment';
+
+export interface CertificateAuthorityModel {
+  readonly name: string;
+  /** One or more PEM certificates. */
+  readonly pem: string;
+}
+
+export interface ServiceModel {
+  readonly name: string;
+  readonly enabled: boolean | undefined;
+  readonly masked: boolean | undefined;
+  readonly state: 'Started' | 'Stopped' | undefined;
+  readonly dropIns: readonly { readonly name: string; readonly content: string }[];
+}
 
 export interface HookGroup {
   readonly shell: 'sh' | 'bash';
   readonly onError: 'Fail' | 'Continue';
   readonly timeoutMs: number;
   readonly commands: readonly string[];
+  /** Once per instance, or at every boot. */
+  readonly frequency: 'Once' | 'Always';
 }
 
 export interface ContainerdModel {

@@ -15,6 +15,28 @@ export function parseDuration(text: string): number | undefined {
   return Number.isSafeInteger(total) ? total : undefined;
 }
 
+const SIZE_UNIT: Readonly<Record<string, number>> = {
+  Ki: 2 ** 10,
+  Mi: 2 ** 20,
+  Gi: 2 ** 30,
+  Ti: 2 ** 40,
+  K: 1e3,
+  M: 1e6,
+  G: 1e9,
+  T: 1e12,
+};
+
+/** `20Gi`, `512Mi`, `1.5Ti`, `100G`: a number with its unit. */
+export const SIZE_PATTERN = /^\d+(?:\.\d+)?(?:Ki|Mi|Gi|Ti|K|M|G|T)$/;
+
+/** Bytes of a size that matches `SIZE_PATTERN`; undefined for text that does not. */
+export function parseSize(text: string): number | undefined {
+  if (!SIZE_PATTERN.test(text)) return undefined;
+  const [, amount, unit] = /^([\d.]+)(\w+)$/.exec(text) ?? [];
+  const bytes = Math.floor(Number(amount) * (SIZE_UNIT[unit ?? ''] ?? Number.NaN));
+  return Number.isSafeInteger(bytes) ? bytes : undefined;
+}
+
 /** A duration for people: `850 ms`, `12.3 s`, `2 m 05 s`. */
 export function formatDuration(milliseconds: number): string {
   if (milliseconds < 1000) return `${Math.round(milliseconds)} ms`;

@@ -9,10 +9,9 @@ import type {
   Model,
   ReportingModel,
 } from '../../model.ts';
-import { Secret, type SecretSource, type SecretValue } from '../../secret.ts';
-import { parseDuration } from '../../units.ts';
 import { decodeContent } from './content.ts';
-import type { SecretField } from './fields.ts';
+import { toGroups, toProxy, toStorage, toTime, toUsers } from './convert-host.ts';
+import { headersOf, milliseconds, type ResolveSecret, secretResolver } from './convert-values.ts';
 import type { FileSection, HookGroupSection } from './host.ts';
 import type { ComponentSection, KubernetesSection } from './kubernetes.ts';
 import type { Sections } from './sections.ts';
@@ -26,8 +25,6 @@ const DEFAULT_REPORTING_DEADLINE_MS = 30_000;
 /** Read by Cluster API providers: bootstrap provider contract, `bootstrap-success.complete`. */
 const DEFAULT_SENTINEL = '/run/cluster-api/bootstrap-success.complete';
 const DEFAULT_CRI_SOCKET = 'unix:///run/containerd/containerd.sock';
-
-type Secrets = NonNullable<Sections['secrets']>;
 
 /** The internal model of a valid v1alpha1 document. */
 export async function toModel(sections: Sections): Promise<Model> {
@@ -50,6 +47,19 @@ export async function toModel(sections: Sections): Promise<Model> {
         value: String(value),
       })),
       swap: host?.swap ?? 'Unmanaged',
+      storage: toStorage(host?.storage),
+      groups: toGroups(host?.groups),
+      users: toUsers(host?.users, resolve),
+      time: toTime(host?.time),
+      proxy: toProxy(host?.proxy, resolve),
+      certificateAuthorities: host?.certificateAuthorities ?? [],
+      services: (host?.services ?? []).map((service) => ({
+        name: service.name,
+        enabled: service.enabled,
+        masked: service.masked,
+        state: service.state,
+        dropIns: service.dropIns ?? [],
+      })),
       files: await Promise.all((host?.files ?? []).map((file) => toFile(file, resolve))),
       hooks: {
         early: toHookGroup(hooks?.early),
@@ -67,24 +77,6 @@ export async function toModel(sections: Sections): Promise<Model> {
   };
 }
 
-type ResolveSecret = (field: SecretField, path: string) => SecretValue;
-
-function secretResolver(secrets: Secrets): ResolveSecret {
-  const sources = new Map<string, SecretSource>();
-  for (const [name, source] of Object.entries(secrets)) {
-    if ('value' in source) sources.set(name, { kind: 'value', secret: new Secret(source.value) });
-    else if ('file' in source) sources.set(name, { kind: 'file', path: source.file });
-    else if ('env' in source) sources.set(name, { kind: 'env', variable: source.env });
-    else sources.set(name, { kind: 'systemdCredential', name: source.systemdCredential });
-  }
-  return (field, path) => {
-    if (typeof field === 'string') return { name: path, source: { kind: 'value', secret: new Secret(field) } };
-    const source = sources.get(field.secret);
-    if (source === undefined) throw new TypeError(`secret ${field.secret} was not checked`);
-    return { name: `secrets.${field.secret}`, source };
-  };
-}
-
 async function toFile(file: FileSection, resolve: ResolveSecret): Promise<FileModel> {
   const { contentFrom } = file;
   const content: FileModel['content'] =
@@ -92,7 +84,14 @@ async function toFile(file: FileSection, resolve: ResolveSecret): Promise<FileMo
       ? { kind: 'inline', bytes: await decodeContent(file.content ?? '', file.encoding) }
       : 'secret' in contentFrom
         ? { kind: 'secret', secret: resolve(contentFrom, `file ${file.path}`) }
-        : { kind: 'file', path: contentFrom.file };
+        : 'file' in contentFrom
+          ? { kind: 'file', path: contentFrom.file }
+          : {
+              kind: 'http',
+              url: contentFrom.http.url,
+              sha256: contentFrom.http.sha256,
+              headers: headersOf(contentFrom.http.headers, resolve, `file ${file.path}`),
+            };
   const [user = 'root', group] = (file.owner ?? 'root:root').split(':');
   return {
     path: file.path,
@@ -101,6 +100,7 @@ async function toFile(file: FileSection, resolve: ResolveSecret): Promise<FileMo
     user,
     group: group ?? user,
     directoryMode: parseInt(file.directoryMode ?? '0755', 8),
+    append: file.append ?? false,
   };
 }
 
@@ -111,6 +111,7 @@ function toHookGroup(section: HookGroupSection | undefined): HookGroup | undefin
     onError: section.onError ?? 'Fail',
     timeoutMs: milliseconds(section.timeout) ?? DEFAULT_HOOK_TIMEOUT_MS,
     commands: section.commands,
+    frequency: section.frequency ?? 'Once',
   };
 }
 
@@ -289,8 +290,4 @@ function toJoin(section: KubernetesSection['join'], resolve: ResolveSecret): Kub
     tlsBootstrapToken: tlsToken === undefined ? undefined : resolve(tlsToken, 'kubernetes.join.tlsBootstrapToken'),
     caCertPath: section.caCertPath ?? '/etc/kubernetes/pki/ca.crt',
   };
-}
-
-function milliseconds(text: string | undefined): number | undefined {
-  return text === undefined ? undefined : parseDuration(text);
 }

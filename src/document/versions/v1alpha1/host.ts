@@ -1,7 +1,10 @@
 import * as z from 'zod';
-import { absolutePath, duration, fileMode, hostname } from './fields.ts';
+import { groups, users } from './accounts.ts';
+import { absolutePath, duration, fileMode, hostname, secret, sha256 } from './fields.ts';
+import { storage } from './storage.ts';
+import { certificateAuthorities, proxy, services, time } from './system.ts';
 
-const hookGroup = z.strictObject({
+const hookFields = {
   shell: z.enum(['sh', 'bash']).optional().describe('Default sh.'),
   onError: z.enum(['Fail', 'Continue']).optional().describe('Default Fail: the first failing entry ends the run.'),
   timeout: duration.optional().describe('Of the whole group; default 10m. Its process group is killed then.'),
@@ -9,15 +12,31 @@ const hookGroup = z.strictObject({
     .array(z.string().min(1, 'an empty command'))
     .min(1, 'a hook without commands')
     .describe('Run in order in one shell process; exports persist from one entry to the next.'),
+};
+const hookGroup = z.strictObject(hookFields);
+const earlyHookGroup = z.strictObject({
+  ...hookFields,
+  frequency: z.enum(['Once', 'Always']).optional().describe('Default Once an instance. Always: at every boot.'),
+});
+
+const httpSource = z.strictObject({
+  url: z.url({ protocol: /^https?$/, error: 'not an http or https URL' }),
+  sha256: sha256.describe('Of the body: what comes over the network is checked.'),
+  headers: z.record(z.string().regex(/^[A-Za-z0-9-]+$/, 'not the name of a header'), secret).optional(),
 });
 
 const file = z.strictObject({
   path: absolutePath,
   content: z.string().optional().describe('The content, byte for byte. Excludes contentFrom.'),
   contentFrom: z
-    .union([z.strictObject({ secret: z.string() }), z.strictObject({ file: absolutePath })], {
-      error: 'expected {secret: name} or {file: path}',
-    })
+    .union(
+      [
+        z.strictObject({ secret: z.string() }),
+        z.strictObject({ file: absolutePath }),
+        z.strictObject({ http: httpSource }),
+      ],
+      { error: 'expected {secret: name}, {file: path} or {http: {url, sha256}}' },
+    )
     .optional(),
   encoding: z.enum(['base64', 'gzip+base64']).optional().describe('How `content` is encoded in the document.'),
   mode: fileMode.optional().describe('Default "0644"; "0600" with content from a secret.'),
@@ -27,6 +46,11 @@ const file = z.strictObject({
     .optional()
     .describe('Default root:root.'),
   directoryMode: fileMode.optional().describe('Of directories created above the file; default "0755".'),
+  append: z
+    .boolean()
+    .optional()
+    .describe('Add the content behind what the file has, once. Default false: it is the whole file.'),
+  expand: z.boolean().optional().describe('Replace ${name} by variables in `content`. Default false.'),
 });
 
 export const host = z.strictObject({
@@ -45,10 +69,19 @@ export const host = z.strictObject({
     .optional()
     .describe('Applied now, persisted, and read back.'),
   swap: z.enum(['Disabled', 'Unmanaged']).optional().describe('Default Unmanaged.'),
+  storage: storage.optional(),
+  groups: groups.optional(),
+  users: users.optional(),
   files: z.array(file).optional(),
+  time: time.optional(),
+  proxy: proxy.optional(),
+  certificateAuthorities: certificateAuthorities
+    .optional()
+    .describe("Trusted by the system, and by machineadm's own requests."),
+  services: services.optional(),
   hooks: z
     .strictObject({
-      early: hookGroup.optional().describe('Before anything else is changed.'),
+      early: earlyHookGroup.optional().describe('Before anything else is changed.'),
       beforeBootstrap: hookGroup.optional().describe('After the files under /run/kubeadm are laid; may edit them.'),
       afterBootstrap: hookGroup.optional().describe('After proven success, never after a failure.'),
     })
@@ -56,5 +89,5 @@ export const host = z.strictObject({
 });
 
 export type HostSection = z.infer<typeof host>;
-export type HookGroupSection = z.infer<typeof hookGroup>;
+export type HookGroupSection = z.infer<typeof earlyHookGroup>;
 export type FileSection = z.infer<typeof file>;

@@ -1,0 +1,129 @@
+import type {
+  DeviceSelector,
+  GroupModel,
+  PartitionModel,
+  PartitionType,
+  ProxyModel,
+  StorageModel,
+  TimeModel,
+  UserModel,
+} from '../../model.ts';
+import { parseSize } from '../../units.ts';
+import type { GroupsSection, UsersSection } from './accounts.ts';
+import { milliseconds, type ResolveSecret } from './convert-values.ts';
+import type { DeviceSection, StorageSection } from './storage.ts';
+import type { ProxySection, TimeSection } from './system.ts';
+
+/** Parts of the host section that are sections of their own. */
+
+const DEFAULT_DEVICE_WAIT_MS = 60_000;
+const DEFAULT_CLOCK_WITHIN_MS = 5_000;
+const DEFAULT_CLOCK_TIMEOUT_MS = 60_000;
+
+export function toStorage(section: StorageSection | undefined): StorageModel {
+  return {
+    disks: (section?.disks ?? []).map((disk) => ({
+      device: toDevice(disk.device),
+      table: disk.table ?? 'gpt',
+      wipe: disk.wipe ?? false,
+      partitions: disk.partitions.map(({ label, size, type }) => ({
+        label,
+        size: toPartitionSize(size),
+        type: toPartitionType(type ?? 'linux'),
+      })),
+    })),
+    filesystems: (section?.filesystems ?? []).map((filesystem) => ({
+      device: toDevice(filesystem.device),
+      type: filesystem.type,
+      label: filesystem.label,
+      options: filesystem.options ?? [],
+      overwrite: filesystem.overwrite ?? false,
+      replace: filesystem.replace ?? [],
+    })),
+    mounts: (section?.mounts ?? []).map((mount) => ({
+      device: toDevice(mount.device),
+      path: mount.path,
+      type: mount.type,
+      options: mount.options ?? [],
+    })),
+  };
+}
+
+function toDevice(section: DeviceSection): DeviceSelector {
+  return {
+    by: toIdentity(section),
+    partition: 'partition' in section ? section.partition : undefined,
+    waitMs: milliseconds(section.timeout) ?? DEFAULT_DEVICE_WAIT_MS,
+  };
+}
+
+function toIdentity(section: DeviceSection): DeviceSelector['by'] {
+  if ('path' in section) return { kind: 'path', path: section.path };
+  if ('id' in section) return { kind: 'id', id: section.id };
+  if ('serial' in section) return { kind: 'serial', serial: section.serial };
+  if ('label' in section) return { kind: 'label', label: section.label };
+  if ('partitionLabel' in section) return { kind: 'partitionLabel', label: section.partitionLabel };
+  if ('instanceStore' in section) return { kind: 'instanceStore', index: section.instanceStore };
+  return { kind: 'azureResource' };
+}
+
+function toPartitionSize(size: string): PartitionModel['size'] {
+  if (size === 'Rest') return { kind: 'rest' };
+  if (size.endsWith('%')) return { kind: 'percent', percent: Number(size.slice(0, -1)) };
+  return { kind: 'bytes', bytes: parseSize(size) ?? 0 };
+}
+
+const NAMED_TYPES = ['linux', 'swap', 'lvm', 'raid', 'efi', 'fat32', 'ntfs'] as const;
+
+function toPartitionType(type: string): PartitionType {
+  return NAMED_TYPES.find((name) => name === type) ?? { guid: type.toLowerCase() };
+}
+
+export function toGroups(section: GroupsSection | undefined): readonly GroupModel[] {
+  return (section ?? []).map(({ name, gid, system }) => ({ name, gid, system: system ?? false }));
+}
+
+export function toUsers(section: UsersSection | undefined, resolve: ResolveSecret): readonly UserModel[] {
+  return (section ?? []).map((user) => ({
+    name: user.name,
+    uid: user.uid,
+    gecos: user.gecos,
+    primaryGroup: user.primaryGroup,
+    groups: user.groups ?? [],
+    home: user.home,
+    shell: user.shell,
+    system: user.system ?? false,
+    passwordHash:
+      user.passwordHash === undefined ? undefined : resolve(user.passwordHash, `user ${user.name} passwordHash`),
+    locked: user.locked ?? true,
+    inactive: user.inactive ?? false,
+    sudo: user.sudo === undefined ? [] : typeof user.sudo === 'string' ? [user.sudo] : user.sudo,
+    sshAuthorizedKeys: user.sshAuthorizedKeys,
+  }));
+}
+
+export function toTime(section: TimeSection | undefined): TimeModel | undefined {
+  if (section === undefined) return undefined;
+  const { synchronized } = section;
+  return {
+    enabled: section.enabled ?? true,
+    servers: section.servers ?? [],
+    synchronized:
+      synchronized === undefined
+        ? undefined
+        : {
+            withinMs: milliseconds(synchronized.within) ?? DEFAULT_CLOCK_WITHIN_MS,
+            timeoutMs: milliseconds(synchronized.timeout) ?? DEFAULT_CLOCK_TIMEOUT_MS,
+          },
+  };
+}
+
+export function toProxy(section: ProxySection | undefined, resolve: ResolveSecret): ProxyModel | undefined {
+  if (section === undefined) return undefined;
+  return {
+    http: section.http === undefined ? undefined : resolve(section.http, 'host.proxy.http'),
+    https: section.https === undefined ? undefined : resolve(section.https, 'host.proxy.https'),
+    no: section.no ?? [],
+    for: section.for ?? ['agent', 'containerd', 'kubelet'],
+  };
+}

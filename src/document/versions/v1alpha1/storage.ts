@@ -1,0 +1,92 @@
+import * as z from 'zod';
+import { SIZE_PATTERN } from '../../units.ts';
+import { absolutePath, duration } from './fields.ts';
+
+const waitFor = duration.optional().describe('How long to wait for the device to appear; default 60s.');
+const partition = z.int().min(1).max(128).optional().describe('One of its partitions, by number.');
+
+const deviceShapes = [
+  z.strictObject({ path: absolutePath, partition, timeout: waitFor }),
+  z.strictObject({ id: z.string().regex(/^[^/\s]+$/, 'a name below /dev/disk/by-id'), partition, timeout: waitFor }),
+  z.strictObject({ serial: z.string().min(1), partition, timeout: waitFor }),
+  z.strictObject({ label: z.string().min(1).max(255), timeout: waitFor }),
+  z.strictObject({ partitionLabel: z.string().min(1).max(36), timeout: waitFor }),
+  z.strictObject({ instanceStore: z.int().min(0).max(63), partition, timeout: waitFor }),
+  z.strictObject({ azureResource: z.literal(true), partition, timeout: waitFor }),
+] as const;
+
+/** A block device. A dotted name is nothing special here: `partition` says which partition is meant. */
+export const device = z.union(deviceShapes, {
+  error:
+    'expected a device: one of {path}, {id}, {serial}, {label}, {partitionLabel}, {instanceStore}, {azureResource: true}',
+});
+
+const partitionSize = z
+  .string({ error: 'expected a size in quotes' })
+  .refine(
+    (text) => text === 'Rest' || SIZE_PATTERN.test(text) || /^(?:100|[1-9]\d?)%$/.test(text),
+    'not a size: write "20Gi", "50%" or "Rest"',
+  );
+
+const partitionType = z.union(
+  [
+    z.enum(['linux', 'swap', 'lvm', 'raid', 'efi', 'fat32', 'ntfs']),
+    z.string().regex(/^[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$/),
+  ],
+  { error: 'expected linux, swap, lvm, raid, efi, fat32, ntfs or a GPT type GUID' },
+);
+
+const disk = z.strictObject({
+  device,
+  table: z.enum(['gpt', 'mbr']).optional().describe('Default gpt. mbr ends at 2 TiB and four partitions.'),
+  wipe: z
+    .boolean()
+    .optional()
+    .describe('Destroy an existing table or signature. Default false: a used disk is an error.'),
+  partitions: z
+    .array(
+      z.strictObject({
+        label: z
+          .string()
+          .regex(/^[\x21-\x7e]{1,36}$/, 'a partition label is 1 to 36 printable characters without blanks')
+          .optional(),
+        size: partitionSize,
+        type: partitionType.optional().describe('Default linux.'),
+      }),
+    )
+    .min(1, 'a disk without partitions'),
+});
+
+const filesystem = z.strictObject({
+  device,
+  type: z.enum(['ext4', 'xfs', 'btrfs', 'vfat', 'swap']),
+  label: z
+    .string()
+    .regex(/^[\x21-\x7e]{1,255}$/, 'not a label')
+    .optional(),
+  options: z.array(z.string().min(1)).optional().describe('Given to mkfs as they are.'),
+  overwrite: z.boolean().optional().describe('Format whatever is there. Default false.'),
+  replace: z
+    .array(z.string().regex(/^[A-Za-z0-9_]+$/, 'not the name of a file system, as blkid prints it'))
+    .optional()
+    .describe('Types that may be formatted over without `overwrite`, as blkid names them: [ntfs].'),
+});
+
+const mount = z.strictObject({
+  device,
+  path: absolutePath,
+  type: z.string().min(1).optional().describe('Default: what is on the device.'),
+  options: z.array(z.string().regex(/^[^\s,]+$/, 'one option an entry')).optional(),
+});
+
+export const storage = z.strictObject({
+  disks: z.array(disk).optional(),
+  filesystems: z.array(filesystem).optional(),
+  mounts: z
+    .array(mount)
+    .optional()
+    .describe('Mounted now and at every boot, in order of depth; the run fails when one is not.'),
+});
+
+export type StorageSection = z.infer<typeof storage>;
+export type DeviceSection = z.infer<typeof device>;
