@@ -4,6 +4,7 @@ import type { Model } from './model.ts';
 import { satisfies } from './requires.ts';
 import { type SoundPart, schemaFindings, type UnplacedFinding, withoutMistakes } from './schema-issues.ts';
 import { mergeTrees, parseTree, placeOf, placeOfKey, type Tree, toPlain } from './tree.ts';
+import { type Expansion, expandVariables, type VariableResolver } from './variables.ts';
 import { DOCUMENT_VERSIONS } from './versions/index.ts';
 import type { DocumentVersion, Finding } from './versions/version.ts';
 
@@ -16,6 +17,8 @@ export interface DocumentSource {
 export interface LoadOptions {
   /** This agent's version, for `requires`. */
   readonly agentVersion: string;
+  /** Finds out what variables are; without it (`validate` on another machine) their values stay unknown. */
+  readonly resolveVariables?: VariableResolver;
   /** Document versions to read; tests add one that does not exist yet. */
   readonly versions?: readonly DocumentVersion[];
 }
@@ -31,8 +34,12 @@ export interface LoadedDocument {
   readonly digest: string;
   /** The same of what may not change once the machine is bootstrapped; undefined without `kubernetes`. */
   readonly lastingDigest: string | undefined;
-  /** The merged document with the place of every part. */
+  /** The merged document with the place of every part, before variables were replaced. */
   readonly tree: Tree;
+  /** What is allowed but will hurt. */
+  readonly warnings: readonly Diagnostic[];
+  /** Paths whose value depends on a variable that could not be asked for here; the model may lack them. */
+  readonly unresolved: readonly string[];
 }
 
 /**
@@ -75,7 +82,7 @@ export async function loadDocument(sources: readonly DocumentSource[], options: 
     problems: sortDiagnostics([...problems, ...findings.map(place)], names),
   });
 
-  const raw = new Map(Object.entries(toPlain(merged) as Readonly<Record<string, unknown>>));
+  let raw = plainMap(merged);
   const versions = options.versions ?? DOCUMENT_VERSIONS;
   const header = checkHeader(raw, versions);
   const version = versions.find((candidate) => candidate.apiVersion === raw.get('apiVersion'));
@@ -83,7 +90,10 @@ export async function loadDocument(sources: readonly DocumentSource[], options: 
   const required = checkRequires(raw.get('requires'), version, options.agentVersion);
   // A document for a newer agent is refused for that, not for the fields that this agent cannot know.
   if (required.newer.length > 0) return fail('RequiresNewerAgent', required.newer);
-  const mistakes = checkSections(raw, version);
+  const expansion = await expandIn(merged, raw, version, options.resolveVariables);
+  raw = plainMap(expansion.tree);
+  const judged = checkSections(raw, version).filter((finding) => !isUnknown(finding, expansion.unknown));
+  const mistakes = [...judged, ...expansion.findings];
   const sections = soundSections(raw, version);
   const across = (await version.check(plainData(sections)))
     .map((finding) => inWholeDocument(finding, sections))
@@ -99,8 +109,39 @@ export async function loadDocument(sources: readonly DocumentSource[], options: 
       digest: await sha256(canonicalJson(Object.fromEntries(raw))),
       lastingDigest: lasting === undefined ? undefined : await sha256(canonicalJson(lasting)),
       tree: merged,
+      warnings: sortDiagnostics((version.lint?.(plainData(sections)) ?? []).map(place), names),
+      unresolved: expansion.unknown.map(formatPath),
     },
   };
+}
+
+function plainMap(tree: Tree): ReadonlyMap<string, unknown> {
+  const plain = toPlain(tree);
+  return new Map(plain !== null && typeof plain === 'object' ? Object.entries(plain) : []);
+}
+
+/** Replaces variables, when their own section is sound. */
+async function expandIn(
+  tree: Tree,
+  raw: ReadonlyMap<string, unknown>,
+  version: DocumentVersion,
+  resolve: VariableResolver | undefined,
+): Promise<Expansion> {
+  const { variables } = version;
+  const schema = variables === undefined ? undefined : version.sections[variables.section];
+  if (variables === undefined || schema === undefined) return { tree, findings: [], unknown: [] };
+  const parsed = schema.optional().safeParse(raw.get(variables.section));
+  if (!parsed.success) return { tree, findings: [], unknown: [] };
+  const document = Object.fromEntries(raw);
+  const sources = variables.sources(parsed.data);
+  return await expandVariables(tree, sources, (path) => variables.isExpandable(path, document), resolve);
+}
+
+/** Whether a finding is about text that nobody could know yet. */
+function isUnknown(finding: Finding, unknown: readonly (readonly PathSegment[])[]): boolean {
+  return unknown.some(
+    (path) => path.length === finding.path.length && path.every((segment, index) => segment === finding.path[index]),
+  );
 }
 
 function checkHeader(raw: ReadonlyMap<string, unknown>, versions: readonly DocumentVersion[]): UnplacedFinding[] {

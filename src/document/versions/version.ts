@@ -1,6 +1,7 @@
 import type * as z from 'zod';
 import type { PathSegment } from '../diagnostics.ts';
 import type { Model } from '../model.ts';
+import type { VariableSource } from '../variables.ts';
 
 /** A mistake that no single field shows: what is said where, and what to do. */
 export interface Finding {
@@ -22,6 +23,14 @@ export interface DocumentVersion<Sections = Readonly<Record<string, unknown>>> {
   readonly required: readonly string[];
   /** Names that `requires.features` may ask for. */
   readonly features: readonly string[];
+  /** The section that defines variables, and the strings in which `${name}` is replaced. */
+  readonly variables?: {
+    readonly section: string;
+    sources(section: unknown): ReadonlyMap<string, VariableSource>;
+    isExpandable(path: readonly PathSegment[], document: unknown): boolean;
+  };
+  /** What is allowed but will hurt: told as warnings. */
+  lint?(sections: Sections): readonly Finding[];
   /** Mistakes across fields; gets the sections without the parts that are wrong in themselves. */
   check(sections: Sections): Promise<readonly Finding[]>;
   /**

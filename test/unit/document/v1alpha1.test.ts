@@ -177,6 +177,7 @@ describe('what is published', () => {
         'reporting',
         'requires',
         'secrets',
+        'variables',
       ].sort(),
     );
     assert.deepEqual(schema.required, ['apiVersion', 'kind', 'metadata']);

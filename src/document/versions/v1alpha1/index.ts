@@ -3,6 +3,7 @@ import { checkFileContents, checkHost, checkKubernetes, checkSecretNames } from 
 import { toModel } from './convert.ts';
 import type { KubernetesSection } from './kubernetes.ts';
 import { type Sections, sections } from './sections.ts';
+import { isExpandable, variableSources } from './variables.ts';
 
 /** machineadm.dev/v1alpha1. */
 export const v1alpha1: DocumentVersion<Sections> = {
@@ -10,6 +11,11 @@ export const v1alpha1: DocumentVersion<Sections> = {
   sections,
   required: ['metadata'],
   features: [],
+  variables: {
+    section: 'variables',
+    sources: (section) => variableSources(sections.variables.optional().parse(section)),
+    isExpandable,
+  },
   check: async (parsed) => [
     ...checkSecretNames(parsed),
     ...checkHost(parsed),

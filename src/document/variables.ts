@@ -1,0 +1,140 @@
+import type { PathSegment } from './diagnostics.ts';
+import { nearestName } from './diagnostics.ts';
+import type { Tree } from './tree.ts';
+import type { Finding } from './versions/version.ts';
+
+/** Where the value of a variable comes from. */
+export type VariableSource =
+  | { readonly kind: 'value'; readonly value: string }
+  | { readonly kind: 'env'; readonly variable: string }
+  /** A key of a file of KEY=value lines, as afterburn and Flatcar write them. */
+  | { readonly kind: 'envFile'; readonly path: string; readonly key: string }
+  | { readonly kind: 'file'; readonly path: string }
+  /** A dotted path into cloud-init's instance data: `ds.meta_data.rack`, `v1.instance_id`. */
+  | { readonly kind: 'instanceData'; readonly path: string }
+  | { readonly kind: 'metadata'; readonly provider: MetadataProvider; readonly path: string };
+
+export type MetadataProvider = 'aws' | 'gcp' | 'azure' | 'openstack';
+
+/**
+ * Finds the value of a variable out. Given by the caller, as this room touches nothing. `value` is undefined for one
+ * that does not exist; `known` lists what exists where it was looked for.
+ */
+export type VariableResolver = (
+  name: string,
+  source: VariableSource,
+) => Promise<{ readonly value: string | undefined; readonly known?: readonly string[] }>;
+
+/** `${name}`; `$${name}` stands for the text `${name}`. */
+const REFERENCE = /\$?\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g;
+
+export interface Expansion {
+  readonly tree: Tree;
+  readonly findings: readonly Finding[];
+  /** Paths whose text is not known yet, as nobody could be asked: their form must not be judged. */
+  readonly unknown: readonly (readonly PathSegment[])[];
+}
+
+/**
+ * Replaces `${name}` by the values of variables, in the strings that `allowed` names; elsewhere such text stands for
+ * itself. Values are put in as they are: they are never read as YAML or expanded again. Without a resolver only
+ * variables with a literal value are replaced.
+ */
+export async function expandVariables(
+  tree: Tree,
+  sources: ReadonlyMap<string, VariableSource>,
+  allowed: (path: readonly PathSegment[]) => boolean,
+  resolve: VariableResolver | undefined,
+): Promise<Expansion> {
+  const findings: Finding[] = [];
+  const unknown: (readonly PathSegment[])[] = [];
+  const values = new Map<string, Promise<string | undefined>>();
+
+  const valueOf = (name: string, source: VariableSource, path: readonly PathSegment[]): Promise<string | undefined> => {
+    const known = values.get(name);
+    if (known !== undefined) return known;
+    const found = find(name, source, path);
+    values.set(name, found);
+    return found;
+  };
+  const find = async (name: string, source: VariableSource, path: readonly PathSegment[]) => {
+    if (source.kind === 'value') return source.value;
+    if (resolve === undefined) return undefined;
+    const { value, known } = await resolve(name, source);
+    if (value === undefined) {
+      const exists = known === undefined || known.length === 0 ? 'nothing is there' : `there is ${known.join(', ')}`;
+      findings.push({
+        path,
+        message: `the variable "${name}" has no value: ${describe(source)} does not exist`,
+        hint: exists,
+      });
+    }
+    return value;
+  };
+  const expand = async (text: string, path: readonly PathSegment[]): Promise<string> => {
+    let expanded = '';
+    let end = 0;
+    for (const match of text.matchAll(REFERENCE)) {
+      const [whole, name = ''] = match;
+      expanded += text.slice(end, match.index);
+      end = match.index + whole.length;
+      if (whole.startsWith('$$')) {
+        expanded += whole.slice(1);
+        continue;
+      }
+      const source = sources.get(name);
+      if (source === undefined) {
+        findings.push({ path, message: `there is no variable "${name}"`, hint: hintFor(name, [...sources.keys()]) });
+        unknown.push(path);
+        continue;
+      }
+      const value = await valueOf(name, source, path);
+      if (value === undefined) unknown.push(path);
+      expanded += value ?? whole;
+    }
+    return expanded + text.slice(end);
+  };
+  const walk = async (node: Tree, path: readonly PathSegment[]): Promise<Tree> => {
+    switch (node.kind) {
+      case 'scalar':
+        if (typeof node.value !== 'string' || !node.value.includes('${') || !allowed(path)) return node;
+        return { ...node, value: await expand(node.value, path) };
+      case 'list': {
+        const items: Tree[] = [];
+        for (const [index, item] of node.items.entries()) items.push(await walk(item, [...path, index]));
+        return { ...node, items };
+      }
+      case 'map': {
+        const entries = new Map(node.entries);
+        for (const [key, entry] of node.entries) {
+          entries.set(key, { ...entry, value: await walk(entry.value, [...path, key]) });
+        }
+        return { ...node, entries };
+      }
+    }
+  };
+  return { tree: await walk(tree, []), findings, unknown };
+}
+
+function hintFor(name: string, known: readonly string[]): string {
+  const near = nearestName(name, known);
+  if (near !== undefined) return `did you mean "${near}"?`;
+  return known.length === 0 ? 'add it under "variables"' : `"variables" has ${known.join(', ')}`;
+}
+
+function describe(source: VariableSource): string {
+  switch (source.kind) {
+    case 'value':
+      return 'its value';
+    case 'env':
+      return `the environment variable ${source.variable}`;
+    case 'envFile':
+      return `${source.key} in ${source.path}`;
+    case 'file':
+      return source.path;
+    case 'instanceData':
+      return `${source.path} in cloud-init's instance data`;
+    case 'metadata':
+      return `${source.path} at the metadata service of ${source.provider}`;
+  }
+}
