@@ -29,8 +29,11 @@ export interface QueryHost {
   userId(user: string): Promise<number | undefined>;
   groupId(group: string): Promise<number | undefined>;
   service(name: string): Promise<ServiceState>;
-  /** Resolves a secret that can be resolved without an effect. Throws `SecretUnavailable`. */
-  secret(value: SecretValue): Promise<Secret>;
+  /**
+   * The value of a secret; undefined when finding it out has effects (`hasEffects`) and this machine may only be asked.
+   * Throws `SecretUnavailable`.
+   */
+  secret(value: SecretValue): Promise<Secret | undefined>;
   /** The container runtime behind a `unix://` socket, asked over CRI. */
   cri(socket: string): CriQueries;
 }
@@ -55,6 +58,8 @@ export interface Host extends QueryHost {
    * signal's own reason, where that is a `MachineadmError`). A timeout is told by `timedOut` and a status above 0.
    */
   run(command: Command): Promise<CommandResult>;
+  /** The value of a secret, found out once a run, whatever that takes. Throws `SecretUnavailable`. */
+  secret(value: SecretValue): Promise<Secret>;
   readonly services: ServiceManager;
 }
 

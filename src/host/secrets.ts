@@ -21,10 +21,14 @@ export function ownSecretPlaces(): SecretPlaces {
 }
 
 /**
- * Resolves a secret. What is read from a file loses one trailing newline, which editors and `echo` add. Throws
- * `SecretUnavailable` naming the secret and the place, never the value; an empty one counts as not there.
+ * Resolves a secret. What is read from a file loses one trailing newline, which editors and `echo` add. undefined:
+ * finding it out has effects (`hasEffects`). Throws `SecretUnavailable` naming the secret and the place, never the
+ * value; an empty one counts as not there.
  */
-export async function resolveSecret(value: SecretValue, places: SecretPlaces = ownSecretPlaces()): Promise<Secret> {
+export async function resolveSecret(
+  value: SecretValue,
+  places: SecretPlaces = ownSecretPlaces(),
+): Promise<Secret | undefined> {
   const { source } = value;
   switch (source.kind) {
     case 'value':
@@ -35,6 +39,11 @@ export async function resolveSecret(value: SecretValue, places: SecretPlaces = o
       return secretOf(await readSecretFile(source.path, value), value, `the file ${source.path}`);
     case 'systemdCredential':
       return credential(source.name, value, places.credentialDirectories);
+    case 'exec':
+    case 'http':
+    case 'awsSecretsManager':
+    case 'awsParameter':
+      return undefined;
   }
 }
 

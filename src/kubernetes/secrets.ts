@@ -1,18 +1,27 @@
 import type { Secret, SecretValue } from '../document/secret.ts';
-import type { QueryHost } from '../host/host.ts';
+import type { Host, QueryHost } from '../host/host.ts';
+
+/** Looks a resolved secret up. */
+export type SecretLookup = (value: SecretValue) => string;
 
 /**
  * Resolves secrets now, for the pure functions that need their values: what comes back looks up what was resolved.
+ * undefined: one of them has effects to find out, and this machine may only be asked.
  *
  * @throws MachineadmError `SecretUnavailable`
  */
+export async function resolveSecrets(host: Host, wanted: Iterable<SecretValue>): Promise<SecretLookup>;
+export async function resolveSecrets(host: QueryHost, wanted: Iterable<SecretValue>): Promise<SecretLookup | undefined>;
 export async function resolveSecrets(
   host: QueryHost,
   wanted: Iterable<SecretValue>,
-): Promise<(value: SecretValue) => string> {
+): Promise<SecretLookup | undefined> {
   const resolved = new Map<SecretValue, Secret>();
   for (const value of wanted) {
-    if (!resolved.has(value)) resolved.set(value, await host.secret(value));
+    if (resolved.has(value)) continue;
+    const secret = await host.secret(value);
+    if (secret === undefined) return undefined;
+    resolved.set(value, secret);
   }
   return (value) => {
     const secret = resolved.get(value);

@@ -13,7 +13,11 @@ export function scopeOf(file: FileModel): 'base' | 'node' {
 /** Where a file's content comes from, for people: never the content. */
 export function sourceOf({ content }: FileModel): string {
   if (content.kind === 'inline') return `${content.bytes.length} bytes of the document`;
-  return content.kind === 'secret' ? `the secret ${content.secret.name}` : content.path;
+  return content.kind === 'secret'
+    ? `the secret ${content.secret.name}`
+    : content.kind === 'http'
+      ? content.url
+      : content.path;
 }
 
 /**
@@ -38,6 +42,10 @@ export async function contentOf(
   const { content } = file;
   if (content.kind === 'inline') return content.bytes;
   if (content.kind === 'secret') return await secretContent(host, content.secret, options.missing);
+  if (content.kind === 'http') {
+    if (options.missing === 'throw') throw sourceMissing(file.path, content.url);
+    return undefined;
+  }
   const bytes = await host.readFile(content.path);
   if (bytes === undefined && options.missing === 'throw') throw sourceMissing(file.path, content.path);
   return bytes;
@@ -49,7 +57,8 @@ async function secretContent(
   missing: 'throw' | 'undefined',
 ): Promise<Uint8Array | undefined> {
   try {
-    return new TextEncoder().encode((await host.secret(value)).reveal());
+    const secret = await host.secret(value);
+    return secret === undefined ? undefined : new TextEncoder().encode(secret.reveal());
   } catch (error) {
     const unavailable = error instanceof MachineadmError && error.reason === 'SecretUnavailable';
     if (unavailable && missing === 'undefined') return undefined;

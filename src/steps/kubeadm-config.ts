@@ -2,9 +2,14 @@ import { createHash } from 'node:crypto';
 import { redact } from '../document/secret.ts';
 import type { Host } from '../host/host.ts';
 import type { KubeadmFile } from '../kubernetes/kubeadm/config.ts';
-import { type KubeadmConfigInput, kubeadmConfigPath, kubeadmFiles } from '../kubernetes/kubeadm/config.ts';
+import {
+  type KubeadmConfigInput,
+  kubeadmConfigPath,
+  kubeadmFiles,
+  renderRedacted,
+} from '../kubernetes/kubeadm/config.ts';
 import { canValidate, validateConfig } from '../kubernetes/kubeadm/validate.ts';
-import { KUBEADM_RUN_DIRECTORY, KUBEADM_RUN_DIRECTORY_MODE } from '../kubernetes/paths.ts';
+import { KUBEADM_CONFIG_MODE, KUBEADM_RUN_DIRECTORY, KUBEADM_RUN_DIRECTORY_MODE } from '../kubernetes/paths.ts';
 import { member } from '../kubernetes/untyped.ts';
 import type { Change, Step } from './step.ts';
 import { textDiff } from './text-diff.ts';
@@ -21,6 +26,8 @@ export interface KubeadmConfigActual {
     /** True when it is not as wanted, but was when we wrote it: a hook has edited it since. */
     readonly edited: boolean;
   }[];
+  /** Paths of what depends on secrets that have effects to find out, where this machine may only be asked. */
+  readonly unknown: readonly string[];
 }
 
 export interface KubeadmConfigPayload {
@@ -47,19 +54,21 @@ export const kubeadmConfig: Step<KubeadmConfigDesired, KubeadmConfigActual, Kube
 
   async inspect(host, desired, record) {
     const input = complete(desired);
-    if (input === undefined || record.bootstrap === 'done') return { files: [] };
+    if (input === undefined || record.bootstrap === 'done') return { files: [], unknown: [] };
     const files: KubeadmConfigActual['files'][number][] = [];
-    for (const wanted of await kubeadmFiles(host, input)) {
+    const rendered = await kubeadmFiles(host, input);
+    if (rendered === undefined) return { files: [], unknown: [kubeadmConfigPath(renderRedacted(input).command)] };
+    for (const wanted of rendered) {
       const { path, content } = wanted.file;
       const text = await host.readText(path);
       const written = member(record.notes.get(changeId(path)), 'sha256');
       const edited = text !== undefined && text !== content && written === sha256(content);
       files.push({ wanted, text, mode: (await host.stat(path))?.mode, edited });
     }
-    return { files };
+    return { files, unknown: [] };
   },
 
-  plan(desired, { files }) {
+  plan(desired, { files, unknown }) {
     const input = complete(desired);
     if (input === undefined) return [];
     const changes: Change<KubeadmConfigPayload>[] = [];
@@ -79,6 +88,11 @@ export const kubeadmConfig: Step<KubeadmConfigDesired, KubeadmConfigActual, Kube
         ineffective: 'FileNotWritten',
         payload: { input, path },
       });
+    }
+    for (const path of unknown) {
+      const summary = `${path}: compare and write, ${octal(KUBEADM_CONFIG_MODE)}`;
+      const payload = { input, path };
+      changes.push({ id: changeId(path), summary, scope: 'node', knownAfter: 'secrets', payload });
     }
     return changes;
   },

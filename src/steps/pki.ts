@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { dirname } from 'node:path/posix';
 import type { KubernetesModel } from '../document/model.ts';
 import type { SecretValue } from '../document/secret.ts';
-import type { NewFile, QueryHost } from '../host/host.ts';
+import type { Host, NewFile, QueryHost } from '../host/host.ts';
 import { checkPki, pkiFiles } from '../kubernetes/pki.ts';
 import { resolveSecrets } from '../kubernetes/secrets.ts';
 import type { Step } from './step.ts';
@@ -10,6 +10,8 @@ import type { Step } from './step.ts';
 export interface PkiActual {
   /** Files that are not there as the document wants them, and how they differ. */
   readonly different: readonly { readonly path: string; readonly how: string }[];
+  /** False where a secret has effects to find out and this machine may only be asked. */
+  readonly known: boolean;
 }
 
 /** Names the file only: its content, which may be a key, is resolved again when it is written. */
@@ -34,20 +36,26 @@ export const pki: Step<KubernetesModel, PkiActual, PkiPayload> = {
   },
 
   async inspect(host, kubernetes, record) {
-    if (record.bootstrap === 'done') return { different: [] };
+    if (record.bootstrap === 'done') return { different: [], known: true };
+    const files = await checkedFiles(host, kubernetes);
+    if (files === undefined) {
+      const paths = pkiFiles({ kubernetes, secrets: () => '' }).map(({ path }) => path);
+      return { different: paths.map((path) => ({ path, how: 'compare and write' })), known: false };
+    }
     const different: { path: string; how: string }[] = [];
-    for (const file of await checkedFiles(host, kubernetes)) {
+    for (const file of files) {
       const how = await differenceOf(host, file);
       if (how !== undefined) different.push({ path: file.path, how });
     }
-    return { different };
+    return { different, known: true };
   },
 
-  plan(kubernetes, { different }) {
+  plan(kubernetes, { different, known }) {
     return different.map(({ path, how }) => ({
       id: `pki/${path}`,
       summary: `${path}: ${how}`,
       scope: 'node',
+      ...(known ? {} : { knownAfter: 'secrets' }),
       ineffective: 'FileNotWritten',
       payload: { kubernetes, path },
     }));
@@ -64,7 +72,9 @@ export const pki: Step<KubernetesModel, PkiActual, PkiPayload> = {
   },
 };
 
-async function checkedFiles(host: QueryHost, kubernetes: KubernetesModel): Promise<readonly NewFile[]> {
+async function checkedFiles(host: Host, kubernetes: KubernetesModel): Promise<readonly NewFile[]>;
+async function checkedFiles(host: QueryHost, kubernetes: KubernetesModel): Promise<readonly NewFile[] | undefined>;
+async function checkedFiles(host: QueryHost, kubernetes: KubernetesModel): Promise<readonly NewFile[] | undefined> {
   const wanted: SecretValue[] = [];
   pkiFiles({
     kubernetes,
@@ -74,6 +84,7 @@ async function checkedFiles(host: QueryHost, kubernetes: KubernetesModel): Promi
     },
   });
   const secrets = await resolveSecrets(host, wanted);
+  if (secrets === undefined) return undefined;
   checkPki({ kubernetes, secrets, now: new Date() });
   return pkiFiles({ kubernetes, secrets });
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { basename, dirname } from 'node:path/posix';
 import { MachineadmError } from '../../src/document/errors.ts';
-import { redact, Secret, type SecretValue } from '../../src/document/secret.ts';
+import { hasEffects, redact, Secret, type SecretValue } from '../../src/document/secret.ts';
 import type { CriQueries } from '../../src/host/cri.ts';
 import type {
   Command,
@@ -10,6 +10,7 @@ import type {
   Host,
   NewFile,
   Query,
+  QueryHost,
   ServiceManager,
   ServiceState,
 } from '../../src/host/host.ts';
@@ -58,6 +59,8 @@ export interface MemoryMachine {
   readonly groups?: Readonly<Record<string, number>>;
   readonly env?: Readonly<Record<string, string>>;
   readonly credentials?: Readonly<Record<string, string>>;
+  /** By name: values of secrets that have effects to find out. `queryOnly` does not tell them. */
+  readonly secrets?: Readonly<Record<string, string>>;
 }
 
 /** A machine in memory. Mutations change what is read later, and are logged in order. */
@@ -77,6 +80,11 @@ export interface MemoryHost extends Host {
   take(path: string): void;
   /** Changes a service as the machine itself would. */
   setService(name: string, state: MemoryService): void;
+}
+
+/** The same machine where it may only be asked, as `plan` gets it. */
+export function queryOnly(host: MemoryHost): QueryHost {
+  return { ...host, secret: async (value) => (hasEffects(value.source) ? undefined : await host.secret(value)) };
 }
 
 /** An error as the kernel would raise it: `throw errno('EACCES')`. */
@@ -342,7 +350,9 @@ function resolveSecret(value: SecretValue, machine: MemoryMachine, text: (path: 
       ? text(source.path)?.replace(/\r?\n$/, '')
       : source.kind === 'env'
         ? machine.env?.[source.variable]
-        : machine.credentials?.[source.name];
+        : source.kind === 'systemdCredential'
+          ? machine.credentials?.[source.name]
+          : machine.secrets?.[value.name];
   if (found !== undefined) return new Secret(found);
   throw new MachineadmError({
     reason: 'SecretUnavailable',

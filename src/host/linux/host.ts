@@ -1,4 +1,5 @@
 import { MachineadmError } from '../../document/errors.ts';
+import type { Secret, SecretValue } from '../../document/secret.ts';
 import { connectCri } from '../cri-client.ts';
 import type { CommandResult, Host, Query, QueryHost } from '../host.ts';
 import { assertQuery } from '../queries.ts';
@@ -43,8 +44,19 @@ export function linuxHost(options: { readonly runId: string }): Host {
     writeKernelFile,
     sync,
     run: (command) => runCommand(command, options.runId),
+    secret: resolveAnySecret,
     services: systemdServices(),
   } satisfies Host);
+}
+
+async function resolveAnySecret(value: SecretValue): Promise<Secret> {
+  const secret = await resolveSecret(value);
+  if (secret !== undefined) return secret;
+  throw new MachineadmError({
+    reason: 'SecretUnavailable',
+    summary: `the secret ${value.name} cannot be had: this agent cannot ask for a ${value.source.kind} secret yet`,
+    remedy: `Take ${value.name} from a file, the environment or a systemd credential.`,
+  });
 }
 
 /** A program that is not there answers like a shell: status 127. So does a query that could not be started. */

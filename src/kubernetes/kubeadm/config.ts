@@ -1,7 +1,7 @@
 import type { KubernetesModel } from '../../document/model.ts';
 import type { SecretValue } from '../../document/secret.ts';
 import type { Version } from '../../host/facts.ts';
-import type { NewFile, QueryHost } from '../../host/host.ts';
+import type { Host, NewFile, QueryHost } from '../../host/host.ts';
 import { KUBEADM_CONFIG_MODE, KUBEADM_INIT_CONFIG, KUBEADM_JOIN_CONFIG } from '../paths.ts';
 import { type RenderedKubeadm, type RenderInput, renderKubeadm } from '../render/index.ts';
 import { resolveSecrets } from '../secrets.ts';
@@ -32,14 +32,27 @@ export function renderRedacted(input: KubeadmConfigInput): RenderedKubeadm {
   return render(input, () => REDACTED);
 }
 
-/** Renders with the secrets' values. Throws `SecretUnavailable`, and what `renderKubeadm` throws. */
-export async function kubeadmFiles(host: QueryHost, input: KubeadmConfigInput): Promise<readonly KubeadmFile[]> {
+/**
+ * Renders with the secrets' values; undefined when one of them has effects to find out and this machine may only be
+ * asked. Throws `SecretUnavailable`, and what `renderKubeadm` throws.
+ */
+export async function kubeadmFiles(host: Host, input: KubeadmConfigInput): Promise<readonly KubeadmFile[]>;
+export async function kubeadmFiles(
+  host: QueryHost,
+  input: KubeadmConfigInput,
+): Promise<readonly KubeadmFile[] | undefined>;
+export async function kubeadmFiles(
+  host: QueryHost,
+  input: KubeadmConfigInput,
+): Promise<readonly KubeadmFile[] | undefined> {
   const wanted: SecretValue[] = [];
   const shown = render(input, (value) => {
     wanted.push(value);
     return REDACTED;
   });
-  const rendered = render(input, await resolveSecrets(host, wanted));
+  const secrets = await resolveSecrets(host, wanted);
+  if (secrets === undefined) return undefined;
+  const rendered = render(input, secrets);
   return [
     ...rendered.files.map(({ path, content, mode }) => ({ file: { path, content, mode }, shown: content })),
     // Last: once it is there, everything that it names is there, too.

@@ -18,7 +18,7 @@ const STATE = '/var/lib/machineadm/hooks/hooks-early';
 const OUT = '/tmp/out';
 
 function modelOf(commands: readonly string[], different: Partial<HookGroup> = {}) {
-  const early = { shell: 'sh', onError: 'Fail', timeoutMs: 20_000, commands, ...different } as const;
+  const early = { shell: 'sh', onError: 'Fail', timeoutMs: 20_000, frequency: 'Once', commands, ...different } as const;
   return hostModel({ hooks: { early, beforeBootstrap: undefined, afterBootstrap: early } });
 }
 
@@ -171,7 +171,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       `echo two >>${OUT}; [ -e /tmp/second ] || exec sleep 1000`,
       `echo "three $A" >>${OUT}`,
     ];
-    const group: HookGroup = { shell: 'sh', onError: 'Fail', timeoutMs: 60_000, commands };
+    const group: HookGroup = { shell: 'sh', onError: 'Fail', timeoutMs: 60_000, frequency: 'Once', commands };
     writeFileSync('/tmp/group.json', JSON.stringify(group));
     const program = resolve(import.meta.dirname, '../../fixtures/steps/run-hooks.ts');
     const start = () => spawn(process.execPath, [program, '/tmp/group.json'], { stdio: ['ignore', 'pipe', 'inherit'] });

@@ -114,6 +114,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       user: 'root',
       group: 'root',
       directoryMode: 0o755,
+      append: false,
       ...different,
     });
 

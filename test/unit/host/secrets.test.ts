@@ -46,19 +46,19 @@ describe('resolving a secret', () => {
       [' a\nb ', ' a\nb '],
     ] as const) {
       await writeFile(path, content);
-      assert.equal((await resolve({ kind: 'file', path })).reveal(), value);
+      assert.equal((await resolve({ kind: 'file', path }))?.reveal(), value);
     }
   });
 
   test('from the environment', async () => {
-    assert.equal((await resolve({ kind: 'env', variable: 'TOKEN' }, { TOKEN: 'from env' })).reveal(), 'from env');
+    assert.equal((await resolve({ kind: 'env', variable: 'TOKEN' }, { TOKEN: 'from env' }))?.reveal(), 'from env');
   });
 
   test("from a systemd credential: the unit's own comes before the system's", async () => {
     await writeFile(join(directory, 'system', 'token'), 'of the system\n');
-    assert.equal((await resolve({ kind: 'systemdCredential', name: 'token' })).reveal(), 'of the system');
+    assert.equal((await resolve({ kind: 'systemdCredential', name: 'token' }))?.reveal(), 'of the system');
     await writeFile(join(directory, 'unit', 'token'), 'of the unit\n');
-    assert.equal((await resolve({ kind: 'systemdCredential', name: 'token' })).reveal(), 'of the unit');
+    assert.equal((await resolve({ kind: 'systemdCredential', name: 'token' }))?.reveal(), 'of the unit');
   });
 
   test('what is missing or empty is named with its place', async () => {

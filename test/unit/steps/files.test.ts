@@ -8,11 +8,11 @@ import { hostModel } from '../../support/host-model.ts';
 import { memoryHost } from '../../support/memory-host.ts';
 import { planned, runStep } from '../../support/run-step.ts';
 
-const EARLY = { shell: 'sh', onError: 'Fail', timeoutMs: 1000, commands: ['true'] } as const;
+const EARLY = { shell: 'sh', onError: 'Fail', timeoutMs: 1000, frequency: 'Once', commands: ['true'] } as const;
 
 function inline(path: string, text: string, different: Partial<FileModel> = {}): FileModel {
   const content = { kind: 'inline', bytes: new TextEncoder().encode(text) } as const;
-  return { path, content, mode: 0o644, user: 'root', group: 'root', directoryMode: 0o755, ...different };
+  return { path, content, mode: 0o644, user: 'root', group: 'root', directoryMode: 0o755, append: false, ...different };
 }
 
 function secret(path: string, value: string): FileModel {

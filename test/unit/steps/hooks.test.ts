@@ -8,7 +8,13 @@ import { hostModel } from '../../support/host-model.ts';
 import { type MemoryProgram, memoryHost } from '../../support/memory-host.ts';
 import { planned, runStep } from '../../support/run-step.ts';
 
-const GROUP: HookGroup = { shell: 'sh', onError: 'Fail', timeoutMs: 1000, commands: ['export T=hunter-two', 'true'] };
+const GROUP: HookGroup = {
+  shell: 'sh',
+  onError: 'Fail',
+  timeoutMs: 1000,
+  frequency: 'Once',
+  commands: ['export T=hunter-two', 'true'],
+};
 
 function early(group: Partial<HookGroup> = {}) {
   return hostModel({ hooks: { early: { ...GROUP, ...group }, beforeBootstrap: undefined, afterBootstrap: undefined } });
