@@ -1,6 +1,5 @@
 import {
   closeSync,
-  existsSync,
   fdatasyncSync,
   fsyncSync,
   ftruncateSync,
@@ -10,6 +9,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   writeSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
@@ -28,29 +28,68 @@ export interface AppendLog {
 
 /** Opens the log, which must exist. A last line without its end was cut off by a crash and is dropped. */
 export function openAppendLog(path: string): AppendLog {
-  const text = readFileSync(path, 'utf8');
-  const complete = text.slice(0, text.lastIndexOf('\n') + 1);
-  const descriptor = openSync(path, 'a', 0o600);
-  if (complete.length < text.length) ftruncateSync(descriptor, Buffer.byteLength(complete));
-  return {
-    lines: complete === '' ? [] : complete.slice(0, -1).split('\n'),
-    append(line) {
-      try {
-        writeAll(descriptor, `${line}\n`);
-        fdatasyncSync(descriptor);
-      } catch (cause) {
-        throw new FileError('write', path, cause);
-      }
-    },
-    close() {
-      closeSync(descriptor);
-    },
-  };
+  try {
+    const text = readFileSync(path, 'utf8');
+    const complete = text.slice(0, text.lastIndexOf('\n') + 1);
+    const descriptor = openSync(path, 'a', 0o600);
+    const length = Buffer.byteLength(complete);
+    if (complete.length < text.length) ftruncateSync(descriptor, length);
+    return new OpenLog(path, descriptor, complete === '' ? [] : complete.slice(0, -1).split('\n'), length);
+  } catch (cause) {
+    throw new FileError('write', path, cause);
+  }
+}
+
+class OpenLog implements AppendLog {
+  readonly lines: readonly string[];
+  readonly #path: string;
+  readonly #descriptor: number;
+  /** Bytes of complete lines. */
+  #length: number;
+  /** Why nothing may be written any more. */
+  #ended: Error | undefined;
+
+  constructor(path: string, descriptor: number, lines: readonly string[], length: number) {
+    this.#path = path;
+    this.#descriptor = descriptor;
+    this.lines = lines;
+    this.#length = length;
+  }
+
+  append(line: string): void {
+    const bytes = Buffer.from(`${line}\n`);
+    try {
+      if (this.#ended !== undefined) throw this.#ended;
+      writeAll(this.#descriptor, bytes);
+      fdatasyncSync(this.#descriptor);
+      this.#length += bytes.length;
+    } catch (cause) {
+      this.#takeBack();
+      throw new FileError('write', this.#path, cause);
+    }
+  }
+
+  close(): void {
+    if (this.#ended === undefined) closeSync(this.#descriptor);
+    // The number of a closed descriptor soon belongs to another file.
+    this.#ended ??= new Error('the log was closed');
+  }
+
+  /** A full disk takes a part of a line: the next line must not be joined to it. */
+  #takeBack(): void {
+    if (this.#ended !== undefined) return;
+    try {
+      ftruncateSync(this.#descriptor, this.#length);
+    } catch (error) {
+      this.close();
+      this.#ended = new Error('an earlier write left a part of a line that could not be removed', { cause: error });
+    }
+  }
 }
 
 /**
- * Begins a new log with one line. What was there is kept under `archive`, and at no instant is there neither the old
- * nor the new one.
+ * Begins a new log with one line. What was there is kept under `archive`, or the first of `archive.2`, `archive.3`, …
+ * that is free, and at no instant is there neither the old nor the new one.
  */
 export function replaceLog(path: string, firstLine: string, archive: string | undefined): void {
   const directory = dirname(path);
@@ -59,10 +98,10 @@ export function replaceLog(path: string, firstLine: string, archive: string | un
     mkdirSync(directory, { recursive: true, mode: 0o755 });
     rmSync(fresh, { force: true });
     const descriptor = openSync(fresh, 'wx', 0o600);
-    writeAll(descriptor, `${firstLine}\n`);
+    writeAll(descriptor, Buffer.from(`${firstLine}\n`));
     fsyncSync(descriptor);
     closeSync(descriptor);
-    if (archive !== undefined && !existsSync(archive)) linkSync(path, archive);
+    if (archive !== undefined) keepAs(path, archive);
     renameSync(fresh, path);
     const parent = openSync(directory, 'r');
     fsyncSync(parent);
@@ -72,7 +111,17 @@ export function replaceLog(path: string, firstLine: string, archive: string | un
   }
 }
 
-function writeAll(descriptor: number, text: string): void {
-  const bytes = Buffer.from(text);
+/** A kill between the link and the renaming leaves both names on one file: then it is kept already. */
+function keepAs(path: string, archive: string): void {
+  const { dev, ino } = statSync(path);
+  for (let number = 1; ; number += 1) {
+    const name = number === 1 ? archive : `${archive}.${number}`;
+    const there = statSync(name, { throwIfNoEntry: false });
+    if (there?.dev === dev && there.ino === ino) return;
+    if (there === undefined) return linkSync(path, name);
+  }
+}
+
+function writeAll(descriptor: number, bytes: Uint8Array): void {
   for (let written = 0; written < bytes.length; ) written += writeSync(descriptor, bytes, written);
 }

@@ -48,22 +48,26 @@ export interface InstanceIdentity {
 
 /** The step whose non-repeatable changes are the bootstrapper. */
 const BOOTSTRAP_STEP = 'kubeadm';
+/** The step that comes only after readiness was proved, and leaves a note. */
+const PROOF_STEP = 'sentinel';
 
 /** What the lines of a journal amount to. */
 export interface JournalState {
   readonly identity: InstanceIdentity;
   /** Runs so far. */
   readonly attempts: number;
-  /** The last run has no conclusion: it was killed. Its id. */
-  readonly interruptedRun: string | undefined;
+  /** The last run, as long as it has no conclusion: it goes on, or was killed. */
+  readonly open: OpenRun | undefined;
   readonly steps: ReadonlyMap<string, StepMemory>;
   readonly owed: ReadonlySet<FollowUp>;
   readonly foreign: boolean;
   /** `LoadedDocument.lastingDigest` this instance was bootstrapped from; undefined before. */
   readonly bootstrappedFrom: string | undefined;
-  /** The last conclusion of a `provision`. */
-  readonly lastOutcome: string | undefined;
+  /** A `provision` of this instance once proved what its document asked for. Later failures do not unmake that. */
+  readonly proven: boolean;
 }
+
+type OpenRun = Pick<Extract<JournalRecord, { is: 'run' }>, 'run' | 'command' | 'lasting'>;
 
 interface StepMemory {
   readonly started: ReadonlySet<string>;
@@ -88,38 +92,37 @@ export function isSameInstance(a: InstanceIdentity, b: InstanceIdentity): boolea
   return a.machineId === b.machineId;
 }
 
-/** Judges the lines of a journal; undefined for no lines. Throws `JournalUnreadable` for what machineadm did not write. */
-export function readJournal(path: string, lines: readonly string[]): JournalState | undefined {
-  const records = lines.map((line, index) => parseRecord(path, line, index));
-  const [first] = records;
-  if (first === undefined) return undefined;
-  if (first.is !== 'instance') throw unreadable(path, 1);
-  let state: JournalState = {
-    identity: first.identity,
+/** Memory of an instance that was never seen before. `foreign`: another instance's journal was found. */
+export function newJournalState(identity: InstanceIdentity, foreign: boolean): JournalState {
+  return {
+    identity,
     attempts: 0,
-    interruptedRun: undefined,
+    open: undefined,
     steps: new Map(),
     owed: new Set(),
-    foreign: first.foreign,
+    foreign,
     bootstrappedFrom: undefined,
-    lastOutcome: undefined,
+    proven: false,
   };
-  let lasting: string | undefined;
-  for (const record of records.slice(1)) {
-    if (record.is === 'run') ({ lasting } = record);
-    state = afterRecord(state, record, lasting);
-  }
-  return state;
 }
 
-/** The state after one more record. `lasting` is the digest that the current run was given. */
-export function afterRecord(state: JournalState, record: JournalRecord, lasting: string | undefined): JournalState {
+/** Judges the lines of a journal; undefined for no lines. Throws `JournalUnreadable` for what machineadm did not write. */
+export function readJournal(path: string, lines: readonly string[]): JournalState | undefined {
+  const [first, ...rest] = lines.map((line, index) => parseRecord(path, line, index));
+  if (first === undefined) return undefined;
+  if (first.is !== 'instance') throw unreadable(path, 1);
+  return rest.reduce(afterRecord, newJournalState(first.identity, first.foreign));
+}
+
+/** The state after one more record. */
+export function afterRecord(state: JournalState, record: JournalRecord): JournalState {
   switch (record.is) {
     case 'instance':
+    case 'step':
       return state;
     case 'run': {
-      const identity = state.identity;
-      return { ...state, identity, attempts: state.attempts + 1, interruptedRun: record.run };
+      const { run, command, lasting } = record;
+      return { ...state, attempts: state.attempts + 1, open: { run, command, lasting } };
     }
     case 'owed':
       return { ...state, owed: new Set([...state.owed, ...record.followUps]) };
@@ -127,25 +130,41 @@ export function afterRecord(state: JournalState, record: JournalRecord, lasting:
       return { ...state, owed: new Set([...state.owed].filter((followUp) => followUp !== record.followUp)) };
     case 'started':
     case 'note':
-    case 'done': {
-      const memory = afterChange(state.steps.get(record.step) ?? NO_MEMORY, record);
-      const steps = new Map(state.steps).set(record.step, memory);
-      if (record.is !== 'done') return { ...state, steps };
-      for (const undone of record.undoes ?? []) steps.delete(undone);
-      const undoesBootstrap = record.undoes?.includes(BOOTSTRAP_STEP) === true;
-      return {
-        ...state,
-        steps,
-        foreign: state.foreign && !undoesBootstrap,
-        bootstrappedFrom:
-          record.step === BOOTSTRAP_STEP && memory.started.size === 0 ? lasting : state.bootstrappedFrom,
-      };
+    case 'done':
+      return afterStepRecord(state, record);
+    case 'concluded': {
+      const succeeded = record.outcome === 'Succeeded' && state.open?.command === 'provision';
+      return { ...state, open: undefined, proven: state.proven || succeeded };
     }
-    case 'step':
-      return state;
-    case 'concluded':
-      return { ...state, interruptedRun: undefined, lastOutcome: record.outcome };
   }
+}
+
+/**
+ * Whether the world was, or may have been, told that this machine succeeded in what `document` asks of it: then a later
+ * run that fails does not make it a machine that failed. A document that could not be loaded asks for nothing new.
+ */
+export function isBootstrapped(
+  state: JournalState,
+  document: { readonly lastingDigest: string | undefined } | undefined,
+): boolean {
+  return state.proven && (document?.lastingDigest === undefined || state.bootstrappedFrom !== undefined);
+}
+
+function afterStepRecord(
+  state: JournalState,
+  record: Extract<JournalRecord, { is: 'started' | 'note' | 'done' }>,
+): JournalState {
+  const memory = afterChange(state.steps.get(record.step) ?? NO_MEMORY, record);
+  const steps = new Map(state.steps).set(record.step, memory);
+  if (record.is === 'note') return { ...state, steps, proven: state.proven || record.step === PROOF_STEP };
+  if (record.is === 'started') return { ...state, steps };
+  for (const undone of record.undoes ?? []) steps.delete(undone);
+  if (record.undoes?.includes(BOOTSTRAP_STEP) === true) {
+    return { ...state, steps, foreign: false, bootstrappedFrom: undefined, proven: false };
+  }
+  if (record.step !== BOOTSTRAP_STEP || memory.started.size > 0) return { ...state, steps };
+  // What was proved before, of a host without Kubernetes, says nothing of this.
+  return { ...state, steps, bootstrappedFrom: state.open?.lasting, proven: false };
 }
 
 function afterChange(
@@ -181,6 +200,19 @@ export function stepRecord(state: JournalState | undefined, step: string): StepR
   };
 }
 
+/** What each kind of record must have for `afterRecord`: a field, and what it is. */
+const SHAPES: Readonly<Record<JournalRecord['is'], Readonly<Record<string, 'string' | 'object' | 'array'>>>> = {
+  instance: { identity: 'object' },
+  run: { run: 'string', command: 'string' },
+  owed: { followUps: 'array' },
+  started: { step: 'string', change: 'string' },
+  note: { step: 'string', change: 'string' },
+  done: { step: 'string', change: 'string' },
+  settled: { followUp: 'string' },
+  step: { step: 'string' },
+  concluded: { outcome: 'string' },
+};
+
 function parseRecord(path: string, line: string, index: number): JournalRecord {
   let value: unknown;
   try {
@@ -188,11 +220,21 @@ function parseRecord(path: string, line: string, index: number): JournalRecord {
   } catch (cause) {
     throw unreadable(path, index + 1, cause);
   }
-  if (value === null || typeof value !== 'object' || !('is' in value) || typeof value.is !== 'string') {
-    throw unreadable(path, index + 1);
-  }
-  // Written by us alone, into a file that only root can write: the tag tells the shape.
-  return value as JournalRecord;
+  if (!isRecord(value)) throw unreadable(path, index + 1);
+  return value;
+}
+
+/** Written by us alone, into a file that only root can write: a line that was not damaged is as we wrote it. */
+function isRecord(value: unknown): value is JournalRecord {
+  if (value === null || typeof value !== 'object' || !('is' in value)) return false;
+  const shape = Object.entries(SHAPES).find(([is]) => is === value.is)?.[1];
+  if (shape === undefined) return false;
+  const fields = new Map<string, unknown>(Object.entries(value));
+  return Object.entries(shape).every(([name, type]) => {
+    const field = fields.get(name);
+    if (type === 'array') return Array.isArray(field);
+    return typeof field === type && field !== null;
+  });
 }
 
 function unreadable(path: string, line: number, cause?: unknown): MachineadmError {

@@ -46,3 +46,8 @@ export const PIPELINE: {
 
 /** Every step in order. */
 export const ALL_STEPS: readonly Step[] = [...PIPELINE.host, ...PIPELINE.kubernetes, ...PIPELINE.afterBootstrap];
+
+/** The steps of a run: all of them, or for an image bake those of the host. */
+export function stepsFor(scope: 'base' | 'all'): readonly Step[] {
+  return scope === 'base' ? PIPELINE.host : ALL_STEPS;
+}

@@ -1,10 +1,13 @@
 import { MachineadmError } from '../document/errors.ts';
 import type { LoadedDocument } from '../document/load.ts';
+import type { Model } from '../document/model.ts';
 import { redactDeep } from '../document/secret.ts';
+import type { Facts } from '../host/facts.ts';
+import type { QueryHost } from '../host/host.ts';
 import { gatherFacts, openQueryHost } from '../host/index.ts';
-import type { Change, FollowUp } from '../steps/step.ts';
+import type { Change, FollowUp, Step } from '../steps/step.ts';
 import { instanceIdentity, type JournalState, stepRecord } from './journal.ts';
-import { ALL_STEPS } from './pipeline.ts';
+import { stepsFor } from './pipeline.ts';
 import { preflight, refuseUnlessRoot } from './preflight.ts';
 import { asSeenBy, peekJournal } from './run-journal.ts';
 import { followUpId, owedHere, planStep } from './runner.ts';
@@ -34,10 +37,26 @@ export async function makePlan(document: LoadedDocument, scope: 'base' | 'all'):
   const { model } = document;
   const journal = asSeenBy(await peekJournal(host), instanceIdentity(facts, model.metadata.uid));
   refuseIfChanged(journal, document);
-  await preflight(ALL_STEPS, host, model, facts, scope);
+  const steps = stepsFor(scope);
+  await preflight(steps, host, model, facts, scope);
+  return planSteps(steps, { model, facts, host, journal, scope });
+}
+
+/** What a run needs to know to be planned. */
+export interface PlanOptions {
+  readonly model: Model;
+  readonly facts: Facts;
+  readonly host: QueryHost;
+  readonly journal: JournalState;
+  readonly scope: 'base' | 'all';
+}
+
+/** The changes of these steps in their order, follow-ups included: with the ids that `runSteps` makes. Redacted. */
+export async function planSteps(steps: readonly Step[], options: PlanOptions): Promise<Plan> {
+  const { model, facts, host, journal, scope } = options;
   const changes: PlannedChange[] = [];
   const owed = new Set<FollowUp>(journal.owed);
-  for (const step of ALL_STEPS) {
+  for (const step of steps) {
     const desired = step.desired(model, facts);
     if (desired === undefined) continue;
     const planned = await planStep(step, desired, host, stepRecord(journal, step.id), scope);

@@ -7,6 +7,7 @@ import {
   isSameInstance,
   type JournalRecord,
   type JournalState,
+  newJournalState,
   readJournal,
   stepRecord,
 } from './journal.ts';
@@ -33,31 +34,21 @@ export async function peekJournal(host: QueryHost, path = JOURNAL_PATH): Promise
 /** The journal as a run of this instance would find it: another instance's counts as leftovers, not as memory. */
 export function asSeenBy(state: JournalState | undefined, identity: InstanceIdentity): JournalState {
   if (state !== undefined && isSameInstance(state.identity, identity)) return state;
-  return {
-    identity,
-    attempts: 0,
-    interruptedRun: undefined,
-    steps: new Map(),
-    owed: new Set(),
-    foreign: state !== undefined,
-    bootstrappedFrom: undefined,
-    lastOutcome: undefined,
-  };
+  return newJournalState(identity, state !== undefined);
 }
 
 /**
  * Opens the journal of this instance. One of another instance (a cloned or baked disk) is kept beside it as
- * `journal.<machine-id>` and only remembered as the fact that foreign leftovers may be here.
+ * `journal.<machine-id>` (`….2`, and so on, where that is taken) and only remembered as the fact that foreign leftovers may be here.
  */
 export async function openJournal(
   host: QueryHost,
   identity: InstanceIdentity,
-  lastingDigest: string | undefined,
   path = JOURNAL_PATH,
 ): Promise<RunJournal> {
   const found = await peekJournal(host, path);
   if (found === undefined || !isSameInstance(found.identity, identity)) {
-    const archive = found === undefined ? undefined : `${path}.${found.identity.machineId}`;
+    const archive = found === undefined ? undefined : `${path}.${found.identity.machineId || 'no-machine-id'}`;
     const header: JournalRecord = {
       is: 'instance',
       identity,
@@ -74,7 +65,7 @@ export async function openJournal(
     owed: () => state.owed,
     append(record) {
       log.append(JSON.stringify(record));
-      state = afterRecord(state, record, lastingDigest);
+      state = afterRecord(state, record);
     },
     close: () => log.close(),
   };

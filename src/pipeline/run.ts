@@ -1,10 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { diagnose, failureOf } from '../diagnosis/index.ts';
-import { type Failure, MachineadmError } from '../document/errors.ts';
-import { type ExitName, exitCode } from '../document/exit-codes.ts';
+import { exitCode } from '../document/exit-codes.ts';
 import type { LoadedDocument } from '../document/load.ts';
-import { REASONS } from '../document/reasons.ts';
-import { formatDuration } from '../document/units.ts';
 import type { Facts } from '../host/facts.ts';
 import type { Host } from '../host/host.ts';
 import { ownProcess } from '../host/identity.ts';
@@ -12,17 +8,18 @@ import { endOrphans, gatherFacts, openHost, openQueryHost } from '../host/index.
 import { acquireLock } from '../host/lock.ts';
 import { openReporter, type Reporter } from '../reporting/reporter.ts';
 import { sinksOf } from '../reporting/sinks/index.ts';
-import type { Outcome, RunEvent, RunStatus } from '../reporting/status.ts';
+import type { RunEvent, RunStatus } from '../reporting/status.ts';
 import { bootTimeline, processStartMs } from '../reporting/timeline.ts';
 import { wipeKubeadmConfig } from '../steps/kubeadm-config.ts';
 import type { Step } from '../steps/step.ts';
-import { instanceIdentity, type JournalState } from './journal.ts';
+import { asRefusal, type Conclusion, conclude, overallDeadline } from './conclusion.ts';
+import { instanceIdentity, isBootstrapped, type JournalState } from './journal.ts';
 import { openDocument } from './load.ts';
-import { ALL_STEPS, PIPELINE } from './pipeline.ts';
+import { PIPELINE, stepsFor } from './pipeline.ts';
 import { refuseIfChanged } from './plan.ts';
 import { preflight, refuseUnlessRoot } from './preflight.ts';
 import { asSeenBy, openJournal, peekJournal, type RunJournal } from './run-journal.ts';
-import { runSteps, StepFailure, type StepObserver } from './runner.ts';
+import { runSteps, type StepObserver } from './runner.ts';
 
 export interface RunRequest {
   /** `prepare` makes only the changes that belong into an image. */
@@ -37,18 +34,22 @@ export interface RunRequest {
   readonly onOutput: (source: string, line: string) => void;
 }
 
+/** What a timer of Node can count to: about 24 days. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
 const LOCK_PATH = '/run/machineadm/lock';
 
 /**
  * The story of a run: lock, load, report, preflight, host, Kubernetes, conclude. Never throws for what can go wrong on a
  * machine; the status says how it ended. Throws what is refused without touching what was reported before:
- * `NotPrivilegedUser`, `Locked`, and any refusal on a machine that is bootstrapped already.
+ * `NotPrivilegedUser`, `Locked`, `JournalUnreadable`, and any refusal on a machine that is bootstrapped already.
  */
 export async function run(request: RunRequest): Promise<RunStatus> {
   const runId = randomUUID();
   const facts = await gatherFacts(openQueryHost());
   refuseUnlessRoot(facts);
-  const lock = await acquireLock(LOCK_PATH);
+  const lock = await acquireLock(LOCK_PATH).catch((error: unknown) => {
+    throw asRefusal(error);
+  });
   try {
     return await runLocked(request, runId, facts);
   } finally {
@@ -59,10 +60,10 @@ export async function run(request: RunRequest): Promise<RunStatus> {
 async function runLocked(request: RunRequest, runId: string, facts: Facts): Promise<RunStatus> {
   const host = openHost({ runId });
   const startedMs = Date.now();
-  const before = await peekJournal(host);
-  const judged = await judge(request, host, facts, before);
+  const judged = await judge(request, host, facts, await peekJournal(host));
   // A refusal changes nothing, and what is reported of a machine that works stays true.
-  if (!judged.ok && before?.bootstrappedFrom !== undefined) throw judged.error;
+  if (!judged.ok && (judged.known.bootstrappedFrom !== undefined || isBootstrapped(judged.known, judged.document)))
+    throw judged.error;
   const reporter = await openReporter({
     identity: {
       command: request.command,
@@ -81,18 +82,8 @@ async function runLocked(request: RunRequest, runId: string, facts: Facts): Prom
   try {
     if (!judged.ok) throw judged.error;
     await endOrphans(runId);
-    journal = await openJournal(host, judged.known.identity, judged.document.lastingDigest);
-    if (judged.known.interruptedRun !== undefined) reporter.warn('the run before this one was killed; it is resumed');
-    journal.append({
-      is: 'run',
-      run: runId,
-      command: request.command,
-      agent: request.agentVersion,
-      document: judged.document.digest,
-      lasting: judged.document.lastingDigest,
-      bootId: facts.bootId,
-      at: new Date().toISOString(),
-    });
+    journal = await beginJournal(request, runId, host, facts, judged);
+    if (judged.known.open !== undefined) reporter.warn('the run before this one was killed; it is resumed');
     reporter.planned(plannedSteps(request, judged.document, facts));
     conclusion = await runPipeline(request, host, facts, judged.document, journal, reporter);
   } catch (error) {
@@ -112,7 +103,8 @@ async function runLocked(request: RunRequest, runId: string, facts: Facts): Prom
 }
 
 /** Tells the reporter whose run it is and where to tell of it. */
-function introduce(reporter: Reporter, host: Host, { model, digest }: LoadedDocument, known: JournalState): void {
+function introduce(reporter: Reporter, host: Host, document: LoadedDocument, known: JournalState): void {
+  const { model, digest } = document;
   const { name, namespace, cluster, uid } = model.metadata;
   reporter.identify({
     machine: {
@@ -123,13 +115,19 @@ function introduce(reporter: Reporter, host: Host, { model, digest }: LoadedDocu
     },
     documentSha256: digest,
     attempt: known.attempts + 1,
+    bootstrapped: isBootstrapped(known, document),
   });
   reporter.useSinks(sinksOf(model.reporting.sinks, host), model.reporting.deadlineMs);
 }
 
+function scopeOf({ command }: RunRequest): 'base' | 'all' {
+  return command === 'prepare' ? 'base' : 'all';
+}
+
 function plannedSteps(request: RunRequest, { model }: LoadedDocument, facts: Facts): string[] {
-  const steps = request.command === 'prepare' ? PIPELINE.host : ALL_STEPS;
-  return steps.filter((step) => step.desired(model, facts) !== undefined).map((step) => step.id);
+  return stepsFor(scopeOf(request))
+    .filter((step) => step.desired(model, facts) !== undefined)
+    .map((step) => step.id);
 }
 
 /** What is known before anything is changed. */
@@ -147,14 +145,53 @@ async function judge(request: RunRequest, host: Host, facts: Facts, before: Jour
   let known = asSeenBy(before, instanceIdentity(facts, undefined));
   let document: LoadedDocument | undefined;
   try {
-    document = await openDocument(request.sources, request.agentVersion);
+    document = await untilStopped(openDocument(request.sources, request.agentVersion), request.signal);
     known = asSeenBy(before, instanceIdentity(facts, document.model.metadata.uid));
     refuseIfChanged(known, document);
-    const base = request.command === 'prepare';
-    await preflight(base ? PIPELINE.host : ALL_STEPS, host, document.model, facts, base ? 'base' : 'all');
+    const scope = scopeOf(request);
+    await untilStopped(preflight(stepsFor(scope), host, document.model, facts, scope), request.signal);
     return { ok: true, document, known };
   } catch (error) {
     return { ok: false, document, known, error };
+  }
+}
+
+/** Waits for work that changes nothing and may never end, as a pipe that nobody writes to; a signal ends the waiting. */
+async function untilStopped<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const stopped = Promise.withResolvers<never>();
+  const stop = () => stopped.reject(signal.reason);
+  signal.addEventListener('abort', stop, { once: true });
+  try {
+    signal.throwIfAborted();
+    return await Promise.race([work, stopped.promise]);
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+}
+
+/** Opens the journal and says that this run begins. What hinders it refuses the run: nothing was changed yet. */
+async function beginJournal(
+  request: RunRequest,
+  runId: string,
+  host: Host,
+  facts: Facts,
+  { document, known }: Extract<Judged, { ok: true }>,
+): Promise<RunJournal> {
+  try {
+    const journal = await openJournal(host, known.identity);
+    journal.append({
+      is: 'run',
+      run: runId,
+      command: request.command,
+      agent: request.agentVersion,
+      document: document.digest,
+      lasting: document.lastingDigest,
+      bootId: facts.bootId,
+      at: new Date().toISOString(),
+    });
+    return journal;
+  } catch (error) {
+    throw asRefusal(error);
   }
 }
 
@@ -174,14 +211,6 @@ function recordConclusion(journal: RunJournal, runId: string, conclusion: Conclu
   journal.close();
 }
 
-interface Conclusion {
-  readonly outcome: Outcome;
-  readonly exit: ExitName;
-  readonly failure?: Failure;
-  /** Set when the document has hooks after the bootstrap and they ran. */
-  readonly afterHooks?: 'Succeeded' | 'Failed';
-}
-
 async function runPipeline(
   request: RunRequest,
   host: Host,
@@ -192,9 +221,9 @@ async function runPipeline(
 ): Promise<Conclusion> {
   const { model } = document;
   const deadline = new AbortController();
-  const limitMs = model.kubernetes?.timeouts.overallMs;
-  const timer = setTimeout(() => deadline.abort(overallDeadline(limitMs)), limitMs ?? 2 ** 31 - 1);
-  const scope = request.command === 'prepare' ? 'base' : 'all';
+  const limitMs = model.kubernetes?.timeouts.overallMs ?? LONGEST_TIMER_MS;
+  const timer = setTimeout(() => deadline.abort(overallDeadline(limitMs)), Math.min(limitMs, LONGEST_TIMER_MS));
+  const scope = scopeOf(request);
   const observer: StepObserver = {
     stepStarted: (step) => reporter.stepStarted(step),
     stepDone: (step, result) => reporter.stepDone(step, result),
@@ -203,77 +232,30 @@ async function runPipeline(
     output: (_step, source, line) => request.onOutput(source, line),
   };
   const signal = AbortSignal.any([request.signal, deadline.signal]);
-  const perform = (steps: readonly Step[]) => runSteps(steps, { model, facts, host, journal, observer, scope, signal });
+  const perform = (steps: readonly Step[], signal: AbortSignal) =>
+    runSteps(steps, { model, facts, host, journal, observer, scope, signal });
   const startedMs = Date.now();
   try {
     reporter.phase('Host');
-    await perform(PIPELINE.host);
+    await perform(PIPELINE.host, signal);
     if (request.command === 'prepare') return { outcome: 'Succeeded', exit: 'Success' };
     reporter.phase('Kubernetes');
-    await perform(PIPELINE.kubernetes);
+    await perform(PIPELINE.kubernetes, signal);
   } catch (error) {
     return await conclude(host, error, document, startedMs);
   } finally {
     clearTimeout(timer);
   }
+  // The node works: what comes after cannot unmake that.
+  reporter.bootstrapped();
   try {
-    await perform(PIPELINE.afterBootstrap);
+    await perform(PIPELINE.afterBootstrap, request.signal);
   } catch (error) {
-    const failed = await conclude(host, error, document, startedMs);
-    // The node works: what comes after cannot unmake that, and says so with a code of its own.
-    return { ...failed, outcome: 'Succeeded', exit: 'AfterHookFailed', afterHooks: 'Failed' };
+    const ended = await conclude(host, error, document, startedMs);
+    if (ended.outcome !== 'Failed') return { ...ended, afterHooks: 'Interrupted' };
+    return { ...ended, outcome: 'Succeeded', exit: 'AfterHookFailed', afterHooks: 'Failed' };
   }
   reporter.phase('Concluding');
   const hasHooks = model.host.hooks.afterBootstrap !== undefined;
   return { outcome: 'Succeeded', exit: 'Success', ...(hasHooks ? { afterHooks: 'Succeeded' as const } : {}) };
-}
-
-/** How a run that met an error ended: what failed, why, and what to do. */
-async function conclude(
-  host: Host,
-  thrown: unknown,
-  document: LoadedDocument | undefined,
-  startedMs: number,
-): Promise<Conclusion> {
-  const step = thrown instanceof StepFailure ? thrown.step : undefined;
-  const cause = thrown instanceof StepFailure ? thrown.error : thrown;
-  const error = cause instanceof MachineadmError ? cause : defect(cause);
-  const kubernetes = document?.model.kubernetes;
-  const endpoint = kubernetes?.join?.discovery.endpoint ?? kubernetes?.cluster.controlPlaneEndpoint;
-  const failure =
-    step === undefined
-      ? failureOf(error)
-      : await diagnose(host, error, {
-          since: { realTimeMs: startedMs },
-          role: kubernetes?.role,
-          criSocket: kubernetes?.node.criSocket ?? 'unix:///run/containerd/containerd.sock',
-          ...(endpoint === undefined ? {} : { endpoint }),
-        });
-  const outcome =
-    error.exit === 'Interrupted' ? 'Interrupted' : error.exit === 'RebootRequired' ? 'RebootRequired' : 'Failed';
-  return { outcome, exit: error.exit, failure: step === undefined ? failure : { ...failure, step } };
-}
-
-/** An error that no room foresaw is a defect of ours and says so; its stack is the evidence. */
-function defect(cause: unknown): MachineadmError {
-  const stack = cause instanceof Error ? (cause.stack ?? cause.message) : String(cause);
-  return new MachineadmError({
-    reason: 'InternalError',
-    summary: `${REASONS.InternalError.meaning} ${cause instanceof Error ? cause.message : String(cause)}`,
-    remedy: 'Please report it with the evidence below. Running again is safe.',
-    evidence: stack
-      .split('\n')
-      .slice(0, 8)
-      .map((text) => ({ source: 'machineadm', text: text.trim() })),
-    cause,
-  });
-}
-
-function overallDeadline(limitMs: number | undefined): MachineadmError {
-  return new MachineadmError({
-    reason: 'DeadlinePassed',
-    summary: `the run did not end within ${formatDuration(limitMs ?? 0)}`,
-    remedy: 'Look at what it waited for; kubernetes.timeouts.overall sets the limit.',
-    retryable: true,
-  });
 }

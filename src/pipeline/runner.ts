@@ -37,6 +37,8 @@ export interface RunOptions {
 
 /** How long a step may take to stop after it was told to, before the run goes on without it. In milliseconds. */
 const STOP_GRACE_MS = 15_000;
+/** What a timer of Node can count to, about 24 days; a longer one would end at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /**
  * Runs steps in their order and stops at the first that fails, whose error it throws. Every step is: inspect, plan,
@@ -84,7 +86,9 @@ async function runStep(step: Step, desired: unknown, options: RunOptions, made: 
   const { host, journal } = options;
   const deadlineMs = step.deadlineMs?.(desired);
   const signal =
-    deadlineMs === undefined ? options.signal : AbortSignal.any([options.signal, AbortSignal.timeout(deadlineMs)]);
+    deadlineMs === undefined || deadlineMs > LONGEST_TIMER_MS
+      ? options.signal
+      : AbortSignal.any([options.signal, AbortSignal.timeout(deadlineMs)]);
   const within = <T>(work: Promise<T>) => untilAborted(work, signal, step, deadlineMs);
 
   const changes = await within(planStep(step, desired, host, journal.record(step.id), options.scope));

@@ -29,6 +29,8 @@ export interface Reporter {
   /** What happened before this process existed. */
   timeline(entries: readonly TimelineEntry[]): void;
   phase(phase: Phase): void;
+  /** The node works, as this run has proved: no later word of this run takes that back. */
+  bootstrapped(): void;
   /** The steps that will run, in order: shown as pending. */
   planned(steps: readonly string[]): void;
   stepStarted(step: string): void;
@@ -122,6 +124,10 @@ class RunReporter implements Reporter {
 
   phase(phase: Phase): void {
     this.#advance({ kind: 'phase', phase });
+  }
+
+  bootstrapped(): void {
+    this.#advance({ kind: 'bootstrapped' });
   }
 
   planned(steps: readonly string[]): void {

@@ -15,6 +15,8 @@ export interface RunSubject {
   readonly machine: RunStatus['machine'];
   readonly documentSha256: string;
   readonly attempt: number;
+  /** An earlier run proved that this machine is what the document asks for: this run cannot make it one that failed. */
+  readonly bootstrapped: boolean;
 }
 
 /** How a step ended; the times are milliseconds. */
@@ -24,18 +26,20 @@ export interface StepEnd {
   readonly durationMs: number;
 }
 
-/** How the run ended. With `afterHooks` failed, `failure` is theirs: the bootstrap itself succeeded. */
+/** How the run ended. With `afterHooks` not succeeded, `failure` is theirs: the bootstrap itself succeeded. */
 export interface Conclusion {
   readonly outcome: Outcome;
   readonly exitCode: number;
   readonly failure?: Failure;
-  readonly afterHooks?: 'Succeeded' | 'Failed';
+  readonly afterHooks?: 'Succeeded' | 'Failed' | 'Interrupted';
 }
 
 /** What can happen to a run. */
 export type Transition =
   | { readonly kind: 'identified'; readonly subject: RunSubject }
   | { readonly kind: 'phase'; readonly phase: Phase }
+  /** This run proved that the node works; what follows are hooks. */
+  | { readonly kind: 'bootstrapped' }
   | { readonly kind: 'planned'; readonly steps: readonly string[] }
   | { readonly kind: 'stepStarted'; readonly step: string }
   | { readonly kind: 'stepDone'; readonly step: string; readonly end: StepEnd }
@@ -94,9 +98,12 @@ export function advance(status: RunStatus, transition: Transition, at: Moment): 
 function change(status: RunStatus, transition: Transition, at: Moment): RunStatus {
   switch (transition.kind) {
     case 'identified': {
-      const { machine, documentSha256, attempt } = transition.subject;
-      return { ...status, machine, document: { sha256: documentSha256 }, attempt };
+      const { machine, documentSha256, attempt, bootstrapped } = transition.subject;
+      const identified = { ...status, machine, document: { sha256: documentSha256 }, attempt };
+      return bootstrapped ? withConditions(identified, [alreadyBootstrapped('is running.')], at) : identified;
     }
+    case 'bootstrapped':
+      return withConditions(status, [bootstrapCondition('Succeeded', undefined)], at);
     case 'phase':
       return { ...status, phase: transition.phase };
     case 'planned': {
@@ -138,28 +145,65 @@ function stepDone(status: RunStatus, id: string, end: StepEnd, at: Moment): RunS
 
 function concluded(status: RunStatus, conclusion: Conclusion, at: Moment): RunStatus {
   const { outcome, exitCode, failure, afterHooks } = conclusion;
-  const bootstrapFailure = outcome === 'Succeeded' ? undefined : failure;
-  const conditions = [bootstrapCondition(outcome, bootstrapFailure)];
+  const conditions = [concludingCondition(status, conclusion)];
   if (afterHooks !== undefined) conditions.push(afterHooksCondition(afterHooks, failure));
-  return {
+  const ended: RunStatus = {
     ...withoutWaiting(status),
     phase: 'Concluded',
     outcome,
     exitCode,
     ...(failure === undefined ? {} : { failure }),
-    conditions: conditions.reduce((all, condition) => setCondition(all, condition, timestamp(at)), status.conditions),
+    // What was still to come when a step of an earlier phase failed.
+    steps: status.steps.map((step) => (step.state === 'Pending' ? { ...step, state: 'Skipped' } : step)),
     timeline: [...status.timeline, { name: 'concluded', sinceBootMs: Math.round(at.sinceBootMs), durationMs: 0 }],
   };
+  return withConditions(ended, conditions, at);
 }
 
 type NewCondition = Omit<Condition, 'lastTransitionTime'>;
+
+const BOOTSTRAP_CONDITION = 'machineadm.dev/BootstrapSucceeded';
+
+/**
+ * What a run that ended makes of BootstrapSucceeded: an image that was prepared is no node, and a node that works stays
+ * one whatever a later run, or a hook, met.
+ */
+export function concludingCondition(
+  status: Pick<RunStatus, 'command' | 'conditions'>,
+  { outcome, failure }: Pick<Conclusion, 'outcome' | 'failure'>,
+): NewCondition {
+  if (outcome === 'Succeeded' && status.command === 'provision') return bootstrapCondition(outcome, undefined);
+  const before = status.conditions.find(({ type }) => type === BOOTSTRAP_CONDITION);
+  if (before?.status === 'True') {
+    // Without a message it was this very run that proved it.
+    return before.message === '' ? before : alreadyBootstrapped(told(status.command, outcome, failure));
+  }
+  if (outcome !== 'Succeeded') return bootstrapCondition(outcome, failure);
+  const message = 'The machine was prepared; it is bootstrapped by machineadm provision.';
+  return { type: BOOTSTRAP_CONDITION, status: 'Unknown', reason: 'Prepared', message };
+}
+
+function told(command: RunStatus['command'], outcome: Outcome, failure: Failure | undefined): string {
+  const how = {
+    Succeeded: `(${command}) succeeded.`,
+    Failed: 'failed',
+    Interrupted: 'was interrupted',
+    RebootRequired: 'needs a reboot',
+  }[outcome];
+  return failure === undefined ? how : `${how}: ${failure.reason}: ${messageOf(failure)}`;
+}
+
+function alreadyBootstrapped(laterRun: string): NewCondition {
+  const message = shortened(`An earlier run bootstrapped this machine. A later run ${laterRun}`);
+  return { type: BOOTSTRAP_CONDITION, status: 'True', reason: 'Succeeded', message };
+}
 
 /**
  * False ends a machine's life where a MachineHealthCheck watches the condition (cluster-api
  * api/core/v1beta2/machinehealthcheck_types.go unhealthyMachineConditions): only for what will not succeed later.
  */
-export function bootstrapCondition(outcome: Outcome, failure: Failure | undefined): NewCondition {
-  const type = 'machineadm.dev/BootstrapSucceeded';
+function bootstrapCondition(outcome: Outcome, failure: Failure | undefined): NewCondition {
+  const type = BOOTSTRAP_CONDITION;
   switch (outcome) {
     case 'Succeeded':
       return { type, status: 'True', reason: 'Succeeded', message: '' };
@@ -173,10 +217,16 @@ export function bootstrapCondition(outcome: Outcome, failure: Failure | undefine
   }
 }
 
-function afterHooksCondition(result: 'Succeeded' | 'Failed', failure: Failure | undefined): NewCondition {
+function afterHooksCondition(
+  result: 'Succeeded' | 'Failed' | 'Interrupted',
+  failure: Failure | undefined,
+): NewCondition {
   const type = 'machineadm.dev/AfterBootstrapHooksSucceeded';
   if (result === 'Succeeded') return { type, status: 'True', reason: 'Succeeded', message: '' };
-  return { type, status: 'False', reason: failure?.reason ?? 'AfterBootstrapHookFailed', message: messageOf(failure) };
+  // The next run goes on with them.
+  const status = result === 'Failed' ? 'False' : 'Unknown';
+  const reason = result === 'Failed' ? 'AfterBootstrapHookFailed' : 'Interrupted';
+  return { type, status, reason: failure?.reason ?? reason, message: messageOf(failure) };
 }
 
 /** Puts a condition among others; its transition time moves only when its status does (metav1.Condition). */
@@ -193,9 +243,16 @@ export function setCondition(
     : conditions.map((other) => (other.type === condition.type ? changed : other));
 }
 
+function withConditions(status: RunStatus, conditions: readonly NewCondition[], at: Moment): RunStatus {
+  const time = timestamp(at);
+  return { ...status, conditions: conditions.reduce((all, one) => setCondition(all, one, time), status.conditions) };
+}
+
 function messageOf(failure: Failure | undefined): string {
-  if (failure === undefined) return '';
-  const message = `${failure.summary} ${failure.remedy}`;
+  return failure === undefined ? '' : shortened(`${failure.summary} ${failure.remedy}`);
+}
+
+function shortened(message: string): string {
   return message.length > LONGEST_MESSAGE ? `${message.slice(0, LONGEST_MESSAGE - 1)}…` : message;
 }
 

@@ -5,7 +5,7 @@ import { MachineadmError } from '../document/errors.ts';
 import { exitCode } from '../document/exit-codes.ts';
 import { errnoOf } from '../host/file-error.ts';
 import { readProcess } from '../host/linux/processes.ts';
-import { bootstrapCondition, setCondition } from './run-state.ts';
+import { concludingCondition, setCondition } from './run-state.ts';
 import type { RunStatus } from './status.ts';
 import { STATUS_PATHS, type StatusPaths } from './status-writer.ts';
 
@@ -124,7 +124,7 @@ function interrupted(status: RunStatus, why: string): RunStatus {
     retryable: true,
     ...(status.step === undefined ? {} : { step: status.step }),
   };
-  const condition = bootstrapCondition('Interrupted', failure);
+  const condition = concludingCondition(status, { outcome: 'Interrupted', failure });
   return {
     ...rest,
     phase: 'Concluded',

@@ -1,6 +1,9 @@
 import type { QueryHost } from '../host/host.ts';
 import type { TimelineEntry } from './status.ts';
 
+/** The names of the spans before a run. */
+export const BOOT_SPANS: ReadonlySet<string> = new Set(['boot', 'kernel', 'initrd', 'userspace']);
+
 /**
  * What happened before this process: kernel, initrd and user space until it was started. Times are milliseconds since
  * the kernel's boot, from the manager's timestamps (org.freedesktop.systemd1(5)); without systemd there is one span.

@@ -96,7 +96,12 @@ test('the status shows identity, steps, conditions, warnings and the failure', (
     statusAfter(
       {
         kind: 'identified',
-        subject: { machine: { name: 'a-1', namespace: 'clusters', cluster: 'a' }, documentSha256: '', attempt: 2 },
+        subject: {
+          machine: { name: 'a-1', namespace: 'clusters', cluster: 'a' },
+          documentSha256: '',
+          attempt: 2,
+          bootstrapped: false,
+        },
       },
       { kind: 'stepDone', step: 'sysctl', end: { state: 'Succeeded', changes: ['x'], durationMs: 20 } },
       { kind: 'warning', message: 'look' },

@@ -104,7 +104,12 @@ describe('steps', () => {
 
 test('the identity of the machine is the host name until the document is read', () => {
   assert.equal(statusAfter().machine.name, 'node-1');
-  const subject = { machine: { name: 'prod-a-1', cluster: 'prod-a' }, documentSha256: 'ab', attempt: 2 };
+  const subject = {
+    machine: { name: 'prod-a-1', cluster: 'prod-a' },
+    documentSha256: 'ab',
+    attempt: 2,
+    bootstrapped: false,
+  };
   const status = statusAfter({ kind: 'identified', subject });
   assert.deepEqual(status.machine, { name: 'prod-a-1', cluster: 'prod-a' });
   assert.deepEqual([status.document.sha256, status.attempt], ['ab', 2]);
@@ -122,4 +127,65 @@ test('a transition leaves the status it came from as it was', () => {
   const copy = structuredClone(before);
   advance(before, { kind: 'stepStarted', step: 'sysctl' }, at(9));
   assert.deepEqual(before, copy);
+});
+
+describe('a run on a machine that an earlier run bootstrapped', () => {
+  const subject = { machine: { name: 'a-1' }, documentSha256: 'ab', attempt: 2, bootstrapped: true };
+  const after = (conclusion: Conclusion) =>
+    statusAfter({ kind: 'identified', subject }, { kind: 'concluded', conclusion });
+
+  test('says at once that the bootstrap succeeded', () => {
+    const { status, message } = condition(statusAfter({ kind: 'identified', subject })) ?? {};
+    assert.equal(status, 'True');
+    assert.match(message ?? '', /^An earlier run bootstrapped this machine\. A later run is running\.$/);
+  });
+
+  test('that fails leaves it so, says why, and keeps the truth of the run', () => {
+    const status = after({ outcome: 'Failed', exitCode: 10, failure: FAILURE });
+    assert.deepEqual([status.outcome, status.exitCode, status.failure], ['Failed', 10, FAILURE]);
+    assert.equal(condition(status)?.status, 'True');
+    assert.match(condition(status)?.message ?? '', /A later run failed: SwapEnabled: Swap is on\. Set host\.swap/);
+  });
+
+  test('that is interrupted leaves it so', () => {
+    const status = after({ outcome: 'Interrupted', exitCode: 14, failure: { ...FAILURE, reason: 'Interrupted' } });
+    assert.deepEqual([status.outcome, condition(status)?.status], ['Interrupted', 'True']);
+    assert.match(condition(status)?.message ?? '', /A later run was interrupted: Interrupted: /);
+  });
+
+  test('that succeeds has nothing to add', () => {
+    assert.equal(condition(after({ outcome: 'Succeeded', exitCode: 0 }))?.message, '');
+  });
+});
+
+test('hooks after the bootstrap that are interrupted leave it succeeded, and are to go on', () => {
+  const conclusion = {
+    outcome: 'Interrupted',
+    exitCode: 14,
+    afterHooks: 'Interrupted',
+    failure: { ...FAILURE, reason: 'Interrupted' },
+  } as const;
+  const status = statusAfter({ kind: 'bootstrapped' }, { kind: 'concluded', conclusion });
+  assert.deepEqual([status.outcome, status.exitCode], ['Interrupted', 14]);
+  assert.deepEqual([condition(status)?.status, condition(status)?.message], ['True', '']);
+  assert.equal(condition(status, 'machineadm.dev/AfterBootstrapHooksSucceeded')?.status, 'Unknown');
+});
+
+test('an image that was prepared is no bootstrapped machine', () => {
+  const begun = { ...statusAfter(), command: 'prepare' } as const;
+  const conclusion = { outcome: 'Succeeded', exitCode: 0 } as const;
+  const { status, reason } = condition(advance(begun, { kind: 'concluded', conclusion }, at(1))) ?? {};
+  assert.deepEqual([status, reason], ['Unknown', 'Prepared']);
+});
+
+test('what was still to come when the run ended was skipped', () => {
+  const status = statusAfter(
+    { kind: 'planned', steps: ['swap', 'kubeadm'] },
+    { kind: 'stepDone', step: 'swap', end: { state: 'Failed', changes: [], durationMs: 1 } },
+    { kind: 'concluded', conclusion: { outcome: 'Failed', exitCode: 10, failure: FAILURE } },
+  );
+  assert.deepEqual(
+    status.steps.map((step) => `${step.id} ${step.state}`),
+    ['swap Failed', 'kubeadm Skipped'],
+  );
 });

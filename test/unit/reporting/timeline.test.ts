@@ -67,3 +67,64 @@ describe('the chart', () => {
 
   test('is empty without entries', () => assert.equal(formatTimeline({ timeline: [] }), ''));
 });
+
+describe('the chart of a run on a machine that was up for long', () => {
+  const bootedMs = 43 * 60_000;
+  const timeline = [
+    { name: 'kernel', sinceBootMs: 0, durationMs: 1800 },
+    { name: 'userspace', sinceBootMs: 1800, durationMs: bootedMs - 1800 },
+    { name: 'containerd', sinceBootMs: bootedMs + 100, durationMs: 2000 },
+    { name: 'kubeadm', sinceBootMs: bootedMs + 2100, durationMs: 27_900 },
+    { name: 'concluded', sinceBootMs: bootedMs + 30_000, durationMs: 0 },
+  ];
+  const lines = formatTimeline({ timeline }).split('\n');
+  const bars = lines.map((line) => line.slice(line.indexOf('|') + 1, line.lastIndexOf('|')));
+  const width = bars[0]?.length ?? 0;
+
+  test('cuts the time before the run visibly, and no other', () => {
+    assert.deepEqual(
+      bars.map((bar) => bar.includes('//')),
+      [false, true, false, false, false],
+    );
+    assert.match(bars[1] ?? '', /^ +=+\/\/ +$/);
+  });
+
+  test('gives the run two thirds of the width, in one scale', () => {
+    const lengthOf = (index: number): number => bars[index]?.trim().length ?? 0;
+    assert.ok(lengthOf(3) > width * 0.58 && lengthOf(3) < width * 0.68, lines.join('\n'));
+    assert.ok(Math.abs(lengthOf(3) / lengthOf(2) - 27.9 / 2) < 3, lines.join('\n'));
+    assert.equal(bars[4], `${' '.repeat(width - 1)}*`);
+  });
+
+  test('keeps the true numbers, aligned, within 100 columns', () => {
+    assert.match(lines[1] ?? '', /^userspace +1\.8 s /);
+    assert.match(lines[1] ?? '', / 42 m 58 s$/);
+    assert.match(lines[3] ?? '', /^kubeadm +43 m 02 s /);
+    assert.deepEqual(new Set(lines.map((line) => line.lastIndexOf('|'))).size, 1);
+    for (const line of lines) assert.ok(line.length <= 100, line);
+  });
+
+  test('shows a run of a blink, too', () => {
+    const blink = [
+      { name: 'boot', sinceBootMs: 0, durationMs: bootedMs },
+      { name: 'sysctl', sinceBootMs: bootedMs + 40, durationMs: 30 },
+      { name: 'concluded', sinceBootMs: bootedMs + 80, durationMs: 0 },
+    ];
+    const [boot, sysctl] = formatTimeline({ timeline: blink }).split('\n');
+    assert.match(boot ?? '', /\|=+\/\/ +\|/);
+    assert.ok((/=+/.exec(sysctl ?? '')?.[0].length ?? 0) > 10, sysctl);
+  });
+
+  test('cuts nothing after a fresh boot, when the run is the most of it', () => {
+    const fresh = [
+      { name: 'kernel', sinceBootMs: 0, durationMs: 2000 },
+      { name: 'userspace', sinceBootMs: 2000, durationMs: 6000 },
+      { name: 'kubeadm', sinceBootMs: 8000, durationMs: 24_000 },
+    ];
+    assert.doesNotMatch(formatTimeline({ timeline: fresh }), /\/\//);
+  });
+
+  test('cuts nothing where the process told of no run yet', () => {
+    assert.doesNotMatch(formatTimeline({ timeline: timeline.slice(0, 2) }), /\/\//);
+  });
+});

@@ -16,7 +16,10 @@ function fieldsOf(event: RunEvent): readonly string[] {
 
 describe('an entry of the journal', () => {
   const status = statusAfter(
-    { kind: 'identified', subject: { machine: { name: 'a-1' }, documentSha256: 'abc', attempt: 1 } },
+    {
+      kind: 'identified',
+      subject: { machine: { name: 'a-1' }, documentSha256: 'abc', attempt: 1, bootstrapped: false },
+    },
     { kind: 'concluded', conclusion: { outcome: 'Failed', exitCode: 11, failure: FAILURE } },
   );
 

@@ -1,0 +1,89 @@
+import { diagnose, failureOf } from '../diagnosis/index.ts';
+import { type Failure, MachineadmError } from '../document/errors.ts';
+import type { ExitName } from '../document/exit-codes.ts';
+import type { LoadedDocument } from '../document/load.ts';
+import { REASONS } from '../document/reasons.ts';
+import { formatDuration } from '../document/units.ts';
+import type { Host } from '../host/host.ts';
+import type { Conclusion as ReportedConclusion } from '../reporting/run-state.ts';
+import type { Outcome } from '../reporting/status.ts';
+import { StepFailure } from './runner.ts';
+
+/** How a run ended. */
+export interface Conclusion {
+  readonly outcome: Outcome;
+  readonly exit: ExitName;
+  readonly failure?: Failure;
+  /** Set when the document has hooks after the bootstrap and they ran. */
+  readonly afterHooks?: NonNullable<ReportedConclusion['afterHooks']>;
+}
+
+/** How a run that met an error ended: what failed, why, and what to do. */
+export async function conclude(
+  host: Host,
+  thrown: unknown,
+  document: LoadedDocument | undefined,
+  startedMs: number,
+): Promise<Conclusion> {
+  const step = thrown instanceof StepFailure ? thrown.step : undefined;
+  const cause = thrown instanceof StepFailure ? thrown.error : thrown;
+  const error = cause instanceof MachineadmError ? cause : defect(cause);
+  const kubernetes = document?.model.kubernetes;
+  const endpoint = kubernetes?.join?.discovery.endpoint ?? kubernetes?.cluster.controlPlaneEndpoint;
+  const failure =
+    step === undefined
+      ? failureOf(error)
+      : await diagnose(host, error, {
+          since: { realTimeMs: startedMs },
+          role: kubernetes?.role,
+          criSocket: kubernetes?.node.criSocket ?? 'unix:///run/containerd/containerd.sock',
+          ...(endpoint === undefined ? {} : { endpoint }),
+        });
+  const outcome =
+    error.exit === 'Interrupted' ? 'Interrupted' : error.exit === 'RebootRequired' ? 'RebootRequired' : 'Failed';
+  return { outcome, exit: error.exit, failure: step === undefined ? failure : { ...failure, step } };
+}
+
+/** An error that no room foresaw is a defect of ours and says so; its stack is the evidence. */
+function defect(cause: unknown): MachineadmError {
+  const stack = cause instanceof Error ? (cause.stack ?? cause.message) : String(cause);
+  return new MachineadmError({
+    reason: 'InternalError',
+    summary: `${REASONS.InternalError.meaning} ${cause instanceof Error ? cause.message : String(cause)}`,
+    remedy: 'Please report it with the evidence below. Running again is safe.',
+    evidence: stack
+      .split('\n')
+      .slice(0, 8)
+      .map((text) => ({ source: 'machineadm', text: text.trim() })),
+    cause,
+  });
+}
+
+/** Why a run was stopped that took longer than the document allows. */
+export function overallDeadline(limitMs: number): MachineadmError {
+  return new MachineadmError({
+    reason: 'DeadlinePassed',
+    summary: `the run did not end within ${formatDuration(limitMs)}`,
+    remedy: 'Look at what it waited for; kubernetes.timeouts.overall sets the limit.',
+    retryable: true,
+  });
+}
+
+/**
+ * The same error as one that was met before any change: what is called a failing host step elsewhere refuses the run
+ * there. Any other error is given back as it is.
+ */
+export function asRefusal(error: unknown): unknown {
+  if (!(error instanceof MachineadmError) || error.exit !== 'HostStepFailed') return error;
+  const { reason, message: summary, remedy, evidence, retryable, transcript } = error;
+  return new MachineadmError({
+    reason,
+    summary,
+    remedy,
+    evidence,
+    retryable,
+    transcript,
+    exit: 'Refused',
+    cause: error,
+  });
+}
