@@ -50,7 +50,7 @@ export async function expandVariables(
   const unknown: (readonly PathSegment[])[] = [];
   const values = new Map<string, Promise<string | undefined>>();
 
-  const valueOf = (name: string, source: VariableSource, path: readonly PathSegment[]): Promise<string | undefined> => {
+  const lookUp = (name: string, source: VariableSource, path: readonly PathSegment[]): Promise<string | undefined> => {
     const known = values.get(name);
     if (known !== undefined) return known;
     const found = find(name, source, path);
@@ -88,7 +88,7 @@ export async function expandVariables(
         unknown.push(path);
         continue;
       }
-      const value = await valueOf(name, source, path);
+      const value = await lookUp(name, source, path);
       if (value === undefined) unknown.push(path);
       expanded += value ?? whole;
     }

@@ -68,7 +68,7 @@ export const kubeadmReset: Step<KubeadmResetDesired, KubeadmResetActual, Kubeadm
         scope: 'node',
         repeatable: false,
         // It deletes what hooks laid below /etc/kubernetes (kube-vip), so they run again, on a fresh configuration.
-        undoes: ['kubeadm', 'kubeadm-config', 'hooks-before-bootstrap'],
+        undoes: ['kubeadm', 'kubeadm-config', 'hooks-before-bootstrap', 'readiness', 'sentinel'],
         payload: { desired, offline, leftovers: paths },
       },
     ];

@@ -12,11 +12,18 @@ export interface ReadinessDesired extends ReadinessDemand {
 const KUBELET_LINES = 200;
 const SHOWN_LINES = 3;
 
+export interface ReadinessActual {
+  readonly finding: Finding;
+  /** True when an earlier run on this instance had the proof. */
+  readonly proved: boolean;
+}
+
 /**
- * Waits for proof that the node works: success is never that a command ended with 0. A machine that is ready already
- * has nothing to do.
+ * Waits for proof that the node works: success is never that a command ended with 0. The proof is a change of its own
+ * even where the node is ready at once, so that a plan names what the run will do; once it was had, a ready node has
+ * nothing to do.
  */
-export const readiness: Step<ReadinessDesired, Finding, ReadinessDesired> = {
+export const readiness: Step<ReadinessDesired, ReadinessActual, ReadinessDesired> = {
   id: 'readiness',
   title: 'proof that the node works',
 
@@ -35,19 +42,22 @@ export const readiness: Step<ReadinessDesired, Finding, ReadinessDesired> = {
     };
   },
 
-  async inspect(host, desired) {
-    return await probeReadiness(host, desired);
+  async inspect(host, desired, record) {
+    return { finding: await probeReadiness(host, desired), proved: record.done.has(changeId(desired)) };
   },
 
-  plan(desired, finding) {
-    if (finding.ready) return [];
+  plan(desired, { finding, proved }) {
+    if (finding.ready && proved) return [];
+    const now = finding.ready ? 'it is' : finding.why;
     return [
       {
-        id: `readiness/${desired.require}`,
-        summary: `wait until ${WORDS[desired.require]} (now: ${finding.why})`,
+        id: changeId(desired),
+        summary: `wait until ${WORDS[desired.require]} (now: ${now})`,
         scope: 'node',
+        // Waiting again is harmless; what must not be lost is that there was a proof.
+        repeatable: false,
         knownAfter: 'kubeadm',
-        ineffective: finding.reason,
+        ...(finding.ready ? {} : { ineffective: finding.reason }),
         payload: desired,
       },
     ];
@@ -64,6 +74,10 @@ export const readiness: Step<ReadinessDesired, Finding, ReadinessDesired> = {
     }
   },
 };
+
+function changeId(desired: ReadinessDesired): string {
+  return `readiness/${desired.require}`;
+}
 
 const WORDS = {
   KubeletHealthy: 'the kubelet is healthy',

@@ -32,7 +32,7 @@ describe('readiness', () => {
     assert.equal(change?.knownAfter, 'kubeadm');
   });
 
-  test('of a node that works is nothing to do', async () => {
+  test('of a node that works is proved once, and then nothing to do', async () => {
     const authority = newAuthority();
     await using healthz = await startHealthz();
     await using server = await startApiServer(authority, () => nodeObject());
@@ -44,7 +44,12 @@ describe('readiness', () => {
         authority.issue('system:node:node-1'),
       ),
     };
-    assert.deepEqual(await bench(readiness, memoryHost({ files }), node()).plan(), []);
+    const step = bench(readiness, memoryHost({ files }), node());
+    const [change] = await step.plan();
+    assert.equal(change?.id, 'readiness/NodeRegistered');
+    assert.equal(change?.repeatable, false);
+    await step.apply();
+    assert.deepEqual(await step.plan({ done: new Set(['readiness/NodeRegistered']) }), []);
   });
 
   test('that is not reached fails with its reason and the last words of the kubelet', async () => {
