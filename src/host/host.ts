@@ -30,6 +30,11 @@ export interface QueryHost {
   groupId(group: string): Promise<number | undefined>;
   service(name: string): Promise<ServiceState>;
   /**
+   * Where a drop-in of a service belongs on this platform, for `writeFile` and `readText`: the directory may not exist
+   * yet. undefined where the service manager knows no drop-ins.
+   */
+  dropInPath(service: string, file: string): string | undefined;
+  /**
    * The value of a secret; undefined when finding it out has effects (`hasEffects`) and this machine may only be asked.
    * Throws `SecretUnavailable`.
    */
@@ -138,15 +143,27 @@ export interface ServiceState {
   readonly pid: number | undefined;
   /** When its current process was started, milliseconds since the epoch; undefined when it does not run. */
   readonly startedAtMs: number | undefined;
+  /** True where it can be neither enabled nor disabled: it has nothing to be enabled by (a static or generated unit). */
+  readonly fixed?: boolean;
+  /** True where its description on disk is newer than what the service manager has read of it. */
+  readonly needsReload?: boolean;
 }
 
-/** systemd now; OpenRC and the Windows service manager have the same shape. Each throws `ServiceFailed`. */
+/**
+ * systemd now; OpenRC and the Windows service manager have the same shape. Each throws `ServiceFailed`, and each is
+ * satisfied by what is so already. Names are those of the document: without a suffix, a `.service`.
+ */
 export interface ServiceManager {
   reload(): Promise<void>;
   start(name: string): Promise<void>;
   stop(name: string): Promise<void>;
   restart(name: string): Promise<void>;
   enable(name: string): Promise<void>;
+  /** No more started at boot; one that runs goes on running. */
+  disable(name: string): Promise<void>;
+  /** Can be started by nothing, not even by hand, until it is unmasked; one that runs goes on running. */
+  mask(name: string): Promise<void>;
+  unmask(name: string): Promise<void>;
   /** The last journal lines of a service, for evidence. */
   logs(name: string, lines: number): Promise<readonly string[]>;
 }

@@ -64,7 +64,7 @@ export async function planSteps(steps: readonly Step[], options: PlanOptions): P
       changes.push(plannedChange(step.id, change));
       for (const followUp of change.owes ?? []) owed.add(followUp);
     }
-    for (const followUp of owedHere(step, owed)) {
+    for (const followUp of owedHere(step, desired, owed)) {
       owed.delete(followUp);
       changes.push({ id: followUpId(followUp), step: step.id, summary: followUpSummary(followUp), scope: 'base' });
     }

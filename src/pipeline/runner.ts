@@ -104,7 +104,7 @@ async function runStep(step: Step, desired: unknown, options: RunOptions, made: 
     }
     made.push(change.id);
   }
-  for (const followUp of owedHere(step, journal.owed())) {
+  for (const followUp of owedHere(step, desired, journal.owed())) {
     const own = step.followUp?.(host, desired, followUp, execution(step, followUpId(followUp), signal, options));
     await within(own ?? performFollowUp(host, followUp));
     journal.append({ is: 'settled', followUp });
@@ -132,8 +132,8 @@ export async function planStep(
 }
 
 /** The follow-ups a step performs, in the order that serves them: units are re-read before a service restarts on them. */
-export function owedHere(step: Step, owed: ReadonlySet<FollowUp>): FollowUp[] {
-  return (step.settles ?? [])
+export function owedHere(step: Step, desired: unknown, owed: ReadonlySet<FollowUp>): FollowUp[] {
+  return [...(step.settles ?? []), ...(step.settlesFor?.(desired) ?? [])]
     .filter((followUp) => owed.has(followUp))
     .sort((a, b) => Number(b === 'daemon-reload') - Number(a === 'daemon-reload'));
 }

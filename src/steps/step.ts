@@ -15,6 +15,8 @@ export interface Step<Desired = unknown, Actual = unknown, Payload = unknown> {
   readonly title: string;
   /** Follow-ups that are performed right after this step's changes, once, however many changes owe them. */
   readonly settles?: readonly FollowUp[];
+  /** The same, where the document decides which they are: the services that it names. Added to `settles`. */
+  settlesFor?(desired: Desired): readonly FollowUp[];
   /** How long the step may take, from the document; undefined = only the overall deadline. In milliseconds. */
   deadlineMs?(desired: Desired): number | undefined;
   /** What the document asks of this step; undefined = nothing. */

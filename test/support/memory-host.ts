@@ -53,6 +53,8 @@ export interface MemoryMachine {
   /** By program name, or by absolute path. One that is not here is not installed. */
   readonly programs?: Readonly<Record<string, MemoryProgram>>;
   readonly services?: Readonly<Record<string, MemoryService>>;
+  /** Its service manager has no drop-ins, as OpenRC has none. */
+  readonly knowsNoDropIns?: boolean;
   readonly cri?: Partial<CriQueries>;
   /** Besides root, which is always there. */
   readonly users?: Readonly<Record<string, number>>;
@@ -170,7 +172,7 @@ export function memoryHost(machine: MemoryMachine = {}): MemoryHost {
     log.push(`service ${verb} ${name}`);
     const known = services.get(unit(name));
     if (known === undefined) throw serviceFailed(`${name} could not be ${verb}ed: the unit was not found`);
-    if (known.fails !== undefined && verb !== 'stop' && verb !== 'enable') throw serviceFailed(known.fails);
+    if (known.fails !== undefined && (verb === 'start' || verb === 'restart')) throw serviceFailed(known.fails);
     services.set(unit(name), { ...known, ...change });
   };
   const started = (): Partial<ServiceState> => {
@@ -181,6 +183,7 @@ export function memoryHost(machine: MemoryMachine = {}): MemoryHost {
   const manager: ServiceManager = {
     async reload() {
       log.push('service reload');
+      for (const [name, service] of services) services.set(name, { ...service, needsReload: false });
     },
     async start(name) {
       changeService('start', name, stateOf(name).active ? {} : started());
@@ -193,6 +196,16 @@ export function memoryHost(machine: MemoryMachine = {}): MemoryHost {
     },
     async enable(name) {
       changeService('enable', name, { enabled: true });
+    },
+    async disable(name) {
+      changeService('disable', name, { enabled: false });
+    },
+    async mask(name) {
+      if (!services.has(unit(name))) services.set(name, { exists: false });
+      changeService('mask', name, { masked: true });
+    },
+    async unmask(name) {
+      changeService('unmask', name, { masked: false });
     },
     async logs(name, lines) {
       return (services.get(unit(name))?.logs ?? []).slice(-lines);
@@ -266,6 +279,9 @@ export function memoryHost(machine: MemoryMachine = {}): MemoryHost {
     },
     async service(name) {
       return stateOf(name);
+    },
+    dropInPath(service, file) {
+      return machine.knowsNoDropIns ? undefined : `/etc/systemd/system/${service}.service.d/${file}`;
     },
     async secret(value) {
       return resolveSecret(value, machine, text);

@@ -64,7 +64,8 @@ export async function runStep<D, A, P>(
     if (change.repeatable === false) done.add(change.id);
   }
   const owed = new Set([...record.owed, ...changes.flatMap((change) => change.owes ?? [])]);
-  for (const followUp of (step.settles ?? []).filter((one) => owed.has(one))) {
+  const settles = [...(step.settles ?? []), ...(desired === undefined ? [] : (step.settlesFor?.(desired) ?? []))];
+  for (const followUp of settles.filter((one) => owed.has(one))) {
     if (desired !== undefined && step.followUp !== undefined) {
       await step.followUp(host, desired, followUp, execution(`follow-up/${followUp}`));
     } else if (followUp === 'daemon-reload') await host.services.reload();

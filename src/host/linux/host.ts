@@ -7,7 +7,7 @@ import { resolveSecret } from '../secrets.ts';
 import { groupId, userId } from './accounts.ts';
 import { runCommand } from './commands.ts';
 import { list, readFile, readRange, readText, sha256, stat, which } from './read.ts';
-import { serviceState, systemdServices } from './systemd.ts';
+import { serviceState, systemdDropInPath, systemdServices } from './systemd.ts';
 import { chmod, makeDirectory, removeFile, sync, writeFile, writeKernelFile } from './write.ts';
 
 const QUERY_TIMEOUT_MS = 30_000;
@@ -28,6 +28,7 @@ export function linuxQueryHost(): QueryHost {
     userId,
     groupId,
     service: serviceState,
+    dropInPath: systemdDropInPath,
     secret: (value) => resolveSecret(value),
     cri: (socket) => connectCri(socket),
   } satisfies QueryHost);

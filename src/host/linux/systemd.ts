@@ -9,13 +9,26 @@ const QUERY_TIMEOUT_MS = 30_000;
 const JOB_TIMEOUT_MS = 300_000;
 const EVIDENCE_LINES = 20;
 
-const PROPERTIES = ['LoadState', 'ActiveState', 'UnitFileState', 'MainPID', 'ExecMainStartTimestampMonotonic'];
+const PROPERTIES = [
+  'LoadState',
+  'ActiveState',
+  'UnitFileState',
+  'NeedDaemonReload',
+  'MainPID',
+  'ExecMainStartTimestampMonotonic',
+];
 
 /**
  * Unit file states with which a unit comes up at boot, or need not be enabled to do so: the ones with which
  * `systemctl is-enabled` succeeds, but enabled-runtime, which the next boot forgets (systemctl(1)).
  */
 const ENABLED = new Set(['enabled', 'alias', 'static', 'indirect', 'generated']);
+
+/** Unit file states in which `systemctl enable` and `disable` have nothing to do (systemctl(1), is-enabled). */
+const FIXED = new Set(['static', 'indirect', 'generated', 'transient']);
+
+/** The unit types of systemd(1); a name without one of these suffixes is that of a service. */
+const UNIT_SUFFIX = /\.(service|socket|target|timer|path|mount|automount|swap|slice|scope|device)$/;
 
 /** What serviceState returns where no systemd answers. */
 const UNKNOWN_SERVICE: ServiceState = {
@@ -31,6 +44,12 @@ const UNKNOWN_SERVICE: ServiceState = {
 /** True where systemd is the init system: the test of sd_booted(3). */
 export function isSystemdBooted(): boolean {
   return existsSync('/run/systemd/system');
+}
+
+/** Where a drop-in of the administrator lies (systemd.unit(5)); only names that end in `.conf` are read. */
+export function systemdDropInPath(service: string, file: string): string {
+  const unit = UNIT_SUFFIX.test(service) ? service : `${service}.service`;
+  return `/etc/systemd/system/${unit}.d/${file}`;
 }
 
 /** The state of a unit, by one `systemctl show`. A unit that does not exist is a state, too, not an error. */
@@ -72,13 +91,18 @@ export function parseServiceState(shown: string, monotonicZeroMs: number): Servi
     pid: pid > 0 ? pid : undefined,
     startedAtMs:
       pid > 0 && startedMicroseconds > 0 ? Math.round(monotonicZeroMs + startedMicroseconds / 1000) : undefined,
+    fixed: FIXED.has(unitFileState),
+    needsReload: properties.get('NeedDaemonReload') === 'yes',
   };
 }
 
 /** systemd through systemctl(1). Every failure is `ServiceFailed` with the last lines of the unit's journal. */
 export function systemdServices(): ServiceManager {
-  const job = async (verb: string, name: string): Promise<void> => {
-    const result = await systemctl([verb, '--no-ask-password', name], `${name} could not be ${PAST[verb] ?? verb}`);
+  const job = async (verb: string, name: string, ...options: readonly string[]): Promise<void> => {
+    const result = await systemctl(
+      [verb, '--no-ask-password', ...options, name],
+      `${name} could not be ${PAST[verb] ?? verb}`,
+    );
     if (result.status === 0) return;
     throw await failed(verb, name, result);
   };
@@ -91,6 +115,13 @@ export function systemdServices(): ServiceManager {
     stop: (name) => job('stop', name),
     restart: (name) => job('restart', name),
     enable: (name) => job('enable', name),
+    disable: (name) => job('disable', name),
+    mask: (name) => job('mask', name),
+    async unmask(name) {
+      await job('unmask', name);
+      // A mask below /run is another one: `systemctl unmask` leaves it (systemctl(1), --runtime).
+      await job('unmask', name, '--runtime');
+    },
     logs: journalOf,
   };
 }
@@ -100,6 +131,9 @@ const PAST: Readonly<Record<string, string>> = {
   stop: 'stopped',
   restart: 'restarted',
   enable: 'enabled',
+  disable: 'disabled',
+  mask: 'masked',
+  unmask: 'unmasked',
 };
 
 async function systemctl(args: readonly string[], whatFails: string): Promise<CommandResult> {

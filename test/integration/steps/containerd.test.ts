@@ -75,6 +75,7 @@ class Daemon {
       ...host,
       service: async () => this.state,
       services: {
+        ...host.services,
         reload: async () => {},
         start: () => this.start(),
         stop: () => this.stop(),

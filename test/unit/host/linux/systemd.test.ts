@@ -4,6 +4,7 @@ import {
   isSystemdBooted,
   parseServiceState,
   serviceState,
+  systemdDropInPath,
   systemdServices,
 } from '../../../../src/host/linux/systemd.ts';
 
@@ -31,6 +32,8 @@ describe('the state of a systemd unit', () => {
       detail: 'active',
       pid: 812,
       startedAtMs: 1_700_000_005_250,
+      fixed: false,
+      needsReload: false,
     });
   });
 
@@ -53,6 +56,17 @@ describe('the state of a systemd unit', () => {
       true,
     );
     assert.equal(parseServiceState(shown({ ...RUNNING, UnitFileState: 'masked-runtime' }), 0).masked, true);
+  });
+
+  test('one without an install section is fixed, and one changed on disk needs a reload', () => {
+    const state = parseServiceState(shown({ ...RUNNING, UnitFileState: 'static', NeedDaemonReload: 'yes' }), 0);
+    assert.deepEqual([state.fixed, state.needsReload], [true, true]);
+  });
+
+  test('a drop-in lies where the administrator’s lie, by the unit and not by the name', () => {
+    assert.equal(systemdDropInPath('sshd', '10-x.conf'), '/etc/systemd/system/sshd.service.d/10-x.conf');
+    assert.equal(systemdDropInPath('a.b', '10-x.conf'), '/etc/systemd/system/a.b.service.d/10-x.conf');
+    assert.equal(systemdDropInPath('docker.socket', 'x.conf'), '/etc/systemd/system/docker.socket.d/x.conf');
   });
 
   test('enabled is what the next boot starts', () => {
