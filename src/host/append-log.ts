@@ -118,7 +118,9 @@ function keepAs(path: string, archive: string): void {
     const name = number === 1 ? archive : `${archive}.${number}`;
     const there = statSync(name, { throwIfNoEntry: false });
     if (there?.dev === dev && there.ino === ino) return;
-    if (there === undefined) return linkSync(path, name);
+    if (there !== undefined) continue;
+    linkSync(path, name);
+    return;
   }
 }
 
