@@ -1,0 +1,112 @@
+import { afterRecord, type JournalRecord, newJournalState, stepRecord } from '../../../src/pipeline/journal.ts';
+import type { RunJournal } from '../../../src/pipeline/run-journal.ts';
+import type { RunOptions, StepObserver } from '../../../src/pipeline/runner.ts';
+import type { Change, Execution, FollowUp, Step, StepRecord } from '../../../src/steps/step.ts';
+import { facts } from '../../support/facts.ts';
+import { hostModel } from '../../support/host-model.ts';
+import { type MemoryHost, memoryHost } from '../../support/memory-host.ts';
+import { identity } from './records.ts';
+
+/** A change of a fake step, which is done as soon as it was applied. */
+export interface FakeChange extends Partial<Omit<Change, 'payload'>> {
+  readonly id: string;
+  /** Applied, it does not hold. */
+  readonly futile?: boolean;
+  apply?(execution: Execution): Promise<void> | void;
+}
+
+export interface FakeStep extends Partial<Pick<Step, 'title' | 'settles' | 'deadlineMs' | 'preflight' | 'settled'>> {
+  readonly id: string;
+  readonly changes?: readonly FakeChange[];
+  /** The document asks nothing of it. */
+  readonly unasked?: boolean;
+  inspect?(record: StepRecord): Promise<void> | void;
+  followUp?(followUp: FollowUp): Promise<void> | void;
+}
+
+/** Steps whose state is the set of changes that were applied; one state for `plan` and a run of the same steps. */
+export function fakeSteps(...wishes: readonly FakeStep[]): readonly Step[] {
+  return wishes.map((wish) => fakeStep(wish));
+}
+
+function fakeStep(wish: FakeStep): Step {
+  const { id, changes = [], inspect, followUp, unasked, ...rest } = wish;
+  const applied = new Set<string>();
+  return {
+    title: `the ${id}`,
+    ...rest,
+    id,
+    desired: () => (unasked === true ? undefined : {}),
+    async inspect(_host, _desired, record) {
+      await inspect?.(record);
+      return new Set([...applied, ...record.done]);
+    },
+    plan(_desired, actual) {
+      const known = actual instanceof Set ? actual : new Set();
+      return changes
+        .filter((change) => change.futile === true || !known.has(change.id))
+        .map((change) => ({ scope: 'base', summary: `do ${change.id}`, ...withoutApply(change), payload: change }));
+    },
+    async apply(_host, change, execution) {
+      const { payload } = change;
+      await (payload as FakeChange).apply?.(execution);
+      applied.add(change.id);
+    },
+    ...(followUp === undefined ? {} : { followUp: async (_host, _desired, owed) => followUp(owed) }),
+  };
+}
+
+function withoutApply({ apply: _apply, futile: _futile, ...change }: FakeChange): Omit<FakeChange, 'apply' | 'futile'> {
+  return change;
+}
+
+/** A journal in memory. */
+export interface MemoryJournal extends RunJournal {
+  readonly records: JournalRecord[];
+}
+
+export function memoryJournal(...earlier: readonly JournalRecord[]): MemoryJournal {
+  const records: JournalRecord[] = [];
+  let state = earlier.reduce(afterRecord, newJournalState(identity(), false));
+  return {
+    records,
+    state: () => state,
+    record: (step) => stepRecord(state, step),
+    owed: () => state.owed,
+    append(record) {
+      records.push(record);
+      state = afterRecord(state, record);
+    },
+    close() {},
+  };
+}
+
+/** All that a run of fake steps needs, and what it did and told. */
+export interface Bench extends RunOptions {
+  readonly journal: MemoryJournal;
+  readonly host: MemoryHost;
+  /** What happened in order: `started x`, `x Succeeded [changes]`, `x waits for y`, `x says y`, `warning`. */
+  readonly story: string[];
+}
+
+export function runBench(different: Partial<Pick<Bench, 'journal' | 'host' | 'scope' | 'signal'>> = {}): Bench {
+  const story: string[] = [];
+  const observer: StepObserver = {
+    stepStarted: (step) => story.push(`${step} started`),
+    stepDone: (step, { state, changes }) => story.push(`${step} ${state} [${changes.join(' ')}]`),
+    waitingFor: (step, what) => what !== undefined && story.push(`${step} waits for ${what}`),
+    output: (step, source, line) => story.push(`${step} ${source}: ${line}`),
+    warn: (message) => story.push(`warning: ${message}`),
+  };
+  return {
+    model: hostModel(),
+    facts: facts(),
+    host: memoryHost({ services: { containerd: { active: true } } }),
+    journal: memoryJournal(),
+    scope: 'all',
+    signal: new AbortController().signal,
+    observer,
+    story,
+    ...different,
+  };
+}
