@@ -50,6 +50,18 @@ export async function buildLab(progress: Progress): Promise<Artefacts> {
   return { kubernetes, images, root: join(image, 'root') };
 }
 
+/**
+ * The root file system of a machine whose process 1 is not systemd, made or found in the cache like the rest. It holds no
+ * Kubernetes: what is driven in it is the host's part. About 1 minute.
+ */
+export async function buildOpenrcImage(progress: Progress): Promise<string> {
+  const recipe = 'build-image-openrc.sh';
+  const image = await part('image-openrc', keyOf([recipe]), 'drop', progress, (directory) =>
+    runRecipe(recipe, [directory], 'about 1 minute', progress),
+  );
+  return join(image, 'root');
+}
+
 /** The lab's needs that no build can make up for, and the programs that apt can bring. */
 async function checkHost(progress: Progress): Promise<void> {
   if (process.getuid?.() !== 0) throw new Error('the lab needs root: it mounts, makes bridges and boots machines');

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { buildLab, LAB_DIRECTORY, type Progress } from './artefacts.ts';
+import { buildLab, buildOpenrcImage, LAB_DIRECTORY, type Progress } from './artefacts.ts';
 import { GATEWAY, prepareHost, restoreHost } from './host-changes.ts';
 import { withLock } from './lock.ts';
-import { MACHINES, Machine, type MachineRecord } from './machine.ts';
+import { type Init, MACHINES, Machine, type MachineRecord } from './machine.ts';
 import { identify, isRunning, mustRun } from './process.ts';
 
 export interface MachineOptions {
@@ -19,6 +19,8 @@ export interface MachineOptions {
   readonly lower?: readonly string[];
   /** True for a machine that must not outlive this process. */
   readonly temporary?: boolean;
+  /** What its process 1 starts services with; default systemd. */
+  readonly init?: Init;
   readonly progress?: Progress;
 }
 
@@ -30,8 +32,9 @@ const NAME = /^[a-z][a-z0-9-]{0,10}[a-z0-9]$/;
  * an error; what a session that is gone left behind is cleared away first.
  */
 export async function startMachine(options: MachineOptions): Promise<Machine> {
-  const { name, ip, progress = () => undefined } = options;
+  const { name, ip, init = 'systemd', progress = () => undefined } = options;
   const artefacts = await buildLab(progress);
+  const root = init === 'openrc' ? await buildOpenrcImage(progress) : artefacts.root;
   const machine = await underLock(async () => {
     await sweep();
     await prepareHost();
@@ -44,8 +47,9 @@ export async function startMachine(options: MachineOptions): Promise<Machine> {
     return register({
       name,
       ip,
-      lower: [...(options.lower ?? []), artefacts.root],
+      lower: [...(options.lower ?? []), root],
       images: artefacts.images,
+      init,
       ...ownerOf(options.temporary ?? false),
     });
   });
@@ -68,8 +72,8 @@ export async function cloneMachine(source: Machine, name: string, ip: string, te
       await mustRun('cp', ['-a', '--reflink=auto', join(source.directory, part), directory]);
     }
     writeIdentity(join(directory, 'upper'), name, ip, undefined);
-    const { lower, images } = source.record;
-    return register({ name, ip, lower, images, ...ownerOf(temporary) });
+    const { lower, images, init } = source.record;
+    return register({ name, ip, lower, images, ...(init === undefined ? {} : { init }), ...ownerOf(temporary) });
   });
 }
 

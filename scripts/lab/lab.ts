@@ -5,6 +5,7 @@ const USAGE = `Disposable machines with a real systemd, containerd 1.6 and Kuber
 
   npm run lab -- build                    make what machines need (first time about 10 minutes, then cached)
   npm run lab -- up [NAME…]               boot machines (default: cp1); they stay until they are taken down
+  npm run lab -- up-openrc NAME…          the same with OpenRC in the place of systemd, without Kubernetes
   npm run lab -- list                     names, addresses, state
   npm run lab -- exec NAME COMMAND…       run a command in one
   npm run lab -- copy NAME SOURCE TARGET  put a file into one
@@ -27,8 +28,10 @@ async function main(verb: string | undefined, args: readonly string[]): Promise<
       return 0;
     }
     case 'up':
+    case 'up-openrc':
       for (const name of args.length === 0 ? ['cp1'] : args) {
-        const machine = await startMachine({ name, ip: freeAddress(), progress });
+        const init = verb === 'up' ? 'systemd' : 'openrc';
+        const machine = await startMachine({ name, ip: freeAddress(), init, progress });
         progress(`${name} is up at ${machine.ip}`);
       }
       return 0;

@@ -18,6 +18,22 @@ import {
 /** Where each machine keeps its disk and its state. */
 export const MACHINES = join(LAB_DIRECTORY, 'machines');
 
+/** What a machine's process 1 starts services with. */
+export type Init = 'systemd' | 'openrc';
+
+/** How a machine is asked whether it is up, and told to reboot. */
+const INITS: Readonly<Record<Init, { readonly isUp: string; readonly reboot: string }>> = {
+  systemd: {
+    isUp: 'systemctl is-system-running | grep -qxE "running|degraded"',
+    reboot: 'systemctl reboot',
+  },
+  // OpenRC names the runlevel when it is done with it, and keeps a link for each service that it is starting.
+  openrc: {
+    isUp: 'test "$(cat /run/openrc/softlevel)" = default && test -z "$(ls -A /run/openrc/starting /run/openrc/rc.starting 2>&-)"',
+    reboot: 'init 6',
+  },
+};
+
 /** What is known of a machine between sessions: `machine.json` in its directory. */
 export interface MachineRecord {
   readonly name: string;
@@ -27,6 +43,8 @@ export interface MachineRecord {
   readonly images: string;
   /** The process that holds the machine; undefined while it is powered off. */
   readonly supervisor?: ProcessIdentity;
+  /** Default systemd. */
+  readonly init?: Init;
   /** The session that wants it; when that is gone the machine is swept away. Undefined: it stays until `down`. */
   readonly owner?: ProcessIdentity;
 }
@@ -78,7 +96,7 @@ export class Machine {
     return this.#record.supervisor !== undefined && isRunning(this.#record.supervisor);
   }
 
-  /** Boots it and waits until systemd has started everything. */
+  /** Boots it and waits until everything is started. */
   async boot(): Promise<void> {
     const { name, lower, images } = this.#record;
     const output = openSync(join(this.directory, 'console.log'), 'a', 0o600);
@@ -97,13 +115,13 @@ export class Machine {
     await this.waitUntilUp();
   }
 
-  /** Waits until systemd says that the machine is up. For a machine that reboots itself, too. */
+  /** Waits until its init system says that the machine is up. For a machine that reboots itself, too. */
   async waitUntilUp(timeoutMs = 90_000): Promise<void> {
     await until(`machine ${this.name} is up`, timeoutMs, async () => {
       if (!this.isUp()) throw new Error(`machine ${this.name} ended while it booted:\n${this.#consoleTail()}`);
       if (this.leader() === undefined) return false;
-      const { stdout } = await this.exec(['systemctl', 'is-system-running'], { timeoutMs: 10_000 });
-      return /^(running|degraded)$/.test(stdout.trim());
+      const { status } = await this.exec(['sh', '-c', this.#init.isUp], { timeoutMs: 10_000 });
+      return status === 0;
     });
   }
 
@@ -149,7 +167,7 @@ export class Machine {
   /** Reboots it from inside, as an operator would, and waits until it is up again. */
   async reboot(): Promise<void> {
     const before = this.#nspawn();
-    await this.exec(['systemctl', 'reboot'], { timeoutMs: 30_000 });
+    await this.exec(['sh', '-c', this.#init.reboot], { timeoutMs: 30_000 });
     await until(`machine ${this.name} goes down`, 120_000, async () => {
       const now = this.#nspawn();
       return now !== undefined && now.pid !== before?.pid;
@@ -165,7 +183,8 @@ export class Machine {
   /** An orderly power-off; the disk stays. */
   async powerOff(): Promise<void> {
     const leader = this.leader();
-    if (leader !== undefined) process.kill(leader, POWER_OFF);
+    if (leader !== undefined && this.#record.init === 'openrc') await this.exec(['init', '0'], { timeoutMs: 30_000 });
+    else if (leader !== undefined) process.kill(leader, POWER_OFF);
     await until(`machine ${this.name} powers off`, 120_000, async () => !this.isUp());
     this.#forgetSupervisor();
     removeMachineCgroups(this.name);
@@ -190,6 +209,10 @@ export class Machine {
   async destroy(): Promise<void> {
     await this.pullPlug();
     rmSync(this.directory, { recursive: true, force: true });
+  }
+
+  get #init(): (typeof INITS)[Init] {
+    return INITS[this.#record.init ?? 'systemd'];
   }
 
   /** nspawn's own process: the pid that boot.sh noted, believed only where its command line names this machine. */

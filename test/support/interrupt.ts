@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { until } from '../../scripts/lab/process.ts';
-import { DOCUMENT, type Node, type Run } from './lab.ts';
+import { AGENT, DOCUMENT, type Node, type Run } from './lab.ts';
 
 const COUNT = '/run/records.strace';
 
@@ -31,14 +31,15 @@ export async function killAtRecord(node: Node, nth: number): Promise<Run> {
 }
 
 /**
- * Runs `provision` and kills it between the moment `path` has its new content and whatever follows: strace holds the
- * renaming call before it returns.
+ * Runs `provision` and kills it between the moment `path` has its new content and whatever follows: strace holds every
+ * renaming call for two seconds before it returns. (Its filter by path knows only the first path of rename(2), which is
+ * the temporary file's.)
  */
 export async function killAfterRename(node: Node, path: string): Promise<Run> {
   const calls = 'rename,renameat,renameat2';
-  const wrapper = ['strace', '-f', '-qq', '-o', '/dev/null', '-P', path, '-e', `trace=${calls}`];
+  const wrapper = ['strace', '-f', '-qq', '-o', '/dev/null', '-e', `trace=${calls}`];
   const before = await node.read(path);
-  const run = provisionRaw(node, [...wrapper, '-e', `inject=${calls}:delay_exit=60000000`]);
+  const run = provisionRaw(node, [...wrapper, '-e', `inject=${calls}:delay_exit=2000000`]);
   await until(`${path} has its new content`, 60_000, async () => (await node.read(path)) !== before);
   await signalAgent(node, 'KILL');
   return run;
@@ -76,7 +77,8 @@ export async function processes(node: Node, pattern: string): Promise<string[]> 
 }
 
 async function signalAgent(node: Node, signal: string): Promise<void> {
-  await node.machine.shell(`pkill -${signal} -x machineadm`);
+  // by its command line: Node names its main thread, and so the process, MainThread
+  await node.machine.shell(`pkill -${signal} -f '^${AGENT} provision '`);
 }
 
 function provisionRaw(node: Node, wrapper: readonly string[]): Promise<Run> {
