@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { MachineadmError } from '../../../src/document/errors.ts';
+import { asRefusal, conclude, overallDeadline } from '../../../src/pipeline/conclusion.ts';
+import { StepFailure } from '../../../src/pipeline/runner.ts';
+import { memoryHost } from '../../support/memory-host.ts';
+
+const error = (reason: 'DiskFull' | 'RebootRequired' | 'Interrupted' | 'DocumentInvalid') =>
+  new MachineadmError({
+    reason,
+    summary: 'what failed',
+    remedy: 'What to do.',
+    evidence: [{ source: 'a', text: 'b' }],
+  });
+
+describe('a run that met an error', () => {
+  test('failed with its reason, in its step', async () => {
+    const { outcome, exit, failure } = await conclude(
+      memoryHost(),
+      new StepFailure('files', error('DiskFull')),
+      undefined,
+      0,
+    );
+    assert.deepEqual([outcome, exit], ['Failed', 'HostStepFailed']);
+    assert.deepEqual(failure, {
+      reason: 'DiskFull',
+      summary: 'what failed',
+      evidence: [{ source: 'a', text: 'b' }],
+      remedy: 'What to do.',
+      retryable: false,
+      step: 'files',
+    });
+  });
+
+  test('before its first step has none', async () => {
+    const { failure, exit } = await conclude(memoryHost(), error('DocumentInvalid'), undefined, 0);
+    assert.deepEqual([exit, failure?.step], ['DocumentInvalid', undefined]);
+  });
+
+  test('has an outcome of its own where it was interrupted, or needs a reboot', async () => {
+    const ends = [];
+    for (const reason of ['Interrupted', 'RebootRequired'] as const) {
+      const { outcome, exit } = await conclude(memoryHost(), new StepFailure('a', error(reason)), undefined, 0);
+      ends.push([outcome, exit]);
+    }
+    assert.deepEqual(ends, [
+      ['Interrupted', 'Interrupted'],
+      ['RebootRequired', 'RebootRequired'],
+    ]);
+  });
+
+  test('that passed its overall deadline says which', async () => {
+    const { outcome, exit, failure } = await conclude(memoryHost(), overallDeadline(90_000), undefined, 0);
+    assert.deepEqual([outcome, exit, failure?.retryable], ['Failed', 'DeadlinePassed', true]);
+    assert.equal(failure?.summary, 'the run did not end within 1 m 30 s');
+  });
+
+  for (const [what, thrown, said] of [
+    ['an error that nobody foresaw', new TypeError('x is undefined'), 'x is undefined'],
+    ['something that is no error', 'a bare word', 'a bare word'],
+  ] as const) {
+    test(`of ${what} is a defect, and says where`, async () => {
+      const { outcome, exit, failure } = await conclude(memoryHost(), new StepFailure('a', thrown), undefined, 0);
+      assert.deepEqual([outcome, exit, failure?.reason], ['Failed', 'InternalError', 'InternalError']);
+      assert.ok(failure?.summary.includes(said), failure?.summary);
+      assert.ok(failure?.evidence[0]?.text.includes(said));
+      assert.match(failure?.remedy ?? '', /report/);
+    });
+  }
+});
+
+describe('what hindered a run before it changed anything', () => {
+  test('refuses it, where the same would be a failed host step later', () => {
+    const refused = asRefusal(error('DiskFull'));
+    assert.ok(refused instanceof MachineadmError);
+    assert.deepEqual([refused.reason, refused.exit, refused.remedy], ['DiskFull', 'Refused', 'What to do.']);
+    assert.deepEqual(refused.evidence, [{ source: 'a', text: 'b' }]);
+  });
+
+  test('stays what it is otherwise', () => {
+    const [invalid, bug] = [error('DocumentInvalid'), new TypeError('x')];
+    assert.equal(asRefusal(invalid), invalid);
+    assert.equal(asRefusal(bug), bug);
+  });
+});

@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { describe, test } from 'node:test';
+import { ALL_STEPS, PIPELINE, stepsFor } from '../../../src/pipeline/pipeline.ts';
+import { stepTitles } from '../../../src/pipeline/titles.ts';
+import type { FollowUp } from '../../../src/steps/step.ts';
+
+const SOURCES = resolve(import.meta.dirname, '../../../src');
+
+/** The steps in the order of the pipeline, each with the text of the files that are its own. */
+function stepSources(): { readonly id: string; readonly file: string; readonly text: string }[] {
+  const story = readFileSync(join(SOURCES, 'pipeline/pipeline.ts'), 'utf8');
+  const files = [...story.matchAll(/from '\.\.\/(steps\/[^']+)'/g)].map(([, file]) => file ?? '');
+  return files
+    .filter((file) => file !== 'steps/step.ts')
+    .flatMap((file) => {
+      const folder = file.endsWith('/index.ts') ? globSync(`${dirname(file)}/**/*.ts`, { cwd: SOURCES }) : [file];
+      const text = folder.map((part) => readFileSync(join(SOURCES, part), 'utf8')).join('\n');
+      const ids = [...text.matchAll(/^ {2,4}id: '([^']+)'|hooksStep\(\s*'([^']+)'/gm)];
+      return ids.flatMap(([, id, hook]) => [{ id: id ?? hook ?? '', file, text }]);
+    })
+    .filter(({ id }) => ALL_STEPS.some((step) => step.id === id));
+}
+
+describe('the pipeline', () => {
+  test('names each step once', () => {
+    const ids = ALL_STEPS.map((step) => step.id);
+    assert.deepEqual([...new Set(ids)], ids);
+    for (const { id, title } of ALL_STEPS) {
+      assert.match(id, /^[a-z][a-z-]*$/);
+      assert.notEqual(title, '');
+    }
+  });
+
+  test('has all titles', () => {
+    assert.equal(stepTitles().size, ALL_STEPS.length);
+    assert.equal(stepTitles().get('sysctl'), 'kernel settings');
+  });
+
+  test('is for an image what it is for the host', () => {
+    assert.deepEqual(stepsFor('base'), PIPELINE.host);
+    assert.deepEqual(stepsFor('all'), ALL_STEPS);
+  });
+
+  test('proves readiness before the sentinel, and lays the configuration before kubeadm', () => {
+    const order = ALL_STEPS.map((step) => step.id);
+    const before = (a: string, b: string) => {
+      assert.ok(order.includes(a) && order.includes(b), `${a} and ${b} are steps`);
+      assert.ok(order.indexOf(a) < order.indexOf(b), `${a} comes before ${b}`);
+    };
+    before('readiness', 'sentinel');
+    before('kubeadm', 'readiness');
+    before('kubeadm-config', 'kubeadm');
+    before('kubeadm-reset', 'files');
+    before('sentinel', 'hooks-after-bootstrap');
+  });
+});
+
+// What a change owes is data that plan() makes, so no type tells it. But a follow-up is a literal, and it can only come
+// from the files of the step that owes it: each literal there must be settled by that step or by a later one.
+describe('every follow-up that a step can owe', () => {
+  const sources = stepSources();
+
+  test('is looked for in the files of every step', () => {
+    assert.deepEqual(
+      ALL_STEPS.map((step) => step.id).filter((id) => !sources.some((source) => source.id === id)),
+      [],
+    );
+  });
+
+  for (const { id, file, text } of sources) {
+    const literals = new Set([...text.matchAll(/'(daemon-reload|restart:[^']+)'/g)].map(([, name]) => name));
+    if (literals.size === 0) continue;
+    test(`by ${id} is settled by it or by a later step`, () => {
+      const index = ALL_STEPS.findIndex((step) => step.id === id);
+      const settled = new Set<FollowUp>(ALL_STEPS.slice(index).flatMap((step) => step.settles ?? []));
+      for (const literal of literals)
+        assert.ok(
+          [...settled].some((one) => one === literal),
+          `${file}: ${literal}`,
+        );
+    });
+  }
+
+  test('is a literal', () => {
+    for (const { file, text } of sources) assert.doesNotMatch(text, /`restart:\$/, file);
+  });
+});

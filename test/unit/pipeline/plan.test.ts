@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { LoadedDocument } from '../../../src/document/load.ts';
+import { Secret } from '../../../src/document/secret.ts';
+import { newJournalState } from '../../../src/pipeline/journal.ts';
+import { planSteps, refuseIfChanged } from '../../../src/pipeline/plan.ts';
+import { runSteps } from '../../../src/pipeline/runner.ts';
+import { loaded } from '../../support/document.ts';
+import { type FakeStep, fakeSteps, memoryJournal, runBench } from './fake-steps.ts';
+import { begun, identity, started } from './records.ts';
+
+/** Plans steps and then runs the same ones: the ids of both, with the step each belongs to. */
+async function plannedAndDone(wishes: readonly FakeStep[], different: Parameters<typeof runBench>[0] = {}) {
+  const steps = fakeSteps(...wishes);
+  const bench = runBench(different);
+  const { changes } = await planSteps(steps, { ...bench, journal: bench.journal.state() });
+  assert.deepEqual([bench.story, bench.host.log, bench.journal.records], [[], [], []], 'plan changes nothing');
+  await runSteps(steps, bench);
+  const done = bench.journal.records.flatMap((record) =>
+    record.is === 'step' ? record.changes.map((id) => `${record.step} ${id}`) : [],
+  );
+  return { planned: changes.map(({ id, step }) => `${step} ${id}`), done };
+}
+
+describe('the ids that plan lists are the ones that a run makes', () => {
+  const steps: readonly FakeStep[] = [
+    { id: 'a', changes: [{ id: 'a/1' }, { id: 'a/2', scope: 'node', owes: ['daemon-reload'] }] },
+    { id: 'unasked', unasked: true, changes: [{ id: 'unasked/1' }] },
+    {
+      id: 'c',
+      settles: ['restart:containerd', 'daemon-reload'],
+      changes: [
+        { id: 'c/1', owes: ['restart:containerd'] },
+        { id: 'c/2', owes: ['restart:containerd'] },
+      ],
+    },
+    { id: 'nothing', settles: ['daemon-reload'] },
+    { id: 'k', changes: [{ id: 'k/init', scope: 'node', repeatable: false }] },
+  ];
+
+  test('on a fresh machine', async () => {
+    const { planned, done } = await plannedAndDone(steps);
+    assert.deepEqual(planned, [
+      'a a/1',
+      'a a/2',
+      'c c/1',
+      'c c/2',
+      'c follow-up/daemon-reload',
+      'c follow-up/restart:containerd',
+      'k k/init',
+    ]);
+    assert.deepEqual(done, planned);
+  });
+
+  test('in an image', async () => {
+    const { planned, done } = await plannedAndDone(steps, { scope: 'base' });
+    assert.deepEqual(planned, ['a a/1', 'c c/1', 'c c/2', 'c follow-up/restart:containerd']);
+    assert.deepEqual(done, planned);
+  });
+
+  test('after a run that was killed', async () => {
+    const journal = memoryJournal(begun('1'), { is: 'owed', step: 'a', change: 'a/2', followUps: ['daemon-reload'] });
+    const { planned, done } = await plannedAndDone([{ id: 'c', settles: ['daemon-reload'] }], { journal });
+    assert.deepEqual(planned, ['c follow-up/daemon-reload']);
+    assert.deepEqual(done, planned);
+  });
+
+  test('and inspect is told the same of the past', async () => {
+    const journal = memoryJournal(begun('1'), started('k', 'k/init'));
+    const met: string[] = [];
+    const inspect = ({ interrupted }: { interrupted: ReadonlySet<string> }) => void met.push([...interrupted].join());
+    await plannedAndDone([{ id: 'k', inspect }], { journal });
+    assert.deepEqual(met, ['k/init', 'k/init']);
+  });
+});
+
+describe('a plan', () => {
+  test('carries what people need of each change and nothing of its payload, and no secret', async () => {
+    const secret = new Secret('correct-horse-battery');
+    const changes = [{ id: 'a/1', summary: `write ${secret.reveal()}`, diff: '+x\n', knownAfter: 'hooks-early' }];
+    const bench = runBench();
+    const plan = await planSteps(fakeSteps({ id: 'a', changes }), { ...bench, journal: bench.journal.state() });
+    assert.deepEqual(plan.changes, [
+      { id: 'a/1', step: 'a', summary: 'write [redacted]', scope: 'base', diff: '+x\n', knownAfter: 'hooks-early' },
+    ]);
+  });
+});
+
+describe('another document on a machine that was bootstrapped', () => {
+  const before = { ...newJournalState(identity(), false), bootstrappedFrom: 'from-this' };
+  const withDigest = async (lastingDigest: string | undefined): Promise<LoadedDocument> => ({
+    ...(await loaded('')),
+    lastingDigest,
+  });
+
+  test('is DocumentChanged where its kubernetes section is another', async () => {
+    const document = await withDigest('from-that');
+    assert.throws(() => refuseIfChanged(before, document), { reason: 'DocumentChanged', exit: 'Refused' });
+  });
+
+  test('is welcome where that section is the same, or is not there', async () => {
+    refuseIfChanged(before, await withDigest('from-this'));
+    refuseIfChanged(before, await withDigest(undefined));
+  });
+
+  test('is welcome on a machine that was not bootstrapped', async () => {
+    refuseIfChanged(newJournalState(identity(), false), await withDigest('from-that'));
+  });
+});

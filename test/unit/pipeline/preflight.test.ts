@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { MachineadmError } from '../../../src/document/errors.ts';
+import { preflight, refuseUnlessRoot } from '../../../src/pipeline/preflight.ts';
+import type { Missing } from '../../../src/steps/step.ts';
+import { facts } from '../../support/facts.ts';
+import { hostModel } from '../../support/host-model.ts';
+import { memoryHost } from '../../support/memory-host.ts';
+import { type FakeStep, fakeSteps } from './fake-steps.ts';
+
+const KUBEADM: Missing = {
+  reason: 'KubeadmNotInstalled',
+  what: 'kubeadm is not installed',
+  remedy: 'Install the packages.',
+  scope: 'node',
+};
+const CONTAINERD: Missing = {
+  reason: 'ContainerRuntimeMissing',
+  what: 'containerd is not installed',
+  remedy: 'Install the packages.',
+};
+const missing = (id: string, ...found: Missing[]): FakeStep => ({ id, preflight: async () => found });
+
+async function ask(wishes: readonly FakeStep[], scope: 'base' | 'all' = 'all'): Promise<MachineadmError | undefined> {
+  try {
+    await preflight(fakeSteps(...wishes), memoryHost(), hostModel(), facts(), scope);
+    return undefined;
+  } catch (error) {
+    assert.ok(error instanceof MachineadmError, String(error));
+    return error;
+  }
+}
+
+describe('preflight', () => {
+  test('lets a run begin when nothing is missing', async () => {
+    assert.equal(await ask([missing('a'), { id: 'asks-nothing' }]), undefined);
+  });
+
+  test('refuses with the reason of the one thing that is missing', async () => {
+    const error = await ask([missing('a'), missing('b', KUBEADM)]);
+    assert.deepEqual(
+      [error?.reason, error?.exit, error?.message, error?.remedy],
+      ['KubeadmNotInstalled', 'Refused', KUBEADM.what, KUBEADM.remedy],
+    );
+  });
+
+  test('refuses so even where that reason ends another way elsewhere', async () => {
+    const error = await ask([missing('a', { ...KUBEADM, reason: 'KubeletServiceMissing' })]);
+    assert.deepEqual([error?.reason, error?.exit], ['KubeletServiceMissing', 'Refused']);
+  });
+
+  test('tells all that is missing at once, each remedy once', async () => {
+    const error = await ask([missing('a', CONTAINERD), missing('b', KUBEADM)]);
+    assert.equal(error?.reason, 'PreflightFailed');
+    assert.equal(error?.message, '2 things are missing: containerd is not installed; kubeadm is not installed');
+    assert.equal(error?.remedy, 'Install the packages.');
+    assert.deepEqual(error?.evidence, [
+      { source: 'ContainerRuntimeMissing', text: CONTAINERD.what },
+      { source: 'KubeadmNotInstalled', text: KUBEADM.what },
+    ]);
+  });
+
+  test('lets an image bake pass over what only a node needs', async () => {
+    assert.equal(await ask([missing('a', KUBEADM)], 'base'), undefined);
+    assert.equal((await ask([missing('a', KUBEADM, CONTAINERD)], 'base'))?.reason, 'ContainerRuntimeMissing');
+  });
+
+  test('does not ask a step that the document asks nothing of', async () => {
+    assert.equal(await ask([{ ...missing('a', KUBEADM), unasked: true }]), undefined);
+  });
+});
+
+test('anybody but root is NotPrivilegedUser', () => {
+  assert.throws(() => refuseUnlessRoot(facts({ isRoot: false })), { reason: 'NotPrivilegedUser', exit: 'Refused' });
+  refuseUnlessRoot(facts());
+});
