@@ -1,30 +1,17 @@
-import type {
-  ComponentModel,
-  ContainerdModel,
-  EtcdModel,
-  FileModel,
-  HookGroup,
-  KeyPair,
-  KubernetesModel,
-  Model,
-  ReportingModel,
-} from '../../model.ts';
+import type { ContainerdModel, FileModel, HookGroup, Model, ReportingModel } from '../../model.ts';
 import { decodeContent } from './content.ts';
 import { toGroups, toProxy, toStorage, toTime, toUsers } from './convert-host.ts';
+import { toKubernetes } from './convert-kubernetes.ts';
 import { headersOf, milliseconds, type ResolveSecret, secretResolver } from './convert-values.ts';
 import type { FileSection, HookGroupSection } from './host.ts';
-import type { ComponentSection, KubernetesSection } from './kubernetes.ts';
 import type { Sections } from './sections.ts';
 import { canonicalSysctlKey } from './sysctl-key.ts';
 
-/** Defaults that the documentation promises; kubeadm's own stay kubeadm's. */
+/** Defaults that the documentation promises. */
 const DEFAULT_HOOK_TIMEOUT_MS = 10 * 60_000;
-const DEFAULT_OVERALL_MS = 30 * 60_000;
-const DEFAULT_READY_TIMEOUT_MS = 5 * 60_000;
 const DEFAULT_REPORTING_DEADLINE_MS = 30_000;
 /** Read by Cluster API providers: bootstrap provider contract, `bootstrap-success.complete`. */
 const DEFAULT_SENTINEL = '/run/cluster-api/bootstrap-success.complete';
-const DEFAULT_CRI_SOCKET = 'unix:///run/containerd/containerd.sock';
 
 /** The internal model of a valid v1alpha1 document. */
 export async function toModel(sections: Sections): Promise<Model> {
@@ -132,162 +119,5 @@ function toReporting(section: Sections['reporting']): ReportingModel {
     sinks: (section?.sinks ?? [{ type: 'Journal' as const }]).map((sink) =>
       sink.type === 'Console' ? { kind: 'Console', device: sink.device ?? '/dev/console' } : { kind: 'Journal' },
     ),
-  };
-}
-
-function toKubernetes(section: KubernetesSection, resolve: ResolveSecret): KubernetesModel {
-  const { timeouts, ready, addons, node } = section;
-  const kubeadm = section.bootstrapper?.kubeadm;
-  return {
-    version: section.version,
-    role: section.role,
-    kubeadm: {
-      verbosity: kubeadm?.verbosity,
-      skipPhases: kubeadm?.skipPhases ?? [],
-      ignorePreflightErrors: kubeadm?.ignorePreflightErrors ?? [],
-      patchesDirectory: kubeadm?.patches?.directory,
-    },
-    cluster: toCluster(section.cluster, resolve),
-    pki: toPki(section.pki, resolve),
-    controlPlane: toControlPlane(section.controlPlane, resolve),
-    node: {
-      name: node?.name,
-      providerID: node?.providerID,
-      labels: node?.labels ?? {},
-      taints: node?.taints?.map(({ key, value, effect }) => ({ key, value, effect })),
-      criSocket: node?.criSocket ?? DEFAULT_CRI_SOCKET,
-      imagePullPolicy: node?.imagePullPolicy,
-      imagePullSerial: node?.imagePullSerial,
-      kubelet: { config: node?.kubelet?.config ?? {}, args: node?.kubelet?.args ?? [] },
-    },
-    join: toJoin(section.join, resolve),
-    addons: {
-      dns: {
-        enabled: addons?.dns?.enabled ?? true,
-        imageRepository: addons?.dns?.imageRepository,
-        imageTag: addons?.dns?.imageTag,
-      },
-      proxy: { enabled: addons?.proxy?.enabled ?? true },
-    },
-    timeouts: {
-      controlPlaneMs: milliseconds(timeouts?.controlPlane),
-      kubeletMs: milliseconds(timeouts?.kubelet),
-      apiMs: milliseconds(timeouts?.api),
-      etcdMs: milliseconds(timeouts?.etcd),
-      tlsBootstrapMs: milliseconds(timeouts?.tlsBootstrap),
-      discoveryMs: milliseconds(timeouts?.discovery),
-      overallMs: milliseconds(timeouts?.overall) ?? DEFAULT_OVERALL_MS,
-    },
-    ready: {
-      require: ready?.require ?? 'NodeRegistered',
-      timeoutMs: milliseconds(ready?.timeout) ?? DEFAULT_READY_TIMEOUT_MS,
-    },
-  };
-}
-
-function toCluster(section: KubernetesSection['cluster'], resolve: ResolveSecret): KubernetesModel['cluster'] {
-  return {
-    name: section?.name,
-    controlPlaneEndpoint: section?.controlPlaneEndpoint,
-    podSubnets: section?.podSubnets ?? [],
-    serviceSubnets: section?.serviceSubnets ?? [],
-    dnsDomain: section?.dnsDomain,
-    imageRepository: section?.imageRepository,
-    featureGates: section?.featureGates ?? {},
-    certificatesDirectory: section?.certificatesDirectory ?? '/etc/kubernetes/pki',
-    certificateValidityMs: milliseconds(section?.certificateValidity),
-    caCertificateValidityMs: milliseconds(section?.caCertificateValidity),
-    encryptionAlgorithm: section?.encryptionAlgorithm,
-    bootstrapTokens: (section?.bootstrapTokens ?? []).map((token, index) => ({
-      token: resolve(token.token, `kubernetes.cluster.bootstrapTokens[${index}].token`),
-      description: token.description,
-      ttlMs: milliseconds(token.ttl),
-      expires: token.expires,
-      usages: token.usages ?? [],
-      groups: token.groups ?? [],
-    })),
-  };
-}
-
-function toPki(section: KubernetesSection['pki'], resolve: ResolveSecret): KubernetesModel['pki'] {
-  const keyPair = (name: 'ca' | 'etcd' | 'frontProxy' | 'apiserverEtcdClient'): KeyPair | undefined => {
-    const pair = section?.[name];
-    if (pair === undefined) return undefined;
-    const key = pair.key === undefined ? undefined : resolve(pair.key, `kubernetes.pki.${name}.key`);
-    return { certificate: pair.certificate, key };
-  };
-  const account = section?.serviceAccount;
-  return {
-    ca: keyPair('ca'),
-    etcd: keyPair('etcd'),
-    frontProxy: keyPair('frontProxy'),
-    serviceAccount:
-      account === undefined
-        ? undefined
-        : { publicKey: account.publicKey, key: resolve(account.key, 'kubernetes.pki.serviceAccount.key') },
-    apiserverEtcdClient: keyPair('apiserverEtcdClient'),
-  };
-}
-
-function toControlPlane(
-  section: KubernetesSection['controlPlane'],
-  resolve: ResolveSecret,
-): KubernetesModel['controlPlane'] {
-  const key = section?.certificateKey;
-  return {
-    apiEndpoint: {
-      advertiseAddress: section?.apiEndpoint?.advertiseAddress,
-      bindPort: section?.apiEndpoint?.bindPort,
-    },
-    apiServer: { ...toComponent(section?.apiServer), certSANs: section?.apiServer?.certSANs ?? [] },
-    controllerManager: toComponent(section?.controllerManager),
-    scheduler: toComponent(section?.scheduler),
-    etcd: toEtcd(section?.etcd),
-    certificateKey: key === undefined ? undefined : resolve(key, 'kubernetes.controlPlane.certificateKey'),
-  };
-}
-
-function toComponent(section: ComponentSection | undefined): ComponentModel {
-  return {
-    args: section?.args ?? [],
-    env: section?.env ?? [],
-    volumes: (section?.volumes ?? []).map((volume) => ({
-      name: volume.name,
-      hostPath: volume.hostPath,
-      mountPath: volume.mountPath,
-      readOnly: volume.readOnly ?? false,
-      pathType: volume.pathType,
-    })),
-  };
-}
-
-function toEtcd(section: NonNullable<KubernetesSection['controlPlane']>['etcd']): EtcdModel {
-  if (section?.external !== undefined) return { kind: 'external', ...section.external };
-  const local = section?.local;
-  return {
-    kind: 'local',
-    dataDirectory: local?.dataDirectory,
-    imageRepository: local?.imageRepository,
-    imageTag: local?.imageTag,
-    args: local?.args ?? [],
-    env: local?.env ?? [],
-    serverCertSANs: local?.serverCertSANs ?? [],
-    peerCertSANs: local?.peerCertSANs ?? [],
-  };
-}
-
-function toJoin(section: KubernetesSection['join'], resolve: ResolveSecret): KubernetesModel['join'] {
-  if (section === undefined) return undefined;
-  const { token } = section.discovery;
-  const tlsToken = section.tlsBootstrapToken;
-  return {
-    discovery: {
-      token: resolve(token.token, 'kubernetes.join.discovery.token.token'),
-      endpoint: token.endpoint,
-      caCertHashes: token.caCertHashes ?? [],
-      unsafeSkipCAVerification: token.unsafeSkipCAVerification ?? false,
-    },
-    tlsBootstrapToken: tlsToken === undefined ? undefined : resolve(tlsToken, 'kubernetes.join.tlsBootstrapToken'),
-    caCertPath: section.caCertPath ?? '/etc/kubernetes/pki/ca.crt',
   };
 }

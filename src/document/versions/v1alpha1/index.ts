@@ -1,5 +1,6 @@
 import type { DocumentVersion } from '../version.ts';
-import { checkFileContents, checkHost, checkKubernetes, checkSecretNames } from './checks.ts';
+import { checkFileContents, checkHost, checkSecretNames } from './checks.ts';
+import { checkKubernetes } from './checks-kubernetes.ts';
 import { toModel } from './convert.ts';
 import type { KubernetesSection } from './kubernetes.ts';
 import { type Sections, sections } from './sections.ts';
