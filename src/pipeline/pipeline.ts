@@ -10,6 +10,7 @@ import { kubeadmReset } from '../steps/kubeadm-reset.ts';
 import { pki } from '../steps/pki.ts';
 import { readiness } from '../steps/readiness.ts';
 import { sentinel } from '../steps/sentinel.ts';
+import { services } from '../steps/services.ts';
 import type { Step } from '../steps/step.ts';
 import { swap } from '../steps/swap.ts';
 import { sysctl } from '../steps/sysctl.ts';
@@ -30,6 +31,7 @@ export const PIPELINE: {
     swap,
     kubeadmReset, // before files: it removes what an earlier attempt left below /etc/kubernetes, and files lie there, too
     files,
+    services,
     containerd,
     images,
   ],

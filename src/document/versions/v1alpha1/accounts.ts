@@ -7,6 +7,8 @@ const accountName = z
   .max(32, 'longer than the 32 characters that Linux allows')
   .regex(/^[a-z_][a-z0-9_-]*\$?$/, 'not a user or group name: lower-case letters, digits, "_" and "-"');
 
+const sudoRule = z.string().regex(/^[^\n]+$/, 'a rule is one line and not empty');
+
 const id = z.int().min(0).max(4294967294);
 
 export const groups = z.array(
@@ -31,12 +33,12 @@ export const users = z.array(
     shell: absolutePath.optional(),
     system: z.boolean().optional(),
     passwordHash: secret.optional().describe('As crypt(5) makes it: "$6$…", "$y$…".'),
-    locked: z.boolean().optional().describe('Whether logging in with the password is barred. Default true.'),
+    locked: z.boolean().optional().describe('Bars the password; SSH keys still work. Default true.'),
     inactive: z.boolean().optional().describe('Expire the account: nobody can use it. Default false.'),
     sudo: z
-      .union([z.string().min(1), z.array(z.string().min(1)).min(1)])
+      .union([sudoRule, z.array(sudoRule).min(1)])
       .optional()
-      .describe('What stands behind the name in sudoers: "ALL=(ALL) NOPASSWD:ALL". Checked by visudo.'),
+      .describe('What stands behind the name in sudoers: "ALL=(ALL) NOPASSWD:ALL". Checked by visudo; none = no rule.'),
     sshAuthorizedKeys: z
       .array(
         z

@@ -25,7 +25,7 @@ export function checkSecretNames(sections: Sections): Finding[] {
       }
     }
   };
-  visit(sections.host?.files, ['host', 'files']);
+  visit(sections.host, ['host']);
   // The kubelet's configuration is free-form: a key called `secret` there is not ours.
   const { node: _node, ...rest } = sections.kubernetes ?? {};
   visit(rest, ['kubernetes']);

@@ -1,6 +1,7 @@
 import type { DocumentVersion } from '../version.ts';
 import { checkFileContents, checkHost, checkSecretNames } from './checks.ts';
 import { checkKubernetes } from './checks-kubernetes.ts';
+import { checkSystem } from './checks-system.ts';
 import { toModel } from './convert.ts';
 import type { KubernetesSection } from './kubernetes.ts';
 import { type Sections, sections } from './sections.ts';
@@ -20,6 +21,7 @@ export const v1alpha1: DocumentVersion<Sections> = {
   check: async (parsed) => [
     ...checkSecretNames(parsed),
     ...checkHost(parsed),
+    ...checkSystem(parsed),
     ...(await checkFileContents(parsed)),
     ...checkKubernetes(parsed),
   ],

@@ -44,12 +44,14 @@ export const services = z.array(
     dropIns: z
       .array(
         z.strictObject({
-          name: z.string().regex(/^[A-Za-z0-9_.-]+$/, 'not a file name'),
+          name: z
+            .string()
+            .regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]*\.conf$/, 'not the name of a drop-in: it ends in ".conf"'),
           content: z.string().min(1),
         }),
       )
       .optional()
-      .describe('systemd drop-ins; the service restarts when one changed.'),
+      .describe('Drop-ins of its unit; the service restarts when one changed. One no longer named stays.'),
   }),
 );
 

@@ -1,0 +1,218 @@
+import { createHash } from 'node:crypto';
+import type { FileModel, ServiceModel } from '../document/model.ts';
+import type { QueryHost, ServiceState } from '../host/host.ts';
+import type { Change, FollowUp, Missing, Step } from './step.ts';
+import { textDiff } from './text-diff.ts';
+
+export interface ServicesDesired {
+  readonly services: readonly ServiceModel[];
+  /** Files that the document lays: a unit may be among them. */
+  readonly files: readonly FileModel[];
+  /** An early hook may still install what is missing. */
+  readonly afterHooks: boolean;
+}
+
+export interface ServiceActual {
+  readonly state: ServiceState;
+  /** In the order of the document; undefined text: not there. */
+  readonly dropIns: readonly { readonly path: string; readonly text: string | undefined }[];
+  /** Its unit on disk is, or will be once `files` ran, another than the one that was read. */
+  readonly changedOnDisk: boolean;
+}
+
+export type ServicePayload =
+  | { readonly kind: 'drop-in'; readonly path: string; readonly content: string }
+  | { readonly kind: 'act'; readonly act: ServiceAct; readonly name: string }
+  /** Nothing but what the change owes. */
+  | { readonly kind: 'reread' };
+
+export type ServiceAct = 'start' | 'stop' | 'enable' | 'disable' | 'mask' | 'unmask';
+
+/**
+ * Services as the document wants them: masked or not, at boot or not, running or not, and their drop-ins. All drop-ins
+ * share one daemon-reload, and a service restarts only when an input of it changed. What runs now is the machine's
+ * (`node`); what the next boot starts belongs into an image.
+ */
+export const services: Step<ServicesDesired, readonly ServiceActual[], ServicePayload> = {
+  id: 'services',
+  title: 'services',
+  settles: ['daemon-reload'],
+  settlesFor: (desired) => desired.services.map(restartOf),
+
+  desired(model) {
+    const { services, files, hooks } = model.host;
+    return services.length === 0 ? undefined : { services, files, afterHooks: hooks.early !== undefined };
+  },
+
+  async preflight(host, desired) {
+    const missing: Missing[] = [];
+    for (const service of desired.services) {
+      const state = await host.service(service.name);
+      missing.push(...dropInsUnknown(host, service));
+      if (desired.afterHooks) continue;
+      missing.push(...(state.exists ? obstaclesOf(service, state) : absent(service, desired.files)));
+    }
+    return missing;
+  },
+
+  async inspect(host, desired) {
+    const actual: ServiceActual[] = [];
+    for (const service of desired.services) {
+      const state = await host.service(service.name);
+      const dropIns = [];
+      for (const { name } of service.dropIns) {
+        const path = host.dropInPath(service.name, name);
+        if (path !== undefined) dropIns.push({ path, text: await host.readText(path) });
+      }
+      const changedOnDisk = state.needsReload === true || (await fileWillChange(host, service, desired.files));
+      actual.push({ state, dropIns, changedOnDisk: state.exists && changedOnDisk });
+    }
+    return actual;
+  },
+
+  plan(desired, actual) {
+    return desired.services.flatMap((service, index) => {
+      const now = actual[index];
+      return now === undefined ? [] : changesOf(service, now);
+    });
+  },
+
+  async apply(host, { payload }) {
+    if (payload.kind === 'drop-in') await host.writeFile({ path: payload.path, content: payload.content, mode: 0o644 });
+    else if (payload.kind === 'act') await host.services[payload.act](payload.name);
+  },
+
+  async settled(host) {
+    await host.sync('/etc');
+  },
+};
+
+/**
+ * Unmask before what a mask forbids; the restart that a changed input owes stands for the start, too: the service
+ * manager must have read the new input first.
+ */
+function changesOf(service: ServiceModel, { state, dropIns, changedOnDisk }: ServiceActual): Change<ServicePayload>[] {
+  const changes: Change<ServicePayload>[] = [];
+  const different = service.dropIns.flatMap(({ name, content }, index) => {
+    const there = dropIns[index];
+    return there === undefined || there.text === content ? [] : [{ name, content, ...there }];
+  });
+  const masked = service.masked ?? state.masked;
+  const inputsChanged = different.length > 0 || changedOnDisk;
+  const wantedUp = service.state === undefined ? state.active : service.state === 'Started';
+  const restarts = inputsChanged && wantedUp && !masked;
+  const owes: readonly FollowUp[] = restarts ? ['daemon-reload', restartOf(service)] : ['daemon-reload'];
+  const act = (what: ServiceAct, summary: string, scope: 'base' | 'node'): void => {
+    changes.push({
+      id: `services/${service.name}/${what}`,
+      summary,
+      scope,
+      ineffective: 'ServiceFailed',
+      payload: { kind: 'act', act: what, name: service.name },
+    });
+  };
+
+  if (service.masked === false && state.masked) act('unmask', `unmask ${service.name}`, 'base');
+  for (const { name, content, path, text } of different) {
+    const diff = textDiff(text ?? '', content);
+    changes.push({
+      id: `services/${service.name}/drop-in/${name}`,
+      summary: `${text === undefined ? 'write' : 'update'} ${path}`,
+      ...(diff === undefined ? {} : { diff }),
+      scope: 'base',
+      owes,
+      payload: { kind: 'drop-in', path, content },
+    });
+  }
+  if (changedOnDisk && different.length === 0) {
+    changes.push({
+      id: `services/${service.name}/reread`,
+      summary: `${service.name}: its unit changed on disk`,
+      scope: 'base',
+      owes,
+      payload: { kind: 'reread' },
+    });
+  }
+  if (service.state === 'Stopped' && state.active) act('stop', `stop ${service.name}`, 'node');
+  if (service.enabled === true && !state.enabled) act('enable', `start ${service.name} at boot`, 'base');
+  if (service.enabled === false && state.enabled && state.fixed !== true) {
+    act('disable', `no longer start ${service.name} at boot`, 'base');
+  }
+  if (service.masked === true && !state.masked) act('mask', `mask ${service.name}`, 'base');
+  if (service.state === 'Started' && !state.active && !restarts) act('start', `start ${service.name}`, 'node');
+  return changes;
+}
+
+function restartOf({ name }: ServiceModel): FollowUp {
+  return `restart:${name}`;
+}
+
+/** True for the unit file of a service, or a drop-in of it, wherever the service manager looks for them. */
+function belongsTo(path: string, service: string): boolean {
+  const name = service.endsWith('.service') ? service.slice(0, -'.service'.length) : service;
+  // An instance is described by its template (systemd.unit(5)): getty@tty1 by getty@.service.
+  const names = [name, name.replace(/@.*$/, '@')];
+  return names.some((one) =>
+    [`/systemd/system/${one}`, `/systemd/system/${one}.service`, `/etc/init.d/${one}`].some(
+      (unit) => path.endsWith(unit) || path.includes(`${unit}.d/`),
+    ),
+  );
+}
+
+/** `plan` looks at the machine before `files` ran, and must name what a run will do after it. */
+async function fileWillChange(host: QueryHost, service: ServiceModel, files: readonly FileModel[]): Promise<boolean> {
+  for (const { path, content } of files) {
+    if (content.kind !== 'inline' || !belongsTo(path, service.name)) continue;
+    if ((await host.sha256(path)) !== createHash('sha256').update(content.bytes).digest('hex')) return true;
+  }
+  return false;
+}
+
+function absent(service: ServiceModel, files: readonly FileModel[]): readonly Missing[] {
+  // What is not there can be masked, so that it does not run once it is installed (systemctl(1), mask).
+  const onlyMasked = service.masked === true && service.dropIns.length === 0;
+  if (onlyMasked || files.some(({ path }) => belongsTo(path, service.name))) return [];
+  return [
+    {
+      reason: 'ServiceMissing',
+      what: `the service ${service.name} does not exist`,
+      remedy: `Install the package that brings ${service.name}, lay its unit under host.files, or correct host.services.`,
+    },
+  ];
+}
+
+function obstaclesOf(service: ServiceModel, state: ServiceState): readonly Missing[] {
+  const { name } = service;
+  const wanted = service.state === 'Started' || service.enabled === true;
+  if (wanted && state.masked && service.masked === undefined) {
+    return [
+      {
+        reason: 'ServiceMasked',
+        what: `the service ${name} is masked, and the document wants it to run`,
+        remedy: `Add "masked: false" to ${name} under host.services if whoever masked it was wrong.`,
+      },
+    ];
+  }
+  if (service.enabled === false && service.masked !== true && state.enabled && state.fixed === true) {
+    return [
+      {
+        reason: 'ServiceUnsupported',
+        what: `the service ${name} cannot be disabled: its unit has no [Install] section, others pull it in`,
+        remedy: `Give "masked: true" instead of "enabled: false" if ${name} must never run.`,
+      },
+    ];
+  }
+  return [];
+}
+
+function dropInsUnknown(host: QueryHost, service: ServiceModel): readonly Missing[] {
+  const [first] = service.dropIns;
+  if (first === undefined || host.dropInPath(service.name, first.name) !== undefined) return [];
+  return [
+    {
+      reason: 'ServiceUnsupported',
+      what: `the service manager of this machine knows no drop-ins, and ${service.name} has one`,
+      remedy: 'Lay the configuration of the service with host.files instead.',
+    },
+  ];
+}
