@@ -9,7 +9,7 @@ import { printJson, printText } from './output.ts';
 export async function plan(
   options: DocumentOptions & { readonly prepare?: true; readonly diff?: true; readonly exitCode?: true },
 ): Promise<number> {
-  const document = await openDocument(options.document, buildInfo().version);
+  const document = await openDocument(options.document, buildInfo().version, { forThisMachine: true });
   const planned = await makePlan(document, options.prepare === true ? 'base' : 'all');
   if (options.output === 'json') printJson(planned);
   else printText(formatPlan(planned, options.diff === true));

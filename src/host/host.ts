@@ -1,5 +1,6 @@
 import type { Secret, SecretValue } from '../document/secret.ts';
 import type { CriQueries } from './cri.ts';
+import type { HttpClient } from './http.ts';
 
 /**
  * The machine, read-only: what `inspect` and the whole of `plan` get. It changes nothing by construction: it has no
@@ -49,7 +50,7 @@ export interface Host extends QueryHost {
    * Puts a file in place: born in the same directory with its final owner and mode, filled, then renamed, so that no
    * reader ever sees half of it or a secret with too wide a mode. Parents are created. Durable after `sync`.
    */
-  writeFile(file: NewFile): Promise<void>;
+  writeFile(file: NewFile | StreamedFile): Promise<void>;
   /** Removes a file; nothing happens when it is not there. */
   removeFile(path: string): Promise<void>;
   makeDirectory(path: string, mode: number): Promise<void>;
@@ -63,6 +64,8 @@ export interface Host extends QueryHost {
    * signal's own reason, where that is a `MachineadmError`). A timeout is told by `timedOut` and a status above 0.
    */
   run(command: Command): Promise<CommandResult>;
+  /** The HTTP client of this run, with the proxy and the certificate authorities of the document. */
+  http(): Promise<HttpClient>;
   /** The value of a secret, found out once a run, whatever that takes. Throws `SecretUnavailable`. */
   secret(value: SecretValue): Promise<Secret>;
   readonly services: ServiceManager;
@@ -86,6 +89,11 @@ export interface NewFile {
   readonly gid?: number;
   /** Mode of parents that must be created; default 0755. */
   readonly directoryMode?: number;
+}
+
+/** A file whose content is too large to hold. A stream that throws leaves what was there before in place. */
+export interface StreamedFile extends Omit<NewFile, 'content'> {
+  readonly content: AsyncIterable<Uint8Array>;
 }
 
 /** A program and arguments of the closed list of queries; `queries.ts` checks it at run time. */

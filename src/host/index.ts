@@ -2,8 +2,9 @@ import { MachineadmError } from '../document/errors.ts';
 import type { Facts } from './facts.ts';
 import type { Host, QueryHost } from './host.ts';
 import { gatherLinuxFacts } from './linux/facts.ts';
-import { linuxHost, linuxQueryHost } from './linux/host.ts';
+import { type LinuxHostOptions, linuxHost, linuxQueryHost } from './linux/host.ts';
 
+export type { NetworkSettings } from './linux/host.ts';
 export { type EndedOrphan, endOrphans } from './linux/orphans.ts';
 
 /** The machine this runs on, read-only: `plan` gets this and nothing else. Throws `UnsupportedOnPlatform`. */
@@ -13,7 +14,7 @@ export function openQueryHost(): QueryHost {
 }
 
 /** The machine this runs on, with the right to change it. `runId` marks supervised commands (see `endOrphans`). */
-export function openHost(options: { readonly runId: string }): Host {
+export function openHost(options: LinuxHostOptions): Host {
   assertLinux();
   return linuxHost(options);
 }

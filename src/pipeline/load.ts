@@ -2,6 +2,7 @@ import { type Diagnostic, formatDiagnostic } from '../document/diagnostics.ts';
 import { MachineadmError } from '../document/errors.ts';
 import { type LoadedDocument, loadDocument } from '../document/load.ts';
 import { readSource } from '../host/document-source.ts';
+import { variableResolver } from '../host/variables.ts';
 
 /** A document with mistakes; `problems` has each with its place. */
 export class DocumentError extends MachineadmError {
@@ -20,13 +21,21 @@ export class DocumentError extends MachineadmError {
 }
 
 /**
- * Reads and judges the document behind the given sources (files, drop-in directories, `-`), merged in order. Throws
- * `DocumentError` with all problems, `DocumentNotFound` or `DocumentTooLarge`.
+ * Reads and judges the document behind the given sources (files, drop-in directories, `-`), merged in order. For this
+ * machine its variables are found out here; else their values are not judged. Throws `DocumentError` with all problems,
+ * `DocumentNotFound`, `DocumentTooLarge` or `MetadataUnavailable`.
  */
-export async function openDocument(sources: readonly string[], agentVersion: string): Promise<LoadedDocument> {
+export async function openDocument(
+  sources: readonly string[],
+  agentVersion: string,
+  options: { readonly forThisMachine?: boolean } = {},
+): Promise<LoadedDocument> {
   const read = [];
   for (const source of sources) read.push(...(await readSource(source)));
-  const result = await loadDocument(read, { agentVersion });
+  const result = await loadDocument(read, {
+    agentVersion,
+    ...(options.forThisMachine === true ? { resolveVariables: variableResolver() } : {}),
+  });
   if (!result.ok) throw new DocumentError(result.reason, result.problems);
   return result.document;
 }

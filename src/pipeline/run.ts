@@ -4,7 +4,7 @@ import type { LoadedDocument } from '../document/load.ts';
 import type { Facts } from '../host/facts.ts';
 import type { Host } from '../host/host.ts';
 import { ownProcess } from '../host/identity.ts';
-import { endOrphans, gatherFacts, openHost, openQueryHost } from '../host/index.ts';
+import { endOrphans, gatherFacts, type NetworkSettings, openHost, openQueryHost } from '../host/index.ts';
 import { acquireLock } from '../host/lock.ts';
 import { openReporter, type Reporter } from '../reporting/reporter.ts';
 import { sinksOf } from '../reporting/sinks/index.ts';
@@ -58,9 +58,11 @@ export async function run(request: RunRequest): Promise<RunStatus> {
 }
 
 async function runLocked(request: RunRequest, runId: string, facts: Facts): Promise<RunStatus> {
-  const host = openHost({ runId });
+  let network: NetworkSettings | undefined;
+  const host = openHost({ runId, network: () => network });
   const startedMs = Date.now();
   const judged = await judge(request, host, facts, await peekJournal(host));
+  network = judged.document?.model.host;
   // A refusal changes nothing, and what is reported of a machine that works stays true.
   if (!judged.ok && (judged.known.bootstrappedFrom !== undefined || isBootstrapped(judged.known, judged.document)))
     throw judged.error;
@@ -145,7 +147,10 @@ async function judge(request: RunRequest, host: Host, facts: Facts, before: Jour
   let known = asSeenBy(before, instanceIdentity(facts, undefined));
   let document: LoadedDocument | undefined;
   try {
-    document = await untilStopped(openDocument(request.sources, request.agentVersion), request.signal);
+    document = await untilStopped(
+      openDocument(request.sources, request.agentVersion, { forThisMachine: true }),
+      request.signal,
+    );
     known = asSeenBy(before, instanceIdentity(facts, document.model.metadata.uid));
     refuseIfChanged(known, document);
     const scope = scopeOf(request);

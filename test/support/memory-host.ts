@@ -13,7 +13,10 @@ import type {
   QueryHost,
   ServiceManager,
   ServiceState,
+  StreamedFile,
 } from '../../src/host/host.ts';
+import { type HttpClient, type HttpRequest, shown } from '../../src/host/http.ts';
+import { HttpError } from '../../src/host/http-error.ts';
 import { assertQuery } from '../../src/host/queries.ts';
 
 /** An entry of the machine's file tree as a test writes it down; a bare string or bytes is a file 0644 root:root. */
@@ -61,6 +64,8 @@ export interface MemoryMachine {
   readonly groups?: Readonly<Record<string, number>>;
   readonly env?: Readonly<Record<string, string>>;
   readonly credentials?: Readonly<Record<string, string>>;
+  /** Answers requests of the agent itself; absent: nothing can be reached. */
+  readonly http?: (request: HttpRequest) => { readonly status?: number; readonly body?: string | Uint8Array };
   /** By name: values of secrets that have effects to find out. `queryOnly` does not tell them. */
   readonly secrets?: Readonly<Record<string, string>>;
 }
@@ -290,11 +295,12 @@ export function memoryHost(machine: MemoryMachine = {}): MemoryHost {
       return criOf(machine.cri ?? {});
     },
 
-    async writeFile(file: NewFile) {
+    async writeFile(file: NewFile | StreamedFile) {
+      const content = await allOf(file.content);
       log.push(`write ${file.path} ${octal(file.mode)} ${file.uid ?? 0}:${file.gid ?? 0}`);
       if (tree.get(file.path)?.type === 'directory') throw errno('EISDIR', file.path);
       putParents(file.path, file.directoryMode ?? 0o755);
-      put(file.path, { content: bytesOf(file.content), mode: file.mode, uid: file.uid ?? 0, gid: file.gid ?? 0 });
+      put(file.path, { content, mode: file.mode, uid: file.uid ?? 0, gid: file.gid ?? 0 });
     },
     async removeFile(path) {
       log.push(`remove ${path}`);
@@ -328,6 +334,9 @@ export function memoryHost(machine: MemoryMachine = {}): MemoryHost {
         for (const line of linesOf(result[stream])) command.onLine?.(stream, redact(line));
       }
       return result;
+    },
+    async http() {
+      return httpOf(machine, log);
     },
     services: manager,
   };
@@ -375,6 +384,29 @@ function resolveSecret(value: SecretValue, machine: MemoryMachine, text: (path: 
     summary: `secret ${value.name} is not there`,
     remedy: 'Provide it.',
   });
+}
+
+function httpOf(machine: MemoryMachine, log: string[]): HttpClient {
+  return {
+    async request(request) {
+      const what = shown(request.method ?? 'GET', request.url);
+      log.push(`http ${what}`);
+      if (machine.http === undefined) throw new HttpError('connection', what, 'nothing can be reached');
+      const { status = 200, body = '' } = machine.http(request);
+      async function* chunks(): AsyncGenerator<Uint8Array> {
+        yield bytesOf(body);
+      }
+      return { status, headers: new Map(), body: chunks(), discard: async () => undefined };
+    },
+    async close() {},
+  };
+}
+
+async function allOf(content: string | Uint8Array | AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+  if (typeof content === 'string' || content instanceof Uint8Array) return bytesOf(content);
+  const pieces: Uint8Array[] = [];
+  for await (const piece of content) pieces.push(piece);
+  return Buffer.concat(pieces);
 }
 
 function criOf(given: Partial<CriQueries>): CriQueries {

@@ -1,8 +1,10 @@
 import { MachineadmError } from '../../document/errors.ts';
-import type { Secret, SecretValue } from '../../document/secret.ts';
+import type { HostModel } from '../../document/model.ts';
 import { connectCri } from '../cri-client.ts';
 import type { CommandResult, Host, Query, QueryHost } from '../host.ts';
+import { agentProxy, createHttpClient, type HttpClient } from '../http.ts';
 import { assertQuery } from '../queries.ts';
+import { secretResolver } from '../secret-effects.ts';
 import { resolveSecret } from '../secrets.ts';
 import { groupId, userId } from './accounts.ts';
 import { runCommand } from './commands.ts';
@@ -34,8 +36,20 @@ export function linuxQueryHost(): QueryHost {
   } satisfies QueryHost);
 }
 
-/** This Linux machine, with the right to change it. Supervised commands are marked with `runId`. */
-export function linuxHost(options: { readonly runId: string }): Host {
+/** What the document says of the agent's own requests. */
+export type NetworkSettings = Pick<HostModel, 'proxy' | 'certificateAuthorities'>;
+
+export interface LinuxHostOptions {
+  /** Marks supervised commands. */
+  readonly runId: string;
+  /** Asked with the first request; undefined = no proxy and no trust of the document's. */
+  readonly network?: () => NetworkSettings | undefined;
+}
+
+/** This Linux machine, with the right to change it. */
+export function linuxHost(options: LinuxHostOptions): Host {
+  const run: Host['run'] = (command) => runCommand(command, options.runId);
+  const http = once(() => openHttp(options.network?.(), run));
   return Object.freeze({
     ...linuxQueryHost(),
     writeFile,
@@ -44,20 +58,32 @@ export function linuxHost(options: { readonly runId: string }): Host {
     chmod,
     writeKernelFile,
     sync,
-    run: (command) => runCommand(command, options.runId),
-    secret: resolveAnySecret,
+    run,
+    http,
+    secret: secretResolver({ run, http }),
     services: systemdServices(),
   } satisfies Host);
 }
 
-async function resolveAnySecret(value: SecretValue): Promise<Secret> {
-  const secret = await resolveSecret(value);
-  if (secret !== undefined) return secret;
-  throw new MachineadmError({
-    reason: 'SecretUnavailable',
-    summary: `the secret ${value.name} cannot be had: this agent cannot ask for a ${value.source.kind} secret yet`,
-    remedy: `Take ${value.name} from a file, the environment or a systemd credential.`,
-  });
+/** The secrets of a proxy's URL are found out without that proxy. */
+async function openHttp(settings: NetworkSettings | undefined, run: Host['run']): Promise<HttpClient> {
+  const certificateAuthorities = (settings?.certificateAuthorities ?? []).map(({ pem }) => pem);
+  const direct = async () => createHttpClient({ proxy: undefined, certificateAuthorities });
+  const proxy = await agentProxy(settings?.proxy, secretResolver({ run, http: direct }));
+  return createHttpClient({ proxy, certificateAuthorities });
+}
+
+function once<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | undefined;
+  return async () => {
+    made ??= make();
+    try {
+      return await made;
+    } catch (error) {
+      made = undefined;
+      throw error;
+    }
+  };
 }
 
 /** A program that is not there answers like a shell: status 127. So does a query that could not be started. */

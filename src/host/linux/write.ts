@@ -3,7 +3,7 @@ import { constants, chmod as followingChmod, lstat, mkdir, open, readlink, renam
 import { basename, dirname, join } from 'node:path/posix';
 import { MachineadmError } from '../../document/errors.ts';
 import { errnoOf, FileError, type FileOperation } from '../file-error.ts';
-import type { CommandResult, NewFile } from '../host.ts';
+import type { CommandResult, NewFile, StreamedFile } from '../host.ts';
 import { runCommand } from './commands.ts';
 
 const LONGEST_NAME = 255;
@@ -14,7 +14,7 @@ const SETUID_OR_SETGID = 0o6000;
  * owner, then its mode, then its content, so a secret is never readable to more than its final owner and mode allow.
  * Survives a crash of the machine only after `sync`. Throws `FileError` (`DiskFull`, `ReadOnlyFilesystem`, …).
  */
-export async function writeFile(file: NewFile): Promise<void> {
+export async function writeFile(file: NewFile | StreamedFile): Promise<void> {
   const { path } = file;
   const temporary = temporaryName(path);
   await refuseUnsafeLinks(path);
@@ -74,7 +74,7 @@ export async function sync(path: string): Promise<void> {
   throw new FileError('flush', existing, new Error(`sync -f: ${result.stderr.trim() || `status ${result.status}`}`));
 }
 
-async function fill(temporary: string, file: NewFile): Promise<void> {
+async function fill(temporary: string, file: NewFile | StreamedFile): Promise<void> {
   await using handle = await createExclusively(temporary);
   // chown clears setuid and setgid, so it comes before the mode (chown(2)).
   await handle.chown(file.uid ?? 0, file.gid ?? 0);

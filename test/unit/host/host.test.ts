@@ -17,6 +17,7 @@ const MUTATIONS: Readonly<Record<Mutation, true>> = {
   writeKernelFile: true,
   sync: true,
   run: true,
+  http: true,
   services: true,
 };
 

@@ -1,0 +1,203 @@
+import type { Dispatcher } from 'undici';
+import type { ProxyModel } from '../document/model.ts';
+import type { Secret, SecretValue } from '../document/secret.ts';
+import { HttpError, httpError } from './http-error.ts';
+import { reachedDirectly } from './proxy-bypass.ts';
+import { trustedRoots } from './trusted-roots.ts';
+
+export interface HttpRequest {
+  readonly url: string;
+  /** Default GET; only a GET follows redirects. */
+  readonly method?: 'GET' | 'PUT' | 'POST';
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array;
+  /** How long the answer may take to begin, and then how long the body may be silent; default 30 s. */
+  readonly silenceMs?: number;
+  /** How long all of it may take; default: no limit. */
+  readonly totalMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface HttpAnswer {
+  readonly status: number;
+  /** Names in lower case; the first value of each. */
+  readonly headers: ReadonlyMap<string, string>;
+  /** Must be read to its end or given up with `discard`. */
+  readonly body: AsyncIterable<Uint8Array>;
+  discard(): Promise<void>;
+}
+
+/** Throws `HttpError` for a request without a whole answer. Whatever status the server gives is an answer. */
+export interface HttpClient {
+  request(request: HttpRequest): Promise<HttpAnswer>;
+  /** Ends idle connections; a request under way is ended, too. */
+  close(): Promise<void>;
+}
+
+/** Proxies by the protocol of what is asked for: full URLs, with credentials where needed. */
+export interface HttpProxy {
+  readonly http: string | undefined;
+  readonly https: string | undefined;
+  /** See `reachedDirectly`. */
+  readonly no: readonly string[];
+}
+
+export interface HttpClientOptions {
+  /** undefined: everything is reached directly. */
+  readonly proxy: HttpProxy | undefined;
+  /** PEM certificates trusted beside the system's. */
+  readonly certificateAuthorities: readonly string[];
+  /** How long a connection may take; default 10 s. */
+  readonly connectTimeoutMs?: number;
+}
+
+const SILENCE_MS = 30_000;
+const CONNECT_TIMEOUT_MS = 10_000;
+const REDIRECTS = 5;
+
+/** The proxy of the document for the agent's own requests; undefined when it has none. */
+export async function agentProxy(
+  model: ProxyModel | undefined,
+  resolve: (value: SecretValue) => Promise<Secret>,
+): Promise<HttpProxy | undefined> {
+  if (model === undefined || !model.for.includes('agent')) return undefined;
+  const http = model.http === undefined ? undefined : (await resolve(model.http)).reveal();
+  const https = model.https === undefined ? undefined : (await resolve(model.https)).reveal();
+  return { http, https, no: model.no };
+}
+
+/**
+ * The HTTP client of the project. Proxies and trust come from its options only: the environment of the process
+ * (HTTP_PROXY, NODE_EXTRA_CA_CERTS) decides nothing. Redirects of a GET are followed up to five times, never from https
+ * to http, and to another server without the headers of the caller, which may be credentials.
+ */
+export function createHttpClient(options: HttpClientOptions): HttpClient {
+  const dispatchers = new Map<string, Promise<Dispatcher>>();
+
+  const dispatcherFor = (url: URL, proxy: string | undefined): Promise<Dispatcher> => {
+    const key = `${url.protocol} ${proxy ?? 'direct'}`;
+    const known = dispatchers.get(key);
+    if (known !== undefined) return known;
+    const made = connect(url, proxy, options);
+    dispatchers.set(key, made);
+    return made;
+  };
+
+  const once = async (url: URL, request: HttpRequest): Promise<HttpAnswer> => {
+    const proxy = proxyFor(url, options.proxy);
+    const what = shown(request.method ?? 'GET', url);
+    const shownProxy = proxy === undefined ? undefined : hostOf(proxy, what);
+    const signals = [
+      ...(request.signal === undefined ? [] : [request.signal]),
+      ...(request.totalMs === undefined ? [] : [AbortSignal.timeout(request.totalMs)]),
+    ];
+    try {
+      const { request: send } = await import('undici');
+      const answer = await send(url, {
+        dispatcher: await dispatcherFor(url, proxy),
+        method: request.method ?? 'GET',
+        headers: { 'user-agent': 'machineadm', 'accept-encoding': 'identity', ...request.headers },
+        body: request.body ?? null,
+        headersTimeout: request.silenceMs ?? SILENCE_MS,
+        bodyTimeout: request.silenceMs ?? SILENCE_MS,
+        ...(signals.length === 0 ? {} : { signal: AbortSignal.any(signals) }),
+      });
+      const headers = new Map<string, string>();
+      for (const [name, value] of Object.entries(answer.headers)) {
+        const first = Array.isArray(value) ? value[0] : value;
+        if (first !== undefined) headers.set(name.toLowerCase(), first);
+      }
+      return {
+        status: answer.statusCode,
+        headers,
+        body: chunks(answer.body, what, shownProxy),
+        discard: () => answer.body.dump().catch(() => undefined),
+      };
+    } catch (error) {
+      throw httpError(what, error, shownProxy);
+    }
+  };
+
+  return {
+    async request(request) {
+      let url = new URL(request.url);
+      let headers = request.headers ?? {};
+      for (let redirects = 0; ; redirects += 1) {
+        const answer = await once(url, { ...request, headers });
+        const location = answer.headers.get('location');
+        const follows = (request.method ?? 'GET') === 'GET' && [301, 302, 303, 307, 308].includes(answer.status);
+        if (!follows || location === undefined) return answer;
+        await answer.discard();
+        const next = URL.canParse(location, url) ? new URL(location, url) : undefined;
+        const what = shown('GET', url);
+        if (next === undefined || !/^https?:$/.test(next.protocol)) {
+          throw new HttpError('protocol', what, 'it redirects to what is no http or https URL');
+        }
+        if (redirects === REDIRECTS) throw new HttpError('protocol', what, `more than ${REDIRECTS} redirects`);
+        if (url.protocol === 'https:' && next.protocol === 'http:') {
+          throw new HttpError('protocol', what, `it redirects from https to http (${next.host})`);
+        }
+        if (next.origin !== url.origin) headers = {};
+        url = next;
+      }
+    },
+
+    async close() {
+      const made = [...dispatchers.values()];
+      dispatchers.clear();
+      await Promise.all(made.map(async (dispatcher) => (await dispatcher).destroy()));
+    },
+  };
+}
+
+/** All of a body, refused past `limit` bytes. Throws `HttpError`. */
+export async function readBody(answer: HttpAnswer, limit: number, what: string): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  let length = 0;
+  for await (const piece of answer.body) {
+    length += piece.length;
+    if (length > limit) throw new HttpError('protocol', what, `the answer is larger than ${limit} bytes`);
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces);
+}
+
+/** How a request is named in messages: without a query, a fragment or credentials. */
+export function shown(method: string, url: URL | string): string {
+  const { protocol, host, pathname } = new URL(url);
+  return `${method} ${protocol}//${host}${pathname}`;
+}
+
+async function* chunks(
+  body: AsyncIterable<unknown>,
+  what: string,
+  proxy: string | undefined,
+): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const chunk of body) if (chunk instanceof Uint8Array) yield chunk;
+  } catch (error) {
+    throw httpError(what, error, proxy);
+  }
+}
+
+async function connect(url: URL, proxy: string | undefined, options: HttpClientOptions): Promise<Dispatcher> {
+  const { Agent, ProxyAgent } = await import('undici');
+  const timeout = options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS;
+  // The system's bundle is 200 KiB to parse: only what speaks TLS pays for it.
+  const tls = [url.protocol, proxy === undefined ? '' : new URL(proxy).protocol].includes('https:');
+  const trust = tls ? { ca: [...(await trustedRoots(options.certificateAuthorities))] } : {};
+  if (proxy === undefined) return new Agent({ allowH2: false, connect: { ...trust, timeout } });
+  return new ProxyAgent({ uri: proxy, allowH2: false, requestTls: trust, proxyTls: trust, connectTimeout: timeout });
+}
+
+function proxyFor(url: URL, proxy: HttpProxy | undefined): string | undefined {
+  if (proxy === undefined || reachedDirectly(url, proxy.no)) return undefined;
+  return url.protocol === 'https:' ? proxy.https : proxy.http;
+}
+
+/** The host and port of a proxy, never its credentials. */
+function hostOf(proxy: string, what: string): string {
+  const url = URL.canParse(proxy) ? new URL(proxy) : undefined;
+  if (url !== undefined && /^https?:$/.test(url.protocol)) return url.host;
+  throw new HttpError('proxy', what, 'the proxy of the document is not an http or https URL');
+}

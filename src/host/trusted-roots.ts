@@ -1,0 +1,27 @@
+import { readFile } from 'node:fs/promises';
+import { rootCertificates } from 'node:tls';
+
+/** Where systems keep the certificates they trust, in the order of Go's crypto/x509 (root_linux.go). */
+const SYSTEM_BUNDLES: readonly string[] = [
+  '/etc/ssl/certs/ca-certificates.crt',
+  '/etc/pki/tls/certs/ca-bundle.crt',
+  '/etc/ssl/ca-bundle.pem',
+  '/etc/pki/tls/cacert.pem',
+  '/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem',
+  '/etc/ssl/cert.pem',
+];
+
+/**
+ * PEM certificates that the agent's own requests trust: those of this system, as its operator decided; where it has
+ * none, those that Node carries; and `added`, the document's.
+ */
+export async function trustedRoots(
+  added: readonly string[],
+  bundles: readonly string[] = SYSTEM_BUNDLES,
+): Promise<readonly string[]> {
+  for (const path of bundles) {
+    const bundle = await readFile(path, 'utf8').catch(() => '');
+    if (bundle.includes('-----BEGIN CERTIFICATE-----')) return [bundle, ...added];
+  }
+  return [...rootCertificates, ...added];
+}
