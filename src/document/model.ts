@@ -60,6 +60,9 @@ export interface FileModel {
   readonly directoryMode: number;
   /** Added behind what the file has, once; a marker by content makes it idempotent. */
   readonly append: boolean;
+  /** True: a file that is there keeps its mode or owner, as the document names none for what it appends. */
+  readonly keepsMode?: boolean;
+  readonly keepsOwner?: boolean;
 }
 
 export type FileContent =

@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import type { FileModel } from '../document/model.ts';
+import type { FileModel, HostModel } from '../document/model.ts';
 import type { Reason } from '../document/reasons.ts';
 import type { FileStat, QueryHost } from '../host/host.ts';
 import { scopeOf } from './file-content.ts';
@@ -12,13 +12,38 @@ export interface Obstacle extends Missing {
   readonly reason: Extract<Reason, 'FileOwnerUnknown' | 'FileNotWritten'>;
 }
 
+/** Accounts that the document itself makes before its files are written. */
+export interface MadeAccounts {
+  readonly users: ReadonlySet<string>;
+  readonly groups: ReadonlySet<string>;
+}
+
+export const NO_ACCOUNTS: MadeAccounts = { users: new Set(), groups: new Set() };
+
+/** A user that names no primary group gets one of its own name (useradd(8), USERGROUPS_ENAB). */
+export function accountsMadeBy({ users, groups }: Pick<HostModel, 'users' | 'groups'>): MadeAccounts {
+  const own = users.filter(({ primaryGroup }) => primaryGroup === undefined).map(({ name }) => name);
+  return {
+    users: new Set(users.map(({ name }) => name)),
+    groups: new Set([...groups.map(({ name }) => name), ...own]),
+  };
+}
+
 /** All that stands in the way of these files: unknown owners, missing sources, and what already lies at the path. */
-export async function findObstacles(host: QueryHost, files: readonly FileModel[]): Promise<readonly Obstacle[]> {
+export async function findObstacles(
+  host: QueryHost,
+  files: readonly FileModel[],
+  made: MadeAccounts,
+): Promise<readonly Obstacle[]> {
+  const owners = new Map<string, readonly string[]>();
   const written = new Set<string>();
   const obstacles: Obstacle[] = [];
   for (const file of files) {
     const scope = scopeOf(file);
-    obstacles.push(...(await unknownOwners(host, file)));
+    const owner = `${file.user}:${file.group}`;
+    const unknown = owners.get(owner) ?? (await unknownOwners(host, file, made));
+    owners.set(owner, unknown);
+    obstacles.push(...unknown.map((name) => ownerObstacle(file, name)));
     const { content } = file;
     if (content.kind === 'file' && !written.has(content.path) && (await host.stat(content.path)) === undefined) {
       obstacles.push({
@@ -36,17 +61,23 @@ export async function findObstacles(host: QueryHost, files: readonly FileModel[]
   return obstacles;
 }
 
-async function unknownOwners(host: QueryHost, file: FileModel): Promise<readonly Obstacle[]> {
+async function unknownOwners(host: QueryHost, file: FileModel, made: MadeAccounts): Promise<readonly string[]> {
   const unknown: string[] = [];
-  if ((await host.userId(file.user)) === undefined) unknown.push(`the user ${file.user}`);
-  if ((await host.groupId(file.group)) === undefined) unknown.push(`the group ${file.group}`);
-  return unknown.map((owner) => ({
+  if (!made.users.has(file.user) && (await host.userId(file.user)) === undefined) unknown.push(`the user ${file.user}`);
+  if (!made.groups.has(file.group) && (await host.groupId(file.group)) === undefined) {
+    unknown.push(`the group ${file.group}`);
+  }
+  return unknown;
+}
+
+function ownerObstacle(file: FileModel, owner: string): Obstacle {
+  return {
     path: file.path,
     scope: scopeOf(file),
-    reason: 'FileOwnerUnknown' as const,
+    reason: 'FileOwnerUnknown',
     what: `${file.path}: ${owner} does not exist`,
-    remedy: `Create ${owner} before this run, or correct the owner under host.files.`,
-  }));
+    remedy: `Create ${owner} before this run or under host.users, or correct the owner under host.files.`,
+  };
 }
 
 /**

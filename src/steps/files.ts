@@ -1,9 +1,9 @@
-import { createHash } from 'node:crypto';
 import { MachineadmError } from '../document/errors.ts';
 import type { FileModel } from '../document/model.ts';
-import type { FileStat, Host } from '../host/host.ts';
-import { contentOf, scopeOf, sourceOf } from './file-content.ts';
-import { findObstacles, type Obstacle } from './file-obstacles.ts';
+import type { FileStat, Host, QueryHost } from '../host/host.ts';
+import { contentToWrite, scopeOf, sourceOf, wantedContent, wantedMode } from './file-content.ts';
+import { download } from './file-download.ts';
+import { accountsMadeBy, findObstacles, type MadeAccounts, NO_ACCOUNTS, type Obstacle } from './file-obstacles.ts';
 import type { Change, Execution, Step } from './step.ts';
 import { textDiff } from './text-diff.ts';
 
@@ -11,6 +11,8 @@ export interface FilesDesired {
   readonly files: readonly FileModel[];
   /** An earlier step runs commands of the document, which may still make users, sources and directories appear. */
   readonly afterHooks: boolean;
+  /** Accounts that an earlier step makes. */
+  readonly made: MadeAccounts;
 }
 
 export interface FileActual {
@@ -24,6 +26,8 @@ export interface FileActual {
     readonly gid: number | undefined;
     readonly sha256: string | undefined;
     readonly text: string | undefined;
+    /** Why the content is not known yet. */
+    readonly unknown?: 'source' | 'secrets';
   };
 }
 
@@ -47,31 +51,36 @@ export const files: Step<FilesDesired, FilesActual, FilePayload> = {
 
   desired(model) {
     const { files, hooks } = model.host;
-    return files.length === 0 ? undefined : { files, afterHooks: hooks.early !== undefined };
+    return files.length === 0
+      ? undefined
+      : { files, afterHooks: hooks.early !== undefined, made: accountsMadeBy(model.host) };
   },
 
   async preflight(host, desired) {
     // What an early hook may bring is judged after it ran.
-    return desired.afterHooks ? [] : await findObstacles(host, desired.files);
+    return desired.afterHooks ? [] : await findObstacles(host, desired.files, desired.made);
   },
 
   async inspect(host, desired) {
-    const obstacles = await findObstacles(host, desired.files);
+    const obstacles = await findObstacles(host, desired.files, desired.made);
     const inTheWay = new Set(obstacles.map((obstacle) => obstacle.path));
+    const ids = accountIds(host);
     const actual: FileActual[] = [];
     for (const [index, file] of desired.files.entries()) {
       const stat = inTheWay.has(file.path) ? undefined : await host.stat(file.path);
-      const content = await contentOf(host, originOf(desired.files, index), { missing: 'undefined' });
+      const { bytes, sha256, unknown } = await wantedContent(host, desired.files, index);
       const shown = mayShow(file, stat);
       actual.push({
         stat,
         sha256: stat?.type === 'file' ? await host.sha256(file.path) : undefined,
         text: shown && stat !== undefined ? await host.readText(file.path) : undefined,
         wanted: {
-          uid: await host.userId(file.user),
-          gid: await host.groupId(file.group),
-          sha256: content === undefined ? undefined : createHash('sha256').update(content).digest('hex'),
-          text: shown && content !== undefined ? utf8(content) : undefined,
+          ...(file.keepsOwner === true && stat !== undefined
+            ? { uid: stat.uid, gid: stat.gid }
+            : { uid: await ids.user(file.user), gid: await ids.group(file.group) }),
+          sha256,
+          text: shown && bytes !== undefined ? utf8(bytes) : undefined,
+          ...(unknown === undefined ? {} : { unknown }),
         },
       });
     }
@@ -93,7 +102,7 @@ export const files: Step<FilesDesired, FilesActual, FilePayload> = {
         summary: `${file.path}: ${differences.join(', ')}`,
         ...(diff === undefined || diff === '' ? {} : { diff }),
         scope,
-        ...knownAfter(desired, now),
+        ...knownAfter(desired, file, now),
         ineffective: 'FileNotWritten',
         payload: { file, obstacles: actual.obstacles.filter((other) => scope === 'node' || other.scope === 'base') },
       });
@@ -101,14 +110,18 @@ export const files: Step<FilesDesired, FilesActual, FilePayload> = {
     return changes;
   },
 
-  async apply(host, change) {
+  async apply(host, change, execution) {
     const { file, obstacles } = change.payload;
     if (obstacles.length > 0) throw obstructed(obstacles);
-    const content = await contentOf(host, file, { missing: 'throw' });
-    const { path, mode, directoryMode } = file;
-    const [uid, gid] = [await host.userId(file.user), await host.groupId(file.group)];
-    if (uid === undefined || gid === undefined) throw obstructed(await findObstacles(host, [file]));
-    await host.writeFile({ path, content, mode, uid, gid, directoryMode });
+    const { path, directoryMode, content } = file;
+    const stat = file.append ? await host.stat(path) : undefined;
+    const kept = file.keepsOwner === true ? stat : undefined;
+    const uid = kept?.uid ?? (await host.userId(file.user));
+    const gid = kept?.gid ?? (await host.groupId(file.group));
+    if (uid === undefined || gid === undefined) throw obstructed(await findObstacles(host, [file], NO_ACCOUNTS));
+    const place = { path, mode: wantedMode(file, stat), uid, gid, directoryMode };
+    if (content.kind === 'http') await download(host, content, place, execution.signal);
+    else await host.writeFile({ ...place, content: await contentToWrite(host, { ...file, content }) });
   },
 
   async settled(host, desired, execution) {
@@ -126,31 +139,45 @@ function differencesOf(file: FileModel, now: FileActual): string[] {
   if (stat === undefined) return [`create, ${octal(file.mode)} ${owner}, ${sourceOf(file)}`];
   const differences: string[] = [];
   if (stat.type !== 'file') differences.push(`is a ${stat.type}`);
-  else if (now.sha256 !== wanted.sha256) differences.push(`content from ${sourceOf(file)} differs`);
-  if (stat.mode !== file.mode) differences.push(`mode ${octal(stat.mode)} -> ${octal(file.mode)}`);
+  else if (now.sha256 !== wanted.sha256) differences.push(contentDifference(file, wanted.unknown));
+  const mode = wantedMode(file, stat);
+  if (stat.mode !== mode) differences.push(`mode ${octal(stat.mode)} -> ${octal(mode)}`);
   if (stat.uid !== wanted.uid || stat.gid !== wanted.gid) {
     differences.push(`owner ${stat.uid}:${stat.gid} -> ${owner}`);
   }
   return differences;
 }
 
-function knownAfter(desired: FilesDesired, now: FileActual): { knownAfter?: string } {
-  const { uid, gid, sha256 } = now.wanted;
-  if (uid !== undefined && gid !== undefined && sha256 !== undefined) return {};
-  return desired.afterHooks ? { knownAfter: 'hooks-early' } : {};
+function contentDifference(file: FileModel, unknown: 'source' | 'secrets' | undefined): string {
+  const source = sourceOf(file);
+  if (unknown === 'secrets') return `compare with ${source}`;
+  return file.append ? `append ${source}` : `content from ${source} differs`;
 }
 
-/**
- * The file whose content decides that of another: a file copied from one that the document itself writes earlier gets
- * what that one will have, not what is there before.
- */
-function originOf(files: readonly FileModel[], index: number): FileModel {
-  const file = files[index];
-  if (file === undefined) throw new RangeError(`no file ${index}`);
-  if (file.content.kind !== 'file') return file;
-  const source = file.content.path;
-  const earlier = files.slice(0, index).findLastIndex((other) => other.path === source);
-  return earlier < 0 ? file : originOf(files, earlier);
+/** The earlier step that decides what is not known yet. */
+function knownAfter(desired: FilesDesired, file: FileModel, now: FileActual): { knownAfter?: string } {
+  const { uid, gid, sha256, unknown } = now.wanted;
+  if (unknown === 'secrets') return { knownAfter: 'secrets' };
+  const ownerUnknown = uid === undefined || gid === undefined;
+  if (ownerUnknown && (uid !== undefined || desired.made.users.has(file.user))) {
+    if (gid !== undefined || desired.made.groups.has(file.group)) return { knownAfter: 'users' };
+  }
+  return (ownerUnknown || sha256 === undefined) && desired.afterHooks ? { knownAfter: 'hooks-early' } : {};
+}
+
+/** Numeric ids, each looked up once: 1,000 files have few owners. */
+function accountIds(host: QueryHost) {
+  const users = new Map<string, Promise<number | undefined>>();
+  const groups = new Map<string, Promise<number | undefined>>();
+  const once = (ids: Map<string, Promise<number | undefined>>, name: string, find: QueryHost['userId']) => {
+    const found = ids.get(name) ?? find(name);
+    ids.set(name, found);
+    return found;
+  };
+  return {
+    user: (name: string) => once(users, name, (user) => host.userId(user)),
+    group: (name: string) => once(groups, name, (group) => host.groupId(group)),
+  };
 }
 
 /** A diff is shown only of what every local user may read anyway, before and after. */

@@ -1,6 +1,6 @@
 import type { Model } from '../../src/document/model.ts';
 import type { Facts } from '../../src/host/facts.ts';
-import type { Host } from '../../src/host/host.ts';
+import type { Host, QueryHost } from '../../src/host/host.ts';
 import { type Change, EMPTY_RECORD, type Execution, type Step, type StepRecord } from '../../src/steps/step.ts';
 import { facts } from './facts.ts';
 
@@ -28,7 +28,7 @@ export interface StepRunOptions {
 /** Plans a step as `plan` would: nothing is changed. */
 export async function planned<D, A, P>(
   step: Step<D, A, P>,
-  host: Host,
+  host: QueryHost,
   model: Model,
   options: StepRunOptions = {},
 ): Promise<readonly Change<P>[]> {

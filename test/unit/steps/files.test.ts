@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import { MachineadmError } from '../../../src/document/errors.ts';
 import type { FileModel } from '../../../src/document/model.ts';
 import { Secret } from '../../../src/document/secret.ts';
+import { NO_ACCOUNTS } from '../../../src/steps/file-obstacles.ts';
 import { files, mountPointsOf } from '../../../src/steps/files.ts';
 import { hostModel } from '../../support/host-model.ts';
 import { memoryHost } from '../../support/memory-host.ts';
@@ -102,7 +103,7 @@ describe('files', () => {
     });
     const [change] = await planned(files, memoryHost(), model);
     assert.equal(change?.knownAfter, 'hooks-early');
-    assert.deepEqual(await files.preflight?.(memoryHost(), { files: list, afterHooks: true }), []);
+    assert.deepEqual(await files.preflight?.(memoryHost(), { files: list, afterHooks: true, made: NO_ACCOUNTS }), []);
   });
 
   test('all that stands in the way is told before the first file is written', async () => {
@@ -129,7 +130,7 @@ describe('files', () => {
       ['FileNotWritten', '/etc/file/below: a parent of it is not a directory'],
       ['FileNotWritten', '/etc/copy: its source /srv/absent does not exist'],
     ];
-    const missing = await files.preflight?.(host, { files: list, afterHooks: false });
+    const missing = await files.preflight?.(host, { files: list, afterHooks: false, made: NO_ACCOUNTS });
     assert.deepEqual(
       missing?.map(({ reason, what }) => [reason, what]),
       found,
@@ -147,7 +148,7 @@ describe('files', () => {
 
   test('an image bake is not held up by what only files of the node lack', async () => {
     const list = [inline('/etc/a', ''), inline('/etc/copy', '', { content: { kind: 'file', path: '/srv/absent' } })];
-    const missing = await files.preflight?.(memoryHost(), { files: list, afterHooks: false });
+    const missing = await files.preflight?.(memoryHost(), { files: list, afterHooks: false, made: NO_ACCOUNTS });
     assert.deepEqual(
       missing?.map(({ scope }) => scope),
       ['node'],

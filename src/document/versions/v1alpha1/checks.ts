@@ -26,8 +26,8 @@ export function checkSecretNames(sections: Sections): Finding[] {
     }
   };
   visit(sections.host, ['host']);
-  // The kubelet's configuration is free-form: a key called `secret` there is not ours.
-  const { node: _node, ...rest } = sections.kubernetes ?? {};
+  // Configuration of the kubelet and of kube-proxy is free-form: a key called `secret` there is not ours.
+  const { node: _node, addons: _addons, bootstrapper: _bootstrapper, ...rest } = sections.kubernetes ?? {};
   visit(rest, ['kubernetes']);
   return findings;
 }
@@ -90,6 +90,11 @@ function checkFile(file: FileSection, index: number): Finding[] {
   }
   if (file.encoding !== undefined && file.content === undefined) {
     return [{ path: [...path, 'encoding'], message: 'encoding describes content, which is not given' }];
+  }
+  // Whether it has been added already is told by the content itself, which is not known before it is downloaded.
+  if (file.append === true && file.contentFrom !== undefined && 'http' in file.contentFrom) {
+    const hint = 'download it to a file of its own, and append from that with contentFrom: {file: …}';
+    return [{ path: [...path, 'append'], message: 'what is downloaded cannot be appended', hint }];
   }
   return [];
 }

@@ -88,6 +88,9 @@ async function toFile(file: FileSection, resolve: ResolveSecret): Promise<FileMo
     group: group ?? user,
     directoryMode: parseInt(file.directoryMode ?? '0755', 8),
     append: file.append ?? false,
+    // A secret makes the file it is added to as private as one of its own.
+    keepsMode: file.append === true && file.mode === undefined && content.kind !== 'secret',
+    keepsOwner: file.append === true && file.owner === undefined,
   };
 }
 

@@ -1,0 +1,74 @@
+import { createHash } from 'node:crypto';
+import { MachineadmError } from '../document/errors.ts';
+import type { FileContent } from '../document/model.ts';
+import type { Host, StreamedFile } from '../host/host.ts';
+import { type HttpAnswer, shown } from '../host/http.ts';
+import { HttpError } from '../host/http-error.ts';
+import { retry } from '../host/retry.ts';
+
+/** The most that a file of the document may have when it is downloaded: it is for files, not for images. */
+export const DOWNLOAD_LIMIT_BYTES = 512 * 1024 * 1024;
+const RETRY_BUDGET_MS = 60_000;
+
+/**
+ * Downloads a file to its place without holding it in memory. Its digest is checked before it replaces anything: what
+ * was there stays until the last byte has proved right. Throws `DownloadFailed`, `SecretUnavailable` for a header, and
+ * what writing throws.
+ */
+export async function download(
+  host: Host,
+  content: Extract<FileContent, { readonly kind: 'http' }>,
+  file: Omit<StreamedFile, 'content'>,
+  signal: AbortSignal,
+): Promise<void> {
+  const what = shown('GET', content.url);
+  const headers: Record<string, string> = {};
+  for (const [name, value] of Object.entries(content.headers)) headers[name] = (await host.secret(value)).reveal();
+  const client = await host.http();
+  try {
+    await retry(
+      async () => {
+        const answer = await client.request({ url: content.url, headers, signal });
+        if (answer.status !== 200) {
+          await answer.discard();
+          const again = answer.status === 429 || answer.status >= 500;
+          throw new HttpError(again ? 'connection' : 'protocol', what, `the server answers HTTP ${answer.status}`);
+        }
+        await host.writeFile({ ...file, content: checked(answer, content.sha256, what) });
+      },
+      {
+        budgetMs: RETRY_BUDGET_MS,
+        signal,
+        isRetryable: (error) => error instanceof HttpError && error.retryable && !signal.aborted,
+      },
+    );
+  } catch (error) {
+    if (!(error instanceof HttpError)) throw error;
+    throw failed(file.path, what, error.evidence[0]?.text ?? error.message, error);
+  }
+}
+
+async function* checked(answer: HttpAnswer, sha256: string, what: string): AsyncGenerator<Uint8Array> {
+  const digest = createHash('sha256');
+  let length = 0;
+  for await (const piece of answer.body) {
+    length += piece.length;
+    if (length > DOWNLOAD_LIMIT_BYTES) throw new HttpError('protocol', what, 'it is larger than 512 MiB');
+    digest.update(piece);
+    yield piece;
+  }
+  const found = digest.digest('hex');
+  if (found === sha256) return;
+  throw new HttpError('protocol', what, `${length} bytes came with the SHA-256 ${found}, not ${sha256}`);
+}
+
+function failed(path: string, what: string, why: string, cause: HttpError): MachineadmError {
+  return new MachineadmError({
+    reason: 'DownloadFailed',
+    summary: `${path} could not be downloaded: ${what}: ${why}`,
+    remedy: `${cause.remedy} A digest that differs means that another file lies there now than the document was written for.`,
+    evidence: [{ source: what, text: why }],
+    retryable: cause.retryable,
+    cause,
+  });
+}
