@@ -243,6 +243,8 @@ export interface KubernetesModel {
   readonly version: string;
   readonly role: Role;
   readonly kubeadm: KubeadmModel;
+  /** Set: this program bootstraps the node, and kubeadm is not used. */
+  readonly exec: ExecModel | undefined;
   readonly cluster: ClusterModel;
   readonly pki: PkiModel;
   readonly controlPlane: ControlPlaneModel;
@@ -258,7 +260,62 @@ export interface KubeadmModel {
   readonly verbosity: number | undefined;
   readonly skipPhases: readonly string[];
   readonly ignorePreflightErrors: readonly string[];
+  /** A directory of patches that is not ours; excludes `patches`. */
   readonly patchesDirectory: string | undefined;
+  readonly patches: readonly KubeadmPatch[];
+  readonly retry: RetryModel;
+}
+
+/** How often the bootstrapper may be run in one run of ours, and what lies between. */
+export interface RetryModel {
+  /** 1 to 3, the first included. */
+  readonly attempts: number;
+  /** Before the second attempt; twice as long before the third. */
+  readonly backoffMs: number;
+}
+
+/** A patch of one of kubeadm's targets, in kubeadm's words. */
+export interface KubeadmPatch {
+  readonly target: PatchTarget;
+  /** `json` is a list of operations (RFC 6902), the others are a part of the object. */
+  readonly type: 'strategic' | 'merge' | 'json';
+  readonly patch: Readonly<Record<string, unknown>> | readonly unknown[];
+}
+
+export type PatchTarget =
+  | 'etcd'
+  | 'kube-apiserver'
+  | 'kube-controller-manager'
+  | 'kube-scheduler'
+  | 'kubeletconfiguration'
+  | 'corednsdeployment';
+
+/** A program in kubeadm's place. */
+export interface ExecModel {
+  /** Absolute, or a name on root's PATH. */
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env: readonly EnvironmentVariable[];
+  readonly timeoutMs: number;
+  /** What proves that the node works: `successTest`, or the kubelet's health endpoint. In the place of `ready.require`. */
+  readonly proof: 'Command' | 'KubeletHealthy';
+  /** Ends with status 0 once the node works. */
+  readonly successTest: readonly string[] | undefined;
+  readonly failurePatterns: readonly FailurePattern[];
+  /** Undoes what the program did, before another attempt and for `machineadm reset`. */
+  readonly reset: readonly string[] | undefined;
+  readonly retry: RetryModel;
+}
+
+/** What a line of the program means, once it failed. */
+export interface FailurePattern {
+  /** A regular expression in JavaScript's syntax, without flags. */
+  readonly pattern: string;
+  /** A sentence for people. */
+  readonly reason: string;
+  readonly remedy: string | undefined;
+  /** True where another attempt may succeed. */
+  readonly retryable: boolean;
 }
 
 export interface ClusterModel {
@@ -334,6 +391,20 @@ export interface ControlPlaneModel {
   readonly etcd: EtcdModel;
   /** 64 hex digits; encrypts the shared certificates on upload and decrypts them on a control-plane join. */
   readonly certificateKey: SecretValue | undefined;
+  readonly staticPods: readonly StaticPodModel[];
+}
+
+/** A pod that the kubelet starts from a file beside kubeadm's own, as kube-vip is. */
+export interface StaticPodModel {
+  /** Of the file, without `.yaml`. */
+  readonly name: string;
+  /** YAML or JSON of one Pod. */
+  readonly manifest: string;
+  /**
+   * `Auto`: volumes of /etc/kubernetes/admin.conf hold super-admin.conf where admin.conf has no rights yet, which is
+   * during `kubeadm init` since 1.29.
+   */
+  readonly adminKubeconfig: 'Auto' | 'AsWritten';
 }
 
 export type EtcdModel =
@@ -379,17 +450,54 @@ export interface NodeModel {
 }
 
 export interface JoinModel {
-  readonly discovery: {
-    readonly token: SecretValue;
-    /** host:port of the API server. */
-    readonly endpoint: string;
-    /** `sha256:<hex>` each. */
-    readonly caCertHashes: readonly string[];
-    readonly unsafeSkipCAVerification: boolean;
-  };
+  readonly discovery: TokenDiscovery | FileDiscovery;
   readonly tlsBootstrapToken: SecretValue | undefined;
   readonly caCertPath: string;
 }
+
+export interface TokenDiscovery {
+  readonly token: SecretValue;
+  /** host:port of the API server. */
+  readonly endpoint: string;
+  /** `sha256:<hex>` each. */
+  readonly caCertHashes: readonly string[];
+  readonly unsafeSkipCAVerification: boolean;
+}
+
+export interface FileDiscovery {
+  /** Where kubeadm reads a kubeconfig. */
+  readonly path: string;
+  /** Written to `path` before; undefined = something else puts it there. */
+  readonly kubeconfig: DiscoveryKubeconfig | undefined;
+  /** host:port of the API server, where the document names it. */
+  readonly endpoint: string | undefined;
+}
+
+/** What leads a joining machine to its cluster, and how it proves who it is. */
+export interface DiscoveryKubeconfig {
+  /** `https://api.example:6443` */
+  readonly server: string;
+  readonly tlsServerName: string | undefined;
+  readonly insecureSkipTLSVerify: boolean;
+  /** PEM; undefined = the system's authorities. */
+  readonly certificateAuthority: string | undefined;
+  readonly proxyURL: string | undefined;
+  readonly user: DiscoveryUser;
+}
+
+export type DiscoveryUser =
+  | {
+      readonly kind: 'exec';
+      readonly command: string;
+      readonly args: readonly string[];
+      readonly env: readonly EnvironmentVariable[];
+      /** `client.authentication.k8s.io/v1` */
+      readonly apiVersion: string;
+      readonly provideClusterInfo: boolean;
+    }
+  | { readonly kind: 'token'; readonly token: SecretValue }
+  /** Nothing but the way to the cluster: the TLS bootstrap token proves who asks. */
+  | { readonly kind: 'none' };
 
 export interface AddonsModel {
   readonly dns: {
@@ -397,7 +505,11 @@ export interface AddonsModel {
     readonly imageRepository: string | undefined;
     readonly imageTag: string | undefined;
   };
-  readonly proxy: { readonly enabled: boolean };
+  readonly proxy: {
+    readonly enabled: boolean;
+    /** A KubeProxyConfiguration without apiVersion and kind. */
+    readonly config: Readonly<Record<string, unknown>>;
+  };
 }
 
 /** undefined leaves kubeadm's own default, but `overallMs`, which is ours. */

@@ -133,7 +133,7 @@ function octal(mode: number): string {
  */
 export async function wipeKubeadmConfig(host: Host, warn: (message: string) => void): Promise<void> {
   for (const name of (await host.list(KUBEADM_RUN_DIRECTORY)) ?? []) {
-    if (!name.endsWith('.yaml')) continue;
+    if (!/\.(?:yaml|conf)$/.test(name)) continue;
     try {
       await host.removeFile(`${KUBEADM_RUN_DIRECTORY}/${name}`);
     } catch (error) {

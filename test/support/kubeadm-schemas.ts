@@ -238,9 +238,15 @@ const kubelet = z.looseObject({
   kind: z.literal('KubeletConfiguration'),
 });
 
+/** The same of kube-proxy. */
+const kubeProxy = z.looseObject({
+  apiVersion: z.literal('kubeproxy.config.k8s.io/v1alpha1'),
+  kind: z.literal('KubeProxyConfiguration'),
+});
+
 /** One document of a file for `kubeadm --config`, by configuration version. */
 export const KUBEADM_SCHEMAS = {
-  v1beta2: z.union([v1beta2, kubelet]),
-  v1beta3: z.union([v1beta3, kubelet]),
-  v1beta4: z.union([v1beta4, kubelet]),
+  v1beta2: z.union([v1beta2, kubelet, kubeProxy]),
+  v1beta3: z.union([v1beta3, kubelet, kubeProxy]),
+  v1beta4: z.union([v1beta4, kubelet, kubeProxy]),
 } as const;

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { KubernetesModel } from '../../src/document/model.ts';
+import type { JoinModel, KubernetesModel } from '../../src/document/model.ts';
 import { inlineSecret, kubernetesModel } from './kubernetes-model.ts';
 
 /** A DNS label. */
@@ -29,19 +29,14 @@ const token = fc.stringMatching(/^[a-z0-9]{6}\.[a-z0-9]{16}$/).map((text) => inl
 const certificateKey = fc.stringMatching(/^[0-9a-f]{64}$/).map((text) => inlineSecret(text, 'certificateKey'));
 const names = fc.array(word, { maxLength: 2 });
 
-const bootstrapToken = fc
-  .record({
-    token,
-    description: optional(value),
-    lifetime: fc.constantFrom('ttl', 'expires', 'default'),
-    usages: fc.subarray(['signing', 'authentication']),
-    groups: fc.constantFrom([], ['system:bootstrappers:kubeadm:default-node-token']),
-  })
-  .map(({ lifetime, ...rest }) => ({
-    ...rest,
-    ttlMs: lifetime === 'ttl' ? 900_000 : undefined,
-    expires: lifetime === 'expires' ? '2030-01-02T03:04:05Z' : undefined,
-  }));
+const bootstrapToken = fc.record({
+  token,
+  description: optional(value),
+  ttlMs: optional(fc.constant(900_000)),
+  expires: fc.constant(undefined),
+  usages: fc.constantFrom([], ['authentication'], ['signing', 'authentication']),
+  groups: fc.constantFrom([], ['system:bootstrappers:kubeadm:default-node-token']),
+});
 
 const etcd = fc.oneof(
   fc.record({
@@ -63,23 +58,69 @@ const etcd = fc.oneof(
   }),
 );
 
-const join = fc
-  .record({
-    token,
-    tlsBootstrapToken: optional(token),
-    pinned: fc.boolean(),
-    caCertPath: fc.constantFrom('/etc/kubernetes/pki/ca.crt', '/srv/pki/ca.crt'),
-  })
-  .map(({ token: discoveryToken, pinned, tlsBootstrapToken, caCertPath }) => ({
-    discovery: {
-      token: discoveryToken,
-      endpoint: 'api.example:6443',
-      caCertHashes: pinned ? [`sha256:${'a'.repeat(64)}`] : [],
-      unsafeSkipCAVerification: !pinned,
-    },
-    tlsBootstrapToken,
-    caCertPath,
-  }));
+const tokenDiscovery = fc.record({ token, pinned: fc.boolean() }).map(({ token: discoveryToken, pinned }) => ({
+  token: discoveryToken,
+  endpoint: 'api.example:6443',
+  caCertHashes: pinned ? [`sha256:${'a'.repeat(64)}`] : [],
+  unsafeSkipCAVerification: !pinned,
+}));
+
+const discoveryUser = fc.oneof(
+  fc.constant({ kind: 'none' as const }),
+  token.map((text) => ({ kind: 'token' as const, token: text })),
+  fc.record({
+    kind: fc.constant('exec' as const),
+    command: fc.constant('/usr/local/bin/authenticator'),
+    args: fc.array(value, { maxLength: 2 }),
+    env,
+    apiVersion: fc.constantFrom('client.authentication.k8s.io/v1', 'client.authentication.k8s.io/v1beta1'),
+    provideClusterInfo: fc.boolean(),
+  }),
+);
+
+const fileDiscovery = fc.record({
+  path: fc.constantFrom('/run/kubeadm/discovery.conf', '/etc/kubernetes/discovery.conf'),
+  endpoint: fc.constant('api.example:6443'),
+  kubeconfig: optional(
+    fc.record({
+      server: fc.constant('https://api.example:6443'),
+      tlsServerName: optional(fc.constant('api.internal')),
+      insecureSkipTLSVerify: fc.boolean(),
+      certificateAuthority: optional(fc.constant('-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n')),
+      proxyURL: optional(fc.constant('http://proxy.example:3128')),
+      user: discoveryUser,
+    }),
+  ),
+});
+
+const join = fc.record({
+  discovery: fc.oneof({ weight: 3, arbitrary: tokenDiscovery }, { weight: 1, arbitrary: fileDiscovery }),
+  tlsBootstrapToken: optional(token),
+  caCertPath: fc.constantFrom('/etc/kubernetes/pki/ca.crt', '/srv/pki/ca.crt'),
+});
+
+/** A list of them or a directory, never both. */
+const patches = fc.oneof(
+  fc.record({ patchesDirectory: optional(fc.constant('/etc/kubernetes/patches')), patches: fc.constant([]) }),
+  fc.record({
+    patchesDirectory: fc.constant(undefined),
+    patches: fc.array(
+      fc.oneof(
+        fc.record({
+          target: fc.constantFrom('etcd', 'kube-apiserver', 'kubeletconfiguration', 'corednsdeployment'),
+          type: fc.constantFrom('strategic', 'merge'),
+          patch: fc.constant({ metadata: { labels: { 'e2e.example/patched': 'on' } } }),
+        }),
+        fc.record({
+          target: fc.constantFrom('kube-scheduler', 'kube-controller-manager'),
+          type: fc.constant('json' as const),
+          patch: fc.constant([{ op: 'add', path: '/metadata/labels/a', value: '012' }]),
+        }),
+      ),
+      { maxLength: 2 },
+    ),
+  }),
+);
 
 /** Half of the time nothing unusual is asked for, so that old versions are met with models that they can express. */
 const rarely = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined, freq: 1 });
@@ -88,14 +129,16 @@ const rarely = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: un
 export const anyKubernetesModel: fc.Arbitrary<KubernetesModel> = fc
   .record({
     role: fc.constantFrom('InitControlPlane', 'JoinControlPlane', 'Worker'),
-    kubeadm: fc.record({
-      verbosity: optional(fc.nat({ max: 10 })),
-      skipPhases: fc.subarray(['preflight', 'addon/coredns', 'control-plane-join/etcd', 'show-join-command'], {
-        maxLength: 1,
-      }),
-      ignorePreflightErrors: fc.subarray(['NumCPU', 'all']),
-      patchesDirectory: optional(fc.constant('/etc/kubernetes/patches')),
-    }),
+    kubeadm: fc
+      .record({
+        verbosity: optional(fc.nat({ max: 10 })),
+        skipPhases: fc.subarray(['preflight', 'addon/coredns', 'control-plane-join/etcd', 'show-join-command'], {
+          maxLength: 1,
+        }),
+        ignorePreflightErrors: fc.subarray(['NumCPU', 'all']),
+        patching: patches,
+      })
+      .map(({ patching, ...rest }) => ({ ...rest, ...patching })),
     cluster: fc.record({
       name: optional(word),
       controlPlaneEndpoint: optional(fc.constant('api.example:6443')),
@@ -122,6 +165,7 @@ export const anyKubernetesModel: fc.Arbitrary<KubernetesModel> = fc
       scheduler: component,
       etcd,
       certificateKey: optional(certificateKey),
+      staticPods: fc.constantFrom([], [{ name: 'kube-vip', manifest: 'kind: Pod', adminKubeconfig: 'Auto' as const }]),
     }),
     node: fc.record({
       name: optional(word),
@@ -152,7 +196,7 @@ export const anyKubernetesModel: fc.Arbitrary<KubernetesModel> = fc
         imageRepository: optional(fc.constant('registry.example/dns')),
         imageTag: optional(fc.constant('v1.11.1')),
       }),
-      proxy: fc.record({ enabled: fc.boolean() }),
+      proxy: fc.record({ enabled: fc.boolean(), config: fc.constantFrom({}, { mode: 'ipvs' }) }),
     }),
     timeouts: fc.record({
       controlPlaneMs: optional(durationMs),
@@ -179,12 +223,16 @@ export function inWordsOfTheOldest(model: KubernetesModel): KubernetesModel {
   const { etcd: store } = model.controlPlane;
   return {
     ...model,
-    kubeadm: { ...model.kubeadm, skipPhases: model.kubeadm.skipPhases.filter((name) => name === 'preflight') },
+    kubeadm: {
+      ...model.kubeadm,
+      skipPhases: model.kubeadm.skipPhases.filter((name) => name === 'preflight'),
+      patches: model.kubeadm.patches.filter(({ target }) => target.startsWith('kube-') || target === 'etcd'),
+    },
+    join: model.join === undefined ? undefined : { ...model.join, discovery: oldDiscovery(model.join.discovery) },
     cluster: {
       ...model.cluster,
       podSubnets: model.cluster.podSubnets.slice(0, 1),
       featureGates: {},
-      bootstrapTokens: model.cluster.bootstrapTokens.map((given) => ({ ...given, expires: undefined, usages: [] })),
       certificateValidityMs: undefined,
       caCertificateValidityMs: undefined,
       encryptionAlgorithm: model.cluster.encryptionAlgorithm === 'ECDSA-P256' ? 'ECDSA-P256' : undefined,
@@ -213,4 +261,12 @@ export function inWordsOfTheOldest(model: KubernetesModel): KubernetesModel {
       tlsBootstrapMs: undefined,
     },
   };
+}
+
+/** Credential plugins of the version that client-go 0.20 knows. */
+function oldDiscovery(discovery: JoinModel['discovery']): JoinModel['discovery'] {
+  if (!('path' in discovery) || discovery.kubeconfig?.user.kind !== 'exec') return discovery;
+  const { kubeconfig } = discovery;
+  const user = { ...kubeconfig.user, apiVersion: 'client.authentication.k8s.io/v1beta1' };
+  return { ...discovery, kubeconfig: { ...kubeconfig, user } };
 }

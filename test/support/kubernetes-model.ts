@@ -3,6 +3,7 @@ import type {
   ClusterModel,
   ComponentModel,
   ControlPlaneModel,
+  ExecModel,
   JoinModel,
   KubeadmModel,
   KubernetesModel,
@@ -19,6 +20,7 @@ export interface KubernetesOverrides {
   readonly version?: string;
   readonly role?: Role;
   readonly kubeadm?: Partial<KubeadmModel>;
+  readonly exec?: ExecModel;
   readonly cluster?: Partial<ClusterModel>;
   readonly pki?: Partial<PkiModel>;
   readonly controlPlane?: Partial<ControlPlaneModel>;
@@ -53,8 +55,11 @@ export function kubernetesModel(overrides: KubernetesOverrides = {}): Kubernetes
       skipPhases: [],
       ignorePreflightErrors: [],
       patchesDirectory: undefined,
+      patches: [],
+      retry: { attempts: 3, backoffMs: 10_000 },
       ...overrides.kubeadm,
     },
+    exec: overrides.exec,
     cluster: {
       name: undefined,
       controlPlaneEndpoint: undefined,
@@ -85,6 +90,7 @@ export function kubernetesModel(overrides: KubernetesOverrides = {}): Kubernetes
       scheduler: PLAIN_COMPONENT,
       etcd: PLAIN_ETCD,
       certificateKey: undefined,
+      staticPods: [],
       ...overrides.controlPlane,
     },
     node: {
@@ -101,7 +107,7 @@ export function kubernetesModel(overrides: KubernetesOverrides = {}): Kubernetes
     join: overrides.join,
     addons: {
       dns: { enabled: true, imageRepository: undefined, imageTag: undefined },
-      proxy: { enabled: true },
+      proxy: { enabled: true, config: {} },
       ...overrides.addons,
     },
     timeouts: {

@@ -54,7 +54,10 @@ export async function kubeadmFiles(
   if (secrets === undefined) return undefined;
   const rendered = render(input, secrets);
   return [
-    ...rendered.files.map(({ path, content, mode }) => ({ file: { path, content, mode }, shown: content })),
+    ...rendered.files.map(({ path, content, mode }, index) => ({
+      file: { path, content, mode },
+      shown: shown.files[index]?.content ?? '',
+    })),
     // Last: once it is there, everything that it names is there, too.
     {
       file: { path: kubeadmConfigPath(rendered.command), content: rendered.text, mode: KUBEADM_CONFIG_MODE },

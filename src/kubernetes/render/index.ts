@@ -5,16 +5,18 @@ import type { Version } from '../../host/facts.ts';
 import { DEFAULT_CA_CERTIFICATE } from '../paths.ts';
 import { bootstrapTokens } from './bootstrap-tokens.ts';
 import { clusterConfiguration } from './cluster.ts';
+import { discoveryFields, discoveryFiles } from './discovery.ts';
 import { asked, type Fields, goDuration, listOrNothing } from './fields.ts';
-import { kubeletConfiguration, type Patches, patches, type RenderedFile } from './kubelet.ts';
+import { kubeletConfiguration, kubeProxyConfiguration } from './kubelet.ts';
 import { localAPIEndpoint, nodeRegistration, timeouts } from './node.ts';
+import { type Patches, patches, type RenderedFile } from './patches.ts';
 import { phasesToSkip } from './phases.ts';
 import { Problems } from './problems.ts';
 import { type KubeadmTarget, kubeadmTarget } from './version.ts';
 import { writeYaml } from './yaml.ts';
 
 export { parseVersion } from '../../host/version.ts';
-export type { RenderedFile } from './kubelet.ts';
+export type { RenderedFile } from './patches.ts';
 export { type KubeadmConfigVersion, kubeadmConfigVersion } from './version.ts';
 
 export interface RenderInput {
@@ -56,8 +58,11 @@ export function renderKubeadm(input: RenderInput): RenderedKubeadm {
   const run: Run = { ...input, target, problems, skipped, patching };
 
   const documents = command === 'init' ? initDocuments(run) : [joinConfiguration(run)];
+  const join = input.kubernetes.join;
+  const discovery = join === undefined ? [] : discoveryFiles(join.discovery, input.secrets, target, problems);
   problems.throwIfAny(target);
-  return { command, text: writeYaml(documents), documents, flags: flags(run, command), files: patching.files };
+  const files = [...patching.files, ...discovery];
+  return { command, text: writeYaml(documents), documents, flags: flags(run, command), files };
 }
 
 interface Run extends RenderInput {
@@ -70,6 +75,7 @@ interface Run extends RenderInput {
 function initDocuments(run: Run): readonly Fields[] {
   const { kubernetes, target, problems } = run;
   const kubelet = kubeletConfiguration(kubernetes, run.cgroupDriver);
+  const kubeProxy = kubeProxyConfiguration(kubernetes);
   return [
     clusterConfiguration(kubernetes, target, problems),
     asked({
@@ -82,6 +88,7 @@ function initDocuments(run: Run): readonly Fields[] {
       ...fieldsOfBothCommands(run),
     }),
     ...(kubelet === undefined ? [] : [kubelet]),
+    ...(kubeProxy === undefined ? [] : [kubeProxy]),
   ];
 }
 
@@ -125,15 +132,9 @@ function registration(run: Run): Fields {
 }
 
 function discovery(run: Run, join: JoinModel): Fields {
-  const { token, endpoint, caCertHashes, unsafeSkipCAVerification } = join.discovery;
   const timeout = run.kubernetes.timeouts.discoveryMs;
   return asked({
-    bootstrapToken: asked({
-      token: run.secrets(token),
-      apiServerEndpoint: endpoint,
-      caCertHashes: listOrNothing(caCertHashes),
-      unsafeSkipCAVerification: unsafeSkipCAVerification ? true : undefined,
-    }),
+    ...discoveryFields(join.discovery, run.secrets),
     tlsBootstrapToken: join.tlsBootstrapToken === undefined ? undefined : run.secrets(join.tlsBootstrapToken),
     timeout: run.target.configVersion !== 'v1beta4' && timeout !== undefined ? goDuration(timeout) : undefined,
   });

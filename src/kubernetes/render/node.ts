@@ -11,7 +11,7 @@ export function nodeRegistration(
   target: KubeadmTarget,
   problems: Problems,
 ): Fields {
-  const { node, kubeadm } = kubernetes;
+  const { node } = kubernetes;
   return asked({
     name,
     criSocket: node.criSocket,
@@ -23,9 +23,19 @@ export function nodeRegistration(
     ),
     // Absent, [] and a list mean three things: kubeadm's default for the role, none, these.
     taints: node.taints?.map(({ key, value, effect }) => asked({ key, value, effect })),
-    ignorePreflightErrors: listOrNothing(kubeadm.ignorePreflightErrors),
+    ignorePreflightErrors: listOrNothing(ignoredErrors(kubernetes)),
     ...imagePull(kubernetes, target, problems),
   });
+}
+
+/** Older joins want an empty manifests directory (k/k cmd/kubeadm/app/preflight/checks.go, RunJoinNodeChecks). A name that a version does not check is no error. */
+const MANIFESTS_CHECK = 'DirAvailable--etc-kubernetes-manifests';
+
+function ignoredErrors({ kubeadm, controlPlane, role }: KubernetesModel): readonly string[] {
+  const given = kubeadm.ignorePreflightErrors;
+  if (role === 'InitControlPlane' || controlPlane.staticPods.length === 0) return given;
+  const covered = given.some((name) => [MANIFESTS_CHECK.toLowerCase(), 'all'].includes(name.toLowerCase()));
+  return covered ? given : [...given, MANIFESTS_CHECK];
 }
 
 /** Pulling one after the other, when missing, is what every version does unless told otherwise. */

@@ -1,5 +1,13 @@
 import type { PathSegment } from '../../diagnostics.ts';
 import type { Finding } from '../version.ts';
+import {
+  checkBootstrapTokens,
+  checkExec,
+  checkExtraConfiguration,
+  checkPatches,
+  checkReady,
+  checkStaticPods,
+} from './checks-bootstrapper.ts';
 import type { SecretField } from './fields.ts';
 import type { KubernetesSection } from './kubernetes.ts';
 import type { Sections } from './sections.ts';
@@ -14,12 +22,24 @@ const OLDEST_MINOR = 20;
 export function checkKubernetes(sections: Sections): Finding[] {
   const { kubernetes } = sections;
   if (kubernetes === undefined) return [];
+  const secrets = sections.secrets ?? {};
+  const always = [...checkRole(kubernetes), ...checkDiscoveryForm(kubernetes), ...checkExclusions(kubernetes)];
+  const ownProgram = kubernetes.bootstrapper?.exec !== undefined;
+  return [...always, ...(ownProgram ? checkExec(kubernetes) : checkKubeadm(kubernetes, secrets))];
+}
+
+/** What holds for kubeadm only: another program has its own versions, tokens and ways to share certificates. */
+function checkKubeadm(kubernetes: KubernetesSection, secrets: NonNullable<Sections['secrets']>): Finding[] {
   return [
     ...checkVersion(kubernetes),
-    ...checkRole(kubernetes),
-    ...checkDiscovery(kubernetes),
-    ...checkSecretFormats(kubernetes, sections.secrets ?? {}),
-    ...checkExclusions(kubernetes),
+    ...checkSharedCertificates(kubernetes),
+    ...checkVerification(kubernetes),
+    ...checkSecretFormats(kubernetes, secrets),
+    ...checkBootstrapTokens(kubernetes),
+    ...checkExtraConfiguration(kubernetes),
+    ...checkPatches(kubernetes),
+    ...checkStaticPods(kubernetes),
+    ...checkReady(kubernetes),
   ];
 }
 
@@ -57,24 +77,63 @@ function checkRole(kubernetes: KubernetesSection): Finding[] {
     useless(['controlPlane'], kubernetes.controlPlane);
     useless(['pki'], kubernetes.pki);
   }
-  if (role === 'JoinControlPlane') {
-    const hasKeys = kubernetes.pki?.ca?.key !== undefined;
-    if (kubernetes.controlPlane?.certificateKey === undefined && !hasKeys) {
-      findings.push({
-        path: ['kubernetes', 'controlPlane'],
-        message: 'a joining control plane needs the shared certificates',
-        hint: 'give controlPlane.certificateKey, or the key pairs under pki',
-        about: ['kubernetes', 'controlPlane', 'certificateKey'],
-      });
-    }
-  }
   return findings;
 }
 
-function checkDiscovery({ join }: KubernetesSection): Finding[] {
+function checkSharedCertificates({ role, pki, controlPlane }: KubernetesSection): Finding[] {
+  if (role !== 'JoinControlPlane' || controlPlane?.certificateKey !== undefined || pki?.ca?.key !== undefined)
+    return [];
+  return [
+    {
+      path: ['kubernetes', 'controlPlane'],
+      message: 'a joining control plane needs the shared certificates',
+      hint: 'give controlPlane.certificateKey, or the key pairs under pki',
+      about: ['kubernetes', 'controlPlane', 'certificateKey'],
+    },
+  ];
+}
+
+const DISCOVERY = ['kubernetes', 'join', 'discovery'];
+
+/** By token or by file; and a file says something. */
+function checkDiscoveryForm({ join }: KubernetesSection): Finding[] {
   if (join === undefined) return [];
-  const { caCertHashes, unsafeSkipCAVerification } = join.discovery.token;
-  const path = ['kubernetes', 'join', 'discovery', 'token'];
+  const { token, file } = join.discovery;
+  if (token !== undefined && file !== undefined) {
+    return [{ path: DISCOVERY, message: 'token and file exclude each other', hint: 'keep one of them' }];
+  }
+  if (token === undefined && file === undefined) {
+    const hint = 'token: {token, endpoint, caCertHashes}, or file: {kubeconfig: {server, user}}';
+    return [{ path: DISCOVERY, message: 'neither token nor file is given', hint, about: [...DISCOVERY, 'token'] }];
+  }
+  if (file === undefined) return [];
+  const path = [...DISCOVERY, 'file'];
+  if (file.kubeconfig === undefined && file.path === undefined) {
+    return [{ path, message: 'neither kubeconfig nor the path of one is given', about: [...path, 'kubeconfig'] }];
+  }
+  const { kubeconfig } = file;
+  if (kubeconfig === undefined) return [];
+  if (kubeconfig.insecureSkipTLSVerify === true && kubeconfig.certificateAuthority !== undefined) {
+    const message = 'certificateAuthority and insecureSkipTLSVerify exclude each other';
+    return [{ path: [...path, 'kubeconfig'], message, hint: 'keep the authority' }];
+  }
+  if (kubeconfig.user === undefined && join.tlsBootstrapToken === undefined) {
+    return [
+      {
+        path: [...path, 'kubeconfig'],
+        message: 'the machine cannot prove who it is: neither user nor join.tlsBootstrapToken is given',
+        about: [...path, 'kubeconfig', 'user'],
+      },
+    ];
+  }
+  return [];
+}
+
+function checkVerification({ join }: KubernetesSection): Finding[] {
+  const token = join?.discovery.token;
+  if (token === undefined) return [];
+  const { caCertHashes, unsafeSkipCAVerification } = token;
+  const path = [...DISCOVERY, 'token'];
   const hasHashes = (caCertHashes ?? []).length > 0;
   if (hasHashes && unsafeSkipCAVerification === true) {
     return [{ path, message: 'caCertHashes and unsafeSkipCAVerification exclude each other', hint: 'keep the hashes' }];
@@ -104,7 +163,7 @@ function checkSecretFormats(kubernetes: KubernetesSection, secrets: NonNullable<
   kubernetes.cluster?.bootstrapTokens?.forEach((token, index) => {
     check(['cluster', 'bootstrapTokens', index, 'token'], token.token, TOKEN, tokenForm);
   });
-  check(['join', 'discovery', 'token', 'token'], kubernetes.join?.discovery.token.token, TOKEN, tokenForm);
+  check(['join', 'discovery', 'token', 'token'], kubernetes.join?.discovery.token?.token, TOKEN, tokenForm);
   check(['join', 'tlsBootstrapToken'], kubernetes.join?.tlsBootstrapToken, TOKEN, tokenForm);
   const key = kubernetes.controlPlane?.certificateKey;
   check(['controlPlane', 'certificateKey'], key, CERTIFICATE_KEY, 'a certificate key is 64 hex digits (32 bytes)');
@@ -126,10 +185,18 @@ function checkExclusions(kubernetes: KubernetesSection): Finding[] {
     findings.push({ path, message: 'local and external exclude each other', hint: 'keep one of them' });
   }
   kubernetes.cluster?.bootstrapTokens?.forEach((token, index) => {
-    if (token.ttl !== undefined && token.expires !== undefined) {
-      const path = ['kubernetes', 'cluster', 'bootstrapTokens', index];
-      findings.push({ path, message: 'ttl and expires exclude each other', hint: 'keep one of them' });
-    }
+    if (token.ttl === undefined || token.expires === undefined) return;
+    const path = ['kubernetes', 'cluster', 'bootstrapTokens', index];
+    findings.push({ path, message: 'ttl and expires exclude each other', hint: 'keep one of them' });
   });
+  if (kubernetes.bootstrapper?.kubeadm !== undefined && kubernetes.bootstrapper.exec !== undefined) {
+    const path = ['kubernetes', 'bootstrapper'];
+    findings.push({ path, message: 'kubeadm and exec exclude each other', hint: 'keep one of them' });
+  }
+  const { proxy } = kubernetes.addons ?? {};
+  if (proxy?.enabled === false && proxy.config !== undefined) {
+    const path = ['kubernetes', 'addons', 'proxy', 'config'];
+    findings.push({ path, message: 'has no effect: the proxy is not enabled', hint: 'remove one of them' });
+  }
   return findings;
 }

@@ -1,4 +1,6 @@
 import type { ComponentModel, EtcdModel, KeyPair, KubernetesModel } from '../../model.ts';
+import { extraConfiguration, toExec, toKubeadm } from './convert-bootstrapper.ts';
+import { toJoin } from './convert-join.ts';
 import { milliseconds, type ResolveSecret } from './convert-values.ts';
 import type { ComponentSection, KubernetesSection } from './kubernetes.ts';
 
@@ -9,17 +11,13 @@ const DEFAULT_READY_TIMEOUT_MS = 5 * 60_000;
 const DEFAULT_CRI_SOCKET = 'unix:///run/containerd/containerd.sock';
 
 export function toKubernetes(section: KubernetesSection, resolve: ResolveSecret): KubernetesModel {
-  const { timeouts, ready, addons, node } = section;
-  const kubeadm = section.bootstrapper?.kubeadm;
+  const { timeouts, ready, addons, node, bootstrapper } = section;
+  const extra = extraConfiguration(bootstrapper?.kubeadm);
   return {
     version: section.version,
     role: section.role,
-    kubeadm: {
-      verbosity: kubeadm?.verbosity,
-      skipPhases: kubeadm?.skipPhases ?? [],
-      ignorePreflightErrors: kubeadm?.ignorePreflightErrors ?? [],
-      patchesDirectory: kubeadm?.patches?.directory,
-    },
+    kubeadm: toKubeadm(bootstrapper?.kubeadm),
+    exec: toExec(bootstrapper?.exec, ready?.require),
     cluster: toCluster(section.cluster, resolve),
     pki: toPki(section.pki, resolve),
     controlPlane: toControlPlane(section.controlPlane, resolve),
@@ -31,7 +29,7 @@ export function toKubernetes(section: KubernetesSection, resolve: ResolveSecret)
       criSocket: node?.criSocket ?? DEFAULT_CRI_SOCKET,
       imagePullPolicy: node?.imagePullPolicy,
       imagePullSerial: node?.imagePullSerial,
-      kubelet: { config: node?.kubelet?.config ?? {}, args: node?.kubelet?.args ?? [] },
+      kubelet: { config: { ...extra.kubelet, ...node?.kubelet?.config }, args: node?.kubelet?.args ?? [] },
     },
     join: toJoin(section.join, resolve),
     addons: {
@@ -40,7 +38,7 @@ export function toKubernetes(section: KubernetesSection, resolve: ResolveSecret)
         imageRepository: addons?.dns?.imageRepository,
         imageTag: addons?.dns?.imageTag,
       },
-      proxy: { enabled: addons?.proxy?.enabled ?? true },
+      proxy: { enabled: addons?.proxy?.enabled ?? true, config: { ...extra.proxy, ...addons?.proxy?.config } },
     },
     timeouts: {
       controlPlaneMs: milliseconds(timeouts?.controlPlane),
@@ -52,7 +50,7 @@ export function toKubernetes(section: KubernetesSection, resolve: ResolveSecret)
       overallMs: milliseconds(timeouts?.overall) ?? DEFAULT_OVERALL_MS,
     },
     ready: {
-      require: ready?.require ?? 'NodeRegistered',
+      require: toProof(ready?.require),
       timeoutMs: milliseconds(ready?.timeout) ?? DEFAULT_READY_TIMEOUT_MS,
     },
   };
@@ -117,6 +115,11 @@ function toControlPlane(
     scheduler: toComponent(section?.scheduler),
     etcd: toEtcd(section?.etcd),
     certificateKey: key === undefined ? undefined : resolve(key, 'kubernetes.controlPlane.certificateKey'),
+    staticPods: (section?.staticPods ?? []).map(({ name, manifest, adminKubeconfig }) => ({
+      name,
+      manifest,
+      adminKubeconfig: adminKubeconfig ?? 'Auto',
+    })),
   };
 }
 
@@ -149,18 +152,9 @@ function toEtcd(section: NonNullable<KubernetesSection['controlPlane']>['etcd'])
   };
 }
 
-function toJoin(section: KubernetesSection['join'], resolve: ResolveSecret): KubernetesModel['join'] {
-  if (section === undefined) return undefined;
-  const { token } = section.discovery;
-  const tlsToken = section.tlsBootstrapToken;
-  return {
-    discovery: {
-      token: resolve(token.token, 'kubernetes.join.discovery.token.token'),
-      endpoint: token.endpoint,
-      caCertHashes: token.caCertHashes ?? [],
-      unsafeSkipCAVerification: token.unsafeSkipCAVerification ?? false,
-    },
-    tlsBootstrapToken: tlsToken === undefined ? undefined : resolve(tlsToken, 'kubernetes.join.tlsBootstrapToken'),
-    caCertPath: section.caCertPath ?? '/etc/kubernetes/pki/ca.crt',
-  };
+type Proof = NonNullable<NonNullable<KubernetesSection['ready']>['require']>;
+
+/** `Command` is for a program of one's own only (`ExecModel.proof`). */
+function toProof(require: Proof | undefined): KubernetesModel['ready']['require'] {
+  return require === undefined || require === 'Command' ? 'NodeRegistered' : require;
 }

@@ -1,5 +1,6 @@
 import type { DocumentVersion } from '../version.ts';
 import { checkFileContents, checkHost, checkSecretNames } from './checks.ts';
+import { checkManifests } from './checks-bootstrapper.ts';
 import { checkKubernetes } from './checks-kubernetes.ts';
 import { checkSystem } from './checks-system.ts';
 import { toModel } from './convert.ts';
@@ -24,6 +25,7 @@ export const v1alpha1: DocumentVersion<Sections> = {
     ...checkSystem(parsed),
     ...(await checkFileContents(parsed)),
     ...checkKubernetes(parsed),
+    ...(await checkManifests(parsed)),
   ],
   lasting: ({ kubernetes: section }) => (section === undefined ? undefined : lastingKubernetes(section)),
   toModel,
@@ -31,8 +33,16 @@ export const v1alpha1: DocumentVersion<Sections> = {
 
 /** Tokens expire and are written anew into every document; waits and deadlines change nothing on the machine. */
 function lastingKubernetes(section: KubernetesSection): unknown {
-  const { join: _join, timeouts: _timeouts, ready: _ready, ...rest } = section;
+  const { join: _join, timeouts: _timeouts, ready: _ready, bootstrapper, ...rest } = section;
   const { bootstrapTokens: _tokens, ...cluster } = section.cluster ?? {};
   const { certificateKey: _key, ...controlPlane } = section.controlPlane ?? {};
-  return { ...rest, cluster, controlPlane };
+  const { retry: _retry, ...kubeadm } = bootstrapper?.kubeadm ?? {};
+  const {
+    retry: _execRetry,
+    timeout: _timeout,
+    successTest: _test,
+    failurePatterns: _patterns,
+    ...exec
+  } = bootstrapper?.exec ?? {};
+  return { ...rest, cluster, controlPlane, ...(bootstrapper === undefined ? {} : { bootstrapper: { kubeadm, exec } }) };
 }

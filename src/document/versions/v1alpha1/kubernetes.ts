@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { bootstrapper } from './bootstrapper.ts';
 import {
   absolutePath,
   argument,
@@ -12,6 +13,7 @@ import {
   publicKeyPem,
   secret,
 } from './fields.ts';
+import { join } from './join.ts';
 
 const componentFields = {
   args: z.array(argument).optional().describe('Arguments without dashes; repeats where the component allows them.'),
@@ -35,17 +37,6 @@ const component = z.strictObject(componentFields);
 const keyPair = z.strictObject({
   certificate: certificatePem,
   key: secret.optional().describe('PEM. Absent where only the certificate is handed out.'),
-});
-
-const kubeadm = z.strictObject({
-  verbosity: z
-    .int()
-    .min(0)
-    .max(5, 'at most 5: above, kubeadm prints the bodies of requests, Secrets among them')
-    .optional(),
-  skipPhases: z.array(z.string().regex(/^[a-z0-9-]+(?:\/[a-z0-9-]+)*$/, 'not the name of a phase')).optional(),
-  ignorePreflightErrors: z.array(z.string().min(1)).optional().describe('Names of preflight checks, or "all".'),
-  patches: z.strictObject({ directory: absolutePath }).optional(),
 });
 
 const cluster = z.strictObject({
@@ -109,6 +100,21 @@ const controlPlane = z.strictObject({
   scheduler: component.optional(),
   etcd: etcd.optional(),
   certificateKey: secret.optional().describe('64 hex digits: shares the certificates between control planes.'),
+  staticPods: z
+    .array(
+      z.strictObject({
+        name: dnsSubdomain.describe('Of the file below /etc/kubernetes/manifests, without ".yaml".'),
+        manifest: z.string().min(1).describe('One Pod, as YAML or JSON.'),
+        adminKubeconfig: z
+          .enum(['Auto', 'AsWritten'])
+          .optional()
+          .describe(
+            'Auto (default): super-admin.conf in the place of admin.conf where kubeadm init needs it (1.29 on).',
+          ),
+      }),
+    )
+    .optional()
+    .describe('Pods that must run before the API server answers, as kube-vip.'),
 });
 
 const node = z.strictObject({
@@ -139,27 +145,15 @@ const node = z.strictObject({
     .optional(),
 });
 
-const join = z.strictObject({
-  discovery: z.strictObject({
-    token: z.strictObject({
-      token: secret,
-      endpoint: hostPort,
-      caCertHashes: z
-        .array(z.string().regex(/^sha256:[0-9a-f]{64}$/, 'not a CA hash: "sha256:" and 64 hex digits'))
-        .optional(),
-      unsafeSkipCAVerification: z.boolean().optional(),
-    }),
-  }),
-  tlsBootstrapToken: secret.optional(),
-  caCertPath: absolutePath.optional(),
-});
-
 export const kubernetes = z.strictObject({
   version: z
     .string()
-    .regex(/^v\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?$/, 'not an exact version, such as "v1.35.2": nothing is looked up'),
+    .regex(
+      /^v\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?$/,
+      'not an exact version, such as "v1.35.2": nothing is looked up',
+    ),
   role: z.enum(['InitControlPlane', 'JoinControlPlane', 'Worker']),
-  bootstrapper: z.strictObject({ kubeadm: kubeadm.optional() }).optional(),
+  bootstrapper: bootstrapper.optional().describe('Default kubeadm.'),
   cluster: cluster.optional(),
   pki: z
     .strictObject({
@@ -182,7 +176,12 @@ export const kubernetes = z.strictObject({
           imageTag: z.string().min(1).optional(),
         })
         .optional(),
-      proxy: z.strictObject({ enabled: z.boolean().optional() }).optional(),
+      proxy: z
+        .strictObject({
+          enabled: z.boolean().optional(),
+          config: z.record(z.string(), z.unknown()).optional().describe('Fields of KubeProxyConfiguration v1alpha1.'),
+        })
+        .optional(),
     })
     .optional(),
   timeouts: z
@@ -198,7 +197,10 @@ export const kubernetes = z.strictObject({
     .optional(),
   ready: z
     .strictObject({
-      require: z.enum(['KubeletHealthy', 'NodeRegistered', 'NodeReady']).optional().describe('Default NodeRegistered.'),
+      require: z
+        .enum(['KubeletHealthy', 'NodeRegistered', 'NodeReady', 'Command'])
+        .optional()
+        .describe('Default NodeRegistered. With bootstrapper.exec: Command (its successTest), else KubeletHealthy.'),
       timeout: duration.optional().describe('Default 5m.'),
     })
     .optional(),

@@ -56,6 +56,12 @@ const EXPANDABLE: readonly string[] = [
   'kubernetes.node.kubelet.args.*.value',
   'kubernetes.node.kubelet.config.**',
   'kubernetes.join.discovery.token.endpoint',
+  'kubernetes.join.discovery.file.path',
+  'kubernetes.join.discovery.file.kubeconfig.server',
+  'kubernetes.join.discovery.file.kubeconfig.proxyURL',
+  'kubernetes.join.discovery.file.kubeconfig.user.exec.args.*',
+  'kubernetes.bootstrapper.exec.args.*',
+  'kubernetes.bootstrapper.exec.env.*.value',
 ];
 
 const PATTERNS = EXPANDABLE.map((pattern) => {

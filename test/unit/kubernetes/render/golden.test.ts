@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { parseAllDocuments } from 'yaml';
+import { parse, parseAllDocuments } from 'yaml';
 import type { ControlPlaneModel, JoinModel, KubernetesModel } from '../../../../src/document/model.ts';
 import { renderKubeadm } from '../../../../src/kubernetes/render/index.ts';
 import {
@@ -29,6 +29,8 @@ interface Example {
   readonly model: KubernetesModel;
   readonly flags: readonly string[];
   readonly differences: readonly Difference[];
+  /** Files beside the configuration; none by default. */
+  readonly files?: readonly { readonly path: string; readonly mode: number; readonly content: object }[];
 }
 
 const SOCKET_IS_EXPLICIT: Difference = {
@@ -49,6 +51,33 @@ function discoveryOf(cluster: string): JoinModel {
     tlsBootstrapToken: undefined,
     caCertPath: '/etc/kubernetes/pki/ca.crt',
   };
+}
+
+/** What the provider's `ResolveDiscoveryKubeConfig` would write for example 02, its CA aside. */
+function discoveryKubeconfig(path: string) {
+  const exec = {
+    apiVersion: 'client.authentication.k8s.io/v1',
+    command: '/usr/local/bin/aws-iam-authenticator',
+    args: ['token', '-i', 'prod-b'],
+    env: [{ name: 'AWS_STS_REGIONAL_ENDPOINTS', value: 'regional' }],
+    interactiveMode: 'Never',
+    provideClusterInfo: false,
+  };
+  const authority = Buffer.from('the CA of prod-b').toString('base64');
+  const content = {
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [
+      {
+        name: 'default',
+        cluster: { server: 'https://api.prod-b.example:6443', 'certificate-authority-data': authority },
+      },
+    ],
+    contexts: [{ name: 'default', context: { cluster: 'default', user: 'default' } }],
+    'current-context': 'default',
+    users: [{ name: 'default', user: { exec } }],
+  };
+  return { path, mode: 0o600, content };
 }
 
 const UNINITIALIZED = {
@@ -204,24 +233,34 @@ const EXAMPLES: readonly Example[] = [
     fixture: '02-worker-registry-mirrors.join-worker',
     kubeadm: '1.35.2',
     flags: [],
-    differences: [
-      {
-        kind: 'JoinConfiguration',
-        path: ['discovery'],
-        ours: {
-          bootstrapToken: {
-            token: '9vr73a.a8uxyaju799qwdjv',
-            apiServerEndpoint: 'api.prod-b.example:6443',
-            caCertHashes: ['sha256:23ce9ae050f3cb3c2461229ba7f390a26ffdd2114fe54d2beb16c3cd060b4d90'],
-          },
-        },
-        because: 'our model has no discovery by kubeconfig file yet: the example is rendered with a token instead',
-      },
-    ],
+    differences: [],
+    files: [discoveryKubeconfig('/etc/kubernetes/discovery.conf')],
     model: kubernetesModel({
       role: 'Worker',
       kubeadm: { ignorePreflightErrors: ['HTTPProxyCIDR'] },
-      join: discoveryOf('prod-b'),
+      join: {
+        discovery: {
+          path: '/etc/kubernetes/discovery.conf',
+          endpoint: 'api.prod-b.example:6443',
+          kubeconfig: {
+            server: 'https://api.prod-b.example:6443',
+            tlsServerName: undefined,
+            insecureSkipTLSVerify: false,
+            certificateAuthority: 'the CA of prod-b',
+            proxyURL: undefined,
+            user: {
+              kind: 'exec',
+              command: '/usr/local/bin/aws-iam-authenticator',
+              args: ['token', '-i', 'prod-b'],
+              env: [{ name: 'AWS_STS_REGIONAL_ENDPOINTS', value: 'regional' }],
+              apiVersion: 'client.authentication.k8s.io/v1',
+              provideClusterInfo: false,
+            },
+          },
+        },
+        tlsBootstrapToken: undefined,
+        caCertPath: '/etc/kubernetes/pki/ca.crt',
+      },
       node: {
         name: '{{ ds.meta_data.local_hostname }}',
         imagePullPolicy: 'IfNotPresent',
@@ -349,7 +388,7 @@ const EXAMPLES: readonly Example[] = [
 ];
 
 describe("what Cluster API's kubeadm provider would have produced", () => {
-  for (const { fixture, kubeadm, model, flags, differences } of EXAMPLES) {
+  for (const { fixture, kubeadm, model, flags, differences, files = [] } of EXAMPLES) {
     test(`${fixture} by kubeadm ${kubeadm}`, () => {
       const rendered = renderKubeadm({ kubernetes: model, kubeadm: kubeadmOf(kubeadm), secrets: revealInline });
       const expected = byKind(
@@ -363,7 +402,8 @@ describe("what Cluster API's kubeadm provider would have produced", () => {
       }
       assert.deepEqual(byKind(rendered.text), expected);
       assert.deepEqual(rendered.flags, flags);
-      assert.deepEqual(rendered.files, []);
+      const read = rendered.files.map(({ path, mode, content }) => ({ path, mode, content: parse(content) }));
+      assert.deepEqual(read, files);
     });
   }
 });

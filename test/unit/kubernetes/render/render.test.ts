@@ -117,7 +117,10 @@ describe('what an older version says elsewhere', () => {
   test('switched-off addons are skipped phases, and skipped phases are a flag of v1beta2', () => {
     const wish: KubernetesOverrides = {
       kubeadm: { skipPhases: ['addon/coredns', 'upload-certs'] },
-      addons: { dns: { enabled: false, imageRepository: undefined, imageTag: undefined }, proxy: { enabled: false } },
+      addons: {
+        dns: { enabled: false, imageRepository: undefined, imageTag: undefined },
+        proxy: { enabled: false, config: {} },
+      },
     };
     const names = ['addon/coredns', 'upload-certs', 'addon/kube-proxy'];
     assert.ok(render(wish, '1.21.0').flags.includes(`--skip-phases=${names.join(',')}`));
