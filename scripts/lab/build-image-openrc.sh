@@ -35,14 +35,16 @@ for verb in halt reboot; do
   printf '#!/bin/sh\n[ "$1" != stop ] || exec %s -d -f %s\n' "$verb" "$option" > "$image/etc/init.d/$verb"
 done
 sed -i -e '/getty/d' "$image/etc/inittab"
+# A log on disk, as Alpine's is, and not in memory.
+echo 'SYSLOG_OPTS="-O /var/log/messages"' > "$image/etc/default/busybox-syslogd"
 
 cat > "$image/etc/init.d/lab-writable" <<'SERVICE'
 #!/sbin/openrc-run
 description="Lab: writable kernel settings, a network that is only our own"
 
 depend() {
-	before procps kmod hostname.sh bootmisc.sh
-	keyword -timeout
+	provide mountkernfs umountnfs
+	before kmod hostname.sh bootmisc.sh
 }
 
 start() {
@@ -53,8 +55,8 @@ SERVICE
 cat > "$image/etc/init.d/containerd" <<'SERVICE'
 #!/sbin/openrc-run
 description="containerd container runtime"
+supervisor=supervise-daemon # Debian's start-stop-daemon is dpkg's, which cannot redirect output
 command=/usr/bin/containerd
-command_background=true
 pidfile=/run/containerd.pid
 output_log=/var/log/containerd.log
 error_log=/var/log/containerd.log

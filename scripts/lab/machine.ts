@@ -29,7 +29,7 @@ const INITS: Readonly<Record<Init, { readonly isUp: string; readonly reboot: str
   },
   // OpenRC names the runlevel when it is done with it, and keeps a link for each service that it is starting.
   openrc: {
-    isUp: 'test "$(cat /run/openrc/softlevel)" = default && test -z "$(ls -A /run/openrc/starting /run/openrc/rc.starting 2>&-)"',
+    isUp: 'test "$(cat /run/openrc/softlevel)" = default && test -z "$(ls -A /run/openrc/starting)"',
     reboot: 'init 6',
   },
 };

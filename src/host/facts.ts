@@ -5,13 +5,15 @@ export interface Facts {
   /** `ID` and `VERSION_ID` of os-release. */
   readonly os: { readonly id: string; readonly version: string };
   readonly kernel: string;
-  readonly serviceManager: 'systemd' | 'none';
+  readonly serviceManager: 'systemd' | 'openrc' | 'none';
   /** The current host name. */
   readonly hostname: string;
   readonly machineId: string;
   readonly bootId: string;
   /** The cloud's instance id, where cloud-init knows one. */
   readonly cloudInstanceId: string | undefined;
+  /** Addresses of the interfaces with a default route, as the kubelet chooses a node's; sorted, none of link scope. */
+  readonly nodeAddresses: readonly string[];
   readonly isRoot: boolean;
   /** undefined = not installed. */
   readonly containerd: Version | undefined;

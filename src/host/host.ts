@@ -1,6 +1,8 @@
 import type { Secret, SecretValue } from '../document/secret.ts';
+import type { BootCommand, BootFile } from './boot-command.ts';
 import type { CriQueries } from './cri.ts';
 import type { HttpClient } from './http.ts';
+import type { ServiceEnvironment } from './service-environment.ts';
 
 /**
  * The machine, read-only: what `inspect` and the whole of `plan` get. It changes nothing by construction: it has no
@@ -35,6 +37,12 @@ export interface QueryHost {
    * yet. undefined where the service manager knows no drop-ins.
    */
   dropInPath(service: string, file: string): string | undefined;
+  /** How the service manager is told to run a command at every boot; undefined where there is none. */
+  bootFile(command: BootCommand): BootFile | undefined;
+  /**
+   * How a service is given the variables of `file` at its next start. `name` is that of a drop-in, where there are such.
+   */
+  serviceEnvironment(service: string, name: string, file: string): ServiceEnvironment;
   /**
    * The value of a secret; undefined when finding it out has effects (`hasEffects`) and this machine may only be asked.
    * Throws `SecretUnavailable`.

@@ -2,7 +2,7 @@ import { MachineadmError } from '../document/errors.ts';
 import type { Host } from '../host/host.ts';
 import type { Change, Execution, Step } from './step.ts';
 
-/** hostname(5): the static name. */
+/** hostname(5): the static name. OpenRC's service (init.d/hostname.in) and Debian's hostname.sh read it before anything else. */
 const HOSTNAME_FILE = '/etc/hostname';
 /** The running ("transient") name; hostnamectl, hostname(1) and uname(2) all end here. */
 const RUNNING_NAME = '/proc/sys/kernel/hostname';
@@ -16,7 +16,6 @@ const CLOUD_INIT_CONTENT =
 
 export interface HostnameDesired {
   readonly name: string;
-  readonly systemd: boolean;
 }
 
 export interface HostnameActual {
@@ -32,9 +31,9 @@ export const hostname: Step<HostnameDesired, HostnameActual, HostnamePayload> = 
   id: 'hostname',
   title: 'host name',
 
-  desired(model, facts) {
+  desired(model) {
     const name = model.host.hostname;
-    return name === undefined ? undefined : { name, systemd: facts.serviceManager === 'systemd' };
+    return name === undefined ? undefined : { name };
   },
 
   async inspect(host) {
@@ -71,13 +70,13 @@ export const hostname: Step<HostnameDesired, HostnameActual, HostnamePayload> = 
   },
 
   async apply(host, change, execution) {
-    const { part, name, systemd } = change.payload;
+    const { part, name } = change.payload;
     if (part === 'file') {
       await host.writeFile({ path: HOSTNAME_FILE, content: `${name}\n`, mode: 0o644 });
     } else if (part === 'cloud-init') {
       await host.writeFile({ path: CLOUD_INIT_FILE, content: CLOUD_INIT_CONTENT, mode: 0o644 });
     } else {
-      await setRunningName(host, name, systemd, execution);
+      await setRunningName(host, name, execution);
     }
   },
 
@@ -96,10 +95,10 @@ function configuredName(text: string | undefined): string | undefined {
 
 /**
  * hostnamectl first, so that systemd-hostnamed tells those who listen (NetworkManager) of it; the kernel directly where
- * there is no systemd, no bus yet (early boot), or where hostnamed prefers a name of its own.
+ * there is no systemd or no bus yet (early boot), or where hostnamed prefers a name of its own.
  */
-async function setRunningName(host: Host, name: string, systemd: boolean, execution: Execution): Promise<void> {
-  if (systemd && (await host.which('hostnamectl')) !== undefined) {
+async function setRunningName(host: Host, name: string, execution: Execution): Promise<void> {
+  if ((await host.which('hostnamectl')) !== undefined) {
     const args = ['--no-ask-password', 'set-hostname', name];
     await host.run({ program: 'hostnamectl', args, timeoutMs: 30_000, signal: execution.signal });
     if ((await host.readText(RUNNING_NAME))?.trim() === name) return;

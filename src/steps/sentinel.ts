@@ -1,14 +1,14 @@
+import type { BootCommand, BootFile } from '../host/boot-command.ts';
 import type { Host, QueryHost } from '../host/host.ts';
 import { selfCommand } from '../host/self-command.ts';
 import { member } from '../kubernetes/untyped.ts';
-import { renderSentinelUnit, SENTINEL_UNIT, SENTINEL_UNIT_PATH } from './sentinel-unit.ts';
 import type { Change, Step } from './step.ts';
 
 export interface SentinelDesired {
   readonly path: string;
-  /** Text of the unit that brings it back after a reboot; undefined where no service manager would run it. */
-  readonly unit: string | undefined;
-  /** True where the unit's program lies on storage that a reboot empties. */
+  /** What brings it back after a reboot. */
+  readonly boot: BootCommand;
+  /** True where the program of that lies on storage that a reboot empties. */
   readonly programIsVolatile: boolean;
 }
 
@@ -17,14 +17,14 @@ export interface SentinelActual {
   readonly remembered: boolean;
   readonly file: 'right' | 'wrong' | 'absent';
   readonly directoryMode: number | undefined;
-  readonly unit: string | undefined;
-  readonly unitEnabled: boolean;
+  /** Undefined where no service manager would run it. */
+  readonly boot: { readonly wanted: BootFile; readonly isRight: boolean; readonly isEnabled: boolean } | undefined;
 }
 
 export type SentinelPayload =
   | { readonly kind: 'file'; readonly path: string }
-  | { readonly kind: 'unit'; readonly text: string; readonly programIsVolatile: boolean }
-  | { readonly kind: 'enable' };
+  | { readonly kind: 'unit'; readonly file: BootFile; readonly programIsVolatile: boolean }
+  | { readonly kind: 'enable'; readonly service: string };
 
 /** The contract of Cluster API's bootstrap providers (docs/book/src/developer/providers/contracts/bootstrap-config.md). */
 export const SENTINEL_CONTENT = 'success\n';
@@ -42,42 +42,53 @@ export const sentinel: Step<SentinelDesired, SentinelActual, SentinelPayload> = 
   title: 'bootstrap sentinel',
   settles: ['daemon-reload'],
 
-  desired(model, facts) {
+  desired(model) {
     // It means that a Kubernetes node was bootstrapped: a document that only prepares a host earns none.
     if (model.kubernetes === undefined) return undefined;
     const command = selfCommand();
     return {
       path: model.reporting.sentinelPath,
-      unit: facts.serviceManager === 'systemd' ? renderSentinelUnit(command) : undefined,
+      boot: restoringCommand(command),
       programIsVolatile: command.some((word) => /^\/(run|tmp|dev\/shm)\//.test(word)),
     };
   },
 
-  async inspect(host, { path, unit }, record) {
+  async inspect(host, { path, boot }, record) {
+    const wanted = host.bootFile(boot);
     return {
       remembered: member(record.notes.get(FILE_CHANGE), 'path') === path,
       file: await inspectFile(host, path),
       directoryMode: (await host.stat(parentOf(path)))?.mode,
-      unit: unit === undefined ? undefined : await host.readText(SENTINEL_UNIT_PATH),
-      unitEnabled: unit === undefined || (await host.service(SENTINEL_UNIT)).enabled,
+      boot:
+        wanted === undefined
+          ? undefined
+          : {
+              wanted,
+              isRight:
+                (await host.readText(wanted.path)) === wanted.content &&
+                (await host.stat(wanted.path))?.mode === wanted.mode,
+              isEnabled: (await host.service(wanted.service)).enabled,
+            },
     };
   },
 
   plan(desired, actual) {
     const changes: Change<SentinelPayload>[] = [];
-    const { path, unit, programIsVolatile } = desired;
-    if (unit !== undefined && actual.unit !== unit) {
+    const { path, programIsVolatile } = desired;
+    if (actual.boot?.isRight === false) {
+      const file = actual.boot.wanted;
       changes.push({
         id: 'sentinel/unit',
-        summary: `${SENTINEL_UNIT_PATH}: bring the sentinel back after a reboot`,
+        summary: `${file.path}: bring the sentinel back after a reboot`,
         scope: 'node',
         owes: ['daemon-reload'],
-        payload: { kind: 'unit', text: unit, programIsVolatile },
+        payload: { kind: 'unit', file, programIsVolatile },
       });
     }
-    if (!actual.unitEnabled) {
-      const payload: SentinelPayload = { kind: 'enable' };
-      changes.push({ id: 'sentinel/enable', summary: `enable ${SENTINEL_UNIT}`, scope: 'node', payload });
+    if (actual.boot?.isEnabled === false) {
+      const { service } = actual.boot.wanted;
+      const payload: SentinelPayload = { kind: 'enable', service };
+      changes.push({ id: 'sentinel/enable', summary: `enable ${service}`, scope: 'node', payload });
     }
     if (!actual.remembered || actual.file !== 'right' || !mayBeRead(actual.directoryMode)) {
       changes.push({
@@ -96,9 +107,13 @@ export const sentinel: Step<SentinelDesired, SentinelActual, SentinelPayload> = 
         if (payload.programIsVolatile) {
           execution.warn('machineadm itself lies where a reboot deletes it: the sentinel cannot come back after one');
         }
-        return await host.writeFile({ path: SENTINEL_UNIT_PATH, content: payload.text, mode: 0o644 });
+        return await host.writeFile({
+          path: payload.file.path,
+          content: payload.file.content,
+          mode: payload.file.mode,
+        });
       case 'enable':
-        return await host.services.enable(SENTINEL_UNIT);
+        return await host.services.enable(payload.service);
       case 'file':
         // `sentinel restore` runs without the document: this note is how it knows that it may, and where.
         execution.remember({ path: payload.path });
@@ -106,6 +121,21 @@ export const sentinel: Step<SentinelDesired, SentinelActual, SentinelPayload> = 
     }
   },
 };
+
+/**
+ * Puts the sentinel back at every boot and changes nothing else: whether this instance ever earned it is for
+ * `sentinel restore` to find out from the journal.
+ *
+ * @param command absolute path of the program and the arguments that stand for machineadm
+ */
+export function restoringCommand(command: readonly string[]): BootCommand {
+  return {
+    name: 'machineadm-sentinel',
+    description: 'Restore the bootstrap sentinel of Cluster API after a reboot',
+    documentation: 'https://cluster-api.sigs.k8s.io/developer/providers/contracts/bootstrap-config',
+    command: [...command, 'sentinel', 'restore'],
+  };
+}
 
 /** Writes the sentinel with the owner, modes and content of the contract, whatever the umask. */
 export async function writeSentinel(host: Host, path: string): Promise<void> {

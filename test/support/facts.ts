@@ -13,6 +13,7 @@ export function facts(different: Partial<Facts> = {}): Facts {
     machineId: '0123456789abcdef0123456789abcdef',
     bootId: '11111111-2222-3333-4444-555555555555',
     cloudInstanceId: undefined,
+    nodeAddresses: ['10.0.0.5'],
     isRoot: true,
     containerd: parseVersion(
       'containerd github.com/containerd/containerd v1.7.27 05044ec0a9a75232cad458027ca83437aae3f4da',

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { basename, dirname } from 'node:path/posix';
 import { MachineadmError } from '../../src/document/errors.ts';
 import { hasEffects, redact, Secret, type SecretValue } from '../../src/document/secret.ts';
+import { openrcBootFile, systemdBootFile } from '../../src/host/boot-command.ts';
 import type { CriQueries } from '../../src/host/cri.ts';
 import type {
   Command,
@@ -18,6 +19,7 @@ import type {
 import { type HttpClient, type HttpRequest, shown } from '../../src/host/http.ts';
 import { HttpError } from '../../src/host/http-error.ts';
 import { assertQuery } from '../../src/host/queries.ts';
+import { openrcEnvironment, systemdEnvironment } from '../../src/host/service-environment.ts';
 
 /** An entry of the machine's file tree as a test writes it down; a bare string or bytes is a file 0644 root:root. */
 export interface MemoryFile {
@@ -58,6 +60,8 @@ export interface MemoryMachine {
   readonly services?: Readonly<Record<string, MemoryService>>;
   /** Its service manager has no drop-ins, as OpenRC has none. */
   readonly knowsNoDropIns?: boolean;
+  /** What the files that it reads look like; default systemd. */
+  readonly serviceManager?: 'systemd' | 'openrc' | 'none';
   readonly cri?: Partial<CriQueries>;
   /** Besides root, which is always there. */
   readonly users?: Readonly<Record<string, number>>;
@@ -287,6 +291,16 @@ export function memoryHost(machine: MemoryMachine = {}): MemoryHost {
     },
     dropInPath(service, file) {
       return machine.knowsNoDropIns ? undefined : `/etc/systemd/system/${service}.service.d/${file}`;
+    },
+    bootFile: {
+      systemd: systemdBootFile,
+      openrc: openrcBootFile,
+      none: () => undefined,
+    }[machine.serviceManager ?? 'systemd'],
+    serviceEnvironment(service, name, file) {
+      return machine.serviceManager === 'openrc'
+        ? openrcEnvironment(service, file)
+        : systemdEnvironment(`/etc/systemd/system/${service}.service.d/${name}`, file);
     },
     async secret(value) {
       return resolveSecret(value, machine, text);

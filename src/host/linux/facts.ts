@@ -3,7 +3,8 @@ import type { Facts, Version } from '../facts.ts';
 import type { QueryHost } from '../host.ts';
 import { bootId, cloudInstanceId, machineId } from '../identity.ts';
 import { parseVersion } from '../version.ts';
-import { isSystemdBooted } from './systemd.ts';
+import { nodeAddresses } from './node-addresses.ts';
+import { serviceManagerKind } from './service-manager.ts';
 
 /** Node's names of architectures, as Kubernetes and container images call them (Go's GOARCH). */
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' };
@@ -21,11 +22,12 @@ export async function gatherLinuxFacts(host: QueryHost): Promise<Facts> {
     architecture: ARCHITECTURES[process.arch] ?? process.arch,
     os: parseOsRelease(osRelease),
     kernel: release(),
-    serviceManager: isSystemdBooted() ? 'systemd' : 'none',
+    serviceManager: serviceManagerKind(),
     hostname: hostname(),
     machineId: await machineId(),
     bootId: await bootId(),
     cloudInstanceId: await cloudInstanceId(),
+    nodeAddresses: await nodeAddresses(host),
     isRoot: process.geteuid?.() === 0,
     containerd,
     kubeadm,

@@ -9,7 +9,7 @@ import { resolveSecret } from '../secrets.ts';
 import { groupId, userId } from './accounts.ts';
 import { runCommand } from './commands.ts';
 import { list, readFile, readRange, readText, sha256, stat, which } from './read.ts';
-import { serviceState, systemdDropInPath, systemdServices } from './systemd.ts';
+import { serviceManager, serviceQueries } from './service-manager.ts';
 import { chmod, makeDirectory, removeFile, sync, writeFile, writeKernelFile } from './write.ts';
 
 const QUERY_TIMEOUT_MS = 30_000;
@@ -29,8 +29,7 @@ export function linuxQueryHost(): QueryHost {
     query,
     userId,
     groupId,
-    service: serviceState,
-    dropInPath: systemdDropInPath,
+    ...serviceQueries(),
     secret: (value) => resolveSecret(value),
     cri: (socket) => connectCri(socket),
   } satisfies QueryHost);
@@ -61,7 +60,7 @@ export function linuxHost(options: LinuxHostOptions): Host {
     run,
     http,
     secret: secretResolver({ run, http }),
-    services: systemdServices(),
+    services: serviceManager(),
   } satisfies Host);
 }
 

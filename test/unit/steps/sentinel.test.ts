@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Model } from '../../../src/document/model.ts';
-import { sentinel } from '../../../src/steps/sentinel.ts';
-import { renderSentinelUnit } from '../../../src/steps/sentinel-unit.ts';
+import { systemdBootFile } from '../../../src/host/boot-command.ts';
+import { restoringCommand, sentinel } from '../../../src/steps/sentinel.ts';
 import { hostModel } from '../../support/host-model.ts';
 import { kubernetesModel } from '../../support/kubernetes-model.ts';
 import { memoryHost } from '../../support/memory-host.ts';
@@ -85,25 +85,38 @@ describe('the sentinel', () => {
     assert.deepEqual(await step.plan(earned(path)), []);
   });
 
-  test('needs no unit where no systemd would run it', async () => {
-    const host = memoryHost();
-    const step = bench(sentinel, host, NODE, { serviceManager: 'none' });
+  test('needs no unit where no service manager would run it', async () => {
+    const host = memoryHost({ serviceManager: 'none' });
+    const step = bench(sentinel, host, NODE);
     await step.apply();
     assert.equal(host.text(UNIT), undefined);
     assert.equal(host.text(SENTINEL), 'success\n');
   });
 });
 
+describe('on a machine with OpenRC', () => {
+  test('a service of the runlevel default brings it back', async () => {
+    const host = memoryHost({ serviceManager: 'openrc', services: { 'machineadm-sentinel': {} } });
+    const step = bench(sentinel, host, NODE);
+    await step.apply();
+    assert.match(host.text('/etc/init.d/machineadm-sentinel') ?? '', /^#!\/sbin\/openrc-run\n/);
+    assert.equal((await host.stat('/etc/init.d/machineadm-sentinel'))?.mode, 0o755);
+    assert.equal(host.text(UNIT), undefined);
+    assert.equal((await host.service('machineadm-sentinel')).enabled, true);
+    assert.deepEqual(await step.plan(earned()), []);
+  });
+});
+
 describe('the unit that brings it back', () => {
   test('restores at every boot, after the cloud has said which instance this is', () => {
-    const unit = renderSentinelUnit(['/usr/local/bin/machineadm']);
+    const unit = systemdBootFile(restoringCommand(['/usr/local/bin/machineadm'])).content;
     assert.match(unit, /^ExecStart=\/usr\/local\/bin\/machineadm sentinel restore$/m);
     assert.match(unit, /^After=.*cloud-init\.service/m);
     assert.match(unit, /^WantedBy=multi-user\.target$/m);
   });
 
   test("survives systemd's own characters", () => {
-    const unit = renderSentinelUnit(['/opt/my agent/100%', 'a"b$c\\d']);
+    const unit = systemdBootFile(restoringCommand(['/opt/my agent/100%', 'a"b$c\\d'])).content;
     assert.match(unit, /^ExecStart="\/opt\/my agent\/100%%" "a\\"b\$\$c\\\\d" sentinel restore$/m);
   });
 });

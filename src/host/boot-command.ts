@@ -1,0 +1,93 @@
+/** A machineadm command that the service manager runs once at every boot. */
+export interface BootCommand {
+  /** Name of the service: `machineadm-sentinel`. */
+  readonly name: string;
+  /** One line for people. */
+  readonly description: string;
+  /** An URL that explains it. */
+  readonly documentation?: string;
+  /** Absolute path of a program and its arguments. */
+  readonly command: readonly string[];
+}
+
+/** What makes a service manager run a boot command: a file to lay, and the service to enable once it was read. */
+export interface BootFile {
+  /** As `host.service` and `host.services` take it. */
+  readonly service: string;
+  readonly path: string;
+  readonly content: string;
+  readonly mode: number;
+}
+
+/** What Node would read at its start and let another person's code or trust into a program that runs as root. */
+const DISTRUSTED_VARIABLES = 'NODE_OPTIONS NODE_EXTRA_CA_CERTS OPENSSL_CONF';
+
+/**
+ * A unit of systemd that runs once at boot.
+ *
+ * It follows cloud-init's stages that identify the instance, because on a copied disk only they know that it is another
+ * one (cloud-init 24.3 renamed cloud-init.service; a unit that does not exist orders nothing).
+ */
+export function systemdBootFile(boot: BootCommand): BootFile {
+  const service = `${boot.name}.service`;
+  const documentation = boot.documentation === undefined ? '' : `Documentation=${boot.documentation}\n`;
+  return {
+    service,
+    path: `/etc/systemd/system/${service}`,
+    mode: 0o644,
+    content: `# Written by machineadm; it is put back as it was by the next machineadm provision.
+[Unit]
+Description=${boot.description.replaceAll('%', '%%')}
+${documentation}RequiresMountsFor=/var/lib/machineadm
+After=local-fs.target cloud-init-local.service cloud-init.service cloud-init-network.service
+
+[Service]
+Type=oneshot
+ExecStart=${boot.command.map(unitWord).join(' ')}
+UnsetEnvironment=${DISTRUSTED_VARIABLES}
+NoNewPrivileges=yes
+
+[Install]
+WantedBy=multi-user.target
+`,
+  };
+}
+
+/**
+ * A service script of OpenRC (openrc-run(8)) that runs once at boot, in the runlevel default. What the command says goes to
+ * the log that `serviceLog` reads. It stays `started` after it ran, as a unit with RemainAfterExit does. A service that
+ * does not exist orders nothing there either.
+ */
+export function openrcBootFile(boot: BootCommand): BootFile {
+  return {
+    service: boot.name,
+    path: `/etc/init.d/${boot.name}`,
+    mode: 0o755,
+    content: `#!/sbin/openrc-run
+# Written by machineadm; it is put back as it was by the next machineadm provision.
+description=${shellWord(boot.description)}
+
+depend() {
+	after bootmisc localmount mountall.sh bootmisc.sh hostname cloud-init-local cloud-init cloud-init-network
+}
+
+start() {
+	ebegin ${shellWord(boot.description)}
+	unset ${DISTRUSTED_VARIABLES}
+	${boot.command.map(shellWord).join(' ')} >>/var/log/${boot.name}.log 2>&1
+	eend $?
+}
+`,
+  };
+}
+
+/** systemd.service(5), "COMMAND LINES": quotes, backslashes, specifiers (%) and variables ($). */
+function unitWord(word: string): string {
+  const escaped = word.replace(/[\\"]/g, '\\$&').replaceAll('%', '%%').replaceAll('$', '$$$$');
+  return /^[A-Za-z0-9_./:=@%$+-]+$/.test(escaped) ? escaped : `"${escaped}"`;
+}
+
+/** POSIX XCU 2.2.2: between single quotes everything stands for itself, but a single quote. */
+function shellWord(word: string): string {
+  return /^[A-Za-z0-9_./:=@%+-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}
