@@ -1,0 +1,126 @@
+import { MachineadmError } from '../../document/errors.ts';
+import { redact } from '../../document/secret.ts';
+import type { CommandResult, Host, QueryHost } from '../../host/host.ts';
+import type { Execution } from '../step.ts';
+import type { PasswdEntry } from './databases.ts';
+
+const BEGIN = '# BEGIN machineadm: keys of the bootstrap document; other lines are kept';
+const END = '# END machineadm';
+const LARGEST = 512 * 1024;
+
+/** How the keys of a user are: as wanted, different, or in a state in which nothing is written. */
+export type KeysActual =
+  | { readonly kind: 'same' }
+  | { readonly kind: 'different'; readonly how: string }
+  | { readonly kind: 'unsafe'; readonly what: string; readonly remedy: string };
+
+export function keysPath(home: string): string {
+  return `${home}/.ssh/authorized_keys`;
+}
+
+/** The file with the managed block as wanted, every other line as it was; no keys = no block. */
+export function withManagedKeys(text: string, keys: readonly string[]): string {
+  const block = keys.length === 0 ? [] : [BEGIN, ...keys, END];
+  const lines = text === '' ? [] : text.replace(/\n$/, '').split('\n');
+  const begin = lines.indexOf(BEGIN);
+  const end = begin < 0 ? -1 : lines.indexOf(END, begin);
+  // A beginning without an end is a line like any other: what stands behind it may be the user's.
+  const result = end < 0 ? [...lines, ...block] : [...lines.slice(0, begin), ...block, ...lines.slice(end + 1)];
+  return result.map((line) => `${line}\n`).join('');
+}
+
+/** Compares. What it reads goes nowhere: the file that is written is made from what the user may read (`writeKeys`). */
+export async function inspectKeys(
+  host: QueryHost,
+  user: PasswdEntry | undefined,
+  keys: readonly string[],
+): Promise<KeysActual> {
+  const nothing: KeysActual = keys.length === 0 ? { kind: 'same' } : { kind: 'different', how: 'create' };
+  if (user === undefined) return nothing;
+  const directory = await host.stat(`${user.home}/.ssh`);
+  if (directory === undefined) return nothing;
+  const path = keysPath(user.home);
+  for (const [at, stat, type] of [
+    [`${user.home}/.ssh`, directory, 'directory'],
+    [path, await host.stat(path), 'file'],
+  ] as const) {
+    if (stat === undefined) return nothing;
+    if (stat.type !== type) {
+      return { kind: 'unsafe', what: `${at} is a ${stat.type}, not a ${type}`, remedy: `Remove ${at}.` };
+    }
+    if (stat.uid !== user.uid) {
+      const owner = `${user.uid}:${user.gid}`;
+      return {
+        kind: 'unsafe',
+        what: `${at} belongs to the user id ${stat.uid}, not to ${user.name}`,
+        remedy: `Run "chown -h ${owner} ${at}" if that is a mistake.`,
+      };
+    }
+  }
+  const file = await host.stat(path);
+  if (file === undefined || file.size > LARGEST) {
+    return { kind: 'unsafe', what: `${path} is larger than ${LARGEST} bytes`, remedy: `Look at ${path}.` };
+  }
+  const text = (await host.readText(path)) ?? '';
+  if (withManagedKeys(text, keys) !== text) return { kind: 'different', how: `${keys.length} keys of the document` };
+  if (directory.mode !== 0o700 || file.mode !== 0o600) return { kind: 'different', how: 'modes 0700 and 0600' };
+  return { kind: 'same' };
+}
+
+/** Prints the file, nothing where there is none. */
+const READ = 'set -eu; file=$1/.ssh/authorized_keys; [ ! -e "$file" ] || exec cat -- "$file"';
+
+const WRITE = `set -eu
+umask 077
+directory=$1/.ssh
+[ -d "$directory" ] || mkdir -- "$directory"
+chmod 0700 -- "$directory"
+new=$directory/.authorized_keys.machineadm-new
+rm -f -- "$new"
+cat >"$new"
+chmod 0600 -- "$new"
+mv -f -- "$new" "$directory/authorized_keys"
+`;
+
+/**
+ * Puts the keys in place as the user and not as root: whatever links the user lays on the way, even while this runs,
+ * nothing is read or written that the user may not read or write (CWE-59). Throws `AuthorizedKeysNotWritten`.
+ */
+export async function writeKeys(
+  host: Host,
+  user: PasswdEntry,
+  keys: readonly string[],
+  execution: Execution,
+): Promise<void> {
+  const actual = await inspectKeys(host, user, keys);
+  if (actual.kind === 'unsafe') throw notWritten(user, actual.what, actual.remedy);
+  const asUser = async (script: string, input?: string): Promise<CommandResult> => {
+    const identity = ['--reuid', String(user.uid), '--regid', String(user.gid), '--clear-groups', '--no-new-privs'];
+    const result = await host.run({
+      program: 'setpriv',
+      args: [...identity, '--', 'sh', '-c', script, 'sh', user.home],
+      ...(input === undefined ? {} : { input }),
+      cwd: '/',
+      timeoutMs: 60_000,
+      signal: execution.signal,
+    });
+    if (result.status === 0) return result;
+    const said = redact(result.stderr.trim().split('\n').at(-1) ?? '');
+    throw notWritten(user, said, `Check that ${user.name} may write to ${user.home}: "namei -l ${user.home}/.ssh".`);
+  };
+  const { stdout } = await asUser(READ);
+  if (stdout.length > LARGEST || stdout.includes('\uFFFD')) {
+    const path = keysPath(user.home);
+    throw notWritten(user, `${path} is too large or not UTF-8`, `Look at ${path}: its other lines would be lost.`);
+  }
+  await asUser(WRITE, withManagedKeys(stdout, keys));
+}
+
+function notWritten(user: PasswdEntry, why: string, remedy: string): MachineadmError {
+  return new MachineadmError({
+    reason: 'AuthorizedKeysNotWritten',
+    summary: `the SSH keys of ${user.name} were not put in place: ${why}`,
+    remedy,
+    evidence: [{ source: keysPath(user.home), text: why }],
+  });
+}

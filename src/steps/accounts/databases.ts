@@ -1,0 +1,78 @@
+import { Secret } from '../../document/secret.ts';
+import type { QueryHost } from '../../host/host.ts';
+
+/** A line of passwd(5). */
+export interface PasswdEntry {
+  readonly name: string;
+  readonly uid: number;
+  readonly gid: number;
+  readonly gecos: string;
+  readonly home: string;
+  readonly shell: string;
+}
+
+/** A line of group(5); `members` are those for whom it is a supplementary group. */
+export interface GroupEntry {
+  readonly name: string;
+  readonly gid: number;
+  readonly members: readonly string[];
+}
+
+/** What shadow(5) says of one user. */
+export interface ShadowEntry {
+  /** The second field: a hash, or marks such as `!` and `*`. */
+  readonly password: Secret;
+  /** The eighth field: days since 1970, or nothing. */
+  readonly expires: string;
+}
+
+/** The accounts of this machine itself. Those of a directory (SSSD, LDAP) are not here: shadow-utils cannot change them. */
+export interface Accounts {
+  readonly users: ReadonlyMap<string, PasswdEntry>;
+  readonly groups: ReadonlyMap<string, GroupEntry>;
+  /** Of the users asked for only. */
+  readonly shadow: ReadonlyMap<string, ShadowEntry>;
+}
+
+/** Reads the account files; of shadow(5) only the lines of these users. */
+export async function readAccounts(host: QueryHost, shadowOf: readonly string[] = []): Promise<Accounts> {
+  const passwd = fieldsOf(await host.readText('/etc/passwd'));
+  const group = fieldsOf(await host.readText('/etc/group'));
+  const shadow = shadowOf.length === 0 ? [] : fieldsOf(await host.readText('/etc/shadow'));
+  return {
+    users: firstOf(
+      passwd.flatMap(([name = '', , uid, gid, gecos = '', home = '', shell = '']) =>
+        isId(uid) && isId(gid) ? [{ name, uid: Number(uid), gid: Number(gid), gecos, home, shell }] : [],
+      ),
+    ),
+    groups: firstOf(
+      group.flatMap(([name = '', , gid, members = '']) =>
+        isId(gid) ? [{ name, gid: Number(gid), members: members.split(',').filter((member) => member !== '') }] : [],
+      ),
+    ),
+    shadow: new Map(
+      shadow
+        .filter(([name = '']) => shadowOf.includes(name))
+        .map(([name = '', password = '', , , , , , expires = '']) => [
+          name,
+          { password: new Secret(password), expires },
+        ]),
+    ),
+  };
+}
+
+function fieldsOf(text: string | undefined): readonly (readonly string[])[] {
+  return (text ?? '')
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('#'))
+    .map((line) => line.split(':'));
+}
+
+/** The first line of a name wins, as it does in getpwnam(3). */
+function firstOf<Entry extends { readonly name: string }>(entries: readonly Entry[]): ReadonlyMap<string, Entry> {
+  return new Map(entries.toReversed().map((entry) => [entry.name, entry]));
+}
+
+function isId(text: string | undefined): boolean {
+  return text !== undefined && /^\d+$/.test(text);
+}

@@ -1,0 +1,57 @@
+import type { UserModel } from '../../document/model.ts';
+import { redact } from '../../document/secret.ts';
+import type { QueryHost } from '../../host/host.ts';
+import type { Missing } from '../step.ts';
+
+export const SUDOERS_MODE = 0o440;
+
+/** A file of its own a user, so that one user's mistake is not another's. sudo skips names with a dot (sudoers(5)). */
+export function sudoersPath(user: string): string {
+  return `/etc/sudoers.d/90-machineadm-${user}`;
+}
+
+/** The rules of a user as sudoers(5) writes them; undefined = the file must not be there. */
+export function sudoersText({ name, sudo }: Pick<UserModel, 'name' | 'sudo'>): string | undefined {
+  if (sudo.length === 0) return undefined;
+  return `# Written by machineadm.\n${sudo.map((rule) => `${name} ${rule}\n`).join('')}`;
+}
+
+/** Whether sudo is there, reads the directory, and understands the rules: before any of them is in place. */
+export async function sudoObstacles(host: QueryHost, users: readonly UserModel[]): Promise<readonly Missing[]> {
+  const granted = users.filter(({ sudo }) => sudo.length > 0);
+  if (granted.length === 0) return [];
+  if ((await host.which('visudo')) === undefined) {
+    return [
+      {
+        reason: 'SudoMissing',
+        what: `sudo is not installed, and ${granted.map(({ name }) => name).join(', ')} would use it`,
+        remedy: 'Install sudo, or remove "sudo" from host.users.',
+      },
+    ];
+  }
+  const obstacles: Missing[] = [];
+  if (!(await readsDirectory(host))) {
+    obstacles.push({
+      reason: 'SudoersInvalid',
+      what: 'sudo does not read /etc/sudoers.d on this machine',
+      remedy: 'Add the line "@includedir /etc/sudoers.d" to /etc/sudoers with visudo.',
+    });
+  }
+  for (const user of granted) {
+    const checked = await host.query({ program: 'visudo', args: ['-c', '-f', '-'], input: sudoersText(user) ?? '' });
+    if (checked.status === 0) continue;
+    const said = `${checked.stderr}\n${checked.stdout}`.split('\n').find((line) => line.trim() !== '') ?? '';
+    obstacles.push({
+      reason: 'SudoersInvalid',
+      what: `sudo does not understand a rule of ${user.name}: ${redact(said.trim())}`,
+      remedy: 'Correct host.users.sudo; a rule is what stands behind the name, such as "ALL=(ALL) NOPASSWD:ALL".',
+    });
+  }
+  return obstacles;
+}
+
+/** openSUSE keeps the vendor's file below /usr/etc; "#includedir" is the older spelling (sudoers(5)). */
+async function readsDirectory(host: QueryHost): Promise<boolean> {
+  const text = (await host.readText('/etc/sudoers')) ?? (await host.readText('/usr/etc/sudoers')) ?? '';
+  return /^\s*[#@]includedir\s+"?\/etc\/sudoers\.d"?\/?\s*$/m.test(text);
+}

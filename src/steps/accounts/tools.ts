@@ -1,0 +1,46 @@
+import { MachineadmError } from '../../document/errors.ts';
+import { redact } from '../../document/secret.ts';
+import type { Command, Host, QueryHost } from '../../host/host.ts';
+import type { Missing } from '../step.ts';
+
+/** Which package brings which program, as most distributions call it. */
+const PACKAGES: Readonly<Record<string, string>> = {
+  groupadd: 'passwd (shadow-utils)',
+  useradd: 'passwd (shadow-utils)',
+  usermod: 'passwd (shadow-utils)',
+  chpasswd: 'passwd (shadow-utils)',
+  setpriv: 'util-linux',
+  install: 'coreutils',
+};
+
+/** Those of these programs that are not installed. */
+export async function missingTools(host: QueryHost, programs: ReadonlySet<string>): Promise<readonly Missing[]> {
+  const missing: Missing[] = [];
+  for (const program of programs) {
+    if ((await host.which(program)) !== undefined) continue;
+    missing.push({
+      reason: 'AccountToolMissing',
+      what: `${program} is not installed`,
+      remedy: `Install ${PACKAGES[program] ?? program}, or create the users and groups in the image.`,
+    });
+  }
+  return missing;
+}
+
+/** Runs a program of shadow-utils. Throws `AccountNotChanged` with what it said. */
+export async function changeAccount(host: Host, command: Command, whatFailed: string): Promise<void> {
+  const result = await host.run(command);
+  if (result.status === 0) return;
+  throw new MachineadmError({
+    reason: 'AccountNotChanged',
+    summary: `${whatFailed}: ${command.program} ended with status ${result.status}`,
+    remedy:
+      'Read what it said below. "cannot lock" means that another program changes accounts at this moment, or that /etc ' +
+      'is read-only.',
+    evidence: result.stderr
+      .split('\n')
+      .filter((line) => line.trim() !== '')
+      .map((line) => ({ source: command.program, text: redact(line) })),
+    retryable: true,
+  });
+}

@@ -1,0 +1,87 @@
+import { MachineadmError } from '../document/errors.ts';
+import type { GroupModel } from '../document/model.ts';
+import type { QueryHost } from '../host/host.ts';
+import { readAccounts } from './accounts/databases.ts';
+import { changeAccount, missingTools } from './accounts/tools.ts';
+import { EMPTY_RECORD, type Missing, type Step } from './step.ts';
+
+/** Those of the groups that the machine does not know. */
+export type GroupsActual = readonly GroupModel[];
+
+/**
+ * Groups of the document, and those that its users are to be in. A group is created when nobody knows it, a directory
+ * included; one that exists with another id is never renumbered: its files would change hands.
+ */
+export const groups: Step<readonly GroupModel[], GroupsActual, GroupModel> = {
+  id: 'groups',
+  title: 'groups',
+
+  desired({ host }) {
+    const wanted = new Map(host.groups.map((group) => [group.name, group]));
+    for (const user of host.users) {
+      for (const name of [...(user.primaryGroup === undefined ? [] : [user.primaryGroup]), ...user.groups]) {
+        if (!wanted.has(name)) wanted.set(name, { name, gid: undefined, system: user.system });
+      }
+    }
+    return wanted.size === 0 ? undefined : [...wanted.values()];
+  },
+
+  async preflight(host, desired) {
+    const conflicts = await conflictsOf(host, desired);
+    if (conflicts.length > 0) return conflicts;
+    const absent = await groups.inspect(host, desired, EMPTY_RECORD);
+    return absent.length === 0 ? [] : await missingTools(host, new Set(['groupadd']));
+  },
+
+  async inspect(host, desired) {
+    const [conflict] = await conflictsOf(host, desired);
+    if (conflict !== undefined) {
+      throw new MachineadmError({ reason: conflict.reason, summary: conflict.what, remedy: conflict.remedy });
+    }
+    const absent: GroupModel[] = [];
+    for (const group of desired) if ((await host.groupId(group.name)) === undefined) absent.push(group);
+    return absent;
+  },
+
+  plan(_desired, absent) {
+    return absent.map((group) => ({
+      id: `groups/${group.name}`,
+      summary: `create the group ${group.name}${group.gid === undefined ? '' : ` with the id ${group.gid}`}`,
+      scope: 'base',
+      ineffective: 'AccountNotChanged',
+      payload: group,
+    }));
+  },
+
+  async apply(host, { payload: { name, gid, system } }, { signal }) {
+    const args = [...(gid === undefined ? [] : ['--gid', String(gid)]), ...(system ? ['--system'] : []), '--', name];
+    await changeAccount(host, { program: 'groupadd', args, signal }, `the group ${name} was not created`);
+  },
+
+  async settled(host) {
+    await host.sync('/etc');
+  },
+};
+
+/** Wanted ids that are another group's, and groups that have another id than is wanted. */
+async function conflictsOf(host: QueryHost, desired: readonly GroupModel[]): Promise<readonly Missing[]> {
+  const { groups: present } = await readAccounts(host);
+  const conflicts: Missing[] = [];
+  for (const { name, gid } of desired) {
+    if (gid === undefined) continue;
+    const now = await host.groupId(name);
+    if (now === gid) continue;
+    const holder = [...present.values()].find((group) => group.gid === gid);
+    if (now === undefined && holder === undefined) continue;
+    conflicts.push({
+      reason: 'AccountConflict',
+      what:
+        now === undefined
+          ? `the group ${name} cannot get the id ${gid}: it is the id of ${holder?.name}`
+          : `the group ${name} has the id ${now}, and the document wants ${gid}`,
+      remedy:
+        'Correct the gid under host.groups, or renumber the group by hand together with the files that belong to it.',
+    });
+  }
+  return conflicts;
+}

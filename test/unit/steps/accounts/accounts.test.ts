@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { Secret } from '../../../../src/document/secret.ts';
+import { withManagedKeys } from '../../../../src/steps/accounts/authorized-keys.ts';
+import { readAccounts } from '../../../../src/steps/accounts/databases.ts';
+import { passwordChange } from '../../../../src/steps/accounts/password.ts';
+import { sudoersText } from '../../../../src/steps/accounts/sudoers.ts';
+import { memoryHost } from '../../../support/memory-host.ts';
+
+const HASH = '$6$salt$abcdefgh';
+
+describe('the password field of shadow(5)', () => {
+  /** hash of the document, locked, what is there -> what becomes of it. */
+  const TABLE = [
+    [undefined, true, HASH, { kind: 'lock' }],
+    [undefined, true, `!${HASH}`, { kind: 'none' }],
+    [undefined, true, '*', { kind: 'none' }],
+    [undefined, true, '', { kind: 'lock' }],
+    [undefined, false, `!${HASH}`, { kind: 'unlock' }],
+    [undefined, false, HASH, { kind: 'none' }],
+    [undefined, false, '!', { kind: 'set', field: '*' }],
+    [undefined, false, '!!', { kind: 'unlock' }],
+    [HASH, true, '!', { kind: 'set', field: `!${HASH}` }],
+    [HASH, true, `!${HASH}`, { kind: 'none' }],
+    [HASH, true, HASH, { kind: 'set', field: `!${HASH}` }],
+    [HASH, false, `!${HASH}`, { kind: 'set', field: HASH }],
+    [HASH, false, HASH, { kind: 'none' }],
+    ['!', true, '!', { kind: 'none' }],
+    ['*', true, '!', { kind: 'set', field: '!*' }],
+  ] as const;
+  for (const [hash, locked, current, expected] of TABLE) {
+    test(`${hash ?? 'no hash'}, ${locked ? 'locked' : 'not locked'}, over "${current}"`, () => {
+      const given = hash === undefined ? undefined : new Secret(hash);
+      assert.deepEqual(passwordChange({ name: 'ada', locked }, given, new Secret(current)), expected);
+    });
+  }
+
+  for (const wrong of ['correct horse', 'ab1cdefghijkl', '$6$sa:lt$x', '', '$$x']) {
+    test(`"${wrong}" is PasswordHashInvalid, and is not told`, () => {
+      assert.throws(
+        () => passwordChange({ name: 'ada', locked: false }, new Secret(wrong), new Secret('!')),
+        (error) => {
+          assert.ok(error instanceof Error && 'reason' in error);
+          assert.equal(error.reason, 'PasswordHashInvalid');
+          assert.ok(wrong === '' || !JSON.stringify([error.message, error]).includes(wrong));
+          return true;
+        },
+      );
+    });
+  }
+});
+
+describe('the managed block of authorized_keys', () => {
+  const empty = '';
+  const one = withManagedKeys(empty, ['ssh-ed25519 AAAA one']);
+
+  test('is the whole of a new file', () => {
+    assert.match(one, /^# BEGIN machineadm[^\n]*\nssh-ed25519 AAAA one\n# END machineadm\n$/);
+  });
+
+  test('is replaced where it stands, and gone without keys', () => {
+    const mixed = `before\n${one}after`;
+    assert.equal(
+      withManagedKeys(mixed, ['ssh-rsa BBBB two']),
+      `before\n${one.replace('ssh-ed25519 AAAA one', 'ssh-rsa BBBB two')}after\n`,
+    );
+    assert.equal(withManagedKeys(mixed, []), 'before\nafter\n');
+    assert.equal(withManagedKeys(one, []), '');
+  });
+
+  test('a second time changes nothing', () => {
+    assert.equal(withManagedKeys(one, ['ssh-ed25519 AAAA one']), one);
+  });
+
+  test('what stands behind a beginning without an end is kept', () => {
+    const torn = one.replace(/# END.*\n/, 'ssh-rsa CCCC mine\n');
+    assert.match(withManagedKeys(torn, ['ssh-rsa BBBB two']), /ssh-rsa CCCC mine\n# BEGIN.*\nssh-rsa BBBB two\n# END/);
+  });
+});
+
+test('sudo rules are written a line each behind the name; none is no file', () => {
+  const text = sudoersText({ name: 'ada', sudo: ['ALL=(ALL) NOPASSWD:ALL', 'ALL=(root) /bin/ls'] });
+  assert.equal(text, '# Written by machineadm.\nada ALL=(ALL) NOPASSWD:ALL\nada ALL=(root) /bin/ls\n');
+  assert.equal(sudoersText({ name: 'ada', sudo: [] }), undefined);
+});
+
+test('the account files are read as getpwnam(3) reads them: the first line of a name wins, NIS lines are passed over', async () => {
+  const host = memoryHost({
+    files: {
+      '/etc/passwd': 'root:x:0:0:root:/root:/bin/sh\n+::::::\nada:x:1000:1000:A:/home/ada:/bin/sh\nada:x:0:0::/:\n',
+      '/etc/group': 'root:x:0:\nwheel:x:10:ada,bob\n',
+      '/etc/shadow': 'root:*:1::::::\nada:!$6$x$y:1:0:99999:7::1:\n',
+    },
+  });
+  const { users, groups, shadow } = await readAccounts(host, ['ada']);
+  assert.deepEqual(users.get('ada'), {
+    name: 'ada',
+    uid: 1000,
+    gid: 1000,
+    gecos: 'A',
+    home: '/home/ada',
+    shell: '/bin/sh',
+  });
+  assert.equal(users.size, 2);
+  assert.deepEqual(groups.get('wheel')?.members, ['ada', 'bob']);
+  assert.deepEqual([...shadow.keys()], ['ada'], 'nobody else’s hash is read into memory');
+  assert.equal(shadow.get('ada')?.expires, '1');
+  assert.doesNotMatch(JSON.stringify([...shadow.values()]), /\$6/);
+});
