@@ -76,6 +76,12 @@ const QUERIES: Readonly<Record<string, readonly QueryForm[]>> = {
       operands: { pattern: PATH, min: 1 },
     },
   ],
+  // sfdisk(8): without --json, --dump or --list it reads a script and writes.
+  sfdisk: [{ needs: ['--json', '-J'], flags: ['--json', '-J'], operands: { pattern: PATH, min: 1, max: 1 } }],
+  // wipefs(8): only with --all or --offset it erases.
+  wipefs: [{ flags: ['--parsable', '-p'], operands: { pattern: PATH, min: 1 } }],
+  // Waits until udev has handled its queue; all else that udevadm does is left out.
+  udevadm: [{ words: ['settle'], valued: { '--timeout': NUMBER, '-t': NUMBER } }],
   // swapon(8): without --show its operands are switched on; with it there is nothing to name.
   swapon: [
     {

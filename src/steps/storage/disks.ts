@@ -1,0 +1,257 @@
+import { MachineadmError } from '../../document/errors.ts';
+import type { DiskModel } from '../../document/model.ts';
+import type { Host, QueryHost } from '../../host/host.ts';
+import type { Change, Execution, Missing, Step } from '../step.ts';
+import { type DiskDecision, type DiskFinding, decideDisk } from './decisions.ts';
+import { type BlockDevice, describeDevice, findDevice, partitionsKnown } from './device.ts';
+import { layOut, type PartitionTable, sfdiskScript, spaceFor, tableDifference } from './partition-layout.ts';
+import { readPartitionTable } from './partition-table.ts';
+import { describeContents, readContents } from './signatures.ts';
+import { missingTools } from './tools.ts';
+import { deviceBusy, saysBusy, usersOf } from './usage.ts';
+import { settleDevices, waitForDevice } from './wait.ts';
+
+export interface DisksDesired {
+  readonly disks: readonly DiskModel[];
+  /** An early hook may still make disks and tools appear. */
+  readonly afterHooks: boolean;
+}
+
+interface DiskState {
+  readonly device: BlockDevice;
+  readonly finding: DiskFinding;
+  /** What is there, for people. */
+  readonly what: string;
+  readonly users: readonly string[];
+  /** True when the kernel shows every partition of the table. */
+  readonly known: boolean;
+}
+
+export interface DisksActual {
+  /** undefined: not there (yet). */
+  readonly disks: readonly (DiskState | undefined)[];
+}
+
+export interface DiskPayload {
+  readonly disk: DiskModel;
+  readonly place: string;
+}
+
+/**
+ * Partition tables. A table that matches is reused; a used disk that differs is an error that names what is there,
+ * unless the document says `wipe`. `apply` looks again before it writes: the disk may have appeared only now.
+ *
+ * A kill leaves the old state or the new one: MBR is one sector, and libfdisk writes the protective MBR, without which
+ * a GPT is not seen, behind all the rest (gpt.c, gpt_write_disklabel). What may be missing is that the kernel knows.
+ */
+export const disks: Step<DisksDesired, DisksActual, DiskPayload> = {
+  id: 'disks',
+  title: 'disks',
+
+  desired({ host }) {
+    const { disks } = host.storage;
+    return disks.length === 0 ? undefined : { disks, afterHooks: host.hooks.early !== undefined };
+  },
+
+  async preflight(host, desired) {
+    if (desired.afterHooks) return [];
+    const missing: Missing[] = [...(await missingTools(host, ['sfdisk', 'wipefs', 'blkid', 'lsblk', 'partx']))];
+    if (missing.length > 0) return missing;
+    for (const [index, disk] of desired.disks.entries()) {
+      const device = await findDevice(host, disk.device);
+      if (device === undefined) continue; // it may be attached while this runs
+      const refusal = refusalOf(disk, await inspectDisk(host, disk, device), placeOf(index));
+      if (refusal === undefined) continue;
+      missing.push({ reason: refusal.reason, what: refusal.message, remedy: refusal.remedy, scope: 'node' });
+    }
+    return missing;
+  },
+
+  async inspect(host, desired) {
+    const states: (DiskState | undefined)[] = [];
+    for (const disk of desired.disks) {
+      const device = await findDevice(host, disk.device);
+      states.push(device === undefined ? undefined : await inspectDisk(host, disk, device));
+    }
+    return { disks: states };
+  },
+
+  plan(desired, actual) {
+    const changes: Change<DiskPayload>[] = [];
+    desired.disks.forEach((disk, index) => {
+      const state = actual.disks[index];
+      const summary = state === undefined ? `when it appears: ${describeLayout(disk)}` : summaryOf(disk, state);
+      if (summary === undefined) return;
+      changes.push({
+        id: changeId(disk),
+        summary: `${describeDevice(disk.device)}: ${summary}`,
+        scope: 'node',
+        repeatable: false,
+        ineffective: 'PartitioningFailed',
+        payload: { disk, place: placeOf(index) },
+      });
+    });
+    return changes;
+  },
+
+  async apply(host, change, execution) {
+    const { disk, place } = change.payload;
+    const device = await waitForDevice(host, disk.device, `${place}.device`, execution);
+    const state = await inspectDisk(host, disk, device);
+    const refusal = refusalOf(disk, state, place);
+    if (refusal !== undefined) throw refusal;
+    if (decisionOf(disk, state) === 'create') await partition(host, disk, device, place, execution);
+    await awaitPartitions(host, disk, device, place, execution);
+  },
+};
+
+function changeId(disk: DiskModel): string {
+  return `disks/${describeDevice(disk.device)}`;
+}
+
+function placeOf(index: number): string {
+  return `host.storage.disks[${index}]`;
+}
+
+async function inspectDisk(host: QueryHost, disk: DiskModel, device: BlockDevice): Promise<DiskState> {
+  const contents = await readContents(host, device.path);
+  const users = await usersOf(host, device.path);
+  const nothing = { device, users, known: true };
+  if (contents.signatures.length === 0) return { ...nothing, finding: 'blank', what: 'nothing' };
+  // A protective MBR is a part of a GPT; anything besides a table is told first.
+  const tableOnly = contents.signatures.every((name) => ['gpt', 'PMBR', 'dos'].includes(name));
+  const table = tableOnly ? await readPartitionTable(host, device.path) : undefined;
+  if (table === undefined) return { ...nothing, finding: 'other signature', what: describeContents(contents) };
+  const difference = tableDifference(disk, device.sizeBytes, table);
+  if (difference === undefined) {
+    const known = (await partitionsKnown(host, device.name)).size >= disk.partitions.length;
+    return { device, users, known, finding: 'matching table', what: describeTable(table) };
+  }
+  return { ...nothing, finding: 'different table', what: `${describeTable(table)} (${difference})` };
+}
+
+function decisionOf(disk: DiskModel, state: DiskState): DiskDecision {
+  return decideDisk(state.finding, disk.wipe, state.users.length > 0);
+}
+
+/** True while a disk waits to be partitioned: what its partitions are and hold is decided by that. */
+export async function awaitsPartitioning(host: QueryHost, disk: DiskModel): Promise<boolean> {
+  const device = await findDevice(host, disk.device);
+  if (device === undefined) return true;
+  const state = await inspectDisk(host, disk, device);
+  return state.finding !== 'matching table' || !state.known;
+}
+
+function summaryOf(disk: DiskModel, state: DiskState): string | undefined {
+  switch (decisionOf(disk, state)) {
+    case 'reuse':
+      return state.known ? undefined : 'let the kernel read the partition table';
+    case 'create':
+      return `${state.finding === 'blank' ? '' : `destroy ${state.what}, `}${describeLayout(disk)}`;
+    case 'refuse DiskNotEmpty':
+      return `holds ${state.what}, and the document does not say "wipe"`;
+    case 'refuse DeviceBusy':
+      return `is in use: ${state.users.join('; ')}`;
+  }
+}
+
+function refusalOf(disk: DiskModel, state: DiskState, place: string): MachineadmError | undefined {
+  const decision = decisionOf(disk, state);
+  if (decision === 'refuse DeviceBusy') return deviceBusy(state.device.path, place, state.users);
+  if (decision !== 'refuse DiskNotEmpty') return undefined;
+  return new MachineadmError({
+    reason: 'DiskNotEmpty',
+    summary: `${state.device.path} (${place}) is not empty: it holds ${state.what}. Nothing on it was changed.`,
+    remedy: `Name the right disk; or describe the partitions that are there; or, if what is there may be destroyed, set ${place}.wipe to true.`,
+    evidence: [{ source: state.device.path, text: state.what }],
+  });
+}
+
+async function partition(
+  host: Host,
+  disk: DiskModel,
+  device: BlockDevice,
+  place: string,
+  execution: Execution,
+): Promise<void> {
+  const laid = layOut(disk, device.sizeBytes);
+  if (laid === undefined) throw tooSmall(disk, device, place);
+  const wipe = disk.wipe ? 'always' : 'never';
+  const result = await host.run({
+    program: 'sfdisk',
+    // What lies where a partition comes to lie stays without `wipe`: the filesystems step will find and judge it.
+    args: ['--quiet', '--wipe', 'always', '--wipe-partitions', wipe, device.path],
+    input: sfdiskScript(disk, laid),
+    signal: execution.signal,
+    supervised: true,
+  });
+  if (result.status === 0) return;
+  if (saysBusy(result.stderr)) throw deviceBusy(device.path, place, [lastLine(result.stderr)]);
+  throw partitioningFailed(device, place, 'The partition table could not be written', lastLine(result.stderr));
+}
+
+/** Waits until the kernel shows the partitions: it may have refused sfdisk's wish, or nobody was there to tell it. */
+async function awaitPartitions(
+  host: Host,
+  disk: DiskModel,
+  device: BlockDevice,
+  place: string,
+  execution: Execution,
+): Promise<void> {
+  await settleDevices(host);
+  if ((await partitionsKnown(host, device.name)).size < disk.partitions.length) {
+    // BLKRRPART fails on loop devices and on disks in use; adding partitions one by one works there (partx(8)).
+    const told = await host.run({ program: 'partx', args: ['--update', device.path], signal: execution.signal });
+    if (told.status !== 0) execution.output('partx', lastLine(told.stderr));
+  }
+  for (const number of disk.partitions.keys()) {
+    const partition = { ...disk.device, partition: number + 1 };
+    try {
+      await waitForDevice(host, partition, place, execution);
+    } catch (error) {
+      if (!(error instanceof MachineadmError) || error.reason !== 'DeviceMissing') throw error;
+      throw partitioningFailed(device, place, 'The kernel does not show the new partitions', error.message);
+    }
+  }
+}
+
+function tooSmall(disk: DiskModel, device: BlockDevice, place: string): MachineadmError {
+  return new MachineadmError({
+    reason: 'DiskTooSmall',
+    summary: `The partitions of ${place} do not fit on ${device.path}, which has room for ${spaceFor(disk.table, device.sizeBytes)} MiB.`,
+    remedy:
+      'Give the partitions smaller sizes, percentages or one "Rest" (each at least 1 MiB), or attach a larger disk.',
+  });
+}
+
+function partitioningFailed(device: BlockDevice, place: string, what: string, text: string): MachineadmError {
+  return new MachineadmError({
+    reason: 'PartitioningFailed',
+    summary: `${what}: ${device.path} (${place}).`,
+    remedy: 'Read the line above and the kernel log ("journalctl -k") for errors of the disk, then run again.',
+    evidence: [{ source: device.path, text }],
+    retryable: true,
+  });
+}
+
+function describeLayout(disk: DiskModel): string {
+  const sizes = disk.partitions.map(({ size, label }) => {
+    const amount =
+      size.kind === 'rest' ? 'the rest' : size.kind === 'percent' ? `${size.percent} %` : mebibytes(size.bytes);
+    return label === undefined ? amount : `${label} ${amount}`;
+  });
+  return `create a ${disk.table} table with ${sizes.join(', ')}`;
+}
+
+function describeTable({ kind, partitions }: PartitionTable): string {
+  const sizes = partitions.map(({ sizeBytes }) => mebibytes(sizeBytes)).join(', ');
+  return partitions.length === 0 ? `an empty ${kind} table` : `a ${kind} table with partitions of ${sizes}`;
+}
+
+function mebibytes(bytes: number): string {
+  return `${Math.round(bytes / 2 ** 20)} MiB`;
+}
+
+function lastLine(text: string): string {
+  return text.trim().split('\n').at(-1) ?? '';
+}

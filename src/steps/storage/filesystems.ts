@@ -1,0 +1,290 @@
+import { randomUUID } from 'node:crypto';
+import { MachineadmError } from '../../document/errors.ts';
+import type { DiskModel, FilesystemModel } from '../../document/model.ts';
+import type { Host, QueryHost } from '../../host/host.ts';
+import type { Change, Execution, Missing, Step } from '../step.ts';
+import { decideFilesystem, type FilesystemDecision, type FilesystemFinding } from './decisions.ts';
+import { type BlockDevice, describeDevice, findDevice } from './device.ts';
+import { mkfsArguments, mkfsProgram, newFilesystemId } from './mkfs.ts';
+import { willBePartitioned } from './pending.ts';
+import { type Contents, describeContents, readContents } from './signatures.ts';
+import { missingTools } from './tools.ts';
+import { deviceBusy, saysBusy, usersOf } from './usage.ts';
+import { settleDevices, waitForDevice } from './wait.ts';
+
+export interface FilesystemsDesired {
+  readonly filesystems: readonly FilesystemModel[];
+  /** Disks that an earlier step partitions. */
+  readonly disks: readonly DiskModel[];
+  readonly afterHooks: boolean;
+}
+
+/** What the journal knows of a file system's identity. */
+export interface FormatNote {
+  /** As blkid(8) prints it, in lower case. */
+  readonly uuid: string;
+  /** False while mkfs runs. */
+  readonly made: boolean;
+}
+
+interface FilesystemState {
+  readonly device: BlockDevice;
+  readonly contents: Contents;
+  readonly users: readonly string[];
+}
+
+export interface FilesystemsActual {
+  readonly filesystems: readonly {
+    /** undefined: not there (yet). */
+    readonly state: FilesystemState | undefined;
+    readonly note: FormatNote | undefined;
+  }[];
+}
+
+export interface FilesystemPayload {
+  readonly filesystem: FilesystemModel;
+  readonly place: string;
+  readonly note: FormatNote | undefined;
+}
+
+/**
+ * File systems and swap areas. A device with any signature is never formatted unless the document says `overwrite` or
+ * names its type in `replace` (`decisions.ts`). `apply` looks again right before it formats.
+ *
+ * What a killed mkfs left is told from somebody's data by its UUID, which is chosen and journalled before mkfs starts.
+ */
+export const filesystems: Step<FilesystemsDesired, FilesystemsActual, FilesystemPayload> = {
+  id: 'filesystems',
+  title: 'file systems',
+
+  desired({ host }) {
+    const { filesystems, disks } = host.storage;
+    return filesystems.length === 0 ? undefined : { filesystems, disks, afterHooks: host.hooks.early !== undefined };
+  },
+
+  async preflight(host, desired) {
+    if (desired.afterHooks) return [];
+    const makers = desired.filesystems.map(({ type }) => mkfsProgram(type));
+    const missing: Missing[] = [...(await missingTools(host, ['wipefs', 'blkid', 'lsblk', ...makers]))];
+    if (missing.length > 0) return missing;
+    for (const [index, filesystem] of desired.filesystems.entries()) {
+      if (await willBePartitioned(host, desired.disks, filesystem.device)) continue;
+      const device = await findDevice(host, filesystem.device);
+      const state = device === undefined ? undefined : await inspectDevice(host, device);
+      // Of the same type it may be what this instance made or half made, which only the journal knows: `apply` judges it.
+      if (state === undefined || state.contents.type === filesystem.type) continue;
+      const refusal = refusalOf(filesystem, state, undefined, placeOf(index));
+      if (refusal === undefined) continue;
+      missing.push({ reason: refusal.reason, what: refusal.message, remedy: refusal.remedy, scope: 'node' });
+    }
+    return missing;
+  },
+
+  async inspect(host, desired, record) {
+    const actual: FilesystemsActual['filesystems'][number][] = [];
+    for (const filesystem of desired.filesystems) {
+      const pending = await willBePartitioned(host, desired.disks, filesystem.device);
+      const device = pending ? undefined : await findDevice(host, filesystem.device);
+      actual.push({
+        state: device === undefined ? undefined : await inspectDevice(host, device),
+        note: noteOf(record.notes.get(changeId(filesystem))),
+      });
+    }
+    return { filesystems: actual };
+  },
+
+  plan(desired, actual) {
+    const changes: Change<FilesystemPayload>[] = [];
+    desired.filesystems.forEach((filesystem, index) => {
+      const { state, note } = actual.filesystems[index] ?? { state: undefined, note: undefined };
+      const summary = state === undefined ? describeFilesystem(filesystem) : summaryOf(filesystem, state, note);
+      if (summary === undefined) return;
+      changes.push({
+        id: changeId(filesystem),
+        summary: `${describeDevice(filesystem.device)}: ${summary}`,
+        scope: 'node',
+        repeatable: false,
+        ...(state === undefined && desired.disks.length > 0 ? { knownAfter: 'disks' } : {}),
+        ineffective: 'FilesystemNotMade',
+        payload: { filesystem, place: placeOf(index), note },
+      });
+    });
+    return changes;
+  },
+
+  async apply(host, change, execution) {
+    const { filesystem, place, note } = change.payload;
+    const device = await waitForDevice(host, filesystem.device, `${place}.device`, execution);
+    const state = await inspectDevice(host, device);
+    const refusal = refusalOf(filesystem, state, note, place);
+    if (refusal !== undefined) throw refusal;
+    if (decisionOf(filesystem, state, note) === 'format') await format(host, filesystem, state, place, execution);
+  },
+};
+
+function changeId({ device }: FilesystemModel): string {
+  return `filesystems/${describeDevice(device)}`;
+}
+
+function placeOf(index: number): string {
+  return `host.storage.filesystems[${index}]`;
+}
+
+async function inspectDevice(host: QueryHost, device: BlockDevice): Promise<FilesystemState> {
+  return {
+    device,
+    contents: await readContents(host, device.path),
+    users: await usersOf(host, device.path),
+  };
+}
+
+/** What lies on a device, seen from what is asked for. */
+export function findingOf(
+  filesystem: FilesystemModel,
+  contents: Contents,
+  note: FormatNote | undefined,
+): FilesystemFinding {
+  const { signatures, type, label, uuid } = contents;
+  if (signatures.length === 0) return 'blank';
+  if (note !== undefined && uuid?.toLowerCase() === note.uuid && !note.made) return 'interrupted mkfs';
+  // Two signatures: which of them holds the data is not ours to guess.
+  if (type !== filesystem.type || signatures.length > 1) return 'other signature';
+  if (filesystem.label !== undefined && label !== filesystem.label) return 'same type, other label';
+  return 'same type and label';
+}
+
+function decisionOf(
+  filesystem: FilesystemModel,
+  { contents, users }: FilesystemState,
+  note: FormatNote | undefined,
+): FilesystemDecision {
+  const replaceable =
+    contents.signatures.length > 0 && contents.signatures.every((s) => filesystem.replace.includes(s));
+  const spent = note?.made === true && note.uuid === contents.uuid?.toLowerCase();
+  const overwrite = filesystem.overwrite && !spent;
+  return decideFilesystem(findingOf(filesystem, contents, note), overwrite, replaceable && !spent, users.length > 0);
+}
+
+function summaryOf(
+  filesystem: FilesystemModel,
+  state: FilesystemState,
+  note: FormatNote | undefined,
+): string | undefined {
+  const there = describeContents(state.contents);
+  switch (decisionOf(filesystem, state, note)) {
+    case 'reuse':
+      return undefined;
+    case 'format':
+      if (findingOf(filesystem, state.contents, note) === 'interrupted mkfs') {
+        return `${describeFilesystem(filesystem)} again: an earlier run was killed in it`;
+      }
+      return `${there === 'nothing' ? '' : `destroy ${there}, `}${describeFilesystem(filesystem)}`;
+    case 'refuse FilesystemDiffers':
+      return `holds ${there}, and the document does not permit to format it`;
+    case 'refuse DeviceBusy':
+      return `is in use: ${state.users.join('; ')}`;
+  }
+}
+
+function refusalOf(
+  filesystem: FilesystemModel,
+  state: FilesystemState,
+  note: FormatNote | undefined,
+  place: string,
+): MachineadmError | undefined {
+  const { device, contents, users } = state;
+  const decision = decisionOf(filesystem, state, note);
+  if (decision === 'refuse DeviceBusy') return deviceBusy(device.path, place, users);
+  if (decision !== 'refuse FilesystemDiffers') return undefined;
+  const there = describeContents(contents);
+  const relabel =
+    findingOf(filesystem, contents, note) === 'same type, other label'
+      ? `To keep it, set ${place}.label to "${contents.label ?? ''}" or relabel the device (${relabelCommand(filesystem, device.path)}). `
+      : `Name the right device. `;
+  return new MachineadmError({
+    reason: 'FilesystemDiffers',
+    summary: `${device.path} (${place}) holds ${there}, not ${wantedWords(filesystem)}. Nothing on it was changed.`,
+    remedy: `${relabel}If it may be destroyed, set ${place}.overwrite to true, or ${place}.replace to [${contents.signatures.join(', ')}].`,
+    evidence: [{ source: device.path, text: `${there}; signatures: ${contents.signatures.join(', ')}` }],
+  });
+}
+
+/** e2label(8), xfs_admin(8), btrfs-filesystem(8), fatlabel(8), swaplabel(8). */
+function relabelCommand({ type, label }: FilesystemModel, device: string): string {
+  const wanted = label ?? '';
+  switch (type) {
+    case 'ext4':
+      return `e2label ${device} ${wanted}`;
+    case 'xfs':
+      return `xfs_admin -L ${wanted} ${device}`;
+    case 'btrfs':
+      return `btrfs filesystem label ${device} ${wanted}`;
+    case 'vfat':
+      return `fatlabel ${device} ${wanted}`;
+    case 'swap':
+      return `swaplabel -L ${wanted} ${device}`;
+  }
+}
+
+async function format(
+  host: Host,
+  filesystem: FilesystemModel,
+  { device, contents }: FilesystemState,
+  place: string,
+  execution: Execution,
+): Promise<void> {
+  const program = mkfsProgram(filesystem.type);
+  const uuid = newFilesystemId(filesystem, randomUUID());
+  // All of what was there goes first: mkfs then needs no force, and a kill leaves an empty device and not a mixture.
+  if (contents.signatures.length > 0) {
+    await write(host, { program: 'wipefs', args: ['--all', device.path] }, device, place, execution);
+  }
+  if (uuid !== undefined) execution.remember({ uuid, made: false } satisfies FormatNote);
+  execution.waitingFor(`${program} on ${device.path}`);
+  const args = mkfsArguments(filesystem, uuid, device.path);
+  await write(host, { program, args }, device, place, execution);
+  execution.waitingFor(undefined);
+  const made = uuid ?? (await readContents(host, device.path)).uuid?.toLowerCase();
+  if (made !== undefined) execution.remember({ uuid: made, made: true } satisfies FormatNote);
+  await settleDevices(host);
+}
+
+async function write(
+  host: Host,
+  command: { readonly program: string; readonly args: readonly string[] },
+  device: BlockDevice,
+  place: string,
+  execution: Execution,
+): Promise<void> {
+  const { program } = command;
+  const onLine = (_stream: string, line: string): void => execution.output(program, line);
+  const result = await host.run({ ...command, onLine, signal: execution.signal, supervised: true });
+  if (result.status === 0) return;
+  const said = `${result.stderr}\n${result.stdout}`
+    .trim()
+    .split('\n')
+    .filter((line) => line.trim() !== '');
+  if (saysBusy(said.join('\n'))) throw deviceBusy(device.path, place, [said[0]?.trim() ?? program]);
+  throw new MachineadmError({
+    reason: 'FilesystemNotMade',
+    summary: `${program} failed on ${device.path} (${place}) with status ${result.status}.`,
+    remedy: 'Read its message below; check the options of the file system, the size of the device, and the kernel log.',
+    evidence: said.slice(0, 5).map((text) => ({ source: program, text })),
+    retryable: true,
+  });
+}
+
+function describeFilesystem(filesystem: FilesystemModel): string {
+  return `make ${wantedWords(filesystem)}`;
+}
+
+function wantedWords({ type, label }: FilesystemModel): string {
+  return `${type}${label === undefined ? '' : ` with the label "${label}"`}`;
+}
+
+function noteOf(note: unknown): FormatNote | undefined {
+  if (typeof note !== 'object' || note === null || !('uuid' in note) || !('made' in note)) return undefined;
+  return typeof note.uuid === 'string' && typeof note.made === 'boolean'
+    ? { uuid: note.uuid, made: note.made }
+    : undefined;
+}

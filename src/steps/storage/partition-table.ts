@@ -1,0 +1,45 @@
+import type { QueryHost } from '../../host/host.ts';
+import type { PartitionTable } from './partition-layout.ts';
+
+/** The partition table on a disk; undefined when there is none, or none that sfdisk(8) can judge. */
+export async function readPartitionTable(host: QueryHost, path: string): Promise<PartitionTable | undefined> {
+  const { status, stdout } = await host.query({ program: 'sfdisk', args: ['--json', path] });
+  return status === 0 ? parsePartitionTable(stdout) : undefined;
+}
+
+/** What `sfdisk --json` prints; undefined for a table of another kind (sun, sgi, bsd). */
+export function parsePartitionTable(stdout: string): PartitionTable | undefined {
+  const table = field(JSON.parse(stdout), 'partitiontable');
+  const kind = { gpt: 'gpt', dos: 'mbr' }[text(field(table, 'label')) ?? ''];
+  if (kind !== 'gpt' && kind !== 'mbr') return undefined;
+  // Printed since util-linux 2.35; before, sectors are the 512 bytes that nearly all disks have.
+  const sectorBytes = number(field(table, 'sectorsize')) ?? 512;
+  const last = number(field(table, 'lastlba'));
+  const rows = field(table, 'partitions');
+  const partitions: readonly unknown[] = Array.isArray(rows) ? rows : [];
+  return {
+    kind,
+    // Behind the last usable sector lie the 33 of the second table.
+    usableEndBytes: last === undefined ? undefined : (last + 1 + 33) * sectorBytes,
+    partitions: partitions.map((row) => {
+      const type = text(field(row, 'type')) ?? '';
+      return {
+        sizeBytes: (number(field(row, 'size')) ?? 0) * sectorBytes,
+        type: kind === 'gpt' ? type.toUpperCase() : type.toLowerCase(),
+        label: text(field(row, 'name')),
+      };
+    }),
+  };
+}
+
+function field(value: unknown, key: string): unknown {
+  return typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined;
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
+
+function number(value: unknown): number | undefined {
+  return typeof value === 'number' ? value : undefined;
+}

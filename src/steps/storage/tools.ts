@@ -1,0 +1,28 @@
+import type { QueryHost } from '../../host/host.ts';
+import type { Missing } from '../step.ts';
+
+/** Which package brings a program: Debian's name, then that of others where it differs. */
+const PACKAGES: Readonly<Record<string, string>> = {
+  sfdisk: 'fdisk (Debian, Ubuntu) or util-linux',
+  'mkfs.ext4': 'e2fsprogs',
+  'mkfs.xfs': 'xfsprogs',
+  'mkfs.btrfs': 'btrfs-progs',
+  'mkfs.vfat': 'dosfstools',
+  mount: 'mount (Debian, Ubuntu) or util-linux',
+  swapon: 'mount (Debian, Ubuntu) or util-linux',
+};
+
+/** Programs that are not installed, each with the package to install. */
+export async function missingTools(host: QueryHost, programs: readonly string[]): Promise<readonly Missing[]> {
+  const missing: Missing[] = [];
+  for (const program of new Set(programs)) {
+    if ((await host.which(program)) !== undefined) continue;
+    missing.push({
+      reason: 'StorageToolMissing',
+      what: `${program} is not installed`,
+      remedy: `Install ${PACKAGES[program] ?? 'util-linux'} (best into the image).`,
+      scope: 'node',
+    });
+  }
+  return missing;
+}

@@ -1,0 +1,62 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { MachineadmError } from '../../document/errors.ts';
+import type { DeviceSelector } from '../../document/model.ts';
+import { formatDuration } from '../../document/units.ts';
+import type { QueryHost } from '../../host/host.ts';
+import type { Execution } from '../step.ts';
+import { type BlockDevice, describeDevice, findDevice } from './device.ts';
+
+const POLL_MS = 500;
+/** How long udev may take to handle what is queued. */
+const SETTLE_SECONDS = 30;
+
+/**
+ * Waits until a device is there: volumes are attached while a machine boots. Throws `DeviceMissing` after the
+ * selector's `waitMs`, or what `findDevice` throws.
+ * @param place where the document names it: `host.storage.disks[0].device`
+ */
+export async function waitForDevice(
+  host: QueryHost,
+  selector: DeviceSelector,
+  place: string,
+  execution: Execution,
+): Promise<BlockDevice> {
+  const until = performance.now() + selector.waitMs;
+  try {
+    for (let settled = false; ; settled = true) {
+      const device = await findDevice(host, selector);
+      if (device !== undefined) return device;
+      const left = until - performance.now();
+      if (left <= 0) throw await missing(host, selector, place);
+      execution.waitingFor(`the device ${describeDevice(selector)} to appear (${place})`);
+      if (!settled) await settleDevices(host);
+      await sleep(Math.min(POLL_MS, left), undefined, { signal: execution.signal });
+    }
+  } finally {
+    execution.waitingFor(undefined);
+  }
+}
+
+/** Lets udev finish, where there is one: links and what it knows of a device are right afterwards. */
+export async function settleDevices(host: QueryHost): Promise<void> {
+  await host.query({
+    program: 'udevadm',
+    args: ['settle', `--timeout=${SETTLE_SECONDS}`],
+    timeoutMs: (SETTLE_SECONDS + 5) * 1000,
+  });
+}
+
+async function missing(host: QueryHost, selector: DeviceSelector, place: string): Promise<MachineadmError> {
+  const { stdout } = await host.query({
+    program: 'lsblk',
+    args: ['--list', '--paths', '--noheadings', '--output', 'NAME,TYPE,SIZE'],
+  });
+  const present = stdout.trim().split('\n').slice(0, 20);
+  return new MachineadmError({
+    reason: 'DeviceMissing',
+    summary: `The device ${describeDevice(selector)} (${place}) did not appear within ${formatDuration(selector.waitMs)}.`,
+    remedy: 'Attach the disk, correct the device in the document ("lsblk -o +SERIAL,LABEL"), or raise its timeout.',
+    evidence: present.map((text) => ({ source: 'lsblk', text: text.trim() })),
+    retryable: true,
+  });
+}

@@ -1,0 +1,45 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { DeviceSelector } from '../../src/document/model.ts';
+
+/** A real block device of a test's own, on a sparse file. */
+export interface LoopDevice extends Disposable {
+  /** `/dev/loop3` */
+  readonly path: string;
+  /** `/dev/loop3p1` */
+  partition(number: number): string;
+}
+
+/** Makes a loop device; `using` detaches it, whatever its test did. Loop devices are those of the one kernel. */
+export function loopDevice(mebibytes: number): LoopDevice {
+  const directory = mkdtempSync(join(tmpdir(), 'loop-'));
+  const file = join(directory, 'disk');
+  writeFileSync(file, '');
+  truncateSync(file, mebibytes * 2 ** 20);
+  const path = execFileSync('losetup', ['--find', '--show', file], { encoding: 'utf8' }).trim();
+  return {
+    path,
+    partition: (number) => `${path}p${number}`,
+    [Symbol.dispose]() {
+      for (const device of mountedFrom(path)) spawnSync('umount', ['--lazy', device]);
+      spawnSync('partx', ['--delete', path]);
+      spawnSync('losetup', ['--detach', path]);
+      rmSync(directory, { recursive: true });
+    },
+  };
+}
+
+/** The device of a path in a document, with a short wait. */
+export function at(path: string, partition?: number): DeviceSelector {
+  return { by: { kind: 'path', path }, partition, waitMs: 2_000 };
+}
+
+function mountedFrom(path: string): string[] {
+  const { stdout } = spawnSync('lsblk', ['-n', '-l', '-o', 'MOUNTPOINT', path], { encoding: 'utf8' });
+  return stdout
+    .split('\n')
+    .filter((line) => line.startsWith('/'))
+    .reverse();
+}
