@@ -6,8 +6,9 @@ import type { Facts } from '../host/facts.ts';
 import type { QueryHost } from '../host/host.ts';
 import { gatherFacts, openQueryHost } from '../host/index.ts';
 import type { Change, FollowUp, Step } from '../steps/step.ts';
-import { instanceIdentity, type JournalState, stepRecord } from './journal.ts';
+import { afterRecord, instanceIdentity, type JournalState, stepRecord } from './journal.ts';
 import { stepsFor } from './pipeline.ts';
+import { hostWithout } from './planned-host.ts';
 import { preflight, refuseUnlessRoot } from './preflight.ts';
 import { asSeenBy, peekJournal } from './run-journal.ts';
 import { followUpId, owedHere, planStep } from './runner.ts';
@@ -53,7 +54,9 @@ export interface PlanOptions {
 
 /** The changes of these steps in their order, follow-ups included: with the ids that `runSteps` makes. Redacted. */
 export async function planSteps(steps: readonly Step[], options: PlanOptions): Promise<Plan> {
-  const { model, facts, host, journal, scope } = options;
+  const { model, facts, scope } = options;
+  // What an earlier change forgets or deletes is forgotten and gone for the steps behind it.
+  let { host, journal } = options;
   const changes: PlannedChange[] = [];
   const owed = new Set<FollowUp>(journal.owed);
   for (const step of steps) {
@@ -63,6 +66,10 @@ export async function planSteps(steps: readonly Step[], options: PlanOptions): P
     for (const change of planned) {
       changes.push(plannedChange(step.id, change));
       for (const followUp of change.owes ?? []) owed.add(followUp);
+      const { undoes, removes } = change;
+      if (undoes !== undefined)
+        journal = afterRecord(journal, { is: 'done', step: step.id, change: change.id, undoes });
+      host = hostWithout(host, removes ?? []);
     }
     for (const followUp of owedHere(step, desired, owed)) {
       owed.delete(followUp);

@@ -1,5 +1,5 @@
 import type { KubernetesModel } from '../document/model.ts';
-import { findLeftovers, type Leftovers } from '../kubernetes/kubeadm/leftovers.ts';
+import { findLeftovers, type Leftovers, pathsOfReset } from '../kubernetes/kubeadm/leftovers.ts';
 import { decideRecovery, type Recovery } from '../kubernetes/kubeadm/recovery.ts';
 import { resetNode } from '../kubernetes/kubeadm/reset.ts';
 import { expectedNodeName } from '../kubernetes/node-name.ts';
@@ -38,7 +38,7 @@ export const kubeadmReset: Step<KubeadmResetDesired, KubeadmResetActual, Kubeadm
 
   desired(model, facts) {
     const { kubernetes } = model;
-    if (kubernetes === undefined) return undefined;
+    if (kubernetes === undefined || kubernetes.exec !== undefined) return undefined;
     const nodeName = expectedNodeName(kubernetes, model, facts);
     return { kubernetes, nodeName, machineId: facts.machineId, provided: documentPaths(kubernetes, model.host.files) };
   },
@@ -69,6 +69,7 @@ export const kubeadmReset: Step<KubeadmResetDesired, KubeadmResetActual, Kubeadm
         repeatable: false,
         // It deletes what hooks laid below /etc/kubernetes (kube-vip), so they run again, on a fresh configuration.
         undoes: ['kubeadm', 'kubeadm-config', 'hooks-before-bootstrap', 'readiness', 'sentinel'],
+        removes: pathsOfReset(desired.kubernetes),
         payload: { desired, offline, leftovers: paths },
       },
     ];

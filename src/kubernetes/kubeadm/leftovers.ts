@@ -5,6 +5,7 @@ import {
   BOOTSTRAP_KUBELET_KUBECONFIG,
   CONTROLLER_MANAGER_KUBECONFIG,
   DEFAULT_ETCD_DATA_DIRECTORY,
+  KUBELET_DIRECTORY,
   KUBELET_KUBECONFIG,
   SCHEDULER_KUBECONFIG,
   STATIC_PODS_DIRECTORY,
@@ -71,6 +72,22 @@ export async function findLeftovers(
       CERTIFICATES.flatMap((name) => ['crt', 'key', 'pub'].map((kind) => `${certificatesDirectory}/${name}.${kind}`)),
     ),
   };
+}
+
+/** What `kubeadm reset` deletes, with all below it (k/k cmd/kubeadm/app/cmd/phases/reset/cleanupnode.go). */
+export function pathsOfReset(kubernetes: KubernetesModel): readonly string[] {
+  return [
+    KUBELET_KUBECONFIG,
+    BOOTSTRAP_KUBELET_KUBECONFIG,
+    ADMIN_KUBECONFIG,
+    SUPER_ADMIN_KUBECONFIG,
+    CONTROLLER_MANAGER_KUBECONFIG,
+    SCHEDULER_KUBECONFIG,
+    STATIC_PODS_DIRECTORY,
+    kubernetes.cluster.certificatesDirectory,
+    KUBELET_DIRECTORY,
+    etcdMemberDirectory(kubernetes),
+  ];
 }
 
 /** Where a stacked etcd keeps its member; it exists once etcd has run. */

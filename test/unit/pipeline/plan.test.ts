@@ -7,7 +7,7 @@ import { planSteps, refuseIfChanged } from '../../../src/pipeline/plan.ts';
 import { runSteps } from '../../../src/pipeline/runner.ts';
 import { loaded } from '../../support/document.ts';
 import { type FakeStep, fakeSteps, memoryJournal, runBench } from './fake-steps.ts';
-import { begun, identity, started } from './records.ts';
+import { begun, done, identity, started } from './records.ts';
 
 /** Plans steps and then runs the same ones: the ids of both, with the step each belongs to. */
 async function plannedAndDone(wishes: readonly FakeStep[], different: Parameters<typeof runBench>[0] = {}) {
@@ -50,6 +50,17 @@ describe('the ids that plan lists are the ones that a run makes', () => {
       'k k/init',
     ]);
     assert.deepEqual(done, planned);
+  });
+
+  test('where a change makes an earlier hook count no more', async () => {
+    const wishes: readonly FakeStep[] = [
+      { id: 'reset', changes: [{ id: 'reset/run', repeatable: false, undoes: ['hook'] }] },
+      { id: 'hook', changes: [{ id: 'hook/run', repeatable: false }] },
+    ];
+    const journal = memoryJournal(begun('1'), done('hook', 'hook/run'));
+    const both = await plannedAndDone(wishes, { journal });
+    assert.deepEqual(both.planned, ['reset reset/run', 'hook hook/run']);
+    assert.deepEqual(both.done, both.planned);
   });
 
   test('in an image', async () => {

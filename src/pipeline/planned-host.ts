@@ -1,0 +1,23 @@
+import type { QueryHost } from '../host/host.ts';
+
+/**
+ * The machine as it will be once these paths, and what lies below them, are gone: what later steps plan on. Everything
+ * else is asked of the machine as it is.
+ */
+export function hostWithout(host: QueryHost, removed: readonly string[]): QueryHost {
+  if (removed.length === 0) return host;
+  const isGone = (path: string) => removed.some((gone) => path === gone || path.startsWith(`${gone}/`));
+  const unlessGone =
+    <Rest extends readonly unknown[], Found>(ask: (path: string, ...rest: Rest) => Promise<Found | undefined>) =>
+    async (path: string, ...rest: Rest): Promise<Found | undefined> =>
+      isGone(path) ? undefined : await ask(path, ...rest);
+  return {
+    ...host,
+    readFile: unlessGone((path) => host.readFile(path)),
+    readText: unlessGone((path) => host.readText(path)),
+    readRange: unlessGone((path, offset: number, length: number) => host.readRange(path, offset, length)),
+    stat: unlessGone((path) => host.stat(path)),
+    list: unlessGone((path) => host.list(path)),
+    sha256: unlessGone((path) => host.sha256(path)),
+  };
+}
