@@ -138,6 +138,7 @@ export interface FilesystemModel {
 
 export interface MountModel {
   readonly device: DeviceSelector;
+  /** The mount point; `none` for swap, as fstab(5) has it. */
   readonly path: string;
   /** undefined = as the device says. */
   readonly type: string | undefined;

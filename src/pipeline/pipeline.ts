@@ -1,5 +1,6 @@
 import { containerd } from '../steps/containerd/index.ts';
 import { files } from '../steps/files.ts';
+import { groups } from '../steps/groups.ts';
 import { afterBootstrapHooks, beforeBootstrapHooks, earlyHooks } from '../steps/hooks.ts';
 import { hostname } from '../steps/hostname.ts';
 import { images } from '../steps/images.ts';
@@ -12,8 +13,10 @@ import { readiness } from '../steps/readiness.ts';
 import { sentinel } from '../steps/sentinel.ts';
 import { services } from '../steps/services.ts';
 import type { Step } from '../steps/step.ts';
+import { disks, filesystems, mounts } from '../steps/storage/index.ts';
 import { swap } from '../steps/swap.ts';
 import { sysctl } from '../steps/sysctl.ts';
+import { users } from '../steps/users.ts';
 
 /**
  * The boot sequence. The order is the whole of it: nothing else decides what comes before what.
@@ -29,6 +32,11 @@ export const PIPELINE: {
     kernelModules,
     sysctl,
     swap,
+    disks,
+    filesystems,
+    mounts,
+    groups,
+    users,
     kubeadmReset, // before files: it removes what an earlier attempt left below /etc/kubernetes, and files lie there, too
     files,
     services,

@@ -42,11 +42,16 @@ export function toStorage(section: StorageSection | undefined): StorageModel {
     })),
     mounts: (section?.mounts ?? []).map((mount) => ({
       device: toDevice(mount.device),
-      path: mount.path,
+      path: mountPoint(mount.path),
       type: mount.type,
       options: mount.options ?? [],
     })),
   };
+}
+
+/** Without the slash at its end, as the kernel tells it; swap has none. */
+function mountPoint(path: string | undefined): string {
+  return path === undefined ? 'none' : path.replace(/(.)\/$/, '$1');
 }
 
 function toDevice(section: DeviceSection): DeviceSelector {

@@ -2,9 +2,12 @@ import type { DocumentVersion } from '../version.ts';
 import { checkFileContents, checkHost, checkSecretNames } from './checks.ts';
 import { checkManifests } from './checks-bootstrapper.ts';
 import { checkKubernetes } from './checks-kubernetes.ts';
+import { checkProxy } from './checks-proxy.ts';
+import { checkStorage } from './checks-storage.ts';
 import { checkSystem } from './checks-system.ts';
 import { toModel } from './convert.ts';
 import type { KubernetesSection } from './kubernetes.ts';
+import { lint } from './lint.ts';
 import { type Sections, sections } from './sections.ts';
 import { isExpandable, variableSources } from './variables.ts';
 
@@ -22,11 +25,14 @@ export const v1alpha1: DocumentVersion<Sections> = {
   check: async (parsed) => [
     ...checkSecretNames(parsed),
     ...checkHost(parsed),
+    ...checkStorage(parsed),
     ...checkSystem(parsed),
+    ...checkProxy(parsed),
     ...(await checkFileContents(parsed)),
     ...checkKubernetes(parsed),
     ...(await checkManifests(parsed)),
   ],
+  lint,
   lasting: ({ kubernetes: section }) => (section === undefined ? undefined : lastingKubernetes(section)),
   toModel,
 };

@@ -48,7 +48,11 @@ const disk = z.strictObject({
       z.strictObject({
         label: z
           .string()
-          .regex(/^[\x21-\x7e]{1,36}$/, 'a partition label is 1 to 36 printable characters without blanks')
+          // A quote or backslash cannot be written in the script that sfdisk(8) reads.
+          .regex(
+            /^[\x21\x23-\x5b\x5d-\x7e]{1,36}$/,
+            'a partition label is 1 to 36 printable characters without blanks, quotes and backslashes',
+          )
           .optional(),
         size: partitionSize,
         type: partitionType.optional().describe('Default linux.'),
@@ -74,8 +78,12 @@ const filesystem = z.strictObject({
 
 const mount = z.strictObject({
   device,
-  path: absolutePath,
-  type: z.string().min(1).optional().describe('Default: what is on the device.'),
+  path: absolutePath.optional().describe('The mount point. Left out for swap, which has none.'),
+  type: z
+    .string()
+    .regex(/^[A-Za-z0-9_.-]+$/, 'not the name of a file system')
+    .optional()
+    .describe('Default: what is on the device.'),
   options: z.array(z.string().regex(/^[^\s,]+$/, 'one option an entry')).optional(),
 });
 

@@ -1,0 +1,129 @@
+import type { PathSegment } from '../../diagnostics.ts';
+import type { Finding } from '../version.ts';
+import type { Sections } from './sections.ts';
+import type { DeviceSection, StorageSection } from './storage.ts';
+
+type Disk = NonNullable<StorageSection['disks']>[number];
+type Filesystem = NonNullable<StorageSection['filesystems']>[number];
+type Mount = NonNullable<StorageSection['mounts']>[number];
+
+/** mke2fs(8), mkfs.xfs(8), mkfs.btrfs(8), mkfs.fat(8), mkswap(8): what is longer is cut off or refused. */
+const LABEL_LIMIT: Readonly<Record<Filesystem['type'], number>> = { ext4: 16, xfs: 12, btrfs: 255, vfat: 11, swap: 15 };
+
+const STORAGE: readonly PathSegment[] = ['host', 'storage'];
+
+/** Mistakes across the fields of `host.storage`. */
+export function checkStorage({ host }: Sections): Finding[] {
+  const storage = host?.storage;
+  if (storage === undefined) return [];
+  const { disks = [], filesystems = [], mounts = [] } = storage;
+  return [
+    ...disks.flatMap(checkDisk),
+    ...twice('disks', disks),
+    ...filesystems.flatMap(checkFilesystem),
+    ...twice('filesystems', filesystems),
+    ...mounts.flatMap(checkMount),
+    ...pathsTwice(mounts),
+    ...swapAgainstSwap(mounts, host?.swap),
+  ];
+}
+
+function checkDisk(disk: Disk, index: number): Finding[] {
+  const place = [...STORAGE, 'disks', index];
+  const findings: Finding[] = [];
+  if ('partition' in disk.device && disk.device.partition !== undefined) {
+    const message = 'a partition has no partitions of its own';
+    findings.push({ path: [...place, 'device', 'partition'], message, hint: 'name the whole disk' });
+  }
+  const rests = disk.partitions.filter(({ size }) => size === 'Rest').length;
+  if (rests > 1) {
+    findings.push({
+      path: [...place, 'partitions'],
+      message: `${rests} partitions have the size "Rest"`,
+      hint: 'one can',
+    });
+  }
+  const percent = disk.partitions.reduce(
+    (sum, { size }) => sum + (size.endsWith('%') ? Number.parseInt(size, 10) : 0),
+    0,
+  );
+  if (percent > 100) {
+    findings.push({ path: [...place, 'partitions'], message: `the percentages add up to ${percent} %` });
+  }
+  return disk.table === 'mbr' ? [...findings, ...checkMbr(disk, place)] : findings;
+}
+
+/** What MBR cannot say. */
+function checkMbr(disk: Disk, place: readonly PathSegment[]): Finding[] {
+  const findings: Finding[] = [];
+  const hint = 'use table: gpt';
+  if (disk.partitions.length > 4) {
+    findings.push({ path: [...place, 'partitions'], message: 'an mbr table holds four partitions', hint });
+  }
+  disk.partitions.forEach(({ label, type }, index) => {
+    const partition = [...place, 'partitions', index];
+    if (label !== undefined) {
+      findings.push({ path: [...partition, 'label'], message: 'an mbr table has no labels', hint });
+    }
+    if (type?.includes('-')) {
+      findings.push({ path: [...partition, 'type'], message: 'an mbr table has no type GUIDs', hint });
+    }
+  });
+  return findings;
+}
+
+function checkFilesystem({ type, label }: Filesystem, index: number): Finding[] {
+  if (label === undefined || label.length <= LABEL_LIMIT[type]) return [];
+  const message = `a label of ${type} has at most ${LABEL_LIMIT[type]} characters`;
+  return [{ path: [...STORAGE, 'filesystems', index, 'label'], message }];
+}
+
+function checkMount({ path, type }: Mount, index: number): Finding[] {
+  const place = [...STORAGE, 'mounts', index];
+  if (type === 'swap') {
+    return path === undefined
+      ? []
+      : [{ path: [...place, 'path'], message: 'swap has no mount point', hint: 'leave it out' }];
+  }
+  if (path === undefined) return [{ path: place, message: 'a mount needs a "path"', hint: 'only type: swap has none' }];
+  if (path === '/') return [{ path: [...place, 'path'], message: 'the root file system is mounted already' }];
+  return [];
+}
+
+function twice(list: 'disks' | 'filesystems', entries: readonly { readonly device: DeviceSection }[]): Finding[] {
+  const seen = new Map<string, number>();
+  return entries.flatMap(({ device }, index) => {
+    const { timeout: _timeout, ...identity } = device;
+    const key = JSON.stringify(identity, Object.keys(identity).sort());
+    const first = seen.get(key);
+    if (first === undefined) {
+      seen.set(key, index);
+      return [];
+    }
+    const path = [...STORAGE, list, index, 'device'];
+    return [{ path, message: `the same device as host.storage.${list}[${first}]`, hint: 'keep one of them' }];
+  });
+}
+
+function pathsTwice(mounts: readonly Mount[]): Finding[] {
+  const seen = new Map<string, number>();
+  return mounts.flatMap(({ path }, index) => {
+    if (path === undefined) return [];
+    const first = seen.get(path);
+    if (first === undefined) {
+      seen.set(path, index);
+      return [];
+    }
+    const message = `${path} is already the path of host.storage.mounts[${first}]`;
+    return [{ path: [...STORAGE, 'mounts', index, 'path'], message, hint: 'keep one of them' }];
+  });
+}
+
+function swapAgainstSwap(mounts: readonly Mount[], swap: string | undefined): Finding[] {
+  if (swap !== 'Disabled') return [];
+  return mounts.flatMap(({ type }, index) => {
+    if (type !== 'swap') return [];
+    const message = 'switches swap on, and host.swap is Disabled';
+    return [{ path: [...STORAGE, 'mounts', index], message, hint: 'remove one of them' }];
+  });
+}

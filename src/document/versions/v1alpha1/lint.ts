@@ -1,0 +1,8 @@
+import type { Finding } from '../version.ts';
+import { lintStorage } from './lint-storage.ts';
+import type { Sections } from './sections.ts';
+
+/** What a document may ask for and will hurt: told as warnings, section by section. */
+export function lint(sections: Sections): readonly Finding[] {
+  return [...lintStorage(sections)];
+}
