@@ -46,7 +46,7 @@ export function pkiFiles(input: PkiInput): readonly NewFile[] {
 /**
  * Makes sure that every certificate and key can do its work, before kubeadm would fail half-way or only warn: it parses,
  * the key belongs to the certificate, an authority is one, and `now` lies in its validity. Throws one `PKIInvalid` that
- * lists all problems by document field.
+ * lists all problems by document field; `ClockSkew` where all there is against them is that they are not valid yet.
  */
 export function checkPki(input: PkiInput & { readonly now: Date }): void {
   const problems: Evidence[] = [];
@@ -56,16 +56,31 @@ export function checkPki(input: PkiInput & { readonly now: Date }): void {
     problems.push(...checkServiceAccount(serviceAccount.publicKey, input.secrets(serviceAccount.key)));
   }
   if (problems.length === 0) return;
+  const told = problems.map(({ source, text }) => `${source}: ${text}`).join('; ');
   const clock = problems.some(({ text }) => text.includes("this machine's clock"));
+  // The certificates are made before the machine boots: one from the future shows a clock that is behind.
+  if (problems.every(({ text }) => text.startsWith(NOT_YET_VALID))) {
+    throw new MachineadmError({
+      reason: 'ClockSkew',
+      summary: `The clock of this machine is behind the cluster's certificates: ${told}.`,
+      remedy:
+        'Set the clock, or let it be synchronised before kubeadm runs: host.time with servers that answer, and ' +
+        '"synchronized: {}" to wait for them. Then run again.',
+      evidence: problems,
+      retryable: true,
+      exit: 'HostStepFailed',
+    });
+  }
   throw new MachineadmError({
     reason: 'PKIInvalid',
-    summary: `The cluster's certificates or keys cannot be used: ${problems
-      .map(({ source, text }) => `${source}: ${text}`)
-      .join('; ')}.`,
+    summary: `The cluster's certificates or keys cannot be used: ${told}.`,
     remedy: `Correct the named fields of the document${clock ? ', or the time of this machine where its clock is wrong' : ''}.`,
     evidence: problems,
   });
 }
+
+/** How the finding about a certificate of the future begins. */
+const NOT_YET_VALID = 'it is valid only from';
 
 function placedPairs(kubernetes: KubernetesModel): readonly PlacedPair[] {
   const { pki, cluster, controlPlane } = kubernetes;
@@ -136,7 +151,7 @@ function checkCertificate(certificate: X509Certificate, placed: PlacedPair, now:
   if (validFromDate.getTime() > now.getTime()) {
     problems.push({
       source,
-      text: `it is valid only from ${validFromDate.toISOString()}, and this machine's clock says ${now.toISOString()}`,
+      text: `${NOT_YET_VALID} ${validFromDate.toISOString()}, and this machine's clock says ${now.toISOString()}`,
     });
   }
   if (validToDate.getTime() <= now.getTime()) {

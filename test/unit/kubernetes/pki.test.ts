@@ -96,14 +96,28 @@ describe('an unusable PKI is refused before kubeadm runs', () => {
     ]);
   });
 
-  test('a certificate of the future points at the clock', () => {
+  test('certificates of the future alone are ClockSkew: the same document may do later', () => {
     const future = pairOf(pair({ notBefore: new Date('2026-11-20T12:00:01Z') }));
-    assert.deepEqual(problemsOf({ ca: future }), [
-      "kubernetes.pki.ca.certificate: it is valid only from 2026-11-20T12:00:01.000Z, and this machine's clock says 2026-11-20T12:00:00.000Z",
-    ]);
     assert.throws(
       () => check({ ca: future }),
-      (error) => error instanceof MachineadmError && error.remedy.includes('the time of this machine'),
+      (error) => {
+        assert.ok(error instanceof MachineadmError);
+        assert.deepEqual([error.reason, error.retryable, error.exit], ['ClockSkew', true, 'HostStepFailed']);
+        assert.match(error.message, /valid only from 2026-11-20T12:00:01.000Z.*clock says 2026-11-20T12:00:00.000Z/);
+        assert.match(error.remedy, /host\.time/);
+        return true;
+      },
+    );
+  });
+
+  test('a certificate of the future beside another mistake is PKIInvalid, and still points at the clock', () => {
+    const future = pairOf(pair({ notBefore: new Date('2026-11-20T12:00:01Z'), authority: false }));
+    assert.throws(
+      () => check({ ca: future }),
+      (error) =>
+        error instanceof MachineadmError &&
+        error.reason === 'PKIInvalid' &&
+        error.remedy.includes('the time of this machine'),
     );
   });
 
