@@ -42,6 +42,8 @@ export async function provision(
     return status.exitCode ?? exitCode('InternalError');
   } finally {
     progress.close();
+    // A document that never came to its end must not keep the process.
+    if (stop.signal.aborted && document.includes('-')) process.stdin.destroy();
     process.off('SIGTERM', onSignal);
     process.off('SIGINT', onSignal);
     process.off('SIGHUP', onSignal);

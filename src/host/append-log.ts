@@ -4,7 +4,6 @@ import {
   fsyncSync,
   ftruncateSync,
   linkSync,
-  mkdirSync,
   openSync,
   readFileSync,
   renameSync,
@@ -14,6 +13,7 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 import { FileError } from './file-error.ts';
+import { makeOpenDirectory } from './open-directory.ts';
 
 /**
  * A file of lines that only grows, each durable before `append` returns: what it says has happened survives a kill or
@@ -95,7 +95,7 @@ export function replaceLog(path: string, firstLine: string, archive: string | un
   const directory = dirname(path);
   const fresh = `${path}.new`;
   try {
-    mkdirSync(directory, { recursive: true, mode: 0o755 });
+    makeOpenDirectory(directory);
     rmSync(fresh, { force: true });
     const descriptor = openSync(fresh, 'wx', 0o600);
     writeAll(descriptor, Buffer.from(`${firstLine}\n`));

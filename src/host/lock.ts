@@ -1,21 +1,11 @@
 import { spawnSync } from 'node:child_process';
-import {
-  chmodSync,
-  closeSync,
-  constants,
-  fstatSync,
-  ftruncateSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  statSync,
-  writeSync,
-} from 'node:fs';
+import { closeSync, constants, fstatSync, ftruncateSync, openSync, readFileSync, statSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path/posix';
 import { MachineadmError } from '../document/errors.ts';
 import { FileError } from './file-error.ts';
 import { ownProcess } from './identity.ts';
 import { cleanEnvironment } from './linux/environment.ts';
+import { makeOpenDirectory } from './open-directory.ts';
 
 /** The right to change this machine. It ends with `release`, or with this process, however that ends. */
 export interface Lock {
@@ -56,8 +46,7 @@ export async function acquireLock(path: string): Promise<Lock> {
 function openLockFile(path: string): number {
   const directory = dirname(path);
   try {
-    const created = mkdirSync(directory, { recursive: true, mode: 0o755 });
-    if (created !== undefined) chmodSync(directory, 0o755);
+    makeOpenDirectory(directory);
     // 0600: whoever can open a file can lock it, and so keep the node from being bootstrapped.
     return openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
   } catch (error) {

@@ -51,6 +51,8 @@ export function inThrowAwayMachine(file: string, tests: () => void): void {
         env,
         encoding: 'utf8',
         timeout: 300_000,
+        // unshare(1) waits for its child whatever milder signal it gets, and then --kill-child ends all.
+        killSignal: 'SIGKILL',
       },
     );
     assert.equal(run.status, 0, `${run.stdout}\n${run.stderr}`);

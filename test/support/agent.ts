@@ -1,0 +1,71 @@
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { resolve } from 'node:path';
+import type { Readable, Writable } from 'node:stream';
+import type { RunStatus } from '../../src/reporting/status.ts';
+
+const MAIN = resolve(import.meta.dirname, '../../src/main.ts');
+
+export interface AgentOptions {
+  /** Given to standard input, which is then closed; default: closed at once. */
+  readonly input?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  /** What runs it, such as `setpriv …`. */
+  readonly wrapper?: readonly string[];
+  readonly cwd?: string;
+}
+
+export interface AgentRun {
+  /** The exit status; 128 + signal is not used: a signal that killed it is `signal`. */
+  readonly status: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** machineadm, running from its sources with this Node. */
+export interface Agent {
+  readonly pid: number;
+  readonly stdin: Writable;
+  kill(signal: NodeJS.Signals): void;
+  /** Resolves when it has ended and everything it printed was read. */
+  readonly ended: Promise<AgentRun>;
+}
+
+/** Starts machineadm with standard input left open. */
+export function startAgent(args: readonly string[], options: AgentOptions = {}): Agent {
+  const [program = process.execPath, ...rest] = [...(options.wrapper ?? []), process.execPath, MAIN, ...args];
+  const env = { PATH: process.env.PATH, HOME: '/root', LANG: 'C.UTF-8', ...options.env };
+  const child = spawn(program, rest, { env, stdio: ['pipe', 'pipe', 'pipe'], cwd: options.cwd ?? '/' });
+  // One that ends without reading its input.
+  child.stdin.on('error', () => {});
+  return { pid: child.pid ?? -1, stdin: child.stdin, kill: (signal) => void child.kill(signal), ended: endOf(child) };
+}
+
+/** Runs machineadm to its end. */
+export async function agent(args: readonly string[], options: AgentOptions = {}): Promise<AgentRun> {
+  const started = startAgent(args, options);
+  started.stdin.end(options.input ?? '');
+  return started.ended;
+}
+
+/** The status document that a run printed with `-o json`. */
+export function statusOf(run: AgentRun): RunStatus {
+  try {
+    return JSON.parse(run.stdout) as RunStatus;
+  } catch (error) {
+    throw new Error(`not a status: ${run.stdout}\n${run.stderr}`, { cause: error });
+  }
+}
+
+async function endOf(child: ChildProcessByStdio<Writable, Readable, Readable>): Promise<AgentRun> {
+  const [stdout, stderr] = [child.stdout, child.stderr].map(async (stream) => {
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of stream) chunks.push(chunk);
+    return Buffer.concat(chunks).toString();
+  });
+  const closed = once(child, 'close');
+  const [out = '', err = ''] = await Promise.all([stdout, stderr]);
+  await closed;
+  return { status: child.exitCode, signal: child.signalCode, stdout: out, stderr: err };
+}
