@@ -245,7 +245,8 @@ function describeLayout(disk: DiskModel): string {
 
 function describeTable({ kind, partitions }: PartitionTable): string {
   const sizes = partitions.map(({ sizeBytes }) => mebibytes(sizeBytes)).join(', ');
-  return partitions.length === 0 ? `an empty ${kind} table` : `a ${kind} table with partitions of ${sizes}`;
+  if (partitions.length === 0) return `an empty ${kind} table`;
+  return `a ${kind} table with ${partitions.length === 1 ? 'a partition' : 'partitions'} of ${sizes}`;
 }
 
 function mebibytes(bytes: number): string {

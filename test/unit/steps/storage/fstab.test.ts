@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { MountModel } from '../../../../src/document/model.ts';
+import {
+  entryLine,
+  type FstabEntry,
+  foreignSources,
+  ownEntry,
+  withEntry,
+} from '../../../../src/steps/storage/fstab.ts';
+import { byDepth, fstabOptions, missingOptions } from '../../../../src/steps/storage/mount-options.ts';
+
+const entry: FstabEntry = {
+  source: 'UUID=1234',
+  path: '/srv/a b',
+  type: 'ext4',
+  options: ['noatime', 'nofail'],
+  pass: 2,
+};
+
+describe('fstab', () => {
+  test('gets an entry at its end, behind a line that says whose it is', () => {
+    assert.equal(
+      withEntry('/dev/sda / ext4 defaults 0 1', '/srv/a b', entry),
+      '/dev/sda / ext4 defaults 0 1\n# Written by machineadm: /srv/a b\nUUID=1234 /srv/a\\040b ext4 noatime,nofail 0 2\n',
+    );
+    assert.equal(withEntry('', '/x', entry).split('\n').length, 3);
+  });
+
+  test('keeps every other line byte for byte when an entry changes', () => {
+    const others = ['# \t by hand  ', '', '//srv/share\t/mnt cifs password=x 0 0'];
+    const text = withEntry(`${others.join('\n')}\n`, '/srv/a b', entry).concat('LABEL=z /z xfs ro 0 0');
+    const changed = withEntry(text, '/srv/a b', { ...entry, source: 'UUID=5678' });
+    assert.equal(changed, text.replace('1234', '5678'));
+    assert.equal(ownEntry(changed, '/srv/a b'), entryLine({ ...entry, source: 'UUID=5678' }));
+    assert.equal(withEntry(changed, '/srv/a b', { ...entry, source: 'UUID=5678' }), changed);
+    assert.equal(ownEntry(changed, '/other'), undefined);
+  });
+
+  test('tells the entries of others for a mount point from our own', () => {
+    const text = withEntry('#/dev/old /srv/a\\040b ext4\n/dev/sdz\t/srv/a\\040b\text4\n', '/srv/a b', entry);
+    assert.deepEqual(foreignSources(text, '/srv/a b'), ['/dev/sdz']);
+    assert.deepEqual(foreignSources(text, '/srv'), []);
+  });
+
+  test('cannot be given a second line by a name', () => {
+    const lines = withEntry('', 'swap on serial a\nb', { ...entry, path: '/a\nb' }).split('\n');
+    assert.equal(lines.length, 3);
+    assert.match(lines[1] ?? '', / \/a\\012b /);
+  });
+});
+
+describe('options', () => {
+  test('for later boots are added to those of the document, which win', () => {
+    assert.deepEqual(fstabOptions([], true), ['defaults', 'nofail', 'x-systemd.device-timeout=90s']);
+    assert.deepEqual(fstabOptions(['ro', 'x-systemd.device-timeout=5s', 'nofail'], false), [
+      'ro',
+      'x-systemd.device-timeout=5s',
+      'nofail',
+      'x-systemd.before=containerd.service',
+      'x-systemd.before=kubelet.service',
+    ]);
+  });
+
+  test('that the kernel shows as they are given are compared', () => {
+    assert.deepEqual(missingOptions(['ro', 'noatime', 'prjquota', 'nofail'], ['rw', 'noatime', 'pquota']), ['ro']);
+  });
+});
+
+test('mounts are made by depth, then as the document has them; swap last', () => {
+  const mount = (path: string): MountModel => ({
+    device: { by: { kind: 'label', label: path }, partition: undefined, waitMs: 0 },
+    path,
+    type: undefined,
+    options: [],
+  });
+  const ordered = byDepth(['none', '/a/b/c', '/z', '/a/b', '/y', 'none'].map(mount)).map(({ path }) => path);
+  assert.deepEqual(ordered, ['/z', '/y', '/a/b', '/a/b/c', 'none', 'none']);
+});
