@@ -193,11 +193,17 @@ const QUERIES: Readonly<Record<string, readonly QueryForm[]>> = {
     flags: ['-q', '--quiet'],
     operands: { pattern: ANY },
   })),
-  timedatectl: ['show', 'show-timesync'].map((verb) => ({
-    words: [verb],
-    flags: ['--value', '--all', '-a', '--no-pager'],
-    valued: { '--property': PROPERTIES, '-p': PROPERTIES },
-  })),
+  timedatectl: [
+    ...['show', 'show-timesync'].map((verb) => ({
+      words: [verb],
+      flags: ['--value', '--all', '-a', '--no-pager'],
+      valued: { '--property': PROPERTIES, '-p': PROPERTIES },
+    })),
+    { words: ['timesync-status'], flags: ['--no-pager'] },
+  ],
+  // chronyc(1), ntpq(8): both also carry commands that change the daemon; only what is named here is let through.
+  chronyc: ['tracking', 'sources'].map((report) => ({ words: ['-c', '-n', report] })),
+  ntpq: [{ words: ['-n', '-p'] }, { words: ['-n', '-c'], operands: { pattern: /^rv 0( [a-z,]+)?$/, min: 1, max: 1 } }],
   // visudo(8): without -c it opens an editor; -x exports to a file.
   visudo: [
     {

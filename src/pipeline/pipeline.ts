@@ -17,6 +17,8 @@ import { disks, filesystems, mounts } from '../steps/storage/index.ts';
 import { swap } from '../steps/swap.ts';
 import { sysctl } from '../steps/sysctl.ts';
 import { users } from '../steps/users.ts';
+import { clock } from '../steps/time/clock.ts';
+import { time } from '../steps/time/index.ts';
 
 /**
  * The boot sequence. The order is the whole of it: nothing else decides what comes before what.
@@ -29,6 +31,8 @@ export const PIPELINE: {
   host: [
     earlyHooks,
     hostname,
+    time,
+    clock,
     kernelModules,
     sysctl,
     swap,

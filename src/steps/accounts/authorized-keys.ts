@@ -1,11 +1,14 @@
 import { MachineadmError } from '../../document/errors.ts';
 import { redact } from '../../document/secret.ts';
 import type { CommandResult, Host, QueryHost } from '../../host/host.ts';
+import { withManagedBlock } from '../managed-block.ts';
 import type { Execution } from '../step.ts';
 import type { PasswdEntry } from './databases.ts';
 
-const BEGIN = '# BEGIN machineadm: keys of the bootstrap document; other lines are kept';
-const END = '# END machineadm';
+const MARKS = {
+  begin: '# BEGIN machineadm: keys of the bootstrap document; other lines are kept',
+  end: '# END machineadm',
+};
 const LARGEST = 512 * 1024;
 
 /** How the keys of a user are: as wanted, different, or in a state in which nothing is written. */
@@ -20,13 +23,7 @@ export function keysPath(home: string): string {
 
 /** The file with the managed block as wanted, every other line as it was; no keys = no block. */
 export function withManagedKeys(text: string, keys: readonly string[]): string {
-  const block = keys.length === 0 ? [] : [BEGIN, ...keys, END];
-  const lines = text === '' ? [] : text.replace(/\n$/, '').split('\n');
-  const begin = lines.indexOf(BEGIN);
-  const end = begin < 0 ? -1 : lines.indexOf(END, begin);
-  // A beginning without an end is a line like any other: what stands behind it may be the user's.
-  const result = end < 0 ? [...lines, ...block] : [...lines.slice(0, begin), ...block, ...lines.slice(end + 1)];
-  return result.map((line) => `${line}\n`).join('');
+  return withManagedBlock(text, MARKS, keys);
 }
 
 /** Compares. What it reads goes nowhere: the file that is written is made from what the user may read (`writeKeys`). */

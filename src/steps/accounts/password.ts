@@ -35,8 +35,10 @@ export function passwordChange(
   // "*" bars the password as well.
   if (user.locked) return isLocked || now.startsWith('*') ? { kind: 'none' } : { kind: 'lock' };
   if (!isLocked) return { kind: 'none' };
-  // usermod refuses to unlock to an empty password, and rightly so.
-  return HASH.test(now.slice(1)) ? { kind: 'unlock' } : { kind: 'set', field: NO_PASSWORD };
+  const unlocked = now.replace(/^!+/, '');
+  // usermod refuses to unlock to an empty password, and rightly so; and it takes one mark away where RHEL sets two.
+  if (!HASH.test(unlocked)) return { kind: 'set', field: NO_PASSWORD };
+  return now === `!${unlocked}` ? { kind: 'unlock' } : { kind: 'set', field: unlocked };
 }
 
 function notAHash(user: string): MachineadmError {

@@ -38,6 +38,10 @@ const ASKED = [
   'timedatectl show --property=NTPSynchronized --value',
   'visudo -c -q -f /etc/sudoers.d/admins',
   'visudo -c -f -',
+  'timedatectl timesync-status --no-pager',
+  'chronyc -c -n tracking',
+  'chronyc -c -n sources',
+  'ntpq -n -p',
 ];
 
 /** What changes something, waits for ever, gives away password hashes, or writes a file of the caller's choice. */
@@ -120,6 +124,12 @@ const SMUGGLED = [
   'ctr -n k8s.io images ls rm --sync',
   'timedatectl set-ntp true',
   'timedatectl show --host=evil',
+  'timedatectl timesync-status --host=evil',
+  'chronyc makestep',
+  'chronyc -c -n makestep',
+  'chronyc -c -n -h evil tracking',
+  'ntpq -p evil',
+  'ntpq -n -c config',
   'visudo',
   'visudo -f /etc/sudoers',
   'visudo -c -x /etc/passwd',
@@ -149,6 +159,11 @@ describe('the closed list of queries', () => {
       assert.throws(() => assertQuery(split(line)), { name: 'MachineadmError', reason: 'InternalError' });
     });
   }
+
+  test('ntpq is asked for system variables, and told nothing', () => {
+    assert.equal(isQuery('ntpq', ['-n', '-c', 'rv 0 leap,stratum,offset']), true);
+    assert.equal(isQuery('ntpq', ['-n', '-c', 'rv 0 leap; config x']), false);
+  });
 
   test('every program of the list has both an example that is asked and one that is refused', () => {
     const programs = (lines: readonly string[]) => new Set(lines.map((line) => split(line).program));

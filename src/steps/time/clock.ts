@@ -1,0 +1,91 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { MachineadmError } from '../../document/errors.ts';
+import type { TimeModel } from '../../document/model.ts';
+import { formatDuration } from '../../document/units.ts';
+import type { QueryHost } from '../../host/host.ts';
+import { EMPTY_RECORD, type Step } from '../step.ts';
+import { installedClients } from './clients.ts';
+import { time } from './index.ts';
+import type { ClockReading } from './readings.ts';
+
+/** How often the time service is asked. In milliseconds. */
+const ASKED_EVERY_MS = 500;
+
+export interface ClockDesired {
+  readonly time: TimeModel;
+  readonly withinMs: number;
+  readonly timeoutMs: number;
+}
+
+export interface ClockActual {
+  readonly right: boolean;
+  /** The time service is about to change, so that what it says now proves nothing. */
+  readonly serviceChanges: boolean;
+}
+
+/**
+ * Waits until the clock is right. A step of its own behind `time`, because that one's restart makes the service forget
+ * what it knew. It belongs to the instance: the clock of a bake says nothing about that of a node.
+ */
+export const clock: Step<ClockDesired, ClockActual, ClockDesired> = {
+  id: 'clock',
+  title: 'clock',
+
+  desired({ host }) {
+    if (host.time?.synchronized === undefined || !host.time.enabled) return undefined;
+    return { time: host.time, ...host.time.synchronized };
+  },
+
+  async inspect(host, desired) {
+    const pending = time.plan(desired.time, await time.inspect(host, desired.time, EMPTY_RECORD));
+    return { right: isRight(await readingOf(host), desired), serviceChanges: pending.length > 0 };
+  },
+
+  plan(desired, { right, serviceChanges }) {
+    if (right && !serviceChanges) return [];
+    return [
+      {
+        id: 'clock/synchronized',
+        summary: `wait until the clock is known to be right within ${formatDuration(desired.withinMs)}`,
+        scope: 'node',
+        ...(serviceChanges ? { knownAfter: 'time' } : {}),
+        ineffective: 'ClockNotSynchronized',
+        payload: desired,
+      },
+    ];
+  },
+
+  async apply(host, { payload }, { signal, waitingFor }) {
+    const deadline = performance.now() + payload.timeoutMs;
+    waitingFor('the clock to be synchronised');
+    for (;;) {
+      const reading = await readingOf(host);
+      if (isRight(reading, payload)) break;
+      if (performance.now() >= deadline) throw notSynchronized(payload, reading);
+      await delay(ASKED_EVERY_MS, undefined, { signal });
+    }
+    waitingFor(undefined);
+  },
+};
+
+async function readingOf(host: QueryHost): Promise<ClockReading | undefined> {
+  const [chosen] = await installedClients(host);
+  return chosen?.client.reading(host);
+}
+
+function isRight(reading: ClockReading | undefined, { withinMs }: ClockDesired): boolean {
+  return reading?.synchronized === true && reading.errorMs <= withinMs;
+}
+
+function notSynchronized({ timeoutMs, withinMs }: ClockDesired, reading: ClockReading | undefined): MachineadmError {
+  const off = reading?.synchronized === true ? `: it may be off by ${Math.ceil(reading.errorMs)} ms` : '';
+  return new MachineadmError({
+    reason: 'ClockNotSynchronized',
+    summary: `the clock was not proven right within ${formatDuration(withinMs)} after ${formatDuration(timeoutMs)}${off}`,
+    remedy:
+      'See whether the time servers answer on UDP port 123 from this machine; correct host.time.servers, or give ' +
+      'host.time.synchronized.timeout more time.',
+    evidence: reading?.sources ?? [],
+    retryable: true,
+  });
+}
