@@ -80,7 +80,10 @@ export function createProgram(done: (status: number) => void): Command {
     )
     .action(async (options: DocumentOptions) => done(await (await import('./validate.ts')).validate(options)));
 
-  const config = program.command('config').description('look at the document');
+  const config = program
+    .command('config')
+    .description('look at the document')
+    .addHelpText('after', '\nExample:\n  machineadm config show -d bootstrap.yaml');
   config
     .command('show')
     .description('print the merged document, without secrets')
@@ -92,7 +95,10 @@ export function createProgram(done: (status: number) => void): Command {
       done(await (await import('./config-show.ts')).configShow(options)),
     );
 
-  const render = program.command('render').description('print what would be handed to a bootstrapper');
+  const render = program
+    .command('render')
+    .description('print what would be handed to a bootstrapper')
+    .addHelpText('after', '\nExample:\n  machineadm render kubeadm -d bootstrap.yaml');
   render
     .command('kubeadm')
     .description('print the kubeadm configuration, without secrets and without touching anything')
@@ -118,12 +124,48 @@ export function createProgram(done: (status: number) => void): Command {
     .command('timeline')
     .description("show where the time went, from the kernel's boot to the conclusion")
     .addOption(outputOption())
+    .addHelpText('after', '\nExample:\n  machineadm timeline')
     .action(async (options: { output: OutputFormat }) => done(await (await import('./status.ts')).timeline(options)));
 
-  const sentinel = program.command('sentinel').description('the file that tells others of the success');
+  program
+    .command('doctor')
+    .description('look whether a bootstrap would stand a chance here, before anything failed; changes nothing')
+    .addOption(documentOption().makeOptionMandatory(false))
+    .addOption(outputOption())
+    .addHelpText(
+      'after',
+      `\nExits with ${exitCode('DifferencesFound')} when something stands in the way.\n\nExample:\n  machineadm doctor -d bootstrap.yaml`,
+    )
+    .action(async (options: { document?: readonly string[]; output: OutputFormat }) =>
+      done(await (await import('./doctor.ts')).doctor(options)),
+    );
+
+  program
+    .command('diagnose')
+    .description('name the cause of a failed bootstrap, on this machine or from saved logs; changes nothing')
+    .option(
+      '--log <file>',
+      'a console, cloud-init-output.log, journal (short or JSON), container or kubeadm log, or - ; repeat for several of one machine',
+      (file: string, earlier: readonly string[] | undefined) => [...(earlier ?? []), file],
+    )
+    .option('--exit-code <number>', 'what kubeadm ended with, where it is known')
+    .addOption(outputOption())
+    .addHelpText(
+      'after',
+      '\nExamples:\n  machineadm diagnose\n  machineadm diagnose --log /var/log/cloud-init-output.log -o json',
+    )
+    .action(async (options: { log?: readonly string[]; exitCode?: string; output: OutputFormat }) =>
+      done(await (await import('./diagnose.ts')).diagnose(options)),
+    );
+
+  const sentinel = program
+    .command('sentinel')
+    .description('the file that tells others of the success')
+    .addHelpText('after', '\nExample:\n  machineadm sentinel restore');
   sentinel
     .command('restore')
     .description('put the sentinel back after a reboot, if this very machine was bootstrapped (run by a boot unit)')
+    .addHelpText('after', '\nExample:\n  machineadm sentinel restore')
     .action(async () => done(await (await import('./sentinel-restore.ts')).sentinelRestore()));
 
   program
@@ -140,6 +182,7 @@ export function createProgram(done: (status: number) => void): Command {
   program
     .command('schema')
     .description('print the JSON Schema of the document, for editors')
+    .addHelpText('after', '\nExample:\n  machineadm schema > machineadm.schema.json')
     .action(async () => done(await (await import('./schema.ts')).schema()));
 
   program
@@ -155,6 +198,7 @@ export function createProgram(done: (status: number) => void): Command {
     .command('version')
     .description('print version, commit, Node and the document versions it reads')
     .addOption(outputOption())
+    .addHelpText('after', '\nExample:\n  machineadm version -o json')
     .action(async (options: { output: OutputFormat }) => done(await (await import('./version.ts')).version(options)));
 
   return program;

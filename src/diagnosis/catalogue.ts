@@ -11,6 +11,7 @@ import { KUBELET } from './catalogue/kubelet.ts';
 import { LEFTOVERS } from './catalogue/leftovers.ts';
 import { MACHINE } from './catalogue/machine.ts';
 import { MACHINE_CHECKS } from './catalogue/machine-checks.ts';
+import { MACHINE_FACTS } from './catalogue/machine-facts.ts';
 import { NODE } from './catalogue/node.ts';
 import { SHARED_CERTIFICATES } from './catalogue/shared-certificates.ts';
 
@@ -36,4 +37,5 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
   ...CONTROL_PLANE,
   ...ETCD,
   ...MACHINE,
+  ...MACHINE_FACTS,
 ];

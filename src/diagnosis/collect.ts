@@ -2,7 +2,13 @@ import type { Evidence } from '../document/errors.ts';
 import type { CriContainer } from '../host/cri.ts';
 import type { QueryHost, ServiceState } from '../host/host.ts';
 import type { LineSource } from './catalogue.ts';
-import type { ObservedLine } from './classify.ts';
+import { checkCertificates } from './checks/certificates.ts';
+import type { Check } from './checks/check.ts';
+import { checkControlPlane } from './checks/control-plane.ts';
+import { checkEndpoint, parseEndpoint } from './checks/endpoint.ts';
+import { checkCapacity, checkDisks } from './checks/machine.ts';
+import { parseJournalLine } from './journal-entry.ts';
+import type { ObservedLine } from './observed-line.ts';
 
 /** What the collectors must know to look at this run, and not at what was before it. */
 export interface CollectContext {
@@ -11,6 +17,8 @@ export interface CollectContext {
   readonly role: 'InitControlPlane' | 'JoinControlPlane' | 'Worker' | undefined;
   /** `unix:///run/containerd/containerd.sock` */
   readonly criSocket: string;
+  /** host:port of the API server, where the document names one. */
+  readonly endpoint?: string;
   /** What all collectors together may take; default 10 s. */
   readonly deadlineMs?: number;
   /** Milliseconds since the epoch; for tests. */
@@ -26,7 +34,8 @@ const LOG_TAIL_BYTES = 64 * 1024;
 
 /**
  * Gathers what the machine says about a failure: unit states, the journals of kubelet, containerd and kernel since
- * the run began, and the last lines of exited containers. Never throws: a collector that fails or does not end within
+ * the run began, the last lines of exited containers, and what is wrong now with disks, memory, certificates, the health
+ * of API server and etcd, the clock and the way to the endpoint. Never throws: a collector that fails or does not end within
  * the deadline contributes nothing, the others still count.
  */
 export async function collect(host: QueryHost, context: CollectContext): Promise<readonly ObservedLine[]> {
@@ -56,6 +65,11 @@ export async function collect(host: QueryHost, context: CollectContext): Promise
       context.role === 'Worker'
         ? Promise.resolve([])
         : exitedContainers(host, context.criSocket, sinceMs(context.since)),
+    () => facts(() => checkDisks(host)),
+    () => facts(() => checkCapacity(host, context.role !== 'Worker')),
+    () => facts(() => checkCertificates(host, now())),
+    () => facts(() => checkControlPlane(host)),
+    () => facts(() => endpointOf(host, context, now)),
   ];
   const deadline = cancellableDelay(timeoutMs);
   try {
@@ -73,6 +87,21 @@ export function transcriptLines(transcript: readonly Evidence[]): readonly Obser
   return transcript.flatMap((part) =>
     part.text.split('\n').map((text): ObservedLine => ({ source: 'kubeadm', origin: part.source, text })),
   );
+}
+
+/** What is wrong with the machine now. What is in order explains nothing. */
+async function facts(look: () => Promise<readonly Check[]>): Promise<readonly ObservedLine[]> {
+  const checks = await look();
+  return checks
+    .filter(({ state }) => state === 'failed' || state === 'warning')
+    .map(({ text }): ObservedLine => ({ source: 'check', origin: 'this machine', text }));
+}
+
+/** On a first control plane the endpoint is dead because the bootstrap failed: that is no cause. */
+async function endpointOf(host: QueryHost, context: CollectContext, now: () => number): Promise<readonly Check[]> {
+  if (context.role !== 'Worker' && context.role !== 'JoinControlPlane') return [];
+  const endpoint = parseEndpoint(context.endpoint ?? '');
+  return endpoint === undefined ? [] : checkEndpoint(host, endpoint, now);
 }
 
 async function unitStates(host: QueryHost, now: () => number): Promise<readonly ObservedLine[]> {
@@ -116,38 +145,6 @@ async function journal(
     const from: LineSource = source !== 'kernel' && entry.identifier === 'systemd' ? 'systemd' : source;
     return entry.message.split('\n').map((text): ObservedLine => ({ source: from, origin, text }));
   });
-}
-
-interface JournalLine {
-  readonly message: string;
-  readonly identifier: string;
-}
-
-/**
- * One line of `journalctl -o json -a`: a message that is not valid UTF-8 comes as an array of bytes, a repeated field
- * as an array of values (systemd.io/JOURNAL_EXPORT_FORMATS). undefined = not a whole entry (the output was cut).
- */
-export function parseJournalLine(line: string): JournalLine | undefined {
-  let entry: unknown;
-  try {
-    entry = JSON.parse(line);
-  } catch {
-    return undefined;
-  }
-  if (typeof entry !== 'object' || entry === null) return undefined;
-  const fields = new Map<string, unknown>(Object.entries(entry));
-  const message = textOf(fields.get('MESSAGE'));
-  if (message === undefined) return undefined;
-  return { message, identifier: textOf(fields.get('SYSLOG_IDENTIFIER')) ?? '' };
-}
-
-function textOf(value: unknown): string | undefined {
-  if (typeof value === 'string') return value;
-  if (!Array.isArray(value)) return undefined;
-  const items: unknown[] = value;
-  if (items.every((item) => typeof item === 'number')) return new TextDecoder().decode(Uint8Array.from(items));
-  const texts = items.filter((item) => typeof item === 'string');
-  return texts.length === 0 ? undefined : texts.join('\n');
 }
 
 async function exitedContainers(host: QueryHost, socket: string, since: number): Promise<readonly ObservedLine[]> {

@@ -8,10 +8,7 @@ import { type CollectContext, collect, transcriptLines } from './collect.ts';
 export type { CollectContext } from './collect.ts';
 
 /** What is known of the run that failed. */
-export interface DiagnosisContext extends CollectContext {
-  /** host:port of the API server, where the document names one. */
-  readonly endpoint?: string;
-}
+export type DiagnosisContext = CollectContext;
 
 /** Reasons that say what was seen, not why: the catalogue may replace them by the cause. */
 const REFINABLE: ReadonlySet<Reason> = new Set<Reason>([

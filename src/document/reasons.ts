@@ -15,6 +15,7 @@ export const REASONS = {
   UnsupportedOnPlatform: reason('DocumentInvalid', 'The document asks for something this platform cannot do.'),
   UsageInvalid: reason('Usage', 'The command line is wrong.'),
   NoRun: reason('Refused', 'There is no run on this machine to tell of.'),
+  LogUnreadable: reason('DocumentInvalid', 'A log or file that a command was given cannot be read or written.'),
   NotPrivilegedUser: reason('Refused', 'machineadm was not started as root.'),
   Locked: reason('Refused', 'Another machineadm run is active on this machine.'),
   DocumentChanged: reason('Refused', 'The kubernetes section changed after this machine was bootstrapped.'),
@@ -25,7 +26,10 @@ export const REASONS = {
   ContainerRuntimeUnsupported: reason('Refused', 'The containerd found is of an unsupported version.'),
   KubeadmNotInstalled: reason('Refused', 'kubeadm is not installed.'),
   KubeadmUnsupported: reason('Refused', 'The kubeadm found is of an unsupported version.'),
+  ExecBootstrapperMissing: reason('Refused', 'The program that bootstraps in the place of kubeadm is not installed.'),
   KubeletNotInstalled: reason('Refused', 'The kubelet is not installed.'),
+  ProxyInvalid: reason('Refused', 'The URL of a proxy is malformed, or its credentials would lie open.'),
+  CertificateAuthorityInvalid: reason('Refused', 'A certificate authority to be trusted is none, damaged or expired.'),
   NotExpressible: reason('Refused', 'The kubeadm found cannot express a field of the document.'),
   SecretUnavailable: reason('Refused', 'A secret reference could not be resolved.'),
   MetadataUnavailable: reason('Refused', 'A variable comes from a metadata service that does not answer.'),
@@ -69,6 +73,10 @@ export const REASONS = {
   FileNotWritten: reason('HostStepFailed', 'A file could not be written.'),
   DownloadFailed: reason('HostStepFailed', 'A file could not be downloaded, or is not the one that its digest names.'),
   HTTPRequestFailed: reason('HostStepFailed', 'A server that the agent itself asked gave no whole answer.'),
+  CertificateAuthorityNotTrusted: reason(
+    'HostStepFailed',
+    'The trust store of the operating system does not hold a certificate authority that was added to it.',
+  ),
   ServiceFailed: reason('HostStepFailed', 'A system service could not be started, stopped or restarted.'),
   ServiceMissing: reason('HostStepFailed', 'A service that the document names is not installed.'),
   ServiceMasked: reason('HostStepFailed', 'A service that the document wants to run is masked.'),
@@ -122,6 +130,8 @@ export const REASONS = {
   ExternalEtcdVersionUnsupported: bootstrapper('The external etcd is older than kubeadm supports.'),
   ExternalEtcdUnreachable: bootstrapper('The external etcd does not answer.'),
   ExternalEtcdCertMissing: bootstrapper('A certificate file of the external etcd does not exist.'),
+
+  ExecBootstrapperFailed: bootstrapper('The program that bootstraps in the place of kubeadm failed.'),
 
   // kubeadm's configuration.
   KubeadmAPIVersionRemoved: bootstrapper(
@@ -288,6 +298,7 @@ export const REASONS = {
   SELinuxDenied: bootstrapper('SELinux denied access that Kubernetes needs.'),
 
   // Readiness.
+  SuccessTestFailed: reason('NotReady', 'The success test of the bootstrapper does not pass.'),
   KubeletNotHealthy: reason('NotReady', 'The kubelet does not answer its health endpoint.'),
   NodeNotRegistered: reason('NotReady', 'The API server has no Node object of this machine.'),
   NodeIdentityMismatch: reason('NotReady', 'A Node of this name exists but belongs to another machine.'),

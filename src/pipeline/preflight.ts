@@ -14,6 +14,24 @@ export function refuseUnlessRoot(facts: Facts): void {
   });
 }
 
+/** What the steps of this document will need and do not find. Asks only. */
+export async function findMissing(
+  steps: readonly Step[],
+  host: QueryHost,
+  model: Model,
+  facts: Facts,
+  scope: 'base' | 'all',
+): Promise<readonly Missing[]> {
+  const missing: Missing[] = [];
+  for (const step of steps) {
+    const desired = step.desired(model, facts);
+    if (desired === undefined || step.preflight === undefined) continue;
+    const found = await step.preflight(host, desired);
+    missing.push(...found.filter((item) => scope === 'all' || item.scope !== 'node'));
+  }
+  return missing;
+}
+
 /** Asks all steps what they will need and reports everything that is missing at once, before anything is changed. */
 export async function preflight(
   steps: readonly Step[],
@@ -22,13 +40,7 @@ export async function preflight(
   facts: Facts,
   scope: 'base' | 'all',
 ): Promise<void> {
-  const missing: Missing[] = [];
-  for (const step of steps) {
-    const desired = step.desired(model, facts);
-    if (desired === undefined || step.preflight === undefined) continue;
-    const found = await step.preflight(host, desired);
-    missing.push(...found.filter((item) => scope === 'all' || item.scope !== 'node'));
-  }
+  const missing = await findMissing(steps, host, model, facts, scope);
   const [first, second] = missing;
   if (first === undefined) return;
   throw new MachineadmError({

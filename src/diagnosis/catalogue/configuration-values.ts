@@ -148,8 +148,10 @@ export const CONFIGURATION_VALUES: readonly CatalogueEntry[] = [
     source: 'kubeadm',
     kind: 'cause',
     reason: 'NoDefaultRoute',
-    priority: 98,
+    priority: 101,
     pattern: /no default routes found in "\/proc\/net\/route"/,
+    // By itself a warning: kubeadm goes on with 0.0.0.0, which only a control plane cannot use.
+    confirmedBy: [{ source: 'kubeadm', pattern: /cannot use "0\.0\.0\.0" as the bind address/ }],
     retryable: true,
     cleanup: 'none',
     remedy: 'Start after the network is up (network-online.target), or set the advertise address.',

@@ -21,8 +21,8 @@ export const CONTAINER_RUNTIME: readonly CatalogueEntry[] = [
     source: 'kubeadm',
     kind: 'cause',
     reason: 'CRIv1Unimplemented',
-    priority: 120,
-    pattern: /code = Unimplemented desc = unknown service runtime\.v1\.(RuntimeService|ImageService)/,
+    priority: 117,
+    pattern: /code = Unimplemented desc = unknown service runtime\.v1(alpha2)?\.(RuntimeService|ImageService)/,
     retryable: false,
     cleanup: 'none',
     remedy:
@@ -37,7 +37,8 @@ export const CONTAINER_RUNTIME: readonly CatalogueEntry[] = [
     kind: 'cause',
     reason: 'ContainerRuntimeNotRunning',
     priority: 115,
-    pattern: /dial unix \S+\.sock: connect: (no such file or directory|connection refused)/,
+    // Sockets of plug-ins lie below /var/lib/kubelet.
+    pattern: /dial unix (?!\/var\/lib\/kubelet\/)\S+\.sock: connect: (no such file or directory|connection refused)/,
     retryable: true,
     cleanup: 'none',
     remedy:
@@ -45,6 +46,36 @@ export const CONTAINER_RUNTIME: readonly CatalogueEntry[] = [
     reference: 'k/k cmd/kubeadm/app/util/runtime/runtime.go Connect',
     example:
       'failed to create new CRI runtime service: validate service connection: validate CRI v1 runtime API for endpoint "unix:///run/containerd/containerd.sock": rpc error: code = Unavailable desc = connection error: desc = "transport: Error while dialing: dial unix /run/containerd/containerd.sock: connect: no such file or directory"',
+  },
+  {
+    id: 'cri-socket-other',
+    source: 'kubelet',
+    kind: 'cause',
+    reason: 'CRISocketWrong',
+    priority: 116,
+    // The runtime prepared here is containerd, whose socket has one place.
+    pattern:
+      /dial unix (?!\/var\/lib\/kubelet\/|(\/var)?\/run\/containerd\/containerd\.sock)\S+\.sock: connect: no such file or directory/,
+    retryable: false,
+    cleanup: 'reset',
+    remedy: 'Set kubernetes.node.criSocket to unix:///run/containerd/containerd.sock, or leave it out.',
+    reference: 'k/k pkg/kubelet/cri/remote/remote_runtime.go; Go net.OpError',
+    example:
+      'F1120 18:20:11.000000     279 server.go:269] failed to run Kubelet: failed to create kubelet: get remote runtime typed version failed: rpc error: code = Unavailable desc = connection error: desc = "transport: Error while dialing dial unix /run/crio/crio.sock: connect: no such file or directory"',
+  },
+  {
+    id: 'cri-docker-missing',
+    source: 'kubeadm',
+    kind: 'cause',
+    reason: 'CRISocketWrong',
+    priority: 116,
+    pattern: /docker is required for container runtime: exec: "docker": executable file not found/,
+    retryable: false,
+    cleanup: 'none',
+    remedy: 'Set kubernetes.node.criSocket to unix:///run/containerd/containerd.sock: kubeadm looked for Docker.',
+    reference: 'k/k v1.20 cmd/kubeadm/app/util/runtime/runtime.go NewContainerRuntime',
+    example:
+      'error execution phase preflight: docker is required for container runtime: exec: "docker": executable file not found in $PATH',
   },
   {
     id: 'cri-socket-timeout',
@@ -182,6 +213,8 @@ export const CONTAINER_RUNTIME: readonly CatalogueEntry[] = [
     reason: 'OCIRuntimeCreateFailed',
     priority: 70,
     pattern: /OCI runtime create failed: /,
+    // The kubelet tries again, and a container that crashes was started.
+    overcomeBy: /with CrashLoopBackOff|StartContainer for \\?"[0-9a-f]+\\?" returns successfully/,
     retryable: false,
     cleanup: 'reset',
     remedy:

@@ -66,7 +66,8 @@ export const CONTROL_PLANE: readonly CatalogueEntry[] = [
     kind: 'cause',
     reason: 'StaticPodInsufficientResources',
     priority: 115,
-    pattern: /Node didn't have enough resource: (\S+), requested: (\d+)/,
+    pattern:
+      /Node didn't have enough resource: (\S+), requested: (\d+)|no set of running pods found to reclaim resources: /,
     retryable: false,
     cleanup: 'reset',
     remedy: 'Lower kubeReserved and systemReserved, or use a larger machine.',
@@ -211,7 +212,7 @@ export const CONTROL_PLANE: readonly CatalogueEntry[] = [
     kind: 'cause',
     reason: 'ComponentFileMissing',
     priority: 80,
-    pattern: /"command failed" err="[^"]*open (\/\S+): no such file or directory/,
+    pattern: /("command failed" err="[^"]*|^Error: [^"]{0,200})open (\/\S+): no such file or directory/,
     retryable: false,
     cleanup: 'reset',
     remedy: "Write the named file with host.files and mount it with the component's volumes.",

@@ -8,8 +8,7 @@ export const ENDPOINT: readonly CatalogueEntry[] = [
     kind: 'cause',
     reason: 'APIEndpointDNSFailure',
     priority: 112,
-    pattern:
-      /(configmaps\/cluster-info|configmaps\/kubeadm-config|\/api\/v1\/nodes\/)\S*": dial tcp: lookup \S+( on \S+)?: /,
+    pattern: /\/(api\/v1|apis\/[a-z0-9.]{1,80}\/v\w{1,10})\/[^\s"\\]{1,200}\\*": dial tcp: lookup \S+( on \S+)?: /,
     retryable: true,
     cleanup: 'none',
     remedy: 'Make the endpoint resolvable on this machine (record, resolver or /etc/hosts), then provision again.',

@@ -1,7 +1,7 @@
 import type { Reason } from '../../document/reasons.ts';
 
-/** Where a line was read. `unit` is what the service manager says of a service now, one line each. */
-export type LineSource = 'kubeadm' | 'kubelet' | 'containerd' | 'container' | 'systemd' | 'kernel' | 'unit';
+/** Where a line was read. `unit` is what the service manager says of a service now, `check` what was measured now. */
+export type LineSource = 'kubeadm' | 'kubelet' | 'containerd' | 'container' | 'systemd' | 'kernel' | 'unit' | 'check';
 
 /** What must precede another attempt on the same machine; `reset+member` = also see that the etcd member is gone. */
 export type Cleanup = 'none' | 'reset' | 'reset+member';
@@ -24,8 +24,10 @@ export interface CatalogueEntry {
   readonly priority: number;
   /** Tested against one line without colours, log prefixes and indentation. No flags; linear on hostile lines. */
   readonly pattern: RegExp;
-  /** Counts only if another line, of this source, says this as well. */
-  readonly confirmedBy?: { readonly source: LineSource; readonly pattern: RegExp };
+  /** Counts only if another line, of this source, says this as well; one of several is enough. */
+  readonly confirmedBy?: readonly { readonly source: LineSource; readonly pattern: RegExp }[];
+  /** A later line, of any source, that shows it went well in the end: then it is a symptom of something at most. */
+  readonly overcomeBy?: RegExp;
   /** True where the same command may succeed later with the same input. */
   readonly retryable: boolean;
   readonly cleanup: Cleanup;

@@ -69,7 +69,7 @@ export const IMAGES: readonly CatalogueEntry[] = [
     reason: 'ImagePullUnauthorized',
     priority: 112,
     pattern:
-      /(pull access denied, repository does not exist|unexpected status from \w+ request to \S+: (401|403) |failed to authorize: )/,
+      /(pull access denied, repository does not exist|unexpected status from \w+ request to \S+: (401|403) |failed to authorize: |failed with status code \[[^\]]{1,200}\]: 40[13] )/,
     retryable: false,
     cleanup: 'none',
     remedy: 'Give containerd credentials for the registry, or correct cluster.imageRepository.',
@@ -97,7 +97,8 @@ export const IMAGES: readonly CatalogueEntry[] = [
     kind: 'cause',
     reason: 'ImageRegistryPlainHTTP',
     priority: 112,
-    pattern: /http: server gave HTTP response to HTTPS client/,
+    pattern:
+      /http: server gave HTTP response to HTTPS client|\/(manifests|blobs)\/[^\s"\\]{1,128}\\*": tls: first record does not look like a TLS handshake/,
     retryable: false,
     cleanup: 'none',
     remedy: "Declare the registry with http:// in containerd's hosts.toml, or put TLS in front of it.",

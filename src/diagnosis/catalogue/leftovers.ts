@@ -9,7 +9,11 @@ export const LEFTOVERS: readonly CatalogueEntry[] = [
     reason: 'KubeletAlreadyRunning',
     priority: 95,
     pattern: /\[ERROR Port-10250\]: Port 10250 is in use/,
-    confirmedBy: { source: 'unit', pattern: /^kubelet\.service: active \(running\) for \d{2,} s$/ },
+    confirmedBy: [
+      { source: 'unit', pattern: /^kubelet\.service: active \(running\) for \d{2,} s$/ },
+      // A kubelet that only waits for its configuration dies before it says this, and holds no port.
+      { source: 'kubelet', pattern: /kubelet\.go:\d+\] "?Starting kubelet main sync loop/ },
+    ],
     retryable: false,
     cleanup: 'reset',
     remedy: 'Stop the kubelet of the earlier attempt with `kubeadm reset -f`, then provision again.',

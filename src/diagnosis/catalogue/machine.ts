@@ -18,6 +18,21 @@ export const MACHINE: readonly CatalogueEntry[] = [
     composed: true,
   },
   {
+    id: 'kubeadm-read-only',
+    source: 'kubeadm',
+    only: true,
+    kind: 'cause',
+    reason: 'ReadOnlyFilesystem',
+    priority: 104,
+    pattern: /error execution phase \S+ .{1,1000}: read-only file system$/,
+    retryable: false,
+    cleanup: 'none',
+    remedy: 'Remount the file system of the named path writable, or mount a writable one there before kubeadm runs.',
+    reference: 'errno EROFS, Go syscall',
+    example:
+      'error execution phase kubelet-start: error writing a dynamic environment file for the kubelet: failed to write kubelet configuration to the file "/var/lib/kubelet/kubeadm-flags.env": open /var/lib/kubelet/kubeadm-flags.env: read-only file system',
+  },
+  {
     id: 'kubeadm-missing',
     source: 'systemd',
     kind: 'cause',
@@ -67,7 +82,8 @@ export const MACHINE: readonly CatalogueEntry[] = [
     kind: 'cause',
     reason: 'SELinuxDenied',
     priority: 104,
-    pattern: /avc:\s+denied\s+\{[^}]+\} for .*comm="(kube[\w-]*|etcd|containerd[\w-]*|runc[\w:[\]-]*)".*permissive=0/,
+    pattern:
+      /avc:\s{1,4}denied\s{1,4}\{[^}]{1,200}\} for .{0,200}comm="(kube[\w-]*|etcd|containerd[\w-]*|runc[\w:[\]-]{0,40})".{0,400}permissive=0/,
     retryable: false,
     cleanup: 'reset',
     remedy: 'Relabel the files (`restorecon`) or install container-selinux; `ausearch -m avc` shows more.',

@@ -19,9 +19,9 @@ export const NODE: readonly CatalogueEntry[] = [
   {
     id: 'tls-bootstrap-timeout',
     source: 'kubeadm',
-    kind: 'symptom',
+    kind: 'generic',
     reason: 'TLSBootstrapTimeout',
-    priority: 35,
+    priority: 52,
     pattern:
       /error execution phase (kubelet-wait-bootstrap|kubelet-start): (context deadline exceeded|timed out waiting for the condition)/,
     retryable: true,
@@ -34,9 +34,9 @@ export const NODE: readonly CatalogueEntry[] = [
   {
     id: 'node-annotate-timeout',
     source: 'kubeadm',
-    kind: 'symptom',
+    kind: 'generic',
     reason: 'NodeRegistrationTimeout',
-    priority: 40,
+    priority: 51,
     pattern: /(error uploading crisocket|error writing CRISocket for this node|Error writing Crisocket information)/,
     retryable: true,
     cleanup: 'reset',

@@ -3,6 +3,16 @@ import { describe, test } from 'node:test';
 import { CATALOGUE, NOISE } from '../../../src/diagnosis/catalogue.ts';
 import { classify, cleanLine, type ObservedLine } from '../../../src/diagnosis/classify.ts';
 
+/** Lines that entries want to see beside their own. */
+const CONFIRMATIONS: readonly ObservedLine[] = [
+  { source: 'unit', origin: 'service manager', text: 'kubelet.service: active (running) for 99 s' },
+  {
+    source: 'kubeadm',
+    origin: 'kubeadm',
+    text: 'cannot use "0.0.0.0" as the bind address for the API Server',
+  },
+];
+
 describe('every entry of the catalogue', () => {
   test('has an id of its own', () => {
     const ids = [...CATALOGUE, ...NOISE].map((entry) => entry.id);
@@ -21,10 +31,9 @@ describe('every entry of the catalogue', () => {
         origin: 'kubeadm',
         text: '[kubelet-start] Starting the kubelet',
       };
-      const confirmation: ObservedLine[] =
-        entry.confirmedBy === undefined
-          ? []
-          : [{ source: 'unit', origin: 'service manager', text: 'kubelet.service: active (running) for 99 s' }];
+      const confirmation = CONFIRMATIONS.filter(({ source, text }) =>
+        entry.confirmedBy?.some((other) => other.source === source && other.pattern.test(text)),
+      );
       const { best } = classify([started, example, ...confirmation]);
       if (entry.kind === 'warning') {
         assert.ok(best === undefined || best.score <= 40, `a warning was taken for a cause: ${best?.entry.id}`);

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { collect, parseJournalLine } from '../../../src/diagnosis/collect.ts';
+import { collect } from '../../../src/diagnosis/collect.ts';
 import { type DiagnosisContext, diagnose, explain } from '../../../src/diagnosis/index.ts';
+import { parseJournalLine } from '../../../src/diagnosis/journal-entry.ts';
 import { MachineadmError } from '../../../src/document/errors.ts';
 import { Secret } from '../../../src/document/secret.ts';
 import type { CriContainer } from '../../../src/host/cri.ts';

@@ -1,0 +1,60 @@
+import type { Verdict } from '../diagnosis/verdict.ts';
+import { MachineadmError } from '../document/errors.ts';
+import { exitCode } from '../document/exit-codes.ts';
+import { type OutputFormat, printJson, printText } from './output.ts';
+
+/**
+ * `machineadm diagnose`: names why a bootstrap failed, on this machine or from saved logs. The verdict is the data, so
+ * the exit status says only whether there is one.
+ */
+export async function diagnose(options: {
+  readonly log?: readonly string[];
+  readonly exitCode?: string;
+  readonly output: OutputFormat;
+}): Promise<number> {
+  const exitStatus = parseExitStatus(options.exitCode);
+  const verdict =
+    options.log === undefined
+      ? await (await import('../pipeline/diagnose-machine.ts')).diagnoseMachine(exitStatus)
+      : await (await import('../diagnosis/diagnose-logs.ts')).diagnoseLogs(options.log, exitStatus);
+  if (options.output === 'json') printJson(verdict);
+  else printText(formatVerdict(verdict));
+  return exitCode('Success');
+}
+
+/** The verdict for people. */
+export function formatVerdict(verdict: Verdict): string {
+  if (verdict.outcome === 'success') {
+    return ['success: the bootstrap ended well', ...evidenceLines(verdict)].join('\n');
+  }
+  const phase = verdict.phase === '' ? '' : ` in phase ${verdict.phase}`;
+  const confidence = verdict.confidence === 0 ? '' : ` (confidence ${Math.round(verdict.confidence * 100)} %)`;
+  const cleanup = {
+    none: undefined,
+    reset: 'kubeadm reset -f',
+    'reset+member': 'kubeadm reset -f, and see that the etcd member is gone',
+  }[verdict.cleanup];
+  return [
+    `failure${phase}: ${verdict.reason}${confidence}`,
+    ...evidenceLines(verdict),
+    ...(verdict.symptoms.length === 0 ? [] : [`also seen: ${verdict.symptoms.join(', ')}`]),
+    `remedy: ${verdict.remedy}`,
+    `the same command may succeed later: ${verdict.retryable ? 'yes' : 'no'}`,
+    ...(cleanup === undefined ? [] : [`before another attempt: ${cleanup}`]),
+  ].join('\n');
+}
+
+function evidenceLines({ evidence }: Verdict): readonly string[] {
+  return evidence.map(({ source, line, text }) => `  ${source}${line === 0 ? '' : `:${line}`}: ${text}`);
+}
+
+function parseExitStatus(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const status = /^\d{1,3}$/.test(text) ? Number(text) : Number.NaN;
+  if (status <= 255) return status;
+  throw new MachineadmError({
+    reason: 'UsageInvalid',
+    summary: `--exit-code: "${text}" is not an exit status`,
+    remedy: 'Write the number that kubeadm ended with, from 0 to 255.',
+  });
+}

@@ -1,0 +1,57 @@
+import type { QueryHost } from '../../host/host.ts';
+import type { Check } from './check.ts';
+
+const TIMEOUT_MS = 3000;
+
+/**
+ * Whether the API server and etcd of this machine answer their health endpoints, where their manifests are here. Both
+ * are open on the loopback to anybody by kubeadm's own arguments, so no credentials are used
+ * (k/k cmd/kubeadm/app/phases/etcd/local.go: listen-metrics-urls http://127.0.0.1:2381).
+ */
+export async function checkControlPlane(host: QueryHost): Promise<readonly Check[]> {
+  const manifests = (await host.list('/etc/kubernetes/manifests')) ?? [];
+  const checks: Check[] = [];
+  if (manifests.includes('kube-apiserver.yaml')) {
+    const manifest = (await host.readText('/etc/kubernetes/manifests/kube-apiserver.yaml')) ?? '';
+    const port = Number(/--secure-port=(\d+)/.exec(manifest)?.[1] ?? 6443);
+    const address = /--advertise-address=(\S+)/.exec(manifest)?.[1] ?? '127.0.0.1';
+    checks.push(judge('kube-apiserver', 'the API server', await ask(`https://${bracketed(address)}:${port}/livez`)));
+  }
+  if (manifests.includes('etcd.yaml')) {
+    checks.push(judge('etcd', 'etcd', await ask('http://127.0.0.1:2381/health')));
+  }
+  return checks;
+}
+
+function judge(id: string, name: string, answer: string): Check {
+  const base = { id: `control-plane/${id}`, group: 'control plane' } as const;
+  return answer === 'healthy'
+    ? { ...base, state: 'ok', text: `${name} on this machine is healthy` }
+    : {
+        ...base,
+        state: 'failed',
+        reason: 'ControlPlaneComponentNotHealthy',
+        text: `${name} on this machine is not healthy: ${answer}`,
+        remedy: `Read the log of the container: \`crictl ps -a --name ${id}\`, then \`crictl logs\`.`,
+      };
+}
+
+/** The certificate is not judged: this asks whether something lives, and believes nothing that it says. */
+async function ask(url: string): Promise<string> {
+  const { request } = await (url.startsWith('https') ? import('node:https') : import('node:http'));
+  return new Promise((done) => {
+    const outgoing = request(url, { agent: false, timeout: TIMEOUT_MS, rejectUnauthorized: false }, (response) => {
+      response.destroy();
+      // 401 and 403 come from a server that lives and does not let strangers ask.
+      const status = response.statusCode ?? 0;
+      done([200, 401, 403].includes(status) ? 'healthy' : `it answers ${status}`);
+    });
+    outgoing.once('timeout', () => outgoing.destroy(new Error(`no answer within ${TIMEOUT_MS / 1000} s`)));
+    outgoing.once('error', (error) => done(error.message));
+    outgoing.end();
+  });
+}
+
+function bracketed(address: string): string {
+  return address.includes(':') ? `[${address}]` : address;
+}

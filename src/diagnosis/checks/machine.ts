@@ -1,0 +1,199 @@
+import { availableParallelism } from 'node:os';
+import type { QueryHost } from '../../host/host.ts';
+import type { Check } from './check.ts';
+
+/** k/k cmd/kubeadm/app/constants: ControlPlaneNumCPU, ControlPlaneMem. */
+const CONTROL_PLANE_CPUS = 2;
+const CONTROL_PLANE_MIB = 1700;
+const MIB = 1024 * 1024;
+/** The kubelet evicts below 10 % of nodefs and 15 % of imagefs (k/k pkg/kubelet/eviction/defaults_linux.go). */
+const EVICTION_PERCENT = 15;
+/** Less than this holds neither the images of a control plane nor etcd's first snapshots. */
+const LEAST_FREE_MIB = 512;
+
+/** Where kubelet, containerd and etcd keep what grows. */
+const GROWING = ['/var/lib/kubelet', '/var/lib/containerd', '/var/lib/etcd', '/var/log'];
+
+/** Free space of the file systems that fill up on a node. Queries only. */
+export async function checkDisks(host: QueryHost): Promise<readonly Check[]> {
+  const seen = new Set<string>();
+  const checks: Check[] = [];
+  for (const path of GROWING) {
+    const space = await spaceOf(host, path);
+    if (space === undefined || seen.has(space.target)) continue;
+    seen.add(space.target);
+    checks.push(judgeSpace(path, space));
+  }
+  return checks;
+}
+
+interface Space {
+  readonly target: string;
+  readonly sizeMiB: number;
+  readonly freeMiB: number;
+  readonly readOnly: boolean;
+}
+
+async function spaceOf(host: QueryHost, path: string): Promise<Space | undefined> {
+  for (let at = path; ; at = at.slice(0, at.lastIndexOf('/')) || '/') {
+    const args = ['-n', '-r', '-b', '-o', 'TARGET,SIZE,AVAIL,OPTIONS', '--target', at];
+    const { status, stdout } = await host.query({ program: 'findmnt', args, timeoutMs: 5000 });
+    // The last line is the file system on top.
+    const fields = stdout.trim().split('\n').at(-1)?.split(' ') ?? [];
+    const [target, size, free, options] = fields;
+    if (status === 0 && target !== undefined && Number(size) > 0) {
+      return {
+        target,
+        sizeMiB: Math.floor(Number(size) / MIB),
+        freeMiB: Math.floor(Number(free) / MIB),
+        readOnly: options?.split(',').includes('ro') ?? false,
+      };
+    }
+    if (at === '/') return undefined;
+  }
+}
+
+function judgeSpace(path: string, { target, sizeMiB, freeMiB, readOnly }: Space): Check {
+  const base = { id: `disk${path}`, group: 'machine' } as const;
+  const percent = Math.floor((freeMiB / Math.max(1, sizeMiB)) * 100);
+  const figures = `${freeMiB} MiB of ${sizeMiB} MiB free (${percent} %)`;
+  if (readOnly) {
+    return {
+      ...base,
+      state: 'failed',
+      reason: 'ReadOnlyFilesystem',
+      text: `the file system of ${path} (${target}) is read-only`,
+      remedy: `Remount ${target} writable.`,
+    };
+  }
+  if (freeMiB < LEAST_FREE_MIB) {
+    return {
+      ...base,
+      state: 'failed',
+      reason: 'DiskFull',
+      text: `the file system of ${path} (${target}) is full: ${figures}`,
+      remedy: `Make room on ${target}, or mount a larger file system at ${path} (host.mounts).`,
+    };
+  }
+  if (percent < EVICTION_PERCENT) {
+    return {
+      ...base,
+      state: 'warning',
+      reason: 'NodeDiskPressure',
+      text: `the file system of ${path} (${target}) is nearly full: ${figures}`,
+      remedy: `Make room: below ${EVICTION_PERCENT} % the kubelet evicts pods and deletes images.`,
+    };
+  }
+  return { ...base, state: 'ok', text: `${path} (${target}): ${figures}` };
+}
+
+/** Memory and processors, by kubeadm's own limits for a control plane. */
+export async function checkCapacity(
+  host: QueryHost,
+  isControlPlane: boolean,
+  cpus = availableParallelism(),
+): Promise<readonly Check[]> {
+  const text = (await host.readText('/proc/meminfo')) ?? '';
+  const kib = (field: string): number => Number(new RegExp(`^${field}: +(\\d+) kB`, 'm').exec(text)?.[1] ?? Number.NaN);
+  const total = Math.floor(kib('MemTotal') / 1024);
+  const available = Math.floor(kib('MemAvailable') / 1024);
+  const figures = `${available} MiB of ${total} MiB available`;
+  const memory: Check =
+    isControlPlane && total < CONTROL_PLANE_MIB
+      ? {
+          id: 'memory',
+          group: 'machine',
+          state: 'failed',
+          reason: 'InsufficientMemory',
+          text: `the machine has ${total} MiB of memory, a control plane needs ${CONTROL_PLANE_MIB} MiB`,
+          remedy: 'Use a larger machine, or name Mem in ignorePreflightErrors.',
+        }
+      : available < 200
+        ? {
+            id: 'memory',
+            group: 'machine',
+            state: 'warning',
+            reason: 'OutOfMemory',
+            text: `memory is nearly used up: ${figures}`,
+            remedy: 'Stop what else runs here, or use a larger machine.',
+          }
+        : { id: 'memory', group: 'machine', state: 'ok', text: `memory: ${figures}` };
+  const processors: Check =
+    isControlPlane && cpus < CONTROL_PLANE_CPUS
+      ? {
+          id: 'cpu',
+          group: 'machine',
+          state: 'failed',
+          reason: 'InsufficientCPU',
+          text: `the machine has ${cpus} processor, a control plane needs ${CONTROL_PLANE_CPUS}`,
+          remedy: 'Use a larger machine, or name NumCPU in ignorePreflightErrors.',
+        }
+      : { id: 'cpu', group: 'machine', state: 'ok', text: `${cpus} processors` };
+  return Number.isNaN(total) ? [processors] : [memory, processors];
+}
+
+/** Swap that is on. `willBeDisabled`: the document turns it off. */
+export async function checkSwap(host: QueryHost, willBeDisabled: boolean): Promise<readonly Check[]> {
+  const devices = ((await host.readText('/proc/swaps')) ?? '')
+    .split('\n')
+    .slice(1)
+    .flatMap((line) => line.split(/\s/)[0] || []);
+  const base = { id: 'swap', group: 'machine' } as const;
+  if (devices.length === 0) return [{ ...base, state: 'ok', text: 'swap is off' }];
+  if (willBeDisabled)
+    return [{ ...base, state: 'ok', text: `swap is on (${devices.join(', ')}); provision turns it off` }];
+  return [
+    {
+      ...base,
+      state: 'warning',
+      reason: 'SwapEnabled',
+      text: `swap is on: ${devices.join(', ')}`,
+      remedy: 'Set host.swap to Disabled, or failSwapOn: false in node.kubelet.config.',
+    },
+  ];
+}
+
+/** From 1.35 on the kubelet refuses cgroup v1 by itself (kubernetes/kubernetes#134744). */
+const FIRST_MINOR_WITHOUT_V1 = 35;
+
+/** The cgroup version, judged for the kubelet that is installed. */
+export async function checkCgroups(host: QueryHost, kubeletMinor: number | undefined): Promise<readonly Check[]> {
+  const isV2 = (await host.stat('/sys/fs/cgroup/cgroup.controllers')) !== undefined;
+  const base = { id: 'cgroup', group: 'machine' } as const;
+  if (isV2) return [{ ...base, state: 'ok', text: 'cgroup v2' }];
+  if (kubeletMinor === undefined || kubeletMinor < FIRST_MINOR_WITHOUT_V1)
+    return [{ ...base, state: 'ok', text: 'cgroup v1' }];
+  return [
+    {
+      ...base,
+      state: 'failed',
+      reason: 'CgroupV1Unsupported',
+      text: `the machine runs cgroup v1, which kubelet 1.${kubeletMinor} refuses`,
+      remedy:
+        'Boot with cgroup v2 (systemd.unified_cgroup_hierarchy=1), or set failCgroupV1: false in the kubelet configuration.',
+    },
+  ];
+}
+
+/** The time source. Queries only. */
+export async function checkTimeSource(host: QueryHost): Promise<readonly Check[]> {
+  const { status, stdout } = await host.query({
+    program: 'timedatectl',
+    args: ['show', '-p', 'NTPSynchronized', '--value'],
+    timeoutMs: 5000,
+  });
+  if (status !== 0) return [];
+  const synchronized = stdout.trim() === 'yes';
+  return [
+    synchronized
+      ? { id: 'clock/source', group: 'machine', state: 'ok', text: 'the clock is synchronised' }
+      : {
+          id: 'clock/source',
+          group: 'machine',
+          state: 'warning',
+          reason: 'ClockSkew',
+          text: 'no time source has set the clock since the boot',
+          remedy: 'Name time servers in host.time: certificates are refused on a machine whose clock is wrong.',
+        },
+  ];
+}

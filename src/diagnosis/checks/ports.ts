@@ -1,0 +1,56 @@
+import type { QueryHost } from '../../host/host.ts';
+import type { Check } from './check.ts';
+
+/** State LISTEN in /proc/net/tcp (kernel include/net/tcp_states.h). */
+const LISTEN = '0A';
+
+const WORKER_PORTS: readonly (readonly [number, string])[] = [[10_250, 'kubelet']];
+const CONTROL_PLANE_PORTS: readonly (readonly [number, string])[] = [
+  [10_250, 'kubelet'],
+  [10_257, 'kube-controller-manager'],
+  [10_259, 'kube-scheduler'],
+  [2379, 'etcd'],
+  [2380, 'etcd'],
+  [2381, 'etcd'],
+];
+
+/** The ports that the node's programs will listen on. A machine that is a node already has them taken by those. */
+export async function checkPorts(
+  host: QueryHost,
+  isControlPlane: boolean,
+  bindPort: number,
+): Promise<readonly Check[]> {
+  if ((await host.stat('/etc/kubernetes/kubelet.conf')) !== undefined) {
+    return [
+      { id: 'ports', group: 'network', state: 'ok', text: 'this machine is a node already: its ports are its own' },
+    ];
+  }
+  const taken = await listeningPorts(host);
+  const wanted: readonly (readonly [number, string])[] = isControlPlane
+    ? [[bindPort, 'kube-apiserver'], ...CONTROL_PLANE_PORTS]
+    : WORKER_PORTS;
+  const busy = wanted.filter(([port]) => taken.has(port));
+  if (busy.length === 0) {
+    return [{ id: 'ports', group: 'network', state: 'ok', text: `free: ${wanted.map(([port]) => port).join(', ')}` }];
+  }
+  return busy.map(([port, program]) => ({
+    id: `ports/${port}`,
+    group: 'network',
+    state: 'failed',
+    reason: 'PortInUse',
+    text: `port ${port}, which ${program} needs, is in use`,
+    remedy: `Find the listener with \`ss -ltnp sport = :${port}\` and stop it.`,
+  }));
+}
+
+/** Local ports in state LISTEN, from the kernel's tables (kernel Documentation/networking/proc_net_tcp.rst). */
+export async function listeningPorts(host: QueryHost): Promise<ReadonlySet<number>> {
+  const ports = new Set<number>();
+  for (const path of ['/proc/net/tcp', '/proc/net/tcp6']) {
+    for (const line of ((await host.readText(path)) ?? '').split('\n').slice(1)) {
+      const [, local, , state] = line.trim().split(/\s+/);
+      if (state === LISTEN) ports.add(Number.parseInt(local?.split(':').at(-1) ?? '', 16));
+    }
+  }
+  return ports;
+}

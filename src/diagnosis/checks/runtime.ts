@@ -1,0 +1,80 @@
+import type { QueryHost } from '../../host/host.ts';
+import type { Check } from './check.ts';
+
+/**
+ * The container runtime behind a socket (`unix:///run/containerd/containerd.sock`), over CRI, and the images that it has
+ * of those wanted. `willBeConfigured`: the document configures containerd, so that what it lacks now says little.
+ */
+export async function checkRuntime(
+  host: QueryHost,
+  socket: string,
+  wantedImages: readonly string[],
+  willBeConfigured: boolean,
+): Promise<readonly Check[]> {
+  const base = { group: 'container runtime' } as const;
+  const service = await host.service('containerd');
+  if (!service.active) {
+    return [
+      {
+        ...base,
+        id: 'runtime/service',
+        state: willBeConfigured && service.exists ? 'warning' : 'failed',
+        reason: service.exists ? 'ContainerRuntimeNotRunning' : 'ContainerRuntimeMissing',
+        text: service.exists ? `containerd does not run (${service.detail})` : 'containerd is not installed',
+        remedy: service.exists
+          ? 'Read `journalctl -u containerd`; provision restarts it once it is configured.'
+          : 'Install containerd and runc.',
+      },
+    ];
+  }
+  try {
+    const { runtimeName, runtimeVersion } = await host.cri(socket).version();
+    const conditions = await host.cri(socket).status();
+    const broken = conditions.filter(({ type, status }) => type === 'RuntimeReady' && !status);
+    if (broken.length > 0) {
+      const why = broken.map(({ reason, message }) => `${reason} ${message}`).join('; ');
+      return [
+        {
+          ...base,
+          id: 'runtime/cri',
+          state: 'failed',
+          reason: 'ContainerRuntimeNotReady',
+          text: `the container runtime is not ready: ${why}`,
+          remedy: 'Read `journalctl -u containerd`.',
+        },
+      ];
+    }
+    return [
+      { ...base, id: 'runtime/cri', state: 'ok', text: `${runtimeName} ${runtimeVersion} answers on ${socket}` },
+      ...(await checkImages(host, socket, wantedImages)),
+    ];
+  } catch (error) {
+    return [
+      {
+        ...base,
+        id: 'runtime/cri',
+        state: willBeConfigured ? 'warning' : 'failed',
+        reason: 'ContainerRuntimeNotReady',
+        text: `containerd runs but does not answer CRI calls on ${socket}: ${error instanceof Error ? error.message : String(error)}`,
+        remedy: 'Look at disabled_plugins in /etc/containerd/config.toml, and at the socket in node.criSocket.',
+      },
+    ];
+  }
+}
+
+async function checkImages(host: QueryHost, socket: string, wanted: readonly string[]): Promise<readonly Check[]> {
+  if (wanted.length === 0) return [];
+  const present = new Set((await host.cri(socket).images()).flatMap(({ tags, digests }) => [...tags, ...digests]));
+  const missing = wanted.filter((image) => !present.has(image));
+  const base = { id: 'runtime/images', group: 'container runtime' } as const;
+  if (missing.length === 0) return [{ ...base, state: 'ok', text: `all ${wanted.length} images are here` }];
+  return [
+    {
+      ...base,
+      state: 'warning',
+      reason: 'ImageMissing',
+      text: `${missing.length} of ${wanted.length} images are not here yet: ${missing.join(', ')}`,
+      remedy: 'They must come from images.archives or a registry that this machine reaches.',
+    },
+  ];
+}

@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import { readSavedLog } from '../../../src/diagnosis/saved-log.ts';
+import { judge } from '../../../src/diagnosis/verdict.ts';
+import { MUTATIONS, sectionsOf } from './mutations.ts';
+import { capturedTranscripts, type Transcript } from './transcripts.ts';
+
+const transcripts = capturedTranscripts();
+const reasonOf = (log: string): string => judge(readSavedLog(log)).reason;
+
+/** What a log that lost lines may be taken for: what it is, nothing that can be named, or one of its own lesser names. */
+function assertNeverWrong(transcript: Transcript, log: string): void {
+  const { outcome, reason } = judge(readSavedLog(log));
+  const { expected } = transcript;
+  if (expected.outcome === 'success') {
+    assert.ok(outcome === 'success' || reason === 'Unknown', `${transcript.name} was taken for ${reason}`);
+    return;
+  }
+  assert.ok(
+    [expected.reason, 'Unknown', ...(transcript.lesserReasons ?? [])].includes(reason),
+    `${transcript.name} was taken for ${reason || 'a success'}`,
+  );
+}
+
+for (const mutation of MUTATIONS) {
+  describe(`a log ${mutation.what}`, () => {
+    for (const transcript of transcripts) {
+      test(transcript.name, () => {
+        const log = mutation.apply(transcript.log, transcript);
+        if (mutation.keeps === 'reason') assert.equal(reasonOf(log), transcript.expected.reason);
+        else assertNeverWrong(transcript, log);
+      });
+    }
+  });
+}
+
+describe('a failure with the noise of a healthy run around it', () => {
+  const healthy = transcripts.find(({ name }) => name === '02-worker-join-ok');
+  for (const transcript of transcripts.filter(({ expected }) => expected.outcome === 'failure')) {
+    test(transcript.name, () => {
+      const noise = sectionsOf(healthy?.log ?? '')
+        .filter(({ header }) => header.startsWith('-- journal'))
+        // A kubelet that really runs is no noise: it explains who holds port 10250.
+        .map(({ header, lines }) => [header, ...lines.filter((line) => !/main sync loop/.test(line))].join('\n'))
+        .join('\n');
+      assert.equal(reasonOf(`${transcript.log}\n${noise}`), transcript.expected.reason);
+    });
+  }
+});
+
+describe('a success stays one', () => {
+  for (const transcript of transcripts.filter(({ expected }) => expected.outcome === 'success')) {
+    test(`${transcript.name}, after failed attempts of other kinds`, () => {
+      const failed = transcripts
+        .filter(({ expected }) => expected.outcome === 'failure')
+        .flatMap(({ log }) => sectionsOf(log)[0]?.lines ?? []);
+      assert.equal(judge(readSavedLog([...failed, transcript.log].join('\n'))).outcome, 'success');
+    });
+    test(`${transcript.name}, whatever runs after it fails`, () => {
+      const after = '-- kubeadm --\nerror: unable to recognize "calico.yaml": no matches for kind "Installation"\n';
+      assert.equal(judge(readSavedLog(`${transcript.log}\n${after}`)).outcome, 'success');
+    });
+  }
+});
+
+test('no cut of any log makes it say something else', () => {
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 0, max: transcripts.length - 1 }),
+      fc.double({ min: 0, max: 1, noNaN: true }),
+      fc.double({ min: 0, max: 1, noNaN: true }),
+      (index, from, to) => {
+        const transcript = transcripts[index];
+        if (transcript === undefined) return;
+        const [start, end] = from < to ? [from, to] : [to, from];
+        const { log } = transcript;
+        assertNeverWrong(transcript, log.slice(Math.floor(start * log.length), Math.floor(end * log.length)));
+      },
+    ),
+    { numRuns: 150 },
+  );
+});
