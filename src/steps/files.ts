@@ -40,6 +40,9 @@ export interface FilePayload {
   readonly file: FileModel;
   /** What stands in the way of any file of the run: told before the first one is written. A bake has no node files. */
   readonly obstacles: readonly Obstacle[];
+  /** As far as they were known when it was planned. */
+  readonly uid: number | undefined;
+  readonly gid: number | undefined;
 }
 
 /**
@@ -104,7 +107,12 @@ export const files: Step<FilesDesired, FilesActual, FilePayload> = {
         scope,
         ...knownAfter(desired, file, now),
         ineffective: 'FileNotWritten',
-        payload: { file, obstacles: actual.obstacles.filter((other) => scope === 'node' || other.scope === 'base') },
+        payload: {
+          file,
+          uid: now.wanted.uid,
+          gid: now.wanted.gid,
+          obstacles: actual.obstacles.filter((other) => scope === 'node' || other.scope === 'base'),
+        },
       });
     });
     return changes;
@@ -116,8 +124,8 @@ export const files: Step<FilesDesired, FilesActual, FilePayload> = {
     const { path, directoryMode, content } = file;
     const stat = file.append ? await host.stat(path) : undefined;
     const kept = file.keepsOwner === true ? stat : undefined;
-    const uid = kept?.uid ?? (await host.userId(file.user));
-    const gid = kept?.gid ?? (await host.groupId(file.group));
+    const uid = kept?.uid ?? change.payload.uid ?? (await host.userId(file.user));
+    const gid = kept?.gid ?? change.payload.gid ?? (await host.groupId(file.group));
     if (uid === undefined || gid === undefined) throw obstructed(await findObstacles(host, [file], NO_ACCOUNTS));
     const place = { path, mode: wantedMode(file, stat), uid, gid, directoryMode };
     if (content.kind === 'http') await download(host, content, place, execution.signal);
