@@ -51,7 +51,7 @@ function bash(nodes: readonly Node[]): string {
 _machineadm() {
   local current="\${COMP_WORDS[COMP_CWORD]}" previous="\${COMP_WORDS[COMP_CWORD-1]}" path="" word
   case "$previous" in
-    -d|--document) COMPREPLY=($(compgen -f -- "$current")); compopt -o filenames; return ;;
+    -d|--document) COMPREPLY=($(compgen -f -- "$current")); compopt -o filenames 2>/dev/null; return ;;
 ${values.join('\n')}
   esac
   for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do

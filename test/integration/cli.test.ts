@@ -1,0 +1,313 @@
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join, resolve } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import type { Command } from 'commander';
+import { parse, parseAllDocuments } from 'yaml';
+import { createProgram } from '../../src/cli/program.ts';
+import { type AgentOptions, type AgentRun, agent } from '../support/agent.ts';
+
+const ROOT = resolve(import.meta.dirname, '../..');
+const MAIN = join(ROOT, 'src/main.ts');
+/** What every colour begins with. */
+const ESCAPE = '\u001b';
+
+/** Every command and sub-command, as its words. */
+function commands(command: Command = createProgram(() => {}), path: readonly string[] = []): (readonly string[])[] {
+  return [path, ...command.commands.flatMap((child) => commands(child, [...path, child.name()]))];
+}
+
+describe('the command line', () => {
+  let directory = '';
+  let document = '';
+
+  before(async () => {
+    directory = mkdtempSync(join(tmpdir(), 'machineadm-cli-'));
+    document = join(directory, 'document.yaml');
+    writeFileSync(document, (await agent(['example', '--role', 'InitControlPlane'])).stdout);
+  });
+  after(() => rmSync(directory, { recursive: true }));
+
+  const run = (args: string, options?: AgentOptions): Promise<AgentRun> =>
+    agent(
+      args.split(' ').map((word) => (word === 'DOCUMENT' ? document : word)),
+      options,
+    );
+
+  describe('--help', () => {
+    for (const path of commands()) {
+      test(`of machineadm ${path.join(' ')} says what it does and shows an example that it accepts`, async () => {
+        const { status, stdout, stderr } = await agent([...path, '--help']);
+        assert.deepEqual([status, stderr], [0, '']);
+        const [usage, , description = ''] = stdout.split('\n');
+        assert.match(usage ?? '', new RegExp(`^Usage: ${['machineadm', ...path].join(' ')} `));
+        assert.match(description, /^\S.{10,}/);
+        const examples = [...stdout.matchAll(/^ {2}(machineadm .*?)(?: {2,}\S.*| >.*)?$/gm)].map(([, line]) => line);
+        assert.ok(examples.length > 0, 'has an example');
+        for (const line of examples) {
+          const words = (line ?? '').split(' ').slice(1);
+          assert.deepEqual(words.slice(0, path.length), path);
+          const help = await agent([...words, '--help']);
+          assert.deepEqual([help.status, help.stderr], [0, ''], line);
+        }
+        assert.ok(!stdout.includes(ESCAPE));
+        for (const line of stdout.split('\n')) assert.ok(line.length <= 140, line);
+      });
+    }
+  });
+
+  describe('used wrongly', () => {
+    const cases: readonly (readonly [string, string, RegExp])[] = [
+      ['without a command', '--', /Usage: machineadm/],
+      ['with a command that there is not', 'provison', /unknown command 'provison'[\s\S]*Did you mean provision\?/],
+      ['with an option that there is not', 'plan -d x --exitcode', /unknown option '--exitcode'/],
+      ['without a document', 'validate', /required option '-d, --document <source>' not specified/],
+      ['with a format that there is not', 'status -o yaml', /'yaml' is invalid\. Allowed choices are text, json/],
+      ['with one word too many', 'version now', /too many arguments/],
+      ['with a role that there is not', 'example --role Master', /Allowed choices are InitControlPlane/],
+      ['without a shell', 'completion', /missing required argument 'shell'/],
+      ['without the second word', 'config', /Usage: machineadm config/],
+      ['with a timeout that is none', 'status --wait --timeout soon', /"soon" is not a duration[\s\S]*90s or 10m/],
+      ['with a version that is none', 'render kubeadm --kubeadm-version new -d DOCUMENT', /"new" is not a version/],
+    ];
+    for (const [what, args, message] of cases) {
+      test(`${what} ends with 2, says how on standard error, and prints no data`, async () => {
+        const { status, stdout, stderr } = await run(args);
+        assert.equal(status, 2, stderr);
+        assert.equal(stdout, '');
+        assert.match(stderr, message);
+      });
+    }
+  });
+
+  describe('-o json', () => {
+    const cases: readonly (readonly [string, string, number])[] = [
+      ['version', 'version -o json', 0],
+      ['a valid document', 'validate -d DOCUMENT -o json', 0],
+      ['the document', 'config show -d DOCUMENT -o json', 0],
+      ['where its fields come from', 'config show --origin -d DOCUMENT --output=json', 0],
+      ['a document that is not there', 'validate -d /nowhere.yaml -ojson', 3],
+      ['a wrong use that only the command notices', 'status --wait --timeout soon -o json', 2],
+    ];
+    for (const [what, args, exitCode] of cases) {
+      test(`prints ${what} as one JSON value on standard output, and exits with ${exitCode}`, async () => {
+        const { status, stdout } = await run(args);
+        assert.equal(status, exitCode);
+        assert.equal(typeof JSON.parse(stdout), 'object');
+      });
+    }
+
+    test('tells an error in full, and to people as well', async () => {
+      const { stdout, stderr } = await run('render kubeadm -d /nowhere.yaml -o json');
+      assert.equal(stdout, '');
+      assert.match(stderr, /unknown option '-o'/, 'render prints YAML and nothing else');
+      const failed = await run('config show -d /nowhere.yaml -o json');
+      const { error } = JSON.parse(failed.stdout);
+      assert.equal(error.reason, 'DocumentNotFound');
+      assert.match(
+        failed.stderr,
+        /^machineadm: the document \/nowhere\.yaml cannot be read: .* \[DocumentNotFound\]$/m,
+      );
+      assert.ok(failed.stderr.includes(error.remedy));
+    });
+
+    test('lists every mistake of a document with its place', async () => {
+      const bad = join(directory, 'bad.yaml');
+      writeFileSync(bad, 'apiVersion: machineadm.dev/v1alpha1\nkind: MachineBootstrap\nhost: {swop: Disabled}\n');
+      const { status, stdout, stderr } = await agent(['validate', '-d', bad, '-o', 'json']);
+      assert.equal(status, 3);
+      assert.equal(stderr, '');
+      const { valid, reason, problems } = JSON.parse(stdout);
+      assert.deepEqual([valid, reason], [false, 'DocumentInvalid']);
+      const places = problems.map((problem: { line: number; path: string }) => `${problem.line} ${problem.path}`);
+      assert.ok(places.includes('3 host.swop'), JSON.stringify(problems));
+      assert.equal(new Set(places).size, places.length);
+    });
+  });
+
+  describe('the terminal', () => {
+    /** On a terminal, as script(1) gives one. */
+    const onTerminal = (command: string, env: Readonly<Record<string, string>> = {}) =>
+      spawnSync('script', ['-qec', `${process.execPath} ${MAIN} ${command}`, '/dev/null'], {
+        env: { PATH: process.env.PATH, HOME: '/root', TERM: 'xterm', ...env },
+        encoding: 'utf8',
+        input: '',
+      }).stdout;
+    const skip = spawnSync('script', ['-V']).status === 0 ? false : 'needs script(1)';
+    const paths = () => {
+      mkdirSync(join(directory, 'status'), { recursive: true });
+      return join(directory, 'status');
+    };
+
+    test('sees no colour of help or of errors, with or without NO_COLOR', { skip }, () => {
+      for (const env of [{}, { NO_COLOR: '1' }, { FORCE_COLOR: '1' }]) {
+        assert.ok(!onTerminal('--help', env).includes(ESCAPE));
+        assert.ok(!onTerminal('provison', env).includes(ESCAPE));
+      }
+    });
+
+    test('that goes away early harms nothing: `| head -1` gets its line, and the status is kept', () => {
+      const script = `cd ${paths()}; { ${process.execPath} ${MAIN} schema; echo $? >&3; } 3>code | head -1`;
+      const { stdout, stderr } = spawnSync('sh', ['-c', script], { encoding: 'utf8' });
+      assert.equal(stdout, '{\n');
+      assert.equal(stderr, '');
+      assert.equal(readFileSync(join(paths(), 'code'), 'utf8'), '0\n');
+    });
+
+    test('closed on both ends is no reason to crash', () => {
+      const script = `exec ${process.execPath} ${MAIN} version >&- 2>&-`;
+      assert.equal(spawnSync('sh', ['-c', script]).status, 0);
+      const full = `${process.execPath} ${MAIN} version >/dev/full`;
+      assert.equal(spawnSync('sh', ['-c', full], { encoding: 'utf8' }).signal, null);
+    });
+  });
+
+  describe('config show', () => {
+    test('--origin names the source, line and column of each field, the last one that set it', async () => {
+      const base = join(directory, 'base.yaml');
+      const dropIns = join(directory, 'site.d');
+      mkdirSync(dropIns);
+      const header = 'apiVersion: machineadm.dev/v1alpha1\nkind: MachineBootstrap\n';
+      writeFileSync(base, `${header}metadata:\n  name: from-base\nhost:\n  swap: Disabled\n`);
+      writeFileSync(join(dropIns, '10-name.yaml'), 'host:\n  hostname: first\n');
+      writeFileSync(join(dropIns, '20-name.yaml'), 'host:\n  hostname: second\n');
+      const { stdout } = await agent(['config', 'show', '--origin', '-d', base, '-d', dropIns, '-o', 'json']);
+      const fields: { path: string; value: unknown; origin: string }[] = JSON.parse(stdout).fields;
+      const of = (path: string) => fields.find((field) => field.path === path);
+      assert.deepEqual(of('host.hostname'), {
+        path: 'host.hostname',
+        value: 'second',
+        origin: `${dropIns}/20-name.yaml:2:13`,
+      });
+      assert.equal(of('metadata.name')?.origin, `${base}:4:9`);
+      const text = await agent(['config', 'show', '--origin', '-d', base, '-d', dropIns]);
+      assert.ok(text.stdout.includes(`${base}:6:9  host.swap = "Disabled"`), text.stdout);
+    });
+
+    test('shows no secret, in no form', async () => {
+      const path = join(directory, 'secret.yaml');
+      writeFileSync(
+        path,
+        `${readFileSync(document, 'utf8').replaceAll('abcdef.0123456789abcdef', 'zyxwvu.fedcba9876543210')}secrets:\n  short: {value: ab}\n`,
+      );
+      for (const args of [[], ['--origin'], ['-o', 'json'], ['--origin', '-o', 'json']]) {
+        const { status, stdout, stderr } = await agent(['config', 'show', '-d', path, ...args]);
+        assert.equal(status, 0, stderr);
+        assert.doesNotMatch(stdout + stderr, /fedcba9876543210|: ab$|"ab"/m);
+      }
+    });
+
+    test('prints a document that is valid again', async () => {
+      const input = (await run('config show -d DOCUMENT')).stdout.replaceAll('[redacted]', 'abcdef.0123456789abcdef');
+      const { status, stderr } = await agent(['validate', '-d', '-'], { input });
+      assert.equal(status, 0, stderr);
+    });
+  });
+
+  describe('render kubeadm', () => {
+    const families: readonly (readonly [string, string])[] = [
+      ['v1.20.2', 'kubeadm.k8s.io/v1beta2'],
+      ['v1.21.14', 'kubeadm.k8s.io/v1beta2'],
+      ['v1.22.0', 'kubeadm.k8s.io/v1beta3'],
+      ['v1.30.5', 'kubeadm.k8s.io/v1beta3'],
+      ['v1.31.4', 'kubeadm.k8s.io/v1beta4'],
+      ['v1.37.0', 'kubeadm.k8s.io/v1beta4'],
+    ];
+    for (const [version, apiVersion] of families) {
+      test(`for ${version} prints ${apiVersion}, and no secret`, async () => {
+        const { status, stdout, stderr } = await run(`render kubeadm --kubeadm-version ${version} -d DOCUMENT`);
+        assert.equal(status, 0, stderr);
+        const documents = parseAllDocuments(stdout).map((one) => one.toJS());
+        const kubeadm = documents.filter((one) => one.apiVersion.startsWith('kubeadm.k8s.io/'));
+        assert.deepEqual(kubeadm.map(({ kind }) => kind).sort(), ['ClusterConfiguration', 'InitConfiguration']);
+        for (const one of kubeadm) assert.equal(one.apiVersion, apiVersion);
+        assert.doesNotMatch(stdout, /0123456789abcdef/);
+        assert.match(stdout, /^# kubeadm init --config FILE/);
+      });
+    }
+
+    test('for a kubeadm that is too old says so', async () => {
+      const { status, stderr } = await run('render kubeadm --kubeadm-version v1.19.0 -d DOCUMENT');
+      assert.equal(status, 4, stderr);
+      assert.match(stderr, /\[KubeadmUnsupported\]/);
+    });
+
+    test('of a document without kubernetes has nothing to print', async () => {
+      const input = 'apiVersion: machineadm.dev/v1alpha1\nkind: MachineBootstrap\nmetadata: {name: a}\n';
+      const { status, stderr } = await agent(['render', 'kubeadm', '-d', '-'], { input });
+      assert.equal(status, 3, stderr);
+      assert.match(stderr, /no "kubernetes" section/);
+    });
+  });
+
+  test('schema prints the published schema', async () => {
+    assert.equal((await agent(['schema'])).stdout, readFileSync(join(ROOT, 'contract/schema/v1alpha1.json'), 'utf8'));
+  });
+
+  test('example prints a document for each role that validate accepts from standard input', async () => {
+    for (const role of ['InitControlPlane', 'JoinControlPlane', 'Worker']) {
+      const { stdout } = await agent(['example', '--role', role]);
+      assert.equal(parse(stdout).kubernetes.role, role);
+      const { status, stderr } = await agent(['validate', '-d', '-'], { input: stdout });
+      assert.equal(status, 0, stderr);
+    }
+  });
+
+  test('version tells of itself without reading a document', async () => {
+    const told = JSON.parse((await agent(['version', '-o', 'json'])).stdout);
+    assert.deepEqual(Object.keys(told), ['version', 'commit', 'node', 'documentVersions']);
+    assert.equal(told.node, process.versions.node);
+    assert.equal((await agent(['--version'])).stdout, `${told.version}\n`);
+  });
+
+  describe('the completion for', () => {
+    const shells: readonly (readonly ['bash' | 'zsh' | 'fish', readonly string[]])[] = [
+      ['bash', ['bash', '-n']],
+      ['zsh', ['zsh', '-n']],
+      ['fish', ['fish', '-n']],
+    ];
+    for (const [shell, [program = '', ...args]] of shells) {
+      const installed = (process.env.PATH ?? '')
+        .split(delimiter)
+        .some((path) => spawnSync('test', ['-x', join(path, program)]).status === 0);
+      test(`${shell} is accepted by it`, { skip: installed ? false : `${shell} is not installed` }, async () => {
+        const path = join(directory, `completion.${shell}`);
+        writeFileSync(path, (await agent(['completion', shell])).stdout);
+        const { status, stderr } = spawnSync(program, [...args, path], { encoding: 'utf8' });
+        assert.deepEqual([status, stderr], [0, '']);
+      });
+    }
+
+    /** What bash offers for a line, the cursor at its end. */
+    const offered = async (line: string): Promise<string[]> => {
+      const path = join(directory, 'completion.bash');
+      writeFileSync(path, (await agent(['completion', 'bash'])).stdout);
+      const words = line.split(' ');
+      const quoted = words.map((word) => `'${word}'`).join(' ');
+      const script = `. ${path}; COMP_WORDS=(${quoted}); COMP_CWORD=${words.length - 1}; _machineadm; printf '%s\\n' "\${COMPREPLY[@]}"`;
+      const child = spawn('bash', ['--norc', '-c', script], { cwd: directory });
+      return (await child.stdout.toArray())
+        .join('')
+        .split('\n')
+        .filter((word) => word !== '');
+    };
+
+    const cases: readonly (readonly [string, readonly string[]])[] = [
+      ['machineadm pl', ['plan']],
+      ['machineadm plan -o ', ['text', 'json']],
+      ['machineadm plan --output j', ['json']],
+      ['machineadm config ', ['show', '--help']],
+      ['machineadm config show --or', ['--origin']],
+      ['machineadm render kubeadm --k', ['--kubeadm-version']],
+      ['machineadm example --role W', ['Worker']],
+      ['machineadm completion f', ['fish']],
+      ['machineadm plan -d doc', ['document.yaml']],
+      ['machineadm status -o json --w', ['--wait']],
+    ];
+    for (const [line, expected] of cases) {
+      test(`bash completes "${line}"`, async () => assert.deepEqual(await offered(line), expected));
+    }
+  });
+});
