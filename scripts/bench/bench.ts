@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { hostDocument, hostScript, LIGHT_WORK, longDocument } from './documents.ts';
+import { hostDocument, hostScript, LIGHT_WORK, longDocument, MANY_FILES } from './documents.ts';
 import { type Figures, measure, peakMemory } from './measure.ts';
 
 const root = resolve(import.meta.dirname, '../..');
@@ -55,6 +55,13 @@ async function hostWork(binary: string, directory: string, runs: number): Promis
   row('the copy alone', empty, empty);
   row(`sh: ${work}`, await measure([...overlay, 'sh', '/quickstart/host.sh'], runs), empty);
   row(`machineadm provision: ${work}`, await measure([...overlay, ...provision], runs), empty);
+  writeFileSync(join(directory, 'many.yaml'), hostDocument(MANY_FILES));
+  writeFileSync(join(directory, 'many.sh'), hostScript(MANY_FILES));
+  const many = ['/quickstart/machineadm', 'provision', '-d', '/quickstart/many.yaml'];
+  const parsing = ['/quickstart/machineadm', 'validate', '-d', '/quickstart/many.yaml'];
+  row(`sh: ${MANY_FILES.files} files`, await measure([...overlay, 'sh', '/quickstart/many.sh'], runs), empty);
+  row(`machineadm validate: ${MANY_FILES.files} files`, await measure([...overlay, ...parsing], runs), empty);
+  row(`machineadm provision: ${MANY_FILES.files} files`, await measure([...overlay, ...many], runs), empty);
   const peak = await peakMemory([...overlay, ...provision], '/quickstart/machineadm');
   console.log(`machineadm provision: ${peak.toFixed(0)} MB resident at its peak`);
 }

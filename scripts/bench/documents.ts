@@ -6,6 +6,9 @@ export interface Work {
 
 export const LIGHT_WORK: Work = { files: 50, sysctls: 5 };
 
+/** The files of a large document, each with its mode and owner. */
+export const MANY_FILES: Work = { files: 1000, sysctls: 0 };
+
 const SYSCTLS: readonly (readonly [string, number])[] = [
   ['net.ipv4.ip_forward', 1],
   ['net.ipv4.conf.all.rp_filter', 0],
@@ -24,7 +27,8 @@ host:
 
 export function hostDocument(work: Work): string {
   const sysctls = SYSCTLS.slice(0, work.sysctls).map(([key, value]) => `    ${key}: ${value}\n`);
-  return `${HEADER}  sysctl:\n${sysctls.join('')}  files:\n${files(work.files)}`;
+  const section = sysctls.length === 0 ? '' : `  sysctl:\n${sysctls.join('')}`;
+  return `${HEADER}${section}  files:\n${files(work.files)}`;
 }
 
 function files(count: number): string {

@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { before, describe, test } from 'node:test';
+import { inThrowAwayMachine } from '../../support/namespace.ts';
+
+const PROGRAM = resolve(import.meta.dirname, '../../fixtures/steps/write-files.ts');
+const COUNT = 1000;
+
+/** A system call of the trace, as strace -f prints it, without the number of the process. */
+function callsOf(trace: string): string[] {
+  return trace.split('\n').map((line) => line.replace(/^\d+\s+/, ''));
+}
+
+inThrowAwayMachine(import.meta.filename, () => {
+  const hasStrace = spawnSync('strace', ['-V']).status === 0;
+
+  describe(`${COUNT} files`, { skip: hasStrace ? false : 'needs strace' }, () => {
+    let calls: string[];
+    let cpuMs: number;
+    before(() => {
+      const done = spawnSync(process.execPath, [PROGRAM, '/srv/plain', String(COUNT)], { encoding: 'utf8' });
+      assert.equal(done.status, 0, done.stderr);
+      cpuMs = Number(JSON.parse(done.stdout).cpuMs);
+      const filter =
+        'trace=openat,open,creat,chmod,fchmod,fchmodat,chown,fchown,fchownat,write,rename,renameat,renameat2,fsync,fdatasync,syncfs,sync';
+      const args = ['-f', '-e', filter, '-o', '/tmp/trace', process.execPath, PROGRAM, '/srv/traced', String(COUNT)];
+      const traced = spawnSync('strace', args, { encoding: 'utf8' });
+      assert.equal(traced.status, 0, traced.stderr);
+      calls = callsOf(readFileSync('/tmp/trace', 'utf8'));
+      writeFileSync('/tmp/trace', '');
+    });
+
+    test('are each born under another name, private, and appear whole with their owner and mode', () => {
+      const born = calls.filter((call) => /^openat\(.*"\/srv\/traced\/.*O_CREAT/.test(call));
+      assert.equal(born.length, COUNT);
+      for (const call of born)
+        assert.match(call, /\.machineadm-new", O_WRONLY\|O_CREAT\|O_EXCL\|O_NOFOLLOW\|O_CLOEXEC, 0600\) = \d+$/);
+      assert.equal(calls.filter((call) => /^rename/.test(call) && call.includes('"/srv/traced/')).length, COUNT);
+      for (const [index, call] of calls.entries()) {
+        const descriptor = /^openat\(.*"\/srv\/traced\/.*O_CREAT.* = (\d+)$/.exec(call)?.[1];
+        if (descriptor === undefined) continue;
+        const own = calls
+          .slice(index + 1, index + 12)
+          .filter((next) => next.includes(`(${descriptor},`) || next.startsWith('rename'));
+        const order = own.slice(0, 4).map((next) => next.slice(0, next.indexOf('(')));
+        assert.deepEqual(order, ['fchown', 'fchmod', 'write', 'rename'], own.join('\n'));
+        assert.match(own[1] ?? '', /, 0640\) += 0/);
+      }
+    });
+
+    test('have their owner and mode never changed by name', () => {
+      const byName = calls.filter((call) => /^(chmod|chown|fchmodat|fchownat)\(.*\/file-/.test(call));
+      assert.deepEqual(byName, []);
+    });
+
+    test('are flushed once for all, by their file system', () => {
+      assert.equal(calls.filter((call) => /^syncfs\(/.test(call)).length, 1);
+      assert.deepEqual(
+        calls.filter((call) => /^(fsync|fdatasync|sync)\(/.test(call)),
+        [],
+      );
+    });
+
+    test('cost at most 0.4 s of CPU, planned, written and verified', () => {
+      assert.ok(cpuMs <= 400, `${cpuMs} ms`);
+    });
+  });
+});
