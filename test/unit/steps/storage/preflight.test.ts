@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { HostModel, StorageModel } from '../../../../src/document/model.ts';
+import { disks, filesystems } from '../../../../src/steps/storage/index.ts';
+import { facts } from '../../../support/facts.ts';
+import { hostModel } from '../../../support/host-model.ts';
+import { type MemoryHost, type MemoryProgram, memoryHost } from '../../../support/memory-host.ts';
+
+const device = { by: { kind: 'path', path: '/dev/sdb' }, partition: undefined, waitMs: 0 } as const;
+const disk: StorageModel['disks'][number] = {
+  device,
+  table: 'gpt',
+  wipe: false,
+  partitions: [{ label: undefined, size: { kind: 'rest' }, type: 'linux' }],
+};
+const filesystem: StorageModel['filesystems'][number] = {
+  device,
+  type: 'xfs',
+  label: undefined,
+  options: [],
+  overwrite: false,
+  replace: [],
+};
+
+const PROGRAMS = ['sfdisk', 'wipefs', 'blkid', 'lsblk', 'partx', 'mkfs.xfs'];
+
+/** A machine whose /dev/sdb holds this signature. */
+function machineWith(signature: string | undefined, without: readonly string[] = []): MemoryHost {
+  const row = { name: '/dev/sdb', kname: '/dev/sdb', type: 'disk', size: 2 ** 30, mountpoint: null };
+  const answers: Readonly<Record<string, MemoryProgram>> = {
+    lsblk: () => ({ stdout: JSON.stringify({ blockdevices: [row] }) }),
+    wipefs: () => ({ stdout: signature === undefined ? '' : `0x438,,,${signature}\n` }),
+    blkid: () => ({ stdout: signature === undefined ? '' : `TYPE=${signature}\n` }),
+  };
+  const installed = PROGRAMS.filter((program) => !without.includes(program));
+  return memoryHost({
+    files: { '/dev/sdb': { type: 'other' } },
+    programs: Object.fromEntries(installed.map((program) => [program, answers[program] ?? (() => ({ status: 1 }))])),
+  });
+}
+
+const hooks: HostModel['hooks'] = {
+  early: { shell: 'sh', onError: 'Fail', timeoutMs: 1000, commands: ['true'], frequency: 'Once' },
+  beforeBootstrap: undefined,
+  afterBootstrap: undefined,
+};
+
+/** What both steps miss, each with its remedy. */
+async function missing(host: MemoryHost, part: Partial<StorageModel>, more: Partial<HostModel> = {}) {
+  const model = hostModel({ storage: { disks: [], filesystems: [], mounts: [], ...part }, ...more });
+  const wantedDisks = disks.desired(model, facts());
+  const wantedFilesystems = filesystems.desired(model, facts());
+  const found = [
+    ...(wantedDisks === undefined ? [] : ((await disks.preflight?.(host, wantedDisks)) ?? [])),
+    ...(wantedFilesystems === undefined ? [] : ((await filesystems.preflight?.(host, wantedFilesystems)) ?? [])),
+  ];
+  return found.map(({ reason, remedy }) => [reason, remedy]);
+}
+
+const reasonsOf = (found: readonly (readonly string[])[]) => found.map(([reason]) => reason);
+
+describe('before anything is changed', () => {
+  test('a mkfs that is not installed is told with its package', async () => {
+    assert.deepEqual(await missing(machineWith(undefined, ['mkfs.xfs']), { filesystems: [filesystem] }), [
+      ['StorageToolMissing', 'Install xfsprogs (best into the image).'],
+    ]);
+    assert.deepEqual(await missing(machineWith(undefined, ['sfdisk']), { disks: [disk] }), [
+      ['StorageToolMissing', 'Install fdisk (Debian, Ubuntu) or util-linux (best into the image).'],
+    ]);
+  });
+
+  test('a disk or device that holds something else is told', async () => {
+    assert.deepEqual(reasonsOf(await missing(machineWith('crypto_LUKS'), { disks: [disk] })), ['DiskNotEmpty']);
+    assert.deepEqual(reasonsOf(await missing(machineWith('ext4'), { filesystems: [filesystem] })), [
+      'FilesystemDiffers',
+    ]);
+    assert.deepEqual(await missing(machineWith(undefined), { disks: [disk], filesystems: [filesystem] }), []);
+  });
+
+  test('of the same type it may be half made by this instance: that is judged with the journal', async () => {
+    assert.deepEqual(await missing(machineWith('xfs'), { filesystems: [{ ...filesystem, label: 'x' }] }), []);
+  });
+
+  test('a partition of a disk that is still to be partitioned is not judged', async () => {
+    const part = {
+      disks: [{ ...disk, wipe: true }],
+      filesystems: [{ ...filesystem, device: { ...device, partition: 1 } }],
+    };
+    assert.deepEqual(await missing(machineWith('ext4'), part), []);
+  });
+
+  test('nothing is judged that an early hook may still bring', async () => {
+    assert.deepEqual(await missing(machineWith('ext4', ['mkfs.xfs']), { filesystems: [filesystem] }, { hooks }), []);
+  });
+});
