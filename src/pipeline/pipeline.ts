@@ -1,3 +1,4 @@
+import { certificateAuthorities } from '../steps/certificate-authorities/index.ts';
 import { containerd } from '../steps/containerd/index.ts';
 import { files } from '../steps/files.ts';
 import { groups } from '../steps/groups.ts';
@@ -9,6 +10,7 @@ import { kubeadm } from '../steps/kubeadm.ts';
 import { kubeadmConfig } from '../steps/kubeadm-config.ts';
 import { kubeadmReset } from '../steps/kubeadm-reset.ts';
 import { pki } from '../steps/pki.ts';
+import { proxy } from '../steps/proxy/index.ts';
 import { readiness } from '../steps/readiness.ts';
 import { sentinel } from '../steps/sentinel.ts';
 import { services } from '../steps/services.ts';
@@ -33,6 +35,8 @@ export const PIPELINE: {
     hostname,
     time,
     clock,
+    proxy,
+    certificateAuthorities,
     kernelModules,
     sysctl,
     swap,

@@ -91,6 +91,7 @@ function plannedChange(step: string, change: Change): PlannedChange {
 }
 
 function followUpSummary(followUp: FollowUp): string {
+  if (followUp === 'update-ca-certificates') return "make the system's store of trusted certificates anew";
   return followUp === 'daemon-reload'
     ? 'let the service manager read its units again'
     : `restart ${followUp.slice('restart:'.length)}, for the changes above`;

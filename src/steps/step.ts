@@ -60,8 +60,11 @@ export interface Change<Payload = unknown> {
   readonly payload: Payload;
 }
 
-/** Work owed to a change: systemd must re-read its units, or a service must restart on new inputs. */
-export type FollowUp = 'daemon-reload' | `restart:${string}`;
+/**
+ * Work owed to a change: the service manager must re-read its units, the system's store of trusted certificates must be
+ * made anew, or a service must restart on new inputs.
+ */
+export type FollowUp = 'daemon-reload' | 'update-ca-certificates' | `restart:${string}`;
 
 /** Something `apply` needs that is not there. */
 export interface Missing {

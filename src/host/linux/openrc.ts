@@ -29,6 +29,8 @@ const STATUS: Readonly<Record<number, string>> = {
   8: 'starting',
   16: 'inactive',
   32: 'crashed',
+  // sh/supervise-daemon.sh, supervise_status: it was started, and the process that supervises it is gone.
+  64: 'unsupervised',
 };
 
 const ABSENT: ServiceState = {
@@ -59,7 +61,11 @@ export async function openrcServiceState(name: string): Promise<ServiceState> {
   // What nobody may execute can be started by nothing; OpenRC has no other mask.
   const masked = script.type === 'file' && (script.mode & 0o111) === 0;
   const enabled = (await runlevelsOf(service)).some((level) => BOOT_RUNLEVELS.includes(level));
-  if (masked) return { ...ABSENT, exists: true, enabled, masked, detail: 'masked' };
+  if (masked) {
+    // It cannot be asked; what was started before it was masked goes on running.
+    const active = (await stat(`${STATE}/started/${service}`)) !== undefined;
+    return { ...ABSENT, exists: true, active, enabled, masked, detail: 'masked' };
+  }
   const { status } = await runCommand({
     program: 'rc-service',
     args: ['--nocolor', service, 'status'],
@@ -83,9 +89,13 @@ export async function openrcServiceState(name: string): Promise<ServiceState> {
 /** OpenRC through rc-service(8) and rc-update(8). Every failure is `ServiceFailed` with the last lines of the logs. */
 export function openrcServices(): ServiceManager {
   const act = (name: string, verb: 'start' | 'stop' | 'restart') => openrc(verb, name, [openrcName(name), verb]);
-  /** OpenRC takes a service whose process is gone for one that was started: it must forget it first (openrc-run(8), zap). */
+  /**
+   * OpenRC takes a service whose process is gone for one that was started, and says that `start` succeeded: it must forget
+   * it first (openrc-run(8), zap).
+   */
   const forgetCrash = async (name: string): Promise<boolean> => {
-    const crashed = (await openrcServiceState(name)).detail === 'crashed';
+    const { detail } = await openrcServiceState(name);
+    const crashed = detail === 'crashed' || detail === 'unsupervised';
     if (crashed) await openrc('reset', name, [openrcName(name), 'zap']);
     return crashed;
   };
@@ -113,9 +123,11 @@ export function openrcServices(): ServiceManager {
     },
     async disable(name) {
       const service = openrcName(name);
-      if ((await runlevelsOf(service)).length === 0) return;
-      const result = await run('rc-update', ['--nocolor', '--all', 'del', service]);
-      if (result.status !== 0) throw await failed(`rc-update --all del ${service}`, name, 'disabled', result);
+      // One by one: with --all it ends with a failure wherever the service was in some and not in others.
+      for (const level of await runlevelsOf(service)) {
+        const result = await run('rc-update', ['--nocolor', 'del', service, level]);
+        if (result.status !== 0) throw await failed(`rc-update del ${service} ${level}`, name, 'disabled', result);
+      }
     },
     mask: (name) => setExecutable(name, false),
     unmask: (name) => setExecutable(name, true),

@@ -1,0 +1,192 @@
+import { MachineadmError } from '../../document/errors.ts';
+import type { CertificateAuthorityModel } from '../../document/model.ts';
+import type { Host } from '../../host/host.ts';
+import type { Change, Execution, FollowUp, Missing, Step } from '../step.ts';
+import { type Authority, authoritiesOf, fingerprintsIn } from './certificates.ts';
+import { type TrustStore, trustStoreOf } from './stores.ts';
+
+export interface AuthoritiesDesired {
+  readonly entries: readonly CertificateAuthorityModel[];
+  readonly osId: string;
+  /** The containerd step of this document restarts it, for this step, too. */
+  readonly containerdRestartsLater: boolean;
+}
+
+export interface AuthoritiesActual {
+  readonly store: TrustStore;
+  /** What must be there, by the name of its file. */
+  readonly wanted: ReadonlyMap<string, Authority>;
+  /** Our files that are there, with their content where it is wanted. */
+  readonly present: ReadonlyMap<string, string | undefined>;
+  /** Of everything in the bundle. */
+  readonly trusted: ReadonlySet<string>;
+  readonly containerdRuns: boolean;
+}
+
+export type AuthoritiesPayload =
+  | { readonly kind: 'add'; readonly path: string; readonly pem: string }
+  | { readonly kind: 'remove'; readonly path: string }
+  /** Nothing but what the change owes. */
+  | { readonly kind: 'rebuild' };
+
+/** Files in the store that begin with this are ours to remove. */
+const PREFIX = 'machineadm-';
+const REBUILD_TIMEOUT_MS = 120_000;
+
+/**
+ * Certificate authorities in the store of the operating system, where all that links against it finds them. One file
+ * a certificate, named after the certificate itself: tools that hash file names meet a new certificate as a new file, and
+ * what the document no longer names is known by our prefix and removed. The agent's own requests trust them without this.
+ *
+ * @param now milliseconds since the epoch, to judge what is expired
+ */
+export function certificateAuthoritiesStep(
+  now: () => number = Date.now,
+): Step<AuthoritiesDesired, AuthoritiesActual, AuthoritiesPayload> {
+  return {
+    id: 'certificate-authorities',
+    title: 'certificate authorities',
+    settles: ['update-ca-certificates'],
+    settlesFor: (desired) => (desired.containerdRestartsLater ? [] : ['restart:containerd']),
+
+    desired(model, facts) {
+      const entries = model.host.certificateAuthorities;
+      if (entries.length === 0) return undefined;
+      return { entries, osId: facts.os.id, containerdRestartsLater: model.containerd !== undefined };
+    },
+
+    async preflight(host, desired) {
+      const missing: Missing[] = desired.entries.flatMap((entry) => {
+        const found = authoritiesOf(entry, now());
+        return 'problem' in found
+          ? [{ reason: 'CertificateAuthorityInvalid', what: found.problem, remedy: REPLACE }]
+          : [];
+      });
+      if ((await trustStoreOf(host, desired.osId)) === undefined) missing.push(NO_STORE);
+      return missing;
+    },
+
+    async inspect(host, desired) {
+      const store = (await trustStoreOf(host, desired.osId)) ?? noStore();
+      const wanted = new Map(
+        desired.entries.flatMap((entry) => {
+          const found = authoritiesOf(entry, now());
+          if ('problem' in found) throw invalid(found.problem);
+          return found.authorities.map((authority) => [fileName(store, authority), authority] as const);
+        }),
+      );
+      const present = new Map<string, string | undefined>();
+      for (const name of (await host.list(store.directory)) ?? []) {
+        if (!name.startsWith(PREFIX) || !name.endsWith(store.extension)) continue;
+        // Debian's links to our files lie in Flatcar's directory.
+        if ((await host.stat(`${store.directory}/${name}`))?.type !== 'file') continue;
+        const text = wanted.has(name) ? await host.readText(`${store.directory}/${name}`) : undefined;
+        present.set(name, text);
+      }
+      const trusted = fingerprintsIn((await host.readText(store.bundle)) ?? '');
+      return { store, wanted, present, trusted, containerdRuns: (await host.service('containerd')).active };
+    },
+
+    plan(_desired, actual) {
+      const { store, wanted, present, trusted } = actual;
+      // containerd reads the store when it starts, and keeps what it read (Go's crypto/x509, root.go: once).
+      const owes: readonly FollowUp[] = actual.containerdRuns
+        ? ['update-ca-certificates', 'restart:containerd']
+        : ['update-ca-certificates'];
+      const changes: Change<AuthoritiesPayload>[] = [];
+      const add = (id: string, summary: string, payload: AuthoritiesPayload): void => {
+        const ineffective = 'CertificateAuthorityNotTrusted' as const;
+        changes.push({ id: `certificate-authorities/${id}`, summary, scope: 'base', owes, ineffective, payload });
+      };
+      for (const [file, { name, pem, fingerprint }] of wanted) {
+        const path = `${store.directory}/${file}`;
+        if (present.get(file) === pem) continue;
+        add(idOf(file, store), `trust ${name} (SHA-256 ${fingerprint.slice(0, 16)}…): ${path}`, {
+          kind: 'add',
+          path,
+          pem,
+        });
+      }
+      for (const file of present.keys()) {
+        if (wanted.has(file)) continue;
+        const path = `${store.directory}/${file}`;
+        add(`remove/${idOf(file, store)}`, `trust no longer: ${path}`, { kind: 'remove', path });
+      }
+      const untrusted = [...wanted.values()].filter(({ fingerprint }) => !trusted.has(fingerprint));
+      if (changes.length === 0 && untrusted.length > 0) {
+        const names = [...new Set(untrusted.map(({ name }) => name))].join(', ');
+        add('rebuild', `${store.bundle} lacks ${names}`, { kind: 'rebuild' });
+      }
+      return changes;
+    },
+
+    async apply(host, { payload }) {
+      if (payload.kind === 'add') await host.writeFile({ path: payload.path, content: payload.pem, mode: 0o644 });
+      else if (payload.kind === 'remove') await host.removeFile(payload.path);
+    },
+
+    async followUp(host, desired, followUp, execution) {
+      if (followUp === 'update-ca-certificates') return await rebuild(host, desired, execution);
+      const service = followUp.slice('restart:'.length);
+      if ((await host.service(service)).active) await host.services.restart(service);
+    },
+
+    async settled(host) {
+      await host.sync('/etc');
+    },
+  };
+}
+
+/** The step as the pipeline uses it. */
+export const certificateAuthorities: Step<AuthoritiesDesired, AuthoritiesActual, AuthoritiesPayload> =
+  certificateAuthoritiesStep();
+
+const REPLACE =
+  'Put the certificate of the authority itself, in PEM and still valid, under host.certificateAuthorities.';
+
+const NO_STORE: Missing = {
+  reason: 'CertificateAuthorityNotTrusted',
+  what: 'neither update-ca-certificates nor update-ca-trust is installed, one of which certificate authorities need',
+  remedy: 'Install the package ca-certificates.',
+};
+
+async function rebuild(host: Host, desired: AuthoritiesDesired, execution: Execution): Promise<void> {
+  const store = (await trustStoreOf(host, desired.osId)) ?? noStore();
+  const { program, args } = store.rebuild;
+  // Files must outlive a power cut before the bundle that was made of them does.
+  await host.sync(store.directory);
+  const result = await host.run({ program, args, timeoutMs: REBUILD_TIMEOUT_MS, signal: execution.signal });
+  if (result.status === 0) return;
+  throw new MachineadmError({
+    reason: 'CertificateAuthorityNotTrusted',
+    summary: result.timedOut
+      ? `${program} did not end within ${REBUILD_TIMEOUT_MS / 1000} s`
+      : `${program} ended with status ${result.status}`,
+    remedy: `Run ${[program, ...args].join(' ')} in a root shell and repair what it complains of, then run again.`,
+    evidence: lastLines(`${result.stdout}\n${result.stderr}`).map((text) => ({ source: program, text })),
+    retryable: true,
+  });
+}
+
+function fileName(store: TrustStore, { name, fingerprint }: Authority): string {
+  return `${PREFIX}${name}-${fingerprint.slice(0, 8)}${store.extension}`;
+}
+
+function idOf(file: string, store: TrustStore): string {
+  return file.slice(PREFIX.length, -store.extension.length);
+}
+
+function lastLines(text: string): readonly string[] {
+  return text
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .slice(-5);
+}
+
+function invalid(problem: string): MachineadmError {
+  return new MachineadmError({ reason: 'CertificateAuthorityInvalid', summary: problem, remedy: REPLACE });
+}
+
+function noStore(): never {
+  throw new MachineadmError({ reason: NO_STORE.reason, summary: NO_STORE.what, remedy: NO_STORE.remedy });
+}

@@ -1,0 +1,40 @@
+/** The lines of ours in a file that others write into, too, between two comments that name them. */
+
+const begin = (name: string): string => `# BEGIN machineadm: ${name}`;
+const end = (name: string): string => `# END machineadm: ${name}`;
+
+/** What stands in the block of this name; undefined when there is none. */
+export function blockIn(text: string, name: string): string | undefined {
+  return split(text, name)?.block;
+}
+
+/**
+ * The text with the block of this name holding `lines` (whole lines, with their last newline): in its place where it is,
+ * else at the end. Everything else stays byte for byte, but that a last line without a newline gets one.
+ */
+export function withBlock(text: string, name: string, lines: string): string {
+  const block = `${begin(name)}\n${lines}${end(name)}\n`;
+  const parts = split(text, name);
+  if (parts !== undefined) return parts.before + block + parts.after;
+  return `${text}${text === '' || text.endsWith('\n') ? '' : '\n'}${block}`;
+}
+
+/** The text without the block of this name. */
+export function withoutBlock(text: string, name: string): string {
+  const parts = split(text, name);
+  return parts === undefined ? text : parts.before + parts.after;
+}
+
+/** A block without its end is not ours to cut: nobody knows where it was to end. */
+function split(
+  text: string,
+  name: string,
+): { readonly before: string; readonly block: string; readonly after: string } | undefined {
+  const [opening, closing] = [`${begin(name)}\n`, `${end(name)}\n`];
+  const start = text.startsWith(opening) ? 0 : text.indexOf(`\n${opening}`) + 1;
+  if (start === 0 && !text.startsWith(opening)) return undefined;
+  const from = start + opening.length;
+  const stop = text.startsWith(closing, from) ? from : text.indexOf(`\n${closing}`, from - 1) + 1;
+  if (stop === 0) return undefined;
+  return { before: text.slice(0, start), block: text.slice(from, stop), after: text.slice(stop + closing.length) };
+}

@@ -1,0 +1,45 @@
+import type { KubernetesModel, ProxyModel } from '../../document/model.ts';
+import { ALWAYS_DIRECT } from '../../host/proxy-bypass.ts';
+
+/** For programs that take no subnets (curl before 7.86, Python): the addresses that matter most, one by one. */
+const ONE_BY_ONE: readonly string[] = ['127.0.0.1', '::1', '169.254.169.254'];
+
+/** kubeadm's own defaults, which the cluster has where the document is silent (k/k kubeadm v1beta4/defaults.go). */
+const DEFAULT_SERVICE_SUBNET = '10.96.0.0/12';
+const DEFAULT_DNS_DOMAIN = 'cluster.local';
+
+/**
+ * What is reached without the proxy, as NO_PROXY wants it: this machine, metadata services, this node, its cluster, and
+ * what the document adds. A suffix begins with a dot, which every reader of the variable understands.
+ */
+export function bypassOf(
+  proxy: Pick<ProxyModel, 'no'>,
+  kubernetes: KubernetesModel | undefined,
+  nodeAddresses: readonly string[],
+): readonly string[] {
+  return [...new Set([...ALWAYS_DIRECT, ...ONE_BY_ONE, ...nodeAddresses, ...ofCluster(kubernetes), ...proxy.no])];
+}
+
+function ofCluster(kubernetes: KubernetesModel | undefined): readonly string[] {
+  if (kubernetes === undefined) return [];
+  const { cluster, controlPlane, join } = kubernetes;
+  const services = cluster.serviceSubnets.length > 0 ? cluster.serviceSubnets : [DEFAULT_SERVICE_SUBNET];
+  const etcd = controlPlane.etcd.kind === 'external' ? controlPlane.etcd.endpoints : [];
+  const endpoints = [cluster.controlPlaneEndpoint, join?.discovery.endpoint, ...etcd];
+  return [
+    ...(controlPlane.apiEndpoint.advertiseAddress === undefined ? [] : [controlPlane.apiEndpoint.advertiseAddress]),
+    ...endpoints.flatMap((endpoint) => (endpoint === undefined ? [] : [hostOf(endpoint)])),
+    ...services,
+    ...cluster.podSubnets,
+    '.svc',
+    `.${cluster.dnsDomain ?? DEFAULT_DNS_DOMAIN}`,
+  ];
+}
+
+/** The host of `host:port`, `[v6]:port`, a URL, or a bare host. */
+function hostOf(endpoint: string): string {
+  const authority = endpoint.replace(/^[a-z]+:\/\//, '').replace(/\/.*$/, '');
+  const bracketed = /^\[([^\]]+)\]/.exec(authority)?.[1];
+  if (bracketed !== undefined) return bracketed;
+  return /^[^:]+:\d+$/.test(authority) ? authority.slice(0, authority.lastIndexOf(':')) : authority;
+}

@@ -1,0 +1,244 @@
+import { MachineadmError } from '../../document/errors.ts';
+import type { ProxyModel } from '../../document/model.ts';
+import type { Host, QueryHost } from '../../host/host.ts';
+import type { ServiceEnvironment } from '../../host/service-environment.ts';
+import { blockIn, withBlock, withoutBlock } from '../marked-block.ts';
+import type { Change, FollowUp, Missing, Step } from '../step.ts';
+import { bypassOf } from './bypass.ts';
+import { proxyUrls, proxyVariables, singleQuoted } from './variables.ts';
+
+/** The variables for services, with whatever credentials the URLs hold: for root only. */
+export const PROXY_FILE = '/etc/machineadm/proxy.env';
+/** pam_env(8) gives it to everybody who logs in. */
+const ENVIRONMENT = '/etc/environment';
+const DROP_IN = '20-machineadm-proxy.conf';
+const BLOCK = 'proxy';
+
+/** Whom the service manager gives the variables. The agent has them from the document itself. */
+const SERVICES = ['containerd', 'kubelet'] as const;
+type Service = (typeof SERVICES)[number];
+
+export interface ProxyDesired {
+  readonly proxy: ProxyModel;
+  readonly bypass: readonly string[];
+  /** A later step of this document restarts containerd for itself, and for this one. */
+  readonly containerdRestartsLater: boolean;
+  /** An early hook may still lay what a secret is read from. */
+  readonly afterHooks: boolean;
+}
+
+export interface ProxyActual {
+  /** Whether the file of variables is right; undefined: the URLs cannot be found out yet, or by a run only. */
+  readonly file: 'right' | 'wrong' | 'absent' | undefined;
+  readonly services: readonly {
+    readonly name: Service;
+    readonly active: boolean;
+    readonly environment: ServiceEnvironment;
+    /** Text of the file that gives it the variables. */
+    readonly text: string | undefined;
+  }[];
+  readonly environment: { readonly isRight: boolean | undefined; readonly hasBlock: boolean };
+}
+
+export type ProxyPayload =
+  | { readonly kind: 'variables' | 'environment'; readonly desired: ProxyDesired }
+  | { readonly kind: 'forget-environment' }
+  | { readonly kind: 'forget-variables' }
+  | { readonly kind: 'service'; readonly environment: ServiceEnvironment; readonly wanted: boolean };
+
+/**
+ * The proxy of containerd, of the kubelet and of those who log in. All is the instance's (`node`): a proxy belongs to the
+ * network in which a machine runs, not to its image.
+ *
+ * kubeadm never gets it: it copies the proxy variables of its environment into every static pod of the control plane
+ * (k/k cmd/kubeadm/app/util/env.go, GetProxyEnvVars), where they, and their credentials, would stay for ever in manifests
+ * and would lead the API server's calls to webhooks and aggregated APIs through the proxy. Images are pulled by containerd,
+ * and the rest of what kubeadm talks to is the cluster.
+ */
+export const proxy: Step<ProxyDesired, ProxyActual, ProxyPayload> = {
+  id: 'proxy',
+  title: 'proxy',
+  settles: ['daemon-reload', 'restart:kubelet'],
+  settlesFor: (desired) => (desired.containerdRestartsLater ? [] : ['restart:containerd']),
+
+  desired(model, facts) {
+    const { proxy, certificateAuthorities, hooks } = model.host;
+    if (proxy === undefined) return undefined;
+    return {
+      proxy,
+      bypass: bypassOf(proxy, model.kubernetes, facts.nodeAddresses),
+      containerdRestartsLater: model.containerd !== undefined || certificateAuthorities.length > 0,
+      afterHooks: hooks.early !== undefined,
+    };
+  },
+
+  async preflight(host, desired): Promise<readonly Missing[]> {
+    try {
+      await proxyUrls(host, desired.proxy);
+      return [];
+    } catch (error) {
+      if (!(error instanceof MachineadmError)) throw error;
+      // What an early hook may bring is judged after it ran.
+      if (error.reason === 'SecretUnavailable' && desired.afterHooks) return [];
+      return [{ reason: error.reason, what: error.message, remedy: error.remedy, scope: 'node' }];
+    }
+  },
+
+  async inspect(host, desired) {
+    const services = [];
+    for (const name of SERVICES) {
+      const environment = host.serviceEnvironment(name, DROP_IN, PROXY_FILE);
+      const text = await host.readText(environment.path);
+      services.push({ name, environment, text, active: (await host.service(name)).active });
+    }
+    const everybody = (await host.readText(ENVIRONMENT)) ?? '';
+    const urls = await urlsKnownNow(host, desired.proxy);
+    const block = blockIn(everybody, BLOCK);
+    const lines = urls === undefined ? undefined : proxyVariables(urls, desired.bypass);
+    return {
+      file: await inspectFile(host, urls && fileText(desired, urls)),
+      services,
+      environment: { isRight: lines === undefined ? undefined : block === lines, hasBlock: block !== undefined },
+    };
+  },
+
+  plan(desired, actual) {
+    return [...fileChanges(desired, actual), ...serviceChanges(desired, actual), ...loginChanges(desired, actual)];
+  },
+
+  async apply(host, { payload }) {
+    switch (payload.kind) {
+      case 'variables': {
+        const { desired } = payload;
+        const content = fileText(desired, (await proxyUrls(host, desired.proxy)) ?? unknownUrls());
+        return await host.writeFile({ path: PROXY_FILE, content, mode: 0o600, directoryMode: 0o755 });
+      }
+      case 'forget-variables':
+        return await host.removeFile(PROXY_FILE);
+      case 'environment': {
+        const urls = (await proxyUrls(host, payload.desired.proxy)) ?? unknownUrls();
+        return await rewrite(host, ENVIRONMENT, (text) =>
+          withBlock(text, BLOCK, proxyVariables(urls, payload.desired.bypass)),
+        );
+      }
+      case 'forget-environment':
+        return await rewrite(host, ENVIRONMENT, (text) => withoutBlock(text, BLOCK));
+      case 'service':
+        return await applyService(host, payload.environment, payload.wanted);
+    }
+  },
+
+  /** What does not run needs no restart: it reads the variables when it is started. */
+  async followUp(host, _desired, followUp) {
+    if (followUp === 'daemon-reload') return await host.services.reload();
+    const service = followUp.slice('restart:'.length);
+    if ((await host.service(service)).active) await host.services.restart(service);
+  },
+
+  async settled(host) {
+    await host.sync('/etc');
+  },
+};
+
+function fileChanges(desired: ProxyDesired, actual: ProxyActual): readonly Change<ProxyPayload>[] {
+  const users = SERVICES.filter((name) => desired.proxy.for.includes(name));
+  if (users.length === 0) {
+    if (actual.file === 'absent') return [];
+    const payload: ProxyPayload = { kind: 'forget-variables' };
+    return [
+      { id: 'proxy/variables', summary: `remove ${PROXY_FILE}: no service has the proxy`, scope: 'node', payload },
+    ];
+  }
+  if (actual.file === 'right') return [];
+  const what = actual.file === undefined ? ' (a run finds out whether it changed)' : '';
+  return [
+    {
+      id: 'proxy/variables',
+      summary: `${actual.file === 'wrong' ? 'update' : 'write'} ${PROXY_FILE}, for ${users.join(' and ')}${what}`,
+      scope: 'node',
+      owes: actual.services
+        .filter(({ name, active }) => active && users.includes(name))
+        .map(({ name }) => restartOf(name)),
+      payload: { kind: 'variables', desired },
+    },
+  ];
+}
+
+function serviceChanges({ proxy }: ProxyDesired, actual: ProxyActual): readonly Change<ProxyPayload>[] {
+  return actual.services.flatMap(({ name, environment, text, active }) => {
+    const wanted = proxy.for.includes(name);
+    if (hasEnvironment(environment, text) === (wanted ? 'right' : 'absent')) return [];
+    const owes: readonly FollowUp[] = active ? ['daemon-reload', restartOf(name)] : ['daemon-reload'];
+    const summary = `${environment.path}: ${name} ${wanted ? 'reads' : 'no longer reads'} ${PROXY_FILE}`;
+    const payload: ProxyPayload = { kind: 'service', environment, wanted };
+    return [{ id: `proxy/${name}`, summary, scope: 'node' as const, owes, payload }];
+  });
+}
+
+function loginChanges(desired: ProxyDesired, actual: ProxyActual): readonly Change<ProxyPayload>[] {
+  const { isRight, hasBlock } = actual.environment;
+  const id = 'proxy/environment';
+  if (!desired.proxy.for.includes('environment')) {
+    if (!hasBlock) return [];
+    const summary = `${ENVIRONMENT}: take the proxy out`;
+    return [{ id, summary, scope: 'node', payload: { kind: 'forget-environment' } }];
+  }
+  if (isRight === true) return [];
+  return [
+    { id, summary: `${ENVIRONMENT}: the proxy of logins`, scope: 'node', payload: { kind: 'environment', desired } },
+  ];
+}
+
+function restartOf(name: Service): FollowUp {
+  return name === 'kubelet' ? 'restart:kubelet' : 'restart:containerd';
+}
+
+function fileText({ bypass }: ProxyDesired, urls: Parameters<typeof proxyVariables>[0]): string {
+  return `# Written by machineadm.\n${proxyVariables(urls, bypass, singleQuoted)}`;
+}
+
+/** A secret that is not there yet is for `apply` to complain of. */
+async function urlsKnownNow(host: QueryHost, proxy: ProxyModel): ReturnType<typeof proxyUrls> {
+  try {
+    return await proxyUrls(host, proxy);
+  } catch (error) {
+    if (error instanceof MachineadmError && error.reason === 'SecretUnavailable') return undefined;
+    throw error;
+  }
+}
+
+async function inspectFile(host: QueryHost, wanted: string | undefined): Promise<ProxyActual['file']> {
+  const stat = await host.stat(PROXY_FILE);
+  if (stat === undefined) return 'absent';
+  if (wanted === undefined) return undefined;
+  const isRight = stat.type === 'file' && stat.mode === 0o600 && stat.uid === 0;
+  return isRight && (await host.readText(PROXY_FILE)) === wanted ? 'right' : 'wrong';
+}
+
+function hasEnvironment(environment: ServiceEnvironment, text: string | undefined): 'right' | 'wrong' | 'absent' {
+  const found = environment.shared ? blockIn(text ?? '', BLOCK) : text;
+  if (found === undefined) return 'absent';
+  return found === environment.lines ? 'right' : 'wrong';
+}
+
+async function applyService(host: Host, environment: ServiceEnvironment, wanted: boolean): Promise<void> {
+  const { path, lines, shared } = environment;
+  if (shared) {
+    await rewrite(host, path, (text) => (wanted ? withBlock(text, BLOCK, lines) : withoutBlock(text, BLOCK)));
+  } else if (wanted) {
+    await host.writeFile({ path, content: lines, mode: 0o644 });
+  } else {
+    await host.removeFile(path);
+  }
+}
+
+/** Changes a file that others write into, too: its owner and mode stay. */
+async function rewrite(host: Host, path: string, change: (text: string) => string): Promise<void> {
+  const stat = await host.stat(path);
+  const content = change((await host.readText(path)) ?? '');
+  await host.writeFile({ path, content, mode: stat?.mode ?? 0o644, uid: stat?.uid ?? 0, gid: stat?.gid ?? 0 });
+}
+
+function unknownUrls(): never {
+  throw new Error('a host that may change the machine finds every secret out');
+}

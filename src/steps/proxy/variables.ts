@@ -1,0 +1,100 @@
+import { MachineadmError } from '../../document/errors.ts';
+import type { ProxyModel } from '../../document/model.ts';
+import { holdsCredentials, proxyUrlProblem } from '../../document/proxy-url.ts';
+import { Secret } from '../../document/secret.ts';
+import type { QueryHost } from '../../host/host.ts';
+
+/** The URLs of the document, found out. */
+export interface ProxyUrls {
+  readonly http: string | undefined;
+  readonly https: string | undefined;
+}
+
+/**
+ * Finds the URLs out, and makes known as secrets what they hold. undefined: finding one out has effects, and this host
+ * may only be asked. Throws `ProxyInvalid` or `SecretUnavailable`.
+ */
+export async function proxyUrls(host: QueryHost, proxy: ProxyModel): Promise<ProxyUrls | undefined> {
+  const urls: { http: string | undefined; https: string | undefined } = { http: undefined, https: undefined };
+  for (const key of ['http', 'https'] as const) {
+    const value = proxy[key];
+    if (value === undefined) continue;
+    const secret = await host.secret(value);
+    if (secret === undefined) return undefined;
+    const text = secret.reveal();
+    const problem = proxyUrlProblem(text);
+    if (problem !== undefined) throw invalid(`host.proxy.${key} is not the URL of a proxy: ${problem}.`);
+    if (holdsCredentials(text)) {
+      if (proxy.for.includes('environment')) throw wouldBeShown(key);
+      hideCredentials(text);
+    }
+    urls[key] = text;
+  }
+  return urls;
+}
+
+/**
+ * The variables as lines of KEY=value, each in both spellings: curl reads only `http_proxy`, and others only the upper
+ * case; two values that differ are a fault that nobody finds.
+ *
+ * @param quote how a value is written
+ */
+export function proxyVariables(
+  urls: ProxyUrls,
+  bypass: readonly string[],
+  quote: (value: string) => string = (value) => value,
+): string {
+  const pairs: readonly (readonly [string, string | undefined])[] = [
+    ['http_proxy', urls.http],
+    ['https_proxy', urls.https],
+    ['no_proxy', bypass.join(',')],
+  ];
+  return pairs
+    .flatMap(([name, value]) => {
+      if (value === undefined) return [];
+      return [`${name.toUpperCase()}=${quote(value)}\n`, `${name}=${quote(value)}\n`];
+    })
+    .join('');
+}
+
+/**
+ * A value between single quotes, which a shell and systemd (systemd.exec(5), EnvironmentFile=) read alike: neither expands
+ * `%` or `$` in them. A single quote itself becomes its percent-encoding, the same URL.
+ */
+export function singleQuoted(value: string): string {
+  return `'${value.replaceAll("'", '%27')}'`;
+}
+
+/** User and password also leak one by one, and decoded, as a proxy's log or an error of a client shows them. */
+function hideCredentials(url: string): void {
+  const [user = '', ...password] = url.slice(url.indexOf('//') + 2, url.lastIndexOf('@')).split(':');
+  for (const part of [`${user}:${password.join(':')}`, password.join(':')]) {
+    if (part === '') continue;
+    new Secret(part);
+    new Secret(decoded(part));
+  }
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function invalid(summary: string): MachineadmError {
+  return new MachineadmError({
+    reason: 'ProxyInvalid',
+    summary,
+    remedy: 'Give it as http://proxy.example:3128, with user:password@ before the host where the proxy asks for them.',
+  });
+}
+
+function wouldBeShown(key: string): MachineadmError {
+  return new MachineadmError({
+    reason: 'ProxyInvalid',
+    summary: `host.proxy.${key} holds credentials, and host.proxy.for has "environment": everybody may read /etc/environment.`,
+    remedy: 'Leave "environment" out of host.proxy.for, or give a proxy without credentials.',
+  });
+}

@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { bypassOf } from '../../../../src/steps/proxy/bypass.ts';
+import { kubernetesModel } from '../../../support/kubernetes-model.ts';
+
+const NOTHING = { no: [] };
+
+describe('what is reached without the proxy', () => {
+  test('is this machine and every metadata service, whatever the document says', () => {
+    const bypass = bypassOf(NOTHING, undefined, []);
+    for (const entry of [
+      'localhost',
+      '127.0.0.0/8',
+      '127.0.0.1',
+      '::1',
+      '169.254.169.254',
+      'fd00:ec2::254',
+      'metadata.google.internal',
+    ]) {
+      assert.ok(bypass.includes(entry), entry);
+    }
+    assert.ok(!bypass.includes('.svc'), 'a machine without Kubernetes has no services');
+  });
+
+  test("is the node and its cluster: subnets, names of services, the API server's endpoint", () => {
+    const model = kubernetesModel();
+    const kubernetes = {
+      ...model,
+      cluster: {
+        ...model.cluster,
+        controlPlaneEndpoint: 'api.example.com:6443',
+        serviceSubnets: ['10.96.0.0/16', 'fd00:96::/112'],
+        podSubnets: ['10.244.0.0/16'],
+        dnsDomain: 'corp.local',
+      },
+    };
+    const bypass = bypassOf(NOTHING, kubernetes, ['10.0.0.5', 'fd00::5']);
+    for (const entry of ['10.0.0.5', 'fd00::5', 'api.example.com', '10.96.0.0/16', 'fd00:96::/112', '10.244.0.0/16']) {
+      assert.ok(bypass.includes(entry), entry);
+    }
+    assert.ok(bypass.includes('.svc') && bypass.includes('.corp.local'));
+  });
+
+  test("has kubeadm's defaults where the document is silent", () => {
+    const model = kubernetesModel();
+    const silent = { ...model, cluster: { ...model.cluster, serviceSubnets: [], dnsDomain: undefined } };
+    const bypass = bypassOf(NOTHING, silent, []);
+    assert.ok(bypass.includes('10.96.0.0/12') && bypass.includes('.cluster.local'));
+  });
+
+  test('takes the host of an endpoint in every form', () => {
+    const model = kubernetesModel();
+    for (const [endpoint, host] of [
+      ['10.0.0.10:6443', '10.0.0.10'],
+      ['[fd00::10]:6443', 'fd00::10'],
+      ['api.example.com', 'api.example.com'],
+      ['fd00::10', 'fd00::10'],
+    ] as const) {
+      const kubernetes = { ...model, cluster: { ...model.cluster, controlPlaneEndpoint: endpoint } };
+      assert.ok(bypassOf(NOTHING, kubernetes, []).includes(host), endpoint);
+    }
+  });
+
+  test('is what the document adds, last, and nothing twice', () => {
+    const bypass = bypassOf({ no: ['localhost', 'mirror.example', '10.0.0.0/8'] }, undefined, ['10.0.0.5', '10.0.0.5']);
+    assert.deepEqual(bypass.slice(-2), ['mirror.example', '10.0.0.0/8']);
+    assert.equal(new Set(bypass).size, bypass.length);
+  });
+});
