@@ -14,6 +14,12 @@ export interface ClockReading {
 const LOCAL_REFERENCE = '7F7F0101';
 
 /**
+ * After a single measurement chronyd knows no frequency: it tells a skew of 1,000,000 ppm, and its bound of the error
+ * grows by a second each second until the next one, about two seconds later.
+ */
+const LARGEST_SKEW_PPM = 100_000;
+
+/**
  * timesyncd steps the clock when it is off by more than 0.4 s, and slews it otherwise (systemd
  * src/timesync/timesyncd-manager.c, NTP_MAX_ADJUST).
  */
@@ -34,11 +40,15 @@ export async function chronyReading(host: QueryHost): Promise<ClockReading> {
   if (tracking.status !== 0) return { ...UNKNOWN, sources: [...sources, ...complaint('chronyc', tracking)] };
   const fields = tracking.stdout.trim().split(',');
   const [reference = ''] = fields;
-  const [offset, delay, dispersion] = [4, 10, 11].map((index) => Number(fields[index]));
+  const [offset, skew, delay, dispersion] = [4, 9, 10, 11].map((index) => Number(fields[index]));
   const leap = fields[13] ?? '';
   return {
     synchronized:
-      leap !== '' && leap !== 'Not synchronised' && reference !== LOCAL_REFERENCE && !/^0*$/.test(reference),
+      leap !== '' &&
+      leap !== 'Not synchronised' &&
+      reference !== LOCAL_REFERENCE &&
+      !/^0*$/.test(reference) &&
+      (skew ?? Number.NaN) < LARGEST_SKEW_PPM,
     errorMs: 1000 * (Math.abs(offset ?? Number.NaN) + (dispersion ?? Number.NaN) + (delay ?? Number.NaN) / 2),
     sources,
   };

@@ -179,7 +179,7 @@ const CHRONY = {
   synchronized:
     '0A630011,10.99.0.17,6,1795202750.132723691,-0.000001315,-0.000000940,0.000000940,-0.146,-0.000,12.442,0.000034157,0.000019580,2.0,Normal\n',
   early:
-    '0A630011,10.99.0.17,6,1795202748.746185435,-0.000002366,0.000002366,0.000002366,0.000,0.315,1000000.000,0.000035521,7.973983002,0.0,Normal\n',
+    '0A630011,10.99.0.17,6,1795202748.746185435,-0.000002366,0.000002366,0.000002366,0.000,0.315,1000000.000,0.000035521,0.770028114,0.0,Normal\n',
   waiting:
     '00000000,,0,0.000000000,0.000000000,0.000000000,0.000000000,0.000,0.000,0.000,1.000000000,1.000000000,0.0,Not synchronised\n',
   itself:
@@ -225,6 +225,7 @@ describe('the clock', () => {
 
   for (const [what, answer] of [
     ['without an answer', CHRONY.waiting],
+    ['after a single measurement, whose bound grows', CHRONY.early],
     ['with its own clock as the reference', CHRONY.itself],
     ['an hour off', CHRONY.far],
     ['from a daemon that says nothing', ''],
