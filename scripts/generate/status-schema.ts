@@ -63,6 +63,22 @@ export const statusSchema = z
     timeline: z
       .array(z.looseObject({ name: z.string(), sinceBootMs: z.number(), durationMs: milliseconds }))
       .readonly(),
+    failedAttempts: z
+      .exactOptional(
+        z
+          .array(
+            z.looseObject({
+              attempt: z.int().min(1),
+              reason: reason.describe('see reasons.md'),
+              summary: z.string(),
+              step: optionalText,
+              endedAt: instant,
+              durationMs: milliseconds,
+            }),
+          )
+          .readonly(),
+      )
+      .describe('attempts to bootstrap that failed in this run and were followed by another'),
     outcome: z
       .exactOptional(z.enum(['Succeeded', 'Failed', 'Interrupted', 'RebootRequired']))
       .describe('set when phase is Concluded'),

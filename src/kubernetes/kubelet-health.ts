@@ -12,9 +12,18 @@ export type KubeletHealth = { readonly healthy: true } | { readonly healthy: fal
 /**
  * Asks the kubelet of this machine whether it is healthy. It has no `healthz` before its configuration exists, and
  * crash-loops until then, which is how kubeadm's packages ship it. Never throws but for `signal`.
+ *
+ * @param options `ask-default`: a kubelet that is not kubeadm's has its configuration elsewhere
  */
-export async function kubeletHealth(host: QueryHost, signal?: AbortSignal): Promise<KubeletHealth> {
+export async function kubeletHealth(
+  host: QueryHost,
+  signal?: AbortSignal,
+  options: { readonly withoutConfiguration: 'unhealthy' | 'ask-default' } = { withoutConfiguration: 'unhealthy' },
+): Promise<KubeletHealth> {
   const source = await host.readText(KUBELET_CONFIG);
+  if (source === undefined && options.withoutConfiguration === 'ask-default') {
+    return await askHealthz({ address: DEFAULT_ADDRESS, port: DEFAULT_PORT }, signal);
+  }
   if (source === undefined) return { healthy: false, why: `the kubelet has no configuration yet (${KUBELET_CONFIG})` };
   const endpoint = await endpointOf(source);
   if (endpoint === undefined) return { healthy: false, why: `${KUBELET_CONFIG} is not valid YAML` };

@@ -1,5 +1,6 @@
 import type { FileModel, KubernetesModel } from '../document/model.ts';
 import { pkiFiles } from './pki.ts';
+import { staticPodPaths } from './static-pods.ts';
 
 /** Paths of files that the document hands out itself: they are never leftovers of a bootstrap. */
 export function documentPaths(kubernetes: KubernetesModel, files: readonly FileModel[]): ReadonlySet<string> {
@@ -7,6 +8,7 @@ export function documentPaths(kubernetes: KubernetesModel, files: readonly FileM
   return new Set([
     // Only the paths are wanted, so the keys stay unresolved.
     ...pkiFiles({ kubernetes, secrets: () => '' }).map(({ path }) => path),
+    ...staticPodPaths(kubernetes),
     ...files.map(({ path }) => path),
     ...(etcd.kind === 'external' ? [etcd.caFile, etcd.certFile, etcd.keyFile] : []),
   ]);

@@ -46,8 +46,8 @@ export interface InstanceIdentity {
   readonly machineId: string;
 }
 
-/** The step whose non-repeatable changes are the bootstrapper. */
-const BOOTSTRAP_STEP = 'kubeadm';
+/** The steps that say `bootstraps`; a document asks one of them at most for something. A test holds this list to them. */
+export const BOOTSTRAP_STEPS: readonly string[] = ['kubeadm', 'exec-bootstrapper'];
 /** The step that comes only after readiness was proved, and leaves a note. */
 const PROOF_STEP = 'sentinel';
 
@@ -159,10 +159,10 @@ function afterStepRecord(
   if (record.is === 'note') return { ...state, steps, proven: state.proven || record.step === PROOF_STEP };
   if (record.is === 'started') return { ...state, steps };
   for (const undone of record.undoes ?? []) steps.delete(undone);
-  if (record.undoes?.includes(BOOTSTRAP_STEP) === true) {
+  if (BOOTSTRAP_STEPS.some((step) => record.undoes?.includes(step) === true)) {
     return { ...state, steps, foreign: false, bootstrappedFrom: undefined, proven: false };
   }
-  if (record.step !== BOOTSTRAP_STEP || memory.started.size > 0) return { ...state, steps };
+  if (!BOOTSTRAP_STEPS.includes(record.step) || memory.started.size > 0) return { ...state, steps };
   // What was proved before, of a host without Kubernetes, says nothing of this.
   return { ...state, steps, bootstrappedFrom: state.open?.lasting, proven: false };
 }
@@ -189,13 +189,17 @@ function afterChange(
 /** What the journal tells one step. */
 export function stepRecord(state: JournalState | undefined, step: string): StepRecord {
   const memory = state?.steps.get(step) ?? NO_MEMORY;
-  const bootstrap = state?.steps.get(BOOTSTRAP_STEP) ?? NO_MEMORY;
+  const bootstrap = BOOTSTRAP_STEPS.map((id) => state?.steps.get(id) ?? NO_MEMORY);
   return {
     interrupted: memory.started,
     done: memory.done,
     notes: memory.notes,
     foreignLeftovers: state?.foreign ?? false,
-    bootstrap: bootstrap.started.size > 0 ? 'attempted' : bootstrap.done.size > 0 ? 'done' : 'none',
+    bootstrap: bootstrap.some(({ started }) => started.size > 0)
+      ? 'attempted'
+      : bootstrap.some(({ done }) => done.size > 0)
+        ? 'done'
+        : 'none',
     owed: state?.owed ?? new Set(),
   };
 }

@@ -12,6 +12,7 @@ import type { RunEvent, RunStatus } from '../reporting/status.ts';
 import { bootTimeline, processStartMs } from '../reporting/timeline.ts';
 import { wipeKubeadmConfig } from '../steps/kubeadm-config.ts';
 import type { Step } from '../steps/step.ts';
+import { performAttempts } from './attempts.ts';
 import { asRefusal, type Conclusion, conclude, overallDeadline } from './conclusion.ts';
 import { instanceIdentity, isBootstrapped, type JournalState } from './journal.ts';
 import { openDocument } from './load.ts';
@@ -240,14 +241,25 @@ async function runPipeline(
   const perform = (steps: readonly Step[], signal: AbortSignal) =>
     runSteps(steps, { model, facts, host, journal, observer, scope, signal });
   const startedMs = Date.now();
-  try {
+  const { kubernetes } = model;
+  const bootstrap = async () => {
     reporter.phase('Host');
     await perform(PIPELINE.host, signal);
-    if (request.command === 'prepare') return { outcome: 'Succeeded', exit: 'Success' };
+    if (request.command === 'prepare') return;
     reporter.phase('Kubernetes');
     await perform(PIPELINE.kubernetes, signal);
-  } catch (error) {
-    return await conclude(host, error, document, startedMs);
+  };
+  try {
+    const failed = await performAttempts(bootstrap, {
+      retry: (kubernetes?.exec ?? kubernetes?.kubeadm)?.retry,
+      signal,
+      deadlineMs: startedMs + limitMs,
+      bootstraps: (id) => PIPELINE.kubernetes.some((step) => step.id === id && step.bootstraps === true),
+      conclude: (error, attemptStartedMs) => conclude(host, error, document, attemptStartedMs),
+      reporter,
+    });
+    if (failed !== undefined) return failed;
+    if (request.command === 'prepare') return { outcome: 'Succeeded', exit: 'Success' };
   } finally {
     clearTimeout(timer);
   }

@@ -1,6 +1,7 @@
 import { redact, redactDeep } from '../document/secret.ts';
 import type { Host } from '../host/host.ts';
 import {
+  type AttemptEnd,
   advance,
   begin,
   type Conclusion,
@@ -37,6 +38,8 @@ export interface Reporter {
   stepDone(step: string, end: StepEnd): void;
   waitingFor(step: string, what: string | undefined): void;
   warn(message: string): void;
+  /** An attempt to bootstrap failed, and another follows. */
+  attemptFailed(attempt: AttemptEnd): void;
   /** Ends the run: resolves when the status file says so, or could not be written. Never throws. */
   conclude(conclusion: Conclusion): Promise<void>;
   /** Gives all sinks together what is left of their deadline, then lets go of them. Never throws. */
@@ -153,6 +156,10 @@ class RunReporter implements Reporter {
 
   warn(message: string): void {
     this.#warn(message, undefined);
+  }
+
+  attemptFailed(attempt: AttemptEnd): void {
+    this.#advance({ kind: 'attemptFailed', attempt });
   }
 
   async conclude(conclusion: Conclusion): Promise<void> {

@@ -1,5 +1,5 @@
 import type { Failure } from '../document/errors.ts';
-import type { Condition, Outcome, Phase, RunStatus, StepStatus, TimelineEntry } from './status.ts';
+import type { Condition, FailedAttempt, Outcome, Phase, RunStatus, StepStatus, TimelineEntry } from './status.ts';
 
 /** Who runs what on which machine: what is known before the document is. */
 export interface RunIdentity {
@@ -26,6 +26,14 @@ export interface StepEnd {
   readonly durationMs: number;
 }
 
+/** How an attempt to bootstrap failed that another will follow. */
+export interface AttemptEnd {
+  /** From 1 in each run. */
+  readonly attempt: number;
+  readonly failure: Failure;
+  readonly durationMs: number;
+}
+
 /** How the run ended. With `afterHooks` not succeeded, `failure` is theirs: the bootstrap itself succeeded. */
 export interface Conclusion {
   readonly outcome: Outcome;
@@ -45,6 +53,7 @@ export type Transition =
   | { readonly kind: 'stepDone'; readonly step: string; readonly end: StepEnd }
   | { readonly kind: 'waiting'; readonly step: string; readonly waitingFor: string | undefined }
   | { readonly kind: 'warning'; readonly message: string }
+  | { readonly kind: 'attemptFailed'; readonly attempt: AttemptEnd }
   | { readonly kind: 'timeline'; readonly entries: readonly TimelineEntry[] }
   | { readonly kind: 'concluded'; readonly conclusion: Conclusion };
 
@@ -112,7 +121,9 @@ function change(status: RunStatus, transition: Transition, at: Moment): RunStatu
       return { ...status, steps: [...status.steps, ...added.map((id): StepStatus => pending(id))] };
     }
     case 'stepStarted': {
-      const running: StepStatus = { ...pending(transition.step), state: 'Running', startedAt: timestamp(at) };
+      // A later attempt performs the step again: what it changed before stays told.
+      const { changes } = status.steps.find((step) => step.id === transition.step) ?? pending(transition.step);
+      const running: StepStatus = { ...pending(transition.step), changes, state: 'Running', startedAt: timestamp(at) };
       return { ...withoutWaiting(status), step: transition.step, steps: withStep(status.steps, running) };
     }
     case 'stepDone':
@@ -124,6 +135,8 @@ function change(status: RunStatus, transition: Transition, at: Moment): RunStatu
     case 'warning':
       if (status.warnings.includes(transition.message) || status.warnings.length >= MOST_WARNINGS) return status;
       return { ...status, warnings: [...status.warnings, transition.message] };
+    case 'attemptFailed':
+      return attemptFailed(status, transition.attempt, at);
     case 'timeline':
       return { ...status, timeline: [...transition.entries, ...status.timeline] };
     case 'concluded':
@@ -134,12 +147,37 @@ function change(status: RunStatus, transition: Transition, at: Moment): RunStatu
 function stepDone(status: RunStatus, id: string, end: StepEnd, at: Moment): RunStatus {
   const before = status.steps.find((step) => step.id === id) ?? pending(id);
   const durationMs = Math.round(end.durationMs);
-  const ended: StepStatus = { ...before, state: end.state, changes: end.changes, durationMs };
+  const changes = [...before.changes, ...end.changes.filter((id) => !before.changes.includes(id))];
+  const state = end.state === 'Unchanged' && changes.length > 0 ? 'Succeeded' : end.state;
+  const ended: StepStatus = { ...before, state, changes, durationMs };
   const entry: TimelineEntry = { name: id, sinceBootMs: Math.round(at.sinceBootMs - durationMs), durationMs };
   return {
     ...withoutWaiting(status),
     steps: withStep(status.steps, ended),
     timeline: end.state === 'Skipped' ? status.timeline : [...status.timeline, entry],
+  };
+}
+
+function attemptFailed(status: RunStatus, { attempt, failure, durationMs }: AttemptEnd, at: Moment): RunStatus {
+  const duration = Math.round(durationMs);
+  const { reason, summary, step } = failure;
+  const failed: FailedAttempt = {
+    attempt,
+    reason,
+    summary,
+    ...(step === undefined ? {} : { step }),
+    endedAt: timestamp(at),
+    durationMs: duration,
+  };
+  const entry: TimelineEntry = {
+    name: `attempt ${attempt} failed: ${reason}`,
+    sinceBootMs: Math.round(at.sinceBootMs - duration),
+    durationMs: duration,
+  };
+  return {
+    ...withoutWaiting(status),
+    failedAttempts: [...(status.failedAttempts ?? []), failed],
+    timeline: [...status.timeline, entry],
   };
 }
 

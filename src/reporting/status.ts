@@ -31,6 +31,8 @@ export interface RunStatus {
   readonly warnings: readonly string[];
   readonly conditions: readonly Condition[];
   readonly timeline: readonly TimelineEntry[];
+  /** Attempts to bootstrap that failed in this run and were followed by another; absent where there were none. */
+  readonly failedAttempts?: readonly FailedAttempt[];
   /** Set when phase is `Concluded`. */
   readonly outcome?: Outcome;
   readonly exitCode?: number;
@@ -39,6 +41,17 @@ export interface RunStatus {
 
 export type Phase = 'Loading' | 'Preflight' | 'Host' | 'Kubernetes' | 'Concluding' | 'Concluded';
 export type Outcome = 'Succeeded' | 'Failed' | 'Interrupted' | 'RebootRequired';
+
+/** An attempt to bootstrap that failed for a cause that may pass. */
+export interface FailedAttempt {
+  /** From 1 in each run. */
+  readonly attempt: number;
+  readonly reason: string;
+  readonly summary: string;
+  readonly step?: string;
+  readonly endedAt: string;
+  readonly durationMs: number;
+}
 
 export interface StepStatus {
   readonly id: string;

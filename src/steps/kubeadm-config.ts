@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { redact } from '../document/secret.ts';
-import type { Host } from '../host/host.ts';
+import type { Host, QueryHost } from '../host/host.ts';
 import type { KubeadmFile } from '../kubernetes/kubeadm/config.ts';
 import {
   type KubeadmConfigInput,
@@ -9,7 +9,12 @@ import {
   renderRedacted,
 } from '../kubernetes/kubeadm/config.ts';
 import { canValidate, validateConfig } from '../kubernetes/kubeadm/validate.ts';
-import { KUBEADM_CONFIG_MODE, KUBEADM_RUN_DIRECTORY, KUBEADM_RUN_DIRECTORY_MODE } from '../kubernetes/paths.ts';
+import {
+  KUBEADM_CONFIG_MODE,
+  KUBEADM_PATCHES_DIRECTORY,
+  KUBEADM_RUN_DIRECTORY,
+  KUBEADM_RUN_DIRECTORY_MODE,
+} from '../kubernetes/paths.ts';
 import { member } from '../kubernetes/untyped.ts';
 import type { Change, Step } from './step.ts';
 import { textDiff } from './text-diff.ts';
@@ -26,6 +31,8 @@ export interface KubeadmConfigActual {
     /** True when it is not as wanted, but was when we wrote it: a hook has edited it since. */
     readonly edited: boolean;
   }[];
+  /** Patches of ours that an earlier, unfinished run left and this document does not ask for: kubeadm would apply them. */
+  readonly stale: readonly string[];
   /** Paths of what depends on secrets that have effects to find out, where this machine may only be asked. */
   readonly unknown: readonly string[];
 }
@@ -45,7 +52,7 @@ export const kubeadmConfig: Step<KubeadmConfigDesired, KubeadmConfigActual, Kube
 
   desired(model, facts) {
     const { kubernetes, containerd } = model;
-    if (kubernetes === undefined) return undefined;
+    if (kubernetes === undefined || kubernetes.exec !== undefined) return undefined;
     const cgroupDriver = containerd?.cgroupDriver;
     return facts.kubeadm === undefined
       ? { kubernetes, cgroupDriver }
@@ -54,10 +61,12 @@ export const kubeadmConfig: Step<KubeadmConfigDesired, KubeadmConfigActual, Kube
 
   async inspect(host, desired, record) {
     const input = complete(desired);
-    if (input === undefined || record.bootstrap === 'done') return { files: [], unknown: [] };
+    if (input === undefined || record.bootstrap === 'done') return { files: [], stale: [], unknown: [] };
     const files: KubeadmConfigActual['files'][number][] = [];
     const rendered = await kubeadmFiles(host, input);
-    if (rendered === undefined) return { files: [], unknown: [kubeadmConfigPath(renderRedacted(input).command)] };
+    const redacted = renderRedacted(input);
+    const stale = await stalePatches(host, new Set(redacted.files.map(({ path }) => path)));
+    if (rendered === undefined) return { files: [], stale, unknown: [kubeadmConfigPath(redacted.command)] };
     for (const wanted of rendered) {
       const { path, content } = wanted.file;
       const text = await host.readText(path);
@@ -65,10 +74,10 @@ export const kubeadmConfig: Step<KubeadmConfigDesired, KubeadmConfigActual, Kube
       const edited = text !== undefined && text !== content && written === sha256(content);
       files.push({ wanted, text, mode: (await host.stat(path))?.mode, edited });
     }
-    return { files, unknown: [] };
+    return { files, stale, unknown: [] };
   },
 
-  plan(desired, { files, unknown }) {
+  plan(desired, { files, stale, unknown }) {
     const input = complete(desired);
     if (input === undefined) return [];
     const changes: Change<KubeadmConfigPayload>[] = [];
@@ -89,6 +98,10 @@ export const kubeadmConfig: Step<KubeadmConfigDesired, KubeadmConfigActual, Kube
         payload: { input, path },
       });
     }
+    for (const path of stale) {
+      const summary = `${path}: remove, the document does not ask for it`;
+      changes.push({ id: changeId(path), summary, scope: 'node', payload: { input, path } });
+    }
     for (const path of unknown) {
       const summary = `${path}: compare and write, ${octal(KUBEADM_CONFIG_MODE)}`;
       const payload = { input, path };
@@ -100,7 +113,7 @@ export const kubeadmConfig: Step<KubeadmConfigDesired, KubeadmConfigActual, Kube
   async apply(host, { payload }, execution) {
     const { input, path } = payload;
     const found = (await kubeadmFiles(host, input)).find(({ file }) => file.path === path);
-    if (found === undefined) return;
+    if (found === undefined) return await host.removeFile(path);
     const file = { ...found.file, directoryMode: KUBEADM_RUN_DIRECTORY_MODE };
     const isConfig = path === kubeadmConfigPath('init') || path === kubeadmConfigPath('join');
     if (isConfig && canValidate(input.kubeadm)) await validateConfig(host, file, execution.signal);
@@ -109,6 +122,13 @@ export const kubeadmConfig: Step<KubeadmConfigDesired, KubeadmConfigActual, Kube
     execution.remember({ sha256: sha256(file.content) });
   },
 };
+
+async function stalePatches(host: QueryHost, wanted: ReadonlySet<string>): Promise<readonly string[]> {
+  const names = (await host.list(KUBEADM_PATCHES_DIRECTORY)) ?? [];
+  // A hook may have put patches of its own there.
+  const ours = names.filter((name) => /(?:\d{3}|0machineadm)\+(?:strategic|merge|json)\.yaml$/.test(name));
+  return ours.map((name) => `${KUBEADM_PATCHES_DIRECTORY}/${name}`).filter((path) => !wanted.has(path));
+}
 
 function changeId(path: string): string {
   return `kubeadm-config/${path}`;

@@ -77,7 +77,9 @@ export const kubeadmReset: Step<KubeadmResetDesired, KubeadmResetActual, Kubeadm
 
   async apply(host, { payload }, execution) {
     const { desired, offline, leftovers } = payload;
-    const { node, cluster } = desired.kubernetes;
+    const { node, cluster, controlPlane, role } = desired.kubernetes;
+    const mayBeMember = role === 'JoinControlPlane' && controlPlane.etcd.kind === 'local';
+    const { advertiseAddress } = controlPlane.apiEndpoint;
     await resetNode(
       host,
       {
@@ -86,6 +88,7 @@ export const kubeadmReset: Step<KubeadmResetDesired, KubeadmResetActual, Kubeadm
         offline,
         nodeName: desired.nodeName,
         leftovers,
+        ...(mayBeMember ? { etcdMember: { advertiseAddress } } : {}),
       },
       {
         signal: execution.signal,

@@ -2,6 +2,7 @@ import { MachineadmError } from '../document/errors.ts';
 import type { KubernetesModel } from '../document/model.ts';
 import type { Facts } from '../host/facts.ts';
 import type { Host, QueryHost } from '../host/host.ts';
+import { requireLivingCredentials, tokenDiscoveryOf } from '../kubernetes/join-credentials.ts';
 import { kubeadmConfigPath, renderRedacted } from '../kubernetes/kubeadm/config.ts';
 import { kubeadmDeadlineMs } from '../kubernetes/kubeadm/deadline.ts';
 import { findLeftovers } from '../kubernetes/kubeadm/leftovers.ts';
@@ -30,13 +31,20 @@ export interface KubeadmDesired {
 export interface KubeadmActual {
   /** What is left to do about kubeadm itself; undefined = it is done. */
   readonly run: 'anew' | 'resume' | 'adopt' | undefined;
+  readonly attempted: boolean;
   readonly kubeletEnabled: boolean;
 }
 
 export type KubeadmPayload =
   | { readonly kind: 'enable-kubelet' }
   | { readonly kind: 'adopt' }
-  | { readonly kind: 'run'; readonly desired: KubeadmDesired; readonly resume: boolean };
+  | {
+      readonly kind: 'run';
+      readonly desired: KubeadmDesired;
+      readonly resume: boolean;
+      /** An earlier attempt began: what proved this machine then may have expired since. */
+      readonly again: boolean;
+    };
 
 /**
  * Runs kubeadm, once, on the configuration that is on the disk by now. What it can be repeated from is decided in
@@ -45,12 +53,13 @@ export type KubeadmPayload =
 export const kubeadm: Step<KubeadmDesired, KubeadmActual, KubeadmPayload> = {
   id: 'kubeadm',
   title: 'kubeadm',
+  bootstraps: true,
 
   deadlineMs: ({ kubernetes }) => kubeadmDeadlineMs(kubernetes),
 
   desired(model, facts) {
     const { kubernetes, containerd } = model;
-    if (kubernetes === undefined) return undefined;
+    if (kubernetes === undefined || kubernetes.exec !== undefined) return undefined;
     return {
       kubernetes,
       cgroupDriver: containerd?.cgroupDriver,
@@ -81,6 +90,7 @@ export const kubeadm: Step<KubeadmDesired, KubeadmActual, KubeadmPayload> = {
   async inspect(host, desired, record) {
     return {
       run: await whatIsLeft(host, desired, record),
+      attempted: record.bootstrap === 'attempted',
       kubeletEnabled: !desired.managesServices || (await host.service('kubelet')).enabled,
     };
   },
@@ -104,7 +114,8 @@ export const kubeadm: Step<KubeadmDesired, KubeadmActual, KubeadmPayload> = {
         resume: `kubeadm ${command}, going on where an earlier run was ended: its cluster is in use`,
         adopt: `kubeadm ${command} had finished when an earlier run was ended: only record it`,
       }[actual.run];
-      const payload: KubeadmPayload = actual.run === 'adopt' ? { kind: 'adopt' } : { kind: 'run', desired, resume };
+      const payload: KubeadmPayload =
+        actual.run === 'adopt' ? { kind: 'adopt' } : { kind: 'run', desired, resume, again: actual.attempted };
       changes.push({ id: `kubeadm/${command}`, summary, scope: 'node', repeatable: false, payload });
     }
     return changes;
@@ -117,6 +128,7 @@ export const kubeadm: Step<KubeadmDesired, KubeadmActual, KubeadmPayload> = {
       case 'adopt':
         return;
       case 'run':
+        if (payload.again) await requireCredentials(host, payload.desired.kubernetes, execution.signal);
         return await bootstrap(host, payload.desired, payload.resume, execution);
     }
   },
@@ -148,6 +160,14 @@ async function whatIsLeft(host: QueryHost, desired: KubeadmDesired, record: Step
   });
   if (recovery === 'resume') return 'resume';
   return recovery === 'finished' ? 'adopt' : 'anew';
+}
+
+async function requireCredentials(host: Host, kubernetes: KubernetesModel, signal: AbortSignal): Promise<void> {
+  const discovery = tokenDiscoveryOf(kubernetes);
+  if (discovery === undefined) return;
+  const { certificateKey } = kubernetes.controlPlane;
+  const fetchesCertificates = kubernetes.role === 'JoinControlPlane' && certificateKey !== undefined;
+  await requireLivingCredentials(discovery, { token: await host.secret(discovery.token), fetchesCertificates }, signal);
 }
 
 async function bootstrap(host: Host, desired: KubeadmDesired, resume: boolean, execution: Execution): Promise<void> {

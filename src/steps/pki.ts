@@ -31,7 +31,7 @@ export const pki: Step<KubernetesModel, PkiActual, PkiPayload> = {
 
   desired(model) {
     const { kubernetes } = model;
-    if (kubernetes === undefined) return undefined;
+    if (kubernetes === undefined || kubernetes.exec !== undefined) return undefined;
     return pkiFiles({ kubernetes, secrets: () => '' }).length === 0 ? undefined : kubernetes;
   },
 

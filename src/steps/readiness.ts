@@ -29,7 +29,7 @@ export const readiness: Step<ReadinessDesired, ReadinessActual, ReadinessDesired
 
   desired(model, facts) {
     const { kubernetes } = model;
-    if (kubernetes === undefined) return undefined;
+    if (kubernetes === undefined || kubernetes.exec !== undefined) return undefined;
     const { ready, node } = kubernetes;
     return {
       require: ready.require,

@@ -13,6 +13,11 @@ export interface Step<Desired = unknown, Actual = unknown, Payload = unknown> {
   readonly id: string;
   /** One line for people: "kernel settings". */
   readonly title: string;
+  /**
+   * True for a step that turns the machine into a node, and not just prepares it: the journal knows the bootstrap by it,
+   * and its failure may be worth another attempt (`pipeline/attempts.ts`). One of them at most has something to do.
+   */
+  readonly bootstraps?: true;
   /** Follow-ups that are performed right after this step's changes, once, however many changes owe them. */
   readonly settles?: readonly FollowUp[];
   /** The same, where the document decides which they are: the services that it names. Added to `settles`. */

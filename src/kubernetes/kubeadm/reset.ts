@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Evidence, MachineadmError } from '../../document/errors.ts';
 import type { Host } from '../../host/host.ts';
+import { findEtcdPeers, removeOwnMember } from '../etcd-members.ts';
 import { type ClusterCredential, KubeconfigUnusable, readKubeconfig } from '../kubeconfig.ts';
 import { getNode } from '../node-client.ts';
 import { ADMIN_KUBECONFIG, DEFAULT_CERTIFICATES_DIRECTORY, KUBELET_KUBECONFIG } from '../paths.ts';
@@ -15,6 +16,8 @@ export interface ResetOrder {
   readonly nodeName: string;
   /** Paths that must be gone afterwards. */
   readonly leftovers: readonly string[];
+  /** Set for a machine that may have joined a stacked etcd: it is taken out of its cluster. */
+  readonly etcdMember?: { readonly advertiseAddress: string | undefined };
 }
 
 export interface ResetWatch {
@@ -40,6 +43,8 @@ const NODE_PAUSE_MS = 3_000;
  */
 export async function resetNode(host: Host, order: ResetOrder, watch: ResetWatch): Promise<void> {
   const registered = order.offline ? undefined : await readyNode(host, order.nodeName, watch.signal);
+  // Before kubeadm deletes what leads to the cluster, so that an interrupted reset finds it again.
+  const membership = await leaveEtcd(host, order, watch);
   await startContainerd(host, watch);
 
   const lines: Evidence[] = [];
@@ -55,19 +60,38 @@ export async function resetNode(host: Host, order: ResetOrder, watch: ResetWatch
     },
   });
   if (result.status !== 0) throw resetFailed(`exit status ${result.status}`, lines.slice(-5), lines);
-  for (const { text } of lines) {
-    // k/k cmd/kubeadm/app/cmd/phases/reset: a reset goes on when these fail, and ends with status 0.
-    if (/Failed to remove etcd member|failed to remove etcd member/.test(text)) {
-      watch.warn(`This machine's etcd member may still be in its cluster; remove it with etcdctl. kubeadm: ${text}`);
-    }
-  }
   const mounted = lines.filter(({ text }) => text.includes('Failed to unmount mounted directories'));
   if (mounted.length > 0) throw resetFailed('file systems of pods could not be unmounted', mounted, lines);
 
   await stopKubelet(host);
   await requireNoPods(host, lines);
+  if (membership === 'unknown') warnOfMember(lines, watch);
   for (const path of order.leftovers) await removeRest(host, path, watch.signal);
   if (registered !== undefined) await untilNodeIsNotReady(registered, order.nodeName, watch);
+}
+
+/**
+ * Takes this machine out of a stacked etcd, as kubeadm does only where its manifest of etcd was written already
+ * (k/k cmd/kubeadm/app/cmd/phases/reset/removeetcdmember.go), which comes after the announcement.
+ */
+async function leaveEtcd(host: Host, order: ResetOrder, watch: ResetWatch): Promise<'none' | 'removed' | 'unknown'> {
+  const { etcdMember, certificatesDirectory, nodeName } = order;
+  if (etcdMember === undefined || order.offline) return 'unknown';
+  const peers = await findEtcdPeers(host, certificatesDirectory, etcdMember.advertiseAddress, watch.signal);
+  if (peers === undefined) return 'unknown';
+  watch.waitingFor('the etcd cluster to let this machine go');
+  const membership = await removeOwnMember(peers, nodeName, watch.signal);
+  watch.waitingFor(undefined);
+  if (membership === 'removed') watch.line(`machineadm took the member ${peers.ownPeerUrl} out of the etcd cluster`);
+  return membership;
+}
+
+/** kubeadm goes on, and ends with status 0, when it cannot take the member out. */
+function warnOfMember(lines: readonly Evidence[], watch: ResetWatch): void {
+  for (const { text } of lines) {
+    if (!/[Ff]ailed to remove etcd member/.test(text)) continue;
+    watch.warn(`This machine's etcd member may still be in its cluster; remove it with etcdctl. kubeadm: ${text}`);
+  }
 }
 
 /** What kubeadm is called with; the flags exist since 1.20. */

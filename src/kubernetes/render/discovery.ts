@@ -108,5 +108,5 @@ function userFields(
 
 /** Of UTF-8 text; without Node's Buffer, as rendering runs in a browser, too. */
 function base64(text: string): string {
-  return btoa(String.fromCharCode(...new TextEncoder().encode(text)));
+  return btoa(Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join(''));
 }

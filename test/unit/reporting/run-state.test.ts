@@ -189,3 +189,29 @@ test('what was still to come when the run ended was skipped', () => {
     ['swap Failed', 'kubeadm Skipped'],
   );
 });
+
+describe('an attempt that another follows', () => {
+  const attempt = { attempt: 1, failure: { ...FAILURE, step: 'kubeadm' }, durationMs: 1234.4 };
+
+  test('is told with its reason, in the status and in the timeline', () => {
+    const status = statusAfter({ kind: 'attemptFailed', attempt });
+    assert.deepEqual(
+      status.failedAttempts?.map(({ attempt: number, reason, step, durationMs }) => [number, reason, step, durationMs]),
+      [[1, 'SwapEnabled', 'kubeadm', 1234]],
+    );
+    assert.equal(status.timeline.at(-1)?.name, 'attempt 1 failed: SwapEnabled');
+    assert.equal(condition(status)?.status, 'Unknown', 'the run goes on');
+  });
+
+  test('does not hide what a step changed in it', () => {
+    const status = statusAfter(
+      { kind: 'stepStarted', step: 'files' },
+      { kind: 'stepDone', step: 'files', end: { state: 'Succeeded', changes: ['files//a'], durationMs: 1 } },
+      { kind: 'attemptFailed', attempt },
+      { kind: 'stepStarted', step: 'files' },
+      { kind: 'stepDone', step: 'files', end: { state: 'Unchanged', changes: [], durationMs: 1 } },
+    );
+    const step = status.steps.find(({ id }) => id === 'files');
+    assert.deepEqual([step?.state, step?.changes], ['Succeeded', ['files//a']]);
+  });
+});

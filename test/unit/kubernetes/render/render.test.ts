@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { parseAllDocuments } from 'yaml';
+import { parse, parseAllDocuments } from 'yaml';
 import { MachineadmError } from '../../../../src/document/errors.ts';
-import type { Argument } from '../../../../src/document/model.ts';
+import type { Argument, DiscoveryUser } from '../../../../src/document/model.ts';
 import { kubeadmConfigVersion, type RenderInput, renderKubeadm } from '../../../../src/kubernetes/render/index.ts';
 import {
   inlineSecret,
@@ -547,4 +547,126 @@ describe('the text', () => {
       ].join('\n'),
     );
   });
+});
+
+describe('patches of the document', () => {
+  const patches = [
+    { target: 'kube-apiserver', type: 'strategic', patch: { metadata: { labels: { a: 'on' } } } },
+    { target: 'etcd', type: 'json', patch: [{ op: 'add', path: '/metadata/labels/a', value: 'b' }] },
+  ] as const;
+
+  test('become files of ours, named so that kubeadm applies them in their order', () => {
+    const { files, documents } = render({ kubeadm: { patches } }, '1.31.0');
+    assert.deepEqual(
+      files.map(({ path }) => path),
+      ['/run/kubeadm/patches/kube-apiserver001+strategic.yaml', '/run/kubeadm/patches/etcd002+json.yaml'],
+    );
+    assert.equal(files[0]?.content, 'metadata:\n  labels:\n    a: "on"\n');
+    assert.equal(files[1]?.content, '- op: add\n  path: /metadata/labels/a\n  value: b\n');
+    const found = documents.find((document) => 'patches' in document);
+    assert.deepEqual(found && 'patches' in found ? found.patches : undefined, { directory: '/run/kubeadm/patches' });
+  });
+
+  test('are named by a flag where the configuration has no field for them', () => {
+    assert.ok(render({ kubeadm: { patches } }, '1.20.2').flags.includes('--experimental-patches=/run/kubeadm/patches'));
+  });
+
+  test('must have a target that this kubeadm knows', () => {
+    const coredns = [{ target: 'corednsdeployment', type: 'merge', patch: {} }] as const;
+    assert.throws(() => render({ kubeadm: { patches: coredns } }, '1.31.0'), {
+      reason: 'NotExpressible',
+      evidence: [
+        {
+          source: 'kubernetes.bootstrapper.kubeadm.patches[0].target',
+          text: 'kubeadm has had the patch target corednsdeployment since 1.32',
+        },
+      ],
+    });
+    assert.equal(render({ kubeadm: { patches: coredns } }, '1.32.0').files.length, 1);
+  });
+});
+
+describe('discovery by file', () => {
+  const exec = {
+    kind: 'exec',
+    command: 'authenticator',
+    args: [],
+    env: [],
+    apiVersion: 'client.authentication.k8s.io/v1',
+    provideClusterInfo: true,
+  } as const;
+  const byFile = (user: DiscoveryUser): KubernetesOverrides => ({
+    role: 'Worker',
+    join: {
+      ...JOIN,
+      discovery: {
+        path: '/run/kubeadm/discovery.conf',
+        endpoint: 'api.example:6443',
+        kubeconfig: {
+          server: 'https://api.example:6443',
+          tlsServerName: 'api.internal',
+          insecureSkipTLSVerify: false,
+          certificateAuthority: undefined,
+          proxyURL: 'http://proxy.example:3128',
+          user,
+        },
+      },
+    },
+  });
+
+  test('writes the kubeconfig for root alone, with everything that leads to the cluster', () => {
+    const [file] = render(byFile({ kind: 'token', token: inlineSecret(TOKEN) }), '1.31.0').files;
+    assert.equal(file?.mode, 0o600);
+    const { clusters, users } = parse(file?.content ?? '');
+    assert.deepEqual(clusters[0].cluster, {
+      server: 'https://api.example:6443',
+      'tls-server-name': 'api.internal',
+      'proxy-url': 'http://proxy.example:3128',
+    });
+    assert.deepEqual(users, [{ name: 'default', user: { token: TOKEN } }]);
+  });
+
+  test('asks nobody at a terminal, and does not know of that before 1.22', () => {
+    const content = (kubeadm: string, apiVersion: string) =>
+      parse(render(byFile({ ...exec, apiVersion }), kubeadm).files[0]?.content ?? '').users[0].user.exec;
+    assert.equal(content('1.22.0', 'client.authentication.k8s.io/v1').interactiveMode, 'Never');
+    assert.ok(!('interactiveMode' in content('1.20.2', 'client.authentication.k8s.io/v1beta1')));
+    assert.throws(() => render(byFile(exec), '1.21.0'), {
+      reason: 'NotExpressible',
+      evidence: [
+        {
+          source: 'kubernetes.join.discovery.file.kubeconfig.user.exec.apiVersion',
+          text: 'kubeadm before 1.22 knows client.authentication.k8s.io/v1beta1 only',
+        },
+      ],
+    });
+  });
+});
+
+describe('kube-proxy', () => {
+  test('is configured by a document of its own, where it is wanted', () => {
+    const kinds = (enabled: boolean) =>
+      parseAllDocuments(
+        render(
+          {
+            addons: {
+              dns: { enabled: true, imageRepository: undefined, imageTag: undefined },
+              proxy: { enabled, config: { mode: 'ipvs' } },
+            },
+          },
+          '1.31.0',
+        ).text,
+      ).map((document) => document.get('kind'));
+    assert.ok(kinds(true).includes('KubeProxyConfiguration'));
+    assert.ok(!kinds(false).includes('KubeProxyConfiguration'));
+  });
+});
+
+test('static pods in the way of an older join are expected there', () => {
+  const staticPods = [{ name: 'kube-vip', manifest: 'kind: Pod', adminKubeconfig: 'Auto' }] as const;
+  const ignored = (role: 'InitControlPlane' | 'JoinControlPlane') =>
+    render({ role, ...(role === 'InitControlPlane' ? {} : { join: JOIN }), controlPlane: { staticPods } }, '1.20.2')
+      .text;
+  assert.match(ignored('JoinControlPlane'), /ignorePreflightErrors:\n +- DirAvailable--etc-kubernetes-manifests/);
+  assert.doesNotMatch(ignored('InitControlPlane'), /DirAvailable/);
 });

@@ -1,0 +1,203 @@
+import { MachineadmError } from '../document/errors.ts';
+import { Secret } from '../document/secret.ts';
+import type { QueryHost } from '../host/host.ts';
+import { KubeconfigUnusable, readKubeconfig } from './kubeconfig.ts';
+import { getObject } from './node-client.ts';
+import { ADMIN_KUBECONFIG, STATIC_PODS_DIRECTORY } from './paths.ts';
+import { member, text } from './untyped.ts';
+
+/** What leads to the other members of a stacked etcd, and to this machine's own among them; read before a reset deletes it. */
+export interface EtcdPeers {
+  /** `https://10.0.0.1:2379`, without this machine's own. */
+  readonly endpoints: readonly string[];
+  /** `https://10.0.0.2:2380`: what this machine announced itself with. */
+  readonly ownPeerUrl: string;
+  readonly certificateAuthority: string;
+  readonly certificate: string;
+  readonly key: Secret;
+}
+
+/** A member as the cluster knows it. One that never started has no name. */
+export interface EtcdMember {
+  /** Decimal, 64 bits. */
+  readonly id: string;
+  readonly name: string;
+  readonly peerUrls: readonly string[];
+}
+
+/** One request may take this long, in milliseconds; a change waits for the cluster's agreement, 7 s at most. */
+const REQUEST_TIMEOUT_MS = 10_000;
+const LARGEST_ANSWER = 1024 * 1024;
+const CLIENT_PORT = 2379;
+const PEER_PORT = 2380;
+/** k/k cmd/kubeadm/app/constants: the annotations that kubeadm itself finds endpoints by. */
+const CLIENT_URLS_ANNOTATION = 'kubeadm.kubernetes.io/etcd.advertise-client-urls';
+const ETCD_PODS = '/api/v1/namespaces/kube-system/pods?labelSelector=component%3Detcd%2Ctier%3Dcontrol-plane';
+
+/**
+ * Finds the other members of the cluster that a join of a control plane may have added this machine to. undefined where
+ * there is nothing to find: without a client certificate of etcd, or without an address, nothing was announced either.
+ *
+ * @param advertiseAddress the document's, where it names one
+ */
+export async function findEtcdPeers(
+  host: QueryHost,
+  certificatesDirectory: string,
+  advertiseAddress: string | undefined,
+  signal?: AbortSignal,
+): Promise<EtcdPeers | undefined> {
+  const directory = `${certificatesDirectory}/etcd`;
+  const certificateAuthority = await host.readText(`${directory}/ca.crt`);
+  const certificate = await host.readText(`${directory}/healthcheck-client.crt`);
+  const key = await host.readText(`${directory}/healthcheck-client.key`);
+  const manifest = await host.readText(`${STATIC_PODS_DIRECTORY}/etcd.yaml`);
+  const ownPeerUrl = peerUrlIn(manifest) ?? (await peerUrlOf(host, advertiseAddress));
+  if (certificateAuthority === undefined || certificate === undefined || key === undefined) return undefined;
+  if (ownPeerUrl === undefined) return undefined;
+  const own = new URL(ownPeerUrl).hostname;
+  const known = [...(await endpointsOfPods(host, signal)), ...initialClusterIn(manifest)];
+  const endpoints = [...new Set(known)].filter((endpoint) => URL.parse(endpoint)?.hostname !== own);
+  return { endpoints, ownPeerUrl, certificateAuthority, certificate, key: new Secret(key) };
+}
+
+/**
+ * Makes sure that this machine is no member any more.
+ *
+ * @returns what was removed; `unknown` where nobody could be asked
+ * @throws MachineadmError `EtcdMemberAlreadyExists` where it is a member still
+ */
+export async function removeOwnMember(
+  peers: EtcdPeers,
+  nodeName: string,
+  signal?: AbortSignal,
+): Promise<'none' | 'removed' | 'unknown'> {
+  const before = await listMembers(peers, signal);
+  if (before === undefined) return 'unknown';
+  const own = before.filter((one) => isOwn(one, peers, nodeName));
+  if (own.length === 0) return 'none';
+  for (const { id } of own) await ask(peers, '/v3/cluster/member/remove', { ID: id }, signal);
+  const left = (await listMembers(peers, signal))?.filter((one) => isOwn(one, peers, nodeName));
+  if (left?.length === 0) return 'removed';
+  const ids = own.map(({ id }) => BigInt(id).toString(16)).join(', ');
+  throw new MachineadmError({
+    reason: 'EtcdMemberAlreadyExists',
+    summary: `An earlier attempt left this machine's member (${ids}) in the etcd cluster, and the cluster does not let it go.`,
+    remedy: `On another control plane run: etcdctl member remove ${ids}. If etcd has lost its quorum to it, restore the quorum first. Then run machineadm provision again.`,
+    evidence: own.map(({ id, peerUrls }) => ({ source: 'etcd', text: `member ${id} of ${peerUrls.join(', ')}` })),
+    retryable: true,
+  });
+}
+
+/** The members as the first endpoint that answers tells them; undefined when none does. */
+export async function listMembers(peers: EtcdPeers, signal?: AbortSignal): Promise<readonly EtcdMember[] | undefined> {
+  const answer = await ask(peers, '/v3/cluster/member/list', {}, signal);
+  const members = member(answer, 'members');
+  if (!Array.isArray(members)) return undefined;
+  return members.map((one) => {
+    const urls = member(one, 'peerURLs');
+    return {
+      id: text(member(one, 'ID')) ?? '0',
+      name: text(member(one, 'name')) ?? '',
+      peerUrls: Array.isArray(urls) ? urls.filter((url) => typeof url === 'string') : [],
+    };
+  });
+}
+
+function isOwn(one: EtcdMember, peers: EtcdPeers, nodeName: string): boolean {
+  return one.name === nodeName || one.peerUrls.includes(peers.ownPeerUrl);
+}
+
+/** kubeadm writes `--initial-advertise-peer-urls=https://IP:2380` (k/k cmd/kubeadm/app/phases/etcd/local.go). */
+function peerUrlIn(manifest: string | undefined): string | undefined {
+  return /--initial-advertise-peer-urls=(https:\/\/[^\s,"']+)/.exec(manifest ?? '')?.[1];
+}
+
+/** The announcement precedes the manifest of etcd; the address is the one of the API server, whose manifest is there. */
+async function peerUrlOf(host: QueryHost, advertiseAddress: string | undefined): Promise<string | undefined> {
+  const manifest = await host.readText(`${STATIC_PODS_DIRECTORY}/kube-apiserver.yaml`);
+  const address = /--advertise-address=([0-9A-Fa-f.:]+)/.exec(manifest ?? '')?.[1] ?? advertiseAddress;
+  return address === undefined ? undefined : url(address, PEER_PORT);
+}
+
+/** `--initial-cluster=a=https://10.0.0.1:2380,b=…`: the members at the time of the join, by their peer URLs. */
+function initialClusterIn(manifest: string | undefined): readonly string[] {
+  const list = /--initial-cluster=(\S+)/.exec(manifest ?? '')?.[1] ?? '';
+  return list.split(',').flatMap((entry) => {
+    const peer = URL.parse(entry.slice(entry.indexOf('=') + 1));
+    return peer === null || peer.hostname === '' ? [] : [url(peer.hostname, CLIENT_PORT)];
+  });
+}
+
+async function endpointsOfPods(host: QueryHost, signal: AbortSignal | undefined): Promise<readonly string[]> {
+  try {
+    const credential = await readKubeconfig(host, ADMIN_KUBECONFIG);
+    if (credential === undefined) return [];
+    const answer = await getObject(credential, ETCD_PODS, signal);
+    const items = answer.kind === 'found' ? member(answer.object, 'items') : undefined;
+    if (!Array.isArray(items)) return [];
+    return items.flatMap((pod) => {
+      const annotations = member(member(pod, 'metadata'), 'annotations');
+      return (text(member(annotations, CLIENT_URLS_ANNOTATION)) ?? '').split(',').filter((one) => one !== '');
+    });
+  } catch (error) {
+    if (error instanceof KubeconfigUnusable) return [];
+    throw error;
+  }
+}
+
+function url(address: string, port: number): string {
+  const host = address.includes(':') && !address.startsWith('[') ? `[${address}]` : address;
+  return `https://${host}:${port}`;
+}
+
+/** Asks each endpoint in turn through etcd's JSON gateway (on by default since 3.3); undefined when none answers with 200. */
+async function ask(peers: EtcdPeers, path: string, body: object, signal: AbortSignal | undefined): Promise<unknown> {
+  for (const endpoint of peers.endpoints) {
+    signal?.throwIfAborted();
+    try {
+      return await post(peers, new URL(path, endpoint), JSON.stringify(body), signal);
+    } catch {
+      signal?.throwIfAborted();
+    }
+  }
+  return undefined;
+}
+
+async function post(peers: EtcdPeers, target: URL, body: string, signal: AbortSignal | undefined): Promise<unknown> {
+  const { request } = await import('node:https');
+  const deadline = AbortSignal.timeout(REQUEST_TIMEOUT_MS);
+  const answer = await new Promise<string>((resolve, reject) => {
+    const outgoing = request(
+      target,
+      {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) },
+        ca: peers.certificateAuthority,
+        cert: peers.certificate,
+        key: peers.key.reveal(),
+        agent: false,
+        minVersion: 'TLSv1.2',
+        rejectUnauthorized: true,
+        signal: signal === undefined ? deadline : AbortSignal.any([signal, deadline]),
+      },
+      (incoming) => {
+        const pieces: Buffer[] = [];
+        let size = 0;
+        incoming.on('data', (piece: Buffer) => {
+          size += piece.length;
+          if (size > LARGEST_ANSWER) incoming.destroy(new Error('the answer is too large'));
+          else pieces.push(piece);
+        });
+        incoming.on('error', reject);
+        incoming.on('end', () => {
+          if (incoming.statusCode === 200) resolve(Buffer.concat(pieces).toString('utf8'));
+          else reject(new Error(`etcd answered ${incoming.statusCode}`));
+        });
+      },
+    );
+    outgoing.on('error', reject);
+    outgoing.end(body);
+  });
+  const parsed: unknown = JSON.parse(answer);
+  return parsed;
+}

@@ -1,0 +1,127 @@
+import { type Evidence, MachineadmError } from '../../document/errors.ts';
+import type { ExecModel, FailurePattern } from '../../document/model.ts';
+import { formatDuration } from '../../document/units.ts';
+import type { CommandResult, Host } from '../../host/host.ts';
+
+/** What a running program reports to, and what ends it. */
+export interface ExecWatch {
+  readonly signal: AbortSignal;
+  /** Each line, redacted, as it comes. */
+  readonly line: (text: string) => void;
+}
+
+const SOURCE = 'bootstrapper';
+/** What a failure pattern is tried on, from the end: a hostile or endless line must not cost minutes. */
+const LONGEST_LINE = 4_096;
+const MOST_LINES = 5_000;
+const SHOWN_LINES = 8;
+/** A success test and a reset are short; the program itself has its own limit. */
+const TEST_TIMEOUT_MS = 60_000;
+const RESET_TIMEOUT_MS = 5 * 60_000;
+
+/**
+ * Runs the program of the document to its end with the order on its standard input, and judges it by its exit status.
+ *
+ * @throws MachineadmError `ExecBootstrapperFailed` in the words of the first failure pattern that a line matches
+ */
+export async function runProgram(host: Host, exec: ExecModel, order: string, watch: ExecWatch): Promise<void> {
+  const lines: string[] = [];
+  const result = await host.run({
+    program: exec.command,
+    args: exec.args,
+    input: order,
+    env: Object.fromEntries(exec.env.map(({ name, value }) => [name, value])),
+    timeoutMs: exec.timeoutMs,
+    signal: watch.signal,
+    supervised: true,
+    onLine: (_stream, text) => {
+      lines.push(text);
+      if (lines.length > MOST_LINES) lines.shift();
+      watch.line(text);
+    },
+  });
+  if (result.status === 0 && !result.timedOut) return;
+  throw programFailed(exec, result, lines);
+}
+
+/** Whether the document's success test passes now; undefined where it has none. */
+export async function passesSuccessTest(host: Host, exec: ExecModel, signal: AbortSignal): Promise<TestResult> {
+  const [program, ...args] = exec.successTest ?? [];
+  if (program === undefined) return { passed: undefined, words: [] };
+  const result = await host.run({ program, args, timeoutMs: TEST_TIMEOUT_MS, signal, supervised: true });
+  return { passed: result.status === 0 && !result.timedOut, words: lastWords(result) };
+}
+
+export interface TestResult {
+  readonly passed: boolean | undefined;
+  /** The last lines that the test printed. */
+  readonly words: readonly string[];
+}
+
+/**
+ * Undoes an earlier attempt, where the document says how.
+ *
+ * @throws MachineadmError `ExecBootstrapperFailed` when it does not end with status 0
+ */
+export async function resetProgram(host: Host, exec: Pick<ExecModel, 'reset'>, watch: ExecWatch): Promise<void> {
+  const [program, ...args] = exec.reset ?? [];
+  if (program === undefined) return;
+  const result = await host.run({
+    program,
+    args,
+    timeoutMs: RESET_TIMEOUT_MS,
+    signal: watch.signal,
+    supervised: true,
+    onLine: (_stream, text) => watch.line(text),
+  });
+  if (result.status === 0 && !result.timedOut) return;
+  throw new MachineadmError({
+    reason: 'ExecBootstrapperFailed',
+    summary: `${program} could not undo an earlier attempt (${outcome(result, RESET_TIMEOUT_MS)}).`,
+    remedy: 'Undo it by hand, or correct kubernetes.bootstrapper.exec.reset, and run machineadm provision again.',
+    evidence: lastWords(result).map(evidence),
+  });
+}
+
+function programFailed(exec: ExecModel, result: CommandResult, lines: readonly string[]): MachineadmError {
+  const found = explanation(exec.failurePatterns, lines);
+  const how = outcome(result, exec.timeoutMs);
+  return new MachineadmError({
+    reason: 'ExecBootstrapperFailed',
+    summary:
+      found === undefined ? `${exec.command} failed (${how}).` : `${found.pattern.reason} (${exec.command}, ${how})`,
+    remedy:
+      found?.pattern.remedy ??
+      'Read the lines of the program in the evidence, correct the document or the machine, and run machineadm provision again.',
+    evidence: [...(found === undefined ? [] : [found.line]), ...lines.slice(-SHOWN_LINES)].map(evidence),
+    retryable: found?.pattern.retryable ?? false,
+  });
+}
+
+/** The first pattern, in the document's order, that some line matches; of its lines the last one. */
+function explanation(
+  patterns: readonly FailurePattern[],
+  lines: readonly string[],
+): { readonly pattern: FailurePattern; readonly line: string } | undefined {
+  for (const pattern of patterns) {
+    const expression = new RegExp(pattern.pattern);
+    const line = lines.findLast((text) => expression.test(text.slice(0, LONGEST_LINE)));
+    if (line !== undefined) return { pattern, line };
+  }
+  return undefined;
+}
+
+function outcome({ status, timedOut }: CommandResult, limitMs: number): string {
+  return timedOut ? `it did not end within ${formatDuration(limitMs)}` : `exit status ${status}`;
+}
+
+function lastWords({ stdout, stderr }: CommandResult): readonly string[] {
+  return `${stdout}\n${stderr}`
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .slice(-SHOWN_LINES);
+}
+
+function evidence(text: string): Evidence {
+  return { source: SOURCE, text };
+}

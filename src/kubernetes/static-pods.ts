@@ -1,0 +1,58 @@
+import type { KubernetesModel } from '../document/model.ts';
+import type { Version } from '../host/facts.ts';
+import type { NewFile } from '../host/host.ts';
+import { ADMIN_KUBECONFIG, STATIC_PODS_DIRECTORY, SUPER_ADMIN_KUBECONFIG } from './paths.ts';
+import { member, text } from './untyped.ts';
+
+/** Read by the kubelet alone; CIS Kubernetes Benchmark 1.1 asks the same of kubeadm's own manifests. */
+const MANIFEST_MODE = 0o600;
+/** As kubeadm makes it (k/k cmd/kubeadm/app/util/staticpod). */
+const DIRECTORY_MODE = 0o700;
+
+/** Where the document's static pods lie. */
+export function staticPodPaths({ controlPlane }: KubernetesModel): readonly string[] {
+  return controlPlane.staticPods.map(({ name }) => pathOf(name));
+}
+
+/**
+ * The manifests of the document's static pods, as they must lie before kubeadm starts the kubelet. Byte for byte as they
+ * were written, but for `adminKubeconfig: Auto` where it has something to change.
+ */
+export async function staticPodFiles(kubernetes: KubernetesModel, kubeadm: Version): Promise<readonly NewFile[]> {
+  const superAdmin = needsSuperAdmin(kubernetes, kubeadm);
+  const files: NewFile[] = [];
+  for (const { name, manifest, adminKubeconfig } of kubernetes.controlPlane.staticPods) {
+    const content = superAdmin && adminKubeconfig === 'Auto' ? await withSuperAdmin(manifest) : manifest;
+    files.push({ path: pathOf(name), content, mode: MANIFEST_MODE, directoryMode: DIRECTORY_MODE });
+  }
+  return files;
+}
+
+function pathOf(name: string): string {
+  return `${STATIC_PODS_DIRECTORY}/${name}.yaml`;
+}
+
+/**
+ * Since 1.29 admin.conf is a member of a group that has no rights before `kubeadm init` has bound them through the API
+ * (k/k#121305), and a virtual address must be held before the API can be reached. A joining machine gets an admin.conf
+ * that works.
+ */
+function needsSuperAdmin({ role }: KubernetesModel, kubeadm: Version): boolean {
+  return role === 'InitControlPlane' && (kubeadm.major > 1 || kubeadm.minor >= 29);
+}
+
+/** The same manifest with super-admin.conf under the volumes of admin.conf; comments and order stay. */
+async function withSuperAdmin(manifest: string): Promise<string> {
+  const { parseDocument } = await import('yaml');
+  const document = parseDocument(manifest);
+  const volumes = member(member(document.toJS(), 'spec'), 'volumes');
+  const affected = Array.isArray(volumes)
+    ? volumes.flatMap((volume, index) =>
+        text(member(member(volume, 'hostPath'), 'path')) === ADMIN_KUBECONFIG ? [index] : [],
+      )
+    : [];
+  for (const index of affected) {
+    document.setIn(['spec', 'volumes', index, 'hostPath', 'path'], SUPER_ADMIN_KUBECONFIG);
+  }
+  return affected.length === 0 ? manifest : document.toString({ lineWidth: 0 });
+}

@@ -1,0 +1,82 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { RetryModel } from '../document/model.ts';
+import { formatDuration } from '../document/units.ts';
+import type { Reporter } from '../reporting/reporter.ts';
+import type { Conclusion } from './conclusion.ts';
+import { StepFailure } from './runner.ts';
+
+/** What the attempts of one run depend on. */
+export interface Attempts {
+  /** undefined: one attempt. */
+  readonly retry: RetryModel | undefined;
+  /** The whole run's: aborted by a signal to the process, or at the overall deadline. */
+  readonly signal: AbortSignal;
+  /** When the overall deadline passes, on the clock of `Date.now`. */
+  readonly deadlineMs: number;
+  /** Whether a step bootstraps (`Step.bootstraps`). */
+  bootstraps(step: string): boolean;
+  /** What an error means; asks the machine, and the catalogue of failures. */
+  conclude(error: unknown, startedMs: number): Promise<Conclusion>;
+  readonly reporter: Pick<Reporter, 'warn' | 'waitingFor' | 'attemptFailed'>;
+}
+
+/** An attempt that has less time than this would only be ended by the deadline, which hides why the one before failed. */
+const LEAST_TIME_MS = 60_000;
+
+/**
+ * Performs the pipeline up to the node's proof, again where the bootstrapper failed for a cause that may pass.
+ *
+ * Another attempt is the same as another run: every step inspects and plans anew from what the journal and the machine
+ * say, so that the step kubeadm-reset decides whether to go on, to reset or to touch nothing, and what a reset deleted
+ * (certificates, configuration, files, static pods) is laid again. Only the verdict is new here: it comes from the
+ * catalogue of failures, which the steps cannot know.
+ *
+ * @returns undefined when it succeeded, else how it ended
+ */
+export async function performAttempts(
+  perform: () => Promise<void>,
+  attempts: Attempts,
+): Promise<Conclusion | undefined> {
+  for (let attempt = 1; ; attempt += 1) {
+    const startedMs = Date.now();
+    try {
+      await perform();
+      return undefined;
+    } catch (error) {
+      const ended = await attempts.conclude(error, startedMs);
+      const step = error instanceof StepFailure ? error.step : undefined;
+      const waitMs = backoffBefore(attempt + 1, ended, step, attempts);
+      if (waitMs === undefined || step === undefined || ended.failure === undefined) return ended;
+      const { failure } = ended;
+      const { reporter, retry, signal } = attempts;
+      reporter.attemptFailed({ attempt, failure, durationMs: Date.now() - startedMs });
+      const next = `attempt ${attempt + 1} of ${retry?.attempts}`;
+      reporter.warn(`attempt ${attempt} failed (${failure.reason}): ${failure.summary} ${next} follows`);
+      reporter.waitingFor(step, `${next}, in ${formatDuration(waitMs)}, after ${failure.reason}`);
+      try {
+        await pause(waitMs, undefined, { signal });
+      } catch {
+        return await attempts.conclude(signal.reason, startedMs);
+      } finally {
+        reporter.waitingFor(step, undefined);
+      }
+    }
+  }
+}
+
+/**
+ * How long to wait before the next attempt, in milliseconds; undefined = there is none. A cause that will not pass, a
+ * step that only prepares, a deadline and a signal all end the run.
+ */
+function backoffBefore(
+  attempt: number,
+  { outcome, exit, failure }: Conclusion,
+  step: string | undefined,
+  { retry, signal, deadlineMs, bootstraps }: Attempts,
+): number | undefined {
+  if (retry === undefined || attempt > retry.attempts || signal.aborted) return undefined;
+  if (step === undefined || !bootstraps(step)) return undefined;
+  if (outcome !== 'Failed' || exit !== 'BootstrapperFailed' || failure?.retryable !== true) return undefined;
+  const waitMs = retry.backoffMs * 2 ** (attempt - 2);
+  return Date.now() + waitMs + LEAST_TIME_MS > deadlineMs ? undefined : waitMs;
+}

@@ -1,0 +1,92 @@
+import type { ExecModel, FileModel, KubernetesModel, Metadata } from '../document/model.ts';
+import type { Host } from '../host/host.ts';
+import { bootstrapOrder, secretsOfOrder } from '../kubernetes/exec/order.ts';
+import { passesSuccessTest, resetProgram, runProgram } from '../kubernetes/exec/runner.ts';
+import { expectedNodeName } from '../kubernetes/node-name.ts';
+import { resolveSecrets } from '../kubernetes/secrets.ts';
+import type { Execution, Step } from './step.ts';
+
+export interface ExecBootstrapperDesired {
+  readonly kubernetes: KubernetesModel;
+  readonly exec: ExecModel;
+  readonly machine: Metadata;
+  readonly nodeName: string;
+  readonly files: readonly FileModel[];
+}
+
+export interface ExecBootstrapperActual {
+  readonly bootstrap: 'none' | 'attempted' | 'done';
+}
+
+export interface ExecBootstrapperPayload {
+  readonly desired: ExecBootstrapperDesired;
+  /** An earlier attempt began, and was not seen to end well. */
+  readonly again: boolean;
+}
+
+/**
+ * A program of the document in kubeadm's place (`kubernetes.bootstrapper.exec`). It is run once, like kubeadm: after an
+ * attempt that was killed or failed, the success test is asked first, then the program's own reset undoes what is there,
+ * and the program runs again.
+ */
+export const execBootstrapper: Step<ExecBootstrapperDesired, ExecBootstrapperActual, ExecBootstrapperPayload> = {
+  id: 'exec-bootstrapper',
+  title: 'bootstrapper of the document',
+  bootstraps: true,
+
+  desired(model, facts) {
+    const { kubernetes, metadata, host } = model;
+    if (kubernetes?.exec === undefined) return undefined;
+    const nodeName = expectedNodeName(kubernetes, model, facts);
+    return { kubernetes, exec: kubernetes.exec, machine: metadata, nodeName, files: host.files };
+  },
+
+  async preflight(host, { exec, files }) {
+    // A program that this document brings along is there in time.
+    if (files.some(({ path }) => path === exec.command)) return [];
+    if ((await host.which(exec.command)) !== undefined) return [];
+    return [
+      {
+        reason: 'ExecBootstrapperMissing',
+        what: `the bootstrapper ${exec.command} is not installed`,
+        remedy: `Install ${exec.command}, bring it along with host.files, or correct kubernetes.bootstrapper.exec.command.`,
+        scope: 'node',
+      },
+    ];
+  },
+
+  async inspect(_host, _desired, record) {
+    return { bootstrap: record.bootstrap };
+  },
+
+  plan(desired, { bootstrap }) {
+    if (bootstrap === 'done') return [];
+    const again = bootstrap === 'attempted';
+    const { command } = desired.exec;
+    const summary = again ? `${command}, unless an earlier attempt turns out to have succeeded` : command;
+    const payload: ExecBootstrapperPayload = { desired, again };
+    return [{ id: 'exec-bootstrapper/run', summary, scope: 'node', repeatable: false, payload }];
+  },
+
+  async apply(host, { payload }, execution) {
+    const { desired, again } = payload;
+    const { exec, kubernetes } = desired;
+    const watch = { signal: execution.signal, line: (text: string) => execution.output('bootstrapper', text) };
+    if (again && (await hadSucceeded(host, exec, execution))) return;
+    // `machineadm reset` has no document: this note is how it knows what undoes the program.
+    execution.remember({ reset: exec.reset ?? [] });
+    if (again) await resetProgram(host, exec, watch);
+    const secrets = await resolveSecrets(host, secretsOfOrder(kubernetes, desired.machine));
+    const order = bootstrapOrder(kubernetes, desired.machine, desired.nodeName, secrets);
+    execution.waitingFor(exec.command);
+    await runProgram(host, exec, `${JSON.stringify(order)}\n`, watch);
+    execution.waitingFor(undefined);
+  },
+};
+
+async function hadSucceeded(host: Host, exec: ExecModel, execution: Execution): Promise<boolean> {
+  const { passed } = await passesSuccessTest(host, exec, execution.signal);
+  if (passed !== true) return false;
+  execution.output('bootstrapper', 'an earlier attempt had succeeded: the success test passes');
+  return true;
+}
