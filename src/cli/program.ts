@@ -168,6 +168,15 @@ export function createProgram(done: (status: number) => void): Command {
     .addHelpText('after', '\nExample:\n  machineadm sentinel restore')
     .action(async () => done(await (await import('./sentinel-restore.ts')).sentinelRestore()));
 
+  const hooks = program.command('hooks').description('commands of the document');
+  hooks
+    .command('run')
+    .description(
+      'run the hooks that are for every boot, if this very machine was provisioned with such (run by a boot unit)',
+    )
+    .addArgument(program.createArgument('<phase>', 'which hooks').choices(['early']))
+    .action(async () => done(await (await import('./hooks-run.ts')).hooksRun()));
+
   program
     .command('example')
     .description('print an annotated document to start from')

@@ -39,6 +39,7 @@ export const REASONS = {
   StepNotEffective: reason('HostStepFailed', 'A change was made but does not hold when read back.'),
   DiskFull: reason('HostStepFailed', 'No space or no inodes are left on the file system written to.'),
   ReadOnlyFilesystem: reason('HostStepFailed', 'A path that must be written lies on a read-only file system.'),
+  HooksUnreadable: reason('HostStepFailed', 'The hooks that were left for every boot cannot be read.'),
   HookFailed: reason('HostStepFailed', 'A command of a hook failed; the entry is named.'),
   HookTimedOut: reason('HostStepFailed', 'A hook did not end within its timeout; its process group was killed.'),
   HostnameNotEffective: reason('HostStepFailed', 'The host name could not be set.'),

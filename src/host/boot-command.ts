@@ -8,6 +8,10 @@ export interface BootCommand {
   readonly documentation?: string;
   /** Absolute path of a program and its arguments. */
   readonly command: readonly string[];
+  /** Services that are not started before it ended, well or badly. One that does not exist orders nothing. */
+  readonly before?: readonly string[];
+  /** True where it runs commands of the document, which may start programs that gain privileges or change domains. */
+  readonly mayGainPrivileges?: true;
 }
 
 /** What makes a service manager run a boot command: a file to lay, and the service to enable once it was read. */
@@ -30,6 +34,7 @@ const DISTRUSTED_VARIABLES = 'NODE_OPTIONS NODE_EXTRA_CA_CERTS OPENSSL_CONF';
  */
 export function systemdBootFile(boot: BootCommand): BootFile {
   const service = `${boot.name}.service`;
+  const before = (boot.before ?? []).map((name) => `${name}.service`).join(' ');
   const documentation = boot.documentation === undefined ? '' : `Documentation=${boot.documentation}\n`;
   return {
     service,
@@ -40,13 +45,12 @@ export function systemdBootFile(boot: BootCommand): BootFile {
 Description=${boot.description.replaceAll('%', '%%')}
 ${documentation}RequiresMountsFor=/var/lib/machineadm
 After=local-fs.target cloud-init-local.service cloud-init.service cloud-init-network.service
-
+${before === '' ? '' : `Before=${before}\n`}
 [Service]
 Type=oneshot
 ExecStart=${boot.command.map(unitWord).join(' ')}
 UnsetEnvironment=${DISTRUSTED_VARIABLES}
-NoNewPrivileges=yes
-
+${boot.mayGainPrivileges === true ? '' : 'NoNewPrivileges=yes\n'}
 [Install]
 WantedBy=multi-user.target
 `,
@@ -59,6 +63,7 @@ WantedBy=multi-user.target
  * does not exist orders nothing there either.
  */
 export function openrcBootFile(boot: BootCommand): BootFile {
+  const before = (boot.before ?? []).join(' ');
   return {
     service: boot.name,
     path: `/etc/init.d/${boot.name}`,
@@ -69,7 +74,7 @@ description=${shellWord(boot.description)}
 
 depend() {
 	after bootmisc localmount mountall.sh bootmisc.sh hostname cloud-init-local cloud-init cloud-init-network
-}
+${before === '' ? '' : `\tbefore ${before}\n`}}
 
 start() {
 	ebegin ${shellWord(boot.description)}

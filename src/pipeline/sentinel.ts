@@ -2,6 +2,7 @@ import { gatherFacts, openHost } from '../host/index.ts';
 import { writeSentinel } from '../steps/sentinel.ts';
 import { refuseUnlessRoot } from './preflight.ts';
 import { peekJournal } from './run-journal.ts';
+import { wasLeftHere } from './this-machine.ts';
 
 /**
  * Puts the sentinel back after a reboot emptied /run, if the journal says that this very machine earned it. On a copy
@@ -16,11 +17,7 @@ export async function restoreSentinel(): Promise<
   refuseUnlessRoot(facts);
   const journal = await peekJournal(host);
   if (journal === undefined) return { restored: false, why: 'this machine was never provisioned' };
-  const { machineId, cloudInstanceId } = journal.identity;
-  const otherCloudInstance =
-    cloudInstanceId !== undefined && facts.cloudInstanceId !== undefined && cloudInstanceId !== facts.cloudInstanceId;
-  // The uid of the Machine is in the document, which is not at hand at boot; machine-id and instance id must do.
-  if (machineId !== facts.machineId || otherCloudInstance) {
+  if (!wasLeftHere(journal.identity, facts)) {
     return { restored: false, why: 'the journal on this disk belongs to another machine' };
   }
   // The step leaves the note only after readiness was proved.

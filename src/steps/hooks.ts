@@ -113,13 +113,7 @@ function hooksStep(id: string, title: string, phase: HookPhase): Step<HooksDesir
       const { group, unfinished } = change.payload;
       const token = unfinished?.token ?? randomUUID();
       execution.remember({ token, commands: digests(group) });
-      await writeHookScript(host, script, group);
-      try {
-        await runGroup(host, { id, token, ...change.payload }, execution);
-      } finally {
-        execution.waitingFor(undefined);
-        await removeHookScript(host, script);
-      }
+      await runScript(host, { id, token, ...change.payload }, execution);
       await sealState(host, script, token, group.commands.length);
     },
 
@@ -130,9 +124,43 @@ function hooksStep(id: string, title: string, phase: HookPhase): Step<HooksDesir
   };
 }
 
-interface Group extends HooksPayload {
+interface Group extends Pick<HooksPayload, 'phase' | 'group' | 'unfinished'> {
   readonly id: string;
   readonly token: string;
+}
+
+/**
+ * Runs a group from its first entry to its last, whatever became of it before, and leaves nothing behind. Throws
+ * `HookFailed` or `HookTimedOut`.
+ *
+ * @param id under which its commands and its state lie meanwhile
+ */
+export async function runHookGroup(
+  host: Host,
+  id: string,
+  phase: HookPhase,
+  group: HookGroup,
+  execution: Execution,
+): Promise<void> {
+  const script = hookScript(id);
+  // Exports of a group that was killed may hold secrets.
+  await host.removeFile(script.state);
+  try {
+    await runScript(host, { id, token: randomUUID(), phase, group, unfinished: undefined }, execution);
+  } finally {
+    await host.removeFile(script.state);
+  }
+}
+
+async function runScript(host: Host, running: Group, execution: Execution): Promise<void> {
+  const script = hookScript(running.id);
+  await writeHookScript(host, script, running.group);
+  try {
+    await runGroup(host, running, execution);
+  } finally {
+    execution.waitingFor(undefined);
+    await removeHookScript(host, script);
+  }
 }
 
 /** Runs shells until all entries are done: one, unless an entry ends its shell by `exit`. */

@@ -1,0 +1,79 @@
+import { MachineadmError } from '../document/errors.ts';
+import { redact } from '../document/secret.ts';
+import { gatherFacts, openHost } from '../host/index.ts';
+import { BOOT_HOOKS_FILE, BOOT_HOOKS_ID, parseKeptHooks } from '../steps/boot-hooks.ts';
+import { runHookGroup } from '../steps/hooks.ts';
+import { refuseUnlessRoot } from './preflight.ts';
+import { peekJournal } from './run-journal.ts';
+import { wasLeftHere } from './this-machine.ts';
+
+export interface BootHooksRequest {
+  /** Aborted by a signal to the process, with a `MachineadmError` as its reason. */
+  readonly signal: AbortSignal;
+  /** A line of a hook's output, or a warning; redacted. */
+  readonly onOutput: (source: string, line: string) => void;
+}
+
+/**
+ * Runs the early hooks that are for every boot, if this very machine was provisioned with such. Not before the run that
+ * left them has run them itself: as long as that run is to be gone on with, they are its business. Throws `HookFailed`,
+ * `HookTimedOut`, `HooksUnreadable`.
+ *
+ * @returns how many commands were run, or why none was
+ */
+export async function runBootHooks({
+  signal,
+  onOutput,
+}: BootHooksRequest): Promise<{ readonly ran: number } | { readonly ran: 0; readonly why: string }> {
+  const host = openHost({ runId: BOOT_HOOKS_ID });
+  const facts = await gatherFacts(host);
+  refuseUnlessRoot(facts);
+  const text = await host.readText(BOOT_HOOKS_FILE);
+  if (text === undefined) return { ran: 0, why: 'this machine has none' };
+  const kept = parseKeptHooks(text);
+  if (kept === undefined) throw unreadable();
+  const journal = await peekJournal(host);
+  if (!wasLeftHere(kept, facts) || journal === undefined || !wasLeftHere(journal.identity, facts)) {
+    return { ran: 0, why: 'those on this disk belong to another machine' };
+  }
+  if (journal.steps.get('hooks-early')?.done.has('hooks-early/run') !== true) {
+    return { ran: 0, why: 'the first run of machineadm provision has not run them to their end' };
+  }
+  try {
+    await runHookGroup(host, BOOT_HOOKS_ID, 'early', kept.group, {
+      signal,
+      waitingFor: () => {},
+      output: (source, line) => onOutput(source, redact(line)),
+      warn: (message) => onOutput(BOOT_HOOKS_ID, redact(message)),
+      remember: () => {},
+    });
+  } catch (error) {
+    throw atBoot(error);
+  }
+  return { ran: kept.group.commands.length };
+}
+
+/** The remedy of a hook in a run is to run again, which goes on with it; at a boot there is no run to go on with. */
+function atBoot(error: unknown): unknown {
+  if (!(error instanceof MachineadmError) || !['HookFailed', 'HookTimedOut'].includes(error.reason)) return error;
+  const { reason, message: summary, evidence, transcript, retryable } = error;
+  return new MachineadmError({
+    reason,
+    summary,
+    remedy:
+      'Correct what the command depends on; `systemctl start machineadm-hooks` runs them all again, as the next boot does. ' +
+      'To change the commands, correct host.hooks.early and run machineadm provision.',
+    evidence,
+    transcript,
+    retryable,
+    cause: error,
+  });
+}
+
+function unreadable(): MachineadmError {
+  return new MachineadmError({
+    reason: 'HooksUnreadable',
+    summary: `${BOOT_HOOKS_FILE} is not what a version of machineadm wrote that this one understands`,
+    remedy: 'Run machineadm provision with the document of this machine: it writes the file anew.',
+  });
+}

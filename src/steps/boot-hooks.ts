@@ -1,0 +1,196 @@
+import { posix } from 'node:path';
+import type { HookGroup } from '../document/model.ts';
+import type { BootCommand, BootFile } from '../host/boot-command.ts';
+import type { Facts } from '../host/facts.ts';
+import { selfCommand } from '../host/self-command.ts';
+import type { Change, Step } from './step.ts';
+
+/** Where the commands lie that run at every boot: there is no document at hand then. They may hold secrets. */
+export const BOOT_HOOKS_FILE = '/var/lib/machineadm/hooks/every-boot.json';
+/** The step's name, and under which its commands lie while they run: not those of the step `hooks-early`. */
+export const BOOT_HOOKS_ID = 'hooks-boot';
+
+/** The commands of every boot, and the machine they were left for. */
+export interface KeptHooks {
+  readonly machineId: string;
+  readonly cloudInstanceId: string | undefined;
+  readonly group: HookGroup;
+}
+
+export interface BootHooksDesired {
+  /** The content of the file; undefined = nothing is to run at every boot. */
+  readonly kept: string | undefined;
+  readonly boot: BootCommand;
+}
+
+export interface BootHooksActual {
+  readonly file: { readonly text: string | undefined; readonly mode: number | undefined };
+  /** Undefined where no service manager would run it. */
+  readonly boot:
+    | {
+        readonly wanted: BootFile;
+        readonly exists: boolean;
+        readonly isRight: boolean;
+        readonly isEnabled: boolean;
+      }
+    | undefined;
+}
+
+export type BootHooksPayload =
+  | { readonly kind: 'keep'; readonly content: string }
+  | { readonly kind: 'unit'; readonly file: BootFile }
+  | { readonly kind: 'enable' | 'disable'; readonly service: string }
+  | { readonly kind: 'remove'; readonly path: string };
+
+/**
+ * Leaves early hooks of `frequency: Always` for the boots to come, and takes away what an earlier document left. The
+ * first time they are run by the step `hooks-early`, as any others.
+ */
+export const bootHooks: Step<BootHooksDesired, BootHooksActual, BootHooksPayload> = {
+  id: 'hooks-boot',
+  title: 'hooks at every boot',
+  settles: ['daemon-reload'],
+
+  desired(model, facts) {
+    const { early } = model.host.hooks;
+    const always = early?.frequency === 'Always' && early.commands.length > 0;
+    return { kept: always ? keptText(early, facts) : undefined, boot: bootHooksCommand(selfCommand()) };
+  },
+
+  async inspect(host, { kept, boot }) {
+    const text = await host.readText(BOOT_HOOKS_FILE);
+    const file = { text, mode: (await host.stat(BOOT_HOOKS_FILE))?.mode };
+    const wanted = host.bootFile(boot);
+    if (wanted === undefined) return { file, boot: undefined };
+    const unit = await host.readText(wanted.path);
+    const exists = unit !== undefined;
+    // The service manager is asked only where there is, or shall be, something that it could know.
+    if (kept === undefined && !exists) return { file, boot: undefined };
+    const isRight = unit === wanted.content && (await host.stat(wanted.path))?.mode === wanted.mode;
+    return { file, boot: { wanted, exists, isRight, isEnabled: (await host.service(wanted.service)).enabled } };
+  },
+
+  plan({ kept }, { file, boot }) {
+    return kept === undefined ? planRemoval(file, boot) : planKeeping(kept, file, boot);
+  },
+
+  async apply(host, { payload }) {
+    switch (payload.kind) {
+      case 'keep':
+        await host.makeDirectory(posix.dirname(BOOT_HOOKS_FILE), 0o700);
+        return await host.writeFile({ path: BOOT_HOOKS_FILE, content: payload.content, mode: 0o600 });
+      case 'unit': {
+        const { path, content, mode } = payload.file;
+        return await host.writeFile({ path, content, mode });
+      }
+      case 'enable':
+        return await host.services.enable(payload.service);
+      case 'disable':
+        return await host.services.disable(payload.service);
+      case 'remove':
+        return await host.removeFile(payload.path);
+    }
+  },
+
+  async settled(host, { kept }, execution) {
+    if (kept === undefined) return;
+    await host.sync(BOOT_HOOKS_FILE);
+    if (host.bootFile(bootHooksCommand(selfCommand())) === undefined)
+      execution.warn('there is no service manager that could run the early hooks at every boot');
+  },
+};
+
+function planKeeping(
+  content: string,
+  file: BootHooksActual['file'],
+  boot: BootHooksActual['boot'],
+): readonly Change<BootHooksPayload>[] {
+  const changes: Change<BootHooksPayload>[] = [];
+  if (file.text !== content || file.mode !== 0o600) {
+    const summary = 'keep the early hooks for every boot, readable for root only';
+    changes.push({ id: `${BOOT_HOOKS_ID}/commands`, summary, scope: 'node', payload: { kind: 'keep', content } });
+  }
+  if (boot?.isRight === false) {
+    const { path } = boot.wanted;
+    const payload: BootHooksPayload = { kind: 'unit', file: boot.wanted };
+    const summary = `${path}: run the early hooks at every boot`;
+    changes.push({ id: `${BOOT_HOOKS_ID}/unit`, summary, scope: 'node', owes: ['daemon-reload'], payload });
+  }
+  if (boot?.isEnabled === false) {
+    const { service } = boot.wanted;
+    const payload: BootHooksPayload = { kind: 'enable', service };
+    changes.push({ id: `${BOOT_HOOKS_ID}/enable`, summary: `enable ${service}`, scope: 'node', payload });
+  }
+  return changes;
+}
+
+function planRemoval(
+  file: BootHooksActual['file'],
+  boot: BootHooksActual['boot'],
+): readonly Change<BootHooksPayload>[] {
+  const changes: Change<BootHooksPayload>[] = [];
+  if (boot?.isEnabled === true) {
+    const { service } = boot.wanted;
+    const payload: BootHooksPayload = { kind: 'disable', service };
+    changes.push({ id: `${BOOT_HOOKS_ID}/disable`, summary: `disable ${service}`, scope: 'node', payload });
+  }
+  if (boot?.exists === true) {
+    const { path } = boot.wanted;
+    const payload: BootHooksPayload = { kind: 'remove', path };
+    const summary = `remove ${path}: the document runs nothing at every boot`;
+    changes.push({ id: `${BOOT_HOOKS_ID}/unit`, summary, scope: 'node', owes: ['daemon-reload'], payload });
+  }
+  if (file.text !== undefined) {
+    const payload: BootHooksPayload = { kind: 'remove', path: BOOT_HOOKS_FILE };
+    const summary = `remove ${BOOT_HOOKS_FILE}`;
+    changes.push({ id: `${BOOT_HOOKS_ID}/commands`, summary, scope: 'node', payload });
+  }
+  return changes;
+}
+
+/**
+ * Runs the kept hooks once a boot, before the container runtime and the kubelet are started: what they prepare is there
+ * in time, as with cloud-init's `bootcmd`. A hook that fails does not keep the node from coming up.
+ *
+ * @param command absolute path of the program and the arguments that stand for machineadm
+ */
+export function bootHooksCommand(command: readonly string[]): BootCommand {
+  return {
+    name: 'machineadm-hooks',
+    description: 'Run the early hooks of the bootstrap document that are for every boot',
+    command: [...command, 'hooks', 'run', 'early'],
+    before: ['containerd', 'kubelet'],
+    mayGainPrivileges: true,
+  };
+}
+
+function keptText(group: HookGroup, { machineId, cloudInstanceId }: Facts): string {
+  const kept: KeptHooks = { machineId, cloudInstanceId, group };
+  return `${JSON.stringify({ version: 1, ...kept })}\n`;
+}
+
+/** Reads the file; undefined for what no version of machineadm wrote. */
+export function parseKeptHooks(text: string): KeptHooks | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (!isRecord(value) || value.version !== 1 || typeof value.machineId !== 'string') return undefined;
+  const { machineId, cloudInstanceId, group } = value;
+  if (!isRecord(group) || !Array.isArray(group.commands)) return undefined;
+  const { shell, onError, timeoutMs } = group;
+  const commands = group.commands.filter((command) => typeof command === 'string');
+  if (commands.length !== group.commands.length || typeof timeoutMs !== 'number') return undefined;
+  if ((shell !== 'sh' && shell !== 'bash') || (onError !== 'Fail' && onError !== 'Continue')) return undefined;
+  return {
+    machineId,
+    cloudInstanceId: typeof cloudInstanceId === 'string' ? cloudInstanceId : undefined,
+    group: { shell, onError, timeoutMs, commands, frequency: 'Always' },
+  };
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
+}
