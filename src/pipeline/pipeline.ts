@@ -1,6 +1,8 @@
 import { bootHooks } from '../steps/boot-hooks.ts';
 import { certificateAuthorities } from '../steps/certificate-authorities/index.ts';
 import { containerd } from '../steps/containerd/index.ts';
+import { execBootstrapper } from '../steps/exec-bootstrapper.ts';
+import { execReadiness } from '../steps/exec-readiness.ts';
 import { files } from '../steps/files.ts';
 import { groups } from '../steps/groups.ts';
 import { afterBootstrapHooks, beforeBootstrapHooks, earlyHooks } from '../steps/hooks.ts';
@@ -15,13 +17,14 @@ import { proxy } from '../steps/proxy/index.ts';
 import { readiness } from '../steps/readiness.ts';
 import { sentinel } from '../steps/sentinel.ts';
 import { services } from '../steps/services.ts';
+import { staticPods } from '../steps/static-pods.ts';
 import type { Step } from '../steps/step.ts';
 import { disks, filesystems, mounts } from '../steps/storage/index.ts';
 import { swap } from '../steps/swap.ts';
 import { sysctl } from '../steps/sysctl.ts';
-import { users } from '../steps/users.ts';
 import { clock } from '../steps/time/clock.ts';
 import { time } from '../steps/time/index.ts';
+import { users } from '../steps/users.ts';
 
 /**
  * The boot sequence. The order is the whole of it: nothing else decides what comes before what.
@@ -56,9 +59,12 @@ export const PIPELINE: {
   kubernetes: [
     pki,
     kubeadmConfig,
-    beforeBootstrapHooks, // may edit what kubeadmConfig laid
+    staticPods,
+    beforeBootstrapHooks, // may edit what kubeadmConfig and staticPods laid
     kubeadm,
+    execBootstrapper, // in the place of kubeadm
     readiness,
+    execReadiness,
     sentinel, // only after readiness was proved
   ],
   afterBootstrap: [afterBootstrapHooks],
