@@ -12,6 +12,10 @@ const PACKAGES: Readonly<Record<string, string>> = {
   openssl: 'openssl',
   git: 'git',
   xz: 'xz-utils',
+  sfdisk: 'fdisk',
+  'mkfs.xfs': 'xfsprogs',
+  'mkfs.btrfs': 'btrfs-progs',
+  'mkfs.vfat': 'dosfstools',
 };
 
 const SEARCHED = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'];
