@@ -8,6 +8,7 @@ import { checkControlPlane } from './checks/control-plane.ts';
 import { checkEndpoint, parseEndpoint } from './checks/endpoint.ts';
 import { checkCapacity, checkDisks } from './checks/machine.ts';
 import { parseJournalLine } from './journal-entry.ts';
+import { logFileLines } from './log-files.ts';
 import type { ObservedLine } from './observed-line.ts';
 
 /** What the collectors must know to look at this run, and not at what was before it. */
@@ -42,6 +43,7 @@ export async function collect(host: QueryHost, context: CollectContext): Promise
   const now = context.now ?? Date.now;
   const timeoutMs = context.deadlineMs ?? DEFAULT_DEADLINE_MS;
   const since = sinceArguments(context.since);
+  const recorded: RecordedElsewhere = (source) => logFileLines(host, source, sinceMs(context.since), now());
   const collectors: readonly (() => Promise<readonly ObservedLine[]>)[] = [
     () => unitStates(host, now),
     () =>
@@ -51,6 +53,7 @@ export async function collect(host: QueryHost, context: CollectContext): Promise
         'journal of kubelet',
         [...since, '-n', `${JOURNAL_LINES}`, '-u', 'kubelet.service'],
         timeoutMs,
+        recorded,
       ),
     () =>
       journal(
@@ -59,8 +62,9 @@ export async function collect(host: QueryHost, context: CollectContext): Promise
         'journal of containerd',
         [...since, '-n', `${JOURNAL_LINES}`, '-u', 'containerd.service'],
         timeoutMs,
+        recorded,
       ),
-    () => journal(host, 'kernel', 'kernel', [...since, '-n', `${KERNEL_LINES}`, '-k'], timeoutMs),
+    () => journal(host, 'kernel', 'kernel', [...since, '-n', `${KERNEL_LINES}`, '-k'], timeoutMs, recorded),
     () =>
       context.role === 'Worker'
         ? Promise.resolve([])
@@ -130,15 +134,20 @@ function sinceMs(since: CollectContext['since']): number {
   return 'cursor' in since ? 0 : since.realTimeMs;
 }
 
+/** Where the lines are on a machine without a journal. */
+type RecordedElsewhere = (source: 'kubelet' | 'containerd' | 'kernel') => Promise<readonly ObservedLine[]>;
+
 async function journal(
   host: QueryHost,
-  source: LineSource,
+  source: 'kubelet' | 'containerd' | 'kernel',
   origin: string,
   selection: readonly string[],
   timeoutMs: number,
+  elsewhere: RecordedElsewhere,
 ): Promise<readonly ObservedLine[]> {
   const args = ['-o', 'json', '-a', '-q', '--no-pager', '--output-fields', 'MESSAGE,SYSLOG_IDENTIFIER', ...selection];
   const result = await host.query({ program: 'journalctl', args, timeoutMs });
+  if (result.status !== 0 && result.stdout === '' && !result.timedOut) return await elsewhere(source);
   return result.stdout.split('\n').flatMap((line) => {
     const entry = parseJournalLine(line);
     if (entry === undefined) return [];

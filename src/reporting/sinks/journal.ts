@@ -36,32 +36,59 @@ export const MESSAGE_IDS = {
 } as const satisfies Record<string, MessageId>;
 
 const JOURNAL_SOCKET = '/run/systemd/journal/socket';
+/** Where syslog daemons listen (syslog(3)). */
+const SYSLOG_SOCKET = '/dev/log';
 
 /**
  * Writes structured entries to journald through `logger --journald` (util-linux, logger(1)): Node has no datagram
  * sockets of the local kind, which journald's native protocol needs. One program run an entry, one after the other.
+ *
+ * Where there is no journal, the same lines go to syslog, without the fields that it has no place for; the first of them
+ * says so.
  */
 export function journalSink(host: Pick<Host, 'run' | 'stat'>): Sink {
+  let toSyslog = false;
+  let hasSaidSo = false;
+  const log = async (args: readonly string[], input: string, signal: AbortSignal): Promise<void> => {
+    const result = await host.run({ program: 'logger', args, input, signal });
+    if (result.status === 0) return;
+    throw new Error(`logger ${args.join(' ')}: ${oneLine(result.stderr) || `status ${result.status}`}`);
+  };
   return {
     name: 'Journal',
     async open() {
       if ((await host.stat(JOURNAL_SOCKET))?.type === 'socket') return;
+      // systemd's /dev/log is a link into its own directory, and no socket.
+      toSyslog = (await host.stat(SYSLOG_SOCKET))?.type === 'socket';
+      if (toSyslog) return;
       throw new MachineadmError({
         reason: 'HostStepFailed',
-        summary: `journald does not run: there is no socket ${JOURNAL_SOCKET}`,
-        remedy: 'Remove the Journal sink from the document where there is no systemd.',
+        summary: `there is neither a journal (${JOURNAL_SOCKET}) nor a syslog (${SYSLOG_SOCKET}) on this machine`,
+        remedy: 'Start a syslog daemon before machineadm, or remove the Journal sink from the document.',
       });
     },
     async deliver(event, signal) {
-      const input = journalEntry(event);
-      const result = await host.run({ program: 'logger', args: ['--journald'], input, signal });
-      if (result.status === 0) return;
-      throw new Error(`logger --journald: ${oneLine(result.stderr) || `status ${result.status}`}`);
+      if (!toSyslog) return await log(['--journald'], journalEntry(event), signal);
+      const args = ['-t', 'machineadm', '-p', `daemon.${SEVERITIES[messageId(event).priority]}`];
+      const first = hasSaidSo ? '' : `${NO_JOURNAL}\n`;
+      await log(args, `${first}${syslogLines(event)}`, signal);
+      hasSaidSo = true;
     },
     async close() {
       // Each entry was handed over whole; there is nothing to keep open.
     },
   };
+}
+
+const NO_JOURNAL = 'there is no journal on this machine: this run is told to syslog instead';
+
+/** As logger(1) names them. */
+const SEVERITIES = { 3: 'err', 4: 'warning', 5: 'notice', 6: 'info', 7: 'debug' } as const;
+
+/** A line of syslog each; an empty line would be an entry that says nothing. */
+function syslogLines(event: RunEvent): string {
+  const lines = textOf(event).split('\n').map(oneLine);
+  return lines.flatMap((line) => (line === '' ? [] : [`${line}\n`])).join('');
 }
 
 /**

@@ -86,11 +86,43 @@ describe('the sink', () => {
     assert.equal(commands[0]?.input, journalEntry(event));
   });
 
-  test('cannot be opened where journald does not run', async () => {
-    await assert.rejects(
-      journalSink(memoryHost()).open(signal),
-      (error) => error instanceof MachineadmError && /no socket/.test(error.message),
+  test('tells syslog where there is no journal, and says so once', async () => {
+    const commands: Command[] = [];
+    const host = memoryHost({
+      files: { '/dev/log': { type: 'socket' } },
+      programs: {
+        logger: (command) => {
+          commands.push(command);
+          return {};
+        },
+      },
+    });
+    const sink = journalSink(host);
+    await sink.open(signal);
+    const status = statusAfter({
+      kind: 'concluded',
+      conclusion: { outcome: 'Failed', exitCode: 11, failure: FAILURE },
+    });
+    await sink.deliver({ kind: 'started', status: statusAfter() }, signal);
+    await sink.deliver({ kind: 'concluded', status }, signal);
+    assert.deepEqual(
+      commands.map(({ args }) => args.join(' ')),
+      ['-t machineadm -p daemon.notice', '-t machineadm -p daemon.err'],
     );
+    const [first, last] = commands.map(({ input }) => String(input));
+    assert.match(first ?? '', /^there is no journal on this machine: .*syslog.*\n.+\n$/);
+    assert.match(last ?? '', /SwapEnabled/);
+    assert.doesNotMatch(last ?? '', /no journal|\n\n/);
+  });
+
+  test('cannot be opened where there is neither a journal nor a syslog', async () => {
+    // systemd's own /dev/log leads into a directory that is not there.
+    for (const files of [{}, { '/dev/log': { type: 'symlink' } }] as const) {
+      await assert.rejects(
+        journalSink(memoryHost({ files })).open(signal),
+        (error) => error instanceof MachineadmError && /neither a journal .* nor a syslog/.test(error.message),
+      );
+    }
   });
 
   test('says what logger said when it failed', async () => {
