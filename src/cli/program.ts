@@ -168,13 +168,17 @@ export function createProgram(done: (status: number) => void): Command {
     .addHelpText('after', '\nExample:\n  machineadm sentinel restore')
     .action(async () => done(await (await import('./sentinel-restore.ts')).sentinelRestore()));
 
-  const hooks = program.command('hooks').description('commands of the document');
+  const hooks = program
+    .command('hooks')
+    .description('commands of the document')
+    .addHelpText('after', '\nExample:\n  machineadm hooks run early');
   hooks
     .command('run')
     .description(
       'run the hooks that are for every boot, if this very machine was provisioned with such (run by a boot unit)',
     )
     .addArgument(program.createArgument('<phase>', 'which hooks').choices(['early']))
+    .addHelpText('after', '\nExample:\n  machineadm hooks run early')
     .action(async () => done(await (await import('./hooks-run.ts')).hooksRun()));
 
   program
