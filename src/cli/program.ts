@@ -158,6 +158,31 @@ export function createProgram(done: (status: number) => void): Command {
       done(await (await import('./diagnose.ts')).diagnose(options)),
     );
 
+  program
+    .command('bundle')
+    .description('write what a bug report needs into one file, without secrets; changes nothing else')
+    .addOption(documentOption().makeOptionMandatory(false))
+    .option('-o, --output <file>', 'where to, or - for standard output', 'machineadm-bundle.tar.gz')
+    .addHelpText('after', '\nExample:\n  machineadm bundle -d bootstrap.yaml -o /root/bundle.tar.gz')
+    .action(async (options: { document?: readonly string[]; output: string }) =>
+      done(await (await import('./bundle.ts')).bundle(options)),
+    );
+
+  program
+    .command('audit')
+    .description('look for what should not be on this machine')
+    .addOption(documentOption())
+    .addOption(outputOption())
+    .option('--residue', 'secrets of the document that cloud-init, Ignition and other tools left behind')
+    .option('--scrub', 'overwrite them where that breaks nothing')
+    .addHelpText(
+      'after',
+      `\nExits with ${exitCode('DifferencesFound')} while something is left.\n\nExamples:\n  machineadm audit --residue -d bootstrap.yaml\n  machineadm audit --residue --scrub -d bootstrap.yaml`,
+    )
+    .action(async (options: DocumentOptions & { residue?: true; scrub?: true }) =>
+      done(await (await import('./audit.ts')).audit(options)),
+    );
+
   const sentinel = program
     .command('sentinel')
     .description('the file that tells others of the success')

@@ -100,7 +100,7 @@ function remember(value: string): void {
 }
 
 /** The forms in which a secret could leak: itself, its lines, base64, URL-encoded, JSON-escaped. */
-function formsOf(value: string): string[] {
+export function formsOf(value: string): string[] {
   const lines = value.split('\n').map((line) => line.trim());
   const bodies = lines.length > 1 ? lines.filter((line) => line.length >= 16 && !line.startsWith('-----')) : [];
   const escaped = JSON.stringify(value).slice(1, -1);

@@ -1,0 +1,161 @@
+import { MachineadmError } from '../document/errors.ts';
+import type { SecretValue } from '../document/secret.ts';
+import { FileError } from '../host/file-error.ts';
+import type { FileStat, QueryHost } from '../host/host.ts';
+import { RESIDUE_PLACES, type ResiduePlace } from './residue-places.ts';
+import { isSearchable, type ResidueForm, type SoughtSecret, searchBytes } from './residue-search.ts';
+
+export { openQueryHost } from '../host/index.ts';
+export { overwrite } from '../host/linux/overwrite.ts';
+
+/** A file in which a tool left secrets of the document. Names of secrets, never values. */
+export interface Residue {
+  readonly path: string;
+  readonly tool: string;
+  /** Octal, as `0644`. */
+  readonly mode: string;
+  readonly uid: number;
+  readonly gid: number;
+  /** True: every user and every container with this path can read it. */
+  readonly worldReadable: boolean;
+  readonly secrets: readonly string[];
+  readonly forms: readonly ResidueForm[];
+  /** Found: it was only looked for. Kept: something of it is still there, and `why`. */
+  readonly state: 'Found' | 'Scrubbed' | 'Kept';
+  readonly why?: string;
+}
+
+export interface ResidueReport {
+  readonly residues: readonly Residue[];
+  /** Names of secrets whose values were looked for. */
+  readonly searched: readonly string[];
+  /** Secrets that could not be looked for, and files that could not be looked into. */
+  readonly skipped: readonly { readonly what: string; readonly why: string }[];
+}
+
+export interface ResidueOptions {
+  /** Overwrites a file with as many other bytes; absent: nothing is changed. */
+  readonly overwrite?: (path: string, present: Uint8Array, wanted: Uint8Array) => Promise<void>;
+  readonly places?: readonly ResiduePlace[];
+}
+
+/** Larger files are logs of a machine that has run for long, not what a first boot left. */
+const FILE_LIMIT_BYTES = 64 * 1024 * 1024;
+const DEEPEST_DIRECTORY = 12;
+
+/**
+ * Searches the places where tools of the first boot leave what they were given for the values of these secrets. Asks the
+ * machine only, but for `overwrite`. What cannot be read is told as skipped.
+ */
+export async function auditResidue(
+  host: QueryHost,
+  values: readonly SecretValue[],
+  options: ResidueOptions = {},
+): Promise<ResidueReport> {
+  const skipped: { what: string; why: string }[] = [];
+  const secrets = await soughtSecrets(host, values, skipped);
+  const residues: Residue[] = [];
+  for (const place of options.places ?? RESIDUE_PLACES) {
+    for (const { path, stat } of await filesBelow(host, place.path, skipped)) {
+      const residue =
+        secrets.length === 0 ? undefined : await lookInto(host, place, path, stat, secrets, options, skipped);
+      if (residue !== undefined) residues.push(residue);
+    }
+  }
+  return { residues, searched: [...new Set(secrets.map(({ name }) => name))], skipped };
+}
+
+async function soughtSecrets(
+  host: QueryHost,
+  values: readonly SecretValue[],
+  skipped: { what: string; why: string }[],
+): Promise<readonly SoughtSecret[]> {
+  const sought: SoughtSecret[] = [];
+  for (const value of new Set(values)) {
+    const skip = (why: string) => skipped.push({ what: `the secret ${value.name}`, why });
+    try {
+      const secret = await host.secret(value);
+      if (secret === undefined) skip('finding it out has effects, so it was not found out');
+      else if (!isSearchable(secret.reveal())) skip('it is too short to be told from other text');
+      else sought.push({ name: value.name, value: secret.reveal() });
+    } catch (error) {
+      if (!(error instanceof MachineadmError) || error.reason !== 'SecretUnavailable') throw error;
+      skip(error.evidence[0]?.text ?? error.message);
+    }
+  }
+  return sought;
+}
+
+async function filesBelow(
+  host: QueryHost,
+  path: string,
+  skipped: { what: string; why: string }[],
+  depth = 0,
+): Promise<readonly { readonly path: string; readonly stat: FileStat }[]> {
+  try {
+    const stat = await host.stat(path);
+    if (stat?.type === 'file') return [{ path, stat }];
+    if (stat?.type !== 'directory' || depth === DEEPEST_DIRECTORY) return [];
+    const below = [];
+    for (const name of (await host.list(path)) ?? []) {
+      below.push(...(await filesBelow(host, `${path}/${name}`, skipped, depth + 1)));
+    }
+    return below;
+  } catch (error) {
+    skipped.push({ what: path, why: whyOf(error) });
+    return [];
+  }
+}
+
+async function lookInto(
+  host: QueryHost,
+  place: ResiduePlace,
+  path: string,
+  stat: FileStat,
+  secrets: readonly SoughtSecret[],
+  options: ResidueOptions,
+  skipped: { what: string; why: string }[],
+): Promise<Residue | undefined> {
+  if (stat.size > FILE_LIMIT_BYTES) {
+    skipped.push({ what: path, why: 'it is larger than 64 MiB' });
+    return undefined;
+  }
+  let present: Uint8Array | undefined;
+  try {
+    present = await host.readFile(path);
+  } catch (error) {
+    skipped.push({ what: path, why: whyOf(error) });
+    return undefined;
+  }
+  const { findings, scrubbed, left } = searchBytes(present ?? new Uint8Array(), secrets);
+  if (present === undefined || scrubbed === undefined) return undefined;
+  const found = {
+    path,
+    tool: place.tool,
+    mode: stat.mode.toString(8).padStart(4, '0'),
+    uid: stat.uid,
+    gid: stat.gid,
+    worldReadable: (stat.mode & 0o004) !== 0,
+    secrets: [...new Set(findings.map(({ name }) => name))],
+    forms: [...new Set(findings.map(({ form }) => form))],
+  };
+  if (options.overwrite === undefined)
+    return { ...found, state: 'Found', ...(place.keep === undefined ? {} : { why: place.keep }) };
+  if (place.keep !== undefined) return { ...found, state: 'Kept', why: place.keep };
+  try {
+    await options.overwrite(path, present, scrubbed);
+  } catch (error) {
+    return { ...found, state: 'Kept', why: whyOf(error) };
+  }
+  if (left.length === 0) return { ...found, state: 'Scrubbed' };
+  return {
+    ...found,
+    state: 'Kept',
+    why: `${left.join(', ')} is packed so that it cannot be overwritten: remove the file`,
+  };
+}
+
+function whyOf(error: unknown): string {
+  if (error instanceof FileError) return error.evidence[0]?.text ?? error.message;
+  return error instanceof Error ? error.message : String(error);
+}
