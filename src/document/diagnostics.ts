@@ -16,6 +16,15 @@ export interface Diagnostic {
 
 export type PathSegment = string | number;
 
+/** A mistake that no single field shows: what is said where, and what to do. */
+export interface Finding {
+  readonly path: readonly PathSegment[];
+  readonly message: string;
+  readonly hint?: string;
+  /** What it is about, where that is not `path`: a finding about a part that has a mistake of its own is not told. */
+  readonly about?: readonly PathSegment[];
+}
+
 /** `['host','files',2,'mode']` as `host.files[2].mode`; keys that are not plain words are quoted. */
 export function formatPath(segments: readonly PathSegment[]): string {
   let text = '';

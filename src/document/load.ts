@@ -1,4 +1,5 @@
 import { decodeSource } from './decode.ts';
+import type { Finding } from './diagnostics.ts';
 import { type Diagnostic, formatPath, nearestName, type PathSegment, sortDiagnostics } from './diagnostics.ts';
 import type { Model } from './model.ts';
 import { satisfies } from './requires.ts';
@@ -6,7 +7,7 @@ import { type SoundPart, schemaFindings, type UnplacedFinding, withoutMistakes }
 import { mergeTrees, parseTree, placeOf, placeOfKey, type Tree, toPlain } from './tree.ts';
 import { type Expansion, expandVariables, type VariableResolver } from './variables.ts';
 import { DOCUMENT_VERSIONS } from './versions/index.ts';
-import type { DocumentVersion, Finding } from './versions/version.ts';
+import type { DocumentVersion } from './versions/version.ts';
 
 /** What was read from one place: a file of a drop-in directory, standard input, a file named on the command line. */
 export interface DocumentSource {

@@ -1,6 +1,6 @@
 import type * as z from 'zod';
+import type { Finding } from './diagnostics.ts';
 import { nearestName, type PathSegment } from './diagnostics.ts';
-import type { Finding } from './versions/version.ts';
 
 /** What a schema says about a value, in words that name the remedy. */
 export function schemaFindings(schema: z.ZodType, value: unknown, at: readonly PathSegment[]): UnplacedFinding[] {

@@ -1,7 +1,6 @@
-import type { PathSegment } from './diagnostics.ts';
+import type { Finding, PathSegment } from './diagnostics.ts';
 import { nearestName } from './diagnostics.ts';
 import type { Tree } from './tree.ts';
-import type { Finding } from './versions/version.ts';
 
 /** Where the value of a variable comes from. */
 export type VariableSource =

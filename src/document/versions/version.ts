@@ -1,16 +1,8 @@
 import type * as z from 'zod';
-import type { PathSegment } from '../diagnostics.ts';
+import type { Finding, PathSegment } from '../diagnostics.ts';
+
 import type { Model } from '../model.ts';
 import type { VariableSource } from '../variables.ts';
-
-/** A mistake that no single field shows: what is said where, and what to do. */
-export interface Finding {
-  readonly path: readonly PathSegment[];
-  readonly message: string;
-  readonly hint?: string;
-  /** What it is about, where that is not `path`: a finding about a part that has a mistake of its own is not told. */
-  readonly about?: readonly PathSegment[];
-}
 
 /**
  * One version of the document. Each converts to the one internal model, so that an old document outlives the next

@@ -1,4 +1,4 @@
-import type { Finding } from '../version.ts';
+import type { Finding } from '../../diagnostics.ts';
 import type { KubernetesSection } from './kubernetes.ts';
 import type { Sections } from './sections.ts';
 

@@ -1,5 +1,5 @@
+import type { Finding } from '../../diagnostics.ts';
 import { holdsCredentials, proxyUrlProblem } from '../../proxy-url.ts';
-import type { Finding } from '../version.ts';
 import type { Sections } from './sections.ts';
 
 /** URLs of proxies as far as the document itself holds them, and what they are used for. They are secrets: none is shown. */

@@ -1,5 +1,4 @@
-import type { PathSegment } from '../../diagnostics.ts';
-import type { Finding } from '../version.ts';
+import type { Finding, PathSegment } from '../../diagnostics.ts';
 import type { UsersSection } from './accounts.ts';
 import type { HostSection } from './host.ts';
 import type { Sections } from './sections.ts';

@@ -1,6 +1,6 @@
+import type { Finding } from '../../diagnostics.ts';
 import { nearestName, type PathSegment } from '../../diagnostics.ts';
 import { MachineadmError } from '../../errors.ts';
-import type { Finding } from '../version.ts';
 import { decodeContent } from './content.ts';
 import type { FileSection } from './host.ts';
 import type { Sections } from './sections.ts';

@@ -1,5 +1,5 @@
+import type { Finding } from '../../diagnostics.ts';
 import { nearestName, type PathSegment } from '../../diagnostics.ts';
-import type { Finding } from '../version.ts';
 import type { KubernetesSection } from './kubernetes.ts';
 import type { Sections } from './sections.ts';
 import type { DeviceSection, StorageSection } from './storage.ts';

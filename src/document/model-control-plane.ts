@@ -1,0 +1,68 @@
+import type { SecretValue } from './secret.ts';
+
+export interface Argument {
+  readonly name: string;
+  readonly value: string;
+}
+
+export interface EnvironmentVariable {
+  readonly name: string;
+  readonly value: string;
+}
+
+export interface HostPathVolume {
+  readonly name: string;
+  readonly hostPath: string;
+  readonly mountPath: string;
+  readonly readOnly: boolean;
+  readonly pathType: string | undefined;
+}
+
+export interface ComponentModel {
+  readonly args: readonly Argument[];
+  readonly env: readonly EnvironmentVariable[];
+  readonly volumes: readonly HostPathVolume[];
+}
+
+export interface ControlPlaneModel {
+  readonly apiEndpoint: { readonly advertiseAddress: string | undefined; readonly bindPort: number | undefined };
+  readonly apiServer: ComponentModel & { readonly certSANs: readonly string[] };
+  readonly controllerManager: ComponentModel;
+  readonly scheduler: ComponentModel;
+  readonly etcd: EtcdModel;
+  /** 64 hex digits; encrypts the shared certificates on upload and decrypts them on a control-plane join. */
+  readonly certificateKey: SecretValue | undefined;
+  readonly staticPods: readonly StaticPodModel[];
+}
+
+/** A pod that the kubelet starts from a file beside kubeadm's own, as kube-vip is. */
+export interface StaticPodModel {
+  /** Of the file, without `.yaml`. */
+  readonly name: string;
+  /** YAML or JSON of one Pod. */
+  readonly manifest: string;
+  /**
+   * `Auto`: volumes of /etc/kubernetes/admin.conf hold super-admin.conf where admin.conf has no rights yet, which is
+   * during `kubeadm init` since 1.29.
+   */
+  readonly adminKubeconfig: 'Auto' | 'AsWritten';
+}
+
+export type EtcdModel =
+  | {
+      readonly kind: 'local';
+      readonly dataDirectory: string | undefined;
+      readonly imageRepository: string | undefined;
+      readonly imageTag: string | undefined;
+      readonly args: readonly Argument[];
+      readonly env: readonly EnvironmentVariable[];
+      readonly serverCertSANs: readonly string[];
+      readonly peerCertSANs: readonly string[];
+    }
+  | {
+      readonly kind: 'external';
+      readonly endpoints: readonly string[];
+      readonly caFile: string;
+      readonly certFile: string;
+      readonly keyFile: string;
+    };
