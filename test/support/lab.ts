@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { LAB_DIRECTORY } from '../../scripts/lab/artefacts.ts';
 import { cloneMachine, destroyMachines, startMachine } from '../../scripts/lab/fleet.ts';
 import { acquire } from '../../scripts/lab/lock.ts';
-import type { Machine } from '../../scripts/lab/machine.ts';
+import type { Init, Machine } from '../../scripts/lab/machine.ts';
 import type { Reason } from '../../src/document/reasons.ts';
 import type { Outcome, RunStatus } from '../../src/reporting/status.ts';
 import { type DocumentTree, type NodeSite, toYaml } from './documents.ts';
@@ -55,8 +55,8 @@ export class Fleet {
   }
 
   /** A new machine with the agent in it and nothing else done. */
-  async start(site: NodeSite): Promise<Node> {
-    const machine = await startMachine({ ...site, temporary: true, progress: (line) => console.error(line) });
+  async start(site: NodeSite, init: Init = 'systemd'): Promise<Node> {
+    const machine = await startMachine({ ...site, init, temporary: true, progress: (line) => console.error(line) });
     this.#machines.push(machine);
     await machine.copyIn(join(ROOT, 'dist/machineadm'), AGENT);
     return new Node(machine);

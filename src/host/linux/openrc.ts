@@ -61,17 +61,16 @@ export async function openrcServiceState(name: string): Promise<ServiceState> {
   // What nobody may execute can be started by nothing; OpenRC has no other mask.
   const masked = script.type === 'file' && (script.mode & 0o111) === 0;
   const enabled = (await runlevelsOf(service)).some((level) => BOOT_RUNLEVELS.includes(level));
-  if (masked) {
-    // It cannot be asked; what was started before it was masked goes on running.
-    const active = (await stat(`${STATE}/started/${service}`)) !== undefined;
-    return { ...ABSENT, exists: true, active, enabled, masked, detail: 'masked' };
-  }
+  const started = (await stat(`${STATE}/started/${service}`)) !== undefined;
+  // It cannot be asked; what was started before it was masked goes on running.
+  if (masked) return { ...ABSENT, exists: true, active: started, enabled, masked, detail: 'masked' };
   const { status } = await runCommand({
     program: 'rc-service',
     args: ['--nocolor', service, 'status'],
     timeoutMs: QUERY_TIMEOUT_MS,
   });
-  const active = status === 0;
+  // Scripts in the manner of LSB that know no status say that all is well (Debian's rc.local).
+  const active = status === 0 && started;
   const failed = !active && (await stat(`${STATE}/failed/${service}`)) !== undefined;
   const pid = active ? await pidOf(service) : undefined;
   const startTicks = pid === undefined ? undefined : (await readProcess(pid))?.startTicks;
@@ -80,10 +79,14 @@ export async function openrcServiceState(name: string): Promise<ServiceState> {
     active,
     enabled,
     masked,
-    detail: failed ? 'failed' : (STATUS[status] ?? `status ${status}`),
+    detail: failed ? 'failed' : detailOf(status, started),
     pid,
     startedAtMs: startTicks === undefined ? undefined : Math.round(bootedAtMs() + startTicks * TICK_MS),
   };
+}
+
+function detailOf(status: number, started: boolean): string {
+  return status === 0 && !started ? 'stopped' : (STATUS[status] ?? `status ${status}`);
 }
 
 /** OpenRC through rc-service(8) and rc-update(8). Every failure is `ServiceFailed` with the last lines of the logs. */
