@@ -46,7 +46,18 @@ const LOWEST_NAMING = 50;
 export function judge(lines: readonly ObservedLine[], exitStatus?: number): Verdict {
   const found = classify(lines);
   const succeeded = exitStatus === undefined ? found.run.ending === 'succeeded' : exitStatus === 0;
-  return redactDeep(succeeded ? success(found, lines, exitStatus) : failure(found, lines));
+  if (succeeded) return redactDeep(success(found, lines, exitStatus));
+  const nothingFailed = exitStatus === undefined && found.run.ending === 'absent' && registered(lines);
+  return redactDeep(failure(nothingFailed ? withoutCause(found) : found, lines));
+}
+
+/** Without a word of kubeadm, a kubelet that registered its Node gives no reason to believe that anything failed. */
+function registered(lines: readonly ObservedLine[]): boolean {
+  return lines.some(({ source, text }) => source === 'kubelet' && /Successfully registered node/.test(text));
+}
+
+function withoutCause(found: Classification): Classification {
+  return { ...found, best: undefined, others: found.best === undefined ? found.others : [found.best, ...found.others] };
 }
 
 function success({ others, best, run }: Classification, lines: readonly ObservedLine[], exitStatus?: number): Verdict {

@@ -144,7 +144,6 @@ export const CONFIGURATION: readonly CatalogueEntry[] = [
     remedy: 'Look at the named line of the configuration in /run/kubeadm; a beforeBootstrap hook may have edited it.',
     reference: 'sigs.k8s.io/yaml yaml.go',
     example: 'error: error converting YAML to JSON: yaml: line 4: mapping values are not allowed in this context',
-    composed: true,
   },
   {
     id: 'cfg-kind-missing',
@@ -201,7 +200,6 @@ export const CONFIGURATION: readonly CatalogueEntry[] = [
     remedy: 'Put the setting into the document: beside --config kubeadm takes only few flags.',
     reference: 'k/k validation.go ValidateMixedArguments',
     example: "error: can not mix '--config' with arguments [apiserver-advertise-address]",
-    composed: true,
   },
   {
     id: 'cfg-invalid',

@@ -5,9 +5,9 @@ export const CONTROL_PLANE: readonly CatalogueEntry[] = [
   {
     id: 'static-pod-invalid',
     source: 'kubelet',
-    kind: 'cause',
+    kind: 'generic',
     reason: 'StaticPodManifestInvalid',
-    priority: 100,
+    priority: 60,
     pattern: /(Could not process manifest file|Can't process manifest file|couldn't parse as pod\()/,
     retryable: false,
     cleanup: 'none',
@@ -158,7 +158,6 @@ export const CONTROL_PLANE: readonly CatalogueEntry[] = [
     remedy: "Remove the flag from the component's args in the document: this version does not have it.",
     reference: 'cobra text in kube-apiserver/kcm/scheduler/etcd container log',
     example: 'Error: unknown flag: --insecure-port',
-    composed: true,
   },
   {
     id: 'apiserver-audit-policy',
@@ -233,7 +232,6 @@ export const CONTROL_PLANE: readonly CatalogueEntry[] = [
     reference: 'Go net',
     example:
       '"command failed" err="failed to create listener: failed to listen on 0.0.0.0:6443: listen tcp 0.0.0.0:6443: bind: address already in use"',
-    composed: true,
   },
   {
     id: 'component-bind-addr',
@@ -247,7 +245,6 @@ export const CONTROL_PLANE: readonly CatalogueEntry[] = [
     remedy: 'Correct the advertise address, or wait for the address before provisioning.',
     reference: 'Go net',
     example: '"msg":"discovery failed","error":"listen tcp 10.0.0.99:2380: bind: cannot assign requested address"',
-    composed: true,
   },
   {
     id: 'apiserver-etcd-refused',
@@ -263,6 +260,5 @@ export const CONTROL_PLANE: readonly CatalogueEntry[] = [
     reference: 'grpc-go logging in kube-apiserver',
     example:
       'W1120 10:02:44.991422       1 logging.go:55] [core] [Channel #1 SubChannel #3]grpc: addrConn.createTransport failed to connect to {Addr: "127.0.0.1:2379", ServerName: "127.0.0.1:2379", }. Err: connection error: desc = "transport: Error while dialing: dial tcp 127.0.0.1:2379: connect: connection refused"',
-    composed: true,
   },
 ];

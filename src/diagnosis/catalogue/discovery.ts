@@ -120,7 +120,6 @@ export const DISCOVERY: readonly CatalogueEntry[] = [
     reference: 'k/k util/config/cluster.go; kubernetes/kubeadm#2491',
     example:
       'error execution phase preflight: unable to fetch the kubeadm-config ConfigMap: failed to get config map: Unauthorized',
-    composed: true,
   },
   {
     id: 'disc-kubeadm-config-forbidden',

@@ -65,11 +65,12 @@ export const ENDPOINT: readonly CatalogueEntry[] = [
   {
     id: 'disc-apiserver-unavailable',
     source: 'kubeadm',
+    only: true,
     kind: 'cause',
     reason: 'APIServerUnavailable',
     priority: 90,
     pattern:
-      /(the server is currently unable to handle the request|an error on the server \("[^"]*"\) has prevented the request from succeeding|apiserver not ready)/,
+      /error execution phase .{0,1000}(the server is currently unable to handle the request|an error on the server \("[^"]*"\) has prevented the request from succeeding|apiserver not ready)/,
     retryable: true,
     cleanup: 'none',
     remedy: 'Look at etcd and the API server on the control plane, then provision again.',
@@ -135,7 +136,6 @@ export const ENDPOINT: readonly CatalogueEntry[] = [
     reference: 'Go crypto/x509',
     example:
       'Get "https://10.0.0.10:6443/api/v1/namespaces/kube-public/configmaps/cluster-info?timeout=10s": tls: failed to verify certificate: x509: certificate has expired or is not yet valid: current time 2026-11-20T10:01:44Z is after 2026-10-01T00:00:00Z',
-    composed: true,
   },
   {
     id: 'cert-not-yet-valid',

@@ -46,7 +46,6 @@ export const IMAGES: readonly CatalogueEntry[] = [
     reference: 'containerd remotes/docker/resolver.go "failed to do request"',
     example:
       'failed to resolve reference "registry.corp.example/k8s/pause:3.10": failed to do request: Head "https://registry.corp.example/v2/k8s/pause/manifests/3.10": tls: failed to verify certificate: x509: certificate signed by unknown authority',
-    composed: true,
   },
   {
     id: 'image-429',

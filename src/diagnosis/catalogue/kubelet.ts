@@ -196,7 +196,6 @@ export const KUBELET: readonly CatalogueEntry[] = [
     reference: 'k/k componentconfigs/kubelet.go resolvConf default',
     example:
       '"Failed to create sandbox for pod" err="rpc error: code = Unknown desc = failed to generate sandbox config: open /run/systemd/resolve/resolv.conf: no such file or directory"',
-    composed: true,
   },
   {
     id: 'kubelet-unit-missing',

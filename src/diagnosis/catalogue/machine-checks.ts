@@ -14,7 +14,6 @@ export const MACHINE_CHECKS: readonly CatalogueEntry[] = [
     remedy: 'Run machineadm as root.',
     reference: 'k/k cmd/kubeadm/app/preflight/checks.go IsPrivilegedUserCheck',
     example: '\t[ERROR IsPrivilegedUser]: user is not running as root',
-    composed: true,
   },
   {
     id: 'preflight-numcpu',

@@ -8,14 +8,14 @@ export const MACHINE: readonly CatalogueEntry[] = [
     kind: 'cause',
     reason: 'DiskFull',
     priority: 130,
-    pattern: /no space left on device/,
+    // ENOSPC of inotify and of the cgroup file systems is about limits, not about a disk (inotify_add_watch(2), cpuset(7)).
+    pattern: /^(?!.*(inotify|\/sys\/fs\/cgroup)).*no space left on device/,
     retryable: false,
     cleanup: 'none',
     remedy: 'Make the named file system larger or free space on it, then provision again.',
     reference: 'errno ENOSPC',
     example:
       'failed to extract layer sha256:1a2b: write /var/lib/containerd/io.containerd.snapshotter.v1.overlayfs/snapshots/44/fs/usr/local/bin/kube-apiserver: no space left on device: unknown',
-    composed: true,
   },
   {
     id: 'kubeadm-read-only',
@@ -51,7 +51,8 @@ export const MACHINE: readonly CatalogueEntry[] = [
     kind: 'cause',
     reason: 'OutOfMemory',
     priority: 116,
-    pattern: /(Out of memory: Killed process \d+ \((\S+)\)|Memory cgroup out of memory: Killed process \d+ \((\S+)\))/,
+    pattern:
+      /(Out of memory|Memory cgroup out of memory): Killed process \d+ \((kube[\w-]*|etcd|containerd[\w-]*|runc[\w:[\]-]*)\)/,
     retryable: false,
     cleanup: 'reset',
     remedy: 'Give the machine more memory.',

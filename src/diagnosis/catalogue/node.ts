@@ -24,6 +24,23 @@ export const NODE: readonly CatalogueEntry[] = [
     priority: 52,
     pattern:
       /error execution phase (kubelet-wait-bootstrap|kubelet-start): (context deadline exceeded|timed out waiting for the condition)/,
+    // Only where the kubelet itself lives and waits for its certificate: a dead one has a cause of its own.
+    confirmedBy: [{ source: 'kubelet', pattern: /Client rotation is on, will bootstrap in background/ }],
+    retryable: true,
+    cleanup: 'reset',
+    remedy:
+      'Look on a control plane whether the request of this node was approved (`kubectl get csr`), and read `journalctl -u kubelet`.',
+    reference: 'k/k phases/join/kubelet.go waitForTLSBootstrappedClient; kubernetes/kubeadm#1034',
+    example: 'error: error execution phase kubelet-wait-bootstrap: context deadline exceeded',
+  },
+  {
+    id: 'tls-bootstrap-timeout-alone',
+    source: 'kubeadm',
+    kind: 'symptom',
+    reason: 'TLSBootstrapTimeout',
+    priority: 35,
+    pattern:
+      /error execution phase (kubelet-wait-bootstrap|kubelet-start): (context deadline exceeded|timed out waiting for the condition)/,
     retryable: true,
     cleanup: 'reset',
     remedy:

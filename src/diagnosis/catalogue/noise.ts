@@ -30,4 +30,12 @@ export const NOISE: readonly NoiseEntry[] = [
     example:
       'W1120 17:40:11.524986     917 configset.go:77] Warning: No kubeproxy.config.k8s.io/v1alpha1 config is loaded. Continuing without it: configmaps "kube-proxy" is forbidden: User "system:bootstrap:abcdef" cannot get resource "configmaps" in API group "" in the namespace "kube-system"',
   },
+  {
+    id: 'webhook-failed',
+    // What follows is the webhook's trouble: its connection, its certificate. It says nothing of the API server's.
+    pattern: /failed calling webhook|admission webhook \\*"[^"]*" denied the request/,
+    reference: 'k/k staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/errors',
+    example:
+      'error execution phase upload-config/kubeadm: error uploading the kubeadm ClusterConfiguration: Internal error occurred: failed calling webhook "deny.example.com": Post "https://127.0.0.1:9/?timeout=10s": dial tcp 127.0.0.1:9: connect: connection refused',
+  },
 ];

@@ -5,6 +5,11 @@ import { classify, cleanLine, type ObservedLine } from '../../../src/diagnosis/c
 
 /** Lines that entries want to see beside their own. */
 const CONFIRMATIONS: readonly ObservedLine[] = [
+  {
+    source: 'kubelet',
+    origin: 'journal of kubelet',
+    text: 'I1120 19:25:35.000000     176 server.go:837] Client rotation is on, will bootstrap in background',
+  },
   { source: 'unit', origin: 'service manager', text: 'kubelet.service: active (running) for 99 s' },
   {
     source: 'kubeadm',

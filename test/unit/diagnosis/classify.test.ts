@@ -1,20 +1,23 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { classify, cleanLine, type ObservedLine } from '../../../src/diagnosis/classify.ts';
+import { judge } from '../../../src/diagnosis/verdict.ts';
 import { capturedTranscripts } from './transcripts.ts';
 
 describe('captured kubeadm runs', () => {
   for (const { name, how, expected, lines } of capturedTranscripts()) {
     if (expected.outcome === 'failure') {
       test(`${name} is ${expected.reason}: ${how}`, () => {
-        const { best } = classify(lines);
-        assert.equal(best?.entry.reason, expected.reason, best?.line.text);
-        assert.equal(best?.entry.retryable, expected.retryable);
+        const { outcome, reason, retryable, evidence } = judge(lines);
+        assert.equal(outcome, 'failure');
+        assert.equal(reason, expected.reason, evidence[0]?.text);
+        assert.equal(retryable, expected.retryable);
+        assert.ok(evidence.length > 0);
       });
     } else {
-      test(`${name} succeeded, and nothing in it is taken for a cause: ${how}`, () => {
-        const { best } = classify(lines);
-        assert.ok(best === undefined || best.entry.kind === 'symptom', `${best?.entry.id}: ${best?.line.text}`);
+      test(`${name} succeeded: ${how}`, () => {
+        assert.equal(judge(lines).outcome, 'success');
+        assert.equal(judge(lines).reason, '');
       });
     }
   }

@@ -1,0 +1,123 @@
+import { X509Certificate } from 'node:crypto';
+import type { QueryHost } from '../../host/host.ts';
+import type { BundleFile } from './archive.ts';
+import { cleanse } from './cleanse.ts';
+
+/** The end of a log tells most; the start of a configuration does. */
+const MOST_BYTES = 1024 * 1024;
+const JOURNAL_LINES = '4000';
+const LIMIT_MS = 10_000;
+
+/** Configurations that hold no secret by their nature, or whose fields that do are cleansed. Never a key, never a Secret's file. */
+const CONFIGURATIONS = [
+  '/etc/containerd/config.toml',
+  '/etc/default/kubelet',
+  '/etc/sysconfig/kubelet',
+  '/etc/hosts',
+  '/etc/resolv.conf',
+  '/etc/os-release',
+  '/var/lib/kubelet/config.yaml',
+  '/var/lib/kubelet/kubeadm-flags.env',
+  '/etc/kubernetes/admin.conf',
+  '/etc/kubernetes/kubelet.conf',
+  '/etc/kubernetes/bootstrap-kubelet.conf',
+  '/etc/kubernetes/controller-manager.conf',
+  '/etc/kubernetes/scheduler.conf',
+  '/proc/meminfo',
+  '/proc/swaps',
+  '/proc/loadavg',
+  '/proc/cmdline',
+  '/proc/net/route',
+];
+
+const UNITS = ['kubelet.service', 'containerd.service', 'machineadm.service'];
+const CERTIFICATE_DIRECTORIES = ['/etc/kubernetes/pki', '/etc/kubernetes/pki/etcd'];
+
+/** What is gathered of the machine itself, cleansed and bounded. What is not there is left out. Queries only. */
+export async function gatherFiles(host: QueryHost): Promise<readonly BundleFile[]> {
+  const parts = await Promise.all([
+    ...CONFIGURATIONS.map((path) => configuration(host, path)),
+    manifests(host),
+    certificates(host),
+    ...UNITS.map((unit) => journal(host, `logs/${unit}.log`, ['-u', unit])),
+    journal(host, 'logs/machineadm.log', ['-t', 'machineadm']),
+    journal(host, 'logs/kernel.log', ['-k']),
+    log(host, '/var/log/cloud-init-output.log'),
+    podLogs(host),
+  ]);
+  return parts.flat();
+}
+
+async function configuration(host: QueryHost, path: string): Promise<readonly BundleFile[]> {
+  const bytes = await host.readRange(path, 0, MOST_BYTES).catch(() => undefined);
+  // Files of /proc have no length, which a read by range cannot know.
+  const text = bytes === undefined ? undefined : bytes.length > 0 ? decode(bytes) : await host.readText(path);
+  return text === undefined ? [] : [{ path: `files${path}`, content: cleanse(text) }];
+}
+
+async function manifests(host: QueryHost): Promise<readonly BundleFile[]> {
+  const directory = '/etc/kubernetes/manifests';
+  const names = ((await host.list(directory)) ?? []).filter((name) => name.endsWith('.yaml') && name.length < 40);
+  return (await Promise.all(names.map((name) => configuration(host, `${directory}/${name}`)))).flat();
+}
+
+/** Of each certificate what it says; keys are not opened, and no PEM is kept. */
+async function certificates(host: QueryHost): Promise<readonly BundleFile[]> {
+  const lines: string[] = [];
+  for (const directory of CERTIFICATE_DIRECTORIES) {
+    for (const name of ((await host.list(directory)) ?? []).filter((entry) => entry.endsWith('.crt'))) {
+      lines.push(`${directory}/${name}: ${describe((await host.readText(`${directory}/${name}`)) ?? '')}`);
+    }
+  }
+  return lines.length === 0 ? [] : [{ path: 'certificates.txt', content: `${lines.join('\n')}\n` }];
+}
+
+function describe(pem: string): string {
+  try {
+    const { subject, issuer, validFrom, validTo, subjectAltName, fingerprint256 } = new X509Certificate(pem);
+    return JSON.stringify({ subject, issuer, validFrom, validTo, subjectAltName, fingerprint256 });
+  } catch {
+    return 'not a certificate';
+  }
+}
+
+async function journal(host: QueryHost, path: string, selection: readonly string[]): Promise<readonly BundleFile[]> {
+  const args = ['-o', 'short-iso', '-a', '-q', '--no-pager', '-n', JOURNAL_LINES, ...selection];
+  const { stdout } = await host.query({ program: 'journalctl', args, timeoutMs: LIMIT_MS });
+  return stdout === '' ? [] : [{ path, content: cleanse(lastPart(stdout)) }];
+}
+
+async function log(host: QueryHost, path: string): Promise<readonly BundleFile[]> {
+  const size = (await host.stat(path))?.size ?? 0;
+  const bytes = await host.readRange(path, Math.max(0, size - MOST_BYTES), MOST_BYTES);
+  return bytes === undefined ? [] : [{ path: `logs${path.slice('/var/log'.length)}`, content: cleanse(decode(bytes)) }];
+}
+
+const POD_LOGS = '/var/log/pods';
+const MOST_POD_LOG_BYTES = 64 * 1024;
+/** Static pods of the control plane: of other pods nobody knows what they say. */
+const COMPONENT = /^kube-system_(etcd|kube-apiserver|kube-controller-manager|kube-scheduler)-/;
+
+async function podLogs(host: QueryHost): Promise<readonly BundleFile[]> {
+  const files: BundleFile[] = [];
+  for (const pod of ((await host.list(POD_LOGS)) ?? []).filter((name) => COMPONENT.test(name))) {
+    const component = COMPONENT.exec(pod)?.[1] ?? '';
+    for (const name of ((await host.list(`${POD_LOGS}/${pod}/${component}`)) ?? []).slice(-2)) {
+      const path = `${POD_LOGS}/${pod}/${component}/${name}`;
+      const size = (await host.stat(path))?.size ?? 0;
+      const bytes = await host.readRange(path, Math.max(0, size - MOST_POD_LOG_BYTES), MOST_POD_LOG_BYTES);
+      if (bytes !== undefined) {
+        files.push({ path: `logs/pods/${component}-${files.length}.log`, content: cleanse(decode(bytes)) });
+      }
+    }
+  }
+  return files;
+}
+
+function decode(bytes: Uint8Array): string {
+  return new TextDecoder().decode(bytes);
+}
+
+function lastPart(text: string): string {
+  return text.length <= MOST_BYTES ? text : text.slice(text.indexOf('\n', text.length - MOST_BYTES) + 1);
+}
