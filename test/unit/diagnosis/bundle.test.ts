@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { describe, test } from 'node:test';
+import { gunzipSync } from 'node:zlib';
+import { packBundle } from '../../../src/diagnosis/bundle/archive.ts';
+import { cleanse } from '../../../src/diagnosis/bundle/cleanse.ts';
+import { gatherFiles } from '../../../src/diagnosis/bundle/gather.ts';
+import { memoryHost } from '../../support/memory-host.ts';
+
+const FILES = [
+  { path: 'b.txt', content: 'zwei\n' },
+  { path: 'a/long.txt', content: 'ä'.repeat(700) },
+  { path: 'empty', content: '' },
+];
+
+describe('the archive of a bundle', () => {
+  test('is read by tar, and holds what was put in', () => {
+    const bytes = packBundle(FILES, { agent: '0.1.0' });
+    const listed = spawnSync('tar', ['-tzf', '-'], { input: bytes, encoding: 'utf8' });
+    assert.equal(listed.status, 0, listed.stderr);
+    assert.deepEqual(listed.stdout.trim().split('\n'), [
+      'machineadm-bundle/manifest.json',
+      'machineadm-bundle/a/long.txt',
+      'machineadm-bundle/b.txt',
+      'machineadm-bundle/empty',
+    ]);
+    const read = spawnSync('tar', ['-xzOf', '-', 'machineadm-bundle/a/long.txt'], { input: bytes, encoding: 'utf8' });
+    assert.equal(read.stdout, 'ä'.repeat(700));
+  });
+
+  test('has the same bytes for the same files, in whatever order they come', () => {
+    assert.deepEqual(packBundle(FILES, { x: 1 }), packBundle([...FILES].reverse(), { x: 1 }));
+  });
+
+  test('lists size and digest of each file in its manifest', () => {
+    const tar = spawnSync('tar', ['-xzOf', '-', 'machineadm-bundle/manifest.json'], {
+      input: packBundle(FILES, { agent: '0.1.0' }),
+      encoding: 'utf8',
+    });
+    const manifest: { agent: string; files: { path: string; size: number; sha256: string }[] } = JSON.parse(tar.stdout);
+    assert.equal(manifest.agent, '0.1.0');
+    const sha256 = createHash('sha256').update('zwei\n').digest('hex');
+    assert.deepEqual(manifest.files[1], { path: 'b.txt', size: 5, sha256 });
+  });
+});
+
+describe('a text is cleansed of', () => {
+  const KEY = '0123456789abcdef'.repeat(4);
+  const secrets: readonly (readonly [string, string, string])[] = [
+    ['a bootstrap token', '--token abcdef.0123456789abcdef', '0123456789abcdef'],
+    ["a kubeconfig's key", '    client-key-data: LS0tLS1CRUdJTiBSU0E', 'LS0tLS1'],
+    ["a kubeconfig's token", '    token: eyJhbGciOiJSUzI1NiJ9.e30.sig', 'eyJh'],
+    ['a password of containerd', '  password = "hunter2secret"', 'hunter2'],
+    ['a registry login', '  auth = "dXNlcjpwYXNz"', 'dXNlcjpwYXNz'],
+    ['credentials in a URL', 'HTTP_PROXY=http://bob:s3cr3t@proxy:3128', 's3cr3t'],
+    ['a certificate key in a line of its own', `Nov 20 17:40:11 n1 machineadm[1]: ${KEY}`, KEY],
+    ['a certificate key in a configuration', `certificateKey: ${KEY}`, KEY],
+    ['a private key', '-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA\n-----END RSA PRIVATE KEY-----', 'MIIE'],
+  ];
+  for (const [what, text, secret] of secrets) {
+    test(what, () => {
+      const clean = cleanse(text);
+      assert.ok(!clean.includes(secret), clean);
+    });
+  }
+
+  test('nothing that is needed', () => {
+    for (const text of [
+      '    - --service-account-key-file=/etc/kubernetes/pki/sa.pub',
+      '    - --enable-bootstrap-token-auth=true',
+      'tokenTTL: 24h0m0s',
+      'imageID: sha256:0123456789abcdef',
+      'authentication:',
+      'server: https://10.0.0.10:6443',
+    ]) {
+      assert.equal(cleanse(text), text);
+    }
+  });
+});
+
+describe('what is gathered', () => {
+  test('has no key in it, and nothing of a kubeconfig but its public part', async () => {
+    const host = memoryHost({
+      files: {
+        '/etc/kubernetes/admin.conf':
+          'server: https://10.0.0.10:6443\nclient-certificate-data: QUJD\nclient-key-data: U0VDUkVU\n',
+        '/etc/kubernetes/pki/ca.crt': 'broken',
+        '/etc/kubernetes/pki/ca.key': 'TOPSECRET',
+        '/etc/kubernetes/pki/sa.key': 'TOPSECRET',
+        '/etc/kubernetes/manifests/etcd.yaml': 'kind: Pod\n',
+        '/etc/shadow': 'root:TOPSECRET',
+        '/var/log/pods/kube-system_etcd-n1_x/etcd/0.log': 'etcd says\n',
+        '/var/log/pods/default_app_x/app/0.log': 'password is TOPSECRET\n',
+      },
+    });
+    const files = await gatherFiles(host);
+    const all = JSON.stringify(files);
+    assert.ok(all.includes('https://10.0.0.10:6443'));
+    assert.ok(!all.includes('U0VDUkVU'));
+    assert.ok(!all.includes('TOPSECRET'));
+    assert.deepEqual(files.map(({ path }) => path).sort(), [
+      'certificates.txt',
+      'files/etc/kubernetes/admin.conf',
+      'files/etc/kubernetes/manifests/etcd.yaml',
+      'logs/pods/etcd-0.log',
+    ]);
+  });
+
+  test('is bounded: of a long log the end', async () => {
+    const log = `first\n${'x'.repeat(3_000_000)}\nlast\n`;
+    const files = await gatherFiles(memoryHost({ files: { '/var/log/cloud-init-output.log': log } }));
+    assert.ok((files[0]?.content.length ?? 0) <= 1024 * 1024);
+    assert.match(files[0]?.content ?? '', /last\n$/);
+    assert.ok(gunzipSync(packBundle(files, {})).length < 1.1 * 1024 * 1024);
+  });
+});

@@ -1,0 +1,199 @@
+import assert from 'node:assert/strict';
+import { generateKeyPairSync } from 'node:crypto';
+import { createServer } from 'node:net';
+import { describe, test } from 'node:test';
+import { CATALOGUE } from '../../../../src/diagnosis/catalogue.ts';
+import { checkCertificates } from '../../../../src/diagnosis/checks/certificates.ts';
+import { type Check, lookAround } from '../../../../src/diagnosis/checks/check.ts';
+import { checkEndpoint, parseEndpoint } from '../../../../src/diagnosis/checks/endpoint.ts';
+import { checkCapacity, checkCgroups, checkDisks, checkSwap } from '../../../../src/diagnosis/checks/machine.ts';
+import { checkHostname, checkRouting } from '../../../../src/diagnosis/checks/network.ts';
+import { checkPorts } from '../../../../src/diagnosis/checks/ports.ts';
+import { checkRuntime } from '../../../../src/diagnosis/checks/runtime.ts';
+import { newAuthority, startApiServer } from '../../../support/api-server.ts';
+import { selfSigned } from '../../../support/certificates.ts';
+import { memoryHost } from '../../../support/memory-host.ts';
+
+const brief = (checks: readonly Check[]): readonly string[] =>
+  checks.map(({ id, state, reason }) => [id, state, ...(reason === undefined ? [] : [reason])].join(' '));
+
+const MIB = 1024 * 1024;
+const disk = (free: number, options = 'rw'): ReturnType<typeof memoryHost> =>
+  memoryHost({ programs: { findmnt: () => ({ stdout: `/ ${100_000 * MIB} ${free * MIB} ${options}\n` }) } });
+
+describe('the looks at the machine', () => {
+  test('see a disk that is full, nearly full, read-only or roomy', async () => {
+    assert.deepEqual(brief(await checkDisks(disk(100))), ['disk/var/lib/kubelet failed DiskFull']);
+    assert.deepEqual(brief(await checkDisks(disk(9_000))), ['disk/var/lib/kubelet warning NodeDiskPressure']);
+    assert.deepEqual(brief(await checkDisks(disk(90_000, 'ro,relatime'))), [
+      'disk/var/lib/kubelet failed ReadOnlyFilesystem',
+    ]);
+    assert.deepEqual(brief(await checkDisks(disk(90_000))), ['disk/var/lib/kubelet ok']);
+  });
+
+  test("go by kubeadm's limits for a control plane only", async () => {
+    const host = memoryHost({ files: { '/proc/meminfo': 'MemTotal: 1000000 kB\nMemAvailable: 900000 kB\n' } });
+    assert.deepEqual(brief(await checkCapacity(host, true, 1)), [
+      'memory failed InsufficientMemory',
+      'cpu failed InsufficientCPU',
+    ]);
+    assert.deepEqual(brief(await checkCapacity(host, false, 1)), ['memory ok', 'cpu ok']);
+  });
+
+  test('see swap, unless the document turns it off', async () => {
+    const host = memoryHost({ files: { '/proc/swaps': 'Filename Type Size\n/dev/vdb partition 1024 0 -2\n' } });
+    assert.deepEqual(brief(await checkSwap(host, false)), ['swap warning SwapEnabled']);
+    assert.deepEqual(brief(await checkSwap(host, true)), ['swap ok']);
+  });
+
+  test('see cgroup v1 where the kubelet refuses it', async () => {
+    assert.deepEqual(brief(await checkCgroups(memoryHost(), 35)), ['cgroup failed CgroupV1Unsupported']);
+    assert.deepEqual(brief(await checkCgroups(memoryHost(), 34)), ['cgroup ok']);
+  });
+
+  test('see a port that is taken, and leave a node its own', async () => {
+    const tcp = '  sl  local_address rem_address   st\n   0: 00000000:280A 00000000:0000 0A 0\n';
+    assert.deepEqual(brief(await checkPorts(memoryHost({ files: { '/proc/net/tcp': tcp } }), false, 6443)), [
+      'ports/10250 failed PortInUse',
+    ]);
+    const node = memoryHost({ files: { '/proc/net/tcp': tcp, '/etc/kubernetes/kubelet.conf': '' } });
+    assert.deepEqual(brief(await checkPorts(node, false, 6443)), ['ports ok']);
+  });
+
+  test('see a host name that cannot name a Node, and one that does not resolve', async () => {
+    const host = memoryHost({ programs: { getent: () => ({ status: 2 }) } });
+    assert.deepEqual(brief(await checkHostname(host, 'bad_name', false)), ['hostname failed NodeNameInvalid']);
+    assert.deepEqual(brief(await checkHostname(host, 'n1', false)), ['hostname warning HostnameUnresolvable']);
+    assert.deepEqual(brief(await checkHostname(host, 'n1', true)), ['hostname ok']);
+  });
+
+  test('see that no default route is there', async () => {
+    const none = memoryHost({ files: { '/proc/net/route': 'Iface\tDestination\tGateway\n' } });
+    assert.deepEqual(brief(await checkRouting(none, undefined)), ['route warning NoDefaultRoute']);
+    assert.deepEqual(brief(await checkRouting(none, '10.0.0.10')), ['route ok']);
+  });
+
+  test('see a runtime that is missing, stopped, or does not speak CRI', async () => {
+    assert.deepEqual(brief(await checkRuntime(memoryHost(), 'unix:///x', [], false)), [
+      'runtime/service failed ContainerRuntimeMissing',
+    ]);
+    const stopped = memoryHost({ services: { containerd: { active: false } } });
+    assert.deepEqual(brief(await checkRuntime(stopped, 'unix:///x', [], false)), [
+      'runtime/service failed ContainerRuntimeNotRunning',
+    ]);
+    const dumb = memoryHost({
+      services: { containerd: { active: true } },
+      cri: { version: () => Promise.reject(new Error('unknown service runtime.v1.RuntimeService')) },
+    });
+    assert.deepEqual(brief(await checkRuntime(dumb, 'unix:///x', [], false)), [
+      'runtime/cri failed ContainerRuntimeNotReady',
+    ]);
+  });
+
+  test('end in time: a look that hangs or throws is told as skipped', async () => {
+    const checks = await lookAround(
+      {
+        hangs: () => new Promise(() => {}),
+        throws: () => Promise.reject(new Error('EACCES')),
+        works: async () => [{ id: 'x', group: 'machine', state: 'ok', text: 'fine' }],
+      },
+      50,
+    );
+    assert.deepEqual(brief(checks), ['hangs skipped', 'throws skipped', 'x ok']);
+  });
+});
+
+describe('the certificates on the disk', () => {
+  const NOW = Date.parse('2026-11-20T10:00:00Z');
+  const DAY = 24 * 3_600_000;
+  const pair = () => generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const ca = (from: number, to: number, keys = pair()): string =>
+    selfSigned({
+      key: keys.privateKey,
+      publicKey: keys.publicKey,
+      notBefore: new Date(NOW + from),
+      notAfter: new Date(NOW + to),
+      authority: true,
+      commonName: 'kubernetes',
+    });
+  const PATH = '/etc/kubernetes/pki/ca.crt';
+  const cases: readonly (readonly [string, string, string])[] = [
+    ['that is valid', ca(-DAY, 365 * DAY), 'ok'],
+    ['that expired', ca(-20 * DAY, -DAY), 'failed CertificateExpired'],
+    ['that expires within a week', ca(-20 * DAY, DAY), 'warning CertificateExpired'],
+    ['of the future', ca(DAY, 365 * DAY), 'failed ClockSkew'],
+    ['that is none', 'garbage', 'failed CertificateUnreadable'],
+  ];
+  for (const [what, pem, expected] of cases) {
+    test(`one ${what} is ${expected}`, async () => {
+      assert.deepEqual(brief(await checkCertificates(memoryHost({ files: { [PATH]: pem } }), NOW)), [
+        `certificate${PATH} ${expected}`,
+      ]);
+    });
+  }
+
+  test('one of an earlier CA is stale', async () => {
+    const host = memoryHost({
+      files: { [PATH]: ca(-DAY, 365 * DAY), '/etc/kubernetes/pki/apiserver.crt': ca(-DAY, 365 * DAY) },
+    });
+    assert.deepEqual(brief(await checkCertificates(host, NOW)).slice(1), [
+      'certificate/etc/kubernetes/pki/apiserver.crt failed StaleCertificates',
+    ]);
+  });
+});
+
+describe('the way to the API server', () => {
+  const CA = '/etc/kubernetes/pki/ca.crt';
+
+  test('is a name or an address, with a port or without', () => {
+    assert.deepEqual(parseEndpoint('api.example:7443'), { name: 'api.example', port: 7443 });
+    assert.deepEqual(parseEndpoint('[fd00::1]:6443'), { name: 'fd00::1', port: 6443 });
+    assert.deepEqual(parseEndpoint('10.0.0.1'), { name: '10.0.0.1', port: 6443 });
+    assert.equal(parseEndpoint(''), undefined);
+  });
+
+  test('that nobody listens at is refused', async () => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await new Promise((done) => server.once('listening', done));
+    const address = server.address();
+    const port = typeof address === 'object' && address !== null ? address.port : 0;
+    await new Promise((done) => server.close(done));
+    const checks = await checkEndpoint(memoryHost(), { name: '127.0.0.1', port }, Date.now);
+    assert.deepEqual(brief(checks), ['endpoint/name ok', 'endpoint/connection failed APIEndpointConnectionRefused']);
+  });
+
+  test('that closes every connection is an unhealthy load balancer', async () => {
+    const server = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1');
+    await new Promise((done) => server.once('listening', done));
+    const address = server.address();
+    const port = typeof address === 'object' && address !== null ? address.port : 0;
+    const checks = await checkEndpoint(memoryHost(), { name: '127.0.0.1', port }, Date.now);
+    await new Promise((done) => server.close(done));
+    assert.deepEqual(brief(checks), ['endpoint/name ok', 'endpoint/tls failed APIEndpointLoadBalancerUnhealthy']);
+  });
+
+  test('that is right, of another CA, or of another time', async () => {
+    const authority = newAuthority();
+    await using server = await startApiServer(authority, () => undefined);
+    const { port } = new URL(server.url);
+    const endpoint = { name: '127.0.0.1', port: Number(port) };
+    const here = memoryHost({ files: { [CA]: authority.certificate } });
+    assert.deepEqual(brief(await checkEndpoint(here, endpoint, Date.now)).slice(1), [
+      'endpoint/tls ok',
+      'clock/offset ok',
+    ]);
+    const behind = await checkEndpoint(here, endpoint, () => Date.now() - 3_600_000);
+    assert.deepEqual(brief(behind).slice(1), ['endpoint/tls ok', 'clock/offset failed ClockSkew']);
+    assert.match(behind.at(-1)?.text ?? '', /^the clock is 3\d{3} s behind the API server's$/);
+    const other = memoryHost({ files: { [CA]: newAuthority('other').certificate } });
+    assert.deepEqual(brief(await checkEndpoint(other, endpoint, Date.now)).slice(1), [
+      'endpoint/tls failed APIServerCertUntrusted',
+    ]);
+  });
+});
+
+test('the words of a look that failed are known to the catalogue', async () => {
+  const said = await checkDisks(disk(100));
+  const facts = CATALOGUE.filter(({ source }) => source === 'check');
+  assert.ok(facts.some(({ pattern, reason }) => pattern.test(said[0]?.text ?? '') && reason === said[0]?.reason));
+});

@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { readSavedLog } from '../../../src/diagnosis/saved-log.ts';
+import { judge } from '../../../src/diagnosis/verdict.ts';
+
+const judged = (lines: readonly string[], exitStatus?: number) => judge(readSavedLog(lines.join('\n')), exitStatus);
+
+const REFUSED =
+  'error execution phase preflight: couldn\'t validate the identity of the API Server: Get "https://10.0.0.10:6443/api/v1/namespaces/kube-public/configmaps/cluster-info?timeout=10s": dial tcp 10.0.0.10:6443: connect: connection refused';
+
+describe('the verdict', () => {
+  test('has exactly these fields, whatever it says', () => {
+    const fields = [
+      'outcome',
+      'reason',
+      'retryable',
+      'cleanup',
+      'phase',
+      'evidence',
+      'symptoms',
+      'remedy',
+      'confidence',
+    ];
+    for (const lines of [[REFUSED], ['This node has joined the cluster:'], ['the moon is in the wrong house'], []]) {
+      assert.deepEqual(Object.keys(judged(lines)), fields);
+    }
+  });
+
+  test('names the cause with its line, phase, remedy and whether to try again', () => {
+    const verdict = judged(['[preflight] Running pre-flight checks', REFUSED]);
+    assert.equal(verdict.reason, 'APIEndpointConnectionRefused');
+    assert.equal(verdict.phase, 'preflight');
+    assert.equal(verdict.retryable, true);
+    assert.equal(verdict.cleanup, 'none');
+    assert.deepEqual(verdict.evidence[0], { source: 'kubeadm', line: 2, text: REFUSED });
+    assert.ok(verdict.confidence > 0.8);
+  });
+
+  test('is Unknown with the best evidence where nothing is known, and never a symptom in its place', () => {
+    const last = "error execution phase wait-control-plane: couldn't initialize a Kubernetes cluster";
+    const verdict = judged(['[kubelet-start] Starting the kubelet', last]);
+    assert.equal(verdict.reason, 'Unknown');
+    assert.equal(verdict.confidence, 0);
+    assert.deepEqual(verdict.symptoms, ['ControlPlaneComponentNotHealthy']);
+    assert.equal(verdict.evidence[0]?.text, last);
+    assert.equal(verdict.cleanup, 'reset');
+  });
+
+  test("asks for the removal of etcd's member where one was announced", () => {
+    const verdict = judged([
+      '[etcd] Announced new etcd member joining to the existing etcd cluster',
+      'error execution phase control-plane-join/etcd: error creating local etcd static pod manifest file: timeout waiting for etcd cluster to be available',
+    ]);
+    assert.equal(verdict.reason, 'EtcdClusterNotAvailable');
+    assert.equal(verdict.cleanup, 'reset+member');
+  });
+
+  test('believes an exit status more than words', () => {
+    assert.equal(judged([REFUSED], 0).outcome, 'success');
+    assert.equal(judged([REFUSED], 0).reason, '');
+    assert.equal(judged(['This node has joined the cluster:'], 1).outcome, 'failure');
+  });
+
+  test('takes a retry for the cause only where kubeadm was killed while it tried', () => {
+    const retry = `I1120 token.go:223] [discovery] Failed to request cluster-info, will try again: ${REFUSED.slice(REFUSED.indexOf('Get'))}`;
+    assert.equal(judged(['[preflight] Running pre-flight checks', retry]).reason, 'APIEndpointConnectionRefused');
+    assert.equal(judged([retry, 'error execution phase preflight: something else']).reason, 'Unknown');
+  });
+
+  test('does not take the trouble of a webhook for that of the API server', () => {
+    const { reason } = judged([
+      'error execution phase upload-config/kubeadm: Internal error occurred: failed calling webhook "x": Post "https://127.0.0.1:9/": dial tcp 127.0.0.1:9: connect: connection refused',
+    ]);
+    assert.equal(reason, 'Unknown');
+  });
+
+  test('does not take a limit of inotify or of a cgroup for a full disk', () => {
+    for (const text of [
+      'error execution phase kubelet-start: inotify_add_watch /etc/kubernetes: no space left on device',
+      'error execution phase kubelet-start: mkdir /sys/fs/cgroup/memory/kubepods: no space left on device',
+    ]) {
+      assert.equal(judged([text]).reason, 'Unknown');
+    }
+  });
+
+  test('shows no token and no certificate key', () => {
+    const verdict = judged([
+      '[preflight] kubeadm join --token abcdef.0123456789abcdef --certificate-key 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef',
+      'error execution phase preflight: the moon',
+    ]);
+    assert.doesNotMatch(JSON.stringify(verdict), /0123456789abcdef/);
+  });
+});
