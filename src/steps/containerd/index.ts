@@ -94,7 +94,7 @@ export function containerdStep(
 export const containerd: Step<ContainerdDesired, ContainerdActual, ContainerdPayload> = containerdStep();
 
 async function preflight(host: QueryHost, { version }: ContainerdDesired): Promise<readonly Missing[]> {
-  const install = 'Install containerd 1.6 or newer with its systemd unit (the package of the distribution will do).';
+  const install = 'Install containerd 1.6 or newer with its service (the package of the distribution will do).';
   if (version === undefined) return [{ reason: 'ContainerRuntimeMissing', what: 'containerd', remedy: install }];
   if (compareVersions(version, OLDEST) < 0) {
     const what = `containerd ${version.text} (1.6 or newer is needed: it is the first with CRI v1)`;
