@@ -110,6 +110,18 @@ export function createProgram(done: (status: number) => void): Command {
     );
 
   program
+    .command('reset')
+    .description('undo what provision made of this machine: the node, and the files that machineadm created')
+    .addOption(outputOption())
+    .option('--leave-files', 'undo the node only')
+    .option('--dry-run', 'show what would be done; changes nothing')
+    .option('--yes', 'do not ask')
+    .addHelpText('after', '\nExample:\n  machineadm reset --dry-run')
+    .action(async (options: { output: OutputFormat; leaveFiles?: true; dryRun?: true; yes?: true }) =>
+      done(await (await import('./reset.ts')).resetCommand(options)),
+    );
+
+  program
     .command('status')
     .description('tell how the run on this machine goes, or how it ended')
     .addOption(outputOption())

@@ -111,6 +111,19 @@ export function replaceLog(path: string, firstLine: string, archive: string | un
   }
 }
 
+/** Ends a log: what is there is kept under `archive`, or the first of `archive.2`, … that is free. */
+export function archiveLog(path: string, archive: string): void {
+  try {
+    keepAs(path, archive);
+    rmSync(path);
+    const parent = openSync(dirname(path), 'r');
+    fsyncSync(parent);
+    closeSync(parent);
+  } catch (cause) {
+    throw new FileError('write', path, cause);
+  }
+}
+
 /** A kill between the link and the renaming leaves both names on one file: then it is kept already. */
 function keepAs(path: string, archive: string): void {
   const { dev, ino } = statSync(path);

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { MachineadmError } from '../document/errors.ts';
 import { Secret } from '../document/secret.ts';
 import type { QueryHost } from '../host/host.ts';
@@ -28,6 +29,9 @@ export interface EtcdMember {
 /** One request may take this long, in milliseconds; a change waits for the cluster's agreement, 7 s at most. */
 const REQUEST_TIMEOUT_MS = 10_000;
 const LARGEST_ANSWER = 1024 * 1024;
+/** A container of etcd starts within seconds, on a slow disk within a minute. */
+const PATIENCE_MS = 120_000;
+const PAUSE_MS = 3_000;
 const CLIENT_PORT = 2379;
 const PEER_PORT = 2380;
 /** k/k cmd/kubeadm/app/constants: the annotations that kubeadm itself finds endpoints by. */
@@ -61,8 +65,11 @@ export async function findEtcdPeers(
 }
 
 /**
- * Makes sure that this machine is no member any more.
+ * Makes sure that this machine is no member any more. Without learners (before 1.29, k/k#113318) an announcement to a
+ * single member takes the quorum from it until the new member has started: as long as its manifest is there the kubelet
+ * starts it, and then the cluster can agree to the removal.
  *
+ * @param patienceMs how long the cluster is asked again
  * @returns what was removed; `unknown` where nobody could be asked
  * @throws MachineadmError `EtcdMemberAlreadyExists` where it is a member still
  */
@@ -70,14 +77,19 @@ export async function removeOwnMember(
   peers: EtcdPeers,
   nodeName: string,
   signal?: AbortSignal,
+  patienceMs: number = PATIENCE_MS,
 ): Promise<'none' | 'removed' | 'unknown'> {
-  const before = await listMembers(peers, signal);
-  if (before === undefined) return 'unknown';
-  const own = before.filter((one) => isOwn(one, peers, nodeName));
+  const ownMembers = async () => (await listMembers(peers, signal))?.filter((one) => isOwn(one, peers, nodeName));
+  const own = await ownMembers();
+  if (own === undefined) return 'unknown';
   if (own.length === 0) return 'none';
-  for (const { id } of own) await ask(peers, '/v3/cluster/member/remove', { ID: id }, signal);
-  const left = (await listMembers(peers, signal))?.filter((one) => isOwn(one, peers, nodeName));
-  if (left?.length === 0) return 'removed';
+  const end = performance.now() + patienceMs;
+  for (;;) {
+    for (const { id } of own) await ask(peers, '/v3/cluster/member/remove', { ID: id }, signal);
+    if ((await ownMembers())?.length === 0) return 'removed';
+    if (performance.now() + PAUSE_MS > end) break;
+    await pause(PAUSE_MS, undefined, { signal });
+  }
   const ids = own.map(({ id }) => BigInt(id).toString(16)).join(', ');
   throw new MachineadmError({
     reason: 'EtcdMemberAlreadyExists',

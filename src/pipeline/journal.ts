@@ -27,6 +27,10 @@ export type JournalRecord =
   /** It is done. `undoes` names steps whose own memory is void from here on. */
   | { readonly is: 'done'; readonly step: string; readonly change: string; readonly undoes?: readonly string[] }
   | { readonly is: 'settled'; readonly followUp: FollowUp }
+  /** A file or directory is about to be written for the first time; `absent`: it will be ours. */
+  | { readonly is: 'wrote'; readonly step: string; readonly path: string; readonly before: 'absent' | 'present' }
+  /** A service that did not start at boot is about to be made to. */
+  | { readonly is: 'enabled'; readonly step: string; readonly service: string }
   /** A step's changes were made and verified. */
   | { readonly is: 'step'; readonly step: string; readonly changes: readonly string[] }
   | {
@@ -58,14 +62,24 @@ export interface JournalState {
   readonly attempts: number;
   /** The last run, as long as it has no conclusion: it goes on, or was killed. */
   readonly open: OpenRun | undefined;
+  /** How the last run ended; undefined while one is open, and before the first. */
+  readonly ended: { readonly command: Command; readonly outcome: string } | undefined;
+  /** What was ever begun here. */
+  readonly commands: ReadonlySet<Command>;
   readonly steps: ReadonlyMap<string, StepMemory>;
   readonly owed: ReadonlySet<FollowUp>;
   readonly foreign: boolean;
+  /** What was at each path before we wrote there for the first time, in that order. */
+  readonly wrote: ReadonlyMap<string, 'absent' | 'present'>;
+  /** Services that start at boot because of us. */
+  readonly enabled: ReadonlySet<string>;
   /** `LoadedDocument.lastingDigest` this instance was bootstrapped from; undefined before. */
   readonly bootstrappedFrom: string | undefined;
   /** A `provision` of this instance once proved what its document asked for. Later failures do not unmake that. */
   readonly proven: boolean;
 }
+
+type Command = Extract<JournalRecord, { is: 'run' }>['command'];
 
 type OpenRun = Pick<Extract<JournalRecord, { is: 'run' }>, 'run' | 'command' | 'lasting'>;
 
@@ -98,12 +112,41 @@ export function newJournalState(identity: InstanceIdentity, foreign: boolean): J
     identity,
     attempts: 0,
     open: undefined,
+    ended: undefined,
+    commands: new Set(),
     steps: new Map(),
     owed: new Set(),
     foreign,
+    wrote: new Map(),
+    enabled: new Set(),
     bootstrappedFrom: undefined,
     proven: false,
   };
+}
+
+/**
+ * True for the journal of an image bake: nothing but `prepare` ever began there, so no node was ever made on this disk,
+ * and what a machine booted from it finds is no other node's.
+ */
+export function isBake(state: JournalState): boolean {
+  return !state.foreign && state.commands.has('prepare') && !state.commands.has('provision');
+}
+
+/** The same, with what an image bake noted for each step that has no note of its own. */
+export function withNotes(state: JournalState, notes: readonly PreparedNote[]): JournalState {
+  const steps = new Map(state.steps);
+  for (const { step, change, note } of notes) {
+    const memory = steps.get(step) ?? NO_MEMORY;
+    if (!memory.notes.has(change)) steps.set(step, { ...memory, notes: new Map(memory.notes).set(change, note) });
+  }
+  return { ...state, steps };
+}
+
+/** What a step left for itself while an image was prepared; it holds on every machine that is booted from the image. */
+export interface PreparedNote {
+  readonly step: string;
+  readonly change: string;
+  readonly note: unknown;
 }
 
 /** Judges the lines of a journal; undefined for no lines. Throws `JournalUnreadable` for what machineadm did not write. */
@@ -122,19 +165,27 @@ export function afterRecord(state: JournalState, record: JournalRecord): Journal
       return state;
     case 'run': {
       const { run, command, lasting } = record;
-      return { ...state, attempts: state.attempts + 1, open: { run, command, lasting } };
+      const commands = new Set([...state.commands, command]);
+      return { ...state, attempts: state.attempts + 1, open: { run, command, lasting }, ended: undefined, commands };
     }
     case 'owed':
       return { ...state, owed: new Set([...state.owed, ...record.followUps]) };
     case 'settled':
       return { ...state, owed: new Set([...state.owed].filter((followUp) => followUp !== record.followUp)) };
+    case 'wrote':
+      if (state.wrote.has(record.path)) return state;
+      return { ...state, wrote: new Map(state.wrote).set(record.path, record.before) };
+    case 'enabled':
+      return { ...state, enabled: new Set([...state.enabled, record.service]) };
     case 'started':
     case 'note':
     case 'done':
       return afterStepRecord(state, record);
     case 'concluded': {
-      const succeeded = record.outcome === 'Succeeded' && state.open?.command === 'provision';
-      return { ...state, open: undefined, proven: state.proven || succeeded };
+      const command = state.open?.command;
+      const succeeded = record.outcome === 'Succeeded' && command === 'provision';
+      const ended = command === undefined ? undefined : { command, outcome: record.outcome };
+      return { ...state, open: undefined, ended, proven: state.proven || succeeded };
     }
   }
 }
@@ -213,6 +264,8 @@ const SHAPES: Readonly<Record<JournalRecord['is'], Readonly<Record<string, 'stri
   note: { step: 'string', change: 'string' },
   done: { step: 'string', change: 'string' },
   settled: { followUp: 'string' },
+  wrote: { path: 'string', before: 'string' },
+  enabled: { service: 'string' },
   step: { step: 'string' },
   concluded: { outcome: 'string' },
 };

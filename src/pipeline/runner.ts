@@ -6,6 +6,7 @@ import type { Facts } from '../host/facts.ts';
 import type { Host, QueryHost } from '../host/host.ts';
 import type { Change, Execution, FollowUp, Step, StepRecord } from '../steps/step.ts';
 import { performFollowUp } from './follow-ups.ts';
+import { recordingHost } from './recording-host.ts';
 import type { RunJournal } from './run-journal.ts';
 
 /** What the runner tells about its progress; the reporting room listens. */
@@ -97,7 +98,9 @@ async function runStep(step: Step, desired: unknown, options: RunOptions, made: 
       journal.append({ is: 'owed', step: step.id, change: change.id, followUps: change.owes });
     }
     if (change.repeatable === false) journal.append({ is: 'started', step: step.id, change: change.id });
-    await within(step.apply(host, change, execution(step, change.id, signal, options)));
+    await within(
+      step.apply(recordingHost(host, step.id, journal), change, execution(step, change.id, signal, options)),
+    );
     if (change.repeatable === false) {
       const undoes = change.undoes === undefined ? {} : { undoes: change.undoes };
       journal.append({ is: 'done', step: step.id, change: change.id, ...undoes });

@@ -1,7 +1,7 @@
 import type { KubernetesModel } from '../document/model.ts';
 import { findLeftovers, type Leftovers, pathsOfReset } from '../kubernetes/kubeadm/leftovers.ts';
 import { decideRecovery, type Recovery } from '../kubernetes/kubeadm/recovery.ts';
-import { resetNode } from '../kubernetes/kubeadm/reset.ts';
+import { resetNode, resetOrder } from '../kubernetes/kubeadm/reset.ts';
 import { expectedNodeName } from '../kubernetes/node-name.ts';
 import { documentPaths } from '../kubernetes/provided.ts';
 import type { Step } from './step.ts';
@@ -77,19 +77,9 @@ export const kubeadmReset: Step<KubeadmResetDesired, KubeadmResetActual, Kubeadm
 
   async apply(host, { payload }, execution) {
     const { desired, offline, leftovers } = payload;
-    const { node, cluster, controlPlane, role } = desired.kubernetes;
-    const mayBeMember = role === 'JoinControlPlane' && controlPlane.etcd.kind === 'local';
-    const { advertiseAddress } = controlPlane.apiEndpoint;
     await resetNode(
       host,
-      {
-        criSocket: node.criSocket,
-        certificatesDirectory: cluster.certificatesDirectory,
-        offline,
-        nodeName: desired.nodeName,
-        leftovers,
-        ...(mayBeMember ? { etcdMember: { advertiseAddress } } : {}),
-      },
+      { ...resetOrder(desired.kubernetes, desired.nodeName), offline, leftovers },
       {
         signal: execution.signal,
         line: (text) => execution.output('kubeadm', text),

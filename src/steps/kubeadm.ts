@@ -9,6 +9,7 @@ import { findLeftovers } from '../kubernetes/kubeadm/leftovers.ts';
 import type { KubeadmCommand } from '../kubernetes/kubeadm/output.ts';
 import { kubeadmObstacles } from '../kubernetes/kubeadm/preflight.ts';
 import { decideRecovery, type Recovery } from '../kubernetes/kubeadm/recovery.ts';
+import { resetOrder } from '../kubernetes/kubeadm/reset.ts';
 import { runKubeadm } from '../kubernetes/kubeadm/runner.ts';
 import { skippedPhases, withSkippedPhases } from '../kubernetes/kubeadm/skip-phases.ts';
 import { expectedNodeName } from '../kubernetes/node-name.ts';
@@ -190,6 +191,9 @@ async function bootstrap(host: Host, desired: KubeadmDesired, resume: boolean, e
   }
   const { flags } = renderRedacted({ kubernetes, kubeadm: programs.kubeadm, cgroupDriver });
   const skipped = await skippedPhases(flags, configuration);
+  // `machineadm reset` has no document: this note is how it knows what to undo.
+  const undo = resetOrder(kubernetes, desired.nodeName);
+  execution.remember({ undo });
   execution.waitingFor(`kubeadm ${command}`);
   await runKubeadm(
     host,
@@ -202,7 +206,7 @@ async function bootstrap(host: Host, desired: KubeadmDesired, resume: boolean, e
     {
       signal: execution.signal,
       line: (text) => execution.output('kubeadm', text),
-      remember: (note) => execution.remember(note),
+      remember: (note) => execution.remember({ ...note, undo }),
     },
   );
   execution.waitingFor(undefined);

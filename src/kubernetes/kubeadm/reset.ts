@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Evidence, MachineadmError } from '../../document/errors.ts';
+import type { KubernetesModel } from '../../document/model.ts';
 import type { Host } from '../../host/host.ts';
 import { findEtcdPeers, removeOwnMember } from '../etcd-members.ts';
 import { type ClusterCredential, KubeconfigUnusable, readKubeconfig } from '../kubeconfig.ts';
@@ -18,6 +19,21 @@ export interface ResetOrder {
   readonly leftovers: readonly string[];
   /** Set for a machine that may have joined a stacked etcd: it is taken out of its cluster. */
   readonly etcdMember?: { readonly advertiseAddress: string | undefined };
+}
+
+/** What of a document a reset depends on; without a secret, so that a journal may keep it. */
+export function resetOrder(
+  { node, cluster, controlPlane, role }: KubernetesModel,
+  nodeName: string,
+): Omit<ResetOrder, 'offline' | 'leftovers'> {
+  const mayBeMember = role === 'JoinControlPlane' && controlPlane.etcd.kind === 'local';
+  const { advertiseAddress } = controlPlane.apiEndpoint;
+  return {
+    criSocket: node.criSocket,
+    certificatesDirectory: cluster.certificatesDirectory,
+    nodeName,
+    ...(mayBeMember ? { etcdMember: { advertiseAddress } } : {}),
+  };
 }
 
 export interface ResetWatch {

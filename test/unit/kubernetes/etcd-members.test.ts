@@ -44,7 +44,7 @@ describe('the member of a join that died', () => {
 
   test('that the cluster does not let go is told with its id in hexadecimal, as etcdctl takes it', async () => {
     await using server = await startEtcd([FIRST, ANNOUNCED], { stubborn: true });
-    await assert.rejects(removeOwnMember(peersOf(server), 'node-2'), {
+    await assert.rejects(removeOwnMember(peersOf(server), 'node-2', undefined, 0), {
       reason: 'EtcdMemberAlreadyExists',
       retryable: true,
       remedy: /etcdctl member remove 8211f1d0f64f3269/,

@@ -1,0 +1,72 @@
+import { MachineadmError } from '../document/errors.ts';
+import { exitCode } from '../document/exit-codes.ts';
+import { describeReset, type ResetPlan, reset } from '../pipeline/reset.ts';
+import { type OutputFormat, printJson, printNotice, printText } from './output.ts';
+
+export interface ResetOptions {
+  readonly leaveFiles?: true;
+  readonly dryRun?: true;
+  readonly yes?: true;
+  readonly output: OutputFormat;
+}
+
+/** `machineadm reset`: shows what will go, asks on a terminal, and takes it away. */
+export async function resetCommand(options: ResetOptions): Promise<number> {
+  const stop = new AbortController();
+  const onSignal = (signal: NodeJS.Signals) => stop.abort(interrupted(signal));
+  process.on('SIGTERM', onSignal);
+  process.on('SIGINT', onSignal);
+  let shown: readonly string[] = [];
+  try {
+    const done = await reset({
+      leaveFiles: options.leaveFiles === true,
+      signal: stop.signal,
+      confirm: async (plan) => {
+        shown = describeReset(plan);
+        return await mayProceed(plan, options);
+      },
+      line: printNotice,
+    });
+    if (options.output === 'json') printJson({ done: done !== undefined, actions: shown });
+    else if (done !== undefined) printText('this machine is no node any more; the journal is kept beside');
+    return exitCode('Success');
+  } finally {
+    process.off('SIGTERM', onSignal);
+    process.off('SIGINT', onSignal);
+  }
+}
+
+/** Nothing is deleted without a word: `--yes`, or an answer on the terminal. */
+async function mayProceed(plan: ResetPlan, options: ResetOptions): Promise<boolean> {
+  const actions = describeReset(plan);
+  if (options.dryRun === true) {
+    if (options.output === 'text') printText([...actions, `${actions.length} actions; nothing was changed`].join('\n'));
+    return false;
+  }
+  if (options.yes === true) return true;
+  if (process.stdin.isTTY !== true) {
+    throw new MachineadmError({
+      reason: 'UsageInvalid',
+      summary: 'a reset deletes this node, and nobody is here to be asked',
+      remedy: 'Give --yes; --dry-run shows what will be done.',
+    });
+  }
+  printNotice(actions.join('\n'));
+  const { createInterface } = await import('node:readline/promises');
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    const answer = await terminal.question('Delete this node? [y/N] ');
+    return /^y(?:es)?$/i.test(answer.trim());
+  } finally {
+    terminal.close();
+  }
+}
+
+function interrupted(signal: NodeJS.Signals): MachineadmError {
+  return new MachineadmError({
+    reason: 'Interrupted',
+    summary: `the reset was ended by ${signal === 'SIGINT' ? 'Ctrl-C (SIGINT)' : signal}`,
+    remedy: 'Run it again: it goes on where it was.',
+    retryable: true,
+  });
+}

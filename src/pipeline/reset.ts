@@ -1,0 +1,83 @@
+import { randomUUID } from 'node:crypto';
+import { MachineadmError } from '../document/errors.ts';
+import { archiveLog } from '../host/append-log.ts';
+import { endOrphans, gatherFacts, openHost } from '../host/index.ts';
+import { acquireLock } from '../host/lock.ts';
+import { STATUS_PATHS } from '../reporting/status-writer.ts';
+import { performReset, type ResetWatch } from '../steps/reset/perform.ts';
+import { type Made, planReset, type ResetPlan } from '../steps/reset/plan.ts';
+import { asRefusal } from './conclusion.ts';
+import type { JournalState } from './journal.ts';
+import { refuseUnlessRoot } from './preflight.ts';
+import { JOURNAL_PATH, peekJournal } from './run-journal.ts';
+import { wasLeftHere } from './this-machine.ts';
+
+export { describeReset, type ResetPlan } from '../steps/reset/plan.ts';
+
+export interface ResetRequest extends ResetWatch {
+  readonly leaveFiles: boolean;
+  /** Shown what will be done; false ends the reset before anything is. */
+  confirm(plan: ResetPlan): Promise<boolean>;
+}
+
+const LOCK_PATH = '/run/machineadm/lock';
+
+/**
+ * Takes away what the runs of this machine made: the node, then the files that we created, from the journal, and at last
+ * the journal itself, which is kept beside. Interrupted, it may simply be run again. What can be neither attributed nor
+ * undone stays: accounts, disks, images, what hooks did.
+ *
+ * @returns the plan that was carried out; undefined when it was not confirmed
+ * @throws MachineadmError `NoRun` where there is nothing to reset, `MountInTheWay`, `Locked`, `BootstrapperFailed`,
+ *   `ResetFailed`
+ */
+export async function reset(request: ResetRequest): Promise<ResetPlan | undefined> {
+  const runId = randomUUID();
+  const host = openHost({ runId });
+  const facts = await gatherFacts(host);
+  refuseUnlessRoot(facts);
+  const lock = await acquireLock(LOCK_PATH).catch((error: unknown) => {
+    throw asRefusal(error);
+  });
+  try {
+    const journal = await peekJournal(host);
+    if (journal === undefined) throw nothingToReset('machineadm has never run on this machine');
+    if (!wasLeftHere(journal.identity, facts)) {
+      throw nothingToReset('the journal on this disk belongs to another machine, of which this disk is a copy');
+    }
+    const plan = await planReset(host, madeIn(journal), request);
+    refuseForeignMounts(plan);
+    if (!(await request.confirm(plan))) return undefined;
+    await endOrphans(runId);
+    await performReset(host, plan, request);
+    // They tell of a node that is no more.
+    for (const path of Object.values(STATUS_PATHS)) await host.removeFile(path);
+    archiveLog(JOURNAL_PATH, `${JOURNAL_PATH}.reset`);
+    return plan;
+  } finally {
+    lock.release();
+  }
+}
+
+function madeIn({ wrote, enabled, steps }: JournalState): Made {
+  return { wrote, enabled, note: (step, change) => steps.get(step)?.notes.get(change) };
+}
+
+function refuseForeignMounts({ mounts }: ResetPlan): void {
+  const { foreign } = mounts;
+  if (foreign.length === 0) return;
+  throw new MachineadmError({
+    reason: 'MountInTheWay',
+    summary: `Nothing was changed: ${foreign.join(', ')} ${foreign.length === 1 ? 'is' : 'are'} mounted below what a reset deletes, and not by the kubelet.`,
+    remedy: `Unmount ${foreign.join(' and ')}, so that nothing there is deleted, and run machineadm reset again.`,
+    evidence: foreign.map((point) => ({ source: 'mountinfo', text: point })),
+  });
+}
+
+function nothingToReset(why: string): MachineadmError {
+  return new MachineadmError({
+    reason: 'NoRun',
+    summary: `There is nothing to reset: ${why}.`,
+    remedy: 'To take a node away that machineadm did not make, use kubeadm reset.',
+  });
+}

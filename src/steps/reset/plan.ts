@@ -1,0 +1,112 @@
+import type { QueryHost } from '../../host/host.ts';
+import type { ResetOrder } from '../../kubernetes/kubeadm/reset.ts';
+import { type NodeMounts, nodeMounts } from '../../kubernetes/mounts.ts';
+import { DEFAULT_CERTIFICATES_DIRECTORY, DEFAULT_ETCD_DATA_DIRECTORY } from '../../kubernetes/paths.ts';
+import { member, text } from '../../kubernetes/untyped.ts';
+import { mountPointsOf } from '../files.ts';
+
+/** What a step keeps of a file that it replaces whole (`steps/containerd/configuration.ts`). */
+const ORIGINAL_SUFFIX = '.machineadm-orig';
+
+/** What the journal knows of what the runs of this machine made. */
+export interface Made {
+  /** What was at each path before we wrote there for the first time, in that order. */
+  readonly wrote: ReadonlyMap<string, 'absent' | 'present'>;
+  /** Services that start at boot because of us. */
+  readonly enabled: ReadonlySet<string>;
+  /** The last note that a change left for itself (`Execution.remember`). */
+  note(step: string, change: string): unknown;
+}
+
+/** What a reset will do, from the journal and with questions only. */
+export interface ResetPlan {
+  /** Set where kubeadm was run. */
+  readonly kubeadm: Omit<ResetOrder, 'offline' | 'leftovers'> | undefined;
+  /** The command that undoes a program in kubeadm's place; [] where the document gave none. */
+  readonly exec: readonly string[] | undefined;
+  readonly mounts: NodeMounts;
+  /** Services that start at boot because of us. */
+  readonly disable: readonly string[];
+  /** Files put back as they were. */
+  readonly restore: readonly { readonly path: string; readonly original: string }[];
+  /** Files and directories that we created, the latest first. */
+  readonly remove: readonly string[];
+  /** Files that were there before, and that we changed: they stay as they are. */
+  readonly left: readonly string[];
+  /** The sentinel; undefined where there was none. */
+  readonly sentinel: string | undefined;
+}
+
+/** How to take away again what was made. */
+export async function planReset(
+  host: QueryHost,
+  made: Made,
+  options: { readonly leaveFiles: boolean },
+): Promise<ResetPlan> {
+  const kubeadm = kubeadmOrder(made);
+  const mountinfo = (await host.readText('/proc/self/mountinfo')) ?? '';
+  const directories = [DEFAULT_ETCD_DATA_DIRECTORY, kubeadm?.certificatesDirectory ?? DEFAULT_CERTIFICATES_DIRECTORY];
+  const latestFirst = [...made.wrote].reverse();
+  const restore = originals(made);
+  const spared = new Set(restore.flatMap(({ path, original }) => [path, original]));
+  const present: string[] = [];
+  for (const [path, before] of latestFirst) {
+    if (before === 'absent' && !spared.has(path) && (await host.stat(path)) !== undefined) present.push(path);
+  }
+  const changed = latestFirst
+    .filter(([path, before]) => before === 'present' && !spared.has(path))
+    .map(([path]) => path);
+  return {
+    kubeadm,
+    exec: execReset(made),
+    mounts: nodeMounts(mountPointsOf(mountinfo), directories),
+    disable: options.leaveFiles ? [] : [...made.enabled],
+    restore: options.leaveFiles ? [] : restore,
+    remove: options.leaveFiles ? [] : present,
+    left: options.leaveFiles ? [...present, ...changed] : changed,
+    sentinel: text(member(made.note('sentinel', 'sentinel/file'), 'path')),
+  };
+}
+
+/** Each thing that will be done, one line for people. */
+export function describeReset(plan: ResetPlan): readonly string[] {
+  return [
+    ...plan.mounts.kubelet.map((point) => `unmount ${point}`),
+    ...(plan.kubeadm === undefined ? [] : ['kubeadm reset']),
+    ...(plan.exec === undefined || plan.exec.length === 0 ? [] : [`run ${plan.exec.join(' ')}`]),
+    ...(plan.sentinel === undefined ? [] : [`remove ${plan.sentinel}`]),
+    ...plan.disable.map((service) => `disable ${service}`),
+    ...plan.restore.map(({ path }) => `restore ${path} as it was`),
+    ...plan.remove.map((path) => `remove ${path}`),
+    ...plan.left.map((path) => `leave ${path}`),
+  ];
+}
+
+/** Where kubeadm was run or begun; the note is left before it starts. */
+function kubeadmOrder(made: Made): ResetPlan['kubeadm'] {
+  for (const change of ['kubeadm/init', 'kubeadm/join']) {
+    const undo = member(made.note('kubeadm', change), 'undo');
+    const criSocket = text(member(undo, 'criSocket'));
+    const certificatesDirectory = text(member(undo, 'certificatesDirectory'));
+    const nodeName = text(member(undo, 'nodeName'));
+    if (criSocket === undefined || certificatesDirectory === undefined || nodeName === undefined) continue;
+    const etcd = member(undo, 'etcdMember');
+    const advertiseAddress = text(member(etcd, 'advertiseAddress'));
+    const order = { criSocket, certificatesDirectory, nodeName };
+    return etcd === undefined ? order : { ...order, etcdMember: { advertiseAddress } };
+  }
+  return undefined;
+}
+
+function execReset(made: Made): readonly string[] | undefined {
+  const note = made.note('exec-bootstrapper', 'exec-bootstrapper/run');
+  if (note === undefined) return undefined;
+  const command = member(note, 'reset');
+  return Array.isArray(command) ? command.filter((word) => typeof word === 'string') : [];
+}
+
+function originals({ wrote }: Made): ResetPlan['restore'] {
+  return [...wrote]
+    .filter(([path, before]) => path.endsWith(ORIGINAL_SUFFIX) && before === 'absent')
+    .map(([original]) => ({ path: original.slice(0, -ORIGINAL_SUFFIX.length), original }));
+}

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { controlPlaneDocument, initDocument, newSeeds } from '../support/documents.ts';
+import { AGENT, ALL_CASES, assertSucceeded, Fleet, JOURNAL, labUnavailable, type Node, told } from '../support/lab.ts';
+import { assertNoLeaks } from '../support/twice.ts';
+
+const MINUTE = 60_000;
+const skip = labUnavailable() ?? (ALL_CASES ? false : 'not of the core set: set MACHINEADM_E2E=all');
+
+interface Member {
+  readonly ID: string;
+  readonly name?: string;
+  readonly peerURLs: readonly string[];
+}
+
+/** The members of the cluster as its first one tells them. */
+async function members(first: Node): Promise<readonly string[]> {
+  const pki = '/etc/kubernetes/pki/etcd';
+  const credential = `--cacert ${pki}/ca.crt --cert ${pki}/healthcheck-client.crt --key ${pki}/healthcheck-client.key`;
+  const url = 'https://127.0.0.1:2379/v3/cluster/member/list';
+  const answer = await first.machine.shell(`curl --silent --show-error --max-time 20 ${credential} --data '{}' ${url}`);
+  const { members: list }: { members: readonly Member[] } = JSON.parse(answer);
+  return list.map(({ name = '', peerURLs }) => `${name} ${peerURLs.join(',')}`).sort();
+}
+
+describe('a control plane whose join died after etcd took it in', { skip, timeout: 25 * MINUTE }, () => {
+  const seeds = newSeeds();
+  let fleet: Fleet;
+  let first: Node;
+
+  before(
+    async () => {
+      fleet = await Fleet.open();
+      first = await fleet.start({ name: 'e2e-m1', ip: '10.99.0.71' });
+      await first.lay(initDocument(first.site, seeds));
+      await assertSucceeded(first, await first.provision());
+    },
+    { timeout: 30 * MINUTE },
+  );
+  after(async () => fleet?.close());
+
+  test('is taken out of etcd by the next run, and joins', { timeout: 15 * MINUTE }, async () => {
+    const second = await fleet.start({ name: 'e2e-m2', ip: '10.99.0.72' });
+    await second.lay(controlPlaneDocument(second.site, seeds, first.machine.ip));
+    // The note about the announcement is durable before anything else happens.
+    const killer = second.machine.shell(
+      `until grep -qs '"etcdMemberAnnounced":true' ${JOURNAL}; do sleep 0.05; done
+       pkill -KILL kubeadm; pkill -KILL -f '^${AGENT} provision '`,
+      { timeoutMs: 8 * MINUTE },
+    );
+    const killed = await second.provision().catch((error: unknown) => error);
+    await killer;
+    assert.ok(killed instanceof Error, 'a run that was killed prints no status');
+    assert.equal((await members(first)).length, 2, 'the dead join left its member in the cluster');
+
+    const run = await second.provision();
+    await assertSucceeded(second, run);
+    assert.ok(run.changes.includes('kubeadm-reset/reset'), told(run));
+    assert.ok(
+      run.status.warnings.some((warning) => warning.includes('was killed')),
+      told(run),
+    );
+    assert.deepEqual(await members(first), ['e2e-m1 https://10.99.0.71:2380', 'e2e-m2 https://10.99.0.72:2380']);
+    await assertNoLeaks(second, seeds, { run });
+  });
+});

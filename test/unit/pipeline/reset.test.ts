@@ -1,0 +1,190 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { afterRecord, type JournalRecord, newJournalState } from '../../../src/pipeline/journal.ts';
+import { recordingHost } from '../../../src/pipeline/recording-host.ts';
+import { performReset } from '../../../src/steps/reset/perform.ts';
+import { describeReset, type Made, planReset, type ResetPlan } from '../../../src/steps/reset/plan.ts';
+import { type MemoryHost, type MemoryMachine, memoryHost } from '../../support/memory-host.ts';
+import { identity } from './records.ts';
+
+const CONTAINERD = '/etc/containerd/config.toml';
+const ORIGINAL = `${CONTAINERD}.machineadm-orig`;
+const UNDO = {
+  criSocket: 'unix:///run/containerd/containerd.sock',
+  certificatesDirectory: '/etc/kubernetes/pki',
+  nodeName: 'node-1',
+};
+
+function wrote(path: string, before: 'absent' | 'present' = 'absent'): JournalRecord {
+  return { is: 'wrote', step: 'files', path, before };
+}
+
+const BOOTSTRAPPED: readonly JournalRecord[] = [
+  { is: 'started', step: 'kubeadm', change: 'kubeadm/init' },
+  { is: 'note', step: 'kubeadm', change: 'kubeadm/init', note: { succeeded: true, undo: UNDO } },
+  { is: 'done', step: 'kubeadm', change: 'kubeadm/init' },
+];
+
+/** As a reset reads it. */
+function journalOf(...records: readonly JournalRecord[]): Made {
+  const { wrote: paths, enabled, steps } = records.reduce(afterRecord, newJournalState(identity(), false));
+  return { wrote: paths, enabled, note: (step, change) => steps.get(step)?.notes.get(change) };
+}
+
+async function resetOf(
+  machine: MemoryMachine,
+  records: readonly JournalRecord[],
+  leaveFiles = false,
+): Promise<{ readonly host: MemoryHost; readonly plan: ResetPlan; readonly error: unknown }> {
+  const host = memoryHost(machine);
+  const plan = await planReset(host, journalOf(...records), { leaveFiles });
+  host.log.length = 0;
+  let error: unknown;
+  try {
+    await performReset(host, plan, { signal: new AbortController().signal, line: () => {} });
+  } catch (thrown) {
+    error = thrown;
+  }
+  return { host, plan, error };
+}
+
+describe('what a step brings into being', () => {
+  const recorded = async (machine: MemoryMachine, work: (host: MemoryHost) => Promise<void>) => {
+    const host = memoryHost(machine);
+    let state = newJournalState(identity(), false);
+    const records: JournalRecord[] = [];
+    const journal = {
+      state: () => state,
+      append(record: JournalRecord) {
+        assert.ok(
+          record.is !== 'wrote' || host.text(record.path) === machine.files?.[record.path],
+          'the record comes before the change',
+        );
+        records.push(record);
+        state = afterRecord(state, record);
+      },
+    };
+    const notUsed = () => assert.fail('not used');
+    const recording = recordingHost(host, 'files', {
+      ...journal,
+      record: notUsed,
+      owed: notUsed,
+      close: notUsed,
+    });
+    await work({ ...host, ...recording });
+    return records;
+  };
+
+  test('is told to the journal once, and whether something was there before', async () => {
+    const records = await recorded({ files: { '/etc/hosts': 'before' } }, async (host) => {
+      for (const path of ['/etc/hosts', '/etc/new', '/etc/new', '/run/kubeadm/kubeadm.yaml']) {
+        await host.writeFile({ path, content: 'x', mode: 0o644 });
+      }
+    });
+    assert.deepEqual(records, [wrote('/etc/hosts', 'present'), wrote('/etc/new')]);
+  });
+
+  test('is a service that did not start at boot before', async () => {
+    const services = { kubelet: {}, containerd: { enabled: true } };
+    const records = await recorded({ services }, async (host) => {
+      await host.services.enable('kubelet');
+      await host.services.enable('containerd');
+      await host.services.enable('kubelet');
+    });
+    assert.deepEqual(records, [{ is: 'enabled', step: 'files', service: 'kubelet' }]);
+  });
+});
+
+describe('a reset', () => {
+  test('takes away the node first, then what we created, the latest first', async () => {
+    const { host, error } = await resetOf(
+      {
+        files: { '/etc/a': 'a', '/etc/b': 'b', '/etc/hosts': 'changed', '/etc/others': 'of others' },
+        services: { kubelet: { active: true, enabled: true }, containerd: { active: true } },
+        programs: { kubeadm: () => ({}) },
+      },
+      [
+        wrote('/etc/a'),
+        wrote('/etc/hosts', 'present'),
+        wrote('/etc/b'),
+        { is: 'enabled', step: 'kubeadm', service: 'kubelet' },
+        ...BOOTSTRAPPED,
+      ],
+    );
+    assert.equal(error, undefined);
+    assert.deepEqual(host.log, [
+      'service stop kubelet',
+      'service start containerd',
+      'run kubeadm reset --force --cri-socket=unix:///run/containerd/containerd.sock --kubeconfig=/etc/kubernetes/admin.conf',
+      'service stop kubelet',
+      'service disable kubelet',
+      'remove /etc/b',
+      'remove /etc/a',
+    ]);
+    assert.equal(host.text('/etc/hosts'), 'changed', 'it was there before us');
+    assert.equal(host.text('/etc/others'), 'of others');
+  });
+
+  test('puts the configuration of containerd back as it was, and lets containerd use it', async () => {
+    const { host } = await resetOf(
+      {
+        files: { [CONTAINERD]: 'ours', [ORIGINAL]: { content: 'theirs', mode: 0o600 } },
+        services: { containerd: { active: true } },
+      },
+      [wrote(ORIGINAL), wrote(CONTAINERD, 'present')],
+    );
+    assert.equal(host.text(CONTAINERD), 'theirs');
+    assert.equal((await host.stat(CONTAINERD))?.mode, 0o600);
+    assert.equal(host.text(ORIGINAL), undefined);
+    assert.ok(host.log.includes('service restart containerd'));
+  });
+
+  test('leaves the files where it is told to', async () => {
+    const machine = { files: { '/etc/a': 'a' }, programs: { kubeadm: () => ({}) } };
+    const { host, plan } = await resetOf(machine, [wrote('/etc/a'), ...BOOTSTRAPPED], true);
+    assert.equal(host.text('/etc/a'), 'a');
+    assert.deepEqual(describeReset(plan), ['kubeadm reset', 'leave /etc/a']);
+  });
+
+  test('takes the sentinel away before anything else', async () => {
+    const note: JournalRecord = {
+      is: 'note',
+      step: 'sentinel',
+      change: 'sentinel/file',
+      note: { path: '/run/cluster-api/bootstrap-success.complete' },
+    };
+    const { host } = await resetOf({}, [note]);
+    assert.equal(host.log[0], 'remove /run/cluster-api/bootstrap-success.complete');
+  });
+
+  test('undoes a program of the document by its own command', async () => {
+    const note: JournalRecord = {
+      is: 'note',
+      step: 'exec-bootstrapper',
+      change: 'exec-bootstrapper/run',
+      note: { reset: ['k3s-uninstall', '--all'] },
+    };
+    const { host } = await resetOf({ programs: { 'k3s-uninstall': () => ({}) } }, [note]);
+    assert.equal(host.log[0], 'run k3s-uninstall --all');
+  });
+
+  test('unmounts volumes of pods, and stops where one is in use', async () => {
+    const mountinfo = '1 1 0:1 / / rw - ext4 a rw\n2 1 0:2 / /var/lib/kubelet/pods/1/volumes/v rw - nfs b rw\n';
+    const { host, error } = await resetOf(
+      {
+        kernelFiles: { '/proc/self/mountinfo': mountinfo },
+        services: { kubelet: { active: true } },
+        programs: { umount: () => ({ status: 32, stderr: 'target is busy' }), kubeadm: () => ({}) },
+      },
+      BOOTSTRAPPED,
+    );
+    assert.equal(error instanceof Error && 'reason' in error ? error.reason : error, 'ResetFailed');
+    assert.deepEqual(host.log, ['service stop kubelet', 'run umount -- /var/lib/kubelet/pods/1/volumes/v']);
+  });
+
+  test('may be run again after it was interrupted', async () => {
+    const { error, plan } = await resetOf({ programs: { kubeadm: () => ({}) } }, [wrote('/etc/gone'), ...BOOTSTRAPPED]);
+    assert.equal(error, undefined);
+    assert.deepEqual(plan.remove, []);
+  });
+});
