@@ -9,8 +9,9 @@ import { printJson, printText } from './output.ts';
 export async function plan(
   options: DocumentOptions & { readonly prepare?: true; readonly diff?: true; readonly exitCode?: true },
 ): Promise<number> {
-  const document = await openDocument(options.document, buildInfo().version, { forThisMachine: true });
-  const planned = await makePlan(document, options.prepare === true ? 'base' : 'all');
+  const scope = options.prepare === true ? 'base' : 'all';
+  const document = await openDocument(options.document, buildInfo().version, { forThisMachine: scope === 'all' });
+  const planned = await makePlan(document, scope);
   if (options.output === 'json') printJson(planned);
   else printText(formatPlan(planned, options.diff === true));
   const differs = options.exitCode === true && planned.changes.length > 0;

@@ -51,9 +51,17 @@ export function createProgram(done: (status: number) => void): Command {
     .description('make only the changes that belong into an image (a bake step)')
     .addOption(documentOption())
     .addOption(outputOption())
-    .addHelpText('after', '\nExample:\n  machineadm prepare -d base.yaml')
-    .action(async (options: DocumentOptions) =>
-      done(await (await import('./provision.ts')).provision('prepare', options)),
+    .option('--verify', 'change nothing: list what does not hold, and what of one machine is in the image')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  machineadm prepare -d base.yaml\n  machineadm prepare --verify -d base.yaml    as the last step of the bake',
+    )
+    .action(async ({ verify, ...options }: DocumentOptions & { verify?: true }) =>
+      done(
+        verify === true
+          ? await (await import('./verify-image.ts')).verifyImageCommand(options)
+          : await (await import('./provision.ts')).provision('prepare', options),
+      ),
     );
 
   program

@@ -33,6 +33,9 @@ export const REASONS = {
   ProxyInvalid: reason('Refused', 'The URL of a proxy is malformed, or its credentials would lie open.'),
   CertificateAuthorityInvalid: reason('Refused', 'A certificate authority to be trusted is none, damaged or expired.'),
   NotExpressible: reason('Refused', 'The kubeadm found cannot express a field of the document.'),
+  SecretInImage: reason('Refused', 'A document for an image would put a secret into it.'),
+  InstanceInImage: reason('Refused', 'A document for an image would put into it what belongs to one machine.'),
+  ImageNotReady: reason('DifferencesFound', 'A machine that is to become an image is not what it should be.'),
   SecretUnavailable: reason('Refused', 'A secret reference could not be resolved.'),
   MetadataUnavailable: reason('Refused', 'A variable comes from a metadata service that does not answer.'),
 

@@ -6,10 +6,12 @@ import type { Facts } from '../host/facts.ts';
 import type { QueryHost } from '../host/host.ts';
 import { gatherFacts, openQueryHost } from '../host/index.ts';
 import type { Change, FollowUp, Step } from '../steps/step.ts';
-import { afterRecord, instanceIdentity, type JournalState, stepRecord } from './journal.ts';
+import { imagePart } from './image.ts';
+import { afterRecord, instanceIdentity, type JournalState, stepRecord, withNotes } from './journal.ts';
 import { stepsFor } from './pipeline.ts';
 import { hostWithout } from './planned-host.ts';
 import { preflight, refuseUnlessRoot } from './preflight.ts';
+import { readPrepared, usableNotes } from './prepared.ts';
 import { asSeenBy, peekJournal } from './run-journal.ts';
 import { followUpId, owedHere, planStep } from './runner.ts';
 
@@ -35,8 +37,10 @@ export async function makePlan(document: LoadedDocument, scope: 'base' | 'all'):
   const host = openQueryHost();
   const facts = await gatherFacts(host);
   refuseUnlessRoot(facts);
-  const { model } = document;
-  const journal = asSeenBy(await peekJournal(host), instanceIdentity(facts, model.metadata.uid));
+  const { model } = scope === 'base' ? imagePart(document) : document;
+  const found = await peekJournal(host);
+  const identity = instanceIdentity(facts, model.metadata.uid);
+  const journal = withNotes(asSeenBy(found, identity), usableNotes(await readPrepared(host), found, identity));
   refuseIfChanged(journal, document);
   const steps = stepsFor(scope);
   await preflight(steps, host, model, facts, scope);

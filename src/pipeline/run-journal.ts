@@ -4,12 +4,15 @@ import type { FollowUp, StepRecord } from '../steps/step.ts';
 import {
   afterRecord,
   type InstanceIdentity,
+  isBake,
   isSameInstance,
   type JournalRecord,
   type JournalState,
   newJournalState,
+  type PreparedNote,
   readJournal,
   stepRecord,
+  withNotes,
 } from './journal.ts';
 
 export const JOURNAL_PATH = '/var/lib/machineadm/journal';
@@ -34,17 +37,25 @@ export async function peekJournal(host: QueryHost, path = JOURNAL_PATH): Promise
 /** The journal as a run of this instance would find it: another instance's counts as leftovers, not as memory. */
 export function asSeenBy(state: JournalState | undefined, identity: InstanceIdentity): JournalState {
   if (state !== undefined && isSameInstance(state.identity, identity)) return state;
-  return newJournalState(identity, state !== undefined);
+  return newJournalState(identity, isForeign(state));
+}
+
+/** Whether a journal of another instance is that of another node. */
+function isForeign(state: JournalState | undefined): boolean {
+  return state !== undefined && !isBake(state);
 }
 
 /**
  * Opens the journal of this instance. One of another instance (a cloned or baked disk) is kept beside it as
  * `journal.<machine-id>` (`….2`, and so on, where that is taken) and only remembered as the fact that foreign leftovers may be here.
+ *
+ * @param prepared what the bake of this machine's image noted
  */
 export async function openJournal(
   host: QueryHost,
   identity: InstanceIdentity,
   path = JOURNAL_PATH,
+  prepared: readonly PreparedNote[] = [],
 ): Promise<RunJournal> {
   const found = await peekJournal(host, path);
   if (found === undefined || !isSameInstance(found.identity, identity)) {
@@ -52,13 +63,13 @@ export async function openJournal(
     const header: JournalRecord = {
       is: 'instance',
       identity,
-      foreign: found !== undefined,
+      foreign: isForeign(found),
       at: new Date().toISOString(),
     };
     replaceLog(path, JSON.stringify(header), archive);
   }
   const log: AppendLog = openAppendLog(path);
-  let state = asSeenBy(readJournal(path, log.lines), identity);
+  let state = withNotes(asSeenBy(readJournal(path, log.lines), identity), prepared);
   return {
     state: () => state,
     record: (step) => stepRecord(state, step),

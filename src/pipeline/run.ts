@@ -9,17 +9,20 @@ import { acquireLock } from '../host/lock.ts';
 import { openReporter, type Reporter } from '../reporting/reporter.ts';
 import { sinksOf } from '../reporting/sinks/index.ts';
 import type { RunEvent, RunStatus } from '../reporting/status.ts';
+import { STATUS_PATHS } from '../reporting/status-writer.ts';
 import { bootTimeline, processStartMs } from '../reporting/timeline.ts';
 import { wipeKubeadmConfig } from '../steps/kubeadm-config.ts';
 import type { Step } from '../steps/step.ts';
 import { performAttempts } from './attempts.ts';
 import { asRefusal, type Conclusion, conclude, overallDeadline } from './conclusion.ts';
-import { instanceIdentity, isBootstrapped, type JournalState } from './journal.ts';
+import { bakingHost, imagePart } from './image.ts';
+import { instanceIdentity, isBootstrapped, type JournalState, type PreparedNote, withNotes } from './journal.ts';
 import { openDocument } from './load.ts';
 import { PIPELINE, stepsFor } from './pipeline.ts';
 import { refuseIfChanged } from './plan.ts';
 import { preflight, refuseUnlessRoot } from './preflight.ts';
-import { asSeenBy, openJournal, peekJournal, type RunJournal } from './run-journal.ts';
+import { leaveOnlyManifest, preparedBy, readPrepared, usableNotes, writePrepared } from './prepared.ts';
+import { asSeenBy, JOURNAL_PATH, openJournal, peekJournal, type RunJournal } from './run-journal.ts';
 import { runSteps, type StepObserver } from './runner.ts';
 
 export interface RunRequest {
@@ -60,10 +63,11 @@ export async function run(request: RunRequest): Promise<RunStatus> {
 
 async function runLocked(request: RunRequest, runId: string, facts: Facts): Promise<RunStatus> {
   let network: NetworkSettings | undefined;
-  const host = openHost({ runId, network: () => network });
+  const opened = openHost({ runId, network: () => network });
+  const host = request.command === 'prepare' ? bakingHost(opened) : opened;
   const startedMs = Date.now();
   const judged = await judge(request, host, facts, await peekJournal(host));
-  network = judged.document?.model.host;
+  network = judged.network;
   // A refusal changes nothing, and what is reported of a machine that works stays true.
   if (!judged.ok && (judged.known.bootstrappedFrom !== undefined || isBootstrapped(judged.known, judged.document)))
     throw judged.error;
@@ -87,6 +91,7 @@ async function runLocked(request: RunRequest, runId: string, facts: Facts): Prom
     await endOrphans(runId);
     journal = await beginJournal(request, runId, host, facts, judged);
     if (judged.known.open !== undefined) reporter.warn('the run before this one was killed; it is resumed');
+    if (request.command === 'prepare') warnOfLeft(judged.document, reporter);
     reporter.planned(plannedSteps(request, judged.document, facts));
     conclusion = await runPipeline(request, host, facts, judged.document, journal, reporter);
   } catch (error) {
@@ -102,6 +107,8 @@ async function runLocked(request: RunRequest, runId: string, facts: Facts): Prom
     ...(conclusion.afterHooks === undefined ? {} : { afterHooks: conclusion.afterHooks }),
   });
   await reporter.close();
+  if (journal !== undefined && conclusion.outcome === 'Succeeded' && request.command === 'prepare')
+    await leaveOnlyManifest(host, journal.state(), STATUS_PATHS.copy);
   return reporter.status;
 }
 
@@ -135,11 +142,19 @@ function plannedSteps(request: RunRequest, { model }: LoadedDocument, facts: Fac
 
 /** What is known before anything is changed. */
 type Judged =
-  | { readonly ok: true; readonly document: LoadedDocument; readonly known: JournalState }
+  | {
+      readonly ok: true;
+      readonly document: LoadedDocument;
+      readonly known: JournalState;
+      readonly network: NetworkSettings;
+      /** Of the bake of this machine's image. */
+      readonly notes: readonly PreparedNote[];
+    }
   | {
       readonly ok: false;
       readonly document: LoadedDocument | undefined;
       readonly known: JournalState;
+      readonly network: NetworkSettings | undefined;
       readonly error: unknown;
     };
 
@@ -147,19 +162,30 @@ type Judged =
 async function judge(request: RunRequest, host: Host, facts: Facts, before: JournalState | undefined): Promise<Judged> {
   let known = asSeenBy(before, instanceIdentity(facts, undefined));
   let document: LoadedDocument | undefined;
+  let network: NetworkSettings | undefined;
   try {
-    document = await untilStopped(
-      openDocument(request.sources, request.agentVersion, { forThisMachine: true }),
-      request.signal,
-    );
-    known = asSeenBy(before, instanceIdentity(facts, document.model.metadata.uid));
+    document = await untilStopped(openRequested(request), request.signal);
+    network = document.model.host;
+    const identity = instanceIdentity(facts, document.model.metadata.uid);
+    const notes = usableNotes(await readPrepared(host), before, identity);
+    known = withNotes(asSeenBy(before, identity), notes);
+    if (request.command === 'prepare') document = { ...document, ...imagePart(document) };
     refuseIfChanged(known, document);
     const scope = scopeOf(request);
     await untilStopped(preflight(stepsFor(scope), host, document.model, facts, scope), request.signal);
-    return { ok: true, document, known };
+    return { ok: true, document, known, network, notes };
   } catch (error) {
-    return { ok: false, document, known, error };
+    return { ok: false, document, known, network, error };
   }
+}
+
+/** An image is the same for all machines: the variables of this one are none of its values. */
+async function openRequested({ command, sources, agentVersion }: RunRequest): Promise<LoadedDocument> {
+  return await openDocument(sources, agentVersion, { forThisMachine: command === 'provision' });
+}
+
+function warnOfLeft({ unresolved }: LoadedDocument, reporter: Reporter): void {
+  for (const path of unresolved) reporter.warn(`${path} depends on a variable of the machine: left to provision`);
 }
 
 /** Waits for work that changes nothing and may never end, as a pipe that nobody writes to; a signal ends the waiting. */
@@ -181,10 +207,10 @@ async function beginJournal(
   runId: string,
   host: Host,
   facts: Facts,
-  { document, known }: Extract<Judged, { ok: true }>,
+  { document, known, notes }: Extract<Judged, { ok: true }>,
 ): Promise<RunJournal> {
   try {
-    const journal = await openJournal(host, known.identity);
+    const journal = await openJournal(host, known.identity, JOURNAL_PATH, notes);
     journal.append({
       is: 'run',
       run: runId,
@@ -230,9 +256,13 @@ async function runPipeline(
   const limitMs = model.kubernetes?.timeouts.overallMs ?? LONGEST_TIMER_MS;
   const timer = setTimeout(() => deadline.abort(overallDeadline(limitMs)), Math.min(limitMs, LONGEST_TIMER_MS));
   const scope = scopeOf(request);
+  const made = new Map<string, readonly string[]>();
   const observer: StepObserver = {
     stepStarted: (step) => reporter.stepStarted(step),
-    stepDone: (step, result) => reporter.stepDone(step, result),
+    stepDone(step, result) {
+      reporter.stepDone(step, result);
+      made.set(step, [...(made.get(step) ?? []), ...result.changes]);
+    },
     waitingFor: (step, what) => reporter.waitingFor(step, what),
     warn: (message) => reporter.warn(message),
     output: (_step, source, line) => request.onOutput(source, line),
@@ -259,7 +289,14 @@ async function runPipeline(
       reporter,
     });
     if (failed !== undefined) return failed;
-    if (request.command === 'prepare') return { outcome: 'Succeeded', exit: 'Success' };
+    if (request.command === 'prepare') {
+      const before = await readPrepared(host);
+      await writePrepared(
+        host,
+        preparedBy({ document, facts, agentVersion: request.agentVersion }, made, journal.state(), before),
+      );
+      return { outcome: 'Succeeded', exit: 'Success' };
+    }
   } finally {
     clearTimeout(timer);
   }

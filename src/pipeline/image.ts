@@ -1,0 +1,114 @@
+import { type Evidence, MachineadmError } from '../document/errors.ts';
+import type { LoadedDocument } from '../document/load.ts';
+import type { Model } from '../document/model.ts';
+import { redact, type Secret, type SecretValue } from '../document/secret.ts';
+import type { Host } from '../host/host.ts';
+import { scopeOf } from '../steps/file-content.ts';
+import { isOfInstance } from './instance-paths.ts';
+
+/** The part of a document that can go into an image: its model, without what depends on the machine. */
+export type ImagePart = Pick<LoadedDocument, 'model' | 'unresolved'>;
+
+/** What `prepare` leaves to `provision` anyway: a value that is not known here hurts nothing. */
+const OF_THE_NODE = /^(metadata|secrets|kubernetes|reporting)\b|^host\.(hostname|storage|proxy|hooks)\b/;
+
+/**
+ * What of a document that was loaded without asking this machine for its variables can be put into an image. Files and
+ * time servers that depend on a variable are left out. Throws `InstanceInImage` where another value does, or where a
+ * file is one by which machines are told apart, and `SecretInImage` where a value that would be baked is a secret or
+ * looks like one: what is in an image is on every machine, and in everybody's hands who can read the image.
+ */
+export function imagePart({ model, unresolved }: Pick<LoadedDocument, 'model' | 'unresolved'>): ImagePart {
+  const files = new Set<number>();
+  const left: string[] = [];
+  const ofInstance: string[] = [];
+  let { time } = model.host;
+  for (const path of new Set(unresolved)) {
+    if (OF_THE_NODE.test(path)) continue;
+    const file = /^host\.files\[(\d+)\]/.exec(path)?.[1];
+    if (file !== undefined) files.add(Number(file));
+    else if (path.startsWith('host.time.')) time = undefined;
+    else {
+      ofInstance.push(path);
+      continue;
+    }
+    left.push(path);
+  }
+  if (ofInstance.length > 0) throw dependsOnMachine(ofInstance);
+  const kept = model.host.files.filter((_, index) => !files.has(index));
+  // The proxy is set up on each machine; the bake itself goes through it all the same.
+  const part: Model = { ...model, host: { ...model.host, time, files: kept, proxy: undefined } };
+  refuseIdentity(part);
+  refuseSecrets(part);
+  return { model: part, unresolved: left };
+}
+
+/**
+ * The host of an image bake: it resolves no secret, so that no step can put one into the image. Steps take a secret that
+ * cannot be had for a change that is still to be made, which is the node's and not made here.
+ */
+export function bakingHost(host: Host): Host {
+  return Object.freeze({
+    ...host,
+    async secret({ name }: SecretValue): Promise<Secret> {
+      throw new MachineadmError({
+        reason: 'SecretUnavailable',
+        summary: `the secret ${name} is not resolved for an image`,
+        remedy: 'machineadm provision resolves it on each machine.',
+      });
+    },
+  });
+}
+
+function refuseIdentity({ host }: Model): void {
+  const paths = host.files
+    .filter((file) => scopeOf(file) === 'base' && isOfInstance(file.path))
+    .map(({ path }) => path);
+  if (paths.length === 0) return;
+  throw new MachineadmError({
+    reason: 'InstanceInImage',
+    summary: `the document would put files into the image that belong to one machine: ${paths.join(', ')}`,
+    remedy:
+      'Put them into the document of the machines, which machineadm provision gets, and not into that of the image.',
+    evidence: paths.map((path) => ({ source: 'host.files', text: path })),
+  });
+}
+
+function dependsOnMachine(paths: readonly string[]): MachineadmError {
+  return new MachineadmError({
+    reason: 'InstanceInImage',
+    summary: `values that would go into the image depend on variables of one machine: ${paths.join(', ')}`,
+    remedy: 'Write the values out, give the variables a literal value, or move them into the document of the machines.',
+    evidence: paths.map((path) => ({ source: 'document', text: path })),
+  });
+}
+
+/** Base values as text, by the name of what they are. References to secrets are changes of the node and not baked. */
+function* bakedTexts({ host, containerd }: Model): Generator<readonly [name: string, text: string]> {
+  for (const file of host.files) {
+    if (file.content.kind !== 'inline' || scopeOf(file) !== 'base') continue;
+    yield [`the file ${file.path}`, Buffer.from(file.content.bytes).toString('utf8')];
+  }
+  for (const { name, dropIns } of host.services) {
+    for (const dropIn of dropIns) yield [`the drop-in ${dropIn.name} of ${name}`, dropIn.content];
+  }
+  for (const { name, pem } of host.certificateAuthorities) yield [`the certificate authority ${name}`, pem];
+  if (containerd !== undefined) yield ["containerd's settings", JSON.stringify(containerd.settings)];
+}
+
+function refuseSecrets(model: Model): void {
+  const found: Evidence[] = [];
+  for (const [name, text] of bakedTexts(model)) {
+    if (redact(text) !== text)
+      found.push({ source: 'document', text: `${name} holds a secret, or what looks like one` });
+  }
+  if (found.length === 0) return;
+  throw new MachineadmError({
+    reason: 'SecretInImage',
+    summary: `a secret would be put into the image: ${found.map(({ text }) => text).join('; ')}`,
+    remedy:
+      'Take it out of the document of the image. In that of the machines, name it under secrets and refer to it, such as ' +
+      'with contentFrom: {secret: name}: machineadm provision resolves it then.',
+    evidence: found,
+  });
+}

@@ -1,0 +1,67 @@
+/**
+ * Files by which machines are told apart, or that one machine's life left behind. None of them may be in an image: every
+ * machine booted from it would have the same, or take another's past for its own.
+ */
+export interface InstancePath {
+  readonly path: string;
+  /** True: what is below it counts, and not the directory itself. */
+  readonly below?: true;
+  readonly what: string;
+  readonly remedy: string;
+}
+
+const REMOVE = 'Remove it at the end of the bake.';
+
+export const INSTANCE_PATHS: readonly InstancePath[] = [
+  // Ours.
+  { path: '/var/lib/machineadm/journal', what: 'the journal of a run', remedy: REMOVE },
+  { path: '/var/lib/machineadm/status.json', what: 'the status of a run', remedy: REMOVE },
+  { path: '/var/lib/machineadm/hooks', below: true, what: 'hooks of a machine', remedy: REMOVE },
+  { path: '/etc/machineadm/bootstrap.yaml', what: "a machine's document", remedy: REMOVE },
+  // Of the bootstrap (k/k cmd/kubeadm/app/constants/constants.go).
+  ...['admin', 'super-admin', 'kubelet', 'bootstrap-kubelet', 'controller-manager', 'scheduler'].map((name) => ({
+    path: `/etc/kubernetes/${name}.conf`,
+    what: 'credentials of a node',
+    remedy: 'Prepare the image on a machine that was never bootstrapped.',
+  })),
+  ...['/etc/kubernetes/manifests', '/etc/kubernetes/pki', '/var/lib/kubelet/pki', '/var/lib/etcd'].map((path) => ({
+    path,
+    below: true as const,
+    what: 'a bootstrapped node',
+    remedy: 'Prepare the image on a machine that was never bootstrapped.',
+  })),
+  // Of the operating system.
+  {
+    path: '/var/lib/dbus/machine-id',
+    what: 'the id of the machine, as D-Bus has it',
+    remedy: 'Make it a link to /etc/machine-id, or remove it.',
+  },
+  { path: '/var/lib/systemd/random-seed', what: 'the seed of random numbers', remedy: REMOVE },
+  {
+    path: '/var/lib/cloud/instances',
+    below: true,
+    what: 'what cloud-init keeps of an instance, its user data among it',
+    remedy: 'Run `cloud-init clean --logs --seed --machine-id` at the end of the bake.',
+  },
+  {
+    path: '/var/lib/cloud/data/instance-id',
+    what: "the cloud's id of the instance",
+    remedy: 'Run `cloud-init clean --logs --seed --machine-id` at the end of the bake.',
+  },
+];
+
+/** machine-id(5): an image has it empty, "uninitialized" or not at all. */
+export const MACHINE_ID = '/etc/machine-id';
+/** Where sshd's host keys lie, and their names (sshd_config(5), HostKey). */
+export const SSH_DIRECTORY = '/etc/ssh';
+export const SSH_HOST_KEY = /^ssh_host_.*_key$/;
+
+/** Whether a file at this path would be one machine's only. */
+export function isOfInstance(path: string): boolean {
+  if (path === MACHINE_ID || path === '/etc/hostname') return true;
+  const name = path.slice(path.lastIndexOf('/') + 1);
+  if (path.startsWith(`${SSH_DIRECTORY}/`) && SSH_HOST_KEY.test(name)) return true;
+  return INSTANCE_PATHS.some((known) =>
+    known.below === true ? path.startsWith(`${known.path}/`) : path === known.path,
+  );
+}
