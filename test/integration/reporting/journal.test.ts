@@ -84,7 +84,8 @@ inThrowAwayMachine(import.meta.filename, () => {
       const context = { criSocket: 'unix:///run/none.sock', role: 'Worker', deadlineMs: 8000 } as const;
       const observed = await collect(linuxQueryHost(), { ...context, since: { realTimeMs: since } });
       assert.deepEqual(
-        observed.filter((line) => line.source !== 'unit'),
+        // The disks of the machine that this runs on are what they are.
+        observed.filter((line) => line.source !== 'unit' && line.source !== 'check'),
         [
           { source: 'kubelet', origin: 'journal of kubelet', text: 'running with swap on is not supported' },
           { source: 'containerd', origin: 'journal of containerd', text: 'failed to load TOML' },
@@ -105,7 +106,7 @@ inThrowAwayMachine(import.meta.filename, () => {
     execFileSync(process.execPath, ['-e', script, service, line]);
   }
 
-  test('without journald the sink is a warning, and the run is the same', async () => {
+  test('without journald and syslog the sink is a warning, and the run is the same', async () => {
     if (existsSync('/run/systemd/journal/socket')) execFileSync('rm', ['/run/systemd/journal/socket']);
     const host = linuxHost({ runId: 'run-2' });
     const reporter = await openReporter({ identity: IDENTITY, host });
@@ -113,6 +114,6 @@ inThrowAwayMachine(import.meta.filename, () => {
     await reporter.conclude({ outcome: 'Succeeded', exitCode: 0 });
     await reporter.close();
     assert.equal(reporter.status.outcome, 'Succeeded');
-    assert.match(reporter.status.warnings[0] ?? '', /^sink Journal cannot be used: journald does not run/);
+    assert.match(reporter.status.warnings[0] ?? '', /^sink Journal cannot be used: there is neither a journal/);
   });
 });
