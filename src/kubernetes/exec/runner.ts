@@ -93,7 +93,7 @@ function programFailed(exec: ExecModel, result: CommandResult, lines: readonly s
     remedy:
       found?.pattern.remedy ??
       'Read the lines of the program in the evidence, correct the document or the machine, and run machineadm provision again.',
-    evidence: [...(found === undefined ? [] : [found.line]), ...lines.slice(-SHOWN_LINES)].map(evidence),
+    evidence: [...new Set([...(found === undefined ? [] : [found.line]), ...lines.slice(-SHOWN_LINES)])].map(evidence),
     retryable: found?.pattern.retryable ?? false,
   });
 }

@@ -111,7 +111,6 @@ describe("a program in kubeadm's place", () => {
       evidence: [
         { source: 'bootstrapper', text: 'level=fatal msg="token CA hash does not match"' },
         { source: 'bootstrapper', text: 'level=info' },
-        { source: 'bootstrapper', text: 'level=fatal msg="token CA hash does not match"' },
         { source: 'bootstrapper', text: 'bye' },
       ],
     });

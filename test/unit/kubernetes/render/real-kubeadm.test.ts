@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import fc from 'fast-check';
+import type { KubernetesModel } from '../../../../src/document/model.ts';
 import { type RenderInput, renderKubeadm } from '../../../../src/kubernetes/render/index.ts';
 import { anyKubernetesModel, inWordsOfTheOldest } from '../../../support/kubernetes-arbitrary.ts';
 import { kubeadmOf, revealInline } from '../../../support/kubernetes-model.ts';
@@ -12,6 +13,14 @@ import { kubeadmOf, revealInline } from '../../../support/kubernetes-model.ts';
 /** Path of a real kubeadm. `config migrate` reads a file as init and join do, and changes nothing on the host. */
 const binary = process.env.MACHINEADM_TEST_KUBEADM;
 const skip = binary === undefined ? 'MACHINEADM_TEST_KUBEADM names no kubeadm' : false;
+
+function withDiscoveryIn(directory: string, model: KubernetesModel): KubernetesModel {
+  const { join: joining } = model;
+  if (joining === undefined || !('path' in joining.discovery)) return model;
+  const path = join(directory, 'discovery.conf');
+  writeFileSync(path, 'of somebody else');
+  return { ...model, join: { ...joining, discovery: { ...joining.discovery, path } } };
+}
 
 describe('a real kubeadm reads what we write', { skip }, () => {
   const program = binary ?? '';
@@ -39,12 +48,18 @@ describe('a real kubeadm reads what we write', { skip }, () => {
     fc.assert(
       fc.property(anyKubernetesModel.map(inWordsOfTheOldest), (model) => {
         const input: RenderInput = {
-          kubernetes: { ...model, version: `v${kubeadm.text}`, node: { ...model.node, name: 'node-1' } },
+          kubernetes: {
+            ...withDiscoveryIn(directory, model),
+            version: `v${kubeadm.text}`,
+            node: { ...model.node, name: 'node-1' },
+          },
           kubeadm,
           secrets: revealInline,
           cgroupDriver: 'systemd',
         };
-        const { text } = renderKubeadm(input);
+        const { text, files } = renderKubeadm(input);
+        // kubeadm looks whether the file of discovery by file is there.
+        for (const { path, content } of files) if (path.startsWith(directory)) writeFileSync(path, content);
         const result = read(text);
         assert.equal(result.status, 0, `${result.stderr}\n${text}`);
         assert.doesNotMatch(result.stderr, /unknown field|error unmarshaling|specified twice/, text);
