@@ -16,6 +16,8 @@ import { inThrowAwayMachine } from '../../support/namespace.ts';
 
 /** The worked examples of the page, which programs of their own names stand in for. */
 const PAGE = resolve(import.meta.dirname, '../../../docs/adding-a-bootstrapper.md');
+/** The examples read their order with it. */
+const skip = existsSync('/usr/bin/jq') ? false : 'needs jq';
 const JOURNAL = '/var/lib/machineadm/journal';
 const TRACE = '/tmp/trace';
 const TOKEN = 'K10deadbeef::server:very-secret';
@@ -38,7 +40,12 @@ function standIn(path: string, body = ''): void {
 }
 
 function trace(): string[] {
-  const lines = existsSync(TRACE) ? readFileSync(TRACE, 'utf8').trimEnd().split('\n') : [];
+  const lines = existsSync(TRACE)
+    ? readFileSync(TRACE, 'utf8')
+        .trimEnd()
+        .split('\n')
+        .map((line) => line.trim())
+    : [];
   rmSync(TRACE, { force: true });
   return lines;
 }
@@ -81,12 +88,12 @@ inThrowAwayMachine(import.meta.filename, () => {
     standIn('/opt/k3s/install.sh', `echo "installing as $INSTALL_K3S_EXEC with ${TOKEN}"`);
   });
 
-  describe('the example for k3s', () => {
+  describe('the example for k3s', { skip }, () => {
     test('joins with what the document says, once, and the token is seen nowhere', async () => {
       const model = await example('bootstrap-k3s');
       const first = await provision(model);
       assert.deepEqual(first.states, ['files Succeeded', 'exec-bootstrapper Succeeded', 'exec-readiness Succeeded']);
-      assert.deepEqual(trace(), ['install.sh ', 'systemctl is-active --quiet k3s-agent']);
+      assert.deepEqual(trace(), ['install.sh', 'systemctl is-active --quiet k3s-agent']);
       assert.deepEqual(JSON.parse(readFileSync('/etc/rancher/k3s/config.yaml', 'utf8')), {
         server: 'https://10.0.0.10:6443',
         token: TOKEN,
@@ -117,7 +124,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       trace();
       standIn('/opt/k3s/install.sh', `echo 'echo up' > /tmp/up; printf '#!/bin/sh\\n' > /usr/local/sbin/systemctl`);
       assert.ok((await provision(model)).states.includes('exec-bootstrapper Succeeded'));
-      assert.deepEqual(trace(), ['systemctl is-active --quiet k3s-agent', 'k3s-agent-uninstall.sh ', 'install.sh ']);
+      assert.deepEqual(trace(), ['systemctl is-active --quiet k3s-agent', 'k3s-agent-uninstall.sh', 'install.sh']);
     });
 
     test('that had succeeded when it was killed is only recorded', async () => {
@@ -127,11 +134,11 @@ inThrowAwayMachine(import.meta.filename, () => {
       trace();
       const { states } = await provision(model);
       assert.ok(states.includes('exec-bootstrapper Succeeded'));
-      assert.ok(!trace().includes('install.sh '), 'it did not run again');
+      assert.ok(!trace().includes('install.sh'), 'it did not run again');
     });
   });
 
-  test('the example for MicroK8s installs the channel of the version', async () => {
+  test('the example for MicroK8s installs the channel of the version', { skip }, async () => {
     standIn('/usr/local/bin/snap');
     standIn('/usr/local/bin/microk8s');
     const { states } = await provision(await example('bootstrap-microk8s'));
