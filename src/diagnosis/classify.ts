@@ -23,6 +23,9 @@ export interface Classification {
 /** What kubeadm, or a component, will try again by itself is a hint, and no more than that. */
 const RETRYING = /Retrying due to error|will try again|retrying of unary invoker failed|\[WARNING [\w-]+\]/;
 const HIGHEST_HINT = 40;
+/** The last that a kubelet says (klog's F, from 1.24 on component-base cli/run.go); one that comes up later got over it. */
+const FATAL = /^F\d{4} |"command failed"/;
+const CAME_UP = /kubelet\.go:\d+\] "?Starting kubelet main sync loop/;
 /** What kubeadm said in an earlier attempt explains little about the last one. */
 const HIGHEST_OF_EARLIER_ATTEMPT = 10;
 
@@ -35,9 +38,12 @@ const HIGHEST_OF_EARLIER_ATTEMPT = 10;
 export function classify(lines: readonly ObservedLine[]): Classification {
   const cleaned = lines.map((line) => ({ ...line, text: cleanLine(line.text) }));
   const run = readKubeadmRun(cleaned);
+  const cameUp = cleaned.findLastIndex(({ source, text }) => source === 'kubelet' && CAME_UP.test(text));
   const findings = cleaned.flatMap((line, index) => {
     if (line.text === '' || NOISE.some((noise) => noise.pattern.test(line.text))) return [];
-    const weakness = weaknessOf(line, run, run.attempts[index] ?? 0);
+    const weakness =
+      weaknessOf(line, run, run.attempts[index] ?? 0) ??
+      (index < cameUp && line.source === 'kubelet' && FATAL.test(line.text) ? 'overcome' : undefined);
     return CATALOGUE.filter((entry) => entry.kind !== 'warning' && proves(entry, line, cleaned)).map(
       (entry): Finding => {
         const weak = weakness ?? (isOvercome(entry, index, cleaned) ? 'overcome' : undefined);

@@ -121,6 +121,8 @@ export const ETCD: readonly CatalogueEntry[] = [
   {
     id: 'etcd-no-leader',
     source: 'kubeadm',
+    // While a second member joins, etcd says so in every healthy run.
+    only: true,
     kind: 'cause',
     reason: 'EtcdNoLeader',
     priority: 95,
