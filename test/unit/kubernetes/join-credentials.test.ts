@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { createHash, X509Certificate } from 'node:crypto';
-import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { describe, test } from 'node:test';
 import { Secret } from '../../../src/document/secret.ts';
 import { requireLivingCredentials } from '../../../src/kubernetes/join-credentials.ts';
 import { newAuthority } from '../../support/api-server.ts';
+import { type ClusterState, startJoinableCluster } from '../../support/joinable-cluster.ts';
 import { inlineSecret } from '../../support/kubernetes-model.ts';
 
 const TOKEN = 'abcdef.0123456789abcdef';
@@ -17,30 +16,7 @@ function hashOf(pem: string): string {
   return `sha256:${createHash('sha256').update(key).digest('hex')}`;
 }
 
-/** An API server for who has no credentials yet. */
-async function cluster(state: { readonly signed: boolean; readonly certificates: boolean; readonly ca?: string }) {
-  const { certificate, key } = authority.issue('kube-apiserver', ['127.0.0.1']);
-  const bearers: string[] = [];
-  const server = createServer({ cert: certificate, key }, (request, response) => {
-    if (request.headers.authorization !== undefined) bearers.push(request.headers.authorization);
-    if (request.url?.endsWith('/cluster-info')) {
-      const encoded = Buffer.from(state.ca ?? authority.certificate).toString('base64');
-      const kubeconfig = `clusters: [{name: "", cluster: {server: x, certificate-authority-data: ${encoded}}}]`;
-      const data = { kubeconfig, ...(state.signed ? { 'jws-kubeconfig-abcdef': 'x..y' } : {}) };
-      return void response.writeHead(200).end(JSON.stringify({ data }));
-    }
-    response.writeHead(state.certificates ? 200 : 404).end('{}');
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return {
-    bearers,
-    endpoint: `127.0.0.1:${(server.address() as AddressInfo).port}`,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
-}
+const cluster = (state: ClusterState) => startJoinableCluster(authority, state);
 
 async function judge(endpoint: string, fetchesCertificates: boolean, hash = hashOf(authority.certificate)) {
   const discovery = { token: inlineSecret(TOKEN), endpoint, caCertHashes: [hash], unsafeSkipCAVerification: false };

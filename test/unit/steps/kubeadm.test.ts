@@ -5,9 +5,10 @@ import { parseVersion } from '../../../src/host/version.ts';
 import { kubeadm } from '../../../src/steps/kubeadm.ts';
 import { kubeconfig, newAuthority, nodeObject, startApiServer } from '../../support/api-server.ts';
 import { hostModel } from '../../support/host-model.ts';
+import { startJoinableCluster } from '../../support/joinable-cluster.ts';
 import { inlineSecret, type KubernetesOverrides, kubernetesModel } from '../../support/kubernetes-model.ts';
 import { type MemoryMachine, type MemoryProgram, memoryHost } from '../../support/memory-host.ts';
-import { bench } from '../../support/step-bench.ts';
+import { bench, told } from '../../support/step-bench.ts';
 
 const KUBELET_CONF = '/etc/kubernetes/kubelet.conf';
 const INIT = '/run/kubeadm/kubeadm.yaml';
@@ -202,5 +203,36 @@ describe('after a run that was killed', () => {
   test('that left nothing, kubeadm starts anew', async () => {
     const [change] = await bench(kubeadm, machine(), node()).plan({ bootstrap: 'attempted' });
     assert.deepEqual(change?.payload.kind === 'run' && change.payload.resume, false);
+  });
+
+  test('a join is not tried again with a token that has expired since', async () => {
+    await using cluster = await startJoinableCluster(authority, { signed: false, certificates: true });
+    const discovery = {
+      token: inlineSecret('abcdef.0123456789abcdef'),
+      endpoint: cluster.endpoint,
+      caCertHashes: [],
+      unsafeSkipCAVerification: true,
+    };
+    const join = { discovery, tlsBootstrapToken: undefined, caCertPath: '/etc/kubernetes/pki/ca.crt' };
+    const host = machine();
+    const step = bench(kubeadm, host, node({ role: 'Worker', join }));
+    await assert.rejects(step.apply({ bootstrap: 'attempted' }), { reason: 'BootstrapTokenExpired', retryable: false });
+    assert.deepEqual(host.log, []);
+  });
+});
+
+test('what a reset without a document needs is in the journal before kubeadm runs', async () => {
+  const notes: unknown[] = [];
+  const host = machine(() => {
+    assert.equal(notes.length, 1);
+    return { stdout: DONE };
+  });
+  await bench(kubeadm, host, node()).apply({}, { ...told(), remember: (note) => void notes.push(note) });
+  assert.deepEqual(notes[0], {
+    undo: {
+      criSocket: 'unix:///run/containerd/containerd.sock',
+      certificatesDirectory: '/etc/kubernetes/pki',
+      nodeName: 'node-1',
+    },
   });
 });
