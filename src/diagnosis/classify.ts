@@ -39,24 +39,23 @@ export function classify(lines: readonly ObservedLine[]): Classification {
   const cleaned = lines.map((line) => ({ ...line, text: cleanLine(line.text) }));
   const run = readKubeadmRun(cleaned);
   const cameUp = cleaned.findLastIndex(({ source, text }) => source === 'kubelet' && CAME_UP.test(text));
+  const conditions = conditionsIn(cleaned);
   const findings = cleaned.flatMap((line, index) => {
     if (line.text === '' || NOISE.some((noise) => noise.pattern.test(line.text))) return [];
     const weakness =
       weaknessOf(line, run, run.attempts[index] ?? 0) ??
       (index < cameUp && line.source === 'kubelet' && FATAL.test(line.text) ? 'overcome' : undefined);
-    return CATALOGUE.filter((entry) => entry.kind !== 'warning' && proves(entry, line, cleaned)).map(
-      (entry): Finding => {
-        const weak = weakness ?? (isOvercome(entry, index, cleaned) ? 'overcome' : undefined);
+    return conditions.entries
+      .filter((entry) => proves(entry, line))
+      .map((entry): Finding => {
+        const weak = weakness ?? (index < (conditions.overcomeUntil.get(entry) ?? -1) ? 'overcome' : undefined);
         return { entry, line, score: scoreOf(entry, weak), ...(weak === undefined ? {} : { weakness: weak }) };
-      },
-    );
+      });
   });
   const ranked = findings.sort((a, b) => b.score - a.score);
   const best = ranked.find((finding) => names(finding, run));
-  const others = ranked.filter(
-    (finding, index) =>
-      finding.entry.id !== best?.entry.id && ranked.findIndex((other) => other.entry.id === finding.entry.id) === index,
-  );
+  const told = new Set(best === undefined ? [] : [best.entry.id]);
+  const others = ranked.filter(({ entry }) => !told.has(entry.id) && told.add(entry.id));
   return { best, others, run };
 }
 
@@ -76,19 +75,33 @@ function names({ weakness }: Finding, run: KubeadmRun): boolean {
   return weakness === undefined || (weakness === 'retried' && run.ending !== 'failed');
 }
 
-function proves(entry: CatalogueEntry, line: ObservedLine, all: readonly ObservedLine[]): boolean {
-  if (entry.only === true && line.source !== entry.source) return false;
-  if (!entry.pattern.test(line.text)) return false;
-  const { confirmedBy } = entry;
-  return (
-    confirmedBy === undefined ||
-    confirmedBy.some(({ source, pattern }) => all.some((other) => other.source === source && pattern.test(other.text)))
-  );
+function proves(entry: CatalogueEntry, line: ObservedLine): boolean {
+  return (entry.only !== true || line.source === entry.source) && entry.pattern.test(line.text);
 }
 
-/** What was tried again and went well proves nothing, though the retry is not told in the same line. */
-function isOvercome({ overcomeBy }: CatalogueEntry, index: number, all: readonly ObservedLine[]): boolean {
-  return overcomeBy !== undefined && all.some((later, at) => at > index && overcomeBy.test(later.text));
+/** What entries ask of the rest of the log, found out once: a log may have a million lines. */
+interface Conditions {
+  /** The entries that may be named: no warnings, and confirmed where they need it. */
+  readonly entries: readonly CatalogueEntry[];
+  /** Up to which line an entry was overcome: tried again, and went well. */
+  readonly overcomeUntil: ReadonlyMap<CatalogueEntry, number>;
+}
+
+function conditionsIn(all: readonly ObservedLine[]): Conditions {
+  const confirmed = ({ confirmedBy }: CatalogueEntry): boolean =>
+    confirmedBy === undefined ||
+    confirmedBy.some(({ source, pattern }) => all.some((line) => line.source === source && pattern.test(line.text)));
+  const entries = CATALOGUE.filter((entry) => entry.kind !== 'warning' && confirmed(entry));
+  const overcomeUntil = new Map<CatalogueEntry, number>();
+  for (const entry of entries) {
+    const { overcomeBy } = entry;
+    if (overcomeBy !== undefined)
+      overcomeUntil.set(
+        entry,
+        all.findLastIndex((line) => overcomeBy.test(line.text)),
+      );
+  }
+  return { entries, overcomeUntil };
 }
 
 function runsUnderKubelet(line: ObservedLine): boolean {

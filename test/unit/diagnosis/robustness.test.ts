@@ -82,3 +82,10 @@ test('no cut of any log makes it say something else', () => {
     { numRuns: 150 },
   );
 });
+
+test('a log of a hundred thousand failing lines is judged in seconds', () => {
+  const line = 'failed to create shim task: OCI runtime create failed: runc create failed: x\n';
+  const began = performance.now();
+  assert.equal(reasonOf(line.repeat(100_000)), 'OCIRuntimeCreateFailed');
+  assert.ok(performance.now() - began < 30_000);
+});
