@@ -41,8 +41,9 @@ export function createProgram(done: (status: number) => void): Command {
     .description('make this machine a node: prepare the host, bootstrap, prove that it works, report')
     .addOption(documentOption())
     .addOption(outputOption())
+    .option('--resume', 'only go on with a run that a reboot, a kill or a signal cut off; else do nothing')
     .addHelpText('after', '\nExample:\n  machineadm provision -d /etc/machineadm/bootstrap.yaml')
-    .action(async (options: DocumentOptions) =>
+    .action(async (options: DocumentOptions & { resume?: true }) =>
       done(await (await import('./provision.ts')).provision('provision', options)),
     );
 

@@ -11,8 +11,15 @@ import { openProgress } from './progress.ts';
 /** `machineadm provision` and `prepare`: one run, told on standard error as it goes and on standard output at its end. */
 export async function provision(
   command: 'provision' | 'prepare',
-  { document, output }: DocumentOptions,
+  { document, output, resume }: DocumentOptions & { readonly resume?: true },
 ): Promise<number> {
+  if (resume === true) {
+    const found = await (await import('../pipeline/resume.ts')).findResumable();
+    if (!found.resume) {
+      printNotice(`nothing to go on with: ${found.why}`);
+      return exitCode('Success');
+    }
+  }
   const titles = stepTitles();
   const progress = openProgress(process.stderr, titles);
   const styleFor = (stream: NodeJS.WriteStream): Style => ({

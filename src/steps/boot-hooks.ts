@@ -44,7 +44,7 @@ export type BootHooksPayload =
 
 /**
  * Leaves early hooks of `frequency: Always` for the boots to come, and takes away what an earlier document left. The
- * first time they are run by the step `hooks-early`, as any others.
+ * first time they are run by the step `hooks-early`, like all others.
  */
 export const bootHooks: Step<BootHooksDesired, BootHooksActual, BootHooksPayload> = {
   id: 'hooks-boot',

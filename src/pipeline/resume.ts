@@ -1,0 +1,50 @@
+import { gatherFacts, openQueryHost } from '../host/index.ts';
+import type { RunStatus } from '../reporting/status.ts';
+import { readStatus } from '../reporting/status-file.ts';
+import type { JournalState } from './journal.ts';
+import { refuseUnlessRoot } from './preflight.ts';
+import { peekJournal } from './run-journal.ts';
+import { wasLeftHere } from './this-machine.ts';
+
+/** Whether there is a run to go on with; if not, why. */
+export type Resumable = { readonly resume: true } | { readonly resume: false; readonly why: string };
+
+/**
+ * Whether a `provision` of this very machine was cut off, by a reboot, a kill or a signal, so that whoever started it
+ * may not start it again: cloud-init marks runcmd as done before it runs it (cloudinit/helpers.py, FileSemaphores), and
+ * a machine that reboots in the middle would stay half a node for ever. Changes nothing.
+ */
+export async function findResumable(): Promise<Resumable> {
+  const host = openQueryHost();
+  const facts = await gatherFacts(host);
+  refuseUnlessRoot(facts);
+  return judgeResumable(await peekJournal(host), await readStatus(), facts);
+}
+
+/**
+ * @param status a run that was killed before it could begin its journal is known by its status alone
+ */
+export function judgeResumable(
+  journal: JournalState | undefined,
+  status: Pick<RunStatus, 'command' | 'outcome' | 'host'> | undefined,
+  facts: Parameters<typeof wasLeftHere>[1],
+): Resumable {
+  if (journal !== undefined) {
+    if (!wasLeftHere(journal.identity, facts)) {
+      return { resume: false, why: 'the journal on this disk belongs to another machine' };
+    }
+    if (journal.open !== undefined) return outcomeOf(journal.open.command, 'Interrupted');
+    if (journal.ended !== undefined) return outcomeOf(journal.ended.command, journal.ended.outcome);
+  }
+  if (status === undefined) return { resume: false, why: 'machineadm never ran on this machine' };
+  if (status.host.machineId !== facts.machineId) {
+    return { resume: false, why: 'the status on this disk is that of another machine' };
+  }
+  return outcomeOf(status.command, status.outcome);
+}
+
+function outcomeOf(command: RunStatus['command'], outcome: string | undefined): Resumable {
+  if (command !== 'provision') return { resume: false, why: 'this machine was never provisioned' };
+  if (outcome === 'Interrupted' || outcome === 'RebootRequired') return { resume: true };
+  return { resume: false, why: `the last run was not cut off: ${outcome ?? 'it goes on'}` };
+}
