@@ -1,9 +1,10 @@
 import { exitCode } from '../document/exit-codes.ts';
+import { diagnosticRecord, formatWarning } from '../document/index.ts';
 import { openDocument } from '../pipeline/load.ts';
 import { makePlan, type Plan } from '../pipeline/plan.ts';
 import { buildInfo } from './build-info.ts';
 import type { DocumentOptions } from './options.ts';
-import { printJson, printText } from './output.ts';
+import { printJson, printNotice, printText } from './output.ts';
 
 /** `machineadm plan`: what a run would change. It is handed a host that can only be asked. */
 export async function plan(
@@ -12,8 +13,12 @@ export async function plan(
   const scope = options.prepare === true ? 'base' : 'all';
   const document = await openDocument(options.document, buildInfo().version, { forThisMachine: scope === 'all' });
   const planned = await makePlan(document, scope);
-  if (options.output === 'json') printJson(planned);
-  else printText(formatPlan(planned, options.diff === true));
+  const { warnings } = document;
+  if (options.output === 'json') printJson({ ...planned, warnings: warnings.map(diagnosticRecord) });
+  else {
+    if (warnings.length > 0) printNotice(warnings.map(formatWarning).join('\n'));
+    printText(formatPlan(planned, options.diff === true));
+  }
   const differs = options.exitCode === true && planned.changes.length > 0;
   return exitCode(differs ? 'DifferencesFound' : 'Success');
 }

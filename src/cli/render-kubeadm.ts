@@ -10,7 +10,7 @@ export async function renderKubeadmCommand(options: {
   readonly document: readonly string[];
   readonly kubeadmVersion?: string;
 }): Promise<number> {
-  const { model } = await openDocument(options.document, buildInfo().version);
+  const { model, unresolved } = await openDocument(options.document, buildInfo().version);
   const { kubernetes, containerd, host } = model;
   if (kubernetes === undefined) {
     throw new MachineadmError({
@@ -37,6 +37,11 @@ export async function renderKubeadmCommand(options: {
     cgroupDriver: containerd?.cgroupDriver,
   });
   const notes = [`# kubeadm ${command} --config FILE ${flags.join(' ')}`.trimEnd()];
+  const unknown = unresolved.filter((path) => path.startsWith('kubernetes.') || path === 'host.hostname');
+  if (unknown.length > 0) {
+    notes.push('# Not as the machine will have it, because these depend on variables that are not known here:');
+    for (const path of unknown) notes.push(`#   ${path}`);
+  }
   for (const file of files)
     notes.push(
       `# ${file.path}:`,

@@ -1,25 +1,31 @@
 import { exitCode } from '../document/exit-codes.ts';
-import { formatDiagnostic } from '../document/index.ts';
+import { diagnosticRecord, formatDiagnostic, formatWarning } from '../document/index.ts';
 import { DocumentError, openDocument } from '../pipeline/load.ts';
 import { buildInfo } from './build-info.ts';
 import type { DocumentOptions } from './options.ts';
 import { printJson, printText } from './output.ts';
 
-/** `machineadm validate`: every mistake of a document. The mistakes are the data, so they go to standard output. */
+/**
+ * `machineadm validate`: every mistake of a document; of one without mistakes, what it may say but will hurt, and what
+ * only its machine can judge. That is the data, so it goes to standard output. Only mistakes change the exit status.
+ */
 export async function validate({ document, output }: DocumentOptions): Promise<number> {
   try {
-    const { apiVersion, digest } = await openDocument(document, buildInfo().version);
-    if (output === 'json') printJson({ valid: true, apiVersion, sha256: digest, problems: [] });
-    else printText(`valid: ${document.join(', ')} (${apiVersion}, sha256 ${digest.slice(0, 12)}…)`);
+    const { apiVersion, digest, warnings, unresolved } = await openDocument(document, buildInfo().version);
+    if (output === 'json') {
+      const found = { problems: [], warnings: warnings.map(diagnosticRecord), unresolved };
+      printJson({ valid: true, apiVersion, sha256: digest, ...found });
+    } else {
+      const left = unresolved.map((path) => `not judged here: ${path}: depends on a variable of the machine`);
+      const verdict = `valid: ${document.join(', ')} (${apiVersion}, sha256 ${digest.slice(0, 12)}…)`;
+      printText([...warnings.map(formatWarning), ...left, verdict].join('\n'));
+    }
     return exitCode('Success');
   } catch (error) {
     if (!(error instanceof DocumentError)) throw error;
-    if (output === 'json') printJson({ valid: false, reason: error.reason, problems: error.problems.map(toJson) });
+    if (output === 'json')
+      printJson({ valid: false, reason: error.reason, problems: error.problems.map(diagnosticRecord) });
     else printText([...error.problems.map(formatDiagnostic), `${error.message} [${error.reason}]`].join('\n'));
     return exitCode(error.exit);
   }
-}
-
-function toJson({ place, path, message, hint }: DocumentError['problems'][number]): object {
-  return { ...place, path, message, ...(hint === undefined ? {} : { hint }) };
 }

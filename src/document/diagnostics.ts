@@ -42,6 +42,16 @@ export function formatDiagnostic({ place, path, message, hint }: Diagnostic): st
   return `${where}  ${path === '' ? '' : `${path}: `}${message}${hint === undefined ? '' : ` (hint: ${hint})`}`;
 }
 
+/** A diagnostic that refuses nothing: what the document may say and will hurt. */
+export function formatWarning(diagnostic: Diagnostic): string {
+  return `warning: ${formatDiagnostic(diagnostic)}`;
+}
+
+/** A diagnostic as `-o json` shows it: `{file, line, column, path, message, hint?}`. */
+export function diagnosticRecord({ place, path, message, hint }: Diagnostic): object {
+  return { ...place, path, message, ...(hint === undefined ? {} : { hint }) };
+}
+
 /** Problems in reading order: by source as given, then by position. */
 export function sortDiagnostics(diagnostics: readonly Diagnostic[], files: readonly string[]): Diagnostic[] {
   const rank = (diagnostic: Diagnostic) => files.indexOf(diagnostic.place.file);

@@ -5,7 +5,7 @@
  * The way of a document: decode (gzip, base64) -> parse with places -> merge the sources -> check header and `requires`
  * -> check every section -> check across fields -> convert to the model.
  */
-export { type Diagnostic, formatDiagnostic, type Place } from './diagnostics.ts';
+export { type Diagnostic, diagnosticRecord, formatDiagnostic, formatWarning, type Place } from './diagnostics.ts';
 export { MachineadmError } from './errors.ts';
 export { exampleDocument } from './example.ts';
 export { jsonSchema } from './json-schema.ts';

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { formatDiagnostic } from '../document/diagnostics.ts';
 import { exitCode } from '../document/exit-codes.ts';
 import type { LoadedDocument } from '../document/load.ts';
 import type { Facts } from '../host/facts.ts';
@@ -91,6 +92,7 @@ async function runLocked(request: RunRequest, runId: string, facts: Facts): Prom
     await endOrphans(runId);
     journal = await beginJournal(request, runId, host, facts, judged);
     if (judged.known.open !== undefined) reporter.warn('the run before this one was killed; it is resumed');
+    for (const warning of judged.document.warnings) reporter.warn(formatDiagnostic(warning));
     if (request.command === 'prepare') warnOfLeft(judged.document, reporter);
     reporter.planned(plannedSteps(request, judged.document, facts));
     conclusion = await runPipeline(request, host, facts, judged.document, journal, reporter);

@@ -127,6 +127,60 @@ describe('the command line', () => {
     });
   });
 
+  describe('a document that is allowed but will hurt', () => {
+    const lines = [
+      'apiVersion: machineadm.dev/v1alpha1',
+      'kind: MachineBootstrap',
+      'metadata: {name: n}',
+      'variables: {rack: {env: RACK}}',
+      'host:',
+      '  hostname: node-${rack}',
+      '  storage:',
+      '    filesystems: [{device: {path: /dev/vdb}, type: ext4}]',
+      'kubernetes:',
+      '  version: v1.31.0',
+      '  role: InitControlPlane',
+      '  cluster: {controlPlaneEndpoint: "api.${rack}.example:6443"}',
+    ];
+    let hurting = '';
+    before(() => {
+      hurting = join(directory, 'hurting.yaml');
+      writeFileSync(hurting, `${lines.join('\n')}\n`);
+    });
+
+    test('is valid: validate lists the warnings, and the fields that only its machine can judge', async () => {
+      const { status, stdout, stderr } = await agent(['validate', '-d', hurting]);
+      assert.deepEqual([status, stderr], [0, '']);
+      const [warning, ...rest] = stdout.trimEnd().split('\n');
+      const where = `warning: ${hurting}:8:19  host.storage.filesystems[0]: no mount of the document names`;
+      assert.ok(warning?.startsWith(where), warning);
+      assert.match(warning ?? '', /\(hint: add it to host\.storage\.mounts\)$/);
+      assert.deepEqual(rest.slice(0, -1), [
+        'not judged here: host.hostname: depends on a variable of the machine',
+        'not judged here: kubernetes.cluster.controlPlaneEndpoint: depends on a variable of the machine',
+      ]);
+      assert.match(rest.at(-1) ?? '', /^valid: /);
+    });
+
+    test('has its warnings in JSON, with their places', async () => {
+      const { warnings, unresolved } = JSON.parse((await agent(['validate', '-d', hurting, '-o', 'json'])).stdout);
+      assert.equal(warnings.length, 1);
+      const [{ file, line, column, path }] = warnings;
+      assert.deepEqual([file, line, column, path], [hurting, 8, 19, 'host.storage.filesystems[0]']);
+      assert.deepEqual(unresolved, ['host.hostname', 'kubernetes.cluster.controlPlaneEndpoint']);
+    });
+
+    test('is rendered with a comment that names what is not known here', async () => {
+      const { status, stdout } = await agent(['render', 'kubeadm', '-d', hurting]);
+      assert.equal(status, 0);
+      const comments = stdout.split('\n').filter((line) => line.startsWith('#'));
+      assert.deepEqual(comments.slice(-2), ['#   host.hostname', '#   kubernetes.cluster.controlPlaneEndpoint']);
+      assert.match(comments.at(-3) ?? '', /depend on variables that are not known here/);
+      const known = await run('render kubeadm -d DOCUMENT');
+      assert.doesNotMatch(known.stdout, /not known here/);
+    });
+  });
+
   describe('the terminal', () => {
     /** On a terminal, as script(1) gives one. */
     const onTerminal = (command: string, env: Readonly<Record<string, string>> = {}) =>
