@@ -56,6 +56,8 @@ export interface Change<Payload = unknown> {
   readonly repeatable?: boolean;
   /** Steps whose remembered work this change destroys: what they did before counts no more. */
   readonly undoes?: readonly string[];
+  /** Paths, with all below them, that this change deletes: a plan counts on it for the steps that follow. */
+  readonly removes?: readonly string[];
   /** What must follow this change; journalled as owed before the change is made. */
   readonly owes?: readonly FollowUp[];
   /** Set where the real content is known only after this earlier step ran. */
