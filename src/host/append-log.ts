@@ -17,12 +17,16 @@ import { makeOpenDirectory } from './open-directory.ts';
 
 /**
  * A file of lines that only grows, each durable before `append` returns: what it says has happened survives a kill or
- * a power cut. Synchronous on purpose: nothing may happen between deciding to do something and having said so.
+ * a power cut. What is added with `appendLazily` survives a kill, and a power cut from the next `append` or `flush` on.
+ * Synchronous on purpose: nothing may happen between deciding to do something and having said so.
  */
 export interface AppendLog {
   /** The complete lines it held when it was opened. */
   readonly lines: readonly string[];
   append(line: string): void;
+  /** For lines that come by the thousand: each flush of its own is a wait for the disk. */
+  appendLazily(line: string): void;
+  flush(): void;
   close(): void;
 }
 
@@ -46,6 +50,7 @@ class OpenLog implements AppendLog {
   readonly #descriptor: number;
   /** Bytes of complete lines. */
   #length: number;
+  #isFlushed = true;
   /** Why nothing may be written any more. */
   #ended: Error | undefined;
 
@@ -57,11 +62,31 @@ class OpenLog implements AppendLog {
   }
 
   append(line: string): void {
+    this.#write(line, true);
+  }
+
+  appendLazily(line: string): void {
+    this.#write(line, false);
+  }
+
+  flush(): void {
+    if (this.#isFlushed) return;
+    try {
+      if (this.#ended !== undefined) throw this.#ended;
+      fdatasyncSync(this.#descriptor);
+      this.#isFlushed = true;
+    } catch (cause) {
+      throw new FileError('flush', this.#path, cause);
+    }
+  }
+
+  #write(line: string, durable: boolean): void {
     const bytes = Buffer.from(`${line}\n`);
     try {
       if (this.#ended !== undefined) throw this.#ended;
       writeAll(this.#descriptor, bytes);
-      fdatasyncSync(this.#descriptor);
+      if (durable) fdatasyncSync(this.#descriptor);
+      this.#isFlushed = durable;
       this.#length += bytes.length;
     } catch (cause) {
       this.#takeBack();

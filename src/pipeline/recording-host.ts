@@ -25,6 +25,11 @@ export function recordingHost(host: Host, step: string, journal: RunJournal): Ho
       await wrote(path);
       await host.makeDirectory(path, mode);
     },
+    async sync(path) {
+      // Whose files are durable, their records are.
+      journal.flush();
+      await host.sync(path);
+    },
     services: {
       ...host.services,
       async enable(name) {

@@ -17,12 +17,16 @@ import {
 
 export const JOURNAL_PATH = '/var/lib/machineadm/journal';
 
-/** The journal of the run at hand: what it says is durable before `append` returns. */
+/**
+ * The journal of the run at hand: what it says is durable before `append` returns, but for the paths that a step writes:
+ * they come by the thousand and are durable with `flush`, or with the next record of another kind.
+ */
 export interface RunJournal {
   state(): JournalState;
   record(step: string): StepRecord;
   owed(): ReadonlySet<FollowUp>;
   append(record: JournalRecord): void;
+  flush(): void;
   close(): void;
 }
 
@@ -75,9 +79,11 @@ export async function openJournal(
     record: (step) => stepRecord(state, step),
     owed: () => state.owed,
     append(record) {
-      log.append(JSON.stringify(record));
+      if (record.is === 'wrote') log.appendLazily(JSON.stringify(record));
+      else log.append(JSON.stringify(record));
       state = afterRecord(state, record);
     },
+    flush: () => log.flush(),
     close: () => log.close(),
   };
 }

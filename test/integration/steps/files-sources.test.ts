@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
@@ -140,6 +141,19 @@ ${indented(authority.certificate, 8)}
       assert.deepEqual([refused.status, refused.answer.error.reason], [4, 'MetadataUnavailable']);
       assert.ok(performance.now() - begun < 30_000);
       assert.equal(existsSync('/srv/never'), false);
+    });
+
+    test('of a thousand cost one flush of the journal and one of the files, not one each', async (context) => {
+      if (spawnSync('strace', ['-V']).status !== 0) return context.skip('needs strace');
+      const files = Array.from({ length: 1000 }, (_, index) => `    - {path: /srv/many/${index}, content: x}\n`);
+      write(`host:\n  files:\n${files.join('')}`);
+      const wrapper = ['strace', '-f', '-e', 'trace=fsync,fdatasync,syncfs', '-o', '/srv/syncs'];
+      const done = await agent(['provision', '-d', DOCUMENT, '-o', 'json'], { wrapper });
+      assert.equal(done.status, 0, done.stderr);
+      const syncs = readFileSync('/srv/syncs', 'utf8').match(/(fsync|fdatasync|syncfs)\(/g) ?? [];
+      assert.ok(syncs.length < 20, syncs.join(' '));
+      const journal = readFileSync('/var/lib/machineadm/journal', 'utf8');
+      assert.equal(journal.match(/"path":"\/srv\/many\//g)?.length, 1000, 'and every file is in the journal');
     });
   });
 });

@@ -77,6 +77,7 @@ export function memoryJournal(...earlier: readonly JournalRecord[]): MemoryJourn
       records.push(record);
       state = afterRecord(state, record);
     },
+    flush() {},
     close() {},
   };
 }

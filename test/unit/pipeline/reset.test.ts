@@ -69,6 +69,7 @@ describe('what a step brings into being', () => {
       ...journal,
       record: notUsed,
       owed: notUsed,
+      flush: notUsed,
       close: notUsed,
     });
     await work({ ...host, ...recording });
