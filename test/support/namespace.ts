@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { basename } from 'node:path';
+import { basename, resolve } from 'node:path';
 import { test } from 'node:test';
+
+const ROOT = resolve(import.meta.dirname, '../..');
 
 /** Exists only in a throw-away machine: it is made in the overlay before the tests begin. */
 const MARKER = '/.machineadm-throw-away-machine';
@@ -22,11 +24,33 @@ mount -t sysfs sysfs /mnt/root/sys
 mount -t tmpfs -o mode=755 none /mnt/root/run
 mount -t tmpfs none /mnt/root/tmp
 mount --rbind /dev /mnt/root/dev
+# a checkout on a file system of its own, or below /tmp or /run, is not in the overlay
+if [ ! -e "/mnt/root$1/package.json" ]; then
+  mkdir -p "/mnt/root$1"
+  mount --bind "$1" "/mnt/root$1"
+  mount -o remount,bind,ro "/mnt/root$1"
+fi
+shift
 rm -rf /mnt/root/var/lib/machineadm
 ip link set lo up 2>/dev/null || true
 touch /mnt/root${MARKER}
 umask 077
 exec chroot /mnt/root "$@"
+`;
+
+/** Exists only in the namespaces of `inNamespaces`. */
+const NAMESPACES_MARKER = '/mnt/.machineadm-namespaces';
+
+/** The same namespaces, and an empty /mnt in memory: the root is this machine's, and nothing may be written to it. */
+const ENTER_NAMESPACES = `
+set -e
+mount --make-rprivate /
+mount -t tmpfs -o mode=755,size=1g none /mnt
+mount -t proc proc /proc
+ip link set lo up 2>/dev/null || true
+touch ${NAMESPACES_MARKER}
+umask 077
+exec "$@"
 `;
 
 /**
@@ -36,17 +60,30 @@ exec chroot /mnt/root "$@"
  *     inThrowAwayMachine(import.meta.filename, () => { test('…', …) });
  */
 export function inThrowAwayMachine(file: string, tests: () => void): void {
-  if (existsSync(MARKER)) {
+  runInside(file, tests, { marker: MARKER, enter: ENTER, called: 'a throw-away machine' });
+}
+
+/** As `inThrowAwayMachine`, for tests that make roots of their own below /mnt, where they alone may write. */
+export function inNamespaces(file: string, tests: () => void): void {
+  runInside(file, tests, { marker: NAMESPACES_MARKER, enter: ENTER_NAMESPACES, called: 'namespaces' });
+}
+
+function runInside(
+  file: string,
+  tests: () => void,
+  { marker, enter, called }: Readonly<Record<'marker' | 'enter' | 'called', string>>,
+): void {
+  if (existsSync(marker)) {
     tests();
     return;
   }
-  test(`${basename(file)} in a throw-away machine`, { skip: whyNot() }, () => {
+  test(`${basename(file)} in ${called}`, { skip: whyNot() }, () => {
     // NODE_TEST_CONTEXT would make the inner run a part of the outer one, which it is not.
     const env = { PATH: process.env.PATH, HOME: '/root', LANG: 'C.UTF-8' };
     const inner = [process.execPath, '--test', '--test-reporter=spec', file];
     const run = spawnSync(
       'unshare',
-      ['-m', '-n', '-u', '-p', '-f', '--kill-child', 'sh', '-c', ENTER, 'sh', ...inner],
+      ['-m', '-n', '-u', '-p', '-f', '--kill-child', 'sh', '-c', ENTER, 'sh', ROOT, ...inner],
       {
         env,
         encoding: 'utf8',
