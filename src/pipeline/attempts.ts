@@ -50,8 +50,8 @@ export async function performAttempts(
       const { failure } = ended;
       const { reporter, retry, signal } = attempts;
       reporter.attemptFailed({ attempt, failure, durationMs: Date.now() - startedMs });
-      const next = `attempt ${attempt + 1} of ${retry?.attempts}`;
-      reporter.warn(`attempt ${attempt} failed (${failure.reason}): ${failure.summary} ${next} follows`);
+      const next = `Attempt ${attempt + 1} of ${retry?.attempts}`;
+      reporter.warn(`attempt ${attempt} failed (${failure.reason}): ${failure.summary} ${next} follows.`);
       reporter.waitingFor(step, `${next}, in ${formatDuration(waitMs)}, after ${failure.reason}`);
       try {
         await pause(waitMs, undefined, { signal });

@@ -142,8 +142,7 @@ async function whatIsLeft(host: QueryHost, desired: KubeadmDesired, record: Step
       reason: 'StepNotEffective',
       exit: 'BootstrapperFailed',
       summary: `This machine was bootstrapped, but ${KUBELET_KUBECONFIG} does not exist: it is no node any more.`,
-      remedy:
-        'Replace the machine. To bootstrap this one again, run kubeadm reset, remove /var/lib/machineadm/journal, and run machineadm provision.',
+      remedy: 'Replace the machine. To bootstrap this one again, run machineadm reset and machineadm provision.',
       evidence: [{ source: KUBELET_KUBECONFIG, text: 'no such file' }],
     });
   }

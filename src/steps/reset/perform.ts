@@ -4,7 +4,7 @@ import type { Host } from '../../host/host.ts';
 import { resetProgram } from '../../kubernetes/exec/runner.ts';
 import { resetNode } from '../../kubernetes/kubeadm/reset.ts';
 import { wipeKubeadmConfig } from '../kubeadm-config.ts';
-import type { ResetPlan } from './plan.ts';
+import { HOOKS_DIRECTORY, type ResetPlan } from './plan.ts';
 
 export interface ResetWatch {
   readonly signal: AbortSignal;
@@ -27,6 +27,9 @@ export async function performReset(host: Host, plan: ResetPlan, { signal, line }
   if (plan.exec !== undefined) await resetProgram(host, { reset: plan.exec }, { signal, line: say });
   await wipeKubeadmConfig(host, say);
   await removeFiles(host, plan, say);
+  if ((await host.stat(HOOKS_DIRECTORY)) !== undefined) {
+    await host.run({ program: 'rm', args: ['-r', '-f', '--one-file-system', '--', HOOKS_DIRECTORY], signal });
+  }
 }
 
 /** The kubelet would mount them again, so it goes first. */

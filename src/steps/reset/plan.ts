@@ -8,6 +8,9 @@ import { mountPointsOf } from '../files.ts';
 /** What a step keeps of a file that it replaces whole (`steps/containerd/configuration.ts`). */
 const ORIGINAL_SUFFIX = '.machineadm-orig';
 
+/** Where hooks leave what they did; the next node starts without it. */
+export const HOOKS_DIRECTORY = '/var/lib/machineadm/hooks';
+
 /** What the journal knows of what the runs of this machine made. */
 export interface Made {
   /** What was at each path before we wrote there for the first time, in that order. */
@@ -46,7 +49,7 @@ export async function planReset(
   const kubeadm = kubeadmOrder(made);
   const mountinfo = (await host.readText('/proc/self/mountinfo')) ?? '';
   const directories = [DEFAULT_ETCD_DATA_DIRECTORY, kubeadm?.certificatesDirectory ?? DEFAULT_CERTIFICATES_DIRECTORY];
-  const latestFirst = [...made.wrote].reverse();
+  const latestFirst = [...made.wrote].reverse().filter(([path]) => !isOfHooks(path));
   const restore = originals(made);
   const spared = new Set(restore.flatMap(({ path, original }) => [path, original]));
   const present: string[] = [];
@@ -80,6 +83,10 @@ export function describeReset(plan: ResetPlan): readonly string[] {
     ...plan.remove.map((path) => `remove ${path}`),
     ...plan.left.map((path) => `leave ${path}`),
   ];
+}
+
+function isOfHooks(path: string): boolean {
+  return path === HOOKS_DIRECTORY || path.startsWith(`${HOOKS_DIRECTORY}/`);
 }
 
 /** Where kubeadm was run or begun; the note is left before it starts. */

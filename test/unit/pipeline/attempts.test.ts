@@ -60,9 +60,9 @@ describe('another attempt in the same run', () => {
     assert.equal(performed, 3);
     assert.deepEqual(told, [
       '1: APIEndpointTimeout',
-      'attempt 1 failed (APIEndpointTimeout): APIEndpointTimeout. attempt 2 of 3 follows',
+      'attempt 1 failed (APIEndpointTimeout): APIEndpointTimeout. Attempt 2 of 3 follows.',
       '2: EtcdClusterUnhealthy',
-      'attempt 2 failed (EtcdClusterUnhealthy): EtcdClusterUnhealthy. attempt 3 of 3 follows',
+      'attempt 2 failed (EtcdClusterUnhealthy): EtcdClusterUnhealthy. Attempt 3 of 3 follows.',
     ]);
   });
 

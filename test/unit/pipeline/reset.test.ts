@@ -140,6 +140,14 @@ describe('a reset', () => {
     assert.ok(host.log.includes('service restart containerd'));
   });
 
+  test('lets hooks start anew on the next node', async () => {
+    const state = '/var/lib/machineadm/hooks/hooks-early';
+    const machine = { files: { [state]: '{}' }, programs: { rm: () => ({}) } };
+    const { host, plan } = await resetOf(machine, [wrote('/var/lib/machineadm/hooks'), wrote(state, 'present')]);
+    assert.deepEqual(describeReset(plan), []);
+    assert.deepEqual(host.log, ['run rm -r -f --one-file-system -- /var/lib/machineadm/hooks']);
+  });
+
   test('leaves the files where it is told to', async () => {
     const machine = { files: { '/etc/a': 'a' }, programs: { kubeadm: () => ({}) } };
     const { host, plan } = await resetOf(machine, [wrote('/etc/a'), ...BOOTSTRAPPED], true);
