@@ -62,6 +62,22 @@ export async function buildOpenrcImage(progress: Progress): Promise<string> {
   return join(image, 'root');
 }
 
+/** Packages of Debian that a machine can have besides those of the machine image. */
+export type LayerPackage = 'cloud-init' | 'ignition';
+
+/**
+ * A directory to be laid over the machine image (`MachineOptions.lower`), with this package and what it needs; made or
+ * found in the cache like the rest.
+ */
+export async function buildLayer(name: LayerPackage, progress: Progress): Promise<string> {
+  const { root } = await buildLab(progress);
+  const recipe = 'build-layer.sh';
+  const layer = await part(`layer-${name}`, keyOf([recipe], root), 'drop', progress, (directory) =>
+    runRecipe(recipe, [directory, root, name], 'up to 1 minute', progress),
+  );
+  return join(layer, 'layer');
+}
+
 /** The lab's needs that no build can make up for, and the programs that apt can bring. */
 async function checkHost(progress: Progress): Promise<void> {
   if (process.getuid?.() !== 0) throw new Error('the lab needs root: it mounts, makes bridges and boots machines');

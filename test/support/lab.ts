@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { LAB_DIRECTORY } from '../../scripts/lab/artefacts.ts';
-import { cloneMachine, destroyMachines, startMachine } from '../../scripts/lab/fleet.ts';
+import { cloneMachine, destroyMachines, type MachineOptions, startMachine } from '../../scripts/lab/fleet.ts';
 import { acquire } from '../../scripts/lab/lock.ts';
 import type { Init, Machine } from '../../scripts/lab/machine.ts';
 import type { Reason } from '../../src/document/reasons.ts';
@@ -55,7 +55,7 @@ export class Fleet {
   }
 
   /** A new machine with the agent in it and nothing else done. */
-  async start(site: NodeSite, init: Init = 'systemd'): Promise<Node> {
+  async start(site: NodeSite & FirstBoot, init: Init = 'systemd'): Promise<Node> {
     const machine = await startMachine({ ...site, init, temporary: true, progress: (line) => console.error(line) });
     this.#machines.push(machine);
     await machine.copyIn(join(ROOT, 'dist/machineadm'), AGENT);
@@ -72,6 +72,19 @@ export class Fleet {
     return new Node(machine);
   }
 
+  /** Machines booted from copies of a machine's disk, which is powered off and stays so: an image. */
+  async bootImage(image: Node, sites: readonly NodeSite[]): Promise<Node[]> {
+    await image.machine.powerOff();
+    const nodes: Node[] = [];
+    for (const { name, ip } of sites) {
+      const machine = await cloneMachine(image.machine, name, ip, true);
+      this.#machines.push(machine);
+      nodes.push(new Node(machine));
+    }
+    for (const { machine } of nodes) await machine.boot();
+    return nodes;
+  }
+
   /** Removes one machine early. */
   async remove(node: Node): Promise<void> {
     this.#machines.splice(this.#machines.indexOf(node.machine), 1);
@@ -83,6 +96,9 @@ export class Fleet {
     await this.#release();
   }
 }
+
+/** What is there when a machine boots for the first time. */
+export type FirstBoot = Partial<Pick<MachineOptions, 'lower' | 'files' | 'machineId'>>;
 
 export interface Run {
   readonly exitCode: number;

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# build-layer.sh DIR ROOT PACKAGE: installs a Debian package with what it needs over the machine image ROOT, and keeps what
+# that changed as the overlay layer DIR/layer. Needs root. Seconds to 1 minute.
+set -euo pipefail
+dir=$(realpath -m "${1:?usage: build-layer.sh DIR ROOT PACKAGE}"); root=$(realpath "${2:?}"); package=${3:?}
+if [ "${4:-}" != inside ]; then exec unshare --mount --propagation private bash "$0" "$dir" "$root" "$package" inside; fi
+phase() { echo "==> $*"; }
+
+eval "$(apt-config shell http_proxy Acquire::http::Proxy)"
+[ -z "${http_proxy:-}" ] || export http_proxy
+mkdir -p "$dir/layer" "$dir/work" "$dir/merged"
+mount -t overlay overlay -o "lowerdir=$root,upperdir=$dir/layer,workdir=$dir/work" "$dir/merged"
+image=$dir/merged
+mount -t proc proc "$image/proc"
+# The machine's own files come from whoever starts it: what is changed here must not stay.
+mount -t tmpfs tmpfs "$image/run"
+mkdir -p "$image/run/bin"
+cp -L /etc/resolv.conf "$image/run/resolv.conf"
+touch "$image/etc/resolv.conf"
+mount --bind "$image/run/resolv.conf" "$image/etc/resolv.conf"
+
+phase "installing $package"
+# Nothing in it may be started: it would be a process of this machine.
+printf '#!/bin/sh\nexit 101\n' > "$image/usr/sbin/policy-rc.d"
+chmod 0755 "$image/usr/sbin/policy-rc.d"
+export DEBIAN_FRONTEND=noninteractive LANG=C.UTF-8
+chroot "$image" apt-get -q update
+chroot "$image" apt-get -q -y --no-install-recommends install "$package"
+rm "$image/usr/sbin/policy-rc.d"
+rm -rf "$image"/var/cache/apt/archives/*.deb "$image"/var/cache/apt/*.bin "$image"/var/lib/apt/lists/*
+
+if [ "$package" = cloud-init ]; then
+  # Only what a node's user data needs. The machine shares this host's kernel: no disk, network or time module may run.
+  cat > "$image/etc/cloud/cloud.cfg.d/99-lab.cfg" <<'CONFIG'
+datasource_list: [NoCloud]
+network: {config: disabled}
+cloud_init_modules: [bootcmd, write-files]
+cloud_config_modules: [runcmd]
+cloud_final_modules: [scripts-user, final-message]
+CONFIG
+fi
+umount "$image/etc/resolv.conf" "$image/run" "$image/proc" "$image"
+rmdir "$dir/merged"
+rm -rf "$dir/work"
+phase "the layer is complete"
