@@ -20,7 +20,7 @@ export interface SoundPart {
  * is left that it accepts.
  */
 export function withoutMistakes(schema: z.ZodType, value: unknown): SoundPart | undefined {
-  let rest: unknown = structuredClone(value);
+  let rest = value;
   /** Indexes taken out of a list, by the list's original path. */
   const removed = new Map<string, number[]>();
   const original = (path: readonly PathSegment[]): PathSegment[] => {
