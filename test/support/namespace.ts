@@ -49,6 +49,7 @@ mount -t tmpfs -o mode=755,size=1g none /mnt
 mount -t proc proc /proc
 ip link set lo up 2>/dev/null || true
 touch ${NAMESPACES_MARKER}
+shift
 umask 077
 exec "$@"
 `;
@@ -83,7 +84,7 @@ function runInside(
     const inner = [process.execPath, '--test', '--test-reporter=spec', file];
     const run = spawnSync(
       'unshare',
-      ['-m', '-n', '-u', '-p', '-f', '--kill-child', 'sh', '-c', ENTER, 'sh', ROOT, ...inner],
+      ['-m', '-n', '-u', '-p', '-f', '--kill-child', 'sh', '-c', enter, 'sh', ROOT, ...inner],
       {
         env,
         encoding: 'utf8',
