@@ -162,6 +162,37 @@ describe('the first boot of a machine', { skip, timeout: 30 * MINUTE }, () => {
     });
   });
 
+  test('early hooks of every boot run at every boot, before the kubelet, and a failing one is seen', {
+    timeout: 6 * MINUTE,
+  }, async () => {
+    const node = await fleet.start({ name: 'e2e-hk1', ip: '10.99.0.78' });
+    const trace = '/var/lib/e2e-boots';
+    const unit = 'machineadm-hooks.service';
+    const commands = [`test ! -e /var/lib/e2e-fails`, `echo "$(cat /proc/sys/kernel/random/boot_id)" >> ${trace}`];
+    const early = { frequency: 'Always', commands };
+    const header = { apiVersion: 'machineadm.dev/v1alpha1', kind: 'MachineBootstrap', metadata: { name: 'e2e-hk1' } };
+    await node.lay({ ...header, host: { hooks: { early } } });
+    assert.equal((await node.provision()).status.outcome, 'Succeeded');
+    const boots = async () => ((await node.read(trace)) ?? '').trim().split('\n').length;
+    assert.equal(await boots(), 1);
+
+    await node.machine.reboot();
+    assert.equal(await boots(), 2);
+    const properties = ['show', '-p', 'ActiveExitTimestampMonotonic,ExecMainExitTimestampMonotonic', '--value', unit];
+    const ended = Number((await node.machine.exec(['systemctl', ...properties])).stdout.trim().split('\n').at(-1));
+    const kubelet = ['systemctl', 'show', '-p', 'ExecMainStartTimestampMonotonic', '--value', 'kubelet'];
+    const started = Number((await node.machine.exec(kubelet)).stdout.trim());
+    assert.ok(ended > 0 && started > ended, `the hooks ended at ${ended} us, the kubelet started at ${started} us`);
+
+    await node.machine.shell('touch /var/lib/e2e-fails');
+    await node.machine.reboot();
+    assert.equal(await boots(), 2);
+    assert.equal((await node.machine.exec(['systemctl', 'is-failed', unit])).stdout.trim(), 'failed');
+    assert.match(await node.machine.shell(`journalctl -b -u ${unit} -o cat --no-pager`), /HookFailed/);
+    assert.equal((await node.status()).outcome, 'Succeeded', 'what is reported of the run stays true');
+    await fleet.remove(node);
+  });
+
   test('Ignition lays the document and the unit, and the machine provisions itself', {
     timeout: 6 * MINUTE,
   }, async () => {
