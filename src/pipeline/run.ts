@@ -64,7 +64,8 @@ export async function run(request: RunRequest): Promise<RunStatus> {
 
 async function runLocked(request: RunRequest, runId: string, facts: Facts): Promise<RunStatus> {
   let network: NetworkSettings | undefined;
-  const opened = openHost({ runId, network: () => network });
+  const ended = new AbortController();
+  const opened = openHost({ runId, network: () => network, signal: AbortSignal.any([request.signal, ended.signal]) });
   const host = request.command === 'prepare' ? bakingHost(opened) : opened;
   const startedMs = Date.now();
   const judged = await judge(request, host, facts, await peekJournal(host));
@@ -99,6 +100,8 @@ async function runLocked(request: RunRequest, runId: string, facts: Facts): Prom
   } catch (error) {
     conclusion = await conclude(host, error, judged.document, startedMs);
   }
+  // A step that did not stop in time may still wait for a service, and this process with it.
+  ended.abort();
   if (conclusion.outcome === 'Succeeded' && request.command === 'provision')
     await wipeKubeadmConfig(host, (message) => reporter.warn(message));
   if (journal !== undefined) recordConclusion(journal, runId, conclusion, reporter);

@@ -43,6 +43,8 @@ export interface LinuxHostOptions {
   readonly runId: string;
   /** Asked with the first request; undefined = no proxy and no trust of the document's. */
   readonly network?: () => NetworkSettings | undefined;
+  /** Aborted when the run ends: no waiting for a service may outlive it. */
+  readonly signal?: AbortSignal;
 }
 
 /** This Linux machine, with the right to change it. */
@@ -60,7 +62,7 @@ export function linuxHost(options: LinuxHostOptions): Host {
     run,
     http,
     secret: secretResolver({ run, http }),
-    services: serviceManager(),
+    services: serviceManager(options.signal),
   } satisfies Host);
 }
 

@@ -39,7 +39,10 @@ export function serviceQueries(): ServiceQueries {
   return { systemd: SYSTEMD, openrc: OPENRC, none: NONE }[serviceManagerKind()];
 }
 
-/** This machine's service manager. Where there is none, it is systemd's that says so. */
-export function serviceManager(): Host['services'] {
-  return serviceManagerKind() === 'openrc' ? openrcServices() : systemdServices();
+/**
+ * This machine's service manager. Where there is none, it is systemd's that says so. An aborted `signal` ends the waiting
+ * for systemd's jobs. OpenRC's programs start and stop services themselves: ended half-way they would leave half of it.
+ */
+export function serviceManager(signal?: AbortSignal): Host['services'] {
+  return serviceManagerKind() === 'openrc' ? openrcServices() : systemdServices(signal);
 }

@@ -96,19 +96,24 @@ export function parseServiceState(shown: string, monotonicZeroMs: number): Servi
   };
 }
 
-/** systemd through systemctl(1). Every failure is `ServiceFailed` with the last lines of the unit's journal. */
-export function systemdServices(): ServiceManager {
+/**
+ * systemd through systemctl(1). Every failure is `ServiceFailed` with the last lines of the unit's journal. An aborted
+ * `signal` ends the waiting for a job, and throws its reason; the job itself goes on, for systemd is who does it. A job
+ * that is begun afterwards puts back what was there before, and is waited for.
+ */
+export function systemdServices(signal?: AbortSignal): ServiceManager {
   const job = async (verb: string, name: string, ...options: readonly string[]): Promise<void> => {
     const result = await systemctl(
       [verb, '--no-ask-password', ...options, name],
       `${name} could not be ${PAST[verb] ?? verb}`,
+      signal,
     );
     if (result.status === 0) return;
     throw await failed(verb, name, result);
   };
   return {
     async reload() {
-      const result = await systemctl(['daemon-reload'], 'systemd could not re-read its units');
+      const result = await systemctl(['daemon-reload'], 'systemd could not re-read its units', signal);
       if (result.status !== 0) throw reloadFailed(result);
     },
     start: (name) => job('start', name),
@@ -136,9 +141,14 @@ const PAST: Readonly<Record<string, string>> = {
   unmask: 'unmasked',
 };
 
-async function systemctl(args: readonly string[], whatFails: string): Promise<CommandResult> {
+async function systemctl(
+  args: readonly string[],
+  whatFails: string,
+  signal: AbortSignal | undefined,
+): Promise<CommandResult> {
   if (!isSystemdBooted()) throw notBooted(whatFails);
-  return runCommand({ program: 'systemctl', args, timeoutMs: JOB_TIMEOUT_MS });
+  const stop = signal === undefined || signal.aborted ? {} : { signal };
+  return runCommand({ program: 'systemctl', args, timeoutMs: JOB_TIMEOUT_MS, ...stop });
 }
 
 async function journalOf(name: string, lines: number): Promise<readonly string[]> {
