@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { MachineadmError } from '../document/errors.ts';
 import { Secret } from '../document/secret.ts';
 import type { QueryHost } from '../host/host.ts';
+import { askHttps } from './https.ts';
 import { KubeconfigUnusable, readKubeconfig } from './kubeconfig.ts';
 import { getObject } from './node-client.ts';
 import { ADMIN_KUBECONFIG, STATIC_PODS_DIRECTORY } from './paths.ts';
@@ -28,7 +29,6 @@ export interface EtcdMember {
 
 /** One request may take this long, in milliseconds; a change waits for the cluster's agreement, 7 s at most. */
 const REQUEST_TIMEOUT_MS = 10_000;
-const LARGEST_ANSWER = 1024 * 1024;
 /** A container of etcd starts within seconds, on a slow disk within a minute. */
 const PATIENCE_MS = 120_000;
 const PAUSE_MS = 3_000;
@@ -176,40 +176,17 @@ async function ask(peers: EtcdPeers, path: string, body: object, signal: AbortSi
 }
 
 async function post(peers: EtcdPeers, target: URL, body: string, signal: AbortSignal | undefined): Promise<unknown> {
-  const { request } = await import('node:https');
   const deadline = AbortSignal.timeout(REQUEST_TIMEOUT_MS);
-  const answer = await new Promise<string>((resolve, reject) => {
-    const outgoing = request(
-      target,
-      {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) },
-        ca: peers.certificateAuthority,
-        cert: peers.certificate,
-        key: peers.key.reveal(),
-        agent: false,
-        minVersion: 'TLSv1.2',
-        rejectUnauthorized: true,
-        signal: signal === undefined ? deadline : AbortSignal.any([signal, deadline]),
-      },
-      (incoming) => {
-        const pieces: Buffer[] = [];
-        let size = 0;
-        incoming.on('data', (piece: Buffer) => {
-          size += piece.length;
-          if (size > LARGEST_ANSWER) incoming.destroy(new Error('the answer is too large'));
-          else pieces.push(piece);
-        });
-        incoming.on('error', reject);
-        incoming.on('end', () => {
-          if (incoming.statusCode === 200) resolve(Buffer.concat(pieces).toString('utf8'));
-          else reject(new Error(`etcd answered ${incoming.statusCode}`));
-        });
-      },
-    );
-    outgoing.on('error', reject);
-    outgoing.end(body);
+  const answer = await askHttps(target, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(body)) },
+    body,
+    ca: peers.certificateAuthority,
+    cert: peers.certificate,
+    key: peers.key.reveal(),
+    signal: signal === undefined ? deadline : AbortSignal.any([signal, deadline]),
   });
-  const parsed: unknown = JSON.parse(answer);
+  if (answer.status !== 200) throw new Error(`etcd answered ${answer.status}`);
+  const parsed: unknown = JSON.parse(answer.body);
   return parsed;
 }

@@ -2,6 +2,7 @@ import { createHash, X509Certificate } from 'node:crypto';
 import { MachineadmError } from '../document/errors.ts';
 import type { KubernetesModel, TokenDiscovery } from '../document/model.ts';
 import type { Secret } from '../document/secret.ts';
+import { askHttps, type HttpsAnswer, type HttpsQuestion } from './https.ts';
 import { member, text } from './untyped.ts';
 
 /** What a join proves itself with, found out. */
@@ -12,7 +13,6 @@ export interface JoinCredentials {
 }
 
 const TIMEOUT_MS = 10_000;
-const LARGEST_ANSWER = 1024 * 1024;
 const CLUSTER_INFO = '/api/v1/namespaces/kube-public/configmaps/cluster-info';
 /** Lives two hours after its upload (k/k cmd/kubeadm/app/phases/copycerts, its token's TTL). */
 const CERTIFICATES = '/api/v1/namespaces/kube-system/secrets/kubeadm-certs';
@@ -72,47 +72,16 @@ function hashOf(pem: string): string {
   }
 }
 
-interface HttpAnswer {
-  readonly status: number;
-  readonly body: string;
-}
-
 /** undefined: nobody answered. Throws for `signal` only. */
 async function get(
   endpoint: string,
   path: string,
-  options: {
-    readonly ca?: string;
-    readonly rejectUnauthorized?: boolean;
-    readonly headers?: Readonly<Record<string, string>>;
-  },
+  options: Pick<HttpsQuestion, 'ca' | 'rejectUnauthorized' | 'headers'>,
   signal: AbortSignal,
-): Promise<HttpAnswer | undefined> {
-  const { request } = await import('node:https');
+): Promise<HttpsAnswer | undefined> {
   const within = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
   try {
-    return await new Promise((resolve, reject) => {
-      const target = new URL(path, `https://${endpoint}`);
-      const outgoing = request(
-        target,
-        { ...options, agent: false, minVersion: 'TLSv1.2', signal: within },
-        (incoming) => {
-          const pieces: Buffer[] = [];
-          let size = 0;
-          incoming.on('data', (piece: Buffer) => {
-            size += piece.length;
-            if (size > LARGEST_ANSWER) incoming.destroy(new Error('the answer is too large'));
-            else pieces.push(piece);
-          });
-          incoming.on('error', reject);
-          incoming.on('end', () =>
-            resolve({ status: incoming.statusCode ?? 0, body: Buffer.concat(pieces).toString('utf8') }),
-          );
-        },
-      );
-      outgoing.on('error', reject);
-      outgoing.end();
-    });
+    return await askHttps(new URL(path, `https://${endpoint}`), { ...options, signal: within });
   } catch {
     signal.throwIfAborted();
     return undefined;

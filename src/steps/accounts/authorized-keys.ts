@@ -1,14 +1,12 @@
 import { MachineadmError } from '../../document/errors.ts';
 import { redact } from '../../document/secret.ts';
 import type { CommandResult, Host, QueryHost } from '../../host/host.ts';
-import { withManagedBlock } from '../managed-block.ts';
+import { withBlock, withoutBlock } from '../marked-block.ts';
 import type { Execution } from '../step.ts';
 import type { PasswdEntry } from './databases.ts';
 
-const MARKS = {
-  begin: '# BEGIN machineadm: keys of the bootstrap document; other lines are kept',
-  end: '# END machineadm',
-};
+/** sshd(8), AUTHORIZED_KEYS FILE FORMAT: lines that begin with # are comments. */
+const BLOCK = 'keys of the bootstrap document; other lines are kept';
 const LARGEST = 512 * 1024;
 
 /** How the keys of a user are: as wanted, different, or in a state in which nothing is written. */
@@ -23,7 +21,7 @@ export function keysPath(home: string): string {
 
 /** The file with the managed block as wanted, every other line as it was; no keys = no block. */
 export function withManagedKeys(text: string, keys: readonly string[]): string {
-  return withManagedBlock(text, MARKS, keys);
+  return keys.length === 0 ? withoutBlock(text, BLOCK) : withBlock(text, BLOCK, keys.map((key) => `${key}\n`).join(''));
 }
 
 /** Compares. What it reads goes nowhere: the file that is written is made from what the user may read (`writeKeys`). */

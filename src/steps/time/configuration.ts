@@ -1,5 +1,5 @@
 import type { QueryHost } from '../../host/host.ts';
-import { withManagedBlock } from '../managed-block.ts';
+import { withBlock, withoutBlock } from '../marked-block.ts';
 
 /** A file of a time service as it is and as it must be; undefined = not there. */
 export interface ConfigurationFile {
@@ -9,7 +9,7 @@ export interface ConfigurationFile {
 }
 
 const HEADER = '# Written by machineadm.\n';
-const MARKS = { begin: '# BEGIN machineadm: time servers of the bootstrap document', end: '# END machineadm' };
+const BLOCK = 'time servers of the bootstrap document';
 /** Before a line of the distribution that gives way to the document's servers, so that it can be put back. */
 const REPLACED = '#machineadm# ';
 const OWN_FILE = '90-machineadm.conf';
@@ -52,7 +52,7 @@ export async function ntpConfiguration(
 ): Promise<readonly ConfigurationFile[]> {
   const path = await firstThere(host, ['/etc/ntpsec/ntp.conf', '/etc/ntp.conf']);
   const present = await host.readText(path);
-  return [{ path, present, wanted: withBlock(present, servers) }];
+  return [{ path, present, wanted: withServers(present, servers) }];
 }
 
 /**
@@ -71,10 +71,10 @@ export async function chronyConfiguration(
   const own = directory === undefined ? undefined : `${directory}/${OWN_FILE}`;
 
   const files: ConfigurationFile[] = [];
-  if (own === undefined) files.push({ path: main, present, wanted: withBlock(present, servers) });
+  if (own === undefined) files.push({ path: main, present, wanted: withServers(present, servers) });
   else {
     if (present !== undefined) files.push({ path: main, present, wanted: replaced(present, servers) });
-    const text = `${HEADER}${serverLines(servers).join('\n')}\n`;
+    const text = `${HEADER}${serverLines(servers)}`;
     files.push({ path: own, present: await host.readText(own), wanted: servers.length === 0 ? undefined : text });
   }
   for (const { directory, suffix } of included) {
@@ -111,15 +111,15 @@ function replaced(text: string, servers: readonly string[]): string {
 }
 
 /** The block is taken out before sources are commented out, or it would be among them. */
-function withBlock(present: string | undefined, servers: readonly string[]): string | undefined {
+function withServers(present: string | undefined, servers: readonly string[]): string | undefined {
   if (present === undefined && servers.length === 0) return undefined;
-  const others = replaced(withManagedBlock(present ?? '', MARKS, []), servers);
-  return withManagedBlock(others, MARKS, serverLines(servers));
+  const others = replaced(withoutBlock(present ?? '', BLOCK), servers);
+  return servers.length === 0 ? others : withBlock(others, BLOCK, serverLines(servers));
 }
 
 /** iburst: the first answers come within seconds and not within minutes (chrony.conf(5), ntp.conf(5)). */
-function serverLines(servers: readonly string[]): readonly string[] {
-  return servers.map((server) => `server ${server} iburst`);
+function serverLines(servers: readonly string[]): string {
+  return servers.map((server) => `server ${server} iburst\n`).join('');
 }
 
 async function firstThere(host: QueryHost, paths: readonly [string, ...string[]]): Promise<string> {

@@ -95,7 +95,10 @@ inThrowAwayMachine(import.meta.filename, () => {
     assert.equal(shadowField('ada'), HASH);
     assert.equal(modeAndOwner('/srv/ada/.ssh'), '700 4711:4711');
     assert.equal(modeAndOwner('/srv/ada/.ssh/authorized_keys'), '600 4711:4711');
-    assert.match(text('/srv/ada/.ssh/authorized_keys'), /^# BEGIN machineadm.*\nssh-ed25519 .*\n# END machineadm\n$/);
+    assert.match(
+      text('/srv/ada/.ssh/authorized_keys'),
+      /^# BEGIN machineadm.*\nssh-ed25519 .*\n# END machineadm[^\n]*\n$/,
+    );
     assert.deepEqual(readdirSync('/srv/ada/.ssh'), ['authorized_keys']);
   });
 

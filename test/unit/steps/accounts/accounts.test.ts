@@ -56,11 +56,11 @@ describe('the managed block of authorized_keys', () => {
   const one = withManagedKeys(empty, ['ssh-ed25519 AAAA one']);
 
   test('is the whole of a new file', () => {
-    assert.match(one, /^# BEGIN machineadm[^\n]*\nssh-ed25519 AAAA one\n# END machineadm\n$/);
+    assert.match(one, /^# BEGIN machineadm[^\n]*\nssh-ed25519 AAAA one\n# END machineadm[^\n]*\n$/);
   });
 
   test('is replaced where it stands, and gone without keys', () => {
-    const mixed = `before\n${one}after`;
+    const mixed = `before\n${one}after\n`;
     assert.equal(
       withManagedKeys(mixed, ['ssh-rsa BBBB two']),
       `before\n${one.replace('ssh-ed25519 AAAA one', 'ssh-rsa BBBB two')}after\n`,
