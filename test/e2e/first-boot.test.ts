@@ -178,10 +178,10 @@ describe('the first boot of a machine', { skip, timeout: 30 * MINUTE }, () => {
 
     await node.machine.reboot();
     assert.equal(await boots(), 2);
-    const properties = ['show', '-p', 'ActiveExitTimestampMonotonic,ExecMainExitTimestampMonotonic', '--value', unit];
-    const ended = Number((await node.machine.exec(['systemctl', ...properties])).stdout.trim().split('\n').at(-1));
-    const kubelet = ['systemctl', 'show', '-p', 'ExecMainStartTimestampMonotonic', '--value', 'kubelet'];
-    const started = Number((await node.machine.exec(kubelet)).stdout.trim());
+    const timeOf = async (property: string, of: string) =>
+      Number((await node.machine.exec(['systemctl', 'show', '-p', property, '--value', of])).stdout.trim());
+    const ended = await timeOf('ExecMainExitTimestampMonotonic', unit);
+    const started = await timeOf('ExecMainStartTimestampMonotonic', 'kubelet');
     assert.ok(ended > 0 && started > ended, `the hooks ended at ${ended} us, the kubelet started at ${started} us`);
 
     await node.machine.shell('touch /var/lib/e2e-fails');
