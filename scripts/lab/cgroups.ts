@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, rmdirSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
 
 const CONTROLLERS = '/sys/fs/cgroup';
@@ -19,6 +19,22 @@ export function innerCgroups(name: string): string[] {
     const payload = join(directory, 'payload');
     return existsSync(payload) ? payload : directory;
   });
+}
+
+/** The pids, as the host counts them, of all processes of a machine. */
+export function machineProcesses(name: string): number[] {
+  const [group] = machineCgroups(name);
+  return group === undefined ? [] : processesBelow(group);
+}
+
+function processesBelow(group: string): number[] {
+  try {
+    const own = readFileSync(join(group, 'cgroup.procs'), 'utf8').split('\n').filter(Boolean).map(Number);
+    const inner = readdirSync(group, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+    return [...own, ...inner.flatMap((entry) => processesBelow(join(group, entry.name)))];
+  } catch {
+    return []; // it was removed meanwhile
+  }
 }
 
 /** Removes a dead machine's cgroups, innermost first. A cgroup that still holds a process stays. */

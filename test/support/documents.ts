@@ -171,6 +171,14 @@ function kubernetesDocument(site: NodeSite, seeds: Seeds, images: readonly strin
   });
 }
 
+/**
+ * Attempts within a run, in the place of three by default: a case that fails tells of each attempt by itself. With a
+ * short pause, for the cases that are about the attempts.
+ */
+export function attempts(count: number): DocumentTree {
+  return { kubernetes: { bootstrapper: { kubeadm: { retry: { attempts: count, backoff: '1s' } } } } };
+}
+
 /** `over` laid over `base`: objects key by key, anything else replaced; undefined removes a key. */
 export function merge(base: DocumentTree, over: DocumentTree): DocumentTree {
   const merged: Record<string, unknown> = { ...base };

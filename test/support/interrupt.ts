@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { until } from '../../scripts/lab/process.ts';
 import { AGENT, DOCUMENT, type Node, type Run } from './lab.ts';
 
 const COUNT = '/run/records.strace';
+/** A step has 15 s to stop after a signal. */
+const ENDS_WITHIN_SECONDS = 25;
 
 /** Runs `provision` while counting the records it makes durable: every fdatasync(2) is the journal's, one a record. */
 export function countingRecords(): string[] {
@@ -32,20 +35,26 @@ export async function killAtRecord(node: Node, nth: number): Promise<Run> {
 
 /**
  * Runs `provision` and kills it between the moment `path` has its new content and whatever follows: strace holds every
- * renaming call for two seconds before it returns. (Its filter by path knows only the first path of rename(2), which is
+ * renaming call for half a second before it returns, and the disk is looked at from outside much more often. (Its filter by path knows only the first path of rename(2), which is
  * the temporary file's.)
  */
 export async function killAfterRename(node: Node, path: string): Promise<Run> {
   const calls = 'rename,renameat,renameat2';
   const wrapper = ['strace', '-f', '-qq', '-o', '/dev/null', '-e', `trace=${calls}`];
-  const before = await node.read(path);
-  const run = provisionRaw(node, [...wrapper, '-e', `inject=${calls}:delay_exit=2000000`]);
-  await until(`${path} has its new content`, 60_000, async () => (await node.read(path)) !== before);
+  const file = join(node.machine.upper, path);
+  const content = () => (existsSync(file) ? readFileSync(file, 'utf8') : undefined);
+  const before = content();
+  const run = provisionRaw(node, [...wrapper, '-e', `inject=${calls}:delay_exit=500000`]);
+  const end = performance.now() + 120_000;
+  while (content() === before) {
+    assert.ok(performance.now() < end, `waited in vain for the new content of ${path}`);
+    await sleep(10);
+  }
   await signalAgent(node, 'KILL');
   return run;
 }
 
-/** Starts `provision`, waits until `reached` says so, and sends the agent a signal. Returns how it ended. */
+/** Starts `provision`, waits until `reached` says so, and sends the agent a signal. Returns how it ended, which is soon. */
 export async function signalWhen(
   node: Node,
   signal: 'TERM' | 'INT' | 'KILL',
@@ -62,7 +71,11 @@ export async function signalWhen(
     return false;
   });
   await signalAgent(node, signal);
-  return run;
+  const signalled = performance.now();
+  const ending = await run;
+  const seconds = (performance.now() - signalled) / 1000;
+  assert.ok(seconds < ENDS_WITHIN_SECONDS, `in: ${what}: the run took ${seconds} s to end\n${ending.stderr}`);
+  return ending;
 }
 
 /** True once a file is there. */

@@ -215,9 +215,16 @@ export async function assertSucceeded(node: Node, run: Provisioned): Promise<voi
   assert.deepEqual(await node.status(), run.status, 'the status file says what the run printed');
 }
 
-/** Asserts that a run failed for this reason, with a remedy, and that the status file says so. */
-export async function assertFailed(node: Node, run: Provisioned, exitCode: number, reason: Reason): Promise<void> {
+/** Asserts that a run failed in this step for this reason, with a remedy, and that the status file says so. */
+export async function assertFailed(
+  node: Node,
+  run: Provisioned,
+  exitCode: number,
+  step: string,
+  reason: Reason,
+): Promise<void> {
   assert.equal(run.status.failure?.reason, reason, told(run));
+  assert.equal(run.status.failure?.step, step, told(run));
   assert.equal(run.exitCode, exitCode, told(run));
   assert.equal(run.status.exitCode, exitCode);
   assert.equal(run.status.outcome, 'Failed' satisfies Outcome);

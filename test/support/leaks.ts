@@ -1,5 +1,7 @@
 import { lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { machineProcesses } from '../../scripts/lab/cgroups.ts';
 import type { Machine } from '../../scripts/lab/machine.ts';
 import type { Seeds } from './documents.ts';
 
@@ -9,7 +11,10 @@ interface Needle {
   readonly bytes: Buffer;
 }
 
-/** The forms in which each seeded secret could be found: as it is, base64 (both alphabets), URL, JSON, hex. */
+/**
+ * The forms in which each seeded secret could be found: as it is, base64 (both alphabets, alone and amid other text),
+ * URL, JSON, hex. Where a value needs quoting, its plain middle finds it in whatever quoting there is.
+ */
 function needlesOf(seeds: Seeds): Needle[] {
   const [, tokenSecret = ''] = seeds.token.split('.');
   const values: Record<string, string> = {
@@ -17,6 +22,7 @@ function needlesOf(seeds: Seeds): Needle[] {
     'the secret half of the token': tokenSecret,
     certificateKey: seeds.certificateKey,
     password: seeds.password,
+    'the middle of the password': /\w{12}/.exec(seeds.password)?.[0] ?? seeds.password,
     caKey: seeds.caKey.trim(),
   };
   // A key is found by a line of its body, too: many a writer indents PEM.
@@ -34,13 +40,21 @@ function needlesOf(seeds: Seeds): Needle[] {
       JSON: JSON.stringify(value).slice(1, -1),
       hex: bytes.toString('hex'),
     };
+    for (const offset of [0, 1, 2]) forms[`base64 amid other text, ${offset}`] = base64Amid(bytes, offset);
     return Object.entries(forms).map(([form, text]) => ({ name: `${name} (${form})`, bytes: Buffer.from(text) }));
   });
 }
 
+/** What a value's base64 has in common wherever it begins at `offset` of a group of three bytes of a longer text. */
+function base64Amid(value: Buffer, offset: number): string {
+  const whole = Buffer.concat([Buffer.alloc(offset), value]);
+  const text = whole.subarray(0, whole.length - (whole.length % 3)).toString('base64');
+  return text.slice(offset === 0 ? 0 : 4);
+}
+
 /**
  * Looks for the seeded secrets in everything that a run leaves for others to read: the given texts (what it printed),
- * the whole journal with all fields, the console, the agent's own directories, and every file that is readable for all
+ * the whole journal with all fields, the console, the processes that run, the agent's own directories, and every file that is readable for all
  * in the machine's own layer, the kubelet's volume and /run. Returns what was found where; [] = nothing.
  */
 export async function findLeaks(
@@ -57,6 +71,9 @@ export async function findLeaks(
   search('the console', Buffer.from(machine.console()));
   search('the journal', Buffer.from((await machine.exec(['journalctl', '-o', 'export', '--no-pager'])).stdout));
 
+  for (const process of processesOf(machine))
+    search('the arguments and environment of a process', Buffer.from(process));
+
   const run = join('/proc', `${machine.leader()}`, 'root/run');
   const upper = machine.upper;
   for (const directory of [join(upper, 'var/lib/machineadm'), join(run, 'machineadm')]) {
@@ -66,6 +83,44 @@ export async function findLeaks(
     forEachFile(directory, 'readable for all', (path) => search(`readable for all: ${path}`, readFileSync(path)));
   }
   return found;
+}
+
+/** Gathers what ps(1) would show to anyone, and what root would see of environments, until it is stopped. */
+export interface ProcessWatch {
+  /** Ends the watch. Returns the arguments and environments seen, one process a line. */
+  stop(): Promise<string>;
+}
+
+/**
+ * Watches all processes of a machine, those that its init system starts for others included, by looking every fifth of
+ * a second.
+ */
+export function watchProcesses(machine: Machine): ProcessWatch {
+  const seen = new Set<string>();
+  const ended = new AbortController();
+  const watching = (async () => {
+    while (!ended.signal.aborted) {
+      for (const text of processesOf(machine)) seen.add(text);
+      await sleep(200, undefined, { signal: ended.signal }).catch(() => undefined);
+    }
+  })();
+  return {
+    stop: async () => {
+      ended.abort();
+      await watching;
+      return [...seen].join('\n');
+    },
+  };
+}
+
+function processesOf(machine: Machine): string[] {
+  return machineProcesses(machine.name).flatMap((pid) => {
+    try {
+      return `${readFileSync(`/proc/${pid}/cmdline`, 'utf8')} ${readFileSync(`/proc/${pid}/environ`, 'utf8')}`;
+    } catch {
+      return []; // it has ended
+    }
+  });
 }
 
 /** Visits regular files below a directory; of those that others can reach and read only, where so asked. */

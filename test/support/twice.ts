@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import type { DocumentTree, Seeds } from './documents.ts';
+import { attempts, type DocumentTree, merge, type Seeds } from './documents.ts';
 import { assertSucceeded, type Node, type Provisioned, told } from './lab.ts';
-import { findLeaks } from './leaks.ts';
+import { findLeaks, watchProcesses } from './leaks.ts';
 
 const EXECS = '/root/execs.strace';
 
@@ -17,6 +17,7 @@ export async function provisionTwice(node: Node, document: DocumentTree, seeds: 
   const planned = (await node.plan()).map((change) => change.id);
   assert.notDeepEqual(planned, []);
 
+  const processes = watchProcesses(node.machine);
   const first = await node.provision(tracingExecs());
   await assertSucceeded(node, first);
   assert.deepEqual([...first.changes].sort(), [...planned].sort(), 'plan listed what provision did');
@@ -32,12 +33,23 @@ export async function provisionTwice(node: Node, document: DocumentTree, seeds: 
   const execs = (await node.read(EXECS)) ?? '';
   assert.match(execs, /execve\("/, 'strace saw programs start');
   await node.machine.shell(`rm ${EXECS}`);
-  await assertNoLeaks(node, seeds, { first, second }, { 'arguments and environments of programs': execs });
+  const seen = await processes.stop();
+  assert.match(seen, /containerd/, 'the processes of the machine were seen');
+  await assertNoLeaks(
+    node,
+    seeds,
+    { first, second },
+    {
+      'arguments and environments of the programs that the agent started': execs,
+      'arguments and environments of all processes': seen,
+    },
+  );
   return first;
 }
 
 /**
  * The life of a document that fails: the same failure twice, told in full, without a secret. `check` judges each run.
+ * Each run is one attempt, unless the document says otherwise.
  */
 export async function failTwice(
   node: Node,
@@ -45,7 +57,7 @@ export async function failTwice(
   seeds: Seeds,
   check: (run: Provisioned) => Promise<void>,
 ): Promise<void> {
-  await node.lay(document);
+  await node.lay(document.kubernetes === undefined ? document : merge(attempts(1), document));
   const planned = new Set((await node.plan()).map((change) => change.id));
   const first = await node.provision();
   await check(first);
