@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import { parseJsonTree } from '../../../src/document/json-tree.ts';
+import { leaves, parseTree, toPlain } from '../../../src/document/tree.ts';
+
+/** The same text behind an empty YAML comment: it is no JSON any more, so that the YAML parser reads it. */
+function asYaml(text: string) {
+  return parseTree('d', `#\n${text}`, []);
+}
+
+describe('a document in JSON', () => {
+  test('means what the YAML parser says it means, with every part in the same place', () => {
+    const values = fc.jsonValue({ maxDepth: 5 }).filter((value) => !JSON.stringify(value).includes('__proto__'));
+    fc.assert(
+      fc.property(fc.record({ a: values, 'b c': fc.array(values) }), fc.constantFrom(0, 2), (value, indent) => {
+        const text = JSON.stringify(value, undefined, indent);
+        const tree = parseJsonTree('d', text);
+        const yaml = asYaml(text);
+        assert.ok(tree !== undefined && yaml !== undefined);
+        assert.deepEqual(toPlain(tree), toPlain(yaml));
+        assert.deepEqual(toPlain(tree), JSON.parse(text));
+        const places = leaves(yaml).map((leaf) => ({ ...leaf, at: { ...leaf.at, line: leaf.at.line - 1 } }));
+        assert.deepEqual(leaves(tree), places);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  for (const text of [
+    '{"a":1,"a":2}',
+    '{"a":1,}',
+    '{a: 1}',
+    '{"a":01}',
+    '{"a":1} x',
+    '{"a":"\n"}',
+    '{"a":"',
+    '{"a":[1 2]}',
+    '{"a":.5}',
+    '{',
+  ]) {
+    test(`${JSON.stringify(text)} is left to the YAML parser`, () => {
+      assert.equal(parseJsonTree('d', text), undefined);
+    });
+  }
+
+  test('nested without end is not followed', () => {
+    assert.equal(parseJsonTree('d', `{"a":${'['.repeat(100_000)}`), undefined);
+  });
+});
