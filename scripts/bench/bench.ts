@@ -7,6 +7,7 @@ import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { parse } from 'yaml';
 import { hostDocument, hostScript, LIGHT_WORK, longDocument, MANY_FILES } from './documents.ts';
 import { type Figures, measure, peakMemory } from './measure.ts';
 
@@ -56,12 +57,15 @@ async function hostWork(binary: string, directory: string, runs: number): Promis
   row(`sh: ${work}`, await measure([...overlay, 'sh', '/quickstart/host.sh'], runs), empty);
   row(`machineadm provision: ${work}`, await measure([...overlay, ...provision], runs), empty);
   writeFileSync(join(directory, 'many.yaml'), hostDocument(MANY_FILES));
+  writeFileSync(join(directory, 'many.json'), JSON.stringify(parse(hostDocument(MANY_FILES))));
   writeFileSync(join(directory, 'many.sh'), hostScript(MANY_FILES));
   const many = ['/quickstart/machineadm', 'provision', '-d', '/quickstart/many.yaml'];
   const parsing = ['/quickstart/machineadm', 'validate', '-d', '/quickstart/many.yaml'];
   row(`sh: ${MANY_FILES.files} files`, await measure([...overlay, 'sh', '/quickstart/many.sh'], runs), empty);
   row(`machineadm validate: ${MANY_FILES.files} files`, await measure([...overlay, ...parsing], runs), empty);
   row(`machineadm provision: ${MANY_FILES.files} files`, await measure([...overlay, ...many], runs), empty);
+  const manyJson = ['/quickstart/machineadm', 'provision', '-d', '/quickstart/many.json'];
+  row(`the same, document in JSON`, await measure([...overlay, ...manyJson], runs), empty);
   const peak = await peakMemory([...overlay, ...provision], '/quickstart/machineadm');
   console.log(`machineadm provision: ${peak.toFixed(0)} MB resident at its peak`);
 }
