@@ -29,7 +29,8 @@ const EVIDENCE_LINES = 5;
 
 /**
  * Resolves any secret. What has effects is found out once: the same reference asks no server and starts no program
- * twice. A failure is not kept. Throws `SecretUnavailable`.
+ * twice. A server that did not answer in all the time it was given is not waited for again; no other failure is kept.
+ * Throws `SecretUnavailable`.
  */
 export function secretResolver(effects: SecretEffects): ResolveSecret {
   const found = new Map<SecretValue, Promise<Secret>>();
@@ -46,7 +47,8 @@ export function secretResolver(effects: SecretEffects): ResolveSecret {
     try {
       return await asked;
     } catch (error) {
-      found.delete(value);
+      if (!(error instanceof MachineadmError && error.cause instanceof HttpError && error.cause.retryable))
+        found.delete(value);
       throw error;
     }
   };

@@ -4,6 +4,7 @@ import { type Evidence, MachineadmError } from '../document/errors.ts';
 import { redact, Secret, type SecretValue } from '../document/secret.ts';
 import { errnoOf } from './file-error.ts';
 import type { CommandResult } from './host.ts';
+import { HttpError } from './http-error.ts';
 import { runCommand } from './linux/commands.ts';
 import { which } from './linux/read.ts';
 
@@ -156,8 +157,12 @@ export function secretUnavailable(
   return new MachineadmError({
     reason: 'SecretUnavailable',
     summary: `the secret ${value.name} cannot be had from ${place}: ${why}`,
-    remedy: `Provide ${place} before machineadm runs, or change where the document takes ${value.name} from.`,
+    remedy:
+      cause instanceof HttpError
+        ? cause.remedy
+        : `Provide ${place} before machineadm runs, or change where the document takes ${value.name} from.`,
     evidence: [{ source: value.name, text: `${place}: ${why}` }, ...evidence],
+    retryable: cause instanceof HttpError && cause.retryable,
     cause,
   });
 }

@@ -41,7 +41,9 @@ export async function conclude(
         });
   const outcome =
     error.exit === 'Interrupted' ? 'Interrupted' : error.exit === 'RebootRequired' ? 'RebootRequired' : 'Failed';
-  return { outcome, exit: error.exit, failure: step === undefined ? failure : { ...failure, step } };
+  // "Refused" says that nothing was changed. Once there are steps that is not so, whatever the cause is called elsewhere.
+  const exit = step !== undefined && error.exit === 'Refused' ? 'HostStepFailed' : error.exit;
+  return { outcome, exit, failure: step === undefined ? failure : { ...failure, step } };
 }
 
 /** An error that no room foresaw is a defect of ours and says so; its stack is the evidence. */
@@ -66,24 +68,5 @@ export function overallDeadline(limitMs: number): MachineadmError {
     summary: `the run did not end within ${formatDuration(limitMs)}`,
     remedy: 'Look at what it waited for; kubernetes.timeouts.overall sets the limit.',
     retryable: true,
-  });
-}
-
-/**
- * The same error as one that was met before any change: what is called a failing host step elsewhere refuses the run
- * there. Any other error is given back as it is.
- */
-export function asRefusal(error: unknown): unknown {
-  if (!(error instanceof MachineadmError) || error.exit !== 'HostStepFailed') return error;
-  const { reason, message: summary, remedy, evidence, retryable, transcript } = error;
-  return new MachineadmError({
-    reason,
-    summary,
-    remedy,
-    evidence,
-    retryable,
-    transcript,
-    exit: 'Refused',
-    cause: error,
   });
 }

@@ -3,6 +3,7 @@ import type { Model } from '../document/model.ts';
 import type { Facts } from '../host/facts.ts';
 import type { QueryHost } from '../host/host.ts';
 import type { Missing, Step } from '../steps/step.ts';
+import { asRefusal } from './refusal.ts';
 
 /** Refuses to begin on a machine or as a user that cannot do it. */
 export function refuseUnlessRoot(facts: Facts): void {
@@ -40,7 +41,9 @@ export async function preflight(
   facts: Facts,
   scope: 'base' | 'all',
 ): Promise<void> {
-  const missing = await findMissing(steps, host, model, facts, scope);
+  const missing = await findMissing(steps, host, model, facts, scope).catch((error) => {
+    throw asRefusal(error);
+  });
   const [first, second] = missing;
   if (first === undefined) return;
   throw new MachineadmError({

@@ -6,9 +6,9 @@ import { acquireLock } from '../host/lock.ts';
 import { STATUS_PATHS } from '../reporting/status-writer.ts';
 import { performReset, type ResetWatch } from '../steps/reset/perform.ts';
 import { type Made, planReset, type ResetPlan } from '../steps/reset/plan.ts';
-import { asRefusal } from './conclusion.ts';
 import type { JournalState } from './journal.ts';
 import { refuseUnlessRoot } from './preflight.ts';
+import { asRefusal } from './refusal.ts';
 import { JOURNAL_PATH, peekJournal } from './run-journal.ts';
 import { wasLeftHere } from './this-machine.ts';
 

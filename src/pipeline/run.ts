@@ -15,7 +15,7 @@ import { bootTimeline, processStartMs } from '../reporting/timeline.ts';
 import { wipeKubeadmConfig } from '../steps/kubeadm-config.ts';
 import type { Step } from '../steps/step.ts';
 import { performAttempts } from './attempts.ts';
-import { asRefusal, type Conclusion, conclude, overallDeadline } from './conclusion.ts';
+import { type Conclusion, conclude, overallDeadline } from './conclusion.ts';
 import { bakingHost, imagePart } from './image.ts';
 import { instanceIdentity, isBootstrapped, type JournalState, type PreparedNote, withNotes } from './journal.ts';
 import { openDocument } from './load.ts';
@@ -23,6 +23,7 @@ import { PIPELINE, stepsFor } from './pipeline.ts';
 import { refuseIfChanged } from './plan.ts';
 import { preflight, refuseUnlessRoot } from './preflight.ts';
 import { leaveOnlyManifest, preparedBy, readPrepared, usableNotes, writePrepared } from './prepared.ts';
+import { asRefusal } from './refusal.ts';
 import { asSeenBy, JOURNAL_PATH, openJournal, peekJournal, type RunJournal } from './run-journal.ts';
 import { runSteps, type StepObserver } from './runner.ts';
 

@@ -159,6 +159,16 @@ describe('a secret from a server', () => {
     await refused(resolver()(http('http://127.0.0.1:1/')), /ECONNREFUSED/);
   });
 
+  test('that was waited for in vain is not waited for again, and the remedy is that of the request', async () => {
+    await using down = await startServer(() => ({ status: 500 }));
+    const resolve = resolver();
+    const value = http(down.url);
+    await refused(resolve(value), /HTTP 500/);
+    const asked = down.requests.length;
+    await assert.rejects(resolve(value), { remedy: /Check that the server runs/, retryable: true });
+    assert.equal(down.requests.length, asked);
+  });
+
   test('that is larger than 1 MiB, or no text, is refused', async () => {
     await using server = await startServer((request) => ({
       body: request.url === '/long' ? Buffer.alloc(1024 * 1024 + 1, 'x') : Buffer.from([0xff, 0xfe]),

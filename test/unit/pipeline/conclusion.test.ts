@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { MachineadmError } from '../../../src/document/errors.ts';
-import { asRefusal, conclude, overallDeadline } from '../../../src/pipeline/conclusion.ts';
+import { conclude, overallDeadline } from '../../../src/pipeline/conclusion.ts';
+import { asRefusal } from '../../../src/pipeline/refusal.ts';
 import { StepFailure } from '../../../src/pipeline/runner.ts';
 import { memoryHost } from '../../support/memory-host.ts';
 
-const error = (reason: 'DiskFull' | 'RebootRequired' | 'Interrupted' | 'DocumentInvalid') =>
+const error = (reason: 'DiskFull' | 'RebootRequired' | 'Interrupted' | 'DocumentInvalid' | 'SecretUnavailable') =>
   new MachineadmError({
     reason,
     summary: 'what failed',
@@ -30,6 +31,15 @@ describe('a run that met an error', () => {
       retryable: false,
       step: 'files',
     });
+  });
+
+  test('in a step is never called refused, which says that nothing was changed', async () => {
+    const missing = error('SecretUnavailable');
+    assert.equal(
+      (await conclude(memoryHost(), new StepFailure('files', missing), undefined, 0)).exit,
+      'HostStepFailed',
+    );
+    assert.equal((await conclude(memoryHost(), missing, undefined, 0)).exit, 'Refused');
   });
 
   test('before its first step has none', async () => {

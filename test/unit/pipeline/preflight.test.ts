@@ -36,6 +36,12 @@ describe('preflight', () => {
     assert.equal(await ask([missing('a'), { id: 'asks-nothing' }]), undefined);
   });
 
+  test('refuses with what a step throws: nothing was changed yet', async () => {
+    const thrown = new MachineadmError({ reason: 'PasswordHashInvalid', summary: 'no hash', remedy: 'Give a hash.' });
+    const error = await ask([{ id: 'a', preflight: () => Promise.reject(thrown) }]);
+    assert.deepEqual([error?.reason, error?.exit], ['PasswordHashInvalid', 'Refused']);
+  });
+
   test('refuses with the reason of the one thing that is missing', async () => {
     const error = await ask([missing('a'), missing('b', KUBEADM)]);
     assert.deepEqual(
