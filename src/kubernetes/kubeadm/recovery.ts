@@ -65,7 +65,10 @@ async function isPublished(host: QueryHost, traces: readonly string[], patienceM
     traces.some((path) => path.endsWith('/kube-apiserver.yaml')) &&
     (await host.stat(KUBELET_CONFIG)) !== undefined;
   if (!ranOnce) return false;
-  const answer = await askPatiently(patienceMs, async () => {
+  // An API server whose etcd has never had a member has never answered, and will not now: it is asked only once.
+  const hasOwnEtcd = traces.some((path) => path.endsWith('/etcd.yaml'));
+  const etcdRan = !hasOwnEtcd || traces.some((path) => path.endsWith('/member'));
+  const answer = await askPatiently(etcdRan ? patienceMs : 0, async () => {
     const credential = await usable(host, ADMIN_KUBECONFIG);
     if (credential === undefined) return { kind: 'absent' };
     return await getObject(credential, '/api/v1/namespaces/kube-public/configmaps/cluster-info');
