@@ -27,6 +27,7 @@ describe('a run that is ended at any instant is finished by the next', {
   const seeds = newSeeds();
   const hostSite = { name: 'e2e-k1', ip: '10.99.0.51' };
   const initSite = { name: 'e2e-k2', ip: '10.99.0.52' };
+  const signalSites = { TERM: { name: 'e2e-k6', ip: '10.99.0.56' }, INT: { name: 'e2e-k7', ip: '10.99.0.57' } };
   const recordsSite = (index: number) => ({ name: `e2e-k${3 + index}`, ip: `10.99.0.${53 + index}` });
   let fleet: Fleet;
 
@@ -139,7 +140,7 @@ describe('a run that is ended at any instant is finished by the next', {
   for (const signal of ['TERM', 'INT'] as const) {
     const skip = signal === 'TERM' || ALL_CASES ? false : 'not of the core set: set MACHINEADM_E2E=all';
     test(`SIG${signal} in each phase of an init in turn; then a control plane`, { skip, timeout: 10 * MINUTE }, () =>
-      onFreshMachine({ TERM: initSite, INT: hostSite }[signal], async (node) => {
+      onFreshMachine(signalSites[signal], async (node) => {
         const slow = (file: string, seconds: number) =>
           `touch /run/e2e-in-${file}; [ -e /root/past-${file} ] || sleep ${seconds}`;
         const hook = (name: string) => ({ commands: [slow(name, 4242), `echo ${name} >> ${HOOK_TRACE}`] });
