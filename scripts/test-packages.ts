@@ -16,6 +16,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
   'mkfs.xfs': 'xfsprogs',
   'mkfs.btrfs': 'btrfs-progs',
   'mkfs.vfat': 'dosfstools',
+  visudo: 'sudo',
 };
 
 const SEARCHED = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'];

@@ -13,6 +13,8 @@ export interface AgentOptions {
   /** What runs it, such as `setpriv …`. */
   readonly wrapper?: readonly string[];
   readonly cwd?: string;
+  /** What Node runs in the place of the sources: a bundle of them. */
+  readonly main?: string;
 }
 
 export interface AgentRun {
@@ -23,7 +25,7 @@ export interface AgentRun {
   readonly stderr: string;
 }
 
-/** machineadm, running from its sources with this Node. */
+/** machineadm, running with this Node, from its sources where nothing else is said. */
 export interface Agent {
   readonly pid: number;
   readonly stdin: Writable;
@@ -34,7 +36,12 @@ export interface Agent {
 
 /** Starts machineadm with standard input left open. */
 export function startAgent(args: readonly string[], options: AgentOptions = {}): Agent {
-  const [program = process.execPath, ...rest] = [...(options.wrapper ?? []), process.execPath, MAIN, ...args];
+  const [program = process.execPath, ...rest] = [
+    ...(options.wrapper ?? []),
+    process.execPath,
+    options.main ?? MAIN,
+    ...args,
+  ];
   const env = { PATH: process.env.PATH, HOME: '/root', LANG: 'C.UTF-8', ...options.env };
   const child = spawn(program, rest, { env, stdio: ['pipe', 'pipe', 'pipe'], cwd: options.cwd ?? '/' });
   // One that ends without reading its input.

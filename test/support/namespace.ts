@@ -88,7 +88,7 @@ function runInside(
       {
         env,
         encoding: 'utf8',
-        timeout: 300_000,
+        timeout: 600_000,
         // unshare(1) waits for its child whatever milder signal it gets, and then --kill-child ends all.
         killSignal: 'SIGKILL',
       },
