@@ -248,7 +248,9 @@ function inWholeDocument(finding: Finding, sections: ReadonlyMap<string, SoundPa
     return [name, ...(part?.original(path) ?? path)];
   };
   const about = finding.about === undefined ? {} : { about: whole(finding.about) };
-  return { ...finding, path: whole(finding.path), ...about };
+  const message =
+    finding.other === undefined ? finding.message : `${finding.message} ${formatPath(whole(finding.other))}`;
+  return { ...finding, message, path: whole(finding.path), ...about };
 }
 
 /** Whether a finding is about something that is already known to be wrong. */

@@ -26,6 +26,8 @@ export interface ScalarTree {
 
 /** Aliases may repeat parts of a document; past this many nodes it is an attack or a mistake ("billion laughs"). */
 const MAX_NODES = 200_000;
+/** Deeper than any document: what lies deeper would exhaust the stack of everything that walks it. */
+const MAX_DEPTH = 200;
 
 /**
  * Parses one source as YAML 1.2 core (JSON is a subset of it). Every problem is added to `problems`; the tree is
@@ -59,6 +61,11 @@ function parseYamlTree(file: string, text: string, problems: Diagnostic[]): Tree
   for (const error of [...document.errors, ...document.warnings]) {
     // Duplicate keys are found below, where the path is known.
     if (error.code === 'DUPLICATE_KEY') continue;
+    // The parser reports its own exhausted stack as one mistake or several of the text.
+    if (/stack/i.test(error.message)) {
+      problem(error.pos[0], [], 'nested too deeply');
+      return undefined;
+    }
     problem(error.pos[0], [], `not YAML: ${firstLine(error.message)}`, yamlHint(error.code));
   }
   if (second !== undefined) {
@@ -72,18 +79,39 @@ function parseYamlTree(file: string, text: string, problems: Diagnostic[]): Tree
   if (document.errors.some((error) => error.code !== 'DUPLICATE_KEY')) return undefined;
 
   let nodes = 0;
+  let tooDeep = false;
+  /** The maps and lists around the part that is walked. */
+  const around = new Set<Node>();
   const walk = (node: Node | null | undefined, offset: number, path: readonly PathSegment[]): Tree => {
     nodes++;
     const start = node?.range?.[0] ?? offset;
+    const nothing: Tree = { kind: 'scalar', at: place(start), value: null };
+    if (path.length > MAX_DEPTH) {
+      if (!tooDeep) problem(start, path.slice(0, 3), 'nested too deeply');
+      tooDeep = true;
+      return nothing;
+    }
     if (nodes > MAX_NODES) {
       if (nodes === MAX_NODES + 1) problem(start, path, 'the document expands to too many parts', 'remove aliases');
-      return { kind: 'scalar', at: place(start), value: null };
+      return nothing;
     }
-    if (isAlias(node)) return walk(node.resolve(document), start, path);
-    if (isMap(node)) return { kind: 'map', at: place(start), entries: walkMap(node, start, path) };
-    if (isSeq(node)) {
-      const items = node.items.map((item, index) => walk(nodeOf(item), start, [...path, index]));
-      return { kind: 'list', at: place(start), items };
+    if (isAlias(node)) {
+      const target = node.resolve(document);
+      if (target === undefined || !around.has(target)) return walk(target, start, path);
+      problem(start, path, `the alias *${node.source} stands inside of what it names`, 'write out what is meant');
+      return nothing;
+    }
+    if (isMap(node) || isSeq(node)) {
+      around.add(node);
+      const tree: Tree = isMap(node)
+        ? { kind: 'map', at: place(start), entries: walkMap(node, start, path) }
+        : {
+            kind: 'list',
+            at: place(start),
+            items: node.items.map((item, index) => walk(nodeOf(item), start, [...path, index])),
+          };
+      around.delete(node);
+      return tree;
     }
     const value: unknown = isScalar(node) ? node.value : null;
     if (value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') {

@@ -55,6 +55,14 @@ describe('a document with many mistakes', () => {
       /doc\.yaml:8:5 {2}host\.files\[2\]: neither content nor contentFrom/,
     );
   });
+
+  test('names the right index of the other part where two collide behind a wrong item', async () => {
+    const body = 'host:\n  files:\n  - {path: x, content: a}\n  - {path: /a, content: a}\n  - {path: /a, content: b}\n';
+    assert.match(
+      (await problemsOf(body)).join('\n'),
+      /doc\.yaml:8:12 {2}host\.files\[2\]\.path: \/a is already written by host\.files\[1\] \(hint: keep one/,
+    );
+  });
 });
 
 describe('what is not a document', () => {
@@ -90,6 +98,33 @@ describe('what is not a document', () => {
   test('text that is not UTF-8 is refused', async () => {
     const sources = [{ name: 'd', bytes: Uint8Array.of(0x61, 0xff, 0xfe) }];
     await assert.rejects(loadDocument(sources, { agentVersion: '0.1.0' }), { reason: 'DocumentInvalid' });
+  });
+
+  test('an alias inside of what it names is refused, with its place', async () => {
+    for (const [text, path] of [
+      ['a: &x [1, *x]\n', 'doc.yaml:1:11  a[1]: '],
+      ['a: &x {b: *x}\n', 'doc.yaml:1:11  a.b: '],
+    ]) {
+      const result = await load(text ?? '');
+      assert.ok(!result.ok);
+      const told = result.problems.map(formatDiagnostic).join('\n');
+      assert.ok(told.includes(`${path}the alias *x stands inside of what it names`), told);
+    }
+  });
+
+  test('what is nested too deeply is refused, in words of its own, whatever the depth', async () => {
+    for (const depth of [300, 20_000]) {
+      for (const text of [
+        `a: ${'['.repeat(depth)}${']'.repeat(depth)}`,
+        `${'{"a": '.repeat(depth)}1${'}'.repeat(depth)}`,
+      ]) {
+        const result = await load(text);
+        assert.ok(!result.ok);
+        const told = result.problems.map(formatDiagnostic).filter((line) => !/"(apiVersion|kind)" is/.test(line));
+        assert.equal(told.length, 1, told.join('\n'));
+        assert.match(told[0] ?? '', /: nested too deeply$| {2}nested too deeply$/);
+      }
+    }
   });
 
   test('aliases that expand without end are refused', async () => {

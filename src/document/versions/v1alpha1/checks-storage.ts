@@ -100,7 +100,7 @@ function twice(list: 'disks' | 'filesystems', entries: readonly { readonly devic
       return [];
     }
     const path = [...STORAGE, list, index, 'device'];
-    return [{ path, message: `the same device as host.storage.${list}[${first}]`, hint: 'keep one of them' }];
+    return [{ path, message: 'the same device as', other: [...STORAGE, list, first], hint: 'keep one of them' }];
   });
 }
 
@@ -113,8 +113,9 @@ function pathsTwice(mounts: readonly Mount[]): Finding[] {
       seen.set(path, index);
       return [];
     }
-    const message = `${path} is already the path of host.storage.mounts[${first}]`;
-    return [{ path: [...STORAGE, 'mounts', index, 'path'], message, hint: 'keep one of them' }];
+    const message = `${path} is already the path of`;
+    const other = [...STORAGE, 'mounts', first];
+    return [{ path: [...STORAGE, 'mounts', index, 'path'], message, other, hint: 'keep one of them' }];
   });
 }
 

@@ -31,7 +31,7 @@ function doubles(list: readonly { readonly name: string }[] | undefined, section
       return [];
     }
     const path = ['host', section, index, 'name'];
-    return [{ path, message: `${name} is already host.${section}[${earlier}]`, hint: 'keep one of them' }];
+    return [{ path, message: `${name} is already`, other: ['host', section, earlier], hint: 'keep one of them' }];
   });
 }
 

@@ -55,7 +55,8 @@ export function checkHost(sections: Sections): Finding[] {
     else {
       findings.push({
         path: ['host', 'files', index, 'path'],
-        message: `${file.path} is already written by host.files[${first}]`,
+        message: `${file.path} is already written by`,
+        other: ['host', 'files', first],
         hint: 'keep one of them',
       });
     }
