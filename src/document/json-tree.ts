@@ -10,6 +10,7 @@ const DEEPEST = 200;
  * made is JSON more often than not, and this costs a tenth of the general way.
  */
 export function parseJsonTree(file: string, text: string): Tree | undefined {
+  if (!/^\s*\{/.test(text)) return undefined;
   const parser = new JsonParser(file, text);
   try {
     return parser.document();

@@ -1,6 +1,7 @@
 import { decodeSource } from './decode.ts';
 import type { Finding } from './diagnostics.ts';
 import { type Diagnostic, formatPath, nearestName, type PathSegment, sortDiagnostics } from './diagnostics.ts';
+import { parseJsonTree } from './json-tree.ts';
 import type { Model } from './model.ts';
 import { satisfies } from './requires.ts';
 import { type SoundPart, schemaFindings, type UnplacedFinding, withoutMistakes } from './schema-issues.ts';
@@ -51,7 +52,8 @@ export async function loadDocument(sources: readonly DocumentSource[], options: 
   const problems: Diagnostic[] = [];
   let tree: Tree | undefined;
   for (const source of sources) {
-    const parsed = parseTree(source.name, await decodeSource(source.name, source.bytes), problems);
+    const text = await decodeSource(source.name, source.bytes);
+    const parsed = parseJsonTree(source.name, text) ?? parseTree(source.name, text, problems);
     if (parsed === undefined) continue;
     if (parsed.kind !== 'map') {
       const message = 'the document is not a map';

@@ -1,7 +1,6 @@
 import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseAllDocuments, type YAMLMap } from 'yaml';
 import type { Diagnostic, PathSegment, Place } from './diagnostics.ts';
 import { formatPath } from './diagnostics.ts';
-import { parseJsonTree } from './json-tree.ts';
 
 /** A parsed document that remembers where each part stands; several sources merge into one. */
 export type Tree = MapTree | ListTree | ScalarTree;
@@ -34,11 +33,6 @@ const MAX_DEPTH = 200;
  * undefined when nothing useful could be read.
  */
 export function parseTree(file: string, text: string, problems: Diagnostic[]): Tree | undefined {
-  const json = /^\s*\{/.test(text) ? parseJsonTree(file, text) : undefined;
-  return json ?? parseYamlTree(file, text, problems);
-}
-
-function parseYamlTree(file: string, text: string, problems: Diagnostic[]): Tree | undefined {
   const counter = new LineCounter();
   const documents = parseAllDocuments(text, {
     version: '1.2',
