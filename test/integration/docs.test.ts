@@ -19,12 +19,15 @@ interface Block {
   readonly line: number;
   /** Why it is not to be run, from the HTML comment before it: `<!-- not run: … -->`. */
   readonly notRun: string | undefined;
+  /** The file of this repository that it shows whole: "`path`:" stands before it. */
+  readonly copyOf: string | undefined;
 }
 
 function blocksOf(page: string): Block[] {
   const text = readFileSync(join(ROOT, page), 'utf8');
-  const blocks = text.matchAll(/(?:<!-- not run: ([^\n]*?) -->\n)?^```(\w*)\n([\s\S]*?)^```$/gm);
-  return [...blocks].map(({ 1: notRun, 2: language = '', 3: body = '', index }) => ({
+  const blocks = text.matchAll(/(?:^`([^`\n]+)`:\n\n)?(?:<!-- not run: ([^\n]*?) -->\n)?^```(\w*)\n([\s\S]*?)^```$/gm);
+  return [...blocks].map(({ 1: copyOf, 2: notRun, 3: language = '', 4: body = '', index }) => ({
+    copyOf,
     language,
     text: body,
     notRun,
@@ -50,7 +53,15 @@ describe('the documentation', () => {
   after(() => rmSync(directory, { recursive: true }));
 
   for (const page of PAGES) {
-    const blocks = blocksOf(page);
+    const all = blocksOf(page);
+    const blocks = all.filter(({ copyOf }) => copyOf === undefined);
+
+    for (const { copyOf, text } of all) {
+      if (copyOf === undefined) continue;
+      test(`${page} shows ${copyOf} as it is`, () => {
+        assert.equal(text, readFileSync(join(ROOT, copyOf), 'utf8'));
+      });
+    }
 
     for (const block of blocks.filter(({ language }) => language === 'sh')) {
       if (block.notRun === undefined) {
