@@ -26,6 +26,7 @@ import { leaveOnlyManifest, preparedBy, readPrepared, usableNotes, writePrepared
 import { asRefusal } from './refusal.ts';
 import { asSeenBy, JOURNAL_PATH, openJournal, peekJournal, type RunJournal } from './run-journal.ts';
 import { runSteps, type StepObserver } from './runner.ts';
+import { untilStopped } from './until-stopped.ts';
 
 export interface RunRequest {
   /** `prepare` makes only the changes that belong into an image. */
@@ -192,19 +193,6 @@ async function openRequested({ command, sources, agentVersion }: RunRequest): Pr
 
 function warnOfLeft({ unresolved }: LoadedDocument, reporter: Reporter): void {
   for (const path of unresolved) reporter.warn(`${path} depends on a variable of the machine: left to provision`);
-}
-
-/** Waits for work that changes nothing and may never end, as a pipe that nobody writes to; a signal ends the waiting. */
-async function untilStopped<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const stopped = Promise.withResolvers<never>();
-  const stop = () => stopped.reject(signal.reason);
-  signal.addEventListener('abort', stop, { once: true });
-  try {
-    signal.throwIfAborted();
-    return await Promise.race([work, stopped.promise]);
-  } finally {
-    signal.removeEventListener('abort', stop);
-  }
 }
 
 /** Opens the journal and says that this run begins. What hinders it refuses the run: nothing was changed yet. */
