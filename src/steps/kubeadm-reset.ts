@@ -77,9 +77,12 @@ export const kubeadmReset: Step<KubeadmResetDesired, KubeadmResetActual, Kubeadm
 
   async apply(host, { payload }, execution) {
     const { desired, offline, leftovers } = payload;
+    // An init that is reset has not published its cluster, so nobody has joined it. With the only member of an etcd,
+    // kubeadm would try for four minutes to take it out of itself (k/k cmd/kubeadm/app/util/etcd/etcd.go, RemoveMember).
+    const isAlone = desired.kubernetes.role === 'InitControlPlane';
     await resetNode(
       host,
-      { ...resetOrder(desired.kubernetes, desired.nodeName), offline, leftovers },
+      { ...resetOrder(desired.kubernetes, desired.nodeName), offline: offline || isAlone, leftovers },
       {
         signal: execution.signal,
         line: (text) => execution.output('kubeadm', text),

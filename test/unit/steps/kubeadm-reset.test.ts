@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Model } from '../../../src/document/model.ts';
+import type { KubernetesModel, Model } from '../../../src/document/model.ts';
 import { kubeadmReset } from '../../../src/steps/kubeadm-reset.ts';
 import { hostModel } from '../../support/host-model.ts';
 import { kubernetesModel } from '../../support/kubernetes-model.ts';
@@ -9,6 +9,7 @@ import { bench } from '../../support/step-bench.ts';
 
 const RESET = 'kubeadm-reset/reset';
 const NODE: Model = { ...hostModel(), kubernetes: kubernetesModel() };
+const modelOf = (role: KubernetesModel['role']): Model => ({ ...NODE, kubernetes: { ...kubernetesModel(), role } });
 const FILES = {
   '/etc/kubernetes/kubelet.conf': 'x',
   '/etc/kubernetes/pki/ca.crt': 'x',
@@ -38,7 +39,7 @@ describe('cleaning up before kubeadm', () => {
 
   test('after an attempt of ours resets, once, and voids what hooks and kubeadm had done', async () => {
     const host = machine();
-    const step = bench(kubeadmReset, host, NODE);
+    const step = bench(kubeadmReset, host, modelOf('JoinControlPlane'));
     const [change] = await step.plan({ bootstrap: 'attempted' });
     assert.equal(change?.id, RESET);
     assert.equal(change?.repeatable, false);
@@ -47,6 +48,13 @@ describe('cleaning up before kubeadm', () => {
     assert.match(host.log.join('\n'), /run kubeadm reset .*--kubeconfig=\/etc\/kubernetes\/admin\.conf/);
     assert.equal((await host.service('kubelet')).active, false);
     assert.deepEqual(await step.plan({ bootstrap: 'attempted' }), []);
+  });
+
+  test('of an unpublished init speaks to no cluster: it is the only member of its etcd', async () => {
+    const host = machine();
+    const step = bench(kubeadmReset, host, modelOf('InitControlPlane'));
+    await step.apply({ bootstrap: 'attempted' });
+    assert.match(host.log.join('\n'), /run kubeadm reset .*--kubeconfig=\/dev\/null/);
   });
 
   test('on a copied disk resets without speaking to the cluster of the original', async () => {
