@@ -95,7 +95,6 @@ async function runLocked(request: RunRequest, runId: string, facts: Facts): Prom
     await endOrphans(runId);
     journal = await beginJournal(request, runId, host, facts, judged);
     if (judged.known.open !== undefined) reporter.warn('the run before this one was killed; it is resumed');
-    for (const warning of judged.document.warnings) reporter.warn(formatDiagnostic(warning));
     if (request.command === 'prepare') warnOfLeft(judged.document, reporter);
     reporter.planned(plannedSteps(request, judged.document, facts));
     conclusion = await runPipeline(request, host, facts, judged.document, journal, reporter);
@@ -135,6 +134,7 @@ function introduce(reporter: Reporter, host: Host, document: LoadedDocument, kno
     bootstrapped: isBootstrapped(known, document),
   });
   reporter.useSinks(sinksOf(model.reporting.sinks, host), model.reporting.deadlineMs);
+  for (const warning of document.warnings) reporter.warn(formatDiagnostic(warning));
 }
 
 function scopeOf({ command }: RunRequest): 'base' | 'all' {
