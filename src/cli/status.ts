@@ -6,7 +6,7 @@ import { colorWanted, formatStatus, type Style } from '../reporting/progress.ts'
 import type { RunStatus } from '../reporting/status.ts';
 import { readStatus, waitForStatus } from '../reporting/status-file.ts';
 import { formatTimeline } from '../reporting/timeline-chart.ts';
-import { type OutputFormat, printJson, printText } from './output.ts';
+import { type OutputFormat, printJson, printNotice, printText } from './output.ts';
 
 /**
  * `machineadm status`: how the run goes or ended. With `--wait` it ends when the run does, with the run's exit status;
@@ -19,13 +19,20 @@ export async function status(options: {
 }): Promise<number> {
   const timeoutMs = parseDuration(options.timeout);
   if (timeoutMs === undefined) throw notADuration(options.timeout);
-  const found = options.wait === true ? await waitForStatus({ timeoutMs }) : await readStatus();
+  const found = options.wait === true ? await wait(timeoutMs, options.timeout) : await readStatus();
   if (found === undefined) throw options.wait === true ? noRunInTime(options.timeout) : noRun();
   print(found, options.output, formatStatus);
   if (options.wait !== true) return exitCode('Success');
   return found.phase === 'Concluded' || found.outcome !== undefined
     ? (found.exitCode ?? exitCode('InternalError'))
     : exitCode('DeadlinePassed');
+}
+
+/** Waits for the end of the run, and for its beginning where there is none yet; then a person is told so. */
+async function wait(timeoutMs: number, timeout: string): Promise<RunStatus | undefined> {
+  if ((await readStatus()) === undefined)
+    printNotice(`no run has begun on this machine; waiting up to ${timeout} for one`);
+  return await waitForStatus({ timeoutMs });
 }
 
 /** `machineadm timeline`: where the time went. */

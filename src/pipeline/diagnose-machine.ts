@@ -2,6 +2,7 @@ import { collect } from '../diagnosis/collect.ts';
 import type { ObservedLine } from '../diagnosis/observed-line.ts';
 import { readSavedLog } from '../diagnosis/saved-log.ts';
 import { judge, type Verdict } from '../diagnosis/verdict.ts';
+import { MachineadmError } from '../document/errors.ts';
 import type { QueryHost } from '../host/host.ts';
 import { gatherFacts, openQueryHost } from '../host/index.ts';
 import type { RunStatus } from '../reporting/status.ts';
@@ -24,7 +25,7 @@ const GENERAL: ReadonlySet<string> = new Set([
 
 /**
  * Judges the machine it runs on, from its logs, its state and the status of the last run. Changes nothing. Throws
- * `NotPrivilegedUser`.
+ * `NotPrivilegedUser`, and `NoRun` where nobody ever tried to bootstrap it: nothing failed there.
  */
 export async function diagnoseMachine(exitStatus?: number): Promise<Verdict> {
   const host = openQueryHost();
@@ -32,7 +33,17 @@ export async function diagnoseMachine(exitStatus?: number): Promise<Verdict> {
   refuseUnlessRoot(facts);
   const status = await readStatus();
   const lines = await observe(host, status);
+  const tried = status !== undefined || exitStatus !== undefined || lines.some(({ source }) => source === 'kubeadm');
+  if (!tried && (await host.stat(KUBELET_KUBECONFIG)) === undefined) throw nothingTried();
   return withStatus(judge(lines, exitStatus ?? exitStatusOf(status)), status);
+}
+
+function nothingTried(): MachineadmError {
+  return new MachineadmError({
+    reason: 'NoRun',
+    summary: 'neither machineadm nor kubeadm ever ran on this machine: there is no failure to name',
+    remedy: 'Look at the machine before a run with `machineadm doctor`, or judge saved logs with `--log FILE`.',
+  });
 }
 
 /** What the machine says since the last run began, or since it booted. */

@@ -10,6 +10,7 @@ import { acquireLock } from '../host/lock.ts';
 import { openReporter, type Reporter } from '../reporting/reporter.ts';
 import { sinksOf } from '../reporting/sinks/index.ts';
 import type { RunEvent, RunStatus } from '../reporting/status.ts';
+import { bootstrappedSince } from '../reporting/status-file.ts';
 import { STATUS_PATHS } from '../reporting/status-writer.ts';
 import { bootTimeline, processStartMs } from '../reporting/timeline.ts';
 import { wipeKubeadmConfig } from '../steps/kubeadm-config.ts';
@@ -75,6 +76,7 @@ async function runLocked(request: RunRequest, runId: string, facts: Facts): Prom
   // A refusal changes nothing, and what is reported of a machine that works stays true.
   if (!judged.ok && (judged.known.bootstrappedFrom !== undefined || isBootstrapped(judged.known, judged.document)))
     throw judged.error;
+  const since = await bootstrappedSince();
   const reporter = await openReporter({
     identity: {
       command: request.command,
@@ -87,7 +89,7 @@ async function runLocked(request: RunRequest, runId: string, facts: Facts): Prom
     onEvent: request.onEvent,
   });
   reporter.timeline(await bootTimeline(host, processStartMs()));
-  if (judged.document !== undefined) introduce(reporter, host, judged.document, judged.known);
+  if (judged.document !== undefined) introduce(reporter, host, judged.document, judged.known, since);
   let journal: RunJournal | undefined;
   let conclusion: Conclusion;
   try {
@@ -119,7 +121,13 @@ async function runLocked(request: RunRequest, runId: string, facts: Facts): Prom
 }
 
 /** Tells the reporter whose run it is and where to tell of it. */
-function introduce(reporter: Reporter, host: Host, document: LoadedDocument, known: JournalState): void {
+function introduce(
+  reporter: Reporter,
+  host: Host,
+  document: LoadedDocument,
+  known: JournalState,
+  since: string | undefined,
+): void {
   const { model, digest } = document;
   const { name, namespace, cluster, uid } = model.metadata;
   reporter.identify({
@@ -132,6 +140,7 @@ function introduce(reporter: Reporter, host: Host, document: LoadedDocument, kno
     documentSha256: digest,
     attempt: known.attempts + 1,
     bootstrapped: isBootstrapped(known, document),
+    bootstrappedSince: since,
   });
   reporter.useSinks(sinksOf(model.reporting.sinks, host), model.reporting.deadlineMs);
   for (const warning of document.warnings) reporter.warn(formatDiagnostic(warning));

@@ -17,6 +17,8 @@ export interface RunSubject {
   readonly attempt: number;
   /** An earlier run proved that this machine is what the document asks for: this run cannot make it one that failed. */
   readonly bootstrapped: boolean;
+  /** Since when, as an earlier run's status told it. */
+  readonly bootstrappedSince?: string | undefined;
 }
 
 /** How a step ended; the times are milliseconds. */
@@ -107,9 +109,12 @@ export function advance(status: RunStatus, transition: Transition, at: Moment): 
 function change(status: RunStatus, transition: Transition, at: Moment): RunStatus {
   switch (transition.kind) {
     case 'identified': {
-      const { machine, documentSha256, attempt, bootstrapped } = transition.subject;
+      const { machine, documentSha256, attempt, bootstrapped, bootstrappedSince } = transition.subject;
       const identified = { ...status, machine, document: { sha256: documentSha256 }, attempt };
-      return bootstrapped ? withConditions(identified, [alreadyBootstrapped('is running.')], at) : identified;
+      if (!bootstrapped) return identified;
+      // The condition did not change, so neither does the time of its last change.
+      const lastTransitionTime = bootstrappedSince ?? timestamp(at);
+      return { ...identified, conditions: [{ ...alreadyBootstrapped('is running.'), lastTransitionTime }] };
     }
     case 'bootstrapped':
       return withConditions(status, [bootstrapCondition('Succeeded', undefined)], at);

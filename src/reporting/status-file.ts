@@ -33,6 +33,18 @@ export async function readStatus(
   return undefined;
 }
 
+/** Since when this machine counts as bootstrapped, as the last run's status told it; undefined when it did not. */
+export async function bootstrappedSince(paths: StatusPaths = STATUS_PATHS): Promise<string | undefined> {
+  try {
+    const status = await readStatus(paths);
+    const condition = status?.conditions.find(({ type }) => type === 'machineadm.dev/BootstrapSucceeded');
+    return condition?.status === 'True' ? condition.lastTransitionTime : undefined;
+  } catch {
+    // A damaged status is replaced by this run's; all it costs is a time.
+    return undefined;
+  }
+}
+
 export interface WaitOptions {
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;

@@ -131,6 +131,19 @@ test('a transition leaves the status it came from as it was', () => {
 
 describe('a run on a machine that an earlier run bootstrapped', () => {
   const subject = { machine: { name: 'a-1' }, documentSha256: 'ab', attempt: 2, bootstrapped: true };
+
+  test('keeps the time since when the machine is bootstrapped', () => {
+    const bootstrappedSince = '2026-11-19T08:00:00.000Z';
+    const begun = statusAfter({ kind: 'identified', subject: { ...subject, bootstrappedSince } });
+    assert.equal(condition(begun)?.lastTransitionTime, bootstrappedSince);
+    for (const conclusion of [
+      { outcome: 'Succeeded', exitCode: 0 },
+      { outcome: 'Failed', exitCode: 10, failure: FAILURE },
+    ] as const satisfies readonly Conclusion[]) {
+      const ended = advance(begun, { kind: 'concluded', conclusion }, at(9));
+      assert.equal(condition(ended)?.lastTransitionTime, bootstrappedSince);
+    }
+  });
   const after = (conclusion: Conclusion) =>
     statusAfter({ kind: 'identified', subject }, { kind: 'concluded', conclusion });
 
