@@ -86,7 +86,7 @@ export async function findLeaks(
 }
 
 /** Gathers what ps(1) would show to anyone, and what root would see of environments, until it is stopped. */
-export interface ProcessWatch {
+export interface ProcessWatch extends AsyncDisposable {
   /** Ends the watch. Returns the arguments and environments seen, one process a line. */
   stop(): Promise<string>;
 }
@@ -104,13 +104,13 @@ export function watchProcesses(machine: Machine): ProcessWatch {
       await sleep(200, undefined, { signal: ended.signal }).catch(() => undefined);
     }
   })();
-  return {
-    stop: async () => {
-      ended.abort();
-      await watching;
-      return [...seen].join('\n');
-    },
+  const stop = async (): Promise<string> => {
+    ended.abort();
+    await watching;
+    return [...seen].join('\n');
   };
+  // A watch that outlived a failing test would keep its process, and CI with it, for ever.
+  return { stop, [Symbol.asyncDispose]: async () => void (await stop()) };
 }
 
 function processesOf(machine: Machine): string[] {

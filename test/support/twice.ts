@@ -17,7 +17,7 @@ export async function provisionTwice(node: Node, document: DocumentTree, seeds: 
   const planned = (await node.plan()).map((change) => change.id);
   assert.notDeepEqual(planned, []);
 
-  const processes = watchProcesses(node.machine);
+  await using processes = watchProcesses(node.machine);
   const first = await node.provision(tracingExecs());
   await assertSucceeded(node, first);
   assert.deepEqual([...first.changes].sort(), [...planned].sort(), 'plan listed what provision did');
