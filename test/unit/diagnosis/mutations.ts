@@ -88,7 +88,7 @@ export const MUTATIONS: readonly Mutation[] = [
     apply: (log) =>
       [
         "Cloud-init v. 22.4.2 running 'modules:final' at Fri, 20 Nov 2026 17:30:02 +0000. Up 14.02 seconds.",
-        'Get:1 http://deb.debian.org/debian bookworm InRelease [151 kB]',
+        'Get:1 http://mirror.example/debian bookworm InRelease [151 kB]',
         '+ systemctl enable --now containerd',
         log.replace(/^-- kubeadm --\n/, ''),
         '2026-11-20 17:40:11,532 - cc_scripts_user.py[WARNING]: Failed to run module scripts-user (scripts in /var/lib/cloud/instance/scripts)',
