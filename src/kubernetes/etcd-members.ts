@@ -1,12 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { MachineadmError } from '../document/errors.ts';
 import { Secret } from '../document/secret.ts';
+import { getObject } from '../host/api-server.ts';
 import type { QueryHost } from '../host/host.ts';
-import { askHttps } from './https.ts';
-import { KubeconfigUnusable, readKubeconfig } from './kubeconfig.ts';
-import { getObject } from './node-client.ts';
+import { askHttps } from '../host/https.ts';
+import { KubeconfigUnusable, readKubeconfig } from '../host/kubeconfig.ts';
+import { member, text } from '../host/untyped.ts';
 import { ADMIN_KUBECONFIG, STATIC_PODS_DIRECTORY } from './paths.ts';
-import { member, text } from './untyped.ts';
 
 /** What leads to the other members of a stacked etcd, and to this machine's own among them; read before a reset deletes it. */
 export interface EtcdPeers {

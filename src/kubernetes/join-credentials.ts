@@ -2,8 +2,8 @@ import { createHash, X509Certificate } from 'node:crypto';
 import { MachineadmError } from '../document/errors.ts';
 import type { KubernetesModel, TokenDiscovery } from '../document/model.ts';
 import type { Secret } from '../document/secret.ts';
-import { askHttps, type HttpsAnswer, type HttpsQuestion } from './https.ts';
-import { member, text } from './untyped.ts';
+import { askHttps, type HttpsAnswer, type HttpsQuestion } from '../host/https.ts';
+import { member, text } from '../host/untyped.ts';
 
 /** What a join proves itself with, found out. */
 export interface JoinCredentials {

@@ -1,6 +1,6 @@
 import type { QueryHost } from '../host/host.ts';
+import { member, text } from '../host/untyped.ts';
 import { KUBELET_CONFIG } from './paths.ts';
-import { member, text } from './untyped.ts';
 
 /** k/k pkg/kubelet/apis/config/v1beta1/defaults.go: healthzBindAddress and healthzPort. */
 const DEFAULT_ADDRESS = '127.0.0.1';

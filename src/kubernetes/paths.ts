@@ -4,6 +4,8 @@
  * bootstrap provider (cluster-api bootstrap/kubeadm/internal/cloudinit), because scripts in the field look for them.
  */
 
+export { KUBELET_KUBECONFIG } from '../host/kubelet-credential.ts';
+
 /** Holds the rendered configuration; in memory, so that tokens do not outlive a reboot. */
 export const KUBEADM_RUN_DIRECTORY = '/run/kubeadm';
 export const KUBEADM_INIT_CONFIG = '/run/kubeadm/kubeadm.yaml';
@@ -24,7 +26,6 @@ export const DEFAULT_CA_CERTIFICATE = '/etc/kubernetes/pki/ca.crt';
 export const ADMIN_KUBECONFIG = '/etc/kubernetes/admin.conf';
 /** Written by `kubeadm init` from 1.29 on. */
 export const SUPER_ADMIN_KUBECONFIG = '/etc/kubernetes/super-admin.conf';
-export const KUBELET_KUBECONFIG = '/etc/kubernetes/kubelet.conf';
 /** Holds the bootstrap token while the kubelet has no certificate; left behind by a killed join. */
 export const BOOTSTRAP_KUBELET_KUBECONFIG = '/etc/kubernetes/bootstrap-kubelet.conf';
 export const CONTROLLER_MANAGER_KUBECONFIG = '/etc/kubernetes/controller-manager.conf';

@@ -3,10 +3,10 @@ import { type Evidence, MachineadmError } from '../document/errors.ts';
 import type { ReadyModel } from '../document/model.ts';
 import type { Reason } from '../document/reasons.ts';
 import type { QueryHost } from '../host/host.ts';
-import { KubeconfigUnusable, readKubeconfig } from './kubeconfig.ts';
+import { KubeconfigUnusable, readKubeconfig } from '../host/kubeconfig.ts';
+import { nodeNameOfCertificate } from '../host/kubelet-credential.ts';
 import { kubeletHealth } from './kubelet-health.ts';
 import { getNode, type NodeView } from './node-client.ts';
-import { nodeNameOfCertificate } from './node-name.ts';
 import { KUBELET_KUBECONFIG } from './paths.ts';
 
 /** What must be true before this machine counts as bootstrapped. */

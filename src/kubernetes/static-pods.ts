@@ -1,8 +1,8 @@
 import type { KubernetesModel } from '../document/model.ts';
 import type { Version } from '../host/facts.ts';
 import type { NewFile } from '../host/host.ts';
+import { member, text } from '../host/untyped.ts';
 import { ADMIN_KUBECONFIG, STATIC_PODS_DIRECTORY, SUPER_ADMIN_KUBECONFIG } from './paths.ts';
-import { member, text } from './untyped.ts';
 
 /** Read by the kubelet alone; CIS Kubernetes Benchmark 1.1 asks the same of kubeadm's own manifests. */
 const MANIFEST_MODE = 0o600;

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { redact } from '../document/secret.ts';
 import type { Host, QueryHost } from '../host/host.ts';
+import { member } from '../host/untyped.ts';
 import type { KubeadmFile } from '../kubernetes/kubeadm/config.ts';
 import {
   type KubeadmConfigInput,
@@ -15,7 +16,6 @@ import {
   KUBEADM_RUN_DIRECTORY,
   KUBEADM_RUN_DIRECTORY_MODE,
 } from '../kubernetes/paths.ts';
-import { member } from '../kubernetes/untyped.ts';
 import type { Change, Step } from './step.ts';
 import { textDiff } from './text-diff.ts';
 

@@ -1,7 +1,7 @@
 import type { BootCommand, BootFile } from '../host/boot-command.ts';
 import type { Host, QueryHost } from '../host/host.ts';
 import { selfCommand } from '../host/self-command.ts';
-import { member } from '../kubernetes/untyped.ts';
+import { member } from '../host/untyped.ts';
 import type { Change, Step } from './step.ts';
 
 export interface SentinelDesired {

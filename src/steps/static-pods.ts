@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { KubernetesModel } from '../document/model.ts';
 import type { Version } from '../host/facts.ts';
+import { member } from '../host/untyped.ts';
 import { staticPodFiles } from '../kubernetes/static-pods.ts';
-import { member } from '../kubernetes/untyped.ts';
 import type { Step } from './step.ts';
 
 export interface StaticPodsDesired {

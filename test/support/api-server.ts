@@ -130,12 +130,20 @@ async function listen(server: ReturnType<typeof createPlainServer>): Promise<num
 }
 
 /** A kubeconfig in kubeadm's form, with everything inline, or with the client's certificate and key in one file. */
-export function kubeconfig(server: string, authority: string, client: Identity | { readonly file: string }): string {
+export function kubeconfig(
+  server: string,
+  authority: string,
+  client: Identity | { readonly file: string } | { readonly token: string } | { readonly exec: string },
+): string {
   const base64 = (pem: string): string => Buffer.from(pem).toString('base64');
   const user =
     'file' in client
       ? `client-certificate: ${client.file}\n    client-key: ${client.file}`
-      : `client-certificate-data: ${base64(client.certificate)}\n    client-key-data: ${base64(client.key)}`;
+      : 'token' in client
+        ? `token: ${client.token}`
+        : 'exec' in client
+          ? `exec: {apiVersion: client.authentication.k8s.io/v1, command: ${client.exec}}`
+          : `client-certificate-data: ${base64(client.certificate)}\n    client-key-data: ${base64(client.key)}`;
   return `apiVersion: v1
 kind: Config
 clusters:

@@ -1,9 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { MachineadmError } from '../../document/errors.ts';
 import type { Role } from '../../document/model.ts';
+import { type Answer, getObject } from '../../host/api-server.ts';
 import type { QueryHost } from '../../host/host.ts';
-import { KubeconfigUnusable, readKubeconfig } from '../kubeconfig.ts';
-import { type Answer, getNode, getObject, type NodeView } from '../node-client.ts';
+import { KubeconfigUnusable, readKubeconfig } from '../../host/kubeconfig.ts';
+import { getNode, type NodeView } from '../node-client.ts';
 import { ADMIN_KUBECONFIG, BOOTSTRAP_KUBELET_KUBECONFIG, KUBELET_CONFIG, KUBELET_KUBECONFIG } from '../paths.ts';
 import type { Leftovers } from './leftovers.ts';
 

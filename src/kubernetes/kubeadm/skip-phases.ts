@@ -1,4 +1,4 @@
-import { member, text } from '../untyped.ts';
+import { member, text } from '../../host/untyped.ts';
 
 /** The flag that says which phases to leave out; it beats the field of the same meaning (cobra workflow.Runner). */
 const FLAG = '--skip-phases=';

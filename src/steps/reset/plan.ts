@@ -1,8 +1,8 @@
 import type { QueryHost } from '../../host/host.ts';
+import { member, text } from '../../host/untyped.ts';
 import type { ResetOrder } from '../../kubernetes/kubeadm/reset.ts';
 import { type NodeMounts, nodeMounts } from '../../kubernetes/mounts.ts';
 import { DEFAULT_CERTIFICATES_DIRECTORY, DEFAULT_ETCD_DATA_DIRECTORY } from '../../kubernetes/paths.ts';
-import { member, text } from '../../kubernetes/untyped.ts';
 import { mountPointsOf } from '../files.ts';
 
 /** What a step keeps of a file that it replaces whole (`steps/containerd/configuration.ts`). */

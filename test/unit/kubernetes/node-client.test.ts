@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { KubeconfigUnusable, readKubeconfig } from '../../../src/kubernetes/kubeconfig.ts';
-import { getNode, getObject } from '../../../src/kubernetes/node-client.ts';
-import { nodeNameOfCertificate } from '../../../src/kubernetes/node-name.ts';
+import { getObject } from '../../../src/host/api-server.ts';
+import { readKubeconfig } from '../../../src/host/kubeconfig.ts';
+import { getNode } from '../../../src/kubernetes/node-client.ts';
 import { type Authority, kubeconfig, newAuthority, nodeObject, startApiServer } from '../../support/api-server.ts';
 import { memoryHost } from '../../support/memory-host.ts';
 
@@ -16,48 +16,6 @@ async function credentialFor(url: string, trusted: Authority = authority, client
   assert.ok(credential);
   return credential;
 }
-
-describe('a kubeconfig', () => {
-  test('that does not exist is no credential', async () => {
-    assert.equal(await readKubeconfig(memoryHost(), PATH), undefined);
-  });
-
-  test('may name the rotated certificate file, which holds certificate and key in one', async () => {
-    const file = '/var/lib/kubelet/pki/kubelet-client-current.pem';
-    const files = {
-      [PATH]: kubeconfig('https://127.0.0.1:1', authority.certificate, { file }),
-      [file]: `${kubelet.certificate}${kubelet.key}`,
-    };
-    const credential = await readKubeconfig(memoryHost({ files }), PATH);
-    assert.equal(nodeNameOfCertificate(credential?.certificate ?? ''), 'node-1');
-    assert.equal(String(credential?.key), '[redacted]');
-  });
-
-  for (const [what, text, why] of [
-    ['is half written', 'apiVersion: v1\nclusters: [', /not valid YAML/],
-    ['is empty', '', /no usable current context/],
-    [
-      'names a certificate that is not there',
-      kubeconfig('https://127.0.0.1:1', authority.certificate, { file: '/gone.pem' }),
-      /names \/gone\.pem, which does not exist/,
-    ],
-    ['speaks plain HTTP', kubeconfig('http://127.0.0.1:1', authority.certificate, kubelet), /names no https/],
-    [
-      'trusts anybody',
-      kubeconfig('https://127.0.0.1:1', '', kubelet).replace('server:', 'insecure-skip-tls-verify: true\n    server:'),
-      /names no certificate authority/,
-    ],
-  ] as const) {
-    test(`that ${what} is unusable, and the message holds no key`, async () => {
-      await assert.rejects(readKubeconfig(memoryHost({ files: { [PATH]: text } }), PATH), (error: Error) => {
-        assert.ok(error instanceof KubeconfigUnusable);
-        assert.match(error.message, why);
-        assert.doesNotMatch(error.message, /BEGIN|PRIVATE/);
-        return true;
-      });
-    });
-  }
-});
 
 describe('asking an API server', () => {
   test('a Node is seen with its identity, provider and condition', async () => {

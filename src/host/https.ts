@@ -1,6 +1,6 @@
 /** What a server of the cluster is asked, and by whom. PEM throughout. */
 export interface HttpsQuestion {
-  readonly method?: 'GET' | 'POST';
+  readonly method?: 'GET' | 'POST' | 'PATCH';
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
   /** Who may have signed the server's certificate; undefined = the usual roots. */
@@ -17,6 +17,8 @@ export interface HttpsQuestion {
 export interface HttpsAnswer {
   readonly status: number;
   readonly body: string;
+  /** When the server wants to be asked again (RFC 9110 10.2.3); absent where it does not say, or not in a number. */
+  readonly retryAfterMs?: number;
 }
 
 /** A Node with many images is some 100 kB; more than this is no answer to any question that is asked here. */
@@ -43,11 +45,20 @@ export async function askHttps(target: URL, question: HttpsQuestion): Promise<Ht
         });
         incoming.on('error', reject);
         incoming.on('end', () =>
-          resolve({ status: incoming.statusCode ?? 0, body: Buffer.concat(pieces).toString('utf8') }),
+          resolve({
+            status: incoming.statusCode ?? 0,
+            body: Buffer.concat(pieces).toString('utf8'),
+            ...retryAfter(incoming.headers['retry-after']),
+          }),
         );
       },
     );
     outgoing.on('error', reject);
     outgoing.end(body);
   });
+}
+
+/** Seconds, as API servers give it (k/k apiserver pkg/server/filters/maxinflight.go). A date needs two clocks that agree. */
+function retryAfter(header: string | undefined): Pick<HttpsAnswer, 'retryAfterMs'> {
+  return header !== undefined && /^\d{1,6}$/.test(header) ? { retryAfterMs: Number(header) * 1000 } : {};
 }

@@ -1,0 +1,16 @@
+import { X509Certificate } from 'node:crypto';
+
+/** The kubelet's own credential (k/k cmd/kubeadm/app/constants). It may write its own Node and nothing of others. */
+export const KUBELET_KUBECONFIG = '/etc/kubernetes/kubelet.conf';
+
+/** Who a kubelet's certificate says it is (k/k pkg/kubelet/certificate, `system:node:<name>`). */
+const NODE_USER = /^CN=system:node:(.+)$/m;
+
+/** The node name in a kubelet's client certificate (PEM; the first one counts); undefined where it names no node. */
+export function nodeNameOfCertificate(pem: string): string | undefined {
+  try {
+    return NODE_USER.exec(new X509Certificate(pem).subject)?.[1];
+  } catch {
+    return undefined;
+  }
+}
