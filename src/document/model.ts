@@ -1,9 +1,11 @@
 import type { HostModel } from './model-host.ts';
 import type { KubernetesModel } from './model-kubernetes.ts';
+import type { SinkModel } from './model-sinks.ts';
 
 export type * from './model-control-plane.ts';
 export type * from './model-host.ts';
 export type * from './model-kubernetes.ts';
+export type * from './model-sinks.ts';
 export type * from './model-storage.ts';
 
 /**
@@ -55,9 +57,7 @@ export interface ImageArchive {
 
 export interface ReportingModel {
   readonly sentinelPath: string;
-  /** What all sinks together may cost after the conclusion. */
+  /** How long the deliverer goes on trying after a run ended, before it leaves the rest to `report flush`. */
   readonly deadlineMs: number;
   readonly sinks: readonly SinkModel[];
 }
-
-export type SinkModel = { readonly kind: 'Journal' } | { readonly kind: 'Console'; readonly device: string };

@@ -8,7 +8,7 @@ import { trustedRoots } from './trusted-roots.ts';
 export interface HttpRequest {
   readonly url: string;
   /** Default GET; only a GET follows redirects. */
-  readonly method?: 'GET' | 'PUT' | 'POST';
+  readonly method?: 'GET' | 'HEAD' | 'PUT' | 'POST' | 'PATCH' | 'DELETE';
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
   /** How long the answer may take to begin, and then how long the body may be silent; default 30 s. */
@@ -47,6 +47,8 @@ export interface HttpClientOptions {
   readonly proxy: HttpProxy | undefined;
   /** PEM certificates trusted beside the system's. */
   readonly certificateAuthorities: readonly string[];
+  /** PEM; shown to servers that ask for one. */
+  readonly clientCertificate?: { readonly certificate: string; readonly key: Secret };
   /** How long a connection may take; default 10 s. */
   readonly connectTimeoutMs?: number;
 }
@@ -186,8 +188,11 @@ async function connect(url: URL, proxy: string | undefined, options: HttpClientO
   // The system's bundle is 200 KiB to parse: only what speaks TLS pays for it.
   const tls = [url.protocol, proxy === undefined ? '' : new URL(proxy).protocol].includes('https:');
   const trust = tls ? { ca: [...(await trustedRoots(options.certificateAuthorities))] } : {};
-  if (proxy === undefined) return new Agent({ allowH2: false, connect: { ...trust, timeout } });
-  return new ProxyAgent({ uri: proxy, allowH2: false, requestTls: trust, proxyTls: trust, connectTimeout: timeout });
+  const client = options.clientCertificate;
+  const shown = client === undefined ? {} : { cert: client.certificate, key: client.key.reveal() };
+  if (proxy === undefined) return new Agent({ allowH2: false, connect: { ...trust, ...shown, timeout } });
+  const requestTls = { ...trust, ...shown };
+  return new ProxyAgent({ uri: proxy, allowH2: false, requestTls, proxyTls: trust, connectTimeout: timeout });
 }
 
 function proxyFor(url: URL, proxy: HttpProxy | undefined): string | undefined {

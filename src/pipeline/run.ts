@@ -7,6 +7,7 @@ import type { Host } from '../host/host.ts';
 import { ownProcess } from '../host/identity.ts';
 import { endOrphans, gatherFacts, type NetworkSettings, openHost, openQueryHost } from '../host/index.ts';
 import { acquireLock } from '../host/lock.ts';
+import { isLocal } from '../reporting/remote/registry.ts';
 import { openReporter, type Reporter } from '../reporting/reporter.ts';
 import { sinksOf } from '../reporting/sinks/index.ts';
 import type { RunEvent, RunStatus } from '../reporting/status.ts';
@@ -142,7 +143,7 @@ function introduce(
     bootstrapped: isBootstrapped(known, document),
     bootstrappedSince: since,
   });
-  reporter.useSinks(sinksOf(model.reporting.sinks, host), model.reporting.deadlineMs);
+  reporter.useSinks(sinksOf(model.reporting.sinks.filter(isLocal), host), model.reporting.deadlineMs);
   for (const warning of document.warnings) reporter.warn(formatDiagnostic(warning));
 }
 

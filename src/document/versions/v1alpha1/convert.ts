@@ -1,7 +1,8 @@
-import type { ContainerdModel, FileModel, HookGroup, Model, ReportingModel } from '../../model.ts';
+import type { ContainerdModel, FileModel, HookGroup, Model } from '../../model.ts';
 import { decodeContent } from './content.ts';
 import { toGroups, toProxy, toStorage, toTime, toUsers } from './convert-host.ts';
 import { toKubernetes } from './convert-kubernetes.ts';
+import { toReporting } from './convert-reporting.ts';
 import { headersOf, milliseconds, type ResolveSecret, secretResolver } from './convert-values.ts';
 import type { FileSection, HookGroupSection } from './host.ts';
 import type { Sections } from './sections.ts';
@@ -9,9 +10,6 @@ import { canonicalSysctlKey } from './sysctl-key.ts';
 
 /** Defaults that the documentation promises. */
 const DEFAULT_HOOK_TIMEOUT_MS = 10 * 60_000;
-const DEFAULT_REPORTING_DEADLINE_MS = 30_000;
-/** Read by Cluster API providers: bootstrap provider contract, `bootstrap-success.complete`. */
-const DEFAULT_SENTINEL = '/run/cluster-api/bootstrap-success.complete';
 
 /** The internal model of a valid v1alpha1 document. */
 export async function toModel(sections: Sections): Promise<Model> {
@@ -60,7 +58,7 @@ export async function toModel(sections: Sections): Promise<Model> {
       required: images?.required ?? [],
     },
     kubernetes: kubernetes === undefined ? undefined : toKubernetes(kubernetes, resolve),
-    reporting: toReporting(reporting),
+    reporting: toReporting(reporting, resolve),
   };
 }
 
@@ -112,15 +110,5 @@ function toContainerd(section: NonNullable<Sections['containerRuntime']>['contai
     sandboxImage: section.sandboxImage,
     restrictOomScoreAdj: section.restrictOomScoreAdj,
     settings: section.settings ?? {},
-  };
-}
-
-function toReporting(section: Sections['reporting']): ReportingModel {
-  return {
-    sentinelPath: section?.sentinel?.path ?? DEFAULT_SENTINEL,
-    deadlineMs: milliseconds(section?.deadline) ?? DEFAULT_REPORTING_DEADLINE_MS,
-    sinks: (section?.sinks ?? [{ type: 'Journal' as const }]).map((sink) =>
-      sink.type === 'Console' ? { kind: 'Console', device: sink.device ?? '/dev/console' } : { kind: 'Journal' },
-    ),
   };
 }

@@ -3,6 +3,7 @@ import { checkFileContents, checkHost, checkSecretNames } from './checks.ts';
 import { checkManifests } from './checks-bootstrapper.ts';
 import { checkKubernetes } from './checks-kubernetes.ts';
 import { checkProxy } from './checks-proxy.ts';
+import { checkReporting } from './checks-reporting.ts';
 import { checkStorage } from './checks-storage.ts';
 import { checkSystem } from './checks-system.ts';
 import { toModel } from './convert.ts';
@@ -28,6 +29,7 @@ export const v1alpha1: DocumentVersion<Sections> = {
     ...checkStorage(parsed),
     ...checkSystem(parsed),
     ...checkProxy(parsed),
+    ...checkReporting(parsed),
     ...(await checkFileContents(parsed)),
     ...checkKubernetes(parsed),
     ...(await checkManifests(parsed)),

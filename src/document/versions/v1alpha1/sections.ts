@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { absolutePath, duration, secret, sha256 } from './fields.ts';
 import { host } from './host.ts';
 import { kubernetes } from './kubernetes.ts';
+import { reporting } from './reporting.ts';
 import { containerRuntime, images } from './runtime.ts';
 
 const metadata = z
@@ -85,20 +86,6 @@ const variableSource = z.union(
 const variables = z
   .record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'not a name'), variableSource)
   .describe('Used as ${name} where a field allows it. One that does not exist ends the run before any change.');
-
-const reporting = z.strictObject({
-  sentinel: z.strictObject({ path: absolutePath }).optional(),
-  deadline: duration.optional().describe('What all sinks together may cost after the conclusion; default 30s.'),
-  sinks: z
-    .array(
-      z.discriminatedUnion('type', [
-        z.strictObject({ type: z.literal('Journal') }),
-        z.strictObject({ type: z.literal('Console'), device: absolutePath.optional() }),
-      ]),
-    )
-    .optional()
-    .describe('Default: Journal.'),
-});
 
 const secrets = z.record(z.string().regex(/^[A-Za-z][A-Za-z0-9_-]*$/, 'not a name'), secretSource);
 

@@ -1,0 +1,20 @@
+import type { Finding } from '../../diagnostics.ts';
+import { sinkNames } from './convert-reporting.ts';
+import type { Sections } from './sections.ts';
+
+/** Mistakes across the fields of `reporting`. */
+export function checkReporting({ reporting }: Sections): Finding[] {
+  const sinks = reporting?.sinks ?? [];
+  return sameNames(sinkNames(sinks));
+}
+
+/** A name is what a sink is known by in tables, messages and the spool. */
+function sameNames(names: readonly string[]): Finding[] {
+  return names.flatMap((name, index) => {
+    const first = names.indexOf(name);
+    if (first === index) return [];
+    const path = ['reporting', 'sinks', index];
+    const other = ['reporting', 'sinks', first];
+    return [{ path, message: `a sink of the name "${name}" is already at`, other, hint: 'give it another name' }];
+  });
+}

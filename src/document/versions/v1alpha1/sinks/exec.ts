@@ -1,0 +1,30 @@
+import * as z from 'zod';
+import type { ExecSinkModel } from '../../../model-sinks.ts';
+import type { ResolveSecret } from '../convert-values.ts';
+import { secret } from '../fields.ts';
+import { remoteFields, toRemoteOptions } from './fields.ts';
+
+export const execSink = z
+  .strictObject({
+    type: z.literal('Exec'),
+    command: z.array(z.string()).min(1).describe('Program and arguments. It reads one event, one line of JSON.'),
+    environment: z
+      .record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'not the name of an environment variable'), secret)
+      .optional(),
+    ...remoteFields,
+  })
+  .describe('Hands each event to a program on standard input.');
+
+export function toExecSink(section: z.infer<typeof execSink>, name: string, resolve: ResolveSecret): ExecSinkModel {
+  return {
+    kind: 'Exec',
+    ...toRemoteOptions(section, name),
+    command: section.command,
+    environment: Object.fromEntries(
+      Object.entries(section.environment ?? {}).map(([variable, value]) => [
+        variable,
+        resolve(value, `${variable} of the sink ${name}`),
+      ]),
+    ),
+  };
+}

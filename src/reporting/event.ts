@@ -1,0 +1,177 @@
+import type { Failure } from '../document/errors.ts';
+import type { EventType } from '../document/model.ts';
+import { redactDeep } from '../document/secret.ts';
+import { formatEvent } from './progress.ts';
+import type { Moment } from './run-state.ts';
+import type { Condition, Outcome, Phase, RunEvent, RunStatus, StepStatus, TimelineEntry } from './status.ts';
+
+export type { EventType } from '../document/model.ts';
+
+/**
+ * What a machine tells the world: one shape for every sink, `contract/event.v1.schema.json`. Redacted before it is made;
+ * it holds no secret.
+ */
+export interface ReportEvent {
+  readonly apiVersion: 'machineadm.dev/event/v1';
+  readonly kind: 'BootstrapEvent';
+  /** `RUN.SEQUENCE`: the idempotency key. Each delivery of this event carries the same. */
+  readonly id: string;
+  readonly type: EventType;
+  /** True for what `machineadm report test` sends: nothing happened. Absent otherwise. */
+  readonly test?: true;
+  readonly runId: string;
+  /** Of the run, from 1; not every sink is told every event. */
+  readonly sequence: number;
+  /** RFC 3339, UTC, by the machine's own clock, which may be wrong before it was set. */
+  readonly time: string;
+  /** Since the kernel's boot, by a clock that does not jump; milliseconds. */
+  readonly sinceBootMs: number;
+  readonly command: RunStatus['command'];
+  readonly agent: RunStatus['agent'];
+  readonly machine: RunStatus['machine'];
+  readonly host: RunStatus['host'];
+  readonly document: RunStatus['document'];
+  readonly attempt: number;
+  readonly phase: Phase;
+  /** What happened, in one line for people. */
+  readonly message: string;
+  readonly conditions: readonly Condition[];
+  /** The step that changed; of `stepChanged` only. */
+  readonly step?: StepStatus;
+  /** Of `waiting` only. */
+  readonly waitingFor?: string;
+  /** Of `concluded` only, as all below. */
+  readonly outcome?: Outcome;
+  readonly exitCode?: number;
+  readonly failure?: Failure;
+  readonly warnings?: readonly string[];
+  readonly steps?: readonly StepStatus[];
+  readonly timeline?: readonly TimelineEntry[];
+  /** What was left out, or cut, to make it fit the sink. */
+  readonly omitted?: readonly string[];
+}
+
+/** The event that a run tells remote sinks, from what its own sinks are told. */
+export function reportEvent(event: RunEvent, sequence: number, at: Moment): ReportEvent {
+  const { status } = event;
+  return redactDeep({
+    apiVersion: 'machineadm.dev/event/v1' as const,
+    kind: 'BootstrapEvent' as const,
+    id: `${status.runId}.${sequence}`,
+    type: typeOf(event),
+    runId: status.runId,
+    sequence,
+    time: new Date(at.time).toISOString(),
+    sinceBootMs: Math.round(at.sinceBootMs),
+    command: status.command,
+    agent: status.agent,
+    machine: status.machine,
+    host: status.host,
+    document: status.document,
+    attempt: status.attempt,
+    phase: status.phase,
+    message: formatEvent(event) ?? (event.kind === 'step' ? `${event.step.id}: ${event.step.state.toLowerCase()}` : ''),
+    conditions: status.conditions,
+    ...(event.kind === 'step' ? { step: event.step } : {}),
+    ...(event.kind === 'waiting' ? { waitingFor: event.waitingFor } : {}),
+    ...(event.kind === 'concluded' ? conclusionOf(status) : {}),
+  });
+}
+
+function conclusionOf(status: RunStatus): Partial<ReportEvent> {
+  const { outcome, exitCode, failure, warnings, steps, timeline } = status;
+  return {
+    ...(outcome === undefined ? {} : { outcome }),
+    ...(exitCode === undefined ? {} : { exitCode }),
+    ...(failure === undefined ? {} : { failure }),
+    warnings,
+    steps,
+    timeline,
+  };
+}
+
+function typeOf(event: RunEvent): EventType {
+  return event.kind === 'step' ? 'stepChanged' : event.kind;
+}
+
+/** Size classes, in bytes of the event as JSON in UTF-8. `full` is what has no limit of its own. */
+export const SIZE_CLASSES = { full: Number.POSITIVE_INFINITY, large: 64 * 1024, small: 4 * 1024 } as const;
+
+/**
+ * The event with so much left out that its JSON has at most `bytes` bytes: first what is detail (timeline, changes of
+ * steps), then what is long (evidence, messages), the outcome and the reason never. Below about 1 KiB nothing more can
+ * be left out, and it may stay larger.
+ */
+export function fitted(event: ReportEvent, bytes: number): ReportEvent {
+  let smaller = event;
+  for (const [what, leaveOut] of REDUCTIONS) {
+    if (sizeOf(smaller) <= bytes) return smaller;
+    const reduced = leaveOut(smaller);
+    if (sizeOf(reduced) < sizeOf(smaller)) smaller = { ...reduced, omitted: [...new Set([...(smaller.omitted ?? []), what])] };
+  }
+  return smaller;
+}
+
+/** What is left out, in this order, under the name that `omitted` has for it. */
+const REDUCTIONS: readonly (readonly [string, (event: ReportEvent) => ReportEvent])[] = [
+  ['timeline', ({ timeline: _, ...rest }) => rest],
+  ['steps.changes', (event) => withSteps(event, (step) => ({ ...step, changes: [] }))],
+  ['warnings', ({ warnings, ...rest }) => ({ ...rest, warnings: warnings?.slice(0, 5).map(to(200)) ?? [] })],
+  ['steps', ({ steps: _, ...rest }) => rest],
+  ['failure.evidence', (event) => withFailure(event, (failure) => ({ ...failure, evidence: shortEvidence(failure) }))],
+  ['conditions.message', (event) => withMessages(event, 200)],
+  ['warnings', ({ warnings: _, ...rest }) => rest],
+  ['failure.evidence', (event) => withFailure(event, (failure) => ({ ...failure, evidence: [] }))],
+  ['message', (event) => withMessages(withTexts(event, 300), 60)],
+  ['message', (event) => withMessages(withTexts(event, 80), 0)],
+];
+
+function withTexts(event: ReportEvent, length: number): ReportEvent {
+  const cut = to(length);
+  const { waitingFor, step, ...rest } = event;
+  return withFailure(
+    {
+      ...rest,
+      message: cut(event.message),
+      ...(waitingFor === undefined ? {} : { waitingFor: cut(waitingFor) }),
+      ...(step === undefined ? {} : { step: { ...step, changes: step.changes.slice(0, 5).map(cut) } }),
+    },
+    (failure) => ({ ...failure, summary: cut(failure.summary), remedy: cut(failure.remedy) }),
+  );
+}
+
+function withMessages(event: ReportEvent, length: number): ReportEvent {
+  const conditions = event.conditions.map((condition) => ({ ...condition, message: to(length)(condition.message) }));
+  return { ...event, conditions };
+}
+
+function withFailure(event: ReportEvent, change: (failure: Failure) => Failure): ReportEvent {
+  return event.failure === undefined ? event : { ...event, failure: change(event.failure) };
+}
+
+function withSteps(event: ReportEvent, change: (step: StepStatus) => StepStatus): ReportEvent {
+  return event.steps === undefined ? event : { ...event, steps: event.steps.map(change) };
+}
+
+function shortEvidence({ evidence }: Failure): Failure['evidence'] {
+  return evidence.slice(-3).map(({ source, text }) => ({ source: to(100)(source), text: to(300)(text) }));
+}
+
+function to(length: number): (text: string) => string {
+  // By code points: half of a surrogate pair is not UTF-8.
+  return (text) => (text.length <= length ? text : `${[...text.slice(0, length)].slice(0, -1).join('')}…`);
+}
+
+/** Bytes of the event as JSON in UTF-8. */
+export function sizeOf(event: ReportEvent): number {
+  return Buffer.byteLength(JSON.stringify(event));
+}
+
+/** The event as one line of at most `length` characters, for what takes no more. */
+export function eventLine(event: ReportEvent, length: number): string {
+  const test = event.test === true ? 'TEST ' : '';
+  const why = event.failure === undefined ? '' : ` [${event.failure.reason}]`;
+  return to(length)(
+    `${test}${event.message.replace(/\s+/g, ' ')}${event.message.includes(why.slice(2, -1)) ? '' : why}`,
+  );
+}

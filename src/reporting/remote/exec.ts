@@ -1,0 +1,55 @@
+import type { ExecSinkModel } from '../../document/model.ts';
+import { redact } from '../../document/secret.ts';
+import { SIZE_CLASSES } from '../event.ts';
+import type { DeliveryResult, RemoteSink } from './remote-sink.ts';
+
+/** sysexits.h EX_TEMPFAIL: "the user is invited to try again later". */
+const TRY_AGAIN = 75;
+/** What of a program's words is told on. */
+const LONGEST_WHY = 300;
+
+/**
+ * Gives each event to a program, as one line of JSON on standard input. It ends with status 0 when it has taken the
+ * event, 75 when it wants it again later, and with any other when it never will. A last line
+ * `{"retryAfterSeconds": N}` on standard output says when "later" is.
+ */
+export function execSink(model: ExecSinkModel): RemoteSink {
+  const [program = '', ...args] = model.command;
+  return {
+    kind: 'Exec',
+    target: program,
+    capacity: SIZE_CLASSES.full,
+    async deliver(event, { secret, run, signal }) {
+      const env: Record<string, string> = { MACHINEADM_EVENT_ID: event.id, MACHINEADM_EVENT_TYPE: event.type };
+      for (const [name, value] of Object.entries(model.environment)) env[name] = (await secret(value)).reveal();
+      const input = `${JSON.stringify(event)}\n`;
+      const { status, stdout, stderr } = await run({ program, args, env, input, signal, supervised: false });
+      return resultOf(status, stdout, stderr);
+    },
+  };
+}
+
+function resultOf(status: number, stdout: string, stderr: string): DeliveryResult {
+  if (status === 0) return { kind: 'delivered' };
+  const said = lastLine(stderr);
+  const why = redact(`status ${status}${said === '' ? '' : `: ${said}`}`).slice(0, LONGEST_WHY);
+  // From 126 on it is the system that could not run it, or a signal that ended it.
+  if (status !== TRY_AGAIN && status < 126) return { kind: 'refused', why };
+  const afterMs = askedFor(lastLine(stdout));
+  return { kind: 'retry', why, ...(afterMs === undefined ? {} : { afterMs }) };
+}
+
+function askedFor(line: string): number | undefined {
+  try {
+    const said: unknown = JSON.parse(line);
+    if (said === null || typeof said !== 'object' || !('retryAfterSeconds' in said)) return undefined;
+    const { retryAfterSeconds: seconds } = said;
+    return typeof seconds === 'number' && seconds >= 0 ? seconds * 1000 : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function lastLine(text: string): string {
+  return text.trim().split('\n').at(-1) ?? '';
+}

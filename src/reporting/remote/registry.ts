@@ -1,0 +1,27 @@
+import type { LocalSinkModel, RemoteSinkModel, SinkModel } from '../../document/model.ts';
+import type { RemoteSink } from './remote-sink.ts';
+
+type Openers = {
+  readonly [Kind in RemoteSinkModel['kind']]: (model: Extract<RemoteSinkModel, { kind: Kind }>) => Promise<RemoteSink>;
+};
+
+/** One line a sink: what it needs is loaded where it is used. */
+const OPENERS: Openers = {
+  Exec: async (model) => (await import('./exec.ts')).execSink(model),
+};
+
+/** The sink of a model. Connects to nothing yet. */
+export async function remoteSinkOf(model: RemoteSinkModel): Promise<RemoteSink> {
+  // The table is keyed by the very kind that `model` has; the compiler cannot follow that through an index.
+  const open = OPENERS[model.kind] as (model: RemoteSinkModel) => Promise<RemoteSink>;
+  return await open(model);
+}
+
+/** Whether a sink is told by the deliverer, and not by the run itself. */
+export function isRemote(model: SinkModel): model is RemoteSinkModel {
+  return Object.hasOwn(OPENERS, model.kind);
+}
+
+export function isLocal(model: SinkModel): model is LocalSinkModel {
+  return !isRemote(model);
+}

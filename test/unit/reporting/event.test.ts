@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { Secret } from '../../../src/document/secret.ts';
+import {
+  eventLine,
+  fitted,
+  type ReportEvent,
+  reportEvent,
+  SIZE_CLASSES,
+  sizeOf,
+} from '../../../src/reporting/event.ts';
+import type { RunStatus } from '../../../src/reporting/status.ts';
+import { at, FAILURE, statusAfter } from './runs.ts';
+
+/** A run with much to tell: many steps with many changes, warnings, long evidence. */
+function concluded(): ReportEvent {
+  const status = statusAfter(
+    { kind: 'planned', steps: Array.from({ length: 40 }, (_, index) => `step-${index}`) },
+    { kind: 'concluded', conclusion: { outcome: 'Failed', exitCode: 11, failure: longFailure() } },
+  );
+  const large: RunStatus = {
+    ...status,
+    warnings: Array.from({ length: 50 }, (_, index) => `warning ${index} ${'ä'.repeat(400)}`),
+    steps: status.steps.map((step) => ({ ...step, changes: Array.from({ length: 50 }, (_, n) => `${step.id}/${n}`) })),
+    timeline: Array.from({ length: 400 }, (_, n) => ({ name: `entry ${n}`, sinceBootMs: n, durationMs: 1 })),
+  };
+  return reportEvent({ kind: 'concluded', status: large }, 7, at(9));
+}
+
+function longFailure() {
+  const text = `${'x'.repeat(4000)}😀`;
+  const evidence = Array.from({ length: 20 }, () => ({ source: 'journal of kubelet', text }));
+  return { ...FAILURE, summary: `Swap is on. ${'😀'.repeat(900)}`, evidence };
+}
+
+describe('an event', () => {
+  test('has an id of its run and its place in it, and both clocks', () => {
+    const event = reportEvent({ kind: 'started', status: statusAfter() }, 3, at(5));
+    assert.equal(event.id, 'run-1.3');
+    assert.equal(event.time, '2026-11-20T10:00:05.000Z');
+    assert.equal(event.sinceBootMs, 17_000);
+    assert.equal(event.type, 'started');
+  });
+
+  test('holds steps and timeline only where it is the last', () => {
+    const status = statusAfter({ kind: 'planned', steps: ['swap'] });
+    const warning = reportEvent({ kind: 'warning', message: 'w', status }, 1, at(1));
+    assert.deepEqual([warning.steps, warning.timeline, warning.outcome], [undefined, undefined, undefined]);
+    const last = statusAfter({ kind: 'concluded', conclusion: { outcome: 'Succeeded', exitCode: 0 } });
+    const event = reportEvent({ kind: 'concluded', status: last }, 2, at(2));
+    assert.deepEqual([event.outcome, event.exitCode, event.timeline?.length], ['Succeeded', 0, 1]);
+  });
+
+  test('holds no secret, whatever it is made of', () => {
+    const secret = new Secret('correct horse battery');
+    const status = statusAfter({ kind: 'warning', message: `it said ${secret.reveal()}` });
+    const event = reportEvent({ kind: 'warning', message: `it said ${secret.reveal()}`, status }, 1, at(1));
+    assert.doesNotMatch(JSON.stringify(event), /correct horse/);
+  });
+});
+
+describe('an event that is made to fit', () => {
+  test('is left as it is where it fits', () => {
+    const event = concluded();
+    assert.equal(fitted(event, SIZE_CLASSES.full), event);
+    assert.equal(fitted(event, sizeOf(event)), event);
+  });
+
+  for (const bytes of [SIZE_CLASSES.large, SIZE_CLASSES.small, 2048]) {
+    test(`has at most ${bytes} bytes, says what is missing, and keeps outcome, reason and identity`, () => {
+      const event = fitted(concluded(), bytes);
+      assert.ok(sizeOf(event) <= bytes, `${sizeOf(event)} bytes`);
+      assert.ok((event.omitted?.length ?? 0) > 0);
+      assert.equal(event.id, 'run-1.7');
+      assert.equal(event.outcome, 'Failed');
+      assert.equal(event.failure?.reason, 'SwapEnabled');
+      assert.equal(event.conditions[0]?.type, 'machineadm.dev/BootstrapSucceeded');
+      assert.ok(JSON.stringify(event).isWellFormed(), 'no half of a surrogate pair');
+    });
+  }
+
+  test('loses detail before it loses words', () => {
+    const event = fitted(concluded(), sizeOf(concluded()) - 1);
+    assert.deepEqual(event.omitted, ['timeline']);
+    assert.equal(event.steps?.length, 40);
+  });
+
+  test('becomes one line that names the reason', () => {
+    const line = eventLine(concluded(), 120);
+    assert.ok(line.length <= 120);
+    assert.match(line, /^provision of node-1 failed after .*SwapEnabled/);
+    assert.match(eventLine({ ...concluded(), test: true }, 120), /^TEST /);
+  });
+});
