@@ -107,7 +107,8 @@ export function fitted(event: ReportEvent, bytes: number): ReportEvent {
   for (const [what, leaveOut] of REDUCTIONS) {
     if (sizeOf(smaller) <= bytes) return smaller;
     const reduced = leaveOut(smaller);
-    if (sizeOf(reduced) < sizeOf(smaller)) smaller = { ...reduced, omitted: [...new Set([...(smaller.omitted ?? []), what])] };
+    if (sizeOf(reduced) < sizeOf(smaller))
+      smaller = { ...reduced, omitted: [...new Set([...(smaller.omitted ?? []), what])] };
   }
   return smaller;
 }
