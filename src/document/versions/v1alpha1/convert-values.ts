@@ -1,7 +1,7 @@
 import { Secret, type SecretSource, type SecretValue } from '../../secret.ts';
 import { parseDuration } from '../../units.ts';
 import type { SecretField } from './fields.ts';
-import type { Sections } from './sections.ts';
+import type { SecretsSection } from './secrets.ts';
 
 const DEFAULT_EXEC_TIMEOUT_MS = 30_000;
 
@@ -9,7 +9,7 @@ const DEFAULT_EXEC_TIMEOUT_MS = 30_000;
 export type ResolveSecret = (field: SecretField, path: string) => SecretValue;
 
 /** The references of a document by name; a reference inside another's headers is followed, a circle never was valid. */
-export function secretResolver(secrets: NonNullable<Sections['secrets']>): ResolveSecret {
+export function secretResolver(secrets: SecretsSection): ResolveSecret {
   const made = new Map<string, SecretValue>();
   const resolve: ResolveSecret = (field, path) => {
     if (typeof field === 'string') return { name: path, source: { kind: 'value', secret: new Secret(field) } };
@@ -26,11 +26,7 @@ export function secretResolver(secrets: NonNullable<Sections['secrets']>): Resol
   return resolve;
 }
 
-function toSource(
-  section: NonNullable<Sections['secrets']>[string],
-  resolve: ResolveSecret,
-  name: string,
-): SecretSource {
+function toSource(section: SecretsSection[string], resolve: ResolveSecret, name: string): SecretSource {
   if ('value' in section) return { kind: 'value', secret: new Secret(section.value) };
   if ('file' in section) return { kind: 'file', path: section.file };
   if ('env' in section) return { kind: 'env', variable: section.env };

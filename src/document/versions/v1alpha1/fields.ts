@@ -60,6 +60,8 @@ export const secret = z.union([z.string().min(1, 'an empty secret'), z.strictObj
 
 export type SecretField = z.infer<typeof secret>;
 
+export const environmentName = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'not the name of an environment variable');
+
 export const certificatePem = z
   .string()
   .regex(/-----BEGIN CERTIFICATE-----[\s\S]+-----END CERTIFICATE-----/, 'not a PEM certificate');

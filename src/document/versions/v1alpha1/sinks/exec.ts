@@ -1,16 +1,14 @@
 import * as z from 'zod';
 import type { ExecSinkModel } from '../../../model-sinks.ts';
 import type { ResolveSecret } from '../convert-values.ts';
-import { secret } from '../fields.ts';
+import { environmentName, secret } from '../fields.ts';
 import { remoteFields, toRemoteOptions } from './fields.ts';
 
 export const execSink = z
   .strictObject({
     type: z.literal('Exec'),
     command: z.array(z.string()).min(1).describe('Program and arguments. It reads one event, one line of JSON.'),
-    environment: z
-      .record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'not the name of an environment variable'), secret)
-      .optional(),
+    environment: z.record(environmentName, secret).optional(),
     ...remoteFields,
   })
   .describe('Hands each event to a program on standard input.');
