@@ -154,7 +154,24 @@ export function readJournal(path: string, lines: readonly string[]): JournalStat
   const [first, ...rest] = lines.map((line, index) => parseRecord(path, line, index));
   if (first === undefined) return undefined;
   if (first.is !== 'instance') throw unreadable(path, 1);
-  return rest.reduce(afterRecord, newJournalState(first.identity, first.foreign));
+  const wrote = new Map<string, 'absent' | 'present'>();
+  let state: JournalState = { ...newJournalState(first.identity, first.foreign), wrote };
+  for (const record of rest) {
+    if (record.is === 'wrote') rememberWritten(wrote, record);
+    else state = afterRecord(state, record);
+  }
+  return state;
+}
+
+/**
+ * Adds a path to those written, in place: they come by the thousand, and copying the others for each of them costs more
+ * than writing the files. What was there before the first time is what counts.
+ */
+export function rememberWritten(
+  wrote: Map<string, 'absent' | 'present'>,
+  { path, before }: Extract<JournalRecord, { is: 'wrote' }>,
+): void {
+  if (!wrote.has(path)) wrote.set(path, before);
 }
 
 /** The state after one more record. */
@@ -172,9 +189,11 @@ export function afterRecord(state: JournalState, record: JournalRecord): Journal
       return { ...state, owed: new Set([...state.owed, ...record.followUps]) };
     case 'settled':
       return { ...state, owed: new Set([...state.owed].filter((followUp) => followUp !== record.followUp)) };
-    case 'wrote':
-      if (state.wrote.has(record.path)) return state;
-      return { ...state, wrote: new Map(state.wrote).set(record.path, record.before) };
+    case 'wrote': {
+      const wrote = new Map(state.wrote);
+      rememberWritten(wrote, record);
+      return { ...state, wrote };
+    }
     case 'enabled':
       return { ...state, enabled: new Set([...state.enabled, record.service]) };
     case 'started':

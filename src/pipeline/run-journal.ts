@@ -11,6 +11,7 @@ import {
   newJournalState,
   type PreparedNote,
   readJournal,
+  rememberWritten,
   stepRecord,
   withNotes,
 } from './journal.ts';
@@ -22,6 +23,7 @@ export const JOURNAL_PATH = '/var/lib/machineadm/journal';
  * they come by the thousand and are durable with `flush`, or with the next record of another kind.
  */
 export interface RunJournal {
+  /** As of now; what was written (`wrote`) goes on growing in it. */
   state(): JournalState;
   record(step: string): StepRecord;
   owed(): ReadonlySet<FollowUp>;
@@ -73,15 +75,21 @@ export async function openJournal(
     replaceLog(path, JSON.stringify(header), archive);
   }
   const log: AppendLog = openAppendLog(path);
-  let state = withNotes(asSeenBy(readJournal(path, log.lines), identity), prepared);
+  const seen = withNotes(asSeenBy(readJournal(path, log.lines), identity), prepared);
+  const wrote = new Map(seen.wrote);
+  let state: JournalState = { ...seen, wrote };
   return {
     state: () => state,
     record: (step) => stepRecord(state, step),
     owed: () => state.owed,
     append(record) {
-      if (record.is === 'wrote') log.appendLazily(JSON.stringify(record));
-      else log.append(JSON.stringify(record));
-      state = afterRecord(state, record);
+      if (record.is === 'wrote') {
+        log.appendLazily(JSON.stringify(record));
+        rememberWritten(wrote, record);
+      } else {
+        log.append(JSON.stringify(record));
+        state = afterRecord(state, record);
+      }
     },
     flush: () => log.flush(),
     close: () => log.close(),

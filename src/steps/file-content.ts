@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { MachineadmError } from '../document/errors.ts';
 import type { FileModel } from '../document/model.ts';
 import type { FileStat, QueryHost } from '../host/host.ts';
@@ -144,7 +144,7 @@ export function wantedMode(file: FileModel, stat: FileStat | undefined): number 
 }
 
 function known(bytes: Uint8Array): WantedContent {
-  return { bytes, sha256: createHash('sha256').update(bytes).digest('hex') };
+  return { bytes, sha256: hash('sha256', bytes) };
 }
 
 function nothing(unknown: 'source' | 'secrets'): WantedContent {

@@ -65,21 +65,22 @@ export const files: Step<FilesDesired, FilesActual, FilePayload> = {
   },
 
   async inspect(host, desired) {
-    const obstacles = await findObstacles(host, desired.files, desired.made);
+    const stat = statOnce(host);
+    const obstacles = await findObstacles({ ...host, stat }, desired.files, desired.made);
     const inTheWay = new Set(obstacles.map((obstacle) => obstacle.path));
     const ids = accountIds(host);
     const actual: FileActual[] = [];
     for (const [index, file] of desired.files.entries()) {
-      const stat = inTheWay.has(file.path) ? undefined : await host.stat(file.path);
+      const found = inTheWay.has(file.path) ? undefined : await stat(file.path);
       const { bytes, sha256, unknown } = await wantedContent(host, desired.files, index);
-      const shown = mayShow(file, stat);
+      const shown = mayShow(file, found);
       actual.push({
-        stat,
-        sha256: stat?.type === 'file' ? await host.sha256(file.path) : undefined,
-        text: shown && stat !== undefined ? await host.readText(file.path) : undefined,
+        stat: found,
+        sha256: found?.type === 'file' ? await host.sha256(file.path) : undefined,
+        text: shown && found !== undefined ? await host.readText(file.path) : undefined,
         wanted: {
-          ...(file.keepsOwner === true && stat !== undefined
-            ? { uid: stat.uid, gid: stat.gid }
+          ...(file.keepsOwner === true && found !== undefined
+            ? { uid: found.uid, gid: found.gid }
             : { uid: await ids.user(file.user), gid: await ids.group(file.group) }),
           sha256,
           text: shown && bytes !== undefined ? utf8(bytes) : undefined,
@@ -171,6 +172,16 @@ function knownAfter(desired: FilesDesired, file: FileModel, now: FileActual): { 
     if (gid !== undefined || desired.made.groups.has(file.group)) return { knownAfter: 'users' };
   }
   return (ownerUnknown || sha256 === undefined) && desired.afterHooks ? { knownAfter: 'hooks-early' } : {};
+}
+
+/** Each path looked at once: a thousand files share their directories, and are looked for twice. */
+function statOnce(host: QueryHost): QueryHost['stat'] {
+  const found = new Map<string, Promise<FileStat | undefined>>();
+  return (path) => {
+    const known = found.get(path) ?? host.stat(path);
+    found.set(path, known);
+    return known;
+  };
 }
 
 /** Numeric ids, each looked up once: 1,000 files have few owners. */

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, hash as hashOf } from 'node:crypto';
 import { lstatSync, readFileSync, type Stats, statSync } from 'node:fs';
 import { access, constants, stat as followedStat, open, readFile as read, readdir } from 'node:fs/promises';
 import { join } from 'node:path/posix';
@@ -62,7 +62,7 @@ export function list(path: string): Promise<readonly string[] | undefined> {
 /** Lower-case hex SHA-256, read in pieces of 1 MiB, so that an image archive of gigabytes fits. */
 export function sha256(path: string): Promise<string | undefined> {
   return unlessAbsent(path, async () => {
-    if (isSmall(path)) return createHash('sha256').update(readFileSync(path)).digest('hex');
+    if (isSmall(path)) return hashOf('sha256', readFileSync(path));
     await using file = await open(path);
     const hash = createHash('sha256');
     const piece = new Uint8Array(1 << 20);
