@@ -1,54 +1,6 @@
-import { MachineadmError } from '../document/errors.ts';
 import type { Facts } from '../host/facts.ts';
 import type { FollowUp, StepRecord } from '../steps/step.ts';
-
-/**
- * What a run leaves for the next one, as lines of JSON. Pure: reading and judging lines happens here, making them
- * durable in `host/append-log.ts`. No secret is ever in it.
- */
-export type JournalRecord =
-  /** First line: whose journal this is. `foreign`: another instance's was found on this disk and put aside. */
-  | { readonly is: 'instance'; readonly identity: InstanceIdentity; readonly foreign: boolean; readonly at: string }
-  | {
-      readonly is: 'run';
-      readonly run: string;
-      readonly command: 'provision' | 'prepare';
-      readonly agent: string;
-      readonly document: string;
-      readonly lasting: string | undefined;
-      readonly bootId: string;
-      readonly at: string;
-    }
-  /** Follow-ups that a change makes necessary; written before the change. */
-  | { readonly is: 'owed'; readonly step: string; readonly change: string; readonly followUps: readonly FollowUp[] }
-  /** A change that must not be repeated blindly begins; written before it. */
-  | { readonly is: 'started'; readonly step: string; readonly change: string }
-  | { readonly is: 'note'; readonly step: string; readonly change: string; readonly note: unknown }
-  /** It is done. `undoes` names steps whose own memory is void from here on. */
-  | { readonly is: 'done'; readonly step: string; readonly change: string; readonly undoes?: readonly string[] }
-  | { readonly is: 'settled'; readonly followUp: FollowUp }
-  /** A file or directory is about to be written for the first time; `absent`: it will be ours. */
-  | { readonly is: 'wrote'; readonly step: string; readonly path: string; readonly before: 'absent' | 'present' }
-  /** A service that did not start at boot is about to be made to. */
-  | { readonly is: 'enabled'; readonly step: string; readonly service: string }
-  /** A step's changes were made and verified. */
-  | { readonly is: 'step'; readonly step: string; readonly changes: readonly string[] }
-  | {
-      readonly is: 'concluded';
-      readonly run: string;
-      readonly outcome: string;
-      readonly exitCode: number;
-      readonly reason: string | undefined;
-      readonly at: string;
-    };
-
-/** Who the machine is. Each part is compared only where both sides know it. */
-export interface InstanceIdentity {
-  /** metadata.uid of the document. */
-  readonly uid: string | undefined;
-  readonly cloudInstanceId: string | undefined;
-  readonly machineId: string;
-}
+import { type InstanceIdentity, type JournalRecord, parseRecord, unreadable } from './journal-record.ts';
 
 /** The steps that say `bootstraps`; a document asks one of them at most for something. A test holds this list to them. */
 export const BOOTSTRAP_STEPS: readonly string[] = ['kubeadm', 'exec-bootstrapper'];
@@ -272,52 +224,4 @@ export function stepRecord(state: JournalState | undefined, step: string): StepR
         : 'none',
     owed: state?.owed ?? new Set(),
   };
-}
-
-/** What each kind of record must have for `afterRecord`: a field, and what it is. */
-const SHAPES: Readonly<Record<JournalRecord['is'], Readonly<Record<string, 'string' | 'object' | 'array'>>>> = {
-  instance: { identity: 'object' },
-  run: { run: 'string', command: 'string' },
-  owed: { followUps: 'array' },
-  started: { step: 'string', change: 'string' },
-  note: { step: 'string', change: 'string' },
-  done: { step: 'string', change: 'string' },
-  settled: { followUp: 'string' },
-  wrote: { path: 'string', before: 'string' },
-  enabled: { service: 'string' },
-  step: { step: 'string' },
-  concluded: { outcome: 'string' },
-};
-
-function parseRecord(path: string, line: string, index: number): JournalRecord {
-  let value: unknown;
-  try {
-    value = JSON.parse(line);
-  } catch (cause) {
-    throw unreadable(path, index + 1, cause);
-  }
-  if (!isRecord(value)) throw unreadable(path, index + 1);
-  return value;
-}
-
-/** Written by us alone, into a file that only root can write: a line that was not damaged is as we wrote it. */
-function isRecord(value: unknown): value is JournalRecord {
-  if (value === null || typeof value !== 'object' || !('is' in value)) return false;
-  const shape = Object.entries(SHAPES).find(([is]) => is === value.is)?.[1];
-  if (shape === undefined) return false;
-  const fields = new Map<string, unknown>(Object.entries(value));
-  return Object.entries(shape).every(([name, type]) => {
-    const field = fields.get(name);
-    if (type === 'array') return Array.isArray(field);
-    return typeof field === type && field !== null;
-  });
-}
-
-function unreadable(path: string, line: number, cause?: unknown): MachineadmError {
-  return new MachineadmError({
-    reason: 'JournalUnreadable',
-    summary: `${path}: line ${line} is not a journal record`,
-    remedy: `Find out what damaged it. If this machine holds nothing worth keeping, move ${path} away, run \`kubeadm reset -f\` and provision again.`,
-    cause,
-  });
 }

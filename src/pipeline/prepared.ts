@@ -4,7 +4,8 @@ import { Secret } from '../document/secret.ts';
 import { toPlain } from '../document/tree.ts';
 import type { Facts } from '../host/facts.ts';
 import type { Host, QueryHost } from '../host/host.ts';
-import { type InstanceIdentity, isBake, isSameInstance, type JournalState, type PreparedNote } from './journal.ts';
+import { isBake, isSameInstance, type JournalState, type PreparedNote } from './journal.ts';
+import type { InstanceIdentity } from './journal-record.ts';
 import { PIPELINE } from './pipeline.ts';
 import { JOURNAL_PATH } from './run-journal.ts';
 

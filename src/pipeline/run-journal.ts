@@ -3,10 +3,8 @@ import type { QueryHost } from '../host/host.ts';
 import type { FollowUp, StepRecord } from '../steps/step.ts';
 import {
   afterRecord,
-  type InstanceIdentity,
   isBake,
   isSameInstance,
-  type JournalRecord,
   type JournalState,
   newJournalState,
   type PreparedNote,
@@ -15,6 +13,7 @@ import {
   stepRecord,
   withNotes,
 } from './journal.ts';
+import type { InstanceIdentity, JournalRecord } from './journal-record.ts';
 
 export const JOURNAL_PATH = '/var/lib/machineadm/journal';
 

@@ -1,4 +1,5 @@
-import { afterRecord, type JournalRecord, newJournalState, stepRecord } from '../../../src/pipeline/journal.ts';
+import { afterRecord, newJournalState, stepRecord } from '../../../src/pipeline/journal.ts';
+import type { JournalRecord } from '../../../src/pipeline/journal-record.ts';
 import type { RunJournal } from '../../../src/pipeline/run-journal.ts';
 import type { RunOptions, StepObserver } from '../../../src/pipeline/runner.ts';
 import type { Change, Execution, FollowUp, Step, StepRecord } from '../../../src/steps/step.ts';

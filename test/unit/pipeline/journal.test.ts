@@ -5,11 +5,11 @@ import {
   instanceIdentity,
   isBootstrapped,
   isSameInstance,
-  type JournalRecord,
   type JournalState,
   readJournal,
   stepRecord,
 } from '../../../src/pipeline/journal.ts';
+import type { JournalRecord } from '../../../src/pipeline/journal-record.ts';
 import { facts } from '../../support/facts.ts';
 import { begun, bootstrapped, done, ended, identity, lines, MACHINE_A, MACHINE_B, started } from './records.ts';
 

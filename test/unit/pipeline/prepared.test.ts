@@ -6,8 +6,8 @@ import { afterEach, beforeEach, describe, test } from 'node:test';
 import { stringify } from 'yaml';
 import { loadDocument } from '../../../src/document/load.ts';
 import { openQueryHost } from '../../../src/host/index.ts';
-import type { JournalRecord } from '../../../src/pipeline/journal.ts';
 import { afterRecord, isBake, newJournalState, withNotes } from '../../../src/pipeline/journal.ts';
+import type { JournalRecord } from '../../../src/pipeline/journal-record.ts';
 import {
   baseDigest,
   leaveOnlyManifest,

@@ -1,4 +1,4 @@
-import type { InstanceIdentity, JournalRecord } from '../../../src/pipeline/journal.ts';
+import type { InstanceIdentity, JournalRecord } from '../../../src/pipeline/journal-record.ts';
 
 export const MACHINE_A = 'a'.repeat(32);
 export const MACHINE_B = 'b'.repeat(32);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { afterRecord, type JournalRecord, newJournalState } from '../../../src/pipeline/journal.ts';
+import { afterRecord, newJournalState } from '../../../src/pipeline/journal.ts';
+import type { JournalRecord } from '../../../src/pipeline/journal-record.ts';
 import { recordingHost } from '../../../src/pipeline/recording-host.ts';
 import { performReset } from '../../../src/steps/reset/perform.ts';
 import { describeReset, type Made, planReset, type ResetPlan } from '../../../src/steps/reset/plan.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { JournalRecord } from '../../../src/pipeline/journal.ts';
 import { afterRecord, newJournalState } from '../../../src/pipeline/journal.ts';
+import type { JournalRecord } from '../../../src/pipeline/journal-record.ts';
 import { judgeResumable } from '../../../src/pipeline/resume.ts';
 import { begun, ended, identity, MACHINE_A, MACHINE_B } from './records.ts';
 
