@@ -1,6 +1,7 @@
 import type { HostModel } from './model-host.ts';
 import type { KubernetesModel } from './model-kubernetes.ts';
 import type { SinkModel } from './model-sinks.ts';
+import type { SecretValue } from './secret.ts';
 
 export type * from './model-control-plane.ts';
 export type * from './model-host.ts';
@@ -49,11 +50,15 @@ export interface ImagesModel {
   readonly required: readonly string[];
 }
 
-export interface ImageArchive {
-  readonly path: string;
-  /** Lower-case hex, or undefined when not given. */
-  readonly sha256: string | undefined;
-}
+/** An archive of images; digests are lower-case hex SHA-256 of the file as it lies there. */
+export type ImageArchive =
+  | { readonly kind: 'file'; readonly path: string; readonly sha256: string | undefined }
+  | {
+      readonly kind: 'http';
+      readonly url: string;
+      readonly sha256: string;
+      readonly headers: Readonly<Record<string, SecretValue>>;
+    };
 
 export interface ReportingModel {
   readonly sentinelPath: string;

@@ -8,6 +8,7 @@ import type { Change, Execution, FollowUp, Step, StepRecord } from '../steps/ste
 import { performFollowUp } from './follow-ups.ts';
 import { recordingHost } from './recording-host.ts';
 import type { RunJournal } from './run-journal.ts';
+import { neighbours, sideBySide } from './side-by-side.ts';
 
 /** What the runner tells about its progress; the reporting room listens. */
 export interface StepObserver {
@@ -93,29 +94,33 @@ async function runStep(step: Step, desired: unknown, options: RunOptions, made: 
   const within = <T>(work: Promise<T>) => untilAborted(work, signal, step, deadlineMs);
 
   const changes = await within(planStep(step, desired, host, journal.record(step.id), options.scope));
-  for (const change of changes) {
+  const waits = waitsOf(step, options);
+  const make = async (change: Change): Promise<void> => {
     if (change.owes !== undefined && change.owes.length > 0) {
       journal.append({ is: 'owed', step: step.id, change: change.id, followUps: change.owes });
     }
     if (change.repeatable === false) journal.append({ is: 'started', step: step.id, change: change.id });
     await within(
-      step.apply(recordingHost(host, step.id, journal), change, execution(step, change.id, signal, options)),
+      step.apply(recordingHost(host, step.id, journal), change, execution(step, change.id, signal, options, waits)),
     );
     if (change.repeatable === false) {
       const undoes = change.undoes === undefined ? {} : { undoes: change.undoes };
       journal.append({ is: 'done', step: step.id, change: change.id, ...undoes });
     }
     made.push(change.id);
+  };
+  for (const group of neighbours(changes, isOneGroup)) {
+    await sideBySide(group, group[0]?.concurrently ?? 1, make);
   }
   for (const followUp of owedHere(step, desired, journal.owed())) {
-    const own = step.followUp?.(host, desired, followUp, execution(step, followUpId(followUp), signal, options));
+    const own = step.followUp?.(host, desired, followUp, execution(step, followUpId(followUp), signal, options, waits));
     await within(own ?? performFollowUp(host, followUp));
     journal.append({ is: 'settled', followUp });
     made.push(followUpId(followUp));
   }
   if (made.length === 0) return;
   if (step.settled !== undefined) {
-    await within(step.settled(host, desired, execution(step, `${step.id}/settled`, signal, options)));
+    await within(step.settled(host, desired, execution(step, `${step.id}/settled`, signal, options, waits)));
   }
   const left = await within(planStep(step, desired, host, journal.record(step.id), options.scope));
   if (left.length > 0) throw notEffective(step, left);
@@ -146,11 +151,27 @@ export function followUpId(followUp: FollowUp): string {
   return `follow-up/${followUp}`;
 }
 
-function execution(step: Step, change: string, signal: AbortSignal, options: RunOptions): Execution {
+function isOneGroup(left: Change, right: Change): boolean {
+  return left.concurrently !== undefined && left.concurrently === right.concurrently;
+}
+
+/** What the changes of a step wait for, as one line: those of a group wait at the same time. */
+type Waits = (change: string, what: string | undefined) => void;
+
+function waitsOf(step: Step, { observer }: RunOptions): Waits {
+  const waiting = new Map<string, string>();
+  return (change, what) => {
+    if (what === undefined) waiting.delete(change);
+    else waiting.set(change, what);
+    observer.waitingFor(step.id, waiting.size === 0 ? undefined : [...waiting.values()].join(', '));
+  };
+}
+
+function execution(step: Step, change: string, signal: AbortSignal, options: RunOptions, waits: Waits): Execution {
   const { observer, journal } = options;
   return {
     signal,
-    waitingFor: (what) => observer.waitingFor(step.id, what),
+    waitingFor: (what) => waits(change, what),
     output: (source, line) => observer.output(step.id, source, redact(line)),
     warn: (message) => observer.warn(redact(message)),
     remember: (note) => journal.append({ is: 'note', step: step.id, change, note }),

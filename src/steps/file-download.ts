@@ -6,9 +6,19 @@ import { type HttpAnswer, shown } from '../host/http.ts';
 import { HttpError } from '../host/http-error.ts';
 import { retry } from '../host/retry.ts';
 
+const MIB = 1024 * 1024;
+
 /** The most that a file of the document may have when it is downloaded: it is for files, not for images. */
-export const DOWNLOAD_LIMIT_BYTES = 512 * 1024 * 1024;
+export const DOWNLOAD_LIMIT_BYTES = 512 * MIB;
 const RETRY_BUDGET_MS = 60_000;
+
+export interface DownloadLimits {
+  readonly bytes: number;
+  /** No attempt begins later than this after the first. */
+  readonly retryBudgetMs: number;
+}
+
+const LIMITS: DownloadLimits = { bytes: DOWNLOAD_LIMIT_BYTES, retryBudgetMs: RETRY_BUDGET_MS };
 
 /**
  * Downloads a file to its place without holding it in memory. Its digest is checked before it replaces anything: what
@@ -20,6 +30,7 @@ export async function download(
   content: Extract<FileContent, { readonly kind: 'http' }>,
   file: Omit<StreamedFile, 'content'>,
   signal: AbortSignal,
+  limits: DownloadLimits = LIMITS,
 ): Promise<void> {
   const what = shown('GET', content.url);
   const headers: Record<string, string> = {};
@@ -34,10 +45,10 @@ export async function download(
           const again = answer.status === 429 || answer.status >= 500;
           throw new HttpError(again ? 'connection' : 'protocol', what, `the server answers HTTP ${answer.status}`);
         }
-        await host.writeFile({ ...file, content: checked(answer, content.sha256, what) });
+        await host.writeFile({ ...file, content: checked(answer, content.sha256, what, limits.bytes) });
       },
       {
-        budgetMs: RETRY_BUDGET_MS,
+        budgetMs: limits.retryBudgetMs,
         signal,
         isRetryable: (error) => error instanceof HttpError && error.retryable && !signal.aborted,
       },
@@ -48,12 +59,17 @@ export async function download(
   }
 }
 
-async function* checked(answer: HttpAnswer, sha256: string, what: string): AsyncGenerator<Uint8Array> {
+async function* checked(
+  answer: HttpAnswer,
+  sha256: string,
+  what: string,
+  limitBytes: number,
+): AsyncGenerator<Uint8Array> {
   const digest = createHash('sha256');
   let length = 0;
   for await (const piece of answer.body) {
     length += piece.length;
-    if (length > DOWNLOAD_LIMIT_BYTES) throw new HttpError('protocol', what, 'it is larger than 512 MiB');
+    if (length > limitBytes) throw new HttpError('protocol', what, `it is larger than ${limitBytes / MIB} MiB`);
     digest.update(piece);
     yield piece;
   }

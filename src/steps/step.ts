@@ -54,6 +54,11 @@ export interface Change<Payload = unknown> {
   readonly scope: 'base' | 'node';
   /** False for what must not be repeated blindly: the journal records its start durably before it. Default true. */
   readonly repeatable?: boolean;
+  /**
+   * Consecutive changes that say this are a declared group: slow, and independent of each other. At most so many of them
+   * are made at the same time. Default: alone.
+   */
+  readonly concurrently?: number;
   /** Steps whose remembered work this change destroys: what they did before counts no more. */
   readonly undoes?: readonly string[];
   /** Paths, with all below them, that this change deletes: a plan counts on it for the steps that follow. */

@@ -40,11 +40,22 @@ export function header(name: string, size: number, type: string): Buffer {
   return block;
 }
 
+/** Go's name of what this machine is. */
+const HERE = process.arch === 'x64' ? 'amd64' : process.arch;
+
+/** A file in a layer: a piece of content over and over. */
+interface Padding {
+  readonly size: number;
+  readonly piece: Uint8Array;
+}
+
 /** The smallest image: one layer with one empty directory. `note` makes its configuration, and so its id, unique. */
-function smallestImage(note: string) {
-  const layer = Buffer.concat([header('empty/', 0, '5'), Buffer.alloc(1024)]);
+function smallestImage(note: string, architecture: string, padding?: Padding) {
+  const content = Buffer.alloc(padding?.size ?? 0, padding?.piece ?? 0);
+  const file = content.length === 0 ? [] : [header('large', content.length, '0'), content];
+  const layer = Buffer.concat([header('empty/', 0, '5'), ...file, Buffer.alloc(1024)]);
   const config = JSON.stringify({
-    architecture: 'amd64',
+    architecture,
     os: 'linux',
     config: { Env: [`NOTE=${note}`] },
     rootfs: { type: 'layers', diff_ids: [`sha256:${sha256(layer)}`] },
@@ -56,8 +67,11 @@ function smallestImage(note: string) {
 export function dockerArchive(
   tags: readonly string[] | null,
   note = '',
+  /** Bytes of a file in its layer, and what it consists of over and over. */
+  size = 0,
+  piece: Uint8Array = Buffer.from(note),
 ): { readonly bytes: Buffer; readonly id: string } {
-  const { layer, config, id } = smallestImage(note);
+  const { layer, config, id } = smallestImage(note, HERE, { size, piece });
   const name = `${sha256(config)}.json`;
   const manifest = [{ Config: name, RepoTags: tags, Layers: ['layer/layer.tar'] }];
   const files = [
@@ -71,9 +85,10 @@ export function dockerArchive(
 /** What `ctr images export` writes: an OCI layout, for several platforms through an index of its own. */
 export function ociArchive(
   name: string | undefined,
-  options: { readonly index?: boolean; readonly note?: string } = {},
-): { readonly bytes: Buffer; readonly id: string } {
-  const { layer, config, id } = smallestImage(options.note ?? '');
+  options: { readonly index?: boolean; readonly note?: string; readonly architecture?: string } = {},
+): { readonly bytes: Buffer; readonly id: string; readonly digest: string } {
+  const { architecture = HERE } = options;
+  const { layer, config, id } = smallestImage(options.note ?? '', architecture);
   const blobs: TarFile[] = [];
   const put = (content: string | Uint8Array, mediaType: string) => {
     const digest = sha256(content);
@@ -97,7 +112,7 @@ export function ociArchive(
           manifests: [
             // The other platform's content is not in the archive, as in one that was exported for one platform.
             { ...manifest, digest: `sha256:${'0'.repeat(64)}`, platform: { os: 'linux', architecture: 's390x' } },
-            { ...manifest, platform: { os: 'linux', architecture: 'amd64' } },
+            { ...manifest, platform: { os: 'linux', architecture } },
           ],
         }),
         'application/vnd.oci.image.index.v1+json',
@@ -109,5 +124,5 @@ export function ociArchive(
     { name: 'index.json', content: JSON.stringify({ schemaVersion: 2, manifests: [{ ...root, ...annotations }] }) },
     ...blobs,
   ];
-  return { bytes: tar(files), id };
+  return { bytes: tar(files), id, digest: root.digest };
 }

@@ -1,5 +1,7 @@
+import { MachineadmError } from '../../document/errors.ts';
 import type { QueryHost } from '../../host/host.ts';
 import { type ArchiveFile, tarSource } from './archive.ts';
+import { arrayOf, objectOf, stringsOf } from './json.ts';
 import { fullReference } from './references.ts';
 import { type TarEntry, tarEntries } from './tar.ts';
 
@@ -11,46 +13,74 @@ export interface ArchiveImage {
   readonly id: string | undefined;
 }
 
-/** Manifests and indexes are small; layers are not kept. */
+/** Manifests, indexes and configurations are small; layers are not kept. */
 const LARGEST_DOCUMENT = 256 * 1024;
+/** Of all that is kept: some thousand images. */
 const LARGEST_TOTAL = 16 * 1024 * 1024;
 const DEEPEST_INDEX = 3;
+
+/** What was read of an archive. */
+interface Contents {
+  /** By name; what is JSON and may describe an image. */
+  readonly documents: ReadonlyMap<string, unknown>;
+  readonly blobs: ReadonlySet<string>;
+}
+
+/** An image before it is known whether this machine can run it. */
+interface Candidate {
+  readonly name: string | undefined;
+  readonly id: string | undefined;
+  /** `linux/arm64`: what it is for instead; undefined where it suits or the archive does not tell. */
+  readonly foreign?: string;
+}
 
 /**
  * The images that containerd would import from an archive, read without importing. An OCI layout goes before a Docker
  * manifest where an archive is both, as in containerd's own importer (core/images/archive/importer.go, ImportIndex).
- * `architecture` is Go's name (amd64) and picks from an image of several platforms. Throws `RangeError` for what is
- * not an archive of images.
+ * `architecture` is Go's name (amd64) and picks from an image of several platforms.
+ *
+ * Throws `RangeError` for what is not an archive of images, or not a whole one, and `ImagePlatformMismatch` where an
+ * image is for other machines.
  */
 export async function archiveImages(
   host: QueryHost,
   file: ArchiveFile,
   architecture: string,
 ): Promise<readonly ArchiveImage[]> {
-  const documents = await readDocuments(host, file);
-  const images = documents.has('oci-layout')
-    ? ociImages(documents, architecture)
-    : dockerImages(documents.get('manifest.json'));
-  const usable = images.filter((image) => image.name !== undefined || image.id !== undefined);
+  const contents = await read(host, file);
+  const candidates = contents.documents.has('oci-layout')
+    ? ociImages(contents, architecture)
+    : dockerImages(contents, architecture);
+  const usable = candidates.filter((image) => image.name !== undefined || image.id !== undefined);
   if (usable.length === 0) throw new RangeError('it holds no image with a name (manifest.json, index.json)');
-  return usable;
+  const foreign = candidates.filter((image) => image.foreign !== undefined);
+  if (foreign.length > 0) throw platformMismatch(file.path, foreign, architecture);
+  return usable.map(({ name, id }) => ({ name, id }));
 }
 
-async function readDocuments(host: QueryHost, file: ArchiveFile): Promise<ReadonlyMap<string, unknown>> {
+async function read(host: QueryHost, file: ArchiveFile): Promise<Contents> {
   const documents = new Map<string, unknown>();
+  const blobs = new Set<string>();
   let total = 0;
   await using source = tarSource(host, file);
   for await (const entry of tarEntries(source)) {
     const isNamed = ['manifest.json', 'index.json', 'oci-layout'].includes(entry.name);
-    const isBlob = entry.name.startsWith('blobs/') && entry.size <= LARGEST_DOCUMENT;
-    if (!isNamed && !isBlob) continue;
+    const isBlob = entry.name.startsWith('blobs/');
+    if (isBlob) blobs.add(entry.name);
+    // `docker save` before 25 has its configurations at the top: <hex>.json.
+    const isSmall = entry.size <= LARGEST_DOCUMENT && (isBlob || /^[0-9a-f]{64}\.json$/.test(entry.name));
+    if (isNamed && entry.size > LARGEST_TOTAL) throw new RangeError('its manifests are too large');
+    if (!isNamed && !isSmall) continue;
+    const parsed = await parseDocument(entry);
+    if (parsed === undefined) {
+      if (isNamed) throw new RangeError(`its ${entry.name} is not JSON`);
+      continue;
+    }
     total += entry.size;
     if (total > LARGEST_TOTAL) throw new RangeError('its manifests are too large');
-    const parsed = await parseDocument(entry);
-    if (parsed !== undefined) documents.set(entry.name, parsed);
-    else if (isNamed) throw new RangeError(`its ${entry.name} is not JSON`);
+    documents.set(entry.name, parsed);
   }
-  return documents;
+  return { documents, blobs };
 }
 
 async function parseDocument(entry: TarEntry): Promise<unknown> {
@@ -64,56 +94,120 @@ async function parseDocument(entry: TarEntry): Promise<unknown> {
 }
 
 /** `docker save`: [{Config: "<hex>.json" | "blobs/sha256/<hex>", RepoTags: [...] | null}] (moby image spec v1.2). */
-function dockerImages(manifest: unknown): readonly ArchiveImage[] {
-  return arrayOf(manifest).flatMap((entry) => {
+function dockerImages({ documents }: Contents, architecture: string): readonly Candidate[] {
+  return arrayOf(documents.get('manifest.json')).flatMap((entry) => {
     const { Config, RepoTags } = objectOf(entry);
-    const hex = typeof Config === 'string' ? /([0-9a-f]{64})(\.json)?$/.exec(Config)?.[1] : undefined;
+    if (typeof Config !== 'string') return [];
+    const hex = /([0-9a-f]{64})(\.json)?$/.exec(Config)?.[1];
     const id = hex === undefined ? undefined : `sha256:${hex}`;
+    const platform = foreignPlatform(documents.get(Config), architecture);
     // Without a tag containerd makes no image of it.
-    return stringsOf(RepoTags).map((tag) => ({ name: fullReference(tag), id }));
+    return stringsOf(RepoTags).map((tag) => ({ name: fullReference(tag), id, ...platform }));
   });
 }
 
 /** OCI image layout: index.json names manifests, `io.containerd.image.name` is what containerd calls them. */
-function ociImages(documents: ReadonlyMap<string, unknown>, architecture: string): readonly ArchiveImage[] {
-  return arrayOf(objectOf(documents.get('index.json')).manifests).map((descriptor) => {
+function ociImages(contents: Contents, architecture: string): readonly Candidate[] {
+  return arrayOf(objectOf(contents.documents.get('index.json')).manifests).map((descriptor) => {
     const name = objectOf(objectOf(descriptor).annotations)['io.containerd.image.name'];
     return {
       name: typeof name === 'string' ? fullReference(name) : undefined,
-      id: imageId(documents, descriptor, architecture, DEEPEST_INDEX),
+      ...imageOf(contents, descriptor, architecture, DEEPEST_INDEX),
     };
   });
 }
 
-function imageId(
-  documents: ReadonlyMap<string, unknown>,
+/** The image behind a descriptor of a manifest or an index. Throws `RangeError` where a part of it is not there. */
+function imageOf(
+  contents: Contents,
   descriptor: unknown,
   architecture: string,
   depth: number,
-): string | undefined {
-  const { digest } = objectOf(descriptor);
-  if (typeof digest !== 'string' || depth === 0) return undefined;
-  const { config, manifests } = objectOf(documents.get(`blobs/${digest.replace(':', '/')}`));
-  const configDigest = objectOf(config).digest;
-  if (typeof configDigest === 'string') return configDigest;
-  const candidates = arrayOf(manifests);
-  const matching = candidates.filter((candidate) => {
-    const platform = objectOf(objectOf(candidate).platform);
-    return platform.os === 'linux' && platform.architecture === architecture;
-  });
+): Omit<Candidate, 'name'> {
+  const path = blobPath(descriptor);
+  if (path === undefined || depth === 0) return { id: undefined };
+  requireBlob(contents, path);
+  const { config, layers, manifests } = objectOf(contents.documents.get(path));
+  const configPath = blobPath(config);
+  if (configPath !== undefined) {
+    for (const part of [config, ...arrayOf(layers)].filter((one) => !isElsewhere(one))) {
+      requireBlob(contents, blobPath(part) ?? '');
+    }
+    const id = String(objectOf(config).digest);
+    return { id, ...foreignPlatform(contents.documents.get(configPath), architecture) };
+  }
+  return ofIndex(contents, arrayOf(manifests), architecture, depth);
+}
+
+/**
+ * Exported for one platform, an index still names all of them, without their manifests (kubernetes/kubeadm#3265): what
+ * is there counts.
+ */
+function ofIndex(
+  contents: Contents,
+  manifests: readonly unknown[],
+  architecture: string,
+  depth: number,
+): Omit<Candidate, 'name'> {
+  const platforms = manifests.map((descriptor) => ({
+    descriptor,
+    platform: platformOf(objectOf(descriptor).platform),
+  }));
+  const suitable = platforms.filter(({ platform }) => platform === undefined || suits(platform, architecture));
+  const here = suitable.filter(({ descriptor }) => contents.blobs.has(blobPath(descriptor) ?? ''));
+  const [only, ...others] = here;
+  if (only === undefined) {
+    const held = platforms.filter(({ descriptor }) => contents.blobs.has(blobPath(descriptor) ?? ''));
+    const names = held.flatMap(({ platform }) => (platform === undefined ? [] : [platform]));
+    if (suitable.length > 0 && names.length === 0) throw incomplete(blobPath(suitable[0]?.descriptor) ?? '');
+    return { id: undefined, foreign: names.filter((name) => !name.startsWith('unknown/')).join(', ') };
+  }
   // Several variants of one architecture: which one the runtime takes is its own business.
-  const [only, ...others] = matching.length > 0 ? matching : candidates;
-  return only === undefined || others.length > 0 ? undefined : imageId(documents, only, architecture, depth - 1);
+  return others.length > 0 ? { id: undefined } : imageOf(contents, only.descriptor, architecture, depth - 1);
 }
 
-function objectOf(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null ? Object.fromEntries(Object.entries(value)) : {};
+function foreignPlatform(config: unknown, architecture: string): { readonly foreign?: string } {
+  const platform = platformOf(config);
+  return platform === undefined || suits(platform, architecture) ? {} : { foreign: platform };
 }
 
-function arrayOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
+/** `linux/arm64`; undefined where it does not say. */
+function platformOf(value: unknown): string | undefined {
+  const { os, architecture } = objectOf(value);
+  if (typeof architecture !== 'string' || architecture === '') return undefined;
+  return `${typeof os === 'string' && os !== '' ? os : 'linux'}/${architecture}`;
 }
 
-function stringsOf(value: unknown): readonly string[] {
-  return arrayOf(value).filter((item) => typeof item === 'string');
+function suits(platform: string, architecture: string): boolean {
+  return platform === `linux/${architecture}`;
+}
+
+function blobPath(descriptor: unknown): string | undefined {
+  const { digest } = objectOf(descriptor);
+  return typeof digest === 'string' ? `blobs/${digest.replace(':', '/')}` : undefined;
+}
+
+/** Layers that may not be distributed lie at a URL (OCI image specification, layer.md). */
+function isElsewhere(descriptor: unknown): boolean {
+  return /nondistributable|foreign/.test(String(objectOf(descriptor).mediaType));
+}
+
+function requireBlob({ blobs }: Contents, path: string): void {
+  if (!blobs.has(path)) throw incomplete(path);
+}
+
+function incomplete(path: string): RangeError {
+  return new RangeError(`it names ${path} and does not hold it: it is cut short, or was exported incompletely`);
+}
+
+function platformMismatch(path: string, images: readonly Candidate[], architecture: string): MachineadmError {
+  const names = [...new Set(images.map(({ name, id }) => name ?? id ?? 'an image without a name'))];
+  const platforms = [...new Set(images.map(({ foreign }) => foreign))].join(', ');
+  return new MachineadmError({
+    reason: 'ImagePlatformMismatch',
+    summary: `the image archive ${path} is for ${platforms}, and this machine is linux/${architecture}`,
+    remedy: `Export the images for this machine (such as "ctr images export --platform linux/${architecture}", "docker pull --platform linux/${architecture}"), or for all platforms.`,
+    evidence: names.map((name) => ({ source: path, text: `holds ${name} for ${platforms}` })),
+    exit: 'HostStepFailed',
+  });
 }

@@ -1,5 +1,4 @@
 import { MachineadmError } from '../../document/errors.ts';
-import type { ImageArchive } from '../../document/model.ts';
 import { redact } from '../../document/secret.ts';
 import type { CommandResult, QueryHost } from '../../host/host.ts';
 
@@ -10,13 +9,19 @@ export async function checkDigest(host: QueryHost, path: string, want: string): 
 }
 
 /** Turns what reading an archive throws into its reason; a wrong digest explains more than a damaged tar. */
-export async function explaining<T>(host: QueryHost, archive: ImageArchive, read: () => Promise<T>): Promise<T> {
+export async function explaining<T>(
+  host: QueryHost,
+  path: string,
+  sha256: string | undefined,
+  read: () => Promise<T>,
+): Promise<T> {
   try {
     return await read();
   } catch (error) {
+    if (error instanceof MachineadmError && error.reason !== 'ImagePlatformMismatch') throw error;
+    if (sha256 !== undefined) await checkDigest(host, path, sha256);
     if (error instanceof MachineadmError) throw error;
-    if (archive.sha256 !== undefined) await checkDigest(host, archive.path, archive.sha256);
-    throw unreadable(archive.path, messageOf(error), error);
+    throw unreadable(path, messageOf(error), error);
   }
 }
 
@@ -52,6 +57,21 @@ export function unreadable(path: string, why: string, cause?: unknown): Machinea
     remedy:
       'Copy the archive again, or correct its entry in images.archives; it must be what `docker save` or `ctr images export` writes.',
     cause,
+  });
+}
+
+/** Required images that are not there, all of them; `held` is what could have brought them. */
+export function imagesMissing(
+  summary: string,
+  missing: readonly string[],
+  held: readonly { readonly source: string; readonly text: string }[],
+  remedy: string,
+): MachineadmError {
+  return new MachineadmError({
+    reason: 'ImageMissing',
+    summary: `${summary}: ${missing.join(', ')}`,
+    remedy: `${remedy} Names must agree to the letter, registry and tag included; \`ctr -n k8s.io images ls\` shows what is there.`,
+    evidence: held,
   });
 }
 

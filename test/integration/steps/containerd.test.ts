@@ -256,7 +256,7 @@ inThrowAwayMachine(import.meta.filename, () => {
         const wanted = model(
           {},
           {
-            archives: archives.map(([path, bytes]) => ({ path, sha256: sha256(bytes) })),
+            archives: archives.map(([path, bytes]) => ({ kind: 'file' as const, path, sha256: sha256(bytes) })),
             required: ['r.example/docker:1', 'short', 'r.example/gzip:1', 'r.example/oci:1', 'r.example/index:1'],
           },
         );
@@ -278,7 +278,12 @@ inThrowAwayMachine(import.meta.filename, () => {
         const { bytes } = ociArchive('r.example/cut:1', { note: `${suite} cut` });
         writeFileSync('/tmp/cut.tar.gz', gzipSync(bytes).subarray(0, 400));
         await assert.rejects(
-          runStep(images, host, model({}, { archives: [{ path: '/tmp/cut.tar.gz', sha256: undefined }] }), { facts }),
+          runStep(
+            images,
+            host,
+            model({}, { archives: [{ kind: 'file', path: '/tmp/cut.tar.gz', sha256: undefined }] }),
+            { facts },
+          ),
           failsWith('ImageArchiveUnreadable', /\/tmp\/cut\.tar\.gz/),
         );
       });

@@ -4,7 +4,7 @@ import { MachineadmError } from '../../../src/document/errors.ts';
 import type { Reason } from '../../../src/document/reasons.ts';
 import { Secret } from '../../../src/document/secret.ts';
 import { runSteps, StepFailure } from '../../../src/pipeline/runner.ts';
-import type { Step } from '../../../src/steps/step.ts';
+import type { Execution, Step } from '../../../src/steps/step.ts';
 import { type Bench, fakeSteps, memoryJournal, runBench } from './fake-steps.ts';
 import { begun, done, started } from './records.ts';
 
@@ -66,6 +66,45 @@ describe('steps', () => {
     const again = runBench();
     await runSteps(steps, again);
     assert.deepEqual(again.story, ['a started', 'a Unchanged []']);
+  });
+
+  describe('with a declared group', () => {
+    /** Changes that note when they begin and end, each after its number of turns. */
+    const traced = (story: string[], id: string, turns: number, failure?: Error) => ({
+      id,
+      concurrently: 2,
+      async apply(execution: Execution) {
+        story.push(`+${id}`);
+        execution.waitingFor(id);
+        for (let turn = 0; turn < turns; turn += 1) await new Promise(setImmediate);
+        execution.waitingFor(undefined);
+        story.push(`-${id}`);
+        if (failure !== undefined) throw failure;
+      },
+    });
+
+    test('make so many of its changes at a time, and what follows it alone and afterwards', async () => {
+      const story: string[] = [];
+      const last = { ...traced(story, 'last', 1), concurrently: 1 };
+      const changes = [traced(story, 'a', 4), traced(story, 'b', 2), traced(story, 'c', 9), last];
+      const bench = runBench();
+      await runSteps(fakeSteps({ id: 's', changes }), bench);
+      assert.deepEqual(story, ['+a', '+b', '-b', '+c', '-a', '-c', '+last', '-last']);
+      assert.deepEqual(
+        bench.story.filter((line) => line.includes('waits')),
+        ['a', 'a, b', 'a', 'a, c', 'c', 'last'].map((what) => `s waits for ${what}`),
+      );
+    });
+
+    test('let what runs end when one fails, begin nothing more, and tell the first failure', async () => {
+      const story: string[] = [];
+      const changes = [traced(story, 'a', 6), traced(story, 'b', 2, FAILURE), traced(story, 'c', 1)];
+      const bench = runBench();
+      const failure = await failureOf(fakeSteps({ id: 's', changes }), bench);
+      assert.equal(failure.error, FAILURE);
+      assert.deepEqual(story, ['+a', '+b', '-b', '-a']);
+      assert.equal(bench.story.at(-1), 's Failed [a]');
+    });
   });
 
   test('stop at the first that fails; later ones are skipped, those not asked for are not', async () => {

@@ -4,9 +4,10 @@ import { gzipSync } from 'node:zlib';
 import { MachineadmError } from '../../../src/document/errors.ts';
 import type { ImagesModel } from '../../../src/document/model.ts';
 import type { Reason } from '../../../src/document/reasons.ts';
+import { Secret, type SecretValue } from '../../../src/document/secret.ts';
 import type { CriImage } from '../../../src/host/cri.ts';
 import { CriError } from '../../../src/host/cri-client.ts';
-import { images } from '../../../src/steps/images.ts';
+import { images, importsAtATime } from '../../../src/steps/images.ts';
 import { EMPTY_RECORD } from '../../../src/steps/step.ts';
 import { hostModel } from '../../support/host-model.ts';
 import { dockerArchive, sha256 } from '../../support/image-archive.ts';
@@ -25,7 +26,7 @@ const model = (part: Partial<ImagesModel>, managed = true) => ({
   images: { archives: [], required: [], ...part },
 });
 
-const archive = (path: string, digest?: string) => ({ path, sha256: digest });
+const archive = (path: string, digest?: string) => ({ kind: 'file' as const, path, sha256: digest });
 
 interface Runtime {
   readonly host: MemoryHost;
@@ -207,6 +208,99 @@ describe('images', () => {
     const wanted = model({ archives: [archive(PAUSE_PATH)] });
     assert.match((await planned(images, host, wanted))[0]?.summary ?? '', /not there yet/);
     await assert.rejects(runStep(images, host, wanted), failsWith('ImageArchiveUnreadable', /does not exist/));
+  });
+
+  test('an import that was cut off is made again, though its names are there: its layers may not be', async () => {
+    const store = [{ id: PAUSE.id, tags: ['registry.k8s.io/pause:3.10'], digests: [] }];
+    const { host, imported } = machine({ [PAUSE_PATH]: PAUSE.bytes }, { store });
+    const wanted = model({ archives: [archive(PAUSE_PATH)] });
+    const record = { ...EMPTY_RECORD, interrupted: new Set(['images/opt/images/pause.tar']) };
+    const [change] = await planned(images, host, wanted, { record });
+    assert.equal(change?.repeatable, false, 'so that the journal knows when it began');
+    assert.ok(change !== undefined);
+    await runStep(images, host, wanted, { record });
+    assert.deepEqual(imported, [PAUSE.bytes]);
+  });
+
+  test('as many archives are imported at a time as half of the memory available affords, three at most', async () => {
+    const GIB = 1024 ** 3;
+    assert.deepEqual([0, GIB / 4, GIB, 1.5 * GIB, 64 * GIB].map(importsAtATime), [1, 1, 2, 3, 3]);
+    const meminfo = 'MemTotal:        4000000 kB\nMemAvailable:    1048576 kB\n';
+    const { host } = machine({ [PAUSE_PATH]: PAUSE.bytes, '/proc/meminfo': Buffer.from(meminfo) });
+    const [change] = await planned(images, host, model({ archives: [archive(PAUSE_PATH)] }));
+    assert.equal(change?.concurrently, 2);
+  });
+
+  describe('an archive from a URL', () => {
+    const bytes = gzipSync(PAUSE.bytes);
+    const url = 'https://files.example/k8s/pause.tar.gz?token=s3cret';
+    const from = (headers: Readonly<Record<string, SecretValue>> = {}) =>
+      model({ archives: [{ kind: 'http', url, sha256: sha256(bytes), headers }] });
+    const serving = (body: Uint8Array) => {
+      const store: CriImage[] = [];
+      const host = memoryHost({
+        cri: { images: async () => store },
+        http: () => ({ body }),
+        programs: {
+          async ctr(command) {
+            const parts: Uint8Array[] = [];
+            if (typeof command.input === 'object') for await (const part of command.input) parts.push(part);
+            assert.deepEqual(Buffer.concat(parts), PAUSE.bytes);
+            store.push({ id: PAUSE.id, tags: ['registry.k8s.io/pause:3.10'], digests: [] });
+            return {};
+          },
+        },
+      });
+      return host;
+    };
+    const path = `/var/lib/machineadm/images/${sha256(bytes)}`;
+
+    test('is downloaded, imported and deleted; its name holds no token', async () => {
+      const host = serving(bytes);
+      const run = await runStep(images, host, from());
+      assert.deepEqual(host.log, [
+        'http GET https://files.example/k8s/pause.tar.gz',
+        `write ${path} 0600 0:0`,
+        'run ctr --address /run/containerd/containerd.sock -n k8s.io images import -',
+        `remove ${path}`,
+      ]);
+      assert.deepEqual(run.left, []);
+      assert.match(run.changes[0]?.id ?? '', /^images\/[0-9a-f]{12}\/pause\.tar\.gz$/);
+      assert.doesNotMatch(JSON.stringify([run.changes.map(({ id, summary }) => [id, summary]), run.waits]), /s3cret/);
+      assert.deepEqual(await planned(images, host, from(), { record: { ...EMPTY_RECORD, notes: run.notes } }), []);
+    });
+
+    test('that a killed run had downloaded is not downloaded again', async () => {
+      const host = serving(bytes);
+      host.put(path, bytes);
+      await runStep(images, host, from());
+      assert.equal(
+        host.log.some((line) => line.startsWith('http')),
+        false,
+      );
+      assert.equal(host.text(path), undefined);
+    });
+
+    test('of another digest is DownloadFailed, and containerd gets nothing of it', async () => {
+      const host = serving(gzipSync(ETCD.bytes));
+      await assert.rejects(runStep(images, host, from()), failsWith('DownloadFailed', /SHA-256/));
+      assert.equal(
+        host.log.some((line) => line.startsWith('run ctr')),
+        false,
+      );
+    });
+
+    test("is the node's where it needs a secret, and the image's otherwise", async () => {
+      const secret: SecretValue = { name: 'token', source: { kind: 'value', secret: new Secret('t0ken') } };
+      const scopes = async (wanted: ReturnType<typeof model>) =>
+        (await planned(images, serving(bytes), wanted)).map(({ scope }) => scope);
+      assert.deepEqual(await scopes(from({ Authorization: secret })), ['node']);
+      assert.deepEqual(await scopes(from()), ['node'], 'its query may hold a token');
+      const open = model({
+        archives: [{ kind: 'http', url: 'https://files.example/a', sha256: sha256(bytes), headers: {} }],
+      });
+      assert.deepEqual(await scopes(open), ['base']);
+    });
   });
 
   for (const [stderr, reason] of [

@@ -27,6 +27,7 @@ export function checkSecretNames(sections: Sections): Finding[] {
   };
   visit(sections.host, ['host']);
   visit(sections.reporting, ['reporting']);
+  visit(sections.images, ['images']);
   // Configuration of the kubelet and of kube-proxy is free-form: a key called `secret` there is not ours.
   const { node: _node, addons: _addons, bootstrapper: _bootstrapper, ...rest } = sections.kubernetes ?? {};
   visit(rest, ['kubernetes']);

@@ -1,6 +1,7 @@
 import type { ContainerdModel, FileModel, HookGroup, Model } from '../../model.ts';
 import { decodeContent } from './content.ts';
 import { toGroups, toProxy, toStorage, toTime, toUsers } from './convert-host.ts';
+import { toImages } from './convert-images.ts';
 import { toKubernetes } from './convert-kubernetes.ts';
 import { toReporting } from './convert-reporting.ts';
 import { headersOf, milliseconds, type ResolveSecret, secretResolver } from './convert-values.ts';
@@ -53,10 +54,7 @@ export async function toModel(sections: Sections): Promise<Model> {
       },
     },
     containerd: toContainerd(containerRuntime?.containerd),
-    images: {
-      archives: (images?.archives ?? []).map(({ path, sha256 }) => ({ path, sha256 })),
-      required: images?.required ?? [],
-    },
+    images: toImages(images, resolve),
     kubernetes: kubernetes === undefined ? undefined : toKubernetes(kubernetes, resolve),
     reporting: toReporting(reporting, resolve),
   };

@@ -7,6 +7,7 @@ import { checkReporting } from './checks-reporting.ts';
 import { checkStorage } from './checks-storage.ts';
 import { checkSystem } from './checks-system.ts';
 import { toModel } from './convert.ts';
+import { checkImages } from './images.ts';
 import type { KubernetesSection } from './kubernetes.ts';
 import { lint } from './lint.ts';
 import { type Sections, sections } from './sections.ts';
@@ -30,6 +31,7 @@ export const v1alpha1: DocumentVersion<Sections> = {
     ...checkSystem(parsed),
     ...checkProxy(parsed),
     ...checkReporting(parsed),
+    ...checkImages(parsed),
     ...(await checkFileContents(parsed)),
     ...checkKubernetes(parsed),
     ...(await checkManifests(parsed)),

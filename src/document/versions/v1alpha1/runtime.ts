@@ -1,5 +1,4 @@
 import * as z from 'zod';
-import { absolutePath, sha256 } from './fields.ts';
 
 interface TomlSection {
   [key: string]: TomlSection | string | number | boolean | (string | number | boolean | TomlSection)[];
@@ -32,23 +31,4 @@ export const containerRuntime = z.strictObject({
     .optional(),
 });
 
-export const images = z.strictObject({
-  archives: z
-    .array(z.strictObject({ path: absolutePath, sha256: sha256.optional() }))
-    .optional()
-    .describe('Image archives on this machine, imported into containerd: OCI or docker layout, plain, gz or zst.'),
-  required: z
-    .array(
-      z
-        .string()
-        .regex(
-          /^[a-z0-9]+(?:[._-]+[a-z0-9]+)*(?::\d+)?(?:\/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)*(?::[\w.-]{1,128})?(?:@sha256:[0-9a-f]{64})?$/,
-          'not an image reference',
-        ),
-    )
-    .optional()
-    .describe('Must be present before the bootstrapper runs.'),
-});
-
 export type ContainerRuntimeSection = z.infer<typeof containerRuntime>;
-export type ImagesSection = z.infer<typeof images>;

@@ -1,9 +1,10 @@
 import * as z from 'zod';
 import { absolutePath, environmentName } from './fields.ts';
 import { host } from './host.ts';
+import { images } from './images.ts';
 import { kubernetes } from './kubernetes.ts';
 import { reporting } from './reporting.ts';
-import { containerRuntime, images } from './runtime.ts';
+import { containerRuntime } from './runtime.ts';
 import { secrets } from './secrets.ts';
 
 const metadata = z

@@ -37,6 +37,7 @@ const EXPANDABLE: readonly string[] = [
   'host.proxy.no.*',
   'host.files.*.path',
   'host.files.*.contentFrom.http.url',
+  'images.archives.*.url',
   'secrets.*.http.url',
   'secrets.*.file',
   'secrets.*.awsSecretsManager.*',

@@ -5,9 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
+import { MachineadmError } from '../../../../src/document/errors.ts';
 import { openArchive } from '../../../../src/steps/images/archive.ts';
 import { archiveImages } from '../../../../src/steps/images/contents.ts';
-import { dockerArchive, ociArchive, tar } from '../../../support/image-archive.ts';
+import { dockerArchive, ociArchive, sha256, tar } from '../../../support/image-archive.ts';
 import { memoryHost } from '../../../support/memory-host.ts';
 
 const PATH = '/opt/images/a.tar';
@@ -96,6 +97,57 @@ describe('contents of an image archive', () => {
     const xz = Buffer.concat([Buffer.from('fd377a585a00', 'hex'), Buffer.alloc(100)]);
     await refuses(xz, /compressed with xz; gzip, zstd or a plain tar is needed/);
     await refuses(Buffer.from('BZh91AY&SY'), /compressed with bzip2/);
+  });
+
+  describe('an archive for other machines', () => {
+    const isForeign = (bytes: Uint8Array, evidence: RegExp) =>
+      assert.rejects(imagesIn(bytes), (error: unknown) => {
+        assert.ok(error instanceof MachineadmError);
+        assert.deepEqual([error.reason, error.exit], ['ImagePlatformMismatch', 'HostStepFailed']);
+        assert.match(error.message, /is for linux\/s390x, and this machine is linux\/amd64/);
+        assert.match(error.evidence.map(({ text }) => text).join(), evidence);
+        return true;
+      });
+
+    test('is told by the configuration of its image', async () => {
+      await isForeign(ociArchive('r.example/a:1', { architecture: 's390x' }).bytes, /holds r\.example\/a:1 for linux/);
+      const { bytes } = ociArchive(undefined, { architecture: 's390x' });
+      await isForeign(bytes, /holds sha256:[0-9a-f]{64}/);
+    });
+
+    test('is told by an index that has only the content of another', async () => {
+      const manifests = [
+        { digest: `sha256:${'1'.repeat(64)}`, platform: { os: 'linux', architecture: 's390x' } },
+        { digest: `sha256:${'2'.repeat(64)}`, platform: { os: 'linux', architecture: 'amd64' } },
+        { digest: `sha256:${'3'.repeat(64)}`, platform: { os: 'unknown', architecture: 'unknown' } },
+      ];
+      const index = JSON.stringify({ manifests });
+      const digest = sha256(index);
+      const annotations = { 'io.containerd.image.name': 'r.example/a:1' };
+      const archive = tar([
+        { name: 'oci-layout', content: '{}' },
+        { name: 'index.json', content: JSON.stringify({ manifests: [{ digest: `sha256:${digest}`, annotations }] }) },
+        { name: `blobs/sha256/${digest}`, content: index },
+        { name: `blobs/sha256/${'1'.repeat(64)}`, content: '{}' },
+        { name: `blobs/sha256/${'3'.repeat(64)}`, content: '{}' },
+      ]);
+      await isForeign(archive, /r\.example\/a:1/);
+    });
+  });
+
+  test('an OCI layout that lacks what it names is not whole, wherever it was cut', async () => {
+    const { bytes } = ociArchive('r.example/a:1');
+    // Between two files a tar that ends looks like a whole one (Go's archive/tar takes it for one).
+    let cuts = 0;
+    for (let end = 512; end < bytes.length - 1024; end += 512) {
+      const error = await imagesIn(bytes.subarray(0, end)).then(
+        () => assert.fail(`cut at ${end} it is taken for whole`),
+        (thrown: unknown) => thrown,
+      );
+      assert.ok(error instanceof RangeError);
+      if (/it names blobs\/sha256\/[0-9a-f]{64} and does not hold it/.test(error.message)) cuts += 1;
+    }
+    assert.ok(cuts > 0);
   });
 
   test('the layers of a plain archive are not read', async () => {

@@ -1,0 +1,162 @@
+import { basename } from 'node:path/posix';
+import type { ImageArchive } from '../../document/model.ts';
+import type { CommandResult, Host, QueryHost } from '../../host/host.ts';
+import { shown } from '../../host/http.ts';
+import { download } from '../file-download.ts';
+import type { Execution } from '../step.ts';
+import { type ArchiveFile, fingerprint, openArchive, tarStream } from './archive.ts';
+import { type ArchiveImage, archiveImages } from './contents.ts';
+import { checkDigest, explaining, importFailed, messageOf, unreadable } from './failures.ts';
+import { ctrArguments, isPresent, untilPresent } from './presence.ts';
+
+/** Where what is downloaded lies until it is imported, by its digest. */
+export const DOWNLOADS_DIRECTORY = '/var/lib/machineadm/images';
+/** More is no image archive: the largest that are known (machine learning frameworks) have some 20 GiB. */
+const DOWNLOAD_LIMITS = { bytes: 64 * 1024 * 1024 * 1024, retryBudgetMs: 5 * 60_000 };
+
+/** How archives are imported. */
+export interface ImportSite {
+  readonly socket: string;
+  /** Go's name: amd64. */
+  readonly architecture: string;
+}
+
+/** What an archive was found to hold, and how it is known to be the same one. */
+export interface ArchiveNote {
+  readonly fingerprint: string;
+  readonly images: readonly ArchiveImage[];
+}
+
+/** How an archive is named to people: its path, or its URL without what may be a token. */
+export function archiveName(archive: ImageArchive): string {
+  return archive.kind === 'file' ? archive.path : shown('', archive.url).trim();
+}
+
+/** Stable, and without what may be a token. */
+export function archiveChangeId(archive: ImageArchive): string {
+  if (archive.kind === 'file') return archive.path.startsWith('/') ? `images${archive.path}` : `images/${archive.path}`;
+  return `images/${archive.sha256.slice(0, 12)}/${basename(new URL(archive.url).pathname)}`;
+}
+
+/** `node` where the request may need a secret: an image bake has none. */
+export function archiveScope(archive: ImageArchive): 'base' | 'node' {
+  if (archive.kind === 'file') return 'base';
+  return Object.keys(archive.headers).length === 0 && new URL(archive.url).search === '' ? 'base' : 'node';
+}
+
+/**
+ * What an archive holds, found out by reading only: undefined where it is not there (now), or not on this machine. Of a
+ * compressed archive, and of one that was downloaded or removed since, what was found when it was imported counts.
+ */
+export async function inspectArchive(
+  host: QueryHost,
+  archive: ImageArchive,
+  architecture: string,
+  note: ArchiveNote | undefined,
+): Promise<readonly ArchiveImage[] | undefined> {
+  if (archive.kind === 'http') return note?.fingerprint === archive.sha256 ? note.images : undefined;
+  const { path, sha256 } = archive;
+  return explaining(host, path, sha256, async () => {
+    const file = await openArchive(host, path);
+    // An archive may be removed to free its space once its images are in.
+    if (file === undefined) return note?.images;
+    const isSame = file.compression !== 'none' && note?.fingerprint === (await fingerprint(host, file));
+    return isSame ? note.images : archiveImages(host, file, architecture);
+  });
+}
+
+/**
+ * Imports an archive and waits until CRI shows its images. Its digest is proved before containerd gets a byte of it.
+ *
+ * @param known what inspection found in it; undefined where it could not look
+ * @returns what to remember of it
+ * @throws MachineadmError `ImageArchiveUnreadable`, `ImagePlatformMismatch`, `DiskFull`, `DownloadFailed`
+ */
+export async function importArchive(
+  host: Host,
+  archive: ImageArchive,
+  site: ImportSite,
+  known: readonly ArchiveImage[] | undefined,
+  execution: Execution,
+): Promise<ArchiveNote> {
+  // Says more clearly than ctr that nobody listens.
+  await host.cri(site.socket).version();
+  try {
+    if (archive.kind === 'file') return await importFile(host, archive, site, known, execution);
+    return await importDownload(host, archive, site, execution);
+  } finally {
+    execution.waitingFor(undefined);
+  }
+}
+
+async function importFile(
+  host: Host,
+  { path, sha256 }: Pick<Extract<ImageArchive, { readonly kind: 'file' }>, 'path' | 'sha256'>,
+  site: ImportSite,
+  known: readonly ArchiveImage[] | undefined,
+  execution: Execution,
+): Promise<ArchiveNote> {
+  const file = await explaining(host, path, sha256, () => openArchive(host, path));
+  if (file === undefined) throw unreadable(path, 'the file does not exist');
+  if (sha256 !== undefined) {
+    execution.waitingFor(`the digest of ${path}`);
+    await checkDigest(host, path, sha256);
+  }
+  const images = known ?? (await explaining(host, path, sha256, () => archiveImages(host, file, site.architecture)));
+  execution.waitingFor(`the import of ${path}`);
+  await runImport(host, file, site, execution);
+  await untilPresent(host, site, execution, (present) => images.every((image) => isPresent(present, image)));
+  return { fingerprint: await fingerprint(host, file), images };
+}
+
+async function importDownload(
+  host: Host,
+  archive: Extract<ImageArchive, { readonly kind: 'http' }>,
+  site: ImportSite,
+  execution: Execution,
+): Promise<ArchiveNote> {
+  const { sha256 } = archive;
+  const path = `${DOWNLOADS_DIRECTORY}/${sha256}`;
+  // Left by a run that was killed after the download.
+  if ((await host.sha256(path)) !== sha256) {
+    execution.waitingFor(`the download of ${archiveName(archive)}`);
+    const file = { path, mode: 0o600, directoryMode: 0o700 };
+    await download(host, archive, file, execution.signal, DOWNLOAD_LIMITS);
+  }
+  try {
+    // Its digest was proved while it came.
+    const { images } = await importFile(host, { path, sha256: undefined }, site, undefined, execution);
+    return { fingerprint: sha256, images };
+  } finally {
+    await host.removeFile(path);
+  }
+}
+
+async function runImport(host: Host, file: ArchiveFile, site: ImportSite, execution: Execution): Promise<void> {
+  // An error of the source ends ctr, too, which then says something else.
+  let broken: unknown;
+  async function* input(): AsyncGenerator<Uint8Array> {
+    try {
+      yield* tarStream(host, file);
+    } catch (error) {
+      broken = error;
+      throw error;
+    }
+  }
+  let result: CommandResult | undefined;
+  try {
+    result = await host.run({
+      program: 'ctr',
+      args: [...ctrArguments(site), 'images', 'import', '-'],
+      input: input(),
+      signal: execution.signal,
+      // What a killed run left would go on importing beside the next one.
+      supervised: true,
+      onLine: (_stream, line) => execution.output('ctr', line),
+    });
+  } catch (error) {
+    if (broken === undefined || execution.signal.aborted) throw error;
+  }
+  if (broken !== undefined) throw unreadable(file.path, messageOf(broken), broken);
+  if (result !== undefined && result.status !== 0) throw importFailed(file.path, result);
+}
