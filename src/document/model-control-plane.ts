@@ -1,3 +1,4 @@
+import type { ApiServerFilesModel } from './model-api-server.ts';
 import type { SecretValue } from './secret.ts';
 
 export interface Argument {
@@ -24,9 +25,13 @@ export interface ComponentModel {
   readonly volumes: readonly HostPathVolume[];
 }
 
+export interface ApiServerModel extends ComponentModel, ApiServerFilesModel {
+  readonly certSANs: readonly string[];
+}
+
 export interface ControlPlaneModel {
   readonly apiEndpoint: { readonly advertiseAddress: string | undefined; readonly bindPort: number | undefined };
-  readonly apiServer: ComponentModel & { readonly certSANs: readonly string[] };
+  readonly apiServer: ApiServerModel;
   readonly controllerManager: ComponentModel;
   readonly scheduler: ComponentModel;
   readonly etcd: EtcdModel;

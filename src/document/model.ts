@@ -3,6 +3,7 @@ import type { KubernetesModel } from './model-kubernetes.ts';
 import type { SinkModel } from './model-sinks.ts';
 import type { SecretValue } from './secret.ts';
 
+export type * from './model-api-server.ts';
 export type * from './model-control-plane.ts';
 export type * from './model-host.ts';
 export type * from './model-kubernetes.ts';

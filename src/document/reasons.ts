@@ -105,6 +105,11 @@ export const REASONS = {
   ContainerdUnhealthy: reason('HostStepFailed', 'containerd does not answer CRI calls or reports itself not ready.'),
   ImageArchiveUnreadable: reason('HostStepFailed', 'An image archive is missing, damaged or of another digest.'),
   ImageMissing: reason('HostStepFailed', 'An image that the document requires is not present.'),
+  KMSSocketMissing: reason('HostStepFailed', 'The KMS plugin that encrypts at rest does not listen on its socket.'),
+  EncryptionKeyNeeded: reason(
+    'HostStepFailed',
+    'The new encryption configuration could not read what is in etcd by now.',
+  ),
   PKIInvalid: reason('HostStepFailed', 'A certificate or key of the document cannot be used.'),
 
   // The bootstrapper.
@@ -276,6 +281,9 @@ export const REASONS = {
   AuditPolicyFileMissing: bootstrapper("The API server's audit policy file cannot be read."),
   AuditPolicyInvalid: bootstrapper('The API server refuses its audit policy.'),
   EncryptionConfigInvalid: bootstrapper('The API server refuses its encryption configuration.'),
+  APIServerNotReconfigured: bootstrapper(
+    'The API server did not come up with a changed configuration; the one before is back.',
+  ),
   AdminBootstrapFailed: bootstrapper('kubeadm could not grant its administrator rights in the new cluster.'),
 
   // etcd.

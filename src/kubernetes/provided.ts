@@ -1,4 +1,5 @@
 import type { FileModel, KubernetesModel } from '../document/model.ts';
+import { apiServerPaths } from './api-server/files.ts';
 import { pkiFiles } from './pki.ts';
 import { staticPodPaths } from './static-pods.ts';
 
@@ -9,6 +10,7 @@ export function documentPaths(kubernetes: KubernetesModel, files: readonly FileM
     // Only the paths are wanted, so the keys stay unresolved.
     ...pkiFiles({ kubernetes, secrets: () => '' }).map(({ path }) => path),
     ...staticPodPaths(kubernetes),
+    ...apiServerPaths(kubernetes),
     ...files.map(({ path }) => path),
     ...(etcd.kind === 'external' ? [etcd.caFile, etcd.certFile, etcd.keyFile] : []),
   ]);

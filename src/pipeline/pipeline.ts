@@ -1,6 +1,7 @@
 import { bootHooks } from '../steps/boot-hooks.ts';
 import { certificateAuthorities } from '../steps/certificate-authorities/index.ts';
 import { containerd } from '../steps/containerd/index.ts';
+import { controlPlaneFiles } from '../steps/control-plane-files.ts';
 import { execBootstrapper } from '../steps/exec-bootstrapper.ts';
 import { execReadiness } from '../steps/exec-readiness.ts';
 import { files } from '../steps/files.ts';
@@ -58,6 +59,7 @@ export const PIPELINE: {
   ],
   kubernetes: [
     pki,
+    controlPlaneFiles,
     kubeadmConfig,
     staticPods,
     beforeBootstrapHooks, // may edit what kubeadmConfig and staticPods laid

@@ -1,10 +1,10 @@
-import { createHash } from 'node:crypto';
 import { dirname } from 'node:path/posix';
 import type { KubernetesModel } from '../document/model.ts';
 import type { SecretValue } from '../document/secret.ts';
 import type { Host, NewFile, QueryHost } from '../host/host.ts';
 import { checkPki, pkiFiles } from '../kubernetes/pki.ts';
 import { resolveSecrets } from '../kubernetes/secrets.ts';
+import { differenceOf } from './file-difference.ts';
 import type { Step } from './step.ts';
 
 export interface PkiActual {
@@ -87,24 +87,4 @@ async function checkedFiles(host: QueryHost, kubernetes: KubernetesModel): Promi
   if (secrets === undefined) return undefined;
   checkPki({ kubernetes, secrets, now: new Date() });
   return pkiFiles({ kubernetes, secrets });
-}
-
-async function differenceOf(host: QueryHost, file: NewFile): Promise<string | undefined> {
-  const stat = await host.stat(file.path);
-  if (stat === undefined) return `create, ${octal(file.mode)}`;
-  if (stat.type !== 'file') return `is a ${stat.type}`;
-  const differences: string[] = [];
-  if ((await host.sha256(file.path)) !== sha256(file.content)) differences.push('another content');
-  if (stat.mode !== file.mode) differences.push(`mode ${octal(stat.mode)} -> ${octal(file.mode)}`);
-  const [uid, gid] = [file.uid ?? 0, file.gid ?? 0];
-  if (stat.uid !== uid || stat.gid !== gid) differences.push(`owner ${stat.uid}:${stat.gid} -> ${uid}:${gid}`);
-  return differences.length === 0 ? undefined : differences.join(', ');
-}
-
-function sha256(content: Uint8Array | string): string {
-  return createHash('sha256').update(content).digest('hex');
-}
-
-function octal(mode: number): string {
-  return mode.toString(8).padStart(4, '0');
 }

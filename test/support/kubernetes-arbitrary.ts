@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import type { JoinModel, KubernetesModel } from '../../src/document/model.ts';
-import { inlineSecret, kubernetesModel } from './kubernetes-model.ts';
+import { inlineSecret, kubernetesModel, PLAIN_API_SERVER } from './kubernetes-model.ts';
 
 /** A DNS label. */
 const word = fc.stringMatching(/^[a-z]([a-z0-9-]{0,8}[a-z0-9])?$/);
@@ -160,7 +160,7 @@ export const anyKubernetesModel: fc.Arbitrary<KubernetesModel> = fc
       }),
       apiServer: fc
         .record({ component, certSANs: names })
-        .map(({ component: fields, certSANs }) => ({ ...fields, certSANs })),
+        .map(({ component: fields, certSANs }) => ({ ...PLAIN_API_SERVER, ...fields, certSANs })),
       controllerManager: component,
       scheduler: component,
       etcd,

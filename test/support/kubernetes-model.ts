@@ -1,5 +1,6 @@
 import type {
   AddonsModel,
+  ApiServerModel,
   ClusterModel,
   ComponentModel,
   ControlPlaneModel,
@@ -32,6 +33,17 @@ export interface KubernetesOverrides {
 
 /** A component with nothing asked of it. */
 export const PLAIN_COMPONENT: ComponentModel = { args: [], env: [], volumes: [] };
+
+/** An API server with nothing asked of it. */
+export const PLAIN_API_SERVER: ApiServerModel = {
+  ...PLAIN_COMPONENT,
+  certSANs: [],
+  audit: undefined,
+  encryptionAtRest: undefined,
+  authentication: undefined,
+  authorization: undefined,
+  admission: undefined,
+};
 
 /** A local etcd with nothing asked of it. */
 export const PLAIN_ETCD = {
@@ -85,7 +97,7 @@ export function kubernetesModel(overrides: KubernetesOverrides = {}): Kubernetes
     },
     controlPlane: {
       apiEndpoint: { advertiseAddress: undefined, bindPort: undefined },
-      apiServer: { ...PLAIN_COMPONENT, certSANs: [] },
+      apiServer: PLAIN_API_SERVER,
       controllerManager: PLAIN_COMPONENT,
       scheduler: PLAIN_COMPONENT,
       etcd: PLAIN_ETCD,

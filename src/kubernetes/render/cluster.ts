@@ -1,4 +1,5 @@
-import type { ClusterModel, ComponentModel, EtcdModel, KubernetesModel } from '../../document/model.ts';
+import type { ApiServerModel, ClusterModel, ComponentModel, EtcdModel, KubernetesModel } from '../../document/model.ts';
+import { apiServerComponent } from '../api-server/component.ts';
 import { DEFAULT_CERTIFICATES_DIRECTORY } from '../paths.ts';
 import { renderArguments, renderEnvironment } from './arguments.ts';
 import { featureGates } from './feature-gates.ts';
@@ -26,7 +27,7 @@ export function clusterConfiguration(kubernetes: KubernetesModel, target: Kubead
     featureGates: askedOrNothing(sortedByKey(featureGates(cluster, target, problems))),
     ...certificateFields(cluster, target, problems),
     apiServer: askedOrNothing({
-      ...component(controlPlane.apiServer, 'kubernetes.controlPlane.apiServer', target, problems),
+      ...apiServerFields(controlPlane.apiServer, target, problems),
       certSANs: listOrNothing(controlPlane.apiServer.certSANs),
       timeoutForControlPlane: target.configVersion === 'v1beta4' ? undefined : controlPlaneTimeout(kubernetes),
     }),
@@ -43,6 +44,20 @@ export function clusterConfiguration(kubernetes: KubernetesModel, target: Kubead
     }),
     proxy: target.configVersion === 'v1beta4' && !addons.proxy.enabled ? { disabled: true } : undefined,
   });
+}
+
+/** Arguments, variables and volumes of the API server, in the shape of the target's version. */
+export function apiServerFields(apiServer: ApiServerModel, target: KubeadmTarget, problems: Problems): Fields {
+  const field = 'kubernetes.controlPlane.apiServer';
+  // Before, kubeadm adds --authorization-mode, which excludes a configuration (k/k#123654).
+  if (apiServer.authorization?.kind === 'structured' && target.minor < 30) {
+    problems.add({
+      field: `${field}.authorization.structured`,
+      problem: 'this kubeadm always sets the authorization modes, too, and the API server refuses both',
+      remedy: needsKubeadm(30, `${field}.authorization.structured`),
+    });
+  }
+  return component(apiServerComponent(apiServer), field, target, problems);
 }
 
 function controlPlaneTimeout(kubernetes: KubernetesModel): string | undefined {

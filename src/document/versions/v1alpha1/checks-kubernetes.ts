@@ -1,4 +1,5 @@
 import type { Finding, PathSegment } from '../../diagnostics.ts';
+import { checkApiServer, checkApiServerOfExec } from './checks-api-server.ts';
 import {
   checkBootstrapTokens,
   checkExec,
@@ -24,7 +25,12 @@ export function checkKubernetes(sections: Sections): Finding[] {
   const secrets = sections.secrets ?? {};
   const always = [...checkRole(kubernetes), ...checkDiscoveryForm(kubernetes), ...checkExclusions(kubernetes)];
   const ownProgram = kubernetes.bootstrapper?.exec !== undefined;
-  return [...always, ...(ownProgram ? checkExec(kubernetes) : checkKubeadm(kubernetes, secrets))];
+  return [
+    ...always,
+    ...(ownProgram
+      ? [...checkExec(kubernetes), ...checkApiServerOfExec(kubernetes)]
+      : checkKubeadm(kubernetes, secrets)),
+  ];
 }
 
 /** What holds for kubeadm only: another program has its own versions, tokens and ways to share certificates. */
@@ -39,6 +45,7 @@ function checkKubeadm(kubernetes: KubernetesSection, secrets: NonNullable<Sectio
     ...checkPatches(kubernetes),
     ...checkStaticPods(kubernetes),
     ...checkReady(kubernetes),
+    ...checkApiServer(kubernetes, secrets),
   ];
 }
 

@@ -1,4 +1,5 @@
 import type { ComponentModel, EtcdModel, KeyPair, KubernetesModel } from '../../model.ts';
+import { toApiServerFiles } from './convert-api-server.ts';
 import { extraConfiguration, toExec, toKubeadm } from './convert-bootstrapper.ts';
 import { toJoin } from './convert-join.ts';
 import { milliseconds, type ResolveSecret } from './convert-values.ts';
@@ -110,7 +111,11 @@ function toControlPlane(
       advertiseAddress: section?.apiEndpoint?.advertiseAddress,
       bindPort: section?.apiEndpoint?.bindPort,
     },
-    apiServer: { ...toComponent(section?.apiServer), certSANs: section?.apiServer?.certSANs ?? [] },
+    apiServer: {
+      ...toComponent(section?.apiServer),
+      certSANs: section?.apiServer?.certSANs ?? [],
+      ...toApiServerFiles(section?.apiServer, resolve),
+    },
     controllerManager: toComponent(section?.controllerManager),
     scheduler: toComponent(section?.scheduler),
     etcd: toEtcd(section?.etcd),

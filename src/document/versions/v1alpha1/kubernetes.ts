@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { apiServerFiles } from './api-server.ts';
 import { bootstrapper } from './bootstrapper.ts';
 import {
   absolutePath,
@@ -95,7 +96,9 @@ const controlPlane = z.strictObject({
       bindPort: z.int().min(1).max(65535).optional(),
     })
     .optional(),
-  apiServer: z.strictObject({ ...componentFields, certSANs: z.array(z.string().min(1)).optional() }).optional(),
+  apiServer: z
+    .strictObject({ ...componentFields, certSANs: z.array(z.string().min(1)).optional(), ...apiServerFiles })
+    .optional(),
   controllerManager: component.optional(),
   scheduler: component.optional(),
   etcd: etcd.optional(),

@@ -9,6 +9,7 @@ import {
   type KubernetesOverrides,
   kubeadmOf,
   kubernetesModel,
+  PLAIN_API_SERVER,
   PLAIN_COMPONENT,
   PLAIN_ETCD,
   revealInline,
@@ -119,7 +120,7 @@ const kubeVipKubeadm = {
 } as const;
 
 const etcdDiskControlPlane = (issuer: string, clusterNameArgument: string): Partial<ControlPlaneModel> => ({
-  apiServer: { ...PLAIN_COMPONENT, certSANs: [], args: [{ name: 'service-account-issuer', value: issuer }] },
+  apiServer: { ...PLAIN_API_SERVER, args: [{ name: 'service-account-issuer', value: issuer }] },
   controllerManager: {
     ...PLAIN_COMPONENT,
     args: [
@@ -163,6 +164,7 @@ const EXAMPLES: readonly Example[] = [
       },
       controlPlane: {
         apiServer: {
+          ...PLAIN_API_SERVER,
           certSANs: ['api.prod-a.corp.example', '10.20.0.10'],
           args: [
             { name: 'cloud-provider', value: 'external' },

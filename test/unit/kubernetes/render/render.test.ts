@@ -9,7 +9,7 @@ import {
   type KubernetesOverrides,
   kubeadmOf,
   kubernetesModel,
-  PLAIN_COMPONENT,
+  PLAIN_API_SERVER,
   PLAIN_ETCD,
   revealInline,
 } from '../../../support/kubernetes-model.ts';
@@ -176,7 +176,7 @@ describe('what a version cannot say is refused, never lost', () => {
   for (const [title, wish, kubeadm, expected] of [
     [
       'a repeated argument before v1beta4',
-      { controlPlane: { apiServer: { ...PLAIN_COMPONENT, certSANs: [], args: repeated } } },
+      { controlPlane: { apiServer: { ...PLAIN_API_SERVER, args: repeated } } },
       '1.30.2',
       ['kubernetes.controlPlane.apiServer.args: "oidc-issuer" is repeated; kubeadm v1beta3 keeps arguments in a map'],
     ],

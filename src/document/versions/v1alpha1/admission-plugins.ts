@@ -1,0 +1,56 @@
+/**
+ * The admission plugins that are compiled into the API server, by the minors of 1.x that have them (k/k
+ * pkg/kubeapiserver/options/plugins.go and the changelogs). It does not start with a name that it does not know.
+ */
+const ADMISSION_PLUGINS: Readonly<Record<string, { readonly since?: number; readonly until?: number }>> = {
+  AlwaysAdmit: {},
+  AlwaysDeny: {},
+  AlwaysPullImages: {},
+  CertificateApproval: {},
+  CertificateSigning: {},
+  CertificateSubjectRestriction: {},
+  ClusterTrustBundleAttest: { since: 27 },
+  DefaultIngressClass: {},
+  DefaultStorageClass: {},
+  DefaultTolerationSeconds: {},
+  DenyServiceExternalIPs: { since: 21 },
+  EventRateLimit: {},
+  ExtendedResourceToleration: {},
+  ImagePolicyWebhook: {},
+  LimitPodHardAntiAffinityTopology: {},
+  LimitRanger: {},
+  MutatingAdmissionPolicy: { since: 32 },
+  MutatingAdmissionWebhook: {},
+  NamespaceAutoProvision: {},
+  NamespaceExists: {},
+  NamespaceLifecycle: {},
+  NodeDeclaredFeatureValidator: { since: 35 },
+  NodeRestriction: {},
+  OwnerReferencesPermissionEnforcement: {},
+  PersistentVolumeClaimResize: {},
+  PersistentVolumeLabel: { until: 30 },
+  PodNodeSelector: {},
+  PodSecurity: { since: 22 },
+  PodSecurityPolicy: { until: 24 },
+  PodTolerationRestriction: {},
+  PodTopologyLabels: { since: 33 },
+  Priority: {},
+  ResourceQuota: {},
+  RuntimeClass: {},
+  SecurityContextDeny: { until: 29 },
+  ServiceAccount: {},
+  StorageObjectInUseProtection: {},
+  TaintNodesByCondition: {},
+  ValidatingAdmissionPolicy: { since: 26 },
+  ValidatingAdmissionWebhook: {},
+};
+
+/** The newest minor whose plugins are known; a later one may have more. */
+export const NEWEST_KNOWN_PLUGINS_MINOR = 35;
+
+/** The names that an API server of this minor knows, as far as we know. */
+export function admissionPlugins(minor: number): readonly string[] {
+  return Object.entries(ADMISSION_PLUGINS)
+    .filter(([, { since = 0, until = Number.POSITIVE_INFINITY }]) => since <= minor && minor <= until)
+    .map(([name]) => name);
+}

@@ -1,0 +1,225 @@
+import { keyProblem } from '../../document/encryption-key.ts';
+import { MachineadmError } from '../../document/errors.ts';
+import type {
+  AdmissionModel,
+  ApiServerModel,
+  Authorizer,
+  EncryptionModel,
+  EncryptionProvider,
+  KubernetesModel,
+  StructuredAuthentication,
+} from '../../document/model.ts';
+import type { SecretValue } from '../../document/secret.ts';
+import type { NewFile } from '../../host/host.ts';
+import { asked, type Fields, goDuration } from '../render/fields.ts';
+import { writeDocument } from '../render/yaml.ts';
+import type { SecretLookup } from '../secrets.ts';
+import {
+  ADMISSION_CONFIG,
+  API_SERVER_DIRECTORY_MODE,
+  API_SERVER_FILE_MODE,
+  AUDIT_POLICY,
+  AUDIT_WEBHOOK,
+  AUTHENTICATION_CONFIG,
+  AUTHENTICATION_WEBHOOK,
+  AUTHORIZATION_CONFIG,
+  AUTHORIZATION_WEBHOOK,
+  authorizerKubeconfig,
+  ENCRYPTION_CONFIG,
+} from './paths.ts';
+import { webhookKubeconfig } from './webhook-kubeconfig.ts';
+
+/**
+ * The files that the API server reads besides its certificates, as the document wants them and in the API versions that
+ * its Kubernetes version reads. Some hold keys: all are root's alone.
+ *
+ * @throws MachineadmError `EncryptionConfigInvalid` for a key that the API server would refuse, without showing it
+ */
+export function apiServerFiles(
+  { version, role, controlPlane: { apiServer } }: Pick<KubernetesModel, 'version' | 'role' | 'controlPlane'>,
+  secrets: SecretLookup,
+): readonly NewFile[] {
+  if (role === 'Worker') return [];
+  const minor = minorOf(version);
+  const { audit, encryptionAtRest, authentication, authorization, admission } = apiServer;
+  const files = new Map<string, string>();
+  if (audit !== undefined) files.set(AUDIT_POLICY, auditPolicy(audit));
+  if (audit?.webhook !== undefined) files.set(AUDIT_WEBHOOK, webhookKubeconfig(audit.webhook, secrets));
+  if (encryptionAtRest !== undefined) files.set(ENCRYPTION_CONFIG, encryption(encryptionAtRest, secrets));
+  if (authentication?.webhook !== undefined) {
+    files.set(AUTHENTICATION_WEBHOOK, webhookKubeconfig(authentication.webhook, secrets));
+  }
+  if (authentication?.structured !== undefined) {
+    files.set(AUTHENTICATION_CONFIG, structuredAuthentication(authentication.structured, minor));
+  }
+  if (authorization?.kind === 'webhook') {
+    files.set(AUTHORIZATION_WEBHOOK, webhookKubeconfig(authorization.webhook, secrets));
+  }
+  if (authorization?.kind === 'structured') {
+    // Before the configuration that names them.
+    for (const { name, webhook } of authorization.authorizers) {
+      if (webhook !== undefined) files.set(authorizerKubeconfig(name), webhookKubeconfig(webhook, secrets));
+    }
+    files.set(AUTHORIZATION_CONFIG, structuredAuthorization(authorization.authorizers, minor));
+  }
+  if ((admission?.config ?? []).length > 0 && admission !== undefined) {
+    files.set(ADMISSION_CONFIG, admissionConfiguration(admission, minor));
+  }
+  return [...files].map(([path, content]) => ({
+    path,
+    content,
+    mode: API_SERVER_FILE_MODE,
+    // /etc/kubernetes itself, which the packages of the kubelet bring, keeps its own.
+    directoryMode: path.split('/').length > 4 ? API_SERVER_DIRECTORY_MODE : 0o755,
+  }));
+}
+
+/** Paths of the files that the document asks for. */
+export function apiServerPaths(kubernetes: KubernetesModel): readonly string[] {
+  if (kubernetes.exec !== undefined) return [];
+  return apiServerFiles(withoutKeys(kubernetes), () => '').map(({ path }) => path);
+}
+
+/** The secrets that the files hold. */
+export function apiServerSecrets(kubernetes: KubernetesModel): readonly SecretValue[] {
+  const { encryptionAtRest } = kubernetes.controlPlane.apiServer;
+  const wanted = (encryptionAtRest?.providers ?? []).flatMap((provider) =>
+    'keys' in provider ? provider.keys.map(({ key }) => key) : [],
+  );
+  apiServerFiles(withoutKeys(kubernetes), (value) => {
+    wanted.push(value);
+    return '';
+  });
+  return wanted;
+}
+
+/** The same without the keys of encryption, whose form would be judged. */
+function withoutKeys(kubernetes: KubernetesModel): KubernetesModel {
+  const { controlPlane } = kubernetes;
+  const { encryptionAtRest } = controlPlane.apiServer;
+  if (encryptionAtRest === undefined) return kubernetes;
+  const apiServer: ApiServerModel = {
+    ...controlPlane.apiServer,
+    encryptionAtRest: { ...encryptionAtRest, providers: [] },
+  };
+  return { ...kubernetes, controlPlane: { ...controlPlane, apiServer } };
+}
+
+function minorOf(version: string): number {
+  const [major = 0, minor = 0] = version.slice(1).split('.').map(Number);
+  return major > 1 ? Number.POSITIVE_INFINITY : minor;
+}
+
+/** audit.k8s.io/v1 since 1.12 (k/k staging/src/k8s.io/apiserver/pkg/apis/audit/v1). */
+function auditPolicy({ policy }: NonNullable<ApiServerModel['audit']>): string {
+  const { rules, ...rest } = policy;
+  return writeDocument(asked({ apiVersion: 'audit.k8s.io/v1', kind: 'Policy', ...rest, rules }));
+}
+
+/** apiserver.config.k8s.io/v1 since 1.13. */
+function encryption({ resources, providers }: EncryptionModel, secrets: SecretLookup): string {
+  return writeDocument({
+    apiVersion: 'apiserver.config.k8s.io/v1',
+    kind: 'EncryptionConfiguration',
+    resources: [{ resources, providers: providers.map((provider) => providerFields(provider, secrets)) }],
+  });
+}
+
+function providerFields(provider: EncryptionProvider, secrets: SecretLookup): Fields {
+  if (provider.kind === 'identity') return { identity: {} };
+  if (provider.kind === 'kms') {
+    const { name, socket, timeoutMs, version } = provider;
+    // v1 is what is meant without, and the only one that versions before 1.25 know.
+    const apiVersion = version === 'v1' ? undefined : version;
+    return { kms: asked({ apiVersion, name, endpoint: `unix://${socket}`, timeout: goDuration(timeoutMs) }) };
+  }
+  const { kind, keys } = provider;
+  return { [kind]: { keys: keys.map(({ name, key }) => ({ name, secret: sound(kind, key.name, secrets(key)) })) } };
+}
+
+function sound(kind: 'secretbox' | 'aescbc' | 'aesgcm', name: string, value: string): string {
+  const problem = keyProblem(kind, value);
+  if (problem === undefined) return value;
+  throw new MachineadmError({
+    reason: 'EncryptionConfigInvalid',
+    exit: 'HostStepFailed',
+    summary: `The encryption key ${name} cannot be used: ${problem}.`,
+    remedy: 'Make one with: head -c 32 /dev/urandom | base64. All control planes of a cluster need the same.',
+  });
+}
+
+/** v1alpha1 in 1.29 (behind a gate), v1beta1 from 1.30, v1 from 1.34 (KEP-3331). */
+function structuredAuthentication({ jwt, anonymous }: StructuredAuthentication, minor: number): string {
+  const apiVersion = `apiserver.config.k8s.io/${minor >= 34 ? 'v1' : minor >= 30 ? 'v1beta1' : 'v1alpha1'}`;
+  return writeDocument(
+    asked({
+      apiVersion,
+      kind: 'AuthenticationConfiguration',
+      jwt: jwt.map(matchingAnyAudience),
+      anonymous:
+        anonymous === undefined
+          ? undefined
+          : asked({
+              enabled: anonymous.enabled,
+              conditions: anonymous.paths.length === 0 ? undefined : anonymous.paths.map((path) => ({ path })),
+            }),
+    }),
+  );
+}
+
+/** Several audiences need a policy, of which there is one (k/k …/apiserver/validation/validation.go, validateAudiences). */
+function matchingAnyAudience(jwt: Readonly<Record<string, unknown>>): Fields {
+  const { issuer } = jwt;
+  if (issuer === null || typeof issuer !== 'object' || !('audiences' in issuer)) return jwt;
+  const several = Array.isArray(issuer.audiences) && issuer.audiences.length > 1;
+  return several ? { ...jwt, issuer: { ...issuer, audienceMatchPolicy: 'MatchAny' } } : jwt;
+}
+
+/** v1beta1 in 1.30 and 1.31, v1 from 1.32 (KEP-3221). */
+function structuredAuthorization(authorizers: readonly Authorizer[], minor: number): string {
+  return writeDocument({
+    apiVersion: `apiserver.config.k8s.io/${minor >= 32 ? 'v1' : 'v1beta1'}`,
+    kind: 'AuthorizationConfiguration',
+    authorizers: authorizers.map(({ type, name, webhook }) =>
+      asked({ type, name, webhook: authorizerFields(name, webhook) }),
+    ),
+  });
+}
+
+function authorizerFields(name: string, webhook: Authorizer['webhook']): Fields | undefined {
+  if (webhook === undefined) return undefined;
+  return asked({
+    timeout: goDuration(webhook.timeoutMs),
+    authorizedTTL: goDuration(webhook.authorizedTTLMs),
+    unauthorizedTTL: goDuration(webhook.unauthorizedTTLMs),
+    subjectAccessReviewVersion: webhook.version,
+    matchConditionSubjectAccessReviewVersion: 'v1',
+    failurePolicy: webhook.failurePolicy,
+    connectionInfo: { type: 'KubeConfigFile', kubeConfigFile: authorizerKubeconfig(name) },
+    matchConditions:
+      webhook.matchConditions.length === 0 ? undefined : webhook.matchConditions.map((expression) => ({ expression })),
+  });
+}
+
+/** apiserver.config.k8s.io/v1 since 1.17. */
+function admissionConfiguration({ config }: AdmissionModel, minor: number): string {
+  return writeDocument({
+    apiVersion: 'apiserver.config.k8s.io/v1',
+    kind: 'AdmissionConfiguration',
+    plugins: config.map(({ plugin, configuration }) => ({
+      name: plugin,
+      configuration: { ...typeOf(plugin, minor), ...configuration },
+    })),
+  });
+}
+
+/** k/k staging/src/k8s.io/pod-security-admission/admission/api and plugin/pkg/admission/eventratelimit/apis. */
+function typeOf(plugin: string, minor: number): Fields {
+  if (plugin === 'PodSecurity') {
+    const version = minor >= 25 ? 'v1' : minor >= 23 ? 'v1beta1' : 'v1alpha1';
+    return { apiVersion: `pod-security.admission.config.k8s.io/${version}`, kind: 'PodSecurityConfiguration' };
+  }
+  if (plugin === 'EventRateLimit')
+    return { apiVersion: 'eventratelimit.admission.k8s.io/v1alpha1', kind: 'Configuration' };
+  return {};
+}

@@ -1,0 +1,46 @@
+import { dirname } from 'node:path/posix';
+import { MachineadmError } from '../../document/errors.ts';
+import type { KubernetesModel } from '../../document/model.ts';
+import type { QueryHost } from '../../host/host.ts';
+import { member, text } from '../untyped.ts';
+import { kmsSockets } from './component.ts';
+
+/**
+ * Without its KMS plugin the API server is never ready. One that runs on the machine itself must be there by now; one
+ * that is a static pod of the document starts together with the API server, and is waited for by it.
+ *
+ * @throws MachineadmError `KMSSocketMissing`
+ */
+export async function requireKmsSockets(host: QueryHost, { controlPlane }: KubernetesModel): Promise<void> {
+  const sockets = kmsSockets(controlPlane.apiServer.encryptionAtRest?.providers ?? []);
+  if (sockets.length === 0) return;
+  const made = await podDirectories(controlPlane.staticPods.map(({ manifest }) => manifest));
+  for (const socket of sockets) {
+    if (made.has(dirname(socket))) continue;
+    const stat = await host.stat(socket);
+    if (stat?.type === 'socket') continue;
+    const found = stat === undefined ? 'no such file' : `it is a ${stat.type}`;
+    throw new MachineadmError({
+      reason: 'KMSSocketMissing',
+      summary: `The KMS plugin of kubernetes.controlPlane.apiServer.encryptionAtRest does not listen on ${socket}: ${found}.`,
+      remedy:
+        'Start the plugin before (host.services, host.hooks.early), give it as a static pod that mounts the directory of the socket, or correct the endpoint.',
+      evidence: [{ source: socket, text: found }],
+    });
+  }
+}
+
+/** Directories of the machine that pods mount. */
+async function podDirectories(manifests: readonly string[]): Promise<ReadonlySet<string>> {
+  const directories = new Set<string>();
+  if (manifests.length === 0) return directories;
+  const { parse } = await import('yaml');
+  for (const manifest of manifests) {
+    const volumes = member(member(parse(manifest), 'spec'), 'volumes');
+    for (const volume of Array.isArray(volumes) ? volumes : []) {
+      const path = text(member(member(volume, 'hostPath'), 'path'));
+      if (path !== undefined) directories.add(path.replace(/\/$/, ''));
+    }
+  }
+  return directories;
+}

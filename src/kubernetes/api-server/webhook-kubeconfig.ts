@@ -1,0 +1,43 @@
+import type { WebhookConnection } from '../../document/model.ts';
+import { asked } from '../render/fields.ts';
+import { writeDocument } from '../render/yaml.ts';
+import type { SecretLookup } from '../secrets.ts';
+
+/**
+ * How the API server reaches a server that it asks or tells, in the form that it reads (k/k
+ * staging/src/k8s.io/apiserver/pkg/util/webhook/webhook.go): a kubeconfig with all of it written in place. Holds secrets.
+ */
+export function webhookKubeconfig(connection: WebhookConnection, secrets: SecretLookup): string {
+  const { server, tlsServerName, certificateAuthority, clientCertificate, token } = connection;
+  const name = 'webhook';
+  return writeDocument({
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [
+      {
+        name,
+        cluster: asked({
+          server,
+          'tls-server-name': tlsServerName,
+          'certificate-authority-data': base64(certificateAuthority),
+        }),
+      },
+    ],
+    users: [
+      {
+        name: 'api-server',
+        user: asked({
+          token: token === undefined ? undefined : secrets(token),
+          'client-certificate-data': base64(clientCertificate?.certificate),
+          'client-key-data': clientCertificate === undefined ? undefined : base64(secrets(clientCertificate.key)),
+        }),
+      },
+    ],
+    contexts: [{ name, context: { cluster: name, user: 'api-server' } }],
+    'current-context': name,
+  });
+}
+
+function base64(text: string | undefined): string | undefined {
+  return text === undefined ? undefined : Buffer.from(text, 'utf8').toString('base64');
+}

@@ -1,0 +1,119 @@
+import { dirname } from 'node:path/posix';
+import { MachineadmError } from '../document/errors.ts';
+import type { KubernetesModel } from '../document/model.ts';
+import type { Host, NewFile, QueryHost } from '../host/host.ts';
+import { apiServerFiles, apiServerPaths, apiServerSecrets } from '../kubernetes/api-server/files.ts';
+import { requireKmsSockets } from '../kubernetes/api-server/kms-sockets.ts';
+import { API_SERVER_DIRECTORY_MODE, ENCRYPTION_CONFIG } from '../kubernetes/api-server/paths.ts';
+import { resolveSecrets } from '../kubernetes/secrets.ts';
+import { differenceOf } from './file-difference.ts';
+import type { Step } from './step.ts';
+
+export interface ControlPlaneFilesActual {
+  /** What is not as the document wants it, and how it differs. */
+  readonly different: readonly { readonly path: string; readonly how: string }[];
+  /** False where a secret has effects to find out and this machine may only be asked. */
+  readonly known: boolean;
+  /** The directory of the audit log, where it must be made. */
+  readonly logDirectory: string | undefined;
+}
+
+/** Names the file only: its content, which may hold keys, is resolved again when it is written. */
+export type ControlPlaneFilesPayload =
+  | { readonly kind: 'file'; readonly kubernetes: KubernetesModel; readonly path: string }
+  | { readonly kind: 'directory'; readonly path: string };
+
+/**
+ * The files that the API server of a control plane reads: audit policy, encryption configuration, webhooks, … They must
+ * be there before kubeadm starts it, on each control plane of a cluster the same. What the API server would refuse is
+ * refused before. After the bootstrap they change together with the API server only, in the step api-server.
+ */
+export const controlPlaneFiles: Step<KubernetesModel, ControlPlaneFilesActual, ControlPlaneFilesPayload> = {
+  id: 'control-plane-files',
+  title: 'files of the API server',
+
+  desired({ kubernetes }) {
+    if (kubernetes === undefined || kubernetes.exec !== undefined) return undefined;
+    return apiServerPaths(kubernetes).length === 0 ? undefined : kubernetes;
+  },
+
+  async inspect(host, kubernetes, record) {
+    if (record.bootstrap === 'done') return { different: [], known: true, logDirectory: undefined };
+    const logDirectory = await missingLogDirectory(host, kubernetes);
+    const files = await resolvedFiles(host, kubernetes);
+    if (files === undefined) {
+      const different = apiServerPaths(kubernetes).map((path) => ({ path, how: 'compare and write' }));
+      return { different, known: false, logDirectory };
+    }
+    const different: { path: string; how: string }[] = [];
+    for (const file of files) {
+      const how = await differenceOf(host, file);
+      if (how !== undefined) different.push({ path: file.path, how });
+    }
+    return { different, known: true, logDirectory };
+  },
+
+  plan(kubernetes, { different, known, logDirectory }) {
+    const directory =
+      logDirectory === undefined
+        ? []
+        : [
+            {
+              id: `control-plane-files/${logDirectory}`,
+              summary: `${logDirectory}: create the directory of the audit log, 0700`,
+              scope: 'node' as const,
+              payload: { kind: 'directory' as const, path: logDirectory },
+            },
+          ];
+    const files = different.map(({ path, how }) => ({
+      id: `control-plane-files/${path}`,
+      summary: `${path}: ${how}`,
+      scope: 'node' as const,
+      ...(known ? {} : { knownAfter: 'secrets' }),
+      ineffective: 'FileNotWritten' as const,
+      payload: { kind: 'file' as const, kubernetes, path },
+    }));
+    return [...directory, ...files];
+  },
+
+  async apply(host, { payload }) {
+    if (payload.kind === 'directory') return await host.makeDirectory(payload.path, API_SERVER_DIRECTORY_MODE);
+    const { kubernetes, path } = payload;
+    if (path === ENCRYPTION_CONFIG) await requireKmsSockets(host, kubernetes);
+    const file = (await resolvedFiles(host, kubernetes)).find((one) => one.path === path);
+    if (file !== undefined) await host.writeFile(file);
+  },
+
+  async settled(host, kubernetes) {
+    for (const directory of new Set(apiServerPaths(kubernetes).map((path) => dirname(path))))
+      await host.sync(directory);
+  },
+};
+
+async function resolvedFiles(host: Host, kubernetes: KubernetesModel): Promise<readonly NewFile[]>;
+async function resolvedFiles(host: QueryHost, kubernetes: KubernetesModel): Promise<readonly NewFile[] | undefined>;
+async function resolvedFiles(host: QueryHost, kubernetes: KubernetesModel): Promise<readonly NewFile[] | undefined> {
+  const secrets = await resolveSecrets(host, apiServerSecrets(kubernetes));
+  return secrets === undefined ? undefined : apiServerFiles(kubernetes, secrets);
+}
+
+/** The directory of the audit log, where it does not exist; it holds who did what, and is root's alone. */
+async function missingLogDirectory(host: QueryHost, kubernetes: KubernetesModel): Promise<string | undefined> {
+  const { log } = kubernetes.controlPlane.apiServer.audit ?? {};
+  if (log === undefined) return undefined;
+  const directory = dirname(log.path);
+  const stat = await host.stat(directory);
+  if (stat === undefined) return directory;
+  const { stdout } = await host.query({
+    program: 'findmnt',
+    args: ['--noheadings', '--first-only', '--output', 'OPTIONS', '--target', directory],
+  });
+  const readOnly = stdout.trim().split(',').includes('ro');
+  if (stat.type === 'directory' && !readOnly) return undefined;
+  throw new MachineadmError({
+    reason: readOnly ? 'ReadOnlyFilesystem' : 'FileNotWritten',
+    summary: `The API server could not write its audit log to ${log.path}: ${directory} is ${readOnly ? 'on a read-only file system' : `a ${stat.type}`}.`,
+    remedy: 'Mount it writable, or set kubernetes.controlPlane.apiServer.audit.log.path to another place.',
+    evidence: [{ source: directory, text: readOnly ? stdout.trim() : stat.type }],
+  });
+}
