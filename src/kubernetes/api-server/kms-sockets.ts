@@ -2,7 +2,7 @@ import { dirname } from 'node:path/posix';
 import { MachineadmError } from '../../document/errors.ts';
 import type { KubernetesModel } from '../../document/model.ts';
 import type { QueryHost } from '../../host/host.ts';
-import { member, text } from '../untyped.ts';
+import { member, text } from '../../host/untyped.ts';
 import { kmsSockets } from './component.ts';
 
 /**
