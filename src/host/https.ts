@@ -1,6 +1,6 @@
 /** What a server of the cluster is asked, and by whom. PEM throughout. */
 export interface HttpsQuestion {
-  readonly method?: 'GET' | 'POST' | 'PATCH';
+  readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
   /** Who may have signed the server's certificate; undefined = the usual roots. */

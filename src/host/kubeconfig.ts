@@ -20,7 +20,10 @@ export class KubeconfigUnusable extends Error {}
  * @returns undefined when the file does not exist
  * @throws KubeconfigUnusable when it lacks a part or names a file that is not there
  */
-export async function readKubeconfig(host: QueryHost, path: string): Promise<ClusterCredential | undefined> {
+export async function readKubeconfig(
+  host: Pick<QueryHost, 'readText'>,
+  path: string,
+): Promise<ClusterCredential | undefined> {
   const source = await host.readText(path);
   if (source === undefined) return undefined;
   const { certificate, key, ...rest } = await parseKubeconfig(source, path, (file) => host.readText(file));

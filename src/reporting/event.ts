@@ -26,7 +26,8 @@ export interface ReportEvent {
   readonly time: string;
   /** Since the kernel's boot, by a clock that does not jump; milliseconds. */
   readonly sinceBootMs: number;
-  readonly command: RunStatus['command'];
+  /** `watch` is `machineadm report watch`, which is no run: it looks at a node again and again. */
+  readonly command: RunStatus['command'] | 'watch';
   readonly agent: RunStatus['agent'];
   readonly machine: RunStatus['machine'];
   readonly host: RunStatus['host'];
@@ -35,7 +36,7 @@ export interface ReportEvent {
   readonly phase: Phase;
   /** What happened, in one line for people. */
   readonly message: string;
-  readonly conditions: readonly Condition[];
+  readonly conditions: readonly ReportCondition[];
   /** The step that changed; of `stepChanged` only. */
   readonly step?: StepStatus;
   /** Of `waiting` only. */
@@ -50,6 +51,11 @@ export interface ReportEvent {
   /** What was left out, or cut, to make it fit the sink. */
   readonly omitted?: readonly string[];
 }
+
+/** What a run proves, and what a watch sees: whether the kubelet answers and its Node is this machine's and Ready. */
+export type ReportCondition = Omit<Condition, 'type'> & {
+  readonly type: Condition['type'] | 'machineadm.dev/NodeHealthy';
+};
 
 /** The event that a run tells remote sinks, from what its own sinks are told. */
 export function reportEvent(event: RunEvent, sequence: number, at: Moment): ReportEvent {

@@ -1,7 +1,7 @@
 import type { SecretValue } from '../secret.ts';
 
 /** What a machine reports: see `ReportEvent`. */
-export type EventType = 'started' | 'stepChanged' | 'waiting' | 'warning' | 'concluded';
+export type EventType = 'started' | 'stepChanged' | 'waiting' | 'warning' | 'concluded' | 'readinessChanged';
 
 /** What every sink has that is reached over a network or through a program. */
 export interface RemoteOptions {

@@ -8,6 +8,8 @@ type Openers = {
 /** One line a sink: what it needs is loaded where it is used. */
 const OPENERS: Openers = {
   Exec: async (model) => (await import('./exec.ts')).execSink(model),
+  Kubernetes: async (model) => (await import('./kubernetes.ts')).kubernetesSink(model),
+  Node: async (model) => (await import('./node.ts')).nodeSink(model),
 };
 
 /** The sink of a model. Connects to nothing yet. */

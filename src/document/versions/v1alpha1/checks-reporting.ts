@@ -1,11 +1,15 @@
 import type { Finding } from '../../diagnostics.ts';
 import { sinkNames } from './convert-reporting.ts';
 import type { Sections } from './sections.ts';
+import { checkKubernetesSink } from './sinks/kubernetes.ts';
 
 /** Mistakes across the fields of `reporting`. */
 export function checkReporting({ reporting }: Sections): Finding[] {
   const sinks = reporting?.sinks ?? [];
-  return sameNames(sinkNames(sinks));
+  const single = sinks.flatMap((sink, index) =>
+    sink.type === 'Kubernetes' ? checkKubernetesSink(sink, ['reporting', 'sinks', index]) : [],
+  );
+  return [...sameNames(sinkNames(sinks)), ...single];
 }
 
 /** A name is what a sink is known by in tables, messages and the spool. */

@@ -63,6 +63,8 @@ const EXPANDABLE: readonly string[] = [
   'kubernetes.join.discovery.file.kubeconfig.user.exec.args.*',
   'kubernetes.bootstrapper.exec.args.*',
   'kubernetes.bootstrapper.exec.env.*.value',
+  'reporting.sinks.*.configMap.*',
+  'reporting.sinks.*.server',
 ];
 
 const PATTERNS = EXPANDABLE.map((pattern) => {

@@ -14,10 +14,10 @@ export const remoteFields = {
     .optional()
     .describe('In messages and tables. Default: the type of the sink.'),
   events: z
-    .array(z.enum(['started', 'stepChanged', 'waiting', 'warning', 'concluded']))
+    .array(z.enum(['started', 'stepChanged', 'waiting', 'warning', 'concluded', 'readinessChanged']))
     .min(1)
     .optional()
-    .describe('What it is told. Default: started, warning, concluded.'),
+    .describe('What it is told. Default: started, warning, concluded, readinessChanged (of a watch).'),
   timeout: duration.optional().describe('How long one delivery may take; default 10s.'),
 };
 
@@ -35,7 +35,7 @@ export const tlsFields = {
 export function toRemoteOptions(section: z.infer<z.ZodObject<typeof remoteFields>>, name: string): RemoteOptions {
   return {
     name: section.name ?? name,
-    events: section.events ?? ['started', 'warning', 'concluded'],
+    events: section.events ?? ['started', 'warning', 'concluded', 'readinessChanged'],
     timeoutMs: milliseconds(section.timeout) ?? DEFAULT_TIMEOUT_MS,
   };
 }

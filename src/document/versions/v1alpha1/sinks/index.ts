@@ -2,6 +2,7 @@ import * as z from 'zod';
 import type { SinkModel } from '../../../model-sinks.ts';
 import type { ResolveSecret } from '../convert-values.ts';
 import { execSink, toExecSink } from './exec.ts';
+import { kubernetesSink, nodeSink, toKubernetesSink, toNodeSink } from './kubernetes.ts';
 import { consoleSink, journalSink } from './local.ts';
 
 /**
@@ -16,7 +17,7 @@ import { consoleSink, journalSink } from './local.ts';
  *
  * Spool, order, retries, deadlines, `report flush` and `report test` follow by themselves.
  */
-export const sinkSection = z.discriminatedUnion('type', [journalSink, consoleSink, execSink]);
+export const sinkSection = z.discriminatedUnion('type', [journalSink, consoleSink, execSink, kubernetesSink, nodeSink]);
 
 export type SinkSection = z.infer<typeof sinkSection>;
 
@@ -29,5 +30,9 @@ export function toSink(section: SinkSection, name: string, resolve: ResolveSecre
       return { kind: 'Console', device: section.device ?? '/dev/console' };
     case 'Exec':
       return toExecSink(section, name, resolve);
+    case 'Kubernetes':
+      return toKubernetesSink(section, name, resolve);
+    case 'Node':
+      return toNodeSink(section, name);
   }
 }

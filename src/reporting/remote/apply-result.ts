@@ -1,0 +1,26 @@
+import type { Answer } from '../../host/api-server.ts';
+import type { DeliveryResult } from './remote-sink.ts';
+
+/** What an API server's answer to a patch means for a delivery. */
+export function applyResult(answer: Answer<unknown>, hints: Readonly<Record<number, string>> = {}): DeliveryResult {
+  switch (answer.kind) {
+    case 'found':
+      return { kind: 'delivered' };
+    case 'absent':
+      return { kind: 'retry', why: 'it does not exist' };
+    case 'unreachable':
+    case 'untrusted':
+      return { kind: 'retry', why: answer.why };
+    case 'refused': {
+      const { status, why, retryAfterMs } = answer;
+      // 400, 413, 415, 422: it is the object that is wrong. Every other answer may change when somebody repairs something.
+      if ([400, 413, 415, 422].includes(status)) return { kind: 'refused', why };
+      const hint = hints[status];
+      return {
+        kind: 'retry',
+        why: hint === undefined ? why : `${why} (${hint})`,
+        ...(retryAfterMs === undefined ? {} : { afterMs: retryAfterMs }),
+      };
+    }
+  }
+}

@@ -1,0 +1,67 @@
+import { MachineadmError } from '../../document/errors.ts';
+import type { ClusterAccess, KubernetesSinkModel } from '../../document/model.ts';
+import { type ApiCredential, askApiServer } from '../../host/api-server.ts';
+import { KubeconfigUnusable, parseKubeconfig } from '../../host/kubeconfig.ts';
+import { configMapPatch, REPORT_BYTES } from './apply-patch.ts';
+import { applyResult } from './apply-result.ts';
+import type { DeliveryContext, RemoteSink } from './remote-sink.ts';
+
+/**
+ * Writes to a ConfigMap of the management cluster that was made for this machine: all that its credential may do there is
+ * to patch that one object. Nothing is read before, and the same event twice changes nothing (server-side apply).
+ *
+ * Not the Machine itself, whose status RBAC cannot divide into fields: a stolen credential could claim whatever it likes.
+ */
+export function kubernetesSink(model: KubernetesSinkModel): RemoteSink {
+  const { namespace, name } = model.configMap;
+  return {
+    kind: 'Kubernetes',
+    target: `ConfigMap ${namespace}/${name}`,
+    capacity: REPORT_BYTES,
+    async deliver(event, context) {
+      // What comes after the conclusion of a run is no news of the machine, and would hide how it ended.
+      if (event.phase === 'Concluded' && !['concluded', 'readinessChanged'].includes(event.type)) {
+        return { kind: 'delivered' };
+      }
+      const { path, ...patch } = configMapPatch(event, model.configMap);
+      const credential = await credentialOf(model.access, model.name, context);
+      const answer = await askApiServer(credential, {
+        path,
+        patch,
+        signal: context.signal,
+        timeoutMs: model.timeoutMs,
+      });
+      // To an apply that would have to make the object, RBAC answers 403 without a word (k/k apiserver handlers/create).
+      const hint = `does the ConfigMap ${namespace}/${name} exist, and may this credential patch it?`;
+      return applyResult(answer, { 403: hint });
+    },
+  };
+}
+
+async function credentialOf(
+  access: ClusterAccess,
+  sink: string,
+  { secret }: Pick<DeliveryContext, 'secret'>,
+): Promise<ApiCredential> {
+  if ('kubeconfig' in access) {
+    try {
+      return await parseKubeconfig((await secret(access.kubeconfig)).reveal(), 'the kubeconfig');
+    } catch (error) {
+      throw error instanceof KubeconfigUnusable ? unusable(sink, error) : error;
+    }
+  }
+  const { server, serverName, certificateAuthority, credential } = access;
+  const reached = { server: new URL(server), serverName, certificateAuthority };
+  if ('token' in credential) return { ...reached, token: await secret(credential.token) };
+  return { ...reached, certificate: credential.certificate, key: await secret(credential.key) };
+}
+
+function unusable(sink: string, cause: KubeconfigUnusable): MachineadmError {
+  return new MachineadmError({
+    reason: 'SecretUnavailable',
+    summary: `the sink ${sink} cannot be used: ${cause.message}`,
+    remedy:
+      'Give it a kubeconfig with the server, its authority, and a token or a client certificate written in place.',
+    cause,
+  });
+}

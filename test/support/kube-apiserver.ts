@@ -1,0 +1,188 @@
+import { spawn } from 'node:child_process';
+import { generateKeyPairSync } from 'node:crypto';
+import { existsSync, globSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { LAB_DIRECTORY } from '../../scripts/lab/artefacts.ts';
+import { Secret } from '../../src/document/secret.ts';
+import type { ApiCredential } from '../../src/host/api-server.ts';
+import { askHttps, type HttpsQuestion } from '../../src/host/https.ts';
+
+/** The lab's Kubernetes, where it was built; undefined otherwise. */
+function kubernetes(): string | undefined {
+  return globSync(join(LAB_DIRECTORY, 'kubernetes-*/bin/kube-apiserver'))[0]?.replace(/\/bin\/kube-apiserver$/, '');
+}
+
+/** Why no API server can run here; undefined = it can. Passed to `skip`. */
+export function apiServerUnavailable(): string | undefined {
+  return kubernetes() === undefined ? 'needs the Kubernetes of the lab (npm run lab -- build)' : undefined;
+}
+
+export type Method = NonNullable<HttpsQuestion['method']>;
+
+export interface KubeApiServer extends AsyncDisposable {
+  readonly url: string;
+  readonly certificateAuthority: string;
+  /** A credential of the group `system:masters`. */
+  readonly admin: ApiCredential;
+  /** The same rights a kubelet of this name has. */
+  node(name: string): ApiCredential;
+  /** Any request, as JSON, by default of the administrator; throws where the answer is not 2xx. */
+  ask(method: Method, path: string, body?: object, credential?: ApiCredential): Promise<unknown>;
+  /** What a credential is answered: the HTTP status. */
+  statusOf(
+    credential: ApiCredential,
+    method: Method,
+    path: string,
+    contentType?: string,
+    body?: string,
+  ): Promise<number>;
+}
+
+const ADMIN = 'admin-0123456789abcdef';
+const NODES = ['w1', 'w2'];
+
+/**
+ * A real kube-apiserver 1.20 with its etcd on loopback: RBAC, the node authorizer, NodeRestriction, service account
+ * tokens. No controller and no kubelet.
+ */
+export async function startKubeApiServer(): Promise<KubeApiServer> {
+  const directory = mkdtempSync(join(tmpdir(), 'machineadm-apiserver-'));
+  const root = kubernetes() ?? '';
+  const at = (name: string): string => join(directory, name);
+  const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  writeFileSync(at('sa.key'), privateKey.export({ type: 'pkcs1', format: 'pem' }), { mode: 0o600 });
+  writeFileSync(at('sa.pub'), publicKey.export({ type: 'spki', format: 'pem' }));
+  const nodes = NODES.map((name) => `${nodeToken(name)},system:node:${name},${name},"system:nodes"`);
+  writeFileSync(at('tokens.csv'), `${ADMIN},admin,admin,"system:masters"\n${nodes.join('\n')}\n`, { mode: 0o600 });
+  const [client, peer, secure] = await freePorts(3);
+  const started: ReturnType<typeof spawn>[] = [];
+  const start = (program: string, args: readonly string[]): void => {
+    const log = openSync(at('log'), 'a');
+    started.push(spawn(join(root, program), args, { stdio: ['ignore', log, log], cwd: directory }));
+  };
+  start('etcd/usr/bin/etcd', [
+    `--data-dir=${at('etcd')}`,
+    '--unsafe-no-fsync',
+    `--listen-client-urls=http://127.0.0.1:${client}`,
+    `--advertise-client-urls=http://127.0.0.1:${client}`,
+    `--listen-peer-urls=http://127.0.0.1:${peer}`,
+  ]);
+  start('bin/kube-apiserver', [
+    `--etcd-servers=http://127.0.0.1:${client}`,
+    '--insecure-port=0',
+    `--secure-port=${secure}`,
+    '--bind-address=127.0.0.1',
+    '--advertise-address=127.0.0.1',
+    `--cert-dir=${at('certificates')}`,
+    '--service-account-issuer=https://kubernetes.default.svc',
+    `--service-account-key-file=${at('sa.pub')}`,
+    `--service-account-signing-key-file=${at('sa.key')}`,
+    '--authorization-mode=Node,RBAC',
+    '--enable-admission-plugins=NodeRestriction',
+    `--token-auth-file=${at('tokens.csv')}`,
+    '--service-cluster-ip-range=10.0.0.0/24',
+    '--endpoint-reconciler-type=none',
+  ]);
+  const stop = async (): Promise<void> => {
+    const ended = started.map((child) => new Promise((resolve) => child.once('exit', resolve)));
+    for (const child of started) child.kill('SIGKILL');
+    await Promise.all(ended);
+    rmSync(directory, { recursive: true, force: true });
+  };
+  try {
+    const url = `https://127.0.0.1:${secure}`;
+    // Self-signed: the server's certificate and that of its authority are in one file.
+    const certificate = at('certificates/apiserver.crt');
+    await until('the API server is ready', at('log'), async () => {
+      if (!existsSync(certificate)) return false;
+      const ca = readFileSync(certificate, 'utf8');
+      const { status } = await ask(url, ca, ADMIN, 'GET', '/readyz');
+      return status === 200;
+    });
+    return server(url, readFileSync(certificate, 'utf8'), stop);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+function server(url: string, certificateAuthority: string, stop: () => Promise<void>): KubeApiServer {
+  const known = (token: string): ApiCredential => ({
+    server: new URL(url),
+    serverName: undefined,
+    certificateAuthority,
+    token: new Secret(token),
+  });
+  return {
+    url,
+    certificateAuthority,
+    admin: known(ADMIN),
+    node: (name) => known(nodeToken(name)),
+    async ask(method, path, body, credential = known(ADMIN)) {
+      const json = body === undefined ? undefined : JSON.stringify(body);
+      const token = credential.token?.reveal() ?? '';
+      const answer = await ask(url, certificateAuthority, token, method, path, 'application/json', json);
+      if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${answer.body}`);
+      return JSON.parse(answer.body);
+    },
+    async statusOf(credential, method, path, contentType = 'application/json', body) {
+      const token = credential.token?.reveal() ?? '';
+      return (await ask(url, certificateAuthority, token, method, path, contentType, body)).status;
+    },
+    [Symbol.asyncDispose]: stop,
+  };
+}
+
+async function ask(
+  url: string,
+  ca: string,
+  token: string,
+  method: Method,
+  path: string,
+  contentType?: string,
+  body?: string,
+) {
+  return await askHttps(new URL(path, url), {
+    method,
+    headers: {
+      authorization: `Bearer ${token}`,
+      ...(contentType === undefined ? {} : { 'content-type': contentType }),
+    },
+    ca,
+    ...(body === undefined ? {} : { body }),
+    signal: AbortSignal.timeout(10_000),
+  });
+}
+
+function nodeToken(name: string): string {
+  return `node-0123456789abcdef-${name}`;
+}
+
+async function until(what: string, log: string, holds: () => Promise<boolean>): Promise<void> {
+  for (let left = 60; left > 0; left -= 1) {
+    // Not there yet: no connection.
+    if (await holds().catch(() => false)) return;
+    await pause(500);
+  }
+  throw new Error(`${what}: not within 30 s\n${readFileSync(log, 'utf8').slice(-3000)}`);
+}
+
+async function freePorts(count: number): Promise<readonly number[]> {
+  const servers = Array.from({ length: count }, () => createServer());
+  const ports = await Promise.all(
+    servers.map(
+      (server) =>
+        new Promise<number>((resolve) => {
+          server.listen(0, '127.0.0.1', () => {
+            const address = server.address();
+            resolve(typeof address === 'object' && address !== null ? address.port : 0);
+          });
+        }),
+    ),
+  );
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return ports;
+}

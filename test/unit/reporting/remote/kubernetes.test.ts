@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { MachineadmError } from '../../../../src/document/errors.ts';
+import type { KubernetesSinkModel } from '../../../../src/document/model.ts';
+import { reportEvent } from '../../../../src/reporting/event.ts';
+import { kubernetesSink } from '../../../../src/reporting/remote/kubernetes.ts';
+import { type Authority, kubeconfig, newAuthority } from '../../../support/api-server.ts';
+import { deliveryContext, literal } from '../../../support/delivery.ts';
+import { startServer } from '../../../support/http-servers.ts';
+import { at, FAILURE, statusAfter } from '../runs.ts';
+
+const authority = newAuthority();
+const identity = authority.issue('kube-apiserver', ['127.0.0.1']);
+const EVENT = reportEvent(
+  {
+    kind: 'concluded',
+    status: statusAfter({ kind: 'concluded', conclusion: { outcome: 'Failed', exitCode: 11, failure: FAILURE } }),
+  },
+  3,
+  at(9),
+);
+
+function sinkTo(server: string, over: Partial<KubernetesSinkModel> = {}, trusted: Authority = authority) {
+  return kubernetesSink({
+    kind: 'Kubernetes',
+    name: 'management',
+    events: ['concluded'],
+    timeoutMs: 300,
+    access: {
+      server,
+      serverName: undefined,
+      certificateAuthority: trusted.certificate,
+      credential: { token: literal('the-token-of-this-machine') },
+    },
+    configMap: { namespace: 'clusters', name: 'machineadm-report-m1' },
+    ...over,
+  });
+}
+
+describe('a report to a management cluster', () => {
+  test('is one patch of one ConfigMap, by server-side apply', async () => {
+    const bodies: string[] = [];
+    await using server = await startServer((request, body) => {
+      assert.equal(request.headers['content-type'], 'application/apply-patch+yaml');
+      assert.equal(request.headers.authorization, 'Bearer the-token-of-this-machine');
+      bodies.push(body);
+      return { body: '{}' };
+    }, identity);
+    assert.deepEqual(await sinkTo(server.url).deliver(EVENT, deliveryContext()), { kind: 'delivered' });
+    assert.deepEqual(server.requests, [
+      'PATCH /api/v1/namespaces/clusters/configmaps/machineadm-report-m1?fieldManager=machineadm&force=true',
+    ]);
+    assert.equal(JSON.parse(bodies[0] ?? '').metadata.name, 'machineadm-report-m1');
+  });
+
+  test('finds server, authority and token in a kubeconfig', async () => {
+    await using server = await startServer(() => ({ body: '{}' }), identity);
+    const text = kubeconfig(server.url, authority.certificate, { token: 'the-token-of-a-kubeconfig' });
+    const sink = sinkTo('', { access: { kubeconfig: literal(text) } });
+    assert.deepEqual(await sink.deliver(EVENT, deliveryContext()), { kind: 'delivered' });
+  });
+
+  test('with a kubeconfig that cannot be used says so without a word of what is in it', async () => {
+    const sink = sinkTo('', { access: { kubeconfig: literal('users: [{name: x, user: {token: hidden-token}}]') } });
+    await assert.rejects(sink.deliver(EVENT, deliveryContext()), (error: Error) => {
+      assert.ok(error instanceof MachineadmError);
+      assert.equal(error.reason, 'SecretUnavailable');
+      assert.match(error.message, /^the sink management cannot be used: the kubeconfig has no usable current context$/);
+      return true;
+    });
+  });
+
+  for (const status of [401, 403, 404, 409, 429, 500, 503]) {
+    test(`is tried again after an answer ${status}`, async () => {
+      await using server = await startServer(() => ({ status, body: '{}' }), identity);
+      const result = await sinkTo(server.url).deliver(EVENT, deliveryContext());
+      assert.equal(result.kind, 'retry');
+      assert.match(result.kind === 'retry' ? result.why : '', new RegExp(`answered ${status}`));
+    });
+  }
+
+  test('is tried again when a server that limits its rate says', async () => {
+    await using server = await startServer(() => ({ status: 429, headers: { 'retry-after': '9' } }), identity);
+    const result = await sinkTo(server.url).deliver(EVENT, deliveryContext());
+    assert.deepEqual(result, { kind: 'retry', why: 'the API server answered 429', afterMs: 9_000 });
+  });
+
+  for (const status of [400, 413, 422]) {
+    test(`is given up after an answer ${status}: the same bytes will not do later`, async () => {
+      await using server = await startServer(() => ({ status, body: '{}' }), identity);
+      const result = await sinkTo(server.url).deliver(EVENT, deliveryContext());
+      assert.deepEqual(result, { kind: 'refused', why: `the API server answered ${status}` });
+    });
+  }
+
+  test('costs its own timeout where nobody answers', async () => {
+    await using server = await startServer(() => 'silence', identity);
+    const begun = performance.now();
+    const result = await sinkTo(server.url).deliver(EVENT, deliveryContext());
+    assert.match(result.kind === 'retry' ? result.why : '', /did not answer within 0\.3 s/);
+    assert.ok(performance.now() - begun < 2_000);
+  });
+
+  test('stops where half an answer comes', async () => {
+    const headers = { 'content-length': '1000' };
+    await using server = await startServer(() => ({ headers, body: '{"kind":' }), identity);
+    assert.equal((await sinkTo(server.url).deliver(EVENT, deliveryContext())).kind, 'retry');
+  });
+
+  test('shows its token to nobody that its authority did not sign', async () => {
+    await using server = await startServer(() => ({ body: '{}' }), identity);
+    const result = await sinkTo(server.url, {}, newAuthority('another')).deliver(EVENT, deliveryContext());
+    assert.equal(result.kind, 'retry');
+    assert.deepEqual(server.requests, []);
+  });
+
+  test('is tried again where nothing listens', async () => {
+    const gone = await startServer(() => ({}), identity);
+    await gone[Symbol.asyncDispose]();
+    const result = await sinkTo(gone.url).deliver(EVENT, deliveryContext());
+    assert.match(result.kind === 'retry' ? result.why : '', /ECONNREFUSED/);
+  });
+});
