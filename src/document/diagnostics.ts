@@ -21,6 +21,8 @@ export interface Finding {
   readonly path: readonly PathSegment[];
   readonly message: string;
   readonly hint?: string;
+  /** Set where the mistake is the last key of `path` itself and not its value. */
+  readonly key?: string;
   /** Another part that the message ends with: its place in a list shifts where items before it have mistakes. */
   readonly other?: readonly PathSegment[];
   /** What it is about, where that is not `path`: a finding about a part that has a mistake of its own is not told. */

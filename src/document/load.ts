@@ -4,7 +4,7 @@ import { type Diagnostic, formatPath, nearestName, type PathSegment, sortDiagnos
 import { parseJsonTree } from './json-tree.ts';
 import type { Model } from './model.ts';
 import { satisfies } from './requires.ts';
-import { type SoundPart, schemaFindings, type UnplacedFinding, withoutMistakes } from './schema-issues.ts';
+import { type SoundPart, schemaFindings, withoutMistakes } from './schema-issues.ts';
 import { mergeTrees, parseTree, placeOf, placeOfKey, type Tree, toPlain } from './tree.ts';
 import { type Expansion, expandVariables, type VariableResolver } from './variables.ts';
 import { DOCUMENT_VERSIONS } from './versions/index.ts';
@@ -67,7 +67,7 @@ export async function loadDocument(sources: readonly DocumentSource[], options: 
     return { ok: false, reason: 'DocumentInvalid', problems: sortDiagnostics(problems, names) };
   }
   const merged = tree;
-  const place = (finding: UnplacedFinding): Diagnostic => ({
+  const place = (finding: Finding): Diagnostic => ({
     place:
       finding.key === undefined
         ? placeOf(merged, finding.path)
@@ -76,10 +76,7 @@ export async function loadDocument(sources: readonly DocumentSource[], options: 
     message: finding.message,
     hint: finding.hint,
   });
-  const fail = (
-    reason: 'DocumentInvalid' | 'RequiresNewerAgent',
-    findings: readonly UnplacedFinding[],
-  ): LoadResult => ({
+  const fail = (reason: 'DocumentInvalid' | 'RequiresNewerAgent', findings: readonly Finding[]): LoadResult => ({
     ok: false,
     reason,
     problems: sortDiagnostics([...problems, ...findings.map(place)], names),
@@ -147,8 +144,8 @@ function isUnknown(finding: Finding, unknown: readonly (readonly PathSegment[])[
   );
 }
 
-function checkHeader(raw: ReadonlyMap<string, unknown>, versions: readonly DocumentVersion[]): UnplacedFinding[] {
-  const findings: UnplacedFinding[] = [];
+function checkHeader(raw: ReadonlyMap<string, unknown>, versions: readonly DocumentVersion[]): Finding[] {
+  const findings: Finding[] = [];
   const known = versions.map((version) => version.apiVersion).join(', ');
   const apiVersion = raw.get('apiVersion');
   if (apiVersion === undefined) {
@@ -173,9 +170,9 @@ function checkRequires(
   requires: unknown,
   version: DocumentVersion,
   agentVersion: string,
-): { mistakes: UnplacedFinding[]; newer: UnplacedFinding[] } {
-  const mistakes: UnplacedFinding[] = [];
-  const newer: UnplacedFinding[] = [];
+): { mistakes: Finding[]; newer: Finding[] } {
+  const mistakes: Finding[] = [];
+  const newer: Finding[] = [];
   if (requires === undefined) return { mistakes, newer };
   if (requires === null || typeof requires !== 'object' || Array.isArray(requires)) {
     mistakes.push({ path: ['requires'], message: 'expected a map with agentVersion or features' });
@@ -211,8 +208,8 @@ function checkRequires(
   return { mistakes, newer };
 }
 
-function checkSections(raw: ReadonlyMap<string, unknown>, version: DocumentVersion): UnplacedFinding[] {
-  const findings: UnplacedFinding[] = [];
+function checkSections(raw: ReadonlyMap<string, unknown>, version: DocumentVersion): Finding[] {
+  const findings: Finding[] = [];
   const known = ['apiVersion', 'kind', 'requires', ...Object.keys(version.sections)];
   for (const key of raw.keys()) {
     if (known.includes(key)) continue;

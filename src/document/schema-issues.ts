@@ -3,7 +3,7 @@ import type { Finding } from './diagnostics.ts';
 import { nearestName, type PathSegment } from './diagnostics.ts';
 
 /** What a schema says about a value, in words that name the remedy. */
-export function schemaFindings(schema: z.ZodType, value: unknown, at: readonly PathSegment[]): UnplacedFinding[] {
+export function schemaFindings(schema: z.ZodType, value: unknown, at: readonly PathSegment[]): Finding[] {
   const result = schema.safeParse(value);
   return result.success ? [] : result.error.issues.flatMap((issue) => fromIssue(issue, schema, value, at));
 }
@@ -87,17 +87,7 @@ function without(value: unknown, [segment, ...deeper]: readonly PathSegment[]): 
   );
 }
 
-/** `key` is set where the mistake is the key itself and not its value. */
-export interface UnplacedFinding extends Finding {
-  readonly key?: string;
-}
-
-function fromIssue(
-  issue: z.core.$ZodIssue,
-  schema: z.ZodType,
-  value: unknown,
-  at: readonly PathSegment[],
-): UnplacedFinding[] {
+function fromIssue(issue: z.core.$ZodIssue, schema: z.ZodType, value: unknown, at: readonly PathSegment[]): Finding[] {
   const inner = issue.path.filter((segment) => typeof segment !== 'symbol');
   const path = [...at, ...inner];
   const found = valueAt(value, inner);
@@ -161,7 +151,7 @@ function fromUnion(
   value: unknown,
   at: readonly PathSegment[],
   path: readonly PathSegment[],
-): UnplacedFinding[] {
+): Finding[] {
   const closest = issue.errors
     .filter((errors) => errors.every((error) => error.code !== 'invalid_type' || error.path.length > 0))
     .sort((a, b) => a.length - b.length)[0];

@@ -36,7 +36,7 @@ describe('a document with many mistakes', () => {
       'doc.yaml:4:3  metadata.nam: unknown key (hint: did you mean "name"?)',
       'doc.yaml:6:13  host.hostname: not a valid host name: use lower-case letters, digits, "-" and "." (RFC 1123)',
       'doc.yaml:7:9  host.swap: expected one of Disabled, Unmanaged (hint: did you mean "Disabled"?)',
-      'doc.yaml:10:26  host.sysctl["net/ipv4/ip_forward"]: the same key as "net.ipv4.ip_forward", in another spelling (hint: keep one of them)',
+      'doc.yaml:10:5  host.sysctl["net/ipv4/ip_forward"]: the same key as "net.ipv4.ip_forward", in another spelling (hint: keep one of them)',
       'doc.yaml:12:14  host.files[0].path: not an absolute path',
       'doc.yaml:13:7  host.files[1]: content and contentFrom exclude each other (hint: keep one of them)',
       'doc.yaml:13:53  host.files[1].contentFrom.secret: no secret of the name "nowhere" (hint: add it under "secrets")',

@@ -71,11 +71,11 @@ export function checkHost(sections: Sections): Finding[] {
     const first = keys.get(canonical);
     if (first !== undefined) {
       const message = `the same key as "${first}", in another spelling`;
-      findings.push({ path: ['host', 'sysctl', key], message, hint: 'keep one of them' });
+      findings.push({ path: ['host', 'sysctl', key], key, message, hint: 'keep one of them' });
     }
     keys.set(canonical, key);
     if (canonical.split('/').some((part) => part === '' || part === '.' || part === '..')) {
-      findings.push({ path: ['host', 'sysctl', key], message: 'a key may hold neither ".." nor an empty part' });
+      findings.push({ path: ['host', 'sysctl', key], key, message: 'a key may hold neither ".." nor an empty part' });
     }
   }
   return findings;
