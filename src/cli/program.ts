@@ -104,6 +104,21 @@ export function createProgram(done: (status: number) => void): Command {
       done(await (await import('./config-show.ts')).configShow(options)),
     );
 
+  const images = program
+    .command('images')
+    .description('the container images of a document')
+    .addHelpText('after', '\nExample:\n  machineadm images list -d bootstrap.yaml');
+  images
+    .command('list')
+    .description('print every image that the document needs, to fill a mirror or an archive; asks nobody')
+    .addOption(documentOption())
+    .addOption(outputOption())
+    .addHelpText(
+      'after',
+      '\nExample:\n  machineadm images list -d bootstrap.yaml | while read -r image; do skopeo copy docker://$image docker-archive:...; done',
+    )
+    .action(async (options: DocumentOptions) => done(await (await import('./images-list.ts')).imagesList(options)));
+
   const render = program
     .command('render')
     .description('print what would be handed to a bootstrapper')

@@ -12,6 +12,7 @@ import { images } from '../steps/images.ts';
 import { kernelModules } from '../steps/kernel-modules.ts';
 import { kubeadm } from '../steps/kubeadm.ts';
 import { kubeadmConfig } from '../steps/kubeadm-config.ts';
+import { kubeadmImages } from '../steps/kubeadm-images.ts';
 import { kubeadmReset } from '../steps/kubeadm-reset.ts';
 import { pki } from '../steps/pki.ts';
 import { proxy } from '../steps/proxy/index.ts';
@@ -63,6 +64,7 @@ export const PIPELINE: {
     kubeadmConfig,
     staticPods,
     beforeBootstrapHooks, // may edit what kubeadmConfig and staticPods laid
+    kubeadmImages, // behind the hooks, which may bring images, too
     kubeadm,
     execBootstrapper, // in the place of kubeadm
     readiness,

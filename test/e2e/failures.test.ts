@@ -110,9 +110,23 @@ describe('what fails says why', { skip: labUnavailable() ?? false, timeout: 12 *
       assert.equal(await node.read('/etc/kubernetes/manifests/etcd.yaml'), undefined);
     });
 
-    test('an image that kubeadm needs is missing: its failure names the image', async () => {
+    test('images that kubeadm needs are missing in the air gap: ImageMissing names all, before kubeadm is run', async () => {
+      const document = merge(initDocument(node.site, seeds), {
+        images: { archives: [{ path: '/opt/images/pause.tar' }], required: ['k8s.gcr.io/pause:3.2'] },
+      });
+      await failTwice(node, document, seeds, async (run) => {
+        await assertFailed(node, run, 10, 'kubeadm-images', 'ImageMissing');
+        const summary = run.status.failure?.summary ?? '';
+        assert.match(summary, /k8s\.gcr\.io\/kube-apiserver:v1\.20\.2,.*k8s\.gcr\.io\/etcd:3\.4\.13-0/);
+        assert.doesNotMatch(summary, /pause/);
+      });
+      assert.equal(await node.read('/etc/kubernetes/manifests/etcd.yaml'), undefined);
+    });
+
+    test('an image that may be pulled cannot be: the failure of kubeadm names the image', async () => {
       const document = merge(merge(initDocument(node.site, seeds), attempts(1)), {
         images: { archives: [{ path: '/opt/images/pause.tar' }], required: ['k8s.gcr.io/pause:3.2'] },
+        kubernetes: { node: { imagePullPolicy: 'IfNotPresent' } },
       });
       await node.lay(document);
       const run = await node.provision();

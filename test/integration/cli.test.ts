@@ -218,6 +218,37 @@ describe('the command line', () => {
     });
   });
 
+  describe('images list', () => {
+    const path = () => join(directory, 'images.yaml');
+    before(() =>
+      writeFileSync(
+        path(),
+        `apiVersion: machineadm.dev/v1alpha1
+kind: MachineBootstrap
+metadata: {name: node-1}
+images: {required: ["c.example/cni:1"]}
+kubernetes: {version: v1.35.99, role: InitControlPlane, cluster: {imageRepository: m.example}}
+`,
+      ),
+    );
+
+    test('prints one image a line and nothing else; what it is not sure of is said beside', async () => {
+      const { status, stdout, stderr } = await agent(['images', 'list', '-d', path()]);
+      assert.equal(status, 0);
+      const lines = stdout.trimEnd().split('\n');
+      assert.equal(lines.length, 8);
+      assert.ok(lines.includes('m.example/kube-apiserver:v1.35.99') && lines.includes('c.example/cni:1'), stdout);
+      assert.match(stderr, /^not certain: m\.example\/etcd:/m);
+    });
+
+    test('tells machines what each is for', async () => {
+      const { stdout } = await agent(['images', 'list', '-d', path(), '-o', 'json']);
+      const { airGapped, images, unknown } = JSON.parse(stdout);
+      assert.deepEqual([airGapped, unknown], [false, []]);
+      assert.deepEqual(images.at(-1), { image: 'c.example/cni:1', for: ['images.required'], certain: true });
+    });
+  });
+
   describe('config show', () => {
     test('--origin names the source, line and column of each field, the last one that set it', async () => {
       const base = join(directory, 'base.yaml');

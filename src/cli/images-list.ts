@@ -1,0 +1,28 @@
+import { exitCode } from '../document/exit-codes.ts';
+import { isAirGapped, neededImages } from '../kubernetes/images/needed.ts';
+import { openDocument } from '../pipeline/load.ts';
+import { buildInfo } from './build-info.ts';
+import type { DocumentOptions } from './options.ts';
+import { printJson, printNotice, printText } from './output.ts';
+
+/**
+ * `machineadm images list`: what a document needs, one image a line, so that a mirror or an archive can be filled. Pure:
+ * it works anywhere, without kubeadm and without a network.
+ */
+export async function imagesList({ document, output }: DocumentOptions): Promise<number> {
+  const { model } = await openDocument(document, buildInfo().version);
+  const { images, unknown } = await neededImages(model);
+  const airGapped = isAirGapped(model);
+  if (output === 'json') printJson({ airGapped, images, unknown });
+  else {
+    if (images.length > 0) printText(images.map(({ image }) => image).join('\n'));
+    const uncertain = images.filter(({ certain }) => !certain);
+    for (const { image, for: uses } of uncertain) {
+      printNotice(
+        `not certain: ${image} (${uses.join(', ')}): the kubeadm of the release, or the cluster that is joined, may name another`,
+      );
+    }
+    for (const what of unknown) printNotice(`not known: ${what}`);
+  }
+  return exitCode('Success');
+}

@@ -1,0 +1,149 @@
+import type { KubernetesModel, Model } from '../../document/model.ts';
+import { member, text } from '../../host/untyped.ts';
+import { parseVersion } from '../../host/version.ts';
+import { companionTags, defaultRepository } from './releases.ts';
+
+/** An image that a document needs, and what for. */
+export interface NeededImage {
+  readonly image: string;
+  /** `kube-apiserver`, `sandbox`, `static pod kube-vip`, `images.required`; several where they share it. */
+  readonly for: readonly string[];
+  /** False where the tag is of a release near by, or the cluster may have another: kubeadm is the judge. */
+  readonly certain: boolean;
+}
+
+/** What of kubeadm's images a machine needs, by its role. A joining one gets what the cluster runs on every node. */
+const OF_ROLE: Readonly<Record<KubernetesModel['role'], readonly string[]>> = {
+  InitControlPlane: ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kube-proxy', 'coredns', 'etcd'],
+  JoinControlPlane: ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kube-proxy', 'coredns', 'etcd'],
+  Worker: ['kube-proxy', 'coredns'],
+};
+
+/**
+ * Whether a machine is to live without a registry: it may pull nothing, or it is given archives and the document does
+ * not say that the rest may be pulled. Then what is needed is checked before kubeadm runs.
+ */
+export function isAirGapped({ images, kubernetes }: Pick<Model, 'images' | 'kubernetes'>): boolean {
+  const policy = kubernetes?.node.imagePullPolicy;
+  return policy === 'Never' || (policy === undefined && images.archives.length > 0);
+}
+
+/**
+ * Every image that the document needs, in the order of the boot, without asking kubeadm or this machine: by the kubeadm
+ * of the very release of `kubernetes.version`. `unknown` names what it cannot tell.
+ */
+export async function neededImages(
+  model: Model,
+): Promise<{ readonly images: readonly NeededImage[]; readonly unknown: readonly string[] }> {
+  const { kubernetes, containerd, images } = model;
+  const needed: NeededImage[] = [];
+  const unknown: string[] = [];
+  const pause = kubernetes === undefined ? undefined : pauseImage(kubernetes);
+  const sandbox = containerd?.sandboxImage ?? pause?.image;
+  if (sandbox !== undefined) {
+    needed.push({
+      image: sandbox,
+      for: ['sandbox'],
+      certain: containerd?.sandboxImage !== undefined || pause?.certain === true,
+    });
+  }
+  if (kubernetes?.exec !== undefined) unknown.push(`the images of ${kubernetes.exec.command}`);
+  else if (kubernetes !== undefined) {
+    const own = kubeadmImages(kubernetes);
+    if (own === undefined) unknown.push(`etcd, coredns and pause of Kubernetes ${kubernetes.version}`);
+    needed.push(...(own ?? []));
+    // kubeadm insists on its pause, whatever containerd's sandbox is.
+    if (pause !== undefined && kubernetes.role !== 'Worker') needed.push({ ...pause, for: ['pause'] });
+    needed.push(...(await staticPodImages(kubernetes)));
+  }
+  needed.push(...images.required.map((image) => ({ image, for: ['images.required'], certain: true })));
+  return { images: merged(needed), unknown };
+}
+
+/**
+ * kubeadm's list but for pause (k/k cmd/kubeadm/app/images/images.go, GetControlPlaneImages); undefined for a release of
+ * which nothing is known.
+ */
+function kubeadmImages(kubernetes: KubernetesModel): readonly NeededImage[] | undefined {
+  const release = parseVersion(kubernetes.version);
+  const companions = release === undefined ? undefined : companionTags(release);
+  if (release === undefined || companions === undefined) return undefined;
+  const { cluster, addons, controlPlane, role } = kubernetes;
+  const { tags, known } = companions;
+  const own = defaultRepository(release);
+  const repository = cluster.imageRepository ?? own;
+  const local = controlPlane.etcd.kind === 'local' ? controlPlane.etcd : undefined;
+  // What the cluster was told belongs to it, and a joining machine's document does not know.
+  const tells = role === 'InitControlPlane';
+  const dns = addons.dns.imageRepository ?? repository;
+  // Since 1.21 the project's own repository has coredns one level deeper; a mirror of one level has not.
+  const dnsPath = dns === own && release.minor >= 21 ? 'coredns/coredns' : 'coredns';
+  const named = (name: string): NeededImage | undefined => {
+    switch (name) {
+      case 'coredns': {
+        // Before 1.31 kubeadm pulls it whether the addon is skipped or not: only v1beta4 can say "disabled".
+        if (!addons.dns.enabled && release.minor >= 31) return undefined;
+        const tag = addons.dns.imageTag ?? tags.coredns;
+        return {
+          image: `${dns}/${dnsPath}:${tag}`,
+          for: [name],
+          certain: tells && (known || addons.dns.imageTag !== undefined),
+        };
+      }
+      case 'etcd': {
+        if (local === undefined) return undefined;
+        const image = `${local.imageRepository ?? repository}/etcd:${local.imageTag ?? tags.etcd}`;
+        return { image, for: [name], certain: tells && (known || local.imageTag !== undefined) };
+      }
+      case 'kube-proxy':
+        if (!addons.proxy.enabled && release.minor >= 31) return undefined;
+        break;
+    }
+    return { image: `${repository}/${name}:${imageTag(kubernetes.version)}`, for: [name], certain: tells };
+  };
+  return OF_ROLE[role].flatMap((name) => named(name) ?? []);
+}
+
+/** A `+build` is no part of a tag (k/k cmd/kubeadm/app/util/version.go, KubernetesVersionToImageTag). */
+function imageTag(version: string): string {
+  return version.replaceAll('+', '_');
+}
+
+function pauseImage(kubernetes: KubernetesModel): { readonly image: string; readonly certain: boolean } | undefined {
+  const release = parseVersion(kubernetes.version);
+  const companions = release === undefined ? undefined : companionTags(release);
+  if (release === undefined || companions === undefined) return undefined;
+  const repository = kubernetes.cluster.imageRepository ?? defaultRepository(release);
+  return {
+    image: `${repository}/pause:${companions.tags.pause}`,
+    certain: companions.known && kubernetes.role === 'InitControlPlane',
+  };
+}
+
+/** The images of the static pods of the document. */
+export async function staticPodImages({ controlPlane }: KubernetesModel): Promise<readonly NeededImage[]> {
+  const { parse } = await import('yaml');
+  return controlPlane.staticPods.flatMap(({ name, manifest }) => {
+    const spec = member(parse(manifest), 'spec');
+    const containers = [member(spec, 'initContainers'), member(spec, 'containers')].flatMap((list) =>
+      Array.isArray(list) ? list.map((container: unknown) => text(member(container, 'image'))) : [],
+    );
+    return containers.flatMap((image) =>
+      image === undefined ? [] : [{ image, for: [`static pod ${name}`], certain: true }],
+    );
+  });
+}
+
+/** Each image once, with all that it is for. */
+function merged(images: readonly NeededImage[]): readonly NeededImage[] {
+  const byName = new Map<string, NeededImage>();
+  for (const one of images) {
+    const known = byName.get(one.image);
+    if (known === undefined) byName.set(one.image, one);
+    else {
+      const uses = [...new Set([...known.for, ...one.for])];
+      byName.set(one.image, { image: one.image, for: uses, certain: known.certain || one.certain });
+    }
+  }
+  return [...byName.values()];
+}

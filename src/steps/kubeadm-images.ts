@@ -1,0 +1,166 @@
+import { MachineadmError } from '../document/errors.ts';
+import type { KubernetesModel } from '../document/model.ts';
+import type { CriImage } from '../host/cri.ts';
+import { CriError } from '../host/cri-client.ts';
+import type { Host, QueryHost } from '../host/host.ts';
+import { member } from '../host/untyped.ts';
+import { isAirGapped, staticPodImages } from '../kubernetes/images/needed.ts';
+import { kubeadmConfigPath } from '../kubernetes/kubeadm/config.ts';
+import { criSocketOf } from './containerd/configuration.ts';
+import { sandboxImageOf } from './containerd/sandbox-image.ts';
+import { imagesMissing } from './images/failures.ts';
+import { missingOf, nameByDigest } from './images/presence.ts';
+import type { Execution, Step } from './step.ts';
+
+const CHECK = 'kubeadm-images/check';
+/** gRPC: nobody listens on the socket. */
+const UNAVAILABLE = 14;
+
+export interface KubeadmImagesDesired {
+  readonly kubernetes: KubernetesModel;
+  readonly socket: string;
+  /** What the document has containerd use; undefined = what kubeadm names, or nothing that we know of. */
+  readonly sandboxImage: string | undefined;
+  readonly managesContainerd: boolean;
+}
+
+export interface KubeadmImagesActual {
+  /** undefined before kubeadm's configuration is written. */
+  readonly wanted: Wanted | undefined;
+  /** undefined = no runtime answers. */
+  readonly present: readonly CriImage[] | undefined;
+  readonly isDone: boolean;
+}
+
+interface Wanted {
+  readonly images: readonly string[];
+  /** Why kubeadm did not tell what it wants. */
+  readonly problem: string | undefined;
+}
+
+/**
+ * On a machine without a registry, proves that every image is there that kubeadm, the sandbox and the static pods of the
+ * document need, before kubeadm runs: it would try each five times, or with `imagePullPolicy: Never` not look at all
+ * and wait for minutes for a control plane that never starts (k/k cmd/kubeadm/app/preflight/checks.go, ImagePullCheck).
+ *
+ * The list is that of the kubeadm found, from the configuration that it will run with. A joining machine learns the
+ * repository and the tags from its cluster: of it, the sandbox and the static pods are proven.
+ */
+export const kubeadmImages: Step<KubeadmImagesDesired, KubeadmImagesActual, KubeadmImagesDesired> = {
+  id: 'kubeadm-images',
+  title: 'images that kubeadm needs',
+
+  desired(model, facts) {
+    const { kubernetes, containerd } = model;
+    if (kubernetes === undefined || kubernetes.exec !== undefined || facts.kubeadm === undefined) return undefined;
+    if (!isAirGapped(model)) return undefined;
+    return {
+      kubernetes,
+      socket: criSocketOf(model),
+      sandboxImage: containerd?.sandboxImage,
+      managesContainerd: containerd !== undefined,
+    };
+  },
+
+  async inspect(host, desired, record) {
+    if (record.bootstrap === 'done') return { wanted: undefined, present: undefined, isDone: true };
+    const wanted = await wantedImages(host, desired);
+    const present = await presentImages(host, desired.socket);
+    const checked = member(record.notes.get(CHECK), 'images');
+    const isSame = Array.isArray(checked) && wanted !== undefined && checked.join() === wanted.images.join();
+    const isDone = isSame && present !== undefined && missingOf(wanted.images, present).length === 0;
+    return { wanted, present, isDone };
+  },
+
+  plan(desired, { wanted, isDone }) {
+    if (isDone) return [];
+    return [
+      {
+        id: CHECK,
+        summary: `check that ${wanted === undefined ? 'the' : `all ${wanted.images.length}`} images are present that kubeadm and the static pods need`,
+        scope: 'node',
+        ineffective: 'ImageMissing',
+        payload: desired,
+        ...(wanted === undefined ? { knownAfter: 'kubeadm-config' } : {}),
+      },
+    ];
+  },
+
+  async apply(host, { payload }, execution) {
+    const wanted = await wantedImages(host, payload);
+    if (wanted === undefined) throw notWritten(payload.kubernetes);
+    if (wanted.problem !== undefined) {
+      execution.warn(`kubeadm did not tell which images it needs, so they were not checked: ${wanted.problem}`);
+    }
+    await requireAll(host, payload, wanted, execution);
+    execution.remember({ images: wanted.images });
+  },
+};
+
+async function requireAll(
+  host: Host,
+  desired: KubeadmImagesDesired,
+  { images }: Wanted,
+  execution: Execution,
+): Promise<void> {
+  const before = await host.cri(desired.socket).images();
+  await nameByDigest(host, desired, missingOf(images, before), execution);
+  const present = await host.cri(desired.socket).images();
+  const missing = missingOf(images, present);
+  if (missing.length === 0) return;
+  throw imagesMissing(
+    'images are not present that kubeadm or a static pod needs, and there is no registry to pull them from',
+    missing,
+    missing.flatMap((image) => similar(image, present)),
+    'Add an archive that holds them to images.archives ("machineadm images list" prints all that the document needs); or, where they may be pulled, say so with kubernetes.node.imagePullPolicy: IfNotPresent.',
+  );
+}
+
+/** What is there of the same last name: another tag, or another repository. */
+function similar(image: string, present: readonly CriImage[]): { readonly source: string; readonly text: string }[] {
+  const lastName = (reference: string) => /([^/:@]+)(?::[^/]*)?(?:@.*)?$/.exec(reference)?.[1];
+  return present
+    .flatMap(({ tags }) => tags)
+    .filter((tag) => lastName(tag) === lastName(image))
+    .map((tag) => ({ source: image, text: `there is ${tag} instead` }));
+}
+
+async function wantedImages(host: QueryHost, desired: KubeadmImagesDesired): Promise<Wanted | undefined> {
+  const { kubernetes } = desired;
+  const own = kubernetes.role === 'InitControlPlane' ? await kubeadmList(host) : { images: [], problem: undefined };
+  if (own === undefined) return undefined;
+  const sandbox = desired.managesContainerd
+    ? (desired.sandboxImage ?? (await sandboxImageOf(host, kubernetes)))
+    : undefined;
+  const pods = (await staticPodImages(kubernetes)).map(({ image }) => image);
+  const images = [...own.images, ...(sandbox === undefined ? [] : [sandbox]), ...pods];
+  return { images: [...new Set(images)], problem: own.problem };
+}
+
+/** With an exact version it stays offline (k/k cmd/kubeadm/app/util/version.go); undefined without a configuration. */
+async function kubeadmList(host: QueryHost): Promise<Wanted | undefined> {
+  const path = kubeadmConfigPath('init');
+  if ((await host.stat(path)) === undefined) return undefined;
+  const args = ['config', 'images', 'list', `--config=${path}`];
+  const { status, stdout, stderr } = await host.query({ program: 'kubeadm', args });
+  if (status !== 0) return { images: [], problem: stderr.trim().split('\n').at(-1) ?? `status ${status}` };
+  const images = stdout.split('\n').map((line) => line.trim());
+  return { images: images.filter((line) => line !== ''), problem: undefined };
+}
+
+async function presentImages(host: QueryHost, socket: string): Promise<readonly CriImage[] | undefined> {
+  try {
+    return await host.cri(socket).images();
+  } catch (error) {
+    if (error instanceof CriError && error.code === UNAVAILABLE) return undefined;
+    throw error;
+  }
+}
+
+function notWritten({ role }: KubernetesModel): MachineadmError {
+  return new MachineadmError({
+    reason: 'HostStepFailed',
+    summary: `${kubeadmConfigPath('init')} is not there: its images cannot be checked (${role})`,
+    remedy: 'Look which hook removes it: the step kubeadm-config writes it, and kubeadm reads it.',
+  });
+}
