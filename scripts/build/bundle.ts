@@ -41,7 +41,7 @@ export async function bundle(entry: string, output: string, stamp: BuildStamp): 
  * the rest: 1 MB (all measured).
  * The blob is made under the same flags, because V8 refuses a code cache that was made under others.
  */
-const V8_FLAGS = ['--max-semi-space-size=1', '--no-opt', '--no-maglev', '--optimize-for-size'];
+export const V8_FLAGS = ['--max-semi-space-size=1', '--no-opt', '--no-maglev', '--optimize-for-size'];
 
 /**
  * Makes the blob that Node starts from. `directory` must hold `machineadm.cjs`; the name is relative because the blob

@@ -1,5 +1,5 @@
+import { diagnosticRecord, formatDiagnostic, formatWarning } from '../document/diagnostics.ts';
 import { exitCode } from '../document/exit-codes.ts';
-import { diagnosticRecord, formatDiagnostic, formatWarning } from '../document/index.ts';
 import { DocumentError, openDocument } from '../pipeline/load.ts';
 import { buildInfo } from './build-info.ts';
 import type { DocumentOptions } from './options.ts';

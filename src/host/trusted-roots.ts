@@ -1,5 +1,4 @@
 import { readFile } from 'node:fs/promises';
-import { rootCertificates } from 'node:tls';
 
 /** Where systems keep the certificates they trust, in the order of Go's crypto/x509 (root_linux.go). */
 const SYSTEM_BUNDLES: readonly string[] = [
@@ -23,5 +22,6 @@ export async function trustedRoots(
     const bundle = await readFile(path, 'utf8').catch(() => '');
     if (bundle.includes('-----BEGIN CERTIFICATE-----')) return [bundle, ...added];
   }
+  const { rootCertificates } = await import('node:tls');
   return [...rootCertificates, ...added];
 }

@@ -2,7 +2,6 @@ import { type Diagnostic, formatDiagnostic } from '../document/diagnostics.ts';
 import { MachineadmError } from '../document/errors.ts';
 import { type LoadedDocument, loadDocument } from '../document/load.ts';
 import { readSource } from '../host/document-source.ts';
-import { variableResolver } from '../host/variables.ts';
 
 /** A document with mistakes; `problems` has each with its place. */
 export class DocumentError extends MachineadmError {
@@ -34,7 +33,10 @@ export async function openDocument(
   for (const source of sources) read.push(...(await readSource(source)));
   const result = await loadDocument(read, {
     agentVersion,
-    ...(options.forThisMachine === true ? { resolveVariables: variableResolver() } : {}),
+    // Loaded where it is used: `validate` judges a document without the rooms that look at a machine.
+    ...(options.forThisMachine === true
+      ? { resolveVariables: (await import('../host/variables.ts')).variableResolver() }
+      : {}),
   });
   if (!result.ok) throw new DocumentError(result.reason, result.problems);
   return result.document;

@@ -4,6 +4,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, w
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { V8_FLAGS } from '../../scripts/build/bundle.ts';
 import { fileDigest } from '../../scripts/build/inputs.ts';
 import { nativeTarget } from '../../scripts/build/runtime.ts';
 import { buildInto } from '../../scripts/build.ts';
@@ -31,7 +32,7 @@ describe('the build', () => {
     assert.deepEqual(run([]), {
       commit: 'c0ffee',
       order: ['order'],
-      execArgv: ['--no-warnings', '--max-semi-space-size=1'],
+      execArgv: ['--no-warnings', ...V8_FLAGS],
     });
     assert.equal(statSync(binary).mode & 0o777, 0o755);
   });
@@ -40,7 +41,7 @@ describe('the build', () => {
     assert.deepEqual(run(['lazy']), {
       commit: 'c0ffee',
       order: ['order', 'lazy'],
-      execArgv: ['--no-warnings', '--max-semi-space-size=1'],
+      execArgv: ['--no-warnings', ...V8_FLAGS],
     });
   });
 
