@@ -85,9 +85,15 @@ export function dockerArchive(
 /** What `ctr images export` writes: an OCI layout, for several platforms through an index of its own. */
 export function ociArchive(
   name: string | undefined,
-  options: { readonly index?: boolean; readonly note?: string; readonly architecture?: string } = {},
+  options: {
+    readonly index?: boolean;
+    readonly note?: string;
+    readonly architecture?: string;
+    /** As podman and skopeo name an image, in the place of containerd's annotation. */
+    readonly annotation?: 'org.opencontainers.image.ref.name';
+  } = {},
 ): { readonly bytes: Buffer; readonly id: string; readonly digest: string } {
-  const { architecture = HERE } = options;
+  const { architecture = HERE, annotation = 'io.containerd.image.name' } = options;
   const { layer, config, id } = smallestImage(options.note ?? '', architecture);
   const blobs: TarFile[] = [];
   const put = (content: string | Uint8Array, mediaType: string) => {
@@ -118,7 +124,7 @@ export function ociArchive(
         'application/vnd.oci.image.index.v1+json',
       )
     : manifest;
-  const annotations = name === undefined ? {} : { annotations: { 'io.containerd.image.name': name } };
+  const annotations = name === undefined ? {} : { annotations: { [annotation]: name } };
   const files = [
     { name: 'oci-layout', content: '{"imageLayoutVersion":"1.0.0"}' },
     { name: 'index.json', content: JSON.stringify({ schemaVersion: 2, manifests: [{ ...root, ...annotations }] }) },

@@ -106,15 +106,25 @@ function dockerImages({ documents }: Contents, architecture: string): readonly C
   });
 }
 
-/** OCI image layout: index.json names manifests, `io.containerd.image.name` is what containerd calls them. */
+/** OCI image layout: index.json names manifests. */
 function ociImages(contents: Contents, architecture: string): readonly Candidate[] {
   return arrayOf(objectOf(contents.documents.get('index.json')).manifests).map((descriptor) => {
-    const name = objectOf(objectOf(descriptor).annotations)['io.containerd.image.name'];
     return {
-      name: typeof name === 'string' ? fullReference(name) : undefined,
+      name: nameOf(objectOf(objectOf(descriptor).annotations)),
       ...imageOf(contents, descriptor, architecture, DEEPEST_INDEX),
     };
   });
+}
+
+/**
+ * What containerd calls an image: its own annotation, or that of the OCI image specification where it is a full
+ * reference, as podman and skopeo write it. Before a tag alone it puts `import-DATE:` (core/images/archive/reference.go).
+ */
+function nameOf(annotations: Readonly<Record<string, unknown>>): string | undefined {
+  const own = annotations['io.containerd.image.name'];
+  if (typeof own === 'string') return fullReference(own);
+  const common = annotations['org.opencontainers.image.ref.name'];
+  return typeof common === 'string' && fullReference(common) === common ? common : undefined;
 }
 
 /** The image behind a descriptor of a manifest or an index. Throws `RangeError` where a part of it is not there. */

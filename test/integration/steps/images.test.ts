@@ -146,6 +146,16 @@ inThrowAwayMachine(import.meta.filename, () => {
         await assert.rejects(run({ required }), failsWith('ImageMissing', new RegExp(`${none}, r\\.example/other@`)));
       });
 
+      test('an OCI layout of podman or skopeo has its images under their references', async () => {
+        const annotation = 'org.opencontainers.image.ref.name' as const;
+        const { bytes } = ociArchive('r.example/podman:1', { annotation, note: `${suite} podman` });
+        const archives = [laid('/opt/images/podman.tar', bytes)];
+        assert.deepEqual((await run({ archives, required: ['r.example/podman:1'] })).left, []);
+        const unnamed = [laid('/opt/images/unnamed.tar', ociArchive('7', { annotation, note: suite }).bytes)];
+        assert.deepEqual((await run({ archives: unnamed })).left, []);
+        assert.deepEqual((await run({ archives: unnamed })).changes, []);
+      });
+
       test('a tag that moved is moved back', async () => {
         const [old, moved] = ['old', 'new'].map((note) =>
           laid(`/opt/images/${note}.tar`, dockerArchive(['r.example/moves:1'], `${suite} ${note}`).bytes),

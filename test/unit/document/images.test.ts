@@ -47,6 +47,14 @@ describe('image archives in a document', () => {
     ]);
   });
 
+  test('one file from two servers is one archive', async () => {
+    const from = (host: string) => `{url: "https://${host}/a.tar", sha256: ${DIGEST}}`;
+    assert.match(
+      (await problemsOf(archives(from('a'), from('b')))).join(),
+      /the same archive as images\.archives\[0\]/,
+    );
+  });
+
   test('a URL may hold a variable', async () => {
     const url = `{url: "https://\${mirror}/a.tar", sha256: ${DIGEST}}`;
     const { model } = await loaded(`variables: {mirror: {value: files.example}}\n${archives(url)}`);

@@ -45,7 +45,8 @@ export function checkImages({ images: section }: { readonly images?: ImagesSecti
   section?.archives?.forEach((entry, index) => {
     const path = ['images', 'archives', index];
     findings.push(...checkArchive(entry, path));
-    const name = entry.path ?? entry.url;
+    // One file from two servers is one archive.
+    const name = entry.url === undefined ? entry.path : (entry.sha256 ?? entry.url);
     const earlier = name === undefined ? undefined : first.get(name);
     if (name !== undefined && earlier === undefined) first.set(name, index);
     if (earlier !== undefined) {

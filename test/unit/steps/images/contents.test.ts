@@ -42,6 +42,17 @@ describe('contents of an image archive', () => {
     assert.deepEqual(await imagesIn(bytes), [{ name: 'registry.k8s.io/pause:3.10', id }]);
   });
 
+  test('OCI layout of podman and skopeo: a full reference is the name, a tag alone is none', async () => {
+    const annotation = 'org.opencontainers.image.ref.name' as const;
+    for (const [given, name] of [
+      ['registry.k8s.io/pause:3.10', 'registry.k8s.io/pause:3.10'],
+      ['3.10', undefined],
+    ] as const) {
+      const { bytes, id } = ociArchive(given, { annotation });
+      assert.deepEqual(await imagesIn(bytes), [{ name, id }]);
+    }
+  });
+
   test('an OCI image without a name is known by its id', async () => {
     const { bytes, id } = ociArchive(undefined);
     assert.deepEqual(await imagesIn(bytes), [{ name: undefined, id }]);
