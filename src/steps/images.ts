@@ -16,6 +16,7 @@ import {
 } from './images/import.ts';
 import { arrayOf, objectOf } from './images/json.ts';
 import { isPresent, missingOf, nameByDigest, untilPresent } from './images/presence.ts';
+import { snapshotterOf, unpackArguments } from './images/snapshotter.ts';
 import type { Change, Execution, Step } from './step.ts';
 
 /** gRPC: nobody listens on the socket. */
@@ -71,6 +72,7 @@ export const images: Step<ImagesDesired, ImagesActual, ImagesPayload> = {
       required,
       socket: criSocketOf(model),
       architecture: facts.architecture,
+      unpackArguments: unpackArguments(snapshotterOf(model.containerd), facts.containerd),
       runtimeIsManaged: model.containerd !== undefined,
     };
   },

@@ -19,6 +19,8 @@ export interface ImportSite {
   readonly socket: string;
   /** Go's name: amd64. */
   readonly architecture: string;
+  /** Of `ctr images import`, beside the file. */
+  readonly unpackArguments: readonly string[];
 }
 
 /** What an archive was found to hold, and how it is known to be the same one. */
@@ -147,7 +149,7 @@ async function runImport(host: Host, file: ArchiveFile, site: ImportSite, execut
   try {
     result = await host.run({
       program: 'ctr',
-      args: [...ctrArguments(site), 'images', 'import', '-'],
+      args: [...ctrArguments(site), 'images', 'import', ...site.unpackArguments, '-'],
       input: input(),
       signal: execution.signal,
       // What a killed run left would go on importing beside the next one.

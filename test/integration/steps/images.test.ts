@@ -18,7 +18,7 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { MachineadmError } from '../../../src/document/errors.ts';
-import type { ImageArchive, ImagesModel } from '../../../src/document/model.ts';
+import type { ContainerdModel, ImageArchive, ImagesModel } from '../../../src/document/model.ts';
 import type { Reason } from '../../../src/document/reasons.ts';
 import type { Facts } from '../../../src/host/facts.ts';
 import { gatherFacts, openHost } from '../../../src/host/index.ts';
@@ -49,6 +49,10 @@ const failsWith = (reason: Reason, text: RegExp) => (error: unknown) => {
   assert.notEqual(error.remedy, '');
   return true;
 };
+
+function containerdModel(): Omit<ContainerdModel, 'settings'> {
+  return { cgroupDriver: 'systemd', sandboxImage: undefined, restrictOomScoreAdj: undefined };
+}
 
 /** A file of images at a path of this suite. */
 function laid(path: string, bytes: Uint8Array): ImageArchive {
@@ -154,6 +158,18 @@ inThrowAwayMachine(import.meta.filename, () => {
         const unnamed = [laid('/opt/images/unnamed.tar', ociArchive('7', { annotation, note: suite }).bytes)];
         assert.deepEqual((await run({ archives: unnamed })).left, []);
         assert.deepEqual((await run({ archives: unnamed })).changes, []);
+      });
+
+      test('images are unpacked for the snapshotter that the document gives containerd', async () => {
+        const archives = [
+          laid('/opt/images/native.tar', dockerArchive(['r.example/native:1'], `${suite} native`, MIB).bytes),
+        ];
+        const settings = { plugins: { 'io.containerd.grpc.v1.cri': { containerd: { snapshotter: 'native' } } } };
+        const wanted = { ...model({ archives }), containerd: { ...containerdModel(), settings } };
+        assert.deepEqual((await runStep(images, host, wanted, { facts })).left, []);
+        const list = ['-n', 'k8s.io', 'snapshots', '--snapshotter', 'native', 'ls'];
+        const { stdout } = spawnSync('ctr', list, { encoding: 'utf8' });
+        assert.match(stdout, /^sha256:[0-9a-f]{64} .*Committed/m);
       });
 
       test('a tag that moved is moved back', async () => {
