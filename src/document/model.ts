@@ -1,9 +1,11 @@
+import type { ContainerdModel } from './model-containerd.ts';
 import type { HostModel } from './model-host.ts';
 import type { KubernetesModel } from './model-kubernetes.ts';
 import type { SinkModel } from './model-sinks.ts';
 import type { SecretValue } from './secret.ts';
 
 export type * from './model-api-server.ts';
+export type * from './model-containerd.ts';
 export type * from './model-control-plane.ts';
 export type * from './model-host.ts';
 export type * from './model-kubernetes.ts';
@@ -30,20 +32,6 @@ export interface Metadata {
   readonly uid: string | undefined;
   readonly cluster: string | undefined;
   readonly labels: Readonly<Record<string, string>>;
-}
-
-export interface ContainerdModel {
-  readonly cgroupDriver: 'systemd' | 'cgroupfs';
-  readonly sandboxImage: string | undefined;
-  /** undefined leaves containerd's own default. */
-  readonly restrictOomScoreAdj: boolean | undefined;
-  /** A TOML tree in the words of the containerd found; merged last. */
-  readonly settings: TomlTable;
-}
-
-export type TomlValue = string | number | boolean | readonly TomlValue[] | TomlTable;
-export interface TomlTable {
-  readonly [key: string]: TomlValue;
 }
 
 export interface ImagesModel {

@@ -24,6 +24,17 @@ export const REASONS = {
   PreflightFailed: reason('Refused', 'Something the steps need is missing; every missing thing is listed.'),
   ContainerRuntimeMissing: reason('Refused', 'containerd is not installed.'),
   ContainerRuntimeUnsupported: reason('Refused', 'The containerd found is of an unsupported version.'),
+  ContainerdTooOld: reason('Refused', 'The containerd found is too old for a field of the document.'),
+  ContainerdSnapshotterMissing: reason(
+    'Refused',
+    'The containerd found does not have the snapshotter that is asked for.',
+  ),
+  ContainerdRuntimeMissing: reason('Refused', 'The program of a runtime of containerd is not installed.'),
+  ContainerdBaseSpecMissing: reason('Refused', 'The base specification of a runtime does not exist.'),
+  RegistryCertificateInvalid: reason(
+    'Refused',
+    'A certificate of an image registry cannot be read, is none, has expired, or does not fit its key.',
+  ),
   KubeadmNotInstalled: reason('Refused', 'kubeadm is not installed.'),
   KubeadmUnsupported: reason('Refused', 'The kubeadm found is of an unsupported version.'),
   ExecBootstrapperMissing: reason('Refused', 'The program that bootstraps in the place of kubeadm is not installed.'),
@@ -102,6 +113,15 @@ export const REASONS = {
   ContainerdConfigSyntax: reason('HostStepFailed', 'containerd refused its configuration file.'),
   ContainerdConfigUnknownKey: reason('HostStepFailed', 'containerd does not know a key of its configuration.'),
   ContainerdConfigNotEffective: reason('HostStepFailed', 'containerd does not use a configured value.'),
+  ContainerdConfigWrongType: reason(
+    'HostStepFailed',
+    'A value in the configuration of containerd has a type with which no pod would start.',
+  ),
+  ContainerdRegistryConflict: reason(
+    'HostStepFailed',
+    'Registries of containerd are configured in the old way and by hosts.toml, which exclude each other.',
+  ),
+  ContainerdRuntimeUndefined: reason('HostStepFailed', 'The default runtime of containerd is not among its runtimes.'),
   ContainerdUnhealthy: reason('HostStepFailed', 'containerd does not answer CRI calls or reports itself not ready.'),
   ImageArchiveUnreadable: reason('HostStepFailed', 'An image archive is missing, damaged or of another digest.'),
   ImageMissing: reason('HostStepFailed', 'An image that the document requires is not present.'),

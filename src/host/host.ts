@@ -74,6 +74,11 @@ export interface Host extends QueryHost {
   run(command: Command): Promise<CommandResult>;
   /** The HTTP client of this run, with the proxy and the certificate authorities of the document. */
   http(): Promise<HttpClient>;
+  /**
+   * Has the container runtime behind a `unix://` socket pull an image over CRI, as the kubelet does, but without credentials
+   * of a pod. Returns its id. Throws `CriError`.
+   */
+  pullImage(socket: string, reference: string, signal: AbortSignal): Promise<string>;
   /** The value of a secret, found out once a run, whatever that takes. Throws `SecretUnavailable`. */
   secret(value: SecretValue): Promise<Secret>;
   readonly services: ServiceManager;

@@ -17,6 +17,7 @@ import { kubeadmReset } from '../steps/kubeadm-reset.ts';
 import { pki } from '../steps/pki.ts';
 import { proxy } from '../steps/proxy/index.ts';
 import { readiness } from '../steps/readiness.ts';
+import { registries } from '../steps/registries.ts';
 import { sentinel } from '../steps/sentinel.ts';
 import { services } from '../steps/services.ts';
 import { staticPods } from '../steps/static-pods.ts';
@@ -56,6 +57,7 @@ export const PIPELINE: {
     files,
     services,
     containerd,
+    registries, // before images: what is pulled is proven first
     images,
   ],
   kubernetes: [

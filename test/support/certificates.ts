@@ -55,7 +55,9 @@ function der(tag: number, content: Buffer): Buffer {
   const length =
     content.length < 0x80
       ? Buffer.from([content.length])
-      : Buffer.from([0x82, content.length >> 8, content.length & 0xff]);
+      : content.length <= 0xff
+        ? Buffer.from([0x81, content.length]) // Go takes the shortest form only
+        : Buffer.from([0x82, content.length >> 8, content.length & 0xff]);
   return Buffer.concat([Buffer.from([tag]), length, content]);
 }
 

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 
 /** The releases of Debian that carry a containerd of each kind: 1.6, 1.7 and 2.x. */
 export type Suite = 'bookworm' | 'trixie' | 'sid';
+export const SUITES: readonly Suite[] = ['bookworm', 'trixie', 'sid'];
 
 /**
  * The unpacked containerd of a Debian release, without installing it: fetched once with the machine's own apt mirror

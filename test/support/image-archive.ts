@@ -50,7 +50,7 @@ interface Padding {
 }
 
 /** The smallest image: one layer with one empty directory. `note` makes its configuration, and so its id, unique. */
-function smallestImage(note: string, architecture: string, padding?: Padding) {
+export function smallestImage(note: string, architecture = HERE, padding?: Padding) {
   const content = Buffer.alloc(padding?.size ?? 0, padding?.piece ?? 0);
   const file = content.length === 0 ? [] : [header('large', content.length, '0'), content];
   const layer = Buffer.concat([header('empty/', 0, '5'), ...file, Buffer.alloc(1024)]);

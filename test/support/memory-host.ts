@@ -63,6 +63,8 @@ export interface MemoryMachine {
   /** What the files that it reads look like; default systemd. */
   readonly serviceManager?: 'systemd' | 'openrc' | 'none';
   readonly cri?: Partial<CriQueries>;
+  /** Pulls an image, or throws as the runtime would; absent: every pull succeeds. */
+  readonly pull?: (reference: string) => string | Promise<string>;
   /** Besides root, which is always there. */
   readonly users?: Readonly<Record<string, number>>;
   readonly groups?: Readonly<Record<string, number>>;
@@ -307,6 +309,10 @@ export function memoryHost(machine: MemoryMachine = {}): MemoryHost {
     },
     cri() {
       return criOf(machine.cri ?? {});
+    },
+    async pullImage(_socket, reference) {
+      log.push(`pull ${reference}`);
+      return (await machine.pull?.(reference)) ?? 'sha256:0';
     },
 
     async writeFile(file: NewFile | StreamedFile) {

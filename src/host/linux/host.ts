@@ -1,6 +1,6 @@
 import { MachineadmError } from '../../document/errors.ts';
 import type { HostModel } from '../../document/model.ts';
-import { connectCri } from '../cri-client.ts';
+import { connectCri, pullImage } from '../cri-client.ts';
 import type { CommandResult, Host, Query, QueryHost } from '../host.ts';
 import { agentProxy, createHttpClient, type HttpClient } from '../http.ts';
 import { assertQuery } from '../queries.ts';
@@ -61,6 +61,7 @@ export function linuxHost(options: LinuxHostOptions): Host {
     sync,
     run,
     http,
+    pullImage,
     secret: secretResolver({ run, http }),
     services: serviceManager(options.signal),
   } satisfies Host);

@@ -1,24 +1,41 @@
-import type { ContainerdModel, Model, TomlTable, TomlValue } from '../../document/model.ts';
+import type { ContainerdModel, Model, TomlTable } from '../../document/model.ts';
 import type { Version } from '../../host/facts.ts';
-import { isTable, leavesOf, mergeTables, stringAt, stringsAt, tableAt, valueAt } from './toml-tree.ts';
+import { disabledWithoutCri, inWordsOf, withBinaries } from './migrate.ts';
+import { CRI, IMAGES, OVERLAYFS, RUNTIME, TRANSFER } from './plugin-ids.ts';
+import { mendedRuntimes, runtimeTables } from './runtimes.ts';
+import {
+  defined,
+  isTable,
+  leavesOf,
+  mergeTables,
+  sameTables,
+  stringAt,
+  stringsAt,
+  table,
+  tableAt,
+  valueAt,
+  without,
+} from './toml-tree.ts';
 
 export const CONFIGURATION_PATH = '/etc/containerd/config.toml';
 /** What was there before the first run; kept once, never changed again. */
 export const ORIGINAL_PATH = `${CONFIGURATION_PATH}.machineadm-orig`;
 /** What was there before the change at hand; removed when the daemon proved healthy with the new one. */
 export const PREVIOUS_PATH = `${CONFIGURATION_PATH}.machineadm-previous`;
+export const REGISTRIES_DIRECTORY = '/etc/containerd/certs.d';
 
-const HEADER_MARK = '# Managed by machineadm';
-const HEADER = `${HEADER_MARK}: what is changed here is lost at its next run. Change the document instead
+const MANAGED_MARK = '# Managed by machineadm';
+const MERGED_MARK = '# Merged by machineadm';
+const HEADERS: Readonly<Record<ContainerdModel['mode'], string>> = {
+  Managed: `${MANAGED_MARK}: what is changed here is lost at its next run. Change the document instead
 # (containerRuntime.containerd). The file found before is kept as config.toml.machineadm-orig.
 
-`;
+`,
+  Merge: `${MERGED_MARK}: what the document says (containerRuntime.containerd) is put back at its next run,
+# everything else is kept. The file found before is kept as config.toml.machineadm-orig.
 
-/** The CRI service is registered under this id in every version, the 2.x ones included. */
-const CRI = 'io.containerd.grpc.v1.cri';
-/** containerd docs/cri/config.md, "Cgroup Driver": 2.x splits the CRI plugin into these two (configuration version 3). */
-const IMAGES = 'io.containerd.cri.v1.images';
-const RUNTIME = 'io.containerd.cri.v1.runtime';
+`,
+};
 
 export const SANDBOX_IMAGE_KEYS = [
   ['plugins', CRI, 'sandbox_image'],
@@ -29,45 +46,57 @@ export interface ConfigurationInput {
   readonly model: ContainerdModel;
   /** The containerd that will read it. */
   readonly version: Version;
+  /** As Go names it: amd64, arm64. */
+  readonly architecture: string;
   /** undefined leaves containerd's own default. */
   readonly sandboxImage: string | undefined;
-  /** The configuration found before the first run, parsed; undefined when there was none. */
+  /** The configuration found, parsed, with its drop-ins where those are folded in; undefined when there was none. */
   readonly original: TomlTable | undefined;
 }
 
 /**
  * The whole configuration as a TOML tree: version 2 for containerd 1.x, version 3 for 2.x, which is read by every 2.x
- * (2.3 knows 4, but 2.2 refuses that). Of the file found before, only what belongs to this machine is kept: where the
- * data lies, plug-ins of other vendors, drop-ins, CNI directories. `settings` of the document is merged last.
+ * (2.3 knows 4, but 2.2 refuses that). Of the file found before, Managed keeps only what belongs to this machine: where the
+ * data lies, plug-ins of other vendors, drop-ins, CNI directories; Merge keeps everything that the document does not name.
+ * `settings` of the document is merged last.
  */
 export function configurationTree(input: ConfigurationInput): TomlTable {
-  const { model, original = {} } = input;
-  const ours: TomlTable = {
-    version: input.version.major >= 2 ? 3 : 2,
-    ...kept(original),
+  const { model, version } = input;
+  const found = inWordsOf(input.original ?? {}, version);
+  const base = model.mode === 'Merge' ? mergeBase(found, model, version) : managedBase(found);
+  const mine = withoutBinaries(mergeTables(base, ours(input, base)), model.settings);
+  const tree = mergeTables(mine, model.settings);
+  return {
+    version: version.major >= 2 ? 3 : 2,
+    ...tree,
     // Docker's packages disable CRI (containerd/containerd#8139): other people's entries stay, those never.
-    disabled_plugins: stringsAt(original, ['disabled_plugins']).filter(
-      (plugin) => plugin.startsWith('io.containerd.') && ![CRI, IMAGES, RUNTIME].includes(plugin),
-    ),
+    disabled_plugins: disabledWithoutCri(tree),
     // Without this a CRI plug-in that fails to load leaves a daemon that looks well and serves no pod.
-    required_plugins: [CRI],
-    plugins: input.version.major >= 2 ? pluginsOfVersion3(input, original) : pluginsOfVersion2(input, original),
+    required_plugins: [...new Set([CRI, ...stringsAt(tree, ['required_plugins'])])],
   };
-  return mergeTables(ours, model.settings);
 }
 
-/** The text of the file; the same tree gives the same bytes. */
-export async function configurationText(tree: TomlTable): Promise<string> {
+/**
+ * The text of the file; the same tree gives the same bytes. `current` is what the file holds now: a merge that adds
+ * nothing leaves it as it is, comments and all.
+ */
+export async function configurationText(
+  tree: TomlTable,
+  mode: ContainerdModel['mode'],
+  current?: { readonly text: string; readonly tree: TomlTable | undefined },
+): Promise<string> {
+  if (mode === 'Merge' && current?.tree !== undefined && sameTables(current.tree, tree)) return current.text;
   const { stringify } = await import('smol-toml');
-  return `${HEADER}${stringify(tree).trimEnd()}\n`;
+  return `${HEADERS[mode]}${stringify(tree).trimEnd()}\n`;
 }
 
-/** True for a file that this step wrote, of whatever version of it. */
-export function isManaged(text: string): boolean {
-  return text.startsWith(HEADER_MARK);
+/** Who wrote a file: this step as a whole, this step into somebody's, or somebody else. */
+export function writerOf(text: string): ContainerdModel['mode'] | undefined {
+  if (text.startsWith(MANAGED_MARK)) return 'Managed';
+  return text.startsWith(MERGED_MARK) ? 'Merge' : undefined;
 }
 
-/** Registry passwords and headers make the file unreadable for others (0600 instead of 0644) and keep it out of diffs. */
+/** Registry passwords and headers make the file unreadable for others (0600 instead of 0644). */
 export function holdsCredentials(tree: TomlTable): boolean {
   return leavesOf(tree).some(({ path }) =>
     path.some((key) => /^(auth|auths|password|identitytoken|authorization|headers?)$/i.test(key)),
@@ -80,10 +109,21 @@ export function criSocketOf(model: Pick<Model, 'containerd' | 'kubernetes'>): st
   return address ?? model.kubernetes?.node.criSocket ?? '/run/containerd/containerd.sock';
 }
 
+/** The table of registries in a tree of either version. */
+export function registryTable(tree: TomlTable): TomlTable {
+  const images = valueAt(tree, ['plugins', IMAGES, 'registry']);
+  return isTable(images) ? images : tableAt(tree, ['plugins', CRI, 'registry']);
+}
+
+/** The table of runtimes and their default in a tree of either version. */
+export function containerdTable(tree: TomlTable): TomlTable {
+  return tableAt(tree, ['plugins', tree.version === 2 ? CRI : RUNTIME, 'containerd']);
+}
+
 /** The values that a running daemon can be asked for over CRI (`CriQueries.configuration`), as the tree wants them. */
 export function runningValues(tree: TomlTable) {
-  const plugin = isTable(valueAt(tree, ['plugins', RUNTIME])) ? RUNTIME : CRI;
-  const containerd = tableAt(tree, ['plugins', plugin, 'containerd']);
+  const plugin = tree.version === 2 ? CRI : RUNTIME;
+  const containerd = containerdTable(tree);
   const runtime = tableAt(containerd, ['runtimes', stringAt(containerd, ['default_runtime_name']) ?? 'runc']);
   const systemdCgroup = valueAt(runtime, ['options', 'SystemdCgroup']);
   const restrict = valueAt(tree, ['plugins', plugin, 'restrict_oom_score_adj']);
@@ -95,99 +135,139 @@ export function runningValues(tree: TomlTable) {
   };
 }
 
-function pluginsOfVersion2({ model, sandboxImage }: ConfigurationInput, original: TomlTable): TomlTable {
-  const { directories, configuration } = cniDirectories(original);
+function ours(input: ConfigurationInput, base: TomlTable): TomlTable {
+  const { model, version } = input;
+  const plugins = version.major >= 2 ? pluginsOfVersion3(input, base) : pluginsOfVersion2(input, base);
+  return { ...defined('root', model.root), ...defined('state', model.state), plugins };
+}
+
+function pluginsOfVersion2({ model, version, sandboxImage }: ConfigurationInput, base: TomlTable): TomlTable {
+  const { cdi } = model;
   return {
     [CRI]: {
       ...defined('sandbox_image', sandboxImage),
       ...defined('restrict_oom_score_adj', model.restrictOomScoreAdj),
-      ...table('cni', { ...defined('bin_dir', directories[0]), ...defined('conf_dir', configuration) }),
-      ...registry(model.settings, CRI),
-      containerd: defaultRuntime(model),
+      ...defined('max_container_log_line_size', model.maxContainerLogLineSize),
+      ...defined('enable_cdi', cdi?.enabled),
+      ...directories('cdi_spec_dirs', cdi?.specDirectories),
+      ...cni(model, version),
+      ...registry(model, base),
+      containerd: { ...imageStore(model), ...defaultRuntime(model, base), runtimes: runtimeTables(model) },
     },
   };
 }
 
-function pluginsOfVersion3({ model, version, sandboxImage }: ConfigurationInput, original: TomlTable): TomlTable {
-  const { directories, configuration } = cniDirectories(original);
-  const given = tableAt(model.settings, ['plugins', RUNTIME, 'cni']);
-  // 2.1 replaced bin_dir by bin_dirs and refuses both; 2.0 does not know bin_dirs (containerd/containerd#11311).
-  const binaries =
-    'bin_dir' in given || 'bin_dirs' in given || directories.length === 0
-      ? {}
-      : version.major === 2 && version.minor === 0
-        ? defined('bin_dir', directories[0])
-        : { bin_dirs: directories };
+function pluginsOfVersion3(input: ConfigurationInput, base: TomlTable): TomlTable {
+  const { model, version, architecture, sandboxImage } = input;
+  const { cdi, snapshotter } = model;
   return {
     [IMAGES]: {
       ...table('pinned_images', defined('sandbox', sandboxImage)),
-      ...registry(model.settings, IMAGES),
+      ...registry(model, base),
+      ...imageStore(model),
     },
     [RUNTIME]: {
       ...defined('restrict_oom_score_adj', model.restrictOomScoreAdj),
-      ...table('cni', { ...binaries, ...defined('conf_dir', configuration) }),
-      containerd: defaultRuntime(model),
+      ...defined('max_container_log_line_size', model.maxContainerLogLineSize),
+      // On by default, and to be removed in 2.4 (containerd RELEASES.md): only its absence is worth a word.
+      ...(cdi?.enabled === false ? { enable_cdi: false } : {}),
+      ...directories('cdi_spec_dirs', cdi?.specDirectories),
+      ...cni(model, version),
+      containerd: { ...defaultRuntime(model, base), runtimes: runtimeTables(model) },
     },
+    // Without it an import ends with "unable to initialize unpacker: no unpack platforms defined".
+    ...(snapshotter === undefined || snapshotter === OVERLAYFS
+      ? {}
+      : { [TRANSFER]: { unpack_config: [{ platform: `linux/${architecture}`, snapshotter }] } }),
   };
 }
 
-/**
- * runtime_type is always written: 1.x replaces its default entry by ours, and an entry without a type fails only when
- * the first pod starts.
- */
-function defaultRuntime(model: ContainerdModel): TomlTable {
+function imageStore({ snapshotter, discardUnpackedLayers }: ContainerdModel): TomlTable {
+  return { ...defined('snapshotter', snapshotter), ...defined('discard_unpacked_layers', discardUnpackedLayers) };
+}
+
+/** A default that is there already, and that the document does not name, stays. */
+function defaultRuntime({ defaultRuntime: name }: ContainerdModel, base: TomlTable): TomlTable {
   return {
-    default_runtime_name: 'runc',
-    runtimes: {
-      runc: { runtime_type: 'io.containerd.runc.v2', options: { SystemdCgroup: model.cgroupDriver === 'systemd' } },
-    },
+    default_runtime_name: name ?? stringAt(containerdTable(base), ['default_runtime_name']) ?? 'runc',
   };
 }
 
-/**
- * One directory and not the colon-separated list of newer defaults, whose mirrors are ignored by 2.1 and 2.2
- * (containerd/containerd#12415). Old style mirrors of the document exclude it: "`mirrors` cannot be set when
- * `config_path` is provided".
- */
-function registry(settings: TomlTable, plugin: string): TomlTable {
-  const mirrors = valueAt(settings, ['plugins', plugin, 'registry', 'mirrors']);
-  return mirrors === undefined ? { registry: { config_path: '/etc/containerd/certs.d' } } : {};
+function cni({ cni: { binaryDirectories, configurationDirectory } }: ContainerdModel, version: Version): TomlTable {
+  return table('cni', {
+    ...withBinaries({ bin_dirs: binaryDirectories }, version),
+    ...defined('conf_dir', configurationDirectory),
+  });
 }
 
-function kept(original: TomlTable): TomlTable {
-  const tables = ['proxy_plugins', 'stream_processors'].flatMap((key) =>
-    Object.entries(table(key, tableAt(original, [key]))),
+/**
+ * Old style mirrors, of the document's settings or found, exclude config_path: "`mirrors` cannot be set when `config_path`
+ * is provided".
+ */
+function registry({ settings }: ContainerdModel, base: TomlTable): TomlTable {
+  const hasMirrors = [settings, base].some((tree) =>
+    [CRI, IMAGES].some((plugin) => valueAt(tree, ['plugins', plugin, 'registry', 'mirrors']) !== undefined),
   );
-  const imports = stringsAt(original, ['imports']).map((path) =>
-    // Relative paths are relative to the file; the configuration is checked from standard input.
-    path.startsWith('/') ? path : `/etc/containerd/${path}`,
-  );
+  if (hasMirrors) return {};
+  return { registry: { config_path: stringAt(registryTable(base), ['config_path']) ?? REGISTRIES_DIRECTORY } };
+}
+
+function directories(key: string, paths: readonly string[] | undefined): TomlTable {
+  return paths === undefined || paths.length === 0 ? {} : { [key]: paths };
+}
+
+/** What of a file found belongs to this machine. */
+function managedBase(found: TomlTable): TomlTable {
+  const id = found.version === 2 ? CRI : RUNTIME;
+  const { bin_dir: one, bin_dirs: several, conf_dir: configuration } = tableAt(found, ['plugins', id, 'cni']);
+  const cniTable = {
+    ...defined('bin_dir', one),
+    ...defined('bin_dirs', several),
+    ...defined('conf_dir', configuration),
+  };
   return {
-    ...defined('root', stringAt(original, ['root'])),
-    ...defined('state', stringAt(original, ['state'])),
-    ...(imports.length === 0 ? {} : { imports }),
-    ...Object.fromEntries(tables),
+    ...defined('root', stringAt(found, ['root'])),
+    ...defined('state', stringAt(found, ['state'])),
+    ...imports(found),
+    disabled_plugins: disabledWithoutCri(found),
+    ...table('proxy_plugins', tableAt(found, ['proxy_plugins'])),
+    ...table('stream_processors', tableAt(found, ['stream_processors'])),
+    ...table('plugins', table(id, table('cni', cniTable))),
   };
 }
 
-/**
- * Distributions put CNI plug-ins elsewhere (Debian: /usr/lib/cni) and say so in their file, in the words of whatever
- * version it was written for; version 1 had the short id.
- */
-function cniDirectories(original: TomlTable) {
-  const sections = [RUNTIME, CRI, 'cri'].map((plugin) => tableAt(original, ['plugins', plugin, 'cni']));
-  const several = sections.flatMap((cni) => stringsAt(cni, ['bin_dirs']));
-  const single = sections.map((cni) => stringAt(cni, ['bin_dir'])).filter((path) => path !== undefined);
-  return {
-    directories: several.length > 0 ? several : single.slice(0, 1),
-    configuration: sections.map((cni) => stringAt(cni, ['conf_dir'])).find((path) => path !== undefined),
+/** All of a file found, with what would not work mended. */
+function mergeBase(found: TomlTable, { cgroupDriver }: ContainerdModel, version: Version): TomlTable {
+  const id = found.version === 2 ? CRI : RUNTIME;
+  const runtimes = mendedRuntimes(tableAt(found, ['plugins', id, 'containerd', 'runtimes']), cgroupDriver);
+  const path = stringAt(registryTable(found), ['config_path']) ?? '';
+  const plugins = {
+    [id]: table('containerd', table('runtimes', runtimes)),
+    // Of several directories none is read for mirrors (containerd/containerd#12415).
+    ...(takesOneDirectory(version) && path.includes(':')
+      ? { [IMAGES]: { registry: { config_path: path.split(':')[0] ?? path } } }
+      : {}),
   };
+  return mergeTables(found, { ...imports(found), plugins });
 }
 
-function defined(key: string, value: TomlValue | undefined): TomlTable {
-  return value === undefined ? {} : { [key]: value };
+/** Whether a list of directories in config_path makes this containerd ignore all mirrors. */
+export function takesOneDirectory({ major, minor }: Version): boolean {
+  return major > 2 || (major === 2 && minor >= 1);
 }
 
-function table(key: string, content: TomlTable): TomlTable {
-  return Object.keys(content).length === 0 ? {} : { [key]: content };
+/** Relative paths are relative to the file; the configuration is checked from standard input. */
+function imports(found: TomlTable): TomlTable {
+  const paths = stringsAt(found, ['imports']).map((path) => (path.startsWith('/') ? path : `/etc/containerd/${path}`));
+  return paths.length === 0 ? {} : { imports: paths };
+}
+
+/** 2.1 refuses bin_dir beside bin_dirs: where settings name one of them, they have the last word in both. */
+function withoutBinaries(tree: TomlTable, settings: TomlTable): TomlTable {
+  const given = tableAt(settings, ['plugins', RUNTIME, 'cni']);
+  const plugins = tableAt(tree, ['plugins']);
+  const runtime = tableAt(plugins, [RUNTIME]);
+  if (!('bin_dir' in given || 'bin_dirs' in given)) return tree;
+  const rest = without(tableAt(runtime, ['cni']), ['bin_dir', 'bin_dirs']);
+  return { ...tree, plugins: { ...plugins, [RUNTIME]: { ...runtime, cni: rest } } };
 }

@@ -2,18 +2,22 @@ import { type Evidence, MachineadmError } from '../../document/errors.ts';
 import type { TomlTable, TomlValue } from '../../document/model.ts';
 import type { CommandResult, QueryHost } from '../../host/host.ts';
 import { CONFIGURATION_PATH, holdsCredentials } from './configuration.ts';
-import { dottedKey, leavesOf, toTable, valueAt } from './toml-tree.ts';
+import { dottedKey, isTable, leavesOf, toTable, valueAt } from './toml-tree.ts';
 
 const STDIN = '/dev/stdin';
 
 /**
  * Asks the containerd found what it makes of a configuration, before that is in place: `containerd -c /dev/stdin
  * config dump`, which parses it, reads its drop-ins and prints every value in effect. Returns the drop-ins that were
- * read. Throws `ContainerdConfigSyntax`, `ContainerdConfigUnknownKey` or `ContainerdConfigNotEffective`.
+ * read, and those values. Throws `ContainerdConfigSyntax`, `ContainerdConfigUnknownKey` or `ContainerdConfigNotEffective`.
  *
  * The dump is no validation: contradictions show only when the daemon starts (`health.ts`).
  */
-export async function checkConfiguration(host: QueryHost, tree: TomlTable, text: string): Promise<readonly string[]> {
+export async function checkConfiguration(
+  host: QueryHost,
+  tree: TomlTable,
+  text: string,
+): Promise<{ readonly dropIns: readonly string[]; readonly effective: TomlTable }> {
   const dump = await host.query({ program: 'containerd', args: ['-c', STDIN, 'config', 'dump'], input: text });
   const unknown = unknownKeys(dump.stderr, tree);
   if (unknown.length > 0) throw unknownKey(unknown, evidenceOf(dump));
@@ -23,7 +27,7 @@ export async function checkConfiguration(host: QueryHost, tree: TomlTable, text:
   const effective = toTable(parse(dump.stdout));
   const dropIns = importsOf(effective).filter((path) => path !== STDIN);
   assertEffective(tree, effective, dropIns);
-  return dropIns;
+  return { dropIns, effective };
 }
 
 /** Compares every value of `tree` with what containerd says is in effect. Exported for its tests. */
@@ -67,8 +71,15 @@ function holds(path: readonly string[], want: TomlValue, got: TomlValue): boolea
   return sameText(want, got);
 }
 
-function sameText(a: TomlValue, b: TomlValue): boolean {
-  return JSON.stringify(a) === JSON.stringify(b);
+/** A table in a list has more keys in the dump: those that were left out, with their defaults. */
+function sameText(want: TomlValue, got: TomlValue): boolean {
+  if (isTable(want) && isTable(got)) {
+    return leavesOf(want).every(({ path, value }) => {
+      const there = valueAt(got, path);
+      return there === undefined ? isZero(value) : sameText(value, there);
+    });
+  }
+  return JSON.stringify(want) === JSON.stringify(got);
 }
 
 /** Go prints a duration of "5m" as "5m0s" (time.Duration.String). */

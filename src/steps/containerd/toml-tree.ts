@@ -70,3 +70,31 @@ export function leavesOf(table: TomlTable, path: readonly string[] = []): readon
 export function dottedKey(path: readonly string[]): string {
   return path.map((key) => (/^[A-Za-z0-9_-]+$/.test(key) ? key : JSON.stringify(key))).join('.');
 }
+
+/** One key, or none where there is no value. */
+export function defined(key: string, value: TomlValue | undefined): TomlTable {
+  return value === undefined ? {} : { [key]: value };
+}
+
+/** One table, or none where it would be empty. */
+export function table(key: string, content: TomlTable): TomlTable {
+  return Object.keys(content).length === 0 ? {} : { [key]: content };
+}
+
+export function without(content: TomlTable, keys: readonly string[]): TomlTable {
+  return Object.fromEntries(Object.entries(content).filter(([key]) => !keys.includes(key)));
+}
+
+/** The same tables, keys in any order, with the same values. */
+export function sameTables(a: TomlTable, b: TomlTable): boolean {
+  const keys = Object.keys(a);
+  return keys.length === Object.keys(b).length && keys.every((key) => Object.hasOwn(b, key) && same(a[key], b[key]));
+}
+
+function same(a: TomlValue | undefined, b: TomlValue | undefined): boolean {
+  if (isTable(a) && isTable(b)) return sameTables(a, b);
+  if (Array.isArray(a) && Array.isArray(b)) {
+    return a.length === b.length && a.every((item: TomlValue, index) => same(item, b[index]));
+  }
+  return a === b;
+}

@@ -1,27 +1,23 @@
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdirSync, openSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { MachineadmError } from '../../../src/document/errors.ts';
 import type { ContainerdModel, ImagesModel, TomlTable } from '../../../src/document/model.ts';
 import type { Reason } from '../../../src/document/reasons.ts';
 import type { Facts } from '../../../src/host/facts.ts';
-import type { Host, ServiceState } from '../../../src/host/host.ts';
 import { gatherFacts, openHost } from '../../../src/host/index.ts';
 import { containerdStep } from '../../../src/steps/containerd/index.ts';
 import { images } from '../../../src/steps/images.ts';
-import { debianContainerd, type Suite } from '../../support/debian-containerd.ts';
+import { ContainerdDaemon } from '../../support/containerd-daemon.ts';
+import { containerdModel } from '../../support/containerd-model.ts';
+import { debianContainerd, SUITES, type Suite } from '../../support/debian-containerd.ts';
 import { hostModel } from '../../support/host-model.ts';
 import { dockerArchive, ociArchive, sha256 } from '../../support/image-archive.ts';
 import { inThrowAwayMachine } from '../../support/namespace.ts';
 import { planned, runStep } from '../../support/run-step.ts';
 
 const PATH = '/etc/containerd/config.toml';
-const LOG = '/run/containerd.log';
-const SUITES: readonly Suite[] = ['bookworm', 'trixie', 'sid'];
 
 /** As Debian's own file, but with the data on a file system that overlayfs can lie on. */
 const originalOf = (suite: Suite) => `version = 2
@@ -29,65 +25,6 @@ root = "/run/containerd-${suite}"
 [plugins."io.containerd.grpc.v1.cri".cni]
 bin_dir = "/usr/lib/cni"
 `;
-
-/** What systemd would do with containerd.service: the throw-away machine has no service manager. */
-class Daemon {
-  #child: ChildProcess | undefined;
-  #enabled = false;
-
-  get state(): ServiceState {
-    const active = this.#child !== undefined && this.#child.exitCode === null && this.#child.signalCode === null;
-    return {
-      exists: true,
-      active,
-      enabled: this.#enabled,
-      masked: false,
-      detail: active ? 'active' : 'inactive',
-      pid: active ? this.#child?.pid : undefined,
-      startedAtMs: undefined,
-    };
-  }
-
-  async stop(): Promise<void> {
-    if (this.#child === undefined || !this.state.active) return;
-    const ended = once(this.#child, 'exit');
-    this.#child.kill('SIGTERM');
-    await ended;
-  }
-
-  async start(): Promise<void> {
-    if (this.state.active) return;
-    const log = openSync(LOG, 'a');
-    this.#child = spawn('/usr/local/bin/containerd', [], {
-      stdio: ['ignore', log, log],
-      env: { PATH: '/usr/local/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin' },
-    });
-    await once(this.#child, 'spawn');
-  }
-
-  async restart(): Promise<void> {
-    await this.stop();
-    await this.start();
-  }
-
-  on(host: Host): Host {
-    return {
-      ...host,
-      service: async () => this.state,
-      services: {
-        ...host.services,
-        reload: async () => {},
-        start: () => this.start(),
-        stop: () => this.stop(),
-        restart: () => this.restart(),
-        enable: async () => {
-          this.#enabled = true;
-        },
-        logs: async (_name, lines) => readFileSync(LOG, 'utf8').trimEnd().split('\n').slice(-lines),
-      },
-    };
-  }
-}
 
 /** The CRI settings of a containerd: in which plug-in registry and runtime are. */
 function plugins(suite: Suite, half: 'images' | 'runtime', content: TomlTable): TomlTable {
@@ -110,32 +47,26 @@ for (const { suite, found } of available) {
 inThrowAwayMachine(import.meta.filename, () => {
   for (const { suite, found } of available) {
     if ('unavailable' in found) continue;
-    const daemon = new Daemon();
+    const daemon = new ContainerdDaemon();
     const host = daemon.on(openHost({ runId: 'test' }));
     const step = containerdStep({ healthyWithin: 15_000, healthyAgainWithin: 15_000 });
     let facts: Facts;
 
     const model = (containerd: Partial<ContainerdModel> = {}, part: Partial<ImagesModel> = {}) => ({
       ...hostModel(),
-      containerd: {
-        cgroupDriver: 'cgroupfs' as const,
+      containerd: containerdModel({
+        cgroupDriver: 'cgroupfs',
         sandboxImage: 'r.example/pause:3.10',
         restrictOomScoreAdj: true,
-        settings: {},
         ...containerd,
-      },
+      }),
       images: { archives: [], required: [], ...part },
     });
     const settled = () => runStep(step, host, model(), { facts });
 
     describe(`containerd of ${suite}`, () => {
       before(async () => {
-        for (const program of ['containerd', 'ctr', 'containerd-shim-runc-v2']) {
-          rmSync(join('/usr/local/bin', program), { force: true });
-          symlinkSync(join(found.root, 'usr/bin', program), join('/usr/local/bin', program));
-        }
-        rmSync('/etc/containerd', { recursive: true, force: true });
-        mkdirSync('/etc/containerd', { recursive: true });
+        daemon.install(found.root);
         writeFileSync(PATH, originalOf(suite));
         facts = await gatherFacts(host);
       });
@@ -213,16 +144,18 @@ inThrowAwayMachine(import.meta.filename, () => {
           planned(step, host, model({ settings: { bogus_top: 'x' } }), { facts }),
           failsWith('ContainerdConfigUnknownKey', /bogus_top/),
         );
+        await assert.rejects(
+          wrong('runtime', { containerd: { default_runtime_name: 'absent' } }),
+          failsWith('ContainerdRuntimeUndefined', /absent is not among .*runc/),
+        );
         assert.equal(readFileSync(PATH, 'utf8'), before);
       });
 
       test('a contradiction that only the daemon finds: the configuration before is back, and runs', async () => {
         const before = readFileSync(PATH, 'utf8');
-        const content = { containerd: { default_runtime_name: 'absent' } };
-        const options = { facts };
         const quick = containerdStep({ healthyWithin: 3_000, healthyAgainWithin: 15_000 });
         await assert.rejects(
-          runStep(quick, host, model({ settings: plugins(suite, 'runtime', content) }), options),
+          runStep(quick, host, model({ snapshotter: 'absent' }), { facts }),
           failsWith('ContainerdUnhealthy', /was put back, and containerd runs with it/),
         );
         assert.equal(readFileSync(PATH, 'utf8'), before);

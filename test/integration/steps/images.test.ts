@@ -18,13 +18,14 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { MachineadmError } from '../../../src/document/errors.ts';
-import type { ContainerdModel, ImageArchive, ImagesModel } from '../../../src/document/model.ts';
+import type { ImageArchive, ImagesModel } from '../../../src/document/model.ts';
 import type { Reason } from '../../../src/document/reasons.ts';
 import type { Facts } from '../../../src/host/facts.ts';
 import { gatherFacts, openHost } from '../../../src/host/index.ts';
 import { DOWNLOADS_DIRECTORY } from '../../../src/steps/images/import.ts';
 import { images } from '../../../src/steps/images.ts';
 import { EMPTY_RECORD } from '../../../src/steps/step.ts';
+import { containerdModel } from '../../support/containerd-model.ts';
 import { debianContainerd, type Suite } from '../../support/debian-containerd.ts';
 import { hostModel } from '../../support/host-model.ts';
 import { dockerArchive, ociArchive, sha256 } from '../../support/image-archive.ts';
@@ -49,10 +50,6 @@ const failsWith = (reason: Reason, text: RegExp) => (error: unknown) => {
   assert.notEqual(error.remedy, '');
   return true;
 };
-
-function containerdModel(): Omit<ContainerdModel, 'settings'> {
-  return { cgroupDriver: 'systemd', sandboxImage: undefined, restrictOomScoreAdj: undefined };
-}
 
 /** A file of images at a path of this suite. */
 function laid(path: string, bytes: Uint8Array): ImageArchive {

@@ -18,6 +18,7 @@ const MUTATIONS: Readonly<Record<Mutation, true>> = {
   sync: true,
   run: true,
   http: true,
+  pullImage: true,
   services: true,
 };
 

@@ -9,6 +9,7 @@ import type { CriImage } from '../../../src/host/cri.ts';
 import { CriError } from '../../../src/host/cri-client.ts';
 import { images, importsAtATime } from '../../../src/steps/images.ts';
 import { EMPTY_RECORD } from '../../../src/steps/step.ts';
+import { containerdModel } from '../../support/containerd-model.ts';
 import { hostModel } from '../../support/host-model.ts';
 import { dockerArchive, sha256 } from '../../support/image-archive.ts';
 import { type MemoryHost, memoryHost } from '../../support/memory-host.ts';
@@ -20,9 +21,7 @@ const PAUSE_PATH = '/opt/images/pause.tar';
 
 const model = (part: Partial<ImagesModel>, managed = true) => ({
   ...hostModel(),
-  containerd: managed
-    ? { cgroupDriver: 'systemd' as const, sandboxImage: undefined, restrictOomScoreAdj: undefined, settings: {} }
-    : undefined,
+  containerd: managed ? containerdModel() : undefined,
   images: { archives: [], required: [], ...part },
 });
 

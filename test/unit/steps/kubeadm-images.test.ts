@@ -6,6 +6,7 @@ import type { CriImage } from '../../../src/host/cri.ts';
 import { CriError } from '../../../src/host/cri-client.ts';
 import { kubeadmImages } from '../../../src/steps/kubeadm-images.ts';
 import { EMPTY_RECORD } from '../../../src/steps/step.ts';
+import { containerdModel } from '../../support/containerd-model.ts';
 import { facts } from '../../support/facts.ts';
 import { hostModel } from '../../support/host-model.ts';
 import { type KubernetesOverrides, kubernetesModel } from '../../support/kubernetes-model.ts';
@@ -90,12 +91,7 @@ describe('images that kubeadm needs', () => {
     const wanted = model(
       { controlPlane: { staticPods: [{ name: 'vip', manifest, adminKubeconfig: 'Auto' }] } },
       {
-        containerd: {
-          cgroupDriver: 'systemd',
-          sandboxImage: 's.example/pause:1',
-          restrictOomScoreAdj: undefined,
-          settings: {},
-        },
+        containerd: containerdModel({ sandboxImage: 's.example/pause:1' }),
       },
     );
     await assert.rejects(

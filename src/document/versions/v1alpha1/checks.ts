@@ -30,6 +30,8 @@ export function checkSecretNames(sections: Sections): Finding[] {
   visit(sections.host, ['host']);
   visit(sections.reporting, ['reporting']);
   visit(sections.images, ['images']);
+  // What a runtime's options and settings hold is containerd's: a key called `secret` there is not ours.
+  visit(sections.containerRuntime?.containerd?.registries, ['containerRuntime', 'containerd', 'registries']);
   // Configuration of the kubelet and of kube-proxy is free-form: a key called `secret` there is not ours.
   const { node: _node, addons: _addons, bootstrapper: _bootstrapper, ...rest } = sections.kubernetes ?? {};
   visit(rest, ['kubernetes']);

@@ -1,5 +1,6 @@
-import type { ContainerdModel, FileModel, HookGroup, Model } from '../../model.ts';
+import type { FileModel, HookGroup, Model } from '../../model.ts';
 import { decodeContent } from './content.ts';
+import { toContainerd } from './convert-containerd.ts';
 import { toGroups, toProxy, toStorage, toTime, toUsers } from './convert-host.ts';
 import { toImages } from './convert-images.ts';
 import { toKubernetes } from './convert-kubernetes.ts';
@@ -53,7 +54,7 @@ export async function toModel(sections: Sections): Promise<Model> {
         afterBootstrap: toHookGroup(hooks?.afterBootstrap),
       },
     },
-    containerd: toContainerd(containerRuntime?.containerd),
+    containerd: toContainerd(containerRuntime?.containerd, resolve),
     images: toImages(images, resolve),
     kubernetes: kubernetes === undefined ? undefined : toKubernetes(kubernetes, resolve),
     reporting: toReporting(reporting, resolve),
@@ -98,15 +99,5 @@ function toHookGroup(section: HookGroupSection | undefined): HookGroup | undefin
     timeoutMs: milliseconds(section.timeout) ?? DEFAULT_HOOK_TIMEOUT_MS,
     commands: section.commands,
     frequency: section.frequency ?? 'Once',
-  };
-}
-
-function toContainerd(section: NonNullable<Sections['containerRuntime']>['containerd']): ContainerdModel | undefined {
-  if (section === undefined) return undefined;
-  return {
-    cgroupDriver: section.cgroupDriver ?? 'systemd',
-    sandboxImage: section.sandboxImage,
-    restrictOomScoreAdj: section.restrictOomScoreAdj,
-    settings: section.settings ?? {},
   };
 }

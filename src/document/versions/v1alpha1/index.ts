@@ -1,6 +1,7 @@
 import type { DocumentVersion } from '../version.ts';
 import { checkFileContents, checkHost, checkSecretNames } from './checks.ts';
 import { checkManifests } from './checks-bootstrapper.ts';
+import { checkContainerd } from './checks-containerd.ts';
 import { checkKubernetes } from './checks-kubernetes.ts';
 import { checkProxy } from './checks-proxy.ts';
 import { checkReporting } from './checks-reporting.ts';
@@ -32,6 +33,7 @@ export const v1alpha1: DocumentVersion<Sections> = {
     ...checkProxy(parsed),
     ...checkReporting(parsed),
     ...checkImages(parsed),
+    ...checkContainerd(parsed),
     ...(await checkFileContents(parsed)),
     ...checkKubernetes(parsed),
     ...(await checkManifests(parsed)),

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Model } from '../../../../src/document/model.ts';
 import { isAirGapped, neededImages } from '../../../../src/kubernetes/images/needed.ts';
+import { containerdModel } from '../../../support/containerd-model.ts';
 import { hostModel } from '../../../support/host-model.ts';
 import { type KubernetesOverrides, kubernetesModel, PLAIN_ETCD } from '../../../support/kubernetes-model.ts';
 
@@ -143,7 +144,3 @@ describe('a machine is air-gapped', () => {
     });
   }
 });
-
-function containerdModel() {
-  return { cgroupDriver: 'systemd' as const, sandboxImage: undefined, restrictOomScoreAdj: undefined, settings: {} };
-}

@@ -8,10 +8,11 @@ import {
   configurationTree,
   criSocketOf,
   holdsCredentials,
-  isManaged,
   runningValues,
+  writerOf,
 } from '../../../../src/steps/containerd/configuration.ts';
 import { toTable, valueAt } from '../../../../src/steps/containerd/toml-tree.ts';
+import { containerdModel } from '../../../support/containerd-model.ts';
 
 const CRI = 'io.containerd.grpc.v1.cri';
 const IMAGES = 'io.containerd.cri.v1.images';
@@ -28,13 +29,8 @@ function tree({ version = '1.6.20', model = {}, sandboxImage, original }: Wish =
   const found = parseVersion(version);
   assert.ok(found);
   return configurationTree({
-    model: {
-      cgroupDriver: 'systemd',
-      sandboxImage: undefined,
-      restrictOomScoreAdj: undefined,
-      settings: {},
-      ...model,
-    },
+    model: containerdModel(model),
+    architecture: 'amd64',
     version: found,
     sandboxImage,
     original: original === undefined ? undefined : toTable(parse(original)),
@@ -160,11 +156,11 @@ describe('the configuration of containerd', () => {
 
   test('the text says whose it is, is TOML again, and is the same for the same tree', async () => {
     const wanted = tree({ sandboxImage: 'r/pause:3.10' });
-    const text = await configurationText(wanted);
-    assert.ok(isManaged(text));
+    const text = await configurationText(wanted, 'Managed');
+    assert.equal(writerOf(text), 'Managed');
     assert.deepEqual(toTable(parse(text)), wanted);
-    assert.equal(await configurationText(tree({ sandboxImage: 'r/pause:3.10' })), text);
-    assert.equal(isManaged('version = 2\n'), false);
+    assert.equal(await configurationText(tree({ sandboxImage: 'r/pause:3.10' }), 'Managed'), text);
+    assert.equal(writerOf('version = 2\n'), undefined);
   });
 
   test('credentials are noticed wherever settings put them', () => {
@@ -185,8 +181,7 @@ describe('the configuration of containerd', () => {
   });
 
   test('CRI is asked where containerd listens, else where the kubelet looks', () => {
-    const containerd = { cgroupDriver: 'systemd' as const, sandboxImage: undefined, restrictOomScoreAdj: undefined };
-    const address = { ...containerd, settings: { grpc: { address: '/run/mine.sock' } } };
+    const address = containerdModel({ settings: { grpc: { address: '/run/mine.sock' } } });
     assert.equal(criSocketOf({ containerd: address, kubernetes: undefined }), '/run/mine.sock');
     assert.equal(criSocketOf({ containerd: undefined, kubernetes: undefined }), '/run/containerd/containerd.sock');
   });

@@ -8,6 +8,7 @@ import type { CriConfiguration } from '../../../../src/host/cri.ts';
 import { parseVersion } from '../../../../src/host/version.ts';
 import { containerdStep } from '../../../../src/steps/containerd/index.ts';
 import { EMPTY_RECORD } from '../../../../src/steps/step.ts';
+import { containerdModel } from '../../../support/containerd-model.ts';
 import { facts } from '../../../support/facts.ts';
 import { hostModel } from '../../../support/host-model.ts';
 import { kubernetesModel } from '../../../support/kubernetes-model.ts';
@@ -19,8 +20,7 @@ const DEBIAN = 'version = 2\n\n[plugins."io.containerd.grpc.v1.cri".cni]\nbin_di
 const step = containerdStep({ healthyWithin: 300, healthyAgainWithin: 300 });
 
 function model(containerd: Partial<ContainerdModel> = {}, kubernetes?: KubernetesModel): Model {
-  const settings = { cgroupDriver: 'systemd', sandboxImage: undefined, restrictOomScoreAdj: undefined } as const;
-  return { ...hostModel(), containerd: { ...settings, settings: {}, ...containerd }, kubernetes };
+  return { ...hostModel(), containerd: containerdModel(containerd), kubernetes };
 }
 
 interface Wish {
@@ -51,9 +51,12 @@ function machine(wish: Wish = {}): MemoryHost {
         { type: 'RuntimeReady', status: livesWith(host.text(PATH)), reason: 'NotYet', message: 'not ready' },
       ],
       configuration: async () => running,
+      cgroupDriver: async () => undefined,
     },
     programs: {
       containerd: ({ input }) => ({ stdout: typeof input === 'string' ? stringify(parse(input)) : '' }),
+      runc: () => ({}),
+      'containerd-shim-runc-v2': () => ({}),
       ...(wish.pause === undefined ? {} : { kubeadm: () => ({ stdout: `r/kube-proxy:v1\n${wish.pause}\n` }) }),
     },
   });
@@ -87,7 +90,8 @@ describe('containerd', () => {
     };
     assert.deepEqual(await missing('', machine()), ['ContainerRuntimeMissing']);
     assert.deepEqual(await missing('1.5.18', machine()), ['ContainerRuntimeUnsupported']);
-    assert.deepEqual(await missing('1.6.20', memoryHost()), ['ContainerRuntimeMissing']);
+    const without = memoryHost({ programs: { runc: () => ({}), 'containerd-shim-runc-v2': () => ({}) } });
+    assert.deepEqual(await missing('1.6.20', without), ['ContainerRuntimeMissing']);
     assert.deepEqual(await missing('1.6.0', machine()), []);
   });
 
@@ -127,12 +131,14 @@ describe('containerd', () => {
     assert.deepEqual(host.log, []);
   });
 
-  test('a file with credentials is for root alone and shows no diff', async () => {
+  test('a file with credentials is for root alone, and shows how it changes without them', async () => {
     const auth = { auth: { username: 'u', password: 'p' } };
     const settings = { plugins: { 'io.containerd.grpc.v1.cri': { registry: { configs: { r: auth } } } } };
     const host = machine();
     const run = await runStep(step, host, model({ settings }), ON_1_6);
-    assert.equal(run.changes[0]?.diff, undefined);
+    const diff = run.changes[0]?.diff ?? '';
+    assert.match(diff, /^\+username = "\[redacted\]"\n\+password = "\[redacted\]"$/m);
+    assert.match(diff, /config_path/);
     assert.equal((await host.stat(PATH))?.mode, 0o600);
   });
 

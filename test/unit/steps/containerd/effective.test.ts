@@ -42,9 +42,9 @@ describe('a configuration compared with what containerd makes of it', () => {
     const { host, given } = dumping({
       stdout: 'oom_score = 5\nimports = ["/dev/stdin", "/etc/containerd/conf.d/a.toml"]\n',
     });
-    assert.deepEqual(await checkConfiguration(host, { oom_score: 5 }, 'oom_score = 5\n'), [
-      '/etc/containerd/conf.d/a.toml',
-    ]);
+    const { dropIns, effective } = await checkConfiguration(host, { oom_score: 5 }, 'oom_score = 5\n');
+    assert.deepEqual(dropIns, ['/etc/containerd/conf.d/a.toml']);
+    assert.equal(effective.oom_score, 5);
     assert.deepEqual(given, ['oom_score = 5\n']);
     assert.deepEqual(host.queries, ['containerd -c /dev/stdin config dump']);
     assert.deepEqual(host.log, []);
@@ -101,7 +101,8 @@ describe('a configuration compared with what containerd makes of it', () => {
 
   test('2.x: keys of somebody’s drop-in are not ours to judge', async () => {
     const stderr = `${WARN}" column=1 file=/etc/containerd/conf.d/99-nvidia.toml key=bogus_top row=2`;
-    assert.deepEqual(await check({ oom_score: 1 }, { stderr, stdout: 'oom_score = 1' }), []);
+    const { dropIns } = await check({ oom_score: 1 }, { stderr, stdout: 'oom_score = 1' });
+    assert.deepEqual(dropIns, []);
   });
 
   const differs =

@@ -1,0 +1,88 @@
+import { type Finding, nearestName, type PathSegment } from '../../diagnostics.ts';
+import { checkRegistries } from './checks-registries.ts';
+import type { ContainerdSection } from './containerd.ts';
+import type { Sections } from './sections.ts';
+
+const HERE: readonly PathSegment[] = ['containerRuntime', 'containerd'];
+const RUNC = 'io.containerd.runc.v2';
+/** The ids under which CRI can be switched off: containerd/containerd#8139. */
+const CRI_PLUGINS = ['cri', 'io.containerd.grpc.v1.cri', 'io.containerd.cri.v1.images', 'io.containerd.cri.v1.runtime'];
+
+/** Contradictions within `containerRuntime.containerd`. */
+export function checkContainerd({ containerRuntime }: Sections): Finding[] {
+  const section = containerRuntime?.containerd;
+  if (section === undefined) return [];
+  return [
+    ...checkDirectories(section),
+    ...checkDefaultRuntime(section),
+    ...checkRuntimes(section),
+    ...checkSettings(section),
+    ...checkRegistries(section.registries ?? []),
+  ];
+}
+
+/** containerd cmd/containerd/server/server.go, CreateTopLevelDirectories: "root and state must be different paths". */
+function checkDirectories({ root, state }: ContainerdSection): Finding[] {
+  if (root === undefined || state === undefined) return [];
+  const [first, second] = [root, state].map((path) => path.replace(/\/+$/, ''));
+  if (first !== second) return [];
+  return [{ path: [...HERE, 'state'], message: 'root and state must be different directories' }];
+}
+
+function checkDefaultRuntime({ defaultRuntime, runtimes, mode }: ContainerdSection): Finding[] {
+  // What is merged into may define it: that is judged on the machine.
+  if (defaultRuntime === undefined || mode === 'Merge') return [];
+  const known = ['runc', ...Object.keys(runtimes ?? {})];
+  if (known.includes(defaultRuntime)) return [];
+  const near = nearestName(defaultRuntime, known);
+  const hint = near === undefined ? `add it to runtimes` : `did you mean "${near}"?`;
+  return [{ path: [...HERE, 'defaultRuntime'], message: `no runtime of the name "${defaultRuntime}"`, hint }];
+}
+
+function checkRuntimes({ runtimes }: ContainerdSection): Finding[] {
+  return Object.entries(runtimes ?? {}).flatMap(([name, { type, binary, options }]): Finding[] => {
+    const path = [...HERE, 'runtimes', name];
+    const findings: Finding[] = [];
+    if (binary !== undefined && type !== undefined && type !== RUNC) {
+      const hint = 'path names the shim itself; what else it needs goes into options';
+      findings.push({ path: [...path, 'binary'], message: `only the shim of runc has a program behind it`, hint });
+    }
+    if (options !== undefined && 'SystemdCgroup' in options) {
+      const hint = 'write containerd.cgroupDriver, which every runtime gets and the kubelet, too';
+      findings.push({ path: [...path, 'options', 'SystemdCgroup'], message: 'is decided by cgroupDriver', hint });
+    }
+    if (options !== undefined && 'BinaryName' in options) {
+      findings.push({ path: [...path, 'options', 'BinaryName'], message: 'has a field of its own', hint: 'binary' });
+    }
+    return findings;
+  });
+}
+
+/** What settings may not take back: the format of the file, and CRI itself. */
+function checkSettings({ settings = {} }: ContainerdSection): Finding[] {
+  const path = [...HERE, 'settings'];
+  const findings: Finding[] = [];
+  if ('version' in settings) {
+    const hint = 'remove it; the words of settings are those of version 2 for containerd 1.x and of version 3 for 2.x';
+    findings.push({ path: [...path, 'version'], message: 'the version is chosen by the containerd found', hint });
+  }
+  const disabled = settings.disabled_plugins;
+  const off = Array.isArray(disabled) ? disabled.filter((id) => CRI_PLUGINS.some((plugin) => plugin === id)) : [];
+  if (off.length > 0) {
+    const message = `switches off ${off.join(', ')}, without which containerd runs no pod`;
+    findings.push({ path: [...path, 'disabled_plugins'], message });
+  }
+  const cri = tableOf(tableOf(settings.plugins)['io.containerd.grpc.v1.cri']);
+  if (cri.systemd_cgroup === true) {
+    const message = 'is the key of containerd 1.2: CRI does not load with it';
+    const hint = 'write containerd.cgroupDriver: systemd';
+    findings.push({ path: [...path, 'plugins', 'io.containerd.grpc.v1.cri', 'systemd_cgroup'], message, hint });
+  }
+  return findings;
+}
+
+type Settings = NonNullable<ContainerdSection['settings']>;
+
+function tableOf(value: Settings[string] | undefined): Settings {
+  return typeof value === 'object' && !Array.isArray(value) ? value : {};
+}

@@ -1,0 +1,127 @@
+import type { Finding, PathSegment } from '../../diagnostics.ts';
+import type { EndpointSection, RegistriesSection, RegistrySection } from './registries.ts';
+
+const HERE: readonly PathSegment[] = ['containerRuntime', 'containerd', 'registries'];
+
+/** What containerd would ignore or misunderstand in a hosts.toml: it says so in its log only, and asks the registry. */
+export function checkRegistries(registries: RegistriesSection): Finding[] {
+  const hosts = registries.map(({ host }) => host);
+  return registries.flatMap((registry, index) => {
+    const path = [...HERE, index];
+    return [
+      ...checkHost(registry, path),
+      ...twice(hosts, index).map((first): Finding => {
+        const message = `${registry.host} is already`;
+        return { path: [...path, 'host'], message, other: [...HERE, first], hint: 'list its mirrors in one entry' };
+      }),
+      ...checkServer(registry, path),
+      ...checkEndpoint(registry, registry.server ?? 'https://', path),
+      ...checkMirrors(registry, path),
+      ...checkVerify(registry, path),
+    ];
+  });
+}
+
+/** Index of an earlier equal. */
+function twice(list: readonly string[], index: number): readonly number[] {
+  const first = list.indexOf(list[index] ?? '');
+  return first < index ? [first] : [];
+}
+
+/** distribution/reference: what is looked up is the name in the image reference, and Docker Hub has but one. */
+function checkHost({ host }: RegistrySection, path: readonly PathSegment[]): Finding[] {
+  if (!/^(?:index|registry-1|registry|hub)\.docker\.(?:io|com)$/.test(host)) return [];
+  const message = 'image names do not begin so: nothing would ever be looked up here';
+  return [{ path: [...path, 'host'], message, hint: 'the name of Docker Hub is docker.io' }];
+}
+
+const SERVER_SETTINGS = [
+  'server',
+  'ca',
+  'clientCertificate',
+  'skipVerify',
+  'overridePath',
+  'dialTimeout',
+  'headers',
+  'credentials',
+] as const satisfies readonly (keyof RegistrySection)[];
+
+function checkServer(registry: RegistrySection, path: readonly PathSegment[]): Finding[] {
+  const { host, mirrors = [], fallback, server } = registry;
+  const given = SERVER_SETTINGS.filter((key) => registry[key] !== undefined);
+  if (fallback === false) {
+    if (mirrors.length === 0) {
+      return [{ path: [...path, 'fallback'], message: 'without mirrors nothing is left to ask', hint: 'add mirrors' }];
+    }
+    return given.map((key) => {
+      const message = `${key} is about the registry itself, which fallback: false never asks`;
+      return { path: [...path, key], message, hint: 'keep one of them' };
+    });
+  }
+  if (mirrors.length > 0) return [];
+  if (given.length === 0) {
+    return [{ path, message: 'says nothing of this registry', hint: 'add mirrors, or what its server needs' }];
+  }
+  if (host === '_default' && server === undefined) {
+    const hint = 'add mirrors, or one server for all of them';
+    return [{ path, message: '_default is no server that could be asked', hint }];
+  }
+  return [];
+}
+
+function checkMirrors({ mirrors = [], fallback }: RegistrySection, path: readonly PathSegment[]): Finding[] {
+  const urls = mirrors.map(({ url }) => url);
+  const findings = mirrors.flatMap((mirror, index) => {
+    const here = [...path, 'mirrors', index];
+    return [
+      ...twice(urls, index).map((first): Finding => {
+        const other = [...path, 'mirrors', first];
+        return { path: [...here, 'url'], message: `${mirror.url} is already`, other, hint: 'keep one of them' };
+      }),
+      ...checkEndpoint(mirror, mirror.url, here),
+    ];
+  });
+  const serves = mirrors.some(
+    ({ capabilities = ['pull', 'resolve'] }) => capabilities.includes('pull') && capabilities.includes('resolve'),
+  );
+  if (fallback === false && mirrors.length > 0 && !serves) {
+    const message = 'no mirror may both resolve and pull, and the registry itself is not asked';
+    findings.push({ path: [...path, 'mirrors'], message, hint: 'give one the capabilities [pull, resolve]' });
+  }
+  return findings;
+}
+
+function checkEndpoint(endpoint: EndpointSection, url: string, path: readonly PathSegment[]): Finding[] {
+  const findings: Finding[] = [];
+  const { ca, skipVerify, clientCertificate, credentials, headers = {} } = endpoint;
+  if (url.startsWith('http://')) {
+    // containerd core/remotes/docker/config/hosts.go: with TLS settings http:// is tried as https first.
+    for (const key of ['ca', 'clientCertificate', 'skipVerify'] as const) {
+      if (endpoint[key] === undefined) continue;
+      findings.push({ path: [...path, key], message: 'is about TLS, and the URL is http', hint: 'write https://' });
+    }
+  }
+  if (skipVerify === true && ca !== undefined) {
+    findings.push({ path: [...path, 'skipVerify'], message: 'makes ca meaningless', hint: 'keep one of them' });
+  }
+  if (credentials !== undefined && Object.keys(headers).some((name) => name.toLowerCase() === 'authorization')) {
+    const message = 'headers has an Authorization, which is what credentials become';
+    findings.push({ path: [...path, 'credentials'], message, hint: 'keep one of them' });
+  }
+  if (clientCertificate !== undefined && typeof clientCertificate.key === 'string') {
+    if (!/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(clientCertificate.key)) {
+      findings.push({ path: [...path, 'clientCertificate', 'key'], message: 'not a PEM private key' });
+    }
+  }
+  return findings;
+}
+
+/** distribution/reference, ParseNormalizedNamed: the first part is a registry when it has a dot or a port, or is localhost. */
+function checkVerify({ host, verify }: RegistrySection, path: readonly PathSegment[]): Finding[] {
+  if (verify === undefined || host === '_default') return [];
+  const first = verify.includes('/') ? verify.slice(0, verify.indexOf('/')) : '';
+  const registry = /[.:]/.test(first) || first === 'localhost' ? first : 'docker.io';
+  if (registry === host) return [];
+  const message = `is an image of ${registry}, and proves nothing of ${host}`;
+  return [{ path: [...path, 'verify'], message, hint: `write an image of ${host}` }];
+}

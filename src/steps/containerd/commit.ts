@@ -1,0 +1,96 @@
+import { MachineadmError } from '../../document/errors.ts';
+import type { Host } from '../../host/host.ts';
+import type { Execution } from '../step.ts';
+import { CONFIGURATION_PATH, ORIGINAL_PATH, PREVIOUS_PATH, writerOf } from './configuration.ts';
+import { waitUntilHealthy } from './health.ts';
+import type { ContainerdActual, ContainerdDesired } from './inspect.ts';
+
+const SERVICE = 'containerd';
+
+/** How long the runtime may take: tests shorten it. In milliseconds. */
+export interface ContainerdTimes {
+  readonly healthyWithin: number;
+  readonly healthyAgainWithin: number;
+}
+
+/** Puts a configuration in place that was checked, and keeps the one before until this one proved itself. */
+export async function putConfiguration(host: Host, actual: ContainerdActual): Promise<void> {
+  const { wanted, current, originalKept } = actual;
+  if (current !== undefined && !originalKept && writerOf(current.text) === undefined) {
+    await host.writeFile({ path: ORIGINAL_PATH, content: current.text, mode: current.mode });
+  }
+  // One that is there already is of a run that was killed before its configuration proved itself: it is the good one.
+  if ((await host.stat(PREVIOUS_PATH)) === undefined) {
+    const before = current ?? { text: NOTHING_BEFORE, mode: 0o644 };
+    await host.writeFile({ path: PREVIOUS_PATH, content: before.text, mode: before.mode });
+  }
+  await host.writeFile({ path: CONFIGURATION_PATH, content: wanted.text, mode: wanted.mode });
+  await host.sync(CONFIGURATION_PATH);
+}
+
+const NOTHING_BEFORE = '# Written by machineadm: there was no configuration before.\n';
+
+/**
+ * Does `action` and waits until the daemon is healthy. When that fails after a new configuration, the one before is put
+ * back, so that the machine is no worse than it was; when it succeeds, the one before is no longer needed.
+ */
+export async function proveHealthy(
+  host: Host,
+  desired: ContainerdDesired,
+  times: ContainerdTimes,
+  execution: Execution,
+  action: () => Promise<void>,
+): Promise<void> {
+  try {
+    await action();
+    await waitUntilHealthy(host, desired.socket, times.healthyWithin, execution);
+  } catch (error) {
+    // An interrupted run is taken up again: its configuration has not failed.
+    if (execution.signal.aborted) throw error;
+    const previous = await host.readText(PREVIOUS_PATH);
+    if (previous === undefined) throw error;
+    throw await putBack(host, desired, previous, times, execution, error);
+  }
+  if ((await host.stat(PREVIOUS_PATH)) !== undefined) await host.removeFile(PREVIOUS_PATH);
+}
+
+async function putBack(
+  host: Host,
+  desired: ContainerdDesired,
+  previous: string,
+  times: ContainerdTimes,
+  execution: Execution,
+  cause: unknown,
+): Promise<MachineadmError> {
+  const mode = (await host.stat(PREVIOUS_PATH))?.mode ?? 0o644;
+  if (previous === NOTHING_BEFORE) await host.removeFile(CONFIGURATION_PATH);
+  else await host.writeFile({ path: CONFIGURATION_PATH, content: previous, mode });
+  await host.removeFile(PREVIOUS_PATH);
+  await host.sync(CONFIGURATION_PATH);
+
+  const again = await restartAgain(host, desired, times, execution);
+  const failed = cause instanceof MachineadmError ? cause : undefined;
+  return new MachineadmError({
+    reason: 'ContainerdUnhealthy',
+    summary: `containerd does not work with the configuration made for it: ${cause instanceof Error ? cause.message : String(cause)}`,
+    remedy: `Correct containerRuntime.containerd in the document (the evidence names the plug-in or key). ${again}`,
+    evidence: failed?.evidence ?? [],
+    transcript: failed?.transcript ?? [],
+    cause,
+  });
+}
+
+async function restartAgain(
+  host: Host,
+  desired: ContainerdDesired,
+  times: ContainerdTimes,
+  execution: Execution,
+): Promise<string> {
+  try {
+    await host.services.restart(SERVICE);
+    await waitUntilHealthy(host, desired.socket, times.healthyAgainWithin, execution);
+    return 'The configuration that was there before was put back, and containerd runs with it.';
+  } catch {
+    return 'The configuration that was there before was put back, but containerd does not work with it either.';
+  }
+}

@@ -1,0 +1,100 @@
+import { dirname } from 'node:path/posix';
+import { MachineadmError } from '../../document/errors.ts';
+import type { TomlTable } from '../../document/model.ts';
+import type { QueryHost } from '../../host/host.ts';
+import { CONFIGURATION_PATH } from './configuration.ts';
+import { mergeTables, stringsAt, tableAt, toTable, without } from './toml-tree.ts';
+
+/** A text that is no TOML, and where it stops being so. */
+export interface NotToml {
+  readonly row: number;
+  readonly column: number;
+  readonly message: string;
+}
+
+/** The tree of a text, or why there is none. */
+export async function parseToml(text: string): Promise<{ readonly tree: TomlTable } | { readonly problem: NotToml }> {
+  const { parse, TomlError } = await import('smol-toml');
+  try {
+    return { tree: toTable(parse(text)) };
+  } catch (error) {
+    if (!(error instanceof TomlError)) throw error;
+    const message = error.message.split('\n')[0] ?? '';
+    return { problem: { row: error.line, column: error.column, message } };
+  }
+}
+
+/** A file that somebody wrote and that is to be merged into. Throws `ContainerdConfigSyntax`. */
+export async function parseOthers(path: string, text: string): Promise<TomlTable> {
+  const parsed = await parseToml(text);
+  if ('tree' in parsed) return parsed.tree;
+  const { row, column, message } = parsed.problem;
+  throw new MachineadmError({
+    reason: 'ContainerdConfigSyntax',
+    summary: `${path} is to be merged into, and is not TOML at row ${row}, column ${column}`,
+    remedy: 'Correct it, or say mode: Managed in containerRuntime.containerd, which replaces it and keeps a copy.',
+    evidence: [{ source: path, text: message }],
+  });
+}
+
+/**
+ * A configuration of containerd 1.x with its drop-ins folded in, and their paths. 1.x replaces the whole section of a plug-in
+ * by that of a drop-in (containerd/containerd#5837), so that nothing merged into the main file would outlive them.
+ */
+export async function withDropIns(
+  host: QueryHost,
+  root: TomlTable,
+): Promise<{ readonly tree: TomlTable; readonly folded: readonly string[] }> {
+  const folded: string[] = [];
+  let tree = without(root, ['imports']);
+  const pending = await matching(host, stringsAt(root, ['imports']), CONFIGURATION_PATH);
+  for (let path = pending.shift(); path !== undefined; path = pending.shift()) {
+    const text = folded.includes(path) ? undefined : await host.readText(path);
+    if (text === undefined) continue;
+    folded.push(path);
+    const dropIn = await parseOthers(path, text);
+    pending.push(...(await matching(host, stringsAt(dropIn, ['imports']), path)));
+    tree = replaced(tree, dropIn);
+  }
+  return { tree, folded };
+}
+
+/** containerd 1.x services/server/config/config.go, mergeConfig: lists grow, sections of plug-ins are replaced. */
+function replaced(below: TomlTable, dropIn: TomlTable): TomlTable {
+  const lists = ['disabled_plugins', 'required_plugins'].flatMap((key) => {
+    const all = [...new Set([...stringsAt(below, [key]), ...stringsAt(dropIn, [key])])];
+    return all.length === 0 ? [] : [[key, all] as const];
+  });
+  const plugins = { ...tableAt(below, ['plugins']), ...tableAt(dropIn, ['plugins']) };
+  return {
+    ...mergeTables(below, without(dropIn, ['version', 'imports', 'plugins'])),
+    ...Object.fromEntries(lists),
+    ...(Object.keys(plugins).length === 0 ? {} : { plugins }),
+  };
+}
+
+/** Files that imports name, in order; patterns only in the last part of a path, as everybody writes them. */
+async function matching(host: QueryHost, imports: readonly string[], from: string): Promise<string[]> {
+  const found: string[] = [];
+  for (const written of imports) {
+    const path = written.startsWith('/') ? written : `${dirname(from)}/${written}`;
+    if (!/[*?[]/.test(path)) found.push(path);
+    else {
+      const directory = dirname(path);
+      const pattern = globPattern(path.slice(directory.length + 1));
+      const names = (await host.list(directory)) ?? [];
+      found.push(...names.filter((name) => pattern.test(name)).map((name) => `${directory}/${name}`));
+    }
+  }
+  return found;
+}
+
+/** Go's path/filepath.Match. */
+function globPattern(pattern: string): RegExp {
+  const source = pattern.replace(/\[[^\]]+\]|./gs, (part) => {
+    if (part === '*') return '[^/]*';
+    if (part === '?') return '[^/]';
+    return part.length > 1 ? part : part.replace(/[.+^${}()|\\[\]]/, '\\$&');
+  });
+  return new RegExp(`^${source}$`);
+}

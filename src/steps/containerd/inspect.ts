@@ -1,0 +1,177 @@
+import { MachineadmError } from '../../document/errors.ts';
+import type { ContainerdModel, KubernetesModel, TomlTable } from '../../document/model.ts';
+import type { CriConfiguration } from '../../host/cri.ts';
+import type { Version } from '../../host/facts.ts';
+import type { QueryHost, ServiceState } from '../../host/host.ts';
+import {
+  CONFIGURATION_PATH,
+  configurationText,
+  configurationTree,
+  holdsCredentials,
+  ORIGINAL_PATH,
+  REGISTRIES_DIRECTORY,
+  registryTable,
+  runningValues,
+  writerOf,
+} from './configuration.ts';
+import { refuseContradictions } from './contradictions.ts';
+import { checkConfiguration } from './effective.ts';
+import { parseOthers, parseToml, withDropIns } from './found.ts';
+import { findIllness } from './health.ts';
+import { leftBehind, mistakesIn } from './mistakes.ts';
+import { type ForgottenRegistry, inspectRegistries, type RegistryActual } from './registries.ts';
+import { sandboxImageOf } from './sandbox-image.ts';
+import { stringAt } from './toml-tree.ts';
+
+export interface ContainerdDesired {
+  readonly model: ContainerdModel;
+  /** undefined = containerd is not installed; `preflight` says so. */
+  readonly version: Version | undefined;
+  readonly architecture: string;
+  /** Where its CRI is asked. */
+  readonly socket: string;
+  readonly kubernetes: Pick<KubernetesModel, 'version' | 'cluster'> | undefined;
+  /** An earlier step runs commands of the document, which may still bring programs and files. */
+  readonly afterHooks: boolean;
+  /** Files that an earlier step lays. */
+  readonly laid: ReadonlySet<string>;
+}
+
+export interface ContainerdActual {
+  /** The configuration to have, checked with the containerd found. */
+  readonly wanted: { readonly text: string; readonly mode: number; readonly tree: TomlTable };
+  readonly dropIns: readonly string[];
+  readonly current: { readonly text: string; readonly mode: number } | undefined;
+  /** What was wrong with the file that is there and is mended, for people. */
+  readonly mistakes: readonly string[];
+  /** Keys of the file that is there and is replaced, whose values will hold no more. */
+  readonly leftBehind: readonly string[];
+  /** Drop-ins whose content the configuration to have holds itself. */
+  readonly folded: readonly string[];
+  readonly originalKept: boolean;
+  readonly service: ServiceState;
+  /** Why the running daemon needs a restart although its file is right; undefined when it does not. */
+  readonly outdated: string | undefined;
+  readonly registries: readonly RegistryActual[];
+  readonly forgotten: readonly ForgottenRegistry[];
+}
+
+/** How containerd is now, and what its configuration must be. Reads and asks only. */
+export async function inspect(
+  host: QueryHost,
+  desired: ContainerdDesired,
+  record: { readonly owed: ReadonlySet<string> },
+): Promise<ContainerdActual> {
+  const { model, architecture } = desired;
+  const version = desired.version ?? notInstalled();
+  const [currentText, currentStat] = [await host.readText(CONFIGURATION_PATH), await host.stat(CONFIGURATION_PATH)];
+  const current =
+    currentText === undefined || currentStat === undefined ? undefined : { text: currentText, mode: currentStat.mode };
+  const kept = await host.readText(ORIGINAL_PATH);
+  const found = await findConfiguration(host, model, version, current?.text, kept);
+
+  const sandboxImage =
+    model.sandboxImage ??
+    (desired.kubernetes === undefined ? undefined : await sandboxImageOf(host, desired.kubernetes));
+  const tree = configurationTree({ model, version, architecture, sandboxImage, original: found.tree });
+  refuseContradictions(tree, model);
+  const text = await configurationText(tree, model.mode, found.current);
+  const { dropIns, effective } = await checkConfiguration(host, tree, text);
+
+  const service = await host.service('containerd');
+  const wanted = { text, mode: holdsCredentials(tree) ? 0o600 : 0o644, tree };
+  const isRight = current?.text === text && !record.owed.has('restart:containerd');
+  const outdated = service.active && isRight ? await findOutdated(host, desired.socket, tree) : undefined;
+  const directory = stringAt(registryTable(tree), ['config_path'])?.split(':')[0] ?? REGISTRIES_DIRECTORY;
+  return {
+    wanted,
+    dropIns,
+    current,
+    mistakes: isRight ? [] : found.mistakes,
+    folded: found.folded,
+    leftBehind: isRight || found.replaced === undefined ? [] : leftBehind(found.replaced, effective, version),
+    originalKept: kept !== undefined,
+    service,
+    outdated,
+    ...(await inspectRegistries(host, model.registries, directory)),
+  };
+}
+
+interface Found {
+  /** What the configuration to have begins with. */
+  readonly tree: TomlTable | undefined;
+  /** What the file holds now, for a merge that may leave it as it is. */
+  readonly current?: { readonly text: string; readonly tree: TomlTable };
+  /** A file of somebody's that is replaced as a whole. */
+  readonly replaced?: TomlTable;
+  readonly mistakes: readonly string[];
+  readonly folded: readonly string[];
+}
+
+async function findConfiguration(
+  host: QueryHost,
+  { mode }: ContainerdModel,
+  version: Version,
+  current: string | undefined,
+  kept: string | undefined,
+): Promise<Found> {
+  const writer = current === undefined ? undefined : writerOf(current);
+  const others = current === undefined || writer === 'Managed' ? undefined : current;
+  return mode === 'Managed'
+    ? await findReplaced(version, kept ?? (writer === undefined ? others : undefined), others)
+    : await findMerged(host, version, others, kept);
+}
+
+/**
+ * Managed begins with what was found before the first run, of which little is kept. A file that is not TOML cannot have been
+ * in use.
+ */
+async function findReplaced(version: Version, text: string | undefined, others: string | undefined): Promise<Found> {
+  const parsed = text === undefined ? undefined : await parseToml(text);
+  const tree = parsed !== undefined && 'tree' in parsed ? parsed.tree : undefined;
+  if (others === undefined) return { tree, mistakes: [], folded: [] };
+  const now = await parseToml(others);
+  if ('tree' in now) return { tree, replaced: now.tree, mistakes: mistakesIn(now.tree, version), folded: [] };
+  const { row, column } = now.problem;
+  const mistakes = [`it was not TOML at row ${row}, column ${column}, so that containerd does not start`];
+  return { tree, mistakes, folded: [] };
+}
+
+/** Merge begins with what is there now, as others go on changing it, unless that is wholly ours. */
+async function findMerged(
+  host: QueryHost,
+  version: Version,
+  others: string | undefined,
+  kept: string | undefined,
+): Promise<Found> {
+  const text = others ?? kept;
+  if (text === undefined) return { tree: undefined, mistakes: [], folded: [] };
+  const tree = await parseOthers(others === undefined ? ORIGINAL_PATH : CONFIGURATION_PATH, text);
+  const base = version.major >= 2 ? { tree, folded: [] } : await withDropIns(host, tree);
+  if (others === undefined) return { ...base, mistakes: [] };
+  return { ...base, current: { text, tree }, mistakes: mistakesIn(tree, version) };
+}
+
+/** Why a running daemon is not the one that this file makes: it is ill, or it read another file when it started. */
+async function findOutdated(host: QueryHost, socket: string, tree: TomlTable): Promise<string | undefined> {
+  const illness = await findIllness(host, socket);
+  if (illness !== undefined) return illness;
+  const cri = host.cri(socket);
+  const told = await cri.configuration();
+  // RuntimeConfig is what the kubelet asks for since 1.28 (KEP-4033); containerd implements it since 2.0.
+  const running: CriConfiguration = { ...told, cgroupDriver: (await cri.cgroupDriver()) ?? told.cgroupDriver };
+  const wanted = runningValues(tree);
+  const differs = (['cgroupDriver', 'sandboxImage', 'restrictOomScoreAdj'] as const).find(
+    (key) => wanted[key] !== undefined && running[key] !== undefined && wanted[key] !== running[key],
+  );
+  if (differs === undefined) return undefined;
+  return `it runs with ${differs} ${running[differs]}, its configuration says ${wanted[differs]}`;
+}
+
+function notInstalled(): never {
+  throw new MachineadmError({
+    reason: 'ContainerRuntimeMissing',
+    summary: 'containerd is not installed',
+    remedy: 'Install containerd 1.6 or newer.',
+  });
+}

@@ -1,0 +1,66 @@
+import type { ContainerdModel, TomlTable } from '../../document/model.ts';
+import type { Version } from '../../host/facts.ts';
+import type { QueryHost } from '../../host/host.ts';
+import { compareVersions } from '../../host/version.ts';
+import type { Missing } from '../step.ts';
+import { CONFIGURATION_PATH } from './configuration.ts';
+import { tooNewFor } from './contradictions.ts';
+import { parseToml } from './found.ts';
+import type { ContainerdDesired } from './inspect.ts';
+import { wrongCertificates } from './registry-certificates.ts';
+import { missingRuntimes } from './runtimes.ts';
+import { tableAt } from './toml-tree.ts';
+
+const OLDEST: Version = { major: 1, minor: 6, patch: 0, text: '1.6.0' };
+const INSTALL = 'Install containerd 1.6 or newer with its service (the package of the distribution will do).';
+
+/** What containerd, its runtimes, snapshotters and registries need and is not there or does not fit. */
+export async function preflight(host: QueryHost, desired: ContainerdDesired): Promise<readonly Missing[]> {
+  const { model, version, afterHooks } = desired;
+  if (version === undefined) return [{ reason: 'ContainerRuntimeMissing', what: 'containerd', remedy: INSTALL }];
+  if (compareVersions(version, OLDEST) < 0) {
+    const what = `containerd ${version.text} (1.6 or newer is needed: it is the first with CRI v1)`;
+    return [{ reason: 'ContainerRuntimeUnsupported', what, remedy: INSTALL }];
+  }
+  const missing: Missing[] = [...tooNewFor(model, version)];
+  if (!(await host.service('containerd')).exists) {
+    missing.push({ reason: 'ContainerRuntimeMissing', what: 'the service containerd', remedy: INSTALL });
+  }
+  // What an early hook may bring is looked for after it ran.
+  return afterHooks ? missing : [...missing, ...(await missingParts(host, desired))];
+}
+
+/** What the runtimes, snapshotters and registries of the document need and is not there, or is not what it must be. */
+export async function missingParts(host: QueryHost, { model, laid }: ContainerdDesired): Promise<readonly Missing[]> {
+  return [
+    ...(await missingRuntimes(host, model.runtimes, laid)),
+    ...(await missingSnapshotters(host, model)),
+    ...(await wrongCertificates(host, model.registries, laid, Date.now())),
+  ];
+}
+
+/** containerd fails to load CRI without them: "failed to find snapshotter". Each that it has, has a section in its default. */
+async function missingSnapshotters(host: QueryHost, model: ContainerdModel): Promise<readonly Missing[]> {
+  const wanted = new Set([model.snapshotter, ...model.runtimes.map(({ snapshotter }) => snapshotter)]);
+  const names = [...wanted].filter((name) => name !== undefined);
+  if (names.length === 0) return [];
+  const defaults = await host.query({ program: 'containerd', args: ['config', 'default'] });
+  const current = await host.readText(CONFIGURATION_PATH);
+  const known = new Set([
+    ...Object.keys(tableAt(await treeOf(defaults.stdout), ['plugins'])),
+    ...[model.settings, await treeOf(current ?? '')].flatMap((tree) => Object.keys(tableAt(tree, ['proxy_plugins']))),
+  ]);
+  return names
+    .filter((name) => !known.has(name) && !known.has(`io.containerd.snapshotter.v1.${name}`))
+    .map((name) => ({
+      reason: 'ContainerdSnapshotterMissing',
+      what: `the snapshotter ${name}`,
+      remedy:
+        'This containerd was built without it (`ctr plugins ls` shows what it has): name another one, or declare it under settings.proxy_plugins.',
+    }));
+}
+
+async function treeOf(text: string): Promise<TomlTable> {
+  const parsed = await parseToml(text);
+  return 'tree' in parsed ? parsed.tree : {};
+}

@@ -1,0 +1,188 @@
+import { MachineadmError } from '../../document/errors.ts';
+import type { RegistryModel } from '../../document/model.ts';
+import type { Host, QueryHost } from '../../host/host.ts';
+import type { Change } from '../step.ts';
+import { textDiff } from '../text-diff.ts';
+import {
+  FILE_PREFIX,
+  HOSTS_FILE,
+  HOSTS_ORIGINAL,
+  isOurHostsFile,
+  type RegistryFile,
+  registryFiles,
+  secretsOf,
+} from './hosts-file.ts';
+import { maskedToml } from './masked.ts';
+
+/** A registry of the document, and what is there of it. */
+export interface RegistryActual {
+  readonly registry: RegistryModel;
+  readonly directory: string;
+  /** undefined: a secret is not there yet, or only a run may find it out. */
+  readonly wanted: readonly RegistryFile[] | undefined;
+  /** By name, of those that are wanted. */
+  readonly present: ReadonlyMap<string, { readonly text: string; readonly mode: number }>;
+  /** Files of ours that are wanted no more. */
+  readonly stale: readonly string[];
+  /** True: hosts.toml is somebody else's. */
+  readonly isForeign: boolean;
+}
+
+/** A registry that we once configured and the document names no more. */
+export interface ForgottenRegistry {
+  readonly host: string;
+  readonly directory: string;
+}
+
+export type RegistryPayload =
+  | { readonly kind: 'registry'; readonly actual: RegistryActual }
+  | { readonly kind: 'forget'; readonly forgotten: ForgottenRegistry };
+
+/** Each registry of the document, as its directory below `root` is now. */
+export async function inspectRegistries(
+  host: QueryHost,
+  registries: readonly RegistryModel[],
+  root: string,
+): Promise<{ readonly registries: readonly RegistryActual[]; readonly forgotten: readonly ForgottenRegistry[] }> {
+  const names = (await host.list(root)) ?? [];
+  const actual: RegistryActual[] = [];
+  for (const registry of registries) {
+    actual.push(await inspectRegistry(host, registry, `${root}/${directoryOf(registry.host, names)}`));
+  }
+  const used = new Set(actual.map(({ directory }) => directory));
+  const forgotten: ForgottenRegistry[] = [];
+  for (const name of names) {
+    const directory = `${root}/${name}`;
+    if (used.has(directory) || (await host.stat(directory))?.type !== 'directory') continue;
+    const text = await host.readText(`${directory}/${HOSTS_FILE}`);
+    if (text !== undefined && isOurHostsFile(text)) forgotten.push({ host: name, directory });
+  }
+  return { registries: actual, forgotten };
+}
+
+/**
+ * containerd looks for `host_port_` before `host:port` and takes the first directory that exists, whatever it holds
+ * (core/remotes/docker/config/hosts.go, HostDirFromRoot).
+ */
+function directoryOf(host: string, names: readonly string[]): string {
+  const other = host.replace(/:(\d+)$/, '_$1_');
+  return names.includes(other) ? other : host;
+}
+
+async function inspectRegistry(host: QueryHost, registry: RegistryModel, directory: string): Promise<RegistryActual> {
+  const wanted = await unlessUnavailable(() => registryFiles(registry, (value) => host.secret(value)));
+  const present = new Map<string, { readonly text: string; readonly mode: number }>();
+  const stale: string[] = [];
+  for (const name of (await host.list(directory)) ?? []) {
+    const path = `${directory}/${name}`;
+    if (name !== HOSTS_FILE && !name.startsWith(FILE_PREFIX)) continue;
+    if (wanted !== undefined && !wanted.some((file) => file.name === name)) stale.push(name);
+    else {
+      const [text, stat] = [await host.readText(path), await host.stat(path)];
+      if (text !== undefined && stat !== undefined) present.set(name, { text, mode: stat.mode });
+    }
+  }
+  const hosts = present.get(HOSTS_FILE);
+  return { registry, directory, wanted, present, stale, isForeign: hosts !== undefined && !isOurHostsFile(hosts.text) };
+}
+
+/** A secret that is not there yet is for `apply` to complain of. */
+async function unlessUnavailable<Found>(find: () => Promise<Found>): Promise<Found | undefined> {
+  try {
+    return await find();
+  } catch (error) {
+    if (error instanceof MachineadmError && error.reason === 'SecretUnavailable') return undefined;
+    throw error;
+  }
+}
+
+/** What must be done for registries. containerd reads these files with every pull: none of it needs a restart. */
+export function planRegistries(
+  registries: readonly RegistryActual[],
+  forgotten: readonly ForgottenRegistry[],
+): readonly Change<RegistryPayload>[] {
+  return [...registries.flatMap(registryChange), ...forgotten.map(forgetChange)];
+}
+
+function registryChange(actual: RegistryActual): readonly Change<RegistryPayload>[] {
+  const { registry, directory, wanted, present, stale } = actual;
+  const path = `${directory}/${HOSTS_FILE}`;
+  const common = {
+    id: `containerd/registries/${registry.host}`,
+    // What holds a secret is the instance's.
+    scope: secretsOf(registry).length === 0 ? ('base' as const) : ('node' as const),
+    ineffective: 'ContainerdConfigNotEffective' as const,
+    payload: { kind: 'registry' as const, actual },
+  };
+  if (wanted === undefined) {
+    const summary = `compare ${path} with the secrets of ${registry.host}`;
+    return [{ ...common, summary, knownAfter: 'secrets' }];
+  }
+  const different = wanted.filter(({ name, content, mode }) => {
+    const now = present.get(name);
+    return now?.text !== content || now.mode !== mode;
+  });
+  if (different.length === 0 && stale.length === 0) return [];
+  const others = different.filter(({ name }) => name !== HOSTS_FILE).map(({ name }) => name);
+  const words = [
+    ...(different.length > others.length ? [`write ${path}`] : []),
+    ...(others.length > 0 ? [`${others.length === different.length ? 'write' : 'with'} ${others.join(', ')}`] : []),
+    ...(stale.length > 0 ? [`without ${stale.join(', ')}`] : []),
+  ];
+  const diff = hostsDiff(actual, wanted);
+  return [{ ...common, summary: words.join(' '), ...(diff === undefined || diff === '' ? {} : { diff }) }];
+}
+
+function hostsDiff({ present }: RegistryActual, wanted: readonly RegistryFile[]): string | undefined {
+  const before = maskedToml(present.get(HOSTS_FILE)?.text ?? '');
+  const after = maskedToml(wanted.find(({ name }) => name === HOSTS_FILE)?.content ?? '');
+  return before === undefined || after === undefined ? undefined : textDiff(before, after);
+}
+
+function forgetChange(forgotten: ForgottenRegistry): Change<RegistryPayload> {
+  return {
+    id: `containerd/registries/remove/${forgotten.host}`,
+    summary: `remove ${forgotten.directory}/${HOSTS_FILE}: the document names ${forgotten.host} no more`,
+    scope: 'base',
+    ineffective: 'ContainerdConfigNotEffective',
+    payload: { kind: 'forget', forgotten },
+  };
+}
+
+/** Makes one change of registries. Throws `SecretUnavailable`. */
+export async function applyRegistry(host: Host, payload: RegistryPayload): Promise<void> {
+  if (payload.kind === 'forget') return await forget(host, payload.forgotten);
+  const { registry, directory, isForeign, present, stale } = payload.actual;
+  const files = (await registryFiles(registry, (value) => host.secret(value))) ?? unknownSecret();
+  const hosts = present.get(HOSTS_FILE);
+  const original = `${directory}/${HOSTS_ORIGINAL}`;
+  if (isForeign && hosts !== undefined && (await host.stat(original)) === undefined) {
+    await host.writeFile({ path: original, content: hosts.text, mode: hosts.mode });
+  }
+  for (const { name, content, mode } of files) {
+    await host.writeFile({ path: `${directory}/${name}`, content, mode, directoryMode: 0o755 });
+  }
+  for (const name of stale.filter((old) => !files.some((file) => file.name === old))) {
+    await host.removeFile(`${directory}/${name}`);
+  }
+}
+
+/** An empty directory would keep containerd from `_default`: it takes the first that exists. */
+async function forget(host: Host, { directory }: ForgottenRegistry): Promise<void> {
+  const original = `${directory}/${HOSTS_ORIGINAL}`;
+  const [text, stat] = [await host.readText(original), await host.stat(original)];
+  if (text !== undefined && stat !== undefined) {
+    await host.writeFile({ path: `${directory}/${HOSTS_FILE}`, content: text, mode: stat.mode });
+    await host.removeFile(original);
+  } else {
+    await host.removeFile(`${directory}/${HOSTS_FILE}`);
+  }
+  for (const name of (await host.list(directory)) ?? []) {
+    if (name.startsWith(FILE_PREFIX)) await host.removeFile(`${directory}/${name}`);
+  }
+  await host.run({ program: 'rmdir', args: ['--ignore-fail-on-non-empty', '--', directory] });
+}
+
+function unknownSecret(): never {
+  throw new Error('a host that may change the machine finds every secret out');
+}

@@ -1,0 +1,86 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { MachineadmError } from '../../document/errors.ts';
+import type { RegistryEndpoint, RegistryModel } from '../../document/model.ts';
+import type { QueryHost } from '../../host/host.ts';
+import type { Missing } from '../step.ts';
+
+const BLOCK = /-----BEGIN CERTIFICATE-----\s[\s\S]*?-----END CERTIFICATE-----/g;
+const REMEDY = 'Put the PEM certificate, whole and still valid, and for a client its own key into the document.';
+
+/**
+ * What is wrong with the certificates of registries: containerd would tell it with the first pull only, and a CA file that is
+ * missing or empty makes it ask nobody at all. `laid`: files that an earlier step puts there.
+ *
+ * @param now milliseconds since the epoch, to judge what is expired
+ */
+export async function wrongCertificates(
+  host: QueryHost,
+  registries: readonly RegistryModel[],
+  laid: ReadonlySet<string>,
+  now: number,
+): Promise<readonly Missing[]> {
+  const found: Missing[] = [];
+  for (const registry of registries) {
+    for (const endpoint of [registry.server, ...registry.mirrors]) {
+      const where = endpoint.url ?? registry.host;
+      const problem = await authorityProblem(host, endpoint, laid, now);
+      if (problem !== undefined) found.push(wrong(`the CA of ${where} ${problem}`, 'base'));
+      const client = await clientProblem(host, endpoint, now);
+      if (client !== undefined) found.push(wrong(`the client certificate for ${where} ${client}`, 'node'));
+    }
+  }
+  return found;
+}
+
+async function authorityProblem(
+  host: QueryHost,
+  { ca }: RegistryEndpoint,
+  laid: ReadonlySet<string>,
+  now: number,
+): Promise<string | undefined> {
+  if (ca === undefined) return undefined;
+  if (ca.kind === 'pem') return certificateProblem(ca.pem, now);
+  if (laid.has(ca.path)) return undefined;
+  const text = await host.readText(ca.path);
+  return text === undefined ? `is not there: ${ca.path}` : certificateProblem(text, now);
+}
+
+async function clientProblem(
+  host: QueryHost,
+  { clientCertificate }: RegistryEndpoint,
+  now: number,
+): Promise<string | undefined> {
+  if (clientCertificate === undefined) return undefined;
+  const { certificate, key } = clientCertificate;
+  const problem = certificateProblem(certificate, now);
+  if (problem !== undefined) return problem;
+  try {
+    const secret = await host.secret(key);
+    if (secret === undefined) return undefined;
+    const fits = new X509Certificate(certificate).checkPrivateKey(createPrivateKey(secret.reveal()));
+    return fits ? undefined : `does not belong to the key ${key.name}`;
+  } catch (error) {
+    // One that an earlier step lays, or that only a run may ask for, is for that run to complain of.
+    if (error instanceof MachineadmError) return undefined;
+    return `has a key that is no unencrypted PEM private key: ${key.name}`;
+  }
+}
+
+function certificateProblem(pem: string, now: number): string | undefined {
+  const blocks = pem.match(BLOCK) ?? [];
+  if (blocks.length === 0) return 'holds no PEM certificate';
+  for (const block of blocks) {
+    let certificate: X509Certificate;
+    try {
+      certificate = new X509Certificate(block);
+    } catch {
+      return 'is damaged: it cannot be read as X.509';
+    }
+    if (Date.parse(certificate.validTo) <= now) return `expired on ${certificate.validTo}`;
+  }
+  return undefined;
+}
+
+function wrong(what: string, scope: 'base' | 'node'): Missing {
+  return { reason: 'RegistryCertificateInvalid', what, remedy: REMEDY, scope };
+}

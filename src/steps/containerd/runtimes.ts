@@ -1,0 +1,107 @@
+import { dirname } from 'node:path/posix';
+import type { ContainerdModel, RuntimeModel, TomlTable } from '../../document/model.ts';
+import type { QueryHost } from '../../host/host.ts';
+import type { Missing } from '../step.ts';
+import { RUNC_SHIM } from './plugin-ids.ts';
+import { defined, isTable, stringAt, table, tableAt } from './toml-tree.ts';
+
+/**
+ * The runtimes of the document, by name, in words that 1.x and 2.x share. runtime_type is always written: 1.x replaces its
+ * default entry by ours, and an entry without a type fails only when the first pod starts.
+ */
+export function runtimeTables({ runtimes, cgroupDriver }: ContainerdModel): TomlTable {
+  return Object.fromEntries(
+    runtimes.map((runtime) => [
+      runtime.name,
+      {
+        runtime_type: runtime.type,
+        ...defined('runtime_path', runtime.path),
+        ...list('pod_annotations', runtime.podAnnotations),
+        ...list('container_annotations', runtime.containerAnnotations),
+        ...defined('privileged_without_host_devices', runtime.privilegedWithoutHostDevices),
+        ...defined('base_runtime_spec', runtime.baseSpec),
+        ...defined('snapshotter', runtime.snapshotter),
+        ...table('options', {
+          ...(runtime.type === RUNC_SHIM ? { SystemdCgroup: cgroupDriver === 'systemd' } : {}),
+          ...defined('BinaryName', runtime.binary),
+          ...defined('Root', runtime.root),
+          ...runtime.options,
+        }),
+      },
+    ]),
+  );
+}
+
+/**
+ * Runtimes that are there already, as every runtime must be: with a type, and those of runc's shim with the same cgroup
+ * driver as the kubelet.
+ */
+export function mendedRuntimes(found: TomlTable, cgroupDriver: ContainerdModel['cgroupDriver']): TomlTable {
+  return Object.fromEntries(
+    Object.entries(found).map(([name, runtime]) => {
+      if (!isTable(runtime)) return [name, runtime];
+      const type = stringAt(runtime, ['runtime_type']) ?? RUNC_SHIM;
+      const options = tableAt(runtime, ['options']);
+      const driver = type === RUNC_SHIM ? { SystemdCgroup: cgroupDriver === 'systemd' } : {};
+      return [name, { ...runtime, runtime_type: type, ...table('options', { ...options, ...driver }) }];
+    }),
+  );
+}
+
+/** Programs and files of the document's runtimes that are not on this machine. `laid`: what an earlier step puts there. */
+export async function missingRuntimes(
+  host: QueryHost,
+  runtimes: readonly RuntimeModel[],
+  laid: ReadonlySet<string>,
+): Promise<readonly Missing[]> {
+  const missing: Missing[] = [];
+  for (const runtime of runtimes) {
+    if (runtime.baseSpec !== undefined && !laid.has(runtime.baseSpec)) {
+      if ((await host.stat(runtime.baseSpec)) === undefined) missing.push(noBaseSpec(runtime, runtime.baseSpec));
+    }
+    if (runtime.optional) continue;
+    for (const program of programsOf(runtime)) {
+      if (!laid.has(program) && !(await isThere(host, program))) missing.push(noProgram(runtime, program));
+    }
+  }
+  return missing;
+}
+
+function programsOf({ type, path, binary }: RuntimeModel): readonly string[] {
+  const shim = path ?? shimOf(type);
+  return type === RUNC_SHIM ? [shim, binary ?? 'runc'] : [shim];
+}
+
+/** containerd pkg/shim/util.go, BinaryName: io.containerd.runc.v2 is containerd-shim-runc-v2. */
+function shimOf(type: string): string {
+  return `containerd-shim-${type.split('.').slice(-2).join('-')}`;
+}
+
+async function isThere(host: QueryHost, program: string): Promise<boolean> {
+  if (program.startsWith('/')) return (await host.stat(program)) !== undefined;
+  if ((await host.which(program)) !== undefined) return true;
+  // containerd looks for shims beside itself, too (core/runtime/v2/manager.go, resolveRuntimePath).
+  const containerd = await host.which('containerd');
+  return containerd !== undefined && (await host.stat(`${dirname(containerd)}/${program}`)) !== undefined;
+}
+
+function noProgram({ name }: RuntimeModel, program: string): Missing {
+  return {
+    reason: 'ContainerdRuntimeMissing',
+    what: `${program}, which the runtime ${name} needs`,
+    remedy: `Install it, correct containerRuntime.containerd.runtimes.${name}, or say optional: true there if it comes later.`,
+  };
+}
+
+/** containerd plugins/cri/runtime/plugin.go, loadBaseOCISpecs: without it CRI does not start. */
+function noBaseSpec({ name }: RuntimeModel, path: string): Missing {
+  return {
+    reason: 'ContainerdBaseSpecMissing',
+    what: `${path}, the base specification of the runtime ${name}`,
+    remedy: 'Put it there, with host.files for example: `ctr oci spec` prints one to begin with.',
+  };
+}
+
+function list(key: string, values: readonly string[]): TomlTable {
+  return values.length === 0 ? {} : { [key]: values };
+}
