@@ -8,6 +8,7 @@ import * as z from 'zod';
 import { buildInfo } from '../src/cli/build-info.ts';
 import { createProgram } from '../src/cli/program.ts';
 import { DOCUMENT_VERSIONS, jsonSchema } from '../src/document/index.ts';
+import { convertCodesMarkdown } from './generate/convert-codes.ts';
 import { manPage } from './generate/man-page.ts';
 import { statusSchema } from './generate/status-schema.ts';
 import { exitCodesJson, exitCodesMarkdown, publishedReasons, reasonsMarkdown } from './generate/tables.ts';
@@ -26,6 +27,7 @@ export function generatedFiles(root: string): ReadonlyMap<string, string> {
   files.set('contract/exit-codes.json', exitCodesJson());
   files.set('contract/exit-codes.md', exitCodesMarkdown());
   files.set('contract/reasons.md', reasonsMarkdown());
+  files.set('docs/convert-codes.md', convertCodesMarkdown());
   files.set(
     'packaging/man/machineadm.1',
     manPage(

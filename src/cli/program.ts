@@ -2,6 +2,7 @@ import { Command, CommanderError, Option } from 'commander';
 import { exitCode } from '../document/exit-codes.ts';
 import type { Role } from '../document/model.ts';
 import { buildInfo } from './build-info.ts';
+import { addConvert } from './convert-options.ts';
 import type { DocumentOptions } from './options.ts';
 import { type OutputFormat, printError } from './output.ts';
 
@@ -132,6 +133,8 @@ export function createProgram(done: (status: number) => void): Command {
     .action(async (options: { document: readonly string[]; kubeadmVersion?: string }) =>
       done(await (await import('./render-kubeadm.ts')).renderKubeadmCommand(options)),
     );
+
+  addConvert(program, done);
 
   program
     .command('reset')

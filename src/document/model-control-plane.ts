@@ -11,6 +11,22 @@ export interface EnvironmentVariable {
   readonly value: string;
 }
 
+/** Of a static pod: a value, or something that the pod knows of itself (the downward API). */
+export type PodEnvironmentVariable = EnvironmentVariable | PodEnvironmentReference;
+
+export interface PodEnvironmentReference {
+  readonly name: string;
+  readonly valueFrom:
+    | { readonly fieldRef: { readonly fieldPath: string; readonly apiVersion?: string | undefined } }
+    | {
+        readonly resourceFieldRef: {
+          readonly resource: string;
+          readonly containerName?: string | undefined;
+          readonly divisor?: string | undefined;
+        };
+      };
+}
+
 export interface HostPathVolume {
   readonly name: string;
   readonly hostPath: string;
@@ -21,7 +37,7 @@ export interface HostPathVolume {
 
 export interface ComponentModel {
   readonly args: readonly Argument[];
-  readonly env: readonly EnvironmentVariable[];
+  readonly env: readonly PodEnvironmentVariable[];
   readonly volumes: readonly HostPathVolume[];
 }
 
@@ -60,7 +76,7 @@ export type EtcdModel =
       readonly imageRepository: string | undefined;
       readonly imageTag: string | undefined;
       readonly args: readonly Argument[];
-      readonly env: readonly EnvironmentVariable[];
+      readonly env: readonly PodEnvironmentVariable[];
       readonly serverCertSANs: readonly string[];
       readonly peerCertSANs: readonly string[];
     }

@@ -19,6 +19,13 @@ export class DocumentError extends MachineadmError {
   }
 }
 
+/** What lies behind a source (a file, a directory of drop-ins, `-`), unread. Throws `DocumentNotFound`, `DocumentTooLarge`. */
+export function readInputText(
+  source: string,
+): Promise<readonly { readonly name: string; readonly bytes: Uint8Array }[]> {
+  return readSource(source);
+}
+
 /**
  * Reads and judges the document behind the given sources (files, drop-in directories, `-`), merged in order. For this
  * machine its variables are found out here; else their values are not judged. Throws `DocumentError` with all problems,

@@ -1,4 +1,4 @@
-import type { Argument, EnvironmentVariable, NodeModel } from '../../document/model.ts';
+import type { Argument, NodeModel, PodEnvironmentReference, PodEnvironmentVariable } from '../../document/model.ts';
 import { sortedByKey } from './fields.ts';
 import { needsKubeadm, type Problems } from './problems.ts';
 import type { KubeadmTarget } from './version.ts';
@@ -39,11 +39,11 @@ function repeatedNames(args: readonly Argument[]): readonly string[] {
 
 /** `extraEnvs`, which came with v1beta4. */
 export function renderEnvironment(
-  env: readonly EnvironmentVariable[],
+  env: readonly PodEnvironmentVariable[],
   field: string,
   target: KubeadmTarget,
   problems: Problems,
-): readonly EnvironmentVariable[] | undefined {
+): readonly PodEnvironmentVariable[] | undefined {
   if (env.length === 0) return undefined;
   if (target.configVersion !== 'v1beta4') {
     problems.add({
@@ -52,7 +52,23 @@ export function renderEnvironment(
       remedy: needsKubeadm(31, field),
     });
   }
-  return env.map(({ name, value }) => ({ name, value }));
+  return env.map((variable) =>
+    'value' in variable ? { name: variable.name, value: variable.value } : withReference(variable),
+  );
+}
+
+function withReference({ name, valueFrom }: PodEnvironmentReference): PodEnvironmentReference {
+  if ('fieldRef' in valueFrom) {
+    const { fieldPath, apiVersion } = valueFrom.fieldRef;
+    return { name, valueFrom: { fieldRef: apiVersion === undefined ? { fieldPath } : { fieldPath, apiVersion } } };
+  }
+  const { resource, containerName, divisor } = valueFrom.resourceFieldRef;
+  const given = {
+    resource,
+    ...(containerName === undefined ? {} : { containerName }),
+    ...(divisor === undefined ? {} : { divisor }),
+  };
+  return { name, valueFrom: { resourceFieldRef: given } };
 }
 
 /**

@@ -66,6 +66,17 @@ export const certificatePem = z
   .string()
   .regex(/-----BEGIN CERTIFICATE-----[\s\S]+-----END CERTIFICATE-----/, 'not a PEM certificate');
 
+/**
+ * The same in a field that takes variables, where one may stand for the whole: its value is judged once it is known, and
+ * what depends on the certificate being there is not misled before.
+ */
+export const certificateOrVariable = z
+  .string()
+  .regex(
+    /^\$\{[A-Za-z_][A-Za-z0-9_]*\}$|-----BEGIN CERTIFICATE-----[\s\S]+-----END CERTIFICATE-----/,
+    'not a PEM certificate',
+  );
+
 export const publicKeyPem = z
   .string()
   .regex(/-----BEGIN (?:RSA )?PUBLIC KEY-----[\s\S]+-----END/, 'not a PEM public key');

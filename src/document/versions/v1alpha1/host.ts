@@ -12,6 +12,10 @@ const hookFields = {
     .array(z.string().min(1, 'an empty command'))
     .min(1, 'a hook without commands')
     .describe('Run in order in one shell process; exports persist from one entry to the next.'),
+  expand: z
+    .boolean()
+    .optional()
+    .describe("Replace ${name} by variables in `commands`. Default false: such text is the shell's."),
 };
 const hookGroup = z.strictObject(hookFields);
 const earlyHookGroup = z.strictObject({

@@ -4,7 +4,7 @@ import { bootstrapper } from './bootstrapper.ts';
 import {
   absolutePath,
   argument,
-  certificatePem,
+  certificateOrVariable,
   cidr,
   dnsSubdomain,
   duration,
@@ -16,9 +16,32 @@ import {
 } from './fields.ts';
 import { join } from './join.ts';
 
+/** What a static pod can refer to: itself. It has no access to objects of the API. */
+const podEnvironmentVariable = z.union(
+  [
+    environmentVariable,
+    z.strictObject({
+      name: environmentVariable.shape.name,
+      valueFrom: z.union([
+        z.strictObject({
+          fieldRef: z.strictObject({ fieldPath: z.string().min(1), apiVersion: z.string().min(1).optional() }),
+        }),
+        z.strictObject({
+          resourceFieldRef: z.strictObject({
+            resource: z.string().min(1),
+            containerName: z.string().min(1).optional(),
+            divisor: z.string().min(1).optional(),
+          }),
+        }),
+      ]),
+    }),
+  ],
+  { error: 'expected {name, value}, or {name, valueFrom} with fieldRef or resourceFieldRef' },
+);
+
 const componentFields = {
   args: z.array(argument).optional().describe('Arguments without dashes; repeats where the component allows them.'),
-  env: z.array(environmentVariable).optional(),
+  env: z.array(podEnvironmentVariable).optional(),
   volumes: z
     .array(
       z.strictObject({
@@ -36,7 +59,7 @@ const componentFields = {
 const component = z.strictObject(componentFields);
 
 const keyPair = z.strictObject({
-  certificate: certificatePem,
+  certificate: certificateOrVariable,
   key: secret.optional().describe('PEM. Absent where only the certificate is handed out.'),
 });
 
@@ -74,7 +97,7 @@ const etcd = z.strictObject({
       imageRepository: z.string().min(1).optional(),
       imageTag: z.string().min(1).optional(),
       args: z.array(argument).optional(),
-      env: z.array(environmentVariable).optional(),
+      env: z.array(podEnvironmentVariable).optional(),
       serverCertSANs: z.array(z.string().min(1)).optional(),
       peerCertSANs: z.array(z.string().min(1)).optional(),
     })

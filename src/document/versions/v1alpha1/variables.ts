@@ -61,9 +61,13 @@ const EXPANDABLE: readonly string[] = [
   'kubernetes.node.labels.*',
   'kubernetes.node.kubelet.args.*.value',
   'kubernetes.node.kubelet.config.**',
+  'kubernetes.pki.*.certificate',
+  'kubernetes.pki.serviceAccount.publicKey',
   'kubernetes.join.discovery.token.endpoint',
+  'kubernetes.join.discovery.token.caCertHashes.*',
   'kubernetes.join.discovery.file.path',
   'kubernetes.join.discovery.file.kubeconfig.server',
+  'kubernetes.join.discovery.file.kubeconfig.certificateAuthority',
   'kubernetes.join.discovery.file.kubeconfig.proxyURL',
   'kubernetes.join.discovery.file.kubeconfig.user.exec.args.*',
   'kubernetes.bootstrapper.exec.args.*',
@@ -77,21 +81,23 @@ const PATTERNS = EXPANDABLE.map((pattern) => {
   return new RegExp(`^${parts.join('\\.')}$`);
 });
 
-/** Whether variables are replaced in the string at a path; in a file's content only where it says `expand: true`. */
+/** Whether variables are replaced in the string at a path; in a file's content and in hooks only with `expand: true`. */
 export function isExpandable(path: readonly PathSegment[], document: unknown): boolean {
   const [section, list, index, field] = path;
   if (section === 'host' && list === 'files' && field === 'content' && path.length === 4) {
-    return expands(document, index);
+    return expands(member(member(document, 'host'), 'files'), index);
+  }
+  if (section === 'host' && list === 'hooks' && field === 'commands' && path.length === 5) {
+    return expands(member(member(document, 'host'), 'hooks'), index);
   }
   // A label key may hold dots: parts are joined by a character that no part has.
   const text = path.map((part) => String(part).replaceAll('.', '_')).join('.');
   return PATTERNS.some((pattern) => pattern.test(text));
 }
 
-function expands(document: unknown, index: PathSegment | undefined): boolean {
-  const files = member(member(document, 'host'), 'files');
-  const file: unknown = Array.isArray(files) && typeof index === 'number' ? files[index] : undefined;
-  return member(file, 'expand') === true;
+function expands(owner: unknown, key: PathSegment | undefined): boolean {
+  const part: unknown = Array.isArray(owner) && typeof key === 'number' ? owner[key] : member(owner, String(key));
+  return member(part, 'expand') === true;
 }
 
 function member(value: unknown, key: string): unknown {

@@ -1,0 +1,147 @@
+import { chmod, mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { CODES, type ConvertedDocument, convert, type Decision, type InputText } from '../convert/index.ts';
+import { decodeSource } from '../document/decode.ts';
+import { MachineadmError } from '../document/errors.ts';
+import { exitCode } from '../document/exit-codes.ts';
+import type { Role } from '../document/model.ts';
+import { redact, redactDeep } from '../document/secret.ts';
+import { readInputText } from '../pipeline/load.ts';
+import { printNotice, printText } from './output.ts';
+
+export interface ConvertCommandOptions {
+  readonly filename: readonly string[];
+  readonly role?: Role;
+  readonly kubernetesVersion?: string;
+  readonly controlPlaneVersion?: string;
+  readonly endpoint?: string;
+  readonly caCertHash?: readonly string[];
+  readonly inlineSecrets?: true;
+  readonly references?: string;
+  readonly standalone?: true;
+  readonly structure?: true;
+  readonly accept?: readonly string[];
+  readonly strict?: true;
+  readonly to?: string;
+  readonly report: 'text' | 'json';
+}
+
+const SUFFIXES: Readonly<Record<Role, string>> = {
+  InitControlPlane: '.init',
+  JoinControlPlane: '.join-control-plane',
+  Worker: '',
+};
+
+/**
+ * `machineadm convert`: documents to standard output or into a directory, what was decided to standard error. Nothing is
+ * written while an error stands or a decision is not accepted.
+ */
+export async function convertCommand(options: ConvertCommandOptions): Promise<number> {
+  const accepted = acceptedCodes(options.accept ?? []);
+  const texts: InputText[] = [];
+  for (const source of options.filename) {
+    for (const { name, bytes } of await readInputText(source))
+      texts.push({ name, text: await decodeSource(name, bytes) });
+  }
+  const { documents, decisions } = await convert(texts, {
+    role: options.role,
+    kubernetesVersion: options.kubernetesVersion,
+    controlPlaneVersion: options.controlPlaneVersion,
+    endpoint: options.endpoint,
+    caCertHashes: options.caCertHash,
+    inlineSecrets: options.inlineSecrets,
+    references: options.references,
+    standalone: options.standalone,
+    structure: options.structure,
+  });
+  const open = decisions.filter((decision) => isOpen(decision, accepted, options.strict === true));
+  if (decisions.length > 0) {
+    printNotice(redact(options.report === 'json' ? jsonLines(decisions) : textOf(decisions)));
+  }
+  if (open.length > 0) {
+    printNotice(redact(conclusion(open)));
+    return exitCode('DocumentInvalid');
+  }
+  if (options.to === undefined) printText(documents.map(({ yaml }) => yaml).join('---\n'));
+  else await writeDocuments(documents, options.to);
+  return exitCode('Success');
+}
+
+function acceptedCodes(given: readonly string[]): ReadonlySet<string> {
+  for (const code of given) {
+    if (code === 'all' || (Object.hasOwn(CODES, code) && severityOf(code) === 'decision')) continue;
+    throw new MachineadmError({
+      reason: 'UsageInvalid',
+      summary: `--accept: "${code}" is not the code of a decision`,
+      remedy: 'The report names the codes; "all" accepts every decision.',
+    });
+  }
+  return new Set(given);
+}
+
+function severityOf(code: string): string | undefined {
+  return Object.entries(CODES).find(([name]) => name === code)?.[1].severity;
+}
+
+function isOpen({ code, severity }: Decision, accepted: ReadonlySet<string>, strict: boolean): boolean {
+  if (severity === 'error') return true;
+  if (severity === 'note') return false;
+  if (severity === 'warning') return strict;
+  return !accepted.has(code) && !accepted.has('all');
+}
+
+const ORDER: readonly Decision['severity'][] = ['note', 'warning', 'decision', 'error'];
+
+/** By code, the worst last: what it means once, then every place. */
+function textOf(decisions: readonly Decision[]): string {
+  const codes = [...new Set(decisions.map(({ code }) => code))];
+  return codes
+    .sort((a, b) => ORDER.indexOf(CODES[a].severity) - ORDER.indexOf(CODES[b].severity))
+    .map((code) => {
+      const places = decisions.filter((one) => one.code === code).map(({ at, message }) => `  ${at}: ${message}`);
+      return [`${CODES[code].severity} ${code}: ${CODES[code].meaning}`, ...places].join('\n');
+    })
+    .join('\n');
+}
+
+function jsonLines(decisions: readonly Decision[]): string {
+  return decisions
+    .map((decision) => JSON.stringify(redactDeep({ ...decision, meaning: CODES[decision.code].meaning })))
+    .join('\n');
+}
+
+function conclusion(open: readonly Decision[]): string {
+  const codes = (wanted: readonly string[]): string =>
+    [...new Set(open.filter(({ severity }) => wanted.includes(severity)).map(({ code }) => code))].join(',');
+  const errors = codes(['error']);
+  const decisions = codes(['decision']);
+  const warnings = codes(['warning']);
+  return [
+    'machineadm: nothing was written',
+    ...(errors === '' ? [] : [`Mend the input or give options for: ${errors}`]),
+    ...(decisions === '' ? [] : [`Decide: --accept ${decisions}`]),
+    ...(warnings === '' ? [] : [`--strict takes warnings for errors: ${warnings}`]),
+  ].join('\n');
+}
+
+/** Each as `NAME[.ROLE].yaml`, for root alone: most hold secrets, and all say how a machine is made. */
+async function writeDocuments(documents: readonly ConvertedDocument[], directory: string): Promise<void> {
+  try {
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+    for (const { name, role, yaml } of documents) {
+      const path = join(directory, `${name}${role === undefined ? '' : SUFFIXES[role]}.yaml`);
+      await writeFile(path, yaml, { mode: 0o600 });
+      // One that was there keeps its mode otherwise.
+      await chmod(path, 0o600);
+      printNotice(`wrote ${path}`);
+    }
+  } catch (cause) {
+    throw new MachineadmError({
+      reason: 'FileNotWritten',
+      summary: `the documents cannot be written to ${directory}: ${cause instanceof Error ? cause.message : String(cause)}`,
+      remedy: 'Give another directory with --to, or leave it out for standard output.',
+      exit: 'Refused',
+      cause,
+    });
+  }
+}

@@ -1,0 +1,140 @@
+/**
+ * What a conversion tells. A code is stable, as a reason is: never renamed or reused (`docs/convert-codes.md` is
+ * generated from here). `note`: nothing is different on the machine. `warning`: something is, or should be known.
+ * `decision`: the document is written only once a person accepts the code. `error`: it cannot be written.
+ */
+export const CODES = {
+  // The input.
+  InputInvalid: error('The input is not what its kind may hold.'),
+  InputUnknown: error('There is nothing in the input that could be converted.'),
+  ObjectIgnored: note('An object of the input has no part in a machine.'),
+  UnknownField: decision('A field that the converter does not know is left out.'),
+  RoleUnclear: error('Whether the machine starts the cluster or joins it is not said.'),
+  VersionMissing: error('The version of Kubernetes is not in the input.'),
+  DocumentRefused: error('The document that came out has mistakes: its schema is stricter than the input.'),
+
+  // What the controllers of Cluster API would add.
+  ControllerField: note('Used by the controllers of Cluster API only.'),
+  ClusterValue: note('Filled in as the controller would, from the Cluster, the Machine or the options.'),
+  ControllerValueMissing: decision(
+    'What the controller would fill in is not in the input: the machine reads it from a file when it runs.',
+  ),
+  UninitializedTaint: note('The taint that Cluster API gives every worker was added, and is removed by it.'),
+  KubeletLocalMode: note('The feature gate that Cluster API sets for this version was added.'),
+  CertificatesByKubeadm: warning('No certificate authorities are in the input: kubeadm makes them on the machine.'),
+  MachineNameUnknown: warning('The name in `metadata` is not that of a Machine.'),
+  RetryJoin: warning('useExperimentalRetryJoin has no successor: machineadm tries again by the cause of a failure.'),
+
+  // Secrets.
+  SecretReferenced: warning('A secret is read from a file on the machine, which somebody must put there.'),
+  SecretInDocument: warning('The document holds secrets: keep it as private as its input.'),
+  SecretNotText: decision('A Secret holds bytes that are no text: they stand in the document as file content.'),
+  FileIsSecret: note('A file that only its owner may read is kept as a secret of the document.'),
+
+  // Templates.
+  VariableMade: note('An expression over instance data became a variable.'),
+  VariableNotAllowed: error('An expression stands where the document allows no variable.'),
+  JinjaUnsupported: error('A jinja construct other than a variable: filters, tests, control flow, comments.'),
+  JinjaInSecret: warning('The content of a Secret holds a jinja expression; it is not replaced any more.'),
+  TemplateRendered: note('A file with contentFormat Template was rendered.'),
+  TemplateUnsupported: error('A Go template uses more than the version of the control plane.'),
+
+  // Files.
+  NewlineNormalised: note('The file ends in exactly one line break, as it does today.'),
+  GzipAlone: error('The encoding gzip cannot stand in YAML: its bytes are no text.'),
+  PermissionsInvalid: decision('Permissions that are no octal number: the default 0644 is taken, as cloud-init does.'),
+  AppendInIgnition: warning('Ignition drops append and writes the whole file; machineadm appends.'),
+  FileBelowMount: note(
+    'The file lies below a mount point: today it is hidden by the mount, machineadm writes it there.',
+  ),
+  PrivateFileReadable: warning('A file whose name says that it is private may be read by everybody.'),
+
+  // Accounts and time.
+  GroupsInIgnition: warning(
+    'Groups without a blank behind the comma are one group in Ignition; they are several here.',
+  ),
+  DefaultUserKept: warning(
+    "cloud-init removes the distribution's default user when there are users; machineadm does not.",
+  ),
+  UserInactive: warning('inactive is left out: cloud-init ignores it on Linux.'),
+  PasswordNotHash: error('A password that is not a hash of crypt(5).'),
+  PasswordLogin: decision('Ignition opens sshd for passwords with lockPassword false; machineadm does not touch sshd.'),
+  TimeServiceNotInstalled: note('A time service is configured, but never installed.'),
+
+  // Storage.
+  TableTypeMbr: warning('No table type is named: mbr, which ends at 2 TiB.'),
+  LayoutFalse: note('A disk with layout false is left alone.'),
+  LastPartitionTakesRest: note('The last partition takes what is left, whatever its percentage.'),
+  PartitionTypeCorrected: warning('cloud-init gives a GPT partition of this type a wrong one; it is right here.'),
+  PartitionTypeUnsupported: error('A partition type that the table cannot have.'),
+  DiskOverwrite: warning('An existing partition table may be destroyed.'),
+  UsedDiskRefused: note('A disk with another table is an error, where cloud-init leaves it as it is and says nothing.'),
+  PartitionChosen: decision('Which partition is meant is found out by cloud-init on the machine; one was chosen.'),
+  WholeDisk: warning('The file system is made on the whole device.'),
+  FilesystemNotFormatted: warning('cloud-init formats whatever is there; machineadm refuses unless it may.'),
+  FilesystemUnsupported: error('A type of file system that the document does not have.'),
+  DeviceAlias: decision("A device by cloud-init's alias: which one it is was taken from the provider."),
+  DeviceUnknown: error('A device that the document cannot name.'),
+  MountRequired: warning('A mount that fails ends the run, whether or not nofail is given.'),
+  MountColumns: note('The columns dump and pass of fstab are left to machineadm.'),
+  MountRemoved: note('A mount without a mount point only takes away an entry of cloud-init.'),
+  MountUnsupported: decision('What is mounted is no block device: left out. Write it to /etc/fstab with a file.'),
+
+  // Commands.
+  HookContinues: warning('A failing command does not end the run, as today. onError: Fail is advised.'),
+  AfterFailure: warning('Commands after kubeadm do not run when it failed; today they do.'),
+  HookTimeout: note('The commands of a group end after ten minutes; today they may run for ever.'),
+  EveryBoot: note('Commands of bootCommands run at every boot, as today.'),
+  CommandOnce: note('cloud-init-per once is the frequency of the group.'),
+  CommandRunsKubeadm: warning('A command runs kubeadm itself.'),
+  CommandUsesKubeadmFile: warning("A command names the file of the other carrier, which isn't there."),
+  CommandMovedFile: note("Commands name Ignition's /etc/kubeadm.yml; they now name machineadm's."),
+
+  // Kubernetes.
+  VerbosityLowered: warning('Above 5, kubeadm prints Secrets: 5 was taken.'),
+  NotInThisKubeadm: decision('A field that this version of kubeadm cannot express is left out, as the provider does.'),
+  ValueFromUnusable: error('A static pod can take no environment from a ConfigMap, Secret or file.'),
+  AuthProviderRefused: error('Credentials by authProvider were removed from client-go in 1.26.'),
+  TokenExpires: decision('A bootstrap token with an expiry, which kubeadm refuses: it gets the default time to live.'),
+  TokenForEver: warning('A bootstrap token that never expires.'),
+  TokenUsages: decision('A bootstrap token without the usage authentication, which kubeadm refuses: it is added.'),
+  TaintTimeDropped: note('The time of a taint is set by the API server.'),
+  EndpointPort: note('The endpoint has no port: 6443.'),
+  LabelRefused: warning('The kubelet may not give itself a label of this name.'),
+  StaticPodsOfImage: note('A static pod stays a file: kubeadm must not find its directory wrong.'),
+
+  // Carriers.
+  UserDataKey: decision('A key of the user data has no counterpart in the document: left out.'),
+  UserDataWithoutKubeadm: decision('The user data does not run kubeadm: the document prepares a host only.'),
+  ContainerLinuxConfig: note('A part of additionalConfig, or of the Ignition config, became a part of the document.'),
+  ContainerLinuxConfigDropped: decision('A part of additionalConfig, or of the Ignition config, is left out.'),
+  UnitReplaced: note('The unit that runs kubeadm is not needed: machineadm runs it.'),
+  StrictDropped: note('ignition.containerLinuxConfig.strict: machineadm is always strict.'),
+  WindowsHost: decision(
+    'The document has no words for the host part of a Windows machine: left out, Kubernetes is converted.',
+  ),
+
+  // --structure
+  Structured: note('A file or command became a structured part of the document.'),
+} as const satisfies Readonly<Record<string, CodeEntry>>;
+
+export type Severity = 'note' | 'warning' | 'decision' | 'error';
+export type Code = keyof typeof CODES;
+
+interface CodeEntry {
+  readonly severity: Severity;
+  readonly meaning: string;
+}
+
+function note(meaning: string): CodeEntry {
+  return { severity: 'note', meaning };
+}
+function warning(meaning: string): CodeEntry {
+  return { severity: 'warning', meaning };
+}
+function decision(meaning: string): CodeEntry {
+  return { severity: 'decision', meaning };
+}
+function error(meaning: string): CodeEntry {
+  return { severity: 'error', meaning };
+}

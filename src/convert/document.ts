@@ -1,0 +1,112 @@
+import { loadDocument } from '../document/load.ts';
+import type { Role } from '../document/model.ts';
+import type { HostSection } from '../document/versions/v1alpha1/host.ts';
+import type { ServicesSection } from '../document/versions/v1alpha1/system.ts';
+import type { Conversion } from './conversion.ts';
+import { emitDocument, withoutNothing } from './emit.ts';
+import { convertGroups, convertUsers } from './host/accounts.ts';
+import { convertFiles } from './host/files.ts';
+import { convertHooks } from './host/hooks.ts';
+import { convertStorage } from './host/storage.ts';
+import { convertTime } from './host/time.ts';
+import { convertKubernetes } from './kubernetes/index.ts';
+import { SecretBook, type SecretObject } from './secrets.ts';
+import type { Spec } from './spec.ts';
+import { Variables } from './variables.ts';
+import { isWindows, withoutHost } from './windows.ts';
+
+/** A document that came out, as text. */
+export interface ConvertedDocument {
+  /** undefined for one that prepares a host only. */
+  readonly role: Role | undefined;
+  /** Of the machine, or of the object that makes machines. */
+  readonly name: string;
+  readonly yaml: string;
+  /** True: it holds values of secrets. */
+  readonly holdsSecrets: boolean;
+}
+
+type Context = Omit<Conversion, 'secrets' | 'resolved'>;
+
+/** One document of one specification; none where its version is not known, which is reported. */
+export async function convertSpec(
+  given: Spec,
+  role: Role | undefined,
+  objects: readonly SecretObject[],
+  context: Context,
+): Promise<readonly ConvertedDocument[]> {
+  const { options, report, surroundings, expressions, object } = context;
+  const secrets = new SecretBook(objects, options.inlineSecrets === true, options.references, report);
+  const conversion: Conversion = { ...context, secrets, resolved: given.resolved };
+  const variables = new Variables(expressions);
+  const missing = (name: string, what: string): string => {
+    const path = secrets.path(name);
+    report.add('ControllerValueMissing', object, `${what} is read from ${path}`);
+    return variables.define(name.replace(/[^A-Za-z0-9_]+/g, '_'), { file: path });
+  };
+  const spec = isWindows(given) ? withoutHost(given, report) : given;
+  const kubernetes = role === undefined ? undefined : await convertKubernetes(spec, role, conversion, missing);
+  if (role !== undefined && kubernetes === undefined) return [];
+  const host = convertHost(spec, role === 'InitControlPlane', conversion);
+  const { machine, clusterName } = surroundings;
+  if (!machine.isMachine) report.add('MachineNameUnknown', object, 'write the name of the Machine into its document');
+  const sections = {
+    metadata: { name: machine.name, namespace: machine.namespace, uid: machine.uid, cluster: clusterName },
+    host,
+    kubernetes,
+  };
+  const placed = variables.place(withoutNothing(sections), report, object) as typeof sections;
+  const document = withoutNothing({
+    apiVersion: 'machineadm.dev/v1alpha1',
+    kind: 'MachineBootstrap',
+    metadata: placed.metadata,
+    variables: variables.section,
+    secrets: variables.place(secrets.section, report, object),
+    host: emptyToNothing(placed.host),
+    kubernetes: placed.kubernetes,
+  });
+  if (secrets.holdsValues) report.add('SecretInDocument', object, 'write it 0600, and no copy of it anywhere');
+  const yaml = await emitDocument(document as object, `Converted from ${object}.`);
+  await judge(yaml, conversion);
+  return [{ role, name: machine.name, yaml, holdsSecrets: secrets.holdsValues }];
+}
+
+function convertHost(spec: Spec, initializes: boolean, conversion: Conversion): HostSection {
+  const files = convertFiles(spec, conversion);
+  return {
+    storage: convertStorage(spec, conversion),
+    groups: convertGroups(spec),
+    users: convertUsers(spec, conversion),
+    files: files.length === 0 ? undefined : files,
+    time: convertTime(spec, conversion),
+    services: convertServices(spec),
+    hooks: convertHooks(spec, initializes, conversion),
+  };
+}
+
+function convertServices({ services }: Spec): ServicesSection | undefined {
+  if (services.length === 0) return undefined;
+  return services.map(({ name, enabled, masked, dropIns }) => ({
+    name,
+    enabled,
+    masked,
+    // systemd starts what it finds enabled at the first boot, which is the only one that Ignition is there for.
+    state: enabled === true ? 'Started' : undefined,
+    dropIns: dropIns.length === 0 ? undefined : [...dropIns],
+  }));
+}
+
+function emptyToNothing<T extends object>(section: T): T | undefined {
+  return Object.keys(section).length === 0 ? undefined : section;
+}
+
+/** What comes out is judged as any document is; a value that it refuses was wrong in the input, too, or stricter here. */
+async function judge(yaml: string, { report, object }: Conversion): Promise<void> {
+  const bytes = new TextEncoder().encode(yaml);
+  const result = await loadDocument([{ name: 'document', bytes }], { agentVersion: '0.0.0' });
+  if (result.ok) return;
+  for (const { path, message, hint } of result.problems) {
+    const place = path === '' ? 'the document' : path;
+    report.add('DocumentRefused', object, `${place}: ${message}${hint === undefined ? '' : ` (${hint})`}`);
+  }
+}

@@ -1,0 +1,102 @@
+/**
+ * contentFormat Template (cluster-api v1.14): Go's text/template over `.controlPlane.version`, which is absent when the
+ * version of the control plane is not known. What is rendered is what people write: the version, and if/else around it.
+ */
+
+export const TEMPLATE_HINT =
+  'only {{ .controlPlane.version }} and if/else around it are known; give --control-plane-version where it is used';
+
+type Node =
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'version' }
+  | { readonly kind: 'if'; readonly known: readonly Node[]; readonly otherwise: readonly Node[] };
+
+/** @returns undefined where the template uses more than this */
+export function renderTemplate(template: string, controlPlaneVersion: string | undefined): string | undefined {
+  const pieces = split(template);
+  const parsed = parse(pieces, 0, false);
+  if (parsed === undefined || parsed.next !== pieces.length) return undefined;
+  return render(parsed.nodes, controlPlaneVersion);
+}
+
+/** Texts and actions in turn, with the white space gone that trim markers take away. */
+function split(template: string): readonly { readonly action: boolean; readonly text: string }[] {
+  const pieces: { action: boolean; text: string }[] = [];
+  let end = 0;
+  let trim = false;
+  const literal = (text: string, right: boolean): void => {
+    const left = trim ? text.trimStart() : text;
+    pieces.push({ action: false, text: right ? left.trimEnd() : left });
+  };
+  for (const match of template.matchAll(/\{\{(- )?\s*([\s\S]*?)\s*( -)?\}\}/g)) {
+    literal(template.slice(end, match.index), match[1] !== undefined);
+    pieces.push({ action: true, text: match[2] ?? '' });
+    trim = match[3] !== undefined;
+    end = match.index + match[0].length;
+  }
+  literal(template.slice(end), false);
+  return pieces;
+}
+
+function parse(
+  pieces: ReturnType<typeof split>,
+  start: number,
+  inside: boolean,
+): { readonly nodes: readonly Node[]; readonly next: number } | undefined {
+  const nodes: Node[] = [];
+  let at = start;
+  for (; at < pieces.length; at++) {
+    const piece = pieces[at];
+    if (piece === undefined) break;
+    if (!piece.action) nodes.push({ kind: 'text', text: piece.text });
+    else if (piece.text === '.controlPlane.version') nodes.push({ kind: 'version' });
+    else if (/^if \.controlPlane(?:\.version)?$/.test(piece.text)) {
+      const then = parse(pieces, at + 1, true);
+      if (then === undefined) return undefined;
+      const hasElse = pieces[then.next]?.text === 'else';
+      const otherwise = hasElse ? parse(pieces, then.next + 1, true) : { nodes: [], next: then.next };
+      if (otherwise === undefined || pieces[otherwise.next]?.text !== 'end') return undefined;
+      nodes.push({ kind: 'if', known: then.nodes, otherwise: otherwise.nodes });
+      at = otherwise.next;
+    } else if (inside && (piece.text === 'else' || piece.text === 'end')) return { nodes, next: at };
+    else if (!/^\/\*[\s\S]*\*\/$/.test(piece.text)) return undefined;
+  }
+  return inside ? undefined : { nodes, next: at };
+}
+
+function render(nodes: readonly Node[], version: string | undefined): string | undefined {
+  let text = '';
+  for (const node of nodes) {
+    if (node.kind === 'text') text += node.text;
+    else if (node.kind === 'version') {
+      // Go prints "<no value>"; nobody can mean that.
+      if (version === undefined) return undefined;
+      text += version;
+    } else {
+      const inner = render(version === undefined ? node.otherwise : node.known, version);
+      if (inner === undefined) return undefined;
+      text += inner;
+    }
+  }
+  return text;
+}
+
+/** A KubeadmConfigSpec in which the contents of its template files are rendered. */
+export function renderTemplates(
+  spec: unknown,
+  controlPlaneVersion: string | undefined,
+  rendered: (index: number, text: string | undefined) => void,
+): unknown {
+  if (!isMap(spec) || !Array.isArray(spec.files)) return spec;
+  const files = spec.files.map((file: unknown, index) => {
+    if (!isMap(file) || file.contentFormat !== 'Template' || typeof file.content !== 'string') return file;
+    const text = renderTemplate(file.content, controlPlaneVersion);
+    rendered(index, text);
+    return { ...file, content: text ?? '' };
+  });
+  return { ...spec, files };
+}
+
+function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

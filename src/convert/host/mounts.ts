@@ -1,0 +1,53 @@
+import type { StorageSection } from '../../document/versions/v1alpha1/storage.ts';
+import type { Conversion } from '../conversion.ts';
+import type { MountSpec, Spec } from '../spec.ts';
+import { convertDevice, withPartition } from './devices.ts';
+
+type Mount = NonNullable<StorageSection['mounts']>[number];
+
+/** What machineadm gives every entry itself, or what would only say that the default holds. */
+const LEFT_OUT =
+  /^(?:defaults|nofail|_netdev|auto|comment=cloudconfig|x-systemd\.(?:after|requires)=cloud-(?:init|init-network|config)\.service)$/;
+
+/** `host.storage.mounts`, by the columns of fstab(5). cloud-init gives every mount `nofail` (cloudinit/config/cc_mounts.py). */
+export function convertMounts(spec: Spec, azure: boolean, conversion: Conversion): Mount[] {
+  return spec.mounts.flatMap((mount) => convertMount(mount, spec, azure, conversion) ?? []);
+}
+
+function convertMount(mount: MountSpec, spec: Spec, azure: boolean, conversion: Conversion): Mount | undefined {
+  const { report } = conversion;
+  const { columns, at } = mount;
+  const [source = '', target = '', ...rest] = columns;
+  // In Ignition the type is missing, and the third column is the first option (pkg/ignition/clc/clc.go).
+  const [type = 'auto', optionText = ''] =
+    spec.flavour === 'ignition' && !spec.resolved ? ['auto', rest.join(',')] : rest;
+  if (target === '' || target === 'None') {
+    report.add('MountRemoved', at, source);
+    return undefined;
+  }
+  if (
+    /^(?:tmpfs|nfs4?|cifs|overlay|none|bind)$/.test(type) ||
+    (/:|^\/\//.test(source) && !source.startsWith('/dev/'))
+  ) {
+    report.add('MountUnsupported', at, `${source} on ${target}`);
+    return undefined;
+  }
+  const label =
+    spec.flavour === 'ignition' && !source.startsWith('/') && !source.includes('=') ? `LABEL=${source}` : source;
+  const named = convertDevice(label, at, azure, conversion);
+  if (named === undefined) return undefined;
+  const swap = type === 'swap' || target === 'swap';
+  const options = optionText
+    .split(',')
+    .filter((option) => option !== '' && !LEFT_OUT.test(option) && !(swap && option === 'sw'));
+  report.add('MountRequired', at, swap ? source : target);
+  if (rest.length > 2) report.add('MountColumns', at, swap ? source : target);
+  // An alias stands for its first partition where there are some (cloudinit/config/cc_mounts.py, sanitize_devname).
+  const partition = named.partition ?? (/^ephemeral\d+$/.test(source) ? 1 : undefined);
+  return {
+    device: withPartition(named.device, partition),
+    path: swap ? undefined : target,
+    type: swap ? 'swap' : type === 'auto' ? undefined : type,
+    options: options.length === 0 ? undefined : options,
+  };
+}

@@ -1,0 +1,81 @@
+import type { KubernetesSection } from '../../document/versions/v1alpha1/kubernetes.ts';
+import type { Conversion } from '../conversion.ts';
+import type { Source } from '../source.ts';
+import { convertArguments, nonEmpty, some } from './components.ts';
+import { onlySince, type Target, V1BETA4_MINOR } from './target.ts';
+
+type Node = NonNullable<KubernetesSection['node']>;
+type Taint = NonNullable<Node['taints']>[number];
+
+/** cluster-api api/core/v1beta2: NodeUninitializedTaint. */
+const UNINITIALIZED: Taint = { key: 'node.cluster.x-k8s.io/uninitialized', effect: 'NoSchedule' };
+
+/** `kubernetes.node`, from nodeRegistration of InitConfiguration or JoinConfiguration. */
+export function convertNode(
+  registration: Source,
+  role: KubernetesSection['role'],
+  resolved: boolean,
+  target: Target,
+  conversion: Conversion,
+): Node | undefined {
+  const { report } = conversion;
+  const args = convertArguments(registration.get('kubeletExtraArgs'), target, conversion);
+  for (const { name, value } of args ?? []) {
+    if (name === 'node-labels' && /(?:^|,)node-role\.kubernetes\.io\//.test(value)) {
+      report.add(
+        'LabelRefused',
+        registration.get('kubeletExtraArgs'),
+        'node-role.kubernetes.io/: label the Node from outside',
+      );
+    }
+  }
+  const serial = registration.get('imagePullSerial');
+  const asks = serial.flag();
+  return some({
+    name: nonEmpty(registration.get('name')),
+    taints: taints(registration.get('taints'), role, resolved, conversion),
+    criSocket: nonEmpty(registration.get('criSocket')),
+    imagePullPolicy: pullPolicy(registration.get('imagePullPolicy'), conversion),
+    // One after the other is what every version does.
+    imagePullSerial: asks === false ? onlySince(V1BETA4_MINOR, asks, serial, target, conversion) : asks,
+    kubelet: args === undefined ? undefined : { args },
+  });
+}
+
+/** Absent, [] and a list mean three things. The provider adds its own for workers (kubeadmconfig_controller.go). */
+function taints(
+  source: Source,
+  role: KubernetesSection['role'],
+  resolved: boolean,
+  { report, options }: Conversion,
+): Taint[] | undefined {
+  const given = source.isList
+    ? source.items().map((taint): Taint => {
+        if (taint.get('timeAdded').text() !== undefined)
+          report.add('TaintTimeDropped', taint.get('timeAdded'), 'left out');
+        return {
+          key: taint.get('key').text() ?? '',
+          value: nonEmpty(taint.get('value')),
+          effect: effectOf(taint.get('effect'), report),
+        };
+      })
+    : undefined;
+  const adds = role === 'Worker' && !resolved && options.standalone !== true;
+  if (!adds || given?.some(({ key }) => key === UNINITIALIZED.key) === true) return given;
+  report.add('UninitializedTaint', source, '--standalone leaves it out');
+  return [...(given ?? []), UNINITIALIZED];
+}
+
+function effectOf(source: Source, report: Conversion['report']): Taint['effect'] {
+  const text = source.text();
+  if (text === 'NoSchedule' || text === 'PreferNoSchedule' || text === 'NoExecute') return text;
+  report.add('InputInvalid', source, 'expected NoSchedule, PreferNoSchedule or NoExecute');
+  return 'NoSchedule';
+}
+
+function pullPolicy(source: Source, { report }: Conversion): Node['imagePullPolicy'] {
+  const text = nonEmpty(source);
+  if (text === undefined || text === 'Always' || text === 'IfNotPresent' || text === 'Never') return text;
+  report.add('InputInvalid', source, 'expected Always, IfNotPresent or Never');
+  return undefined;
+}

@@ -1,0 +1,44 @@
+import type { Conversion } from '../conversion.ts';
+import type { Placed } from '../report.ts';
+
+/** What the kubeadm that will run can be told, by the minor version of Kubernetes. */
+export interface Target {
+  /** `v1.35.2` */
+  readonly version: string;
+  readonly minor: number;
+}
+
+/** v1beta4 of kubeadm's configuration (cluster-api bootstrap/kubeadm/pkg/types/utils.go). */
+export const V1BETA4_MINOR = 31;
+
+/**
+ * The version, from the options, the configuration itself, or the objects beside it. Reported where there is none: the
+ * document names an exact one.
+ */
+export function readTarget(inConfiguration: string | undefined, conversion: Conversion): Target | undefined {
+  const { options, surroundings, report, object, resolved } = conversion;
+  const [first, second] = resolved
+    ? [inConfiguration, surroundings.kubernetesVersion]
+    : [surroundings.kubernetesVersion, inConfiguration];
+  const version = options.kubernetesVersion ?? first ?? second;
+  const minor = /^v?1\.(\d+)\.\d+/.exec(version ?? '')?.[1];
+  if (version === undefined || minor === undefined) {
+    const hint = 'give --kubernetes-version, or the Machine or MachineDeployment beside it';
+    report.add('VersionMissing', object, version === undefined ? hint : `the version given is not exact: ${hint}`);
+    return undefined;
+  }
+  return { version: version.startsWith('v') ? version : `v${version}`, minor: Number(minor) };
+}
+
+/** Leaves a field out that the provider loses silently for this version, once somebody accepted that. */
+export function onlySince<T>(
+  minor: number,
+  value: T | undefined,
+  at: Placed,
+  target: Target,
+  { report }: Conversion,
+): T | undefined {
+  if (value === undefined || target.minor >= minor) return value;
+  report.add('NotInThisKubeadm', at, `kubeadm has had it since 1.${minor}; this is ${target.version}`);
+  return undefined;
+}

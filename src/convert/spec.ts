@@ -1,0 +1,117 @@
+import type { Placed } from './report.ts';
+import type { Source } from './source.ts';
+
+/**
+ * What a machine is to become, in Cluster API's terms, whichever form it came in: KubeadmConfigSpec v1beta1 or v1beta2,
+ * the cloud-config that the provider made of it, or its Ignition config.
+ */
+export interface Spec {
+  readonly flavour: 'cloud-config' | 'ignition';
+  /** True: the provider has filled everything in already. */
+  readonly resolved: boolean;
+  readonly files: readonly FileSpec[];
+  readonly users: readonly UserSpec[];
+  readonly groups: readonly string[];
+  readonly time: TimeSpec | undefined;
+  readonly disks: readonly DiskSpec[];
+  readonly filesystems: readonly FilesystemSpec[];
+  readonly mounts: readonly MountSpec[];
+  readonly bootCommands: readonly CommandSpec[];
+  readonly beforeCommands: readonly CommandSpec[];
+  readonly afterCommands: readonly CommandSpec[];
+  readonly services: readonly ServiceSpec[];
+  readonly verbosity: Source;
+  /** ClusterConfiguration, InitConfiguration and JoinConfiguration; sources without a value where there is none. */
+  readonly cluster: Source;
+  readonly init: Source;
+  readonly join: Source;
+  /** Configurations of the kubelet and of kube-proxy beside kubeadm's own. */
+  readonly extraDocuments: readonly Source[];
+  /** The discovery kubeconfig that the provider wrote. */
+  readonly discoveryKubeconfig: Source | undefined;
+  /** PEM texts of the cluster's authorities, by the path that the provider gave them. */
+  readonly certificates: ReadonlyMap<string, FileSpec>;
+  /** EnvironmentFile= of the unit that runs kubeadm: where the variables of envsubst(1) come from. */
+  readonly environmentFiles: readonly string[];
+}
+
+export interface SecretKey {
+  readonly name: string;
+  readonly key: string;
+}
+
+export interface FileSpec {
+  readonly path: string;
+  readonly owner: string | undefined;
+  readonly permissions: string | undefined;
+  readonly encoding: string | undefined;
+  readonly append: boolean;
+  readonly content: string;
+  /** In the place of `content`. */
+  readonly secret: SecretKey | undefined;
+  /** True: what the Secret brings is a Go template; `content` is rendered already. */
+  readonly template: boolean;
+  readonly at: Placed;
+}
+
+export interface UserSpec {
+  readonly name: string;
+  readonly gecos: string | undefined;
+  /** As written: names with commas between them. */
+  readonly groups: string | undefined;
+  readonly home: string | undefined;
+  readonly shell: string | undefined;
+  readonly primaryGroup: string | undefined;
+  readonly password: string | undefined;
+  readonly passwordSecret: SecretKey | undefined;
+  readonly lockPassword: boolean | undefined;
+  readonly sudo: readonly string[];
+  readonly keys: readonly string[] | undefined;
+  readonly inactive: boolean;
+  readonly at: Placed;
+}
+
+export interface TimeSpec {
+  readonly enabled: boolean;
+  readonly servers: readonly string[];
+  readonly at: Placed;
+}
+
+export interface DiskSpec {
+  readonly device: string;
+  readonly table: string | undefined;
+  readonly overwrite: boolean;
+  /** true: one partition; false: none; else percentages. */
+  readonly layout: boolean | readonly { readonly percentage: number; readonly type: string | undefined }[];
+  readonly at: Placed;
+}
+
+export interface FilesystemSpec {
+  readonly device: string;
+  readonly type: string;
+  readonly label: string | undefined;
+  readonly partition: string | undefined;
+  readonly overwrite: boolean;
+  readonly replace: string | undefined;
+  readonly options: readonly string[];
+  readonly at: Placed;
+}
+
+export interface MountSpec {
+  /** Columns of fstab(5) from the left; the rest is not given. */
+  readonly columns: readonly string[];
+  readonly at: Placed;
+}
+
+export interface CommandSpec {
+  readonly command: string;
+  readonly at: Placed;
+}
+
+export interface ServiceSpec {
+  readonly name: string;
+  readonly enabled: boolean | undefined;
+  readonly masked: boolean | undefined;
+  readonly dropIns: readonly { readonly name: string; readonly content: string }[];
+  readonly at: Placed;
+}

@@ -1,0 +1,125 @@
+import type { ConvertOptions, Surroundings } from './conversion.ts';
+import { type InputObject, type Inputs, isMap } from './inputs.ts';
+
+const CLUSTER_LABEL = 'cluster.x-k8s.io/cluster-name';
+
+/**
+ * What the objects beside a configuration, or beside a data Secret, say of its machine and its cluster. Objects find each
+ * other as in Cluster API (label, owner, bootstrap.configRef); where there is one Cluster only, it is that one.
+ */
+export function surroundingsOf(object: InputObject | undefined, inputs: Inputs, options: ConvertOptions): Surroundings {
+  const all = inputs.objects;
+  const ofKind = (kind: string): readonly InputObject[] => all.filter((one) => one.kind === kind);
+  const machine = object === undefined ? undefined : ofKind('Machine').find((one) => belongsTo(one, object));
+  const deployment =
+    object === undefined
+      ? undefined
+      : [...ofKind('MachineDeployment'), ...ofKind('MachineSet'), ...ofKind('MachinePool')].find((one) =>
+          belongsTo(one, object),
+        );
+  const controlPlanes = ofKind('KubeadmControlPlane');
+  const owner = [machine, object, deployment].flatMap((one) => (one === undefined ? [] : clusterNameOf(one)))[0];
+  const clusters = ofKind('Cluster');
+  const cluster =
+    clusters.find(({ name }) => name === owner) ??
+    clusters.find(({ value }) => text(at(value, 'spec', 'controlPlaneRef', 'name')) === object?.name) ??
+    (clusters.length === 1 ? clusters[0] : undefined);
+  const network = at(cluster?.value, 'spec', 'clusterNetwork');
+  const endpoint = at(cluster?.value, 'spec', 'controlPlaneEndpoint');
+  const controlPlane =
+    object?.kind === 'KubeadmControlPlane' ? object : controlPlanes.length === 1 ? controlPlanes[0] : undefined;
+  const named = machine ?? object;
+  const uid = text(at(machine?.value, 'metadata', 'uid'));
+  const ofControlPlane =
+    object?.kind.startsWith('KubeadmControlPlane') === true ||
+    [object, machine].some((one) => ownersOf(one).some((kind) => kind === 'KubeadmControlPlane'));
+  return {
+    machine: {
+      name: named?.name ?? 'machine',
+      namespace: named?.namespace,
+      uid,
+      isMachine: machine !== undefined || object?.kind === 'KubeadmConfig' || object?.kind === 'Secret',
+    },
+    clusterName: cluster?.name ?? owner,
+    kubernetesVersion:
+      text(at(machine?.value, 'spec', 'version')) ??
+      text(at(deployment?.value, 'spec', 'template', 'spec', 'version')) ??
+      text(at(object?.value, 'spec', 'version')),
+    controlPlaneVersion:
+      options.controlPlaneVersion ??
+      text(at(controlPlane?.value, 'spec', 'version')) ??
+      text(at(cluster?.value, 'spec', 'topology', 'version')),
+    endpoint: hostAndPort(endpoint),
+    podSubnets: texts(at(network, 'pods', 'cidrBlocks')),
+    serviceSubnets: texts(at(network, 'services', 'cidrBlocks')),
+    dnsDomain: text(at(network, 'serviceDomain')),
+    infrastructure: infrastructureOf([object, machine, deployment], all),
+    ofControlPlane,
+    namespace: object?.namespace,
+  };
+}
+
+/** A Machine, or what makes Machines, names its configuration; a configuration names its Machine as its owner. */
+function belongsTo(machine: InputObject, object: InputObject): boolean {
+  const spec = machine.kind === 'Machine' ? at(machine.value, 'spec') : at(machine.value, 'spec', 'template', 'spec');
+  const reference = text(at(spec, 'bootstrap', 'configRef', 'name'));
+  const secret = text(at(spec, 'bootstrap', 'dataSecretName'));
+  const owns = owners(object).some(({ kind, name }) => kind === machine.kind && name === machine.name);
+  return owns || (object.kind === 'Secret' ? secret : reference) === object.name || reference === object.name;
+}
+
+function clusterNameOf(object: InputObject): readonly string[] {
+  const label = text(at(object.value, 'metadata', 'labels', CLUSTER_LABEL));
+  const named = text(at(object.value, 'spec', 'clusterName'));
+  const owner = owners(object).find(({ kind }) => kind === 'Cluster')?.name;
+  return [named, label, owner].flatMap((name) => name ?? []);
+}
+
+function ownersOf(object: InputObject | undefined): readonly string[] {
+  return object === undefined ? [] : owners(object).map(({ kind }) => kind);
+}
+
+function owners({ value }: InputObject): readonly { readonly kind: string; readonly name: string }[] {
+  const references = at(value, 'metadata', 'ownerReferences');
+  return Array.isArray(references)
+    ? references.map((one: unknown) => ({ kind: text(at(one, 'kind')) ?? '', name: text(at(one, 'name')) ?? '' }))
+    : [];
+}
+
+/** The kind of the infrastructure names its provider: AzureMachineTemplate, AWSMachine, VSphereCluster. */
+function infrastructureOf(
+  candidates: readonly (InputObject | undefined)[],
+  all: readonly InputObject[],
+): string | undefined {
+  const paths = [
+    ['spec', 'machineTemplate', 'spec', 'infrastructureRef', 'kind'],
+    ['spec', 'machineTemplate', 'infrastructureRef', 'kind'],
+    ['spec', 'infrastructureRef', 'kind'],
+    ['spec', 'template', 'spec', 'infrastructureRef', 'kind'],
+  ];
+  const named = candidates.flatMap((object) => paths.map((path) => text(at(object?.value, ...path))));
+  const beside = all.find(({ group }) => group === 'infrastructure.cluster.x-k8s.io')?.kind;
+  return named.find((kind) => kind !== undefined) ?? beside;
+}
+
+function hostAndPort(endpoint: unknown): string | undefined {
+  const host = text(at(endpoint, 'host'));
+  const port = at(endpoint, 'port');
+  if (host === undefined || host === '') return undefined;
+  const name = host.includes(':') && !host.startsWith('[') ? `[${host}]` : host;
+  return typeof port === 'number' && port > 0 ? `${name}:${port}` : name;
+}
+
+function at(value: unknown, ...path: readonly string[]): unknown {
+  let found = value;
+  for (const name of path) found = isMap(found) ? found[name] : undefined;
+  return found;
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
+
+function texts(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : [];
+}

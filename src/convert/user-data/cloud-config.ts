@@ -1,0 +1,152 @@
+import { type Expressions, markExpressions } from '../jinja.ts';
+import type { Report } from '../report.ts';
+import { Source } from '../source.ts';
+import type { CommandSpec, DiskSpec, FileSpec, FilesystemSpec, MountSpec, Spec, UserSpec } from '../spec.ts';
+import { readKubeadmPart, splitCommands } from './kubeadm-run.ts';
+
+/** What the provider's template writes before the document; without it cloud-init takes braces as they are. */
+const JINJA_HEADER = /^##\s*template:\s*jinja\s*$/m;
+
+export function isCloudConfig(text: string): boolean {
+  return /^\s*(?:##\s*template:\s*jinja\s*\n\s*)?#cloud-config\b/.test(text);
+}
+
+/**
+ * The cloud-config that the kubeadm bootstrap provider makes (cluster-api bootstrap/kubeadm/pkg/cloudinit): everything is
+ * filled in. Read as cloud-init reads it: jinja first, then YAML 1.1.
+ */
+export async function readCloudConfig(
+  text: string,
+  object: string,
+  expressions: Expressions,
+  report: Report,
+): Promise<Spec | undefined> {
+  const { parseDocument } = await import('yaml');
+  const isTemplate = JINJA_HEADER.test(text.slice(0, text.indexOf('#cloud-config')));
+  const marked = isTemplate ? markExpressions(text, object, expressions, report) : text;
+  const document = parseDocument(marked, { version: '1.1', uniqueKeys: false });
+  const [mistake] = document.errors;
+  if (mistake !== undefined) {
+    report.add('InputInvalid', object, `not YAML: ${mistake.code} in line ${mistake.linePos?.[0].line ?? '?'}`);
+    return undefined;
+  }
+  const config = Source.of(document.toJS() as unknown, object, report, { lenient: true });
+  const files = config.get('write_files').items().map(readFile);
+  const runs = readCommands(config.get('runcmd'));
+  const split = splitCommands(runs);
+  if (split === undefined) report.add('UserDataWithoutKubeadm', object, 'no command runs kubeadm init or join');
+  const kubeadm = await readKubeadmPart(files, split?.run, object, report);
+  const ntp = config.get('ntp');
+  const spec: Spec = {
+    ...kubeadm,
+    flavour: 'cloud-config',
+    resolved: true,
+    users: config.get('users').items().map(readUser),
+    groups: config.get('groups').items().flatMap(readGroup),
+    time: ntp.exists
+      ? { enabled: ntp.get('enabled').flag() ?? true, servers: ntp.get('servers').texts(), at: ntp }
+      : undefined,
+    disks: config.get('disk_setup').members().map(readDisk),
+    filesystems: config.get('fs_setup').items().map(readFilesystem),
+    mounts: config.get('mounts').items().map(readMount),
+    bootCommands: readCommands(config.get('bootcmd')),
+    beforeCommands: split?.before ?? runs,
+    afterCommands: split?.after ?? [],
+    services: [],
+    environmentFiles: [],
+  };
+  for (const part of config.unread()) report.add('UserDataKey', part, 'machineadm does not know what to do with it');
+  return spec;
+}
+
+function readFile(file: Source): FileSpec {
+  return {
+    path: file.get('path').text() ?? '',
+    owner: file.get('owner').text(),
+    permissions: file.get('permissions').text(),
+    encoding: file.get('encoding').text(),
+    append: file.get('append').flag() ?? false,
+    content: file.get('content').text() ?? '',
+    secret: undefined,
+    template: false,
+    at: file,
+  };
+}
+
+/** A command is a line for the shell, or a list of words (cloudinit/util.py, shellify). */
+function readCommands(list: Source): readonly CommandSpec[] {
+  return list.items().flatMap((item) => {
+    const command = item.isList ? item.texts().map(quoted).join(' ') : item.text();
+    return command === undefined ? [] : [{ command, at: item }];
+  });
+}
+
+function quoted(word: string): string {
+  return `'${word.replaceAll("'", `'\\''`)}'`;
+}
+
+/** cloudinit/config/cc_users_groups.py; a name alone is `default` or a user without more. */
+function readUser(user: Source): UserSpec {
+  const text = (name: string): string | undefined => user.get(name).text();
+  const plain = user.isMap ? undefined : user.text();
+  const keys = user.get('ssh_authorized_keys');
+  const sudo = user.get('sudo');
+  return {
+    name: plain ?? text('name') ?? '',
+    gecos: text('gecos'),
+    groups: user.get('groups').isList ? user.get('groups').texts().join(',') : text('groups'),
+    home: text('homedir'),
+    shell: text('shell'),
+    primaryGroup: text('primary_group'),
+    password: text('passwd') ?? text('hashed_passwd'),
+    passwordSecret: undefined,
+    lockPassword: user.get('lock_passwd').flag(),
+    sudo: sudo.isList ? sudo.texts() : [sudo.text() ?? ''].filter((rule) => rule !== ''),
+    keys: keys.exists ? keys.texts() : undefined,
+    inactive: user.get('inactive').exists && user.get('inactive').whole() !== false,
+    at: user,
+  };
+}
+
+/** A name, or a name with its members. */
+function readGroup(group: Source): readonly string[] {
+  return group.isMap ? group.members().map(([name]) => name) : [group.text() ?? ''];
+}
+
+/** cloudinit/config/cc_disk_setup.py: by device; `layout` true, false, or percentages with a type each. */
+function readDisk([device, disk]: readonly [string, Source]): DiskSpec {
+  const layout = disk.get('layout');
+  return {
+    device,
+    table: disk.get('table_type').text(),
+    overwrite: disk.get('overwrite').flag() ?? false,
+    layout: layout.isList
+      ? layout
+          .items()
+          .map((entry) =>
+            entry.isList
+              ? { percentage: entry.get(0).integer() ?? 0, type: entry.get(1).text() }
+              : { percentage: entry.integer() ?? 0, type: undefined },
+          )
+      : (layout.flag() ?? false),
+    at: disk,
+  };
+}
+
+function readFilesystem(filesystem: Source): FilesystemSpec {
+  const options = filesystem.get('extra_opts');
+  return {
+    device: filesystem.get('device').text() ?? '',
+    type: filesystem.get('filesystem').text() ?? '',
+    label: filesystem.get('label').text(),
+    partition: filesystem.get('partition').text(),
+    overwrite: filesystem.get('overwrite').flag() ?? false,
+    replace: filesystem.get('replace_fs').text(),
+    options: options.isList ? options.texts() : (options.text()?.split(/\s+/) ?? []),
+    at: filesystem,
+  };
+}
+
+function readMount(mount: Source): MountSpec {
+  return { columns: mount.items().map((column) => column.text() ?? ''), at: mount };
+}
