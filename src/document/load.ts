@@ -97,7 +97,15 @@ export async function loadDocument(sources: readonly DocumentSource[], options: 
   const sections = soundSections(raw, version);
   const across = (await version.check(plainData(sections)))
     .map((finding) => inWholeDocument(finding, sections))
-    .filter((finding) => !touches(finding, mistakes));
+    .filter(
+      (finding) =>
+        !touches(
+          finding,
+          mistakes.map(({ path }) => path),
+        ),
+    )
+    // A part that is not known yet was left out: it may be what is missed.
+    .filter((finding) => !touches(finding, expansion.unknown));
   const findings = [...header, ...required.mistakes, ...mistakes, ...across];
   if (findings.length > 0 || problems.length > 0) return fail('DocumentInvalid', findings);
   const lasting = version.lasting(plainData(sections));
@@ -252,10 +260,10 @@ function inWholeDocument(finding: Finding, sections: ReadonlyMap<string, SoundPa
   return { ...finding, message, path: whole(finding.path), ...about };
 }
 
-/** Whether a finding is about something that is already known to be wrong. */
-function touches(finding: Finding, mistakes: readonly Finding[]): boolean {
+/** Whether a finding is about one of these places, which are known to be wrong, or not known at all. */
+function touches(finding: Finding, places: readonly (readonly PathSegment[])[]): boolean {
   const about = finding.about ?? finding.path;
-  return mistakes.some(({ path }) => {
+  return places.some((path) => {
     const shared = Math.min(path.length, about.length);
     return path.slice(0, shared).every((segment, index) => segment === about[index]);
   });
