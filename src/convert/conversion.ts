@@ -25,9 +25,6 @@ export interface ConvertOptions {
   readonly structure?: boolean | undefined;
 }
 
-/** In memory, so that what is laid there does not outlive a reboot. */
-export const DEFAULT_REFERENCES = '/run/secrets';
-
 /** What is known of the cluster and the machine from objects beside the input. Everything may be absent. */
 export interface Surroundings {
   readonly machine: {

@@ -100,7 +100,7 @@ function emptyToNothing<T extends object>(section: T): T | undefined {
   return Object.keys(section).length === 0 ? undefined : section;
 }
 
-/** What comes out is judged as any document is; a value that it refuses was wrong in the input, too, or stricter here. */
+/** What comes out is judged like every document; a value that it refuses was wrong in the input, too, or stricter here. */
 async function judge(yaml: string, { report, object }: Conversion): Promise<void> {
   const bytes = new TextEncoder().encode(yaml);
   const result = await loadDocument([{ name: 'document', bytes }], { agentVersion: '0.0.0' });

@@ -20,7 +20,7 @@ export type { Decision } from './report.ts';
  * touches nothing, and runs in a browser or a controller, too.
  *
  * The way of an input: sorted into objects and user data -> one specification per machine (`spec.ts`), whichever form it
- * came in -> the sections of a document -> variables put in place -> judged as any document is.
+ * came in -> the sections of a document -> variables put in place -> judged like every document.
  */
 export interface Conversion {
   /** Empty where an error forbids it. Decisions that nobody accepted yet do not: the caller judges them. */

@@ -1,6 +1,8 @@
 import { Secret } from '../document/secret.ts';
-import { DEFAULT_REFERENCES } from './conversion.ts';
 import type { Placed, Report } from './report.ts';
+
+/** In memory, so that what is laid there does not outlive a reboot. */
+const DEFAULT_REFERENCES = '/run/secrets';
 
 /** A Secret of the input: its keys with the bytes behind them. */
 export interface SecretObject {
