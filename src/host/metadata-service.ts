@@ -1,7 +1,9 @@
 import { MachineadmError } from '../document/errors.ts';
+import { Secret } from '../document/secret.ts';
 import type { MetadataProvider } from '../document/variables.ts';
 import { createHttpClient, type HttpAnswer, type HttpClient, readBody } from './http.ts';
 import { HttpError } from './http-error.ts';
+import { parseJson, stringAt } from './json-answer.ts';
 import { retry } from './retry.ts';
 
 export interface MetadataServiceOptions {
@@ -25,8 +27,10 @@ const CONNECT_TIMEOUT_MS = 2_000;
 const TOTAL_MS = 10_000;
 const LIMIT_BYTES = 1024 * 1024;
 const AWS_TOKEN_SECONDS = 300;
+const AWS_TOKEN_RESERVE_SECONDS = 60;
 /** The oldest version that has all instance fields in use and is in every Azure cloud. */
 const AZURE_VERSION = '2021-02-01';
+const AZURE_TOKEN_VERSION = '2018-02-01';
 
 /**
  * Metadata services of clouds, asked as each wants it. Never through a proxy: it would answer for its own machine.
@@ -36,7 +40,7 @@ export class MetadataService {
   readonly #address: string;
   readonly #totalMs: number;
   readonly #client: HttpClient;
-  #awsToken: Promise<string> | undefined;
+  #awsToken: { readonly value: Promise<string>; readonly renewAtMs: number } | undefined;
 
   constructor(options: MetadataServiceOptions = {}) {
     this.#address = options.address ?? ADDRESS;
@@ -49,11 +53,22 @@ export class MetadataService {
   }
 
   /** The value at a path, in the words of the provider: `placement/region`, `instance/zone`, `compute/vmId`, `uuid`. */
-  async lookUp(provider: MetadataProvider, path: string): Promise<MetadataAnswer> {
-    const deadline = AbortSignal.timeout(this.#totalMs);
+  async lookUp(provider: MetadataProvider, path: string, until?: AbortSignal): Promise<MetadataAnswer> {
+    const relative = path.replace(/^\/+/, '');
+    return await this.#patiently(provider, path, until, (signal) => this.#ask(provider, relative, signal));
+  }
+
+  async #patiently<T>(
+    provider: MetadataProvider,
+    path: string,
+    until: AbortSignal | undefined,
+    ask: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    const timeout = AbortSignal.timeout(this.#totalMs);
+    const deadline = until === undefined ? timeout : AbortSignal.any([timeout, until]);
     try {
       // Services are not there in the first moment of a boot, and throttle (HTTP 429) when much asks at once.
-      return await retry(() => this.#ask(provider, path.replace(/^\/+/, ''), deadline), {
+      return await retry(() => ask(deadline), {
         budgetMs: this.#totalMs,
         signal: deadline,
         isRetryable: (error) => error instanceof HttpError && error.retryable && !deadline.aborted,
@@ -61,6 +76,32 @@ export class MetadataService {
     } catch (error) {
       throw unavailable(provider, path, this.#address, error);
     }
+  }
+
+  /**
+   * A token of the machine's own identity for a service of its cloud.
+   *
+   * gcp: of the service account of the machine named `account` (default: `default`).
+   * azure: for `audience`, of the identity with the client id `account`; default: the system-assigned one, or the only one.
+   * https://cloud.google.com/compute/docs/access/authenticate-workloads,
+   * https://learn.microsoft.com/entra/identity/managed-identities-azure-resources/how-to-use-vm-token
+   */
+  async identityToken(
+    provider: 'gcp' | 'azure',
+    options: { readonly audience?: string; readonly account?: string | undefined; readonly until?: AbortSignal } = {},
+  ): Promise<Secret> {
+    const { audience = '', account, until } = options;
+    const asked =
+      provider === 'gcp'
+        ? `/computeMetadata/v1/instance/service-accounts/${encodeURIComponent(account ?? 'default')}/token`
+        : `/metadata/identity/oauth2/token?api-version=${AZURE_TOKEN_VERSION}&resource=${encodeURIComponent(audience)}` +
+          (account === undefined ? '' : `&client_id=${encodeURIComponent(account)}`);
+    const headers: Record<string, string> = provider === 'gcp' ? { 'metadata-flavor': 'Google' } : { metadata: 'true' };
+    const text = await this.#patiently(provider, 'a token', until, (signal) => this.#get(asked, headers, signal));
+    const token = text === undefined ? undefined : stringAt(parseJson(text, 'the metadata service'), 'access_token');
+    if (token !== undefined && token !== '') return new Secret(token);
+    const missing = new HttpError('protocol', this.#address, 'this machine has no such identity');
+    throw unavailable(provider, 'a token', this.#address, missing);
   }
 
   async #ask(provider: MetadataProvider, path: string, signal: AbortSignal): Promise<MetadataAnswer> {
@@ -87,9 +128,14 @@ export class MetadataService {
 
   /** IMDSv2: a session token first (a PUT, which open proxies do not pass on). It is no secret of the document. */
   async #tokenOfAws(signal: AbortSignal): Promise<string> {
-    this.#awsToken ??= this.#requestAwsToken(signal);
+    // Renewed before it expires: the deliverer asks for longer than one token lives.
+    const now = performance.now();
+    if (this.#awsToken === undefined || this.#awsToken.renewAtMs <= now) {
+      const renewAtMs = now + (AWS_TOKEN_SECONDS - AWS_TOKEN_RESERVE_SECONDS) * 1000;
+      this.#awsToken = { value: this.#requestAwsToken(signal), renewAtMs };
+    }
     try {
-      return await this.#awsToken;
+      return await this.#awsToken.value;
     } catch (error) {
       this.#awsToken = undefined;
       throw error;
@@ -134,7 +180,7 @@ export class MetadataService {
 
 /** A value by a path of names, separated by "/", or by "." where there is no "/"; numbers are places in a list. */
 function inJson(text: string | undefined, path: string): MetadataAnswer {
-  let node: unknown = text === undefined ? undefined : parseJson(text);
+  let node: unknown = text === undefined ? undefined : parseJson(text, 'the metadata service');
   let known = namesIn(node);
   for (const name of path.split(path.includes('/') ? '/' : '.').filter((part) => part !== '')) {
     known = namesIn(node);
@@ -150,20 +196,17 @@ function namesIn(node: unknown): readonly string[] {
   return node !== null && typeof node === 'object' ? Object.keys(node) : [];
 }
 
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw new HttpError('protocol', 'the metadata service', 'its answer is not JSON', error);
-  }
-}
-
 async function textOf(answer: HttpAnswer, url: string): Promise<string> {
   return new TextDecoder().decode(await readBody(answer, LIMIT_BYTES, url));
 }
 
 function statusError(url: string, status: number): HttpError {
-  return new HttpError(status === 429 || status >= 500 ? 'connection' : 'protocol', url, `it answers HTTP ${status}`);
+  // 410: Azure updates its service, for 70 s at most (how-to-use-vm-token, "Retry guidance").
+  return new HttpError(
+    status === 429 || status === 410 || status >= 500 ? 'connection' : 'protocol',
+    url,
+    `it answers HTTP ${status}`,
+  );
 }
 
 function unavailable(provider: MetadataProvider, path: string, address: string, cause: unknown): MachineadmError {
