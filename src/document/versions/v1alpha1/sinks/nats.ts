@@ -1,0 +1,97 @@
+import * as z from 'zod';
+import type { Finding, PathSegment } from '../../../diagnostics.ts';
+import type { NATSCredentials, NATSServer, NATSSinkModel } from '../../../model-sinks.ts';
+import type { ResolveSecret } from '../convert-values.ts';
+import { secret } from '../fields.ts';
+import { remoteFields, tlsFields, toRemoteOptions, toSinkTls } from './fields.ts';
+
+const DEFAULT_PORT = 4222;
+const SERVER = /^(nats|tls):\/\/(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?)(?::(\d{1,5}))?$/;
+
+const subject = z
+  .string()
+  .regex(/^[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*$/, 'not a subject without wildcards, such as "machines.bootstrap"');
+
+export const natsSink = z
+  .strictObject({
+    type: z.literal('NATS'),
+    servers: z
+      .array(z.string().regex(SERVER, 'not a server, such as "tls://nats.example.com:4222"'))
+      .min(1)
+      .max(16)
+      .describe('Tried in an order drawn anew each time. tls:// refuses a server that does not speak TLS.'),
+    subject: subject.describe('One that a stream of JetStream listens on.'),
+    stream: z
+      .string()
+      .regex(/^[A-Za-z0-9_-]+$/, 'not the name of a stream')
+      .optional()
+      .describe('The stream that must be the one to store it. Default: whichever listens.'),
+    credentials: z
+      .union(
+        [
+          z.strictObject({ token: secret }),
+          z.strictObject({ user: z.string().min(1), password: secret }),
+          z.strictObject({ credentialsFile: secret.describe('Content of a .creds file: a JWT and a seed.') }),
+          z.strictObject({ nkey: secret.describe('The seed of a user.') }),
+        ],
+        { error: 'expected one of {token}, {user, password}, {credentialsFile}, {nkey}' },
+      )
+      .optional(),
+    inboxPrefix: subject.optional().describe('What the subjects of answers begin with. Default: _INBOX.'),
+    ...tlsFields,
+    ...remoteFields,
+  })
+  .describe('A subject of NATS that a stream of JetStream stores.');
+
+export type NATSSinkSection = z.infer<typeof natsSink>;
+
+export function checkNATSSink(section: NATSSinkSection, path: readonly PathSegment[]): Finding[] {
+  const { credentials } = section;
+  const findings: Finding[] = [];
+  for (const [index, text] of section.servers.entries()) {
+    const server = toServer(text);
+    const at = [...path, 'servers', index];
+    if (server.port < 1 || server.port > 65535) findings.push({ path: at, message: 'the port is not one' });
+    // JWT and nkey answer a challenge; a token and a password are sent as they are.
+    const bare = credentials !== undefined && ('token' in credentials || 'password' in credentials);
+    if (bare && !server.secure && !/^(localhost|127\..*|\[::1\])$/.test(server.host)) {
+      const what = 'token' in credentials ? 'the token' : 'the password';
+      const hint = 'write tls://, or use credentialsFile or nkey, which are never sent';
+      findings.push({ path: at, message: `${what} would be readable on the way to this server`, hint });
+    }
+  }
+  return findings;
+}
+
+export function toNATSSink(section: NATSSinkSection, name: string, resolve: ResolveSecret): NATSSinkModel {
+  return {
+    kind: 'NATS',
+    ...toRemoteOptions(section, name),
+    servers: section.servers.map(toServer),
+    subject: section.subject,
+    stream: section.stream,
+    credentials: toCredentials(section.credentials, name, resolve),
+    inboxPrefix: section.inboxPrefix,
+    tls: toSinkTls(section, resolve, name),
+  };
+}
+
+function toServer(text: string): NATSServer {
+  const [, scheme, host = '', port] = SERVER.exec(text) ?? [];
+  return { host, port: port === undefined ? DEFAULT_PORT : Number(port), secure: scheme === 'tls' };
+}
+
+function toCredentials(
+  section: NATSSinkSection['credentials'],
+  name: string,
+  resolve: ResolveSecret,
+): NATSCredentials | undefined {
+  if (section === undefined) return undefined;
+  if ('token' in section) return { kind: 'token', token: resolve(section.token, `the token of ${name}`) };
+  if ('password' in section) {
+    const password = resolve(section.password, `the password of ${name}`);
+    return { kind: 'password', user: section.user, password };
+  }
+  if ('nkey' in section) return { kind: 'nkey', seed: resolve(section.nkey, `the nkey of ${name}`) };
+  return { kind: 'credentialsFile', content: resolve(section.credentialsFile, `the credentials file of ${name}`) };
+}

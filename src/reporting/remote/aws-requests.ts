@@ -1,0 +1,176 @@
+import type { AWSBucketModel, AWSSinkModel } from '../../document/model.ts';
+import { type AwsRequest, awsDomain } from '../../host/aws-signature.ts';
+import { stringAt } from '../../host/json-answer.ts';
+import { eventLine, fitted, type ReportEvent, SIZE_CLASSES, sizeOf } from '../event.ts';
+import { type Exchange, jsonOf } from './http-exchange.ts';
+import { type DeliveryResult, retryAfterMs } from './remote-sink.ts';
+
+/**
+ * What a message may have: 256 KiB with its attributes for SNS (quota "Message size"), and for a queue unless it was
+ * made with more or less. 4 KiB are left for the attributes.
+ */
+export const MESSAGE_BYTES = 252 * 1024;
+
+/** Where an event lies whole that is sent shortened. */
+export interface StoredEvent {
+  readonly bucket: string;
+  readonly key: string;
+}
+
+/** Where an event that is too large for a message goes; the same event always to the same key. */
+export function storedAt(bucket: AWSBucketModel, event: ReportEvent): StoredEvent {
+  const machine = event.machine.name.replace(/[^A-Za-z0-9._-]/g, '_');
+  return { bucket: bucket.name, key: `${bucket.prefix}${machine}/${event.id}.json` };
+}
+
+/** https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutObject.html */
+export function putObject(bucket: AWSBucketModel, region: string, { key }: StoredEvent, event: ReportEvent): AwsRequest {
+  const endpoint = bucket.endpoint?.replace(/\/+$/, '');
+  // The certificate of *.s3.… covers no name with a dot; and what an endpoint is for answers to paths.
+  const url =
+    endpoint !== undefined
+      ? `${endpoint}/${bucket.name}/${key}`
+      : bucket.name.includes('.')
+        ? `https://s3.${region}.${awsDomain(region)}/${bucket.name}/${key}`
+        : `https://${bucket.name}.s3.${region}.${awsDomain(region)}/${key}`;
+  return {
+    service: 's3',
+    region,
+    method: 'PUT',
+    url,
+    // One that is there already is this very event, from a delivery whose answer was lost (conditional writes).
+    headers: { 'content-type': 'application/json', 'if-none-match': '*' },
+    body: messageOf(event),
+  };
+}
+
+/**
+ * The message for an event: SNS's Publish (Query protocol) or SQS's SendMessage (JSON protocol).
+ * https://docs.aws.amazon.com/sns/latest/api/API_Publish.html,
+ * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html
+ */
+export function sendMessage(
+  destination: AWSSinkModel['destination'],
+  region: string,
+  event: ReportEvent,
+  stored: StoredEvent | undefined,
+): AwsRequest {
+  const body = messageOf(stored === undefined ? event : fitted(event, SIZE_CLASSES.large));
+  const attributes = attributesOf(event, stored);
+  if (destination.kind === 'queue') {
+    return {
+      service: 'sqs',
+      region,
+      method: 'POST',
+      url: new URL('/', destination.url).href,
+      headers: { 'content-type': 'application/x-amz-json-1.0', 'x-amz-target': 'AmazonSQS.SendMessage' },
+      body: JSON.stringify({
+        QueueUrl: destination.url,
+        MessageBody: body,
+        MessageAttributes: Object.fromEntries(
+          Object.entries(attributes).map(([name, value]) => [name, { DataType: 'String', StringValue: value }]),
+        ),
+        ...(destination.url.endsWith('.fifo') ? fifoOf(event) : {}),
+      }),
+    };
+  }
+  const form = new URLSearchParams({
+    Action: 'Publish',
+    Version: '2010-03-31',
+    TopicArn: destination.arn,
+    // For those who read it as mail: at most 99 characters of ASCII, and none that controls.
+    Subject: eventLine(event, 99).replace(/[^ -~]/g, '?'),
+    Message: body,
+    ...(destination.arn.endsWith('.fifo') ? fifoOf(event) : {}),
+  });
+  Object.entries(attributes).forEach(([name, value], index) => {
+    const entry = `MessageAttributes.entry.${index + 1}`;
+    form.set(`${entry}.Name`, name);
+    form.set(`${entry}.Value.DataType`, 'String');
+    form.set(`${entry}.Value.StringValue`, value);
+  });
+  return {
+    service: 'sns',
+    region,
+    method: 'POST',
+    url: destination.endpoint ?? `https://sns.${region}.${awsDomain(region)}/`,
+    headers: { 'content-type': 'application/x-www-form-urlencoded; charset=utf-8' },
+    body: form.toString(),
+  };
+}
+
+/** Whether an event needs the bucket to be told whole. */
+export function isTooLarge(event: ReportEvent): boolean {
+  return sizeOf(event) > MESSAGE_BYTES;
+}
+
+/** What became of a request, from the answer to it. */
+export function resultOfAws(request: AwsRequest, answer: Exchange, nowMs: number): DeliveryResult {
+  const { status, headers } = answer;
+  if (request.service === 's3' && status === 412) return { kind: 'delivered' };
+  if (status === 200) {
+    // Not every 200 is AWS's: what stands between answers so too.
+    if (hasReceipt(request, answer)) return { kind: 'delivered' };
+    return { kind: 'retry', why: 'the answer is not one of AWS' };
+  }
+  const code = errorCode(request, answer);
+  const why = `HTTP ${status}${code === '' ? '' : ` ${code}`}`;
+  if (REFUSED.has(code)) return { kind: 'refused', why };
+  const afterMs = retryAfterMs(headers.get('retry-after'), nowMs);
+  return { kind: 'retry', why, ...(afterMs === undefined ? {} : { afterMs }) };
+}
+
+/**
+ * What says that it is the message that is wrong. AWS answers 400 also to what is to be repaired elsewhere: no queue of
+ * that name, no permission, a clock that is wrong, too many requests.
+ */
+const REFUSED: ReadonlySet<string> = new Set([
+  'InvalidMessageContents',
+  'InvalidParameter',
+  'InvalidParameterValue',
+  'ParameterValueInvalid',
+  'ValidationError',
+  'EntityTooLarge',
+]);
+
+function hasReceipt(request: AwsRequest, answer: Exchange): boolean {
+  switch (request.service) {
+    case 's3':
+      return answer.headers.has('etag');
+    case 'sqs':
+      return stringAt(jsonOf(answer), 'MessageId') !== undefined;
+    default:
+      return /<MessageId>[^<]+<\/MessageId>/.test(answer.text);
+  }
+}
+
+/** The name of the error only: its message may quote what was asked with. */
+function errorCode(request: AwsRequest, answer: Exchange): string {
+  if (request.service === 'sqs') return stringAt(jsonOf(answer), '__type')?.split('#').at(-1) ?? '';
+  return /<Code>([A-Za-z.]{1,100})<\/Code>/.exec(answer.text)?.[1] ?? '';
+}
+
+/** In order within a run, and told once (FIFO; five minutes). */
+function fifoOf(event: ReportEvent): Readonly<Record<'MessageGroupId' | 'MessageDeduplicationId', string>> {
+  return { MessageGroupId: event.runId, MessageDeduplicationId: event.id };
+}
+
+/** What a subscription can filter by (SNS, "message filtering"). At most ten: a queue takes no more. */
+function attributesOf(event: ReportEvent, stored: StoredEvent | undefined): Readonly<Record<string, string>> {
+  return {
+    id: event.id,
+    type: event.type,
+    machine: event.machine.name,
+    ...(event.machine.cluster === undefined ? {} : { cluster: event.machine.cluster }),
+    ...(event.outcome === undefined ? {} : { outcome: event.outcome }),
+    ...(event.failure === undefined ? {} : { reason: event.failure.reason }),
+    ...(stored === undefined ? {} : { whole: `s3://${stored.bucket}/${stored.key}` }),
+  };
+}
+
+/** SQS takes what XML can hold; of what JSON leaves unescaped that lacks only these two. */
+function messageOf(event: ReportEvent): string {
+  return JSON.stringify(event).replace(/[\ufffe\uffff]/g, (character) =>
+    character === '\ufffe' ? '\\ufffe' : '\\uffff',
+  );
+}

@@ -1,0 +1,64 @@
+import type { AWSSinkModel } from '../../document/model.ts';
+import {
+  type AwsCredentials,
+  type AwsRequest,
+  awsRegionOfMachine,
+  awsRoleCredentials,
+  signedForAws,
+} from '../../host/aws-signature.ts';
+import type { HttpClient } from '../../host/http.ts';
+import { MetadataService } from '../../host/metadata-service.ts';
+import { SIZE_CLASSES } from '../event.ts';
+import { isTooLarge, MESSAGE_BYTES, putObject, resultOfAws, sendMessage, storedAt } from './aws-requests.ts';
+import { type Exchange, exchange } from './http-exchange.ts';
+import type { DeliveryContext, DeliveryResult, RemoteSink } from './remote-sink.ts';
+
+/** AWS takes what is signed up to five minutes beside its own clock, S3 up to fifteen. */
+const TOLERATED_SKEW_MS = 4 * 60_000;
+
+/**
+ * Publishes to a topic of SNS or sends to a queue of SQS, signed with the role of this machine. What is too large for a
+ * message lies whole in the bucket, before the message that tells of it.
+ */
+export function awsSink(model: AWSSinkModel, metadata: MetadataService = new MetadataService()): RemoteSink {
+  const { destination, bucket } = model;
+  return {
+    kind: 'AWS',
+    target: destination.kind === 'topic' ? destination.arn : destination.url,
+    capacity: bucket === undefined ? MESSAGE_BYTES : SIZE_CLASSES.full,
+    async deliver(event, context) {
+      const region = model.region ?? (await awsRegionOfMachine(metadata, context.signal));
+      const caller: Caller = {
+        client: await context.http(),
+        credentials: await awsRoleCredentials(metadata, context.signal),
+        context,
+      };
+      const stored = bucket !== undefined && isTooLarge(event) ? storedAt(bucket, event) : undefined;
+      if (bucket !== undefined && stored !== undefined) {
+        const put = await call(putObject(bucket, bucket.region ?? region, stored, event), caller);
+        if (put.kind !== 'delivered') return { ...put, why: `the bucket ${bucket.name}: ${put.why}` };
+      }
+      return await call(sendMessage(destination, region, event, stored), caller);
+    },
+  };
+}
+
+interface Caller {
+  readonly client: HttpClient;
+  readonly credentials: AwsCredentials;
+  readonly context: DeliveryContext;
+}
+
+/** Signs and sends; once more where AWS refuses it and its clock says that ours is wrong. */
+async function call(request: AwsRequest, { client, credentials, context }: Caller): Promise<DeliveryResult> {
+  const send = async (atMs: number): Promise<Exchange> => {
+    const signed = await signedForAws(request, credentials, new Date(atMs));
+    return await exchange(client, { ...signed, signal: context.signal });
+  };
+  const now = context.clock().time;
+  const answer = await send(now);
+  const theirs = Date.parse(answer.headers.get('date') ?? '');
+  const refused = answer.status === 400 || answer.status === 403;
+  const late = refused && Math.abs(theirs - now) > TOLERATED_SKEW_MS;
+  return resultOfAws(request, late ? await send(theirs) : answer, now);
+}

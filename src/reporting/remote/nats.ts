@@ -1,0 +1,137 @@
+import type { Authenticator, NatsConnection, TlsOptions } from '@nats-io/transport-node';
+import type { NATSCredentials, NATSServer, NATSSinkModel } from '../../document/model.ts';
+import { trustedRoots } from '../../host/trusted-roots.ts';
+import { fitted, type ReportEvent, SIZE_CLASSES, sizeOf } from '../event.ts';
+import type { DeliveryContext, DeliveryResult, RemoteSink } from './remote-sink.ts';
+
+/** max_payload is 1 MiB unless the server is told otherwise; what it says is looked at, too. Some KiB for the headers. */
+const HEADER_BYTES = 4 * 1024;
+
+/** JetStream errors that say that it is the message that is wrong (nats-server server/errors.json). */
+const MESSAGE_EXCEEDS_MAXIMUM = 10054;
+
+/**
+ * Publishes to a subject and waits for the acknowledgement of the stream that stored it. The id of the event is that of
+ * the message (`Nats-Msg-Id`), so that a stream keeps one of two within its duplicate window.
+ */
+export function natsSink(model: NATSSinkModel): RemoteSink {
+  const target = model.servers.map(({ host, port, secure }) => `${secure ? 'tls' : 'nats'}://${host}:${port}`);
+  return {
+    kind: 'NATS',
+    target: `${target.join(', ')} ${model.subject}`,
+    capacity: SIZE_CLASSES.full,
+    async deliver(event, context) {
+      const connection = await connectToAny(model, context);
+      // Ends whatever goes on; the client's own timeouts are longer.
+      const stop = (): void => void connection.close();
+      context.signal.addEventListener('abort', stop, { once: true });
+      try {
+        return await publish(connection, event, model, context.signal);
+      } finally {
+        context.signal.removeEventListener('abort', stop);
+        await connection.close();
+      }
+    },
+  };
+}
+
+/** A connection for one event: the next may come an hour later, and a server forgets nobody. */
+async function connectToAny(model: NATSSinkModel, context: DeliveryContext): Promise<NatsConnection> {
+  const { connect } = await import('@nats-io/transport-node');
+  const authenticator = await authenticatorOf(model.credentials, context);
+  const secured = await tlsOf(model, context);
+  const servers = inAnyOrder(model.servers);
+  const failures: string[] = [];
+  for (const { host, port, secure } of servers) {
+    context.signal.throwIfAborted();
+    const name = host.replace(/^\[|\]$/g, '');
+    // `host`: with a socket of its own, Node would check the certificate for "localhost" where the name is an address.
+    const tls: TlsOptions & { readonly host: string } = { ...secured, host: name };
+    try {
+      return await connect({
+        servers: `${host}:${port}`,
+        name: 'machineadm',
+        // A server that is silent must leave time for the others.
+        timeout: Math.max(500, Math.floor(model.timeoutMs / servers.length)),
+        reconnect: false,
+        ignoreClusterUpdates: true,
+        noAsyncTraces: true,
+        ...(secure || model.tls.clientCertificate !== undefined ? { tls } : {}),
+        ...(authenticator === undefined ? {} : { authenticator }),
+        ...(model.inboxPrefix === undefined ? {} : { inboxPrefix: model.inboxPrefix }),
+      });
+    } catch (error) {
+      failures.push(`${host}:${port}: ${messageOf(error)}`);
+    }
+  }
+  throw new Error(failures.join('; '));
+}
+
+async function publish(
+  connection: NatsConnection,
+  event: ReportEvent,
+  model: NATSSinkModel,
+  signal: AbortSignal,
+): Promise<DeliveryResult> {
+  const { jetstream, JetStreamApiError } = await import('@nats-io/jetstream');
+  const most = (connection.info?.max_payload ?? SIZE_CLASSES.large) - HEADER_BYTES;
+  const sent = fitted(event, most);
+  if (sizeOf(sent) > most) return { kind: 'refused', why: `the server takes no more than ${most} bytes` };
+  try {
+    const options = {
+      msgID: event.id,
+      timeout: model.timeoutMs,
+      ...(model.stream === undefined ? {} : { expect: { streamName: model.stream } }),
+    };
+    await jetstream(connection).publish(model.subject, JSON.stringify(sent), options);
+    return { kind: 'delivered' };
+  } catch (error) {
+    if (signal.aborted) throw error;
+    const refused = error instanceof JetStreamApiError && error.code === MESSAGE_EXCEEDS_MAXIMUM;
+    return { kind: refused ? 'refused' : 'retry', why: messageOf(error) };
+  }
+}
+
+async function authenticatorOf(
+  credentials: NATSCredentials | undefined,
+  { secret }: DeliveryContext,
+): Promise<Authenticator | undefined> {
+  if (credentials === undefined) return undefined;
+  const nats = await import('@nats-io/transport-node');
+  switch (credentials.kind) {
+    case 'token':
+      return nats.tokenAuthenticator((await secret(credentials.token)).reveal());
+    case 'password':
+      return nats.usernamePasswordAuthenticator(credentials.user, (await secret(credentials.password)).reveal());
+    case 'nkey':
+      return nats.nkeyAuthenticator(bytesOf((await secret(credentials.seed)).reveal()));
+    case 'credentialsFile':
+      return nats.credsAuthenticator(bytesOf((await secret(credentials.content)).reveal()));
+  }
+}
+
+async function tlsOf({ tls }: NATSSinkModel, context: DeliveryContext): Promise<TlsOptions> {
+  const own = tls.certificateAuthority === undefined ? [] : [tls.certificateAuthority];
+  const roots = await trustedRoots([...context.certificateAuthorities, ...own]);
+  const client = tls.clientCertificate;
+  return {
+    ca: roots.join('\n'),
+    ...(client === undefined ? {} : { cert: client.certificate, key: (await context.secret(client.key)).reveal() }),
+  };
+}
+
+/** Ten thousand machines must not all begin with the first. */
+function inAnyOrder(servers: readonly NATSServer[]): readonly NATSServer[] {
+  return servers
+    .map((server) => ({ server, at: Math.random() }))
+    .sort((one, other) => one.at - other.at)
+    .map(({ server }) => server);
+}
+
+function bytesOf(text: string): Uint8Array {
+  return new TextEncoder().encode(text);
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
