@@ -1,8 +1,20 @@
+import type { AWSSinkModel } from './model-sinks/aws.ts';
+import type { AzureSinkModel } from './model-sinks/azure.ts';
 import type { ExecSinkModel } from './model-sinks/exec.ts';
+import type { GCPSinkModel } from './model-sinks/gcp.ts';
+import type { GuestinfoSinkModel } from './model-sinks/guestinfo.ts';
 import type { KubernetesSinkModel, NodeSinkModel } from './model-sinks/kubernetes.ts';
+import type { NATSSinkModel } from './model-sinks/nats.ts';
+import type { OTLPSinkModel } from './model-sinks/otlp.ts';
 
+export type * from './model-sinks/aws.ts';
+export type * from './model-sinks/azure.ts';
 export type * from './model-sinks/exec.ts';
+export type * from './model-sinks/gcp.ts';
+export type * from './model-sinks/guestinfo.ts';
 export type * from './model-sinks/kubernetes.ts';
+export type * from './model-sinks/nats.ts';
+export type * from './model-sinks/otlp.ts';
 export type * from './model-sinks/remote.ts';
 
 /** A sink of this machine: told by the run itself, as it happens. */
@@ -12,6 +24,15 @@ export type LocalSinkModel = { readonly kind: 'Journal' } | { readonly kind: 'Co
  * A sink that is told by the deliverer, a process of its own. Its variant is one file in `model-sinks/` and one line here.
  * Whatever is secret in it is a `SecretValue`: everything else of it is written to disk as it is.
  */
-export type RemoteSinkModel = ExecSinkModel | KubernetesSinkModel | NodeSinkModel;
+export type RemoteSinkModel =
+  | AWSSinkModel
+  | AzureSinkModel
+  | ExecSinkModel
+  | GCPSinkModel
+  | GuestinfoSinkModel
+  | KubernetesSinkModel
+  | NATSSinkModel
+  | NodeSinkModel
+  | OTLPSinkModel;
 
 export type SinkModel = LocalSinkModel | RemoteSinkModel;

@@ -93,7 +93,7 @@ export class MetadataService {
     const { audience = '', account, until } = options;
     const asked =
       provider === 'gcp'
-        ? `/computeMetadata/v1/instance/service-accounts/${encodeURIComponent(account ?? 'default')}/token`
+        ? `/computeMetadata/v1/instance/service-accounts/${account ?? 'default'}/token`
         : `/metadata/identity/oauth2/token?api-version=${AZURE_TOKEN_VERSION}&resource=${encodeURIComponent(audience)}` +
           (account === undefined ? '' : `&client_id=${encodeURIComponent(account)}`);
     const headers: Record<string, string> = provider === 'gcp' ? { 'metadata-flavor': 'Google' } : { metadata: 'true' };

@@ -39,6 +39,32 @@ function expectedSignature(
   return hmac(key, toSign).toString('hex');
 }
 
+/** Why AWS would refuse the signature of a request, in the words of its error codes; undefined: it is right. */
+export function signatureProblem(
+  request: IncomingMessage,
+  body: string,
+  role: AwsRole,
+  region: string,
+  service: string,
+  nowMs = Date.now(),
+): string | undefined {
+  const parts = /^AWS4-HMAC-SHA256 Credential=([^/]+)\/([^,]+), SignedHeaders=([^,]+), Signature=([0-9a-f]{64})$/.exec(
+    request.headers.authorization ?? '',
+  );
+  const [, id, scope = '', signed = '', signature] = parts ?? [];
+  if (id !== role.accessKeyId || request.headers['x-amz-security-token'] !== role.token)
+    return 'UnrecognizedClientException';
+  if (!scope.endsWith(`/${region}/${service}/aws4_request`)) return 'InvalidSignatureException';
+  const present = Object.keys(request.headers).filter((name) => name.startsWith('x-amz-'));
+  if (!['host', ...present].every((name) => signed.split(';').includes(name))) return 'IncompleteSignatureException';
+  if (expectedSignature(request, body, role, scope, signed) !== signature) return 'InvalidSignatureException';
+  const [, ...parsed] = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/.exec(String(request.headers['x-amz-date'])) ?? [];
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = parsed.map(Number);
+  const at = Date.UTC(year, month - 1, day, hour, minute, second);
+  if (!scope.startsWith(String(request.headers['x-amz-date']).slice(0, 8))) return 'InvalidSignatureException';
+  return Math.abs(at - nowMs) <= 300_000 ? undefined : 'RequestExpired';
+}
+
 /** Secrets Manager and Systems Manager in one: checks every signature, then lets `answer` say what is at a target. */
 export function startAwsApi(
   role: AwsRole,
@@ -52,20 +78,10 @@ export function startAwsApi(
   return startServer((request, text) => {
     const target = String(request.headers['x-amz-target']);
     const service = target.startsWith('AmazonSSM.') ? 'ssm' : 'secretsmanager';
-    const parts =
-      /^AWS4-HMAC-SHA256 Credential=([^/]+)\/([^,]+), SignedHeaders=([^,]+), Signature=([0-9a-f]{64})$/.exec(
-        request.headers.authorization ?? '',
-      );
-    const [, id, scope = '', signed = '', signature] = parts ?? [];
     if (request.method !== 'POST' || request.headers['content-type'] !== 'application/x-amz-json-1.1')
       return refused('SerializationException');
-    if (id !== role.accessKeyId || request.headers['x-amz-security-token'] !== role.token)
-      return refused('UnrecognizedClientException');
-    if (!scope.endsWith(`/${region}/${service}/aws4_request`)) return refused('InvalidSignatureException');
-    if (!['host', 'x-amz-date', 'x-amz-target'].every((name) => signed.split(';').includes(name)))
-      return refused('IncompleteSignatureException');
-    if (expectedSignature(request, text, role, scope, signed) !== signature)
-      return refused('InvalidSignatureException');
+    const problem = signatureProblem(request, text, role, region, service);
+    if (problem !== undefined) return refused(problem);
     const given = answer(target, JSON.parse(text));
     return { status: given.status ?? 200, body: JSON.stringify(given.body) };
   });

@@ -11,6 +11,7 @@ export function literal(value: string, name = 'test'): SecretValue {
 export function deliveryContext(over: Partial<DeliveryContext> = {}): DeliveryContext {
   return {
     signal: AbortSignal.timeout(10_000),
+    certificateAuthorities: [],
     http: () => Promise.reject(new TypeError('no HTTP client in this test')),
     secret: async ({ name, source }) => {
       if (source.kind !== 'value') throw new TypeError(`${name} is not written down`);

@@ -46,16 +46,38 @@ export function startGcp(tree: MetadataTree): Promise<TestServer> {
   });
 }
 
+/** The managed identities of a machine: tokens by audience; the system-assigned one has no client id. */
+export type AzureIdentities = readonly {
+  readonly clientId?: string;
+  readonly tokens: Readonly<Record<string, string>>;
+}[];
+
 /** Wants its header and a version, and answers JSON. */
-export function startAzure(instance: object): Promise<TestServer> {
+export function startAzure(instance: object, identities: AzureIdentities = []): Promise<TestServer> {
   return startServer((request): Answer => {
     const url = new URL(request.url ?? '', 'http://azure');
     if (request.headers.metadata !== 'true')
       return { status: 400, body: '{"error":"Bad request. Required metadata header not specified"}' };
     if (request.headers['x-forwarded-for'] !== undefined) return { status: 400 };
     if (!/^\d{4}-\d{2}-\d{2}$/.test(url.searchParams.get('api-version') ?? '')) return { status: 400 };
+    if (url.pathname === '/metadata/identity/oauth2/token') return azureToken(url, identities);
     return url.pathname === '/metadata/instance' ? { body: JSON.stringify(instance) } : { status: 404 };
   });
+}
+
+/** As "How to use managed identities … to acquire an access token" has it: 400 where there is no such identity. */
+function azureToken(url: URL, identities: AzureIdentities): Answer {
+  const resource = url.searchParams.get('resource');
+  if (resource === null) return { status: 400, body: '{"error":"invalid_resource"}' };
+  const wanted = url.searchParams.get('client_id') ?? undefined;
+  const identity = identities.find(({ clientId }) => clientId === wanted);
+  const token = identity?.tokens[resource];
+  if (token === undefined) {
+    return { status: 400, body: '{"error":"invalid_request","error_description":"Identity not found"}' };
+  }
+  const expires = Math.floor(Date.now() / 1000) + 86_399;
+  const body = { access_token: token, expires_in: '86399', expires_on: `${expires}`, resource, token_type: 'Bearer' };
+  return { body: JSON.stringify(body) };
 }
 
 /** Wants nothing but its path. */

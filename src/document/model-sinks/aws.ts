@@ -4,7 +4,11 @@ import type { RemoteOptions } from './remote.ts';
 export interface AWSSinkModel extends RemoteOptions {
   readonly kind: 'AWS';
   readonly destination:
-    | { readonly kind: 'topic'; readonly arn: string; /** Default: the public one. */ readonly endpoint: string | undefined }
+    | {
+        readonly kind: 'topic';
+        readonly arn: string /** Default: the public one. */;
+        readonly endpoint: string | undefined;
+      }
     | { readonly kind: 'queue'; readonly url: string };
   /** undefined = what the ARN or the URL says, or else the metadata service. */
   readonly region: string | undefined;

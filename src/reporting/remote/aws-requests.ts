@@ -24,7 +24,12 @@ export function storedAt(bucket: AWSBucketModel, event: ReportEvent): StoredEven
 }
 
 /** https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutObject.html */
-export function putObject(bucket: AWSBucketModel, region: string, { key }: StoredEvent, event: ReportEvent): AwsRequest {
+export function putObject(
+  bucket: AWSBucketModel,
+  region: string,
+  { key }: StoredEvent,
+  event: ReportEvent,
+): AwsRequest {
   const endpoint = bucket.endpoint?.replace(/\/+$/, '');
   // The certificate of *.s3.… covers no name with a dot; and what an endpoint is for answers to paths.
   const url =

@@ -1,8 +1,8 @@
 import type { AzureSinkModel } from '../../document/model.ts';
 import type { HttpRequest } from '../../host/http.ts';
 import { MetadataService } from '../../host/metadata-service.ts';
-import type { ReportEvent } from '../event.ts';
 import { cloudEvent } from '../cloud-event.ts';
+import type { ReportEvent } from '../event.ts';
 import { exchange } from './http-exchange.ts';
 import { type DeliveryResult, type RemoteSink, resultOfStatus } from './remote-sink.ts';
 

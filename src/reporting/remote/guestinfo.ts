@@ -1,4 +1,3 @@
-import type { GuestinfoSinkModel } from '../../document/model.ts';
 import { redact } from '../../document/secret.ts';
 import type { CommandResult } from '../../host/host.ts';
 import { eventLine, type ReportEvent } from '../event.ts';
@@ -19,7 +18,7 @@ const CONDITION = 'guestinfo.vmservice.bootstrap.condition';
  * Sets variables of the virtual machine through VMware Tools: the last event, and, of a conclusion, the condition that VM
  * Operator shows. They are overwritten, so only the newest is to be seen; every process of the machine can read them.
  */
-export function guestinfoSink(_model: GuestinfoSinkModel): RemoteSink {
+export function guestinfoSink(): RemoteSink {
   return {
     kind: 'Guestinfo',
     target: EVENT,

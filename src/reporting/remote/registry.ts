@@ -7,9 +7,15 @@ type Openers = {
 
 /** One line a sink: what it needs is loaded where it is used. */
 const OPENERS: Openers = {
+  AWS: async (model) => (await import('./aws.ts')).awsSink(model),
+  Azure: async (model) => (await import('./azure.ts')).azureSink(model),
   Exec: async (model) => (await import('./exec.ts')).execSink(model),
   Kubernetes: async (model) => (await import('./kubernetes.ts')).kubernetesSink(model),
   Node: async (model) => (await import('./node.ts')).nodeSink(model),
+  GCP: async (model) => (await import('./gcp.ts')).gcpSink(model),
+  Guestinfo: async () => (await import('./guestinfo.ts')).guestinfoSink(),
+  NATS: async (model) => (await import('./nats.ts')).natsSink(model),
+  OTLP: async (model) => (await import('./otlp.ts')).otlpSink(model),
 };
 
 /** The sink of a model. Connects to nothing yet. */

@@ -40,6 +40,8 @@ export interface DeliveryContext {
    * `tls` and closed by the deliverer: do not close it.
    */
   readonly http: (tls?: SinkTlsModel) => Promise<HttpClient>;
+  /** PEM certificates that the document trusts beside the system's, for what does not speak HTTP. */
+  readonly certificateAuthorities: readonly string[];
   /** The value of a secret, at the moment of use. Throws `SecretUnavailable`, which is a retry: it may come. */
   readonly secret: (value: SecretValue) => Promise<Secret>;
   /** Runs a program, in a clean environment. */

@@ -1,15 +1,12 @@
 import type { Finding } from '../../diagnostics.ts';
 import { sinkNames } from './convert-reporting.ts';
 import type { Sections } from './sections.ts';
-import { checkKubernetesSink } from './sinks/kubernetes.ts';
+import { checkSinks } from './sinks/checks.ts';
 
 /** Mistakes across the fields of `reporting`. */
 export function checkReporting({ reporting }: Sections): Finding[] {
   const sinks = reporting?.sinks ?? [];
-  const single = sinks.flatMap((sink, index) =>
-    sink.type === 'Kubernetes' ? checkKubernetesSink(sink, ['reporting', 'sinks', index]) : [],
-  );
-  return [...sameNames(sinkNames(sinks)), ...single];
+  return [...sameNames(sinkNames(sinks)), ...checkSinks(sinks)];
 }
 
 /** A name is what a sink is known by in tables, messages and the spool. */

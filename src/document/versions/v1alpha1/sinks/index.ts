@@ -1,9 +1,15 @@
 import * as z from 'zod';
 import type { SinkModel } from '../../../model-sinks.ts';
 import type { ResolveSecret } from '../convert-values.ts';
+import { awsSink, toAWSSink } from './aws.ts';
+import { azureSink, toAzureSink } from './azure.ts';
 import { execSink, toExecSink } from './exec.ts';
+import { gcpSink, toGCPSink } from './gcp.ts';
+import { guestinfoSink, toGuestinfoSink } from './guestinfo.ts';
 import { kubernetesSink, nodeSink, toKubernetesSink, toNodeSink } from './kubernetes.ts';
 import { consoleSink, journalSink } from './local.ts';
+import { natsSink, toNATSSink } from './nats.ts';
+import { otlpSink, toOTLPSink } from './otlp.ts';
 
 /**
  * How to add a remote sink, say `NATS`:
@@ -17,7 +23,19 @@ import { consoleSink, journalSink } from './local.ts';
  *
  * Spool, order, retries, deadlines, `report flush` and `report test` follow by themselves.
  */
-export const sinkSection = z.discriminatedUnion('type', [journalSink, consoleSink, execSink, kubernetesSink, nodeSink]);
+export const sinkSection = z.discriminatedUnion('type', [
+  journalSink,
+  consoleSink,
+  execSink,
+  kubernetesSink,
+  nodeSink,
+  natsSink,
+  awsSink,
+  gcpSink,
+  azureSink,
+  otlpSink,
+  guestinfoSink,
+]);
 
 export type SinkSection = z.infer<typeof sinkSection>;
 
@@ -34,5 +52,17 @@ export function toSink(section: SinkSection, name: string, resolve: ResolveSecre
       return toKubernetesSink(section, name, resolve);
     case 'Node':
       return toNodeSink(section, name);
+    case 'NATS':
+      return toNATSSink(section, name, resolve);
+    case 'AWS':
+      return toAWSSink(section, name);
+    case 'GCP':
+      return toGCPSink(section, name);
+    case 'Azure':
+      return toAzureSink(section, name);
+    case 'OTLP':
+      return toOTLPSink(section, name, resolve);
+    case 'Guestinfo':
+      return toGuestinfoSink(section, name);
   }
 }

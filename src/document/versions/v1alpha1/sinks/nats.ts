@@ -51,7 +51,7 @@ export function checkNATSSink(section: NATSSinkSection, path: readonly PathSegme
   for (const [index, text] of section.servers.entries()) {
     const server = toServer(text);
     const at = [...path, 'servers', index];
-    if (server.port < 1 || server.port > 65535) findings.push({ path: at, message: 'the port is not one' });
+    if (server.port < 1 || server.port > 65535) findings.push({ path: at, message: 'not a port: 1 to 65535' });
     // JWT and nkey answer a challenge; a token and a password are sent as they are.
     const bare = credentials !== undefined && ('token' in credentials || 'password' in credentials);
     if (bare && !server.secure && !/^(localhost|127\..*|\[::1\])$/.test(server.host)) {

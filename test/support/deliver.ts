@@ -1,0 +1,52 @@
+import type { Secret, SecretValue } from '../../src/document/secret.ts';
+import { createHttpClient, type HttpClient } from '../../src/host/http.ts';
+import { runCommand } from '../../src/host/linux/commands.ts';
+import { resolveSecret } from '../../src/host/secrets.ts';
+import { withDeadline } from '../../src/reporting/deadline.ts';
+import type { ReportEvent } from '../../src/reporting/event.ts';
+import { fitted } from '../../src/reporting/event.ts';
+import type { DeliveryContext, DeliveryResult, RemoteSink } from '../../src/reporting/remote/remote-sink.ts';
+
+export interface DeliveryOptions {
+  readonly timeoutMs?: number;
+  readonly certificateAuthorities?: readonly string[];
+  readonly clock?: DeliveryContext['clock'];
+  readonly run?: DeliveryContext['run'];
+}
+
+/** One delivery as the deliverer makes it: fitted, under a timeout, and what is thrown is a retry. Over a real network. */
+export async function deliver(
+  sink: RemoteSink,
+  event: ReportEvent,
+  options: DeliveryOptions = {},
+): Promise<DeliveryResult> {
+  const authorities = options.certificateAuthorities ?? [];
+  const clients: HttpClient[] = [];
+  const context: Omit<DeliveryContext, 'signal'> = {
+    certificateAuthorities: authorities,
+    async http(tls) {
+      const own = tls?.certificateAuthority === undefined ? [] : [tls.certificateAuthority];
+      const client = createHttpClient({ proxy: undefined, certificateAuthorities: [...authorities, ...own] });
+      clients.push(client);
+      return client;
+    },
+    secret: known,
+    run: options.run ?? runCommand,
+    clock: options.clock ?? (() => ({ time: Date.now(), sinceBootMs: Math.round(performance.now()) })),
+  };
+  try {
+    return await withDeadline(options.timeoutMs ?? 5_000, (signal) =>
+      sink.deliver(fitted(event, sink.capacity), { ...context, signal }),
+    );
+  } catch (error) {
+    return { kind: 'retry', why: error instanceof Error ? error.message : String(error) };
+  } finally {
+    await Promise.all(clients.map((client) => client.close()));
+  }
+}
+
+async function known(value: SecretValue): Promise<Secret> {
+  const secret = await resolveSecret(value);
+  if (secret === undefined) throw new TypeError(`${value.name} is of a kind that tests do not have`);
+  return secret;
+}

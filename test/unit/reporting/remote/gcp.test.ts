@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { GCPSinkModel } from '../../../../src/document/model.ts';
+import { MetadataService } from '../../../../src/host/metadata-service.ts';
+import { gcpSink } from '../../../../src/reporting/remote/gcp.ts';
+import { deliver } from '../../../support/deliver.ts';
+import { concludedEvent } from '../../../support/events.ts';
+import { startServer } from '../../../support/http-servers.ts';
+import { startGcp } from '../../../support/metadata-servers.ts';
+import { startPubSub } from '../../../support/receivers/gcp.ts';
+
+const topic = 'projects/my-project/topics/bootstrap';
+const account = 'nodes@my-project.iam.gserviceaccount.com';
+const tokenOf = (token: string): string =>
+  JSON.stringify({ access_token: token, expires_in: 3599, token_type: 'Bearer' });
+
+function startMachine() {
+  return startGcp({
+    'instance/service-accounts/default/token': tokenOf('ya29.default'),
+    [`instance/service-accounts/${account}/token`]: tokenOf('ya29.nodes'),
+  });
+}
+
+const model = (endpoint: string, more: Partial<GCPSinkModel> = {}): GCPSinkModel => ({
+  kind: 'GCP',
+  name: 'GCP',
+  events: ['concluded'],
+  timeoutMs: 5_000,
+  topic,
+  serviceAccount: undefined,
+  endpoint,
+  ...more,
+});
+
+describe('a topic of Pub/Sub', () => {
+  test("is told an event whole, with the token of the machine's service account", async () => {
+    await using machine = await startMachine();
+    await using pubsub = await startPubSub(topic, () => 'ya29.default');
+    const sink = gcpSink(model(`http://127.0.0.1:${pubsub.port}`), new MetadataService({ address: machine.url }));
+    const event = concludedEvent({ bytes: 300_000 });
+    assert.deepEqual(await deliver(sink, event), { kind: 'delivered' });
+    assert.deepEqual(pubsub.received, [{ id: event.id, event }]);
+    assert.deepEqual(pubsub.attributes, [
+      {
+        id: event.id,
+        type: 'concluded',
+        machine: 'prod-a-md-0',
+        cluster: 'prod-a',
+        outcome: 'Failed',
+        reason: 'SwapEnabled',
+      },
+    ]);
+  });
+
+  test('is told with the token of another account that the machine has', async () => {
+    await using machine = await startMachine();
+    await using pubsub = await startPubSub(topic, () => 'ya29.nodes');
+    const to = model(`http://127.0.0.1:${pubsub.port}`, { serviceAccount: account });
+    assert.equal(
+      (await deliver(gcpSink(to, new MetadataService({ address: machine.url })), concludedEvent())).kind,
+      'delivered',
+    );
+  });
+
+  test('that refuses the token is told later: somebody may allow it', async () => {
+    await using machine = await startMachine();
+    await using pubsub = await startPubSub(topic, () => 'ya29.expected');
+    const sink = gcpSink(model(`http://127.0.0.1:${pubsub.port}`), new MetadataService({ address: machine.url }));
+    assert.deepEqual(await deliver(sink, concludedEvent()), { kind: 'retry', why: 'HTTP 401' });
+    assert.deepEqual(pubsub.received, []);
+  });
+
+  test('is not told by a 200 of somebody else', async () => {
+    await using machine = await startMachine();
+    await using portal = await startServer(() => ({ body: '{"welcome":true}' }));
+    const sink = gcpSink(model(portal.url), new MetadataService({ address: machine.url }));
+    const result = await deliver(sink, concludedEvent());
+    assert.deepEqual(result, { kind: 'retry', why: 'the answer is not one of Pub/Sub' });
+  });
+});
+
+describe('a machine without that service account', () => {
+  test('says so', async () => {
+    await using machine = await startGcp({});
+    const sink = gcpSink(model('http://127.0.0.1:9'), new MetadataService({ address: machine.url }));
+    const result = await deliver(sink, concludedEvent());
+    assert.match(
+      result.kind === 'retry' ? result.why : '',
+      /gcp does not tell a token: this machine has no such identity/,
+    );
+  });
+});

@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { MachineadmError } from '../../../../src/document/errors.ts';
+import { runCommand } from '../../../../src/host/linux/commands.ts';
+import { sizeOf } from '../../../../src/reporting/event.ts';
+import { guestinfoSink } from '../../../../src/reporting/remote/guestinfo.ts';
+import type { DeliveryContext } from '../../../../src/reporting/remote/remote-sink.ts';
+import { deliver } from '../../../support/deliver.ts';
+import { concludedEvent } from '../../../support/events.ts';
+
+/**
+ * As vmware-rpctool(1) of open-vm-tools: one argument, `info-set KEY VALUE`, where the rest is the value; a message
+ * above 64 KiB and a machine without a hypervisor of VMware end it with 1.
+ */
+const RPCTOOL = `#!/bin/sh
+[ $# -eq 1 ] || exit 2
+[ ! -e "$(dirname "$0")/broken" ] || { echo "Failed to send message" >&2; exit 1; }
+case "$1" in "info-set guestinfo."*) ;; *) echo "Unknown command"; exit 1;; esac
+[ "$(printf %s "$1" | wc -c)" -le 65536 ] || { echo "Message too long"; exit 1; }
+rest=\${1#info-set }
+printf %s "\${rest#* }" > "$(dirname "$0")/\${rest%% *}"
+`;
+
+class VirtualMachine implements Disposable {
+  readonly directory = mkdtempSync(join(tmpdir(), 'machineadm-vm-'));
+  readonly programs: string[] = [];
+  /** Runs the stand-in in the place of the program; one that this machine lacks is not installed. */
+  readonly run: DeliveryContext['run'] = async (command) => {
+    this.programs.push(command.program);
+    const path = join(this.directory, command.program);
+    if (existsSync(path)) return await runCommand({ ...command, program: path });
+    throw new MachineadmError({ reason: 'HostStepFailed', summary: `${command.program} is not installed`, remedy: '' });
+  };
+
+  constructor(programs: Readonly<Record<string, string>> = { 'vmware-rpctool': RPCTOOL }) {
+    for (const [name, text] of Object.entries(programs)) {
+      writeFileSync(join(this.directory, name), text);
+      chmodSync(join(this.directory, name), 0o755);
+    }
+  }
+
+  variable(name: string): string | undefined {
+    const path = join(this.directory, name);
+    return existsSync(path) ? readFileSync(path, 'utf8') : undefined;
+  }
+
+  breakTools(broken: boolean): void {
+    const path = join(this.directory, 'broken');
+    if (broken) writeFileSync(path, '');
+    else rmSync(path);
+  }
+
+  [Symbol.dispose](): void {
+    rmSync(this.directory, { recursive: true });
+  }
+}
+
+const EVENT = 'guestinfo.machineadm.event';
+const CONDITION = 'guestinfo.vmservice.bootstrap.condition';
+
+describe('a virtual machine of vSphere', () => {
+  test('shows the event, and the condition of a failure to VM Operator', async () => {
+    using machine = new VirtualMachine();
+    const event = concludedEvent();
+    assert.deepEqual(await deliver(guestinfoSink(), event, { run: machine.run }), { kind: 'delivered' });
+    assert.deepEqual(JSON.parse(machine.variable(EVENT) ?? ''), event);
+    assert.match(machine.variable(CONDITION) ?? '', /^false,SwapEnabled,.*Swap is on/);
+  });
+
+  test('shows the condition of a success', async () => {
+    using machine = new VirtualMachine();
+    await deliver(guestinfoSink(), concludedEvent({ outcome: 'Succeeded' }), { run: machine.run });
+    assert.match(machine.variable(CONDITION) ?? '', /^true,Succeeded,./);
+  });
+
+  test('shows no condition of what may still succeed: VM Operator would read it as False', async () => {
+    using machine = new VirtualMachine();
+    await deliver(guestinfoSink(), concludedEvent({ outcome: 'Interrupted' }), { run: machine.run });
+    await deliver(guestinfoSink(), { ...concludedEvent(), test: true }, { run: machine.run });
+    assert.ok(machine.variable(EVENT) !== undefined);
+    assert.equal(machine.variable(CONDITION), undefined);
+  });
+
+  test('shows in short what its hypervisor cannot take', async () => {
+    using machine = new VirtualMachine();
+    const event = concludedEvent({ bytes: 100_000 });
+    assert.equal((await deliver(guestinfoSink(), event, { run: machine.run })).kind, 'delivered');
+    const shown = JSON.parse(machine.variable(EVENT) ?? '{}');
+    assert.ok(sizeOf(shown) <= 60 * 1024);
+    assert.equal(shown.failure.reason, 'SwapEnabled');
+  });
+
+  test('is told through vmtoolsd where there is no vmware-rpctool', async () => {
+    const vmtoolsd = `#!/bin/sh\n[ "$1" = --cmd ] || exit 2\nshift\n${RPCTOOL.replace('#!/bin/sh\n', '')}`;
+    using machine = new VirtualMachine({ vmtoolsd });
+    const event = concludedEvent();
+    assert.equal((await deliver(guestinfoSink(), event, { run: machine.run })).kind, 'delivered');
+    assert.deepEqual(JSON.parse(machine.variable(EVENT) ?? ''), event);
+  });
+
+  test('that does not take it is told later, with what the Tools said', async () => {
+    using machine = new VirtualMachine();
+    machine.breakTools(true);
+    const event = concludedEvent();
+    const result = await deliver(guestinfoSink(), event, { run: machine.run });
+    assert.deepEqual(result, { kind: 'retry', why: 'status 1: Failed to send message' });
+    machine.breakTools(false);
+    assert.equal((await deliver(guestinfoSink(), event, { run: machine.run })).kind, 'delivered');
+  });
+
+  test('without VMware Tools is told later: they may be installed', async () => {
+    using machine = new VirtualMachine({});
+    const result = await deliver(guestinfoSink(), concludedEvent(), { run: machine.run });
+    assert.deepEqual(result, { kind: 'retry', why: 'vmtoolsd is not installed' });
+    assert.deepEqual(machine.programs, ['vmware-rpctool', 'vmtoolsd']);
+  });
+
+  test('whose Tools hang holds up nothing beyond the timeout', async () => {
+    using machine = new VirtualMachine({ 'vmware-rpctool': '#!/bin/sh\nexec sleep 60\n' });
+    const begun = performance.now();
+    const result = await deliver(guestinfoSink(), concludedEvent(), { run: machine.run, timeoutMs: 300 });
+    assert.equal(result.kind, 'retry');
+    assert.ok(performance.now() - begun < 3_000);
+    assert.deepEqual(machine.programs, ['vmware-rpctool']);
+  });
+});
