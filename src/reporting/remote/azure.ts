@@ -1,8 +1,8 @@
 import type { AzureSinkModel } from '../../document/model.ts';
 import type { HttpRequest } from '../../host/http.ts';
 import { MetadataService } from '../../host/metadata-service.ts';
-import { cloudEvent } from '../cloud-event.ts';
 import type { ReportEvent } from '../event.ts';
+import { CLOUD_EVENT_TYPE, cloudEvent } from './cloud-event.ts';
 import { exchange } from './http-exchange.ts';
 import { type DeliveryResult, type RemoteSink, resultOfStatus } from './remote-sink.ts';
 
@@ -55,7 +55,7 @@ function publish(endpoint: string, event: ReportEvent): HttpRequest {
   return {
     url: `${endpoint}?api-version=2018-01-01`,
     method: 'POST',
-    headers: { 'content-type': 'application/cloudevents+json; charset=utf-8' },
+    headers: { 'content-type': CLOUD_EVENT_TYPE },
     body: JSON.stringify(cloudEvent(event)),
   };
 }

@@ -16,7 +16,7 @@ async function problemOf(sink: string): Promise<string> {
   return problems[0] ?? '';
 }
 
-const TOLD = { events: ['started', 'warning', 'concluded'], timeoutMs: 10_000 };
+const TOLD = { events: ['started', 'warning', 'concluded', 'readinessChanged'], timeoutMs: 10_000 };
 
 describe('a sink of AWS', () => {
   test('is a topic or a queue, in the region that its name says', async () => {
