@@ -4,7 +4,8 @@ import { createGunzip, createZstdDecompress } from 'node:zlib';
 import type { QueryHost } from '../../host/host.ts';
 import type { ByteSource } from './tar.ts';
 
-const PIECE = 1 << 20;
+/** What a pipe holds (pipe(7)); larger pieces only wait in memory. */
+const PIECE = 1 << 16;
 /** Enough for the trailer with gzip's checksum of the content. */
 const FINGERPRINT_EDGE = 4096;
 
