@@ -1,13 +1,16 @@
 import type { ContainerdModel } from '../../document/model.ts';
 import type { Version } from '../../host/facts.ts';
+import { OVERLAYFS } from '../containerd/plugin-ids.ts';
 import { stringAt } from '../containerd/toml-tree.ts';
 
 /** The snapshotter that CRI uses, where the document names one: an import must unpack for it. */
 export function snapshotterOf(containerd: ContainerdModel | undefined): string | undefined {
   const settings = containerd?.settings ?? {};
+  // `settings` are merged last.
   return (
     stringAt(settings, ['plugins', 'io.containerd.cri.v1.images', 'snapshotter']) ??
-    stringAt(settings, ['plugins', 'io.containerd.grpc.v1.cri', 'containerd', 'snapshotter'])
+    stringAt(settings, ['plugins', 'io.containerd.grpc.v1.cri', 'containerd', 'snapshotter']) ??
+    containerd?.snapshotter
   );
 }
 
@@ -17,7 +20,7 @@ export function snapshotterOf(containerd: ContainerdModel | undefined): string |
  * itself; it can be told so since 1.7.
  */
 export function unpackArguments(snapshotter: string | undefined, containerd: Version | undefined): readonly string[] {
-  if (snapshotter === undefined) return [];
+  if (snapshotter === undefined || snapshotter === OVERLAYFS) return [];
   const isOld = containerd?.major === 1 && containerd.minor < 7;
   return [...(isOld ? [] : ['--local']), '--snapshotter', snapshotter];
 }

@@ -161,8 +161,7 @@ inThrowAwayMachine(import.meta.filename, () => {
         const archives = [
           laid('/opt/images/native.tar', dockerArchive(['r.example/native:1'], `${suite} native`, MIB).bytes),
         ];
-        const settings = { plugins: { 'io.containerd.grpc.v1.cri': { containerd: { snapshotter: 'native' } } } };
-        const wanted = { ...model({ archives }), containerd: { ...containerdModel(), settings } };
+        const wanted = { ...model({ archives }), containerd: containerdModel({ snapshotter: 'native' }) };
         assert.deepEqual((await runStep(images, host, wanted, { facts })).left, []);
         const list = ['-n', 'k8s.io', 'snapshots', '--snapshotter', 'native', 'ls'];
         const { stdout } = spawnSync('ctr', list, { encoding: 'utf8' });
