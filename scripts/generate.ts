@@ -9,6 +9,7 @@ import { buildInfo } from '../src/cli/build-info.ts';
 import { createProgram } from '../src/cli/program.ts';
 import { DOCUMENT_VERSIONS, jsonSchema } from '../src/document/index.ts';
 import { convertCodesMarkdown } from './generate/convert-codes.ts';
+import { eventSchema } from './generate/event-schema.ts';
 import { manPage } from './generate/man-page.ts';
 import { statusSchema } from './generate/status-schema.ts';
 import { exitCodesJson, exitCodesMarkdown, publishedReasons, reasonsMarkdown } from './generate/tables.ts';
@@ -24,6 +25,8 @@ export function generatedFiles(root: string): ReadonlyMap<string, string> {
   }
   const status = { $id: 'https://machineadm.dev/schema/status.v1.json', ...z.toJSONSchema(statusSchema) };
   files.set('contract/status.v1.schema.json', json(status));
+  const event = { $id: 'https://machineadm.dev/schema/event.v1.json', ...z.toJSONSchema(eventSchema) };
+  files.set('contract/event.v1.schema.json', json(event));
   files.set('contract/exit-codes.json', exitCodesJson());
   files.set('contract/exit-codes.md', exitCodesMarkdown());
   files.set('contract/reasons.md', reasonsMarkdown());

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { RunStatus } from '../../src/reporting/status.ts';
+import type { SameFields } from './same-fields.ts';
 
 /**
  * The status document as a schema, for those who read it. `Matches` below keeps it and the TypeScript type one thing:
@@ -8,12 +9,12 @@ import type { RunStatus } from '../../src/reporting/status.ts';
  * Readers must accept what they do not know: later agents add properties, steps, warnings and reasons. So a reason is a
  * CamelCase word and not a closed list, and further properties are allowed.
  */
-const instant = z.string().describe('RFC 3339, UTC');
-const milliseconds = z.number().min(0);
-const optionalText = z.exactOptional(z.string());
+export const instant = z.string().describe('RFC 3339, UTC');
+export const milliseconds = z.number().min(0);
+export const optionalText = z.exactOptional(z.string());
 const reason = z.string().regex(/^[A-Z][A-Za-z0-9]*$/);
 
-const step = z.looseObject({
+export const step = z.looseObject({
   id: z.string(),
   state: z.enum(['Pending', 'Running', 'Succeeded', 'Unchanged', 'Failed', 'Skipped']),
   changes: z.array(z.string()).readonly().describe('ids of the changes made, in order'),
@@ -21,7 +22,7 @@ const step = z.looseObject({
   durationMs: z.exactOptional(milliseconds),
 });
 
-const failure = z.looseObject({
+export const failure = z.looseObject({
   reason: reason.describe('see reasons.md'),
   summary: z.string(),
   evidence: z.array(z.looseObject({ source: z.string(), text: z.string() })).readonly(),
@@ -30,7 +31,17 @@ const failure = z.looseObject({
   step: optionalText,
 });
 
-const condition = z.looseObject({
+const sinkReport = z.looseObject({
+  sink: z.string(),
+  type: z.string(),
+  target: z.string().describe('where it goes, without credentials'),
+  state: z.enum(['Delivered', 'Pending', 'Refused']),
+  pending: z.int().min(0).describe('events that wait for machineadm report flush'),
+  updatedAt: instant,
+  message: optionalText,
+});
+
+export const condition = z.looseObject({
   type: z.enum(['machineadm.dev/BootstrapSucceeded', 'machineadm.dev/AfterBootstrapHooksSucceeded']),
   status: z.enum(['True', 'False', 'Unknown']).describe('False only for a terminal failure'),
   reason,
@@ -84,28 +95,14 @@ export const statusSchema = z
       .describe('set when phase is Concluded'),
     exitCode: z.exactOptional(z.int().min(0).max(255)).describe('see exit-codes.md'),
     failure: z.exactOptional(failure),
+    reports: z
+      .exactOptional(z.array(sinkReport).readonly())
+      .describe(
+        'how far the remote sinks have been told, once the run ended; it changes neither outcome nor exit code',
+      ),
   })
   .describe('What a run of machineadm does now and how it ended: /run/machineadm/status.json. Holds no secret.');
 
-/** Drops the index signature that `looseObject` adds, at every depth, so that a missing field shows. */
-type Known<T> = T extends readonly (infer Item)[]
-  ? readonly Known<Item>[]
-  : T extends object
-    ? { readonly [Key in keyof T as string extends Key ? never : Key]: Known<T[Key]> }
-    : T;
-
-/** The same with reasons as open words. */
-type Open<T> = T extends { readonly failure?: infer Failure }
-  ? Omit<T, 'failure'> & { readonly failure?: Omit<NonNullable<Failure>, 'reason'> & { readonly reason: string } }
-  : T;
-
-type FieldsOf<T> = T extends readonly (infer Item)[]
-  ? FieldsOf<Item>
-  : T extends object
-    ? { [Key in keyof T]-?: [FieldsOf<NonNullable<T[Key]>>, undefined extends T[Key] ? 'optional' : 'required'] }
-    : T;
-
-type Equal<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false;
-type Matches = Equal<FieldsOf<Known<z.infer<typeof statusSchema>>>, FieldsOf<Open<RunStatus>>>;
+type Matches = SameFields<z.infer<typeof statusSchema>, RunStatus>;
 const matches: Matches = true;
 void matches;

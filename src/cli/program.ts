@@ -3,8 +3,9 @@ import { exitCode } from '../document/exit-codes.ts';
 import type { Role } from '../document/model.ts';
 import { buildInfo } from './build-info.ts';
 import { addConvert } from './convert-options.ts';
-import type { DocumentOptions } from './options.ts';
+import { type DocumentOptions, documentOption, outputOption, sinkOption } from './options.ts';
 import { type OutputFormat, printError } from './output.ts';
+import { addReportCommands } from './report-commands.ts';
 
 /** Runs the command line and gives the exit status. Never throws. */
 export async function runProgram(argv: readonly string[]): Promise<number> {
@@ -42,9 +43,10 @@ export function createProgram(done: (status: number) => void): Command {
     .description('make this machine a node: prepare the host, bootstrap, prove that it works, report')
     .addOption(documentOption())
     .addOption(outputOption())
+    .addOption(sinkOption())
     .option('--resume', 'only go on with a run that a reboot, a kill or a signal cut off; else do nothing')
     .addHelpText('after', '\nExample:\n  machineadm provision -d /etc/machineadm/bootstrap.yaml')
-    .action(async (options: DocumentOptions & { resume?: true }) =>
+    .action(async (options: DocumentOptions & { resume?: true; sink?: readonly string[] }) =>
       done(await (await import('./provision.ts')).provision('provision', options)),
     );
 
@@ -222,6 +224,8 @@ export function createProgram(done: (status: number) => void): Command {
       done(await (await import('./audit.ts')).audit(options)),
     );
 
+  addReportCommands(program, done);
+
   const sentinel = program
     .command('sentinel')
     .description('the file that tells others of the success')
@@ -288,19 +292,6 @@ Examples:
   machineadm plan -d bootstrap.yaml                    what would change on this machine
   machineadm provision -d bootstrap.yaml               do it
   machineadm status                                    how it went`;
-
-function documentOption(): Option {
-  return new Option(
-    '-d, --document <source>',
-    'a file, a directory of drop-ins, or - for standard input; repeat to merge several in order',
-  )
-    .argParser((source: string, earlier: readonly string[] | undefined) => [...(earlier ?? []), source])
-    .makeOptionMandatory();
-}
-
-function outputOption(): Option {
-  return new Option('-o, --output <format>', 'for people or for machines').choices(['text', 'json']).default('text');
-}
 
 /** Before the options are parsed, or where that failed. */
 function wantsJson(argv: readonly string[]): boolean {

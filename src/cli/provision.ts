@@ -11,7 +11,7 @@ import { openProgress } from './progress.ts';
 /** `machineadm provision` and `prepare`: one run, told on standard error as it goes and on standard output at its end. */
 export async function provision(
   command: 'provision' | 'prepare',
-  { document, output, resume }: DocumentOptions & { readonly resume?: true },
+  { document, output, resume, sink }: DocumentOptions & { readonly resume?: true; readonly sink?: readonly string[] },
 ): Promise<number> {
   if (resume === true) {
     const found = await (await import('../pipeline/resume.ts')).findResumable();
@@ -35,6 +35,7 @@ export async function provision(
     const status = await run({
       command,
       sources: document,
+      ...(sink === undefined ? {} : { sinks: sink }),
       agentVersion: buildInfo().version,
       signal: stop.signal,
       onEvent: progress.onEvent,

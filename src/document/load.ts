@@ -1,3 +1,4 @@
+import { SINK_OPTION, withSinks } from './added-sinks.ts';
 import { decodeSource } from './decode.ts';
 import type { Finding } from './diagnostics.ts';
 import { type Diagnostic, formatPath, nearestName, type PathSegment, sortDiagnostics } from './diagnostics.ts';
@@ -5,7 +6,7 @@ import { parseJsonTree } from './json-tree.ts';
 import type { Model } from './model.ts';
 import { satisfies } from './requires.ts';
 import { type SoundPart, schemaFindings, withoutMistakes } from './schema-issues.ts';
-import { mergeTrees, parseTree, placeOf, placeOfKey, type Tree, toPlain } from './tree.ts';
+import { type MapTree, mergeTrees, parseTree, placeOf, placeOfKey, type Tree, toPlain } from './tree.ts';
 import { type Expansion, expandVariables, type VariableResolver } from './variables.ts';
 import { DOCUMENT_VERSIONS } from './versions/index.ts';
 import type { DocumentVersion } from './versions/version.ts';
@@ -21,6 +22,8 @@ export interface LoadOptions {
   readonly agentVersion: string;
   /** Finds out what variables are; without it (`validate` on another machine) their values stay unknown. */
   readonly resolveVariables?: VariableResolver;
+  /** Sinks of the command line, each as YAML: behind those of the document. */
+  readonly sinks?: readonly string[];
   /** Document versions to read; tests add one that does not exist yet. */
   readonly versions?: readonly DocumentVersion[];
 }
@@ -50,7 +53,7 @@ export interface LoadedDocument {
  */
 export async function loadDocument(sources: readonly DocumentSource[], options: LoadOptions): Promise<LoadResult> {
   const problems: Diagnostic[] = [];
-  let tree: Tree | undefined;
+  let tree: MapTree | undefined;
   for (const source of sources) {
     const text = await decodeSource(source.name, source.bytes);
     const parsed = parseJsonTree(source.name, text) ?? parseTree(source.name, text, problems);
@@ -66,7 +69,8 @@ export async function loadDocument(sources: readonly DocumentSource[], options: 
   if (tree === undefined) {
     return { ok: false, reason: 'DocumentInvalid', problems: sortDiagnostics(problems, names) };
   }
-  const merged = tree;
+  const added = (options.sinks ?? []).flatMap((text) => parseTree(SINK_OPTION, text, problems) ?? []);
+  const merged = withSinks(tree, added);
   const place = (finding: Finding): Diagnostic => ({
     place:
       finding.key === undefined

@@ -6,6 +6,7 @@ import type { GuestinfoSinkModel } from './model-sinks/guestinfo.ts';
 import type { KubernetesSinkModel, NodeSinkModel } from './model-sinks/kubernetes.ts';
 import type { NATSSinkModel } from './model-sinks/nats.ts';
 import type { OTLPSinkModel } from './model-sinks/otlp.ts';
+import type { WebhookSinkModel } from './model-sinks/webhook.ts';
 
 export type * from './model-sinks/aws.ts';
 export type * from './model-sinks/azure.ts';
@@ -16,6 +17,7 @@ export type * from './model-sinks/kubernetes.ts';
 export type * from './model-sinks/nats.ts';
 export type * from './model-sinks/otlp.ts';
 export type * from './model-sinks/remote.ts';
+export type * from './model-sinks/webhook.ts';
 
 /** A sink of this machine: told by the run itself, as it happens. */
 export type LocalSinkModel = { readonly kind: 'Journal' } | { readonly kind: 'Console'; readonly device: string };
@@ -33,6 +35,7 @@ export type RemoteSinkModel =
   | KubernetesSinkModel
   | NATSSinkModel
   | NodeSinkModel
-  | OTLPSinkModel;
+  | OTLPSinkModel
+  | WebhookSinkModel;
 
 export type SinkModel = LocalSinkModel | RemoteSinkModel;

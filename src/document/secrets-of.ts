@@ -7,11 +7,17 @@ import { toPlain } from './tree.ts';
  * `secrets` without being used, which tools that carry the document keep as well.
  */
 export function documentSecrets({ model, tree }: Pick<LoadedDocument, 'model' | 'tree'>): readonly SecretValue[] {
-  const used = new Set<SecretValue>();
-  collect(model, used);
+  const used = secretsIn(model);
   const names = new Set([...used].map(({ name }) => name));
   const unused = literals(toPlain(tree)).filter(({ name }) => !names.has(name));
   return [...used, ...unused];
+}
+
+/** Every secret that a part of a model uses. */
+export function secretsIn(node: unknown): ReadonlySet<SecretValue> {
+  const found = new Set<SecretValue>();
+  collect(node, found);
+  return found;
 }
 
 function collect(node: unknown, found: Set<SecretValue>): void {
@@ -31,7 +37,8 @@ const KINDS: Readonly<Record<SecretValue['source']['kind'], true>> = {
   awsParameter: true,
 };
 
-function isSecretValue(node: object): node is SecretValue {
+/** Whether a part of a model holds a secret. */
+export function isSecretValue(node: object): node is SecretValue {
   if (!('name' in node) || typeof node.name !== 'string' || !('source' in node)) return false;
   const { source } = node;
   if (source === null || typeof source !== 'object' || !('kind' in source) || typeof source.kind !== 'string')

@@ -157,6 +157,8 @@ function yamlHint(code: string): string | undefined {
 }
 
 /** Lays a later source over an earlier one: maps merge key by key, anything else replaces, null removes. */
+export function mergeTrees(base: MapTree, over: MapTree): MapTree;
+export function mergeTrees(base: Tree, over: Tree): Tree;
 export function mergeTrees(base: Tree, over: Tree): Tree {
   if (base.kind !== 'map' || over.kind !== 'map') return over;
   const entries = new Map(base.entries);

@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { closeSync, constants, fstatSync, ftruncateSync, openSync, readFileSync, statSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path/posix';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { MachineadmError } from '../document/errors.ts';
 import { FileError } from './file-error.ts';
 import { ownProcess } from './identity.ts';
@@ -13,6 +14,12 @@ export interface Lock {
   release(): void;
 }
 
+/** Held by whoever changes this machine or says in its status file how a run ended. */
+export const LOCK_PATH = '/run/machineadm/lock';
+
+/** Between two looks at a lock that is held. */
+const LOOK_EVERY_MS = 100;
+
 /** flock(1): the status when -n finds the lock held. */
 const HELD_BY_ANOTHER = 1;
 
@@ -21,9 +28,20 @@ const HELD_BY_ANOTHER = 1;
  * flock(1) takes it on the descriptor it inherits, and it stays ours when that child ends. No other child inherits the
  * descriptor (Node opens with O_CLOEXEC), so it is free the moment this process is gone, `kill -9` included.
  *
- * Throws `Locked` naming the holder, `PreflightFailed` where flock(1) is missing, `FileError` (`ReadOnlyFilesystem`, …).
+ * A lock that is held is waited for as long as `patienceMs`. Throws `Locked` naming the holder, `PreflightFailed` where flock(1) is missing, `FileError` (`ReadOnlyFilesystem`, …).
  */
-export async function acquireLock(path: string): Promise<Lock> {
+export async function acquireLock(path: string, patienceMs = 0): Promise<Lock> {
+  for (const until = performance.now() + patienceMs; ; await sleep(LOOK_EVERY_MS)) {
+    try {
+      return tryLock(path);
+    } catch (error) {
+      const isHeld = error instanceof MachineadmError && error.reason === 'Locked';
+      if (!isHeld || performance.now() >= until) throw error;
+    }
+  }
+}
+
+function tryLock(path: string): Lock {
   for (;;) {
     const descriptor = openLockFile(path);
     try {

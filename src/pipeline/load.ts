@@ -1,3 +1,4 @@
+import { refuseSecretsOf } from '../document/added-sinks.ts';
 import { type Diagnostic, formatDiagnostic } from '../document/diagnostics.ts';
 import { MachineadmError } from '../document/errors.ts';
 import { type LoadedDocument, loadDocument } from '../document/load.ts';
@@ -28,13 +29,13 @@ export function readInputText(
 
 /**
  * Reads and judges the document behind the given sources (files, drop-in directories, `-`), merged in order. For this
- * machine its variables are found out here; else their values are not judged. Throws `DocumentError` with all problems,
- * `DocumentNotFound`, `DocumentTooLarge` or `MetadataUnavailable`.
+ * machine its variables are found out here; else their values are not judged. `sinks` are those of the command line.
+ * Throws `DocumentError` with all problems, `UsageInvalid` (a secret among `sinks`), `DocumentNotFound`, `DocumentTooLarge` or `MetadataUnavailable`.
  */
 export async function openDocument(
   sources: readonly string[],
   agentVersion: string,
-  options: { readonly forThisMachine?: boolean } = {},
+  options: { readonly forThisMachine?: boolean; readonly sinks?: readonly string[] } = {},
 ): Promise<LoadedDocument> {
   const read = [];
   for (const source of sources) read.push(...(await readSource(source)));
@@ -44,7 +45,10 @@ export async function openDocument(
     ...(options.forThisMachine === true
       ? { resolveVariables: (await import('../host/variables.ts')).variableResolver() }
       : {}),
+    ...(options.sinks === undefined ? {} : { sinks: options.sinks }),
   });
   if (!result.ok) throw new DocumentError(result.reason, result.problems);
+  const { sinks } = result.document.model.reporting;
+  refuseSecretsOf(sinks.slice(sinks.length - (options.sinks?.length ?? 0)));
   return result.document;
 }

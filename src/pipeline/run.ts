@@ -1,15 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { formatDiagnostic } from '../document/diagnostics.ts';
 import { exitCode } from '../document/exit-codes.ts';
 import type { LoadedDocument } from '../document/load.ts';
 import type { Facts } from '../host/facts.ts';
 import type { Host } from '../host/host.ts';
 import { ownProcess } from '../host/identity.ts';
 import { endOrphans, gatherFacts, type NetworkSettings, openHost, openQueryHost } from '../host/index.ts';
-import { acquireLock } from '../host/lock.ts';
-import { isLocal } from '../reporting/remote/registry.ts';
+import { acquireLock, LOCK_PATH } from '../host/lock.ts';
 import { openReporter, type Reporter } from '../reporting/reporter.ts';
-import { sinksOf } from '../reporting/sinks/index.ts';
 import type { RunEvent, RunStatus } from '../reporting/status.ts';
 import { bootstrappedSince } from '../reporting/status-file.ts';
 import { STATUS_PATHS } from '../reporting/status-writer.ts';
@@ -27,6 +24,7 @@ import { preflight, refuseUnlessRoot } from './preflight.ts';
 import { leaveOnlyManifest, preparedBy, readPrepared, usableNotes, writePrepared } from './prepared.ts';
 import { asRefusal } from './refusal.ts';
 import { asSeenBy, JOURNAL_PATH, openJournal, peekJournal, type RunJournal } from './run-journal.ts';
+import { introduce } from './run-reporting.ts';
 import { runSteps, type StepObserver } from './runner.ts';
 import { untilStopped } from './until-stopped.ts';
 
@@ -34,6 +32,8 @@ export interface RunRequest {
   /** `prepare` makes only the changes that belong into an image. */
   readonly command: 'provision' | 'prepare';
   readonly sources: readonly string[];
+  /** Sinks of the command line, beside those of the document; see `withSinks`. */
+  readonly sinks?: readonly string[];
   readonly agentVersion: string;
   /** Aborted by a signal to the process, with a `MachineadmError` as its reason. */
   readonly signal: AbortSignal;
@@ -45,7 +45,8 @@ export interface RunRequest {
 
 /** What a timer of Node can count to: about 24 days. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
-const LOCK_PATH = '/run/machineadm/lock';
+/** The deliverer of an earlier run's reports holds the lock for the moment in which it notes how far it came. */
+const LOCK_PATIENCE_MS = 500;
 
 /**
  * The story of a run: lock, load, report, preflight, host, Kubernetes, conclude. Never throws for what can go wrong on a
@@ -56,7 +57,7 @@ export async function run(request: RunRequest): Promise<RunStatus> {
   const runId = randomUUID();
   const facts = await gatherFacts(openQueryHost());
   refuseUnlessRoot(facts);
-  const lock = await acquireLock(LOCK_PATH).catch((error: unknown) => {
+  const lock = await acquireLock(LOCK_PATH, LOCK_PATIENCE_MS).catch((error: unknown) => {
     throw asRefusal(error);
   });
   try {
@@ -121,32 +122,6 @@ async function runLocked(request: RunRequest, runId: string, facts: Facts): Prom
   return reporter.status;
 }
 
-/** Tells the reporter whose run it is and where to tell of it. */
-function introduce(
-  reporter: Reporter,
-  host: Host,
-  document: LoadedDocument,
-  known: JournalState,
-  since: string | undefined,
-): void {
-  const { model, digest } = document;
-  const { name, namespace, cluster, uid } = model.metadata;
-  reporter.identify({
-    machine: {
-      name,
-      ...(namespace === undefined ? {} : { namespace }),
-      ...(cluster === undefined ? {} : { cluster }),
-      ...(uid === undefined ? {} : { uid }),
-    },
-    documentSha256: digest,
-    attempt: known.attempts + 1,
-    bootstrapped: isBootstrapped(known, document),
-    bootstrappedSince: since,
-  });
-  reporter.useSinks(sinksOf(model.reporting.sinks.filter(isLocal), host), model.reporting.deadlineMs);
-  for (const warning of document.warnings) reporter.warn(formatDiagnostic(warning));
-}
-
 function scopeOf({ command }: RunRequest): 'base' | 'all' {
   return command === 'prepare' ? 'base' : 'all';
 }
@@ -197,8 +172,11 @@ async function judge(request: RunRequest, host: Host, facts: Facts, before: Jour
 }
 
 /** An image is the same for all machines: the variables of this one are none of its values. */
-async function openRequested({ command, sources, agentVersion }: RunRequest): Promise<LoadedDocument> {
-  return await openDocument(sources, agentVersion, { forThisMachine: command === 'provision' });
+async function openRequested({ command, sources, agentVersion, sinks }: RunRequest): Promise<LoadedDocument> {
+  return await openDocument(sources, agentVersion, {
+    forThisMachine: command === 'provision',
+    ...(sinks === undefined ? {} : { sinks }),
+  });
 }
 
 function warnOfLeft({ unresolved }: LoadedDocument, reporter: Reporter): void {

@@ -1,5 +1,7 @@
 import { redact, redactDeep } from '../document/secret.ts';
 import type { Host } from '../host/host.ts';
+import { reportEvent } from './event.ts';
+import type { Outbox } from './outbox.ts';
 import {
   type AttemptEnd,
   advance,
@@ -27,6 +29,8 @@ export interface Reporter {
   identify(subject: RunSubject): void;
   /** Opens the sinks of the document; each is told `started`, and then what happens from now on. */
   useSinks(sinks: readonly Sink[], deadlineMs: number): void;
+  /** Takes what remote sinks are told: `started` now, and then what happens. */
+  useOutbox(outbox: Outbox): void;
   /** What happened before this process existed. */
   timeline(entries: readonly TimelineEntry[]): void;
   phase(phase: Phase): void;
@@ -42,7 +46,7 @@ export interface Reporter {
   attemptFailed(attempt: AttemptEnd): void;
   /** Ends the run: resolves when the status file says so, or could not be written. Never throws. */
   conclude(conclusion: Conclusion): Promise<void>;
-  /** Gives all sinks together what is left of their deadline, then lets go of them. Never throws. */
+  /** Gives all sinks together a moment, and the outbox to hand over; then lets go of them. Never throws. */
   close(): Promise<void>;
 }
 
@@ -58,8 +62,11 @@ export interface ReporterOptions {
 }
 
 const DEFAULT_DELIVERY_MS = 2_000;
-/** As in the document's schema; only for runs that end before their document is read. */
-const DEFAULT_DEADLINE_MS = 30_000;
+/**
+ * What the sinks of this machine may cost after the conclusion, and the outbox beside them: whoever waits for the run is
+ * not kept longer, whatever a console does. The document's deadline is the deliverer's, but it may ask for less.
+ */
+const CLOSING_MS = 900;
 
 /**
  * Opens reporting before anything else is known, so that a document that cannot be loaded is reported as well. The
@@ -81,7 +88,9 @@ class RunReporter implements Reporter {
   readonly #clock: () => Moment;
   readonly #writer: StatusWriter;
   readonly #sinks: SinkQueue[] = [];
-  #deadlineMs = DEFAULT_DEADLINE_MS;
+  #deadlineMs = CLOSING_MS;
+  #outbox: Outbox | undefined;
+  #sequence = 0;
   #status: RunStatus;
 
   constructor(options: ReporterOptions) {
@@ -109,7 +118,7 @@ class RunReporter implements Reporter {
   }
 
   useSinks(sinks: readonly Sink[], deadlineMs: number): void {
-    this.#deadlineMs = deadlineMs;
+    this.#deadlineMs = Math.min(deadlineMs, CLOSING_MS);
     for (const sink of sinks) {
       const queue = new SinkQueue({
         sink,
@@ -119,6 +128,11 @@ class RunReporter implements Reporter {
       this.#sinks.push(queue);
       queue.push({ kind: 'started', status: this.#status });
     }
+  }
+
+  useOutbox(outbox: Outbox): void {
+    this.#outbox = outbox;
+    this.#post({ kind: 'started', status: this.#status });
   }
 
   timeline(entries: readonly TimelineEntry[]): void {
@@ -170,7 +184,10 @@ class RunReporter implements Reporter {
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.#sinks.map((queue) => queue.close(this.#deadlineMs)));
+    await Promise.all([
+      ...this.#sinks.map((queue) => queue.close(this.#deadlineMs)),
+      this.#outbox?.close(CLOSING_MS) ?? Promise.resolve(),
+    ]);
     await this.#writer.settled();
   }
 
@@ -196,8 +213,14 @@ class RunReporter implements Reporter {
     this.#tell(event);
   }
 
+  #post(event: RunEvent): void {
+    this.#sequence += 1;
+    this.#outbox?.push(reportEvent(event, this.#sequence, this.#clock()));
+  }
+
   #tell(event: RunEvent, except?: SinkQueue): void {
     for (const queue of this.#sinks) if (queue !== except) queue.push(event);
+    this.#post(event);
     try {
       this.#options.onEvent?.(event);
     } catch {

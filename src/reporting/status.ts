@@ -37,6 +37,22 @@ export interface RunStatus {
   readonly outcome?: Outcome;
   readonly exitCode?: number;
   readonly failure?: Failure;
+  /** How far the remote sinks have been told; written by the deliverer, after the run ended. */
+  readonly reports?: readonly SinkReport[];
+}
+
+/** What became of a remote sink's events. It never changes how the run ended. */
+export interface SinkReport {
+  readonly sink: string;
+  readonly type: string;
+  /** Where it goes, without credentials. */
+  readonly target: string;
+  /** `Pending`: some wait in the spool, for `machineadm report flush`. `Refused`: some will never be taken. */
+  readonly state: 'Delivered' | 'Pending' | 'Refused';
+  readonly pending: number;
+  readonly updatedAt: string;
+  /** Why, where it is not `Delivered`. */
+  readonly message?: string;
 }
 
 export type Phase = 'Loading' | 'Preflight' | 'Host' | 'Kubernetes' | 'Concluding' | 'Concluded';

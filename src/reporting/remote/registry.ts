@@ -16,6 +16,7 @@ const OPENERS: Openers = {
   Guestinfo: async () => (await import('./guestinfo.ts')).guestinfoSink(),
   NATS: async (model) => (await import('./nats.ts')).natsSink(model),
   OTLP: async (model) => (await import('./otlp.ts')).otlpSink(model),
+  Webhook: async (model) => (await import('./webhook.ts')).webhookSink(model),
 };
 
 /** The sink of a model. Connects to nothing yet. */
@@ -27,7 +28,11 @@ export async function remoteSinkOf(model: RemoteSinkModel): Promise<RemoteSink> 
 
 /** Whether a sink is told by the deliverer, and not by the run itself. */
 export function isRemote(model: SinkModel): model is RemoteSinkModel {
-  return Object.hasOwn(OPENERS, model.kind);
+  return isRemoteKind(model.kind);
+}
+
+export function isRemoteKind(kind: string): kind is RemoteSinkModel['kind'] {
+  return Object.hasOwn(OPENERS, kind);
 }
 
 export function isLocal(model: SinkModel): model is LocalSinkModel {

@@ -10,6 +10,7 @@ import { kubernetesSink, nodeSink, toKubernetesSink, toNodeSink } from './kubern
 import { consoleSink, journalSink } from './local.ts';
 import { natsSink, toNATSSink } from './nats.ts';
 import { otlpSink, toOTLPSink } from './otlp.ts';
+import { toWebhookSink, webhookSink } from './webhook.ts';
 
 /**
  * How to add a remote sink, say `NATS`:
@@ -35,6 +36,7 @@ export const sinkSection = z.discriminatedUnion('type', [
   azureSink,
   otlpSink,
   guestinfoSink,
+  webhookSink,
 ]);
 
 export type SinkSection = z.infer<typeof sinkSection>;
@@ -64,5 +66,7 @@ export function toSink(section: SinkSection, name: string, resolve: ResolveSecre
       return toOTLPSink(section, name, resolve);
     case 'Guestinfo':
       return toGuestinfoSink(section, name);
+    case 'Webhook':
+      return toWebhookSink(section, name, resolve);
   }
 }

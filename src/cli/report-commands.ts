@@ -1,0 +1,38 @@
+import type { Command } from 'commander';
+import { exitCode } from '../document/exit-codes.ts';
+import { type DocumentOptions, documentOption, outputOption, sinkOption } from './options.ts';
+import type { OutputFormat } from './output.ts';
+
+/** `machineadm report …`: what remote sinks are told. */
+export function addReportCommands(program: Command, done: (status: number) => void): void {
+  const report = program
+    .command('report')
+    .description('tell the sinks of a document: what waits for them, or a test')
+    .addHelpText('after', '\nExample:\n  machineadm report test -d bootstrap.yaml');
+  report
+    .command('flush')
+    .description('send the reports that could not be sent yet (run after each run, and by a timer)')
+    .addOption(documentOption().makeOptionMandatory(false))
+    .addOption(outputOption())
+    .option('--within <duration>', 'how long to go on trying', '30s')
+    .addHelpText(
+      'after',
+      `\nExits with ${exitCode('DifferencesFound')} while something waits. With -d the sinks are those of the document, where it has one of\nthe name: after a reboot a secret that is written into the document is known from there only.\n\nExample:\n  machineadm report flush --within 2m`,
+    )
+    .action(async (options: { document?: readonly string[]; output: OutputFormat; within: string }) =>
+      done(await (await import('./report.ts')).reportFlush(options)),
+    );
+  report
+    .command('test')
+    .description('send each sink of a document an event that is marked as a test, and show what became of it')
+    .addOption(documentOption())
+    .addOption(sinkOption())
+    .addOption(outputOption())
+    .addHelpText(
+      'after',
+      `\nExits with ${exitCode('DifferencesFound')} when one did not take it.\n\nExample:\n  machineadm report test -d bootstrap.yaml`,
+    )
+    .action(async (options: DocumentOptions & { sink?: readonly string[] }) =>
+      done(await (await import('./report.ts')).reportTest(options)),
+    );
+}

@@ -1,0 +1,87 @@
+import { MachineadmError } from '../document/errors.ts';
+import { exitCode } from '../document/exit-codes.ts';
+import { formatDuration, parseDuration } from '../document/units.ts';
+import { flush } from '../pipeline/report.ts';
+import { testSinks } from '../pipeline/report-test.ts';
+import { oneLine } from '../reporting/progress.ts';
+import { buildInfo } from './build-info.ts';
+import type { DocumentOptions } from './options.ts';
+import { type OutputFormat, printJson, printText } from './output.ts';
+
+/** `machineadm report flush`. */
+export async function reportFlush(options: {
+  readonly document?: readonly string[];
+  readonly output: OutputFormat;
+  readonly within: string;
+}): Promise<number> {
+  const withinMs = parseDuration(options.within);
+  if (withinMs === undefined) {
+    throw new MachineadmError({
+      reason: 'UsageInvalid',
+      summary: `--within: "${options.within}" is not a duration`,
+      remedy: 'Write a number with its unit, such as 90s or 10m.',
+    });
+  }
+  const reports = await untilSignal((signal) =>
+    flush({ withinMs, sources: options.document ?? [], agentVersion: buildInfo().version, signal }),
+  );
+  if (options.output === 'json') printJson({ reports });
+  else if (reports.length === 0) printText('nothing waits');
+  else {
+    const rows = reports.map(({ sink, target, state, pending, message }) => [
+      sink,
+      state,
+      pending === 0 ? '' : `${pending} waiting`,
+      target,
+      oneLine(message ?? ''),
+    ]);
+    printText(table(['SINK', 'STATE', '', 'TARGET', ''], rows));
+  }
+  return exitCode(reports.every(({ pending }) => pending === 0) ? 'Success' : 'DifferencesFound');
+}
+
+/** `machineadm report test`. */
+export async function reportTest(options: DocumentOptions & { readonly sink?: readonly string[] }): Promise<number> {
+  const { document: sources, sink: sinks = [] } = options;
+  const tests = await untilSignal((signal) => testSinks({ sources, sinks, agentVersion: buildInfo().version, signal }));
+  if (options.output === 'json') printJson({ sinks: tests });
+  else if (tests.length === 0) printText('the document has no sinks');
+  else {
+    const rows = tests.map(({ sink, result, durationMs, target, message }) => [
+      sink,
+      result,
+      formatDuration(durationMs),
+      target,
+      oneLine(message ?? ''),
+    ]);
+    printText(table(['SINK', 'RESULT', 'TOOK', 'TARGET', ''], rows));
+  }
+  return exitCode(tests.every(({ result }) => result === 'Taken') ? 'Success' : 'DifferencesFound');
+}
+
+/** A signal ends the trying; what waits goes on waiting. */
+async function untilSignal<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const stop = new AbortController();
+  const onSignal = (): void => stop.abort();
+  process.on('SIGTERM', onSignal);
+  process.on('SIGINT', onSignal);
+  try {
+    return await work(stop.signal);
+  } finally {
+    process.off('SIGTERM', onSignal);
+    process.off('SIGINT', onSignal);
+  }
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const all = [head, ...rows];
+  const widths = head.map((_, column) => Math.max(...all.map((row) => row[column]?.length ?? 0)));
+  return all
+    .map((row) =>
+      row
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}

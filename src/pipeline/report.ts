@@ -1,0 +1,120 @@
+import { MachineadmError } from '../document/errors.ts';
+import type { LocalSinkModel } from '../document/model.ts';
+import type { Host } from '../host/host.ts';
+import { gatherFacts, openHost } from '../host/index.ts';
+import { acquireLock, LOCK_PATH, type Lock } from '../host/lock.ts';
+import { deliverAll } from '../reporting/delivery/deliver.ts';
+import { tellLocalSink } from '../reporting/delivery/local.ts';
+import { isLocal, isRemote } from '../reporting/remote/registry.ts';
+import { systemClock } from '../reporting/reporter.ts';
+import { CARRIED_SECRETS, type SinkPlan } from '../reporting/spool/frozen-sink.ts';
+import { Spool } from '../reporting/spool/spool.ts';
+import type { RunStatus, SinkReport } from '../reporting/status.ts';
+import { parseStatus, readStatus } from '../reporting/status-file.ts';
+import { STATUS_PATHS } from '../reporting/status-writer.ts';
+import { openDocument } from './load.ts';
+import { refuseUnlessRoot } from './preflight.ts';
+
+/** Of the process that delivers: there is one at a time. */
+const DELIVERER_LOCK = '/run/machineadm/report.lock';
+/** How long a run that just concluded may still hold its lock. */
+const RUN_LOCK_PATIENCE_MS = 3_000;
+
+export interface FlushRequest {
+  /** How long to go on trying. */
+  readonly withinMs: number;
+  /** Documents whose sinks take the place of what the spool knows of them; none: the spool's own. */
+  readonly sources: readonly string[];
+  readonly agentVersion: string;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Sends what waits in the spool, notes in the status file how far it came, and forgets sinks that have all. Throws
+ * `Locked` where another process delivers all that time, and `NotPrivilegedUser`.
+ */
+export async function flush(request: FlushRequest): Promise<readonly SinkReport[]> {
+  const host = openHost({ runId: 'report' });
+  const facts = await gatherFacts(host);
+  refuseUnlessRoot(facts);
+  const plans = request.sources.length === 0 ? [] : await plansOfDocument(request.sources, request.agentVersion);
+  const lock = await acquireLock(DELIVERER_LOCK, request.withinMs);
+  try {
+    const spool = new Spool(host);
+    const reports = await deliverAll({
+      spool,
+      plans,
+      hostFor: (network) => openHost({ runId: 'report', network: () => network, signal: request.signal }),
+      machine: { machineId: facts.machineId, bootId: facts.bootId },
+      withinMs: request.withinMs,
+      signal: request.signal,
+      tellLocal: (sinks, message) => tellLocal(host, sinks, message),
+      clock: systemClock,
+    });
+    await noteReports(host, spool, reports);
+    return reports;
+  } finally {
+    lock.release();
+  }
+}
+
+async function plansOfDocument(sources: readonly string[], agentVersion: string): Promise<readonly SinkPlan[]> {
+  const { model } = await openDocument(sources, agentVersion, { forThisMachine: true });
+  const { proxy, certificateAuthorities } = model.host;
+  const local = model.reporting.sinks.filter(isLocal);
+  const network = { proxy, certificateAuthorities };
+  return model.reporting.sinks.filter(isRemote).map((sink) => ({ model: sink, network, local }));
+}
+
+/** Says in the status file what became of the reports, and lets go of what no event needs any more. */
+async function noteReports(host: Host, spool: Spool, reports: readonly SinkReport[]): Promise<void> {
+  if (reports.length === 0) return;
+  const lock = await lockOfRuns();
+  // A run goes on: its own deliverer will say it at its end.
+  if (lock === undefined) return;
+  try {
+    await patchStatus(host, reports);
+    const isDone = reports.every(({ pending }) => pending === 0);
+    for (const { sink, pending } of reports) if (pending === 0) await spool.forget(sink);
+    if (!isDone) return;
+    for (const name of (await host.list(CARRIED_SECRETS)) ?? []) await host.removeFile(`${CARRIED_SECRETS}/${name}`);
+  } finally {
+    lock.release();
+  }
+}
+
+async function lockOfRuns(): Promise<Lock | undefined> {
+  try {
+    return await acquireLock(LOCK_PATH, RUN_LOCK_PATIENCE_MS);
+  } catch (error) {
+    if (error instanceof MachineadmError && error.reason === 'Locked') return undefined;
+    throw error;
+  }
+}
+
+async function patchStatus(host: Host, reports: readonly SinkReport[]): Promise<void> {
+  for (const path of [STATUS_PATHS.current, STATUS_PATHS.copy]) {
+    const text = await host.readText(path);
+    const status = statusIn(text);
+    if (status === undefined) continue;
+    const named = new Set(reports.map(({ sink }) => sink));
+    const others = (status.reports ?? []).filter(({ sink }) => !named.has(sink));
+    const content = `${JSON.stringify({ ...status, reports: [...others, ...reports] }, undefined, 2)}\n`;
+    // A status that cannot be written is no reason to send the events again.
+    await host.writeFile({ path, content, mode: 0o644, directoryMode: 0o755 }).catch(() => undefined);
+  }
+}
+
+function statusIn(text: string | undefined): RunStatus | undefined {
+  try {
+    return text === undefined ? undefined : parseStatus(text, 'the status file');
+  } catch {
+    return undefined;
+  }
+}
+
+async function tellLocal(host: Host, models: readonly LocalSinkModel[], message: string): Promise<void> {
+  const status = await readStatus().catch(() => undefined);
+  if (status === undefined) return;
+  await Promise.all(models.map((model) => tellLocalSink(host, model, { kind: 'warning', message, status })));
+}

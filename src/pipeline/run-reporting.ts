@@ -1,0 +1,74 @@
+import { formatDiagnostic } from '../document/diagnostics.ts';
+import type { LoadedDocument } from '../document/load.ts';
+import type { ReportingModel } from '../document/model.ts';
+import { startInBackground } from '../host/background.ts';
+import type { Host } from '../host/host.ts';
+import { selfCommand } from '../host/self-command.ts';
+import { Outbox } from '../reporting/outbox.ts';
+import { isLocal, isRemote } from '../reporting/remote/registry.ts';
+import type { Reporter } from '../reporting/reporter.ts';
+import { sinksOf } from '../reporting/sinks/index.ts';
+import { Spool } from '../reporting/spool/spool.ts';
+import { isBootstrapped, type JournalState } from './journal.ts';
+
+/** Longest that a deliverer may take beyond what it is given: a resolver that does not answer holds up its end. */
+const DELIVERER_GRACE_MS = 60_000;
+
+/** What a run tells its reporter once its document is loaded: whose run it is, and where to tell of it. */
+export function introduce(
+  reporter: Reporter,
+  host: Host,
+  document: LoadedDocument,
+  known: JournalState,
+  since: string | undefined,
+): void {
+  const { model, digest } = document;
+  const { name, namespace, cluster, uid } = model.metadata;
+  reporter.identify({
+    machine: {
+      name,
+      ...(namespace === undefined ? {} : { namespace }),
+      ...(cluster === undefined ? {} : { cluster }),
+      ...(uid === undefined ? {} : { uid }),
+    },
+    documentSha256: digest,
+    attempt: known.attempts + 1,
+    bootstrapped: isBootstrapped(known, document),
+    bootstrappedSince: since,
+  });
+  const { sinks, deadlineMs } = model.reporting;
+  reporter.useSinks(sinksOf(sinks.filter(isLocal), host), deadlineMs);
+  // An image is no machine that anybody waits for, and a spool in it would be one on each.
+  if (reporter.status.command === 'provision' && sinks.some(isRemote))
+    reporter.useOutbox(outboxOf(model.reporting, document, host, reporter));
+  for (const warning of document.warnings) reporter.warn(formatDiagnostic(warning));
+}
+
+function outboxOf(
+  { sinks, deadlineMs }: ReportingModel,
+  { model }: LoadedDocument,
+  host: Host,
+  reporter: Reporter,
+): Outbox {
+  const { proxy, certificateAuthorities } = model.host;
+  const local = sinks.filter(isLocal);
+  return new Outbox({
+    plans: sinks.filter(isRemote).map((sink) => ({ model: sink, network: { proxy, certificateAuthorities }, local })),
+    spool: new Spool(host),
+    host,
+    startDeliverer: () => startDeliverer(reporter.status.runId, deadlineMs),
+    onTrouble: (message) => reporter.warn(message),
+  });
+}
+
+let started = 0;
+
+async function startDeliverer(runId: string, withinMs: number): Promise<void> {
+  started += 1;
+  await startInBackground({
+    name: `machineadm-report-${runId}-${started}`,
+    description: 'Deliver the reports of machineadm',
+    command: [...selfCommand(), 'report', 'flush', '--within', `${withinMs}ms`],
+    longestMs: withinMs + DELIVERER_GRACE_MS,
+  });
+}

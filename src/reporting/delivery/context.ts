@@ -1,0 +1,46 @@
+import type { SinkTlsModel } from '../../document/model.ts';
+import type { Host } from '../../host/host.ts';
+import { agentProxy, createHttpClient, type HttpClient } from '../../host/http.ts';
+import type { DeliveryContext } from '../remote/remote-sink.ts';
+import { systemClock } from '../reporter.ts';
+import type { NetworkModel } from '../spool/frozen-sink.ts';
+
+/** What deliveries to one sink use, and how to end it. */
+export interface SinkContext {
+  readonly context: Omit<DeliveryContext, 'signal'>;
+  close(): Promise<void>;
+}
+
+/** @param host made for the network of this sink: its secrets are found out through the same proxy */
+export function sinkContext(network: NetworkModel, host: Pick<Host, 'secret' | 'run'>): SinkContext {
+  const clients = new Map<string, Promise<HttpClient>>();
+  const connect = async (tls: SinkTlsModel | undefined): Promise<HttpClient> => {
+    const own = tls?.certificateAuthority === undefined ? [] : [tls.certificateAuthority];
+    const client = tls?.clientCertificate;
+    return createHttpClient({
+      proxy: await agentProxy(network.proxy, host.secret),
+      certificateAuthorities: [...network.certificateAuthorities.map(({ pem }) => pem), ...own],
+      ...(client === undefined
+        ? {}
+        : { clientCertificate: { certificate: client.certificate, key: await host.secret(client.key) } }),
+    });
+  };
+  return {
+    context: {
+      secret: host.secret,
+      run: host.run,
+      clock: systemClock,
+      http: async (tls) => {
+        const key = JSON.stringify(tls ?? {});
+        const made = clients.get(key) ?? connect(tls);
+        clients.set(key, made);
+        // What was missing may be there the next time.
+        made.catch(() => clients.delete(key));
+        return await made;
+      },
+    },
+    async close() {
+      await Promise.allSettled([...clients.values()].map(async (client) => (await client).close()));
+    },
+  };
+}

@@ -1,0 +1,144 @@
+import type { LocalSinkModel } from '../../document/model.ts';
+import { redact } from '../../document/secret.ts';
+import type { Host } from '../../host/host.ts';
+import type { ReportEvent } from '../event.ts';
+import { remoteSinkOf } from '../remote/registry.ts';
+import type { Moment } from '../run-state.ts';
+import { type NetworkModel, type SinkPlan, thaw } from '../spool/frozen-sink.ts';
+import type { Spool } from '../spool/spool.ts';
+import type { SinkReport } from '../status.ts';
+import { sinkContext } from './context.ts';
+import { deliverSink, type SinkOutcome } from './sink-delivery.ts';
+
+export interface Delivery {
+  readonly spool: Spool;
+  /** The machine, with the network settings that a sink's requests need. */
+  readonly hostFor: (network: NetworkModel) => Pick<Host, 'secret' | 'run'>;
+  readonly machine: { readonly machineId: string; readonly bootId: string };
+  /** How long to go on trying; each sink with something waiting is tried once at least. */
+  readonly withinMs: number;
+  readonly signal: AbortSignal;
+  /** In the place of what the spool knows of a sink: the document may be newer than its spooled events. */
+  readonly plans?: readonly SinkPlan[];
+  /** Tells the sinks of this machine. */
+  readonly tellLocal: (sinks: readonly LocalSinkModel[], message: string) => Promise<void>;
+  readonly clock: () => Moment;
+}
+
+/** What telling the others of a sink's trouble may take on top. */
+const TELLING_MS = 5_000;
+
+interface Worked {
+  readonly plan: SinkPlan;
+  readonly target: string;
+  readonly outcome: SinkOutcome;
+  /** One that was waiting: what a warning about the sink is made from. */
+  readonly example: ReportEvent | undefined;
+}
+
+/**
+ * Delivers all that waits, to all sinks at once, in order within each. A sink in trouble is told of through the others,
+ * once, and in the reports. Never throws for what a sink does.
+ */
+export async function deliverAll(delivery: Delivery): Promise<readonly SinkReport[]> {
+  const plans = await plansOf(delivery);
+  const untilMs = performance.now() + delivery.withinMs;
+  const worked = await Promise.all(plans.map((plan) => work(plan, delivery, untilMs)));
+  const news = worked.filter(({ outcome }) => isInTrouble(outcome) && !outcome.state.told);
+  const after = news.length === 0 ? worked : await tellOthers(news, worked, delivery);
+  return after.map((one) => reportOf(one, delivery.clock()));
+}
+
+async function plansOf({ spool, plans: given = [] }: Delivery): Promise<readonly SinkPlan[]> {
+  const known = new Map<string, SinkPlan>();
+  for (const [name, text] of await spool.plans()) {
+    const plan = thaw(text);
+    if (plan !== undefined) known.set(name, plan);
+  }
+  for (const plan of given) if (known.has(plan.model.name)) known.set(plan.model.name, plan);
+  return [...known.values()];
+}
+
+async function work(plan: SinkPlan, delivery: Delivery, untilMs: number): Promise<Worked> {
+  const { name, timeoutMs } = plan.model;
+  const { spool, machine, signal } = delivery;
+  const [first] = await spool.waiting(name);
+  const example = first === undefined ? undefined : await spool.read(first);
+  const { context, close } = sinkContext(plan.network, delivery.hostFor(plan.network));
+  const sink = await remoteSinkOf(plan.model);
+  try {
+    const outcome = await deliverSink({ name, sink, timeoutMs, spool, context, host: machine, untilMs, signal });
+    await spool.putState(name, outcome.state).catch(() => undefined);
+    return { plan, target: sink.target, outcome, example };
+  } finally {
+    await close();
+  }
+}
+
+function isInTrouble({ pending, refused, state }: SinkOutcome): boolean {
+  return refused > 0 || (pending > 0 && state.lastError !== undefined);
+}
+
+/** Through the sinks of this machine and the remote ones that take their events. */
+async function tellOthers(
+  news: readonly Worked[],
+  worked: readonly Worked[],
+  delivery: Delivery,
+): Promise<readonly Worked[]> {
+  const { spool } = delivery;
+  const others = worked.filter(({ outcome, plan }) => !isInTrouble(outcome) && plan.model.events.includes('warning'));
+  for (const { plan, target, outcome, example } of news) {
+    const message = troubleOf(plan.model.name, target, outcome);
+    await delivery.tellLocal(plan.local, message);
+    if (example !== undefined) {
+      const warning = warningFrom(example, plan.model.name, message, delivery.clock());
+      for (const other of others) await spool.add(other.plan.model.name, warning).catch(() => 0);
+    }
+    await spool.putState(plan.model.name, { ...outcome.state, told: true }).catch(() => undefined);
+  }
+  const untilMs = performance.now() + TELLING_MS;
+  const again = new Map(
+    await Promise.all(others.map(async ({ plan }) => [plan, await work(plan, delivery, untilMs)] as const)),
+  );
+  return worked.map((one) => again.get(one.plan) ?? one);
+}
+
+function troubleOf(name: string, target: string, { pending, refused, state }: SinkOutcome): string {
+  const what = [
+    ...(refused > 0 ? [`refused ${count(refused)} for good`] : []),
+    ...(pending > 0 ? [`has not taken ${count(pending)}, which will be tried again`] : []),
+  ].join(' and ');
+  return redact(`sink ${name} (${target}) ${what}: ${state.lastError ?? 'no reason given'}`);
+}
+
+function count(events: number): string {
+  return events === 1 ? 'one event' : `${events} events`;
+}
+
+/** A warning about a sink, made from an event that it did not take: of the same run and machine. */
+function warningFrom(event: ReportEvent, sink: string, message: string, at: Moment): ReportEvent {
+  const { step: _s, waitingFor: _w, outcome: _o, exitCode: _e, failure: _f, warnings: _n, ...rest } = event;
+  const { steps: _p, timeline: _t, omitted: _m, ...envelope } = rest;
+  return {
+    ...envelope,
+    id: `${event.id}.sink.${sink}`,
+    type: 'warning',
+    time: new Date(at.time).toISOString(),
+    sinceBootMs: Math.round(at.sinceBootMs),
+    message: `warning: ${message}`,
+  };
+}
+
+function reportOf({ plan, target, outcome }: Worked, at: Moment): SinkReport {
+  const { pending, refused, state } = outcome;
+  const isGood = pending === 0 && refused === 0;
+  return {
+    sink: plan.model.name,
+    type: plan.model.kind,
+    target,
+    state: pending > 0 ? 'Pending' : refused > 0 ? 'Refused' : 'Delivered',
+    pending,
+    updatedAt: new Date(at.time).toISOString(),
+    ...(isGood || state.lastError === undefined ? {} : { message: state.lastError }),
+  };
+}

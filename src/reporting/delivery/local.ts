@@ -1,0 +1,31 @@
+import type { LocalSinkModel } from '../../document/model.ts';
+import type { Host } from '../../host/host.ts';
+import { withDeadline } from '../deadline.ts';
+import { sinksOf } from '../sinks/index.ts';
+import type { RunEvent } from '../status.ts';
+
+/** What telling a sink of this machine may take. */
+const LOCAL_MS = 2_000;
+
+/** Tells one event to a sink of this machine, outside of a run. Why it was not taken, or undefined. Never throws. */
+export async function tellLocalSink(
+  host: Pick<Host, 'run' | 'stat'>,
+  model: LocalSinkModel,
+  event: RunEvent,
+): Promise<string | undefined> {
+  try {
+    for (const sink of sinksOf([model], host)) {
+      await withDeadline(LOCAL_MS, async (signal) => {
+        await sink.open(signal);
+        try {
+          await sink.deliver(event, signal);
+        } finally {
+          await sink.close(signal);
+        }
+      });
+    }
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}

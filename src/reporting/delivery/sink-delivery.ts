@@ -1,0 +1,112 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { redact } from '../../document/secret.ts';
+import { DeadlineExceeded, withDeadline } from '../deadline.ts';
+import { fitted, type ReportEvent } from '../event.ts';
+import { oneLine } from '../progress.ts';
+import type { DeliveryContext, DeliveryResult, RemoteSink } from '../remote/remote-sink.ts';
+import { isExpired, type SinkState, type Spool, type SpooledEvent } from '../spool/spool.ts';
+import { pauseMs } from './pause.ts';
+
+export interface SinkDelivery {
+  readonly name: string;
+  readonly sink: RemoteSink;
+  /** What one delivery may take. */
+  readonly timeoutMs: number;
+  readonly spool: Spool;
+  readonly context: Omit<DeliveryContext, 'signal'>;
+  /** Of this machine as it runs now. */
+  readonly host: { readonly machineId: string; readonly bootId: string };
+  /** No try begins after this, by `now`; one is always made. */
+  readonly untilMs: number;
+  readonly signal: AbortSignal;
+  readonly random?: () => number;
+  /** Milliseconds of a clock that does not jump. */
+  readonly now?: () => number;
+}
+
+export interface SinkOutcome {
+  readonly delivered: number;
+  readonly refused: number;
+  /** Too old, unreadable, or of another machine whose disk this one is a copy of. */
+  readonly givenUp: number;
+  readonly pending: number;
+  readonly state: SinkState;
+}
+
+/** What is told of a receiver's own words. */
+const LONGEST_WHY = 300;
+
+/**
+ * Delivers what waits for one sink, in order, each event until the receiver has it: the next never overtakes one that
+ * was not taken. Ends when nothing waits, or when the time is over. Never throws.
+ */
+export async function deliverSink(delivery: SinkDelivery): Promise<SinkOutcome> {
+  const { name, spool, random = Math.random, now = () => performance.now() } = delivery;
+  let state = await spool.state(name);
+  const counts = { delivered: 0, refused: 0, givenUp: 0 };
+  // What this process has tried in vain, however often others did: a receiver that came back is found soon.
+  let failures = 0;
+  for (;;) {
+    const [next] = await spool.waiting(name);
+    if (next === undefined || delivery.signal.aborted) break;
+    const event = await usable(next, delivery);
+    if (event === undefined) {
+      await spool.remove(next);
+      counts.givenUp += 1;
+      continue;
+    }
+    const result = await attempt(event, delivery, Math.max(delivery.untilMs - now(), 1));
+    if (result.kind === 'delivered') {
+      await spool.remove(next);
+      counts.delivered += 1;
+      failures = 0;
+      state = { failures: 0, refused: state.refused, told: false };
+    } else if (result.kind === 'refused') {
+      await spool.remove(next);
+      counts.refused += 1;
+      state = { ...state, refused: state.refused + 1, told: false, lastError: told(result.why) };
+    } else {
+      failures += 1;
+      state = { ...state, failures: state.failures + 1, lastError: told(result.why) };
+      const pause = pauseMs(failures, result.afterMs, random);
+      if (now() + pause >= delivery.untilMs) break;
+      await sleep(pause, undefined, { signal: delivery.signal }).catch(() => undefined);
+    }
+  }
+  await delivery.sink.close?.().catch(() => undefined);
+  return { ...counts, pending: (await spool.waiting(name)).length, state };
+}
+
+async function usable(next: SpooledEvent, { spool, host, context }: SinkDelivery): Promise<ReportEvent | undefined> {
+  const event = await spool.read(next);
+  if (event === undefined || isExpired(event, context.clock(), host.bootId)) return undefined;
+  // On a copied disk: the machine that it tells of tells of itself.
+  return event.host.machineId === host.machineId ? event : undefined;
+}
+
+/** One try. Whatever goes wrong is a result. */
+export async function attempt(
+  event: ReportEvent,
+  { sink, timeoutMs, context, signal }: Pick<SinkDelivery, 'sink' | 'timeoutMs' | 'context' | 'signal'>,
+  leftMs: number,
+): Promise<DeliveryResult> {
+  try {
+    const limit = Math.min(timeoutMs, leftMs);
+    return await withDeadline(
+      limit,
+      (signal) => sink.deliver(fitted(event, sink.capacity), { ...context, signal }),
+      signal,
+    );
+  } catch (error) {
+    const why = error instanceof DeadlineExceeded ? `no answer: it ${error.message}` : messageOf(error);
+    return { kind: 'retry', why };
+  }
+}
+
+function told(why: string): string {
+  return oneLine(redact(why)).slice(0, LONGEST_WHY);
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,112 @@
+import type { RemoteSinkModel } from '../document/model.ts';
+import type { SecretValue } from '../document/secret.ts';
+import type { Host } from '../host/host.ts';
+import { withDeadline } from './deadline.ts';
+import type { ReportEvent } from './event.ts';
+import { CARRIED_SECRETS, freeze, type SinkPlan } from './spool/frozen-sink.ts';
+import type { Spool } from './spool/spool.ts';
+
+export interface OutboxOptions {
+  readonly plans: readonly SinkPlan[];
+  readonly spool: Spool;
+  readonly host: Pick<Host, 'writeFile' | 'makeDirectory' | 'secret'>;
+  /** Starts the deliverer, a process of its own. */
+  readonly startDeliverer: (last: boolean) => Promise<void>;
+  /** Told once for each kind of trouble, in words for the operator. */
+  readonly onTrouble: (message: string) => void;
+  /** What the values in the plans that must be carried are kept in. */
+  readonly carriedDirectory?: string;
+}
+
+/** Between two starts of the deliverer during a run: a program start each. */
+const START_EVERY_MS = 5_000;
+
+/**
+ * The run's end of remote reporting: puts events into the spool and has them delivered. `push` returns at once and
+ * nothing here throws: what cannot be spooled is told through the sinks of this machine.
+ */
+export class Outbox {
+  readonly #options: OutboxOptions;
+  readonly #told = new Set<string>();
+  #working: Promise<void>;
+  #timer: NodeJS.Timeout | undefined;
+  #startedMs = Number.NEGATIVE_INFINITY;
+
+  constructor(options: OutboxOptions) {
+    this.#options = options;
+    this.#working = this.#guard('its sinks could not be noted', () => this.#begin());
+  }
+
+  push(event: ReportEvent): void {
+    const sinks = this.#options.plans.filter(({ model }) => model.events.includes(event.type));
+    if (sinks.length === 0) return;
+    this.#working = this.#working.then(async () => {
+      for (const { model } of sinks) await this.#spool(model, event);
+      if (event.type !== 'concluded') this.#startSoon();
+    });
+  }
+
+  /** Resolves when everything is on disk and a deliverer has it in hand, or after `ms`. Never throws. */
+  async close(ms: number): Promise<void> {
+    clearTimeout(this.#timer);
+    if (this.#options.plans.length === 0) return;
+    await this.#guard('the deliverer was not started in time', () =>
+      withDeadline(ms, async () => {
+        await this.#working;
+        await this.#options.spool.sync();
+        await this.#options.startDeliverer(true);
+      }),
+    );
+  }
+
+  async #begin(): Promise<void> {
+    for (const plan of this.#options.plans) {
+      const { text, carried } = freeze(plan, this.#options.carriedDirectory);
+      for (const [path, secret] of carried) await this.#carry(path, secret);
+      await this.#options.spool.putPlan(plan.model.name, text);
+    }
+  }
+
+  /** In memory, for root: what only this process can read. One newline behind it, which reading a secret takes off. */
+  async #carry(path: string, value: SecretValue): Promise<void> {
+    await this.#guard(`the secret ${value.name} cannot be had`, async () => {
+      const { host, carriedDirectory = CARRIED_SECRETS } = this.#options;
+      const secret = await host.secret(value);
+      await host.makeDirectory(carriedDirectory, 0o700);
+      await host.writeFile({ path, content: `${secret.reveal()}\n`, mode: 0o600 });
+    });
+  }
+
+  async #spool({ name }: RemoteSinkModel, event: ReportEvent): Promise<void> {
+    await this.#guard(`sink ${name}: an event could not be spooled`, async () => {
+      const lost = await this.#options.spool.add(name, event);
+      if (lost > 0) this.#tell(`sink ${name}: too much waits; its oldest events are given up`);
+    });
+  }
+
+  /** At once the first time, then not more often than every few seconds. */
+  #startSoon(): void {
+    if (this.#timer !== undefined) return;
+    const wait = Math.max(0, this.#startedMs + START_EVERY_MS - performance.now());
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      this.#startedMs = performance.now();
+      void this.#guard('the deliverer could not be started', () => this.#options.startDeliverer(false));
+    }, wait);
+    this.#timer.unref();
+  }
+
+  async #guard(what: string, work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      this.#tell(`${what}: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+
+  #tell(message: string): void {
+    if (this.#told.has(message)) return;
+    this.#told.add(message);
+    this.#options.onTrouble(message);
+  }
+}

@@ -1,0 +1,44 @@
+import { createHmac } from 'node:crypto';
+import { MachineadmError } from '../../document/errors.ts';
+import type { Secret } from '../../document/secret.ts';
+
+/** What of a Standard Webhooks secret is not the key. */
+const PREFIX = /^whsec_/;
+/** The specification wants 24 to 64 random bytes. */
+const SHORTEST_KEY_BYTES = 24;
+const LONGEST_KEY_BYTES = 64;
+
+/**
+ * The headers of Standard Webhooks (standard-webhooks/standard-webhooks spec/standard-webhooks.md, "Signature scheme"):
+ * HMAC-SHA256 of `id.timestamp.body`, a signature for each secret. Throws `SecretUnavailable` for what is no such secret.
+ * @param seconds since the epoch; receivers accept five minutes more or less than their own clock
+ */
+export function signatureHeaders(
+  id: string,
+  seconds: number,
+  body: string,
+  secrets: readonly Secret[],
+): Readonly<Record<string, string>> {
+  const signed = `${id}.${seconds}.${body}`;
+  const signatures = secrets.map((secret) => {
+    const signature = createHmac('sha256', keyOf(secret)).update(signed).digest('base64');
+    return `v1,${signature}`;
+  });
+  return {
+    'webhook-id': id,
+    'webhook-timestamp': `${seconds}`,
+    ...(signatures.length === 0 ? {} : { 'webhook-signature': signatures.join(' ') }),
+  };
+}
+
+function keyOf(secret: Secret): Buffer {
+  const text = secret.reveal().trim().replace(PREFIX, '');
+  const key = Buffer.from(text, 'base64');
+  const isBase64 = key.toString('base64').replace(/=+$/, '') === text.replace(/=+$/, '');
+  if (isBase64 && key.length >= SHORTEST_KEY_BYTES && key.length <= LONGEST_KEY_BYTES) return key;
+  throw new MachineadmError({
+    reason: 'SecretUnavailable',
+    summary: 'the secret of the webhook is not one of Standard Webhooks',
+    remedy: 'Make one with: echo "whsec_$(openssl rand -base64 32)". The receiver needs the same.',
+  });
+}

@@ -1,0 +1,232 @@
+import type { Host } from '../../host/host.ts';
+import { fitted, type ReportEvent } from '../event.ts';
+
+/** Where events wait: on disk, and where that cannot be written, in memory. */
+export const SPOOL_ROOTS: readonly string[] = ['/var/lib/machineadm/spool', '/run/machineadm/spool'];
+
+/** What a sink may have waiting. A machine that reports nothing for a week has no one who waits for it. */
+export const SPOOL_LIMITS = {
+  events: 128,
+  bytes: 2 * 1024 * 1024,
+  eventBytes: 256 * 1024,
+  ageMs: 7 * 24 * 3_600_000,
+} as const;
+
+/** What is known of a sink between deliveries. */
+export interface SinkState {
+  /** Deliveries in a row that failed. */
+  readonly failures: number;
+  readonly lastError?: string;
+  /** Events that the receiver refused for good, ever. */
+  readonly refused: number;
+  /** Whether its trouble was told to the other sinks. */
+  readonly told: boolean;
+}
+
+export const FRESH_STATE: SinkState = { failures: 0, refused: 0, told: false };
+
+/** An event that waits. */
+export interface SpooledEvent {
+  readonly path: string;
+  readonly number: number;
+  readonly id: string;
+}
+
+type SpoolHost = Pick<Host, 'writeFile' | 'removeFile' | 'readText' | 'list' | 'stat' | 'makeDirectory' | 'sync'>;
+
+/** `name~000000007~run.4.json`; `~` is in no name and no id. */
+const EVENT_NAME = /^([^~]+)~(\d{9})~([^~]+)\.json$/;
+const PLAN_NAME = /^([^~]+)~sink\.json$/;
+
+/**
+ * Events that wait for their delivery: a file each, named so that a sink's own order is that of the names, put in place
+ * by rename, 0600 in a directory 0700. The run adds, the deliverer takes away; neither needs the other to stand still.
+ * Nothing in it is secret (`freeze`).
+ */
+export class Spool {
+  readonly #host: SpoolHost;
+  readonly #roots: readonly string[];
+
+  constructor(host: SpoolHost, roots: readonly string[] = SPOOL_ROOTS) {
+    this.#host = host;
+    this.#roots = roots;
+  }
+
+  /** Says how a sink is reached from now on, for events that wait already, too. Throws `FileError`. */
+  async putPlan(sink: string, text: string): Promise<void> {
+    await this.#put(`${sink}~sink.json`, text);
+  }
+
+  /**
+   * Adds an event for a sink, behind those that wait. What is above the limits goes, the oldest first and what concludes
+   * a run last. Throws `FileError` when no root can be written.
+   * @returns how many events were given up to make room
+   */
+  async add(sink: string, event: ReportEvent): Promise<number> {
+    const waiting = await this.waiting(sink);
+    const number = (waiting.at(-1)?.number ?? 0) + 1;
+    const name = `${sink}~${`${number}`.padStart(9, '0')}~${event.id}.json`;
+    await this.#put(name, `${JSON.stringify(fitted(event, SPOOL_LIMITS.eventBytes))}\n`);
+    return await this.#makeRoom(sink);
+  }
+
+  /** Flushes to the disk what was added. Best effort: what may be lost with the power was written all the same. */
+  async sync(): Promise<void> {
+    for (const root of this.#roots) {
+      if ((await this.#host.stat(root)) === undefined) continue;
+      await this.#host.sync(root).catch(() => undefined);
+      return;
+    }
+  }
+
+  /** The sinks that have a plan, by name. */
+  async plans(): Promise<ReadonlyMap<string, string>> {
+    const plans = new Map<string, string>();
+    // What is in memory was written when the disk could not be: it is the newer.
+    for (const { name, path } of [...(await this.#files())].reverse()) {
+      const sink = PLAN_NAME.exec(name)?.[1];
+      if (sink === undefined || plans.has(sink)) continue;
+      const text = await this.#host.readText(path);
+      if (text !== undefined) plans.set(sink, text);
+    }
+    return plans;
+  }
+
+  /** What waits for a sink, in order. */
+  async waiting(sink: string): Promise<readonly SpooledEvent[]> {
+    const found = (await this.#files()).flatMap(({ name, path }) => {
+      const [, owner, number, id = ''] = EVENT_NAME.exec(name) ?? [];
+      return owner === sink ? [{ path, number: Number(number), id }] : [];
+    });
+    return found.sort((a, b) => a.number - b.number || (a.id < b.id ? -1 : 1));
+  }
+
+  /** The event; undefined when it is gone, or is none (a disk that lost it). */
+  async read({ path }: SpooledEvent): Promise<ReportEvent | undefined> {
+    const text = await this.#host.readText(path);
+    try {
+      const value: unknown = JSON.parse(text ?? '');
+      return isEvent(value) ? value : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
+  async remove({ path }: SpooledEvent): Promise<void> {
+    await this.#host.removeFile(path);
+  }
+
+  async state(sink: string): Promise<SinkState> {
+    for (const root of [...this.#roots].reverse()) {
+      const text = await this.#host.readText(`${root}/${sink}~state.json`);
+      if (text !== undefined) return parseState(text);
+    }
+    return FRESH_STATE;
+  }
+
+  async putState(sink: string, state: SinkState): Promise<void> {
+    await this.#put(`${sink}~state.json`, `${JSON.stringify(state)}\n`);
+  }
+
+  /** Removes a sink that has nothing waiting any more. */
+  async forget(sink: string): Promise<void> {
+    for (const root of this.#roots) {
+      await this.#host.removeFile(`${root}/${sink}~sink.json`);
+      await this.#host.removeFile(`${root}/${sink}~state.json`);
+    }
+  }
+
+  async #put(name: string, content: string): Promise<void> {
+    let failure: unknown;
+    for (const root of this.#roots) {
+      try {
+        await this.#host.makeDirectory(root, 0o700);
+        await this.#host.writeFile({ path: `${root}/${name}`, content, mode: 0o600 });
+        // An older one elsewhere would be read in its place.
+        for (const other of this.#roots) {
+          if (other !== root) await this.#host.removeFile(`${other}/${name}`).catch(() => undefined);
+        }
+        return;
+      } catch (error) {
+        failure ??= error;
+      }
+    }
+    throw failure;
+  }
+
+  async #makeRoom(sink: string): Promise<number> {
+    const waiting = await this.waiting(sink);
+    const found = await Promise.all(
+      waiting.map(async (event) => ({ event, size: (await this.#host.stat(event.path))?.size ?? 0 })),
+    );
+    let count = found.length;
+    let bytes = found.reduce((sum, { size }) => sum + size, 0);
+    const isTooMuch = () => count > SPOOL_LIMITS.events || bytes > SPOOL_LIMITS.bytes;
+    if (!isTooMuch()) return 0;
+    const before = count;
+    for (const { event, size } of await this.#leastWorthFirst(found)) {
+      if (!isTooMuch()) break;
+      await this.remove(event);
+      count -= 1;
+      bytes -= size;
+    }
+    return before - count;
+  }
+
+  async #leastWorthFirst<Found extends { readonly event: SpooledEvent }>(found: readonly Found[]): Promise<Found[]> {
+    const judged = await Promise.all(
+      found.map(async (one) => ({ one, concludes: (await this.read(one.event))?.type === 'concluded' })),
+    );
+    return judged.sort((a, b) => Number(a.concludes) - Number(b.concludes)).map(({ one }) => one);
+  }
+
+  async #files(): Promise<readonly { readonly name: string; readonly path: string }[]> {
+    const found = await Promise.all(
+      this.#roots.map(async (root) =>
+        ((await this.#host.list(root)) ?? []).map((name) => ({ name, path: `${root}/${name}` })),
+      ),
+    );
+    return found.flat();
+  }
+}
+
+/** Whether an event has waited too long to be of use. Its own clock may have been wrong: then it has not. */
+export function isExpired(
+  event: ReportEvent,
+  now: { readonly time: number; readonly sinceBootMs: number },
+  bootId: string,
+): boolean {
+  const age =
+    event.host.bootId === bootId ? now.sinceBootMs - event.sinceBootMs : now.time - Math.max(Date.parse(event.time), 0);
+  return age > SPOOL_LIMITS.ageMs && (event.host.bootId === bootId || Date.parse(event.time) > PLAUSIBLE_SINCE);
+}
+
+/** A clock that says less was not set yet: this program did not exist. */
+const PLAUSIBLE_SINCE = Date.parse('2025-01-01T00:00:00Z');
+
+function isEvent(value: unknown): value is ReportEvent {
+  if (!isRecord(value) || value.kind !== 'BootstrapEvent' || value.apiVersion !== 'machineadm.dev/event/v1')
+    return false;
+  const { id, type, time, host, conditions } = value;
+  return [id, type, time].every((field) => typeof field === 'string') && isRecord(host) && Array.isArray(conditions);
+}
+
+function parseState(text: string): SinkState {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (!isRecord(value)) return FRESH_STATE;
+    const { failures, lastError, refused, told } = value;
+    return {
+      failures: typeof failures === 'number' ? failures : 0,
+      refused: typeof refused === 'number' ? refused : 0,
+      told: told === true,
+      ...(typeof lastError === 'string' ? { lastError } : {}),
+    };
+  } catch {
+    return FRESH_STATE;
+  }
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

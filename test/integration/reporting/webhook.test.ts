@@ -1,0 +1,202 @@
+import assert from 'node:assert/strict';
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { beforeEach, describe, test } from 'node:test';
+import { newAuthority } from '../../support/api-server.ts';
+import { FAULTS, startFaultyFront } from '../../support/faulty-front.ts';
+import { inThrowAwayMachine } from '../../support/namespace.ts';
+import {
+  assertSurvives,
+  assertUndisturbed,
+  flushed,
+  freshMachine,
+  provisionWith,
+  reported,
+  shell,
+  waiting,
+} from '../../support/sink-faults.ts';
+import { startWebhookReceiver, WEBHOOK_SECRET, type WebhookReceiver } from '../../support/webhook-receiver.ts';
+
+const ids = ({ taken }: WebhookReceiver) => taken.map(({ id }) => id);
+
+inThrowAwayMachine(import.meta.filename, () => {
+  beforeEach(freshMachine);
+
+  const hook = (url: string, more: object = {}) => ({
+    type: 'Webhook',
+    url,
+    secret: WEBHOOK_SECRET,
+    timeout: '1s',
+    ...more,
+  });
+
+  describe('a webhook', () => {
+    test('is told of the beginning and the end of a run, signed, while nobody waits for it', async () => {
+      await using receiver = await startWebhookReceiver();
+      const provisioned = await provisionWith([hook(receiver.url)]);
+      assertUndisturbed(provisioned);
+      const report = await reported('Webhook');
+      assert.deepEqual([report.state, report.pending, report.target], ['Delivered', 0, receiver.url]);
+      assert.deepEqual(
+        receiver.taken.map(({ type }) => type),
+        ['dev.machineadm.bootstrap.started', 'dev.machineadm.bootstrap.concluded'],
+      );
+      assert.deepEqual(receiver.refusals, []);
+      const { data } = receiver.taken[1] ?? assert.fail();
+      const { status } = provisioned;
+      assert.deepEqual(
+        [data.runId, data.outcome, data.exitCode, data.machine],
+        [status.runId, 'Succeeded', 0, { name: 'reported', namespace: 'clusters' }],
+      );
+      assert.ok(Array.isArray(data.timeline) && data.timeline.length > 0);
+    });
+
+    test('leaves nothing behind: no event, no plan, no secret', async () => {
+      await using receiver = await startWebhookReceiver();
+      await provisionWith([hook(receiver.url)]);
+      await reported('Webhook');
+      await flushed();
+      assert.deepEqual(waiting(), {});
+      for (const path of ['/var/lib/machineadm/spool', '/run/machineadm/reporting'])
+        assert.deepEqual(existsSync(path) ? readdirSync(path) : [], [], path);
+    });
+
+    test('gets no secret of the document, not even its own', async () => {
+      await using receiver = await startWebhookReceiver();
+      const secrets = { token: { value: 'a seeded token 4711' }, auth: { value: 'Bearer very-secret-0815' } };
+      const command = 'echo "it is a seeded token 4711" >&2; exit 3';
+      await provisionWith(
+        [
+          hook(receiver.url, {
+            headers: { Authorization: { secret: 'auth' } },
+            events: ['started', 'stepChanged', 'warning', 'concluded'],
+          }),
+        ],
+        { secrets, host: { hooks: { early: { onError: 'Continue', commands: [command] } } } },
+      );
+      await reported('Webhook');
+      assert.ok(receiver.taken.length >= 4, `${receiver.taken.length} events`);
+      const bodies = receiver.heard.filter((_, index) => index % 2 === 1).join('\n');
+      for (const secret of [secrets.token.value, WEBHOOK_SECRET, 'very-secret-0815'])
+        assert.ok(!bodies.includes(secret), secret);
+    });
+
+    test('that is not there: its secret waits in memory for root alone, never in the spool', async () => {
+      await provisionWith([hook('http://127.0.0.1:9/hook')]);
+      await reported('Webhook');
+      const spool = '/var/lib/machineadm/spool';
+      assert.equal(statSync(spool).mode & 0o777, 0o700);
+      for (const name of readdirSync(spool)) {
+        assert.equal(statSync(`${spool}/${name}`).mode & 0o777, 0o600, name);
+        assert.ok(!readFileSync(`${spool}/${name}`, 'utf8').includes(WEBHOOK_SECRET), name);
+      }
+      const [carried = ''] = readdirSync('/run/machineadm/reporting');
+      assert.equal(statSync('/run/machineadm/reporting').mode & 0o777, 0o700);
+      assert.equal(statSync(`/run/machineadm/reporting/${carried}`).mode & 0o777, 0o600);
+      assert.equal(readFileSync(`/run/machineadm/reporting/${carried}`, 'utf8'), `${WEBHOOK_SECRET}\n`);
+    });
+
+    test('that was not there before a reboot: a flush with the document has what was in memory', async () => {
+      await using receiver = await startWebhookReceiver();
+      await using front = await startFaultyFront(receiver.port);
+      await front.fail('refuses');
+      await provisionWith([hook(`http://127.0.0.1:${front.port}/hook`)]);
+      await reported('Webhook');
+      shell('rm -rf /run/machineadm/reporting');
+      await front.fail(undefined);
+      const without = await flushed();
+      assert.equal(without.status, 20);
+      assert.match(without.stdout, /the secret .* cannot be had/);
+      const withDocument = await flushed('-d', '/tmp/reported.yaml');
+      assert.equal(withDocument.status, 0, withDocument.stdout + withDocument.stderr);
+      assert.equal(receiver.taken.length, 2);
+    });
+
+    test('whose trouble is told through the others, once', async () => {
+      await using receiver = await startWebhookReceiver();
+      await provisionWith([hook('http://127.0.0.1:9/hook'), hook(receiver.url, { name: 'good' })]);
+      assert.equal((await reported('good')).state, 'Delivered');
+      const told = () => receiver.taken.filter(({ type }) => type === 'dev.machineadm.bootstrap.warning');
+      assert.equal(told().length, 1);
+      assert.match(
+        `${told()[0]?.data.message}`,
+        /sink Webhook \(http:\/\/127\.0\.0\.1:9\/hook\) has not taken 2 events/,
+      );
+      await flushed();
+      assert.equal(told().length, 1);
+    });
+  });
+
+  describe('a webhook that fails costs a run nothing, and has everything in the end, when it', () => {
+    for (const fault of FAULTS) {
+      test(fault, async () => {
+        await using receiver = await startWebhookReceiver();
+        await using front = await startFaultyFront(receiver.port);
+        await front.fail(fault);
+        await assertSurvives({
+          name: 'Webhook',
+          sink: hook(`http://127.0.0.1:${front.port}/hook`),
+          taken: () => ids(receiver),
+          repair: () => front.fail(undefined),
+        });
+      });
+    }
+
+    test('has a name that no resolver answers for', async () => {
+      await using receiver = await startWebhookReceiver();
+      const resolver = createSocket('udp4');
+      resolver.bind(53, '127.0.0.1');
+      await once(resolver, 'listening');
+      try {
+        writeFileSync('/etc/resolv.conf', 'nameserver 127.0.0.1\n');
+        await assertSurvives({
+          name: 'Webhook',
+          sink: hook(`http://receiver.example:${receiver.port}/hook`),
+          taken: () => ids(receiver),
+          repair: () => void shell('echo "127.0.0.1 receiver.example" >>/etc/hosts'),
+        });
+      } finally {
+        resolver.close();
+      }
+    });
+
+    test('has a certificate that nobody trusts', async () => {
+      const [trusted, other] = [newAuthority('trusted'), newAuthority('other')];
+      await using receiver = await startWebhookReceiver();
+      const wrong = await startFaultyFront(receiver.port, other.issue('receiver', ['127.0.0.1']));
+      const sink = hook(`https://127.0.0.1:${wrong.port}/hook`, { certificateAuthority: trusted.certificate });
+      let right: AsyncDisposable | undefined;
+      await assertSurvives({
+        name: 'Webhook',
+        sink,
+        taken: () => ids(receiver),
+        async repair() {
+          await wrong[Symbol.asyncDispose]();
+          right = await startFaultyFront(receiver.port, trusted.issue('receiver', ['127.0.0.1']), wrong.port);
+        },
+      });
+      await right?.[Symbol.asyncDispose]();
+    });
+
+    test('is not there, and the disk is full', async () => {
+      const spool = '/var/lib/machineadm/spool';
+      shell(`mkdir -p ${spool}; mount -t tmpfs -o size=16k,mode=700 none ${spool}`);
+      try {
+        shell(`dd if=/dev/zero of=${spool}/full bs=1k 2>/dev/null || true`);
+        await using receiver = await startWebhookReceiver();
+        await using front = await startFaultyFront(receiver.port);
+        await front.fail('refuses');
+        await assertSurvives({
+          name: 'Webhook',
+          sink: hook(`http://127.0.0.1:${front.port}/hook`),
+          taken: () => ids(receiver),
+          repair: () => front.fail(undefined),
+        });
+        assert.deepEqual(readdirSync(spool), ['full']);
+      } finally {
+        shell(`umount -l ${spool}`);
+      }
+    });
+  });
+});

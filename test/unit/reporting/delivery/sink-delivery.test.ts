@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { deliverSink, type SinkDelivery } from '../../../../src/reporting/delivery/sink-delivery.ts';
+import type { ReportEvent } from '../../../../src/reporting/event.ts';
+import type { DeliveryResult, RemoteSink } from '../../../../src/reporting/remote/remote-sink.ts';
+import { Spool } from '../../../../src/reporting/spool/spool.ts';
+import { memoryHost } from '../../../support/memory-host.ts';
+import { reported } from '../events.ts';
+import { at } from '../runs.ts';
+
+const DELIVERED: DeliveryResult = { kind: 'delivered' };
+const RETRY: DeliveryResult = { kind: 'retry', why: 'HTTP 503' };
+
+/** A sink that answers with these results in turn, then with the last for ever; it notes what it was asked. */
+function answering(...results: readonly DeliveryResult[]) {
+  const asked: ReportEvent[] = [];
+  const sink: RemoteSink = {
+    kind: 'Test',
+    target: 'nowhere',
+    capacity: 4096,
+    deliver: async (event) => {
+      asked.push(event);
+      return results[Math.min(asked.length, results.length) - 1] ?? DELIVERED;
+    },
+  };
+  return { sink, ids: () => asked.map(({ id }) => id), asked };
+}
+
+async function spoolOf(...events: readonly ReportEvent[]): Promise<Spool> {
+  const spool = new Spool(memoryHost());
+  for (const event of events) await spool.add('a', event);
+  return spool;
+}
+
+function deliver(spool: Spool, sink: RemoteSink, more: Partial<SinkDelivery> = {}) {
+  const host = memoryHost();
+  return deliverSink({
+    name: 'a',
+    sink,
+    timeoutMs: 1000,
+    spool,
+    context: {
+      secret: host.secret,
+      run: host.run,
+      http: () => Promise.reject(new Error('not here')),
+      clock: () => at(5),
+    },
+    host: { machineId: 'm1', bootId: 'b1' },
+    untilMs: performance.now() + 500,
+    signal: new AbortController().signal,
+    random: () => 0,
+    ...more,
+  });
+}
+
+describe('delivering what waits for a sink', () => {
+  const [one, two] = [reported({ sequence: 1 }), reported({ sequence: 2 })];
+
+  test('is done in order, and nothing is left', async () => {
+    const spool = await spoolOf(one, two);
+    const { sink, ids } = answering(DELIVERED);
+    const outcome = await deliver(spool, sink);
+    assert.deepEqual(ids(), ['run-1.1', 'run-1.2']);
+    assert.deepEqual([outcome.delivered, outcome.pending], [2, 0]);
+  });
+
+  test('repeats an event under its id until it is taken; none overtakes it', async () => {
+    const spool = await spoolOf(one, two);
+    const { sink, ids } = answering(RETRY, RETRY, DELIVERED);
+    await deliver(spool, sink);
+    assert.deepEqual(ids(), ['run-1.1', 'run-1.1', 'run-1.1', 'run-1.2']);
+  });
+
+  test('ends in time: what is left waits, and why is known to the next', async () => {
+    const spool = await spoolOf(one, two);
+    const { sink } = answering(RETRY);
+    const outcome = await deliver(spool, sink, { random: () => 1 });
+    assert.deepEqual([outcome.pending, outcome.state.lastError], [2, 'HTTP 503']);
+  });
+
+  test('is tried once even where there is no time', async () => {
+    const spool = await spoolOf(one);
+    const { sink, ids } = answering(DELIVERED);
+    await deliver(spool, { ...sink, deliver: sink.deliver }, { untilMs: performance.now() + 50 });
+    assert.deepEqual(ids(), ['run-1.1']);
+  });
+
+  test('does not ask before the time that the receiver named', async () => {
+    const spool = await spoolOf(one);
+    const { sink, ids } = answering({ kind: 'retry', why: 'HTTP 429', afterMs: 60_000 });
+    const outcome = await deliver(spool, sink);
+    assert.deepEqual(ids(), ['run-1.1']);
+    assert.equal(outcome.pending, 1);
+  });
+
+  test('gives up what is refused for good, and goes on with the next', async () => {
+    const spool = await spoolOf(one, two);
+    const { sink, ids } = answering({ kind: 'refused', why: 'HTTP 400' }, DELIVERED);
+    const outcome = await deliver(spool, sink);
+    assert.deepEqual(ids(), ['run-1.1', 'run-1.2']);
+    assert.deepEqual([outcome.refused, outcome.delivered, outcome.pending], [1, 1, 0]);
+  });
+
+  test('ends a sink that hangs and ignores its signal', async () => {
+    const spool = await spoolOf(one);
+    const sink: RemoteSink = { ...answering().sink, deliver: () => new Promise(() => {}) };
+    const outcome = await deliver(spool, sink, { timeoutMs: 30, untilMs: performance.now() + 60, random: () => 1 });
+    assert.match(outcome.state.lastError ?? '', /^no answer: it did not end within \d+ ms$/);
+    assert.equal(outcome.pending, 1);
+  });
+
+  test('counts what a sink throws as something to try again', async () => {
+    const spool = await spoolOf(one);
+    const sink: RemoteSink = { ...answering().sink, deliver: () => Promise.reject(new Error('no route')) };
+    const outcome = await deliver(spool, sink, { random: () => 1 });
+    assert.deepEqual([outcome.pending, outcome.state.lastError], [1, 'no route']);
+  });
+
+  test('makes an event fit the sink', async () => {
+    const warnings = Array.from({ length: 100 }, (_, index) => `${index} ${'w'.repeat(200)}`);
+    const spool = await spoolOf(reported({ warnings }));
+    const { sink, asked } = answering(DELIVERED);
+    await deliver(spool, sink);
+    assert.ok(JSON.stringify(asked[0]).length <= 4096);
+    assert.deepEqual(asked[0]?.omitted, ['warnings']);
+  });
+
+  test('sends nothing of another machine, whose disk this one has a copy of', async () => {
+    const foreign = { ...one, host: { ...one.host, machineId: 'another' } };
+    const spool = await spoolOf(foreign, two);
+    const { sink, ids } = answering(DELIVERED);
+    const outcome = await deliver(spool, sink);
+    assert.deepEqual(ids(), ['run-1.2']);
+    assert.deepEqual([outcome.givenUp, outcome.pending], [1, 0]);
+  });
+
+  test('ends with its signal', async () => {
+    const spool = await spoolOf(one);
+    const stop = new AbortController();
+    stop.abort();
+    const { sink, ids } = answering(DELIVERED);
+    assert.equal((await deliver(spool, sink, { signal: stop.signal })).pending, 1);
+    assert.deepEqual(ids(), []);
+  });
+});
