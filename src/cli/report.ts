@@ -6,7 +6,7 @@ import { testSinks } from '../pipeline/report-test.ts';
 import { oneLine } from '../reporting/progress.ts';
 import { buildInfo } from './build-info.ts';
 import type { DocumentOptions } from './options.ts';
-import { type OutputFormat, printJson, printText } from './output.ts';
+import { type OutputFormat, printJson, printNotice, printText } from './output.ts';
 
 /** `machineadm report flush`. */
 export async function reportFlush(options: {
@@ -23,7 +23,13 @@ export async function reportFlush(options: {
     });
   }
   const reports = await untilSignal((signal) =>
-    flush({ withinMs, sources: options.document ?? [], agentVersion: buildInfo().version, signal }),
+    flush({
+      withinMs,
+      sources: options.document ?? [],
+      agentVersion: buildInfo().version,
+      signal,
+      onNotice: printNotice,
+    }),
   );
   if (options.output === 'json') printJson({ reports });
   else if (reports.length === 0) printText('nothing waits');

@@ -1,6 +1,6 @@
 import { MachineadmError } from './errors.ts';
 import type { SinkModel } from './model.ts';
-import { secretsIn } from './secrets-of.ts';
+import { secretsIn } from './secret-values.ts';
 import type { ListTree, MapTree, Tree } from './tree.ts';
 
 /** What a sink of the command line is called in messages. */

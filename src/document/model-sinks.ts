@@ -20,7 +20,9 @@ export type * from './model-sinks/remote.ts';
 export type * from './model-sinks/webhook.ts';
 
 /** A sink of this machine: told by the run itself, as it happens. */
-export type LocalSinkModel = { readonly kind: 'Journal' } | { readonly kind: 'Console'; readonly device: string };
+export type LocalSinkModel =
+  | { readonly kind: 'Journal' | 'SystemdNotify' | 'WindowsEventLog' }
+  | { readonly kind: 'Console'; readonly device: string };
 
 /**
  * A sink that is told by the deliverer, a process of its own. Its variant is one file in `model-sinks/` and one line here.

@@ -1,4 +1,5 @@
 import { MachineadmError } from '../document/errors.ts';
+import type { LoadedDocument } from '../document/load.ts';
 import type { LocalSinkModel } from '../document/model.ts';
 import type { Host } from '../host/host.ts';
 import { gatherFacts, openHost } from '../host/index.ts';
@@ -23,6 +24,8 @@ const RUN_LOCK_PATIENCE_MS = 3_000;
 export interface FlushRequest {
   /** How long to go on trying. */
   readonly withinMs: number;
+  /** Told in words for people what is not as it was asked for. */
+  readonly onNotice: (message: string) => void;
   /** Documents whose sinks take the place of what the spool knows of them; none: the spool's own. */
   readonly sources: readonly string[];
   readonly agentVersion: string;
@@ -37,7 +40,7 @@ export async function flush(request: FlushRequest): Promise<readonly SinkReport[
   const host = openHost({ runId: 'report' });
   const facts = await gatherFacts(host);
   refuseUnlessRoot(facts);
-  const plans = request.sources.length === 0 ? [] : await plansOfDocument(request.sources, request.agentVersion);
+  const plans = await plansOfDocument(request);
   const lock = await acquireLock(DELIVERER_LOCK, request.withinMs);
   try {
     const spool = new Spool(host);
@@ -58,8 +61,18 @@ export async function flush(request: FlushRequest): Promise<readonly SinkReport[
   }
 }
 
-async function plansOfDocument(sources: readonly string[], agentVersion: string): Promise<readonly SinkPlan[]> {
-  const { model } = await openDocument(sources, agentVersion, { forThisMachine: true });
+/** What waits was said by a document that was right: one that is wrong now, or gone, must not hold it back. */
+async function plansOfDocument({ sources, agentVersion, onNotice }: FlushRequest): Promise<readonly SinkPlan[]> {
+  if (sources.length === 0) return [];
+  let document: LoadedDocument;
+  try {
+    document = await openDocument(sources, agentVersion, { forThisMachine: true });
+  } catch (error) {
+    if (!(error instanceof MachineadmError)) throw error;
+    onNotice(`the sinks are those of the runs themselves, as ${error.message}`);
+    return [];
+  }
+  const { model } = document;
   const { proxy, certificateAuthorities } = model.host;
   const local = model.reporting.sinks.filter(isLocal);
   const network = { proxy, certificateAuthorities };

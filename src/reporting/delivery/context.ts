@@ -13,13 +13,14 @@ export interface SinkContext {
 
 /** @param host made for the network of this sink: its secrets are found out through the same proxy */
 export function sinkContext(network: NetworkModel, host: Pick<Host, 'secret' | 'run'>): SinkContext {
+  const certificateAuthorities = network.certificateAuthorities.map(({ pem }) => pem);
   const clients = new Map<string, Promise<HttpClient>>();
   const connect = async (tls: SinkTlsModel | undefined): Promise<HttpClient> => {
     const own = tls?.certificateAuthority === undefined ? [] : [tls.certificateAuthority];
     const client = tls?.clientCertificate;
     return createHttpClient({
       proxy: await agentProxy(network.proxy, host.secret),
-      certificateAuthorities: [...network.certificateAuthorities.map(({ pem }) => pem), ...own],
+      certificateAuthorities: [...certificateAuthorities, ...own],
       ...(client === undefined
         ? {}
         : { clientCertificate: { certificate: client.certificate, key: await host.secret(client.key) } }),
@@ -29,6 +30,7 @@ export function sinkContext(network: NetworkModel, host: Pick<Host, 'secret' | '
     context: {
       secret: host.secret,
       run: host.run,
+      certificateAuthorities,
       clock: systemClock,
       http: async (tls) => {
         const key = JSON.stringify(tls ?? {});

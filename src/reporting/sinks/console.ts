@@ -11,7 +11,7 @@ const LONGEST_LINE = 900;
 const RETRY_MS = 50;
 
 /**
- * Writes one line for each transition to a console device (`/dev/ttyS0`, `/dev/hvc0`). The device is opened
+ * Writes one line for each transition to a console device (`/dev/ttyS0`, `/dev/hvc0`, `COM1`). The device is opened
  * non-blocking and written synchronously: a console that nobody drains blocks a writer for ever, and an asynchronous
  * write to it would hold up even the exit of the process (it waits for libuv's thread pool).
  */
@@ -41,9 +41,16 @@ export function consoleLine(text: string): string {
   return line.length > LONGEST_LINE ? `${line.slice(0, LONGEST_LINE - 1)}…` : line;
 }
 
+/** A serial port of Windows is reached below the device namespace (learn.microsoft.com, CreateFile, "Communications"). */
+function pathOf(device: string): string {
+  return device.startsWith('COM') ? `\\\\.\\${device}` : device;
+}
+
 function openDevice(device: string): number {
+  // Windows has neither flag: 0 of them.
+  const flags = constants.O_WRONLY | (constants.O_NOCTTY ?? 0) | (constants.O_NONBLOCK ?? 0);
   try {
-    return openSync(device, constants.O_WRONLY | constants.O_NOCTTY | constants.O_NONBLOCK);
+    return openSync(pathOf(device), flags);
   } catch (error) {
     throw new MachineadmError({
       reason: 'HostStepFailed',

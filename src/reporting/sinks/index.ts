@@ -3,6 +3,8 @@ import type { Host } from '../../host/host.ts';
 import type { Sink } from '../sink.ts';
 import { consoleSink } from './console.ts';
 import { journalSink } from './journal.ts';
+import { systemdNotifySink } from './systemd-notify.ts';
+import { windowsEventLogSink } from './windows-event-log.ts';
 
 /** The sinks of this machine that a document asks for, not yet open. */
 export function sinksOf(models: readonly LocalSinkModel[], host: Pick<Host, 'run' | 'stat'>): readonly Sink[] {
@@ -15,5 +17,9 @@ function sinkOf(model: LocalSinkModel, host: Pick<Host, 'run' | 'stat'>): Sink {
       return journalSink(host);
     case 'Console':
       return consoleSink(model.device);
+    case 'SystemdNotify':
+      return systemdNotifySink(host);
+    case 'WindowsEventLog':
+      return windowsEventLogSink(host);
   }
 }

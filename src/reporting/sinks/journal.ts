@@ -87,7 +87,7 @@ const SEVERITIES = { 3: 'err', 4: 'warning', 5: 'notice', 6: 'info', 7: 'debug' 
 
 /** A line of syslog each; an empty line would be an entry that says nothing. */
 function syslogLines(event: RunEvent): string {
-  const lines = textOf(event).split('\n').map(oneLine);
+  const lines = entryText(event).split('\n').map(oneLine);
   return lines.flatMap((line) => (line === '' ? [] : [`${line}\n`])).join('');
 }
 
@@ -110,18 +110,20 @@ export function journalEntry(event: RunEvent): string {
     ['MACHINEADM_OUTCOME', event.kind === 'concluded' ? status.outcome : undefined],
   ];
   const lines = fields.flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${oneLine(value)}`]));
-  const text = textOf(event).split('\n');
+  const text = entryText(event).split('\n');
   return `${[...lines, ...text.map((line) => `MESSAGE=${oneLine(line)}`)].join('\n')}\n`;
 }
 
-function textOf(event: RunEvent): string {
+/** What an entry says: one line, and below it a failure with its proof. */
+export function entryText(event: RunEvent): string {
   const line =
     formatEvent(event) ?? (event.kind === 'step' ? `${event.step.id}: ${event.step.state.toLowerCase()}` : '');
   const failure = event.kind === 'concluded' ? event.status.failure : undefined;
   return failure === undefined ? line : `${line}\n${formatFailure(failure)}`;
 }
 
-function messageId(event: RunEvent): MessageId {
+/** Which kind of entry an event makes. */
+export function messageId(event: RunEvent): MessageId {
   switch (event.kind) {
     case 'started':
       return MESSAGE_IDS.Started;

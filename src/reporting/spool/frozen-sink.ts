@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { HostModel, LocalSinkModel, RemoteSinkModel } from '../../document/model.ts';
 import type { SecretValue } from '../../document/secret.ts';
-import { isSecretValue } from '../../document/secrets-of.ts';
+import { isSecretValue } from '../../document/secret-values.ts';
 import { isRemoteKind } from '../remote/registry.ts';
 
 /** What the agent's own requests need of the document. */

@@ -42,6 +42,7 @@ function deliver(spool: Spool, sink: RemoteSink, more: Partial<SinkDelivery> = {
     context: {
       secret: host.secret,
       run: host.run,
+      certificateAuthorities: [],
       http: () => Promise.reject(new Error('not here')),
       clock: () => at(5),
     },

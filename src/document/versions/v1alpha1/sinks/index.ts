@@ -7,7 +7,7 @@ import { execSink, toExecSink } from './exec.ts';
 import { gcpSink, toGCPSink } from './gcp.ts';
 import { guestinfoSink, toGuestinfoSink } from './guestinfo.ts';
 import { kubernetesSink, nodeSink, toKubernetesSink, toNodeSink } from './kubernetes.ts';
-import { consoleSink, journalSink } from './local.ts';
+import { consoleSink, journalSink, systemdNotifySink, windowsEventLogSink } from './local.ts';
 import { natsSink, toNATSSink } from './nats.ts';
 import { otlpSink, toOTLPSink } from './otlp.ts';
 import { toWebhookSink, webhookSink } from './webhook.ts';
@@ -27,6 +27,8 @@ import { toWebhookSink, webhookSink } from './webhook.ts';
 export const sinkSection = z.discriminatedUnion('type', [
   journalSink,
   consoleSink,
+  systemdNotifySink,
+  windowsEventLogSink,
   execSink,
   kubernetesSink,
   nodeSink,
@@ -45,7 +47,9 @@ export type SinkSection = z.infer<typeof sinkSection>;
 export function toSink(section: SinkSection, name: string, resolve: ResolveSecret): SinkModel {
   switch (section.type) {
     case 'Journal':
-      return { kind: 'Journal' };
+    case 'SystemdNotify':
+    case 'WindowsEventLog':
+      return { kind: section.type };
     case 'Console':
       return { kind: 'Console', device: section.device ?? '/dev/console' };
     case 'Exec':

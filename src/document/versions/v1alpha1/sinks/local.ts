@@ -1,6 +1,26 @@
 import * as z from 'zod';
 import { absolutePath } from '../fields.ts';
 
-export const journalSink = z.strictObject({ type: z.literal('Journal') });
+export const journalSink = z
+  .strictObject({ type: z.literal('Journal') })
+  .describe('Structured entries of journald; syslog where there is none.');
 
-export const consoleSink = z.strictObject({ type: z.literal('Console'), device: absolutePath.optional() });
+export const systemdNotifySink = z
+  .strictObject({ type: z.literal('SystemdNotify') })
+  .describe('The status line of the systemd unit that started machineadm, which needs NotifyAccess=all.');
+
+export const windowsEventLogSink = z
+  .strictObject({ type: z.literal('WindowsEventLog') })
+  .describe('Entries of the Application log of Windows, source machineadm.');
+
+export const consoleSink = z
+  .strictObject({
+    type: z.literal('Console'),
+    device: z
+      .union([absolutePath, z.string().regex(/^COM[1-9]$/)], {
+        error: 'expected a device, such as "/dev/ttyS0", or "COM1"',
+      })
+      .optional()
+      .describe('Default /dev/console.'),
+  })
+  .describe('A line for each event on a console; nobody needs to read it.');

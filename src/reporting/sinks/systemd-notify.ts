@@ -1,0 +1,39 @@
+import { MachineadmError } from '../../document/errors.ts';
+import type { Host } from '../../host/host.ts';
+import { formatEvent, oneLine } from '../progress.ts';
+import type { Sink } from '../sink.ts';
+
+/**
+ * Says in the status of the unit that started machineadm what it does: `systemctl status` shows it. Through
+ * systemd-notify(1), as Node has no datagram sockets of the local kind (sd_notify(3)); the unit must let its children
+ * speak for it (NotifyAccess=all).
+ * @param socket NOTIFY_SOCKET of this process; undefined where no unit listens
+ */
+export function systemdNotifySink(
+  host: Pick<Host, 'run'>,
+  socket: string | undefined = process.env.NOTIFY_SOCKET,
+): Sink {
+  return {
+    name: 'SystemdNotify',
+    async open() {
+      if (socket !== undefined && socket !== '') return;
+      throw new MachineadmError({
+        reason: 'HostStepFailed',
+        summary: 'no unit of systemd listens to this process (NOTIFY_SOCKET is not set)',
+        remedy: 'Start machineadm from a unit with NotifyAccess=all, or remove the SystemdNotify sink.',
+      });
+    },
+    async deliver(event, signal) {
+      const text = formatEvent(event);
+      if (text === undefined) return;
+      const args = [`--status=${oneLine(text)}`];
+      const env = { NOTIFY_SOCKET: socket ?? '' };
+      const result = await host.run({ program: 'systemd-notify', args, env, signal });
+      if (result.status === 0) return;
+      throw new Error(`systemd-notify: ${oneLine(result.stderr) || `status ${result.status}`}`);
+    },
+    async close() {
+      // Nothing is kept open: each message is a program of its own.
+    },
+  };
+}

@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ReportEvent } from '../../src/reporting/event.ts';
+import type { RunStatus } from '../../src/reporting/status.ts';
+import { AGENT, DOCUMENT, Fleet, labUnavailable, type Node } from '../support/lab.ts';
+
+const MINUTE = 60_000;
+const UNITS = resolve(import.meta.dirname, '../../packaging/systemd');
+const RECEIVED = '/root/received';
+
+/** A unit whose end kills all that it started, as units do by default. */
+const UNIT = `[Service]
+Type=oneshot
+RemainAfterExit=yes
+NotifyAccess=all
+ExecStart=${AGENT} provision -d ${DOCUMENT}
+`;
+
+/** A program that takes events slowly, and not at all before the file /root/repaired is there. */
+const SLOW = `cat >/root/last; [ -e /root/repaired ] || exit 75; sleep 3; cat /root/last >>${RECEIVED}`;
+
+async function lay(node: Node, commands: readonly string[] = []): Promise<void> {
+  await node.lay({
+    apiVersion: 'machineadm.dev/v1alpha1',
+    kind: 'MachineBootstrap',
+    metadata: { name: 'reported' },
+    host: { hooks: { early: { commands: ['true', ...commands] } } },
+    reporting: {
+      deadline: '8s',
+      sinks: [{ type: 'Journal' }, { type: 'SystemdNotify' }, { type: 'Exec', command: ['sh', '-c', SLOW] }],
+    },
+  });
+}
+
+async function received(node: Node): Promise<readonly ReportEvent[]> {
+  const lines = ((await node.read(RECEIVED)) ?? '').split('\n').filter((line) => line !== '');
+  return lines.map((line) => JSON.parse(line) as ReportEvent);
+}
+
+/** The report of the Exec sink, once the deliverer has written one. */
+async function reported(node: Node): Promise<NonNullable<RunStatus['reports']>[number]> {
+  for (let tries = 0; tries < 60; tries += 1) {
+    const [report] = (await node.status()).reports ?? [];
+    if (report !== undefined) return report;
+    await sleep(500);
+  }
+  return assert.fail('nothing was reported');
+}
+
+describe('reporting from a unit of systemd', { skip: labUnavailable(), timeout: 20 * MINUTE }, () => {
+  let fleet: Fleet;
+  let node: Node;
+  before(
+    async () => {
+      fleet = await Fleet.open();
+      node = await fleet.start({ name: 'e2e-report', ip: '10.99.0.91' });
+      await node.machine.write('/etc/systemd/system/bootstrap.service', UNIT);
+      for (const unit of ['machineadm-report-flush.service', 'machineadm-report-flush.timer'])
+        await node.machine.write(`/etc/systemd/system/${unit}`, readFileSync(join(UNITS, unit), 'utf8'));
+      await node.machine.shell('systemctl daemon-reload');
+    },
+    { timeout: 20 * MINUTE },
+  );
+  after(async () => {
+    await fleet?.close();
+  });
+
+  test('outlives the unit, which nobody waits for, and says its status to it', { timeout: 3 * MINUTE }, async () => {
+    await lay(node);
+    await node.machine.shell('touch /root/repaired');
+    const began = Date.now();
+    await node.machine.shell('systemctl start bootstrap.service');
+    const tookMs = Date.now() - began;
+    assert.ok(tookMs < 6_000, `each event takes the receiver 3 s; the unit was started after ${tookMs} ms`);
+    const text = await node.machine.shell('systemctl show -p StatusText --value bootstrap.service');
+    assert.match(text, /^provision of reported succeeded in /);
+    // What is left of the unit is killed.
+    await node.machine.shell('systemctl stop bootstrap.service');
+    const report = await reported(node);
+    assert.deepEqual([report.state, report.pending], ['Delivered', 0]);
+    assert.deepEqual(
+      (await received(node)).map(({ type }) => type),
+      ['started', 'concluded'],
+    );
+    const units = await node.machine.shell(
+      'systemctl list-units --all --plain --no-legend "machineadm-report-*.service"',
+    );
+    assert.doesNotMatch(units, /failed/);
+  });
+
+  test('that finds nobody: told in the journal; the timer delivers it after a reboot', {
+    timeout: 5 * MINUTE,
+  }, async () => {
+    await lay(node, ['true']);
+    await node.machine.shell(`rm -f /root/repaired ${RECEIVED}; systemctl start bootstrap.service`);
+    const report = await reported(node);
+    assert.deepEqual([report.state, report.message], ['Pending', 'status 75']);
+    const journal = await node.machine.shell('journalctl -t machineadm -o cat --no-pager');
+    assert.match(journal, /sink Exec \(sh\) has not taken 2 events, which will be tried again: status 75/);
+    const { runId } = await node.status();
+    await node.machine.shell(
+      'systemctl disable bootstrap.service 2>/dev/null; systemctl enable machineadm-report-flush.timer',
+    );
+    await node.machine.reboot();
+    await node.machine.shell('touch /root/repaired');
+    const timers = await node.machine.shell('systemctl list-timers --no-legend machineadm-report-flush.timer');
+    assert.match(timers, /machineadm-report-flush\.service/);
+    // What the timer does when its time has come.
+    await node.machine.shell('systemctl start machineadm-report-flush.service');
+    assert.deepEqual(
+      (await received(node)).map((event) => [event.runId, event.type]),
+      [
+        [runId, 'started'],
+        [runId, 'concluded'],
+      ],
+    );
+    const again = await node.machine.shell(
+      'systemctl start machineadm-report-flush.service; systemctl show -p ConditionResult --value machineadm-report-flush.service',
+    );
+    assert.equal(again, 'no\n', 'nothing waits, nothing is started');
+  });
+
+  test('is a secret to nobody: no event, no secret in what the deliverer leaves', { timeout: 2 * MINUTE }, async () => {
+    assert.equal(
+      await node.machine.shell('find /var/lib/machineadm/spool /run/machineadm/reporting -type f 2>/dev/null || true'),
+      '',
+    );
+  });
+});
