@@ -1,3 +1,4 @@
+import { apiServer } from '../steps/api-server.ts';
 import { bootHooks } from '../steps/boot-hooks.ts';
 import { certificateAuthorities } from '../steps/certificate-authorities/index.ts';
 import { containerd } from '../steps/containerd/index.ts';
@@ -69,6 +70,7 @@ export const PIPELINE: {
     kubeadmImages, // behind the hooks, which may bring images, too
     kubeadm,
     execBootstrapper, // in the place of kubeadm
+    apiServer, // gives one that runs another configuration, too
     readiness,
     execReadiness,
     sentinel, // only after readiness was proved

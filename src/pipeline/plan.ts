@@ -109,6 +109,7 @@ export function refuseIfChanged(journal: JournalState, document: LoadedDocument)
   throw new MachineadmError({
     reason: 'DocumentChanged',
     summary: 'this machine was already bootstrapped from another "kubernetes" section',
-    remedy: 'Replace the machine, or give the document it was bootstrapped with; other sections may change freely.',
+    remedy:
+      'Replace the machine, or give the document it was bootstrapped with; other sections, and the arguments and files of its API server, may change freely.',
   });
 }

@@ -68,7 +68,7 @@ export const kubeadmReset: Step<KubeadmResetDesired, KubeadmResetActual, Kubeadm
         scope: 'node',
         repeatable: false,
         // It deletes what hooks laid below /etc/kubernetes (kube-vip), so they run again, on a fresh configuration.
-        undoes: ['kubeadm', 'kubeadm-config', 'hooks-before-bootstrap', 'readiness', 'sentinel'],
+        undoes: ['kubeadm', 'kubeadm-config', 'hooks-before-bootstrap', 'api-server', 'readiness', 'sentinel'],
         removes: pathsOfReset(desired.kubernetes),
         payload: { desired, offline, leftovers: paths },
       },

@@ -15,6 +15,18 @@ export const AUTHORIZATION_CONFIG = '/etc/kubernetes/authorization/config.yaml';
 export const ADMISSION_DIRECTORY = '/etc/kubernetes/admission';
 export const ADMISSION_CONFIG = '/etc/kubernetes/admission/config.yaml';
 
+/** All of them but the kubeconfigs of structured authorizers, whose names the document gives. */
+export const API_SERVER_FILES: readonly string[] = [
+  AUDIT_POLICY,
+  AUDIT_WEBHOOK,
+  ENCRYPTION_CONFIG,
+  AUTHENTICATION_WEBHOOK,
+  AUTHENTICATION_CONFIG,
+  AUTHORIZATION_WEBHOOK,
+  AUTHORIZATION_CONFIG,
+  ADMISSION_CONFIG,
+];
+
 /** The kubeconfig of a structured authorizer, by its name. */
 export function authorizerKubeconfig(name: string): string {
   return `${AUTHORIZATION_DIRECTORY}/${name}.conf`;

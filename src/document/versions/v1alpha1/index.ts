@@ -45,9 +45,10 @@ export const v1alpha1: DocumentVersion<Sections> = {
 
 /** Tokens expire and are written anew into every document; waits and deadlines change nothing on the machine. */
 function lastingKubernetes(section: KubernetesSection): unknown {
-  const { join: _join, timeouts: _timeouts, ready: _ready, bootstrapper, ...rest } = section;
+  const { join: _join, timeouts: _timeouts, ready: _ready, bootstrapper, ...others } = section;
   const { bootstrapTokens: _tokens, ...cluster } = section.cluster ?? {};
-  const { certificateKey: _key, ...controlPlane } = section.controlPlane ?? {};
+  const { certificateKey: _key, apiServer, ...rest } = section.controlPlane ?? {};
+  const controlPlane = { ...rest, ...lastingApiServer(apiServer, bootstrapper?.exec !== undefined) };
   const { retry: _retry, ...kubeadm } = bootstrapper?.kubeadm ?? {};
   const {
     retry: _execRetry,
@@ -56,5 +57,25 @@ function lastingKubernetes(section: KubernetesSection): unknown {
     failurePatterns: _patterns,
     ...exec
   } = bootstrapper?.exec ?? {};
-  return { ...rest, cluster, controlPlane, ...(bootstrapper === undefined ? {} : { bootstrapper: { kubeadm, exec } }) };
+  return {
+    ...others,
+    cluster,
+    controlPlane,
+    ...(bootstrapper === undefined ? {} : { bootstrapper: { kubeadm, exec } }),
+  };
+}
+
+type ApiServerSection = NonNullable<NonNullable<KubernetesSection['controlPlane']>['apiServer']>;
+
+/**
+ * What the step api-server can change on a control plane that runs is not lasting: arguments, variables, volumes and
+ * files. Where nothing else is said, nothing is: a document may begin to speak of it later.
+ */
+function lastingApiServer(
+  section: ApiServerSection | undefined,
+  ownProgram: boolean,
+): { readonly apiServer?: ApiServerSection } {
+  if (section === undefined) return {};
+  if (ownProgram) return { apiServer: section };
+  return section.certSANs === undefined ? {} : { apiServer: { certSANs: section.certSANs } };
 }

@@ -1,0 +1,97 @@
+import type { KubernetesModel } from '../../document/model.ts';
+import type { Version } from '../../host/facts.ts';
+import { member, text } from '../../host/untyped.ts';
+import { apiServerFields } from '../render/cluster.ts';
+import { asked, askedOrNothing, type Fields } from '../render/fields.ts';
+import { Problems } from '../render/problems.ts';
+import { type KubeadmConfigVersion, kubeadmTarget } from '../render/version.ts';
+import { writeYaml } from '../render/yaml.ts';
+
+/** Names of what a document once asked of the API server in kubeadm's words: what is asked no more goes. */
+export interface AskedNames {
+  readonly args: readonly string[];
+  readonly env: readonly string[];
+  readonly volumes: readonly string[];
+}
+
+/** What kubeadm is told to render the API server of this machine anew. */
+export interface ReconfigurationInput {
+  readonly kubernetes: KubernetesModel;
+  readonly kubeadm: Version;
+  /** The cluster's ClusterConfiguration as its ConfigMap holds it: others, and upgrades, have changed it since. */
+  readonly cluster: unknown;
+  readonly before: AskedNames;
+  readonly nodeName: string;
+  /** Of this machine's API server: `10.0.0.3:6443`. */
+  readonly endpoint: string | undefined;
+  /** Where kubeadm finds patches; undefined = none. */
+  readonly patchesDirectory: string | undefined;
+}
+
+/**
+ * The configuration file for `kubeadm init phase`, with the cluster's own configuration in which the API server is as
+ * the document wants it. Names that neither this document nor the one before gave are left as they are.
+ *
+ * @throws MachineadmError `NotExpressible`
+ */
+export function reconfiguration(input: ReconfigurationInput): string {
+  const { kubernetes, kubeadm, cluster, before, nodeName, endpoint, patchesDirectory } = input;
+  const apiVersion = text(member(cluster, 'apiVersion')) ?? '';
+  const target = { ...kubeadmTarget(kubeadm), configVersion: configVersionOf(apiVersion) };
+  const problems = new Problems();
+  const wanted = apiServerFields(kubernetes.controlPlane.apiServer, target, problems);
+  problems.throwIfAny(target);
+  const old = fieldsOf(member(cluster, 'apiServer'));
+  const apiServer = askedOrNothing({
+    ...old,
+    extraArgs: mergedArguments(old.extraArgs, wanted.extraArgs, before.args),
+    extraEnvs: mergedByName(old.extraEnvs, wanted.extraEnvs, before.env),
+    extraVolumes: mergedByName(old.extraVolumes, wanted.extraVolumes, before.volumes),
+  });
+  const at = endpoint?.lastIndexOf(':') ?? -1;
+  return writeYaml([
+    asked({ ...fieldsOf(cluster), apiServer }),
+    asked({
+      apiVersion,
+      kind: 'InitConfiguration',
+      nodeRegistration: { name: nodeName, criSocket: kubernetes.node.criSocket },
+      localAPIEndpoint:
+        endpoint === undefined
+          ? undefined
+          : {
+              advertiseAddress: endpoint.slice(0, at).replace(/^\[|\]$/g, ''),
+              bindPort: Number(endpoint.slice(at + 1)),
+            },
+      patches:
+        patchesDirectory === undefined || target.configVersion === 'v1beta2'
+          ? undefined
+          : { directory: patchesDirectory },
+    }),
+  ]);
+}
+
+/** The words of the configuration that is there decide, not the newest that this kubeadm has. */
+function configVersionOf(apiVersion: string): KubeadmConfigVersion {
+  const version = apiVersion.split('/')[1];
+  return version === 'v1beta2' || version === 'v1beta3' ? version : 'v1beta4';
+}
+
+/** A map up to v1beta3, a list from v1beta4 on. */
+function mergedArguments(old: unknown, wanted: unknown, before: readonly string[]): unknown {
+  if (Array.isArray(old) || Array.isArray(wanted)) return mergedByName(old, wanted, before);
+  const given = fieldsOf(wanted);
+  const kept = Object.entries(fieldsOf(old)).filter(([name]) => !before.includes(name) && !(name in given));
+  return askedOrNothing({ ...Object.fromEntries(kept), ...given });
+}
+
+function mergedByName(old: unknown, wanted: unknown, before: readonly string[]): readonly unknown[] | undefined {
+  const given: readonly unknown[] = Array.isArray(wanted) ? wanted : [];
+  const names = new Set([...before, ...given.map((item) => text(member(item, 'name')) ?? '')]);
+  const kept = (Array.isArray(old) ? old : []).filter((item: unknown) => !names.has(text(member(item, 'name')) ?? ''));
+  const all = [...kept, ...given];
+  return all.length === 0 ? undefined : all;
+}
+
+function fieldsOf(value: unknown): Fields {
+  return value !== null && typeof value === 'object' && !Array.isArray(value) ? { ...value } : {};
+}

@@ -1,0 +1,25 @@
+import type { QueryHost } from '../../host/host.ts';
+
+/** Processes that run exactly this command line, as `pid:start` (clock ticks since boot): the same twice = the same. */
+export async function processesOf(host: QueryHost, command: readonly string[]): Promise<readonly string[]> {
+  const wanted = `${command.join('\0')}\0`;
+  const found: string[] = [];
+  for (const pid of (await host.list('/proc')) ?? []) {
+    if (!/^\d+$/.test(pid)) continue;
+    if ((await readGone(host, `/proc/${pid}/cmdline`)) !== wanted) continue;
+    // proc_pid_stat(5): the name in brackets may hold blanks; starttime is the twentieth field after it.
+    const stat = (await readGone(host, `/proc/${pid}/stat`)) ?? '';
+    const start = stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
+    if (start !== undefined) found.push(`${pid}:${start}`);
+  }
+  return found;
+}
+
+/** A process that ends while it is read is none. */
+async function readGone(host: QueryHost, path: string): Promise<string | undefined> {
+  try {
+    return await host.readText(path);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,243 @@
+import { dirname } from 'node:path/posix';
+import { MachineadmError } from '../../document/errors.ts';
+import type { KubernetesModel } from '../../document/model.ts';
+import { getObject } from '../../host/api-server.ts';
+import type { Version } from '../../host/facts.ts';
+import type { Host, NewFile } from '../../host/host.ts';
+import { KubeconfigUnusable, readKubeconfig } from '../../host/kubeconfig.ts';
+import { member, text } from '../../host/untyped.ts';
+import { KUBELET_KUBECONFIG } from '../paths.ts';
+import { type AskedNames, reconfiguration } from './cluster-configuration.ts';
+import { requireReadable } from './encryption-change.ts';
+import { requireKmsSockets } from './kms-sockets.ts';
+import {
+  API_SERVER_MANIFEST,
+  API_SERVER_MANIFEST_MODE,
+  type ApiServerManifest,
+  asAnotherPod,
+  isSamePod,
+  readManifest,
+} from './manifest.ts';
+import { API_SERVER_DIRECTORY_MODE, API_SERVER_FILES, AUTHORIZATION_DIRECTORY, ENCRYPTION_CONFIG } from './paths.ts';
+import { processesOf } from './processes.ts';
+import { layPatches, recordInCluster, renderManifest } from './render-manifest.ts';
+import { lastWords, type ServingDemand, waitUntilServing } from './serving.ts';
+import {
+  beginTransaction,
+  contentBefore,
+  readTransaction,
+  restore,
+  TRANSACTION,
+  type Transaction,
+} from './transaction.ts';
+
+export interface Reconfiguration {
+  readonly kubernetes: KubernetesModel;
+  readonly kubeadm: Version;
+  readonly nodeName: string;
+  /** The files as they shall be. */
+  readonly files: readonly NewFile[];
+  /** Files that an earlier document asked for, and this one does not. */
+  readonly leftover: readonly string[];
+  /** What an earlier document asked for. */
+  readonly before: AskedNames;
+}
+
+export interface ReconfigurationRun {
+  readonly signal: AbortSignal;
+  readonly waitingFor: (what: string | undefined) => void;
+}
+
+/** kubeadm's own patience with a control plane (k/k cmd/kubeadm/app/apis/kubeadm/v1beta4/defaults.go). */
+const DEFAULT_TIMEOUT_MS = 4 * 60_000;
+
+/**
+ * Gives the API server of a control plane that runs another configuration. Everything that can be refused is refused
+ * before anything is changed; from then on the state of before is kept on the disk until the new API server is seen
+ * serving, and is put back when it does not serve. A run that was killed is gone on with: what was kept then is kept.
+ *
+ * @throws MachineadmError `APIServerNotReconfigured` with what its container said; what refuses beforehand
+ */
+export async function reconfigure(host: Host, wish: Reconfiguration, run: ReconfigurationRun): Promise<void> {
+  const { kubernetes, kubeadm, files } = wish;
+  const killed = await readTransaction(host);
+  const old =
+    killed === undefined ? await host.readText(API_SERVER_MANIFEST) : contentBefore(killed, API_SERVER_MANIFEST);
+  const oldManifest = old === undefined ? undefined : await readManifest(old);
+  if (old === undefined || oldManifest === undefined) throw noManifest();
+  const cluster = killed?.cluster ?? (await clusterConfiguration(host, run.signal));
+
+  await requireKmsSockets(host, kubernetes);
+  await requireReadableEncryption(host, oldManifest, killed, files);
+  const { log } = kubernetes.controlPlane.apiServer.audit ?? {};
+  if (log !== undefined) await host.makeDirectory(dirname(log.path), API_SERVER_DIRECTORY_MODE);
+  const patchesDirectory = await layPatches(host, kubernetes, kubeadm);
+  const { parse } = await import('yaml');
+  const configuration = reconfiguration({
+    ...{ kubernetes, kubeadm, patchesDirectory, cluster: parse(cluster), before: wish.before, nodeName: wish.nodeName },
+    endpoint: oldManifest.endpoint,
+  });
+  const rendered = await renderManifest(host, configuration, {
+    ...{ kubeadm, patchesDirectory, now: oldManifest, signal: run.signal },
+  });
+
+  if (killed !== undefined || !(await isInPlace(host, rendered, files))) {
+    const kept =
+      killed ??
+      (await beginTransaction(host, [...(await knownPaths(host)), API_SERVER_MANIFEST], {
+        cluster,
+        processes: await processesOf(host, oldManifest.command),
+      }));
+    await change(host, wish, kept, oldManifest, rendered, run);
+    await removeUnasked(host, wish, kept);
+  } else {
+    // Their modes may differ.
+    for (const file of files) await host.writeFile(file);
+  }
+  await recordInCluster(host, run.signal);
+  for (const path of wish.leftover) await host.removeFile(path);
+  await host.removeFile(TRANSACTION);
+  await host.sync(dirname(TRANSACTION));
+  run.waitingFor(undefined);
+}
+
+/** Every path at which a file of the API server may lie by a document of ours. */
+async function knownPaths(host: Host): Promise<readonly string[]> {
+  const authorizers = (await host.list(AUTHORIZATION_DIRECTORY)) ?? [];
+  return [...API_SERVER_FILES, ...authorizers.map((name) => `${AUTHORIZATION_DIRECTORY}/${name}`)];
+}
+
+/** What a run that was killed wrote for another document. */
+async function removeUnasked(host: Host, { files }: Reconfiguration, kept: Transaction): Promise<void> {
+  for (const path of await knownPaths(host)) {
+    if (contentBefore(kept, path) === undefined && !files.some((file) => file.path === path))
+      await host.removeFile(path);
+  }
+}
+
+/** True where only the record in the cluster may be missing. */
+async function isInPlace(host: Host, rendered: string, files: readonly NewFile[]): Promise<boolean> {
+  const now = await host.readText(API_SERVER_MANIFEST);
+  if (now === undefined || !(await isSamePod(now, rendered))) return false;
+  for (const { path, content } of files) if ((await host.readText(path)) !== content) return false;
+  return true;
+}
+
+async function change(
+  host: Host,
+  { kubernetes, files }: Reconfiguration,
+  kept: Transaction,
+  oldManifest: ApiServerManifest,
+  rendered: string,
+  run: ReconfigurationRun,
+): Promise<void> {
+  const timeoutMs = kubernetes.timeouts.controlPlaneMs ?? DEFAULT_TIMEOUT_MS;
+  const { criSocket } = kubernetes.node;
+  const manifest = await readManifest(rendered);
+  if (manifest === undefined) throw noManifest();
+  const now = await readManifest((await host.readText(API_SERVER_MANIFEST)) ?? '');
+  const running = [...kept.processes, ...(await processesOf(host, now?.command ?? oldManifest.command))];
+  const sinceMs = Date.now();
+  const demand: ServingDemand = { manifest, gone: running, criSocket, sinceMs };
+  const wait = (what: string) => run.waitingFor(`the API server to serve with its new configuration: ${what}`);
+  let why: string;
+  let words: readonly string[] = [];
+  try {
+    for (const file of files) await host.writeFile(file);
+    await host.sync(dirname(API_SERVER_MANIFEST));
+    const content = await asAnotherPod(rendered, new Date(sinceMs));
+    await host.writeFile({ path: API_SERVER_MANIFEST, content, mode: API_SERVER_MANIFEST_MODE });
+    await host.sync(API_SERVER_MANIFEST);
+    const { signal } = run;
+    const serving = await waitUntilServing(host, demand, { timeoutMs, signal, waitingFor: wait });
+    if (serving.serves) return;
+    why = serving.why;
+    // Before the kubelet clears the failed pod away.
+    words = await lastWords(host, demand);
+  } catch (error) {
+    await putBack(host, kept);
+    throw error;
+  }
+  await putBack(host, kept);
+  const back = await waitUntilServing(
+    host,
+    // Where the kubelet never took the new manifest, the process of before still runs.
+    { ...demand, manifest: oldManifest, gone: [] },
+    {
+      timeoutMs,
+      signal: run.signal,
+      waitingFor: (what) => run.waitingFor(`the API server to serve as before: ${what}`),
+    },
+  );
+  if (back.serves) await host.removeFile(TRANSACTION);
+  const outcome = back.serves
+    ? 'The configuration of before is back, and the API server serves with it.'
+    : `The configuration of before is back, but the API server does not serve with it either: ${back.why}.`;
+  throw new MachineadmError({
+    reason: 'APIServerNotReconfigured',
+    summary: `The API server did not come up with its new configuration: ${why}. ${outcome}`,
+    remedy:
+      'Read the words of its container in the evidence, correct the document, and run machineadm provision again.',
+    evidence: [
+      ...words.map((line) => ({ source: 'log of container kube-apiserver', text: line })),
+      { source: API_SERVER_MANIFEST, text: outcome },
+    ],
+    transcript: words.map((line) => ({ source: 'log of container kube-apiserver', text: line })),
+  });
+}
+
+/** The state of before: what did not exist then goes. */
+async function putBack(host: Host, kept: Transaction): Promise<void> {
+  const then = new Set(kept.files.map(({ path }) => path));
+  for (const path of await knownPaths(host)) if (!then.has(path)) await host.removeFile(path);
+  await restore(host, kept);
+}
+
+/** What kubeadm keeps in the cluster; nodes may read it (k/k cmd/kubeadm/app/phases/uploadconfig/uploadconfig.go). */
+async function clusterConfiguration(host: Host, signal: AbortSignal): Promise<string> {
+  let why = `${KUBELET_KUBECONFIG} does not exist`;
+  try {
+    const credential = await readKubeconfig(host, KUBELET_KUBECONFIG);
+    if (credential !== undefined) {
+      const path = '/api/v1/namespaces/kube-system/configmaps/kubeadm-config';
+      const answer = await getObject(credential, path, signal);
+      const found =
+        answer.kind === 'found' ? text(member(member(answer.object, 'data'), 'ClusterConfiguration')) : undefined;
+      if (found !== undefined) return found;
+      why = 'why' in answer ? answer.why : 'there is no kubeadm-config';
+    }
+  } catch (error) {
+    if (!(error instanceof KubeconfigUnusable)) throw error;
+    why = error.message;
+  }
+  throw new MachineadmError({
+    reason: 'APIServerNotReconfigured',
+    summary: `The API server was not given its new configuration, as the cluster's own cannot be read: ${why}.`,
+    remedy: 'Nothing was changed. See that the API server answers, and run machineadm provision again.',
+    evidence: [{ source: 'API server', text: why }],
+    retryable: true,
+  });
+}
+
+async function requireReadableEncryption(
+  host: Host,
+  { command }: ApiServerManifest,
+  killed: Transaction | undefined,
+  files: readonly NewFile[],
+): Promise<void> {
+  const path = command.find((word) => word.startsWith('--encryption-provider-config='))?.replace(/^[^=]*=/, '');
+  const before =
+    path === undefined
+      ? undefined
+      : ((killed === undefined ? undefined : contentBefore(killed, path)) ?? (await host.readText(path)));
+  const after = files.find((file) => file.path === ENCRYPTION_CONFIG)?.content;
+  await requireReadable(before, after === undefined ? undefined : String(after));
+}
+
+function noManifest(): MachineadmError {
+  return new MachineadmError({
+    reason: 'APIServerNotReconfigured',
+    summary: `${API_SERVER_MANIFEST} is not there, or no pod of an API server.`,
+    remedy: 'Nothing was changed. Restore the manifest, or reset this machine and provision it anew.',
+  });
+}

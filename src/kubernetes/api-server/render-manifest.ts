@@ -1,0 +1,107 @@
+import { MachineadmError } from '../../document/errors.ts';
+import type { KubernetesModel } from '../../document/model.ts';
+import type { Version } from '../../host/facts.ts';
+import type { Host } from '../../host/host.ts';
+import { patches } from '../render/patches.ts';
+import { Problems } from '../render/problems.ts';
+import { kubeadmTarget } from '../render/version.ts';
+import { API_SERVER_MANIFEST, type ApiServerManifest } from './manifest.ts';
+
+/** A root directory of kubeadm's own, in memory: what it writes there is read, and not what runs. */
+const ROOT = '/run/machineadm/api-server';
+/** Inside of it. */
+const CONFIG = '/kubeadm.yaml';
+const PATCHES = '/patches';
+
+const TIMEOUT_MS = 60_000;
+
+/** The same file, seen from the machine. */
+export const RECONFIGURATION = `${ROOT}${CONFIG}`;
+
+/** Where kubeadm will find the patches of the API server, seen from inside; undefined = there are none. */
+export async function layPatches(
+  host: Host,
+  kubernetes: KubernetesModel,
+  kubeadm: Version,
+): Promise<string | undefined> {
+  const { patchesDirectory } = kubernetes.kubeadm;
+  for (const name of (await host.list(`${ROOT}${PATCHES}`)) ?? []) await host.removeFile(`${ROOT}${PATCHES}/${name}`);
+  const found = new Map<string, string>();
+  if (patchesDirectory === undefined) {
+    const command = kubernetes.role === 'InitControlPlane' ? 'init' : 'join';
+    for (const { path, content } of patches(kubernetes, command, kubeadmTarget(kubeadm), new Problems()).files) {
+      found.set(path.slice(path.lastIndexOf('/') + 1), content);
+    }
+  } else {
+    for (const name of (await host.list(patchesDirectory)) ?? []) {
+      found.set(name, (await host.readText(`${patchesDirectory}/${name}`)) ?? '');
+    }
+  }
+  const ours = [...found].filter(([name]) => name.startsWith('kube-apiserver'));
+  for (const [name, content] of ours) await host.writeFile({ path: `${ROOT}${PATCHES}/${name}`, content, mode: 0o600 });
+  return ours.length === 0 ? undefined : PATCHES;
+}
+
+/**
+ * The manifest as kubeadm writes it for this configuration. It works in a root directory of its own (`--rootfs`), so that
+ * nothing that runs is touched; directories that the manifest of now mounts are there, too, because kubeadm mounts some
+ * only where they exist (k/k cmd/kubeadm/app/phases/controlplane/volumes.go).
+ *
+ * @throws MachineadmError `KubeadmConfigInvalid` with kubeadm's lines
+ */
+export async function renderManifest(
+  host: Host,
+  configuration: string,
+  options: {
+    readonly kubeadm: Version;
+    readonly patchesDirectory: string | undefined;
+    readonly now: ApiServerManifest | undefined;
+    readonly signal: AbortSignal;
+  },
+): Promise<string> {
+  const { kubeadm, patchesDirectory, now, signal } = options;
+  await host.makeDirectory(ROOT, 0o700);
+  for (const { hostPath } of now?.volumes ?? []) {
+    if ((await host.stat(hostPath))?.type === 'directory') await host.makeDirectory(`${ROOT}${hostPath}`, 0o755);
+  }
+  await host.makeDirectory(`${ROOT}/etc/kubernetes/manifests`, 0o755);
+  await host.writeFile({ path: RECONFIGURATION, content: configuration, mode: 0o600 });
+  const flag = kubeadmTarget(kubeadm).configVersion === 'v1beta2' ? '--experimental-patches' : undefined;
+  const args = [
+    ...['init', 'phase', 'control-plane', 'apiserver', `--rootfs=${ROOT}`, `--config=${CONFIG}`],
+    ...(flag === undefined || patchesDirectory === undefined ? [] : [`${flag}=${patchesDirectory}`]),
+  ];
+  const result = await host.run({ program: 'kubeadm', args, timeoutMs: TIMEOUT_MS, signal, supervised: true });
+  const written = `${ROOT}${API_SERVER_MANIFEST}`;
+  const manifest = await host.readText(written);
+  await host.removeFile(written);
+  if (result.status === 0 && manifest !== undefined) return manifest;
+  const lines = `${result.stderr}\n${result.stdout}`.split('\n').filter((line) => line.trim() !== '');
+  throw new MachineadmError({
+    reason: 'KubeadmConfigInvalid',
+    summary: `kubeadm does not render the API server as the document wants it: ${lines[0] ?? `exit status ${result.status}`}`,
+    remedy: 'Correct what kubeadm names. Nothing was changed: the API server runs as before.',
+    evidence: lines.slice(0, 10).map((text) => ({ source: 'kubeadm', text })),
+  });
+}
+
+/**
+ * Lets kubeadm record the configuration in the cluster (ConfigMap kubeadm-config), for upgrades and for control planes
+ * that join later.
+ *
+ * @throws MachineadmError `BootstrapperFailed`
+ */
+export async function recordInCluster(host: Host, signal: AbortSignal): Promise<void> {
+  const args = ['init', 'phase', 'upload-config', 'kubeadm', `--config=${RECONFIGURATION}`];
+  const result = await host.run({ program: 'kubeadm', args, timeoutMs: TIMEOUT_MS, signal, supervised: true });
+  await host.removeFile(RECONFIGURATION);
+  if (result.status === 0) return;
+  const lines = `${result.stderr}\n${result.stdout}`.split('\n').filter((line) => line.trim() !== '');
+  throw new MachineadmError({
+    reason: 'APIServerNotReconfigured',
+    summary: `The API server runs with its new configuration, but kubeadm could not record it in the cluster: ${lines[0] ?? `exit status ${result.status}`}`,
+    remedy: 'Run machineadm provision again: an upgrade would undo what is not recorded.',
+    evidence: lines.slice(0, 10).map((text) => ({ source: 'kubeadm', text })),
+    retryable: true,
+  });
+}

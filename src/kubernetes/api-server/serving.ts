@@ -1,0 +1,129 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { CriContainer } from '../../host/cri.ts';
+import type { QueryHost } from '../../host/host.ts';
+import { askHttps } from '../../host/https.ts';
+import { KubeconfigUnusable, readKubeconfig } from '../../host/kubeconfig.ts';
+import { KUBELET_KUBECONFIG } from '../paths.ts';
+import type { ApiServerManifest } from './manifest.ts';
+import { processesOf } from './processes.ts';
+
+/** What must be seen before an API server counts as running with its manifest. */
+export interface ServingDemand {
+  readonly manifest: ApiServerManifest;
+  /** Processes of before, which must be gone: `pid:start`. */
+  readonly gone: readonly string[];
+  readonly criSocket: string;
+  /** When the manifest was put in place, milliseconds since the epoch: what ended before tells nothing of it. */
+  readonly sinceMs: number;
+}
+
+export type Serving = { readonly serves: true } | { readonly serves: false; readonly why: string };
+
+const PAUSE_MS = 1_000;
+const REQUEST_TIMEOUT_MS = 5_000;
+/** How long it must go on serving: what it reads late (webhooks, keys of a KMS) ends it only then. */
+const STEADY_MS = 4_000;
+/** The kubelet starts it anew with growing pauses; so often is no accident. */
+const MOST_ENDS = 3;
+const LOG_BYTES = 16 * 1024;
+const LOG_LINES = 8;
+
+/**
+ * Waits until the API server of a manifest runs, and not one of before, answers /readyz on its own port, and goes on
+ * doing so. Ends early where its container ends again and again. Throws only the signal's reason.
+ */
+export async function waitUntilServing(
+  host: QueryHost,
+  demand: ServingDemand,
+  options: { readonly timeoutMs: number; readonly signal: AbortSignal; readonly waitingFor: (what: string) => void },
+): Promise<Serving> {
+  const end = performance.now() + options.timeoutMs;
+  let steady: { readonly process: string; readonly since: number } | undefined;
+  for (;;) {
+    const found = await look(host, demand, options.signal);
+    const now = performance.now();
+    if ('process' in found) {
+      if (steady?.process !== found.process) steady = { process: found.process, since: now };
+      if (now - steady.since >= STEADY_MS) return { serves: true };
+    } else {
+      steady = undefined;
+      options.waitingFor(found.why);
+      if (now > end) return { serves: false, why: found.why };
+      const ends = (await endedContainers(host, demand)).filter(({ exitCode }) => exitCode !== 0);
+      if (ends.length >= MOST_ENDS) return { serves: false, why: `its container ended ${ends.length} times` };
+    }
+    await pause(PAUSE_MS, undefined, { signal: options.signal }).catch(() => options.signal.throwIfAborted());
+  }
+}
+
+async function look(
+  host: QueryHost,
+  { manifest, gone }: ServingDemand,
+  signal: AbortSignal,
+): Promise<{ readonly process: string } | { readonly why: string }> {
+  const running = await processesOf(host, manifest.command);
+  const process = running.find((one) => !gone.includes(one));
+  if (process === undefined) return { why: 'its container to start' };
+  if (manifest.endpoint === undefined) return { process };
+  const answer = await askReadyz(host, manifest.endpoint, signal);
+  return answer === undefined ? { process } : { why: answer };
+}
+
+/** undefined = ready. Asked on its own port, with the kubelet's credential: anonymous requests may be refused. */
+async function askReadyz(host: QueryHost, endpoint: string, signal: AbortSignal): Promise<string | undefined> {
+  try {
+    const credential = await readKubeconfig(host, KUBELET_KUBECONFIG);
+    if (credential === undefined) return `${KUBELET_KUBECONFIG} to exist`;
+    const { status, body } = await askHttps(new URL(`https://${endpoint}/readyz`), {
+      ca: credential.certificateAuthority,
+      cert: credential.certificate,
+      key: credential.key.reveal(),
+      signal: AbortSignal.any([signal, AbortSignal.timeout(REQUEST_TIMEOUT_MS)]),
+    });
+    return status === 200
+      ? undefined
+      : `https://${endpoint}/readyz, which answers ${status} ${firstFailed(body)}`.trim();
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof KubeconfigUnusable) return error.message;
+    return `https://${endpoint}/readyz: ${error instanceof Error ? error.message : String(error)}`;
+  }
+}
+
+/** `[-]etcd failed: reason withheld` */
+function firstFailed(body: string): string {
+  return body.split('\n').find((line) => line.startsWith('[-]')) ?? '';
+}
+
+/** What the containers of this API server said last, newest first; for evidence. */
+export async function lastWords(host: QueryHost, demand: ServingDemand): Promise<readonly string[]> {
+  const [newest] = await endedContainers(host, demand);
+  if (newest === undefined) return [];
+  try {
+    const size = (await host.stat(newest.logPath))?.size ?? 0;
+    const bytes = await host.readRange(newest.logPath, Math.max(0, size - LOG_BYTES), LOG_BYTES);
+    const lines = new TextDecoder().decode(bytes).trimEnd().split('\n');
+    // containerd's format of a log: time, stream, tag, text (k/k pkg/kubelet/kuberuntime/logs).
+    const words = lines.map((line) => line.replace(/^\S+ (?:stdout|stderr) [FP] /, '').trim());
+    // What it ends with stands before its help text.
+    const errors = words.filter((line) =>
+      /^(Error:|[EF]\d{4} |panic:|invalid argument)|unknown flag|"command failed"/.test(line),
+    );
+    return (errors.length > 0 ? errors : words).slice(-LOG_LINES);
+  } catch {
+    return [];
+  }
+}
+
+async function endedContainers(
+  host: QueryHost,
+  { criSocket, sinceMs }: ServingDemand,
+): Promise<readonly CriContainer[]> {
+  try {
+    const ended = await host.cri(criSocket).exitedContainers();
+    return ended.filter(({ name, finishedAtMs }) => name === 'kube-apiserver' && finishedAtMs >= sinceMs);
+  } catch {
+    // Without the runtime's word it is waited for until the end.
+    return [];
+  }
+}

@@ -1,0 +1,82 @@
+import { MachineadmError } from '../../document/errors.ts';
+import type { Host, QueryHost } from '../../host/host.ts';
+import { member, text } from '../../host/untyped.ts';
+
+/** What was there before a reconfiguration began. It holds keys, as the files do that it keeps: beside them, root's alone. */
+export const TRANSACTION = '/etc/kubernetes/api-server.before.json';
+
+export interface Transaction {
+  /** Each file as it was; without content: there was none. */
+  readonly files: readonly KeptFile[];
+  /** The cluster's ClusterConfiguration, YAML. */
+  readonly cluster: string;
+  /** Processes of the API server of then. */
+  readonly processes: readonly string[];
+}
+
+interface KeptFile {
+  readonly path: string;
+  readonly content: string | undefined;
+  readonly mode: number;
+}
+
+/** Keeps files as they are now. Durable before it returns. */
+export async function beginTransaction(
+  host: Host,
+  paths: readonly string[],
+  facts: Omit<Transaction, 'files'>,
+): Promise<Transaction> {
+  const files: KeptFile[] = [];
+  for (const path of new Set(paths)) {
+    const [content, stat] = [await host.readText(path), await host.stat(path)];
+    files.push({ path, content, mode: stat?.mode ?? 0o600 });
+  }
+  const transaction: Transaction = { ...facts, files };
+  await host.writeFile({ path: TRANSACTION, content: JSON.stringify(transaction), mode: 0o600 });
+  await host.sync(TRANSACTION);
+  return transaction;
+}
+
+/** What a reconfiguration that was killed left; undefined = none was. */
+export async function readTransaction(host: QueryHost): Promise<Transaction | undefined> {
+  const source = await host.readText(TRANSACTION);
+  if (source === undefined) return undefined;
+  const value: unknown = JSON.parse(source);
+  const [files, cluster, processes] = [
+    member(value, 'files'),
+    text(member(value, 'cluster')),
+    member(value, 'processes'),
+  ];
+  if (!Array.isArray(files) || cluster === undefined || !Array.isArray(processes)) throw unreadable();
+  return {
+    cluster,
+    processes: processes.map(String),
+    files: files.map((file: unknown) => {
+      const [path, mode] = [text(member(file, 'path')), member(file, 'mode')];
+      if (path === undefined || typeof mode !== 'number') throw unreadable();
+      return { path, content: text(member(file, 'content')), mode };
+    }),
+  };
+}
+
+/** Puts everything back, the files before the manifest that makes the kubelet read them (`paths` end with it). */
+export async function restore(host: Host, { files }: Transaction): Promise<void> {
+  for (const { path, content, mode } of files) {
+    if (content === undefined) await host.removeFile(path);
+    else await host.writeFile({ path, content, mode });
+  }
+  await host.sync('/etc/kubernetes');
+}
+
+/** The text of a file as it was. */
+export function contentBefore({ files }: Transaction, path: string): string | undefined {
+  return files.find((file) => file.path === path)?.content;
+}
+
+function unreadable(): MachineadmError {
+  return new MachineadmError({
+    reason: 'HostStepFailed',
+    summary: `${TRANSACTION}, which keeps the API server's configuration of before a change, is damaged.`,
+    remedy: 'See that the API server runs as it should, remove the file, and run machineadm provision again.',
+  });
+}

@@ -1,0 +1,263 @@
+import { createHash } from 'node:crypto';
+import { MachineadmError } from '../document/errors.ts';
+import type { ApiServerModel, KubernetesModel } from '../document/model.ts';
+import { hasEffects } from '../document/secret.ts';
+import type { Version } from '../host/facts.ts';
+import type { Host, NewFile, QueryHost } from '../host/host.ts';
+import { member } from '../host/untyped.ts';
+import type { AskedNames } from '../kubernetes/api-server/cluster-configuration.ts';
+import { apiServerComponent } from '../kubernetes/api-server/component.ts';
+import { apiServerFiles, apiServerPaths, apiServerSecrets } from '../kubernetes/api-server/files.ts';
+import { API_SERVER_MANIFEST, readManifest } from '../kubernetes/api-server/manifest.ts';
+import { reconfigure } from '../kubernetes/api-server/reconfigure.ts';
+import { lastWords, waitUntilServing } from '../kubernetes/api-server/serving.ts';
+import { TRANSACTION } from '../kubernetes/api-server/transaction.ts';
+import { expectedNodeName } from '../kubernetes/node-name.ts';
+import { resolveSecrets } from '../kubernetes/secrets.ts';
+import { differenceOf } from './file-difference.ts';
+import type { Change, Execution, Step, StepRecord } from './step.ts';
+
+export interface ApiServerDesired {
+  readonly kubernetes: KubernetesModel;
+  /** undefined: it is missed only where something must change. */
+  readonly kubeadm: Version | undefined;
+  readonly nodeName: string;
+}
+
+export type ApiServerActual =
+  /** kubeadm has not made one yet. */
+  | { readonly state: 'ahead' }
+  | {
+      readonly state: 'running';
+      /** What is not as the document wants it, in words. */
+      readonly differences: readonly string[];
+      /** An earlier run was killed while it changed the API server. */
+      readonly unfinished: boolean;
+      readonly noted: Noted | undefined;
+      /** True where a secret has effects to find out, and this machine may only be asked. */
+      readonly dependsOnSecrets: boolean;
+    };
+
+/** What the journal remembers of the document that the API server runs with. */
+interface Noted {
+  readonly fingerprint: string;
+  readonly paths: readonly string[];
+  readonly names: AskedNames;
+}
+
+export interface ApiServerPayload {
+  readonly desired: ApiServerDesired;
+  readonly noted: Noted | undefined;
+  readonly reconfigures: boolean;
+}
+
+const CHANGE = 'api-server/configuration';
+const MINUTE_MS = 60_000;
+const DEFAULT_TIMEOUT_MS = 4 * MINUTE_MS;
+/** For kubeadm and for what lies between the waits. */
+const SLACK_MS = 5 * MINUTE_MS;
+
+/**
+ * The API server of a control plane that runs: proved to serve with what the document asks of it, and given another
+ * configuration when the document changes (`kubernetes/api-server/reconfigure.ts`). What the document asked for is noted
+ * even where that is nothing: only so is it seen that a later one asks for something, or for nothing any more.
+ */
+export const apiServer: Step<ApiServerDesired, ApiServerActual, ApiServerPayload> = {
+  id: 'api-server',
+  title: 'configuration of the API server',
+
+  // The new configuration, and the one of before once more.
+  deadlineMs: ({ kubernetes }) => 2 * (kubernetes.timeouts.controlPlaneMs ?? DEFAULT_TIMEOUT_MS) + SLACK_MS,
+
+  desired(model, facts) {
+    const { kubernetes } = model;
+    if (kubernetes === undefined || kubernetes.exec !== undefined || kubernetes.role === 'Worker') return undefined;
+    return { kubernetes, kubeadm: facts.kubeadm, nodeName: expectedNodeName(kubernetes, model, facts) };
+  },
+
+  async inspect(host, { kubernetes }, record) {
+    if (record.bootstrap !== 'done') return { state: 'ahead' };
+    const noted = notedBefore(record);
+    const unfinished = (await host.stat(TRANSACTION)) !== undefined;
+    const changed = noted !== undefined && noted.fingerprint !== fingerprint(kubernetes);
+    const files = changed || unfinished ? await wantedFiles(host, kubernetes) : await knownFiles(host, kubernetes);
+    const differences = [...(await manifestDifferences(host, kubernetes))];
+    for (const file of files ?? []) {
+      const how = await differenceOf(host, file);
+      if (how !== undefined) differences.push(`${file.path}: ${how}`);
+    }
+    if (changed && differences.length === 0) differences.push('arguments, variables or volumes are others');
+    return { state: 'running', differences, unfinished, noted, dependsOnSecrets: files === undefined };
+  },
+
+  plan(desired, actual) {
+    const change = (
+      summary: string,
+      rest: Partial<Change<ApiServerPayload>>,
+      payload: Omit<ApiServerPayload, 'desired'>,
+    ) => ({
+      id: CHANGE,
+      summary,
+      scope: 'node' as const,
+      repeatable: false,
+      ineffective: 'APIServerNotReconfigured' as const,
+      ...rest,
+      payload: { desired, ...payload },
+    });
+    const proof = asks(desired.kubernetes.controlPlane.apiServer)
+      ? 'prove that the API server serves with what the document asks of it'
+      : 'note that the document asks nothing of the API server';
+    if (actual.state === 'ahead') {
+      return [change(proof, { knownAfter: 'kubeadm' }, { noted: undefined, reconfigures: false })];
+    }
+    const { differences, unfinished, noted } = actual;
+    if (differences.length > 0 || unfinished) {
+      const why = differences.length > 0 ? differences.join('; ') : 'an earlier run was killed in it';
+      const secrets = actual.dependsOnSecrets ? { knownAfter: 'secrets' } : {};
+      return [change(`give the API server another configuration: ${why}`, secrets, { noted, reconfigures: true })];
+    }
+    return noted === undefined ? [change(proof, {}, { noted, reconfigures: false })] : [];
+  },
+
+  async apply(host, { payload }, execution) {
+    const { desired, noted, reconfigures } = payload;
+    if (reconfigures) await giveConfiguration(host, desired, noted, execution);
+    else if (asks(desired.kubernetes.controlPlane.apiServer)) await prove(host, desired, execution);
+    execution.remember(note(desired.kubernetes));
+  },
+};
+
+async function giveConfiguration(
+  host: Host,
+  { kubernetes, kubeadm, nodeName }: ApiServerDesired,
+  noted: Noted | undefined,
+  execution: Execution,
+): Promise<void> {
+  if (kubeadm === undefined) {
+    throw new MachineadmError({
+      reason: 'KubeadmNotInstalled',
+      summary: 'kubeadm is not installed, and it renders the configuration of the API server.',
+      remedy: `Install kubeadm of the minor version of the cluster. Nothing was changed.`,
+    });
+  }
+  const files = await wantedFiles(host, kubernetes);
+  const wanted = new Set(files.map(({ path }) => path));
+  await reconfigure(
+    host,
+    {
+      ...{ kubernetes, kubeadm, nodeName, files },
+      leftover: (noted?.paths ?? []).filter((path) => !wanted.has(path)),
+      before: noted?.names ?? { args: [], env: [], volumes: [] },
+    },
+    { signal: execution.signal, waitingFor: (what) => execution.waitingFor(what) },
+  );
+}
+
+async function prove(host: Host, { kubernetes }: ApiServerDesired, execution: Execution): Promise<void> {
+  const manifest = await readManifest((await host.readText(API_SERVER_MANIFEST)) ?? '');
+  if (manifest === undefined) throw notServing(`${API_SERVER_MANIFEST} is not there, or no pod`, []);
+  const demand = { manifest, gone: [], criSocket: kubernetes.node.criSocket, sinceMs: Date.now() };
+  const serving = await waitUntilServing(host, demand, {
+    timeoutMs: kubernetes.timeouts.controlPlaneMs ?? DEFAULT_TIMEOUT_MS,
+    signal: execution.signal,
+    waitingFor: (what) => execution.waitingFor(`the API server to serve: ${what}`),
+  });
+  execution.waitingFor(undefined);
+  if (!serving.serves) throw notServing(serving.why, await lastWords(host, demand));
+}
+
+function notServing(why: string, words: readonly string[]): MachineadmError {
+  const lines = words.map((line) => ({ source: 'log of container kube-apiserver', text: line }));
+  return new MachineadmError({
+    reason: 'ControlPlaneComponentNotHealthy',
+    summary: `The API server does not serve with what the document asks of it: ${why}.`,
+    remedy: 'Read the words of its container in the evidence, and correct the document.',
+    evidence: lines,
+    transcript: lines,
+  });
+}
+
+/** Whether a document says anything of how the API server runs. */
+function asks({ certSANs: _names, ...rest }: ApiServerModel): boolean {
+  return Object.values(rest).some((value: unknown) => (Array.isArray(value) ? value.length > 0 : value !== undefined));
+}
+
+/** The files as they shall be. Throws `SecretUnavailable`. */
+async function wantedFiles(host: Host, kubernetes: KubernetesModel): Promise<readonly NewFile[]>;
+async function wantedFiles(host: QueryHost, kubernetes: KubernetesModel): Promise<readonly NewFile[] | undefined>;
+async function wantedFiles(host: QueryHost, kubernetes: KubernetesModel): Promise<readonly NewFile[] | undefined> {
+  const secrets = await resolveSecrets(host, apiServerSecrets(kubernetes));
+  return secrets === undefined ? undefined : apiServerFiles(kubernetes, secrets);
+}
+
+/**
+ * The same where nothing has changed: a secret that was there for the bootstrap may be gone since, and one that has
+ * effects is not found out again. Then the files stay as they are.
+ */
+async function knownFiles(host: QueryHost, kubernetes: KubernetesModel): Promise<readonly NewFile[]> {
+  if (apiServerSecrets(kubernetes).some(({ source }) => hasEffects(source))) return [];
+  try {
+    return (await wantedFiles(host, kubernetes)) ?? [];
+  } catch (error) {
+    if (error instanceof MachineadmError && error.reason === 'SecretUnavailable') return [];
+    throw error;
+  }
+}
+
+/**
+ * What the sections of the document ask for and the manifest lacks. Not what the document says in the API server's own
+ * words: a hook may have edited that before kubeadm ran. Patches of the API server have the last word.
+ */
+async function manifestDifferences(
+  host: QueryHost,
+  { controlPlane, kubeadm }: KubernetesModel,
+): Promise<readonly string[]> {
+  const patched =
+    kubeadm.patchesDirectory !== undefined || kubeadm.patches.some(({ target }) => target === 'kube-apiserver');
+  if (patched) return [];
+  const { args, volumes } = apiServerComponent({ ...controlPlane.apiServer, args: [], env: [], volumes: [] });
+  if (args.length === 0) return [];
+  const manifest = await readManifest((await host.readText(API_SERVER_MANIFEST)) ?? '');
+  const lacking = args.filter(({ name, value }) => !manifest?.command.includes(`--${name}=${value}`));
+  const unmounted = volumes.filter((volume) => !manifest?.volumes.some(({ name }) => name === volume.name));
+  return [
+    ...lacking.map(({ name, value }) => `--${name}=${value} is missing`),
+    ...unmounted.map(({ hostPath }) => `${hostPath} is not mounted`),
+  ];
+}
+
+/** What a document asks of the API server, secrets by their names: the same twice = nothing has changed. */
+function fingerprint({ controlPlane }: KubernetesModel): string {
+  const { certSANs: _names, ...rest } = controlPlane.apiServer;
+  return createHash('sha256').update(JSON.stringify(rest)).digest('hex');
+}
+
+function note(kubernetes: KubernetesModel): Noted {
+  const { args, env, volumes } = apiServerComponent(kubernetes.controlPlane.apiServer);
+  const names = (list: readonly { readonly name: string }[]) => list.map(({ name }) => name);
+  return {
+    fingerprint: fingerprint(kubernetes),
+    paths: apiServerPaths(kubernetes),
+    names: { args: names(args), env: names(env), volumes: names(volumes) },
+  };
+}
+
+function notedBefore({ notes }: StepRecord): Noted | undefined {
+  const found = notes.get(CHANGE);
+  const fingerprint = member(found, 'fingerprint');
+  if (typeof fingerprint !== 'string') return undefined;
+  const names = member(found, 'names');
+  return {
+    fingerprint,
+    paths: strings(member(found, 'paths')),
+    names: {
+      args: strings(member(names, 'args')),
+      env: strings(member(names, 'env')),
+      volumes: strings(member(names, 'volumes')),
+    },
+  };
+}
+
+function strings(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : [];
+}
