@@ -110,8 +110,8 @@ async function knownPaths(host: Host): Promise<readonly string[]> {
 /** What a run that was killed wrote for another document. */
 async function removeUnasked(host: Host, { files }: Reconfiguration, kept: Transaction): Promise<void> {
   for (const path of await knownPaths(host)) {
-    if (contentBefore(kept, path) === undefined && !files.some((file) => file.path === path))
-      await host.removeFile(path);
+    const isWanted = files.some((file) => file.path === path) || contentBefore(kept, path) !== undefined;
+    if (!isWanted && (await host.stat(path)) !== undefined) await host.removeFile(path);
   }
 }
 

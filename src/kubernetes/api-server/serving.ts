@@ -38,6 +38,7 @@ export async function waitUntilServing(
   options: { readonly timeoutMs: number; readonly signal: AbortSignal; readonly waitingFor: (what: string) => void },
 ): Promise<Serving> {
   const end = performance.now() + options.timeoutMs;
+  const ended = new Set<string>();
   let steady: { readonly process: string; readonly since: number } | undefined;
   for (;;) {
     const found = await look(host, demand, options.signal);
@@ -49,8 +50,9 @@ export async function waitUntilServing(
       steady = undefined;
       options.waitingFor(found.why);
       if (now > end) return { serves: false, why: found.why };
-      const ends = (await endedContainers(host, demand)).filter(({ exitCode }) => exitCode !== 0);
-      if (ends.length >= MOST_ENDS) return { serves: false, why: `its container ended ${ends.length} times` };
+      // The kubelet keeps but the last of them.
+      for (const { id, exitCode } of await endedContainers(host, demand)) if (exitCode !== 0) ended.add(id);
+      if (ended.size >= MOST_ENDS) return { serves: false, why: `its container ended ${ended.size} times` };
     }
     await pause(PAUSE_MS, undefined, { signal: options.signal }).catch(() => options.signal.throwIfAborted());
   }
