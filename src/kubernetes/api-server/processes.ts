@@ -7,12 +7,26 @@ export async function processesOf(host: QueryHost, command: readonly string[]): 
   for (const pid of (await host.list('/proc')) ?? []) {
     if (!/^\d+$/.test(pid)) continue;
     if ((await readGone(host, `/proc/${pid}/cmdline`)) !== wanted) continue;
-    // proc_pid_stat(5): the name in brackets may hold blanks; starttime is the twentieth field after it.
-    const stat = (await readGone(host, `/proc/${pid}/stat`)) ?? '';
-    const start = stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
+    const start = await startOf(host, pid);
     if (start !== undefined) found.push(`${pid}:${start}`);
   }
   return found;
+}
+
+/** Those of these processes that still run. */
+export async function stillRunning(host: QueryHost, processes: readonly string[]): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (const process of processes) {
+    const [pid = '', start] = process.split(':');
+    if ((await startOf(host, pid)) === start) found.push(process);
+  }
+  return found;
+}
+
+async function startOf(host: QueryHost, pid: string): Promise<string | undefined> {
+  // proc_pid_stat(5): the name in brackets may hold blanks; starttime is the twentieth field after it.
+  const stat = (await readGone(host, `/proc/${pid}/stat`)) ?? '';
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
 }
 
 /** A process that ends while it is read is none. */

@@ -158,11 +158,12 @@ async function change(
     await putBack(host, kept);
     throw error;
   }
+  const failed = (await processesOf(host, manifest.command)).filter((process) => !running.includes(process));
   await putBack(host, kept);
   const back = await waitUntilServing(
     host,
     // Where the kubelet never took the new manifest, the process of before still runs.
-    { ...demand, manifest: oldManifest, gone: [] },
+    { ...demand, manifest: oldManifest, gone: failed },
     {
       timeoutMs,
       signal: run.signal,

@@ -5,7 +5,7 @@ import { askHttps } from '../../host/https.ts';
 import { KubeconfigUnusable, readKubeconfig } from '../../host/kubeconfig.ts';
 import { KUBELET_KUBECONFIG } from '../paths.ts';
 import type { ApiServerManifest } from './manifest.ts';
-import { processesOf } from './processes.ts';
+import { processesOf, stillRunning } from './processes.ts';
 
 /** What must be seen before an API server counts as running with its manifest. */
 export interface ServingDemand {
@@ -66,6 +66,9 @@ async function look(
   const running = await processesOf(host, manifest.command);
   const process = running.find((one) => !gone.includes(one));
   if (process === undefined) return { why: 'its container to start' };
+  // One that is told to end stops listening at once, and lives on for as long as requests last; until it has ended it
+  // may be the one that answers.
+  if ((await stillRunning(host, gone)).length > 0) return { why: 'the one of before to end' };
   if (manifest.endpoint === undefined) return { process };
   const answer = await askReadyz(host, manifest.endpoint, signal);
   return answer === undefined ? { process } : { why: answer };

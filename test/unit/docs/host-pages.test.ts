@@ -7,7 +7,16 @@ import { REASONS } from '../../../src/document/reasons.ts';
 import { load } from '../../support/document.ts';
 
 describe('the pages about the host', () => {
-  for (const page of ['accounts', 'time', 'services', 'proxy', 'certificate-authorities', 'openrc', 'containerd']) {
+  for (const page of [
+    'accounts',
+    'time',
+    'services',
+    'proxy',
+    'certificate-authorities',
+    'openrc',
+    'containerd',
+    'control-plane',
+  ]) {
     const text = readFileSync(join(import.meta.dirname, `../../../docs/${page}.md`), 'utf8');
 
     test(`${page}: its examples are valid documents`, async () => {

@@ -90,6 +90,7 @@ async function controlPlane(asked: Asked): Promise<ControlPlane> {
   const exited: CriContainer[] = [];
   const kubelet = (host: MemoryHost, manifest: string) => {
     host.take(`/proc/${pid}/cmdline`);
+    host.take(`/proc/${pid}/stat`);
     pid += 1;
     const command: string[] = parse(manifest).spec.containers[0].command;
     up = !command.some((word) => word.startsWith('--crash='));
