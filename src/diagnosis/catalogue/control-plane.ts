@@ -168,7 +168,8 @@ export const CONTROL_PLANE: readonly CatalogueEntry[] = [
     pattern: /loading audit policy file: failed to read file path/,
     retryable: false,
     cleanup: 'reset',
-    remedy: 'Write the policy with host.files and mount it with apiServer.volumes.',
+    remedy:
+      'Give the policy as kubernetes.controlPlane.apiServer.audit, or write it with host.files and mount it with apiServer.volumes.',
     reference: 'k/k apiserver pkg/server/options/audit.go, pkg/audit/policy/reader.go',
     example:
       'E1120 10:02:01.000000       1 run.go:72] "command failed" err="loading audit policy file: failed to read file path \\"/etc/kubernetes/audit-policy.yaml\\": open /etc/kubernetes/audit-policy.yaml: no such file or directory"',

@@ -25,20 +25,27 @@ import {
 
 /**
  * The API server's arguments, variables and volumes: what the document says in those words, and what its sections
- * (audit, encryption at rest, …) come to. The document's checks see to it that neither says what the other does.
+ * (audit, encryption at rest, …) come to. The document's checks see to it that neither says what the other does; where
+ * somebody else adds to the arguments, a hardening profile say, what the document says in a section wins.
  */
 export function apiServerComponent(apiServer: ApiServerModel): ComponentModel {
+  const args = [
+    ...auditArguments(apiServer),
+    ...encryptionArguments(apiServer),
+    ...authenticationArguments(apiServer),
+    ...authorizationArguments(apiServer),
+    ...admissionArguments(apiServer),
+  ];
+  const mounts = volumes(apiServer);
   return {
-    args: [
-      ...auditArguments(apiServer),
-      ...encryptionArguments(apiServer),
-      ...authenticationArguments(apiServer),
-      ...authorizationArguments(apiServer),
-      ...admissionArguments(apiServer),
-      ...apiServer.args,
-    ],
+    args: [...args, ...apiServer.args.filter(({ name }) => !args.some((ours) => ours.name === name))],
     env: apiServer.env,
-    volumes: [...volumes(apiServer), ...apiServer.volumes],
+    volumes: [
+      ...mounts,
+      ...apiServer.volumes.filter(
+        ({ name, mountPath }) => !mounts.some((ours) => ours.name === name || ours.mountPath === mountPath),
+      ),
+    ],
   };
 }
 

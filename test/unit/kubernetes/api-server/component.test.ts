@@ -96,6 +96,23 @@ describe("the API server's arguments and volumes", () => {
     assert.equal(new Set(volumes.map(({ name }) => name)).size, volumes.length);
   });
 
+  test('a section wins over what others add to the arguments and volumes', () => {
+    const { controlPlane } = apiServerModel({ audit: EVERYTHING.audit });
+    const { args, volumes } = apiServerComponent({
+      ...controlPlane.apiServer,
+      args: [
+        { name: 'audit-log-maxage', value: '7' },
+        { name: 'profiling', value: 'false' },
+      ],
+      volumes: [{ name: 'x', hostPath: '/x', mountPath: '/srv/audit', readOnly: true, pathType: undefined }],
+    });
+    assert.deepEqual(
+      args.filter(({ name }) => name === 'audit-log-maxage' || name === 'profiling').map(({ value }) => value),
+      ['30', 'false'],
+    );
+    assert.ok(!volumes.some(({ name }) => name === 'x'));
+  });
+
   test('what the sections set is refused as an argument beside them', async () => {
     const key = Buffer.alloc(32, 7).toString('base64');
     const sections = `audit: {policy: {rules: [{level: None}]}, log: {mode: Batch}, webhook: {server: "https://a.example", mode: Batch}},
