@@ -43,7 +43,14 @@ describe('cleaning up before kubeadm', () => {
     const [change] = await step.plan({ bootstrap: 'attempted' });
     assert.equal(change?.id, RESET);
     assert.equal(change?.repeatable, false);
-    assert.deepEqual(change?.undoes, ['kubeadm', 'kubeadm-config', 'hooks-before-bootstrap', 'readiness', 'sentinel']);
+    assert.deepEqual(change?.undoes, [
+      'kubeadm',
+      'kubeadm-config',
+      'hooks-before-bootstrap',
+      'api-server',
+      'readiness',
+      'sentinel',
+    ]);
     await step.apply({ bootstrap: 'attempted' });
     assert.match(host.log.join('\n'), /run kubeadm reset .*--kubeconfig=\/etc\/kubernetes\/admin\.conf/);
     assert.equal((await host.service('kubelet')).active, false);
