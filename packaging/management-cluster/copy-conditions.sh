@@ -3,7 +3,7 @@
 # rights of its own, that writes to a Machine, and never the machine: what a ConfigMap holds is judged, and is never used
 # as a patch. copy-conditions.yaml runs it every ten seconds.
 #
-# Needs curl and jq 1.6. For a look from outside the cluster: API_SERVER, and a SERVICE_ACCOUNT directory with ca.crt, token
+# Needs curl 7.76 and jq 1.6. For a look from outside the cluster: API_SERVER, and a SERVICE_ACCOUNT directory with ca.crt, token
 # and namespace.
 set -eu
 umask 077
@@ -19,7 +19,7 @@ ask() {
 	path=$1
 	shift
 	printf 'header = "Authorization: Bearer %s"\n' "$(cat "$account/token")" |
-		curl --config - --silent --show-error --fail --max-time 30 --cacert "$account/ca.crt" "$@" "$api$path"
+		curl --config - --silent --show-error --fail-with-body --max-time 30 --cacert "$account/ca.crt" "$@" "$api$path"
 }
 
 ask "/api/v1/namespaces/$namespace/configmaps?labelSelector=machineadm.dev/report%3Dtrue" >"$work/reports"
@@ -34,7 +34,8 @@ jq --compact-output --null-input --slurpfile reports "$work/reports" --slurpfile
 		| select(.status == ("True", "False", "Unknown"))
 		| select((.reason | type) == "string" and (.reason | length) <= 256)
 		| select(.reason | test("^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"))
-		| {type, status, reason, message: (.message | if type == "string" then .[0:1024] else "" end)};
+		# Never empty: Kubernetes 1.20 takes an empty string of a custom resource for none at all, and refuses it.
+		| {type, status, reason, message: ((.message | strings | select(. != "") | .[0:1024]) // .reason)};
 	(now | floor | todate) as $now
 	| ($machines[0].items | map({key: .metadata.name, value: .}) | from_entries) as $known
 	| $reports[0].items[]
@@ -59,6 +60,7 @@ while IFS= read -r patch; do
 		--header 'Content-Type: application/apply-patch+yaml' --data-binary "@$work/patch" >"$work/answer"; then
 		jq --raw-output '.status.conditions[] | "\(.type)=\(.status) (\(.reason))"' "$work/patch" | sed "s|^|$name: |"
 	else
+		echo "$name: $(jq --raw-output .message "$work/answer" || :)" >&2
 		failed=1
 	fi
 done <"$work/patches"

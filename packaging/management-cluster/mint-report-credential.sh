@@ -45,7 +45,7 @@ case $duration in '' | *[!0-9]*) usage ;; esac
 owner='[]'
 if $owned; then
 	owner=$(kubectl get machines.cluster.x-k8s.io --namespace "$namespace" "$machine" \
-		-o 'jsonpath=[{apiVersion: {.apiVersion}, kind: Machine, name: "{.metadata.name}", uid: {.metadata.uid}}]')
+		-o 'go-template=[{apiVersion: {{.apiVersion}}, kind: Machine, name: "{{.metadata.name}}", uid: {{.metadata.uid}}}]')
 fi
 account=machineadm-report-$machine
 sed -e "s|\"@OWNER@\"|$owner|; s|@NAMESPACE@|$namespace|g; s|@MACHINE@|$machine|g" "$(dirname "$0")/machine-report.yaml" |

@@ -1,7 +1,8 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { exitCode } from '../document/exit-codes.ts';
 import { type DocumentOptions, documentOption, outputOption, sinkOption } from './options.ts';
 import type { OutputFormat } from './output.ts';
+import type { WatchOptions } from './report-watch.ts';
 
 /** `machineadm report …`: what remote sinks are told. */
 export function addReportCommands(program: Command, done: (status: number) => void): void {
@@ -35,4 +36,20 @@ export function addReportCommands(program: Command, done: (status: number) => vo
     .action(async (options: DocumentOptions & { sink?: readonly string[] }) =>
       done(await (await import('./report.ts')).reportTest(options)),
     );
+  report
+    .command('watch')
+    .description('look again and again whether this node works, and tell what changed; needs nothing of a bootstrap')
+    .addOption(documentOption().makeOptionMandatory(false))
+    .option('--interval <duration>', 'between two looks', '30s')
+    .option('--repeat <duration>', 'how often to tell what did not change', '10m')
+    .addOption(
+      new Option('--require <what>', 'what counts as healthy')
+        .choices(['KubeletHealthy', 'NodeRegistered', 'NodeReady'])
+        .default('NodeReady'),
+    )
+    .addHelpText(
+      'after',
+      "\nWithout -d the machine's own Node is told, with the kubelet's credential. Runs until it is stopped.\n\nExample:\n  machineadm report watch --interval 1m",
+    )
+    .action(async (options: WatchOptions) => done(await (await import('./report-watch.ts')).reportWatch(options)));
 }

@@ -36,6 +36,8 @@ export type Finding =
       >;
       /** One line: what was seen. */
       readonly why: string;
+      /** True where nobody could be asked, so that it may be otherwise. */
+      readonly unknown?: true;
     };
 
 type NotReady = Exclude<Finding, { readonly ready: true }>;
@@ -116,7 +118,7 @@ async function ownNode(
     const name = own ?? demand.nodeName;
     const answer = await getNode(credential, name, signal);
     if (answer.kind === 'absent') return missing(`the API server has no Node ${name}`);
-    if (answer.kind !== 'found') return missing(answer.why);
+    if (answer.kind !== 'found') return { ...missing(answer.why), unknown: true };
     const node = answer.object;
     const why = otherMachine(node, demand);
     return why === undefined ? { node } : mismatch(why);

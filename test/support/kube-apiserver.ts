@@ -15,6 +15,11 @@ function kubernetes(): string | undefined {
   return globSync(join(LAB_DIRECTORY, 'kubernetes-*/bin/kube-apiserver'))[0]?.replace(/\/bin\/kube-apiserver$/, '');
 }
 
+/** Where a program of the lab's Kubernetes is: `kubectl`. */
+export function labProgram(name: string): string {
+  return join(kubernetes() ?? '', 'bin', name);
+}
+
 /** Why no API server can run here; undefined = it can. Passed to `skip`. */
 export function apiServerUnavailable(): string | undefined {
   return kubernetes() === undefined ? 'needs the Kubernetes of the lab (npm run lab -- build)' : undefined;
@@ -31,6 +36,8 @@ export interface KubeApiServer extends AsyncDisposable {
   node(name: string): ApiCredential;
   /** Any request, as JSON, by default of the administrator; throws where the answer is not 2xx. */
   ask(method: Method, path: string, body?: object, credential?: ApiCredential): Promise<unknown>;
+  /** Waits until a path is served: one of a new definition is not at once. */
+  until(path: string): Promise<void>;
   /** What a credential is answered: the HTTP status. */
   statusOf(
     credential: ApiCredential,
@@ -132,6 +139,11 @@ function server(url: string, certificateAuthority: string, stop: () => Promise<v
       const token = credential.token?.reveal() ?? '';
       return (await ask(url, certificateAuthority, token, method, path, contentType, body)).status;
     },
+    async until(path) {
+      await until(`${path} is served`, undefined, async () => {
+        return (await ask(url, certificateAuthority, ADMIN, 'GET', path)).status === 200;
+      });
+    },
     [Symbol.asyncDispose]: stop,
   };
 }
@@ -161,13 +173,13 @@ function nodeToken(name: string): string {
   return `node-0123456789abcdef-${name}`;
 }
 
-async function until(what: string, log: string, holds: () => Promise<boolean>): Promise<void> {
+async function until(what: string, log: string | undefined, holds: () => Promise<boolean>): Promise<void> {
   for (let left = 60; left > 0; left -= 1) {
     // Not there yet: no connection.
     if (await holds().catch(() => false)) return;
     await pause(500);
   }
-  throw new Error(`${what}: not within 30 s\n${readFileSync(log, 'utf8').slice(-3000)}`);
+  throw new Error(`${what}: not within 30 s\n${log === undefined ? '' : readFileSync(log, 'utf8').slice(-3000)}`);
 }
 
 async function freePorts(count: number): Promise<readonly number[]> {

@@ -1,0 +1,142 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { MachineadmError } from '../document/errors.ts';
+import { type LoadedDocument, loadDocument } from '../document/load.ts';
+import type { ReadyModel, RemoteSinkModel } from '../document/model.ts';
+import type { Facts } from '../host/facts.ts';
+import { gatherFacts, openHost, openQueryHost } from '../host/index.ts';
+import { sinkContext } from '../reporting/delivery/context.ts';
+import type { ReportCondition } from '../reporting/event.ts';
+import { isRemote, remoteSinkOf } from '../reporting/remote/registry.ts';
+import { systemClock } from '../reporting/reporter.ts';
+import { LatestDelivery } from '../reporting/watch/latest-delivery.ts';
+import { NOTHING_SEEN, type Observation, observed } from '../reporting/watch/node-health.ts';
+import { type WatchIdentity, watchEvent } from '../reporting/watch/watch-event.ts';
+import { type Finding, lookAtNode } from '../steps/node-health.ts';
+import { DocumentError, openDocument } from './load.ts';
+import { refuseUnlessRoot } from './preflight.ts';
+
+export interface WatchRequest {
+  /** Documents whose sinks are told; none: the machine's own Node. */
+  readonly sources: readonly string[];
+  readonly agentVersion: string;
+  /** What counts as healthy. */
+  readonly require: ReadyModel['require'];
+  /** Between two looks. */
+  readonly intervalMs: number;
+  /** After so long what is believed is told again, unchanged: a Node that was made anew has forgotten it. */
+  readonly repeatMs: number;
+  /** Ends the watch. */
+  readonly signal: AbortSignal;
+  /** Told what is believed whenever that changes. */
+  readonly onChange: (condition: ReportCondition) => void;
+  /** Told of sinks in trouble. */
+  readonly onNews: (message: string) => void;
+}
+
+/** So much of a pause is drawn: machines that began together do not look and tell together for ever. */
+const JITTER = 0.2;
+
+/**
+ * Looks again and again whether this machine's node works, and tells its sinks what changed, until `signal` is aborted.
+ * Needs nothing of a bootstrap: neither its document nor its journal, and not that there ever was one. Throws what loading
+ * the document throws, `NotPrivilegedUser`, and `DocumentInvalid` where no sink is told of this.
+ */
+export async function watchNode(request: WatchRequest): Promise<void> {
+  const { signal, intervalMs, repeatMs, require } = request;
+  const host = openQueryHost();
+  const facts = await gatherFacts(host);
+  refuseUnlessRoot(facts);
+  const document = await documentOf(request, facts);
+  const identity = identityOf(document, facts, request.agentVersion);
+  const open = await openDeliveries(document, request);
+  let health = NOTHING_SEEN;
+  let sequence = 0;
+  let toldMs = Number.NEGATIVE_INFINITY;
+  try {
+    while (!signal.aborted) {
+      const before = health.condition;
+      health = observed(health, observationOf(await lookAtNode(host, facts, require, signal)), systemClock());
+      const { condition } = health;
+      const isNews = condition !== before;
+      if (condition !== undefined && (isNews || performance.now() - toldMs >= repeatMs)) {
+        if (isNews) request.onChange(condition);
+        sequence += 1;
+        toldMs = performance.now();
+        const event = watchEvent(identity, condition, sequence, systemClock());
+        for (const { delivery } of open) delivery.offer(event);
+      }
+      await sleep(intervalMs * (1 - JITTER / 2 + JITTER * Math.random()), undefined, { signal });
+    }
+  } catch (error) {
+    // Whatever an abort interrupts throws in its own way.
+    if (!signal.aborted) throw error;
+  } finally {
+    await Promise.all(open.map(async ({ delivery }) => await delivery.idle()));
+    await Promise.all(open.map(async ({ close }) => await close()));
+  }
+}
+
+async function documentOf({ sources, agentVersion }: WatchRequest, { hostname }: Facts): Promise<LoadedDocument> {
+  if (sources.length > 0) return await openDocument(sources, agentVersion, { forThisMachine: true });
+  const text = JSON.stringify({
+    apiVersion: 'machineadm.dev/v1alpha1',
+    kind: 'MachineBootstrap',
+    metadata: { name: hostname },
+    reporting: { sinks: [{ type: 'Node' }] },
+  });
+  const result = await loadDocument([{ name: 'no document', bytes: Buffer.from(text) }], { agentVersion });
+  if (!result.ok) throw new DocumentError(result.reason, result.problems);
+  return result.document;
+}
+
+function identityOf({ model, digest }: LoadedDocument, facts: Facts, agentVersion: string): WatchIdentity {
+  const { name, namespace, cluster, uid } = model.metadata;
+  const { machineId, bootId, hostname } = facts;
+  return {
+    runId: randomUUID(),
+    agent: { version: agentVersion },
+    machine: {
+      name,
+      ...(namespace === undefined ? {} : { namespace }),
+      ...(cluster === undefined ? {} : { cluster }),
+      ...(uid === undefined ? {} : { uid }),
+    },
+    host: { machineId, bootId, hostname },
+    document: { sha256: digest },
+  };
+}
+
+async function openDeliveries({ model }: LoadedDocument, { signal, onNews }: WatchRequest) {
+  const told = model.reporting.sinks.filter(isRemote).filter(({ events }) => events.includes('readinessChanged'));
+  if (told.length === 0) throw nobodyIsTold();
+  const host = openHost({ runId: 'watch', network: () => model.host, signal });
+  return await Promise.all(
+    told.map(async (sinkModel: RemoteSinkModel) => {
+      const { context, close } = sinkContext(model.host, host);
+      const sink = await remoteSinkOf(sinkModel);
+      const { name, timeoutMs } = sinkModel;
+      const delivery = new LatestDelivery({ name, sink, timeoutMs, context, signal, onNews });
+      return {
+        delivery,
+        close: async (): Promise<void> => {
+          await sink.close?.().catch(() => undefined);
+          await close();
+        },
+      };
+    }),
+  );
+}
+
+function observationOf(finding: Finding): Observation {
+  if (finding.ready) return { healthy: true, reason: 'NodeWorks', why: '', unknown: false };
+  return { healthy: false, reason: finding.reason, why: finding.why, unknown: finding.unknown === true };
+}
+
+function nobodyIsTold(): MachineadmError {
+  return new MachineadmError({
+    reason: 'DocumentInvalid',
+    summary: 'the document has no sink that is told what a watch sees',
+    remedy: 'Add a remote sink, such as {type: Node}, to reporting.sinks; its "events" must hold readinessChanged.',
+  });
+}

@@ -1,0 +1,71 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { redact } from '../../document/secret.ts';
+import { pauseMs } from '../delivery/pause.ts';
+import { attempt, type SinkDelivery } from '../delivery/sink-delivery.ts';
+import type { ReportEvent } from '../event.ts';
+import { oneLine } from '../progress.ts';
+
+export interface LatestDeliveryOptions extends Pick<SinkDelivery, 'sink' | 'timeoutMs' | 'context' | 'signal'> {
+  readonly name: string;
+  readonly random?: () => number;
+  /** Told when deliveries begin to fail for another cause than before, and when they succeed again. */
+  readonly onNews: (message: string) => void;
+}
+
+/**
+ * Keeps one sink up to date: of what was offered while it was away it gets the last only, as an older state is no news.
+ * Between two tries it waits like every sender here, and is told nothing in between.
+ */
+export class LatestDelivery {
+  readonly #options: LatestDeliveryOptions;
+  #next: ReportEvent | undefined;
+  #working: Promise<void> | undefined;
+  #trouble: string | undefined;
+
+  constructor(options: LatestDeliveryOptions) {
+    this.#options = options;
+  }
+
+  /** Returns at once. */
+  offer(event: ReportEvent): void {
+    this.#next = event;
+    this.#working ??= this.#work();
+  }
+
+  /** Resolves when the sink has the last event, or the signal is aborted. Never throws. */
+  async idle(): Promise<void> {
+    await this.#working;
+  }
+
+  async #work(): Promise<void> {
+    const { timeoutMs, signal, random = Math.random } = this.#options;
+    let failures = 0;
+    for (let event = this.#take(); event !== undefined; event = this.#take()) {
+      const result = await attempt(event, this.#options, timeoutMs);
+      if (signal.aborted) break;
+      if (result.kind === 'delivered') this.#tell(undefined);
+      else this.#tell(result.kind === 'refused' ? `it was refused for good: ${result.why}` : result.why);
+      failures = result.kind === 'retry' ? failures + 1 : 0;
+      if (result.kind !== 'retry') continue;
+      this.#next ??= event;
+      await sleep(pauseMs(failures, result.afterMs, random), undefined, { signal }).catch(() => undefined);
+      if (signal.aborted) break;
+    }
+    this.#working = undefined;
+  }
+
+  #take(): ReportEvent | undefined {
+    const event = this.#next;
+    this.#next = undefined;
+    return event;
+  }
+
+  #tell(trouble: string | undefined): void {
+    const { name, sink, onNews } = this.#options;
+    if (trouble === this.#trouble) return;
+    this.#trouble = trouble;
+    const what =
+      trouble === undefined ? 'is told again' : `did not take what the node is like: ${oneLine(redact(trouble))}`;
+    onNews(`sink ${name} (${sink.target}) ${what}`);
+  }
+}

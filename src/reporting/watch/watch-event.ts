@@ -1,0 +1,35 @@
+import { redactDeep } from '../../document/secret.ts';
+import type { ReportCondition, ReportEvent } from '../event.ts';
+import { oneLine } from '../progress.ts';
+import type { Moment } from '../run-state.ts';
+
+/** Who watches what: the same in every event of a watch. */
+export type WatchIdentity = Pick<ReportEvent, 'runId' | 'agent' | 'machine' | 'host' | 'document'>;
+
+/** The event that tells what a watch believes of its node. */
+export function watchEvent(
+  identity: WatchIdentity,
+  condition: ReportCondition,
+  sequence: number,
+  at: Moment,
+): ReportEvent {
+  return redactDeep({
+    apiVersion: 'machineadm.dev/event/v1' as const,
+    kind: 'BootstrapEvent' as const,
+    id: `${identity.runId}.${sequence}`,
+    type: 'readinessChanged' as const,
+    sequence,
+    time: new Date(at.time).toISOString(),
+    sinceBootMs: Math.round(at.sinceBootMs),
+    command: 'watch' as const,
+    attempt: 1,
+    phase: 'Concluded' as const,
+    message: oneLine(`NodeHealthy is ${condition.status} (${condition.reason})${told(condition)}`),
+    conditions: [condition],
+    ...identity,
+  });
+}
+
+function told({ message }: ReportCondition): string {
+  return message === '' ? '' : `: ${message}`;
+}

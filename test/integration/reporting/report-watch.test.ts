@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { beforeEach, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Agent, startAgent } from '../../support/agent.ts';
+import { kubeconfig, newAuthority, nodeObject, startHealthz } from '../../support/api-server.ts';
+import { startServer } from '../../support/http-servers.ts';
+import { inThrowAwayMachine } from '../../support/namespace.ts';
+import { WEBHOOK_SECRET } from '../../support/webhook-receiver.ts';
+
+const authority = newAuthority();
+const identity = authority.issue('kube-apiserver', ['127.0.0.1']);
+const kubelet = authority.issue('system:node:node-1');
+
+inThrowAwayMachine(import.meta.filename, () => {
+  beforeEach(() => {
+    for (const path of ['/etc/kubernetes', '/var/lib/kubelet', '/var/lib/machineadm', '/run/machineadm']) {
+      rmSync(path, { recursive: true, force: true });
+    }
+  });
+
+  /** A cluster that has this machine's Node, and notes what is written on it. */
+  async function startCluster() {
+    const machine = {
+      machineID: readFileSync('/etc/machine-id', 'utf8').trim(),
+      bootID: readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim(),
+    };
+    const state = { ready: 'True' as 'True' | 'False' };
+    const told: { status: string; reason: string }[] = [];
+    const server = await startServer((request, body) => {
+      if (request.method === 'GET') return { body: JSON.stringify(nodeObject({ ...machine, ready: state.ready })) };
+      told.push(JSON.parse(body).status.conditions[0]);
+      return { body: '{}' };
+    }, identity);
+    return { state, told, server, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
+  }
+
+  function join(url: string, healthzPort: number): void {
+    mkdirSync('/etc/kubernetes', { recursive: true });
+    mkdirSync('/var/lib/kubelet', { recursive: true });
+    writeFileSync('/etc/kubernetes/kubelet.conf', kubeconfig(url, authority.certificate, kubelet));
+    writeFileSync('/var/lib/kubelet/config.yaml', `healthzPort: ${healthzPort}\n`);
+  }
+
+  async function until(what: string, holds: () => boolean): Promise<void> {
+    for (const end = Date.now() + 20_000; !holds(); await sleep(50)) assert.ok(Date.now() < end, what);
+  }
+
+  async function stopped(watch: Agent) {
+    const begun = performance.now();
+    watch.kill('SIGTERM');
+    const run = await watch.ended;
+    assert.ok(performance.now() - begun < 3_000, 'a watch ends when it is told to');
+    return run;
+  }
+
+  describe('report watch', () => {
+    test('tells the own Node what changed, and needs no document and no earlier run', async () => {
+      await using cluster = await startCluster();
+      await using healthz = await startHealthz();
+      join(cluster.server.url, healthz.port);
+      const watch = startAgent(['report', 'watch', '--interval', '1s']);
+      await until('the Node is told that it works', () => cluster.told.length > 0);
+      cluster.state.ready = 'False';
+      await until('the Node is told that it is not ready', () => cluster.told.length > 1);
+      cluster.state.ready = 'True';
+      await until('the Node is told that it works again', () => cluster.told.length > 2);
+      healthz.status = 500;
+      await until('the Node is told of the kubelet', () => cluster.told.length > 3);
+      const run = await stopped(watch);
+      assert.equal(run.status, 0, run.stderr);
+      assert.deepEqual(
+        cluster.told.map(({ status, reason }) => `${status} ${reason}`),
+        ['True NodeWorks', 'False NodeNotReady', 'True NodeWorks', 'False KubeletNotHealthy'],
+      );
+      assert.match(run.stdout, /^\S+Z NodeHealthy=True \(NodeWorks\)\n\S+Z NodeHealthy=False \(NodeNotReady\): Node/);
+      const writes = cluster.server.requests.filter((line) => line.startsWith('PATCH'));
+      const where = '/api/v1/nodes/node-1/status?fieldManager=machineadm-watch&force=true';
+      assert.deepEqual([...new Set(writes)], [`PATCH ${where}`]);
+    });
+
+    test('tells again after a while what did not change: a Node that was made anew has forgotten it', async () => {
+      await using cluster = await startCluster();
+      await using healthz = await startHealthz();
+      join(cluster.server.url, healthz.port);
+      const watch = startAgent(['report', 'watch', '--interval', '1s', '--repeat', '2s']);
+      await until('the Node is told twice', () => cluster.told.length > 1);
+      await stopped(watch);
+      assert.deepEqual([...new Set(cluster.told.map(({ reason }) => reason))], ['NodeWorks']);
+    });
+
+    test('begins before the machine has joined, and tells when it has', async () => {
+      await using cluster = await startCluster();
+      await using healthz = await startHealthz();
+      const watch = startAgent(['report', 'watch', '--interval', '1s']);
+      await sleep(2_000);
+      join(cluster.server.url, healthz.port);
+      await until('the Node is told', () => cluster.told.some(({ status }) => status === 'True'));
+      const run = await stopped(watch);
+      assert.match(run.stderr, /kubelet\.conf does not exist: this machine has joined no cluster yet/);
+    });
+
+    test('tells the sinks of a document, whatever became of a bootstrap', async () => {
+      await using healthz = await startHealthz();
+      join('https://127.0.0.1:9', healthz.port);
+      const told: { message: string; conditions: { status: string }[] }[] = [];
+      await using receiver = await startServer((_, body) => {
+        told.push(JSON.parse(body).data);
+        return {};
+      });
+      const document = {
+        apiVersion: 'machineadm.dev/v1alpha1',
+        kind: 'MachineBootstrap',
+        metadata: { name: 'edge-7' },
+        reporting: { sinks: [{ type: 'Webhook', url: `${receiver.url}/hook`, secret: WEBHOOK_SECRET }] },
+      };
+      writeFileSync('/tmp/watch.json', JSON.stringify(document));
+      const watch = startAgent(['report', 'watch', '-d', '/tmp/watch.json', '--interval', '1s']);
+      await until('the webhook is told', () => told.length > 0);
+      await stopped(watch);
+      assert.match(told[0]?.message ?? '', /^NodeHealthy is Unknown \(NodeNotRegistered\): 127\.0\.0\.1:9/);
+      assert.equal(told[0]?.conditions[0]?.status, 'Unknown', 'who cannot ask knows nothing');
+    });
+
+    test('refuses a document that names nobody to tell', async () => {
+      writeFileSync(
+        '/tmp/nobody.yaml',
+        'apiVersion: machineadm.dev/v1alpha1\nkind: MachineBootstrap\nmetadata: {name: a}\n',
+      );
+      const run = await startAgent(['report', 'watch', '-d', '/tmp/nobody.yaml']).ended;
+      assert.equal(run.status, 3);
+      assert.match(run.stderr, /DocumentInvalid/);
+    });
+  });
+});
