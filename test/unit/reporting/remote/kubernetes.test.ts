@@ -4,7 +4,7 @@ import { MachineadmError } from '../../../../src/document/errors.ts';
 import type { KubernetesSinkModel } from '../../../../src/document/model.ts';
 import { reportEvent } from '../../../../src/reporting/event.ts';
 import { kubernetesSink } from '../../../../src/reporting/remote/kubernetes.ts';
-import { type Authority, kubeconfig, newAuthority } from '../../../support/api-server.ts';
+import { type Authority, kubeconfig, newAuthority, startApiServer } from '../../../support/api-server.ts';
 import { deliveryContext, literal } from '../../../support/delivery.ts';
 import { startServer } from '../../../support/http-servers.ts';
 import { at, FAILURE, statusAfter } from '../runs.ts';
@@ -58,6 +58,22 @@ describe('a report to a management cluster', () => {
     const text = kubeconfig(server.url, authority.certificate, { token: 'the-token-of-a-kubeconfig' });
     const sink = sinkTo('', { access: { kubeconfig: literal(text) } });
     assert.deepEqual(await sink.deliver(EVENT, deliveryContext()), { kind: 'delivered' });
+  });
+
+  test('proves itself with a certificate where it has one', async () => {
+    const { certificate, key } = authority.issue('machineadm-report-m1');
+    await using server = await startApiServer(authority, () => ({ kind: 'ConfigMap' }));
+    const access = {
+      server: server.url,
+      serverName: undefined,
+      certificateAuthority: authority.certificate,
+      credential: { certificate, key: literal(key) },
+    };
+    assert.deepEqual(await sinkTo('', { access }).deliver(EVENT, deliveryContext()), { kind: 'delivered' });
+    const stranger = newAuthority('another').issue('machineadm-report-m1');
+    const other = { ...access, credential: { certificate: stranger.certificate, key: literal(stranger.key) } };
+    const result = await sinkTo('', { access: other }).deliver(EVENT, deliveryContext());
+    assert.match(result.kind === 'retry' ? result.why : '', /answered 401/);
   });
 
   test('with a kubeconfig that cannot be used says so without a word of what is in it', async () => {
