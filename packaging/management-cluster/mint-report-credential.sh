@@ -37,9 +37,9 @@ while [ $# -gt 0 ]; do
 	shift 2
 done
 # The names go into YAML and into a path: nothing but names may be in them (RFC 1123).
-name='^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$'
-printf '%s\n' "$namespace" | grep -Eqx "${name#^}" || usage
-printf '%s\n' "$machine" | grep -Eqx "${name#^}" || usage
+for name in "$namespace" "$machine"; do
+	case $name in '' | *[!a-z0-9.-]* | [.-]* | *[.-]) usage ;; esac
+done
 case $duration in '' | *[!0-9]*) usage ;; esac
 
 owner='[]'

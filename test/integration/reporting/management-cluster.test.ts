@@ -129,8 +129,8 @@ describe('the material for a management cluster', { skip: unavailable() ?? false
     assert.equal(parse(minted.stdout).reporting.sinks[1].configMap.name, 'machineadm-report-m9');
   });
 
-  for (const name of ['m1; touch x', '../m1', 'M1', '']) {
-    test(`"${name}" is not the name of a machine`, async () => {
+  for (const name of ['m1; touch x', '../m1', 'M1', '', 'm1\nkind: Secret']) {
+    test(`${JSON.stringify(name)} is not the name of a machine`, async () => {
       assert.equal((await mint('--namespace', 'clusters', '--machine', name, '--without-owner')).status, 2);
     });
   }
