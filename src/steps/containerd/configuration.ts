@@ -24,14 +24,14 @@ export const ORIGINAL_PATH = `${CONFIGURATION_PATH}.machineadm-orig`;
 export const PREVIOUS_PATH = `${CONFIGURATION_PATH}.machineadm-previous`;
 export const REGISTRIES_DIRECTORY = '/etc/containerd/certs.d';
 
-const MANAGED_MARK = '# Managed by machineadm';
-const MERGED_MARK = '# Merged by machineadm';
+const MANAGED_MARK = '# Managed by machineadm:';
+const MERGED_MARK = '# Merged by machineadm:';
 const HEADERS: Readonly<Record<ContainerdModel['mode'], string>> = {
-  Managed: `${MANAGED_MARK}: what is changed here is lost at its next run. Change the document instead
+  Managed: `${MANAGED_MARK} what is changed here is lost at its next run. Change the document instead
 # (containerRuntime.containerd). The file found before is kept as config.toml.machineadm-orig.
 
 `,
-  Merge: `${MERGED_MARK}: what the document says (containerRuntime.containerd) is put back at its next run,
+  Merge: `${MERGED_MARK} what the document says (containerRuntime.containerd) is put back at its next run,
 # everything else is kept. The file found before is kept as config.toml.machineadm-orig.
 
 `,
@@ -152,7 +152,7 @@ function pluginsOfVersion2({ model, version, sandboxImage }: ConfigurationInput,
       ...directories('cdi_spec_dirs', cdi?.specDirectories),
       ...cni(model, version),
       ...registry(model, base),
-      containerd: { ...imageStore(model), ...defaultRuntime(model, base), runtimes: runtimeTables(model) },
+      containerd: { ...imageStore(model), ...defaultRuntime(model), runtimes: runtimeTables(model) },
     },
   };
 }
@@ -173,7 +173,7 @@ function pluginsOfVersion3(input: ConfigurationInput, base: TomlTable): TomlTabl
       ...(cdi?.enabled === false ? { enable_cdi: false } : {}),
       ...directories('cdi_spec_dirs', cdi?.specDirectories),
       ...cni(model, version),
-      containerd: { ...defaultRuntime(model, base), runtimes: runtimeTables(model) },
+      containerd: { ...defaultRuntime(model), runtimes: runtimeTables(model) },
     },
     // Without it an import ends with "unable to initialize unpacker: no unpack platforms defined".
     ...(snapshotter === undefined || snapshotter === OVERLAYFS
@@ -186,11 +186,9 @@ function imageStore({ snapshotter, discardUnpackedLayers }: ContainerdModel): To
   return { ...defined('snapshotter', snapshotter), ...defined('discard_unpacked_layers', discardUnpackedLayers) };
 }
 
-/** A default that is there already, and that the document does not name, stays. */
-function defaultRuntime({ defaultRuntime: name }: ContainerdModel, base: TomlTable): TomlTable {
-  return {
-    default_runtime_name: name ?? stringAt(containerdTable(base), ['default_runtime_name']) ?? 'runc',
-  };
+/** What Merge is not told of is left to the file, to its drop-ins and to containerd's own default, which is runc. */
+function defaultRuntime({ mode, defaultRuntime: name }: ContainerdModel): TomlTable {
+  return defined('default_runtime_name', name ?? (mode === 'Merge' ? undefined : 'runc'));
 }
 
 function cni({ cni: { binaryDirectories, configurationDirectory } }: ContainerdModel, version: Version): TomlTable {
@@ -204,12 +202,13 @@ function cni({ cni: { binaryDirectories, configurationDirectory } }: ContainerdM
  * Old style mirrors, of the document's settings or found, exclude config_path: "`mirrors` cannot be set when `config_path`
  * is provided".
  */
-function registry({ settings }: ContainerdModel, base: TomlTable): TomlTable {
+function registry({ mode, registries, settings }: ContainerdModel, base: TomlTable): TomlTable {
   const hasMirrors = [settings, base].some((tree) =>
     [CRI, IMAGES].some((plugin) => valueAt(tree, ['plugins', plugin, 'registry', 'mirrors']) !== undefined),
   );
-  if (hasMirrors) return {};
-  return { registry: { config_path: stringAt(registryTable(base), ['config_path']) ?? REGISTRIES_DIRECTORY } };
+  const found = stringAt(registryTable(base), ['config_path']);
+  if (hasMirrors || (mode === 'Merge' && registries.length === 0)) return {};
+  return { registry: { config_path: found ?? REGISTRIES_DIRECTORY } };
 }
 
 function directories(key: string, paths: readonly string[] | undefined): TomlTable {

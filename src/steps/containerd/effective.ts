@@ -156,7 +156,7 @@ function refused(dump: CommandResult, tree: TomlTable, text: string): Machineadm
     reason: 'ContainerdConfigSyntax',
     summary: `containerd refuses the configuration made for it${where}`,
     remedy:
-      'Correct containerRuntime.containerd.settings: the types and names must be those of the containerd installed (`containerd config default` shows them).',
+      'Correct containerRuntime.containerd.settings, or with mode: Merge the file that is there: the types and names must be those of the containerd installed (`containerd config default` shows them).',
     evidence: [...evidenceOf(dump), ...quoted.map((text) => ({ source: CONFIGURATION_PATH, text }))],
   });
 }
@@ -176,7 +176,7 @@ function unknownKey(keys: readonly string[], evidence: readonly Evidence[]): Mac
     reason: 'ContainerdConfigUnknownKey',
     summary: `the containerd found does not know ${keys.join(', ')}`,
     remedy:
-      'Correct containerRuntime.containerd.settings: names differ between containerd 1.x and 2.x (`containerd config default` shows those of the installed one).',
+      'Correct containerRuntime.containerd.settings, or with mode: Merge the file that is there: names differ between containerd 1.x and 2.x (`containerd config default` shows those of the installed one).',
     evidence,
   });
 }

@@ -3,8 +3,8 @@ import type { RegistryEndpoint, RegistryModel, TomlTable } from '../../document/
 import { Secret, type SecretValue } from '../../document/secret.ts';
 import { defined, table } from './toml-tree.ts';
 
-const MARK = '# Managed by machineadm';
-const HEADER = `${MARK}: what is changed here is lost at its next run. Change the document instead
+const MARK = '# Managed by machineadm:';
+const HEADER = `${MARK} what is changed here is lost at its next run. Change the document instead
 # (containerRuntime.containerd.registries). containerd reads this file with every pull.
 
 `;

@@ -9,7 +9,7 @@ import type { Reason } from '../../../src/document/reasons.ts';
 import type { Facts } from '../../../src/host/facts.ts';
 import { gatherFacts, openHost } from '../../../src/host/index.ts';
 import { containerdStep } from '../../../src/steps/containerd/index.ts';
-import { toTable, valueAt, without } from '../../../src/steps/containerd/toml-tree.ts';
+import { tableAt, toTable, valueAt, without } from '../../../src/steps/containerd/toml-tree.ts';
 import { ContainerdDaemon } from '../../support/containerd-daemon.ts';
 import { containerdModel } from '../../support/containerd-model.ts';
 import { debianContainerd, SUITES, type Suite } from '../../support/debian-containerd.ts';
@@ -24,6 +24,7 @@ import { runStep } from '../../support/run-step.ts';
  */
 const PATH = '/etc/containerd/config.toml';
 const BAD = resolve(import.meta.dirname, '../../fixtures/containerd/bad');
+const GOOD = resolve(import.meta.dirname, '../../fixtures/containerd/good');
 const step = containerdStep({ healthyWithin: 15_000, healthyAgainWithin: 15_000 });
 
 /** A reason: refused with it. A pattern: mended, and told so. `fine`: nothing was wrong for this containerd. */
@@ -59,7 +60,7 @@ function expectations(major: 1 | 2): Readonly<Record<string, Expected>> {
     },
     'conftls.toml': {
       Managed: old ? /not taken over: .*configs\."up\.test"\.tls/ : /certificates in registry\.configs are ignored/,
-      Merge: 'ContainerdRegistryConflict',
+      Merge: old ? 'fine' : 'ContainerdConfigUnknownKey',
       settings: version2('ContainerdRegistryConflict'),
     },
     'disabled.toml': NO_CRI,
@@ -177,6 +178,40 @@ inThrowAwayMachine(import.meta.filename, () => {
             assert.equal(await problemsOf(settings), '');
             await meets(fate, () => apply({ settings }));
           }
+        });
+      }
+
+      for (const name of readdirSync(GOOD)) {
+        test(`${name}, merged into: nothing is said against it, and what it says holds`, async () => {
+          daemon.install(found.root);
+          writeFileSync(PATH, readFileSync(join(GOOD, name), 'utf8'));
+          const { left, warnings } = await apply({ mode: 'Merge' });
+          assert.deepEqual(left, []);
+          // Of version 3 on 1.x it is told that containerd could not read it; of nothing else.
+          assert.equal(warnings.length, suite !== 'sid' && name !== 'final-v2.toml' ? 1 : 0, warnings.join('\n'));
+          const tree = toTable(parse(readFileSync(PATH, 'utf8')));
+          const [images, runtime] =
+            suite === 'sid'
+              ? ['io.containerd.cri.v1.images', 'io.containerd.cri.v1.runtime']
+              : ['io.containerd.grpc.v1.cri', 'io.containerd.grpc.v1.cri'];
+          const at = (...path: string[]) => valueAt(tree, ['plugins', ...path]);
+          assert.deepEqual(at(images, 'registry', 'headers'), { 'X-Meta-Source-Client': ['machineadm'] });
+          assert.equal(
+            at(...(suite === 'sid' ? [images, 'pinned_images', 'sandbox'] : [images, 'sandbox_image'])),
+            'registry.internal:5000/pause:3.10',
+          );
+          assert.equal(at('io.containerd.grpc.v1.cri', 'stream_server_address'), '127.0.0.1');
+          assert.deepEqual(
+            at(runtime, 'cni'),
+            suite === 'sid'
+              ? { bin_dirs: ['/opt/cni/bin'], conf_dir: '/etc/cni/net.d' }
+              : { bin_dir: '/opt/cni/bin', conf_dir: '/etc/cni/net.d' },
+          );
+          assert.deepEqual(Object.keys(tableAt(tree, ['plugins', runtime, 'containerd', 'runtimes'])).sort(), [
+            'gvisor',
+            'nvidia',
+            'runc',
+          ]);
         });
       }
 

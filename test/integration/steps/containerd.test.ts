@@ -12,6 +12,7 @@ import { images } from '../../../src/steps/images.ts';
 import { ContainerdDaemon } from '../../support/containerd-daemon.ts';
 import { containerdModel } from '../../support/containerd-model.ts';
 import { debianContainerd, SUITES, type Suite } from '../../support/debian-containerd.ts';
+import { loaded } from '../../support/document.ts';
 import { hostModel } from '../../support/host-model.ts';
 import { dockerArchive, ociArchive, sha256 } from '../../support/image-archive.ts';
 import { inThrowAwayMachine } from '../../support/namespace.ts';
@@ -176,6 +177,71 @@ inThrowAwayMachine(import.meta.filename, () => {
         if (suite === 'sid') assert.equal((await plan).length, 1);
         else await assert.rejects(plan, failsWith('ContainerdConfigNotEffective', /50-mine\.toml/));
         rmSync('/etc/containerd/conf.d', { recursive: true });
+      });
+
+      test('every field of the document is accepted, in effect, and told by the running daemon', async () => {
+        const document = `
+containerRuntime:
+  containerd:
+    cgroupDriver: cgroupfs
+    root: /run/containerd-${suite}
+    sandboxImage: r.example/pause:3.10
+    snapshotter: native
+    discardUnpackedLayers: true
+    maxContainerLogLineSize: Unlimited
+    restrictOomScoreAdj: true
+    cni: {binaryDirectories: [/opt/cni/bin], configurationDirectory: /etc/cni/net.d}
+    defaultRuntime: crun
+    runtimes:
+      crun: {root: /run/crun, podAnnotations: [run.oci.*], containerAnnotations: [mine/*]}
+      nvidia: {privilegedWithoutHostDevices: true}
+      kata-qemu: {path: /opt/kata/bin/containerd-shim-kata-qemu-v2, options: {ConfigPath: /opt/kata/qemu.toml}}
+      gvisor: {}
+      special: {baseSpec: /etc/containerd/base.json, options: {NoPivotRoot: true}}
+    registries: [{host: docker.io, mirrors: [{url: "http://127.0.0.1:9"}]}]
+    ${suite === 'bookworm' ? '' : 'cdi: {enabled: true, specDirectories: [/etc/cdi, /run/mine/cdi]}'}
+    settings: {oom_score: -1, grpc: {max_recv_message_size: 33554432}}
+`;
+        // With `ctr oci spec` everything is in it that runc wants; here it is only read.
+        writeFileSync('/etc/containerd/base.json', JSON.stringify({ ociVersion: '1.0.2' }));
+        const { model: wanted } = await loaded(document);
+        const run = await runStep(step, host, wanted, { facts });
+        assert.deepEqual(run.left, []);
+        const again = await runStep(step, host, wanted, { facts });
+        assert.deepEqual([...again.changes, ...again.left], []);
+        const status = await host.query({ program: 'ctr', args: ['-n', 'k8s.io', 'images', 'ls'] });
+        assert.equal(status.status, 0);
+        // What CRI would run pods with; of a cgroup driver 1.x tells in its configuration only.
+        const cri = host.cri('/run/containerd/containerd.sock');
+        assert.equal((await cri.configuration()).cgroupDriver, 'cgroupfs');
+        assert.equal(await cri.cgroupDriver(), suite === 'sid' ? 'cgroupfs' : undefined);
+
+        // An import needs to know the snapshotter, too.
+        const { bytes } = dockerArchive(['r.example/native:1'], `${suite} native`);
+        writeFileSync('/tmp/native.tar', bytes);
+        const archives = [{ kind: 'file' as const, path: '/tmp/native.tar', sha256: sha256(bytes) }];
+        const imported = await runStep(
+          images,
+          host,
+          { ...wanted, images: { archives, required: ['r.example/native:1'] } },
+          { facts },
+        );
+        assert.deepEqual(imported.left, []);
+        assert.deepEqual((await settled()).left, []);
+      });
+
+      test('a field that this containerd is too old for, and a snapshotter it does not have', async () => {
+        const missing = async (containerd: Partial<ContainerdModel>) => {
+          const desired = step.desired(model({ runtimes: [], ...containerd }), facts);
+          assert.ok(desired);
+          return (await step.preflight?.(host, desired))?.map(({ reason }) => reason);
+        };
+        const cdi = { enabled: true, specDirectories: [] };
+        assert.deepEqual(await missing({ cdi }), suite === 'bookworm' ? ['ContainerdTooOld'] : []);
+        for (const snapshotter of ['overlayfs', 'native']) assert.deepEqual(await missing({ snapshotter }), []);
+        assert.deepEqual(await missing({ snapshotter: 'stargz' }), ['ContainerdSnapshotterMissing']);
+        const settings = { proxy_plugins: { stargz: { type: 'snapshot', address: '/run/stargz.sock' } } };
+        assert.deepEqual(await missing({ snapshotter: 'stargz', settings }), []);
       });
 
       test('image archives of every kind are imported, proven, and left alone afterwards', async () => {

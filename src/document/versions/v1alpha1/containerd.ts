@@ -14,6 +14,8 @@ const handler = z
 /** containerd pkg/identifiers/validate.go */
 const snapshotter = z.string().regex(/^[A-Za-z0-9]+(?:[._-][A-Za-z0-9]+)*$/, 'not the name of a snapshotter');
 
+const LINE_SIZE = 'expected a size with its unit, such as "16Ki", or Unlimited';
+
 const annotations = z.array(z.string().regex(/^[A-Za-z0-9./*_-]+$/, 'not the pattern of an annotation')).optional();
 
 const runtime = z.strictObject({
@@ -51,9 +53,8 @@ export const containerd = z
     snapshotter: snapshotter.optional().describe("Default: containerd's, overlayfs."),
     discardUnpackedLayers: z.boolean().optional().describe('Drop compressed layers once they are unpacked.'),
     maxContainerLogLineSize: z
-      .union([z.literal('Unlimited'), z.string().regex(SIZE_PATTERN)], {
-        error: 'expected a size with its unit, such as "16Ki", or Unlimited',
-      })
+      .string({ error: LINE_SIZE })
+      .regex(new RegExp(`^Unlimited$|${SIZE_PATTERN.source}`), LINE_SIZE)
       .optional()
       .describe('Longer lines of containers are split. Default 16Ki.'),
     restrictOomScoreAdj: z

@@ -5,7 +5,10 @@ import { absolutePath, certificatePem, duration, secret } from './fields.ts';
 
 const endpointUrl = z
   .string()
-  .regex(/^https?:\/\/[^\s/?#@]+(?:\/[^\s?#]*)?$/, 'not an http or https URL without user and query')
+  .regex(/^https?:\/\/[^\s/?#@]+(?:\/[^\s?#]*)?$/, {
+    error: 'not an http or https URL without user and query',
+    abort: true,
+  })
   .refine((text) => URL.canParse(text), 'not an http or https URL');
 
 /** distribution/reference: host names and addresses, with a port perhaps; `_default` is containerd's. */

@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { ContainerdModel } from '../../../../src/document/model.ts';
+import { parseVersion } from '../../../../src/host/version.ts';
+import { containerdStep } from '../../../../src/steps/containerd/index.ts';
+import { containerdModel, registryEndpoint, runtimeModel } from '../../../support/containerd-model.ts';
+import { facts } from '../../../support/facts.ts';
+import { hostModel } from '../../../support/host-model.ts';
+import { type MemoryMachine, memoryHost } from '../../../support/memory-host.ts';
+
+const step = containerdStep();
+const HOOK = {
+  shell: 'sh',
+  onError: 'Fail',
+  timeoutMs: 1,
+  commands: ['apt-get install runc'],
+  frequency: 'Once',
+} as const;
+
+interface Wish {
+  readonly version?: string;
+  readonly files?: MemoryMachine['files'];
+  readonly programs?: MemoryMachine['programs'];
+  readonly host?: Parameters<typeof hostModel>[0];
+}
+
+async function missing(containerd: Partial<ContainerdModel>, wish: Wish = {}): Promise<readonly string[]> {
+  const host = memoryHost({
+    services: { containerd: {} },
+    files: wish.files ?? {},
+    programs: {
+      containerd: () => ({ stdout: '[plugins."io.containerd.snapshotter.v1.native"]\nroot_path = ""\n' }),
+      runc: () => ({}),
+      'containerd-shim-runc-v2': () => ({}),
+      ...wish.programs,
+    },
+  });
+  const model = { ...hostModel(wish.host), containerd: containerdModel(containerd) };
+  const desired = step.desired(model, facts({ containerd: parseVersion(wish.version ?? '1.7.24') }));
+  assert.ok(desired);
+  return ((await step.preflight?.(host, desired)) ?? []).map(({ reason, what }) => `${reason} ${what.split(',')[0]}`);
+}
+
+describe('what containerd needs, before any change', () => {
+  test('programs of runtimes: the shim by its type, and what is behind the shim of runc', async () => {
+    const runtimes = [
+      runtimeModel('crun', { binary: 'crun' }),
+      runtimeModel('nvidia', { binary: '/usr/bin/nvidia-container-runtime' }),
+      runtimeModel('kata-qemu', { type: 'io.containerd.kata-qemu.v2' }),
+      runtimeModel('gvisor', { type: 'io.containerd.runsc.v1', optional: true }),
+      runtimeModel('elsewhere', { type: 'io.containerd.kata.v2', path: '/opt/kata/shim' }),
+    ];
+    assert.deepEqual(await missing({ runtimes }), [
+      'ContainerdRuntimeMissing crun',
+      'ContainerdRuntimeMissing /usr/bin/nvidia-container-runtime',
+      'ContainerdRuntimeMissing containerd-shim-kata-qemu-v2',
+      'ContainerdRuntimeMissing /opt/kata/shim',
+    ]);
+    const there = { crun: () => ({}), 'containerd-shim-kata-qemu-v2': () => ({}) };
+    const files = { '/usr/bin/nvidia-container-runtime': '', '/opt/kata/shim': '' };
+    assert.deepEqual(await missing({ runtimes }, { programs: there, files }), []);
+  });
+
+  test('what a file of the document brings is not missing; what an early hook may bring is looked for later', async () => {
+    const runtimes = [runtimeModel('special', { binary: '/opt/special', baseSpec: '/etc/base.json' })];
+    const both = ['ContainerdBaseSpecMissing /etc/base.json', 'ContainerdRuntimeMissing /opt/special'];
+    assert.deepEqual(await missing({ runtimes }), both);
+    const file = (path: string) => ({
+      path,
+      content: { kind: 'inline', bytes: new Uint8Array() } as const,
+      mode: 0o755,
+      user: 'root',
+      group: 'root',
+      directoryMode: 0o755,
+      append: false,
+    });
+    const laid = { host: { files: [file('/opt/special'), file('/etc/base.json')] } };
+    assert.deepEqual(await missing({ runtimes }, laid), []);
+    const hooks = { early: HOOK, beforeBootstrap: undefined, afterBootstrap: undefined };
+    assert.deepEqual(await missing({ runtimes }, { host: { hooks } }), []);
+  });
+
+  test('snapshotters that this containerd was built with, or has as a proxy plug-in', async () => {
+    const stargz = '[proxy_plugins.stargz]\ntype = "snapshot"\naddress = "/s"\n';
+    assert.deepEqual(await missing({ snapshotter: 'native' }), []);
+    assert.deepEqual(await missing({ snapshotter: 'stargz' }), ['ContainerdSnapshotterMissing the snapshotter stargz']);
+    assert.deepEqual(
+      await missing({ snapshotter: 'stargz' }, { files: { '/etc/containerd/config.toml': stargz } }),
+      [],
+    );
+    const settings = { proxy_plugins: { stargz: { type: 'snapshot', address: '/s' } } };
+    assert.deepEqual(await missing({ snapshotter: 'stargz', settings }), []);
+    const runtimes = [runtimeModel('runc', { snapshotter: 'zfs' })];
+    assert.deepEqual(await missing({ runtimes }), ['ContainerdSnapshotterMissing the snapshotter zfs']);
+  });
+
+  test('fields that a containerd is too old for', async () => {
+    const mirror = (different: Parameters<typeof registryEndpoint>[1]): Partial<ContainerdModel> => ({
+      registries: [
+        {
+          host: 'docker.io',
+          server: registryEndpoint(undefined),
+          fallback: true,
+          mirrors: [registryEndpoint('https://m.example', different)],
+          verify: undefined,
+        },
+      ],
+    });
+    const cases: readonly (readonly [since: string, before: string, wish: Partial<ContainerdModel>])[] = [
+      ['1.7.0', '1.6.36', { cdi: { enabled: true, specDirectories: [] } }],
+      ['1.7.0', '1.6.36', { runtimes: [runtimeModel('runc', { snapshotter: 'native' })] }],
+      ['2.0.0', '1.7.29', mirror({ dialTimeoutMs: 1 })],
+      ['2.1.0', '2.0.11', { cni: { binaryDirectories: ['/a', '/b'], configurationDirectory: undefined } }],
+      ['2.2.0', '2.1.9', mirror({ capabilities: ['pull', 'resolve', 'referrers'] })],
+    ];
+    for (const [since, before, wish] of cases) {
+      assert.deepEqual(await missing(wish, { version: since }), []);
+      const [first = '', ...rest] = await missing(wish, { version: before });
+      assert.match(first, new RegExp(`^ContainerdTooOld containerd ${since.slice(0, 3)} or newer`));
+      assert.deepEqual(rest, []);
+    }
+    assert.deepEqual(await missing({ cdi: { enabled: false, specDirectories: [] } }, { version: '1.6.20' }), []);
+  });
+});
