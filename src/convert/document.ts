@@ -1,6 +1,6 @@
 import { loadDocument } from '../document/load.ts';
 import type { Role } from '../document/model.ts';
-import type { HostSection } from '../document/versions/v1alpha1/host.ts';
+import { type HostSection, host } from '../document/versions/v1alpha1/host.ts';
 import type { ServicesSection } from '../document/versions/v1alpha1/system.ts';
 import type { Conversion } from './conversion.ts';
 import { emitDocument, withoutNothing } from './emit.ts';
@@ -12,6 +12,7 @@ import { convertTime } from './host/time.ts';
 import { convertKubernetes } from './kubernetes/index.ts';
 import { SecretBook, type SecretObject } from './secrets.ts';
 import type { Spec } from './spec.ts';
+import { structured } from './structure/index.ts';
 import { Variables } from './variables.ts';
 import { isWindows, withoutHost } from './windows.ts';
 
@@ -47,13 +48,19 @@ export async function convertSpec(
   const spec = isWindows(given) ? withoutHost(given, report) : given;
   const kubernetes = role === undefined ? undefined : await convertKubernetes(spec, role, conversion, missing);
   if (role !== undefined && kubernetes === undefined) return [];
-  const host = convertHost(spec, role === 'InitControlPlane', conversion);
+  const plain = { host: convertHost(spec, role === 'InitControlPlane', conversion), kubernetes };
+  const {
+    host: prepared,
+    containerRuntime,
+    kubernetes: node,
+  } = options.structure === true ? await structured(plain, conversion) : { ...plain, containerRuntime: undefined };
   const { machine, clusterName } = surroundings;
   if (!machine.isMachine) report.add('MachineNameUnknown', object, 'write the name of the Machine into its document');
   const sections = {
     metadata: { name: machine.name, namespace: machine.namespace, uid: machine.uid, cluster: clusterName },
-    host,
-    kubernetes,
+    host: prepared,
+    containerRuntime,
+    kubernetes: node,
   };
   const placed = variables.place(withoutNothing(sections), report, object) as typeof sections;
   const document = withoutNothing({
@@ -62,7 +69,8 @@ export async function convertSpec(
     metadata: placed.metadata,
     variables: variables.section,
     secrets: variables.place(secrets.section, report, object),
-    host: emptyToNothing(placed.host),
+    host: ordered(placed.host),
+    containerRuntime: placed.containerRuntime,
     kubernetes: placed.kubernetes,
   });
   if (secrets.holdsValues) report.add('SecretInDocument', object, 'write it 0600, and no copy of it anywhere');
@@ -96,8 +104,10 @@ function convertServices({ services }: Spec): ServicesSection | undefined {
   }));
 }
 
-function emptyToNothing<T extends object>(section: T): T | undefined {
-  return Object.keys(section).length === 0 ? undefined : section;
+/** Its fields in the order of the reference, whatever put them in; nothing where it says nothing. */
+function ordered(section: HostSection): HostSection | undefined {
+  const names = Object.keys(host.shape).filter((name) => name in section);
+  return names.length === 0 ? undefined : Object.fromEntries(names.map((name) => [name, Reflect.get(section, name)]));
 }
 
 /** What comes out is judged like every document; a value that it refuses was wrong in the input, too, or stricter here. */

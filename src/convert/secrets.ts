@@ -53,6 +53,17 @@ export class SecretBook {
     return this.#add(wanted, { value });
   }
 
+  /** What a secret holds, where the document holds it. */
+  valueOf(name: string): string | undefined {
+    const entry = this.#entries.get(name);
+    return entry !== undefined && 'value' in entry ? entry.value : undefined;
+  }
+
+  /** Takes a secret out that nothing uses any more. */
+  drop(name: string): void {
+    this.#entries.delete(name);
+  }
+
   /** A file on the machine that holds the value when the document is used. */
   reference(wanted: string, at: Placed | string, what: string): SecretName {
     const path = this.path(wanted);

@@ -1,0 +1,82 @@
+import type { ApiServerFilesSection } from '../../document/versions/v1alpha1/api-server.ts';
+import { isMap } from '../inputs.ts';
+import type { Lifting } from './lifting.ts';
+
+type Audit = NonNullable<ApiServerFilesSection['audit']>;
+
+/** k/k staging/src/k8s.io/apiserver/pkg/server/options/audit.go */
+const POLICY = 'audit-policy-file';
+const LOG_PATH = 'audit-log-path';
+const LIMITS = { 'audit-log-maxage': 'd', 'audit-log-maxbackup': '', 'audit-log-maxsize': 'Mi' } as const;
+
+/**
+ * An audit policy that lies in a file, with its arguments and volumes, becomes `controlPlane.apiServer.audit`. A
+ * limit that is not given is none, for the API server as well as here: 0.
+ */
+export async function liftAudit(lifting: Lifting): Promise<void> {
+  const { kubernetes } = lifting;
+  const apiServer = kubernetes?.controlPlane?.apiServer;
+  if (kubernetes === undefined || apiServer === undefined) return;
+  const args = apiServer.args ?? [];
+  const value = (name: string): string | undefined => args.find((one) => one.name === name)?.value;
+  const path = value(POLICY);
+  const file = lifting.files.find((one) => one.path === path);
+  const text = file === undefined ? undefined : lifting.textOf(file);
+  const known = new Set<string>([POLICY, LOG_PATH, ...Object.keys(LIMITS)]);
+  const others = args.some(({ name }) => name.startsWith('audit-') && !known.has(name));
+  if (file === undefined || text === undefined || others) return;
+  const policy = await policyOf(text);
+  const limits = Object.keys(LIMITS).map((name) => value(name));
+  const logs = value(LOG_PATH);
+  // "-" is standard output, which the document has no word for.
+  if (policy === undefined || logs === '-') return;
+  const [age, backups, size] = limits;
+  const audit: Audit = {
+    policy,
+    log:
+      logs === undefined
+        ? undefined
+        : {
+            path: logs,
+            maxAge: `${age ?? 0}d`,
+            maxBackups: Number(backups ?? 0),
+            maxSize: size === undefined ? undefined : `${size}Mi`,
+          },
+  };
+  const below = (directory: string, target: string): boolean =>
+    target === directory || target.startsWith(`${directory}/`);
+  // The document mounts what it lays; a volume that held only these files goes with them.
+  const serves = (mount: string): boolean => [file.path, logs ?? ''].some((target) => below(mount, target));
+  const needed = (mount: string): boolean =>
+    args.some(({ name, value: target }) => !known.has(name) && below(mount, target)) ||
+    lifting.files.some((one) => one !== file && below(mount, one.path));
+  const volumes = (apiServer.volumes ?? []).filter(({ mountPath }) => !serves(mountPath) || needed(mountPath));
+  lifting.takeFile(file, 'kubernetes.controlPlane.apiServer.audit');
+  const left = args.filter(({ name }) => !known.has(name));
+  lifting.kubernetes = {
+    ...kubernetes,
+    controlPlane: {
+      ...kubernetes.controlPlane,
+      apiServer: {
+        ...apiServer,
+        args: left.length === 0 ? undefined : left,
+        volumes: volumes.length === 0 ? undefined : volumes,
+        audit,
+      },
+    },
+  };
+}
+
+async function policyOf(text: string): Promise<Audit['policy'] | undefined> {
+  const { parse } = await import('yaml');
+  let policy: unknown;
+  try {
+    policy = parse(text);
+  } catch {
+    return undefined;
+  }
+  if (!isMap(policy) || policy.kind !== 'Policy' || !String(policy.apiVersion).startsWith('audit.k8s.io/'))
+    return undefined;
+  const { apiVersion: _apiVersion, kind: _kind, metadata: _metadata, ...rest } = policy;
+  return rest as Audit['policy'];
+}

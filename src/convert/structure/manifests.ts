@@ -1,0 +1,122 @@
+import type { FileSection } from '../../document/versions/v1alpha1/host.ts';
+import { isMap } from '../inputs.ts';
+import type { Lifting } from './lifting.ts';
+
+const MANIFEST = /^\/etc\/kubernetes\/manifests\/([^/]+)\.yaml$/;
+
+/**
+ * Scripts that put super-admin.conf into a static pod on the machine that starts the cluster, because admin.conf has no
+ * rights there yet (kube-vip issue 684; cluster-api-provider-vsphere templates): `adminKubeconfig: Auto` is the same.
+ */
+const PREPARES = /sed\s[^\n]*super-admin\.conf[^\n]*(?:\\\n[^\n]*)?\/etc\/kubernetes\/manifests\//;
+
+/** Pods below the manifests directory become static pods of the control plane. */
+export async function liftStaticPods(lifting: Lifting): Promise<void> {
+  const { kubernetes } = lifting;
+  if (kubernetes === undefined || kubernetes.role === 'Worker') return;
+  const { parse } = await import('yaml');
+  const pods = lifting.files.flatMap((file) => {
+    const name = MANIFEST.exec(file.path)?.[1];
+    const manifest = lifting.textOf(file);
+    if (name === undefined || manifest === undefined) return [];
+    const pod = parsed(() => parse(manifest));
+    return isMap(pod) && pod.kind === 'Pod' && pod.apiVersion === 'v1' ? [{ file, name, manifest }] : [];
+  });
+  if (pods.length === 0) return;
+  const scripts = lifting.files.filter((file) => PREPARES.test(lifting.textOf(file) ?? ''));
+  const auto = scripts.length > 0 || lifting.commands.some((command) => PREPARES.test(command));
+  for (const { file } of pods) lifting.takeFile(file, 'kubernetes.controlPlane.staticPods');
+  lifting.kubernetes = {
+    ...kubernetes,
+    controlPlane: {
+      ...kubernetes.controlPlane,
+      staticPods: pods.map(({ name, manifest }) => ({
+        name,
+        manifest,
+        adminKubeconfig:
+          auto && manifest.includes('/etc/kubernetes/admin.conf') ? ('Auto' as const) : ('AsWritten' as const),
+      })),
+    },
+  };
+  const field = 'adminKubeconfig: Auto';
+  for (const script of scripts) takeScript(lifting, script, field);
+  // As a command: only where it does nothing else.
+  lifting.takeCommands(
+    /^sed\s+-i\s+'s#[^'#]*admin\.conf#[^'#]*super-admin\.conf#'\s+\\?\s*\/etc\/kubernetes\/manifests\/[\w.-]+$/,
+    field,
+  );
+}
+
+/** With the script go the commands that would run it, once its directory is empty. */
+function takeScript(lifting: Lifting, script: FileSection, field: string): void {
+  lifting.takeFile(script, field);
+  const quoted = escaped(script.path);
+  lifting.takeCommands(new RegExp(`^(?:(?:sh|bash)\\s+)?${quoted}$`), field);
+  const directory = script.path.slice(0, script.path.lastIndexOf('/'));
+  if (lifting.files.some(({ path }) => path.startsWith(`${directory}/`))) return;
+  lifting.takeCommands(new RegExp(`^mkdir\\s+-p\\s+${escaped(directory)}/?$`), field);
+  lifting.takeCommands(
+    new RegExp(
+      `^for (\\w+) in \\$\\(find ${escaped(directory)}/? -name '\\*\\.sh' -type f \\| sort\\);? ?do (?:echo "[^"\`]*"; )?"?\\$\\1"?; done$`,
+    ),
+    field,
+  );
+}
+
+type Kubeadm = NonNullable<NonNullable<NonNullable<Lifting['kubernetes']>['bootstrapper']>['kubeadm']>;
+type Patch = Exclude<NonNullable<Kubeadm['patches']>, { directory: string }>[number];
+
+const PATCH_NAME =
+  /^(etcd|kube-apiserver|kube-controller-manager|kube-scheduler|kubeletconfiguration|corednsdeployment)([^+]*)(?:\+(strategic|merge|json))?\.(?:ya?ml|json)$/;
+
+/** Where all files of kubeadm's patches directory are known, they become its patches (k/k cmd/kubeadm/app/util/patches). */
+export async function liftPatches(lifting: Lifting): Promise<void> {
+  const { kubernetes } = lifting;
+  const kubeadm = kubernetes?.bootstrapper?.kubeadm;
+  const given = kubeadm?.patches;
+  if (kubernetes === undefined || given === undefined || Array.isArray(given)) return;
+  const { parse } = await import('yaml');
+  const directory = given.directory.replace(/\/$/, '');
+  const files = lifting.files
+    .filter(({ path }) => path.startsWith(`${directory}/`))
+    .toSorted((a, b) => (a.path < b.path ? -1 : 1));
+  const patches = files.map((file) => patchOf(file, directory, (text) => parse(text), lifting.textOf(file)));
+  if (files.length === 0 || patches.some((patch) => patch === undefined)) return;
+  const useful = patches.flatMap((patch) => (patch === undefined || isUseless(patch, kubernetes.role) ? [] : [patch]));
+  for (const file of files) lifting.takeFile(file, 'kubernetes.bootstrapper.kubeadm.patches');
+  lifting.kubernetes = {
+    ...kubernetes,
+    bootstrapper: { kubeadm: { ...kubeadm, patches: useful.length === 0 ? undefined : useful } },
+  };
+}
+
+function patchOf(
+  { path }: FileSection,
+  directory: string,
+  parse: (text: string) => unknown,
+  text: string | undefined,
+): Patch | undefined {
+  const [, target, , type = 'strategic'] = PATCH_NAME.exec(path.slice(directory.length + 1)) ?? [];
+  const content = text === undefined || target === undefined ? undefined : parsed(() => parse(text));
+  const fits = type === 'json' ? Array.isArray(content) : isMap(content);
+  if (!fits) return undefined;
+  return { target, type, patch: content } as Patch;
+}
+
+/** kubeadm ignores it there; the document refuses to ask for it. */
+function isUseless({ target }: Patch, role: string): boolean {
+  if (role === 'Worker') return target !== 'kubeletconfiguration';
+  return role !== 'InitControlPlane' && target === 'corednsdeployment';
+}
+
+function parsed(parse: () => unknown): unknown {
+  try {
+    return parse();
+  } catch {
+    return undefined;
+  }
+}
+
+function escaped(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+}
