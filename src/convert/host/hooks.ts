@@ -29,7 +29,11 @@ export function convertHooks(spec: Spec, initializes: boolean, conversion: Conve
     return {
       shell: spec.flavour === 'ignition' ? 'bash' : undefined,
       onError: spec.flavour === 'ignition' ? undefined : 'Continue',
-      commands: commands.map(({ command, at }) => withKubeadmFile(command, at, spec, file, conversion)),
+      // The provider's script has it, and it also counts inside of a command.
+      commands: [
+        ...(spec.flavour === 'ignition' ? ['set -e'] : []),
+        ...commands.map(({ command, at }) => withKubeadmFile(command, at, spec, file, conversion)),
+      ],
     };
   };
   const [after] = spec.afterCommands;

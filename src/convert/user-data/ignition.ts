@@ -89,7 +89,7 @@ function asText(file: FileSpec): FileSpec {
   return text === undefined ? file : { ...file, content: text, encoding: undefined };
 }
 
-/** The lines of the script as commands, where each line is one; else the parts around kubeadm are one command each. */
+/** The lines of the script as commands; from the first on that is not whole by itself, what is left up to kubeadm is one. */
 function scriptCommands({ content, at }: FileSpec): readonly CommandSpec[] {
   const lines = content
     .split('\n')
@@ -97,9 +97,12 @@ function scriptCommands({ content, at }: FileSpec): readonly CommandSpec[] {
   const run = lines.findIndex((line) => kubeadmRun(line) !== undefined);
   const compound =
     /\\$|<<|^\s*(?:if|for|while|until|case|function|do|done|then|else|elif|fi|esac|\{|\}|select)\b|[({]\s*$|^\s*[)}]/;
-  const plain = (part: readonly string[]): boolean => part.every((line) => !compound.test(line) && quotesClose(line));
-  const commands = (part: readonly string[]): CommandSpec[] =>
-    part.length === 0 || plain(part) ? part.map((command) => ({ command, at })) : [{ command: part.join('\n'), at }];
+  const commands = (part: readonly string[]): CommandSpec[] => {
+    const first = part.findIndex((line) => compound.test(line) || !quotesClose(line));
+    const plain = first === -1 ? part : part.slice(0, first);
+    const rest = first === -1 ? [] : [part.slice(first).join('\n')];
+    return [...plain, ...rest].map((command) => ({ command, at }));
+  };
   if (run === -1) return commands(lines);
   return [...commands(lines.slice(0, run)), { command: lines[run] ?? '', at }, ...commands(lines.slice(run + 1))];
 }

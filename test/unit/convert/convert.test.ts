@@ -1,0 +1,375 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import { parse } from 'yaml';
+import type { Code, ConvertOptions } from '../../../src/convert/index.ts';
+import { CODES, convert } from '../../../src/convert/index.ts';
+import { codesOf, converting, EXAMPLES, example, goldenUserData, withSurroundings } from '../../support/capi.ts';
+
+const VERSION = { kubernetesVersion: 'v1.35.2' };
+
+function config(spec: object, version = 'v1beta2'): object {
+  return {
+    apiVersion: `bootstrap.cluster.x-k8s.io/${version}`,
+    kind: 'KubeadmConfig',
+    metadata: { name: 'a', namespace: 'clusters' },
+    spec: { initConfiguration: {}, ...spec },
+  };
+}
+
+async function converted(spec: object, options: ConvertOptions = {}, beside: readonly (string | object)[] = []) {
+  const conversion = await converting([config(spec), ...beside], { ...VERSION, ...options });
+  const [document] = conversion.documents;
+  return { conversion, document: document === undefined ? undefined : parse(document.yaml) };
+}
+
+describe('what the provider does wrong today is done right (or told)', () => {
+  test('a content that begins with a blank, or holds control characters, stays what it is', async () => {
+    for (const content of [' indented\n', 'a\u0007b\n', '\ttab\n', '---\n', '# c\n']) {
+      const { document } = await converted({ files: [{ path: '/a', content }] });
+      assert.equal(document.host.files[0].content, content);
+    }
+  });
+
+  test('any content ends in one line break, without carriage returns, as the provider writes it', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.string({ unit: fc.constantFrom('a', ' ', '\n', '\r\n', '$', '{', '"', "'", '#', ':') }),
+        async (content) => {
+          const { document } = await converted({ files: [{ path: '/a', content: `x${content}` }] });
+          // A YAML block of the provider's, as cloud-init reads it.
+          const body = `x${content}`.replaceAll('\r\n', '\n').replace(/\n+$/, '');
+          assert.equal(document.host.files[0].content, `${body}\n`);
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+
+  for (const [what, user] of [
+    ['a gecos with a colon', { name: 'a', gecos: 'Ops: team' }],
+    ['a name of digits', { name: '007' }],
+  ] as const) {
+    test(`${what} is refused, not misread`, async () => {
+      assert.deepEqual(codesOf((await converted({ users: [user] })).conversion, 'error'), ['DocumentRefused']);
+    });
+  }
+
+  test('groups called yes are groups', async () => {
+    const { document } = await converted({ users: [{ name: 'a', groups: 'yes' }] });
+    assert.deepEqual(document.host.users[0].groups, ['yes']);
+  });
+
+  test('the right GPT types; what a table cannot have is an error', async () => {
+    const disk = (tableType: string, partitionType: string) => ({
+      diskSetup: {
+        partitions: [
+          { device: '/dev/sdb', tableType, diskLayout: [{ percentage: 60, partitionType }, { percentage: 20 }] },
+        ],
+      },
+    });
+    const { conversion, document } = await converted(disk('gpt', 'NTFS'));
+    assert.deepEqual(document.host.storage.disks[0].partitions, [{ size: '60%', type: 'ntfs' }, { size: 'Rest' }]);
+    assert.ok(codesOf(conversion, 'warning').includes('PartitionTypeCorrected'));
+    assert.ok(codesOf(conversion, 'note').includes('LastPartitionTakesRest'));
+    for (const [table, type] of [
+      ['gpt', 'LinuxExtended'],
+      ['mbr', 'LinuxExtended'],
+      ['mbr', '0FC63DAF-8483-4772-8E79-3D69D8477DE4'],
+    ]) {
+      const refused = await converted(disk(table ?? '', type ?? ''));
+      assert.ok(codesOf(refused.conversion, 'error').includes('PartitionTypeUnsupported'), `${table} ${type}`);
+    }
+  });
+
+  test('passwords of another kind than hashes are refused', async () => {
+    for (const passwd of ['secret', '*!']) {
+      const { conversion } = await converted({ users: [{ name: 'a', passwd }] });
+      assert.deepEqual(codesOf(conversion, 'error'), ['PasswordNotHash']);
+      assert.ok(!JSON.stringify(conversion.decisions).includes(passwd));
+    }
+  });
+});
+
+describe('jinja', () => {
+  const cases: readonly (readonly [string, string])[] = [
+    ['echo {{ ds.meta_data.rack }}', 'echo ${ds_meta_data_rack}'],
+    ['echo {{ds["meta_data"]["rack"]}}-{{ v1.region }}', 'echo ${ds_meta_data_rack}-${v1_region}'],
+    ['echo {{- local_hostname -}}', 'echo ${local_hostname}'],
+    ['{% raw %}{{ .Names }}{% endraw %} {{ local_hostname }}', '{{ .Names }} ${local_hostname}'],
+    ['echo {{ local_hostname }} ${HOME} ${x%.y}', 'echo ${local_hostname} $${HOME} ${x%.y}'],
+    ['echo ${HOME}', 'echo ${HOME}'],
+  ];
+  for (const [command, expected] of cases) {
+    test(`${command} becomes ${expected}`, async () => {
+      const { document } = await converted({ preKubeadmCommands: [command] });
+      const { commands, expand } = document.host.hooks.beforeBootstrap;
+      assert.deepEqual(commands, [expected]);
+      assert.equal(expand, /\{\{ ?[dlv-]/.test(command) ? true : undefined);
+    });
+  }
+
+  for (const command of [
+    '{{ a | upper }}',
+    '{% if a %}b{% endif %}',
+    '{{ 1 + 1 }}',
+    '{# no #}',
+    '{{ .DefaultNetworkInterfaceName }}',
+    '{{ f() }}',
+  ]) {
+    test(`${command} is refused`, async () => {
+      assert.deepEqual(codesOf((await converted({ preKubeadmCommands: [command] })).conversion, 'error'), [
+        'JinjaUnsupported',
+      ]);
+    });
+  }
+
+  test('no text makes it fail otherwise', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.string({ unit: fc.constantFrom('{', '}', '%', '#', ' ', 'a', '.', 'raw', 'endraw', '"', '|') }),
+        async (text) => {
+          const { conversion } = await converted({ preKubeadmCommands: [`x${text}`] });
+          assert.ok(
+            codesOf(conversion, 'error').every((code) => code === 'JinjaUnsupported'),
+            text,
+          );
+        },
+      ),
+      { numRuns: 100 },
+    );
+  });
+
+  test('in a place without variables is refused', async () => {
+    const { conversion } = await converted({ users: [{ name: '{{ local_hostname }}' }] });
+    assert.ok(codesOf(conversion, 'error').includes('VariableNotAllowed'));
+  });
+
+  test('is nothing special without the header of a template', async () => {
+    const text =
+      '#cloud-config\nruncmd: ["echo {{ a | b }}", "kubeadm init --config /k && echo success > /s"]\nwrite_files: [{path: /k, content: "kind: InitConfiguration"}]\n';
+    const { documents } = await converting([text], VERSION);
+    assert.deepEqual(parse(documents[0]?.yaml ?? '').host.hooks.beforeBootstrap.commands, ['echo {{ a | b }}']);
+  });
+});
+
+describe('Go templates of files', () => {
+  const template = '{{ if .controlPlane }}{{ .controlPlane.version }}{{ else }}unknown{{ end }}\n';
+  for (const [content, version, expected] of [
+    [template, 'v1.35.2', 'v1.35.2\n'],
+    [template, undefined, 'unknown\n'],
+    ['a {{- /* c */ -}} b\n', undefined, 'ab\n'],
+  ] as const) {
+    test(`${content.trim()} with ${version ?? 'no version'}`, async () => {
+      const { document } = await converted(
+        { files: [{ path: '/a', contentFormat: 'Template', content }] },
+        { controlPlaneVersion: version },
+      );
+      assert.equal(document.host.files[0].content, expected);
+    });
+  }
+  for (const content of ['{{ .controlPlane.version }}', '{{ range .a }}{{ end }}', '{{ if .controlPlane }}']) {
+    test(`${content} without a version is refused`, async () => {
+      const { conversion } = await converted({ files: [{ path: '/a', contentFormat: 'Template', content }] });
+      assert.deepEqual(codesOf(conversion, 'error'), ['TemplateUnsupported']);
+    });
+  }
+});
+
+describe('secrets', () => {
+  const secret = {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 's', namespace: 'clusters' },
+    stringData: { k: 'hush-hush-hush' },
+    data: { b: '/w==' },
+  };
+  const files = [{ path: '/a', contentFrom: { secret: { name: 's', key: 'k' } } }];
+
+  test('of a Secret are references to files, whether or not it is in the input', async () => {
+    for (const beside of [[], [secret]]) {
+      const { document } = await converted({ files }, { references: '/srv/secrets/' }, beside);
+      assert.deepEqual(document.secrets, { 's-k': { file: '/srv/secrets/s-k' } });
+      assert.deepEqual(document.host.files[0].contentFrom, { secret: 's-k' });
+      assert.equal(document.host.files[0].mode, '0644');
+    }
+  });
+
+  test('become values where that is asked for, and are in no report', async () => {
+    const { conversion, document } = await converted({ files }, { inlineSecrets: true }, [secret]);
+    assert.deepEqual(document.secrets, { 's-k': { value: 'hush-hush-hush\n' } });
+    assert.ok(conversion.documents[0]?.holdsSecrets);
+    assert.ok(!JSON.stringify(conversion.decisions).includes('hush'));
+    assert.ok(codesOf(conversion, 'warning').includes('SecretInDocument'));
+  });
+
+  test('of other namespaces are not taken', async () => {
+    const other = { ...secret, metadata: { name: 's', namespace: 'other' } };
+    const { document } = await converted({ files }, { inlineSecrets: true }, [other]);
+    assert.deepEqual(document.secrets, { 's-k': { file: '/run/secrets/s-k' } });
+  });
+
+  test('that are no text are content, and a decision', async () => {
+    const binary = [{ path: '/a', contentFrom: { secret: { name: 's', key: 'b' } } }];
+    const { conversion, document } = await converted({ files: binary }, { inlineSecrets: true }, [secret]);
+    assert.deepEqual(codesOf(conversion, 'decision'), ['SecretNotText']);
+    assert.deepEqual([document.host.files[0].content, document.host.files[0].encoding], ['/w==', 'base64']);
+  });
+
+  test('of golden user data are in no report', async () => {
+    for (const { name, golden } of EXAMPLES) {
+      for (const kind of golden) {
+        const { decisions } = await converting([goldenUserData(name, kind)], VERSION);
+        const told = JSON.stringify(decisions);
+        assert.ok(!/PRIVATE KEY|9vr73a|a8uxyaju799qwdjv|REPLACE-WITH|MII/.test(told), name);
+      }
+    }
+  });
+});
+
+describe('kubeadm before 1.31', () => {
+  test('cannot be told some fields: a decision, and then left out as the provider does', async () => {
+    const spec = {
+      clusterConfiguration: {
+        certificateValidityPeriodDays: 180,
+        encryptionAlgorithm: 'RSA-4096',
+        apiServer: {
+          extraEnvs: [{ name: 'A', value: 'b' }],
+          extraArgs: [
+            { name: 'v', value: '1' },
+            { name: 'v', value: '2' },
+          ],
+        },
+      },
+      initConfiguration: { nodeRegistration: { imagePullSerial: false }, timeouts: { kubeletHealthCheckSeconds: 60 } },
+    };
+    const { conversion, document } = await converted(spec, { kubernetesVersion: 'v1.30.9' });
+    assert.deepEqual(codesOf(conversion, 'decision'), ['NotInThisKubeadm']);
+    assert.equal(conversion.decisions.filter(({ code }) => code === 'NotInThisKubeadm').length, 6);
+    assert.deepEqual(document.kubernetes, {
+      version: 'v1.30.9',
+      role: 'InitControlPlane',
+      controlPlane: { apiServer: { args: [{ name: 'v', value: '2' }] } },
+    });
+    const newer = await converted(spec);
+    assert.deepEqual(codesOf(newer.conversion, 'decision'), []);
+  });
+});
+
+describe('what is in the way is told', () => {
+  const unknown = { files: [{ path: '/a', content: 'b', immutable: true }] };
+  const cases: readonly (readonly [string, readonly (string | object)[], Code, ConvertOptions?])[] = [
+    ['a field that nobody knows', [config(unknown)], 'UnknownField'],
+    ['a value of the wrong type', [config({ files: [{ path: '/a', content: 7 }] })], 'InputInvalid'],
+    ['a version of the API that is gone', [config({}, 'v1alpha4')], 'InputInvalid'],
+    ['text that is no YAML', ['a: [b'], 'InputInvalid'],
+    ['nothing to convert', [{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' } }], 'InputUnknown'],
+    ['no version of Kubernetes', [config({})], 'VersionMissing', { kubernetesVersion: undefined }],
+    ['an inexact version', [config({})], 'VersionMissing', { kubernetesVersion: 'v1.35' }],
+    ['a configuration that is for nothing', [config({ initConfiguration: undefined })], 'RoleUnclear'],
+    [
+      'a role that it cannot have',
+      [
+        {
+          ...config({}),
+          apiVersion: 'controlplane.cluster.x-k8s.io/v1beta2',
+          kind: 'KubeadmControlPlane',
+          spec: { kubeadmConfigSpec: {} },
+        },
+      ],
+      'RoleUnclear',
+      { role: 'Worker' },
+    ],
+    ['gzip without base64', [config({ files: [{ path: '/a', content: 'b', encoding: 'gzip' }] })], 'GzipAlone'],
+    [
+      'a file twice',
+      [
+        config({
+          files: [
+            { path: '/a', content: 'b' },
+            { path: '/a', content: 'c' },
+          ],
+        }),
+      ],
+      'DocumentRefused',
+    ],
+    [
+      'a file system that the document has not',
+      [config({ diskSetup: { filesystems: [{ device: '/dev/sdb', filesystem: 'ext3' }] } })],
+      'FilesystemUnsupported',
+    ],
+    [
+      'an alias that means another disk with every provider',
+      [config({ mounts: [['ephemeral0', '/mnt']] })],
+      'DeviceUnknown',
+    ],
+    ['a mount that is no device', [config({ mounts: [['tmpfs', '/mnt', 'tmpfs']] })], 'MountUnsupported'],
+    [
+      'permissions that are no number',
+      [config({ files: [{ path: '/a', content: 'b', permissions: 'rwx' }] })],
+      'PermissionsInvalid',
+    ],
+    [
+      'kubeadm run by a command',
+      [config({ preKubeadmCommands: ['kubeadm init phase certs all'] })],
+      'CommandRunsKubeadm',
+    ],
+    ['a key of user data', ['#cloud-config\npackages: [a]\n'], 'UserDataKey'],
+    ['user data without kubeadm', ['#cloud-config\nruncmd: [a]\n'], 'UserDataWithoutKubeadm'],
+    ['an endpoint that nobody names', [{ ...config({}), spec: { joinConfiguration: {} } }], 'ControllerValueMissing'],
+  ];
+  for (const [what, inputs, code, options] of cases) {
+    test(`${what}: ${code}`, async () => {
+      const conversion = await converting(inputs, { ...VERSION, ...options });
+      assert.ok(
+        conversion.decisions.some((one) => one.code === code),
+        JSON.stringify(conversion.decisions),
+      );
+      if (CODES[code].severity === 'error') assert.deepEqual(conversion.documents, []);
+    });
+  }
+});
+
+describe('objects find each other', () => {
+  test('the Machine gives a configuration its name, version and cluster', async () => {
+    const machine = {
+      apiVersion: 'cluster.x-k8s.io/v1beta2',
+      kind: 'Machine',
+      metadata: { name: 'm-0', namespace: 'clusters', uid: '42' },
+      spec: { clusterName: 'prod', version: 'v1.34.1', bootstrap: { configRef: { name: 'a' } } },
+    };
+    const { document } = await converted({}, { kubernetesVersion: undefined }, [machine]);
+    assert.deepEqual(document.metadata, { name: 'm-0', namespace: 'clusters', uid: '42', cluster: 'prod' });
+    assert.equal(document.kubernetes.version, 'v1.34.1');
+  });
+
+  test('a data Secret takes the place of the configuration that it was made of', async () => {
+    const one = EXAMPLES[1];
+    const data = {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      type: 'cluster.x-k8s.io/secret',
+      metadata: { name: 'prod-b-md-0', namespace: 'clusters' },
+      data: { format: btoa('cloud-config'), value: btoa(goldenUserData(one.name, 'join-worker')) },
+    };
+    const conversion = await converting([example(one.name), data], VERSION);
+    assert.equal(conversion.documents.length, 1);
+    assert.equal(conversion.documents[0]?.name, 'prod-b-md-0');
+    assert.ok(
+      conversion.decisions.some(({ code, at }) => code === 'ObjectIgnored' && at.startsWith('KubeadmConfigTemplate')),
+    );
+  });
+
+  test('a List is what it holds', async () => {
+    const { documents } = await converting([{ apiVersion: 'v1', kind: 'List', items: [config({})] }], VERSION);
+    assert.equal(documents.length, 1);
+  });
+
+  test('a control plane becomes two documents, or the one that is asked for', async () => {
+    const texts = withSurroundings(EXAMPLES[0]);
+    const roles = (options: ConvertOptions) =>
+      convert(texts, options).then(({ documents }) => documents.map(({ role }) => role));
+    assert.deepEqual(await roles({}), ['InitControlPlane', 'JoinControlPlane']);
+    assert.deepEqual(await roles({ role: 'JoinControlPlane' }), ['JoinControlPlane']);
+  });
+});
