@@ -1,0 +1,196 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { cpSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { before, describe, test } from 'node:test';
+import { parse } from 'yaml';
+import { converting, EXAMPLES, goldenUserData } from '../support/capi.ts';
+import { CaseRoot } from '../support/case-root.ts';
+import { debianCloudInit } from '../support/debian-cloud-init.ts';
+import { inNamespaces } from '../support/namespace.ts';
+
+const APPLY = resolve(import.meta.dirname, '../fixtures/steps/apply-document.ts');
+
+/** What a command calls that would want a real machine writes its words down, and succeeds. */
+const STAND_IN = `#!/bin/sh
+if [ "\${0##*/}" = cloud-init-per ]; then shift 2; exec "$@"; fi
+echo "\${0##*/} $*" >>/run/case/calls
+case "\${0##*/} $*" in "kubeadm version"*) echo v1.35.2;; esac
+`;
+const STAND_INS = ['kubeadm', 'systemctl', 'hostnamectl', 'ctr', 'update-ca-certificates', 'cloud-init-per'];
+
+const INSTANCE = { 'local-hostname': 'node-1', hostname: 'node-1', rack: 'r7', 'instance-id': 'i-1' };
+
+/** Of cloud-init itself, or written in another way on purpose. */
+const ELSEWHERE = [
+  /^\/(?:var\/lib\/cloud|run\/cloud-init|etc\/cloud|usr\/local)(?:\/|$)/,
+  /^\/(?:var\/log\/cloud-init|run\/blkid(?:\/|$)|etc\/hostname$)/,
+  // The file only made the directory; the sentinel is a step of its own.
+  /^\/run\/cluster-api(?:\/|$)/,
+  // Compared parsed, for every version of kubeadm, in test/unit/convert/golden.test.ts; here it is 0600.
+  /^\/run\/kubeadm(?:\/|$)/,
+  // One rule in another file, compared below; and useradd's copies and locks.
+  /^\/etc\/sudoers\.d(?:\/|$)/,
+  /^\/etc\/(?:shadow|gshadow|passwd|group|subuid|subgid)-?$/,
+  /^\/etc\/\.pwd\.lock$/,
+  /^\/home\/[^/]+\/\.ssh(?:\/|$)/,
+  /^\/run\/(?:case|machineadm|lock)(?:\/|$)/,
+  /__pycache__/,
+];
+
+// Fetched before the network is gone.
+const cloudInit = debianCloudInit();
+
+inNamespaces(import.meta.filename, () => {
+  const skip = 'root' in cloudInit ? false : cloudInit.unavailable;
+  const library = 'root' in cloudInit ? cloudInit.root : '';
+
+  describe("files, users and commands of golden user data, by Debian's cloud-init and by machineadm", { skip }, () => {
+    for (const { name, golden, version } of EXAMPLES) {
+      if (name === '05-worker-windows') continue;
+      for (const kind of golden) {
+        // The joins of 03 and 03b differ from the others in what the disks and kubeadm are told only.
+        if (name.startsWith('03') && kind !== 'init') continue;
+        describe(`${name}.${kind}`, () => {
+          const trees: Record<'golden' | 'converted', Effects | undefined> = {
+            golden: undefined,
+            converted: undefined,
+          };
+
+          before(async () => {
+            // What it writes is written, but not into the kernel that the tests share.
+            const userData = goldenUserData(name, kind).replace('/sys/class/scsi_host/host*/scan', '/srv/scan');
+            using theirs = new CaseRoot(`${name}-${kind}-golden`);
+            trees.golden = effects(theirs, () => runCloudInit(theirs, library, userData));
+            const { documents } = await converting([userData], { kubernetesVersion: version });
+            using ours = new CaseRoot(`${name}-${kind}-converted`);
+            trees.converted = effects(ours, () => apply(ours, documents[0]?.yaml ?? ''));
+          });
+
+          test('leave the same tree', () => {
+            assert.ok(trees.golden && trees.golden.files.size > 0);
+            assert.deepEqual(trees.converted?.files, trees.golden.files);
+          });
+          test('know the same users, with the same keys and rights', () => {
+            assert.deepEqual(trees.converted?.accounts, trees.golden?.accounts);
+          });
+          test('run the same programs in the same order', () => {
+            // kubeadm itself is run by a step, not by a command.
+            const around = (calls: readonly string[] = []) =>
+              calls.filter((call) => !/^kubeadm (?:init|join|config)/.test(call));
+            assert.deepEqual(around(trees.converted?.calls), around(trees.golden?.calls));
+          });
+        });
+      }
+    }
+  });
+});
+
+interface Effects {
+  /** Type, mode, owner and content of everything that changed, by path. */
+  readonly files: ReadonlyMap<string, string>;
+  readonly accounts: readonly string[];
+  readonly calls: readonly string[];
+}
+
+/** What `run` changes in a root. */
+function effects(root: CaseRoot, run: () => void): Effects {
+  for (const name of STAND_INS) {
+    const path = root.outside(`/usr/local/bin/${name}`);
+    writeFileSync(path, STAND_IN, { mode: 0o755 });
+  }
+  root.shell(`cd /usr/local/bin; chmod 0755 ${STAND_INS.join(' ')}; mkdir -p /run/cloud-init; touch /run/case/calls`);
+  const data = { ds: { meta_data: INSTANCE }, v1: { local_hostname: 'node-1', instance_id: 'i-1' } };
+  writeFileSync(root.outside('/run/cloud-init/instance-data.json'), JSON.stringify(data));
+  const earlier = accountsOf(root);
+  run();
+  const files = new Map<string, string>();
+  for (const path of root.changed().keys()) {
+    if (!ELSEWHERE.some((pattern) => pattern.test(path))) files.set(path, looks(root.outside(path)));
+  }
+  const accounts = accountsOf(root).filter((line) => !earlier.includes(line));
+  const calls = readFileSync(root.outside('/run/case/calls'), 'utf8')
+    .split('\n')
+    .filter((line) => line !== '');
+  return { files, accounts, calls };
+}
+
+function looks(path: string): string {
+  const found = lstatSync(path);
+  const who = `${(found.mode & 0o177777).toString(8)} ${found.uid}:${found.gid}`;
+  return found.isFile() ? `${who} ${readFileSync(path, 'utf8')}` : who;
+}
+
+/** Lines of passwd and group, sudo rules and SSH keys, without comments. */
+function accountsOf(root: CaseRoot): readonly string[] {
+  const lines = (path: string): string[] =>
+    existsSync(root.outside(path))
+      ? readFileSync(root.outside(path), 'utf8')
+          .split('\n')
+          .filter((line) => line.trim() !== '' && !line.startsWith('#'))
+      : [];
+  const rules = readdirSync(root.outside('/etc/sudoers.d')).flatMap((name) => lines(`/etc/sudoers.d/${name}`));
+  const home = root.outside('/home');
+  const keys = readdirSync(home).flatMap((name) =>
+    existsSync(join(home, name, '.ssh'))
+      ? lines(`/home/${name}/.ssh/authorized_keys`).map((key) => `${name} ${key}`)
+      : [],
+  );
+  const locked = lines('/etc/shadow').map((line) =>
+    line
+      .split(':')
+      .slice(0, 2)
+      .join(' ')
+      .replace(/ !\*?$/, ' locked'),
+  );
+  return [
+    ...lines('/etc/passwd'),
+    ...lines('/etc/group'),
+    ...locked,
+    ...rules.map((rule) => rule.trim()),
+    ...keys,
+  ].sort();
+}
+
+/** Debian's cloud-init with the modules of Cluster API's user data that need no disks and no network. */
+function runCloudInit(root: CaseRoot, library: string, userData: string): void {
+  cpSync(join(library, 'etc/cloud'), root.outside('/etc/cloud'), { recursive: true });
+  const configuration = [
+    'datasource_list: [NoCloud]',
+    'network: {config: disabled}',
+    'cloud_init_modules: [bootcmd, write-files, users-groups]',
+    'cloud_config_modules: [runcmd]',
+    'cloud_final_modules: [scripts-user]',
+    'system_info: {distro: debian, paths: {cloud_dir: /var/lib/cloud/, templates_dir: /etc/cloud/templates/}}',
+  ];
+  writeFileSync(root.outside('/etc/cloud/cloud.cfg'), `${configuration.join('\n')}\n`);
+  root.shell('mkdir -p /var/lib/cloud/seed/nocloud');
+  // Disks are another test's: what is asked of them here would want real ones.
+  const seed = userData.replace(/^(?:disk_setup|fs_setup|mounts|ntp):\n(?:[ \t].*\n|\n)*/gm, '');
+  assert.deepEqual(
+    Object.keys(parse(seed)).filter((key) => /disk|fs_|mounts|ntp/.test(key)),
+    [],
+  );
+  writeFileSync(root.outside('/var/lib/cloud/seed/nocloud/user-data'), seed);
+  writeFileSync(root.outside('/var/lib/cloud/seed/nocloud/meta-data'), JSON.stringify(INSTANCE));
+  const libraries = readdirSync(join(library, 'usr/lib'))
+    .map((name) => join(library, 'usr/lib', name))
+    .join(':');
+  const env = `PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=${join(library, 'usr/lib/python3/dist-packages')} LD_LIBRARY_PATH=${libraries}`;
+  for (const stage of ['init --local', 'init', 'modules --mode config', 'modules --mode final']) {
+    root.shell(
+      `umask 022; ${env} /usr/bin/python3 -m cloudinit.cmd.main ${stage} >>/run/case/cloud-init 2>&1 || { cat /run/case/cloud-init; exit 1; }`,
+    );
+  }
+}
+
+function apply(root: CaseRoot, document: string): void {
+  mkdirSync(root.outside('/run/case'), { recursive: true });
+  writeFileSync(root.outside('/run/case/document.yaml'), document, { mode: 0o600 });
+  const [program = '', ...args] = root.wrapper;
+  const done = spawnSync(program, [...args, process.execPath, APPLY, '/run/case/document.yaml'], {
+    encoding: 'utf8',
+    env: { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', LANG: 'C.UTF-8', HOME: '/root' },
+  });
+  assert.equal(done.status, 0, `${done.stdout}${done.stderr}`);
+}
