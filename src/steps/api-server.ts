@@ -49,6 +49,8 @@ export interface ApiServerPayload {
   readonly desired: ApiServerDesired;
   readonly noted: Noted | undefined;
   readonly reconfigures: boolean;
+  /** An earlier run was killed in it. */
+  readonly resumes: boolean;
 }
 
 const CHANGE = 'api-server/configuration';
@@ -78,7 +80,7 @@ export const apiServer: Step<ApiServerDesired, ApiServerActual, ApiServerPayload
   async inspect(host, { kubernetes }, record) {
     if (record.bootstrap !== 'done') return { state: 'ahead' };
     const noted = notedBefore(record);
-    const unfinished = (await host.stat(TRANSACTION)) !== undefined;
+    const unfinished = record.interrupted.has(CHANGE) && (await host.stat(TRANSACTION)) !== undefined;
     const changed = noted !== undefined && noted.fingerprint !== fingerprint(kubernetes);
     const files = changed || unfinished ? await wantedFiles(host, kubernetes) : await knownFiles(host, kubernetes);
     const differences = [...(await manifestDifferences(host, kubernetes))];
@@ -108,29 +110,33 @@ export const apiServer: Step<ApiServerDesired, ApiServerActual, ApiServerPayload
       ? 'prove that the API server serves with what the document asks of it'
       : 'note that the document asks nothing of the API server';
     if (actual.state === 'ahead') {
-      return [change(proof, { knownAfter: 'kubeadm' }, { noted: undefined, reconfigures: false })];
+      return [change(proof, { knownAfter: 'kubeadm' }, { noted: undefined, reconfigures: false, resumes: false })];
     }
     const { differences, unfinished, noted } = actual;
     if (differences.length > 0 || unfinished) {
       const why = differences.length > 0 ? differences.join('; ') : 'an earlier run was killed in it';
       const secrets = actual.dependsOnSecrets ? { knownAfter: 'secrets' } : {};
-      return [change(`give the API server another configuration: ${why}`, secrets, { noted, reconfigures: true })];
+      return [
+        change(`give the API server another configuration: ${why}`, secrets, {
+          noted,
+          reconfigures: true,
+          resumes: unfinished,
+        }),
+      ];
     }
-    return noted === undefined ? [change(proof, {}, { noted, reconfigures: false })] : [];
+    return noted === undefined ? [change(proof, {}, { noted, reconfigures: false, resumes: false })] : [];
   },
 
   async apply(host, { payload }, execution) {
-    const { desired, noted, reconfigures } = payload;
-    if (reconfigures) await giveConfiguration(host, desired, noted, execution);
-    else if (asks(desired.kubernetes.controlPlane.apiServer)) await prove(host, desired, execution);
-    execution.remember(note(desired.kubernetes));
+    if (payload.reconfigures) await giveConfiguration(host, payload, execution);
+    else if (asks(payload.desired.kubernetes.controlPlane.apiServer)) await prove(host, payload.desired, execution);
+    execution.remember(note(payload.desired.kubernetes));
   },
 };
 
 async function giveConfiguration(
   host: Host,
-  { kubernetes, kubeadm, nodeName }: ApiServerDesired,
-  noted: Noted | undefined,
+  { desired: { kubernetes, kubeadm, nodeName }, noted, resumes }: ApiServerPayload,
   execution: Execution,
 ): Promise<void> {
   if (kubeadm === undefined) {
@@ -145,7 +151,7 @@ async function giveConfiguration(
   await reconfigure(
     host,
     {
-      ...{ kubernetes, kubeadm, nodeName, files },
+      ...{ kubernetes, kubeadm, nodeName, files, resumes },
       leftover: (noted?.paths ?? []).filter((path) => !wanted.has(path)),
       before: noted?.names ?? { args: [], env: [], volumes: [] },
     },

@@ -5,6 +5,7 @@ import type { Host, NewFile, QueryHost } from '../host/host.ts';
 import { apiServerFiles, apiServerPaths, apiServerSecrets } from '../kubernetes/api-server/files.ts';
 import { requireKmsSockets } from '../kubernetes/api-server/kms-sockets.ts';
 import { API_SERVER_DIRECTORY_MODE, ENCRYPTION_CONFIG } from '../kubernetes/api-server/paths.ts';
+import { writeApiServerFile } from '../kubernetes/api-server/write-file.ts';
 import { resolveSecrets } from '../kubernetes/secrets.ts';
 import { differenceOf } from './file-difference.ts';
 import type { Step } from './step.ts';
@@ -81,7 +82,7 @@ export const controlPlaneFiles: Step<KubernetesModel, ControlPlaneFilesActual, C
     const { kubernetes, path } = payload;
     if (path === ENCRYPTION_CONFIG) await requireKmsSockets(host, kubernetes);
     const file = (await resolvedFiles(host, kubernetes)).find((one) => one.path === path);
-    if (file !== undefined) await host.writeFile(file);
+    if (file !== undefined) await writeApiServerFile(host, file);
   },
 
   async settled(host, kubernetes) {

@@ -30,6 +30,7 @@ import {
   TRANSACTION,
   type Transaction,
 } from './transaction.ts';
+import { writeApiServerFile } from './write-file.ts';
 
 export interface Reconfiguration {
   readonly kubernetes: KubernetesModel;
@@ -41,6 +42,8 @@ export interface Reconfiguration {
   readonly leftover: readonly string[];
   /** What an earlier document asked for. */
   readonly before: AskedNames;
+  /** True where the journal knows that a run of this machine was killed in it: what it kept is this machine's. */
+  readonly resumes: boolean;
 }
 
 export interface ReconfigurationRun {
@@ -60,7 +63,7 @@ const DEFAULT_TIMEOUT_MS = 4 * 60_000;
  */
 export async function reconfigure(host: Host, wish: Reconfiguration, run: ReconfigurationRun): Promise<void> {
   const { kubernetes, kubeadm, files } = wish;
-  const killed = await readTransaction(host);
+  const killed = wish.resumes ? await readTransaction(host) : undefined;
   const old =
     killed === undefined ? await host.readText(API_SERVER_MANIFEST) : contentBefore(killed, API_SERVER_MANIFEST);
   const oldManifest = old === undefined ? undefined : await readManifest(old);
@@ -143,7 +146,7 @@ async function change(
   let why: string;
   let words: readonly string[] = [];
   try {
-    for (const file of files) await host.writeFile(file);
+    for (const file of files) await writeApiServerFile(host, file);
     await host.sync(dirname(API_SERVER_MANIFEST));
     const content = await asAnotherPod(rendered, new Date(sinceMs));
     await host.writeFile({ path: API_SERVER_MANIFEST, content, mode: API_SERVER_MANIFEST_MODE });

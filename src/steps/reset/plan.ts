@@ -2,7 +2,11 @@ import type { QueryHost } from '../../host/host.ts';
 import { member, text } from '../../host/untyped.ts';
 import type { ResetOrder } from '../../kubernetes/kubeadm/reset.ts';
 import { type NodeMounts, nodeMounts } from '../../kubernetes/mounts.ts';
-import { DEFAULT_CERTIFICATES_DIRECTORY, DEFAULT_ETCD_DATA_DIRECTORY } from '../../kubernetes/paths.ts';
+import {
+  DEFAULT_CERTIFICATES_DIRECTORY,
+  DEFAULT_ETCD_DATA_DIRECTORY,
+  STATIC_PODS_DIRECTORY,
+} from '../../kubernetes/paths.ts';
 import { mountPointsOf } from '../files.ts';
 
 /** What a step keeps of a file that it replaces whole (`steps/containerd/configuration.ts`). */
@@ -57,7 +61,7 @@ export async function planReset(
     if (before === 'absent' && !spared.has(path) && (await host.stat(path)) !== undefined) present.push(path);
   }
   const changed = latestFirst
-    .filter(([path, before]) => before === 'present' && !spared.has(path))
+    .filter(([path, before]) => before === 'present' && !spared.has(path) && !isOfKubeadm(path, kubeadm))
     .map(([path]) => path);
   return {
     kubeadm,
@@ -83,6 +87,11 @@ export function describeReset(plan: ResetPlan): readonly string[] {
     ...plan.remove.map((path) => `remove ${path}`),
     ...plan.left.map((path) => `leave ${path}`),
   ];
+}
+
+/** Its manifests go with it, whoever wrote into one last. */
+function isOfKubeadm(path: string, kubeadm: ResetPlan['kubeadm']): boolean {
+  return kubeadm !== undefined && path.startsWith(`${STATIC_PODS_DIRECTORY}/`);
 }
 
 function isOfHooks(path: string): boolean {

@@ -198,3 +198,16 @@ describe('a reset', () => {
     assert.deepEqual(plan.remove, []);
   });
 });
+
+describe("kubeadm's manifests", () => {
+  test('are not told as left when one of them was changed: kubeadm reset takes them away', async () => {
+    const manifest = '/etc/kubernetes/manifests/kube-apiserver.yaml';
+    const programs = { kubeadm: () => ({}) };
+    const { plan } = await resetOf({ programs }, [
+      ...BOOTSTRAPPED,
+      wrote(manifest, 'present'),
+      wrote('/etc/a', 'present'),
+    ]);
+    assert.deepEqual(plan.left, ['/etc/a']);
+  });
+});

@@ -266,13 +266,24 @@ describe('the API server of a control plane', { concurrency: true }, () => {
     assert.notEqual(host.text(TRANSACTION), undefined);
 
     const good = modelOf({ audit: audit('None') });
-    const [change] = await planned(apiServer, host, good, withFacts(record));
-    assert.ok(change, 'the change is still to be made');
-    const run = await runStep(apiServer, host, good, withFacts({ ...record, interrupted: new Set([change.id]) }));
+    const interrupted = { ...record, interrupted: new Set(['api-server/configuration']) };
+    const run = await runStep(apiServer, host, good, withFacts(interrupted));
     assert.deepEqual(run.left, []);
     assert.match(host.text(POLICY) ?? '', /level: None/);
     assert.ok(machine.running());
     assert.equal(host.text(TRANSACTION), undefined);
+  });
+
+  test('does not take what another machine kept for its own', async () => {
+    await using machine = await controlPlane({ audit: audit('None') });
+    const { host } = machine;
+    const model = modelOf({ audit: audit('None') });
+    const record = await afterFirstRun(machine, model);
+    host.put(TRANSACTION, { content: '{"files": [], "cluster": "of another", "processes": []}', mode: 0o600 });
+    assert.deepEqual(await planned(apiServer, host, model, withFacts(record)), []);
+    await runStep(apiServer, host, modelOf({ audit: audit('Metadata') }), withFacts(record));
+    assert.equal(host.text(TRANSACTION), undefined);
+    assert.ok(!JSON.stringify(machine.recorded()).includes('of another'));
   });
 
   test('is not touched where kubeadm refuses', async () => {

@@ -37,7 +37,7 @@ describe('the files of the API server', () => {
   });
 
   test('are laid for root alone, with the directory of the log; a second run changes nothing', async () => {
-    const host = memoryHost({ programs });
+    const host = memoryHost({ programs, files: { '/etc/kubernetes': { type: 'directory' } } });
     const run = await runStep(controlPlaneFiles, host, audited);
     assert.deepEqual(run.left, []);
     assert.deepEqual(
@@ -45,6 +45,15 @@ describe('the files of the API server', () => {
       ['mkdir /var/log/kubernetes/audit 0700', 'write /etc/kubernetes/audit-policy.yaml 0600 0:0'],
     );
     assert.deepEqual((await runStep(controlPlaneFiles, host, audited)).changes, []);
+  });
+
+  test('a directory of its own is made for a file that is mounted with it', async () => {
+    const host = memoryHost({ files: { '/etc/kubernetes': { type: 'directory' } } });
+    await runStep(controlPlaneFiles, host, withKey(inlineSecret(KEY)));
+    assert.deepEqual(
+      host.log.filter((line) => !line.startsWith('sync')),
+      ['mkdir /etc/kubernetes/encryption 0700', `write ${CONFIG} 0600 0:0`],
+    );
   });
 
   test('a log on a read-only file system is refused before anything is written', async () => {

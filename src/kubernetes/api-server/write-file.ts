@@ -1,0 +1,9 @@
+import { dirname } from 'node:path/posix';
+import type { Host, NewFile } from '../../host/host.ts';
+
+/** Writes a file of the API server; a directory that is made for it is known to be ours, and goes with a reset. */
+export async function writeApiServerFile(host: Host, file: NewFile): Promise<void> {
+  const directory = dirname(file.path);
+  if ((await host.stat(directory)) === undefined) await host.makeDirectory(directory, file.directoryMode ?? 0o755);
+  await host.writeFile(file);
+}
