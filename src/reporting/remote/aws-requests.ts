@@ -17,7 +17,7 @@ export interface StoredEvent {
   readonly key: string;
 }
 
-/** Where an event that is too large for a message goes; the same event always to the same key. */
+/** Where an event goes that is too large for a message; the same event always to the same key. */
 export function storedAt(bucket: AWSBucketModel, event: ReportEvent): StoredEvent {
   const machine = event.machine.name.replace(/[^A-Za-z0-9._-]/g, '_');
   return { bucket: bucket.name, key: `${bucket.prefix}${machine}/${event.id}.json` };
@@ -104,9 +104,9 @@ export function sendMessage(
   };
 }
 
-/** Whether an event needs the bucket to be told whole. */
-export function isTooLarge(event: ReportEvent): boolean {
-  return sizeOf(event) > MESSAGE_BYTES;
+/** Whether an event goes into the bucket, where there is one: what is above 64 KiB is billed as several messages. */
+export function isForBucket(event: ReportEvent): boolean {
+  return sizeOf(event) > SIZE_CLASSES.large;
 }
 
 /** What became of a request, from the answer to it. */

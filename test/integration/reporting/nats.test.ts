@@ -8,9 +8,9 @@ import { natsSink } from '../../../src/reporting/remote/nats.ts';
 import { newAuthority } from '../../support/api-server.ts';
 import { deliver } from '../../support/deliver.ts';
 import { concludedEvent } from '../../support/events.ts';
-import { startFaultyFront } from '../../support/receivers/faulty-front.ts';
 import { startNats, whyNoNats } from '../../support/receivers/nats.ts';
 import { newOperator } from '../../support/receivers/nats-operator.ts';
+import { startTcpFront } from '../../support/receivers/tcp-front.ts';
 
 const SUBJECT = 'machines.bootstrap';
 const NO_TLS = { certificateAuthority: undefined, clientCertificate: undefined };
@@ -100,9 +100,9 @@ describe('a real nats-server', { skip: whyNoNats() ?? false }, () => {
   test('is found among servers that are down or silent', async () => {
     await using nats = await startNats();
     await nats.addStream({ subjects: [SUBJECT] });
-    await using down = await startFaultyFront(nats.port);
+    await using down = await startTcpFront(nats.port);
     await down.become({ kind: 'refuses' });
-    await using silent = await startFaultyFront(nats.port);
+    await using silent = await startTcpFront(nats.port);
     await silent.become({ kind: 'silent' });
     for (let attempt = 0; attempt < 4; attempt += 1) {
       assert.equal((await deliver(sinkTo([down.port, nats.port, silent.port]), concludedEvent())).kind, 'delivered');

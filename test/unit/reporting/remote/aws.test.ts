@@ -95,7 +95,7 @@ for (const [what, model] of [
       await using machine = await startMachine();
       await using aws = await startAwsReceiver({ role, region });
       const sink = awsSink(model(aws, { bucket: bucketOf(aws) }), new MetadataService({ address: machine.url }));
-      const event = concludedEvent({ bytes: 400 * KIB });
+      const event = concludedEvent({ bytes: 100 * KIB });
       assert.equal((await deliver(sink, event)).kind, 'delivered');
       const key = `nodes/prod-a-md-0/${event.id}.json`;
       assert.deepEqual(JSON.parse(aws.objects.get(key) ?? ''), event);
@@ -111,7 +111,7 @@ for (const [what, model] of [
       await using aws = await startAwsReceiver({ role, region });
       const bucket = { ...bucketOf(aws), name: 'another' };
       const sink = awsSink(model(aws, { bucket }), new MetadataService({ address: machine.url }));
-      const result = await deliver(sink, concludedEvent({ bytes: 400 * KIB }));
+      const result = await deliver(sink, concludedEvent({ bytes: 100 * KIB }));
       assert.deepEqual(result, { kind: 'retry', why: 'the bucket another: HTTP 404 NoSuchBucket' });
       assert.deepEqual(aws.received, []);
     });

@@ -40,7 +40,7 @@ export const awsSink = z
         endpoint: endpoint.optional().describe('For VPC endpoints. Default: the public one of the region.'),
       })
       .optional()
-      .describe('An S3 bucket for events above 252 KiB; without one they are sent shortened.'),
+      .describe('An S3 bucket for events above 64 KiB; without one, what is above 252 KiB is sent shortened.'),
     ...remoteFields,
   })
   .describe('A topic of SNS or a queue of SQS, with the role of the machine (IMDSv2).');
