@@ -18,8 +18,15 @@ function inTree(tree: MetadataTree, path: string): Answer {
 
 /** IMDSv2: without a token of its own making it answers 401, and a token costs a PUT with a lifetime. */
 export function startAws(tree: MetadataTree): Promise<TestServer> {
+  return startServer(aws(tree));
+}
+
+/** What a metadata service answers. */
+type Service = (request: IncomingMessage) => Answer;
+
+function aws(tree: MetadataTree): Service {
   const token = 'AQAEAJ-metadata-session-token==';
-  return startServer((request: IncomingMessage): Answer => {
+  return (request) => {
     const url = request.url ?? '';
     if (url === '/latest/api/token') {
       const seconds = Number(request.headers['x-aws-ec2-metadata-token-ttl-seconds']);
@@ -32,18 +39,22 @@ export function startAws(tree: MetadataTree): Promise<TestServer> {
     if (!url.startsWith('/latest/')) return { status: 404 };
     const path = url.slice('/latest/'.length);
     return inTree(tree, path);
-  });
+  };
 }
 
 /** Refuses what lacks the header that a browser or a proxy cannot be made to send. */
 export function startGcp(tree: MetadataTree): Promise<TestServer> {
-  return startServer((request): Answer => {
+  return startServer(gcp(tree));
+}
+
+function gcp(tree: MetadataTree): Service {
+  return (request) => {
     const headers = { 'metadata-flavor': 'Google' };
     if (request.headers['metadata-flavor'] !== 'Google') return { status: 403, headers };
     const url = request.url ?? '';
     if (!url.startsWith('/computeMetadata/v1/')) return { status: 404, headers };
     return { headers, ...inTree(tree, url.slice('/computeMetadata/v1/'.length)) };
-  });
+  };
 }
 
 /** The managed identities of a machine: tokens by audience; the system-assigned one has no client id. */
@@ -54,7 +65,11 @@ export type AzureIdentities = readonly {
 
 /** Wants its header and a version, and answers JSON. */
 export function startAzure(instance: object, identities: AzureIdentities = []): Promise<TestServer> {
-  return startServer((request): Answer => {
+  return startServer(azure(instance, identities));
+}
+
+function azure(instance: object, identities: AzureIdentities): Service {
+  return (request) => {
     const url = new URL(request.url ?? '', 'http://azure');
     if (request.headers.metadata !== 'true')
       return { status: 400, body: '{"error":"Bad request. Required metadata header not specified"}' };
@@ -62,6 +77,23 @@ export function startAzure(instance: object, identities: AzureIdentities = []): 
     if (!/^\d{4}-\d{2}-\d{2}$/.test(url.searchParams.get('api-version') ?? '')) return { status: 400 };
     if (url.pathname === '/metadata/identity/oauth2/token') return azureToken(url, identities);
     return url.pathname === '/metadata/instance' ? { body: JSON.stringify(instance) } : { status: 404 };
+  };
+}
+
+/** The services of three clouds behind one address: each is asked by its own paths only. */
+export function startAllClouds(clouds: {
+  readonly aws: MetadataTree;
+  readonly gcp: MetadataTree;
+  readonly azure: AzureIdentities;
+}): Promise<TestServer> {
+  const services: readonly (readonly [string, Service])[] = [
+    ['/latest/', aws(clouds.aws)],
+    ['/computeMetadata/', gcp(clouds.gcp)],
+    ['/metadata/', azure({}, clouds.azure)],
+  ];
+  return startServer((request) => {
+    const [, service] = services.find(([path]) => request.url?.startsWith(path)) ?? [];
+    return service?.(request) ?? { status: 404 };
   });
 }
 

@@ -61,7 +61,7 @@ export async function startAwsReceiver(options: AwsReceiverOptions): Promise<Aws
     return undefined;
   };
 
-  const sqs = (request: IncomingMessage, body: string, port: number): Answer => {
+  const sqs = (request: IncomingMessage, body: string): Answer => {
     const refused = (type: string): Answer => ({
       status: 400,
       body: JSON.stringify({ __type: `com.amazonaws.sqs#${type}`, message: 'refused' }),
@@ -71,7 +71,7 @@ export async function startAwsReceiver(options: AwsReceiverOptions): Promise<Aws
     if (request.url !== '/' || request.headers['content-type'] !== 'application/x-amz-json-1.0')
       return refused('SerializationException');
     const given: SqsMessage = JSON.parse(body);
-    if (given.QueueUrl !== queueURL(port)) return refused('QueueDoesNotExist');
+    if (new URL(given.QueueUrl).pathname !== new URL(queueURL(0)).pathname) return refused('QueueDoesNotExist');
     const named = Object.entries(given.MessageAttributes ?? {});
     if (named.some(([, { DataType }]) => DataType !== 'String')) return refused('InvalidParameterValue');
     const texts = Object.fromEntries(named.map(([name, { StringValue }]) => [name, StringValue]));
@@ -128,12 +128,11 @@ export async function startAwsReceiver(options: AwsReceiverOptions): Promise<Aws
   const queueURL = (port: number): string => `http://127.0.0.1:${port}/${ACCOUNT}/bootstrap${suffix}`;
   const server = await startServer((request, body) => {
     seen.push(JSON.stringify(withoutCredentials(request)), body);
-    const port = Number(request.headers.host?.split(':')[1]);
     const answer =
       request.method === 'PUT'
         ? s3(request, body)
         : request.headers['x-amz-target'] === 'AmazonSQS.SendMessage'
-          ? sqs(request, body, port)
+          ? sqs(request, body)
           : sns(request, body);
     return { ...answer, headers: { date: new Date(nowMs()).toUTCString(), ...answer.headers } };
   });

@@ -21,6 +21,8 @@ export interface NatsServer extends AsyncDisposable {
 }
 
 export interface NatsServerOptions {
+  /** Default: any. */
+  readonly port?: number;
   /** Lines of configuration beside the listener and JetStream. */
   readonly configuration?: string;
   /** How the administrator connects. */
@@ -45,7 +47,7 @@ export async function startNats(options: NatsServerOptions = {}): Promise<NatsSe
   const packages = natsPackage();
   if ('unavailable' in packages) throw new Error(packages.unavailable);
   const directory = mkdtempSync(join(tmpdir(), 'machineadm-nats-'));
-  const port = await freePort();
+  const port = options.port ?? (await freePort());
   const { identity } = options;
   let tls = '';
   if (identity !== undefined) {

@@ -20,12 +20,20 @@ export interface TcpFront extends AsyncDisposable {
   become(fault: LineFault): Promise<void>;
 }
 
-/** A TCP front of a receiver on loopback, with faults. */
-export async function startTcpFront(target: number): Promise<TcpFront> {
+/**
+ * A TCP front of a receiver on loopback, with faults.
+ *
+ * @param at where it listens; default: any port of 127.0.0.1
+ */
+export async function startTcpFront(
+  target: number,
+  at: { readonly host?: string; readonly port?: number } = {},
+): Promise<TcpFront> {
   const sockets = new Set<Socket>();
   let fault: LineFault = { kind: 'none' };
   let server: Server | undefined;
-  let port = 0;
+  const { host = '127.0.0.1' } = at;
+  let { port = 0 } = at;
 
   const accept = (socket: Socket): void => {
     sockets.add(socket);
@@ -35,7 +43,7 @@ export async function startTcpFront(target: number): Promise<TcpFront> {
   };
   const listen = async (): Promise<void> => {
     server = createServer(accept);
-    server.listen(port, '127.0.0.1');
+    server.listen(port, host);
     await once(server, 'listening');
     port = (server.address() as AddressInfo).port;
   };

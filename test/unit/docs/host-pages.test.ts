@@ -15,6 +15,7 @@ describe('the pages about the host', () => {
     'certificate-authorities',
     'openrc',
     'containerd',
+    'sinks-cloud',
     'control-plane',
   ]) {
     const text = readFileSync(join(import.meta.dirname, `../../../docs/${page}.md`), 'utf8');
