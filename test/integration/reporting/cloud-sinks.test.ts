@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
-import { appendFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { before, beforeEach, describe, test } from 'node:test';
 import { type Identity, newAuthority } from '../../support/api-server.ts';
 import type { AwsRole } from '../../support/aws-server.ts';
@@ -32,6 +32,8 @@ const ROLE: AwsRole = {
   secretAccessKey: 'wJalrXUtnFEMI/K7MDENG',
   token: 'session-token-of-role==',
 };
+const [OF_ACCOUNT, FOR_STORAGE, FOR_GRID] = ['ya29.default-account', 'token-for-storage', 'token-for-event-grid'];
+const OF_CLOUDS = [ROLE.secretAccessKey, ROLE.token, OF_ACCOUNT, FOR_STORAGE, FOR_GRID];
 const REGION = 'eu-west-1';
 const TOPIC = 'projects/my-project/topics/bootstrap';
 const SUBJECT = 'machines.bootstrap';
@@ -66,9 +68,9 @@ async function httpReceivers(stack: AsyncDisposableStack): Promise<readonly Http
   const ids = (received: readonly { readonly id: string }[]) => () => received.map(({ id }) => id);
   const sns = stack.use(await startAwsReceiver({ role: ROLE, region: REGION }));
   const sqs = stack.use(await startAwsReceiver({ role: ROLE, region: REGION, fifo: true }));
-  const pubsub = stack.use(await startPubSub(TOPIC, () => 'ya29.default-account'));
-  const queue = stack.use(await startStorageQueue(() => 'token-for-storage'));
-  const grid = stack.use(await startEventGrid(() => 'token-for-event-grid'));
+  const pubsub = stack.use(await startPubSub(TOPIC, () => OF_ACCOUNT));
+  const queue = stack.use(await startStorageQueue(() => FOR_STORAGE));
+  const grid = stack.use(await startEventGrid(() => FOR_GRID));
   const collector = stack.use(await startCollector());
   const own = { timeout: '1s' };
   return [
@@ -130,7 +132,7 @@ async function startMetadata(stack: AsyncDisposableStack): Promise<void> {
       },
       gcp: {
         'instance/service-accounts/default/token': JSON.stringify({
-          access_token: 'ya29.default-account',
+          access_token: OF_ACCOUNT,
           expires_in: 3599,
           token_type: 'Bearer',
         }),
@@ -138,8 +140,8 @@ async function startMetadata(stack: AsyncDisposableStack): Promise<void> {
       azure: [
         {
           tokens: {
-            'https://storage.azure.com/': 'token-for-storage',
-            'https://eventgrid.azure.net': 'token-for-event-grid',
+            'https://storage.azure.com/': FOR_STORAGE,
+            'https://eventgrid.azure.net': FOR_GRID,
           },
         },
       ],
@@ -173,11 +175,9 @@ async function provisioned(wired: readonly Wired[], host: object = {}): Promise<
  * once, in order; then nothing is left.
  */
 async function assertAllSurvive(wired: readonly Wired[], repair: () => Promise<void>): Promise<void> {
-  const { status } = await (async () => {
-    const run = await provisioned(wired);
-    assertUndisturbed(run);
-    return run;
-  })();
+  const run = await provisioned(wired);
+  assertUndisturbed(run);
+  const { status } = run;
   const left: Record<string, readonly string[]> = {};
   for (const { name, taken } of wired) {
     const report = await reported(name);
@@ -192,7 +192,8 @@ async function assertAllSurvive(wired: readonly Wired[], repair: () => Promise<v
   await repair();
   const flush = await flushed();
   assert.equal(flush.status, 0, flush.stdout + flush.stderr);
-  for (const { name, taken } of wired) assert.deepEqual(await taken(), left[name], `${name}: each event once, in order`);
+  for (const { name, taken } of wired)
+    assert.deepEqual(await taken(), left[name], `${name}: each event once, in order`);
   assert.deepEqual(waiting(), {});
 }
 
@@ -226,21 +227,23 @@ inThrowAwayMachine(import.meta.filename, () => {
           seen: async () => JSON.stringify(await nats.stored('EVENTS')),
         });
       }
-      const command = `echo "it is ${API_KEY}, and ${ROLE.secretAccessKey.slice(0, 4)}" >&2; exit 3`;
-      const run = await provisioned(wiring.wired, { hooks: { early: { onError: 'Continue', commands: [command] } } });
-      assertUndisturbed(run);
+      const command = `echo "it is ${API_KEY}" >&2; exit 3`;
+      const { run, status, exitMs } = await provisioned(wiring.wired, { hooks: { early: { commands: [command] } } });
+      assert.deepEqual([run.status, status.outcome, status.failure?.reason], [10, 'Failed', 'HookFailed']);
+      assert.ok(exitMs < 1_500, `the agent ended ${exitMs} ms after its conclusion`);
       for (const { name, taken, seen } of wiring.wired) {
         const report = await reported(name);
         assert.deepEqual([name, report.state, report.message], [name, 'Delivered', undefined]);
         const ids = await taken();
-        assert.ok(ids.at(-1)?.startsWith(`${run.status.runId}.`), name);
+        assert.ok(ids.at(-1)?.startsWith(`${status.runId}.`), name);
         assert.equal(new Set(ids).size, ids.length);
         const heard = await seen();
-        const secrets = [ROLE.secretAccessKey, ROLE.token, 'ya29.default-account', 'token-for-storage', 'token-for-event-grid'];
         // The collector's own key is in a header of its requests, where it belongs, and nowhere else.
-        const bodies = name === 'otlp' ? heard.replaceAll(`"x-api-key":"${API_KEY}"`, '') : heard;
-        for (const secret of [...secrets, API_KEY]) assert.ok(!bodies.includes(secret), `${name} heard ${secret}`);
-        assert.ok(heard.includes('it is [redacted]') || name === 'otlp' || name === 'guestinfo', `${name} heard of the hook`);
+        const told = heard.replaceAll(`"x-api-key":"${API_KEY}"`, '');
+        for (const secret of [...OF_CLOUDS, API_KEY]) assert.ok(!told.includes(secret), `${name} heard ${secret}`);
+        assert.ok(told.includes('HookFailed'), `${name} heard why`);
+        // A trace has no evidence.
+        if (name !== 'otlp') assert.ok(told.includes('it is [redacted]'), `${name} heard what the hook said`);
       }
       assert.deepEqual(waiting(), {});
     });
@@ -397,7 +400,8 @@ inThrowAwayMachine(import.meta.filename, () => {
     });
 
     test('its certificate is one that nobody trusts', async () => {
-      const [trusted, other] = [newAuthority('trusted'), newAuthority('other')];
+      // Another name than that of the authority above, which this machine trusts now.
+      const [trusted, other] = [newAuthority('trusted for NATS'), newAuthority('other')];
       const start = async (by: typeof trusted, port?: number): Promise<NatsServer> => {
         const identity: Identity = by.issue('nats', ['127.0.0.1']);
         const tls = { ca: by.certificate, host: '127.0.0.1' };

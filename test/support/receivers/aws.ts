@@ -56,6 +56,7 @@ export async function startAwsReceiver(options: AwsReceiverOptions): Promise<Aws
     if (id !== undefined && deduplicated.has(id)) return undefined;
     if (id !== undefined) deduplicated.add(id);
     const event = eventIn(message);
+    seen.push(message);
     received.push({ id: event.id, event });
     attributes.push(given);
     return undefined;

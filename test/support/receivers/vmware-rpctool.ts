@@ -40,7 +40,12 @@ export function installRpctool(): Rpctool {
   rmSync(VALUES, { force: true });
   fail(undefined);
   return {
-    values: () => (existsSync(VALUES) ? readFileSync(VALUES, 'utf8').split('\n').filter((line) => line !== '') : []),
+    values: () =>
+      existsSync(VALUES)
+        ? readFileSync(VALUES, 'utf8')
+            .split('\n')
+            .filter((line) => line !== '')
+        : [],
     fail,
     [Symbol.dispose]: () => rmSync(PROGRAM, { force: true }),
   };
