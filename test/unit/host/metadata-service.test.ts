@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { redact } from '../../../src/document/secret.ts';
 import { MetadataService } from '../../../src/host/metadata-service.ts';
 import { startServer } from '../../support/http-servers.ts';
 import { startAws, startAzure, startGcp, startOpenStack } from '../../support/metadata-servers.ts';
@@ -102,5 +103,70 @@ describe('a metadata service', () => {
     await using server = await startServer(() => ({ body: '<html>' }));
     const service = new MetadataService({ address: server.url });
     await assert.rejects(service.lookUp('openstack', 'uuid'), { reason: 'MetadataUnavailable', message: /not JSON/ });
+  });
+});
+
+describe('a token of the machine', () => {
+  const answer = (token: string) => JSON.stringify({ access_token: token, expires_in: 3599, token_type: 'Bearer' });
+
+  test("of GCP is that of the machine's service account, or of another it has", async () => {
+    const account = 'nodes@my-project.iam.gserviceaccount.com';
+    await using server = await startGcp({
+      'instance/service-accounts/default/token': answer('of-default'),
+      [`instance/service-accounts/${account}/token`]: answer('of-nodes'),
+    });
+    const service = new MetadataService({ address: server.url });
+    assert.equal((await service.identityToken('gcp')).reveal(), 'of-default');
+    assert.equal((await service.identityToken('gcp', { account })).reveal(), 'of-nodes');
+  });
+
+  test('of Azure is one for an audience, of the identity that is named', async () => {
+    const tokens = (who: string) => ({ 'https://storage.azure.com/': `${who}-storage` });
+    await using server = await startAzure({}, [
+      { tokens: tokens('system') },
+      { clientId: 'c-1', tokens: tokens('user') },
+    ]);
+    const service = new MetadataService({ address: server.url });
+    const audience = 'https://storage.azure.com/';
+    assert.equal((await service.identityToken('azure', { audience })).reveal(), 'system-storage');
+    assert.equal((await service.identityToken('azure', { audience, account: 'c-1' })).reveal(), 'user-storage');
+  });
+
+  test('is a secret from then on: it is removed from all text', async () => {
+    await using server = await startGcp({ 'instance/service-accounts/default/token': answer('ya29.never-to-be-seen') });
+    const token = await new MetadataService({ address: server.url }).identityToken('gcp');
+    assert.equal(`${token}`, '[redacted]');
+    assert.equal(redact('Bearer ya29.never-to-be-seen'), 'Bearer [redacted]');
+  });
+
+  test('that the machine does not have is told as such', async () => {
+    await using gcp = await startGcp({});
+    await assert.rejects(new MetadataService({ address: gcp.url }).identityToken('gcp'), {
+      reason: 'MetadataUnavailable',
+      message: 'the metadata service of gcp does not tell a token: this machine has no such identity',
+    });
+    await using azure = await startAzure({});
+    await assert.rejects(new MetadataService({ address: azure.url }).identityToken('azure', { audience: 'a' }), {
+      reason: 'MetadataUnavailable',
+      message: /azure does not tell a token: it answers HTTP 400/,
+    });
+  });
+
+  test('is asked for again while Azure renews its service (HTTP 410)', async () => {
+    let asked = 0;
+    await using server = await startServer(() => {
+      asked += 1;
+      return asked === 1 ? { status: 410 } : { body: answer('at-last') };
+    });
+    const token = await new MetadataService({ address: server.url }).identityToken('azure', { audience: 'a' });
+    assert.equal(token.reveal(), 'at-last');
+  });
+
+  test('is waited for no longer than the asker wants', async () => {
+    await using server = await startServer(() => 'silence');
+    const begun = performance.now();
+    const until = AbortSignal.timeout(200);
+    await assert.rejects(new MetadataService({ address: server.url }).identityToken('gcp', { until }));
+    assert.ok(performance.now() - begun < 3_000);
   });
 });
