@@ -56,6 +56,9 @@ export async function neededImages(
     if (pause !== undefined && kubernetes.role !== 'Worker') needed.push({ ...pause, for: ['pause'] });
     needed.push(...(await staticPodImages(kubernetes)));
   }
+  for (const { host, verify } of containerd?.registries ?? []) {
+    if (verify !== undefined) needed.push({ image: verify, for: [`the proof of ${host}`], certain: true });
+  }
   needed.push(...images.required.map((image) => ({ image, for: ['images.required'], certain: true })));
   return { images: merged(needed), unknown };
 }

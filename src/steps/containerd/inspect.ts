@@ -3,6 +3,7 @@ import type { ContainerdModel, KubernetesModel, TomlTable } from '../../document
 import type { CriConfiguration } from '../../host/cri.ts';
 import type { Version } from '../../host/facts.ts';
 import type { QueryHost, ServiceState } from '../../host/host.ts';
+import type { StepRecord } from '../step.ts';
 import {
   CONFIGURATION_PATH,
   configurationText,
@@ -60,7 +61,7 @@ export interface ContainerdActual {
 export async function inspect(
   host: QueryHost,
   desired: ContainerdDesired,
-  record: { readonly owed: ReadonlySet<string> },
+  record: Pick<StepRecord, 'owed' | 'interrupted'>,
 ): Promise<ContainerdActual> {
   const { model, architecture } = desired;
   const version = desired.version ?? notInstalled();
@@ -93,7 +94,7 @@ export async function inspect(
     originalKept: kept !== undefined,
     service,
     outdated,
-    ...(await inspectRegistries(host, model.registries, directory)),
+    ...(await inspectRegistries(host, model.registries, directory, record.interrupted)),
   };
 }
 

@@ -26,6 +26,8 @@ export interface RegistryActual {
   readonly stale: readonly string[];
   /** True: hosts.toml is somebody else's. */
   readonly isForeign: boolean;
+  /** True: a run was killed while it wrote them; what was proven of the registry counts no more. */
+  readonly wasInterrupted: boolean;
 }
 
 /** A registry that we once configured and the document names no more. */
@@ -43,11 +45,13 @@ export async function inspectRegistries(
   host: QueryHost,
   registries: readonly RegistryModel[],
   root: string,
+  interrupted: ReadonlySet<string>,
 ): Promise<{ readonly registries: readonly RegistryActual[]; readonly forgotten: readonly ForgottenRegistry[] }> {
   const names = (await host.list(root)) ?? [];
   const actual: RegistryActual[] = [];
   for (const registry of registries) {
-    actual.push(await inspectRegistry(host, registry, `${root}/${directoryOf(registry.host, names)}`));
+    const found = await inspectRegistry(host, registry, `${root}/${directoryOf(registry.host, names)}`);
+    actual.push({ ...found, wasInterrupted: interrupted.has(changeId(registry)) });
   }
   const used = new Set(actual.map(({ directory }) => directory));
   const forgotten: ForgottenRegistry[] = [];
@@ -69,7 +73,15 @@ function directoryOf(host: string, names: readonly string[]): string {
   return names.includes(other) ? other : host;
 }
 
-async function inspectRegistry(host: QueryHost, registry: RegistryModel, directory: string): Promise<RegistryActual> {
+function changeId({ host }: RegistryModel): string {
+  return `containerd/registries/${host}`;
+}
+
+async function inspectRegistry(
+  host: QueryHost,
+  registry: RegistryModel,
+  directory: string,
+): Promise<Omit<RegistryActual, 'wasInterrupted'>> {
   const wanted = await unlessUnavailable(() => registryFiles(registry, (value) => host.secret(value)));
   const present = new Map<string, { readonly text: string; readonly mode: number }>();
   const stale: string[] = [];
@@ -105,12 +117,15 @@ export function planRegistries(
 }
 
 function registryChange(actual: RegistryActual): readonly Change<RegistryPayload>[] {
-  const { registry, directory, wanted, present, stale } = actual;
+  const { registry, directory, wanted, present, stale, wasInterrupted } = actual;
   const path = `${directory}/${HOSTS_FILE}`;
   const common = {
-    id: `containerd/registries/${registry.host}`,
+    id: changeId(registry),
     // What holds a secret is the instance's.
     scope: secretsOf(registry).length === 0 ? ('base' as const) : ('node' as const),
+    // What was proven of registries (steps/registries.ts) was proven of other files.
+    repeatable: false,
+    undoes: ['registries'],
     ineffective: 'ContainerdConfigNotEffective' as const,
     payload: { kind: 'registry' as const, actual },
   };
@@ -122,14 +137,15 @@ function registryChange(actual: RegistryActual): readonly Change<RegistryPayload
     const now = present.get(name);
     return now?.text !== content || now.mode !== mode;
   });
-  if (different.length === 0 && stale.length === 0) return [];
+  if (different.length === 0 && stale.length === 0 && !wasInterrupted) return [];
   const others = different.filter(({ name }) => name !== HOSTS_FILE).map(({ name }) => name);
   const words = [
-    ...(different.length > others.length ? [`write ${path}`] : []),
+    ...(different.length > others.length || wasInterrupted ? [`write ${path}`] : []),
     ...(others.length > 0 ? [`${others.length === different.length ? 'write' : 'with'} ${others.join(', ')}`] : []),
     ...(stale.length > 0 ? [`without ${stale.join(', ')}`] : []),
   ];
   const diff = hostsDiff(actual, wanted);
+  if (diff === '' && words.length === 1) words.push(wasInterrupted ? 'again' : 'with other headers or another mode');
   return [{ ...common, summary: words.join(' '), ...(diff === undefined || diff === '' ? {} : { diff }) }];
 }
 

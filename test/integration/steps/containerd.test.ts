@@ -190,15 +190,15 @@ containerRuntime:
     discardUnpackedLayers: true
     maxContainerLogLineSize: Unlimited
     restrictOomScoreAdj: true
-    cni: {binaryDirectories: [/opt/cni/bin], configurationDirectory: /etc/cni/net.d}
+    cni: {binaryDirectories: [/opt/cni/bin${suite === 'sid' ? ', /usr/lib/cni' : ''}], configurationDirectory: /etc/cni/net.d}
     defaultRuntime: crun
     runtimes:
       crun: {root: /run/crun, podAnnotations: [run.oci.*], containerAnnotations: [mine/*]}
       nvidia: {privilegedWithoutHostDevices: true}
       kata-qemu: {path: /opt/kata/bin/containerd-shim-kata-qemu-v2, options: {ConfigPath: /opt/kata/qemu.toml}}
       gvisor: {}
-      special: {baseSpec: /etc/containerd/base.json, options: {NoPivotRoot: true}}
-    registries: [{host: docker.io, mirrors: [{url: "http://127.0.0.1:9"}]}]
+      special: {baseSpec: /etc/containerd/base.json, options: {NoPivotRoot: true}${suite === 'bookworm' ? '' : ', snapshotter: native'}}
+    registries: [{host: docker.io, mirrors: [{url: "http://127.0.0.1:9"${suite === 'sid' ? ', dialTimeout: 2s' : ''}}]}]
     ${suite === 'bookworm' ? '' : 'cdi: {enabled: true, specDirectories: [/etc/cdi, /run/mine/cdi]}'}
     settings: {oom_score: -1, grpc: {max_recv_message_size: 33554432}}
 `;

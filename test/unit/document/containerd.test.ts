@@ -241,6 +241,8 @@ describe('containerRuntime.containerd.registries', () => {
         '[0].mirrors[0].credentials: the password is sent unencrypted, with every request (give the mirror a certificate and write https://)',
       ],
     );
+    const local = [{ ...mirrors[0], url: 'http://127.0.0.1:5000' }];
+    assert.deepEqual(await warnings(registry({ host: 'docker.io', mirrors: local })), []);
     const proxied = (no: string) => registry({ host: 'docker.io', mirrors: [{ url: 'https://m.example' }] }) + no;
     const proxy = (no: readonly string[]) => `host: {proxy: {http: "http://p:3128", no: ${JSON.stringify(no)}}}\n`;
     assert.match(

@@ -4,6 +4,9 @@ import type { Sections } from './sections.ts';
 
 const HERE: readonly PathSegment[] = ['containerRuntime', 'containerd', 'registries'];
 
+/** What goes there leaves the machine for nobody to see. */
+const LOOPBACK = /^http:\/\/(?:localhost|127\.[\d.]+|\[::1\])[:/]/;
+
 /** What `containerRuntime.containerd` may ask for and will hurt. */
 export function lintContainerd({ containerRuntime, host }: Sections): Finding[] {
   const registries = containerRuntime?.containerd?.registries ?? [];
@@ -12,7 +15,7 @@ export function lintContainerd({ containerRuntime, host }: Sections): Finding[] 
 
 function credentialsInTheClear(registries: RegistriesSection): Finding[] {
   const judge = (endpoint: EndpointSection, url: string | undefined, path: readonly PathSegment[]): Finding[] => {
-    if (endpoint.credentials === undefined || url?.startsWith('http://') !== true) return [];
+    if (endpoint.credentials === undefined || url?.startsWith('http://') !== true || LOOPBACK.test(url)) return [];
     const message = 'the password is sent unencrypted, with every request';
     return [{ path: [...path, 'credentials'], message, hint: 'give the mirror a certificate and write https://' }];
   };

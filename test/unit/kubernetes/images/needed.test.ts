@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Model } from '../../../../src/document/model.ts';
 import { isAirGapped, neededImages } from '../../../../src/kubernetes/images/needed.ts';
-import { containerdModel } from '../../../support/containerd-model.ts';
+import { containerdModel, registryEndpoint } from '../../../support/containerd-model.ts';
 import { hostModel } from '../../../support/host-model.ts';
 import { type KubernetesOverrides, kubernetesModel, PLAIN_ETCD } from '../../../support/kubernetes-model.ts';
 
@@ -80,7 +80,18 @@ describe('the images that a document needs', () => {
           },
         },
         {
-          containerd: { ...containerdModel(), sandboxImage: 'registry.k8s.io/pause:3.10.1' },
+          containerd: containerdModel({
+            sandboxImage: 'registry.k8s.io/pause:3.10.1',
+            registries: [
+              {
+                host: 'p.example',
+                server: registryEndpoint('https://p.example'),
+                fallback: true,
+                mirrors: [],
+                verify: 'p.example/proof:1',
+              },
+            ],
+          }),
           images: { archives: [], required: ['v.example/vip:1', 'c.example/cni:1'] },
         },
       ),
@@ -90,6 +101,7 @@ describe('the images that a document needs', () => {
     assert.deepEqual(uses.get('i.example/init:1'), ['static pod kube-vip']);
     assert.deepEqual(uses.get('v.example/vip:1'), ['static pod kube-vip', 'images.required']);
     assert.deepEqual(uses.get('c.example/cni:1'), ['images.required']);
+    assert.deepEqual(uses.get('p.example/proof:1'), ['the proof of p.example']);
     assert.equal(
       images.every(({ certain }) => certain),
       true,

@@ -5,6 +5,7 @@ import { parse, stringify } from 'smol-toml';
 import type { RegistryModel } from '../../../../src/document/model.ts';
 import { Secret, type SecretValue } from '../../../../src/document/secret.ts';
 import { containerdStep } from '../../../../src/steps/containerd/index.ts';
+import { EMPTY_RECORD } from '../../../../src/steps/step.ts';
 import { newAuthority } from '../../../support/api-server.ts';
 import { selfSigned } from '../../../support/certificates.ts';
 import { containerdModel, registryEndpoint } from '../../../support/containerd-model.ts';
@@ -88,6 +89,27 @@ describe('registries of containerd', () => {
     assert.equal(change?.scope, 'node');
     assert.match(change.diff ?? '', /^\+Authorization = "\[redacted\]"$/m);
     assert.deepEqual(host.log, []);
+  });
+
+  test('another password shows as that, and what was proven before counts no more', async () => {
+    const host = await machine();
+    await runStep(step, host, model(withPassword(secret('pass-word'))), { facts: facts() });
+    const [change, ...more] = await planned(step, host, model(withPassword(secret('other-word'))), { facts: facts() });
+    assert.deepEqual(more, []);
+    assert.match(change?.summary ?? '', /docker\.io\/hosts\.toml with other headers/);
+    assert.equal(change?.diff, undefined);
+    assert.deepEqual([change?.undoes, change?.repeatable], [['registries'], false]);
+  });
+
+  test('a run that was killed while it wrote them is taken up again, though all is as it must be', async () => {
+    const host = await machine();
+    await runStep(step, host, model(registry()), { facts: facts() });
+    const record = { ...EMPTY_RECORD, interrupted: new Set(['containerd/registries/docker.io']) };
+    const changes = await planned(step, host, model(registry()), { facts: facts(), record });
+    assert.deepEqual(
+      changes.map(({ summary }) => summary),
+      [`write ${CERTS}/docker.io/hosts.toml again`],
+    );
   });
 
   test('a secret that only a run may find out: the plan says so, and the run compares', async () => {
