@@ -62,28 +62,13 @@ const DEFAULT_TIMEOUT_MS = 4 * 60_000;
  * @throws MachineadmError `APIServerNotReconfigured` with what its container said; what refuses beforehand
  */
 export async function reconfigure(host: Host, wish: Reconfiguration, run: ReconfigurationRun): Promise<void> {
-  const { kubernetes, kubeadm, files } = wish;
+  const { files } = wish;
   const killed = wish.resumes ? await readTransaction(host) : undefined;
-  const old =
-    killed === undefined ? await host.readText(API_SERVER_MANIFEST) : contentBefore(killed, API_SERVER_MANIFEST);
-  const oldManifest = old === undefined ? undefined : await readManifest(old);
-  if (old === undefined || oldManifest === undefined) throw noManifest();
-  const cluster = killed?.cluster ?? (await clusterConfiguration(host, run.signal));
-
-  await requireKmsSockets(host, kubernetes);
-  await requireReadableEncryption(host, oldManifest, killed, files);
-  const { log } = kubernetes.controlPlane.apiServer.audit ?? {};
-  if (log !== undefined) await host.makeDirectory(dirname(log.path), API_SERVER_DIRECTORY_MODE);
-  const patchesDirectory = await layPatches(host, kubernetes, kubeadm);
-  const { parse } = await import('yaml');
-  const configuration = reconfiguration({
-    ...{ kubernetes, kubeadm, patchesDirectory, cluster: parse(cluster), before: wish.before, nodeName: wish.nodeName },
-    endpoint: oldManifest.endpoint,
+  const { oldManifest, cluster, rendered } = await prepare(host, wish, killed, run).catch(async (error: unknown) => {
+    // What a killed run left half changed is not left so because this document is refused.
+    if (killed !== undefined) await putBack(host, killed);
+    throw error;
   });
-  const rendered = await renderManifest(host, configuration, {
-    ...{ kubeadm, patchesDirectory, now: oldManifest, signal: run.signal },
-  });
-
   if (killed !== undefined || !(await isInPlace(host, rendered, files))) {
     const kept =
       killed ??
@@ -102,6 +87,39 @@ export async function reconfigure(host: Host, wish: Reconfiguration, run: Reconf
   await host.removeFile(TRANSACTION);
   await host.sync(dirname(TRANSACTION));
   run.waitingFor(undefined);
+}
+
+interface Prepared {
+  readonly oldManifest: ApiServerManifest;
+  /** ClusterConfiguration, YAML. */
+  readonly cluster: string;
+  readonly rendered: string;
+}
+
+/** Refuses what can be refused, and renders the new manifest. Changes nothing that anybody reads. */
+async function prepare(
+  host: Host,
+  wish: Reconfiguration,
+  killed: Transaction | undefined,
+  { signal }: ReconfigurationRun,
+): Promise<Prepared> {
+  const { kubernetes, kubeadm, before, nodeName } = wish;
+  const old =
+    killed === undefined ? await host.readText(API_SERVER_MANIFEST) : contentBefore(killed, API_SERVER_MANIFEST);
+  const oldManifest = old === undefined ? undefined : await readManifest(old);
+  if (oldManifest === undefined) throw noManifest();
+  const cluster = killed?.cluster ?? (await clusterConfiguration(host, signal));
+  await requireKmsSockets(host, kubernetes);
+  await requireReadableEncryption(host, oldManifest, killed, wish.files);
+  const { log } = kubernetes.controlPlane.apiServer.audit ?? {};
+  if (log !== undefined) await host.makeDirectory(dirname(log.path), API_SERVER_DIRECTORY_MODE);
+  const patchesDirectory = await layPatches(host, kubernetes, kubeadm);
+  const { parse } = await import('yaml');
+  const { endpoint } = oldManifest;
+  const wanted = { kubernetes, kubeadm, patchesDirectory, cluster: parse(cluster), before, nodeName, endpoint };
+  const configuration = reconfiguration(wanted);
+  const rendered = await renderManifest(host, configuration, { kubeadm, patchesDirectory, now: oldManifest, signal });
+  return { oldManifest, cluster, rendered };
 }
 
 /** Every path at which a file of the API server may lie by a document of ours. */

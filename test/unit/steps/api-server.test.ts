@@ -274,6 +274,21 @@ describe('the API server of a control plane', { concurrency: true }, () => {
     assert.equal(host.text(TRANSACTION), undefined);
   });
 
+  test('that a killed run left half changed is put back where the next document is refused', async () => {
+    await using machine = await controlPlane({ audit: audit('None') });
+    const { host } = machine;
+    const record = await afterFirstRun(machine, modelOf({ audit: audit('None') }));
+    const before = host.text(MANIFEST) ?? '';
+    const cluster = 'apiVersion: kubeadm.k8s.io/v1beta3';
+    const kept = { files: [{ path: MANIFEST, content: before, mode: 0o600 }], cluster, processes: [] };
+    host.put(TRANSACTION, { content: JSON.stringify(kept), mode: 0o600 });
+    host.put(MANIFEST, { content: before.replace('kube-apiserver', 'kube-apiserver-broken'), mode: 0o600 });
+    const interrupted = { ...record, interrupted: new Set(['api-server/configuration']) };
+    const refused = modelOf({ args: [{ name: 'refused', value: '1' }] });
+    await assert.rejects(runStep(apiServer, host, refused, withFacts(interrupted)), { reason: 'KubeadmConfigInvalid' });
+    assert.equal(host.text(MANIFEST), before);
+  });
+
   test('does not take what another machine kept for its own', async () => {
     await using machine = await controlPlane({ audit: audit('None') });
     const { host } = machine;
