@@ -83,12 +83,14 @@ export const apiServer: Step<ApiServerDesired, ApiServerActual, ApiServerPayload
     const unfinished = record.interrupted.has(CHANGE) && (await host.stat(TRANSACTION)) !== undefined;
     const changed = noted !== undefined && noted.fingerprint !== fingerprint(kubernetes);
     const files = changed || unfinished ? await wantedFiles(host, kubernetes) : await knownFiles(host, kubernetes);
-    const differences = [...(await manifestDifferences(host, kubernetes))];
+    const differences = changed
+      ? namesThatDiffer(noted.names, kubernetes)
+      : await manifestDifferences(host, kubernetes);
     for (const file of files ?? []) {
       const how = await differenceOf(host, file);
       if (how !== undefined) differences.push(`${file.path}: ${how}`);
     }
-    if (changed && differences.length === 0) differences.push('arguments, variables or volumes are others');
+    if (changed && differences.length === 0) differences.push('other values');
     return { state: 'running', differences, unfinished, noted, dependsOnSecrets: files === undefined };
   },
 
@@ -214,10 +216,7 @@ async function knownFiles(host: QueryHost, kubernetes: KubernetesModel): Promise
  * What the sections of the document ask for and the manifest lacks. Not what the document says in the API server's own
  * words: a hook may have edited that before kubeadm ran. Patches of the API server have the last word.
  */
-async function manifestDifferences(
-  host: QueryHost,
-  { controlPlane, kubeadm }: KubernetesModel,
-): Promise<readonly string[]> {
+async function manifestDifferences(host: QueryHost, { controlPlane, kubeadm }: KubernetesModel): Promise<string[]> {
   const patched =
     kubeadm.patchesDirectory !== undefined || kubeadm.patches.some(({ target }) => target === 'kube-apiserver');
   if (patched) return [];
@@ -232,6 +231,26 @@ async function manifestDifferences(
   ];
 }
 
+/** What an earlier document did not name, and what this one names no more. */
+function namesThatDiffer(before: AskedNames, { controlPlane }: KubernetesModel): string[] {
+  const now = namesOf(controlPlane.apiServer);
+  const kinds = [
+    ['args', 'the argument'],
+    ['env', 'the variable'],
+    ['volumes', 'the volume'],
+  ] as const;
+  return kinds.flatMap(([kind, what]) => [
+    ...now[kind].filter((name) => !before[kind].includes(name)).map((name) => `${what} ${name} is new`),
+    ...before[kind].filter((name) => !now[kind].includes(name)).map((name) => `${what} ${name} goes`),
+  ]);
+}
+
+function namesOf(apiServer: ApiServerModel): AskedNames {
+  const { args, env, volumes } = apiServerComponent(apiServer);
+  const names = (list: readonly { readonly name: string }[]) => list.map(({ name }) => name);
+  return { args: names(args), env: names(env), volumes: names(volumes) };
+}
+
 /** What a document asks of the API server, secrets by their names: the same twice = nothing has changed. */
 function fingerprint({ controlPlane }: KubernetesModel): string {
   const { certSANs: _names, ...rest } = controlPlane.apiServer;
@@ -239,12 +258,10 @@ function fingerprint({ controlPlane }: KubernetesModel): string {
 }
 
 function note(kubernetes: KubernetesModel): Noted {
-  const { args, env, volumes } = apiServerComponent(kubernetes.controlPlane.apiServer);
-  const names = (list: readonly { readonly name: string }[]) => list.map(({ name }) => name);
   return {
     fingerprint: fingerprint(kubernetes),
     paths: apiServerPaths(kubernetes),
-    names: { args: names(args), env: names(env), volumes: names(volumes) },
+    names: namesOf(kubernetes.controlPlane.apiServer),
   };
 }
 
