@@ -101,12 +101,10 @@ export const CODES = {
   TaintTimeDropped: note('The time of a taint is set by the API server.'),
   EndpointPort: note('The endpoint has no port: 6443.'),
   LabelRefused: warning('The kubelet may not give itself a label of this name.'),
-  StaticPodsOfImage: note('A static pod stays a file: kubeadm must not find its directory wrong.'),
 
   // Carriers.
   UserDataKey: decision('A key of the user data has no counterpart in the document: left out.'),
   UserDataWithoutKubeadm: decision('The user data does not run kubeadm: the document prepares a host only.'),
-  ContainerLinuxConfig: note('A part of additionalConfig, or of the Ignition config, became a part of the document.'),
   ContainerLinuxConfigDropped: decision('A part of additionalConfig, or of the Ignition config, is left out.'),
   UnitReplaced: note('The unit that runs kubeadm is not needed: machineadm runs it.'),
   StrictDropped: note('ignition.containerLinuxConfig.strict: machineadm is always strict.'),

@@ -110,7 +110,6 @@ async function readSpec(
     disks: [...first.disks, ...(parts?.disks ?? [])],
     filesystems: [...first.filesystems, ...(parts?.filesystems ?? [])],
     services: parts?.services ?? [],
-    environmentFiles,
   };
 }
 

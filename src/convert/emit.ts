@@ -18,7 +18,7 @@ function isBlockText(text: string): boolean {
   return !/[^\t\n\x20-\x7e\u00a0-\ud7ff\ue000-\ufffd]/.test(text) && !/^\s/.test(text) && !/[ \t]\n/.test(text);
 }
 
-/** Without what is undefined, and without lists, maps and sections that hold nothing. */
+/** Without what is undefined, at every depth. */
 export function withoutNothing(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutNothing);
   if (typeof value !== 'object' || value === null) return value;

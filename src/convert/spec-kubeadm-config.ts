@@ -7,10 +7,7 @@ import type { CommandSpec, DiskSpec, FileSpec, FilesystemSpec, SecretKey, Spec, 
  * is the same in both; where their kubeadm part differs, `kubernetes/` reads both forms. What `Ignition` adds to the host
  * through additionalConfig comes from the caller.
  */
-export function readKubeadmConfigSpec(
-  spec: Source,
-  report: Report,
-): Omit<Spec, 'services' | 'groups' | 'environmentFiles'> {
+export function readKubeadmConfigSpec(spec: Source, report: Report): Omit<Spec, 'services' | 'groups'> {
   const flavour = spec.get('format').text() === 'ignition' ? 'ignition' : 'cloud-config';
   if (spec.get('useExperimentalRetryJoin').flag() === true) {
     report.add('RetryJoin', spec.get('useExperimentalRetryJoin'), 'see kubernetes.bootstrapper.kubeadm.retry');

@@ -31,8 +31,6 @@ export interface Spec {
   readonly discoveryKubeconfig: Source | undefined;
   /** PEM texts of the cluster's authorities, by the path that the provider gave them. */
   readonly certificates: ReadonlyMap<string, FileSpec>;
-  /** EnvironmentFile= of the unit that runs kubeadm: where the variables of envsubst(1) come from. */
-  readonly environmentFiles: readonly string[];
 }
 
 export interface SecretKey {

@@ -53,7 +53,6 @@ export async function readCloudConfig(
     beforeCommands: split?.before ?? runs,
     afterCommands: split?.after ?? [],
     services: [],
-    environmentFiles: [],
   };
   for (const part of config.unread()) report.add('UserDataKey', part, 'machineadm does not know what to do with it');
   return spec;

@@ -77,7 +77,6 @@ export async function readIgnition(
       ({ command }) => !/^\s*(?:mkdir -p \/run\/cluster-api|mv \/etc\/kubeadm\.yml \/tmp\/)/.test(command),
     ),
     services: parts.services.filter(({ name }) => !/^ntpd?\.service$/.test(name) && !name.endsWith('.mount')),
-    environmentFiles: parts.environmentFiles,
   };
 }
 

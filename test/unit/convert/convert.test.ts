@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { parse } from 'yaml';
@@ -328,6 +330,102 @@ describe('what is in the way is told', () => {
       if (CODES[code].severity === 'error') assert.deepEqual(conversion.documents, []);
     });
   }
+});
+
+describe('what differs on the machine, or should be known, is told', () => {
+  const disk = (fields: object) => ({ diskSetup: { partitions: [{ device: '/dev/sdb', layout: true, ...fields }] } });
+  const file = (fields: object) => ({ files: [{ path: '/etc/a', content: 'b\n', ...fields }] });
+  const tokens = (fields: object) => ({
+    initConfiguration: { bootstrapTokens: [{ token: 'abcdef.0123456789abcdef', ...fields }] },
+  });
+  const two = {
+    partitions: [{ device: '/dev/sdb', tableType: 'gpt', diskLayout: [{ percentage: 50 }, { percentage: 50 }] }],
+  };
+  const cases: readonly (readonly [Code, object, ConvertOptions?])[] = [
+    ['CertificatesByKubeadm', {}],
+    ['RetryJoin', { useExperimentalRetryJoin: true }],
+    ['FileIsSecret', file({ permissions: '0600' })],
+    ['FileBelowMount', { ...file({ path: '/data/a' }), mounts: [['/dev/sdb', '/data']] }],
+    ['PrivateFileReadable', file({ path: '/etc/kubernetes/azure.json' })],
+    ['DefaultUserKept', { users: [{ name: 'ada' }] }],
+    ['TimeServiceNotInstalled', { ntp: {} }],
+    ['TableTypeMbr', disk({})],
+    ['UsedDiskRefused', disk({})],
+    ['LayoutFalse', disk({ layout: false })],
+    ['PartitionChosen', { diskSetup: { ...two, filesystems: [{ device: '/dev/sdb', filesystem: 'ext4' }] } }],
+    ['WholeDisk', { diskSetup: { filesystems: [{ device: '/dev/sdb', filesystem: 'ext4' }] } }],
+    ['MountColumns', { mounts: [['/dev/sdb', '/a', 'ext4', 'ro', '0', '2']] }],
+    ['MountRemoved', { mounts: [['ephemeral0']] }],
+    ['HookTimeout', { preKubeadmCommands: ['a'] }],
+    ['CommandOnce', { bootCommands: ['cloud-init-per once scan sh -c a'] }],
+    ['CommandUsesKubeadmFile', { preKubeadmCommands: ['cat /etc/kubeadm.yml'] }],
+    ['VerbosityLowered', { verbosity: 9 }],
+    ['TokenForEver', tokens({ ttlSeconds: 0 })],
+    ['TokenUsages', tokens({ usages: ['signing'] })],
+    ['EndpointPort', { clusterConfiguration: { controlPlaneEndpoint: 'api.example' } }],
+    [
+      'LabelRefused',
+      {
+        initConfiguration: {
+          nodeRegistration: { kubeletExtraArgs: [{ name: 'node-labels', value: 'node-role.kubernetes.io/a=' }] },
+        },
+      },
+    ],
+    ['ClusterValue', {}, { endpoint: 'api.example:6443' }],
+    ['WindowsHost', { files: [{ path: 'C:\\k\\a', content: 'b' }] }],
+  ];
+  for (const [code, spec, options] of cases) {
+    test(`as ${code}`, async () => {
+      const { conversion } = await converted(spec, options);
+      assert.ok(
+        conversion.decisions.some((one) => one.code === code),
+        JSON.stringify(conversion.decisions),
+      );
+      assert.deepEqual(codesOf(conversion, 'error'), []);
+    });
+  }
+
+  test('the taint that Cluster API takes away is added to workers, unless nobody is there to do it', async () => {
+    const joinConfiguration = {
+      discovery: {
+        bootstrapToken: {
+          token: 'abcdef.0123456789abcdef',
+          apiServerEndpoint: 'a:6443',
+          unsafeSkipCAVerification: true,
+        },
+      },
+    };
+    const worker = { ...config({}), spec: { joinConfiguration } };
+    const taints = async (options: ConvertOptions) => {
+      const { documents } = await converting([worker], { ...VERSION, ...options });
+      return parse(documents[0]?.yaml ?? '').kubernetes.node?.taints;
+    };
+    assert.deepEqual(await taints({}), [{ key: 'node.cluster.x-k8s.io/uninitialized', effect: 'NoSchedule' }]);
+    assert.equal(await taints({ standalone: true }), undefined);
+  });
+
+  test('a jinja expression in a Secret is text', async () => {
+    const secret = {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 's' },
+      stringData: { k: '{{ local_hostname }}' },
+    };
+    const from = { files: [{ path: '/a', contentFrom: { secret: { name: 's', key: 'k' } } }] };
+    const { conversion, document } = await converted(from, { inlineSecrets: true }, [secret]);
+    assert.ok(codesOf(conversion, 'warning').includes('JinjaInSecret'));
+    assert.equal(document.secrets['s-k'].value, '{{ local_hostname }}\n');
+  });
+});
+
+test('the converter imports nothing that only Node has', () => {
+  const room = join(import.meta.dirname, '../../../src/convert');
+  const files = globSync('**/*.ts', { cwd: room });
+  assert.ok(files.length > 30);
+  const wrong = files.filter((file) =>
+    /from 'node:|\b(?:Buffer|process)\./.test(readFileSync(join(room, file), 'utf8')),
+  );
+  assert.deepEqual(wrong, []);
 });
 
 describe('objects find each other', () => {
