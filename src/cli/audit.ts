@@ -1,23 +1,12 @@
-import { auditResidue, openQueryHost, overwrite, type Residue, type ResidueReport } from '../diagnosis/residue.ts';
 import { MachineadmError } from '../document/errors.ts';
-import { exitCode } from '../document/exit-codes.ts';
-import { documentSecrets } from '../document/secrets-of.ts';
-import { openDocument } from '../pipeline/load.ts';
-import { buildInfo } from './build-info.ts';
-import type { DocumentOptions } from './options.ts';
-import { printJson, printText } from './output.ts';
+import type { AuditOptions } from './options.ts';
 
-/** `machineadm audit --residue`: where other tools left the secrets of the document; with `--scrub` they are overwritten. */
-export async function audit(
-  options: DocumentOptions & { readonly residue?: true; readonly scrub?: true },
-): Promise<number> {
-  if (options.residue !== true) {
-    throw new MachineadmError({
-      reason: 'UsageInvalid',
-      summary: 'audit needs to know what to look for',
-      remedy: 'Give --residue: it looks for secrets that other tools left on this machine.',
-    });
-  }
+/** `machineadm audit`: benchmarks, or with `--residue` secrets that other tools left behind. Read-only but for `--scrub`. */
+export async function audit(options: AuditOptions): Promise<number> {
+  const { residue, scrub, profile } = options;
+  if (residue === true && profile !== undefined)
+    throw usage('--residue and --profile are two audits', 'Run them one by one.');
+  if (residue !== true && scrub === true) throw usage('--scrub belongs to --residue', 'Give --residue, too.');
   if (process.geteuid?.() !== 0) {
     throw new MachineadmError({
       reason: 'NotPrivilegedUser',
@@ -25,30 +14,13 @@ export async function audit(
       remedy: 'Run it with sudo.',
     });
   }
-  const document = await openDocument(options.document, buildInfo().version);
-  const report = await auditResidue(
-    openQueryHost(),
-    documentSecrets(document),
-    options.scrub === true ? { overwrite } : {},
-  );
-  if (options.output === 'json') printJson(report);
-  else printText(formatReport(report));
-  const remains = report.residues.some(({ state }) => state !== 'Scrubbed');
-  return exitCode(remains ? 'DifferencesFound' : 'Success');
+  if (residue !== true) return await (await import('./audit-hardening.ts')).auditHardeningCommand(options);
+  if (options.document === undefined) {
+    throw usage('--residue needs the document whose secrets it looks for', 'Give it with -d FILE.');
+  }
+  return await (await import('./audit-residue.ts')).auditResidueCommand({ ...options, document: options.document });
 }
 
-function formatReport({ residues, searched, skipped }: ResidueReport): string {
-  const lines = residues.map(formatResidue);
-  lines.push(...skipped.map(({ what, why }) => `not searched: ${what}: ${why}`));
-  const found = residues.length === 1 ? 'one file holds' : `${residues.length} files hold`;
-  const count = searched.length === 1 ? 'one secret' : `${searched.length} secrets`;
-  lines.push(residues.length === 0 ? `none of ${count} was found` : `${found} secrets of the document`);
-  return lines.join('\n');
-}
-
-function formatResidue(residue: Residue): string {
-  const { path, tool, mode, secrets, forms, state, why } = residue;
-  const readable = residue.worldReadable ? ', readable by every user' : '';
-  const line = `${state.toLowerCase()}: ${path} (${tool}, ${mode}${readable}): ${secrets.join(', ')}, as ${forms.join(' and ')}`;
-  return why === undefined ? line : `${line}\n  ${why}`;
+function usage(summary: string, remedy: string): MachineadmError {
+  return new MachineadmError({ reason: 'UsageInvalid', summary, remedy });
 }

@@ -1,6 +1,15 @@
 import { Option } from 'commander';
 import type { OutputFormat } from './output.ts';
 
+/** Options of `audit`: a benchmark, or secrets left behind. */
+export interface AuditOptions {
+  readonly document?: readonly string[];
+  readonly output: OutputFormat;
+  readonly profile?: readonly string[];
+  readonly residue?: true;
+  readonly scrub?: true;
+}
+
 /** Options of every command that takes a document. */
 export interface DocumentOptions {
   readonly document: readonly string[];

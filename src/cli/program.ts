@@ -3,7 +3,7 @@ import { exitCode } from '../document/exit-codes.ts';
 import type { Role } from '../document/model.ts';
 import { buildInfo } from './build-info.ts';
 import { addConvert } from './convert-options.ts';
-import { type DocumentOptions, documentOption, outputOption, sinkOption } from './options.ts';
+import { type AuditOptions, type DocumentOptions, documentOption, outputOption, sinkOption } from './options.ts';
 import { type OutputFormat, printError } from './output.ts';
 import { addReportCommands } from './report-commands.ts';
 
@@ -211,18 +211,21 @@ export function createProgram(done: (status: number) => void): Command {
 
   program
     .command('audit')
-    .description('look for what should not be on this machine')
-    .addOption(documentOption())
+    .description('hold this machine against security benchmarks, or look for secrets left on it; changes nothing')
+    .addOption(documentOption().makeOptionMandatory(false))
     .addOption(outputOption())
+    .option(
+      '--profile <name>',
+      'a benchmark: cis-level-1, cis-level-2, stig, cis-os; repeat for several; default: those the machine was provisioned with',
+      (profile: string, earlier: readonly string[] | undefined) => [...(earlier ?? []), profile],
+    )
     .option('--residue', 'secrets of the document that cloud-init, Ignition and other tools left behind')
-    .option('--scrub', 'overwrite them where that breaks nothing')
+    .option('--scrub', 'with --residue: overwrite them where that breaks nothing')
     .addHelpText(
       'after',
-      `\nExits with ${exitCode('DifferencesFound')} while something is left.\n\nExamples:\n  machineadm audit --residue -d bootstrap.yaml\n  machineadm audit --residue --scrub -d bootstrap.yaml`,
+      `\nExits with ${exitCode('DifferencesFound')} while a control fails or something is left.\n\nExamples:\n  machineadm audit --profile cis-level-1\n  machineadm audit -d bootstrap.yaml -o json\n  machineadm audit --residue -d bootstrap.yaml\n  machineadm audit --residue --scrub -d bootstrap.yaml`,
     )
-    .action(async (options: DocumentOptions & { residue?: true; scrub?: true }) =>
-      done(await (await import('./audit.ts')).audit(options)),
-    );
+    .action(async (options: AuditOptions) => done(await (await import('./audit.ts')).audit(options)));
 
   addReportCommands(program, done);
 

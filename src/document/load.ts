@@ -24,6 +24,11 @@ export interface LoadOptions {
   readonly resolveVariables?: VariableResolver;
   /** Sinks of the command line, each as YAML: behind those of the document. */
   readonly sinks?: readonly string[];
+  /**
+   * What follows from the document as a whole, as its hardening profiles do: the model with that in it, and where the
+   * document contradicts itself. Given by the caller, because this room knows nothing of Kubernetes.
+   */
+  readonly complete?: (model: Model) => Promise<{ readonly model: Model; readonly findings: readonly Finding[] }>;
   /** Document versions to read; tests add one that does not exist yet. */
   readonly versions?: readonly DocumentVersion[];
 }
@@ -112,11 +117,14 @@ export async function loadDocument(sources: readonly DocumentSource[], options: 
     .filter((finding) => !touches(finding, expansion.unknown));
   const findings = [...header, ...required.mistakes, ...mistakes, ...across];
   if (findings.length > 0 || problems.length > 0) return fail('DocumentInvalid', findings);
+  const plainModel = await version.toModel(plainData(sections));
+  const completed = (await options.complete?.(plainModel)) ?? { model: plainModel, findings: [] };
+  if (completed.findings.length > 0) return fail('DocumentInvalid', completed.findings);
   const lasting = version.lasting(plainData(sections));
   return {
     ok: true,
     document: {
-      model: await version.toModel(plainData(sections)),
+      model: completed.model,
       apiVersion: version.apiVersion,
       digest: await sha256(canonicalJson(Object.fromEntries(raw))),
       lastingDigest: lasting === undefined ? undefined : await sha256(canonicalJson(lasting)),

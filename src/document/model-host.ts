@@ -25,6 +25,8 @@ export interface SysctlSetting {
   /** Slash form below /proc/sys: `net/ipv4/conf/eth0.100/rp_filter`. */
   readonly key: string;
   readonly value: string;
+  /** True: a kernel that has no such key is left without. */
+  readonly optional?: boolean;
 }
 
 export interface FileModel {

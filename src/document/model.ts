@@ -1,4 +1,5 @@
 import type { ContainerdModel } from './model-containerd.ts';
+import type { HardeningModel } from './model-hardening.ts';
 import type { HostModel } from './model-host.ts';
 import type { KubernetesModel } from './model-kubernetes.ts';
 import type { SinkModel } from './model-sinks.ts';
@@ -7,6 +8,7 @@ import type { SecretValue } from './secret.ts';
 export type * from './model-api-server.ts';
 export type * from './model-containerd.ts';
 export type * from './model-control-plane.ts';
+export type * from './model-hardening.ts';
 export type * from './model-host.ts';
 export type * from './model-kubernetes.ts';
 export type * from './model-sinks.ts';
@@ -22,6 +24,8 @@ export interface Model {
   readonly containerd: ContainerdModel | undefined;
   readonly images: ImagesModel;
   readonly kubernetes: KubernetesModel | undefined;
+  /** undefined = the document asks for no benchmark. */
+  readonly hardening: HardeningModel | undefined;
   readonly reporting: ReportingModel;
 }
 

@@ -331,6 +331,13 @@ export const REASONS = {
   ExecutionDenied: bootstrapper('The operating system refused to execute a program.'),
   SELinuxDenied: bootstrapper('SELinux denied access that Kubernetes needs.'),
 
+  // Hardening.
+  HardeningNotEffective: bootstrapper('What a hardening profile asks for was set, but does not hold.'),
+  HardenedComponentFailed: bootstrapper(
+    'A component did not come back with a hardened setting; its manifest was put back.',
+  ),
+  NotANode: reason('Refused', 'This machine is no node of a cluster that kubeadm made.'),
+
   // Readiness.
   SuccessTestFailed: reason('NotReady', 'The success test of the bootstrapper does not pass.'),
   KubeletNotHealthy: reason('NotReady', 'The kubelet does not answer its health endpoint.'),

@@ -63,6 +63,8 @@ export interface Host extends QueryHost {
   removeFile(path: string): Promise<void>;
   makeDirectory(path: string, mode: number): Promise<void>;
   chmod(path: string, mode: number): Promise<void>;
+  /** Gives a file or directory to this user and group; a symbolic link is not followed. */
+  chown(path: string, uid: number, gid: number): Promise<void>;
   /** Writes a kernel interface file (/proc/sys, /sys) in place. Throws the errno as it is. */
   writeKernelFile(path: string, value: string): Promise<void>;
   /** Flushes the file system that holds `path` to the disk. */

@@ -41,6 +41,11 @@ export async function openDocument(
   for (const source of sources) read.push(...(await readSource(source)));
   const result = await loadDocument(read, {
     agentVersion,
+    // Loaded where it is asked for: most documents name no benchmark.
+    complete: async (model) =>
+      model.hardening === undefined
+        ? { model, findings: [] }
+        : (await import('../steps/hardening/model.ts')).hardenModel(model),
     // Loaded where it is used: `validate` judges a document without the rooms that look at a machine.
     ...(options.forThisMachine === true
       ? { resolveVariables: (await import('../host/variables.ts')).variableResolver() }

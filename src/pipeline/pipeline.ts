@@ -7,6 +7,7 @@ import { execBootstrapper } from '../steps/exec-bootstrapper.ts';
 import { execReadiness } from '../steps/exec-readiness.ts';
 import { files } from '../steps/files.ts';
 import { groups } from '../steps/groups.ts';
+import { hardening } from '../steps/hardening/index.ts';
 import { afterBootstrapHooks, beforeBootstrapHooks, earlyHooks } from '../steps/hooks.ts';
 import { hostname } from '../steps/hostname.ts';
 import { images } from '../steps/images.ts';
@@ -71,6 +72,7 @@ export const PIPELINE: {
     kubeadm,
     execBootstrapper, // in the place of kubeadm
     apiServer, // gives one that runs another configuration, too
+    hardening, // of what kubeadm wrote; before readiness, which proves that the node works with it
     readiness,
     execReadiness,
     sentinel, // only after readiness was proved

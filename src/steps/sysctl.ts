@@ -75,7 +75,7 @@ export const sysctl: Step<SysctlDesired, SysctlActual, SysctlPayload> = {
         payload: { kind: 'file', content },
       });
     }
-    const differing = desired.settings.filter((setting) => !holds(actual, setting));
+    const differing = desired.settings.filter((setting) => !holds(actual, setting) && !isSpared(actual, setting));
     for (const setting of desired.settings) {
       const resetBy = differing.find((other) => resets(other.key, setting.key));
       if (!differing.includes(setting) && resetBy === undefined) continue;
@@ -151,6 +151,12 @@ function keyChange(
 
 function holds(actual: SysctlActual, setting: SysctlSetting): boolean {
   return actual.values.get(setting.key) === normaliseSysctl(setting.value);
+}
+
+/** A setting that not every kernel has, on one that has not. */
+function isSpared(actual: SysctlActual, { key, optional }: SysctlSetting): boolean {
+  const now = actual.values.get(key);
+  return optional === true && typeof now === 'object' && now.problem === 'absent';
 }
 
 function sysctlFile(settings: readonly SysctlSetting[]): string {

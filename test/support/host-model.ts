@@ -23,6 +23,7 @@ export function hostModel(host: Partial<HostModel> = {}): Model {
     containerd: undefined,
     images: { archives: [], required: [] },
     kubernetes: undefined,
+    hardening: undefined,
     reporting: { sentinelPath: '/run/cluster-api/bootstrap-success.complete', deadlineMs: 30_000, sinks: [] },
   };
 }

@@ -79,7 +79,7 @@ export interface MemoryMachine {
 /** A machine in memory. Mutations change what is read later, and are logged in order. */
 export interface MemoryHost extends Host {
   /**
-   * Every mutation: `write /p 0644 0:0`, `remove /p`, `mkdir /p 0755`, `chmod /p 0600`, `kernel /proc/… = 1`,
+   * Every mutation: `write /p 0644 0:0`, `remove /p`, `mkdir /p 0755`, `chmod /p 0600`, `chown /p 0:0`, `kernel /proc/… = 1`,
    * `sync /p`, `run program args`, `service restart containerd`, `service reload`. Never a content.
    */
   readonly log: string[];
@@ -335,6 +335,12 @@ export function memoryHost(machine: MemoryMachine = {}): MemoryHost {
       const entry = tree.get(path);
       if (entry === undefined) throw errno('ENOENT', path);
       tree.set(path, { ...entry, mode });
+    },
+    async chown(path, uid, gid) {
+      log.push(`chown ${path} ${uid}:${gid}`);
+      const entry = tree.get(path);
+      if (entry === undefined) throw errno('ENOENT', path);
+      tree.set(path, { ...entry, uid, gid });
     },
     async writeKernelFile(path, value) {
       log.push(`kernel ${path} = ${value}`);

@@ -10,7 +10,7 @@ import { groupId, userId } from './accounts.ts';
 import { runCommand } from './commands.ts';
 import { list, readFile, readRange, readText, sha256, stat, which } from './read.ts';
 import { serviceManager, serviceQueries } from './service-manager.ts';
-import { chmod, makeDirectory, removeFile, sync, writeFile, writeKernelFile } from './write.ts';
+import { chmod, chown, makeDirectory, removeFile, sync, writeFile, writeKernelFile } from './write.ts';
 
 const QUERY_TIMEOUT_MS = 30_000;
 /** As a shell says it. */
@@ -57,6 +57,7 @@ export function linuxHost(options: LinuxHostOptions): Host {
     removeFile,
     makeDirectory,
     chmod,
+    chown,
     writeKernelFile,
     sync,
     run,

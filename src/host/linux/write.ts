@@ -71,6 +71,14 @@ export async function chmod(path: string, mode: number): Promise<void> {
   });
 }
 
+/** Changes the owner of a file or directory; a symbolic link is not followed (`ELOOP`). */
+export async function chown(path: string, uid: number, gid: number): Promise<void> {
+  await attempt('change', path, async () => {
+    await using file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    await file.chown(uid, gid);
+  });
+}
+
 /**
  * Writes a file of /proc/sys or /sys in one write(2), with the newline sysctl(8) ends a value with (it lets an empty
  * value through). It is never created: a key the kernel lacks is ENOENT. Throws the errno as it is.

@@ -14,6 +14,7 @@ const MUTATIONS: Readonly<Record<Mutation, true>> = {
   removeFile: true,
   makeDirectory: true,
   chmod: true,
+  chown: true,
   writeKernelFile: true,
   sync: true,
   run: true,

@@ -6,6 +6,7 @@ import { toImages } from './convert-images.ts';
 import { toKubernetes } from './convert-kubernetes.ts';
 import { toReporting } from './convert-reporting.ts';
 import { headersOf, milliseconds, type ResolveSecret, secretResolver } from './convert-values.ts';
+import { toHardening } from './hardening.ts';
 import type { FileSection, HookGroupSection } from './host.ts';
 import type { Sections } from './sections.ts';
 import { canonicalSysctlKey } from './sysctl-key.ts';
@@ -57,6 +58,7 @@ export async function toModel(sections: Sections): Promise<Model> {
     containerd: toContainerd(containerRuntime?.containerd, resolve),
     images: toImages(images, resolve),
     kubernetes: kubernetes === undefined ? undefined : toKubernetes(kubernetes, resolve),
+    hardening: toHardening(sections.hardening),
     reporting: toReporting(reporting, resolve),
   };
 }

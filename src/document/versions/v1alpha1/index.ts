@@ -2,6 +2,7 @@ import type { DocumentVersion } from '../version.ts';
 import { checkFileContents, checkHost, checkSecretNames } from './checks.ts';
 import { checkManifests } from './checks-bootstrapper.ts';
 import { checkContainerd } from './checks-containerd.ts';
+import { checkHardening } from './checks-hardening.ts';
 import { checkKubernetes } from './checks-kubernetes.ts';
 import { checkProxy } from './checks-proxy.ts';
 import { checkReporting } from './checks-reporting.ts';
@@ -37,6 +38,7 @@ export const v1alpha1: DocumentVersion<Sections> = {
     ...(await checkFileContents(parsed)),
     ...checkKubernetes(parsed),
     ...(await checkManifests(parsed)),
+    ...checkHardening(parsed),
   ],
   lint,
   lasting: ({ kubernetes: section }) => (section === undefined ? undefined : lastingKubernetes(section)),

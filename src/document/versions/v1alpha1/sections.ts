@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { absolutePath, environmentName } from './fields.ts';
+import { hardening } from './hardening.ts';
 import { host } from './host.ts';
 import { images } from './images.ts';
 import { kubernetes } from './kubernetes.ts';
@@ -39,7 +40,17 @@ const variables = z
   .describe('Used as ${name} where a field allows it. One that does not exist ends the run before any change.');
 
 /** The sections in reading order. `requires`, `apiVersion` and `kind` are checked before them, for every version. */
-export const sections = { metadata, variables, secrets, host, containerRuntime, images, kubernetes, reporting };
+export const sections = {
+  metadata,
+  variables,
+  secrets,
+  host,
+  containerRuntime,
+  images,
+  kubernetes,
+  hardening,
+  reporting,
+};
 
 /** A section's value once it is known to be valid; absent when it is not there or has mistakes. */
 export type Sections = { readonly [Name in keyof typeof sections]?: z.infer<(typeof sections)[Name]> };

@@ -1,0 +1,37 @@
+import { auditResidue, openQueryHost, overwrite, type Residue, type ResidueReport } from '../diagnosis/residue.ts';
+import { exitCode } from '../document/exit-codes.ts';
+import { documentSecrets } from '../document/secrets-of.ts';
+import { openDocument } from '../pipeline/load.ts';
+import { buildInfo } from './build-info.ts';
+import type { DocumentOptions } from './options.ts';
+import { printJson, printText } from './output.ts';
+
+/** `machineadm audit --residue`: where other tools left the secrets of the document; with `--scrub` they are overwritten. */
+export async function auditResidueCommand(options: DocumentOptions & { readonly scrub?: true }): Promise<number> {
+  const document = await openDocument(options.document, buildInfo().version);
+  const report = await auditResidue(
+    openQueryHost(),
+    documentSecrets(document),
+    options.scrub === true ? { overwrite } : {},
+  );
+  if (options.output === 'json') printJson(report);
+  else printText(formatReport(report));
+  const remains = report.residues.some(({ state }) => state !== 'Scrubbed');
+  return exitCode(remains ? 'DifferencesFound' : 'Success');
+}
+
+function formatReport({ residues, searched, skipped }: ResidueReport): string {
+  const lines = residues.map(formatResidue);
+  lines.push(...skipped.map(({ what, why }) => `not searched: ${what}: ${why}`));
+  const found = residues.length === 1 ? 'one file holds' : `${residues.length} files hold`;
+  const count = searched.length === 1 ? 'one secret' : `${searched.length} secrets`;
+  lines.push(residues.length === 0 ? `none of ${count} was found` : `${found} secrets of the document`);
+  return lines.join('\n');
+}
+
+function formatResidue(residue: Residue): string {
+  const { path, tool, mode, secrets, forms, state, why } = residue;
+  const readable = residue.worldReadable ? ', readable by every user' : '';
+  const line = `${state.toLowerCase()}: ${path} (${tool}, ${mode}${readable}): ${secrets.join(', ')}, as ${forms.join(' and ')}`;
+  return why === undefined ? line : `${line}\n  ${why}`;
+}

@@ -1,0 +1,68 @@
+import type { FileStat, QueryHost } from '../../host/host.ts';
+
+export interface FoundFile extends Pick<FileStat, 'mode' | 'uid' | 'gid'> {
+  readonly path: string;
+  readonly type: 'file' | 'directory';
+}
+
+const DEEPEST = 12;
+
+/**
+ * What exists of a pattern: `*` stands for any part of a name, `**` for everything below, directories included. Symbolic
+ * links are not followed and not found: they have no mode of their own.
+ */
+export async function expandPattern(host: QueryHost, pattern: string): Promise<readonly FoundFile[]> {
+  // Where /usr is merged, /lib is a link to /usr/lib, whose files other patterns find.
+  if (pattern.startsWith('/lib/') && (await host.stat('/lib'))?.type === 'symlink') return [];
+  const segments = pattern.split('/').slice(1);
+  return await walk(host, '', segments, DEEPEST);
+}
+
+async function walk(
+  host: QueryHost,
+  at: string,
+  [segment, ...rest]: readonly string[],
+  depth: number,
+): Promise<readonly FoundFile[]> {
+  if (segment === undefined || depth === 0) return [];
+  const found: FoundFile[] = [];
+  const names = segment.includes('*') ? await namesIn(host, at) : [segment];
+  const matching = segment === '**' ? names : names.filter((name) => matchesName(segment, name));
+  // `**` is also no directory at all: pki/**/*.crt has pki/ca.crt.
+  if (segment === '**' && rest.length > 0) found.push(...(await walk(host, at, rest, depth)));
+  for (const name of matching) {
+    const path = `${at}/${name}`;
+    const stat = await host.stat(path);
+    const type = stat?.type;
+    if (stat === undefined || (type !== 'file' && type !== 'directory')) continue;
+    const { mode, uid, gid } = stat;
+    if (segment === '**') {
+      if (rest.length === 0) found.push({ path, type, mode, uid, gid });
+      if (type === 'directory') found.push(...(await walk(host, path, [segment, ...rest], depth - 1)));
+    } else if (rest.length === 0) found.push({ path, type, mode, uid, gid });
+    else found.push(...(await walk(host, path, rest, depth - 1)));
+  }
+  return found;
+}
+
+async function namesIn(host: QueryHost, directory: string): Promise<readonly string[]> {
+  const stat = await host.stat(directory);
+  return stat?.type === 'directory' ? ((await host.list(directory)) ?? []) : [];
+}
+
+function matchesName(segment: string, name: string): boolean {
+  const source = segment.split('*').map((part) => part.replace(/[.+^${}()|[\]\\]/g, '\\$&'));
+  return new RegExp(`^${source.join('.*')}$`).test(name);
+}
+
+/** Whether a path is meant by a pattern, whether or not it exists. */
+export function matchesPattern(pattern: string, path: string): boolean {
+  const segments = pattern.split('/').map((segment) => {
+    if (segment === '**') return '.+';
+    return segment
+      .split('*')
+      .map((part) => part.replace(/[.+^${}()|[\]\\]/g, '\\$&'))
+      .join('[^/]*');
+  });
+  return new RegExp(`^${segments.join('/').replace('/.+/', '/(?:.+/)?')}$`).test(path);
+}

@@ -1,0 +1,129 @@
+import type { Finding } from '../../document/diagnostics.ts';
+import type { FileModel, HostModel, SysctlSetting, UserModel } from '../../document/model.ts';
+import { contradiction } from './contradiction.ts';
+import type { Check, Control } from './control.ts';
+import { matchesPattern } from './found-files.ts';
+import { octal } from './judge-files.ts';
+
+/** Sorts behind what distributions bring; a later file only adds to it (modprobe.d(5)). */
+const DENIED_MODULES_FILE = '/etc/modprobe.d/90-machineadm-hardening.conf';
+
+/** The host's part of the controls: kernel settings, modules, the accounts that own files. */
+export function hardenHost(
+  host: HostModel,
+  controls: readonly Control[],
+): { readonly host: HostModel; readonly findings: readonly Finding[] } {
+  const findings: Finding[] = [];
+  const sysctl: SysctlSetting[] = [...host.sysctl];
+  const modules = new Set(host.kernelModules);
+  const denied: string[] = [];
+  let { groups, users } = host;
+  for (const control of controls) {
+    const { check } = control;
+    switch (check.kind) {
+      case 'sysctl':
+        for (const [key, value] of Object.entries(check.values)) {
+          const present = sysctl.find((setting) => setting.key === key);
+          if (present === undefined) sysctl.push({ key, value, optional: check.optional.includes(key) });
+          else if (present.value.trim() !== value) {
+            findings.push(contradiction(['host', 'sysctl', key], control, `be ${value}`));
+          }
+        }
+        break;
+      case 'modules-loaded':
+        for (const module of check.modules) modules.add(module);
+        break;
+      case 'module-denied':
+        if (modules.has(check.module)) {
+          const path = ['host', 'kernelModules', host.kernelModules.indexOf(check.module)];
+          findings.push(contradiction(path, control, 'not be loaded'));
+        } else denied.push(check.module);
+        break;
+      case 'owner':
+        if (check.group !== 'root' && !groups.some(({ name }) => name === check.group)) {
+          groups = [...groups, { name: check.group, gid: undefined, system: true }];
+        }
+        if (check.user !== 'root' && !users.some(({ name }) => name === check.user)) {
+          users = [...users, ownerAccount(check)];
+        }
+        findings.push(...ownersOf(host.files, check, control));
+        break;
+      case 'mode':
+        findings.push(...modesOf(host.files, check, control));
+        break;
+      case 'services':
+        findings.push(...servicesOf(host, check, control));
+        break;
+    }
+  }
+  const files = denied.length === 0 ? host.files : [...host.files, denialFile(denied)];
+  return { host: { ...host, sysctl, kernelModules: [...modules], groups, users, files }, findings };
+}
+
+function denialFile(modules: readonly string[]): FileModel {
+  const lines = modules.map((module) => `install ${module} /bin/false\nblacklist ${module}\n`);
+  return plainFile(DENIED_MODULES_FILE, `# Written by machineadm.\n${lines.join('')}`, 0o644);
+}
+
+/** A file of root's with this text. */
+export function plainFile(path: string, text: string, mode: number): FileModel {
+  const content = { kind: 'inline', bytes: new TextEncoder().encode(text) } as const;
+  return { path, content, mode, user: 'root', group: 'root', directoryMode: 0o755, append: false };
+}
+
+/** Somebody who owns files and does nothing else. */
+function ownerAccount({ user, group }: Extract<Check, { kind: 'owner' }>): UserModel {
+  return {
+    name: user,
+    uid: undefined,
+    gecos: undefined,
+    primaryGroup: group,
+    groups: [],
+    home: '/nonexistent',
+    shell: '/usr/sbin/nologin',
+    system: true,
+    passwordHash: undefined,
+    locked: true,
+    inactive: false,
+    sudo: [],
+    sshAuthorizedKeys: undefined,
+  };
+}
+
+/** A file that the document lays too open would be closed and opened again in every run. */
+function modesOf(
+  files: readonly FileModel[],
+  check: Extract<Check, { kind: 'mode' }>,
+  control: Control,
+): readonly Finding[] {
+  return files.flatMap(({ path, mode, keepsMode }, index) => {
+    const meant = check.paths.some((pattern) => matchesPattern(pattern, path));
+    if (!meant || keepsMode === true || (mode & ~check.atMost) === 0) return [];
+    return [contradiction(['host', 'files', index], control, `have a mode of at most "${octal(check.atMost)}"`)];
+  });
+}
+
+function ownersOf(
+  files: readonly FileModel[],
+  check: Extract<Check, { kind: 'owner' }>,
+  control: Control,
+): readonly Finding[] {
+  return files.flatMap(({ path, user, group, keepsOwner }, index) => {
+    const meant = check.paths.some((pattern) => matchesPattern(pattern, path));
+    const same = (given: string, wanted: string): boolean => given === wanted || (given === '0' && wanted === 'root');
+    if (!meant || keepsOwner === true || (same(user, check.user) && same(group, check.group))) return [];
+    return [contradiction(['host', 'files', index], control, `be owned by ${check.user}:${check.group}`)];
+  });
+}
+
+function servicesOf(
+  { services }: HostModel,
+  { services: forbidden, must }: Extract<Check, { kind: 'services' }>,
+  control: Control,
+): readonly Finding[] {
+  return services.flatMap(({ name, state, enabled }, index) => {
+    if (!forbidden.includes(name)) return [];
+    const wrong = must === 'not run' ? state === 'Started' : enabled === true;
+    return wrong ? [contradiction(['host', 'services', index], control, must)] : [];
+  });
+}

@@ -1,0 +1,50 @@
+import type { Check } from './control.ts';
+import type { FoundFile } from './found-files.ts';
+import type { Observed } from './observe.ts';
+import type { Verdict } from './verdict.ts';
+
+/** The permission bits that a file may have at most; undefined = the check says nothing of it. */
+export function allowedMode(check: Extract<Check, { kind: 'mode' }>, file: FoundFile): number | undefined {
+  if (file.type === 'file') return check.atMost;
+  if (check.directories !== undefined) return check.directories;
+  // A pattern finds directories by chance; a path that is named is meant.
+  return check.paths.some((path) => path.includes('*')) ? undefined : check.atMost;
+}
+
+/** Modes and owners of what exists. */
+export function judgeFiles(
+  check: Extract<Check, { kind: 'mode' | 'owner' }>,
+  files: readonly FoundFile[],
+  seen: Observed,
+): Verdict {
+  const judged = files.flatMap((file) => {
+    if (check.kind === 'mode') {
+      const allowed = allowedMode(check, file);
+      if (allowed === undefined) return [];
+      const holds = (file.mode & ~allowed) === 0;
+      return [{ file, holds, now: octal(file.mode), must: `at most ${octal(allowed)}` }];
+    }
+    const uid = seen.users.get(check.user);
+    const gid = seen.groups.get(check.group);
+    const holds = file.uid === uid && file.gid === gid;
+    return [{ file, holds, now: `${file.uid}:${file.gid}`, must: `${check.user}:${check.group}${ids(uid, gid)}` }];
+  });
+  if (judged.length === 0) return { state: 'not-applicable', why: `there is no ${check.paths.join(', no ')}` };
+  const wrong = judged.filter(({ holds }) => !holds);
+  const text = check.kind === 'mode' ? 'mode' : 'owner';
+  if (wrong.length > 0) {
+    return {
+      state: 'fails',
+      evidence: wrong.map(({ file, now, must }) => ({ source: file.path, text: `${text} ${now}; it must be ${must}` })),
+    };
+  }
+  return { state: 'holds', evidence: judged.map(({ file, now }) => ({ source: file.path, text: `${text} ${now}` })) };
+}
+
+function ids(uid: number | undefined, gid: number | undefined): string {
+  return uid === undefined || gid === undefined ? ', which does not exist' : ` (${uid}:${gid})`;
+}
+
+export function octal(mode: number): string {
+  return mode.toString(8).padStart(4, '0');
+}

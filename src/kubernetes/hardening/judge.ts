@@ -1,0 +1,252 @@
+import type { Evidence } from '../../document/errors.ts';
+import { member, text } from '../../host/untyped.ts';
+import { KUBELET_CONFIG } from '../paths.ts';
+import { uncovered } from './audit-policy.ts';
+import { type Check, type Component, type Control, describeRule, follows, type Rule } from './control.ts';
+import type { FoundFile } from './found-files.ts';
+import { judgeFiles } from './judge-files.ts';
+import { judgeSystem } from './judge-system.ts';
+import { manifestPath, type NamedFile, type Observed, usable } from './observe.ts';
+import { decided, type Verdict } from './verdict.ts';
+
+/** Judges one control by what was seen. Pure. */
+export function judge(control: Control, seen: Observed): Verdict {
+  const why = whyNotHere(control, seen);
+  return why === undefined ? judgeCheck(control.check, seen) : { state: 'not-applicable', why };
+}
+
+/** Why a control says nothing about a machine of this role and version; undefined = it does. */
+function whyNotHere({ applies, since, until }: Control, seen: Observed): string | undefined {
+  if (applies === 'control-plane' && !seen.isControlPlane) return 'this machine is no control plane';
+  if (applies === 'worker' && seen.isControlPlane) return 'this machine is a control plane';
+  if (applies === 'etcd' && !seen.manifests.has('etcd')) return 'this machine runs no etcd of its own';
+  return whyNotInVersion({ since, until }, seen.minor);
+}
+
+/** Why a version of Kubernetes is outside of a control's range; undefined = it is inside, or not known. */
+export function whyNotInVersion(
+  { since, until }: Pick<Control, 'since' | 'until'>,
+  minor: number | undefined,
+): string | undefined {
+  if (minor === undefined) return undefined;
+  if (since !== undefined && minor < since) return `it is about Kubernetes 1.${since} and later; this is 1.${minor}`;
+  if (until !== undefined && minor > until) return `it ended with Kubernetes 1.${until}; this is 1.${minor}`;
+  return undefined;
+}
+
+function judgeCheck(check: Check, seen: Observed): Verdict {
+  switch (check.kind) {
+    case 'argument':
+      return judgeArgument(check, seen);
+    case 'admission-plugin':
+      return judgePlugin(check, seen);
+    case 'feature-gate':
+      return judgeGate(check, seen);
+    case 'kubelet':
+      return judgeKubelet(check, seen);
+    case 'kubelet-serving-certificate':
+      return judgeServing(seen);
+    case 'kubelet-flag-absent': {
+      const flags = seen.kubeletFlags.filter(({ name }) => name === check.flag);
+      return decided(
+        flags.length === 0,
+        flags.length === 0
+          ? [{ source: 'kubelet', text: `--${check.flag} is not set` }]
+          : flags.map(({ source, name, value }) => ({ source, text: `--${name}=${value}; it must not be set` })),
+      );
+    }
+    case 'audit-policy':
+      return judgePolicy(check, seen);
+    case 'encryption':
+      return judgeEncryption(seen);
+    case 'admission-configuration':
+      return judgeAdmission(check, seen);
+    case 'mode':
+    case 'owner':
+      return judgeFiles(
+        check,
+        check.paths.flatMap((path): readonly FoundFile[] => seen.files.get(path) ?? []),
+        seen,
+      );
+    default:
+      return judgeSystem(check, seen);
+  }
+}
+
+/** Every place where a component's arguments stand: its manifest, and the processes that run. */
+function argumentPlaces(
+  component: Component,
+  seen: Observed,
+): readonly { readonly source: string; readonly args: ReadonlyMap<string, string> }[] | undefined {
+  const manifest = usable(seen.manifests.get(component));
+  if (manifest === undefined) return undefined;
+  const running = (seen.processes.get(component) ?? []).map((args) => ({ source: `the running ${component}`, args }));
+  return [{ source: manifestPath(component), args: manifest.args }, ...running];
+}
+
+function noManifest(component: Component): Verdict {
+  return decided(false, [{ source: manifestPath(component), text: 'there is no readable manifest' }]);
+}
+
+/** The manifest speaks for what it starts: a process is named only where it says something else. */
+function judgeArgument({ component, values, rule }: Extract<Check, { kind: 'argument' }>, seen: Observed): Verdict {
+  const places = argumentPlaces(component, seen);
+  if (places === undefined) return noManifest(component);
+  const judged = places.flatMap(({ source, args }) =>
+    values.map(({ name }) => ({ source, name, value: args.get(name), holds: follows(rule, args.get(name)) })),
+  );
+  const wrong = judged.filter(({ holds }) => !holds);
+  const shown = wrong.length > 0 ? wrong : judged.slice(0, values.length);
+  return decided(
+    wrong.length === 0,
+    shown.map(({ source, name, value, holds }) => ({ source, text: tell(`--${name}`, value, holds, rule) })),
+  );
+}
+
+function tell(what: string, value: string | undefined, holds: boolean, rule: Rule): string {
+  const now = value === undefined ? `${what} is not set` : `${what}=${value}`;
+  return holds ? now : `${now}; it must ${describeRule(rule)}`;
+}
+
+export function listOf(value: string | undefined): readonly string[] {
+  return (value ?? '').split(',').map((item) => item.trim());
+}
+
+function judgePlugin({ plugin, must }: Extract<Check, { kind: 'admission-plugin' }>, seen: Observed): Verdict {
+  const places = argumentPlaces('kube-apiserver', seen);
+  if (places === undefined) return noManifest('kube-apiserver');
+  const argument = must === 'stay on by default' ? 'disable-admission-plugins' : 'enable-admission-plugins';
+  const wantsIt = must === 'be enabled';
+  const wrong = places.filter(({ args }) => listOf(args.get(argument)).includes(plugin) !== wantsIt);
+  const shown = wrong.length > 0 ? wrong : places.slice(0, 1);
+  return decided(
+    wrong.length === 0,
+    shown.map(({ source, args }) => {
+      const now = args.get(argument) === undefined ? `--${argument} is not set` : `--${argument}=${args.get(argument)}`;
+      return { source, text: wrong.length === 0 ? now : `${now}; ${plugin} must ${must}` };
+    }),
+  );
+}
+
+function judgeGate({ gate, never, at }: Extract<Check, { kind: 'feature-gate' }>, seen: Observed): Verdict {
+  const wrong: Evidence[] = [];
+  const lists: { source: string; value: string }[] = [];
+  for (const place of at) {
+    if (place === 'kubelet') {
+      const set = member(member(seen.kubeletConfig, 'featureGates'), gate);
+      if (set !== undefined) lists.push({ source: KUBELET_CONFIG, value: `${gate}=${String(set)}` });
+      const flags = seen.kubeletFlags.filter(({ name }) => name === 'feature-gates');
+      lists.push(...flags.map(({ source, value }) => ({ source, value })));
+    } else {
+      const places = argumentPlaces(place, seen) ?? [];
+      lists.push(...places.map(({ source, args }) => ({ source, value: args.get('feature-gates') ?? '' })));
+    }
+  }
+  for (const { source, value } of lists) {
+    if (listOf(value.toLowerCase()).includes(`${gate.toLowerCase()}=${never}`)) {
+      wrong.push({ source, text: `the feature gate ${gate} is ${never}` });
+    }
+  }
+  return decided(
+    wrong.length === 0,
+    wrong.length > 0 ? wrong : [{ source: at.join(', '), text: `${gate} is not ${never}` }],
+  );
+}
+
+/** A dotted field of an object from outside; undefined = it is not set. */
+export function fieldValue(object: unknown, field: string): unknown {
+  return field.split('.').reduce<unknown>((inside, name) => member(inside, name), object);
+}
+
+/** The same as text: lists with commas. */
+export function fieldText(object: unknown, field: string): string | undefined {
+  const value = fieldValue(object, field);
+  if (value === undefined || value === null) return undefined;
+  return Array.isArray(value) ? value.join(',') : String(value);
+}
+
+function judgeKubelet({ field, flag, rule }: Extract<Check, { kind: 'kubelet' }>, seen: Observed): Verdict {
+  if (seen.kubeletConfig === undefined) {
+    return decided(false, [{ source: KUBELET_CONFIG, text: 'there is no readable kubelet configuration' }]);
+  }
+  const flags = seen.kubeletFlags.filter(({ name }) => name === flag);
+  const wrong = flags.filter(({ value }) => !follows(rule, value));
+  const told = wrong.map(({ source, name, value }) => ({ source, text: tell(`--${name}`, value, false, rule) }));
+  const value = fieldText(seen.kubeletConfig, field);
+  // A flag that is set everywhere decides alone; the field behind it counts where it is not.
+  const holds = follows(rule, value) || (flags.length > 0 && wrong.length === 0);
+  if (holds && wrong.length === 0) return decided(true, [{ source: KUBELET_CONFIG, text: shown(field, value) }]);
+  const field_ = holds
+    ? []
+    : [{ source: KUBELET_CONFIG, text: `${shown(field, value)}; it must ${describeRule(rule)}` }];
+  return decided(false, [...told, ...field_]);
+}
+
+function shown(field: string, value: string | undefined): string {
+  return value === undefined ? `${field} is not set` : `${field}: ${value}`;
+}
+
+function judgeServing(seen: Observed): Verdict {
+  const bootstrapped = fieldText(seen.kubeletConfig, 'serverTLSBootstrap');
+  const given = fieldText(seen.kubeletConfig, 'tlsCertFile') ?? flagValue(seen, 'tls-cert-file');
+  const evidence = [
+    { source: KUBELET_CONFIG, text: shown('serverTLSBootstrap', bootstrapped) },
+    { source: KUBELET_CONFIG, text: shown('tlsCertFile', given) },
+  ];
+  return decided(bootstrapped === 'true' || (given !== undefined && given !== ''), evidence);
+}
+
+function flagValue(seen: Observed, flag: string): string | undefined {
+  return seen.kubeletFlags.find(({ name }) => name === flag)?.value;
+}
+
+function unnamed(argument: string): Verdict {
+  return decided(false, [{ source: manifestPath('kube-apiserver'), text: `--${argument} is not set` }]);
+}
+
+function unreadable({ path, content }: NamedFile): Verdict | undefined {
+  return content === undefined ? decided(false, [{ source: path, text: 'it is not there, or is no YAML' }]) : undefined;
+}
+
+function judgePolicy({ covers }: Extract<Check, { kind: 'audit-policy' }>, { auditPolicy }: Observed): Verdict {
+  if (auditPolicy === undefined) return unnamed('audit-policy-file');
+  const gaps = uncovered(auditPolicy.content, covers);
+  const wrong = gaps.map((gap) => ({ source: auditPolicy.path, text: gap }));
+  const right = [{ source: auditPolicy.path, text: 'it covers what is asked for' }];
+  return unreadable(auditPolicy) ?? decided(gaps.length === 0, gaps.length === 0 ? right : wrong);
+}
+
+/** Providers whose first place encrypts what is written (k/k apiserver/pkg/server/options/encryptionconfig). */
+const ENCRYPTING = ['aescbc', 'secretbox', 'kms'];
+
+function judgeEncryption({ encryption }: Observed): Verdict {
+  if (encryption === undefined) return unnamed('encryption-provider-config');
+  const resources = member(encryption.content, 'resources');
+  const ofSecrets = (Array.isArray(resources) ? resources : []).find((entry) => {
+    const names = member(entry, 'resources');
+    return Array.isArray(names) && names.some((name) => ['secrets', '*.', '*.*'].includes(String(name)));
+  });
+  const providers = member(ofSecrets, 'providers');
+  const first: unknown = Array.isArray(providers) ? providers[0] : undefined;
+  const name = typeof first === 'object' && first !== null ? Object.keys(first)[0] : undefined;
+  const now = name === undefined ? 'Secrets have no provider' : `the first provider of Secrets is ${name}`;
+  return (
+    unreadable(encryption) ??
+    decided(name !== undefined && ENCRYPTING.includes(name), [{ source: encryption.path, text: now }])
+  );
+}
+
+function judgeAdmission(
+  { plugin }: Extract<Check, { kind: 'admission-configuration' }>,
+  { admission }: Observed,
+): Verdict {
+  if (admission === undefined) return unnamed('admission-control-config-file');
+  const plugins = member(admission.content, 'plugins');
+  const has = Array.isArray(plugins) && plugins.some((entry) => text(member(entry, 'name')) === plugin);
+  return (
+    unreadable(admission) ??
+    decided(has, [
+      { source: admission.path, text: has ? `it configures ${plugin}` : `it does not configure ${plugin}` },
+    ])
+  );
+}

@@ -1,0 +1,222 @@
+import type { HostModel, KubernetesModel } from '../../document/model.ts';
+import { apiServerComponent } from '../api-server/component.ts';
+import { ADMISSION_CONFIG } from '../api-server/paths.ts';
+import { DEFAULT_CERTIFICATES_DIRECTORY } from '../paths.ts';
+import { type Check, type Component, type Control, follows } from './control.ts';
+import { ADMISSION_MOUNT } from './controls/build.ts';
+import { fieldText, fieldValue, judge, listOf } from './judge.ts';
+import { allowedMode } from './judge-files.ts';
+import { hostPathOf, type ManifestEdit } from './manifest.ts';
+import { COMPONENTS, type Observed, usable } from './observe.ts';
+
+/** What to do about controls that do not hold: one thing for each place where something is written. */
+export interface Mends {
+  /** An empty list: the manifest is right, and what runs is older than it. */
+  readonly manifests: ReadonlyMap<Component, readonly ManifestEdit[]>;
+  /** Dotted fields of the kubelet's configuration; null takes one away. */
+  readonly kubeletFields: ReadonlyMap<string, unknown>;
+  /** Flags to take away, by the file that holds them. */
+  readonly kubeletFlags: ReadonlyMap<string, readonly string[]>;
+  readonly modes: ReadonlyMap<string, number>;
+  readonly owners: ReadonlyMap<string, { readonly uid: number; readonly gid: number }>;
+  readonly services: readonly { readonly name: string; readonly act: 'stop' | 'disable' }[];
+  /** Ids of the controls that these are for, by place. */
+  readonly controls: ReadonlyMap<keyof Omit<Mends, 'controls'> | Component, readonly string[]>;
+}
+
+/** What the document says of the settings that a control is about. */
+export interface Wanted {
+  readonly kubernetes: KubernetesModel;
+  readonly host: Pick<HostModel, 'hostname'>;
+  /** As the kubelet would call itself. */
+  readonly hostname: string;
+}
+
+/** What to do so that these controls hold. Pure. What can only be mended elsewhere (in the cluster) is not in it. */
+export function mendsFor(controls: readonly Control[], seen: Observed, wanted: Wanted): Mends {
+  const draft = new Draft(seen, wanted);
+  for (const control of controls) {
+    if (judge(control, seen).state === 'fails') draft.mend(control);
+  }
+  return draft.mends;
+}
+
+class Draft {
+  readonly mends = {
+    manifests: new Map<Component, ManifestEdit[]>(),
+    kubeletFields: new Map<string, unknown>(),
+    kubeletFlags: new Map<string, string[]>(),
+    modes: new Map<string, number>(),
+    owners: new Map<string, { uid: number; gid: number }>(),
+    services: [] as { name: string; act: 'stop' | 'disable' }[],
+    controls: new Map<keyof Omit<Mends, 'controls'> | Component, string[]>(),
+  };
+  readonly #seen: Observed;
+  readonly #wanted: Wanted;
+
+  constructor(seen: Observed, wanted: Wanted) {
+    this.#seen = seen;
+    this.#wanted = wanted;
+  }
+
+  mend({ id, check }: Control): void {
+    if (check.kind === 'argument') this.#argument(id, check);
+    if (check.kind === 'admission-plugin') this.#plugin(id, check);
+    if (check.kind === 'admission-configuration') this.#admission(id);
+    if (check.kind === 'feature-gate') this.#gate(id, check);
+    if (check.kind === 'kubelet') this.#kubelet(id, check);
+    if (check.kind === 'kubelet-serving-certificate') this.#field(id, 'serverTLSBootstrap', true);
+    // Under another name than the host's the kubelet would be another Node: then the flag is not in the way.
+    if (check.kind === 'kubelet-flag-absent') this.#flag(id, check.flag, (value) => value === this.#wanted.hostname);
+    if (check.kind === 'mode') this.#modes(id, check);
+    if (check.kind === 'owner') this.#owners(id, check);
+    if (check.kind === 'services') this.#services(id, check);
+  }
+
+  #modes(id: string, check: Extract<Check, { kind: 'mode' }>): void {
+    for (const file of check.paths.flatMap((path) => this.#seen.files.get(path) ?? [])) {
+      const allowed = allowedMode(check, file);
+      if (allowed === undefined || (file.mode & ~allowed) === 0) continue;
+      this.mends.modes.set(file.path, (this.mends.modes.get(file.path) ?? file.mode) & allowed);
+      this.#for('modes', id);
+    }
+  }
+
+  #owners(id: string, { paths, user, group }: Extract<Check, { kind: 'owner' }>): void {
+    const [uid, gid] = [this.#seen.users.get(user), this.#seen.groups.get(group)];
+    if (uid === undefined || gid === undefined) return;
+    for (const file of paths.flatMap((path) => this.#seen.files.get(path) ?? [])) {
+      if (file.uid === uid && file.gid === gid) continue;
+      this.mends.owners.set(file.path, { uid, gid });
+      this.#for('owners', id);
+    }
+  }
+
+  #services(id: string, { services, must }: Extract<Check, { kind: 'services' }>): void {
+    for (const name of services) {
+      const state = this.#seen.services.get(name);
+      const does = must === 'not run' ? state?.active : state?.enabled;
+      if (does !== true) continue;
+      this.mends.services.push({ name, act: must === 'not run' ? 'stop' : 'disable' });
+      this.#for('services', id);
+    }
+  }
+
+  #for(place: keyof Omit<Mends, 'controls'> | Component, id: string): void {
+    const ids = this.mends.controls.get(place) ?? [];
+    if (!ids.includes(id)) this.mends.controls.set(place, [...ids, id]);
+  }
+
+  #edit(id: string, component: Component, ...edits: readonly ManifestEdit[]): void {
+    this.mends.manifests.set(component, [...(this.mends.manifests.get(component) ?? []), ...edits]);
+    this.#for(component, id);
+  }
+
+  #argument(id: string, { component, values, rule, mount }: Extract<Check, { kind: 'argument' }>): void {
+    const manifest = usable(this.#seen.manifests.get(component));
+    if (manifest === undefined) return;
+    const edits = values.flatMap(({ name, value: usual }): readonly ManifestEdit[] => {
+      if (follows(rule, manifest.args.get(name))) return [];
+      if (rule.is.kind === 'nothing') return [{ kind: 'remove', name }];
+      const asked = this.#documentArgument(component, name);
+      const value = asked !== undefined && follows(rule, asked) ? asked : this.#here(name, usual);
+      return value === '' ? [] : [{ kind: 'set', name, value }];
+    });
+    const mounts = mount !== undefined && edits.length > 0 && hostPathOf(manifest, mount.path) === undefined;
+    const isOlder = values.every(({ name }) => follows(rule, manifest.args.get(name)));
+    if (edits.length > 0 || isOlder)
+      this.#edit(id, component, ...edits, ...(mounts ? [{ kind: 'mount', mount } as const] : []));
+  }
+
+  /** kubeadm's usual value, in the places of this machine. */
+  #here(name: string, usual: string): string {
+    const { cluster, controlPlane } = this.#wanted.kubernetes;
+    if (name === 'secure-port') return String(controlPlane.apiEndpoint.bindPort ?? usual);
+    if (!usual.startsWith(`${DEFAULT_CERTIFICATES_DIRECTORY}/`)) return usual;
+    return `${cluster.certificatesDirectory}${usual.slice(DEFAULT_CERTIFICATES_DIRECTORY.length)}`;
+  }
+
+  #documentArgument(component: Component, name: string): string | undefined {
+    const { apiServer, controllerManager, scheduler, etcd } = this.#wanted.kubernetes.controlPlane;
+    const args = {
+      'kube-apiserver': apiServerComponent(apiServer).args,
+      'kube-controller-manager': controllerManager.args,
+      'kube-scheduler': scheduler.args,
+      etcd: etcd.kind === 'local' ? etcd.args : [],
+    }[component];
+    return args.find((argument) => argument.name === name)?.value;
+  }
+
+  #plugin(id: string, { plugin, must }: Extract<Check, { kind: 'admission-plugin' }>): void {
+    const manifest = usable(this.#seen.manifests.get('kube-apiserver'));
+    if (manifest === undefined) return;
+    const list = (name: string): readonly string[] => listOf(manifest.args.get(name)).filter((item) => item !== '');
+    const without = (name: string): ManifestEdit => {
+      const left = list(name).filter((item) => item !== plugin);
+      return left.length === 0 ? { kind: 'remove', name } : { kind: 'set', name, value: left.join(',') };
+    };
+    if (must !== 'be enabled') {
+      const from = must === 'not be enabled' ? 'enable-admission-plugins' : 'disable-admission-plugins';
+      this.#edit(id, 'kube-apiserver', without(from));
+      return;
+    }
+    const name = 'enable-admission-plugins';
+    const earlier = this.mends.manifests
+      .get('kube-apiserver')
+      ?.findLast((edit) => edit.kind === 'set' && edit.name === name);
+    const present = earlier?.kind === 'set' ? listOf(earlier.value) : list(name);
+    this.#edit(id, 'kube-apiserver', { kind: 'set', name, value: [...new Set([...present, plugin])].join(',') });
+    if (plugin === 'EventRateLimit') this.#admission(id);
+  }
+
+  /** The file itself is laid by the step control-plane-files. */
+  #admission(id: string): void {
+    const manifest = usable(this.#seen.manifests.get('kube-apiserver'));
+    const name = 'admission-control-config-file';
+    if (manifest === undefined || manifest.args.has(name)) return;
+    const value = this.#documentArgument('kube-apiserver', name) ?? ADMISSION_CONFIG;
+    const mounts = hostPathOf(manifest, ADMISSION_MOUNT.path) === undefined;
+    const mount = mounts ? [{ kind: 'mount', mount: ADMISSION_MOUNT } as const] : [];
+    this.#edit(id, 'kube-apiserver', { kind: 'set', name, value }, ...mount);
+  }
+
+  #gate(id: string, { gate, never, at }: Extract<Check, { kind: 'feature-gate' }>): void {
+    const name = 'feature-gates';
+    const wrong = `${gate}=${never}`.toLowerCase();
+    for (const component of COMPONENTS) {
+      const value = usable(this.#seen.manifests.get(component))?.args.get(name);
+      const gates = listOf(value);
+      const left = gates.filter((entry) => entry.toLowerCase() !== wrong);
+      if (value === undefined || !at.includes(component) || left.length === gates.length) continue;
+      const edit: ManifestEdit =
+        left.length === 0 ? { kind: 'remove', name } : { kind: 'set', name, value: left.join(',') };
+      this.#edit(id, component, edit);
+    }
+    if (at.includes('kubelet') && fieldText(this.#seen.kubeletConfig, `featureGates.${gate}`) === never) {
+      this.#field(id, `featureGates.${gate}`, null);
+    }
+  }
+
+  #kubelet(id: string, { field, flag, rule, value }: Extract<Check, { kind: 'kubelet' }>): void {
+    if (flag !== undefined) this.#flag(id, flag, (given) => !follows(rule, given));
+    if (follows(rule, fieldText(this.#seen.kubeletConfig, field)) || value === undefined) return;
+    const { config } = this.#wanted.kubernetes.node.kubelet;
+    const asked = fieldText(config, field);
+    this.#field(id, field, asked !== undefined && follows(rule, asked) ? fieldValue(config, field) : value);
+  }
+
+  #field(id: string, field: string, value: unknown): void {
+    if (this.#seen.kubeletConfig === undefined) return;
+    this.mends.kubeletFields.set(field, value);
+    this.#for('kubeletFields', id);
+  }
+
+  #flag(id: string, flag: string, isWrong: (value: string) => boolean): void {
+    for (const { name, value, source } of this.#seen.kubeletFlags) {
+      if (name !== flag || !isWrong(value) || !source.startsWith('/')) continue;
+      const flags = this.mends.kubeletFlags.get(source) ?? [];
+      if (!flags.includes(flag)) this.mends.kubeletFlags.set(source, [...flags, flag]);
+      this.#for('kubeletFlags', id);
+    }
+  }
+}

@@ -1,0 +1,227 @@
+import type { QueryHost } from '../../host/host.ts';
+import { member, text } from '../../host/untyped.ts';
+import {
+  ADMIN_KUBECONFIG,
+  DEFAULT_CERTIFICATES_DIRECTORY,
+  DEFAULT_ETCD_DATA_DIRECTORY,
+  KUBELET_CONFIG,
+  KUBELET_DIRECTORY,
+  KUBELET_KUBECONFIG,
+  STATIC_PODS_DIRECTORY,
+} from '../paths.ts';
+import type { Component, Control } from './control.ts';
+import { expandPattern, type FoundFile } from './found-files.ts';
+import { type KubeletFlag, kubeletFlags } from './kubelet-flags.ts';
+import { argumentsOf, hostPathOf, type Manifest, readManifest } from './manifest.ts';
+
+export const COMPONENTS: readonly Component[] = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'etcd'];
+
+/** What controls are judged by, as it was at one look at the machine. */
+export interface Observed {
+  readonly isNode: boolean;
+  readonly isControlPlane: boolean;
+  /** Minor of Kubernetes 1.x as the kubelet says it; undefined = not known. */
+  readonly minor: number | undefined;
+  readonly manifests: ReadonlyMap<Component, Manifest | 'unreadable'>;
+  /** Arguments of the components that run now. One may run twice while the kubelet replaces it. */
+  readonly processes: ReadonlyMap<Component, readonly ReadonlyMap<string, string>[]>;
+  /** Parsed KubeletConfiguration. */
+  readonly kubeletConfig: unknown;
+  readonly kubeletFlags: readonly KubeletFlag[];
+  /** By the pattern of the control. */
+  readonly files: ReadonlyMap<string, readonly FoundFile[]>;
+  /** Ids of the users and groups that controls name; undefined = there is none. */
+  readonly users: ReadonlyMap<string, number | undefined>;
+  readonly groups: ReadonlyMap<string, number | undefined>;
+  /** By key in the slash form; undefined = the kernel has none. */
+  readonly kernel: ReadonlyMap<string, string | undefined>;
+  readonly modules: { readonly loaded: ReadonlySet<string>; readonly denied: ReadonlySet<string> };
+  /** metricsBindAddress of the kube-proxy pods here; '' = left to its default. */
+  readonly proxyMetrics: readonly string[];
+  /** The files that the API server's arguments name, parsed; undefined = it names none, 'unreadable' = not there. */
+  readonly auditPolicy: NamedFile | undefined;
+  readonly encryption: NamedFile | undefined;
+  readonly admission: NamedFile | undefined;
+  readonly services: ReadonlyMap<string, { readonly active: boolean; readonly enabled: boolean }>;
+}
+
+export interface NamedFile {
+  readonly path: string;
+  /** Parsed YAML; undefined = it cannot be read. */
+  readonly content: unknown;
+}
+
+/** Looks at everything that these controls are about. Only reads. */
+export async function observe(
+  host: QueryHost,
+  controls: readonly Control[],
+  minor: number | undefined,
+): Promise<Observed> {
+  const checks = controls.map(({ check }) => check);
+  const manifests = await readManifests(host);
+  const kubeletConfig = await parsed(host, KUBELET_CONFIG);
+  const apiserver = usable(manifests.get('kube-apiserver'));
+  const named = async (argument: string): Promise<NamedFile | undefined> => {
+    const inside = apiserver?.args.get(argument);
+    if (apiserver === undefined || inside === undefined) return undefined;
+    const path = hostPathOf(apiserver, inside) ?? inside;
+    return { path, content: await parsed(host, path) };
+  };
+  const places = placesOf(manifests, kubeletConfig);
+  const files = new Map<string, readonly FoundFile[]>();
+  const users = new Map<string, number | undefined>();
+  const groups = new Map<string, number | undefined>();
+  const kernel = new Map<string, string | undefined>();
+  const services = new Map<string, { active: boolean; enabled: boolean }>();
+  for (const check of checks) {
+    if (check.kind === 'mode' || check.kind === 'owner') {
+      for (const pattern of check.paths) {
+        if (!files.has(pattern)) files.set(pattern, await expandPattern(host, places(pattern)));
+      }
+    }
+    if (check.kind === 'owner') {
+      users.set(check.user, await host.userId(check.user));
+      groups.set(check.group, await host.groupId(check.group));
+    }
+    if (check.kind === 'sysctl')
+      for (const key of Object.keys(check.values)) kernel.set(key, await kernelValue(host, key));
+    if (check.kind === 'services') {
+      for (const name of check.services) services.set(name, await host.service(name));
+    }
+  }
+  const aboutModules = checks.some(({ kind }) => kind === 'module-denied' || kind === 'modules-loaded');
+  const aboutProxy = checks.some(({ kind }) => kind === 'kube-proxy-metrics');
+  return {
+    isNode: (await host.stat(KUBELET_KUBECONFIG)) !== undefined,
+    isControlPlane: manifests.size > 0 || (await host.stat(ADMIN_KUBECONFIG)) !== undefined,
+    minor,
+    manifests,
+    processes: await readProcesses(host),
+    kubeletConfig,
+    kubeletFlags: await kubeletFlags(host),
+    files,
+    users,
+    groups,
+    kernel,
+    modules: aboutModules ? await modules(host) : { loaded: new Set(), denied: new Set() },
+    proxyMetrics: aboutProxy ? await proxyMetrics(host) : [],
+    auditPolicy: await named('audit-policy-file'),
+    encryption: await named('encryption-provider-config'),
+    admission: await named('admission-control-config-file'),
+    services,
+  };
+}
+
+/** A manifest that could be read. */
+export function usable(manifest: Manifest | 'unreadable' | undefined): Manifest | undefined {
+  return manifest === 'unreadable' ? undefined : manifest;
+}
+
+/** Where a component's manifest lies. */
+export function manifestPath(component: Component): string {
+  return `${STATIC_PODS_DIRECTORY}/${component}.yaml`;
+}
+
+/** Arguments of every process of a component of the control plane, from /proc. */
+export async function readProcesses(host: QueryHost): Promise<Observed['processes']> {
+  const found = new Map<Component, ReadonlyMap<string, string>[]>();
+  for (const name of (await host.list('/proc')) ?? []) {
+    if (!/^\d+$/.test(name)) continue;
+    const words = ((await readIfThere(host, `/proc/${name}/cmdline`)) ?? '').split('\0');
+    const program = (words[0] ?? '').split('/').at(-1);
+    const component = COMPONENTS.find((one) => one === program);
+    if (component === undefined) continue;
+    found.set(component, [...(found.get(component) ?? []), argumentsOf(words.slice(1))]);
+  }
+  return found;
+}
+
+async function readManifests(host: QueryHost): Promise<ReadonlyMap<Component, Manifest | 'unreadable'>> {
+  const manifests = new Map<Component, Manifest | 'unreadable'>();
+  for (const component of COMPONENTS) {
+    const source = await host.readText(manifestPath(component));
+    if (source === undefined) continue;
+    try {
+      manifests.set(component, await readManifest(source));
+    } catch (error) {
+      if (!(error instanceof SyntaxError)) throw error;
+      manifests.set(component, 'unreadable');
+    }
+  }
+  return manifests;
+}
+
+/** Controls name kubeadm's default places; this machine's own may be others. */
+function placesOf(
+  manifests: ReadonlyMap<Component, Manifest | 'unreadable'>,
+  kubeletConfig: unknown,
+): (pattern: string) => string {
+  const etcd = usable(manifests.get('etcd'))?.args.get('data-dir') ?? DEFAULT_ETCD_DATA_DIRECTORY;
+  const ca =
+    usable(manifests.get('kube-apiserver'))?.args.get('client-ca-file') ??
+    text(member(member(member(kubeletConfig, 'authentication'), 'x509'), 'clientCAFile'));
+  const certificates = ca === undefined ? DEFAULT_CERTIFICATES_DIRECTORY : ca.slice(0, ca.lastIndexOf('/'));
+  return (pattern) => {
+    for (const [usual, actual] of [
+      [DEFAULT_ETCD_DATA_DIRECTORY, etcd],
+      [DEFAULT_CERTIFICATES_DIRECTORY, certificates],
+    ] as const) {
+      if (pattern === usual || pattern.startsWith(`${usual}/`)) return `${actual}${pattern.slice(usual.length)}`;
+    }
+    return pattern;
+  };
+}
+
+async function parsed(host: QueryHost, path: string): Promise<unknown> {
+  const source = await host.readText(path);
+  if (source === undefined) return undefined;
+  const { parse } = await import('yaml');
+  try {
+    return parse(source);
+  } catch {
+    // What the parser says may quote a secret; that it cannot be read is all that matters.
+    return undefined;
+  }
+}
+
+async function kernelValue(host: QueryHost, key: string): Promise<string | undefined> {
+  return (await readIfThere(host, `/proc/sys/${key}`))?.trim().replace(/\s+/g, ' ');
+}
+
+/** Processes end and kernel keys refuse while one looks: what cannot be read is not there. */
+async function readIfThere(host: QueryHost, path: string): Promise<string | undefined> {
+  try {
+    return await host.readText(path);
+  } catch {
+    return undefined;
+  }
+}
+
+/** What is in the kernel, and what `modprobe -c` says runs a program that loads nothing (modprobe.d(5), `install`). */
+async function modules(host: QueryHost): Promise<Observed['modules']> {
+  const plain = (name: string): string => name.replaceAll('-', '_');
+  const loaded = ((await host.readText('/proc/modules')) ?? '').split('\n').map((line) => line.split(' ')[0] ?? '');
+  const inKernel = (await host.list('/sys/module')) ?? [];
+  const types = ((await host.readText('/proc/filesystems')) ?? '').split(/\s+/);
+  const bridge = (await host.stat('/proc/sys/net/bridge')) === undefined ? [] : ['br_netfilter'];
+  const configuration = (await host.query({ program: 'modprobe', args: ['-c'] })).stdout;
+  const denied = configuration.split('\n').flatMap((line) => {
+    const [word, name = '', program = ''] = line.trim().split(/\s+/);
+    return word === 'install' && /^(\/usr)?\/s?bin\/(false|true|nologin)$/.test(program) ? [plain(name)] : [];
+  });
+  return {
+    loaded: new Set([...loaded, ...inKernel, ...types, ...bridge].map(plain)),
+    denied: new Set(denied),
+  };
+}
+
+/** kube-proxy has its configuration from a ConfigMap, which the kubelet lays below the pod's directory. */
+async function proxyMetrics(host: QueryHost): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (const pod of (await host.list(`${KUBELET_DIRECTORY}/pods`)) ?? []) {
+    const path = `${KUBELET_DIRECTORY}/pods/${pod}/volumes/kubernetes.io~configmap/kube-proxy/config.conf`;
+    if ((await readIfThere(host, path)) === undefined) continue;
+    found.push(text(member(await parsed(host, path), 'metricsBindAddress')) ?? '');
+  }
+  return found;
+}

@@ -1,0 +1,37 @@
+import { CONTROL_IDS } from '../../document/hardening-controls.ts';
+import type { HardeningModel } from '../../document/model.ts';
+import { HARDENING_PROFILES } from '../../document/model-hardening.ts';
+import type { QueryHost } from '../../host/host.ts';
+import { member, text } from '../../host/untyped.ts';
+
+/** What this machine was hardened to: an audit needs no document then. It holds no secret. */
+export const HARDENING_RECORD = '/var/lib/machineadm/hardening.json';
+
+export function recordText(hardening: HardeningModel): string {
+  const { profiles, include, exceptions } = hardening;
+  return `${JSON.stringify({ version: 1, profiles, include, exceptions }, undefined, 2)}\n`;
+}
+
+/** The section that this machine was provisioned with; undefined = none, or it cannot be understood. */
+export async function readRecord(host: QueryHost): Promise<HardeningModel | undefined> {
+  const source = await host.readText(HARDENING_RECORD);
+  if (source === undefined) return undefined;
+  let content: unknown;
+  try {
+    content = JSON.parse(source);
+  } catch {
+    return undefined;
+  }
+  const strings = (value: unknown): readonly string[] =>
+    Array.isArray(value) ? value.filter((item) => typeof item === 'string') : [];
+  const known: readonly string[] = CONTROL_IDS;
+  const exceptions = member(content, 'exceptions');
+  return {
+    profiles: HARDENING_PROFILES.filter((profile) => strings(member(content, 'profiles')).includes(profile)),
+    include: strings(member(content, 'include')).filter((id) => known.includes(id)),
+    exceptions: (Array.isArray(exceptions) ? exceptions : []).flatMap((entry: unknown) => {
+      const [id, reason] = [text(member(entry, 'id')), text(member(entry, 'reason'))];
+      return id === undefined || reason === undefined ? [] : [{ id, reason }];
+    }),
+  };
+}

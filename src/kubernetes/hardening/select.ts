@@ -1,0 +1,44 @@
+import type { HardeningModel, Role } from '../../document/model.ts';
+import type { Control } from './control.ts';
+import { CONTROLS } from './controls/index.ts';
+import { whyNotInVersion } from './judge.ts';
+
+/** A control that was chosen, and why it is left alone, where it is. */
+export interface Selected {
+  readonly control: Control;
+  /** Applied and held to; else only told, with the reason. */
+  readonly exception: string | undefined;
+}
+
+/**
+ * The controls of the profiles and those included by id, in the order of their benchmarks. What breaks clusters is an
+ * exception of its profile's own, unless it is included.
+ */
+export function select({ profiles, include, exceptions }: HardeningModel): readonly Selected[] {
+  return CONTROLS.flatMap((control) => {
+    const included = include.includes(control.id);
+    if (!included && !control.profiles.some((profile) => profiles.includes(profile))) return [];
+    const given = exceptions.find(({ id }) => id === control.id)?.reason;
+    const own = control.check.kind === 'impossible' ? control.check.why : included ? undefined : control.off;
+    return [{ control, exception: given ?? own }];
+  });
+}
+
+/** Those that are applied to a machine of this role and version. `minor` undefined = any. */
+export function applied(
+  selected: readonly Selected[],
+  role: Role | undefined,
+  minor: number | undefined,
+): readonly Control[] {
+  return selected
+    .filter(({ control, exception }) => exception === undefined && concerns(control, role))
+    .map(({ control }) => control)
+    .filter((control) => whyNotInVersion(control, minor) === undefined);
+}
+
+function concerns({ applies }: Control, role: Role | undefined): boolean {
+  if (applies === 'cluster') return false;
+  if (applies === 'node') return true;
+  if (role === undefined) return false;
+  return applies === 'worker' ? role === 'Worker' : role !== 'Worker';
+}

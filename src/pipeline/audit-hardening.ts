@@ -1,0 +1,91 @@
+import { nearestName } from '../document/diagnostics.ts';
+import { MachineadmError } from '../document/errors.ts';
+import { HARDENING_PROFILES, type HardeningProfile } from '../document/model-hardening.ts';
+import { redactDeep } from '../document/secret.ts';
+import { gatherFacts, openQueryHost } from '../host/index.ts';
+import { type AuditedControl, auditControls, readRecord } from '../steps/hardening/audit.ts';
+import { openDocument } from './load.ts';
+
+export type { AuditedControl } from '../steps/hardening/audit.ts';
+
+export interface HardeningReport {
+  readonly profiles: readonly HardeningProfile[];
+  readonly node: {
+    readonly hostname: string;
+    readonly role: 'control-plane' | 'worker' | undefined;
+    /** As the kubelet says it; undefined = there is none. */
+    readonly kubelet: string | undefined;
+  };
+  /** Whose exceptions count: the document's, those that provision left here, or nobody's. */
+  readonly exceptionsOf: 'document' | 'record' | 'nobody';
+  readonly summary: {
+    readonly pass: number;
+    readonly fail: number;
+    readonly exception: number;
+    readonly notApplicable: number;
+  };
+  readonly controls: readonly AuditedControl[];
+}
+
+/**
+ * Holds this machine against benchmarks. Changes nothing: it is handed a host that can only be asked. The profiles are
+ * those named, else those of the document, else those that the machine was provisioned with. Throws `UsageInvalid`,
+ * `NotANode`, and what `openDocument` throws.
+ */
+export async function auditHardening(
+  sources: readonly string[],
+  named: readonly string[],
+  agentVersion: string,
+): Promise<HardeningReport> {
+  const host = openQueryHost();
+  const profiles = named.map(profileOf);
+  const document = sources.length === 0 ? undefined : await openDocument(sources, agentVersion);
+  const record = document === undefined ? await readRecord(host) : undefined;
+  const machine = document?.model.hardening ?? record;
+  const chosen = profiles.length > 0 ? profiles : (machine?.profiles ?? []);
+  if (chosen.length + (machine?.include.length ?? 0) === 0) throw nothingChosen();
+  const facts = await gatherFacts(host);
+  const { controls, role } = await auditControls(host, { profiles: chosen }, machine, facts.kubelet?.minor);
+  // Without a node nearly everything says nothing here, which must not look like a good end.
+  if (role === undefined && chosen.some((profile) => profile !== 'cis-os')) throw noNode();
+  const count = (state: AuditedControl['state']): number => controls.filter((one) => one.state === state).length;
+  return redactDeep({
+    profiles: chosen,
+    node: { hostname: facts.hostname, role, kubelet: facts.kubelet?.text },
+    exceptionsOf: machine === undefined ? 'nobody' : record === undefined ? 'document' : 'record',
+    summary: {
+      pass: count('pass'),
+      fail: count('fail'),
+      exception: count('exception'),
+      notApplicable: count('not-applicable'),
+    },
+    controls,
+  });
+}
+
+function profileOf(name: string): HardeningProfile {
+  const profile = HARDENING_PROFILES.find((one) => one === name);
+  if (profile !== undefined) return profile;
+  const near = nearestName(name, HARDENING_PROFILES);
+  throw new MachineadmError({
+    reason: 'UsageInvalid',
+    summary: `--profile: there is no profile "${name}"`,
+    remedy: near === undefined ? `Give one of ${HARDENING_PROFILES.join(', ')}.` : `Did you mean "${near}"?`,
+  });
+}
+
+function nothingChosen(): MachineadmError {
+  return new MachineadmError({
+    reason: 'UsageInvalid',
+    summary: 'audit needs to know what to look for: this machine was provisioned with no hardening profile',
+    remedy: `Give --profile (${HARDENING_PROFILES.join(', ')}), or --residue for secrets that other tools left.`,
+  });
+}
+
+function noNode(): MachineadmError {
+  return new MachineadmError({
+    reason: 'NotANode',
+    summary: 'this machine is no node: it has no /etc/kubernetes/kubelet.conf',
+    remedy: 'Run the audit on a node. The profile cis-os can be audited on any machine.',
+  });
+}

@@ -1,0 +1,53 @@
+import type { Evidence } from '../../document/errors.ts';
+import type { HardeningModel } from '../../document/model.ts';
+import type { QueryHost } from '../../host/host.ts';
+import { judge } from '../../kubernetes/hardening/judge.ts';
+import { observe } from '../../kubernetes/hardening/observe.ts';
+import { select } from '../../kubernetes/hardening/select.ts';
+import { titleOf } from '../../kubernetes/hardening/title.ts';
+
+export { readRecord } from '../../kubernetes/hardening/record.ts';
+
+/** One control of a benchmark on this machine. */
+export interface AuditedControl {
+  readonly id: string;
+  readonly state: 'pass' | 'fail' | 'exception' | 'not-applicable';
+  readonly level: string;
+  readonly title: string;
+  readonly evidence: readonly Evidence[];
+  /** Why it is excepted, or says nothing here. */
+  readonly reason?: string;
+}
+
+/**
+ * Judges every control of what is chosen. An exception is one only where the control does not hold. `machine` is what
+ * the machine was hardened to: without it, what a profile would leave alone fails as well.
+ */
+export async function auditControls(
+  host: QueryHost,
+  chosen: Pick<HardeningModel, 'profiles'>,
+  machine: HardeningModel | undefined,
+  minor: number | undefined,
+): Promise<{ readonly controls: readonly AuditedControl[]; readonly role: 'control-plane' | 'worker' | undefined }> {
+  const { include = [], exceptions = [] } = machine ?? {};
+  const selected = select({ profiles: chosen.profiles, include, exceptions });
+  const seen = await observe(
+    host,
+    selected.map(({ control }) => control),
+    minor,
+  );
+  const controls = selected.map(({ control, exception }): AuditedControl => {
+    const verdict = judge(control, seen);
+    const common = { id: control.id, level: String(control.level), title: titleOf(control) };
+    if (verdict.state === 'not-applicable') {
+      return { ...common, state: 'not-applicable', evidence: [], reason: verdict.why };
+    }
+    const { evidence } = verdict;
+    if (verdict.state === 'holds') return { ...common, state: 'pass', evidence };
+    const counts = machine !== undefined || control.check.kind === 'impossible';
+    return exception === undefined || !counts
+      ? { ...common, state: 'fail', evidence }
+      : { ...common, state: 'exception', evidence, reason: exception };
+  });
+  return { controls, role: !seen.isNode ? undefined : seen.isControlPlane ? 'control-plane' : 'worker' };
+}

@@ -1,0 +1,63 @@
+import type { Component } from '../../kubernetes/hardening/control.ts';
+import { octal } from '../../kubernetes/hardening/judge-files.ts';
+import type { ManifestEdit } from '../../kubernetes/hardening/manifest.ts';
+import type { Mends } from '../../kubernetes/hardening/mend.ts';
+import { manifestPath } from '../../kubernetes/hardening/observe.ts';
+import { KUBELET_CONFIG } from '../../kubernetes/paths.ts';
+import type { Change } from '../step.ts';
+
+/** What one change does to one place. */
+export type HardeningPlace =
+  | { readonly kind: 'component'; readonly component: Component; readonly edits: readonly ManifestEdit[] }
+  | ({ readonly kind: 'kubelet' } & Pick<Mends, 'kubeletFields' | 'kubeletFlags'>)
+  | ({ readonly kind: 'files' } & Pick<Mends, 'modes' | 'owners'>)
+  | ({ readonly kind: 'services' } & Pick<Mends, 'services'>);
+
+/** One change for each place that has drifted, naming the controls that it is for. */
+export function changesFor(mends: Mends): readonly Change<HardeningPlace>[] {
+  const ids = (...places: readonly Parameters<Mends['controls']['get']>[0][]): string =>
+    [...new Set(places.flatMap((place) => mends.controls.get(place) ?? []))].join(', ');
+  const common = { scope: 'node', ineffective: 'HardeningNotEffective' } as const;
+  const changes: Change<HardeningPlace>[] = [];
+  const { kubeletFields, kubeletFlags, modes, owners, services } = mends;
+  if (modes.size + owners.size > 0) {
+    const files = [
+      ...[...modes].map(([path, mode]) => `${path} ${octal(mode)}`),
+      ...[...owners].map(([path, { uid, gid }]) => `${path} ${uid}:${gid}`),
+    ];
+    changes.push({
+      ...common,
+      id: 'hardening/files',
+      summary: `${files.join(', ')}: ${ids('modes', 'owners')}`,
+      payload: { kind: 'files', modes, owners },
+    });
+  }
+  if (kubeletFields.size + kubeletFlags.size > 0) {
+    const places = [...(kubeletFields.size > 0 ? [KUBELET_CONFIG] : []), ...kubeletFlags.keys()];
+    const what = [...kubeletFields.keys(), ...[...kubeletFlags.values()].flat().map((flag) => `--${flag}`)];
+    changes.push({
+      ...common,
+      id: 'hardening/kubelet',
+      summary: `${places.join(', ')}: ${what.join(', ')}: ${ids('kubeletFields', 'kubeletFlags')}`,
+      owes: ['restart:kubelet'],
+      payload: { kind: 'kubelet', kubeletFields, kubeletFlags },
+    });
+  }
+  for (const [component, edits] of mends.manifests) {
+    const summary =
+      edits.length === 0
+        ? `wait until ${component} runs with what its manifest says: ${ids(component)}`
+        : `${manifestPath(component)}, and wait until it runs so: ${ids(component)}`;
+    changes.push({
+      ...common,
+      id: `hardening/${component}`,
+      summary,
+      payload: { kind: 'component', component, edits },
+    });
+  }
+  if (services.length > 0) {
+    const summary = `${services.map(({ name, act }) => `${act} ${name}`).join(', ')}: ${ids('services')}`;
+    changes.push({ ...common, id: 'hardening/services', summary, payload: { kind: 'services', services } });
+  }
+  return changes;
+}

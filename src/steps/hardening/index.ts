@@ -1,0 +1,136 @@
+import type { HardeningModel, HostModel, KubernetesModel } from '../../document/model.ts';
+import type { Host } from '../../host/host.ts';
+import { type Pace, USUAL_PACE } from '../../kubernetes/hardening/component-restart.ts';
+import type { Control } from '../../kubernetes/hardening/control.ts';
+import { judge } from '../../kubernetes/hardening/judge.ts';
+import { type Mends, mendsFor } from '../../kubernetes/hardening/mend.ts';
+import { observe } from '../../kubernetes/hardening/observe.ts';
+import { HARDENING_RECORD, recordText } from '../../kubernetes/hardening/record.ts';
+import { applied, select } from '../../kubernetes/hardening/select.ts';
+import { KUBELET_CONFIG } from '../../kubernetes/paths.ts';
+import type { Change, Execution, Step } from '../step.ts';
+import { applyPlace } from './apply.ts';
+import { changesFor, type HardeningPlace } from './changes.ts';
+
+export interface HardeningDesired {
+  readonly hardening: HardeningModel;
+  /** What is applied to a machine of this role and version. */
+  readonly controls: readonly Control[];
+  readonly kubernetes: KubernetesModel;
+  readonly host: Pick<HostModel, 'hostname'>;
+  /** As the kubelet calls itself where it is not told otherwise. */
+  readonly hostname: string;
+  readonly minor: number | undefined;
+}
+
+export interface HardeningActual {
+  readonly mends: Mends;
+  readonly record: string | undefined;
+  /** These very profiles were applied on this instance before. */
+  readonly done: boolean;
+  /** They began to be. */
+  readonly interrupted: boolean;
+}
+
+export type HardeningPayload =
+  | HardeningPlace
+  | { readonly kind: 'record'; readonly text: string }
+  | { readonly kind: 'all'; readonly desired: HardeningDesired; readonly interrupted: boolean };
+
+/**
+ * The after part of hardening: what kubeadm and its packages wrote, brought to the profiles, and held there. The first
+ * time it is one change, because nobody knows before kubeadm ran what there will be to do; later runs name each place
+ * that has drifted. What only the cluster can mend is told as a warning.
+ */
+export const hardening = hardeningStep(USUAL_PACE);
+
+/** The step, with a pace of one's own: for tests. */
+export function hardeningStep(pace: Pace): Step<HardeningDesired, HardeningActual, HardeningPayload> {
+  return {
+    id: 'hardening',
+    title: 'hardening',
+    settles: ['restart:kubelet'],
+
+    desired(model, facts) {
+      const { hardening: section, kubernetes } = model;
+      if (section === undefined || kubernetes === undefined || kubernetes.exec !== undefined) return undefined;
+      const minor = facts.kubelet?.minor;
+      const controls = applied(select(section), kubernetes.role, minor);
+      const hostname = (model.host.hostname ?? facts.hostname).toLowerCase();
+      return { hardening: section, controls, kubernetes, host: model.host, hostname, minor };
+    },
+
+    async inspect(host, desired, record) {
+      const seen = await observe(host, desired.controls, desired.minor);
+      return {
+        mends: mendsFor(desired.controls, seen, desired),
+        record: await host.readText(HARDENING_RECORD),
+        done: record.done.has(firstChangeId(desired)),
+        interrupted: record.interrupted.has(firstChangeId(desired)),
+      };
+    },
+
+    plan(desired, { mends, record, done, interrupted }) {
+      const changes: Change<HardeningPayload>[] = [];
+      if (done) changes.push(...changesFor(mends));
+      else {
+        changes.push({
+          id: firstChangeId(desired),
+          summary: `bring what kubeadm wrote to ${asked(desired).join(', ')}`,
+          scope: 'node',
+          // Doing it again is harmless; what must not be lost is that it was done once.
+          repeatable: false,
+          knownAfter: 'kubeadm',
+          payload: { kind: 'all', desired, interrupted },
+        });
+      }
+      const text = recordText(desired.hardening);
+      if (record !== text) {
+        const summary = `${HARDENING_RECORD}: ${record === undefined ? 'create' : 'content'}`;
+        changes.push({ id: 'hardening/record', summary, scope: 'node', payload: { kind: 'record', text } });
+      }
+      return changes;
+    },
+
+    async apply(host, { payload }, execution) {
+      if (payload.kind === 'all') return await applyAll(host, payload, execution, pace);
+      if (payload.kind !== 'record') return await applyPlace(host, payload, execution, pace);
+      await host.writeFile({ path: HARDENING_RECORD, content: payload.text, mode: 0o644 });
+    },
+
+    async settled(host, desired, execution) {
+      await host.sync('/etc');
+      await host.sync(KUBELET_CONFIG);
+      const seen = await observe(host, desired.controls, desired.minor);
+      for (const control of desired.controls) {
+        const verdict = judge(control, seen);
+        if (verdict.state !== 'fails') continue;
+        const why = verdict.evidence.map(({ source, text }) => `${source}: ${text}`).join('; ');
+        execution.warn(`${control.id} does not hold: ${why}`);
+      }
+    },
+  };
+}
+
+function asked({ hardening: { profiles, include } }: HardeningDesired): readonly string[] {
+  return [...profiles, ...include];
+}
+
+function firstChangeId(desired: HardeningDesired): string {
+  return `hardening/${asked(desired).join('+') || 'nothing'}`;
+}
+
+async function applyAll(
+  host: Host,
+  { desired, interrupted }: Extract<HardeningPayload, { kind: 'all' }>,
+  execution: Execution,
+  pace: Pace,
+): Promise<void> {
+  const seen = await observe(host, desired.controls, desired.minor);
+  const changes = changesFor(mendsFor(desired.controls, seen, desired));
+  for (const { payload } of changes) await applyPlace(host, payload, execution, pace);
+  // A run that was killed in here may have written what the kubelet has not read yet.
+  if (interrupted || changes.some(({ owes }) => owes?.includes('restart:kubelet'))) {
+    await host.services.restart('kubelet');
+  }
+}
