@@ -10,6 +10,7 @@ import { createProgram } from '../src/cli/program.ts';
 import { DOCUMENT_VERSIONS, jsonSchema } from '../src/document/index.ts';
 import { convertCodesMarkdown } from './generate/convert-codes.ts';
 import { eventSchema } from './generate/event-schema.ts';
+import { hardeningControlsMarkdown } from './generate/hardening-controls.ts';
 import { manPage } from './generate/man-page.ts';
 import { statusSchema } from './generate/status-schema.ts';
 import { exitCodesJson, exitCodesMarkdown, publishedReasons, reasonsMarkdown } from './generate/tables.ts';
@@ -31,6 +32,7 @@ export function generatedFiles(root: string): ReadonlyMap<string, string> {
   files.set('contract/exit-codes.md', exitCodesMarkdown());
   files.set('contract/reasons.md', reasonsMarkdown());
   files.set('docs/convert-codes.md', convertCodesMarkdown());
+  files.set('docs/hardening-controls.md', hardeningControlsMarkdown());
   files.set(
     'packaging/man/machineadm.1',
     manPage(

@@ -48,12 +48,10 @@ export function changesFor(mends: Mends): readonly Change<HardeningPlace>[] {
       edits.length === 0
         ? `wait until ${component} runs with what its manifest says: ${ids(component)}`
         : `${manifestPath(component)}, and wait until it runs so: ${ids(component)}`;
-    changes.push({
-      ...common,
-      id: `hardening/${component}`,
-      summary,
-      payload: { kind: 'component', component, edits },
-    });
+    // The step before gives the API server back what the document says.
+    const later = component === 'kube-apiserver' ? { knownAfter: 'api-server' } : {};
+    const payload = { kind: 'component', component, edits } as const;
+    changes.push({ ...common, ...later, id: `hardening/${component}`, summary, payload });
   }
   if (services.length > 0) {
     const summary = `${services.map(({ name, act }) => `${act} ${name}`).join(', ')}: ${ids('services')}`;
