@@ -9,6 +9,7 @@ import { load } from '../../support/document.ts';
 describe('the pages about the host', () => {
   for (const page of [
     'accounts',
+    'hardening',
     'time',
     'services',
     'proxy',

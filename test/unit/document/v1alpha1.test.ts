@@ -169,6 +169,7 @@ describe('what is published', () => {
       [
         'apiVersion',
         'containerRuntime',
+        'hardening',
         'host',
         'images',
         'kind',
