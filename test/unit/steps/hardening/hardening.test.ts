@@ -6,10 +6,12 @@ import { auditControls } from '../../../../src/steps/hardening/audit.ts';
 import { hardeningStep } from '../../../../src/steps/hardening/index.ts';
 import { EMPTY_RECORD, type StepRecord } from '../../../../src/steps/step.ts';
 import { ETCD_ID, FACTS_1_20, fixture, hardenedModel, nodeOf } from '../../../support/hardened-machine.ts';
+import { type Breakage, breakages, WORKER_BREAKAGES } from '../../../support/hardening-breakages.ts';
 import type { MemoryHost } from '../../../support/memory-host.ts';
 import { planned, runStep } from '../../../support/run-step.ts';
 
-const hardening = hardeningStep({ timeoutMs: 100, pauseMs: 1 });
+const hardening = hardeningStep({ timeoutMs: 60_000, pauseMs: 1 });
+const impatient = hardeningStep({ timeoutMs: 100, pauseMs: 1 });
 const CIS: HardeningModel = { profiles: ['cis-level-1'], include: [], exceptions: [] };
 const DONE: StepRecord = { ...EMPTY_RECORD, done: new Set(['hardening/cis-level-1']) };
 
@@ -109,133 +111,18 @@ describe('a control plane that kubeadm 1.20.2 made', () => {
   });
 });
 
-/** How each control is set wrong, so that it alone fails. */
-type Breakage = (host: MemoryHost) => void;
 const APISERVER = '/etc/kubernetes/manifests/kube-apiserver.yaml';
-const edit =
-  (path: string, change: (text: string) => string): Breakage =>
-  (host) => {
-    const text = host.text(path) ?? '';
-    const changed = change(text);
-    assert.notEqual(changed, text, `${path} has nothing to break`);
-    host.put(path, { content: changed, mode: path.endsWith('config.yaml') || path.endsWith('.env') ? 0o600 : 0o600 });
-  };
-const set = (path: string, name: string, value: string): Breakage =>
-  edit(path, (text) => {
-    const line = new RegExp(`^(\\s+- )"?--${name}=[^\\n]*$`, 'm');
-    if (line.test(text)) return text.replace(line, `$1--${name}=${value}`);
-    return text.replace(
-      /^(\s+- )(kube-apiserver|kube-controller-manager|kube-scheduler|etcd)$/m,
-      `$1$2\n$1--${name}=${value}`,
-    );
-  });
-const drop = (path: string, name: string): Breakage =>
-  edit(path, (text) => text.replace(new RegExp(`^\\s+- "?--${name}=[^\\n]*\\n`, 'm'), ''));
-const mode =
-  (path: string, wrong: number): Breakage =>
-  (host) => {
-    host.put(path, { content: host.text(path) ?? '', mode: wrong });
-  };
-const owner =
-  (path: string): Breakage =>
-  (host) => {
-    host.put(path, { content: host.text(path) ?? '', mode: path.endsWith('.crt') ? 0o644 : 0o600, uid: 1000, gid: 0 });
-  };
-const kubelet = (change: (text: string) => string): Breakage => edit('/var/lib/kubelet/config.yaml', change);
-const manifest = (component: string) => `/etc/kubernetes/manifests/${component}.yaml`;
-const CM = manifest('kube-controller-manager');
-const SCHEDULER = manifest('kube-scheduler');
-const ETCD = manifest('etcd');
-const KUBELET_UNIT = '/etc/systemd/system/kubelet.service.d/10-kubeadm.conf';
+const BREAKAGES = breakages('node-1');
 
-const BREAKAGES: Readonly<Record<string, Breakage>> = {
-  '1.1.1': mode(APISERVER, 0o644),
-  '1.1.2': owner(APISERVER),
-  '1.1.3': mode(CM, 0o604),
-  '1.1.4': owner(CM),
-  '1.1.5': mode(SCHEDULER, 0o620),
-  '1.1.6': owner(SCHEDULER),
-  '1.1.7': mode(ETCD, 0o700),
-  '1.1.8': owner(ETCD),
-  '1.1.11': (host) => host.put('/var/lib/etcd', { type: 'directory', mode: 0o755, uid: ETCD_ID, gid: ETCD_ID }),
-  '1.1.12': (host) => host.put('/var/lib/etcd', { type: 'directory', mode: 0o700 }),
-  '1.1.13': mode('/etc/kubernetes/admin.conf', 0o640),
-  '1.1.14': owner('/etc/kubernetes/admin.conf'),
-  '1.1.15': mode('/etc/kubernetes/scheduler.conf', 0o640),
-  '1.1.16': owner('/etc/kubernetes/scheduler.conf'),
-  '1.1.17': mode('/etc/kubernetes/controller-manager.conf', 0o640),
-  '1.1.18': owner('/etc/kubernetes/controller-manager.conf'),
-  '1.1.19': owner('/etc/kubernetes/pki/etcd/ca.crt'),
-  '1.1.20': mode('/etc/kubernetes/pki/etcd/ca.crt', 0o664),
-  '1.1.21': mode('/etc/kubernetes/pki/etcd/ca.key', 0o640),
-  '1.2.2': set(APISERVER, 'token-auth-file', '/etc/tokens'),
-  '1.2.4': drop(APISERVER, 'kubelet-client-key'),
-  '1.2.6': set(APISERVER, 'authorization-mode', 'Node,RBAC,AlwaysAllow'),
-  '1.2.7': set(APISERVER, 'authorization-mode', 'RBAC'),
-  '1.2.8': set(APISERVER, 'authorization-mode', 'Node'),
-  '1.2.10': set(APISERVER, 'enable-admission-plugins', 'NodeRestriction,AlwaysAdmit'),
-  '1.2.12': set(APISERVER, 'disable-admission-plugins', 'ServiceAccount'),
-  '1.2.13': set(APISERVER, 'disable-admission-plugins', 'PodNodeSelector,NamespaceLifecycle'),
-  '1.2.14': set(APISERVER, 'enable-admission-plugins', 'PodNodeSelector'),
-  '1.2.15': set(APISERVER, 'profiling', 'true'),
-  '1.2.16': drop(APISERVER, 'audit-log-path'),
-  '1.2.17': set(APISERVER, 'audit-log-maxage', '7'),
-  '1.2.18': set(APISERVER, 'audit-log-maxbackup', '2'),
-  '1.2.19': set(APISERVER, 'audit-log-maxsize', '10'),
-  '1.2.20': set(APISERVER, 'request-timeout', '0s'),
-  '1.2.21': set(APISERVER, 'service-account-lookup', 'false'),
-  '1.2.22': drop(APISERVER, 'service-account-key-file'),
-  '1.2.23': drop(APISERVER, 'etcd-keyfile'),
-  '1.2.24': drop(APISERVER, 'tls-cert-file'),
-  '1.2.25': drop(APISERVER, 'client-ca-file'),
-  '1.2.26': drop(APISERVER, 'etcd-cafile'),
-  '1.2.29': set(APISERVER, 'tls-cipher-suites', 'TLS_RSA_WITH_3DES_EDE_CBC_SHA'),
-  '1.2.30': drop(APISERVER, 'service-account-extend-token-expiration'),
-  '1.3.1': drop(CM, 'terminated-pod-gc-threshold'),
-  '1.3.2': drop(CM, 'profiling'),
-  '1.3.3': set(CM, 'use-service-account-credentials', 'false'),
-  '1.3.4': drop(CM, 'service-account-private-key-file'),
-  '1.3.5': drop(CM, 'root-ca-file'),
-  '1.3.7': set(CM, 'bind-address', '0.0.0.0'),
-  '1.4.1': set(SCHEDULER, 'profiling', 'true'),
-  '1.4.2': drop(SCHEDULER, 'bind-address'),
-  '2.1': drop(ETCD, 'key-file'),
-  '2.2': set(ETCD, 'client-cert-auth', 'false'),
-  '2.3': set(ETCD, 'auto-tls', 'true'),
-  '2.4': drop(ETCD, 'peer-cert-file'),
-  '2.5': drop(ETCD, 'peer-client-cert-auth'),
-  '2.6': set(ETCD, 'peer-auto-tls', 'true'),
-  '3.2.1': drop(APISERVER, 'audit-policy-file'),
-  '4.1.1': mode(KUBELET_UNIT, 0o644),
-  '4.1.2': owner(KUBELET_UNIT),
-  '4.1.5': mode('/etc/kubernetes/kubelet.conf', 0o644),
-  '4.1.6': owner('/etc/kubernetes/kubelet.conf'),
-  '4.1.9': mode('/var/lib/kubelet/config.yaml', 0o644),
-  '4.1.10': owner('/var/lib/kubelet/config.yaml'),
-  '4.2.1': kubelet((text) => text.replace('anonymous:\n    enabled: false', 'anonymous:\n    enabled: true')),
-  '4.2.2': kubelet((text) => text.replace('mode: Webhook', 'mode: AlwaysAllow')),
-  '4.2.3': kubelet((text) => text.replace(/ {2}x509:\n.*\n/, '')),
-  '4.2.4': kubelet((text) => `${text}readOnlyPort: 10255\n`),
-  '4.2.5': edit('/var/lib/kubelet/kubeadm-flags.env', (text) =>
-    text.replace('ARGS="', 'ARGS="--streaming-connection-idle-timeout=0 '),
-  ),
-  '4.2.6': kubelet((text) => `${text}makeIPTablesUtilChains: false\n`),
-  '4.2.7': edit('/var/lib/kubelet/kubeadm-flags.env', (text) =>
-    text.replace('ARGS="', 'ARGS="--hostname-override=node-1 '),
-  ),
-  '4.2.10': kubelet((text) => text.replace('rotateCertificates: true', 'rotateCertificates: false')),
-  '4.2.11': kubelet((text) => `${text}featureGates:\n  RotateKubeletServerCertificate: false\n`),
-  '4.2.12': kubelet((text) => text.replace(/(tlsCipherSuites:\n)/, '$1  - TLS_RSA_WITH_RC4_128_SHA\n')),
-  '4.2.13': kubelet((text) => text.replace(/podPidsLimit: .*\n/, '')),
-};
-
-/** On a worker, because on a control plane the same files are also those of another control. */
-const WORKER_BREAKAGES: Readonly<Record<string, Breakage>> = {
-  '1.1.9': (host) => host.put('/etc/cni/net.d/10-bridge.conf', { content: '{}', mode: 0o644 }),
-  '1.1.10': (host) => host.put('/etc/cni/net.d/10-bridge.conf', { content: '{}', mode: 0o600, uid: 1000 }),
-  '4.1.7': mode('/etc/kubernetes/pki/ca.crt', 0o666),
-  '4.1.8': owner('/etc/kubernetes/pki/ca.crt'),
-};
+async function setWrong(host: MemoryHost, { path, change, mode, uid, create }: Breakage): Promise<void> {
+  const stat = (await host.stat(path)) ?? { type: 'file', mode: 0o644, uid: 0, gid: 0 };
+  const present = create ?? (stat.type === 'directory' ? undefined : host.text(path));
+  const content = change === undefined ? present : change(present ?? '');
+  if (change !== undefined) assert.notEqual(content, present, `${path} has nothing to set wrong`);
+  const { type, gid } = stat;
+  const now = { type, mode: mode ?? stat.mode, uid: uid ?? stat.uid, gid };
+  host.put(path, content === undefined ? now : { ...now, content });
+}
 
 describe('each control set wrong on a hardened control plane', () => {
   test('is a list of all that pass there, but for those that a worker shows and one that only the cluster can mend', async () => {
@@ -255,7 +142,7 @@ describe('each control set wrong on a hardened control plane', () => {
       const host = await nodeOf('control-plane');
       layAuditPolicy(host);
       await run(host, EMPTY_RECORD);
-      breakIt(host);
+      await setWrong(host, breakIt);
       assert.deepEqual(await failing(host), [`cis-${id}`]);
       const mended = await run(host);
       assert.equal(mended.changes.length, 1, mended.changes.map((change) => change.id).join());
@@ -273,7 +160,7 @@ describe('each control set wrong on a hardened worker', () => {
       const host = await nodeOf('worker');
       await run(host, EMPTY_RECORD, model);
       assert.deepEqual(await failing(host), []);
-      breakIt(host);
+      await setWrong(host, breakIt);
       assert.deepEqual(await failing(host), [`cis-${id}`]);
       assert.deepEqual((await run(host, DONE, model)).left, []);
       assert.deepEqual(await failing(host), []);
@@ -333,7 +220,7 @@ describe('a component that does not come back', () => {
       },
     };
     await assert.rejects(
-      run(stubborn, EMPTY_RECORD),
+      runStep(impatient, stubborn, hardenedModel(CIS), { facts: FACTS_1_20 }),
       (error: { reason?: string; message?: string; evidence?: object[] }) => {
         assert.equal(error.reason, 'HardenedComponentFailed');
         assert.match(error.message ?? '', /kube-apiserver did not come back .*: it does not run/);

@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { AuditedControl, HardeningReport } from '../../src/pipeline/audit-hardening.ts';
+import { type DocumentTree, initDocument, merge, newSeeds, workerDocument } from '../support/documents.ts';
+import { type Breakage, breakages, WORKER_BREAKAGES } from '../support/hardening-breakages.ts';
+import { ALL_CASES, assertSucceeded, DOCUMENT, Fleet, labUnavailable, type Node } from '../support/lab.ts';
+import { provisionTwice } from '../support/twice.ts';
+
+const MINUTE = 60_000;
+const skip = labUnavailable() ?? (ALL_CASES ? false : 'not of the core set: set MACHINEADM_E2E=all');
+
+const CIS: DocumentTree = { hardening: { profiles: ['cis-level-1'] } };
+
+/** What passes on a control plane of 1.20 without a pod network. */
+const PASS_ON_CONTROL_PLANE = [
+  ...['1', '2', '3', '4', '5', '6', '7', '8', '11', '12', '13', '14', '15', '16', '17', '18', '19', '20', '21'].map(
+    (number) => `1.1.${number}`,
+  ),
+  ...['2', '4', '6', '7', '8', '10', '12', '13', '14', '15', '16', '17', '18', '19', '20', '21', '22', '23'].map(
+    (number) => `1.2.${number}`,
+  ),
+  ...['24', '25', '26', '29', '30'].map((number) => `1.2.${number}`),
+  ...['1.3.1', '1.3.2', '1.3.3', '1.3.4', '1.3.5', '1.3.7', '1.4.1', '1.4.2'],
+  ...['2.1', '2.2', '2.3', '2.4', '2.5', '2.6', '3.2.1'],
+  ...['4.1.1', '4.1.2', '4.1.5', '4.1.6', '4.1.7', '4.1.8', '4.1.9', '4.1.10'],
+  ...['4.2.1', '4.2.2', '4.2.3', '4.2.4', '4.2.5', '4.2.6', '4.2.7', '4.2.10', '4.2.11', '4.2.12', '4.2.13'],
+].map((number) => `cis-${number}`);
+
+const EXCEPTED_ON_CONTROL_PLANE = ['1.2.1', '1.2.5', '1.2.9', '1.2.11', '1.2.27', '1.2.28', '4.2.9'].map(
+  (number) => `cis-${number}`,
+);
+
+/** What kubeadm 1.20 leaves wrong, besides what is excepted. */
+const MENDED_ON_CONTROL_PLANE = [
+  ...['1.1.12', '1.2.15', '1.2.16', '1.2.17', '1.2.18', '1.2.19', '1.2.29', '1.2.30', '1.3.1', '1.3.2', '1.4.1'],
+  ...['3.2.1', '4.1.1', '4.1.9', '4.2.12', '4.2.13'],
+].map((number) => `cis-${number}`);
+
+/** Sets one thing wrong as another program would. */
+async function setWrong({ machine }: Node, { path, change, mode, uid, create }: Breakage): Promise<void> {
+  if (create !== undefined) await machine.write(path, create);
+  if (change !== undefined) {
+    const present = await machine.shell(`cat ${path}`);
+    const wrong = change(present);
+    assert.notEqual(wrong, present, `${path} has nothing to set wrong`);
+    // In place: mode and owner are those of other controls.
+    await machine.exec(['sh', '-c', 'cat > "$1"', 'sh', path], { input: wrong });
+  }
+  if (mode !== undefined) await machine.shell(`chmod ${mode.toString(8)} ${path}`);
+  if (uid !== undefined) await machine.shell(`chown ${uid} ${path}`);
+}
+
+async function audit(node: Node, args: readonly string[]): Promise<HardeningReport & { readonly exitCode: number }> {
+  const run = await node.agent(['audit', '-o', 'json', ...args]);
+  const report: HardeningReport = JSON.parse(run.stdout);
+  return { ...report, exitCode: run.exitCode };
+}
+
+function ids({ controls }: HardeningReport, state: AuditedControl['state']): readonly string[] {
+  return controls.filter((control) => control.state === state).map(({ id }) => id);
+}
+
+describe('cis-level-1 on nodes of kubeadm 1.20', { skip, timeout: 60 * MINUTE }, () => {
+  const seeds = newSeeds();
+  let fleet: Fleet;
+  let controlPlane: Node;
+  let worker: Node;
+
+  before(
+    async () => {
+      fleet = await Fleet.open();
+      controlPlane = await fleet.start({ name: 'e2e-h1', ip: '10.99.0.91' });
+      worker = await fleet.start({ name: 'e2e-h2', ip: '10.99.0.92' });
+    },
+    { timeout: 30 * MINUTE },
+  );
+  after(async () => fleet?.close());
+
+  test('a machine that is no node is not audited', async () => {
+    const run = await controlPlane.agent(['audit', '--profile', 'cis-level-1', '-o', 'json']);
+    assert.equal(run.exitCode, 4);
+    assert.equal(JSON.parse(run.stdout).error.reason, 'NotANode');
+  });
+
+  test('a control plane: provisioned twice, every control passes or is excepted', {
+    timeout: 12 * MINUTE,
+  }, async () => {
+    await provisionTwice(controlPlane, merge(initDocument(controlPlane.site, seeds), CIS), seeds);
+    for (const args of [[], ['-d', DOCUMENT], ['--profile', 'cis-level-1']]) {
+      const report = await audit(controlPlane, args);
+      assert.deepEqual(ids(report, 'fail'), []);
+      assert.equal(report.exitCode, 0);
+      assert.deepEqual(ids(report, 'pass'), PASS_ON_CONTROL_PLANE);
+      assert.deepEqual(ids(report, 'exception'), EXCEPTED_ON_CONTROL_PLANE);
+    }
+    const log = await controlPlane.machine.shell('stat -c %s /var/log/kubernetes/audit/audit.log');
+    assert.ok(Number(log) > 0, 'the API server writes the audit log');
+  });
+
+  test('a worker: the same', { timeout: 6 * MINUTE }, async () => {
+    const document = merge(workerDocument(worker.site, seeds, controlPlane.machine.ip), CIS);
+    await provisionTwice(worker, document, seeds);
+    const report = await audit(worker, []);
+    assert.deepEqual(ids(report, 'fail'), []);
+    assert.deepEqual(ids(report, 'exception'), ['cis-4.2.9']);
+    assert.deepEqual(
+      ids(report, 'pass'),
+      PASS_ON_CONTROL_PLANE.filter((id) => id.startsWith('cis-4.')),
+    );
+  });
+
+  const eachMended = (node: () => Node, all: Readonly<Record<string, Breakage>>) => {
+    for (const [number, breakage] of Object.entries(all)) {
+      const id = `cis-${number}`;
+      test(`${id} set wrong: the audit fails it alone, the next run mends it`, { timeout: 8 * MINUTE }, async () => {
+        await setWrong(node(), breakage);
+        const broken = await audit(node(), []);
+        assert.deepEqual(ids(broken, 'fail'), [id]);
+        assert.equal(broken.exitCode, 20);
+        await assertSucceeded(node(), await node().provision());
+        assert.deepEqual(ids(await audit(node(), []), 'fail'), []);
+      });
+    }
+  };
+  eachMended(() => controlPlane, breakages('e2e-h1'));
+  eachMended(() => worker, WORKER_BREAKAGES);
+
+  test('without the profile, the same audit fails what kubeadm leaves', { timeout: 12 * MINUTE }, async () => {
+    const node = await fleet.start({ name: 'e2e-h3', ip: '10.99.0.93' });
+    await node.lay(initDocument(node.site, seeds));
+    await assertSucceeded(node, await node.provision());
+    const report = await audit(node, ['--profile', 'cis-level-1']);
+    assert.equal(report.exceptionsOf, 'nobody');
+    assert.deepEqual(
+      ids(report, 'fail').toSorted(),
+      [...MENDED_ON_CONTROL_PLANE, ...EXCEPTED_ON_CONTROL_PLANE].toSorted(),
+    );
+    assert.equal(report.exitCode, 20);
+    await fleet.remove(node);
+  });
+});
