@@ -1,0 +1,250 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { HardeningProfile } from '../../../../src/document/model.ts';
+import { auditPolicyFor, uncovered } from '../../../../src/kubernetes/hardening/audit-policy.ts';
+import { CONTROLS } from '../../../../src/kubernetes/hardening/controls/index.ts';
+import { expandPattern, matchesPattern } from '../../../../src/kubernetes/hardening/found-files.ts';
+import { judge } from '../../../../src/kubernetes/hardening/judge.ts';
+import { withoutFlag } from '../../../../src/kubernetes/hardening/kubelet-flags.ts';
+import { argumentsOf, editManifest, hostPathOf, readManifest } from '../../../../src/kubernetes/hardening/manifest.ts';
+import { observe } from '../../../../src/kubernetes/hardening/observe.ts';
+import { auditControls } from '../../../../src/steps/hardening/audit.ts';
+import { fixture, nodeOf } from '../../../support/hardened-machine.ts';
+import { type MemoryFile, memoryHost } from '../../../support/memory-host.ts';
+
+const APISERVER = '/etc/kubernetes/manifests/kube-apiserver.yaml';
+
+function control(id: string) {
+  const found = CONTROLS.find((one) => one.id === id);
+  assert.ok(found !== undefined, id);
+  return found;
+}
+
+/** The API server of kubeadm with more arguments, which see the whole of /etc/kubernetes. */
+async function apiServerWith(args: Readonly<Record<string, string>>): Promise<MemoryFile> {
+  const edits = Object.entries(args).map(([name, value]) => ({ kind: 'set', name, value }) as const);
+  return { content: await editManifest(fixture('kube-apiserver.yaml'), edits), mode: 0o600 };
+}
+
+async function judged(
+  id: string,
+  files: Readonly<Record<string, MemoryFile>>,
+  role: 'control-plane' | 'worker' = 'control-plane',
+) {
+  const host = await nodeOf(role, files);
+  return judge(control(id), await observe(host, [control(id)], 28)).state;
+}
+
+describe('encryption at rest', () => {
+  const config = (providers: string) =>
+    `kind: EncryptionConfiguration\nresources:\n- resources: [secrets]\n  providers:\n${providers}`;
+  for (const [what, text, state] of [
+    ['secretbox first', config('  - secretbox: {}\n  - identity: {}\n'), 'holds'],
+    ['identity first', config('  - identity: {}\n  - secretbox: {}\n'), 'fails'],
+    ['aesgcm', config('  - aesgcm: {}\n'), 'fails'],
+    ['other resources only', config('  - kms: {}\n').replace('secrets', 'configmaps'), 'fails'],
+    ['every resource', config('  - kms: {}\n').replace('secrets', '"*.*"'), 'holds'],
+    ['no YAML', ': :\n  - [', 'fails'],
+  ] as const) {
+    test(`${what}: ${state}`, async () => {
+      const path = '/etc/kubernetes/encryption/config.yaml';
+      const manifest = await apiServerWith({ 'encryption-provider-config': path });
+      assert.equal(await judged('cis-1.2.28', { [APISERVER]: manifest, [path]: { content: text } }), state);
+    });
+  }
+
+  test('not asked for: fails', async () => assert.equal(await judged('cis-1.2.28', {}), 'fails'));
+});
+
+describe('audit policies', () => {
+  test('those of the profiles cover what they are for', () => {
+    assert.deepEqual(uncovered(auditPolicyFor('key-concerns'), 'key-concerns'), []);
+    assert.deepEqual(uncovered(auditPolicyFor('everything'), 'everything'), []);
+    assert.deepEqual(uncovered(auditPolicyFor('everything'), 'key-concerns'), []);
+    assert.ok(uncovered(auditPolicyFor('key-concerns'), 'everything').length > 0);
+  });
+
+  for (const [what, rules, gap] of [
+    ['no rules', [], /no rules/],
+    [
+      'Secrets left out first',
+      [{ level: 'None', resources: [{ group: '', resources: ['secrets'] }] }, { level: 'Request' }],
+      /get secrets is logged at None/,
+    ],
+    ['metadata of everything', [{ level: 'Metadata' }], /create pods is logged at Metadata, not at Request/],
+    ['everything, of some users only', [{ level: 'RequestResponse', users: ['a'] }], /get secrets is logged at None/],
+    [
+      'a wildcard of subresources',
+      [{ level: 'None', resources: [{ group: '', resources: ['pods/*'] }] }, { level: 'Request' }],
+      /pods\/exec is logged at None/,
+    ],
+  ] as const) {
+    test(`${what} is not enough`, () => assert.match(uncovered({ rules }, 'key-concerns').join('; '), gap));
+  }
+});
+
+describe('what no argument tells', () => {
+  const admission = '/etc/kubernetes/admission/config.yaml';
+  for (const [id, what, files, state, role] of [
+    ['stig-V-254800', 'no configuration', {}, 'fails', 'control-plane'],
+    ['cis-4.3.1', 'no kube-proxy', {}, 'not-applicable', 'worker'],
+    ['stig-V-242393', 'no ssh', {}, 'holds', 'worker'],
+    ['stig-V-242393', 'a control plane', {}, 'not-applicable', 'control-plane'],
+    ['cis-1.1.9', 'no pod network yet', {}, 'not-applicable', 'worker'],
+    ['cis-2.1', 'a worker', {}, 'not-applicable', 'worker'],
+    ['cis-4.2.9', "the kubelet's own certificate", {}, 'fails', 'worker'],
+    ['stig-V-242397', 'a directory of static pods', {}, 'fails', 'worker'],
+    [
+      'stig-V-242459',
+      'files of etcd',
+      { '/var/lib/etcd/member/snap': { content: '', mode: 0o666 } },
+      'fails',
+      'control-plane',
+    ],
+    ['cis-3.1.2', 'people', {}, 'not-applicable', 'control-plane'],
+  ] as const) {
+    test(`${id}: ${what}: ${state}`, async () => assert.equal(await judged(id, files, role), state));
+  }
+
+  test('an admission configuration with, and without, PodSecurity', async () => {
+    const manifest = await apiServerWith({ 'admission-control-config-file': admission });
+    const has = (text: string) => judged('stig-V-254800', { [APISERVER]: manifest, [admission]: { content: text } });
+    assert.equal(await has('plugins: [{name: PodSecurity}]'), 'holds');
+    assert.equal(await has('plugins: [{name: EventRateLimit}]'), 'fails');
+  });
+});
+
+describe('the kernel', () => {
+  const seen = async (id: string, kernelFiles: Readonly<Record<string, string>>, modprobe = '') => {
+    const host = memoryHost({ kernelFiles, programs: { modprobe: () => ({ stdout: modprobe }) } });
+    return judge(control(id), await observe(host, [control(id)], undefined)).state;
+  };
+  const v4 = {
+    '/proc/sys/net/ipv4/conf/all/accept_redirects': '0\n',
+    '/proc/sys/net/ipv4/conf/default/accept_redirects': '0\n',
+  };
+
+  test('a key that a kernel without IPv6 lacks is not missed; one that is wrong is', async () => {
+    assert.equal(await seen('cis-os-3.3.5', v4), 'holds');
+    assert.equal(await seen('cis-os-3.3.5', { ...v4, '/proc/sys/net/ipv6/conf/all/accept_redirects': '1\n' }), 'fails');
+    assert.equal(await seen('cis-os-3.3.10', {}), 'fails');
+    assert.equal(await seen('cis-os-1.5.2', {}), 'not-applicable');
+  });
+
+  test('a module is denied, and not there', async () => {
+    assert.equal(await seen('cis-os-1.1.1.9', {}, 'install usb-storage /bin/false\n'), 'holds');
+    assert.equal(await seen('cis-os-1.1.1.9', {}, 'blacklist usb_storage\n'), 'fails');
+    assert.equal(await seen('cis-os-1.1.1.3', { '/proc/modules': 'hfs 1 0 -\n' }, 'install hfs /bin/true\n'), 'fails');
+  });
+});
+
+describe('a process that runs with something else than its manifest says', () => {
+  test('fails, and the evidence names the process', async () => {
+    const host = await nodeOf('control-plane');
+    host.put('/proc/102/cmdline', 'kube-scheduler\0--bind-address=0.0.0.0');
+    const verdict = judge(control('cis-1.4.2'), await observe(host, [control('cis-1.4.2')], 20));
+    assert.deepEqual(verdict, {
+      state: 'fails',
+      evidence: [{ source: 'the running kube-scheduler', text: '--bind-address=0.0.0.0; it must be "127.0.0.1"' }],
+    });
+  });
+});
+
+describe('the other profiles on a control plane of kubeadm', () => {
+  const failing = async (profile: HardeningProfile) => {
+    const { controls } = await auditControls(await nodeOf('control-plane'), { profiles: [profile] }, undefined, 20);
+    return controls.filter(({ state }) => state === 'fail').map(({ id }) => id.replace(/^stig-V-242|^stig-V-/, ''));
+  };
+
+  test('the STIG finds what the reference of kubeadm says it does', async () => {
+    const expected = [
+      '376',
+      '377',
+      '378',
+      '379',
+      '380',
+      '390',
+      '401',
+      '402',
+      '403',
+      '409',
+      '418',
+      '424',
+      '425',
+      '434',
+      '438',
+      '445',
+      '461',
+      '462',
+      '463',
+      '464',
+      '465',
+      '468',
+      '245541',
+      'k8s-protect-kernel-defaults',
+    ];
+    assert.deepEqual((await failing('stig')).toSorted(), expected.toSorted());
+  });
+});
+
+describe('manifests', () => {
+  test('an edit changes what it names and nothing else', async () => {
+    const before = fixture('kube-apiserver.yaml');
+    const after = await editManifest(before, [
+      { kind: 'set', name: 'insecure-port', value: '1' },
+      { kind: 'remove', name: 'allow-privileged' },
+      { kind: 'mount', mount: { name: 'm', path: '/m', readOnly: true, pathType: 'File' } },
+      { kind: 'mount', mount: { name: 'm', path: '/m', readOnly: true, pathType: 'File' } },
+    ]);
+    const [old, now] = [await readManifest(before), await readManifest(after)];
+    const expected = new Map(old.args);
+    expected.set('insecure-port', '1');
+    expected.delete('allow-privileged');
+    assert.deepEqual(now.args, expected);
+    assert.deepEqual(now.mounts.length, old.mounts.length + 1, 'the same mount once');
+    assert.equal(hostPathOf(now, '/m'), '/m');
+    assert.equal(hostPathOf(now, '/etc/kubernetes/pki/etcd/ca.crt'), '/etc/kubernetes/pki/etcd/ca.crt');
+    assert.equal(hostPathOf(now, '/elsewhere'), undefined);
+  });
+
+  for (const text of ['', '- a', 'kind: Pod', 'spec: {containers: [{image: x}]}', 'a: [']) {
+    test(`${JSON.stringify(text)} is no manifest`, async () => await assert.rejects(readManifest(text), SyntaxError));
+  }
+
+  test('arguments of every form', () => {
+    assert.deepEqual(
+      [...argumentsOf(['--a=1', '--b', '2', '-c', '--d', '--a=3=4'])],
+      [
+        ['a', '3=4'],
+        ['b', '2'],
+        ['c', 'true'],
+        ['d', 'true'],
+      ],
+    );
+  });
+});
+
+describe('patterns of paths', () => {
+  const host = memoryHost({
+    files: { '/p/a.crt': '', '/p/e/b.crt': '', '/p/e/b.key': '', '/p/l': { type: 'symlink' } },
+  });
+  for (const [pattern, found] of [
+    ['/p/a.crt', ['/p/a.crt']],
+    ['/p/*', ['/p/a.crt', '/p/e']],
+    ['/p/**', ['/p/a.crt', '/p/e', '/p/e/b.crt', '/p/e/b.key']],
+    ['/p/**/*.crt', ['/p/a.crt', '/p/e/b.crt']],
+    ['/q/*', []],
+  ] as const) {
+    test(pattern, async () => {
+      assert.deepEqual((await expandPattern(host, pattern)).map(({ path }) => path).sort(), found);
+      for (const path of found) assert.ok(matchesPattern(pattern, path), path);
+      assert.ok(!matchesPattern(pattern, '/other'));
+    });
+  }
+});
+
+test('a flag is taken out of a file of flags, and no other', () => {
+  const text = 'KUBELET_KUBEADM_ARGS="--a=1 --hostname-override=n --hostname-override-x=2"\n';
+  assert.equal(withoutFlag(text, 'hostname-override'), 'KUBELET_KUBEADM_ARGS="--a=1 --hostname-override-x=2"\n');
+  assert.equal(withoutFlag('A="--x=1"\n', 'x'), 'A=""\n');
+});
