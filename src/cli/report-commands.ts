@@ -47,6 +47,11 @@ export function addReportCommands(program: Command, done: (status: number) => vo
         .choices(['KubeletHealthy', 'NodeRegistered', 'NodeReady'])
         .default('NodeReady'),
     )
+    .option(
+      '--boot-id-file <file>',
+      "where the machine's boot id is, as the kubelet's option of this name; an empty file where it is not to count",
+      '/proc/sys/kernel/random/boot_id',
+    )
     .addHelpText(
       'after',
       "\nWithout -d the machine's own Node is told, with the kubelet's credential. Runs until it is stopped.\n\nExample:\n  machineadm report watch --interval 1m",

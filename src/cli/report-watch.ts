@@ -13,6 +13,7 @@ export interface WatchOptions {
   readonly interval: string;
   readonly repeat: string;
   readonly require: ReadyModel['require'];
+  readonly bootIdFile: string;
 }
 
 /** Oftener than this the looking would be what the node does. */
@@ -31,6 +32,7 @@ export async function reportWatch(options: WatchOptions): Promise<number> {
       sources: options.document ?? [],
       agentVersion: buildInfo().version,
       require: options.require,
+      bootIdFile: options.bootIdFile,
       intervalMs,
       repeatMs,
       signal: stop.signal,

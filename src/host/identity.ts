@@ -33,9 +33,12 @@ export async function machineId(): Promise<string> {
   return /^[0-9a-f]{32}$/.test(id) ? id : '';
 }
 
+/** Where the kernel has the id of a boot (random(4)). */
+export const BOOT_ID_FILE = '/proc/sys/kernel/random/boot_id';
+
 /** The kernel's random id of this boot. */
-export async function bootId(): Promise<string> {
-  return (await textOf('/proc/sys/kernel/random/boot_id')) ?? '';
+export async function bootId(file: string = BOOT_ID_FILE): Promise<string> {
+  return (await textOf(file)) ?? '';
 }
 
 /** Where cloud-init keeps the instance id; a parameter for tests. */

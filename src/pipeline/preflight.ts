@@ -6,7 +6,7 @@ import type { Missing, Step } from '../steps/step.ts';
 import { asRefusal } from './refusal.ts';
 
 /** Refuses to begin on a machine or as a user that cannot do it. */
-export function refuseUnlessRoot(facts: Facts): void {
+export function refuseUnlessRoot(facts: Pick<Facts, 'isRoot'>): void {
   if (facts.isRoot) return;
   throw new MachineadmError({
     reason: 'NotPrivilegedUser',

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MachineadmError } from '../document/errors.ts';
 import { type LoadedDocument, loadDocument } from '../document/load.ts';
 import type { ReadyModel, RemoteSinkModel } from '../document/model.ts';
-import type { Facts } from '../host/facts.ts';
-import { gatherFacts, openHost, openQueryHost } from '../host/index.ts';
+import { bootId, machineId } from '../host/identity.ts';
+import { openHost, openQueryHost } from '../host/index.ts';
 import { sinkContext } from '../reporting/delivery/context.ts';
 import type { ReportCondition } from '../reporting/event.ts';
 import { isRemote, remoteSinkOf } from '../reporting/remote/registry.ts';
@@ -24,6 +25,8 @@ export interface WatchRequest {
   readonly require: ReadyModel['require'];
   /** Between two looks. */
   readonly intervalMs: number;
+  /** Where the id of the machine's boot is: in a container that runs in a machine that is one, /proc shows another. */
+  readonly bootIdFile: string;
   /** After so long what is believed is told again, unchanged: a Node that was made anew has forgotten it. */
   readonly repeatMs: number;
   /** Ends the watch. */
@@ -33,6 +36,8 @@ export interface WatchRequest {
   /** Told of sinks in trouble. */
   readonly onNews: (message: string) => void;
 }
+
+type OwnIdentity = WatchIdentity['host'];
 
 /** So much of a pause is drawn: machines that began together do not look and tell together for ever. */
 const JITTER = 0.2;
@@ -45,10 +50,10 @@ const JITTER = 0.2;
 export async function watchNode(request: WatchRequest): Promise<void> {
   const { signal, intervalMs, repeatMs, require } = request;
   const host = openQueryHost();
-  const facts = await gatherFacts(host);
-  refuseUnlessRoot(facts);
-  const document = await documentOf(request, facts);
-  const identity = identityOf(document, facts, request.agentVersion);
+  refuseUnlessRoot({ isRoot: process.geteuid?.() === 0 });
+  const own = { hostname: hostname(), machineId: await machineId(), bootId: await bootId(request.bootIdFile) };
+  const document = await documentOf(request, own);
+  const identity = identityOf(document, own, request.agentVersion);
   const open = await openDeliveries(document, request);
   let health = NOTHING_SEEN;
   let sequence = 0;
@@ -56,7 +61,7 @@ export async function watchNode(request: WatchRequest): Promise<void> {
   try {
     while (!signal.aborted) {
       const before = health.condition;
-      health = observed(health, observationOf(await lookAtNode(host, facts, require, signal)), systemClock());
+      health = observed(health, observationOf(await lookAtNode(host, own, require, signal)), systemClock());
       const { condition } = health;
       const isNews = condition !== before;
       if (condition !== undefined && (isNews || performance.now() - toldMs >= repeatMs)) {
@@ -77,7 +82,7 @@ export async function watchNode(request: WatchRequest): Promise<void> {
   }
 }
 
-async function documentOf({ sources, agentVersion }: WatchRequest, { hostname }: Facts): Promise<LoadedDocument> {
+async function documentOf({ sources, agentVersion }: WatchRequest, { hostname }: OwnIdentity): Promise<LoadedDocument> {
   if (sources.length > 0) return await openDocument(sources, agentVersion, { forThisMachine: true });
   const text = JSON.stringify({
     apiVersion: 'machineadm.dev/v1alpha1',
@@ -90,9 +95,8 @@ async function documentOf({ sources, agentVersion }: WatchRequest, { hostname }:
   return result.document;
 }
 
-function identityOf({ model, digest }: LoadedDocument, facts: Facts, agentVersion: string): WatchIdentity {
+function identityOf({ model, digest }: LoadedDocument, own: OwnIdentity, agentVersion: string): WatchIdentity {
   const { name, namespace, cluster, uid } = model.metadata;
-  const { machineId, bootId, hostname } = facts;
   return {
     runId: randomUUID(),
     agent: { version: agentVersion },
@@ -102,7 +106,7 @@ function identityOf({ model, digest }: LoadedDocument, facts: Facts, agentVersio
       ...(cluster === undefined ? {} : { cluster }),
       ...(uid === undefined ? {} : { uid }),
     },
-    host: { machineId, bootId, hostname },
+    host: own,
     document: { sha256: digest },
   };
 }

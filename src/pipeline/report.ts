@@ -86,14 +86,25 @@ async function noteReports(host: Host, spool: Spool, reports: readonly SinkRepor
   // A run goes on: its own deliverer will say it at its end.
   if (lock === undefined) return;
   try {
-    await patchStatus(host, reports);
-    const isDone = reports.every(({ pending }) => pending === 0);
-    for (const { sink, pending } of reports) if (pending === 0) await spool.forget(sink);
+    const current = await Promise.all(reports.map((report) => recounted(report, spool)));
+    await patchStatus(host, current);
+    const isDone = current.every(({ pending }) => pending === 0);
+    for (const { sink, pending } of current) if (pending === 0) await spool.forget(sink);
     if (!isDone) return;
     for (const name of (await host.list(CARRIED_SECRETS)) ?? []) await host.removeFile(`${CARRIED_SECRETS}/${name}`);
   } finally {
     lock.release();
   }
+}
+
+/**
+ * What a run spooled while other sinks were tried still: without its plan nobody would deliver it. The deliverer that the
+ * run started for it waits for this one to end.
+ */
+async function recounted(report: SinkReport, spool: Spool): Promise<SinkReport> {
+  const pending = (await spool.waiting(report.sink)).length;
+  if (pending === 0 || report.pending > 0) return { ...report, pending };
+  return { ...report, pending, state: 'Pending' };
 }
 
 async function lockOfRuns(): Promise<Lock | undefined> {

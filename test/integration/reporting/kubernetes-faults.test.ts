@@ -3,6 +3,7 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { beforeEach, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Authority, kubeconfig, newAuthority } from '../../support/api-server.ts';
 import { type ConfigMapReceiver, REPORT_TOKEN, startConfigMapReceiver } from '../../support/config-map-receiver.ts';
 import { FAULTS, startFaultyFront } from '../../support/faulty-front.ts';
@@ -58,6 +59,26 @@ inThrowAwayMachine(import.meta.filename, () => {
       for (const secret of [REPORT_TOKEN, secrets.token.value]) {
         assert.ok(!receiver.bodies.join('\n').includes(secret), secret);
       }
+    });
+  });
+
+  describe('a management cluster beside a sink that hangs', () => {
+    test('is told of the end, though that came while the deliverer of the beginning waited for the other', async () => {
+      await using receiver = await startConfigMapReceiver(PATH);
+      await using front = await startFaultyFront(receiver.port, identity);
+      await using hanging = await startFaultyFront(receiver.port, identity);
+      await hanging.fail('never answers');
+      const other = sinkTo(`https://127.0.0.1:${hanging.port}`, authority, { name: 'hanging' });
+      const provisioned = await provisionWith([sinkTo(`https://127.0.0.1:${front.port}`), other], {
+        host: { hooks: { early: { commands: ['sleep 1'] } } },
+        deadline: '4s',
+      });
+      assertUndisturbed(provisioned);
+      for (const end = Date.now() + 20_000; receiver.taken.length < 2; await sleep(100)) {
+        assert.ok(Date.now() < end, `only ${receiver.taken.length} events came`);
+      }
+      assert.match(receiver.taken[1] ?? '', new RegExp(`^${provisioned.status.runId}`));
+      assert.equal(JSON.parse(receiver.bodies[1] ?? '').data.outcome, 'Succeeded');
     });
   });
 
