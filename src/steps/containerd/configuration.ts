@@ -1,7 +1,7 @@
 import type { ContainerdModel, Model, TomlTable } from '../../document/model.ts';
 import type { Version } from '../../host/facts.ts';
 import { disabledWithoutCri, inWordsOf, withBinaries } from './migrate.ts';
-import { CRI, IMAGES, OVERLAYFS, RUNTIME, TRANSFER } from './plugin-ids.ts';
+import { CRI, IMAGES, OPT, OVERLAYFS, RUNTIME, TRANSFER } from './plugin-ids.ts';
 import { mendedRuntimes, runtimeTables } from './runtimes.ts';
 import {
   defined,
@@ -57,7 +57,7 @@ export interface ConfigurationInput {
 /**
  * The whole configuration as a TOML tree: version 2 for containerd 1.x, version 3 for 2.x, which is read by every 2.x
  * (2.3 knows 4, but 2.2 refuses that). Of the file found before, Managed keeps only what belongs to this machine: where the
- * data lies, plug-ins of other vendors, drop-ins, CNI directories; Merge keeps everything that the document does not name.
+ * data lies, plug-ins of other vendors, drop-ins, where programs lie; Merge keeps everything that the document does not name.
  * `settings` of the document is merged last.
  */
 export function configurationTree(input: ConfigurationInput): TomlTable {
@@ -231,7 +231,10 @@ function managedBase(found: TomlTable): TomlTable {
     disabled_plugins: disabledWithoutCri(found),
     ...table('proxy_plugins', tableAt(found, ['proxy_plugins'])),
     ...table('stream_processors', tableAt(found, ['stream_processors'])),
-    ...table('plugins', table(id, table('cni', cniTable))),
+    ...table('plugins', {
+      ...table(id, table('cni', cniTable)),
+      ...table(OPT, defined('path', stringAt(found, ['plugins', OPT, 'path']))),
+    }),
   };
 }
 

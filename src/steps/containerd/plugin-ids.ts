@@ -6,6 +6,9 @@ export const RUNTIME = 'io.containerd.cri.v1.runtime';
 /** What unpacks images that `ctr` imports and, since 2.1, those that CRI pulls. */
 export const TRANSFER = 'io.containerd.transfer.v1.local';
 
+/** `ctr install` puts programs below its `path`. */
+export const OPT = 'io.containerd.internal.v1.opt';
+
 /** The shim of runc, which also runs what stands in for runc. */
 export const RUNC_SHIM = 'io.containerd.runc.v2';
 export const OVERLAYFS = 'overlayfs';
@@ -21,7 +24,7 @@ const VERSION_1: Readonly<Record<string, string>> = {
   scheduler: 'io.containerd.gc.v1.scheduler',
   bolt: 'io.containerd.metadata.v1.bolt',
   task: 'io.containerd.runtime.v2.task',
-  opt: 'io.containerd.internal.v1.opt',
+  opt: OPT,
   restart: 'io.containerd.internal.v1.restart',
   tracing: 'io.containerd.internal.v1.tracing',
   otlp: 'io.containerd.tracing.processor.v1.otlp',

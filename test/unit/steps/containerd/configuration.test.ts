@@ -100,7 +100,9 @@ describe('the configuration of containerd', () => {
       sandbox_image = "old"
       [plugins."${CRI}".cni]
       bin_dir = "/usr/lib/cni"
-      conf_dir = "/etc/cni/net.d"`;
+      conf_dir = "/etc/cni/net.d"
+      [plugins."io.containerd.internal.v1.opt"]
+      path = "/var/lib/containerd"`;
     const kept = tree({ original });
     assert.equal(kept.root, '/data/containerd');
     assert.equal(kept.state, '/run/c');
@@ -108,6 +110,7 @@ describe('the configuration of containerd', () => {
     assert.deepEqual(kept.disabled_plugins, ['io.containerd.snapshotter.v1.zfs']);
     assert.deepEqual(kept.proxy_plugins, { stargz: { type: 'snapshot', address: '/run/stargz.sock' } });
     assert.deepEqual(valueAt(kept, ['plugins', CRI, 'cni']), { bin_dir: '/usr/lib/cni', conf_dir: '/etc/cni/net.d' });
+    assert.equal(valueAt(kept, ['plugins', 'io.containerd.internal.v1.opt', 'path']), '/var/lib/containerd');
     assert.equal(kept.oom_score, undefined);
     assert.equal(valueAt(kept, ['plugins', CRI, 'sandbox_image']), undefined);
   });
