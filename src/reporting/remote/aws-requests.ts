@@ -2,6 +2,7 @@ import type { AWSBucketModel, AWSSinkModel } from '../../document/model.ts';
 import { type AwsRequest, awsDomain } from '../../host/aws-signature.ts';
 import { stringAt } from '../../host/json-answer.ts';
 import { eventLine, fitted, type ReportEvent, SIZE_CLASSES, sizeOf } from '../event.ts';
+import { attributesOf } from './attributes.ts';
 import { type Exchange, jsonOf } from './http-exchange.ts';
 import { type DeliveryResult, retryAfterMs } from './remote-sink.ts';
 
@@ -61,7 +62,8 @@ export function sendMessage(
   stored: StoredEvent | undefined,
 ): AwsRequest {
   const body = messageOf(stored === undefined ? event : fitted(event, SIZE_CLASSES.large));
-  const attributes = attributesOf(event, stored);
+  const whole = stored === undefined ? {} : { whole: `s3://${stored.bucket}/${stored.key}` };
+  const attributes = { ...attributesOf(event), ...whole };
   if (destination.kind === 'queue') {
     return {
       service: 'sqs',
@@ -158,19 +160,6 @@ function errorCode(request: AwsRequest, answer: Exchange): string {
 /** In order within a run, and told once (FIFO; five minutes). */
 function fifoOf(event: ReportEvent): Readonly<Record<'MessageGroupId' | 'MessageDeduplicationId', string>> {
   return { MessageGroupId: event.runId, MessageDeduplicationId: event.id };
-}
-
-/** What a subscription can filter by (SNS, "message filtering"). At most ten: a queue takes no more. */
-function attributesOf(event: ReportEvent, stored: StoredEvent | undefined): Readonly<Record<string, string>> {
-  return {
-    id: event.id,
-    type: event.type,
-    machine: event.machine.name,
-    ...(event.machine.cluster === undefined ? {} : { cluster: event.machine.cluster }),
-    ...(event.outcome === undefined ? {} : { outcome: event.outcome }),
-    ...(event.failure === undefined ? {} : { reason: event.failure.reason }),
-    ...(stored === undefined ? {} : { whole: `s3://${stored.bucket}/${stored.key}` }),
-  };
 }
 
 /** SQS takes what XML can hold; of what JSON leaves unescaped that lacks only these two. */

@@ -1,6 +1,7 @@
 import type { GCPSinkModel } from '../../document/model.ts';
 import { MetadataService } from '../../host/metadata-service.ts';
 import { type ReportEvent, SIZE_CLASSES } from '../event.ts';
+import { attributesOf } from './attributes.ts';
 import { exchange, jsonOf } from './http-exchange.ts';
 import { type RemoteSink, resultOfStatus } from './remote-sink.ts';
 
@@ -33,17 +34,9 @@ export function gcpSink(model: GCPSinkModel, metadata: MetadataService = new Met
 }
 
 function publication(event: ReportEvent): object {
-  const attributes = {
-    id: event.id,
-    type: event.type,
-    machine: event.machine.name,
-    ...(event.machine.cluster === undefined ? {} : { cluster: event.machine.cluster }),
-    ...(event.outcome === undefined ? {} : { outcome: event.outcome }),
-    ...(event.failure === undefined ? {} : { reason: event.failure.reason }),
-  };
   const data = Buffer.from(JSON.stringify(event)).toString('base64');
   // In order within a run, for subscriptions that ask for order.
-  return { messages: [{ data, attributes, orderingKey: event.runId }] };
+  return { messages: [{ data, attributes: attributesOf(event), orderingKey: event.runId }] };
 }
 
 function isReceipt(answer: unknown): boolean {

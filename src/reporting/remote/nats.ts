@@ -74,6 +74,7 @@ async function publish(
   signal: AbortSignal,
 ): Promise<DeliveryResult> {
   const { jetstream, JetStreamApiError } = await import('@nats-io/jetstream');
+  const { RequestError } = await import('@nats-io/transport-node');
   const most = (connection.info?.max_payload ?? SIZE_CLASSES.large) - HEADER_BYTES;
   const sent = fitted(event, most);
   if (sizeOf(sent) > most) return { kind: 'refused', why: `the server takes no more than ${most} bytes` };
@@ -87,6 +88,11 @@ async function publish(
     return { kind: 'delivered' };
   } catch (error) {
     if (signal.aborted) throw error;
+    // The client says of it that JetStream is not enabled, which is only one of the ways in which nobody stores a subject.
+    const cause = error instanceof Error ? error.cause : undefined;
+    if (cause instanceof RequestError && cause.isNoResponders()) {
+      return { kind: 'retry', why: `no stream listens on ${model.subject}, or JetStream is off` };
+    }
     const refused = error instanceof JetStreamApiError && error.code === MESSAGE_EXCEEDS_MAXIMUM;
     return { kind: refused ? 'refused' : 'retry', why: messageOf(error) };
   }

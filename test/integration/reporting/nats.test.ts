@@ -52,7 +52,7 @@ describe('a real nats-server', { skip: whyNoNats() ?? false }, () => {
     await using nats = await startNats();
     const event = concludedEvent();
     const result = await deliver(sinkTo(nats.port), event);
-    assert.deepEqual(result, { kind: 'retry', why: 'jetstream is not enabled' });
+    assert.deepEqual(result, { kind: 'retry', why: 'no stream listens on machines.bootstrap, or JetStream is off' });
     await nats.addStream({ subjects: [SUBJECT] });
     assert.deepEqual(await deliver(sinkTo(nats.port), event), { kind: 'delivered' });
     assert.deepEqual(

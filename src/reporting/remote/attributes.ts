@@ -1,0 +1,13 @@
+import type { ReportEvent } from '../event.ts';
+
+/** What a subscription can filter by without reading the event: SNS, SQS and Pub/Sub have it beside the message. */
+export function attributesOf(event: ReportEvent): Readonly<Record<string, string>> {
+  return {
+    id: event.id,
+    type: event.type,
+    machine: event.machine.name,
+    ...(event.machine.cluster === undefined ? {} : { cluster: event.machine.cluster }),
+    ...(event.outcome === undefined ? {} : { outcome: event.outcome }),
+    ...(event.failure === undefined ? {} : { reason: event.failure.reason }),
+  };
+}
