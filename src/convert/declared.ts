@@ -13,6 +13,7 @@ import { readKubeadmConfigSpec } from './spec-kubeadm-config.ts';
 import { surroundingsOf } from './surroundings.ts';
 import { readContainerLinux } from './user-data/container-linux.ts';
 import { findSubstitution, markEnvironment } from './user-data/environment.ts';
+import { yamlValue } from './yaml.ts';
 
 /** A configuration as people write it, and where in its object it stands. */
 export interface Declared {
@@ -85,12 +86,11 @@ async function readSpec(
   const root = (content: unknown): Source => Source.of(nested(content, path), object.title, report).get(...path);
   const source = root(value);
   const additional = source.get('ignition', 'containerLinuxConfig', 'additionalConfig');
-  const { parse } = await import('yaml');
   const text = additional.text();
   const parts =
     text === undefined
       ? undefined
-      : readContainerLinux(Source.of(parse(text, { version: '1.1' }), additional.place, report), report);
+      : readContainerLinux(Source.of(await yamlValue(text, additional, report), additional.place, report), report);
   const environmentFiles = parts?.environmentFiles ?? [];
   const first = readKubeadmConfigSpec(source, report);
   const substitution = findSubstitution(first.beforeCommands, environmentFiles, report);

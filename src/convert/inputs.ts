@@ -2,6 +2,7 @@ import type { Report } from './report.ts';
 import { fromBase64, type SecretObject, textOf } from './secrets.ts';
 import { isCloudConfig } from './user-data/cloud-config.ts';
 import { isIgnition } from './user-data/ignition.ts';
+import { plain } from './yaml.ts';
 
 /** A text of the input, and how messages name it. */
 export interface InputText {
@@ -73,7 +74,14 @@ async function readObjects(name: string, text: string, report: Report): Promise<
       report.add('InputInvalid', `${name}:${mistake.linePos?.[0].line ?? 1}`, `not YAML: ${mistake.code}`);
       continue;
     }
-    if (document.contents !== null) objects.push(...toObjects(document.toJS(), name, report));
+    if (document.contents !== null)
+      objects.push(
+        ...toObjects(
+          plain(() => document.toJS(), name, report),
+          name,
+          report,
+        ),
+      );
   }
   return objects;
 }

@@ -2,6 +2,7 @@ import { type Expressions, markExpressions } from '../jinja.ts';
 import type { Report } from '../report.ts';
 import { Source } from '../source.ts';
 import type { CommandSpec, DiskSpec, FileSpec, FilesystemSpec, MountSpec, Spec, UserSpec } from '../spec.ts';
+import { yamlValue } from '../yaml.ts';
 import { readKubeadmPart, splitCommands } from './kubeadm-run.ts';
 
 /** What the provider's template writes before the document; without it cloud-init takes braces as they are. */
@@ -21,16 +22,11 @@ export async function readCloudConfig(
   expressions: Expressions,
   report: Report,
 ): Promise<Spec | undefined> {
-  const { parseDocument } = await import('yaml');
   const isTemplate = JINJA_HEADER.test(text.slice(0, text.indexOf('#cloud-config')));
   const marked = isTemplate ? markExpressions(text, object, expressions, report) : text;
-  const document = parseDocument(marked, { version: '1.1', uniqueKeys: false });
-  const [mistake] = document.errors;
-  if (mistake !== undefined) {
-    report.add('InputInvalid', object, `not YAML: ${mistake.code} in line ${mistake.linePos?.[0].line ?? '?'}`);
-    return undefined;
-  }
-  const config = Source.of(document.toJS() as unknown, object, report, { lenient: true });
+  const value = await yamlValue(marked, object, report);
+  if (value === undefined) return undefined;
+  const config = Source.of(value, object, report, { lenient: true });
   const files = config.get('write_files').items().map(readFile);
   const runs = readCommands(config.get('runcmd'));
   const split = splitCommands(runs);

@@ -104,8 +104,12 @@ function readFile(file: Source, report: Report): readonly FileSpec[] {
 function dataURL(url: string): { readonly text: string; readonly encoding: 'base64' | undefined } | undefined {
   const [, base64, body = ''] = /^data:[^,]*?(;base64)?,([\s\S]*)$/.exec(url) ?? [];
   if (!url.startsWith('data:')) return undefined;
-  if (base64 === undefined) return { text: decodeURIComponent(body), encoding: undefined };
-  return { text: decodeURIComponent(body), encoding: 'base64' };
+  try {
+    return { text: decodeURIComponent(body), encoding: base64 === undefined ? undefined : 'base64' };
+  } catch {
+    // A percent sign that encodes nothing.
+    return undefined;
+  }
 }
 
 /** A unit with contents is a file; whether it starts is a service. */

@@ -3,6 +3,8 @@ import type { Report } from '../report.ts';
 import { Source } from '../source.ts';
 import type { CommandSpec, FileSpec, Spec } from '../spec.ts';
 
+import { plain, yamlValue } from '../yaml.ts';
+
 /** How the provider runs kubeadm in user data (cluster-api bootstrap/kubeadm/pkg/cloudinit, kubeadm_init.go and node.go). */
 export interface KubeadmRun {
   readonly command: 'init' | 'join';
@@ -59,7 +61,7 @@ export async function readKubeadmPart(
   object: string,
   report: Report,
 ): Promise<KubeadmPart> {
-  const { parse, parseAllDocuments } = await import('yaml');
+  const { parseAllDocuments } = await import('yaml');
   const nothing = Source.of(undefined, object, report);
   const parts = { cluster: nothing, init: nothing, join: nothing };
   const extraDocuments: Source[] = [];
@@ -70,7 +72,7 @@ export async function readKubeadmPart(
       if (document.contents === null) continue;
       const [mistake] = document.errors;
       if (mistake !== undefined) report.add('InputInvalid', configuration.at, `${configuration.path}: not YAML`);
-      const value: unknown = document.toJS();
+      const value = plain(() => document.toJS(), configuration.at, report);
       const kind = kindOf(value);
       const part = CONFIGURATIONS[kind];
       const source = Source.of(value, `${object}: ${configuration.path} ${kind}`, report);
@@ -92,7 +94,11 @@ export async function readKubeadmPart(
     discoveryKubeconfig:
       kubeconfig === undefined
         ? undefined
-        : Source.of(parse(kubeconfig.content) as unknown, `${object}: ${kubeconfig.path}`, report),
+        : Source.of(
+            await yamlValue(kubeconfig.content, kubeconfig.at, report),
+            `${object}: ${kubeconfig.path}`,
+            report,
+          ),
     certificates: new Map(files.filter(isCertificate).map((file) => [file.path, file])),
     files: files.filter(
       (file) => file !== configuration && file !== kubeconfig && file.path !== PLACEHOLDER && !isCertificate(file),

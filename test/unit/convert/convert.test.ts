@@ -265,6 +265,13 @@ describe('what is in the way is told', () => {
     ['a value of the wrong type', [config({ files: [{ path: '/a', content: 7 }] })], 'InputInvalid'],
     ['a version of the API that is gone', [config({}, 'v1alpha4')], 'InputInvalid'],
     ['text that is no YAML', ['a: [b'], 'InputInvalid'],
+    ['aliases of nothing', ['apiVersion: v1\nkind: *a\n'], 'InputInvalid'],
+    ['user data that is no YAML', ['#cloud-config\nruncmd: [a\n'], 'InputInvalid'],
+    [
+      'an additionalConfig that is no YAML',
+      [config({ format: 'ignition', ignition: { containerLinuxConfig: { additionalConfig: 'a: [b' } } })],
+      'InputInvalid',
+    ],
     ['nothing to convert', [{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' } }], 'InputUnknown'],
     ['no version of Kubernetes', [config({})], 'VersionMissing', { kubernetesVersion: undefined }],
     ['an inexact version', [config({})], 'VersionMissing', { kubernetesVersion: 'v1.35' }],

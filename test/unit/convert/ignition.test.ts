@@ -147,6 +147,11 @@ describe("the provider's Ignition config", () => {
       { storage: { files: [{ path: '/a', filesystem: 'root', mode: 420, contents: { source: 'https://x/a' } }] } },
       'ContainerLinuxConfigDropped',
     ],
+    [
+      'a data URL that is none',
+      { storage: { files: [{ path: '/a', filesystem: 'root', mode: 420, contents: { source: 'data:,%zz' } }] } },
+      'ContainerLinuxConfigDropped',
+    ],
     ['networkd units', { networkd: { units: [{ name: 'a.network' }] } }, 'ContainerLinuxConfigDropped'],
   ] as const) {
     test(`${what} is told as ${code}`, async () => {
