@@ -9,6 +9,7 @@ import { buildInfo } from '../src/cli/build-info.ts';
 import { createProgram } from '../src/cli/program.ts';
 import { DOCUMENT_VERSIONS, jsonSchema } from '../src/document/index.ts';
 import { convertCodesMarkdown } from './generate/convert-codes.ts';
+import { downloadScriptText } from './generate/download-script.ts';
 import { eventSchema } from './generate/event-schema.ts';
 import { hardeningControlsMarkdown } from './generate/hardening-controls.ts';
 import { manPage } from './generate/man-page.ts';
@@ -39,6 +40,10 @@ export function generatedFiles(root: string): ReadonlyMap<string, string> {
       createProgram(() => undefined),
       buildInfo().version,
     ),
+  );
+  files.set(
+    'src/carriers/download-script-text.ts',
+    downloadScriptText(readFileSync(join(root, 'packaging/download/machineadm-download.sh'), 'utf8')),
   );
   files.set(PUBLISHED_REASONS, publishedReasons(read(root, PUBLISHED_REASONS) ?? ''));
   return files;

@@ -345,6 +345,20 @@ export const REASONS = {
   NodeIdentityMismatch: reason('NotReady', 'A Node of this name exists but belongs to another machine.'),
   NodeNotReady: reason('NotReady', 'The Node is registered but not Ready.'),
 
+  // Where machineadm itself and its releases come from.
+  DownloadInvalid: reason('Usage', 'What a download is verified by, or where it comes from, is malformed or missing.'),
+  TrustedKeyInvalid: reason('Refused', 'A key to verify releases with cannot be used, or there is none.'),
+  ReleaseUnavailable: reason('HostStepFailed', 'No location gave a whole answer.'),
+  ReleaseManifestInvalid: reason('VerificationRefused', 'The list or the manifest of a release is not one.'),
+  SignatureInvalid: reason('VerificationRefused', 'A signature was made by none of the trusted keys over these bytes.'),
+  SigningKeyRevoked: reason('VerificationRefused', 'A signature is right, but its key was revoked.'),
+  DigestMismatch: reason('VerificationRefused', 'A file is not the one whose digest is known.'),
+  ReleaseVersionMismatch: reason('VerificationRefused', 'A signed release is not of the version that was asked for.'),
+  ReleaseTooOld: reason('VerificationRefused', 'A signed release is older than the oldest that is still allowed.'),
+  WebPageReceived: reason('VerificationRefused', 'A web page came instead of a file: a portal or a login answers.'),
+  RedirectRefused: reason('VerificationRefused', 'A server leads from https to http.'),
+  VerifiedFileChanged: reason('VerificationRefused', 'A file is not any more what it was when it was verified.'),
+
   // Ends of a run.
   DeadlinePassed: reason('DeadlinePassed', 'The deadline of the step or of the whole run passed.'),
   Interrupted: reason('Interrupted', 'The run was ended by a signal or killed.'),

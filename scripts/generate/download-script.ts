@@ -1,0 +1,14 @@
+/**
+ * `src/carriers/download-script-text.ts` from `packaging/download/machineadm-download.sh`: without comments and
+ * indentation, because user data is small. The marks of what is rendered, and when, stay: the renderer cuts at them.
+ */
+export function downloadScriptText(script: string): string {
+  const [interpreter = '', ...lines] = script.split('\n');
+  const kept = lines.filter((line) => !/^\s*(#(?! ---)|$)/.test(line)).join('\n');
+  // Python's indentation has a meaning; it is all in one pair of quotes.
+  const [, before = '', python = '', after = ''] = /^([\s\S]*?)(^PYTHON='[^']*')([\s\S]*)$/m.exec(kept) ?? [];
+  const flat = (shell: string): string => shell.replace(/^ +/gm, '');
+  const text = `${interpreter}\n${flat(before)}${python}${flat(after)}\n`;
+  const literal = text.replace(/[\\`]|\$\{/g, '\\$&');
+  return `/** Written by \`npm run generate\` from packaging/download/machineadm-download.sh. */\nexport const DOWNLOAD_SCRIPT = \`${literal}\`;\n`;
+}

@@ -1,0 +1,161 @@
+import { MachineadmError } from '../document/errors.ts';
+import { DOWNLOAD_SCRIPT } from './download-script-text.ts';
+
+/** The digests of one architecture: lower-case hex SHA-256, as `manifest.json` of a release has them. */
+export interface DownloadDigests {
+  /** Of the archives. */
+  readonly gzip: string;
+  readonly xz?: string;
+  /** Of the program inside: a machine that has it already asks nobody. */
+  readonly program: string;
+}
+
+/** A public key whose signature a release may bear. */
+export interface DownloadKey {
+  /** SubjectPublicKeyInfo of an ECDSA P-256 key, DER in base64 on one line. */
+  readonly publicKey: string;
+  /** The day after which its use is warned about, YYYY-MM-DD. */
+  readonly notAfter?: string;
+}
+
+/** Where a release is asked for: below `url`, in the layout of a release directory (`VERSION/FILE`). */
+export interface DownloadLocation {
+  /** `https://…`, `http://…` or `file:///…`. */
+  readonly url: string;
+  /** A file of the machine with one line `Authorization: …`, sent to this location only, and only over https. */
+  readonly authorizationFile?: string;
+  /** True: its certificate must be signed by `certificateAuthorities`, and by nobody else. */
+  readonly pinned?: boolean;
+}
+
+export interface DownloadScript {
+  /** Exactly this version is installed, without a leading v. */
+  readonly version: string;
+  /** By architecture, in the words of Kubernetes' releases. With digests, keys are not asked. */
+  readonly digests?: Readonly<Partial<Record<'amd64' | 'arm64', DownloadDigests>>>;
+  readonly keys?: readonly DownloadKey[];
+  /** Keys that must sign nothing any more: told apart from a stranger's. */
+  readonly revokedKeys?: readonly string[];
+  /** In the order in which they are asked. */
+  readonly locations: readonly DownloadLocation[];
+  /** PEM, for the locations that are `pinned`. */
+  readonly certificateAuthorities?: string;
+  /** How long all attempts together may take; default 900. */
+  readonly deadlineSeconds?: number;
+  /** Where it may be installed to: the first that is writable and lets programs run. */
+  readonly directories?: readonly string[];
+}
+
+const DIGEST = /^[0-9a-f]{64}$/;
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
+/** Nothing that a shell, a line of a list or a URL would take for more than a character. */
+const LOCATION = /^(https?:\/\/[A-Za-z0-9[][A-Za-z0-9._~:/[\]@&+,=%-]*|file:\/\/\/[A-Za-z0-9._/+@=,-]+)$/;
+const PATH = /^\/[A-Za-z0-9._/+@=-]*$/;
+
+/**
+ * The POSIX shell script that downloads, verifies, installs and runs machineadm on a machine without it: save it with
+ * mode 0700 and run it with the arguments for machineadm, as `provision -d FILE`. The exit codes are in the text of
+ * `packaging/download/machineadm-download.sh`.
+ *
+ * Throws `DownloadInvalid` for a value that must not be rendered: nothing to verify by, a digest that is none, a URL
+ * that a shell would read otherwise, a credential that would travel in the clear.
+ */
+export function renderDownloadScript(script: DownloadScript): string {
+  const { version, digests = {}, keys = [], revokedKeys = [], locations, certificateAuthorities = '' } = script;
+  check(/^\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?$/.test(version), `the version "${version}" is not like 1.2.3`);
+
+  const pins: string[] = [];
+  for (const [architecture, { gzip, xz, program }] of Object.entries(digests)) {
+    check(/^[a-z0-9]+$/.test(architecture), `"${architecture}" is no architecture`);
+    const words = { [`${architecture}.gz`]: gzip, [`${architecture}.xz`]: xz, [architecture]: program };
+    for (const [word, digest] of Object.entries(words)) {
+      if (digest === undefined) continue;
+      check(DIGEST.test(digest), `the digest of ${word} is not 64 lower-case hexadecimal digits`);
+      pins.push(`${word}=${digest}`);
+    }
+  }
+  const trusted = keys.map(({ publicKey, notAfter }) => `${base64(publicKey)}@${day(notAfter)}`);
+  check(pins.length + trusted.length > 0, 'there is neither a digest nor a key to verify the download by');
+
+  check(locations.length > 0, 'there is no location to download from');
+  const lines = locations.map(({ url, authorizationFile, pinned = false }) => {
+    check(LOCATION.test(url), `the location "${url}" is not a plain http, https or file URL`);
+    check(!/^[^/]*\/\/[^/]*@/.test(url), 'a location holds credentials; they belong into a file (authorizationFile)');
+    check(
+      authorizationFile === undefined || PATH.test(authorizationFile),
+      `"${authorizationFile}" is not a plain path`,
+    );
+    check(
+      authorizationFile === undefined || url.startsWith('https:'),
+      `the credential for ${url} would travel unencrypted`,
+    );
+    check(!pinned || certificateAuthorities !== '', `${url} is to be pinned, and there is no certificate authority`);
+    return `${url.replace(/\/+$/, '')} ${authorizationFile ?? '-'} ${pinned ? 'pinned' : '-'}\n`;
+  });
+  check(!certificateAuthorities.includes("'"), 'the certificate authorities are not PEM');
+  const directories = script.directories ?? [
+    '/usr/local/bin',
+    '/opt/machineadm/bin',
+    '/opt/bin',
+    '/var/lib/machineadm/bin',
+  ];
+  for (const directory of directories) check(PATH.test(directory), `"${directory}" is not a plain path`);
+  const deadline = script.deadlineSeconds ?? 900;
+  check(Number.isInteger(deadline) && deadline > 0, 'the deadline is not a positive number of seconds');
+
+  const parts = {
+    pins: pins.length > 0,
+    keys: pins.length === 0,
+    revoked: revokedKeys.length > 0,
+    credential: locations.some(({ authorizationFile }) => authorizationFile !== undefined),
+    ca: locations.some(({ pinned = false }) => pinned),
+  };
+  const rendered = [
+    `VERSION=${version}`,
+    ...(parts.pins ? [`PINS='${pins.join(' ')}'`] : []),
+    ...(parts.keys ? [`KEYS='${trusted.join(' ')}'`] : []),
+    ...(parts.revoked ? [`REVOKED='${revokedKeys.map(base64).join(' ')}'`] : []),
+    `LOCATIONS='${lines.join('')}'`,
+    ...(parts.ca ? [`CA='${pemOnly(certificateAuthorities)}'`] : []),
+    `DIRECTORIES='${directories.join(' ')}'`,
+    `DEADLINE=${deadline}`,
+    'CONSOLE=/dev/console',
+    '',
+  ].join('\n');
+  return only(
+    parts,
+    DOWNLOAD_SCRIPT.replace(/# --- rendered\n[\s\S]*# --- end of what is rendered\n/, () => rendered),
+  );
+}
+
+/** What is between `# --- when NAME` and `# --- end NAME` stays where the name is true. */
+function only(parts: Readonly<Record<string, boolean>>, text: string): string {
+  return text.replace(/^# --- when (\w+)\n([\s\S]*?)# --- end \1\n/gm, (_, name: string, inner: string) =>
+    parts[name] === true ? only(parts, inner) : '',
+  );
+}
+
+function check(holds: boolean, problem: string): void {
+  if (holds) return;
+  throw new MachineadmError({
+    reason: 'DownloadInvalid',
+    summary: `the download script cannot be rendered: ${problem}`,
+    remedy: 'Correct what is named; manifest.json of a release has the version and the digests.',
+  });
+}
+
+function base64(publicKey: string): string {
+  check(BASE64.test(publicKey), 'a public key is not base64 on one line');
+  return publicKey;
+}
+
+function day(notAfter: string | undefined): string {
+  if (notAfter === undefined) return '0';
+  check(/^\d{4}-\d{2}-\d{2}$/.test(notAfter), `the day "${notAfter}" is not like 2030-12-31`);
+  return notAfter.replaceAll('-', '');
+}
+
+/** The certificates without the text that tools write around them: user data is small. */
+function pemOnly(text: string): string {
+  return (text.match(/-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----/g) ?? []).join('\n');
+}

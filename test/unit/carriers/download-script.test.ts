@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { generateKeyPairSync, hash } from 'node:crypto';
+import { describe, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { type DownloadScript, renderDownloadScript } from '../../../src/carriers/download-script.ts';
+import { MachineadmError } from '../../../src/document/errors.ts';
+
+const digest = (text: string): string => hash('sha256', text);
+const digests = {
+  amd64: { gzip: digest('a'), xz: digest('b'), program: digest('c') },
+  arm64: { gzip: digest('d'), xz: digest('e'), program: digest('f') },
+};
+const PINNED: DownloadScript = {
+  version: '1.4.2',
+  digests,
+  locations: [
+    { url: 'https://machineadm.management.example.com:8443/release/', authorizationFile: '/etc/machineadm/credential' },
+    { url: 'http://mirror.example.com/machineadm' },
+    { url: 'file:///mnt/machineadm' },
+  ],
+};
+
+function publicKey(): string {
+  const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  return pair.publicKey.export({ type: 'spki', format: 'der' }).toString('base64');
+}
+
+function refused(change: Partial<DownloadScript>, words: RegExp): void {
+  assert.throws(
+    () => renderDownloadScript({ ...PINNED, ...change }),
+    (error) => {
+      assert.ok(error instanceof MachineadmError);
+      assert.equal(error.reason, 'DownloadInvalid');
+      assert.match(error.message, words);
+      return true;
+    },
+  );
+}
+
+describe('the rendered download script', () => {
+  test('holds the version, the digests and the locations in their order, and no comment', () => {
+    const text = renderDownloadScript(PINNED);
+    assert.match(text, /^#!\/bin\/sh\nVERSION=1\.4\.2\n/);
+    assert.ok(text.includes(`amd64.gz=${digest('a')} amd64.xz=${digest('b')} amd64=${digest('c')}`));
+    assert.ok(
+      text.includes(
+        "LOCATIONS='https://machineadm.management.example.com:8443/release /etc/machineadm/credential -\n" +
+          "http://mirror.example.com/machineadm - -\nfile:///mnt/machineadm - -\n'",
+      ),
+    );
+    assert.doesNotMatch(text, /^\s*# /m);
+    assert.doesNotMatch(text, /KEYS=|openssl/, 'with digests, keys are not asked');
+  });
+
+  test('is at most 4 KiB of gzip in base64: two architectures and three locations, or two keys in their place', () => {
+    const { digests: _, ...unpinned } = PINNED;
+    const signed = {
+      ...unpinned,
+      keys: [{ publicKey: publicKey(), notAfter: '2031-01-01' }, { publicKey: publicKey() }],
+    };
+    for (const script of [PINNED, signed]) {
+      const size = gzipSync(renderDownloadScript(script), { level: 9 }).toString('base64').length;
+      assert.ok(size <= 4096, `${size} bytes`);
+    }
+  });
+
+  test('is a shell script for sh', () => {
+    const { status, stderr } = spawnSync('sh', ['-n'], { input: renderDownloadScript(PINNED), encoding: 'utf8' });
+    assert.deepEqual([status, stderr], [0, '']);
+  });
+
+  test('holds keys with the day they expire, and keys that were revoked', () => {
+    const [good, old] = [publicKey(), publicKey()];
+    const { digests: _, ...unpinned } = PINNED;
+    const text = renderDownloadScript({
+      ...unpinned,
+      keys: [{ publicKey: good, notAfter: '2031-01-02' }, { publicKey: old }],
+      revokedKeys: [old],
+    });
+    assert.ok(text.includes(`KEYS='${good}@20310102 ${old}@0'\nREVOKED='${old}'\n`));
+  });
+
+  test('carries of a certificate authority the certificates only', () => {
+    const pem = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----';
+    const text = renderDownloadScript({
+      ...PINNED,
+      certificateAuthorities: `Subject: CN = Example\n${pem}\n`,
+      locations: [{ url: 'https://mirror.example.com', pinned: true }],
+    });
+    assert.ok(text.includes(`CA='${pem}'\n`));
+    assert.ok(text.includes("LOCATIONS='https://mirror.example.com - pinned\n'"));
+  });
+
+  test('is not made when nothing would be verified', () => refused({ digests: {} }, /neither a digest nor a key/));
+
+  test('is not made without a location', () => refused({ locations: [] }, /no location/));
+
+  test('is not made of a version that is none', () => refused({ version: 'v1.4' }, /the version "v1\.4"/));
+
+  test('is not made of a digest that is none', () =>
+    refused({ digests: { amd64: { ...digests.amd64, gzip: 'sha256:1234' } } }, /digest of amd64\.gz/));
+
+  test('is not made of an architecture whose name is none', () =>
+    refused(
+      Object.assign({}, { digests: JSON.parse(`{"amd64.gz='; reboot;'": ${JSON.stringify(digests.amd64)}}`) }),
+      /architecture/,
+    ));
+
+  for (const url of [
+    "https://mirror.example.com/'; reboot; '",
+    'https://mirror.example.com/$(reboot)',
+    'https://mirror.example.com/a b',
+    'https://mirror.example.com/a\nb',
+    'ftp://mirror.example.com/',
+    'file://server/share',
+    'file:///mnt/%2e%2e/x',
+    'mirror.example.com',
+  ]) {
+    test(`is not made of the location ${JSON.stringify(url)}`, () =>
+      refused({ locations: [{ url }] }, /not a plain http, https or file URL/));
+  }
+
+  test('holds no credentials in a URL, and sends none unencrypted', () => {
+    refused({ locations: [{ url: 'https://user:word@mirror.example.com' }] }, /holds credentials/);
+    refused(
+      { locations: [{ url: 'http://mirror.example.com', authorizationFile: '/etc/machineadm/credential' }] },
+      /unencrypted/,
+    );
+    refused({ locations: [{ url: 'https://m.example.com', authorizationFile: "/etc/'x" }] }, /not a plain path/);
+  });
+
+  test('pins no location without a certificate authority', () =>
+    refused({ locations: [{ url: 'https://mirror.example.com', pinned: true }] }, /no certificate authority/));
+
+  test('is not made with a key, a day, a directory or a deadline that is none', () => {
+    refused({ keys: [{ publicKey: "x'; reboot" }] }, /public key/);
+    refused({ keys: [{ publicKey: publicKey(), notAfter: 'soon' }] }, /the day "soon"/);
+    refused({ directories: ['/opt/a b'] }, /not a plain path/);
+    refused({ deadlineSeconds: 0 }, /deadline/);
+  });
+});
