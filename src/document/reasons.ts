@@ -348,7 +348,7 @@ export const REASONS = {
   // Where machineadm itself and its releases come from.
   DownloadInvalid: reason('Usage', 'What a download is verified by, or where it comes from, is malformed or missing.'),
   TrustedKeyInvalid: reason('Refused', 'A key to verify releases with cannot be used, or there is none.'),
-  ReleaseUnavailable: reason('HostStepFailed', 'No location gave a whole answer.'),
+  ReleaseUnavailable: reason('Refused', 'No location gave a whole answer.'),
   ReleaseManifestInvalid: reason('VerificationRefused', 'The list or the manifest of a release is not one.'),
   SignatureInvalid: reason('VerificationRefused', 'A signature was made by none of the trusted keys over these bytes.'),
   SigningKeyRevoked: reason('VerificationRefused', 'A signature is right, but its key was revoked.'),
