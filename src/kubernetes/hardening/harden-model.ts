@@ -27,7 +27,8 @@ export function hardenModel(model: Model): Hardened {
   const { kubernetes } = model;
   const minor = kubernetes === undefined ? undefined : parseVersion(kubernetes.version)?.minor;
   const selected = select(hardening);
-  const controls = applied(selected, kubernetes?.role, minor);
+  const ownEtcd = kubernetes?.controlPlane.etcd.kind === 'local';
+  const controls = applied(selected, kubernetes?.role, minor).filter(({ applies }) => applies !== 'etcd' || ownEtcd);
   const host = hardenHost(model.host, controls);
   const findings = [
     ...uselessExceptions(

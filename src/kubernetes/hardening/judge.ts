@@ -93,7 +93,10 @@ function judgeArgument({ component, values, rule }: Extract<Check, { kind: 'argu
   const places = argumentPlaces(component, seen);
   if (places === undefined) return noManifest(component);
   const judged = places.flatMap(({ source, args }) =>
-    values.map(({ name }) => ({ source, name, value: args.get(name), holds: follows(rule, args.get(name)) })),
+    values.map(({ name }) => {
+      const value = name === 'authorization-mode' ? authorizationModes(args, seen) : args.get(name);
+      return { source, name, value, holds: follows(rule, value) };
+    }),
   );
   const wrong = judged.filter(({ holds }) => !holds);
   const shown = wrong.length > 0 ? wrong : judged.slice(0, values.length);
@@ -101,6 +104,13 @@ function judgeArgument({ component, values, rule }: Extract<Check, { kind: 'argu
     wrong.length === 0,
     shown.map(({ source, name, value, holds }) => ({ source, text: tell(`--${name}`, value, holds, rule) })),
   );
+}
+
+/** A configuration of authorizers stands in the place of the argument; both at once the API server refuses. */
+function authorizationModes(args: ReadonlyMap<string, string>, { authorization }: Observed): string | undefined {
+  if (authorization === undefined || args.has('authorization-mode')) return args.get('authorization-mode');
+  const authorizers = member(authorization.content, 'authorizers');
+  return Array.isArray(authorizers) ? authorizers.map((one) => text(member(one, 'type')) ?? '').join(',') : undefined;
 }
 
 function tell(what: string, value: string | undefined, holds: boolean, rule: Rule): string {

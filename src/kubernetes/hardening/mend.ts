@@ -117,6 +117,8 @@ class Draft {
     if (manifest === undefined) return;
     const edits = values.flatMap(({ name, value: usual }): readonly ManifestEdit[] => {
       if (follows(rule, manifest.args.get(name))) return [];
+      // The API server refuses both; the file is the document's to change.
+      if (name === 'authorization-mode' && manifest.args.has('authorization-config')) return [];
       if (rule.is.kind === 'nothing') return [{ kind: 'remove', name }];
       const asked = this.#documentArgument(component, name);
       const value = asked !== undefined && follows(rule, asked) ? asked : this.#here(name, usual);

@@ -42,6 +42,7 @@ export interface Observed {
   readonly auditPolicy: NamedFile | undefined;
   readonly encryption: NamedFile | undefined;
   readonly admission: NamedFile | undefined;
+  readonly authorization: NamedFile | undefined;
   readonly services: ReadonlyMap<string, { readonly active: boolean; readonly enabled: boolean }>;
 }
 
@@ -108,6 +109,7 @@ export async function observe(
     auditPolicy: await named('audit-policy-file'),
     encryption: await named('encryption-provider-config'),
     admission: await named('admission-control-config-file'),
+    authorization: await named('authorization-config'),
     services,
   };
 }

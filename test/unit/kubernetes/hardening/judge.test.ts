@@ -106,6 +106,17 @@ describe('what no argument tells', () => {
     test(`${id}: ${what}: ${state}`, async () => assert.equal(await judged(id, files, role), state));
   }
 
+  test('authorizers in a file, in the place of the argument', async () => {
+    const path = '/etc/kubernetes/pki/authorization.yaml';
+    const content = (await apiServerWith({ 'authorization-config': path })).content ?? '';
+    const manifest = { content: String(content).replace(/^ +- --authorization-mode=.*\n/m, ''), mode: 0o600 };
+    const has = (id: string, types: string) =>
+      judged(id, { [APISERVER]: manifest, [path]: { content: `authorizers: [${types}]` } });
+    assert.equal(await has('cis-1.2.7', '{type: Node}, {type: RBAC}'), 'holds');
+    assert.equal(await has('cis-1.2.8', '{type: Node}, {type: Webhook}'), 'fails');
+    assert.equal(await has('cis-1.2.6', '{type: AlwaysAllow}'), 'fails');
+  });
+
   test('an admission configuration with, and without, PodSecurity', async () => {
     const manifest = await apiServerWith({ 'admission-control-config-file': admission });
     const has = (text: string) => judged('stig-V-254800', { [APISERVER]: manifest, [admission]: { content: text } });
