@@ -69,7 +69,7 @@ export const breakages = (hostname: string): Readonly<Record<string, Breakage>> 
   '1.2.10': set(APISERVER, 'enable-admission-plugins', 'NodeRestriction,AlwaysAdmit'),
   '1.2.12': set(APISERVER, 'disable-admission-plugins', 'ServiceAccount'),
   '1.2.13': set(APISERVER, 'disable-admission-plugins', 'PodNodeSelector,NamespaceLifecycle'),
-  '1.2.14': set(APISERVER, 'enable-admission-plugins', 'PodNodeSelector'),
+  '1.2.14': set(APISERVER, 'enable-admission-plugins', 'LimitRanger'),
   '1.2.15': set(APISERVER, 'profiling', 'true'),
   '1.2.16': drop(APISERVER, 'audit-log-path'),
   '1.2.17': set(APISERVER, 'audit-log-maxage', '7'),
