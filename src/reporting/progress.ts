@@ -115,6 +115,11 @@ export function formatStatus(status: RunStatus, style: Style = PLAIN): string {
     lines.push(`  ${condition.type}: ${condition.status} (${condition.reason}) since ${condition.lastTransitionTime}`);
   }
   for (const warning of status.warnings) lines.push(`  ${paint('warning', 'yellow', style)}: ${oneLine(warning)}`);
+  for (const { sink, target, state, pending, message } of status.reports ?? []) {
+    const why = message === undefined ? '' : `: ${oneLine(message)}`;
+    const waiting = pending === 0 ? '' : `, ${count(pending, 'event')} waiting`;
+    lines.push(`  reported to ${sink} (${target}): ${state.toLowerCase()}${waiting}${why}`);
+  }
   if (status.failure !== undefined) lines.push('', formatFailure(status.failure, style));
   return lines.join('\n');
 }

@@ -65,11 +65,18 @@ async function work(plan: SinkPlan, delivery: Delivery, untilMs: number): Promis
   const [first] = await spool.waiting(name);
   const example = first === undefined ? undefined : await spool.read(first);
   const { context, close } = sinkContext(plan.network, delivery.hostFor(plan.network));
-  const sink = await remoteSinkOf(plan.model);
+  let target: string = plan.model.kind;
   try {
+    const sink = await remoteSinkOf(plan.model);
+    target = sink.target;
     const outcome = await deliverSink({ name, sink, timeoutMs, spool, context, host: machine, untilMs, signal });
     await spool.putState(name, outcome.state).catch(() => undefined);
-    return { plan, target: sink.target, outcome, example };
+    return { plan, target, outcome, example };
+  } catch (error) {
+    // A defect of one sink, or a spool that cannot be read: the others have theirs all the same.
+    const state = { ...(await spool.state(name)), lastError: error instanceof Error ? error.message : String(error) };
+    const pending = (await spool.waiting(name)).length;
+    return { plan, target, outcome: { delivered: 0, refused: 0, givenUp: 0, pending, state }, example };
   } finally {
     await close();
   }

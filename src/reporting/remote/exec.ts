@@ -23,7 +23,7 @@ export function execSink(model: ExecSinkModel): RemoteSink {
       const env: Record<string, string> = { MACHINEADM_EVENT_ID: event.id, MACHINEADM_EVENT_TYPE: event.type };
       for (const [name, value] of Object.entries(model.environment)) env[name] = (await secret(value)).reveal();
       const input = `${JSON.stringify(event)}\n`;
-      const { status, stdout, stderr } = await run({ program, args, env, input, signal, supervised: false });
+      const { status, stdout, stderr } = await run({ program, args, env, input, signal });
       return resultOf(status, stdout, stderr);
     },
   };

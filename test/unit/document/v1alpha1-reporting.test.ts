@@ -41,4 +41,29 @@ describe('reporting.sinks', () => {
       ['secrets.token'],
     );
   });
+
+  test('of a webhook are judged by the secret that is written down', async () => {
+    const sink = (secret: string) =>
+      `reporting: {sinks: [{type: Webhook, url: 'https://a.example/', secret: ${secret}}]}\n`;
+    const good = `whsec_${Buffer.alloc(32, 1).toString('base64')}`;
+    assert.deepEqual(await problemsOf(sink(good)), []);
+    assert.deepEqual(await problemsOf(`secrets: {s: {file: /etc/s}}\n${sink('{secret: s}')}`), []);
+    for (const bad of [sink('hunter2-hunter2'), `secrets: {s: {value: hunter2}}\n${sink('{secret: s}')}`]) {
+      const [problem = '', ...more] = await problemsOf(bad);
+      assert.deepEqual(more, []);
+      assert.match(problem, /reporting\.sinks\[0\]\.secret: not a secret of Standard Webhooks.*openssl rand/s);
+    }
+  });
+
+  test('on a console are a device, or a serial port of Windows', async () => {
+    const { model } = await loaded('reporting: {sinks: [{type: Console, device: COM1}, {type: Console}]}\n');
+    assert.deepEqual(model.reporting.sinks, [
+      { kind: 'Console', device: 'COM1' },
+      { kind: 'Console', device: '/dev/console' },
+    ]);
+    assert.match(
+      (await problemsOf('reporting: {sinks: [{type: Console, device: ttyS0}]}\n')).join(),
+      /"\/dev\/ttyS0", or "COM1"/,
+    );
+  });
 });

@@ -2,11 +2,12 @@ import type { Finding } from '../../diagnostics.ts';
 import { sinkNames } from './convert-reporting.ts';
 import type { Sections } from './sections.ts';
 import { checkSinks } from './sinks/checks.ts';
+import { checkWebhooks } from './sinks/webhook-checks.ts';
 
 /** Mistakes across the fields of `reporting`. */
-export function checkReporting({ reporting }: Sections): Finding[] {
-  const sinks = reporting?.sinks ?? [];
-  return [...sameNames(sinkNames(sinks)), ...checkSinks(sinks)];
+export function checkReporting(sections: Sections): Finding[] {
+  const sinks = sections.reporting?.sinks ?? [];
+  return [...sameNames(sinkNames(sinks)), ...checkSinks(sinks), ...checkWebhooks(sections)];
 }
 
 /** A name is what a sink is known by in tables, messages and the spool. */

@@ -1,5 +1,4 @@
 import * as z from 'zod';
-import { absolutePath } from '../fields.ts';
 
 export const journalSink = z
   .strictObject({ type: z.literal('Journal') })
@@ -17,9 +16,10 @@ export const consoleSink = z
   .strictObject({
     type: z.literal('Console'),
     device: z
-      .union([absolutePath, z.string().regex(/^COM[1-9]$/)], {
-        error: 'expected a device, such as "/dev/ttyS0", or "COM1"',
-      })
+      .string()
+      .max(512)
+      .regex(/^(?:\/\S+|COM[1-9])$/, 'not a device: write its path, such as "/dev/ttyS0", or "COM1"')
+      .refine((path) => !path.split('/').includes('..'), 'a path may not hold ".."')
       .optional()
       .describe('Default /dev/console.'),
   })

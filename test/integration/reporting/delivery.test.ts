@@ -1,0 +1,181 @@
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { beforeEach, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ReportEvent } from '../../../src/reporting/event.ts';
+import { agent, statusOf } from '../../support/agent.ts';
+import { inThrowAwayMachine } from '../../support/namespace.ts';
+import {
+  assertSurvives,
+  assertUndisturbed,
+  flushed,
+  freshMachine,
+  provisionWith,
+  reported,
+  waiting,
+} from '../../support/sink-faults.ts';
+
+const RECEIVED = '/tmp/received';
+const REPAIRED = '/tmp/repaired';
+const LOCK = '/run/machineadm/report.lock';
+
+async function appeared(path: string): Promise<void> {
+  for (const end = Date.now() + 20_000; !existsSync(path); await sleep(20))
+    assert.ok(Date.now() < end, `${path} did not appear within 20 s`);
+}
+
+inThrowAwayMachine(import.meta.filename, () => {
+  beforeEach(() => {
+    freshMachine();
+    for (const path of [RECEIVED, REPAIRED, '/tmp/hang']) rmSync(path, { force: true });
+  });
+
+  const events = (): ReportEvent[] =>
+    (existsSync(RECEIVED) ? readFileSync(RECEIVED, 'utf8').split('\n') : [])
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line) as ReportEvent);
+  const ids = () => events().map(({ id }) => id);
+  const exec = (script: string, more: object = {}) => ({
+    type: 'Exec',
+    command: ['sh', '-c', script],
+    timeout: '1s',
+    ...more,
+  });
+  const TAKE = `cat >>${RECEIVED}`;
+
+  describe('a program as a sink costs a run nothing, and has everything in the end, when it', () => {
+    for (const [fault, script] of [
+      ['asks for patience', 'exit 75'],
+      ['hangs', 'sleep 60'],
+      ['is killed', 'kill -9 $$'],
+      ['is not there', 'exec /no/such/program'],
+    ] as const) {
+      test(fault, async () => {
+        await assertSurvives({
+          name: 'Exec',
+          sink: exec(`[ -e ${REPAIRED} ] || { ${script}; }; ${TAKE}`),
+          taken: ids,
+          repair: () => writeFileSync(REPAIRED, ''),
+        });
+      });
+    }
+  });
+
+  test('a deliverer that is killed between the delivery and its note delivers the same event again, under its id', async () => {
+    // The program has taken the first event and does not end: the deliverer cannot know.
+    const hang = `${TAKE}; if [ ! -e ${REPAIRED} ]; then touch /tmp/hang; sleep 60; fi`;
+    const { status } = await provisionWith([exec(hang, { timeout: '50s' })], { deadline: '55s' });
+    await appeared('/tmp/hang');
+    const pid = Number(readFileSync(LOCK, 'utf8').split(' ')[0]);
+    process.kill(pid, 'SIGKILL');
+    writeFileSync(REPAIRED, '');
+    const flush = await flushed();
+    assert.equal(flush.status, 0, flush.stdout + flush.stderr);
+    const [first, ...rest] = ids();
+    assert.equal(first, rest[0], 'the first came twice');
+    assert.equal(new Set(ids()).size, 2);
+    assert.deepEqual(
+      events().map(({ runId, type }) => [runId, type]),
+      ['started', 'started', 'concluded'].map((type) => [status.runId, type]),
+    );
+    assert.deepEqual(waiting(), {});
+  });
+
+  test('a run of an image tells no remote sink and leaves no spool', async () => {
+    await provisionWith([exec(TAKE)]);
+    await reported('Exec');
+    freshMachine();
+    rmSync(RECEIVED);
+    const prepare = await agent(['prepare', '-d', '/tmp/reported.yaml', '-o', 'json']);
+    assert.equal(prepare.status, 0, prepare.stderr);
+    await sleep(300);
+    assert.deepEqual([ids(), existsSync('/var/lib/machineadm/spool')], [[], false]);
+  });
+
+  test('a sink of the command line is told as well', async () => {
+    await provisionWith([]);
+    freshMachine();
+    const run = await agent([
+      'provision',
+      '-d',
+      '/tmp/reported.yaml',
+      '--sink',
+      JSON.stringify(exec(TAKE, { name: 'added' })),
+    ]);
+    assert.equal(run.status, 0, run.stderr);
+    assert.equal((await reported('added')).state, 'Delivered');
+    assert.deepEqual(
+      events().map(({ type }) => type),
+      ['started', 'concluded'],
+    );
+    const status = await agent(['status']);
+    assert.match(status.stdout, /reported to added \(sh\): delivered\n/);
+  });
+
+  test('a failed run is told with its reason, and fails as it would have', async () => {
+    const failing = { hooks: { early: { commands: ['exit 3'] } } };
+    const { run, exitMs } = await provisionWith([exec(TAKE)], { host: failing });
+    assert.equal(run.status, 10);
+    assert.ok(exitMs < 1500);
+    await reported('Exec');
+    const last = events().at(-1);
+    assert.deepEqual([last?.outcome, last?.exitCode, last?.failure?.reason], ['Failed', 10, 'HookFailed']);
+  });
+
+  describe('report test', () => {
+    test('sends each sink a marked event, and says what became of it', async () => {
+      await provisionWith([]);
+      const bad = exec('echo no thanks >&2; exit 1', { name: 'bad' });
+      const run = await agent([
+        'report',
+        'test',
+        '-d',
+        '/tmp/reported.yaml',
+        '-o',
+        'json',
+        ...[exec(TAKE), bad].flatMap((sink) => ['--sink', JSON.stringify(sink)]),
+      ]);
+      assert.equal(run.status, 20, run.stderr);
+      const { sinks }: { sinks: { sink: string; result: string; message?: string }[] } = JSON.parse(run.stdout);
+      assert.deepEqual(
+        sinks.map(({ sink, result, message }) => [sink, result, message]),
+        [
+          ['Exec', 'Taken', undefined],
+          ['bad', 'Refused', 'status 1: no thanks'],
+        ],
+      );
+      assert.deepEqual(
+        events().map(({ test, machine }) => [test, machine.name]),
+        [[true, 'reported']],
+      );
+      assert.deepEqual(waiting(), {});
+    });
+  });
+
+  describe('status --wait', () => {
+    const wait = (timeout: string) => agent(['status', '--wait', '--timeout', timeout, '-o', 'json']);
+
+    test("ends with the run's own exit code", async () => {
+      assertUndisturbed(await provisionWith([]));
+      const good = await wait('5s');
+      assert.deepEqual([good.status, statusOf(good).outcome], [0, 'Succeeded']);
+      await provisionWith([], { host: { hooks: { early: { commands: ['exit 3'] } } } });
+      const bad = await wait('5s');
+      assert.deepEqual([bad.status, statusOf(bad).failure?.reason], [10, 'HookFailed']);
+    });
+
+    test('ends with 13 when there was no run in time, and says so', async () => {
+      const run = await wait('300ms');
+      assert.equal(run.status, 13);
+      assert.equal(JSON.parse(run.stdout).error.reason, 'DeadlinePassed');
+    });
+
+    test('ends with 13 and the status so far when the run did not end in time', async () => {
+      const running = provisionWith([], { host: { hooks: { early: { commands: ['sleep 4'] } } } });
+      await appeared('/run/machineadm/status.json');
+      const run = await wait('500ms');
+      assert.deepEqual([run.status, statusOf(run).outcome], [13, undefined]);
+      await running;
+    });
+  });
+});
