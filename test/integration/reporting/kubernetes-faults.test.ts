@@ -70,11 +70,12 @@ inThrowAwayMachine(import.meta.filename, () => {
       await hanging.fail('never answers');
       const other = sinkTo(`https://127.0.0.1:${hanging.port}`, authority, { name: 'hanging' });
       const provisioned = await provisionWith([sinkTo(`https://127.0.0.1:${front.port}`), other], {
-        host: { hooks: { early: { commands: ['sleep 1'] } } },
-        deadline: '4s',
+        // Long enough for the deliverer to have begun, and to have told this one of the beginning.
+        host: { hooks: { early: { commands: ['sleep 4'] } } },
+        deadline: '8s',
       });
       assertUndisturbed(provisioned);
-      for (const end = Date.now() + 20_000; receiver.taken.length < 2; await sleep(100)) {
+      for (const end = Date.now() + 30_000; receiver.taken.length < 2; await sleep(100)) {
         assert.ok(Date.now() < end, `only ${receiver.taken.length} events came`);
       }
       assert.match(receiver.taken[1] ?? '', new RegExp(`^${provisioned.status.runId}`));
