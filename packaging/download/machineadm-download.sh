@@ -24,7 +24,8 @@
 #   73  the right machineadm came, and does not run here
 #   74  what lies at its place is not what was verified: it was swapped
 #   75  a web page came instead (a captive portal, a login)
-# A refusal (68 to 71, 75) outweighs a location that did not answer.
+#   76  a server leads from https to something else
+# A refusal (68 to 71, 75, 76) outweighs a location that did not answer.
 
 # --- rendered
 VERSION=''
@@ -46,7 +47,7 @@ say() { echo "machineadm-download: $*" >&2; }
 # To the console, too. One that nobody reads blocks who writes to it: another process does, and not for long.
 tell() {
   say "$*"
-  [ ! -c "$CONSOLE" ] || echo "machineadm-download: $*" | timeout 2 dd of="$CONSOLE" >/dev/null 2>&1 &
+  { [ ! -c "$CONSOLE" ] || echo "machineadm-download: $*" | timeout 2 dd of="$CONSOLE"; } >/dev/null 2>&1 &
 }
 
 die() {
@@ -144,7 +145,12 @@ get() {
   } | head -c "$2" >"$W/$1"
   [ "$(wc -c <"$W/$1")" -lt "$2" ] || refuse 68 "$1 is too large" || return
   read -r status <"$W/status"
-  [ "$status" = 0 ] || again "$1: $(tail -n 1 "$W/err") (clock: $(date +%F))" || return
+  error="$1: $(head -c 200 "$W/err" | tr '\n' ' ')"
+  case $status$error in
+    0*) ;;
+    *redirect* | *Protocol*) refuse 76 "$error" || return ;;
+    *) again "$error (clock: $(date +%F))" || return ;;
+  esac
   # A portal answers everything with 200 and a page.
   case $(head -c 64 "$W/$1" | tr -d '\0\n') in '<'*) refuse 75 "$1 is a web page" ;; esac
 }
@@ -169,7 +175,7 @@ signed() {
   [ "$day" = 0 ] || [ "$(date -u +%Y%m%d)" -le "$day" ] || say "warning: the signing key expired on $day"
   want=
   while read -r digest name; do [ "$name" != "$file" ] || want=$digest; done <"$W/SHA256SUMS"
-  [ "$want" ] || refuse 71 "signed, but of another release: no $file"
+  [ "$want" ] || refuse 71 "of another release: no $file"
 }
 # --- end keys
 
@@ -200,7 +206,7 @@ EOF
     LOCATIONS=$rest
     # Full jitter: machines that start together do not ask together.
     pause=$(($(od -An -N2 -tu2 /dev/urandom) % ceiling + 1))
-    if [ -z "$rest" ] || [ "$(left)" -le $pause ]; then die "$code" "not installed: $why"; fi
+    if [ -z "$rest" ] || [ "$(left)" -le $pause ]; then die "$code" "failed: $why"; fi
     ceiling=$((ceiling < 32 ? ceiling * 2 : 60))
     sleep $pause
   done
@@ -227,7 +233,7 @@ install() {
   # --- end pins
   chmod 755 "$new"
   found=$("$new" --version 2>"$W/err") || die 73 "does not run here (fapolicyd? install the package): $(head -n 1 "$W/err")"
-  [ "$found" = "$VERSION" ] || die 71 "it says that it is $found, not $VERSION"
+  [ "$found" = "$VERSION" ] || die 71 "it is $found, not $VERSION"
   sync "$new"
   mv -f "$new" "$to" || die 72 "$to cannot be replaced"
   restorecon -F "$to" 2>/dev/null
@@ -244,7 +250,7 @@ main() {
   export PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C
   unset LD_PRELOAD LD_LIBRARY_PATH NODE_EXTRA_CA_CERTS OPENSSL_CONF
   [ "$VERSION" ] || die 64 'not rendered'
-  [ "$(id -u)" = 0 ] || die 64 'run it as root'
+  [ "$(id -u)" = 0 ] || die 64 'not root'
   case $(uname -sm) in
     'Linux x86_64') arch=amd64 ;;
     'Linux aarch64') arch=arm64 ;;
@@ -263,11 +269,11 @@ main() {
   # --- end pins
   # --- when keys
   ! has xz || extension=xz
-  has openssl || die 66 'openssl is needed'
+  has openssl || die 66 'no openssl'
   # --- end keys
   if [ -z "$found" ]; then
     file=machineadm-$VERSION-linux-$arch.$extension
-    code=67 why='no whole answer from any location'
+    code=67 why='no location answered'
     W=
     trap 'rm -rf "$W"' EXIT
     trap 'exit 143' HUP INT TERM

@@ -14,7 +14,7 @@ CONSOLE=/dev/console
 say() { echo "machineadm-download: $*" >&2; }
 tell() {
 say "$*"
-[ ! -c "$CONSOLE" ] || echo "machineadm-download: $*" | timeout 2 dd of="$CONSOLE" >/dev/null 2>&1 &
+{ [ ! -c "$CONSOLE" ] || echo "machineadm-download: $*" | timeout 2 dd of="$CONSOLE"; } >/dev/null 2>&1 &
 }
 die() {
 tell "$2 [$1]"
@@ -97,7 +97,12 @@ echo $? >"$W/status"
 } | head -c "$2" >"$W/$1"
 [ "$(wc -c <"$W/$1")" -lt "$2" ] || refuse 68 "$1 is too large" || return
 read -r status <"$W/status"
-[ "$status" = 0 ] || again "$1: $(tail -n 1 "$W/err") (clock: $(date +%F))" || return
+error="$1: $(head -c 200 "$W/err" | tr '\\n' ' ')"
+case $status$error in
+0*) ;;
+*redirect* | *Protocol*) refuse 76 "$error" || return ;;
+*) again "$error (clock: $(date +%F))" || return ;;
+esac
 case $(head -c 64 "$W/$1" | tr -d '\\0\\n') in '<'*) refuse 75 "$1 is a web page" ;; esac
 }
 # --- when keys
@@ -117,7 +122,7 @@ day=\${signer#*@}
 [ "$day" = 0 ] || [ "$(date -u +%Y%m%d)" -le "$day" ] || say "warning: the signing key expired on $day"
 want=
 while read -r digest name; do [ "$name" != "$file" ] || want=$digest; done <"$W/SHA256SUMS"
-[ "$want" ] || refuse 71 "signed, but of another release: no $file"
+[ "$want" ] || refuse 71 "of another release: no $file"
 }
 # --- end keys
 try() {
@@ -144,7 +149,7 @@ done <<EOF
 EOF
 LOCATIONS=$rest
 pause=$(($(od -An -N2 -tu2 /dev/urandom) % ceiling + 1))
-if [ -z "$rest" ] || [ "$(left)" -le $pause ]; then die "$code" "not installed: $why"; fi
+if [ -z "$rest" ] || [ "$(left)" -le $pause ]; then die "$code" "failed: $why"; fi
 ceiling=$((ceiling < 32 ? ceiling * 2 : 60))
 sleep $pause
 done
@@ -168,7 +173,7 @@ sum=$(hash "$new")
 # --- end pins
 chmod 755 "$new"
 found=$("$new" --version 2>"$W/err") || die 73 "does not run here (fapolicyd? install the package): $(head -n 1 "$W/err")"
-[ "$found" = "$VERSION" ] || die 71 "it says that it is $found, not $VERSION"
+[ "$found" = "$VERSION" ] || die 71 "it is $found, not $VERSION"
 sync "$new"
 mv -f "$new" "$to" || die 72 "$to cannot be replaced"
 restorecon -F "$to" 2>/dev/null
@@ -183,7 +188,7 @@ umask 077
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C
 unset LD_PRELOAD LD_LIBRARY_PATH NODE_EXTRA_CA_CERTS OPENSSL_CONF
 [ "$VERSION" ] || die 64 'not rendered'
-[ "$(id -u)" = 0 ] || die 64 'run it as root'
+[ "$(id -u)" = 0 ] || die 64 'not root'
 case $(uname -sm) in
 'Linux x86_64') arch=amd64 ;;
 'Linux aarch64') arch=arm64 ;;
@@ -201,11 +206,11 @@ done
 # --- end pins
 # --- when keys
 ! has xz || extension=xz
-has openssl || die 66 'openssl is needed'
+has openssl || die 66 'no openssl'
 # --- end keys
 if [ -z "$found" ]; then
 file=machineadm-$VERSION-linux-$arch.$extension
-code=67 why='no whole answer from any location'
+code=67 why='no location answered'
 W=
 trap 'rm -rf "$W"' EXIT
 trap 'exit 143' HUP INT TERM

@@ -6,6 +6,7 @@ import { addConvert } from './convert-options.ts';
 import { type AuditOptions, type DocumentOptions, documentOption, outputOption, sinkOption } from './options.ts';
 import { type OutputFormat, printError } from './output.ts';
 import { addReportCommands } from './report-commands.ts';
+import { addTrustCommands } from './trust-commands.ts';
 
 /** Runs the command line and gives the exit status. Never throws. */
 export async function runProgram(argv: readonly string[]): Promise<number> {
@@ -251,6 +252,8 @@ export function createProgram(done: (status: number) => void): Command {
     .addArgument(program.createArgument('<phase>', 'which hooks').choices(['early']))
     .addHelpText('after', '\nExample:\n  machineadm hooks run early')
     .action(async () => done(await (await import('./hooks-run.ts')).hooksRun()));
+
+  addTrustCommands(program, done);
 
   program
     .command('example')

@@ -1,7 +1,7 @@
 import { MachineadmError } from '../document/errors.ts';
 
 /** What became of a request that got no whole answer. */
-export type HttpFailureKind = 'name' | 'connection' | 'timeout' | 'tls' | 'proxy' | 'aborted' | 'protocol';
+export type HttpFailureKind = 'name' | 'connection' | 'timeout' | 'tls' | 'proxy' | 'aborted' | 'redirect' | 'protocol';
 
 /** A request without a whole answer. Names the server and the path only: a query may hold a token. */
 export class HttpError extends MachineadmError {
@@ -14,7 +14,7 @@ export class HttpError extends MachineadmError {
       remedy: REMEDIES[kind],
       evidence: [{ source: what, text: why }],
       // Names appear, servers start and proxies come back; an untrusted certificate stays one.
-      retryable: kind !== 'tls' && kind !== 'aborted' && kind !== 'protocol',
+      retryable: !['tls', 'aborted', 'redirect', 'protocol'].includes(kind),
       exit: 'HostStepFailed',
       cause,
     });
@@ -30,6 +30,7 @@ const REMEDIES: Readonly<Record<HttpFailureKind, string>> = {
   tls: 'Trust the CA of the server with host.certificateAuthorities, or correct the URL.',
   proxy: 'Check host.proxy and that the proxy runs; hosts under host.proxy.no are reached without it.',
   aborted: 'Run again.',
+  redirect: 'Name the URL that the server should lead to, or mend the server.',
   protocol: 'Check that the URL leads to the server that is meant.',
 };
 

@@ -137,7 +137,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
         }
         if (redirects === REDIRECTS) throw new HttpError('protocol', what, `more than ${REDIRECTS} redirects`);
         if (url.protocol === 'https:' && next.protocol === 'http:') {
-          throw new HttpError('protocol', what, `it redirects from https to http (${next.host})`);
+          throw new HttpError('redirect', what, `it redirects from https to http (${next.host})`);
         }
         if (next.origin !== url.origin) headers = {};
         url = next;

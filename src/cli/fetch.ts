@@ -1,0 +1,77 @@
+import { MachineadmError } from '../document/errors.ts';
+import { exitCode } from '../document/exit-codes.ts';
+import { parseDuration } from '../document/units.ts';
+import { type Fetched, fetchFiles, fetchRelease } from '../trust/fetch.ts';
+import { loadTrust } from '../trust/store.ts';
+import { openWay } from '../trust/way.ts';
+import { type OutputFormat, printJson, printNotice, printText } from './output.ts';
+
+export interface FetchOptions {
+  readonly from: readonly string[];
+  readonly to: string;
+  readonly release?: string;
+  readonly platform?: readonly string[];
+  readonly sha256?: string;
+  readonly key?: readonly string[];
+  readonly trustDirectory: string;
+  readonly ca?: readonly string[];
+  readonly authorization?: readonly string[];
+  readonly proxy?: string;
+  readonly deadline: string;
+  readonly output: OutputFormat;
+}
+
+/** `machineadm fetch`: nothing that was not verified is ever under its name. */
+export async function fetchCommand(names: readonly string[], options: FetchOptions): Promise<number> {
+  const { release, to, output } = options;
+  if ((release === undefined) === (names.length === 0)) throw usage('give either --release or names of files');
+  if (release !== undefined && options.sha256 !== undefined) throw usage('--sha256 is for one file');
+  if (release === undefined && options.platform !== undefined) throw usage('--platform is for a release');
+  const deadlineMs = durationOf(options.deadline);
+  const now = new Date();
+  const trust = await loadTrust(options.key ?? [], options.trustDirectory);
+  const { sources, client } = await openWay({
+    locations: options.from,
+    certificateAuthorities: options.ca ?? [],
+    authorizations: options.authorization ?? [],
+    proxy: options.proxy,
+  });
+  try {
+    const attempts = {
+      deadlineMs,
+      onFailure: (_: unknown, error: MachineadmError) => printNotice(`machineadm: ${error.message} [${error.reason}]`),
+    };
+    const fetched =
+      release === undefined
+        ? await fetchFiles({ names, sha256: options.sha256, to }, sources, trust, now, attempts)
+        : await fetchRelease({ version: release, platforms: options.platform, to }, sources, trust, now, attempts);
+    tell(fetched, output);
+    return exitCode('Success');
+  } finally {
+    await client.close();
+  }
+}
+
+function tell(fetched: Fetched, output: OutputFormat): void {
+  for (const warning of fetched.warnings) printNotice(`machineadm: warning: ${warning}`);
+  if (output === 'json') {
+    printJson(fetched);
+    return;
+  }
+  const lines = fetched.files.map(({ path, sha256, changed }) => `${changed ? 'fetched' : 'kept'} ${path}  ${sha256}`);
+  printText([...lines, `verified, from ${fetched.from}${by(fetched.signedBy)}`].join('\n'));
+}
+
+function by(key: string | undefined): string {
+  return key === undefined ? '' : `, signed by ${key}`;
+}
+
+function durationOf(text: string): number {
+  const duration = parseDuration(text);
+  if (duration === undefined) throw usage(`"${text}" is not a duration like 90s or 15m`);
+  return duration;
+}
+
+function usage(summary: string): MachineadmError {
+  return new MachineadmError({ reason: 'UsageInvalid', summary, remedy: 'See machineadm fetch --help.' });
+}

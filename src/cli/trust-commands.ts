@@ -1,0 +1,66 @@
+import { type Command, Option } from 'commander';
+import { exitCode } from '../document/exit-codes.ts';
+import type { FetchOptions } from './fetch.ts';
+import type { VerifyOptions } from './verify.ts';
+
+const repeated = (value: string, earlier: readonly string[] | undefined): string[] => [...(earlier ?? []), value];
+
+/** `fetch` and `verify`: how releases, documents and archives of images come to a machine, and are proved. */
+export function addTrustCommands(program: Command, done: (status: number) => void): void {
+  const key = () =>
+    new Option('--key <file>', 'a public key (PEM, ECDSA P-256) to believe; repeat for several').argParser(repeated);
+  const trustDirectory = () =>
+    new Option('--trust-directory <directory>', 'where keys, revoked keys and the minimum version lie').default(
+      '/etc/machineadm/trust.d',
+    );
+  const output = () =>
+    new Option('-o, --output <format>', 'for people or for machines').choices(['text', 'json']).default('text');
+
+  program
+    .command('verify')
+    .description('prove that files are what their publisher signed; changes nothing')
+    .argument('<file...>', 'programs, archives, documents')
+    .option('--sha256 <digest>', 'what one file must have')
+    .option('--signature <file>', 'a detached signature of one file: DER, as openssl and cosign make it')
+    .option('--bundle <file>', 'a Sigstore bundle v0.3 of one file')
+    .option('--list <file>', 'a SHA256SUMS with its signature beside it; default: the one beside each file')
+    .option('--release <version>', 'the release that the list must be of')
+    .addOption(key())
+    .addOption(trustDirectory())
+    .addOption(output())
+    .addHelpText(
+      'after',
+      `\nExits with ${exitCode('VerificationRefused')} when a file is refused.\n\nExamples:\n  machineadm verify --key publisher.pem release/1.4.0/machineadm-1.4.0-linux-amd64.gz\n  machineadm verify --list /mnt/release/1.4.0/SHA256SUMS /usr/local/bin/machineadm`,
+    )
+    .action(async (files: readonly string[], options: VerifyOptions) =>
+      done(await (await import('./verify.ts')).verifyCommand(files, options)),
+    );
+
+  program
+    .command('fetch')
+    .description('download a release, documents or archives of images; nothing is kept that was not verified')
+    .argument('[name...]', 'files below each location, verified by the signed SHA256SUMS beside them')
+    .addOption(
+      new Option('--from <location>', 'https://…, http://…, file:///… or a directory; repeat in order of preference')
+        .argParser(repeated)
+        .makeOptionMandatory(),
+    )
+    .requiredOption('--to <directory>', 'where to; a release goes into a directory of its version')
+    .option('--release <version>', 'fetch this release')
+    .option('--platform <platform>', 'only archives for it, as linux-amd64; repeat for several', repeated)
+    .option('--sha256 <digest>', 'of the one file named: no signature is asked then')
+    .addOption(key())
+    .addOption(trustDirectory())
+    .option('--ca <file>', "certificates (PEM) to trust beside the system's; repeat for several", repeated)
+    .option('--authorization <location=file>', 'a file with the Authorization header for an https location', repeated)
+    .option('--proxy <url>', 'reach locations through this proxy')
+    .option('--deadline <duration>', 'for all attempts together', '15m')
+    .addOption(output())
+    .addHelpText(
+      'after',
+      '\nExamples:\n  machineadm fetch --release 1.4.0 --from https://mirror.example.com/machineadm --to /srv/machineadm --key publisher.pem\n  machineadm fetch images/kubernetes.tar --from file:///mnt/usb --to /opt/images --key site.pem',
+    )
+    .action(async (names: readonly string[], options: FetchOptions) =>
+      done(await (await import('./fetch.ts')).fetchCommand(names, options)),
+    );
+}

@@ -1,0 +1,40 @@
+import { exitCode } from '../document/exit-codes.ts';
+import { loadTrust } from '../trust/store.ts';
+import { type Proof, verifyFiles } from '../trust/verify.ts';
+import { type OutputFormat, printJson, printNotice, printText } from './output.ts';
+
+export interface VerifyOptions {
+  readonly sha256?: string;
+  readonly signature?: string;
+  readonly bundle?: string;
+  readonly list?: string;
+  readonly release?: string;
+  readonly key?: readonly string[];
+  readonly trustDirectory: string;
+  readonly output: OutputFormat;
+}
+
+/** `machineadm verify`: proves files and changes nothing. */
+export async function verifyCommand(paths: readonly string[], options: VerifyOptions): Promise<number> {
+  const { sha256, signature, bundle, list, release } = options;
+  const proof: Proof = {
+    ...(sha256 === undefined ? {} : { sha256 }),
+    ...(signature === undefined ? {} : { signature }),
+    ...(bundle === undefined ? {} : { bundle }),
+    ...(list === undefined ? {} : { list }),
+    ...(release === undefined ? {} : { version: release }),
+  };
+  const trust = await loadTrust(options.key ?? [], options.trustDirectory);
+  const files = await verifyFiles(paths, proof, trust, new Date());
+  for (const warning of new Set(files.flatMap(({ warnings }) => warnings))) {
+    printNotice(`machineadm: warning: ${warning}`);
+  }
+  if (options.output === 'json') printJson({ verified: true, files });
+  else {
+    const by = (key: string | undefined): string => (key === undefined ? '' : `, signed by ${key}`);
+    printText(
+      files.map((file) => `verified ${file.path}  ${file.sha256}  by ${file.by}${by(file.signedBy)}`).join('\n'),
+    );
+  }
+  return exitCode('Success');
+}

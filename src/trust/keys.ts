@@ -1,0 +1,72 @@
+import { createHash, createPublicKey, type KeyObject } from 'node:crypto';
+import { MachineadmError } from '../document/errors.ts';
+
+/** A public key that releases may be signed with. */
+export interface TrustedKey {
+  /** SHA-256 of the SubjectPublicKeyInfo in DER, base64: what a Sigstore bundle calls the hint. */
+  readonly id: string;
+  readonly key: KeyObject;
+  /** Where it was found, for messages. */
+  readonly source: string;
+  /** The last day on which nobody is warned about it: YYYY-MM-DD. */
+  readonly notAfter: string | undefined;
+}
+
+const BLOCK = /-----BEGIN ([A-Z0-9 ]+)-----[\s\S]*?-----END \1-----/g;
+const NOT_AFTER = /^\s*#?\s*not-after:\s*(.*?)\s*$/im;
+
+/**
+ * The keys of a PEM file. Text before a key is allowed (RFC 7468, 5.2), and a line `not-after: 2031-12-31` in it says
+ * until when the key is meant to be used. Throws `TrustedKeyInvalid`.
+ */
+export function parseKeys(text: string, source: string): readonly TrustedKey[] {
+  const keys: TrustedKey[] = [];
+  let end = 0;
+  for (const match of text.matchAll(BLOCK)) {
+    const [block, label = ''] = match;
+    const notAfter = NOT_AFTER.exec(text.slice(end, match.index))?.[1];
+    end = match.index + block.length;
+    if (/PRIVATE/.test(label)) {
+      throw invalid(source, 'it holds a private key', 'Take it away from here; only public keys are needed to verify.');
+    }
+    if (label !== 'PUBLIC KEY') throw invalid(source, `it holds a ${label}`);
+    if (notAfter !== undefined && !isDay(notAfter)) throw invalid(source, `not-after "${notAfter}" is no day`);
+    keys.push({ ...importKey(block, source), source, notAfter });
+  }
+  if (keys.length === 0) throw invalid(source, 'it holds no public key');
+  return keys;
+}
+
+/** SHA-256 of the SubjectPublicKeyInfo, base64. */
+export function keyId(key: KeyObject): string {
+  return createHash('sha256')
+    .update(key.export({ type: 'spki', format: 'der' }))
+    .digest('base64');
+}
+
+/** ECDSA P-256 with SHA-256 is what each OpenSSL from 1.0.2 on, its FIPS provider, Node and cosign can verify alike. */
+function importKey(block: string, source: string): Pick<TrustedKey, 'id' | 'key'> {
+  let key: KeyObject;
+  try {
+    key = createPublicKey(block);
+  } catch (error) {
+    throw invalid(source, `a key in it is damaged (${error instanceof Error ? error.message : String(error)})`);
+  }
+  const curve = key.asymmetricKeyDetails?.namedCurve;
+  if (key.asymmetricKeyType !== 'ec' || curve !== 'prime256v1') {
+    throw invalid(source, `a key in it is ${key.asymmetricKeyType} ${curve ?? ''}`.trim());
+  }
+  return { id: keyId(key), key };
+}
+
+function isDay(text: string): boolean {
+  return /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text));
+}
+
+function invalid(source: string, why: string, remedy?: string): MachineadmError {
+  return new MachineadmError({
+    reason: 'TrustedKeyInvalid',
+    summary: `${source} cannot be trusted as a key: ${why}`,
+    remedy: remedy ?? 'Give the public key of an ECDSA P-256 key in PEM (openssl pkey -pubout).',
+  });
+}

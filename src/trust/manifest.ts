@@ -1,0 +1,77 @@
+import * as z from 'zod';
+import { refusal } from './refusals.ts';
+import { isReleaseVersion } from './release-version.ts';
+
+/** A name that is only a name: no path, no option, no hidden file. */
+const FILE_NAME = /^[A-Za-z0-9][A-Za-z0-9._+-]*$/;
+
+const Digest = z.string().regex(/^[0-9a-f]{64}$/);
+const Version = z.string().refine(isReleaseVersion, 'a version is like 1.4.0');
+const KeyId = z.string().regex(/^[A-Za-z0-9+/]{43}=$/);
+
+const Manifest = z.object({
+  apiVersion: z.literal('machineadm.dev/release/v1'),
+  kind: z.literal('Release'),
+  version: Version,
+  createdAt: z.iso.datetime(),
+  /** Of the sources. */
+  commit: z.string(),
+  /** The key that signed SHA256SUMS, for people: what is believed is decided by the signature. */
+  keyId: KeyId,
+  /** Older releases must not be used any more. */
+  minimumVersion: Version,
+  /** Keys that must sign nothing any more. */
+  revokedKeys: z.array(KeyId),
+  artefacts: z.array(
+    z.object({
+      file: z.string().regex(FILE_NAME),
+      os: z.enum(['linux', 'windows']),
+      architecture: z.enum(['amd64', 'arm64']),
+      compression: z.enum(['gzip', 'xz']),
+      size: z.int().positive(),
+      sha256: Digest,
+      /** The program inside. */
+      program: z.object({ size: z.int().positive(), sha256: Digest }),
+    }),
+  ),
+});
+
+/** `manifest.json` of a release: what it consists of. Unknown fields of a later publisher are left out. */
+export type ReleaseManifest = z.infer<typeof Manifest>;
+
+/** Throws `ReleaseManifestInvalid`. */
+export function parseManifest(bytes: Uint8Array): ReleaseManifest {
+  let value: unknown;
+  try {
+    value = JSON.parse(Buffer.from(bytes).toString('utf8'));
+  } catch {
+    throw refusal('ReleaseManifestInvalid', 'manifest.json is not JSON');
+  }
+  const parsed = Manifest.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  const where = issue === undefined ? '' : `: ${issue.path.join('.')}: ${issue.message}`;
+  throw refusal('ReleaseManifestInvalid', `manifest.json is not that of a release${where}`);
+}
+
+/**
+ * The lines of a SHA256SUMS, by file name: what `sha256sum` of coreutils writes and checks, and nothing else. Throws
+ * `ReleaseManifestInvalid`.
+ */
+export function parseChecksums(bytes: Uint8Array): ReadonlyMap<string, string> {
+  const sums = new Map<string, string>();
+  const lines = Buffer.from(bytes).toString('utf8').split('\n');
+  if (lines.pop() !== '') throw refusal('ReleaseManifestInvalid', 'SHA256SUMS does not end with a line');
+  for (const [index, line] of lines.entries()) {
+    const [, digest, name] = /^([0-9a-f]{64}) [ *](.+)$/.exec(line) ?? [];
+    if (digest === undefined || name === undefined || !FILE_NAME.test(name) || sums.has(name)) {
+      throw refusal(
+        'ReleaseManifestInvalid',
+        `line ${index + 1} of SHA256SUMS is not a digest and a new, plain file name`,
+      );
+    }
+    sums.set(name, digest);
+  }
+  if (sums.size === 0) throw refusal('ReleaseManifestInvalid', 'SHA256SUMS is empty');
+  return sums;
+}

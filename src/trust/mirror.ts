@@ -1,0 +1,40 @@
+import { join } from 'node:path';
+import { namesIn, readSmallFile } from '../host/release-files.ts';
+import { isRefusal, refusal } from './refusals.ts';
+import { LIST, LIST_SIGNATURE, MANIFEST, type VerifiedRelease, verifyRelease } from './release.ts';
+import { compareReleases, isReleaseVersion } from './release-version.ts';
+import type { TrustStore } from './store.ts';
+
+const LIMIT = 1024 * 1024;
+
+/** The release in a directory, by its signed list; undefined where there is none. Throws what `verifyRelease` throws. */
+export async function releaseIn(directory: string, trust: TrustStore, now: Date): Promise<VerifiedRelease | undefined> {
+  const read = (name: string) =>
+    readSmallFile(join(directory, name), LIMIT, () =>
+      refusal('ReleaseManifestInvalid', `${join(directory, name)} is larger than it may be`),
+    );
+  const [list, bytes, manifest] = [await read(LIST), await read(LIST_SIGNATURE), await read(MANIFEST)];
+  if (list === undefined || bytes === undefined || manifest === undefined) return undefined;
+  return verifyRelease({ list, signature: { kind: 'der', bytes }, manifest }, undefined, trust, now, directory);
+}
+
+/**
+ * What a mirror adds to what is trusted: a release that it holds, and whose signature is right, may forbid older ones
+ * and revoke keys. This is the memory that a fresh node does not have, so a mirror cannot be rolled back unseen.
+ */
+export async function trustOfMirror(directory: string, trust: TrustStore, now: Date): Promise<TrustStore> {
+  const revoked = new Set(trust.revoked);
+  let { minimumVersion } = trust;
+  for (const name of (await namesIn(directory)).filter(isReleaseVersion)) {
+    const release = await releaseIn(join(directory, name), trust, now).catch((error: unknown) => {
+      // What cannot be believed forbids nothing either; fetching it again mends it.
+      if (isRefusal(error)) return undefined;
+      throw error;
+    });
+    if (release === undefined) continue;
+    for (const id of release.manifest.revokedKeys) revoked.add(id);
+    const floor = release.manifest.minimumVersion;
+    if (minimumVersion === undefined || compareReleases(floor, minimumVersion) > 0) minimumVersion = floor;
+  }
+  return { keys: trust.keys, revoked, minimumVersion };
+}

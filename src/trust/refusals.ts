@@ -1,0 +1,44 @@
+import { type Evidence, MachineadmError } from '../document/errors.ts';
+import type { Reason } from '../document/reasons.ts';
+
+/** Reasons for which a file is not taken, whoever offers it. */
+export type RefusalReason = Extract<
+  Reason,
+  | 'ReleaseManifestInvalid'
+  | 'SignatureInvalid'
+  | 'SigningKeyRevoked'
+  | 'DigestMismatch'
+  | 'ReleaseVersionMismatch'
+  | 'ReleaseTooOld'
+  | 'WebPageReceived'
+  | 'RedirectRefused'
+>;
+
+const REMEDIES: Readonly<Record<RefusalReason, string>> = {
+  ReleaseManifestInvalid: 'Fill the mirror again from a release; what lies there is not what a release consists of.',
+  SignatureInvalid:
+    'Check that the file, its signature and the trusted keys belong together (machineadm verify shows the keys); do not use the file.',
+  SigningKeyRevoked:
+    'Take the release again from its publisher, who has signed it with another key; do not use this one.',
+  DigestMismatch: 'Do not use the file. Find out why what lies there differs from what was published.',
+  ReleaseVersionMismatch: 'Ask for the version that lies there, or put the right one there.',
+  ReleaseTooOld: 'Use a newer release; the publisher or the operator of this machine allows this one no more.',
+  WebPageReceived: 'Open the URL in a browser: a portal, a proxy or a login stands in between.',
+  RedirectRefused: 'Name the https URL that the server should lead to, or mend the server.',
+};
+
+/** A file that is not taken: nothing of it is used, and asking the same place again does not help. */
+export function refusal(reason: RefusalReason, summary: string, evidence: readonly Evidence[] = []): MachineadmError {
+  return new MachineadmError({ reason, summary, remedy: REMEDIES[reason], evidence });
+}
+
+export function isRefusal(error: unknown): boolean {
+  return error instanceof MachineadmError && error.reason in REMEDIES;
+}
+
+/** A portal answers everything with 200 and a page of its own. */
+export function looksLikeWebPage(head: Uint8Array): boolean {
+  return /^\uFEFF?\s*<(!doctype\s+html|html|head|script|meta)\b/i.test(
+    Buffer.from(head.subarray(0, 256)).toString('utf8'),
+  );
+}

@@ -1,0 +1,71 @@
+import { createHash } from 'node:crypto';
+import { parseChecksums, parseManifest, type ReleaseManifest } from './manifest.ts';
+import { looksLikeWebPage, refusal } from './refusals.ts';
+import { compareReleases } from './release-version.ts';
+import { findSigner, type Signature, type Signer } from './signature.ts';
+import type { TrustStore } from './store.ts';
+
+/** A list of digests whose signature is right. */
+export interface VerifiedList {
+  /** Digests by file name. */
+  readonly digests: ReadonlyMap<string, string>;
+  readonly signer: Signer;
+}
+
+export interface VerifiedRelease extends VerifiedList {
+  readonly manifest: ReleaseManifest;
+}
+
+/** The names of a release directory that are not in SHA256SUMS themselves. */
+export const LIST = 'SHA256SUMS';
+export const LIST_SIGNATURE = 'SHA256SUMS.sig';
+export const LIST_BUNDLE = 'SHA256SUMS.sigstore.json';
+export const MANIFEST = 'manifest.json';
+
+/** Verifies a signed SHA256SUMS before it reads it. Throws what `findSigner` and `parseChecksums` throw, and `WebPageReceived`. */
+export async function verifyList(
+  list: Uint8Array,
+  signature: Signature,
+  trust: TrustStore,
+  now: Date,
+  where: string,
+): Promise<VerifiedList> {
+  if (looksLikeWebPage(list)) throw refusal('WebPageReceived', `${where}/${LIST} is a web page`);
+  const signer = await findSigner(`${where}/${LIST}`, [list], signature, trust, now);
+  return { digests: parseChecksums(list), signer };
+}
+
+/**
+ * Verifies a release: its signed list, its manifest by the list, and that it is the version asked for and not one that
+ * is allowed no more. Throws what `verifyList` and `parseManifest` throw, `DigestMismatch`, `ReleaseVersionMismatch`,
+ * `ReleaseTooOld`, `SigningKeyRevoked`.
+ */
+export async function verifyRelease(
+  files: { readonly list: Uint8Array; readonly signature: Signature; readonly manifest: Uint8Array },
+  asked: string | undefined,
+  trust: TrustStore,
+  now: Date,
+  where: string,
+): Promise<VerifiedRelease> {
+  const verified = await verifyList(files.list, files.signature, trust, now, where);
+  const digest = createHash('sha256').update(files.manifest).digest('hex');
+  if (digest !== verified.digests.get(MANIFEST)) {
+    throw refusal('DigestMismatch', `${where}/${MANIFEST} is not the one that ${LIST} names`);
+  }
+  const manifest = parseManifest(files.manifest);
+  const { version, artefacts, revokedKeys } = manifest;
+  if (asked !== undefined && version !== asked) {
+    throw refusal('ReleaseVersionMismatch', `${where} holds the release ${version}, not ${asked}`);
+  }
+  if (trust.minimumVersion !== undefined && compareReleases(version, trust.minimumVersion) < 0) {
+    throw refusal('ReleaseTooOld', `the release ${version} is older than ${trust.minimumVersion}, the oldest allowed`);
+  }
+  if (revokedKeys.includes(verified.signer.key.id)) {
+    throw refusal('SigningKeyRevoked', `the release ${version} revokes the very key that signed it`);
+  }
+  for (const { file, sha256 } of artefacts) {
+    if (verified.digests.get(file) === sha256) continue;
+    throw refusal('ReleaseManifestInvalid', `${MANIFEST} and ${LIST} of ${where} do not agree on ${file}`);
+  }
+  return { ...verified, manifest };
+}

@@ -1,0 +1,111 @@
+import { fileURLToPath } from 'node:url';
+import { MachineadmError } from '../document/errors.ts';
+import type { Secret } from '../document/secret.ts';
+import { type HttpClient, shown } from '../host/http.ts';
+import { HttpError } from '../host/http-error.ts';
+import { isThere, piecesOf } from '../host/release-files.ts';
+import { refusal } from './refusals.ts';
+
+/** A place where files lie in the layout of a release. It is not trusted. */
+export interface Source {
+  /** For messages: without credentials. */
+  readonly name: string;
+  /**
+   * A file below the place in pieces, never more than `limit` bytes of it. Throws, out of the iteration, an error whose
+   * `retryable` says whether asking again may help, or a refusal.
+   */
+  open(file: string, limit: number, left: { readonly ms: number }): AsyncIterable<Uint8Array>;
+}
+
+/** What a source did not give. */
+export function unavailable(what: string, why: string, retryable: boolean, cause?: unknown): MachineadmError {
+  return new MachineadmError({
+    reason: 'ReleaseUnavailable',
+    summary: `${what} is not to be had: ${why}`,
+    remedy: 'Check the location; in a mirror, that this release was put there.',
+    evidence: [{ source: what, text: why }],
+    retryable,
+    cause,
+  });
+}
+
+/**
+ * The source at `https://…`, `http://…`, `file:///…` or a directory. An authorization goes to https only, and to no
+ * other server that it redirects to. Throws `DownloadInvalid`.
+ */
+export function sourceAt(location: string, client: HttpClient, authorization: Secret | undefined): Source {
+  const url = URL.canParse(location) ? new URL(location) : undefined;
+  if (url !== undefined && /^https?:$/.test(url.protocol)) {
+    if (url.username !== '' || url.password !== '') throw invalid(location, 'it holds credentials');
+    if (url.search !== '' || url.hash !== '')
+      throw invalid(location, 'no file can be named behind a query or fragment');
+    if (authorization !== undefined && url.protocol === 'http:')
+      throw invalid(location, 'its credential would travel unencrypted');
+    return httpSource(location.replace(/\/+$/, ''), client, authorization);
+  }
+  if (authorization !== undefined) throw invalid(location, 'only an https location is given a credential');
+  if (url?.protocol === 'file:') return directorySource(fileURLToPath(url));
+  if (/^[a-z][a-z0-9+.-]+:/i.test(location)) throw invalid(location, 'it is neither http, https, file nor a directory');
+  return directorySource(location);
+}
+
+function invalid(location: string, why: string): MachineadmError {
+  const name = location.replace(/\/\/[^/]*@/, '//…@');
+  return new MachineadmError({
+    reason: 'DownloadInvalid',
+    summary: `the location ${name} cannot be used: ${why}`,
+    remedy: 'Give a plain URL or directory, and a credential with --authorization URL=FILE.',
+  });
+}
+
+function httpSource(base: string, client: HttpClient, authorization: Secret | undefined): Source {
+  return {
+    name: base,
+    async *open(file, limit, left) {
+      const url = `${base}/${file}`;
+      const what = shown('GET', url);
+      const headers: Record<string, string> =
+        authorization === undefined
+          ? {}
+          : {
+              authorization: authorization
+                .reveal()
+                .trim()
+                .replace(/^authorization:\s*/i, ''),
+            };
+      try {
+        const answer = await client.request({ url, headers, totalMs: left.ms });
+        if (answer.status !== 200) {
+          await answer.discard();
+          throw unavailable(what, `the server answers HTTP ${answer.status}`, true);
+        }
+        yield* limited(answer.body, limit, what);
+      } catch (error) {
+        if (!(error instanceof HttpError)) throw error;
+        const why = error.evidence[0]?.text ?? error.message;
+        if (error.kind === 'redirect') throw refusal('RedirectRefused', `${what} is refused: ${why}`);
+        throw unavailable(what, why, error.retryable, error);
+      }
+    },
+  };
+}
+
+function directorySource(directory: string): Source {
+  return {
+    name: directory,
+    async *open(file, limit) {
+      const path = `${directory}/${file}`;
+      if (!(await isThere(path))) throw unavailable(path, 'there is no such file', false);
+      yield* limited(piecesOf(path), limit, path);
+    },
+  };
+}
+
+async function* limited(body: AsyncIterable<Uint8Array>, limit: number, what: string): AsyncGenerator<Uint8Array> {
+  let length = 0;
+  for await (const piece of body) {
+    length += piece.length;
+    if (length > limit) throw refusal('DigestMismatch', `${what} is larger than it may be (${limit} bytes)`);
+    yield piece;
+  }
+}

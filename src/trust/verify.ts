@@ -1,0 +1,137 @@
+import { basename, dirname, join } from 'node:path';
+import { MachineadmError } from '../document/errors.ts';
+import { type FileIdentity, identify, isThere, piecesOf, readSmallFile } from '../host/release-files.ts';
+import { releaseIn } from './mirror.ts';
+import { refusal } from './refusals.ts';
+import { LIST, LIST_BUNDLE, LIST_SIGNATURE, MANIFEST, type VerifiedList, verifyList } from './release.ts';
+import { findSigner, type Signature } from './signature.ts';
+import type { TrustStore } from './store.ts';
+
+export interface VerifiedFile extends FileIdentity {
+  readonly path: string;
+  /** What proved it: a digest that was given, a signature of its own, or a line of a signed list. */
+  readonly by: string;
+  /** The id of the key; undefined where a digest was given. */
+  readonly signedBy: string | undefined;
+  readonly warnings: readonly string[];
+}
+
+/** How files are to be proved; at most one of them. With none, by the signed SHA256SUMS beside each file. */
+export interface Proof {
+  readonly sha256?: string;
+  /** A detached signature of the file itself: DER, or a Sigstore bundle. */
+  readonly signature?: string;
+  readonly bundle?: string;
+  /** A SHA256SUMS; its signature lies beside it. */
+  readonly list?: string;
+  /** The release that the list must be of. */
+  readonly version?: string;
+}
+
+const SMALL = 1024 * 1024;
+
+/** Proves each file, and changes nothing. Throws the refusals, `TrustedKeyInvalid`, `DownloadInvalid`, `FileError`. */
+export async function verifyFiles(
+  paths: readonly string[],
+  proof: Proof,
+  trust: TrustStore,
+  now: Date,
+): Promise<readonly VerifiedFile[]> {
+  const given = [proof.sha256, proof.signature, proof.bundle, proof.list].filter((one) => one !== undefined);
+  if (given.length > 1) throw usage('give one of --sha256, --signature, --bundle and --list');
+  if (proof.list === undefined && given.length > 0 && paths.length > 1)
+    throw usage('a digest or signature is of one file');
+  const verified: VerifiedFile[] = [];
+  for (const path of paths) verified.push(await verifyFile(path, proof, trust, now));
+  return verified;
+}
+
+async function verifyFile(path: string, proof: Proof, trust: TrustStore, now: Date): Promise<VerifiedFile> {
+  const found = await identify(path);
+  if (found === undefined) throw usage(`there is no file ${path}`);
+  if (proof.sha256 !== undefined) {
+    if (!/^[0-9a-f]{64}$/.test(proof.sha256)) throw usage('--sha256 takes 64 lower-case hexadecimal digits');
+    mustBe(path, found, proof.sha256);
+    return { ...found, path, by: 'the digest given', signedBy: undefined, warnings: [] };
+  }
+  const detached = proof.signature ?? proof.bundle;
+  if (detached !== undefined) {
+    const signature: Signature = {
+      kind: proof.bundle === undefined ? 'der' : 'bundle',
+      bytes: await small(detached),
+    };
+    const { key, warnings } = await findSigner(path, piecesOf(path), signature, trust, now);
+    return { ...found, path, by: detached, signedBy: key.id, warnings };
+  }
+  return byList(path, found, proof, trust, now);
+}
+
+async function byList(
+  path: string,
+  found: FileIdentity,
+  proof: Proof,
+  trust: TrustStore,
+  now: Date,
+): Promise<VerifiedFile> {
+  const list = proof.list ?? join(dirname(path), LIST);
+  const directory = dirname(list);
+  if (basename(list) !== LIST) throw usage(`a list is a file of the name ${LIST}`);
+  const release = (await isThere(join(directory, MANIFEST))) ? await releaseIn(directory, trust, now) : undefined;
+  if (proof.version !== undefined && release?.manifest.version !== proof.version) {
+    const holds = release === undefined ? 'no release' : `the release ${release.manifest.version}`;
+    throw refusal('ReleaseVersionMismatch', `${directory} holds ${holds}, not ${proof.version}`);
+  }
+  const { digests, signer } = release ?? (await signedList(directory, trust, now));
+  const { key, warnings } = signer;
+  // The list is what was signed, and its signature has just been used.
+  if (basename(path) === LIST || basename(path) === LIST_SIGNATURE) {
+    return { ...found, path, by: 'its signature', signedBy: key.id, warnings };
+  }
+  if (basename(path) === LIST_BUNDLE) {
+    const bundle: Signature = { kind: 'bundle', bytes: await small(path) };
+    const bundled = await findSigner(list, [await small(list)], bundle, trust, now);
+    return { ...found, path, by: 'its signature', signedBy: bundled.key.id, warnings: bundled.warnings };
+  }
+  const digest = digests.get(basename(path));
+  if (digest !== undefined) {
+    mustBe(path, found, digest);
+    return { ...found, path, by: list, signedBy: key.id, warnings };
+  }
+  // A program that was installed has lost the name of its archive; its own digest is in the manifest.
+  const artefact = release?.manifest.artefacts.find(({ program }) => program.sha256 === found.sha256);
+  if (artefact !== undefined) return { ...found, path, by: `${artefact.file} of ${list}`, signedBy: key.id, warnings };
+  throw refusal('DigestMismatch', `${list} has neither ${basename(path)} nor a program with its digest`, [
+    { source: path, text: `SHA-256 ${found.sha256}` },
+  ]);
+}
+
+async function signedList(directory: string, trust: TrustStore, now: Date): Promise<VerifiedList> {
+  const list = await small(join(directory, LIST));
+  const der = (await isThere(join(directory, LIST_SIGNATURE))) ? LIST_SIGNATURE : undefined;
+  const signature: Signature = {
+    kind: der === undefined ? 'bundle' : 'der',
+    bytes: await small(join(directory, der ?? LIST_BUNDLE)),
+  };
+  return verifyList(list, signature, trust, now, directory);
+}
+
+function mustBe(path: string, found: FileIdentity, sha256: string): void {
+  if (found.sha256 === sha256) return;
+  throw refusal('DigestMismatch', `${path} is not the file that is known`, [
+    { source: path, text: `SHA-256 ${found.sha256} of ${found.size} bytes, not ${sha256}` },
+  ]);
+}
+
+async function small(path: string): Promise<Uint8Array> {
+  const bytes = await readSmallFile(path, SMALL, () => usage(`${path} is too large for what it should be`));
+  if (bytes === undefined) throw usage(`there is no file ${path}`);
+  return bytes;
+}
+
+function usage(problem: string): MachineadmError {
+  return new MachineadmError({
+    reason: 'DownloadInvalid',
+    summary: problem,
+    remedy: 'See machineadm verify --help.',
+  });
+}

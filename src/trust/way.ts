@@ -1,0 +1,57 @@
+import { MachineadmError } from '../document/errors.ts';
+import { Secret } from '../document/secret.ts';
+import { createHttpClient, type HttpClient } from '../host/http.ts';
+import { readSmallFile } from '../host/release-files.ts';
+import { type Source, sourceAt } from './source.ts';
+
+/** The way to the locations, from the words of a command line. */
+export interface Way {
+  /** In the order in which they are asked. */
+  readonly locations: readonly string[];
+  /** Files with PEM certificates that are trusted beside the system's. */
+  readonly certificateAuthorities: readonly string[];
+  /** `URL=FILE`: the file holds the `Authorization` header for the location. */
+  readonly authorizations: readonly string[];
+  readonly proxy: string | undefined;
+}
+
+const LIMIT = 256 * 1024;
+
+/** Opens the way; the client must be closed. Throws `DownloadInvalid`, `FileError`. */
+export async function openWay(way: Way): Promise<{ readonly sources: readonly Source[]; readonly client: HttpClient }> {
+  const { proxy } = way;
+  if (proxy !== undefined && !(URL.canParse(proxy) && /^https?:$/.test(new URL(proxy).protocol))) {
+    throw unusable('the proxy is not an http or https URL');
+  }
+  const credentials = new Map<string, Secret>();
+  for (const word of way.authorizations) {
+    const [location, file] = splitAtLast(word, '=');
+    if (!way.locations.includes(location)) throw unusable(`--authorization names ${location}, which is no --from`);
+    const text = (await content(file)).trim();
+    if (!/^(authorization:\s*)?\S+ \S+$/i.test(text)) throw unusable(`${file} does not hold an Authorization header`);
+    credentials.set(location, new Secret(text));
+  }
+  const client = createHttpClient({
+    proxy: proxy === undefined ? undefined : { http: proxy, https: proxy, no: [] },
+    certificateAuthorities: await Promise.all(way.certificateAuthorities.map(content)),
+  });
+  return {
+    sources: way.locations.map((location) => sourceAt(location, client, credentials.get(location))),
+    client,
+  };
+}
+
+function splitAtLast(word: string, separator: string): readonly [string, string] {
+  const at = word.lastIndexOf(separator);
+  return [word.slice(0, Math.max(0, at)), word.slice(at + 1)];
+}
+
+async function content(path: string): Promise<string> {
+  const bytes = await readSmallFile(path, LIMIT, () => unusable(`${path} is too large`));
+  if (bytes === undefined) throw unusable(`there is no file ${path}`);
+  return Buffer.from(bytes).toString('utf8');
+}
+
+function unusable(problem: string): MachineadmError {
+  return new MachineadmError({ reason: 'DownloadInvalid', summary: problem, remedy: 'See machineadm fetch --help.' });
+}

@@ -1,0 +1,490 @@
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import {
+  type DownloadDigests,
+  type DownloadScript,
+  renderDownloadScript,
+} from '../../../src/carriers/download-script.ts';
+import { newAuthority } from '../../support/api-server.ts';
+import { startServer, type TestServer } from '../../support/http-servers.ts';
+import { flipped, newKey, program, type TestKey, type TestRelease, testRelease } from '../../support/release.ts';
+
+const VERSION = '1.4.2';
+const OLDER = '1.3.0';
+/** What the script finds in its PATH besides a downloader. */
+const TOOLS =
+  'sh cat head cut sha256sum tail date wc tr id uname find mktemp mkdir rm mv chmod sleep od gzip xz sync timeout dd openssl sed fold grep';
+
+type Answer = { status?: number; headers?: Record<string, string>; body?: string | Buffer };
+type Serve = (file: string) => Answer;
+
+function where(name: string): string | undefined {
+  return ['/usr/bin', '/bin', '/usr/sbin', '/sbin'].map((directory) => join(directory, name)).find(existsSync);
+}
+
+const missing = ['dash', 'busybox', 'shellcheck', 'curl', 'python3', 'wget', 'xz', 'openssl', 'unshare'].filter(
+  (name) => where(name) === undefined,
+);
+const skip =
+  process.getuid?.() !== 0
+    ? 'needs root: the script installs for root only'
+    : process.arch !== 'x64'
+      ? 'needs x86-64'
+      : missing.length > 0
+        ? `not installed here: ${missing.join(', ')}`
+        : false;
+
+describe('the download script', { skip, timeout: 300_000 }, () => {
+  let scratch = '';
+  let publisher: TestKey;
+  let stranger: TestKey;
+  let release: TestRelease;
+  let older: TestRelease;
+  let foreign: TestRelease;
+  const authority = newAuthority();
+  const identity = authority.issue('mirror', ['127.0.0.1']);
+
+  before(async () => {
+    scratch = mkdtempSync(join(tmpdir(), 'machineadm-download-'));
+    [publisher, stranger] = [newKey(), newKey()];
+    release = await testRelease(scratch, VERSION, publisher);
+    older = await testRelease(scratch, OLDER, publisher);
+    foreign = await testRelease(join(scratch, 'foreign'), VERSION, stranger);
+    for (const [downloader, program] of [
+      ['curl', 'curl'],
+      ['python3', 'python3'],
+      ['wget', 'wget'],
+    ] as const) {
+      const bin = join(scratch, 'path', downloader);
+      mkdirSync(bin, { recursive: true });
+      for (const name of [...TOOLS.split(' '), program]) symlinkSync(where(name) ?? '', join(bin, name));
+    }
+    const busybox = join(scratch, 'path', 'busybox');
+    mkdirSync(busybox, { recursive: true });
+    const applets = spawnSync('busybox', ['--list'], { encoding: 'utf8' }).stdout.split('\n');
+    for (const name of TOOLS.split(' ').concat('wget')) {
+      const tool = applets.includes(name) ? where('busybox') : where(name);
+      symlinkSync(tool ?? '', join(busybox, name));
+    }
+  });
+  after(() => rmSync(scratch, { recursive: true, force: true }));
+
+  function digests(of: TestRelease = release): Partial<Record<'amd64', DownloadDigests>> {
+    const [gzip, xz] = ['gzip', 'xz'].map((kind) =>
+      of.manifest.artefacts.find(({ architecture, compression }) => architecture === 'amd64' && compression === kind),
+    );
+    assert.ok(gzip !== undefined && xz !== undefined);
+    return { amd64: { gzip: gzip.sha256, xz: xz.sha256, program: gzip.program.sha256 } };
+  }
+
+  /** A server of the release, or of what `change` makes of it; `undefined` leaves a file as it is. */
+  function mirror(change: (file: string) => Answer | undefined = () => undefined, tls = false): Promise<TestServer> {
+    const serve: Serve = (file) =>
+      change(file) ?? { body: release.files.get(file) ?? '', status: release.files.has(file) ? 200 : 404 };
+    return startServer(
+      ({ url = '' }) => (url.startsWith(`/${VERSION}/`) ? serve(url.slice(VERSION.length + 2)) : { status: 404 }),
+      tls ? identity : undefined,
+    );
+  }
+
+  const isArchive = (file: string): boolean => /\.(gz|xz)$/.test(file);
+
+  interface Run {
+    readonly status: number | null;
+    readonly stdout: string;
+    readonly stderr: string;
+    /** What lies in the directory of installation afterwards. */
+    readonly installed: readonly string[];
+    readonly directory: string;
+  }
+
+  async function run(
+    script: Partial<DownloadScript> & Pick<DownloadScript, 'locations'>,
+    options: {
+      readonly downloader?: string;
+      readonly shell?: readonly string[];
+      readonly change?: (text: string) => string;
+      readonly directory?: string;
+      readonly args?: readonly string[];
+    } = {},
+  ): Promise<Run> {
+    const { downloader = 'curl', change = (text) => text, args = [] } = options;
+    const directory = options.directory ?? mkdtempSync(join(scratch, 'bin-'));
+    chmodSync(directory, 0o755);
+    const text = renderDownloadScript({
+      version: VERSION,
+      deadlineSeconds: 2,
+      certificateAuthorities: authority.certificate,
+      directories: [directory],
+      ...script,
+    });
+    const path = join(mkdtempSync(join(scratch, 'script-')), 'download.sh');
+    const bin = join(scratch, 'path', downloader);
+    const adapted = text.replace('PATH=/usr/sbin:/usr/bin:/sbin:/bin', `PATH=${bin}`);
+    assert.notEqual(adapted, text);
+    writeFileSync(path, change(adapted.replace('CONSOLE=/dev/console', 'CONSOLE=/dev/null')));
+    const [shell = 'dash', ...flags] = options.shell ?? (downloader === 'busybox' ? ['busybox', 'sh'] : ['dash']);
+    const child = spawn(shell, [...flags, path, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+    const [stdout, stderr] = [child.stdout, child.stderr].map(async (stream) => {
+      const pieces: Buffer[] = [];
+      for await (const piece of stream) pieces.push(piece);
+      return Buffer.concat(pieces).toString();
+    });
+    const [status] = await once(child, 'exit');
+    return {
+      status,
+      stdout: (await stdout) ?? '',
+      stderr: (await stderr) ?? '',
+      installed: existsSync(directory) ? readdirSync(directory) : [],
+      directory,
+    };
+  }
+
+  /** Refused with this status and these words; nothing is installed, and nothing of the attempt is left. */
+  function refused(result: Run, status: number, words: RegExp): void {
+    assert.deepEqual([result.status, result.installed], [status, []], result.stderr);
+    assert.match(result.stderr, words);
+    assert.match(result.stderr, new RegExp(`\\[${status}\\]\n`));
+  }
+
+  function installs(result: Run, output = ''): void {
+    assert.deepEqual([result.status, result.installed], [0, ['machineadm']], result.stderr);
+    assert.equal(result.stdout, output);
+    assert.equal(readFileSync(join(result.directory, 'machineadm'), 'utf8'), program(VERSION));
+  }
+
+  test('is clean for shellcheck, whatever is rendered', () => {
+    const texts = [
+      readFileSync(join(import.meta.dirname, '../../../packaging/download/machineadm-download.sh'), 'utf8'),
+      renderDownloadScript({
+        version: VERSION,
+        digests: digests(),
+        locations: [{ url: 'https://mirror.example.com', authorizationFile: '/etc/x' }],
+      }),
+      renderDownloadScript({
+        version: VERSION,
+        keys: [publisher],
+        revokedKeys: [stranger.publicKey],
+        certificateAuthorities: authority.certificate,
+        locations: [{ url: 'https://mirror.example.com', pinned: true }],
+      }),
+    ];
+    for (const input of texts) {
+      const { stdout, status } = spawnSync('shellcheck', ['--shell=sh', '-'], { input, encoding: 'utf8' });
+      assert.deepEqual([status, stdout], [0, '']);
+    }
+  });
+
+  test('as it lies in packaging, not rendered, refuses to do anything', () => {
+    const script = join(import.meta.dirname, '../../../packaging/download/machineadm-download.sh');
+    const { status, stderr } = spawnSync('dash', [script], { encoding: 'utf8' });
+    assert.deepEqual([status, stderr], [64, 'machineadm-download: not rendered [64]\n']);
+  });
+
+  for (const downloader of ['curl', 'python3', 'wget', 'busybox']) {
+    describe(`with ${downloader}`, () => {
+      const go = (script: Parameters<typeof run>[0], options: Parameters<typeof run>[1] = {}) =>
+        run(script, { downloader, ...options });
+
+      test('installs what a digest pins, and runs it with the arguments', async () => {
+        await using server = await mirror();
+        installs(
+          await go({ digests: digests(), locations: [server] }, { args: ['provision', '-d', 'a b'] }),
+          'ran provision -d a b\n',
+        );
+      });
+
+      test('installs what a trusted key signed', async () => {
+        await using server = await mirror();
+        installs(await go({ keys: [stranger, publisher], locations: [server] }));
+      });
+
+      test('installs from a directory', async () => {
+        installs(await go({ digests: digests(), locations: [{ url: `file://${join(scratch, 'release')}` }] }));
+      });
+
+      test('refuses a bit flipped', async () => {
+        await using server = await mirror((file) =>
+          isArchive(file) ? { body: flipped(release.files.get(file) ?? Buffer.alloc(0)) } : undefined,
+        );
+        refused(await go({ digests: digests(), locations: [server] }), 68, /has the SHA-256/);
+        refused(await go({ keys: [publisher], locations: [server] }), 68, /has the SHA-256/);
+      });
+
+      test('refuses half an archive that claims to be whole, and takes none that breaks off', async () => {
+        const half = (file: string) => release.files.get(file)?.subarray(0, 100) ?? Buffer.alloc(0);
+        await using short = await mirror((file) => (isArchive(file) ? { body: half(file) } : undefined));
+        refused(await go({ digests: digests(), locations: [short] }), 68, /has the SHA-256/);
+        await using broken = await mirror((file) =>
+          isArchive(file)
+            ? { body: half(file), headers: { 'content-length': '100000', connection: 'close' } }
+            : undefined,
+        );
+        const result = await go({ digests: digests(), locations: [broken] });
+        // python3 and busybox take the end of the connection for the end of the file; then the digest tells.
+        assert.ok(result.status === 67 || result.status === 68, result.stderr);
+        assert.deepEqual(result.installed, []);
+      });
+
+      test('refuses a release that a stranger signed', async () => {
+        await using server = await mirror((file) => ({ body: foreign.files.get(file) ?? '' }));
+        refused(await go({ keys: [publisher], locations: [server] }), 69, /none of the keys/);
+      });
+
+      test('refuses the signature of another file', async () => {
+        const other = await publisher.sign(release.files.get('manifest.json') ?? Buffer.alloc(0));
+        await using server = await mirror((file) =>
+          file === 'SHA256SUMS.sig' ? { body: Buffer.from(other) } : undefined,
+        );
+        refused(await go({ keys: [publisher], locations: [server] }), 69, /none of the keys/);
+      });
+
+      test('refuses an older release replayed under the name of this one', async () => {
+        await using server = await mirror((file) => ({ body: older.files.get(file.replace(VERSION, OLDER)) ?? '' }));
+        refused(await go({ keys: [publisher], locations: [server] }), 71, /of another release/);
+        refused(await go({ digests: digests(), locations: [server] }), 68, /has the SHA-256/);
+      });
+
+      test('tells a web page from a file', async () => {
+        await using server = await mirror(() => ({ body: '<!DOCTYPE html><title>Welcome to the hotel</title>' }));
+        refused(await go({ digests: digests(), locations: [server] }), 75, /is a web page/);
+        refused(await go({ keys: [publisher], locations: [server] }), 75, /is a web page/);
+      });
+
+      test('takes the second location when the first lies, and asks the liar once', async () => {
+        await using liar = await mirror((file) => (isArchive(file) ? { body: 'something else' } : undefined));
+        await using honest = await mirror();
+        const result = await go({ digests: digests(), locations: [liar, honest] });
+        installs(result);
+        assert.equal(liar.requests.length, 1);
+        assert.match(result.stderr, /has the SHA-256/);
+      });
+
+      test('takes the second location when the first is not there', async () => {
+        await using honest = await mirror();
+        installs(await go({ digests: digests(), locations: [{ url: 'http://127.0.0.1:1' }, honest] }));
+      });
+
+      test('tries again until the deadline, and names the last answer', async () => {
+        await using server = await mirror(() => ({ status: 503 }));
+        refused(await go({ digests: digests(), locations: [server], deadlineSeconds: 4 }), 67, /503|error/i);
+        assert.ok(server.requests.length > 1);
+      });
+
+      test('believes an expired key with a warning', async () => {
+        await using server = await mirror();
+        const result = await go({ keys: [{ ...publisher, notAfter: '2020-12-31' }], locations: [server] });
+        installs(result);
+        assert.match(result.stderr, /warning: the signing key expired on 20201231/);
+      });
+
+      test('refuses a revoked key by that name, also where it is still listed', async () => {
+        await using server = await mirror();
+        const keys = [stranger, publisher];
+        refused(await go({ keys, revokedKeys: [publisher.publicKey], locations: [server] }), 70, /revoked key/);
+      });
+
+      test('notices that the program was swapped after it was verified', async () => {
+        await using server = await mirror();
+        const change = (text: string) =>
+          text.replace('restorecon -F "$to" 2>/dev/null', 'echo "#!/bin/sh" >"$to" # an attacker is as fast as this');
+        const result = await go({ digests: digests(), locations: [server] }, { change, args: ['provision'] });
+        refused(result, 74, /was swapped after it was verified/);
+        assert.equal(result.stdout, '');
+      });
+
+      test('takes no more than an archive may have', async () => {
+        await using server = await mirror((file) => (isArchive(file) ? { body: Buffer.alloc(200_000) } : undefined));
+        const change = (text: string) => text.replace('268435456', '100000');
+        refused(await go({ digests: digests(), locations: [server] }, { change }), 68, /is too large/);
+      });
+
+      if (downloader === 'busybox') {
+        test('asks no https location: this wget checks no certificate', async () => {
+          await using server = await mirror(undefined, true);
+          refused(await go({ digests: digests(), locations: [server] }), 67, /http or file only/);
+          assert.deepEqual(server.requests, []);
+        });
+        return;
+      }
+
+      test('installs over https from a server whose authority is pinned, and from no other', async () => {
+        await using server = await mirror(undefined, true);
+        installs(await go({ digests: digests(), locations: [{ url: server.url, pinned: true }] }));
+        refused(await go({ digests: digests(), locations: [{ url: server.url }] }), 67, /certificate/i);
+        const other = { certificateAuthorities: newAuthority('another').certificate };
+        refused(
+          await go({ digests: digests(), locations: [{ url: server.url, pinned: true }], ...other }),
+          67,
+          /certificate/i,
+        );
+      });
+
+      test('follows no redirect from https to http', async () => {
+        await using open = await mirror();
+        await using server = await mirror(
+          (file) => ({ status: 302, headers: { location: `${open.url}/${VERSION}/${file}` } }),
+          true,
+        );
+        const result = await go({ digests: digests(), locations: [{ url: server.url, pinned: true }] });
+        refused(result, 76, /redirect|Protocol/);
+        assert.deepEqual(open.requests, []);
+      });
+
+      test('gives its credential to the location it is for, and to no other server', async () => {
+        const credential = join(scratch, `credential-${downloader}`);
+        writeFileSync(credential, 'Authorization: Bearer of-this-machine\n', { mode: 0o600 });
+        const seen: (string | undefined)[] = [];
+        const strangers: (string | undefined)[] = [];
+        await using elsewhere = await startServer(({ headers, url = '' }) => {
+          strangers.push(headers.authorization);
+          return { body: release.files.get(url.slice(VERSION.length + 2)) ?? '' };
+        }, identity);
+        await using server = await startServer(({ headers, url = '' }) => {
+          seen.push(headers.authorization);
+          // Another name of the same machine is another server to an HTTP client.
+          return { status: 302, headers: { location: `${elsewhere.url}${url}` } };
+        }, identity);
+        const locations = [
+          { url: server.url, pinned: true, authorizationFile: credential },
+          { url: elsewhere.url, pinned: true },
+        ];
+        const result = await go({ digests: digests(), locations });
+        installs(result);
+        assert.equal(seen[0], 'Bearer of-this-machine');
+        assert.ok(strangers.length > 0);
+        assert.ok(!strangers.includes('Bearer of-this-machine'));
+      });
+    });
+  }
+
+  /** A well-signed release with this program in it. */
+  async function releaseOf(name: string, text: string): Promise<TestRelease> {
+    const from = join(scratch, name, 'from');
+    mkdirSync(from, { recursive: true });
+    writeFileSync(join(from, 'machineadm-linux-amd64'), text);
+    return testRelease(join(scratch, name), VERSION, publisher, { from });
+  }
+
+  describe('on a machine that', () => {
+    test('has the program already, asks nobody', async () => {
+      await using server = await mirror();
+      const directory = mkdtempSync(join(scratch, 'bin-'));
+      writeFileSync(join(directory, 'machineadm'), program(VERSION), { mode: 0o755 });
+      installs(await run({ digests: digests(), locations: [server] }, { directory, args: ['status'] }), 'ran status\n');
+      assert.deepEqual(server.requests, []);
+    });
+
+    test('has another one there, replaces it', async () => {
+      await using server = await mirror();
+      const directory = mkdtempSync(join(scratch, 'bin-'));
+      writeFileSync(join(directory, 'machineadm'), program(OLDER), { mode: 0o755 });
+      installs(await run({ digests: digests(), locations: [server] }, { directory }));
+    });
+
+    test('lets others write to the directory, is not installed to', async () => {
+      await using server = await mirror();
+      const directory = mkdtempSync(join(scratch, 'bin-'));
+      const shared = join(directory, 'shared');
+      mkdirSync(shared);
+      chmodSync(shared, 0o777);
+      const result = await run({ digests: digests(), locations: [server], directories: [shared] }, { directory });
+      assert.deepEqual([result.status, readdirSync(shared)], [72, []], result.stderr);
+      const own = join(directory, 'own');
+      const next = await run({ digests: digests(), locations: [server], directories: [shared, own] }, { directory });
+      assert.deepEqual([next.status, readdirSync(shared), readdirSync(own)], [0, [], ['machineadm']], next.stderr);
+    });
+
+    test('mounts the first directory noexec, gets it into the next', async () => {
+      await using server = await mirror();
+      const directory = mkdtempSync(join(scratch, 'bin-'));
+      const [first, second] = [join(directory, 'noexec'), join(directory, 'second')];
+      mkdirSync(first);
+      const shell = [
+        'unshare',
+        '--mount',
+        'sh',
+        '-c',
+        `mount -t tmpfs -o mode=755,noexec none ${first} && exec dash "$@"`,
+        'sh',
+      ];
+      const result = await run(
+        { digests: digests(), locations: [server], directories: [first, second] },
+        { directory, shell },
+      );
+      assert.deepEqual([result.status, readdirSync(second)], [0, ['machineadm']], result.stderr);
+    });
+
+    test('cannot run the program, is told so and keeps nothing of it', async () => {
+      const unfit = await releaseOf('unfit', '#!/bin/sh\necho "GLIBC_2.28 not found" >&2\nexit 1\n');
+      const url = `file://${join(scratch, 'unfit', 'release')}`;
+      refused(await run({ digests: digests(unfit), locations: [{ url }] }), 73, /GLIBC_2\.28 not found/);
+    });
+
+    test('got a program under the right name that is of another version, does not install it', async () => {
+      await releaseOf('mislabelled', program(OLDER));
+      const url = `file://${join(scratch, 'mislabelled', 'release')}`;
+      refused(await run({ keys: [publisher], locations: [{ url }] }), 71, /it is 1\.3\.0, not 1\.4\.2/);
+    });
+
+    test('has a clock of 1970, installs by a digest or a signature over http', async (context) => {
+      const faketime = where('faketime');
+      if (faketime === undefined) return context.skip('faketime is not installed');
+      await using server = await mirror();
+      const shell = [faketime, '-f', '@1970-01-01 00:00:10', 'dash'];
+      const change = (text: string) => text.replace('unset LD_PRELOAD', 'unset');
+      installs(await run({ digests: digests(), locations: [server] }, { shell, change }));
+      installs(await run({ keys: [{ ...publisher, notAfter: '2031-01-01' }], locations: [server] }, { shell, change }));
+      await using tls = await mirror(undefined, true);
+      const result = await run({ digests: digests(), locations: [{ url: tls.url, pinned: true }] }, { shell, change });
+      refused(result, 67, /certificate is not yet valid.*\(clock: 1970-01-01\)/);
+    });
+
+    test('has a console that nobody reads, is not held up by it', async () => {
+      const holder = spawn('python3', [
+        '-c',
+        'import os,pty,sys,time\nm,s=pty.openpty()\nos.set_blocking(s,False)\ntry:\n  while True: os.write(s,b"x"*1024)\nexcept BlockingIOError: pass\nprint(os.ttyname(s),flush=True)\ntime.sleep(60)',
+      ]);
+      try {
+        const [line] = await once(holder.stdout, 'data');
+        const console = String(line).trim();
+        await using server = await mirror();
+        const began = performance.now();
+        const change = (text: string) => text.replace('CONSOLE=/dev/null', `CONSOLE=${console}`);
+        installs(await run({ digests: digests(), locations: [server] }, { change }));
+        assert.ok(performance.now() - began < 1_900, 'the writer is given up after 2 s, and not waited for');
+      } finally {
+        holder.kill();
+      }
+    });
+
+    test('got half of the script, does nothing', async () => {
+      await using server = await mirror();
+      const result = await run({ digests: digests(), locations: [server] }, { change: (text) => text.slice(0, -14) });
+      assert.deepEqual(result.installed, []);
+      assert.deepEqual(server.requests, []);
+    });
+
+    test('is told to stop, leaves nothing behind', async () => {
+      await using server = await startServer(() => 'silence');
+      const shell = ['timeout', '--signal=TERM', '0.5', 'dash'];
+      const result = await run({ digests: digests(), locations: [server], deadlineSeconds: 3 }, { shell });
+      assert.deepEqual(result.installed, []);
+    });
+  });
+});

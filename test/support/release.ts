@@ -1,0 +1,92 @@
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { ReleaseSigner } from '../../scripts/release/signer.ts';
+import { makeRelease, type ReleaseWish } from '../../scripts/release.ts';
+import { keyId } from '../../src/trust/keys.ts';
+import { parseManifest, type ReleaseManifest } from '../../src/trust/manifest.ts';
+
+export interface TestKey extends ReleaseSigner {
+  /** SubjectPublicKeyInfo, base64 on one line. */
+  readonly publicKey: string;
+  readonly pem: string;
+  readonly privatePem: string;
+}
+
+/** A new ECDSA P-256 key that signs. */
+export function newKey(): TestKey {
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  return { ...signerWith(privateKey), ...described(publicKey), privatePem: pemOf(privateKey) };
+}
+
+function signerWith(privateKey: KeyObject): ReleaseSigner {
+  return {
+    keyId: keyId(createPublicKey(createPrivateKey(pemOf(privateKey)))),
+    sign: async (bytes) => sign('sha256', bytes, { key: privateKey, dsaEncoding: 'der' }),
+  };
+}
+
+function pemOf(privateKey: KeyObject): string {
+  return privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+}
+
+function described(publicKey: KeyObject): { readonly publicKey: string; readonly pem: string } {
+  return {
+    publicKey: publicKey.export({ type: 'spki', format: 'der' }).toString('base64'),
+    pem: publicKey.export({ type: 'spki', format: 'pem' }).toString(),
+  };
+}
+
+/** A stand-in for machineadm that says its version and what it was run with. */
+export function program(version: string, body = 'echo "ran $*"'): string {
+  return `#!/bin/sh\nif [ "$1" = --version ]; then echo ${version}; exit; fi\n${body}\n`;
+}
+
+export interface TestRelease {
+  readonly directory: string;
+  readonly manifest: ReleaseManifest;
+  readonly files: ReadonlyMap<string, Buffer>;
+}
+
+/** A release of stand-ins for amd64 and arm64 below `directory`, made by the project's own release script. */
+export async function testRelease(
+  directory: string,
+  version: string,
+  signer: ReleaseSigner,
+  wish: Partial<ReleaseWish> & { readonly body?: string } = {},
+): Promise<TestRelease> {
+  const from = join(directory, `built-${version}`);
+  mkdirSync(from, { recursive: true });
+  for (const architecture of ['amd64', 'arm64']) {
+    writeFileSync(join(from, `machineadm-linux-${architecture}`), program(version, wish.body), { mode: 0o755 });
+  }
+  writeFileSync(join(from, 'LICENSES.txt'), 'licences\n');
+  const { body: _, ...rest } = wish;
+  const made = await makeRelease(
+    {
+      from,
+      to: join(directory, 'release'),
+      version,
+      commit: 'test',
+      createdAt: new Date('2026-01-02T03:04:05Z'),
+      minimumVersion: version,
+      revokedKeys: [],
+      ...rest,
+    },
+    signer,
+  );
+  const manifest = parseManifest(readFileSync(join(made, 'manifest.json')));
+  const names = [
+    ...manifest.artefacts.map(({ file }) => file),
+    ...['manifest.json', 'SHA256SUMS', 'SHA256SUMS.sig', 'SHA256SUMS.sigstore.json'],
+  ];
+  return { directory: made, manifest, files: new Map(names.map((name) => [name, readFileSync(join(made, name))])) };
+}
+
+/** One bit of a file turned over. */
+export function flipped(bytes: Buffer): Buffer {
+  const copy = Buffer.from(bytes);
+  const at = Math.floor(copy.length / 2);
+  copy[at] = (copy[at] ?? 0) ^ 1;
+  return copy;
+}
