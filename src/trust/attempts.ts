@@ -34,7 +34,7 @@ export async function fromFirst<T>(
     const again: Source[] = [];
     for (const source of remaining) {
       try {
-        return await attempt(source, { ms: Math.max(1, end - performance.now()) });
+        return await attempt(source, remainingTime(end));
       } catch (error) {
         if (!(error instanceof MachineadmError)) throw error;
         if (isRefusal(error)) refused ??= error;
@@ -49,6 +49,15 @@ export async function fromFirst<T>(
     if (remaining.length === 0 || performance.now() + pause > end) throw conclusion(refused, [...answers.values()]);
     await sleep(pause);
   }
+}
+
+/** What is left of the deadline at the moment it is read, in whole milliseconds. */
+function remainingTime(end: number): { readonly ms: number } {
+  return {
+    get ms() {
+      return Math.max(1, Math.round(end - performance.now()));
+    },
+  };
 }
 
 function conclusion(refused: MachineadmError | undefined, answers: readonly Evidence[]): MachineadmError {

@@ -1,5 +1,5 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ReleaseSigner } from '../../scripts/release/signer.ts';
 import { makeRelease, type ReleaseWish } from '../../scripts/release.ts';
@@ -76,11 +76,11 @@ export async function testRelease(
     signer,
   );
   const manifest = parseManifest(readFileSync(join(made, 'manifest.json')));
-  const names = [
-    ...manifest.artefacts.map(({ file }) => file),
-    ...['manifest.json', 'SHA256SUMS', 'SHA256SUMS.sig', 'SHA256SUMS.sigstore.json'],
-  ];
-  return { directory: made, manifest, files: new Map(names.map((name) => [name, readFileSync(join(made, name))])) };
+  return {
+    directory: made,
+    manifest,
+    files: new Map(readdirSync(made).map((name) => [name, readFileSync(join(made, name))])),
+  };
 }
 
 /** One bit of a file turned over. */

@@ -1,0 +1,434 @@
+import assert from 'node:assert/strict';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { signDirectory } from '../../../scripts/release.ts';
+import { placeVerified } from '../../../src/host/release-files.ts';
+import { agent } from '../../support/agent.ts';
+import { newAuthority } from '../../support/api-server.ts';
+import { startServer, type TestServer } from '../../support/http-servers.ts';
+import { flipped, newKey, type TestKey, type TestRelease, testRelease } from '../../support/release.ts';
+
+const VERSION = '1.4.2';
+const OLDER = '1.3.0';
+
+interface Answer {
+  readonly status?: number;
+  readonly headers?: Record<string, string>;
+  readonly body?: string | Buffer;
+}
+
+describe('machineadm fetch and verify', { timeout: 300_000 }, () => {
+  let scratch = '';
+  let publisher: TestKey;
+  let stranger: TestKey;
+  let release: TestRelease;
+  let older: TestRelease;
+  const authority = newAuthority();
+  const identity = authority.issue('mirror', ['127.0.0.1']);
+
+  before(async () => {
+    scratch = mkdtempSync(join(tmpdir(), 'machineadm-fetch-'));
+    [publisher, stranger] = [newKey(), newKey()];
+    release = await testRelease(scratch, VERSION, publisher);
+    older = await testRelease(scratch, OLDER, publisher);
+    await testRelease(join(scratch, 'foreign'), VERSION, stranger);
+    writeFileSync(join(scratch, 'publisher.pem'), publisher.pem);
+    writeFileSync(join(scratch, 'ca.pem'), authority.certificate);
+  });
+  after(() => rmSync(scratch, { recursive: true, force: true }));
+
+  function mirror(change: (file: string) => Answer | undefined = () => undefined, tls = false): Promise<TestServer> {
+    return startServer(
+      ({ url = '' }) => {
+        const file = url.slice(VERSION.length + 2);
+        const known = { body: release.files.get(file) ?? '', status: release.files.has(file) ? 200 : 404 };
+        return url.startsWith(`/${VERSION}/`) ? (change(file) ?? known) : { status: 404 };
+      },
+      tls ? identity : undefined,
+    );
+  }
+
+  const isArchive = (file: string): boolean => /\.(gz|xz)$/.test(file);
+  const to = (): string => join(mkdtempSync(join(scratch, 'to-')), 'mirror');
+
+  interface Options {
+    readonly directory?: string;
+    readonly key?: string;
+    readonly trust?: string;
+    readonly more?: readonly string[];
+  }
+
+  async function fetch(locations: readonly string[], options: Options = {}) {
+    const {
+      directory = to(),
+      key = join(scratch, 'publisher.pem'),
+      trust = join(scratch, 'none'),
+      more = [],
+    } = options;
+    const from = locations.flatMap((location) => ['--from', location]);
+    const words = ['--release', VERSION, '--to', directory, '--key', key, '--trust-directory', trust];
+    const run = await agent(['fetch', ...from, ...words, '--deadline', '2s', '-o', 'json', ...more]);
+    return { ...run, directory, answer: JSON.parse(run.stdout), files: filesBelow(directory) };
+  }
+
+  function filesBelow(directory: string): string[] {
+    if (!existsSync(directory)) return [];
+    return readdirSync(directory, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map(({ name }) => name)
+      .sort();
+  }
+
+  /** Refused with exit 21 and this reason, and nothing is kept under any name of `never`. */
+  function refused(run: Awaited<ReturnType<typeof fetch>>, reason: string, never: RegExp = /./): void {
+    assert.deepEqual([run.status, run.answer.error?.reason], [21, reason], run.stderr);
+    assert.deepEqual(
+      run.files.filter((name) => never.test(name)),
+      [],
+    );
+    assert.ok(run.answer.error.remedy.length > 20);
+  }
+
+  const ARCHIVES = /\.(gz|xz)$|^SHA256SUMS/;
+
+  describe('of a release', () => {
+    test('makes a mirror, which is a place to fetch from, and a second run changes nothing', async () => {
+      await using server = await mirror();
+      const first = await fetch([server.url]);
+      assert.equal(first.status, 0, first.stderr);
+      assert.deepEqual(first.files, [...release.files.keys()].sort());
+      assert.equal(first.answer.signedBy, publisher.keyId);
+      const before = statSync(join(first.directory, VERSION, 'SHA256SUMS')).mtimeMs;
+      const second = await fetch([server.url], { directory: first.directory });
+      assert.ok(second.answer.files.every(({ changed }: { changed: boolean }) => !changed));
+      assert.equal(statSync(join(first.directory, VERSION, 'SHA256SUMS')).mtimeMs, before);
+      const third = await fetch([first.directory]);
+      assert.deepEqual([third.status, third.files], [0, first.files]);
+    });
+
+    test('takes the archives of the platforms asked for, and what is for all', async () => {
+      const run = await fetch([join(scratch, 'release')], { more: ['--platform', 'linux-arm64'] });
+      assert.deepEqual(
+        run.files.filter((name) => isArchive(name)),
+        [`machineadm-${VERSION}-linux-arm64.gz`, `machineadm-${VERSION}-linux-arm64.xz`],
+      );
+      assert.ok(run.files.includes('LICENSES.txt'));
+    });
+
+    test('refuses a bit flipped', async () => {
+      await using server = await mirror((file) =>
+        isArchive(file) ? { body: flipped(release.files.get(file) ?? Buffer.alloc(0)) } : undefined,
+      );
+      refused(await fetch([server.url]), 'DigestMismatch', ARCHIVES);
+    });
+
+    test('refuses half an archive, also where the server claims more', async () => {
+      const half = (file: string) => release.files.get(file)?.subarray(0, 50) ?? Buffer.alloc(0);
+      await using short = await mirror((file) => (isArchive(file) ? { body: half(file) } : undefined));
+      refused(await fetch([short.url]), 'DigestMismatch', ARCHIVES);
+      await using broken = await mirror((file) =>
+        isArchive(file) ? { body: half(file), headers: { 'content-length': '90', connection: 'close' } } : undefined,
+      );
+      const run = await fetch([broken.url]);
+      assert.deepEqual([run.status, run.answer.error.reason], [4, 'ReleaseUnavailable']);
+      assert.deepEqual(
+        run.files.filter((name) => ARCHIVES.test(name)),
+        [],
+      );
+    });
+
+    test('refuses more bytes than were signed for, without waiting for their end', async () => {
+      await using server = await mirror((file) => (isArchive(file) ? { body: Buffer.alloc(100_000) } : undefined));
+      refused(await fetch([server.url]), 'DigestMismatch', ARCHIVES);
+    });
+
+    test("refuses a stranger's release", async () => {
+      refused(await fetch([join(scratch, 'foreign', 'release')]), 'SignatureInvalid');
+    });
+
+    test('refuses the signature of another file', async () => {
+      const other = await publisher.sign(release.files.get('manifest.json') ?? Buffer.alloc(0));
+      await using server = await mirror((file) =>
+        file === 'SHA256SUMS.sig' ? { body: Buffer.from(other) } : undefined,
+      );
+      refused(await fetch([server.url]), 'SignatureInvalid');
+    });
+
+    test('refuses an older release replayed under the name of this one', async () => {
+      await using server = await mirror((file) => ({ body: older.files.get(file.replace(VERSION, OLDER)) ?? '' }));
+      refused(await fetch([server.url]), 'ReleaseVersionMismatch');
+    });
+
+    test('refuses a release older than this machine, or its mirror, allows', async () => {
+      const trust = mkdtempSync(join(scratch, 'trust-'));
+      writeFileSync(join(trust, 'minimum-version'), '# since the advisory\n2.0.0\n');
+      refused(await fetch([join(scratch, 'release')], { trust }), 'ReleaseTooOld');
+      const next = await testRelease(join(scratch, 'next'), '2.0.0', publisher);
+      const directory = to();
+      const first = await agent([
+        'fetch',
+        '--release',
+        '2.0.0',
+        '--from',
+        join(next.directory, '..'),
+        '--to',
+        directory,
+        '--key',
+        join(scratch, 'publisher.pem'),
+      ]);
+      assert.equal(first.status, 0, first.stderr);
+      const run = await fetch([join(scratch, 'release')], { directory });
+      assert.deepEqual([run.status, run.answer.error.reason], [21, 'ReleaseTooOld']);
+      assert.ok(!existsSync(join(directory, VERSION)));
+    });
+
+    test('follows no redirect from https to http', async () => {
+      await using open = await mirror();
+      await using server = await mirror(
+        (file) => ({ status: 302, headers: { location: `${open.url}/${VERSION}/${file}` } }),
+        true,
+      );
+      refused(await fetch([server.url], { more: ['--ca', join(scratch, 'ca.pem')] }), 'RedirectRefused');
+      assert.deepEqual(open.requests, []);
+    });
+
+    test('tells a web page from a file', async () => {
+      await using server = await mirror(() => ({ body: '<!DOCTYPE html><title>Welcome to the hotel</title>' }));
+      refused(await fetch([server.url]), 'WebPageReceived');
+      await using later = await mirror((file) => (isArchive(file) ? { body: '<html>Sign in</html>' } : undefined));
+      refused(await fetch([later.url]), 'WebPageReceived', ARCHIVES);
+    });
+
+    test('takes the second location when the first lies, and says so', async () => {
+      await using liar = await mirror((file) => (isArchive(file) ? { body: 'something else' } : undefined));
+      await using honest = await mirror();
+      const run = await fetch([liar.url, honest.url]);
+      assert.deepEqual([run.status, run.answer.from], [0, honest.url], run.stderr);
+      assert.match(run.stderr, /is not the file that is known.*\[DigestMismatch\]/);
+    });
+
+    test('tells why no location gave it', async () => {
+      const run = await fetch(['http://127.0.0.1:1', join(scratch, 'nothing')]);
+      assert.deepEqual([run.status, run.answer.error.reason], [4, 'ReleaseUnavailable']);
+      assert.deepEqual(
+        run.answer.error.evidence.map(({ source }: { source: string }) => source),
+        ['http://127.0.0.1:1', join(scratch, 'nothing')],
+      );
+    });
+
+    test('believes an expired key with a warning', async () => {
+      const key = join(scratch, 'expired.pem');
+      writeFileSync(key, `not-after: 2020-12-31\n${publisher.pem}`);
+      const run = await fetch([join(scratch, 'release')], { key });
+      assert.equal(run.status, 0);
+      assert.match(run.stderr, /warning: the signing key .* expired on 2020-12-31/);
+    });
+
+    test('refuses a revoked key, on this machine or by a newer release in the mirror', async () => {
+      const trust = mkdtempSync(join(scratch, 'trust-'));
+      writeFileSync(join(trust, 'revoked'), `${publisher.keyId}\n`);
+      refused(await fetch([join(scratch, 'release')], { trust }), 'SigningKeyRevoked');
+
+      const both = join(scratch, 'both.pem');
+      writeFileSync(both, publisher.pem + stranger.pem);
+      const next = { minimumVersion: OLDER, revokedKeys: [publisher.keyId] };
+      await testRelease(join(scratch, 'rotated'), '1.5.0', stranger, next);
+      const directory = to();
+      const place = ['--from', join(scratch, 'rotated', 'release'), '--to', directory];
+      const first = await agent(['fetch', '--release', '1.5.0', ...place, '--key', both]);
+      assert.equal(first.status, 0, first.stderr);
+      const run = await fetch([join(scratch, 'release')], { directory, key: both });
+      assert.deepEqual([run.status, run.answer.error.reason], [21, 'SigningKeyRevoked']);
+    });
+
+    test('works with the clock at 1970 where no certificate needs it', async () => {
+      const key = join(scratch, 'expires.pem');
+      writeFileSync(key, `not-after: 2031-12-31\n${publisher.pem}`);
+      const wish = ['--release', VERSION, '--from', join(scratch, 'release'), '--to', to(), '--key', key];
+      const clock = join(scratch, 'clock.cjs');
+      writeFileSync(
+        clock,
+        'const D = Date; globalThis.Date = class extends D { constructor(...a) { a.length ? super(...a) : super(0); } static now() { return 0; } };',
+      );
+      const run = await agent(['fetch', ...wish], { env: { NODE_OPTIONS: `--require ${clock}` } });
+      assert.deepEqual([run.status, run.stderr], [0, '']);
+    });
+
+    test('sends the credential of a location to it alone', async () => {
+      const seen: (string | undefined)[] = [];
+      await using other = await startServer(({ headers, url = '' }) => {
+        seen.push(headers.authorization);
+        return { body: release.files.get(url.slice(VERSION.length + 2)) ?? '' };
+      }, identity);
+      await using server = await startServer(({ headers, url = '' }) => {
+        assert.equal(headers.authorization, 'Bearer of-this-machine');
+        return { status: 302, headers: { location: `${other.url}${url}` } };
+      }, identity);
+      const file = join(scratch, 'credential');
+      writeFileSync(file, 'Authorization: Bearer of-this-machine\n', { mode: 0o600 });
+      const more = ['--ca', join(scratch, 'ca.pem'), '--authorization', `${server.url}=${file}`];
+      const run = await fetch([server.url], { more });
+      assert.equal(run.status, 0, run.stderr);
+      assert.ok(seen.length > 0 && seen.every((header) => header === undefined));
+      assert.ok(!`${run.stdout}${run.stderr}`.includes('of-this-machine'));
+    });
+
+    test('trusts nobody where no key is named', async () => {
+      const run = await agent([
+        'fetch',
+        '--release',
+        VERSION,
+        '--from',
+        join(scratch, 'release'),
+        '--to',
+        to(),
+        '--trust-directory',
+        join(scratch, 'none'),
+      ]);
+      assert.equal(run.status, 4);
+      assert.match(run.stderr, /no key is trusted \[TrustedKeyInvalid\]/);
+    });
+  });
+
+  describe('of documents and archives of images', () => {
+    let directory = '';
+    before(async () => {
+      directory = join(scratch, 'images');
+      mkdirSync(directory);
+      writeFileSync(join(directory, 'kubernetes.tar'), 'an archive of images');
+      writeFileSync(join(directory, 'bootstrap.yaml'), 'kind: MachineBootstrap\n');
+      await signDirectory(directory, publisher);
+    });
+
+    const words = (where: string) => ['--to', where, '--key', join(scratch, 'publisher.pem'), '--deadline', '1s'];
+
+    test('are fetched by the signed list beside them', async () => {
+      const where = to();
+      const run = await agent([
+        'fetch',
+        'images/kubernetes.tar',
+        'images/bootstrap.yaml',
+        '--from',
+        scratch,
+        ...words(where),
+      ]);
+      assert.equal(run.status, 0, run.stderr);
+      assert.deepEqual(filesBelow(where), ['bootstrap.yaml', 'kubernetes.tar']);
+    });
+
+    test('or by a digest, which needs no key', async () => {
+      const digest = '5c7a2c9b'.repeat(8);
+      const where = to();
+      const run = await agent(['fetch', 'images/bootstrap.yaml', '--sha256', digest, '--from', scratch, '--to', where]);
+      assert.equal(run.status, 21);
+      assert.match(run.stderr, /\[DigestMismatch\]/);
+      assert.deepEqual(filesBelow(where), []);
+    });
+
+    test('and are refused where the list does not name them, or names another', async () => {
+      writeFileSync(join(directory, 'added-later.tar'), 'not signed');
+      const where = to();
+      const unknown = await agent(['fetch', 'images/added-later.tar', '--from', scratch, ...words(where)]);
+      assert.deepEqual([unknown.status, filesBelow(where)], [21, []]);
+      assert.match(unknown.stderr, /has no added-later\.tar \[DigestMismatch\]/);
+    });
+
+    test('nor is a name followed out of the location', async () => {
+      const run = await agent(['fetch', '../etc/passwd', '--from', scratch, ...words(to())]);
+      assert.equal(run.status, 2);
+      assert.match(run.stderr, /is not a plain name \[DownloadInvalid\]/);
+    });
+  });
+
+  describe('verify', () => {
+    const verify = (...words: string[]) =>
+      agent(['verify', '--trust-directory', join(scratch, 'none'), '--key', join(scratch, 'publisher.pem'), ...words]);
+
+    test('proves all of a release, and the program that was in it', async () => {
+      const all = readdirSync(release.directory).map((name) => join(release.directory, name));
+      assert.equal((await verify(...all)).status, 0);
+      const installed = join(scratch, `built-${VERSION}`, 'machineadm-linux-amd64');
+      const run = await verify('--list', join(release.directory, 'SHA256SUMS'), '-o', 'json', installed);
+      assert.match(JSON.parse(run.stdout).files[0].by, /^machineadm-1\.4\.2-linux-amd64\.gz of /);
+    });
+
+    test('changes nothing', async () => {
+      const state = () =>
+        readdirSync(release.directory).map((name) => [name, statSync(join(release.directory, name)).ctimeMs]);
+      const before = state();
+      assert.equal((await verify(join(release.directory, 'manifest.json'))).status, 0);
+      assert.deepEqual(state(), before);
+    });
+
+    test('refuses a file that was changed, of another release, or not of this one', async () => {
+      const copy = mkdtempSync(join(scratch, 'copy-'));
+      for (const [name, bytes] of release.files) writeFileSync(join(copy, name), bytes);
+      const archive = join(copy, `machineadm-${VERSION}-linux-amd64.gz`);
+      writeFileSync(archive, flipped(readFileSync(archive)));
+      const changed = await verify(archive);
+      assert.deepEqual([changed.status, /\[DigestMismatch\]/.test(changed.stderr)], [21, true]);
+      const other = await verify('--release', OLDER, join(copy, 'manifest.json'));
+      assert.deepEqual([other.status, /\[ReleaseVersionMismatch\]/.test(other.stderr)], [21, true]);
+      writeFileSync(join(copy, 'stowaway'), 'x');
+      const stowaway = await verify(join(copy, 'stowaway'));
+      assert.deepEqual([stowaway.status, /has neither stowaway/.test(stowaway.stderr)], [21, true]);
+    });
+
+    test('takes a detached signature of openssl or cosign', async () => {
+      const [document, signature] = [join(scratch, 'document.yaml'), join(scratch, 'document.sig')];
+      writeFileSync(document, 'kind: MachineBootstrap\n');
+      writeFileSync(signature, await publisher.sign(readFileSync(document)));
+      assert.equal((await verify('--signature', signature, document)).status, 0);
+      writeFileSync(document, 'kind: Trojan\n');
+      const run = await verify('--signature', signature, document);
+      assert.deepEqual([run.status, /\[SignatureInvalid\]/.test(run.stderr)], [21, true]);
+    });
+
+    test('believes a bundle about nothing but its signature', async () => {
+      const list = join(release.directory, 'SHA256SUMS');
+      const bundle = join(release.directory, 'SHA256SUMS.sigstore.json');
+      assert.equal((await verify('--bundle', bundle, list)).status, 0);
+      const forged = JSON.parse(readFileSync(bundle, 'utf8'));
+      const other = join(scratch, 'forged.json');
+      forged.messageSignature.messageDigest.digest = Buffer.alloc(32).toString('base64');
+      writeFileSync(other, JSON.stringify(forged));
+      const run = await verify('--bundle', other, list);
+      assert.match(run.stderr, /belongs to another file \[SignatureInvalid\]/);
+    });
+
+    test('needs a key, or a digest', async () => {
+      const run = await agent([
+        'verify',
+        '--trust-directory',
+        join(scratch, 'none'),
+        join(release.directory, 'manifest.json'),
+      ]);
+      assert.deepEqual([run.status, /\[TrustedKeyInvalid\]/.test(run.stderr)], [4, true]);
+    });
+  });
+
+  test('what was swapped between its verification and its name is noticed, and removed', async () => {
+    const directory = mkdtempSync(join(scratch, 'swap-'));
+    const path = join(directory, 'machineadm');
+    const swapped = async function* () {
+      yield Buffer.from('what was verified');
+    };
+    const swap = (): void => {
+      const [temporary = ''] = readdirSync(directory);
+      writeFileSync(join(directory, temporary), 'what an attacker wrote');
+    };
+    await assert.rejects(placeVerified(path, swapped(), swap), { reason: 'VerifiedFileChanged' });
+    assert.deepEqual(readdirSync(directory), []);
+  });
+});
