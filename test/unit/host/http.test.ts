@@ -139,7 +139,7 @@ describe('a redirect', () => {
     const identity = authority.issue('server', ['127.0.0.1']);
     await using secure = await startServer(() => ({ status: 302, headers: { location: circle.url } }), identity);
     const options = { certificateAuthorities: [authority.certificate] };
-    await assert.rejects(get(secure.url, options), fails('protocol', /from https to http/));
+    await assert.rejects(get(secure.url, options), fails('redirect', /from https to http/));
   });
 });
 
