@@ -7,6 +7,7 @@ import { type AuditOptions, type DocumentOptions, documentOption, outputOption, 
 import { type OutputFormat, printError } from './output.ts';
 import { addReportCommands } from './report-commands.ts';
 import { addTrustCommands } from './trust-commands.ts';
+import { addWrap } from './wrap-options.ts';
 
 /** Runs the command line and gives the exit status. Never throws. */
 export async function runProgram(argv: readonly string[]): Promise<number> {
@@ -138,6 +139,7 @@ export function createProgram(done: (status: number) => void): Command {
     );
 
   addConvert(program, done);
+  addWrap(program, done);
 
   program
     .command('reset')

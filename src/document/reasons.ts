@@ -11,6 +11,7 @@ export const REASONS = {
   DocumentNotFound: reason('DocumentInvalid', 'The document source does not exist or cannot be read.'),
   DocumentInvalid: reason('DocumentInvalid', 'The document has mistakes; each is listed with its place and remedy.'),
   DocumentTooLarge: reason('DocumentInvalid', 'The document is larger than the limit of 4 MiB.'),
+  UserDataTooLarge: reason('DocumentInvalid', 'The user data is larger than the provider takes.'),
   RequiresNewerAgent: reason('DocumentInvalid', 'The document asks for a newer agent or a feature this one lacks.'),
   UnsupportedOnPlatform: reason('DocumentInvalid', 'The document asks for something this platform cannot do.'),
   UsageInvalid: reason('Usage', 'The command line is wrong.'),

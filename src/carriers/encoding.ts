@@ -1,0 +1,20 @@
+/** base64 of the text's UTF-8. */
+export function base64(text: string): string {
+  return bytesToBase64(new TextEncoder().encode(text));
+}
+
+/** base64 of gzip of the text: what cloud-init calls `gz+b64`. */
+export async function gzipBase64(text: string): Promise<string> {
+  const stream = new Blob([text]).stream().pipeThrough(new CompressionStream('gzip'));
+  return bytesToBase64(new Uint8Array(await new Response(stream).arrayBuffer()));
+}
+
+/** Lower-case hex SHA-512 of the text's UTF-8. */
+export async function sha512(text: string): Promise<string> {
+  const digest = await crypto.subtle.digest('SHA-512', new TextEncoder().encode(text));
+  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+function bytesToBase64(bytes: Uint8Array): string {
+  return btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''));
+}

@@ -1,0 +1,42 @@
+import type { Carrier } from './carrier.ts';
+import { gzipBase64, sha512 } from './encoding.ts';
+import { DIRECTORY, DOCUMENT, DOWNLOAD_SCRIPT_PATH, provisionUnit } from './linux.ts';
+
+/**
+ * Lays the document and the unit that runs machineadm. Ignition runs once, before the system does, and the unit at every
+ * boot until the node is one.
+ *
+ * With `--fetch` it lays the download script and not an https source for Ignition to fetch itself: that is one location
+ * for one architecture, and a machine hangs in its initramfs when the location does not answer.
+ */
+export const ignition: Carrier = {
+  consumer: 'Ignition (Flatcar, Fedora CoreOS, …)',
+  program: '/usr/local/bin/machineadm',
+  fetches: true,
+  secretFormat: 'ignition',
+  async wrap(load) {
+    const files = [await file(DOCUMENT, 0o600, load.document)];
+    if (load.downloadScript !== undefined) files.push(await file(DOWNLOAD_SCRIPT_PATH, 0o700, load.downloadScript));
+    const unit = { name: 'machineadm-provision.service', enabled: true, contents: provisionUnit(load) };
+    const config = {
+      ignition: { version: load.ignitionVersion },
+      storage: { directories: [{ path: DIRECTORY, mode: 0o700 }], files },
+      systemd: { units: [unit] },
+    };
+    return `${JSON.stringify(config)}\n`;
+  },
+};
+
+/** The digest is that of the uncompressed content (coreos/ignition docs/configuration-v3_3.md), SHA-512 in all of 3.x. */
+async function file(path: string, mode: number, content: string): Promise<object> {
+  return {
+    path,
+    mode,
+    overwrite: true,
+    contents: {
+      source: `data:;base64,${await gzipBase64(content)}`,
+      compression: 'gzip',
+      verification: { hash: `sha512-${await sha512(content)}` },
+    },
+  };
+}

@@ -1,0 +1,110 @@
+import { MachineadmError } from '../document/errors.ts';
+import type { LoadedDocument } from '../document/load.ts';
+import { documentSecrets } from '../document/secrets-of.ts';
+import type { Carrier, IgnitionVersion } from './carrier.ts';
+import { CARRIERS, type CarrierName } from './carriers.ts';
+import { countedBytes, type ProfileName, profileNamed } from './profiles.ts';
+
+export { type BootstrapSecret, renderBootstrapSecret } from './bootstrap-secret.ts';
+export { IGNITION_VERSIONS, type IgnitionVersion } from './carrier.ts';
+export { CARRIERS, type CarrierName } from './carriers.ts';
+export { countedBytes, type ProfileName, profileNamed, profileNames, tooLargeFor } from './profiles.ts';
+
+export interface WrapOptions {
+  readonly format: CarrierName;
+  /** undefined = for no provider in particular: nothing is refused for its size. */
+  readonly profile?: ProfileName | undefined;
+  /** Absolute path of machineadm in the image; default: the carrier's. */
+  readonly program?: string | undefined;
+  /** What `renderDownloadScript` gave; undefined = machineadm is in the image. */
+  readonly downloadScript?: string | undefined;
+  /** Default: 3.3.0. */
+  readonly ignitionVersion?: IgnitionVersion | undefined;
+}
+
+export interface Wrapped {
+  readonly format: CarrierName;
+  readonly userData: string;
+  /** Names of the secrets whose values stand in it in clear. */
+  readonly secrets: readonly string[];
+  /** What its reader should know of the provider asked for. */
+  readonly notes: readonly string[];
+}
+
+/**
+ * Puts a document into what a first-boot system takes. Pure: the same document gives the same user data, also in a browser
+ * or a controller.
+ *
+ * @param text the document as the machine will read it; `loaded` is the same, judged
+ *
+ * Throws `UnsupportedOnPlatform` (the document asks for what cannot be done there), `UserDataTooLarge` and `UsageInvalid`.
+ */
+export async function wrapDocument(
+  text: string,
+  loaded: Pick<LoadedDocument, 'model' | 'tree'>,
+  options: WrapOptions,
+): Promise<Wrapped> {
+  const { format, downloadScript, ignitionVersion } = options;
+  const carrier: Carrier = CARRIERS[format];
+  const profile = options.profile === undefined ? undefined : profileNamed(options.profile);
+  if (profile !== undefined && !profile.formats.includes(format)) {
+    throw usage(`${options.profile} does not hand on ${format}`, `It takes ${profile.formats.join(', ')}.`);
+  }
+  if (downloadScript !== undefined && !carrier.fetches) {
+    throw usage(`${format} cannot bring machineadm along`, 'Put machineadm into the image, and leave --fetch out.');
+  }
+  if (ignitionVersion !== undefined && format !== 'ignition') {
+    throw usage(`${format} has no version of Ignition`, 'Leave --ignition-version out, or take --format ignition.');
+  }
+  const why = carrier.refuses?.(loaded.model);
+  if (why !== undefined) {
+    throw new MachineadmError({
+      reason: 'UnsupportedOnPlatform',
+      summary: `the document cannot go to ${carrier.consumer}: ${why}`,
+      remedy: 'Take out what is named, or choose another --format.',
+    });
+  }
+  const userData = await carrier.wrap({
+    document: text,
+    encoding: profile?.encoding ?? 'gzip+base64',
+    program: programOf(carrier, options),
+    downloadScript,
+    ignitionVersion: ignitionVersion ?? '3.3.0',
+  });
+  if (profile?.limitBytes !== undefined && countedBytes(profile, userData) > profile.limitBytes) {
+    throw new MachineadmError({
+      reason: 'UserDataTooLarge',
+      summary: `the user data has ${countedBytes(profile, userData)} bytes, and ${profile.title} takes ${profile.limitBytes}`,
+      remedy: HOW_TO_SHRINK,
+    });
+  }
+  const secrets = documentSecrets(loaded).flatMap(({ name, source }) => (source.kind === 'value' ? [name] : []));
+  const notes = [...(profile?.notes ?? []), ...(profile?.lacks?.(loaded.model) ?? [])];
+  return { format, userData, secrets: [...new Set(secrets)], notes };
+}
+
+/** What to do about user data that is too large. */
+export const HOW_TO_SHRINK =
+  'Let files come by http with their digest instead of in the document, keys and certificates from a secret store (a reference ' +
+  'under secrets), take ECDSA keys for RSA ones (kubernetes.cluster.encryptionAlgorithm), and bake what all machines share.';
+
+/** Nothing that a shell, a batch file, systemd or YAML would read as more than a path. */
+const PROGRAM = /^(?:\/[A-Za-z0-9._/+-]+|[A-Z]:(?:\\[A-Za-z0-9._+-]+)+)$/;
+
+function programOf(carrier: Carrier, { format, program, downloadScript }: WrapOptions): string {
+  if (program === undefined) return carrier.program ?? '';
+  if (carrier.program === undefined) throw usage(`${format} starts no program`, 'Leave --binary out.');
+  if (downloadScript !== undefined) {
+    throw usage(
+      '--binary is where an image has machineadm',
+      'With --fetch it is not in the image: leave --binary out.',
+    );
+  }
+  const isWindows = carrier.program.includes('\\');
+  if (PROGRAM.test(program) && program.includes('\\') === isWindows) return program;
+  throw usage(`--binary: "${program}" is not a plain absolute path`, `Give one like ${carrier.program}.`);
+}
+
+function usage(summary: string, remedy: string): MachineadmError {
+  return new MachineadmError({ reason: 'UsageInvalid', summary, remedy });
+}

@@ -1,0 +1,78 @@
+import type { Load } from './carrier.ts';
+
+/** Where Linux machines find what a carrier brings. On a disk and not in /run: a run goes on after a reboot. */
+export const DIRECTORY = '/etc/machineadm';
+export const DOCUMENT = `${DIRECTORY}/bootstrap.yaml`;
+export const DOWNLOAD_SCRIPT_PATH = `${DIRECTORY}/download.sh`;
+
+/** The program with its path, or what gets it first: a file system may be mounted noexec, a shell reads it all the same. */
+function programOf({ program, downloadScript }: Load): string {
+  return downloadScript === undefined ? program : `/bin/sh ${DOWNLOAD_SCRIPT_PATH}`;
+}
+
+/** One command line, for a shell and for systemd alike. */
+export function provisionCommand(load: Load): string {
+  return `${programOf(load)} provision -d ${DOCUMENT}`;
+}
+
+/** machineadm-provision.service of packaging/systemd with another command. */
+export function provisionUnit(load: Load): string {
+  return `[Unit]
+Description=Bootstrap this machine (machineadm)
+Documentation=man:machineadm(1)
+Wants=network-online.target
+After=network-online.target local-fs.target containerd.service machineadm-hooks.service machineadm-sentinel.service
+After=cloud-init.service cloud-init-network.service
+RequiresMountsFor=/var/lib/machineadm
+ConditionPathExists=${DOCUMENT}
+ConditionPathExists=!/run/cluster-api/bootstrap-success.complete
+
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=${provisionCommand(load)}
+${restartPolicy()}TimeoutStartSec=infinity
+TimeoutStopSec=60s
+KillMode=mixed
+UnsetEnvironment=NODE_OPTIONS NODE_EXTRA_CA_CERTS OPENSSL_CONF
+StandardOutput=journal+console
+
+[Install]
+WantedBy=multi-user.target
+`;
+}
+
+/**
+ * A run that was killed goes on; one that failed has said why, and the same again would not help. systemd before 244 does
+ * not know it of a oneshot (NEWS of 244), no system with Ignition 3 is that old.
+ */
+function restartPolicy(): string {
+  return 'Restart=on-abnormal\nRestartSec=5s\n';
+}
+
+/** machineadm-resume.service of packaging/systemd with another command. */
+export function resumeUnit(load: Load): string {
+  return `[Unit]
+Description=Go on with the bootstrap of this machine (machineadm)
+Documentation=man:machineadm(1)
+Wants=network-online.target
+After=network-online.target local-fs.target containerd.service machineadm-hooks.service machineadm-sentinel.service
+After=cloud-init.service cloud-init-network.service
+Before=cloud-final.service
+RequiresMountsFor=/var/lib/machineadm
+ConditionPathExists=${DOCUMENT}
+ConditionPathExists=!/run/cluster-api/bootstrap-success.complete
+
+[Service]
+Type=oneshot
+ExecStart=${programOf(load)} provision --resume -d ${DOCUMENT}
+TimeoutStartSec=infinity
+TimeoutStopSec=60s
+KillMode=mixed
+UnsetEnvironment=NODE_OPTIONS NODE_EXTRA_CA_CERTS OPENSSL_CONF
+StandardOutput=journal+console
+
+[Install]
+WantedBy=multi-user.target
+`;
+}

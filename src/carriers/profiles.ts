@@ -1,0 +1,131 @@
+import type { Model } from '../document/model.ts';
+import type { CarrierName } from './carriers.ts';
+
+/** What an infrastructure provider of Cluster API does with user data, as far as a carrier has to know. */
+export interface Profile {
+  /** For people. */
+  readonly title: string;
+  /** The most user data it takes, in bytes; undefined = no limit that a document reaches. */
+  readonly limitBytes: number | undefined;
+  /** What is counted: the carrier as it is, or its base64. */
+  readonly counted: 'raw' | 'base64';
+  /** Carriers that it hands on. */
+  readonly formats: readonly CarrierName[];
+  readonly encoding: 'gzip+base64' | 'base64';
+  /** What else there is to know, one sentence each. */
+  readonly notes: readonly string[];
+  /** What this document lacks for it, one sentence each. */
+  readonly lacks?: (model: Model) => readonly string[];
+}
+
+const KIBIBYTE = 1024;
+/** A Secret, like every object of Kubernetes, goes through etcd whose limit is 1.5 MiB; its data may have 1 MiB. */
+const SECRET_LIMIT = 1024 * KIBIBYTE;
+
+const BOTH = ['cloud-init', 'ignition'] as const satisfies readonly CarrierName[];
+const WITH_WINDOWS = [...BOTH, 'cloudbase-init'] as const satisfies readonly CarrierName[];
+
+function profile(
+  title: string,
+  limitBytes: number | undefined,
+  formats: readonly CarrierName[],
+  more: Partial<Profile> = {},
+): Profile {
+  return { title, limitBytes, counted: 'raw', formats, encoding: 'gzip+base64', notes: [], ...more };
+}
+
+/** By the short names of the providers' repositories (cluster-api-provider-aws is capa). */
+export const PROFILES = {
+  capa: profile('AWS EC2 user data', 16 * KIBIBYTE, [...WITH_WINDOWS, 'script'], {
+    notes: [
+      'By default it puts user data into Secrets Manager and fetches it from a boothook, which breaks with releases of cloud-init: with a carrier this small, cloudInit.insecureSkipSecretsManagerSecrets does without.',
+    ],
+  }),
+  capz: profile('Azure customData', 64 * KIBIBYTE - 1, WITH_WINDOWS, {
+    notes: [
+      'Its VM extension waits 300 s for the sentinel, then it says BootstrapSucceeded=False: be done by then, or disable the extension (disableExtensionOperations).',
+    ],
+  }),
+  capv: profile('vSphere guestinfo', 64 * KIBIBYTE, WITH_WINDOWS, { counted: 'base64' }),
+  capm3: profile('Metal3 config drive', SECRET_LIMIT, BOTH),
+  capo: profile('OpenStack user_data', 65_535, WITH_WINDOWS, { counted: 'base64' }),
+  caph: profile('Hetzner Cloud user_data', 32 * KIBIBYTE, BOTH, {
+    notes: ['It looks at `cloud-init status` over SSH: a failure of machineadm is one of cloud-init, too.'],
+  }),
+  capx: profile('Nutanix guest customization', SECRET_LIMIT, ['cloud-init']),
+  capc: profile('CloudStack userdata', 32 * KIBIBYTE, BOTH, { counted: 'base64' }),
+  capl: profile('Linode metadata', 65_535, ['cloud-init']),
+  capmox: profile('Proxmox NoCloud image', SECRET_LIMIT, BOTH, {
+    notes: ['A format that it does not know is not injected, and not complained about.'],
+  }),
+  capk: profile('KubeVirt Secret', SECRET_LIMIT, BOTH, {
+    notes: ['It adds a user to the cloud-config, and reads the sentinel over SSH as that user.'],
+  }),
+  byoh: profile('BYOH Secret', SECRET_LIMIT, ['cloud-init'], {
+    notes: ['Its agent runs the commands with `bash -c`, and reads write_files itself.'],
+  }),
+  capd: profile('Docker (CAPD, for tests)', undefined, ['cloud-init'], {
+    // Its shim decodes once and is done (cluster-api test/infrastructure/docker/internal/provisioning/cloudinit/writefiles.go).
+    encoding: 'base64',
+    notes: [
+      'It adds what a container needs to commands that begin with kubeadm, and finds none: the document must say it.',
+    ],
+    lacks: lacksForContainers,
+  }),
+} as const satisfies Readonly<Record<string, Profile>>;
+
+export type ProfileName = keyof typeof PROFILES;
+
+/** The kubelet's settings that CAPD gives a container, as argument and, where it has one, as field of its configuration. */
+const CONTAINER_KUBELET: Readonly<Record<string, string | undefined>> = {
+  'fail-swap-on': 'failSwapOn',
+  'cgroup-root': 'cgroupRoot',
+  'runtime-cgroups': undefined,
+  'eviction-hard': 'evictionHard',
+  'image-gc-high-threshold': 'imageGCHighThresholdPercent',
+};
+
+const CONTAINER_CHECKS = ['SystemVerification', 'Swap', 'FileContent--proc-sys-net-bridge-bridge-nf-call-iptables'];
+
+/** What CAPD would add to kubeadm's command line and configuration (…/cloudinit/runcmd.go, kubeadm.go). */
+function lacksForContainers({ kubernetes }: Model): readonly string[] {
+  if (kubernetes === undefined) return [];
+  const { ignorePreflightErrors } = kubernetes.kubeadm;
+  const { args, config } = kubernetes.node.kubelet;
+  const checks = CONTAINER_CHECKS.filter((check) => ![check, 'all'].some((one) => ignorePreflightErrors.includes(one)));
+  const settings = Object.entries(CONTAINER_KUBELET)
+    .filter(
+      ([name, field]) => !args.some((argument) => argument.name === name) && !(field !== undefined && field in config),
+    )
+    .map(([name]) => name);
+  return [
+    ...(checks.length === 0
+      ? []
+      : [`kubernetes.bootstrapper.kubeadm.ignorePreflightErrors lacks ${checks.join(', ')}.`]),
+    ...(settings.length === 0 ? [] : [`kubernetes.node.kubelet.args lacks ${settings.join(', ')}.`]),
+  ];
+}
+
+/** What a provider counts of this user data, in bytes. */
+export function countedBytes({ counted }: Profile, userData: string): number {
+  const bytes = new TextEncoder().encode(userData).length;
+  return counted === 'raw' ? bytes : Math.ceil(bytes / 3) * 4;
+}
+
+/** The providers that do not take as much, by name. */
+export function tooLargeFor(format: CarrierName, userData: string): readonly ProfileName[] {
+  return profileNames().filter((name) => {
+    const { formats, limitBytes } = profileNamed(name);
+    return (
+      formats.includes(format) && limitBytes !== undefined && countedBytes(profileNamed(name), userData) > limitBytes
+    );
+  });
+}
+
+export function profileNames(): readonly ProfileName[] {
+  return Object.keys(PROFILES).filter((name): name is ProfileName => Object.hasOwn(PROFILES, name));
+}
+
+export function profileNamed(name: ProfileName): Profile {
+  return PROFILES[name];
+}

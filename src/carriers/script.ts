@@ -1,0 +1,32 @@
+import type { Carrier } from './carrier.ts';
+import { gzipBase64 } from './encoding.ts';
+import { DIRECTORY, DOCUMENT, DOWNLOAD_SCRIPT_PATH, provisionCommand } from './linux.ts';
+
+/**
+ * A script for everything that can only run one: AWS user data and cloud-init's `#!`, a remote shell, an installer's last
+ * step. Its exit status is that of machineadm. Half of it does nothing: without its end gzip fails, and nothing is run.
+ */
+export const script: Carrier = {
+  consumer: 'any POSIX shell with base64 and gzip',
+  program: '/usr/local/bin/machineadm',
+  fetches: true,
+  secretFormat: undefined,
+  async wrap(load) {
+    const laid = [await lay(DOCUMENT, load.document)];
+    if (load.downloadScript !== undefined) laid.push(await lay(DOWNLOAD_SCRIPT_PATH, load.downloadScript));
+    return `#!/bin/sh
+set -eu
+umask 077
+mkdir -p ${DIRECTORY}
+${laid.join('')}exec ${provisionCommand(load)}
+`;
+  },
+};
+
+async function lay(path: string, content: string): Promise<string> {
+  return `base64 -d <<'END' | gzip -dc > ${path}.new
+${(await gzipBase64(content)).replace(/.{76}(?=.)/g, '$&\n')}
+END
+mv -f ${path}.new ${path}
+`;
+}

@@ -1,0 +1,73 @@
+import { MachineadmError } from '../document/errors.ts';
+import type { Carrier } from './carrier.ts';
+import { gzipBase64 } from './encoding.ts';
+import { CLOSE_DIRECTORY, WINDOWS_DIRECTORY, WINDOWS_DOCUMENT, WINDOWS_PROGRAM } from './windows.ts';
+
+/** What Path and Order of a RunSynchronousCommand may have (Microsoft-Windows-Deployment, Unattended Setup Reference). */
+const LONGEST_COMMAND = 259;
+const MOST_COMMANDS = 500;
+/** Leaves room for the words around a piece of the document. */
+const PIECE = 160;
+
+/**
+ * An answer file. In the pass `specialize` neither network nor services are there, so its commands only lay the document
+ * and leave a task that runs machineadm as the system at every start; the second time it changes nothing.
+ *
+ * The exit codes of a command with `WillReboot=OnRequest`: 0 goes on, 1 reboots and goes on, 2 reboots and repeats, and
+ * anything else ends Windows Setup. A program's own 1 for a failure must not be read as the wish for a reboot: it becomes 3.
+ * The document is laid in pieces of base64, which machineadm reads as it is.
+ */
+export const unattend: Carrier = {
+  consumer: 'Windows Setup (unattend.xml)',
+  program: WINDOWS_PROGRAM,
+  fetches: false,
+  secretFormat: undefined,
+  async wrap({ document, program }) {
+    const pieces = (await gzipBase64(document)).match(new RegExp(`.{1,${PIECE}}`, 'g')) ?? [];
+    const task = `"${program} provision -d ${WINDOWS_DOCUMENT}"`;
+    const commands = [
+      `if not exist ${WINDOWS_DIRECTORY} mkdir ${WINDOWS_DIRECTORY} || exit 3`,
+      `${CLOSE_DIRECTORY} || exit 3`,
+      // The redirection first: a digit before it would be a handle.
+      ...pieces.map((piece, index) => `${index === 0 ? '>' : '>>'}${WINDOWS_DOCUMENT} echo ${piece}|| exit 3`),
+      `schtasks.exe /Create /F /TN \\machineadm\\provision /SC ONSTART /RU SYSTEM /RL HIGHEST /TR ${task} && exit 1 || exit 3`,
+    ].map((command) => `cmd.exe /c "${command}"`);
+    check(commands);
+    return answerFile(commands);
+  },
+};
+
+function check(commands: readonly string[]): void {
+  if (commands.length <= MOST_COMMANDS && commands.every(({ length }) => length <= LONGEST_COMMAND)) return;
+  throw new MachineadmError({
+    reason: 'UserDataTooLarge',
+    summary: `an answer file holds ${MOST_COMMANDS} commands of ${LONGEST_COMMAND} characters; this document needs more`,
+    remedy: 'Take large files out of the document (files have http sources), or give --binary a shorter path.',
+  });
+}
+
+function answerFile(commands: readonly string[]): string {
+  const list = commands.map(
+    (command, index) => `        <RunSynchronousCommand wcm:action="add">
+          <Order>${index + 1}</Order>
+          <Description>machineadm ${index + 1} of ${commands.length}</Description>
+          <Path>${escapeXml(command)}</Path>
+          <WillReboot>${index + 1 === commands.length ? 'OnRequest' : 'Never'}</WillReboot>
+        </RunSynchronousCommand>
+`,
+  );
+  return `<?xml version="1.0" encoding="utf-8"?>
+<unattend xmlns="urn:schemas-microsoft-com:unattend" xmlns:wcm="http://schemas.microsoft.com/WMIConfig/2002/State">
+  <settings pass="specialize">
+    <component name="Microsoft-Windows-Deployment" processorArchitecture="amd64" publicKeyToken="31bf3856ad364e35" language="neutral" versionScope="nonSxS">
+      <RunSynchronous>
+${list.join('')}      </RunSynchronous>
+    </component>
+  </settings>
+</unattend>
+`;
+}
+
+function escapeXml(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
+}

@@ -1,0 +1,120 @@
+import {
+  CARRIERS,
+  type CarrierName,
+  countedBytes,
+  HOW_TO_SHRINK,
+  type IgnitionVersion,
+  type ProfileName,
+  profileNamed,
+  profileNames,
+  renderBootstrapSecret,
+  type Wrapped,
+  wrapDocument,
+} from '../carriers/index.ts';
+import { decodeSource } from '../document/decode.ts';
+import { MachineadmError } from '../document/errors.ts';
+import { exitCode } from '../document/exit-codes.ts';
+import { type LoadedDocument, loadDocument } from '../document/load.ts';
+import { redact } from '../document/secret.ts';
+import { toPlain } from '../document/tree.ts';
+import { DocumentError, readInputText } from '../pipeline/load.ts';
+import { buildInfo } from './build-info.ts';
+import { printNotice, printText } from './output.ts';
+import { writeSecretFile } from './secret-file.ts';
+
+export interface CarrierOptions {
+  readonly profile?: ProfileName;
+  readonly binary?: string;
+  readonly ignitionVersion?: IgnitionVersion;
+  /** Of the Secret to write; undefined = the user data as it is. */
+  readonly secret?: string;
+}
+
+export interface WrapCommandOptions extends CarrierOptions {
+  readonly document: readonly string[];
+  readonly format: CarrierName;
+  readonly to?: string;
+}
+
+/** `machineadm wrap`: the user data to standard output or into a file, its size and what it gives away to standard error. */
+export async function wrapCommand(options: WrapCommandOptions): Promise<number> {
+  const { text, loaded } = await readDocument(options.document);
+  const written = await carry(text, loaded, options.format, options);
+  if (options.to === undefined) printText(written);
+  else await writeSecretFile(options.to, written);
+  return exitCode('Success');
+}
+
+/**
+ * One document in its carrier, or in the Secret that holds it; tells what there is to know about it on standard error.
+ * Throws what `wrapDocument` throws, and `UsageInvalid` for a Secret of a format that Cluster API does not know.
+ */
+export async function carry(
+  text: string,
+  loaded: LoadedDocument,
+  format: CarrierName,
+  { profile, binary, ignitionVersion, secret }: CarrierOptions,
+): Promise<string> {
+  const { secretFormat } = CARRIERS[format];
+  if (secret !== undefined && secretFormat === undefined) {
+    throw new MachineadmError({
+      reason: 'UsageInvalid',
+      summary: `--secret: Cluster API has no bootstrap data of the format ${format}`,
+      remedy: 'It has cloud-init, cloudbase-init and ignition.',
+    });
+  }
+  const wrapped = await wrapDocument(text, loaded, { format, profile, program: binary, ignitionVersion });
+  printNotice(redact(told(wrapped, profile).join('\n')));
+  if (secret === undefined || secretFormat === undefined) return wrapped.userData;
+  const { namespace, cluster } = loaded.model.metadata;
+  return renderBootstrapSecret({ name: secret, namespace, cluster, format: secretFormat, userData: wrapped.userData });
+}
+
+/** The text of one source stays as it is, comments and all; several become one document. */
+async function readDocument(
+  sources: readonly string[],
+): Promise<{ readonly text: string; readonly loaded: LoadedDocument }> {
+  const read = [];
+  for (const source of sources) read.push(...(await readInputText(source)));
+  const result = await loadDocument(read, { agentVersion: buildInfo().version });
+  if (!result.ok) throw new DocumentError(result.reason, result.problems);
+  const [only, ...others] = read;
+  if (only !== undefined && others.length === 0) {
+    return { text: await decodeSource(only.name, only.bytes), loaded: result.document };
+  }
+  const { stringify } = await import('yaml');
+  return { text: stringify(toPlain(result.document.tree), { lineWidth: 0 }), loaded: result.document };
+}
+
+function told({ format, userData, secrets, notes }: Wrapped, asked: ProfileName | undefined): readonly string[] {
+  const bytes = new TextEncoder().encode(userData).length;
+  const providers = profileNames().filter((name) =>
+    asked === undefined ? profileNamed(name).formats.includes(format) : name === asked,
+  );
+  const sizes = providers.flatMap((name) => sizeFor(name, userData));
+  const tooLarge = sizes.some((line) => line.includes(TOO_LARGE));
+  return [
+    `${format}: ${bytes} bytes`,
+    ...sizes,
+    ...(tooLarge ? [`What to do where it is too large: ${HOW_TO_SHRINK}`] : []),
+    ...notes.map((note) => `${asked}: ${note}`),
+    ...(secrets.length === 0
+      ? []
+      : [
+          `warning: in clear in this user data: ${secrets.join(', ')}. Whoever reads the user data reads them, on the machine and ` +
+            'at its provider, for as long as the machine lives. References under secrets keep them out.',
+        ]),
+  ];
+}
+
+const TOO_LARGE = 'too large';
+
+function sizeFor(name: ProfileName, userData: string): readonly string[] {
+  const profile = profileNamed(name);
+  if (profile.limitBytes === undefined) return [];
+  const bytes = countedBytes(profile, userData);
+  const share = Math.ceil((100 * bytes) / profile.limitBytes);
+  const verdict = bytes > profile.limitBytes ? TOO_LARGE : `${share} %`;
+  const what = profile.counted === 'base64' ? ' in base64' : '';
+  return [`  ${name.padEnd(6)} ${profile.title}: ${bytes} of ${profile.limitBytes} bytes${what}, ${verdict}`];
+}
