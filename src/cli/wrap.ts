@@ -19,10 +19,11 @@ import { redact } from '../document/secret.ts';
 import { toPlain } from '../document/tree.ts';
 import { DocumentError, readInputText } from '../pipeline/load.ts';
 import { buildInfo } from './build-info.ts';
+import { type DownloadOptions, downloadScriptOf } from './download.ts';
 import { printNotice, printText } from './output.ts';
 import { writeSecretFile } from './secret-file.ts';
 
-export interface CarrierOptions {
+export interface CarrierOptions extends DownloadOptions {
   readonly profile?: ProfileName;
   readonly binary?: string;
   readonly ignitionVersion?: IgnitionVersion;
@@ -53,8 +54,9 @@ export async function carry(
   text: string,
   loaded: LoadedDocument,
   format: CarrierName,
-  { profile, binary, ignitionVersion, secret }: CarrierOptions,
+  options: CarrierOptions,
 ): Promise<string> {
+  const { profile, binary, ignitionVersion, secret } = options;
   const { secretFormat } = CARRIERS[format];
   if (secret !== undefined && secretFormat === undefined) {
     throw new MachineadmError({
@@ -63,7 +65,14 @@ export async function carry(
       remedy: 'It has cloud-init, cloudbase-init and ignition.',
     });
   }
-  const wrapped = await wrapDocument(text, loaded, { format, profile, program: binary, ignitionVersion });
+  const downloadScript = await downloadScriptOf(options);
+  const wrapped = await wrapDocument(text, loaded, {
+    format,
+    profile,
+    program: binary,
+    downloadScript,
+    ignitionVersion,
+  });
   printNotice(redact(told(wrapped, profile).join('\n')));
   if (secret === undefined || secretFormat === undefined) return wrapped.userData;
   const { namespace, cluster } = loaded.model.metadata;
