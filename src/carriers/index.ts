@@ -93,7 +93,7 @@ const PROGRAM = /^(?:\/[A-Za-z0-9._/+-]+|[A-Z]:(?:\\[A-Za-z0-9._+-]+)+)$/;
 
 function programOf(carrier: Carrier, { format, program, downloadScript }: WrapOptions): string {
   if (program === undefined) return carrier.program ?? '';
-  if (carrier.program === undefined) throw usage(`${format} starts no program`, 'Leave --binary out.');
+  if (carrier.program === undefined) throw usage(`--binary: ${format} starts no program`, 'Leave --binary out.');
   if (downloadScript !== undefined) {
     throw usage(
       '--binary is where an image has machineadm',

@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
 import type { ConvertCommandOptions } from './convert.ts';
+import { addCarrierOptions, formats } from './wrap-options.ts';
 
 /** The command `convert` and its options. */
 export function addConvert(program: Command, done: (status: number) => void): void {
@@ -7,7 +8,7 @@ export function addConvert(program: Command, done: (status: number) => void): vo
     ...(earlier ?? []),
     value,
   ];
-  program
+  const command = program
     .command('convert')
     .description("make documents of Cluster API's KubeadmConfig and KubeadmControlPlane, or of their bootstrap data")
     .addOption(
@@ -44,13 +45,21 @@ export function addConvert(program: Command, done: (status: number) => void): vo
     .option('--strict', 'take warnings for errors; show notes')
     .option('--to <directory>', 'write NAME.yaml there, 0600, instead of to standard output')
     .addOption(
-      new Option('--report <format>', 'of what is told on standard error').choices(['text', 'json']).default('text'),
+      new Option('--wrap <format>', 'write user data instead of documents, as `machineadm wrap` does').choices(
+        formats(),
+      ),
     )
+    .option('--secret <name>', 'with --wrap: write a bootstrap data Secret of this name that holds the user data')
+    .addOption(
+      new Option('--report <format>', 'of what is told on standard error').choices(['text', 'json']).default('text'),
+    );
+  addCarrierOptions(command)
     .addHelpText(
       'after',
       '\nExits with 3 while something must be decided or mended; nothing is written then.\n\nExamples:\n' +
         '  machineadm convert -f control-plane.yaml -f cluster.yaml --to documents\n' +
-        '  kubectl get secret NAME -o yaml | machineadm convert -f - --kubernetes-version v1.35.2 > bootstrap.yaml',
+        '  kubectl get secret NAME -o yaml | machineadm convert -f - --kubernetes-version v1.35.2 > bootstrap.yaml\n' +
+        '  kubectl get secret NAME -o yaml | machineadm convert -f - --kubernetes-version v1.35.2 --wrap cloud-init --secret NEW | kubectl create -f -',
     )
     .action(async (options: ConvertCommandOptions) =>
       done(await (await import('./convert.ts')).convertCommand(options)),

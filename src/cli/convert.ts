@@ -1,5 +1,6 @@
-import { chmod, mkdir, writeFile } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { CarrierName } from '../carriers/carriers.ts';
 import { CODES, type ConvertedDocument, convert, type Decision, type InputText } from '../convert/index.ts';
 import { decodeSource } from '../document/decode.ts';
 import { MachineadmError } from '../document/errors.ts';
@@ -8,8 +9,10 @@ import type { Role } from '../document/model.ts';
 import { redact, redactDeep } from '../document/secret.ts';
 import { readInputText } from '../pipeline/load.ts';
 import { printNotice, printText } from './output.ts';
+import { writeSecretFile } from './secret-file.ts';
+import type { CarrierOptions } from './wrap.ts';
 
-export interface ConvertCommandOptions {
+export interface ConvertCommandOptions extends CarrierOptions {
   readonly filename: readonly string[];
   readonly role?: Role;
   readonly kubernetesVersion?: string;
@@ -23,6 +26,8 @@ export interface ConvertCommandOptions {
   readonly accept?: readonly string[];
   readonly strict?: true;
   readonly to?: string;
+  /** Write user data of this format instead of documents. */
+  readonly wrap?: CarrierName;
   readonly report: 'text' | 'json';
 }
 
@@ -38,6 +43,7 @@ const SUFFIXES: Readonly<Record<Role, string>> = {
  */
 export async function convertCommand(options: ConvertCommandOptions): Promise<number> {
   const accepted = acceptedCodes(options.accept ?? []);
+  if (options.wrap === undefined) refuseCarrierOptions(options);
   const texts: InputText[] = [];
   for (const source of options.filename) {
     for (const { name, bytes } of await readInputText(source))
@@ -62,9 +68,40 @@ export async function convertCommand(options: ConvertCommandOptions): Promise<nu
     printNotice(redact(conclusion(open)));
     return exitCode('DocumentInvalid');
   }
-  if (options.to === undefined) printText(documents.map(({ yaml }) => yaml).join('---\n'));
-  else await writeDocuments(documents, options.to);
+  if (options.wrap !== undefined) await writeUserData(documents, options.wrap, options);
+  else if (options.to === undefined) printText(documents.map(({ yaml }) => yaml).join('---\n'));
+  else
+    await writeTexts(
+      documents,
+      documents.map(({ yaml }) => yaml),
+      'yaml',
+      options.to,
+    );
   return exitCode('Success');
+}
+
+const CARRIER_OPTIONS = {
+  profile: '--profile',
+  binary: '--binary',
+  fetch: '--fetch',
+  releaseManifest: '--release-manifest',
+  release: '--release',
+  key: '--key',
+  ca: '--ca',
+  authorization: '--authorization',
+  ignitionVersion: '--ignition-version',
+  secret: '--secret',
+} as const satisfies Readonly<Record<keyof CarrierOptions, string>>;
+
+function refuseCarrierOptions(options: ConvertCommandOptions): void {
+  const names = new Map<string, string>(Object.entries(CARRIER_OPTIONS));
+  const [stray] = Object.keys(options).flatMap((name) => names.get(name) ?? []);
+  if (stray === undefined) return;
+  throw new MachineadmError({
+    reason: 'UsageInvalid',
+    summary: `${stray} is of use with --wrap only`,
+    remedy: 'Say with --wrap FORMAT that user data is wanted, or leave it out.',
+  });
 }
 
 function acceptedCodes(given: readonly string[]): ReadonlySet<string> {
@@ -124,24 +161,47 @@ function conclusion(open: readonly Decision[]): string {
   ].join('\n');
 }
 
-/** Each as `NAME[.ROLE].yaml`, for root alone: most hold secrets, and all say how a machine is made. */
-async function writeDocuments(documents: readonly ConvertedDocument[], directory: string): Promise<void> {
+/** The carrier of each document, or its Secret. One goes to standard output; several are several files. */
+async function writeUserData(
+  documents: readonly ConvertedDocument[],
+  format: CarrierName,
+  options: ConvertCommandOptions,
+): Promise<void> {
+  if (documents.length > 1 && (options.to === undefined || options.secret !== undefined)) {
+    throw new MachineadmError({
+      reason: 'UsageInvalid',
+      summary: `--wrap: ${documents.length} documents came out, and one goes into one user data`,
+      remedy: 'Pick one with --role, or write each into a file with --to and without --secret.',
+    });
+  }
+  const { carry } = await import('./wrap.ts');
+  const texts: string[] = [];
+  for (const { yaml } of documents) texts.push(await carry(yaml, format, options));
+  if (options.to === undefined) printText(texts.join(''));
+  else await writeTexts(documents, texts, options.secret === undefined ? format : 'secret.json', options.to);
+}
+
+/** Each as `NAME[.ROLE].EXTENSION`, for root alone: most hold secrets, and all say how a machine is made. */
+async function writeTexts(
+  documents: readonly ConvertedDocument[],
+  texts: readonly string[],
+  extension: string,
+  directory: string,
+): Promise<void> {
   try {
     await mkdir(directory, { recursive: true, mode: 0o700 });
-    for (const { name, role, yaml } of documents) {
-      const path = join(directory, `${name}${role === undefined ? '' : SUFFIXES[role]}.yaml`);
-      await writeFile(path, yaml, { mode: 0o600 });
-      // One that was there keeps its mode otherwise.
-      await chmod(path, 0o600);
-      printNotice(`wrote ${path}`);
-    }
   } catch (cause) {
     throw new MachineadmError({
       reason: 'FileNotWritten',
-      summary: `the documents cannot be written to ${directory}: ${cause instanceof Error ? cause.message : String(cause)}`,
+      summary: `${directory} cannot be made: ${cause instanceof Error ? cause.message : String(cause)}`,
       remedy: 'Give another directory with --to, or leave it out for standard output.',
       exit: 'Refused',
       cause,
     });
+  }
+  for (const [index, { name, role }] of documents.entries()) {
+    const path = join(directory, `${name}${role === undefined ? '' : SUFFIXES[role]}.${extension}`);
+    await writeSecretFile(path, texts[index] ?? '');
+    printNotice(`wrote ${path}`);
   }
 }

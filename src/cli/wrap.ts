@@ -14,7 +14,7 @@ import {
 import { decodeSource } from '../document/decode.ts';
 import { MachineadmError } from '../document/errors.ts';
 import { exitCode } from '../document/exit-codes.ts';
-import { type LoadedDocument, loadDocument } from '../document/load.ts';
+import { type DocumentSource, type LoadedDocument, loadDocument } from '../document/load.ts';
 import { redact } from '../document/secret.ts';
 import { toPlain } from '../document/tree.ts';
 import { DocumentError, readInputText } from '../pipeline/load.ts';
@@ -39,18 +39,40 @@ export interface WrapCommandOptions extends CarrierOptions {
 
 /** `machineadm wrap`: the user data to standard output or into a file, its size and what it gives away to standard error. */
 export async function wrapCommand(options: WrapCommandOptions): Promise<number> {
-  const { text, loaded } = await readDocument(options.document);
-  const written = await carry(text, loaded, options.format, options);
+  const read = [];
+  for (const source of options.document) read.push(...(await readInputText(source)));
+  const loaded = await judged(read);
+  const written = await carried(await textOf(read, loaded), loaded, options.format, options);
   if (options.to === undefined) printText(written);
   else await writeSecretFile(options.to, written);
   return exitCode('Success');
+}
+
+/** A document that was made here, in its carrier. Throws what `carried` throws. */
+export async function carry(document: string, format: CarrierName, options: CarrierOptions): Promise<string> {
+  const loaded = await judged([{ name: 'document', bytes: new TextEncoder().encode(document) }]);
+  return await carried(document, loaded, format, options);
+}
+
+async function judged(sources: readonly DocumentSource[]): Promise<LoadedDocument> {
+  const result = await loadDocument(sources, { agentVersion: buildInfo().version });
+  if (!result.ok) throw new DocumentError(result.reason, result.problems);
+  return result.document;
+}
+
+/** The text of one source stays as it is, comments and all; several become one document. */
+async function textOf(sources: readonly DocumentSource[], loaded: LoadedDocument): Promise<string> {
+  const [only, ...others] = sources;
+  if (only !== undefined && others.length === 0) return await decodeSource(only.name, only.bytes);
+  const { stringify } = await import('yaml');
+  return stringify(toPlain(loaded.tree), { lineWidth: 0 });
 }
 
 /**
  * One document in its carrier, or in the Secret that holds it; tells what there is to know about it on standard error.
  * Throws what `wrapDocument` throws, and `UsageInvalid` for a Secret of a format that Cluster API does not know.
  */
-export async function carry(
+async function carried(
   text: string,
   loaded: LoadedDocument,
   format: CarrierName,
@@ -65,6 +87,13 @@ export async function carry(
       remedy: 'It has cloud-init, cloudbase-init and ignition.',
     });
   }
+  if (secret !== undefined && !/^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$/.test(secret)) {
+    throw new MachineadmError({
+      reason: 'UsageInvalid',
+      summary: `--secret: "${secret}" is no name of a Kubernetes object`,
+      remedy: 'Use lower-case letters, digits, "-" and ".", such as prod-a-worker-1-machineadm.',
+    });
+  }
   const downloadScript = await downloadScriptOf(options);
   const wrapped = await wrapDocument(text, loaded, {
     format,
@@ -77,22 +106,6 @@ export async function carry(
   if (secret === undefined || secretFormat === undefined) return wrapped.userData;
   const { namespace, cluster } = loaded.model.metadata;
   return renderBootstrapSecret({ name: secret, namespace, cluster, format: secretFormat, userData: wrapped.userData });
-}
-
-/** The text of one source stays as it is, comments and all; several become one document. */
-async function readDocument(
-  sources: readonly string[],
-): Promise<{ readonly text: string; readonly loaded: LoadedDocument }> {
-  const read = [];
-  for (const source of sources) read.push(...(await readInputText(source)));
-  const result = await loadDocument(read, { agentVersion: buildInfo().version });
-  if (!result.ok) throw new DocumentError(result.reason, result.problems);
-  const [only, ...others] = read;
-  if (only !== undefined && others.length === 0) {
-    return { text: await decodeSource(only.name, only.bytes), loaded: result.document };
-  }
-  const { stringify } = await import('yaml');
-  return { text: stringify(toPlain(result.document.tree), { lineWidth: 0 }), loaded: result.document };
 }
 
 function told({ format, userData, secrets, notes }: Wrapped, asked: ProfileName | undefined): readonly string[] {
