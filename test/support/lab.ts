@@ -58,7 +58,7 @@ export class Fleet {
   async start(site: NodeSite & FirstBoot, init: Init = 'systemd'): Promise<Node> {
     const machine = await startMachine({ ...site, init, temporary: true, progress: (line) => console.error(line) });
     this.#machines.push(machine);
-    await machine.copyIn(join(ROOT, 'dist/machineadm'), AGENT);
+    if (site.withoutAgent !== true) await machine.copyIn(join(ROOT, 'dist/machineadm'), AGENT);
     return new Node(machine);
   }
 
@@ -98,7 +98,10 @@ export class Fleet {
 }
 
 /** What is there when a machine boots for the first time. */
-export type FirstBoot = Partial<Pick<MachineOptions, 'lower' | 'files' | 'machineId'>>;
+export interface FirstBoot extends Partial<Pick<MachineOptions, 'lower' | 'files' | 'machineId'>> {
+  /** True: machineadm is in a layer, or comes by itself. */
+  readonly withoutAgent?: true;
+}
 
 export interface Run {
   readonly exitCode: number;
