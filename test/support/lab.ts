@@ -62,6 +62,18 @@ export class Fleet {
     return new Node(machine);
   }
 
+  /** A new machine as its image is: nothing of ours is in it. */
+  async startBare(site: NodeSite & FirstBoot): Promise<Node> {
+    const machine = await startMachine({
+      ...site,
+      init: 'systemd',
+      temporary: true,
+      progress: (line) => console.error(line),
+    });
+    this.#machines.push(machine);
+    return new Node(machine);
+  }
+
   /** A machine booted from a copy of another's disk. The other one is powered off for the copy, and booted again. */
   async clone(source: Node, site: NodeSite): Promise<Node> {
     await source.machine.powerOff();
