@@ -17,6 +17,12 @@ const PACKAGES: Readonly<Record<string, string>> = {
   'mkfs.btrfs': 'btrfs-progs',
   'mkfs.vfat': 'dosfstools',
   visudo: 'sudo',
+  busybox: 'busybox',
+  curl: 'curl',
+  dash: 'dash',
+  faketime: 'faketime',
+  shellcheck: 'shellcheck',
+  wget: 'wget',
 };
 
 const SEARCHED = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'];

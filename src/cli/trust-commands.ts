@@ -39,7 +39,10 @@ export function addTrustCommands(program: Command, done: (status: number) => voi
   program
     .command('fetch')
     .description('download a release, documents or archives of images; nothing is kept that was not verified')
-    .argument('[name...]', 'files below each location, verified by the signed SHA256SUMS beside them')
+    .argument(
+      '[name...]',
+      'files below each location, verified by the signed SHA256SUMS beside them; NAME/ is all that it lists',
+    )
     .addOption(
       new Option('--from <location>', 'https://…, http://…, file:///… or a directory; repeat in order of preference')
         .argParser(repeated)

@@ -78,15 +78,8 @@ export async function fetchRelease(
         files.push(await place(join(to, version, name), { sha256, size }, open, where));
       }
       const bundle = await small(LIST_BUNDLE, LIST_LIMIT);
-      // The list last: a mirror that has it has the rest.
-      for (const [name, bytes] of [
-        [MANIFEST, manifestBytes],
-        [LIST_BUNDLE, bundle],
-        [LIST_SIGNATURE, der],
-        [LIST, list],
-      ] as const) {
-        files.push(await place(join(to, version, name), identityOf(bytes), () => once(bytes), where));
-      }
+      const signedFiles = { [MANIFEST]: manifestBytes, [LIST_BUNDLE]: bundle, [LIST_SIGNATURE]: der, [LIST]: list };
+      files.push(...(await placeSigned(join(to, version), signedFiles, where)));
       return { from: source.name, files, signedBy: signer.key.id, warnings: signer.warnings };
     },
     options,
@@ -95,7 +88,8 @@ export async function fetchRelease(
 
 /**
  * Fetches files by name into the directory `to`: documents, archives of images. A file is verified by its digest where
- * one is given, else by the signed SHA256SUMS that lies beside it. Throws as `fetchRelease` does.
+ * one is given, else by the signed SHA256SUMS that lies beside it. A name that ends in `/` is all that such a list names,
+ * with the list: what is fetched so can be fetched from. Throws as `fetchRelease` does.
  */
 export async function fetchFiles(
   wish: { readonly names: readonly string[]; readonly sha256: string | undefined; readonly to: string },
@@ -106,9 +100,12 @@ export async function fetchFiles(
 ): Promise<Fetched> {
   const { names, sha256, to } = wish;
   for (const name of names) {
-    if (!/^[A-Za-z0-9][\w.+-]*(\/[A-Za-z0-9][\w.+-]*)*$/.test(name)) throw usage(`"${name}" is not a plain name`);
+    if (!/^[A-Za-z0-9][\w.+-]*(\/[A-Za-z0-9][\w.+-]*)*\/?$/.test(name)) throw usage(`"${name}" is not a plain name`);
   }
-  if (sha256 !== undefined && (names.length !== 1 || !/^[0-9a-f]{64}$/.test(sha256))) {
+  if (
+    sha256 !== undefined &&
+    (names.some((name) => name.endsWith('/')) || names.length !== 1 || !/^[0-9a-f]{64}$/.test(sha256))
+  ) {
     throw usage('--sha256 takes 64 lower-case hexadecimal digits, for one file');
   }
   return fromFirst(
@@ -125,23 +122,45 @@ export async function fetchFiles(
           .join('');
         const file = name.slice(directory.length);
         const where = `${source.name}/${directory}`.replace(/\/$/, '');
-        let digest = sha256;
-        if (digest === undefined) {
-          const list = await wholeFile(source, directory + LIST, LIST_LIMIT, left);
-          const bytes = await wholeFile(source, directory + LIST_SIGNATURE, LIST_LIMIT, left);
-          const { digests, signer } = await verifyList(list, { kind: 'der', bytes }, trust, now, where);
-          for (const warning of signer.warnings) warnings.add(warning);
-          signedBy = signer.key.id;
-          digest = digests.get(file);
-          if (digest === undefined) throw refusal('DigestMismatch', `the signed ${where}/${LIST} has no ${file}`);
+        const keep = async (into: string, name: string, digest: string) => {
+          const open = () => source.open(directory + name, FILE_LIMIT, left);
+          files.push(await place(join(into, name), { sha256: digest, size: undefined }, open, where));
+        };
+        if (sha256 !== undefined) {
+          await keep(to, file, sha256);
+          continue;
         }
-        const open = () => source.open(name, FILE_LIMIT, left);
-        files.push(await place(join(to, file), { sha256: digest, size: undefined }, open, where));
+        const list = await wholeFile(source, directory + LIST, LIST_LIMIT, left);
+        const bytes = await wholeFile(source, directory + LIST_SIGNATURE, LIST_LIMIT, left);
+        const { digests, signer } = await verifyList(list, { kind: 'der', bytes }, trust, now, where);
+        for (const warning of signer.warnings) warnings.add(warning);
+        signedBy = signer.key.id;
+        if (file === '') {
+          for (const [listed, digest] of digests) await keep(join(to, directory), listed, digest);
+          files.push(...(await placeSigned(join(to, directory), { [LIST_SIGNATURE]: bytes, [LIST]: list }, where)));
+          continue;
+        }
+        const digest = digests.get(file);
+        if (digest === undefined) throw refusal('DigestMismatch', `the signed ${where}/${LIST} has no ${file}`);
+        await keep(to, file, digest);
       }
       return { from: source.name, files, signedBy, warnings: [...warnings] };
     },
     options,
   );
+}
+
+/** What was held in memory to verify it; the list last, because a mirror that has it has the rest. */
+async function placeSigned(
+  directory: string,
+  files: Readonly<Record<string, Uint8Array>>,
+  where: string,
+): Promise<FetchedFile[]> {
+  const placed: FetchedFile[] = [];
+  for (const [name, bytes] of Object.entries(files)) {
+    placed.push(await place(join(directory, name), identityOf(bytes), () => once(bytes), where));
+  }
+  return placed;
 }
 
 async function place(

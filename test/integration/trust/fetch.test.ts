@@ -344,6 +344,17 @@ describe('machineadm fetch and verify', { timeout: 300_000 }, () => {
       assert.match(unknown.stderr, /has no added-later\.tar \[DigestMismatch\]/);
     });
 
+    test('all that a list names, and the list, make a mirror of it', async () => {
+      await signDirectory(directory, publisher);
+      const where = to();
+      const run = await agent(['fetch', 'images/', '--from', scratch, ...words(where)]);
+      assert.equal(run.status, 0, run.stderr);
+      const names = ['SHA256SUMS', 'SHA256SUMS.sig', 'added-later.tar', 'bootstrap.yaml', 'kubernetes.tar'];
+      assert.deepEqual(readdirSync(join(where, 'images')).sort(), names);
+      const next = await agent(['fetch', 'images/kubernetes.tar', '--from', where, ...words(to())]);
+      assert.equal(next.status, 0, next.stderr);
+    });
+
     test('nor is a name followed out of the location', async () => {
       const run = await agent(['fetch', '../etc/passwd', '--from', scratch, ...words(to())]);
       assert.equal(run.status, 2);

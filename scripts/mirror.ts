@@ -1,0 +1,108 @@
+/**
+ * Fills and checks a mirror for machines without the internet:
+ *
+ *   npm run mirror -- --to DIRECTORY --key publisher.pem --from LOCATION --release 1.4.0 --release 1.3.2 --files images/
+ *   npm run mirror -- --to DIRECTORY --key publisher.pem --check      after it was carried over: every byte again
+ *
+ * It prints the digests that user data pins. docs/trust.md has the layout. The binary alone fills a mirror, too
+ * (`machineadm fetch`); this does it for several releases at once and checks the whole.
+ */
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { MachineadmError } from '../src/document/errors.ts';
+import { fetchFiles, fetchRelease } from '../src/trust/fetch.ts';
+import { releaseIn } from '../src/trust/mirror.ts';
+import { LIST } from '../src/trust/release.ts';
+import { loadTrust, type TrustStore } from '../src/trust/store.ts';
+import { verifyFiles } from '../src/trust/verify.ts';
+import { openWay } from '../src/trust/way.ts';
+
+/** Proves every file of every directory of a mirror that has a signed list. Gives what is wrong, and what was proved. */
+export async function checkMirror(
+  mirror: string,
+  trust: TrustStore,
+  now: Date,
+): Promise<{ readonly proved: number; readonly wrong: readonly string[] }> {
+  const wrong: string[] = [];
+  let proved = 0;
+  const entries = await readdir(mirror, { withFileTypes: true, recursive: true });
+  const listed = new Set(entries.filter(({ name }) => name === LIST).map(({ parentPath }) => parentPath));
+  for (const entry of entries.filter((entry) => entry.isFile())) {
+    const path = join(entry.parentPath, entry.name);
+    try {
+      if (!listed.has(entry.parentPath)) throw new Error(`there is no ${LIST} beside it`);
+      await verifyFiles([path], {}, trust, now);
+      proved += 1;
+    } catch (error) {
+      wrong.push(`${path}: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+  if (proved + wrong.length === 0) wrong.push(`${mirror} is empty`);
+  return { proved, wrong };
+}
+
+/** What user data pins of a release: a line for each archive for Linux, and for the program inside. */
+async function pins(mirror: string, version: string, trust: TrustStore, now: Date): Promise<readonly string[]> {
+  const release = await releaseIn(join(mirror, version), trust, now);
+  const linux = release?.manifest.artefacts.filter(({ os }) => os === 'linux') ?? [];
+  return linux.map(
+    ({ architecture, compression, sha256, program }) =>
+      `${version} ${architecture} ${compression} ${sha256}  program ${program.sha256}`,
+  );
+}
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      from: { type: 'string', multiple: true, default: [] },
+      to: { type: 'string' },
+      release: { type: 'string', multiple: true, default: [] },
+      files: { type: 'string', multiple: true, default: [] },
+      key: { type: 'string', multiple: true, default: [] },
+      ca: { type: 'string', multiple: true, default: [] },
+      authorization: { type: 'string', multiple: true, default: [] },
+      proxy: { type: 'string' },
+      check: { type: 'boolean', default: false },
+    },
+  });
+  const { to, release: releases, files } = values;
+  if (to === undefined) throw new Error('name the mirror with --to');
+  if (!values.check && (values.from.length === 0 || releases.length + files.length === 0)) {
+    throw new Error('name where from with --from and what with --release and --files, or --check the mirror');
+  }
+  const now = new Date();
+  const trust = await loadTrust(values.key);
+  const { sources, client } = await openWay({
+    locations: values.from,
+    certificateAuthorities: values.ca,
+    authorizations: values.authorization,
+    proxy: values.proxy,
+  });
+  try {
+    const attempts = { deadlineMs: 3_600_000, onFailure: (_: unknown, error: Error) => console.error(error.message) };
+    for (const version of releases) {
+      const { warnings } = await fetchRelease({ version, platforms: undefined, to }, sources, trust, now, attempts);
+      for (const warning of warnings) console.error(`warning: ${warning}`);
+    }
+    if (files.length > 0) await fetchFiles({ names: files, sha256: undefined, to }, sources, trust, now, attempts);
+  } finally {
+    await client.close();
+  }
+  const { proved, wrong } = await checkMirror(to, trust, now);
+  for (const version of releases) for (const line of await pins(to, version, trust, now)) console.log(line);
+  for (const line of wrong) console.error(line);
+  console.log(`${proved} files of ${to} are proved, ${wrong.length} are not`);
+  if (wrong.length > 0) process.exitCode = 1;
+}
+
+if (import.meta.main) {
+  try {
+    await main();
+  } catch (error) {
+    console.error(`the mirror was not filled: ${error instanceof Error ? error.message : String(error)}`);
+    if (error instanceof MachineadmError)
+      for (const { source, text } of error.evidence) console.error(`  ${source}: ${text}`);
+    process.exitCode = 1;
+  }
+}

@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { gunzipSync } from 'node:zlib';
+import { checkMirror } from '../../../scripts/mirror.ts';
+import { signerOf } from '../../../scripts/release/signer.ts';
+import { signDirectory } from '../../../scripts/release.ts';
+import { loadTrust } from '../../../src/trust/store.ts';
+import { flipped, newKey, program, type TestKey, testRelease } from '../../support/release.ts';
+
+const skip = spawnSync('xz', ['--version']).status === 0 ? false : 'xz is not installed';
+
+describe('a release', { skip }, () => {
+  let scratch = '';
+  let key: TestKey;
+  const pem = (name: string, text: string, mode = 0o600): string => {
+    writeFileSync(join(scratch, name), text);
+    chmodSync(join(scratch, name), mode);
+    return join(scratch, name);
+  };
+  before(() => {
+    scratch = mkdtempSync(join(tmpdir(), 'machineadm-release-'));
+    key = newKey();
+  });
+  after(() => rmSync(scratch, { recursive: true }));
+
+  test('has each binary in two archives, with both digests, and the same bytes at each making', async () => {
+    const [first, second] = [
+      await testRelease(join(scratch, 'a'), '1.4.0', key),
+      await testRelease(join(scratch, 'b'), '1.4.0', key),
+    ];
+    const archives = first.manifest.artefacts.map(({ file }) => file);
+    assert.deepEqual(archives, [
+      'machineadm-1.4.0-linux-amd64.gz',
+      'machineadm-1.4.0-linux-amd64.xz',
+      'machineadm-1.4.0-linux-arm64.gz',
+      'machineadm-1.4.0-linux-arm64.xz',
+    ]);
+    assert.equal(gunzipSync(first.files.get(archives[0] ?? '') ?? '').toString(), program('1.4.0'));
+    assert.deepEqual(first.files.get('SHA256SUMS'), second.files.get('SHA256SUMS'));
+  });
+
+  test('that exists is never changed', async () => {
+    await testRelease(join(scratch, 'c'), '1.4.0', key);
+    await assert.rejects(testRelease(join(scratch, 'c'), '1.4.0', key), /is never changed/);
+    assert.deepEqual(readdirSync(join(scratch, 'c', 'release')), ['1.4.0']);
+  });
+
+  test('is not made with a minimum above itself, or with a key that it revokes', async () => {
+    const at = join(scratch, 'd');
+    await assert.rejects(testRelease(at, '1.4.0', key, { minimumVersion: '2.0.0' }), /minimum version/);
+    await assert.rejects(testRelease(at, '1.4.0', key, { revokedKeys: [key.keyId] }), /that it revokes/);
+    assert.deepEqual(existsSync(join(at, 'release')) ? readdirSync(join(at, 'release')) : [], []);
+  });
+
+  test("is signed by a key in a file that is its owner's alone", async () => {
+    const signer = await signerOf({ key: pem('k.pem', key.privatePem), command: undefined, publicKey: undefined });
+    assert.equal(signer.keyId, key.keyId);
+    const open = { key: pem('open.pem', key.privatePem, 0o644), command: undefined, publicKey: undefined };
+    await assert.rejects(signerOf(open), /may be read by others/);
+  });
+
+  test('is signed by a command, whose signature is proved before it is used', async () => {
+    const publicKey = pem('p.pem', key.pem);
+    const privateKey = pem('k.pem', key.privatePem);
+    for (const command of [
+      `openssl dgst -sha256 -sign ${privateKey}`,
+      `openssl dgst -sha256 -sign ${privateKey} | base64`,
+    ]) {
+      const signer = await signerOf({ key: undefined, command, publicKey });
+      await signer.sign(Buffer.from('x'));
+    }
+    const stranger = pem('s.pem', newKey().privatePem);
+    const wrong = await signerOf({ key: undefined, command: `openssl dgst -sha256 -sign ${stranger}`, publicKey });
+    await assert.rejects(wrong.sign(Buffer.from('x')), /not right under its public key/);
+    const failing = await signerOf({ key: undefined, command: 'cat >/dev/null; exit 3', publicKey });
+    await assert.rejects(failing.sign(Buffer.from('x')), /ended with 3/);
+    await assert.rejects(signerOf({ key: privateKey, command: 'x', publicKey }), /give --key FILE, or/);
+  });
+
+  test('is proved in a mirror, every byte of it, and so is what lies beside it', async () => {
+    const { directory, files } = await testRelease(join(scratch, 'e'), '1.4.0', key);
+    const mirror = join(directory, '..');
+    const trust = await loadTrust([pem('p.pem', key.pem)], join(scratch, 'none'));
+    assert.deepEqual(await checkMirror(mirror, trust, new Date()), { proved: files.size, wrong: [] });
+    const archive = join(directory, 'machineadm-1.4.0-linux-amd64.gz');
+    writeFileSync(archive, flipped(readFileSync(archive)));
+    writeFileSync(join(mirror, 'stray'), '');
+    const { proved, wrong } = await checkMirror(mirror, trust, new Date());
+    assert.equal(proved, files.size - 1);
+    assert.match(
+      wrong.join('\n'),
+      /stray: there is no SHA256SUMS beside it\n.*amd64\.gz is not the file that is known/,
+    );
+  });
+
+  test('cannot be of names that a list cannot hold', async () => {
+    const directory = mkdtempSync(join(scratch, 'names-'));
+    writeFileSync(join(directory, 'a b'), '');
+    await assert.rejects(signDirectory(directory, key), /"a b" cannot be in a SHA256SUMS/);
+  });
+});
