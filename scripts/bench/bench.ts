@@ -9,6 +9,7 @@ import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { parse } from 'yaml';
 import { hostDocument, hostScript, LIGHT_WORK, longDocument, MANY_FILES } from './documents.ts';
+import { measureExits } from './exit.ts';
 import { type Figures, measure, peakMemory } from './measure.ts';
 
 const root = resolve(import.meta.dirname, '../..');
@@ -70,6 +71,17 @@ async function hostWork(binary: string, directory: string, runs: number): Promis
   console.log(`machineadm provision: ${peak.toFixed(0)} MB resident at its peak`);
 }
 
+/** What the conclusion and the exit are apart, whatever the network does. */
+function exits(directory: string, runs: number): void {
+  const overlay = ['sh', join(root, 'scripts/quickstart/overlay.sh'), directory];
+  console.log(`\nfrom the conclusion to the exit of provision; ${runs} runs each; ms`);
+  console.log(`${''.padEnd(44)}${['min', 'median', 'max'].map((head) => head.padStart(10)).join('')}`);
+  for (const { what, ms } of measureExits(overlay, directory, runs)) {
+    const cells = [ms[0], ms[Math.floor(ms.length / 2)], ms.at(-1)];
+    console.log(`${what.padEnd(44)}${cells.map((cell) => `${cell}`.padStart(10)).join('')}`);
+  }
+}
+
 async function main(): Promise<void> {
   const { values } = parseArgs({ options: { runs: { type: 'string', default: '20' } } });
   const runs = Math.max(3, Number.parseInt(values.runs, 10) || 20);
@@ -83,8 +95,10 @@ async function main(): Promise<void> {
   const directory = mkdtempSync(join(tmpdir(), 'machineadm-bench-'));
   try {
     await startUp(binary, directory, runs);
-    if (process.getuid?.() === 0) await hostWork(binary, directory, Math.max(3, Math.floor(runs / 4)));
-    else console.log('provision is not measured: the throw-away copy of this machine needs root');
+    if (process.getuid?.() === 0) {
+      await hostWork(binary, directory, Math.max(3, Math.floor(runs / 4)));
+      exits(directory, Math.max(3, Math.floor(runs / 2)));
+    } else console.log('provision is not measured: the throw-away copy of this machine needs root');
   } finally {
     rmSync(directory, { recursive: true });
   }

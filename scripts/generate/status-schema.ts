@@ -9,7 +9,7 @@ import type { SameFields } from './same-fields.ts';
  * Readers must accept what they do not know: later agents add properties, steps, warnings and reasons. So a reason is a
  * CamelCase word and not a closed list, and further properties are allowed.
  */
-export const instant = z.string().describe('RFC 3339, UTC');
+export const instant = z.string().meta({ format: 'date-time', description: 'RFC 3339, UTC' });
 export const milliseconds = z.number().min(0);
 export const optionalText = z.exactOptional(z.string());
 const reason = z.string().regex(/^[A-Z][A-Za-z0-9]*$/);

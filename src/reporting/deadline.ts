@@ -1,7 +1,9 @@
+import { formatDuration } from '../document/units.ts';
+
 /** The work did not end in time. */
 export class DeadlineExceeded extends Error {
   constructor(ms: number) {
-    super(`did not end within ${ms} ms`);
+    super(`did not end within ${formatDuration(ms)}`);
     this.name = 'DeadlineExceeded';
   }
 }

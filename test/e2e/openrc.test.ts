@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Reason } from '../../src/document/reasons.ts';
 import { newAuthority } from '../support/api-server.ts';
 import { type DocumentTree, hostDocument, merge, newSeeds } from '../support/documents.ts';
@@ -7,6 +10,7 @@ import { assertSucceeded, Fleet, labUnavailable, type Node, told } from '../supp
 
 const MINUTE = 60_000;
 const HOOK_TRACE = '/var/lib/e2e-every-boot';
+const FLUSH_SERVICE = resolve(import.meta.dirname, '../../packaging/openrc/machineadm-report-flush');
 const PASSWORD = "kr4y:s3cr%65t'99$x";
 
 describe('a machine whose process 1 is not systemd', { skip: labUnavailable() ?? false, timeout: 8 * MINUTE }, () => {
@@ -108,6 +112,33 @@ describe('a machine whose process 1 is not systemd', { skip: labUnavailable() ??
     await assertSucceeded(node, run);
     assert.deepEqual(run.changes, ['containerd/start'], told(run));
     assert.match((await environmentOfContainerd()).get('HTTP_PROXY') ?? '', /proxy\.example/);
+  });
+
+  test('sends the reports that wait, by the packaged service', async () => {
+    const take = 'cat >/root/last; [ -e /root/repaired ] || exit 75; cat /root/last >>/root/received';
+    await node.lay({
+      apiVersion: 'machineadm.dev/v1alpha1',
+      kind: 'MachineBootstrap',
+      metadata: { name: 'renamed' },
+      reporting: { deadline: '1s', sinks: [{ type: 'Exec', command: ['sh', '-c', take] }] },
+    });
+    await assertSucceeded(node, await node.provision());
+    // Its own pause is five minutes.
+    const script = readFileSync(FLUSH_SERVICE, 'utf8').replace('sleep \\$((300 +', 'sleep \\$((4 +');
+    assert.match(script, /sleep \\\$\(\(4 \+/);
+    await node.machine.write('/etc/init.d/machineadm-report-flush', script.replace('% 300', '% 2'), '755');
+    await node.machine.shell('rc-service machineadm-report-flush start; touch /root/repaired');
+    for (let tries = 0; (await node.read('/root/received')) === undefined; tries += 1) {
+      assert.ok(tries < 60, `nothing was sent: ${await node.read('/var/log/machineadm-report-flush.log')}`);
+      await sleep(500);
+    }
+    await node.machine.shell('while ls -A /var/lib/machineadm/spool | grep -q json; do sleep 1; done');
+    const events = ((await node.read('/root/received')) ?? '').trim().split('\n');
+    assert.deepEqual(
+      events.map((line) => (JSON.parse(line) as { type: string }).type),
+      ['started', 'concluded'],
+    );
+    await node.machine.shell('rc-service machineadm-report-flush stop');
   });
 
   test('tells by its logs why a service does not start', async () => {

@@ -5,19 +5,16 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ReportEvent } from '../../src/reporting/event.ts';
 import type { RunStatus } from '../../src/reporting/status.ts';
-import { AGENT, DOCUMENT, Fleet, labUnavailable, type Node } from '../support/lab.ts';
+import { DOCUMENT, Fleet, labUnavailable, type Node } from '../support/lab.ts';
 
 const MINUTE = 60_000;
 const UNITS = resolve(import.meta.dirname, '../../packaging/systemd');
 const RECEIVED = '/root/received';
 
-/** A unit whose end kills all that it started, as units do by default. */
-const UNIT = `[Service]
-Type=oneshot
-RemainAfterExit=yes
-NotifyAccess=all
-ExecStart=${AGENT} provision -d ${DOCUMENT}
-`;
+/** The packaged unit, whose end kills all that it started, as units do by default; it may be started more than once. */
+const UNIT = readFileSync(join(UNITS, 'machineadm-provision.service'), 'utf8')
+  .replace(/^ConditionPathExists=!.*\n/m, '')
+  .replaceAll('/etc/machineadm/bootstrap.yaml', DOCUMENT);
 
 /** A program that takes events slowly, and not at all before the file /root/repaired is there. */
 const SLOW = `cat >/root/last; [ -e /root/repaired ] || exit 75; sleep 3; cat /root/last >>${RECEIVED}`;

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { againstContract } from './event-contract.ts';
 
 export const REPORT_TOKEN = 'a-token-of-one-machine-4711';
 
@@ -32,7 +33,10 @@ export async function startConfigMapReceiver(path: string): Promise<ConfigMapRec
         url.searchParams.get('fieldManager') === 'machineadm';
       if (!allowed) return void response.writeHead(403).end('{"kind":"Status","code":403,"message":"forbidden"}');
       bodies.push(body);
-      taken.push(JSON.parse(JSON.parse(body).data['report.json']).id);
+      const event = JSON.parse(JSON.parse(body).data['report.json']);
+      const wrong = againstContract(event);
+      if (wrong !== undefined) return void response.writeHead(422).end(JSON.stringify({ message: wrong }));
+      taken.push(event.id);
       response.writeHead(200, { 'content-type': 'application/json' }).end(body);
     });
   });

@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Identity } from './api-server.ts';
+import { againstContract } from './event-contract.ts';
 import { startServer, type TestServer } from './http-servers.ts';
 
 /** A secret as Standard Webhooks has it; only tests use it. */
@@ -35,7 +36,7 @@ const TOLERANCE_S = 300;
 
 /**
  * A receiver that takes nothing it cannot verify: the signature (computed here from the specification, not with our own
- * code), the time of it, the CloudEvent's required attributes and its id against the header.
+ * code), the time of it, the CloudEvent's required attributes, its id against the header, the event against its published schema.
  */
 export async function startWebhookReceiver(options: ReceiverOptions = {}): Promise<WebhookReceiver> {
   const taken: Received[] = [];
@@ -71,8 +72,8 @@ function whatIsWrong({ method, headers }: IncomingMessage, body: string, now: nu
   if (!signatures.split(' ').includes(expected)) return 'signature';
   const event: unknown = JSON.parse(body);
   if (typeof event !== 'object' || event === null) return 'body';
-  const { specversion, type, source, id: eventId } = event as Record<string, unknown>;
+  const { specversion, type, source, id: eventId, data } = event as Record<string, unknown>;
   if (specversion !== '1.0' || typeof type !== 'string' || type === '' || typeof source !== 'string')
     return 'CloudEvent';
-  return eventId === id ? undefined : 'id';
+  return eventId === id ? againstContract(data) : 'id';
 }

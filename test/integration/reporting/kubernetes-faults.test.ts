@@ -31,7 +31,8 @@ inThrowAwayMachine(import.meta.filename, () => {
     certificateAuthority: trusted.certificate,
     token: REPORT_TOKEN,
     configMap: { namespace: 'clusters', name: 'machineadm-report-reported' },
-    timeout: '1s',
+    // Long enough for a busy machine: an answer that comes too late is an event that comes twice.
+    timeout: '4s',
     ...more,
   });
   const survives = (receiver: ConfigMapReceiver, sink: object, repair: () => Promise<void> | void) =>

@@ -27,7 +27,8 @@ inThrowAwayMachine(import.meta.filename, () => {
     type: 'Webhook',
     url,
     secret: WEBHOOK_SECRET,
-    timeout: '1s',
+    // Long enough for a busy machine: an answer that comes too late is an event that comes twice.
+    timeout: '4s',
     ...more,
   });
 

@@ -1,4 +1,5 @@
 import type { ReportEvent } from '../../../src/reporting/event.ts';
+import { againstContract } from '../event-contract.ts';
 
 /** What a receiver took, in the order in which it took it: each time, also the same again. */
 export interface Received {
@@ -16,8 +17,7 @@ export interface Receiver extends AsyncDisposable {
 /** The event in what a receiver took. Throws where it is none: a receiver of a test takes nothing else. */
 export function eventIn(text: string): ReportEvent {
   const event: ReportEvent = JSON.parse(text);
-  if (event.apiVersion !== 'machineadm.dev/event/v1' || event.kind !== 'BootstrapEvent') {
-    throw new TypeError(`not an event: ${text.slice(0, 200)}`);
-  }
+  const wrong = againstContract(event);
+  if (wrong !== undefined) throw new TypeError(`not an event: ${wrong}: ${text.slice(0, 200)}`);
   return event;
 }

@@ -10,6 +10,8 @@ import {
   sizeOf,
 } from '../../../src/reporting/event.ts';
 import type { RunStatus } from '../../../src/reporting/status.ts';
+import { watchEvent } from '../../../src/reporting/watch/watch-event.ts';
+import { againstContract } from '../../support/event-contract.ts';
 import { at, FAILURE, statusAfter } from './runs.ts';
 
 /** A run with much to tell: many steps with many changes, warnings, long evidence. */
@@ -90,5 +92,39 @@ describe('an event that is made to fit', () => {
     assert.ok(line.length <= 120);
     assert.match(line, /^provision of node-1 failed after .*SwapEnabled/);
     assert.match(eventLine({ ...concluded(), test: true }, 120), /^TEST /);
+  });
+});
+
+describe('the published schema', () => {
+  const status = statusAfter({ kind: 'planned', steps: ['swap'] });
+  const step = { id: 'swap', state: 'Failed', changes: ['swap/off'], durationMs: 3 } as const;
+  const { runId, agent, machine, host, document, conditions } = reportEvent({ kind: 'started', status }, 1, at(1));
+  const [condition = assert.fail()] = conditions;
+  const healthy = { ...condition, type: 'machineadm.dev/NodeHealthy' } as const;
+  const all: readonly ReportEvent[] = [
+    reportEvent({ kind: 'started', status }, 1, at(1)),
+    reportEvent({ kind: 'step', step, status }, 2, at(2)),
+    reportEvent({ kind: 'waiting', step: 'swap', waitingFor: 'a disk', status }, 3, at(3)),
+    reportEvent({ kind: 'warning', message: 'w', status }, 4, at(4)),
+    concluded(),
+    { ...concluded(), test: true },
+    fitted(concluded(), SIZE_CLASSES.small),
+    watchEvent({ runId, agent, machine, host, document }, healthy, 6, at(6)),
+  ];
+  for (const event of all) {
+    const which = event.test === true ? 'a test event' : event.omitted === undefined ? event.type : 'a shortened event';
+    test(`holds for ${which}`, () => assert.equal(againstContract(event), undefined));
+  }
+
+  test('is of every type that there is', () => {
+    const types = new Set(all.map(({ type }) => type));
+    assert.equal(againstContract({ ...concluded(), type: 'invented' })?.includes('type'), true);
+    assert.equal(types.size, 6);
+  });
+
+  test('does not hold for an event without an id, or with a time that is none', () => {
+    const { id: _, ...nameless } = concluded();
+    assert.match(againstContract(nameless) ?? '', /id/);
+    assert.match(againstContract({ ...concluded(), time: 'noon' }) ?? '', /time/);
   });
 });
