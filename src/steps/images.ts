@@ -13,6 +13,8 @@ import {
   type ImportSite,
   importArchive,
   inspectArchive,
+  leftDownloads,
+  requireArchives,
 } from './images/import.ts';
 import { arrayOf, objectOf } from './images/json.ts';
 import { isPresent, missingOf, nameByDigest, untilPresent } from './images/presence.ts';
@@ -43,6 +45,8 @@ export interface ImagesActual {
   readonly contents: readonly (readonly ArchiveImage[] | undefined)[];
   /** Ids of imports that began and were not seen to end: their images may lack layers. */
   readonly interrupted: ReadonlySet<string>;
+  /** Paths of what killed runs downloaded for another document. */
+  readonly leftDownloads: readonly string[];
   readonly memoryBytes: number;
 }
 
@@ -51,8 +55,11 @@ export type ImagesPayload =
       readonly kind: 'import';
       readonly archive: ImageArchive;
       readonly held: readonly ArchiveImage[] | undefined;
+      /** Every archive that is imported in this run. */
+      readonly together: readonly ImageArchive[];
       readonly desired: ImagesDesired;
     }
+  | { readonly kind: 'remove'; readonly paths: readonly string[] }
   | { readonly kind: 'require'; readonly desired: ImagesDesired; readonly contents: ImagesActual['contents'] };
 
 /**
@@ -90,16 +97,31 @@ export const images: Step<ImagesDesired, ImagesActual, ImagesPayload> = {
       const note = noteOf(notes.get(archiveChangeId(archive)));
       contents.push(await inspectArchive(host, archive, desired.architecture, note));
     }
-    return { present, contents, interrupted, memoryBytes: await availableMemory(host) };
+    return {
+      present,
+      contents,
+      interrupted,
+      leftDownloads: await leftDownloads(host, desired.archives),
+      memoryBytes: await availableMemory(host),
+    };
   },
 
-  plan(desired, { present, contents, interrupted, memoryBytes }) {
+  plan(desired, { present, contents, interrupted, leftDownloads: left, memoryBytes }) {
     const changes: Change<ImagesPayload>[] = [];
     const unknown = present === undefined && desired.runtimeIsManaged ? { knownAfter: 'containerd' } : {};
+    // Before others are downloaded: they may need the space.
+    if (left.length > 0) {
+      const summary = `remove ${left.join(', ')}: downloads that were cut off, and that the document names no more`;
+      changes.push({ id: 'images/downloads', summary, scope: 'base', payload: { kind: 'remove', paths: left } });
+    }
+    const isThere = (archive: ImageArchive, index: number): boolean =>
+      !interrupted.has(archiveChangeId(archive)) &&
+      contents[index]?.every((image) => isPresent(present ?? [], image)) === true;
+    const together = desired.archives.filter((archive, index) => !isThere(archive, index));
     desired.archives.forEach((archive, index) => {
       const id = archiveChangeId(archive);
       const held = contents[index];
-      if (!interrupted.has(id) && held?.every((image) => isPresent(present ?? [], image))) return;
+      if (isThere(archive, index)) return;
       const what = held === undefined ? 'the images' : held.map((image) => image.name ?? image.id).join(', ');
       const absent = held === undefined && archive.kind === 'file' ? ' (not there yet)' : '';
       changes.push({
@@ -110,7 +132,7 @@ export const images: Step<ImagesDesired, ImagesActual, ImagesPayload> = {
         repeatable: false,
         concurrently: importsAtATime(memoryBytes),
         ineffective: 'ImageMissing',
-        payload: { kind: 'import', archive, held, desired },
+        payload: { kind: 'import', archive, held, together, desired },
         ...unknown,
       });
     });
@@ -130,7 +152,12 @@ export const images: Step<ImagesDesired, ImagesActual, ImagesPayload> = {
 
   async apply(host, { payload }, execution) {
     if (payload.kind === 'require') return await requireImages(host, payload.desired, payload.contents, execution);
-    const { archive, held, desired } = payload;
+    if (payload.kind === 'remove') {
+      for (const path of payload.paths) await host.removeFile(path);
+      return;
+    }
+    const { archive, held, together, desired } = payload;
+    await requireArchives(host, together);
     execution.remember(await importArchive(host, archive, desired, held, execution));
   },
 };

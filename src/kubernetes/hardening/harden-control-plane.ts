@@ -14,6 +14,7 @@ import { type AuditCoverage, auditPolicyFor } from './audit-policy.ts';
 import { contradiction } from './contradiction.ts';
 import { type Check, type Component, type Control, describeRule, follows, type Mount } from './control.ts';
 import { listOf } from './judge.ts';
+import { sectionContradictions } from './section-contradictions.ts';
 
 type Plane = KubernetesModel['controlPlane'];
 
@@ -37,6 +38,7 @@ export function hardenControlPlane(
     if (check.kind === 'argument') plane.argument(control, check);
     if (check.kind === 'admission-plugin') plane.plugin(control, check);
     if (check.kind === 'feature-gate') plane.gate(control, check);
+    plane.findings.push(...sectionContradictions(kubernetes.controlPlane.apiServer, control));
   }
   const coverage = coverageOf(controls);
   if (coverage !== undefined) plane.auditPolicy(coverage);
@@ -98,6 +100,11 @@ class PlaneDraft {
 
   /** The value of an argument, given as one or through a section of the document. */
   names(component: Component, name: string): string | undefined {
+    const anonymous = this.#given.apiServer.authentication?.structured?.anonymous;
+    if (component === 'kube-apiserver' && name === 'anonymous-auth' && anonymous !== undefined) {
+      // The API server refuses the argument beside it (k/k pkg/kubeapiserver/options/authentication.go).
+      return String(anonymous.enabled);
+    }
     const args =
       component === 'kube-apiserver' ? apiServerComponent(this.#apiServer()).args : this.#args.get(component);
     return args?.find((argument) => argument.name === name)?.value;
@@ -228,17 +235,17 @@ class PlaneDraft {
   }
 }
 
+const SECTIONS: readonly (readonly [argument: RegExp, ...section: readonly string[]])[] = [
+  [/^audit-/, 'audit'],
+  [/admission/, 'admission'],
+  [/^encryption-/, 'encryptionAtRest'],
+  [/^authorization-/, 'authorization'],
+  [/^anonymous-auth$/, 'authentication', 'structured', 'anonymous'],
+];
+
 /** Where the document says what an argument comes from that is none of its own. */
 function sectionOf(component: Component, name: string): readonly string[] {
   if (component !== 'kube-apiserver') return FIELDS[component];
-  const section = /^audit-/.test(name)
-    ? 'audit'
-    : /admission/.test(name)
-      ? 'admission'
-      : /^encryption-/.test(name)
-        ? 'encryptionAtRest'
-        : /^authorization-/.test(name)
-          ? 'authorization'
-          : 'args';
-  return ['kubernetes', 'controlPlane', 'apiServer', section];
+  const [, ...section] = SECTIONS.find(([pattern]) => pattern.test(name)) ?? [undefined, 'args'];
+  return ['kubernetes', 'controlPlane', 'apiServer', ...section];
 }

@@ -3,6 +3,7 @@ import { member, text } from '../../host/untyped.ts';
 import { KUBELET_CONFIG } from '../paths.ts';
 import { uncovered } from './audit-policy.ts';
 import { type Check, type Component, type Control, describeRule, follows, type Rule } from './control.ts';
+import { holdsSecrets, writesEncrypted } from './encryption.ts';
 import type { FoundFile } from './found-files.ts';
 import { judgeFiles } from './judge-files.ts';
 import { judgeSystem } from './judge-system.ts';
@@ -94,7 +95,7 @@ function judgeArgument({ component, values, rule }: Extract<Check, { kind: 'argu
   if (places === undefined) return noManifest(component);
   const judged = places.flatMap(({ source, args }) =>
     values.map(({ name }) => {
-      const value = name === 'authorization-mode' ? authorizationModes(args, seen) : args.get(name);
+      const value = argumentValue(name, args, seen);
       return { source, name, value, holds: follows(rule, value) };
     }),
   );
@@ -104,6 +105,22 @@ function judgeArgument({ component, values, rule }: Extract<Check, { kind: 'argu
     wrong.length === 0,
     shown.map(({ source, name, value, holds }) => ({ source, text: tell(`--${name}`, value, holds, rule) })),
   );
+}
+
+/** What the API server makes of an argument, or of the file that stands in its place. */
+function argumentValue(name: string, args: ReadonlyMap<string, string>, seen: Observed): string | undefined {
+  if (name === 'authorization-mode') return authorizationModes(args, seen);
+  if (name === 'anonymous-auth') return args.get(name) ?? anonymousByFile(seen);
+  return args.get(name);
+}
+
+/**
+ * Whether the configuration of authentication lets anonymous requests in; undefined = it does not say. The API server
+ * refuses to be told by the argument, too (k/k pkg/kubeapiserver/options/authentication.go).
+ */
+export function anonymousByFile({ authentication }: Pick<Observed, 'authentication'>): string | undefined {
+  const anonymous = member(authentication?.content, 'anonymous');
+  return anonymous === undefined || anonymous === null ? undefined : String(member(anonymous, 'enabled') === true);
 }
 
 /** A configuration of authorizers stands in the place of the argument; both at once the API server refuses. */
@@ -226,23 +243,22 @@ function judgePolicy({ covers }: Extract<Check, { kind: 'audit-policy' }>, { aud
   return unreadable(auditPolicy) ?? decided(gaps.length === 0, gaps.length === 0 ? right : wrong);
 }
 
-/** Providers whose first place encrypts what is written (k/k apiserver/pkg/server/options/encryptionconfig). */
-const ENCRYPTING = ['aescbc', 'secretbox', 'kms'];
-
 function judgeEncryption({ encryption }: Observed): Verdict {
   if (encryption === undefined) return unnamed('encryption-provider-config');
   const resources = member(encryption.content, 'resources');
-  const ofSecrets = (Array.isArray(resources) ? resources : []).find((entry) => {
+  const namesOf = (entry: unknown): readonly unknown[] => {
     const names = member(entry, 'resources');
-    return Array.isArray(names) && names.some((name) => ['secrets', '*.', '*.*'].includes(String(name)));
-  });
+    return Array.isArray(names) ? names : [];
+  };
+  // The first entry that names a resource decides for it.
+  const ofSecrets: unknown = (Array.isArray(resources) ? resources : []).find((entry) => holdsSecrets(namesOf(entry)));
   const providers = member(ofSecrets, 'providers');
   const first: unknown = Array.isArray(providers) ? providers[0] : undefined;
   const name = typeof first === 'object' && first !== null ? Object.keys(first)[0] : undefined;
   const now = name === undefined ? 'Secrets have no provider' : `the first provider of Secrets is ${name}`;
   return (
     unreadable(encryption) ??
-    decided(name !== undefined && ENCRYPTING.includes(name), [{ source: encryption.path, text: now }])
+    decided(writesEncrypted(namesOf(ofSecrets), name), [{ source: encryption.path, text: now }])
   );
 }
 

@@ -4,7 +4,7 @@ import { ADMISSION_CONFIG } from '../api-server/paths.ts';
 import { DEFAULT_CERTIFICATES_DIRECTORY } from '../paths.ts';
 import { type Check, type Component, type Control, follows } from './control.ts';
 import { ADMISSION_MOUNT } from './controls/build.ts';
-import { fieldText, fieldValue, judge, listOf } from './judge.ts';
+import { anonymousByFile, fieldText, fieldValue, judge, listOf } from './judge.ts';
 import { allowedMode } from './judge-files.ts';
 import { hostPathOf, type ManifestEdit } from './manifest.ts';
 import { COMPONENTS, type Observed, usable } from './observe.ts';
@@ -119,6 +119,7 @@ class Draft {
       if (follows(rule, manifest.args.get(name))) return [];
       // The API server refuses both; the file is the document's to change.
       if (name === 'authorization-mode' && manifest.args.has('authorization-config')) return [];
+      if (name === 'anonymous-auth' && !manifest.args.has(name) && anonymousByFile(this.#seen) !== undefined) return [];
       if (rule.is.kind === 'nothing') return [{ kind: 'remove', name }];
       const asked = this.#documentArgument(component, name);
       const value = asked !== undefined && follows(rule, asked) ? asked : this.#here(name, usual);

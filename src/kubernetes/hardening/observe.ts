@@ -42,6 +42,7 @@ export interface Observed {
   readonly auditPolicy: NamedFile | undefined;
   readonly encryption: NamedFile | undefined;
   readonly admission: NamedFile | undefined;
+  readonly authentication: NamedFile | undefined;
   readonly authorization: NamedFile | undefined;
   readonly services: ReadonlyMap<string, { readonly active: boolean; readonly enabled: boolean }>;
 }
@@ -109,6 +110,7 @@ export async function observe(
     auditPolicy: await named('audit-policy-file'),
     encryption: await named('encryption-provider-config'),
     admission: await named('admission-control-config-file'),
+    authentication: await named('authentication-config'),
     authorization: await named('authorization-config'),
     services,
   };

@@ -175,8 +175,10 @@ export async function applyRegistry(host: Host, payload: RegistryPayload): Promi
   if (isForeign && hosts !== undefined && (await host.stat(original)) === undefined) {
     await host.writeFile({ path: original, content: hosts.text, mode: hosts.mode });
   }
+  // Made by itself, so that a reset knows it as ours and takes it away: an empty one would keep containerd from `_default`.
+  if ((await host.stat(directory)) === undefined) await host.makeDirectory(directory, 0o755);
   for (const { name, content, mode } of files) {
-    await host.writeFile({ path: `${directory}/${name}`, content, mode, directoryMode: 0o755 });
+    await host.writeFile({ path: `${directory}/${name}`, content, mode });
   }
   for (const name of stale.filter((old) => !files.some((file) => file.name === old))) {
     await host.removeFile(`${directory}/${name}`);

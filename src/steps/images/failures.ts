@@ -60,6 +60,17 @@ export function unreadable(path: string, why: string, cause?: unknown): Machinea
   });
 }
 
+/** Archives of the document that nothing brought, all of them. */
+export function archivesAbsent(paths: readonly string[]): MachineadmError {
+  const [first = '', ...more] = paths;
+  if (more.length === 0) return unreadable(first, 'the file does not exist');
+  return new MachineadmError({
+    reason: 'ImageArchiveUnreadable',
+    summary: `${paths.length} image archives do not exist: ${paths.join(', ')}`,
+    remedy: 'Copy the archives to their places, or correct their entries in images.archives.',
+  });
+}
+
 /** Required images that are not there, all of them; `held` is what could have brought them. */
 export function imagesMissing(
   summary: string,

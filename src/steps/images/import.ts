@@ -6,7 +6,7 @@ import { download } from '../file-download.ts';
 import type { Execution } from '../step.ts';
 import { type ArchiveFile, fingerprint, openArchive, tarStream } from './archive.ts';
 import { type ArchiveImage, archiveImages } from './contents.ts';
-import { checkDigest, explaining, importFailed, messageOf, unreadable } from './failures.ts';
+import { archivesAbsent, checkDigest, explaining, importFailed, messageOf, unreadable } from './failures.ts';
 import { ctrArguments, isPresent, untilPresent } from './presence.ts';
 
 /** Where what is downloaded lies until it is imported, by its digest. */
@@ -91,6 +91,25 @@ export async function importArchive(
   }
 }
 
+/**
+ * What killed runs left of downloads that the document does not ask for any more. Of the others the next import goes on
+ * with what is there, or begins again in the same place.
+ */
+export async function leftDownloads(host: QueryHost, archives: readonly ImageArchive[]): Promise<readonly string[]> {
+  const names = (await host.list(DOWNLOADS_DIRECTORY)) ?? [];
+  const isAsked = (name: string) => archives.some((one) => one.kind === 'http' && name.includes(one.sha256));
+  return names.filter((name) => !isAsked(name)).map((name) => `${DOWNLOADS_DIRECTORY}/${name}`);
+}
+
+/** Throws `ImageArchiveUnreadable` with every one that is not there, before the first is imported. */
+export async function requireArchives(host: QueryHost, archives: readonly ImageArchive[]): Promise<void> {
+  const absent: string[] = [];
+  for (const archive of archives) {
+    if (archive.kind === 'file' && (await host.stat(archive.path)) === undefined) absent.push(archive.path);
+  }
+  if (absent.length > 0) throw archivesAbsent(absent);
+}
+
 async function importFile(
   host: Host,
   { path, sha256 }: Pick<Extract<ImageArchive, { readonly kind: 'file' }>, 'path' | 'sha256'>,
@@ -99,7 +118,7 @@ async function importFile(
   execution: Execution,
 ): Promise<ArchiveNote> {
   const file = await explaining(host, path, sha256, () => openArchive(host, path));
-  if (file === undefined) throw unreadable(path, 'the file does not exist');
+  if (file === undefined) throw archivesAbsent([path]);
   if (sha256 !== undefined) {
     execution.waitingFor(`the digest of ${path}`);
     await checkDigest(host, path, sha256);

@@ -22,6 +22,11 @@ async function judged(
 const node = (rest: string, hardening = '{profiles: [cis-level-1]}', version = 'v1.33.2') =>
   `hardening: ${hardening}\nkubernetes:\n  version: ${version}\n  role: InitControlPlane\n${rest}`;
 
+const INCLUDE_ENCRYPTION = '{profiles: [cis-level-1], include: [cis-1.2.28]}';
+const SECRETBOX = `secretbox: {keys: [{name: a, key: ${Buffer.alloc(32, 7).toString('base64')}}]}`;
+const PLAIN_FIRST = `{resources: [secrets], providers: [{identity: {}}, {${SECRETBOX}}]}`;
+const OTHERS_ONLY = `{resources: [configmaps], providers: [{${SECRETBOX}}]}`;
+
 describe('hardening', () => {
   const wrong: readonly (readonly [string, string, RegExp])[] = [
     ['an unknown profile', 'hardening: {profiles: [cis-level-3]}', /hardening\.profiles\[0\]: .*cis-level-1/],
@@ -60,6 +65,37 @@ describe('hardening', () => {
       'a section that contradicts',
       node('  controlPlane: {apiServer: {audit: {policy: {rules: [{level: Metadata}]}, log: {maxAge: 168h}}}}'),
       /kubernetes\.controlPlane\.apiServer\.audit: contradicts cis-1\.2\.17: it must be at least 30/,
+    ],
+    [
+      'an audit policy that leaves out what is asked for',
+      node(
+        '  controlPlane: {apiServer: {audit: {policy: {rules: [{level: Metadata}]}, log: {}}}}',
+        '{profiles: [cis-level-2]}',
+      ),
+      /d:8:\d+ {2}kubernetes\.controlPlane\.apiServer\.audit\.policy: contradicts cis-3\.2\.2: it must cover .*create pods is logged at Metadata, not at Request/,
+    ],
+    [
+      'encryption that writes in the clear',
+      node(`  controlPlane: {apiServer: {encryptionAtRest: ${PLAIN_FIRST}}}`, INCLUDE_ENCRYPTION),
+      /apiServer\.encryptionAtRest: contradicts cis-1\.2\.28: it must encrypt secrets/,
+    ],
+    [
+      'encryption of everything but secrets',
+      node(`  controlPlane: {apiServer: {encryptionAtRest: ${OTHERS_ONLY}}}`, INCLUDE_ENCRYPTION),
+      /apiServer\.encryptionAtRest: contradicts cis-1\.2\.28: it must encrypt secrets/,
+    ],
+    [
+      'no encryption where it is asked for',
+      node('', INCLUDE_ENCRYPTION),
+      /cis-1\.2\.28 needs encryption at rest, whose keys only the document can bring/,
+    ],
+    [
+      'anonymous requests that a file lets in',
+      node(
+        '  controlPlane: {apiServer: {authentication: {structured: {anonymous: {enabled: true}}}}}',
+        '{profiles: [], include: [cis-1.2.1]}',
+      ),
+      /apiServer\.authentication\.structured\.anonymous: contradicts cis-1\.2\.1: it must be "false"/,
     ],
     [
       'an admission plugin that is switched off',
@@ -141,6 +177,24 @@ describe('hardening', () => {
     assert.deepEqual(audit?.policy.rules, [{ level: 'Request' }]);
     assert.ok(args?.every(({ name }) => !name.startsWith('audit-')));
     assert.equal(model?.kubernetes?.node.kubelet.config.podPidsLimit, 100);
+  });
+
+  test('sections that satisfy the controls about their files are taken as they are', async () => {
+    const sections = `audit: {policy: {rules: [{level: RequestResponse}]}, log: {maxAge: 720h, maxBackups: 10, maxSize: 100Mi}}, encryptionAtRest: {resources: [secrets], providers: [{${SECRETBOX}}]}, authentication: {structured: {anonymous: {enabled: false}}}`;
+    const { problems, model } = await judged(
+      node(
+        `  controlPlane: {apiServer: {${sections}}}`,
+        '{profiles: [cis-level-2, stig], include: [cis-1.2.1, cis-1.2.27, cis-1.2.28]}',
+      ),
+    );
+    assert.deepEqual(problems, []);
+    const { audit, args } = model?.kubernetes?.controlPlane.apiServer ?? {};
+    assert.deepEqual(audit?.policy.rules, [{ level: 'RequestResponse' }]);
+    // The API server refuses the argument beside the file's word, and two of the same.
+    assert.deepEqual(
+      args?.filter(({ name }) => /^(anonymous-auth|encryption-|audit-policy|audit-log-path)/.test(name)),
+      [],
+    );
   });
 
   test('lists of admission plugins are united', async () => {

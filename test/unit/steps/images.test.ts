@@ -209,6 +209,16 @@ describe('images', () => {
     await assert.rejects(runStep(images, host, wanted), failsWith('ImageArchiveUnreadable', /does not exist/));
   });
 
+  test('archives that are not there are named all at once, before any is imported', async () => {
+    const { host, imported } = machine({ [PAUSE_PATH]: PAUSE.bytes });
+    const wanted = model({ archives: [PAUSE_PATH, '/opt/a.tar', '/opt/b.tar'].map((path) => archive(path)) });
+    await assert.rejects(
+      runStep(images, host, wanted),
+      failsWith('ImageArchiveUnreadable', /2 image archives do not exist: \/opt\/a\.tar, \/opt\/b\.tar/),
+    );
+    assert.deepEqual(imported, []);
+  });
+
   test('an import that was cut off is made again, though its names are there: its layers may not be', async () => {
     const store = [{ id: PAUSE.id, tags: ['registry.k8s.io/pause:3.10'], digests: [] }];
     const { host, imported } = machine({ [PAUSE_PATH]: PAUSE.bytes }, { store });
@@ -278,6 +288,21 @@ describe('images', () => {
         false,
       );
       assert.equal(host.text(path), undefined);
+    });
+
+    test('that a killed run had downloaded for another document is removed', async () => {
+      const host = serving(bytes);
+      const old = ['0'.repeat(64), `.${'1'.repeat(64)}.machineadm-new`].map(
+        (name) => `/var/lib/machineadm/images/${name}`,
+      );
+      for (const left of old) host.put(left, 'cut off');
+      const run = await runStep(images, host, from());
+      assert.equal(run.changes[0]?.id, 'images/downloads');
+      assert.deepEqual(run.left, []);
+      assert.deepEqual(
+        old.map((left) => host.text(left)),
+        [undefined, undefined],
+      );
     });
 
     test('of another digest is DownloadFailed, and containerd gets nothing of it', async () => {

@@ -117,6 +117,15 @@ describe('what no argument tells', () => {
     assert.equal(await has('cis-1.2.6', '{type: AlwaysAllow}'), 'fails');
   });
 
+  test('anonymous requests that a file decides on, in the place of the argument', async () => {
+    const path = '/etc/kubernetes/pki/authentication.yaml';
+    const manifest = await apiServerWith({ 'authentication-config': path });
+    const has = (text: string) => judged('cis-1.2.1', { [APISERVER]: manifest, [path]: { content: text } });
+    assert.equal(await has('anonymous: {enabled: false}'), 'holds');
+    assert.equal(await has('anonymous: {enabled: true}'), 'fails');
+    assert.equal(await has('jwt: []'), 'fails', 'it says nothing, and the default lets them in');
+  });
+
   test('an admission configuration with, and without, PodSecurity', async () => {
     const manifest = await apiServerWith({ 'admission-control-config-file': admission });
     const has = (text: string) => judged('stig-V-254800', { [APISERVER]: manifest, [admission]: { content: text } });

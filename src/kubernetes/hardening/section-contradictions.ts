@@ -1,0 +1,38 @@
+import type { Finding } from '../../document/diagnostics.ts';
+import type { ApiServerModel } from '../../document/model.ts';
+import { apiServerComponent } from '../api-server/component.ts';
+import { uncovered } from './audit-policy.ts';
+import { contradiction } from './contradiction.ts';
+import type { Control } from './control.ts';
+import { writesEncrypted } from './encryption.ts';
+
+const API_SERVER = ['kubernetes', 'controlPlane', 'apiServer'];
+
+/**
+ * Where a section of the API server contradicts a control that is about what its file says: the document's file stays,
+ * so the control would be dropped without a word. A file that the document names in `args` is the audit's to judge.
+ */
+export function sectionContradictions(apiServer: ApiServerModel, control: Control): readonly Finding[] {
+  const { audit, encryptionAtRest } = apiServer;
+  const { id, check } = control;
+  if (check.kind === 'audit-policy' && audit !== undefined) {
+    const gaps = uncovered(audit.policy, check.covers);
+    const must = `cover what the control asks for: ${gaps.join(', ')}`;
+    return gaps.length === 0 ? [] : [contradiction([...API_SERVER, 'audit', 'policy'], control, must)];
+  }
+  if (check.kind !== 'encryption') return [];
+  if (encryptionAtRest !== undefined) {
+    const [first] = encryptionAtRest.providers;
+    if (writesEncrypted(encryptionAtRest.resources, first?.kind)) return [];
+    const must = 'encrypt secrets, with aescbc, secretbox or kms as the first provider';
+    return [contradiction([...API_SERVER, 'encryptionAtRest'], control, must)];
+  }
+  if (apiServerComponent(apiServer).args.some(({ name }) => name === 'encryption-provider-config')) return [];
+  return [
+    {
+      path: ['kubernetes', 'controlPlane'],
+      message: `${id} needs encryption at rest, whose keys only the document can bring`,
+      hint: `give ${API_SERVER.join('.')}.encryptionAtRest, or take ${id} out of hardening.include`,
+    },
+  ];
+}
