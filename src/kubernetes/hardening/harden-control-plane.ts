@@ -37,6 +37,9 @@ export function hardenControlPlane(
     const { check } = control;
     if (check.kind === 'argument') plane.argument(control, check);
     if (check.kind === 'admission-plugin') plane.plugin(control, check);
+    if (check.kind === 'admission-configuration') {
+      plane.plugin(control, { kind: 'admission-plugin', plugin: check.plugin, must: 'stay on by default' });
+    }
     if (check.kind === 'feature-gate') plane.gate(control, check);
     plane.findings.push(...sectionContradictions(kubernetes.controlPlane.apiServer, control));
   }

@@ -262,10 +262,14 @@ function judgeEncryption({ encryption }: Observed): Verdict {
   );
 }
 
-function judgeAdmission(
-  { plugin }: Extract<Check, { kind: 'admission-configuration' }>,
-  { admission }: Observed,
-): Verdict {
+function judgeAdmission({ plugin }: Extract<Check, { kind: 'admission-configuration' }>, seen: Observed): Verdict {
+  const off = argumentPlaces('kube-apiserver', seen)?.find(({ args }) =>
+    listOf(args.get('disable-admission-plugins')).includes(plugin),
+  );
+  if (off !== undefined) {
+    return decided(false, [{ source: off.source, text: `--disable-admission-plugins names ${plugin}` }]);
+  }
+  const { admission } = seen;
   if (admission === undefined) return unnamed('admission-control-config-file');
   const plugins = member(admission.content, 'plugins');
   const has = Array.isArray(plugins) && plugins.some((entry) => text(member(entry, 'name')) === plugin);

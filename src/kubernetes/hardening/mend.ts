@@ -62,7 +62,7 @@ class Draft {
   mend({ id, check }: Control): void {
     if (check.kind === 'argument') this.#argument(id, check);
     if (check.kind === 'admission-plugin') this.#plugin(id, check);
-    if (check.kind === 'admission-configuration') this.#admission(id);
+    if (check.kind === 'admission-configuration') this.#admissionConfiguration(id, check.plugin);
     if (check.kind === 'feature-gate') this.#gate(id, check);
     if (check.kind === 'kubelet') this.#kubelet(id, check);
     if (check.kind === 'kubelet-serving-certificate') this.#field(id, 'serverTLSBootstrap', true);
@@ -170,6 +170,14 @@ class Draft {
     const present = earlier?.kind === 'set' ? listOf(earlier.value) : list(name);
     this.#edit(id, 'kube-apiserver', { kind: 'set', name, value: [...new Set([...present, plugin])].join(',') });
     if (plugin === 'EventRateLimit') this.#admission(id);
+  }
+
+  #admissionConfiguration(id: string, plugin: 'PodSecurity'): void {
+    const disabled = usable(this.#seen.manifests.get('kube-apiserver'))?.args.get('disable-admission-plugins');
+    if (listOf(disabled).includes(plugin)) {
+      this.#plugin(id, { kind: 'admission-plugin', plugin, must: 'stay on by default' });
+    }
+    this.#admission(id);
   }
 
   /** The file itself is laid by the step control-plane-files. */

@@ -31,6 +31,27 @@ async function warnings(text: string): Promise<readonly string[]> {
   return result.document.warnings.map(({ path, message, hint }) => `${path}: ${message} (${hint ?? ''})`);
 }
 
+describe('the cgroup driver', () => {
+  const both = (containerd: object, kubelet: object): string =>
+    `${body(containerd)}kubernetes: {version: v1.33.2, role: InitControlPlane, node: {kubelet: ${JSON.stringify(kubelet)}}}\n`;
+
+  test('of the kubelet that is not the one of containerd is refused, wherever it stands', async () => {
+    for (const [containerd, kubelet, path] of [
+      [{}, { config: { cgroupDriver: 'cgroupfs' } }, /kubelet\.config\.cgroupDriver: .* gets systemd/],
+      [{ cgroupDriver: 'cgroupfs' }, { config: { cgroupDriver: 'systemd' } }, /config\.cgroupDriver: .* gets cgroupfs/],
+      [{}, { args: [{ name: 'cgroup-driver', value: 'cgroupfs' }] }, /kubelet\.args\[0\]: .* gets systemd/],
+    ] as const) {
+      const problems = await problemsOf(both(containerd, kubelet));
+      assert.equal(problems.length, 1, problems.join('\n'));
+      assert.match(problems[0] ?? '', path);
+    }
+  });
+
+  test('that is said twice is no contradiction', async () => {
+    assert.deepEqual(await problemsOf(both({}, { config: { cgroupDriver: 'systemd' } })), []);
+  });
+});
+
 describe('containerRuntime.containerd', () => {
   test('an empty section means the defaults', async () => {
     assert.deepEqual(await model({}), containerdModel());

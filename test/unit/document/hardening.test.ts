@@ -103,6 +103,11 @@ describe('hardening', () => {
       /apiServer\.admission: contradicts cis-1\.2\.13: it must not name NamespaceLifecycle/,
     ],
     [
+      'an admission plugin that is configured and switched off',
+      node('  controlPlane: {apiServer: {admission: {disable: [PodSecurity]}}}', '{profiles: [stig]}'),
+      /apiServer\.admission: contradicts stig-V-254800: it must not name PodSecurity/,
+    ],
+    [
       "the kubelet's configuration",
       node('  node: {kubelet: {config: {authentication: {anonymous: {enabled: true}}}}}'),
       /kubernetes\.node\.kubelet\.config\.authentication\.anonymous\.enabled: contradicts cis-4\.2\.1/,

@@ -1,7 +1,10 @@
 import { type Finding, nearestName, type PathSegment } from '../../diagnostics.ts';
 import { checkRegistries } from './checks-registries.ts';
 import type { ContainerdSection } from './containerd.ts';
+import type { KubernetesSection } from './kubernetes.ts';
 import type { Sections } from './sections.ts';
+
+type KubeletSection = NonNullable<KubernetesSection['node']>['kubelet'];
 
 const HERE: readonly PathSegment[] = ['containerRuntime', 'containerd'];
 const RUNC = 'io.containerd.runc.v2';
@@ -9,13 +12,14 @@ const RUNC = 'io.containerd.runc.v2';
 const CRI_PLUGINS = ['cri', 'io.containerd.grpc.v1.cri', 'io.containerd.cri.v1.images', 'io.containerd.cri.v1.runtime'];
 
 /** Contradictions within `containerRuntime.containerd`. */
-export function checkContainerd({ containerRuntime }: Sections): Finding[] {
+export function checkContainerd({ containerRuntime, kubernetes }: Sections): Finding[] {
   const section = containerRuntime?.containerd;
   if (section === undefined) return [];
   return [
     ...checkDirectories(section),
     ...checkDefaultRuntime(section),
     ...checkRuntimes(section),
+    ...checkCgroupDriver(section, kubernetes?.node?.kubelet),
     ...checkSettings(section),
     ...checkRegistries(section.registries ?? []),
   ];
@@ -37,6 +41,24 @@ function checkDefaultRuntime({ defaultRuntime, runtimes, mode }: ContainerdSecti
   const near = nearestName(defaultRuntime, known);
   const hint = near === undefined ? `add it to runtimes` : `did you mean "${near}"?`;
   return [{ path: [...HERE, 'defaultRuntime'], message: `no runtime of the name "${defaultRuntime}"`, hint }];
+}
+
+/** Each would put its processes where the other does not look: no pod starts (containerd/containerd#4857). */
+function checkCgroupDriver({ cgroupDriver = 'systemd' }: ContainerdSection, kubelet: KubeletSection): Finding[] {
+  const { config, args = [] } = kubelet ?? {};
+  const path = ['kubernetes', 'node', 'kubelet'];
+  const message = `the container runtime gets ${cgroupDriver}`;
+  const hint = 'write containerRuntime.containerd.cgroupDriver only, which the kubelet gets, too';
+  const findings: Finding[] = [];
+  if (config?.cgroupDriver !== undefined && config.cgroupDriver !== cgroupDriver) {
+    findings.push({ path: [...path, 'config', 'cgroupDriver'], message, hint });
+  }
+  args.forEach(({ name, value }, index) => {
+    if (name === 'cgroup-driver' && value !== cgroupDriver) {
+      findings.push({ path: [...path, 'args', index], message, hint });
+    }
+  });
+  return findings;
 }
 
 function checkRuntimes({ runtimes }: ContainerdSection): Finding[] {

@@ -131,6 +131,9 @@ describe('what no argument tells', () => {
     const has = (text: string) => judged('stig-V-254800', { [APISERVER]: manifest, [admission]: { content: text } });
     assert.equal(await has('plugins: [{name: PodSecurity}]'), 'holds');
     assert.equal(await has('plugins: [{name: EventRateLimit}]'), 'fails');
+    const off = { 'admission-control-config-file': admission, 'disable-admission-plugins': 'PodSecurity' };
+    const files = { [APISERVER]: await apiServerWith(off), [admission]: { content: 'plugins: [{name: PodSecurity}]' } };
+    assert.equal(await judged('stig-V-254800', files), 'fails', 'a plugin that is off does nothing with it');
   });
 });
 
