@@ -1,4 +1,5 @@
 import { dirname } from 'node:path/posix';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { MachineadmError } from '../../document/errors.ts';
 import type { KubernetesModel } from '../../document/model.ts';
 import { getObject } from '../../host/api-server.ts';
@@ -53,6 +54,8 @@ export interface ReconfigurationRun {
 
 /** kubeadm's own patience with a control plane (k/k cmd/kubeadm/app/apis/kubeadm/v1beta4/defaults.go). */
 const DEFAULT_TIMEOUT_MS = 4 * 60_000;
+/** How long an API server that runs may refuse, before that is its answer. */
+const ANSWER_MS = 30_000;
 
 /**
  * Gives the API server of a control plane that runs another configuration. Everything that can be refused is refused
@@ -101,14 +104,14 @@ async function prepare(
   host: Host,
   wish: Reconfiguration,
   killed: Transaction | undefined,
-  { signal }: ReconfigurationRun,
+  run: ReconfigurationRun,
 ): Promise<Prepared> {
   const { kubernetes, kubeadm, before, nodeName } = wish;
   const old =
     killed === undefined ? await host.readText(API_SERVER_MANIFEST) : contentBefore(killed, API_SERVER_MANIFEST);
   const oldManifest = old === undefined ? undefined : await readManifest(old);
   if (oldManifest === undefined) throw noManifest();
-  const cluster = killed?.cluster ?? (await clusterConfiguration(host, signal));
+  const cluster = killed?.cluster ?? (await clusterConfiguration(host, run));
   await requireKmsSockets(host, kubernetes);
   await requireReadableEncryption(host, oldManifest, killed, wish.files);
   const { log } = kubernetes.controlPlane.apiServer.audit ?? {};
@@ -118,7 +121,12 @@ async function prepare(
   const { endpoint } = oldManifest;
   const wanted = { kubernetes, kubeadm, patchesDirectory, cluster: parse(cluster), before, nodeName, endpoint };
   const configuration = reconfiguration(wanted);
-  const rendered = await renderManifest(host, configuration, { kubeadm, patchesDirectory, now: oldManifest, signal });
+  const rendered = await renderManifest(host, configuration, {
+    kubeadm,
+    patchesDirectory,
+    now: oldManifest,
+    signal: run.signal,
+  });
   return { oldManifest, cluster, rendered };
 }
 
@@ -215,18 +223,25 @@ async function putBack(host: Host, kept: Transaction): Promise<void> {
   await restore(host, kept);
 }
 
-/** What kubeadm keeps in the cluster; nodes may read it (k/k cmd/kubeadm/app/phases/uploadconfig/uploadconfig.go). */
-async function clusterConfiguration(host: Host, signal: AbortSignal): Promise<string> {
+/**
+ * What kubeadm keeps in the cluster; nodes may read it (k/k cmd/kubeadm/app/phases/uploadconfig/uploadconfig.go). An API
+ * server that has just started refuses that until it has read the roles of its cluster, so a refusal is asked again.
+ */
+async function clusterConfiguration(host: Host, { signal, waitingFor }: ReconfigurationRun): Promise<string> {
   let why = `${KUBELET_KUBECONFIG} does not exist`;
   try {
     const credential = await readKubeconfig(host, KUBELET_KUBECONFIG);
-    if (credential !== undefined) {
+    const until = Date.now() + ANSWER_MS;
+    while (credential !== undefined) {
       const path = '/api/v1/namespaces/kube-system/configmaps/kubeadm-config';
       const answer = await getObject(credential, path, signal);
       const found =
         answer.kind === 'found' ? text(member(member(answer.object, 'data'), 'ClusterConfiguration')) : undefined;
       if (found !== undefined) return found;
       why = 'why' in answer ? answer.why : 'there is no kubeadm-config';
+      if (Date.now() >= until) break;
+      waitingFor(`the API server to show the cluster's configuration: ${why}`);
+      await sleep(1000, undefined, { signal });
     }
   } catch (error) {
     if (!(error instanceof KubeconfigUnusable)) throw error;

@@ -53,10 +53,13 @@ interface ControlPlane extends AsyncDisposable {
 /**
  * A control plane in memory that runs with what `asked` says: kubeadm renders manifests, and the kubelet runs what lies in
  * the directory of manifests as a process, which answers over a real socket. What `--crash` is said to ends at once.
+ *
+ * @param refusals how often it refuses before it has read the roles of its cluster
  */
-async function controlPlane(asked: Asked): Promise<ControlPlane> {
+async function controlPlane(asked: Asked, refusals = 0): Promise<ControlPlane> {
   const authority = newAuthority();
   let up = false;
+  let left = refusals;
   const cluster = stringify({
     apiVersion: 'kubeadm.k8s.io/v1beta3',
     kind: 'ClusterConfiguration',
@@ -68,6 +71,7 @@ async function controlPlane(asked: Asked): Promise<ControlPlane> {
   });
   const server = await startApiServer(authority, (path) => {
     if (path === '/readyz') return up ? { ok: true } : { status: 500 };
+    if (path.endsWith('/kubeadm-config') && left-- > 0) return { status: 403 };
     if (path.endsWith('/kubeadm-config')) return { data: { ClusterConfiguration: cluster } };
     return undefined;
   });
@@ -226,6 +230,13 @@ describe('the API server of a control plane', { concurrency: true }, () => {
 
   test('is given an argument though the document never asked for anything before', async () => {
     await using machine = await controlPlane({});
+    const record = await afterFirstRun(machine, modelOf({}));
+    await runStep(apiServer, machine.host, modelOf({ args: [{ name: 'v', value: '4' }] }), withFacts(record));
+    assert.ok(machine.running()?.includes('--v=4'));
+  });
+
+  test('that has just started, and refuses until it knows its roles, is asked again', async () => {
+    await using machine = await controlPlane({}, 2);
     const record = await afterFirstRun(machine, modelOf({}));
     await runStep(apiServer, machine.host, modelOf({ args: [{ name: 'v', value: '4' }] }), withFacts(record));
     assert.ok(machine.running()?.includes('--v=4'));
