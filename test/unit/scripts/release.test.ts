@@ -43,6 +43,16 @@ describe('a release', { skip }, () => {
     assert.deepEqual(first.files.get('SHA256SUMS'), second.files.get('SHA256SUMS'));
   });
 
+  test('is proved by what is on every machine: openssl and sha256sum', async () => {
+    const { directory } = await testRelease(join(scratch, 'f'), '1.4.0', key);
+    const publicKey = pem('publisher.pem', key.pem);
+    const verify = `openssl dgst -sha256 -verify ${publicKey} -signature SHA256SUMS.sig SHA256SUMS`;
+    const shell = (command: string) => spawnSync('sh', ['-c', command], { cwd: directory, encoding: 'utf8' });
+    assert.equal(shell(`${verify} && sha256sum --check --quiet SHA256SUMS`).stdout, 'Verified OK\n');
+    writeFileSync(join(directory, 'SHA256SUMS'), 'x');
+    assert.equal(shell(verify).status, 1);
+  });
+
   test('that exists is never changed', async () => {
     await testRelease(join(scratch, 'c'), '1.4.0', key);
     await assert.rejects(testRelease(join(scratch, 'c'), '1.4.0', key), /is never changed/);
