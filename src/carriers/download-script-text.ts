@@ -61,7 +61,7 @@ return
 http:*) redirect=http,https ;;
 esac
 if has curl; then
-set -- -qfsSL --proto =http,https --proto-redir "=$redirect" --connect-timeout 20 --speed-limit 1024 --speed-time 30 --max-time "$time" "$1"
+set -- -qfsSL --proto =http,https --proto-redir "=$redirect" --connect-timeout 20 --speed-limit 1024 --max-time "$time" "$1"
 # --- when credential
 [ "$auth" = - ] || set -- "$@" -H "@$auth"
 # --- end credential
@@ -97,7 +97,7 @@ echo $? >"$W/status"
 } | head -c "$2" >"$W/$1"
 [ "$(wc -c <"$W/$1")" -lt "$2" ] || refuse 68 "$1 is too large" || return
 read -r status <"$W/status"
-error="$1: $(head -c 200 "$W/err" | tr '\\n' ' ')"
+error="$1: $(head -c 200 "$W/err" | tr -c '[:print:]' ' ')"
 case $status$error in
 0*) ;;
 *redirect* | *Protocol*) refuse 76 "$error" || return ;;
@@ -119,7 +119,7 @@ signer=
 for key in $KEYS; do ! signs "$key" || signer=$key; done
 [ "$signer" ] || refuse 69 'signed by none of the keys' || return
 day=\${signer#*@}
-[ "$day" = 0 ] || [ "$(date -u +%Y%m%d)" -le "$day" ] || say "warning: the signing key expired on $day"
+[ "$day" = 0 ] || [ "$(date -u +%Y%m%d)" -le "$day" ] || say "warning: the key expired on $day"
 want=
 while read -r digest name; do [ "$name" != "$file" ] || want=$digest; done <"$W/SHA256SUMS"
 [ "$want" ] || refuse 71 "of another release: no $file"
@@ -162,7 +162,7 @@ W=$(mktemp -d "$dir/.machineadm.XXXXXX" 2>/dev/null) || continue
 echo '#!/bin/sh' >"$W/probe" && chmod 700 "$W/probe" && "$W/probe" 2>/dev/null && return
 rm -rf "$W"
 done
-die 72 "read-only, full, noexec or writable by others: $DIRECTORIES"
+die 72 "full, noexec or open to others: $DIRECTORIES"
 }
 install() {
 new=$W/machineadm to=$dir/machineadm
@@ -172,7 +172,7 @@ sum=$(hash "$new")
 [ "$sum" = "$(pin $arch)" ] || die 68 "the program in $file has the SHA-256 $sum"
 # --- end pins
 chmod 755 "$new"
-found=$("$new" --version 2>"$W/err") || die 73 "does not run here (fapolicyd? install the package): $(head -n 1 "$W/err")"
+found=$("$new" --version 2>"$W/err") || die 73 "does not run here (fapolicyd?): $(head -n 1 "$W/err")"
 [ "$found" = "$VERSION" ] || die 71 "it is $found, not $VERSION"
 sync "$new"
 mv -f "$new" "$to" || die 72 "$to cannot be replaced"

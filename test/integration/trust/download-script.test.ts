@@ -290,7 +290,7 @@ describe('the download script', { skip, timeout: 300_000 }, () => {
         await using server = await mirror();
         const result = await go({ keys: [{ ...publisher, notAfter: '2020-12-31' }], locations: [server] });
         installs(result);
-        assert.match(result.stderr, /warning: the signing key expired on 20201231/);
+        assert.match(result.stderr, /warning: the key expired on 20201231/);
       });
 
       test('refuses a revoked key by that name, also where it is still listed', async () => {
