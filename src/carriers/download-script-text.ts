@@ -97,7 +97,7 @@ echo $? >"$W/status"
 } | head -c "$2" >"$W/$1"
 [ "$(wc -c <"$W/$1")" -lt "$2" ] || refuse 68 "$1 is too large" || return
 read -r status <"$W/status"
-error="$1: $(head -c 200 "$W/err" | tr -c '[:print:]' ' ')"
+error="$1: $(head -c 200 "$W/err" | tr -c ' -~' ' ')"
 case $status$error in
 0*) ;;
 *redirect* | *Protocol*) refuse 76 "$error" || return ;;
