@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { MachineadmError } from '../document/errors.ts';
 import { type FileIdentity, identify, placeVerified } from '../host/release-files.ts';
 import { type AttemptOptions, fromFirst } from './attempts.ts';
@@ -7,6 +7,7 @@ import { trustOfMirror } from './mirror.ts';
 import { looksLikeWebPage, refusal } from './refusals.ts';
 import { LIST, LIST_BUNDLE, LIST_SIGNATURE, MANIFEST, verifyList, verifyRelease } from './release.ts';
 import { isReleaseVersion } from './release-version.ts';
+import { findSigner } from './signature.ts';
 import type { Source } from './source.ts';
 import type { TrustStore } from './store.ts';
 
@@ -78,6 +79,7 @@ export async function fetchRelease(
         files.push(await place(join(to, version, name), { sha256, size }, open, where));
       }
       const bundle = await small(LIST_BUNDLE, LIST_LIMIT);
+      await findSigner(`${where}/${LIST}`, [list], { kind: 'bundle', bytes: bundle }, known, now);
       const signedFiles = { [MANIFEST]: manifestBytes, [LIST_BUNDLE]: bundle, [LIST_SIGNATURE]: der, [LIST]: list };
       files.push(...(await placeSigned(join(to, version), signedFiles, where)));
       return { from: source.name, files, signedBy: signer.key.id, warnings: signer.warnings };
@@ -180,7 +182,7 @@ async function place(
   };
   const accept = (found: FileIdentity): void => {
     if (found.sha256 === wanted.sha256) return;
-    const name = path.split('/').at(-1);
+    const name = basename(path);
     if (looksLikeWebPage(head)) throw refusal('WebPageReceived', `${where}/${name} is a web page`);
     const size = wanted.size === undefined ? `${found.size}` : `${found.size} of ${wanted.size}`;
     throw refusal('DigestMismatch', `${where}/${name} is not the file that is known: ${size} bytes came`, [

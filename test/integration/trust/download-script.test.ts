@@ -49,7 +49,7 @@ const skip =
         ? `not installed here: ${missing.join(', ')}`
         : false;
 
-describe('the download script', { skip, timeout: 300_000 }, () => {
+describe('the download script', { skip, timeout: 900_000 }, () => {
   let scratch = '';
   let publisher: TestKey;
   let stranger: TestKey;

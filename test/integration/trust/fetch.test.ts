@@ -28,7 +28,7 @@ interface Answer {
   readonly body?: string | Buffer;
 }
 
-describe('machineadm fetch and verify', { timeout: 300_000 }, () => {
+describe('machineadm fetch and verify', { timeout: 900_000 }, () => {
   let scratch = '';
   let publisher: TestKey;
   let stranger: TestKey;
@@ -66,6 +66,8 @@ describe('machineadm fetch and verify', { timeout: 300_000 }, () => {
     readonly directory?: string;
     readonly key?: string;
     readonly trust?: string;
+    /** Short where no location will answer. */
+    readonly deadline?: string;
     readonly more?: readonly string[];
   }
 
@@ -74,11 +76,12 @@ describe('machineadm fetch and verify', { timeout: 300_000 }, () => {
       directory = to(),
       key = join(scratch, 'publisher.pem'),
       trust = join(scratch, 'none'),
+      deadline = '2m',
       more = [],
     } = options;
     const from = locations.flatMap((location) => ['--from', location]);
     const words = ['--release', VERSION, '--to', directory, '--key', key, '--trust-directory', trust];
-    const run = await agent(['fetch', ...from, ...words, '--deadline', '2s', '-o', 'json', ...more]);
+    const run = await agent(['fetch', ...from, ...words, '--deadline', deadline, '-o', 'json', ...more]);
     return { ...run, directory, answer: JSON.parse(run.stdout), files: filesBelow(directory) };
   }
 
@@ -140,7 +143,7 @@ describe('machineadm fetch and verify', { timeout: 300_000 }, () => {
       await using broken = await mirror((file) =>
         isArchive(file) ? { body: half(file), headers: { 'content-length': '90', connection: 'close' } } : undefined,
       );
-      const run = await fetch([broken.url]);
+      const run = await fetch([broken.url], { deadline: '3s' });
       assert.deepEqual([run.status, run.answer.error.reason], [4, 'ReleaseUnavailable']);
       assert.deepEqual(
         run.files.filter((name) => ARCHIVES.test(name)),
@@ -163,6 +166,13 @@ describe('machineadm fetch and verify', { timeout: 300_000 }, () => {
         file === 'SHA256SUMS.sig' ? { body: Buffer.from(other) } : undefined,
       );
       refused(await fetch([server.url]), 'SignatureInvalid');
+    });
+
+    test('keeps no bundle either that is not of the list', async () => {
+      await using server = await mirror((file) =>
+        file.endsWith('.json') && file !== 'manifest.json' ? { body: '{}' } : undefined,
+      );
+      refused(await fetch([server.url]), 'SignatureInvalid', /^SHA256SUMS/);
     });
 
     test('refuses an older release replayed under the name of this one', async () => {
@@ -219,7 +229,7 @@ describe('machineadm fetch and verify', { timeout: 300_000 }, () => {
     });
 
     test('tells why no location gave it', async () => {
-      const run = await fetch(['http://127.0.0.1:1', join(scratch, 'nothing')]);
+      const run = await fetch(['http://127.0.0.1:1', join(scratch, 'nothing')], { deadline: '3s' });
       assert.deepEqual([run.status, run.answer.error.reason], [4, 'ReleaseUnavailable']);
       assert.deepEqual(
         run.answer.error.evidence.map(({ source }: { source: string }) => source),
@@ -311,7 +321,7 @@ describe('machineadm fetch and verify', { timeout: 300_000 }, () => {
       await signDirectory(directory, publisher);
     });
 
-    const words = (where: string) => ['--to', where, '--key', join(scratch, 'publisher.pem'), '--deadline', '1s'];
+    const words = (where: string) => ['--to', where, '--key', join(scratch, 'publisher.pem')];
 
     test('are fetched by the signed list beside them', async () => {
       const where = to();
