@@ -34,6 +34,7 @@ ExecStart=${provisionCommand(load)}
 ${restartPolicy()}TimeoutStartSec=infinity
 TimeoutStopSec=60s
 KillMode=mixed
+NotifyAccess=all
 UnsetEnvironment=NODE_OPTIONS NODE_EXTRA_CA_CERTS OPENSSL_CONF
 StandardOutput=journal+console
 
@@ -69,6 +70,7 @@ ExecStart=${programOf(load)} provision --resume -d ${DOCUMENT}
 TimeoutStartSec=infinity
 TimeoutStopSec=60s
 KillMode=mixed
+NotifyAccess=all
 UnsetEnvironment=NODE_OPTIONS NODE_EXTRA_CA_CERTS OPENSSL_CONF
 StandardOutput=journal+console
 

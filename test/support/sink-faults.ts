@@ -117,7 +117,8 @@ export async function assertSurvives({ name, sink, secrets, taken, repair }: Fau
   assert.equal(new Set(left).size, left.length);
   const before = taken().length;
   await repair();
-  const flush = await flushed();
+  // Ends as soon as everything is delivered; a busy machine takes its time.
+  const flush = await flushed('--within', '20s');
   assert.equal(flush.status, 0, flush.stdout + flush.stderr);
   const all = taken();
   assert.deepEqual(all.slice(before), left, 'what waited came, in order');

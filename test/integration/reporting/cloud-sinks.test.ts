@@ -191,7 +191,8 @@ async function assertAllSurvive(wired: readonly Wired[], repair: () => Promise<v
     assert.deepEqual(await taken(), [], `${name} took nothing`);
   }
   await repair();
-  const flush = await flushed();
+  // Ends as soon as everything is delivered; a busy machine takes its time.
+  const flush = await flushed('--within', '20s');
   assert.equal(flush.status, 0, flush.stdout + flush.stderr);
   for (const { name, taken } of wired)
     assert.deepEqual(await taken(), left[name], `${name}: each event once, in order`);
