@@ -1,7 +1,16 @@
-import { type DownloadKey, type DownloadLocation, renderDownloadScript } from '../carriers/download-script.ts';
-import { pinsOfRelease } from '../carriers/release.ts';
+import {
+  type DownloadDigests,
+  type DownloadKey,
+  type DownloadLocation,
+  type DownloadScript,
+  renderDownloadScript,
+} from '../carriers/download-script.ts';
 import { MachineadmError } from '../document/errors.ts';
 import { readInputText } from '../pipeline/load.ts';
+import { parseManifest, type ReleaseManifest } from '../trust/manifest.ts';
+import { loadTrust } from '../trust/store.ts';
+import { verifyFiles } from '../trust/verify.ts';
+import { printNotice } from './output.ts';
 
 /** What `wrap --fetch` is told of the download. */
 export interface DownloadOptions {
@@ -9,8 +18,9 @@ export interface DownloadOptions {
   readonly fetch?: readonly string[];
   /** Path of a release's manifest.json. */
   readonly releaseManifest?: string;
-  /** With keys only: the version. */
+  /** Without a manifest: the version. */
   readonly release?: string;
+  /** Paths of public keys: the manifest is verified by them here, and without one the machine verifies by them. */
   readonly key?: readonly string[];
   readonly ca?: string;
   /** `LOCATION=FILE` each. */
@@ -19,7 +29,8 @@ export interface DownloadOptions {
 
 /**
  * The script that brings machineadm to a machine; undefined without `--fetch`. Throws `UsageInvalid` for options that do not
- * belong together, `DocumentNotFound` for a file that cannot be read, and `DownloadInvalid`.
+ * belong together, `DocumentNotFound` for a file that cannot be read, `DownloadInvalid`, and for a manifest what `verify`
+ * refuses it for.
  */
 export async function downloadScriptOf(options: DownloadOptions): Promise<string | undefined> {
   const { fetch, releaseManifest, release, key = [], ca, authorization = [] } = options;
@@ -38,8 +49,8 @@ export async function downloadScriptOf(options: DownloadOptions): Promise<string
   if (releaseManifest === undefined && (release === undefined || key.length === 0)) {
     throw usage('--fetch needs --release-manifest, or --release and --key: what it downloads is verified by them');
   }
-  if (releaseManifest !== undefined && (release !== undefined || key.length > 0)) {
-    throw usage('--release-manifest pins version and digests: --release and --key are for where there is none');
+  if (releaseManifest !== undefined && release !== undefined) {
+    throw usage('--release-manifest says which release it is: --release is for where there is none');
   }
   const files = new Map(authorization.map((word) => locationAndFile(word, fetch)));
   const locations = fetch.map((url): DownloadLocation => {
@@ -50,7 +61,7 @@ export async function downloadScriptOf(options: DownloadOptions): Promise<string
   const pins =
     releaseManifest === undefined
       ? { version: release ?? '', keys: await Promise.all(key.map(publicKey)) }
-      : pinsOfRelease(await textOf(releaseManifest));
+      : pinsOf(await manifestAt(releaseManifest, key));
   return renderDownloadScript({
     ...pins,
     locations,
@@ -65,6 +76,34 @@ const OPTIONS: Readonly<Record<string, string>> = {
   ca: '--ca',
   authorization: '--authorization',
 };
+
+/** Reads a manifest, and verifies it by the signed list beside it where there are keys to do so. */
+async function manifestAt(path: string, keys: readonly string[]): Promise<ReleaseManifest> {
+  if (keys.length === 0) {
+    printNotice(`warning: ${path} is believed as it is: with --key its signature would be checked`);
+  } else {
+    const [verified] = await verifyFiles([path], {}, await loadTrust(keys), new Date());
+    for (const warning of verified?.warnings ?? []) printNotice(`warning: ${warning}`);
+  }
+  return parseManifest(new TextEncoder().encode(await textOf(path)));
+}
+
+/** The version, and for each architecture of Linux the digests of its archives and of the program inside. */
+function pinsOf({ version, artefacts }: ReleaseManifest): Pick<DownloadScript, 'version' | 'digests'> {
+  const digests: Partial<Record<'amd64' | 'arm64', DownloadDigests>> = {};
+  for (const architecture of ['amd64', 'arm64'] as const) {
+    const archives = artefacts.filter((one) => one.os === 'linux' && one.architecture === architecture);
+    const gzip = archives.find(({ compression }) => compression === 'gzip');
+    const xz = archives.find(({ compression }) => compression === 'xz');
+    if (gzip === undefined) continue;
+    digests[architecture] = {
+      gzip: gzip.sha256,
+      ...(xz === undefined ? {} : { xz: xz.sha256 }),
+      program: gzip.program.sha256,
+    };
+  }
+  return { version, digests };
+}
 
 function locationAndFile(word: string, locations: readonly string[]): [string, string] {
   const location = locations.find((one) => word.startsWith(`${one}=`));

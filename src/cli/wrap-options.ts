@@ -28,11 +28,11 @@ export function addCarrierOptions(command: Command): Command {
       ).argParser(several),
     )
     .option('--release-manifest <file>', 'manifest.json of the release to fetch: its digests are pinned')
-    .option('--release <version>', 'with --key: the release to fetch')
+    .option('--release <version>', 'without a manifest: the release to fetch, verified on the machine by --key')
     .addOption(
       new Option(
         '--key <file>',
-        'without a manifest: a public key (PEM, ECDSA P-256) that signs releases; repeat for several',
+        'a public key (PEM, ECDSA P-256) that signs releases: the manifest is verified by it, and without one the machine does; repeat for several',
       ).argParser(several),
     )
     .option('--ca <file>', 'certificates (PEM) that https locations must be signed by, and by no other')

@@ -11,6 +11,7 @@ import { buildInfo } from '../../src/cli/build-info.ts';
 import { agent } from '../support/agent.ts';
 import { hostDocument, initDocument, newSeeds, toYaml } from '../support/documents.ts';
 import { AGENT, ALL_CASES, Fleet, labUnavailable, type Node, SENTINEL } from '../support/lab.ts';
+import { newerCloudInitLayer } from '../support/newer-cloud-init.ts';
 
 const MINUTE = 60_000;
 const ROOT = resolve(import.meta.dirname, '../..');
@@ -52,13 +53,20 @@ describe('machines that boot with what wrap writes', { skip, timeout: 30 * MINUT
       writeFileSync(
         manifest,
         JSON.stringify({
+          apiVersion: 'machineadm.dev/release/v1',
           kind: 'Release',
           version,
+          createdAt: '2026-11-20T12:00:00Z',
+          commit: 'unknown',
+          keyId: `${'A'.repeat(43)}=`,
+          minimumVersion: version,
+          revokedKeys: [],
           artefacts: [
             {
-              ...{ os: 'linux', architecture: 'amd64', compression: 'gzip' },
+              ...{ file: name, os: 'linux', architecture: 'amd64', compression: 'gzip' },
+              size: archive.length,
               sha256: digest(archive),
-              program: { sha256: digest(program) },
+              program: { size: program.length, sha256: digest(program) },
             },
           ],
         }),
@@ -82,10 +90,10 @@ describe('machines that boot with what wrap writes', { skip, timeout: 30 * MINUT
     ...['--release-manifest', manifest],
   ];
 
-  async function bootWithCloudInit(name: string, ip: string, userData: string, layer: string): Promise<Node> {
+  async function bootWithCloudInit(name: string, ip: string, userData: string, ...layers: string[]): Promise<Node> {
     const cloudInit = await buildLayer('cloud-init', progress);
     const files = { [`${SEED}/user-data`]: userData, [`${SEED}/meta-data`]: `instance-id: iid-${name}\n` };
-    return await fleet.start({ name, ip, lower: [layer, cloudInit], files, withoutAgent: true });
+    return await fleet.start({ name, ip, lower: [...layers, cloudInit], files, withoutAgent: true });
   }
 
   async function cloudInitStatus(node: Node): Promise<string | undefined> {
@@ -108,6 +116,22 @@ describe('machines that boot with what wrap writes', { skip, timeout: 30 * MINUT
     await node.machine.reboot();
     assert.equal(await cloudInitStatus(node), 'done');
     assert.equal((await node.status()).runId, status.runId, 'nothing is run again');
+    await fleet.remove(node);
+  });
+
+  const newer = skip === false ? newerCloudInitLayer() : { unavailable: 'not asked for' };
+  test('cloud-init 25.1 makes a host of a NoCloud seed', {
+    skip: 'unavailable' in newer ? newer.unavailable : false,
+    timeout: 5 * MINUTE,
+  }, async () => {
+    assert.ok('root' in newer);
+    const site = { name: 'e2e-ca7', ip: '10.99.0.97' };
+    const userData = await wrap(toYaml(hostDocument(site, seeds)), '--format', 'cloud-init');
+    const node = await bootWithCloudInit(site.name, site.ip, userData, image, newer.root);
+    assert.match(await node.machine.shell('cloud-init --version 2>&1'), /25\.1/);
+    assert.equal(await cloudInitStatus(node), 'done', await node.read(CLOUD_INIT_LOG));
+    assert.equal((await node.status()).outcome, 'Succeeded');
+    assert.equal(await node.read('/etc/e2e/plain.conf'), 'colour = blue\n');
     await fleet.remove(node);
   });
 

@@ -10,16 +10,26 @@ import { agent } from '../support/agent.ts';
 import { EXAMPLES, goldenUserData } from '../support/capi.ts';
 import { debianCloudInit } from '../support/debian-cloud-init.ts';
 import { debianPackages } from '../support/debian-packages.ts';
+import { newKey, testRelease } from '../support/release.ts';
 
 const HEADER =
   'apiVersion: machineadm.dev/v1alpha1\nkind: MachineBootstrap\nmetadata: {name: n1, namespace: clusters, cluster: prod}\n';
 const DOCUMENT = `${HEADER}secrets: {password: {value: not-for-everybody}}\nhost: {files: [{path: /etc/p, contentFrom: {secret: password}}]}\n`;
 const DIGEST = 'ab'.repeat(32);
+const ARTEFACT = { os: 'linux', architecture: 'amd64', size: 1, program: { size: 2, sha256: 'cd'.repeat(32) } };
 const MANIFEST = {
+  apiVersion: 'machineadm.dev/release/v1',
   kind: 'Release',
   version: '1.4.0',
+  createdAt: '2026-11-20T12:00:00Z',
+  commit: 'unknown',
+  keyId: `${'A'.repeat(43)}=`,
+  minimumVersion: '1.0.0',
+  revokedKeys: [],
   artefacts: [
-    { os: 'linux', architecture: 'amd64', compression: 'gzip', sha256: DIGEST, program: { sha256: 'cd'.repeat(32) } },
+    { ...ARTEFACT, os: 'windows', file: 'a.zip', compression: 'gzip', sha256: '01'.repeat(32) },
+    { ...ARTEFACT, file: 'a.xz', compression: 'xz', sha256: 'ef'.repeat(32) },
+    { ...ARTEFACT, file: 'a.gz', compression: 'gzip', sha256: DIGEST },
   ],
 };
 const MIRROR = ['--fetch', 'https://mirror.example/machineadm', '--fetch', 'file:///mnt/machineadm'];
@@ -144,7 +154,12 @@ describe('machineadm wrap', () => {
       const script = scriptOf(
         await wrapped(...args, '--authorization', 'https://mirror.example/machineadm=/etc/machineadm/credential'),
       );
-      assert.ok(script.includes(`VERSION=1.4.0\nPINS='amd64.gz=${DIGEST} amd64=${'cd'.repeat(32)}'\n`), script);
+      assert.ok(
+        script.includes(
+          `VERSION=1.4.0\nPINS='amd64.gz=${DIGEST} amd64.xz=${'ef'.repeat(32)} amd64=${'cd'.repeat(32)}'\n`,
+        ),
+        script,
+      );
       assert.ok(
         script.includes('https://mirror.example/machineadm /etc/machineadm/credential -\nfile:///mnt/machineadm - -\n'),
       );
@@ -166,11 +181,37 @@ describe('machineadm wrap', () => {
       assert.ok(script.includes('https://mirror.example/machineadm - pinned\nfile:///mnt/machineadm - -\n'));
     });
 
+    test('verifies the manifest by the keys it is given, and says when there are none', async () => {
+      const [publisher, stranger] = [newKey(), newKey()];
+      const { directory: release, manifest } = await testRelease(directory, '1.4.0', publisher);
+      const args = ['--format', 'cloud-init', ...MIRROR, '--release-manifest', join(release, 'manifest.json')];
+      const document = ['-d', lay('document.yaml', DOCUMENT)];
+      const key = lay('publisher.pem', publisher.pem);
+      const verified = await wrap(...document, ...args, '--key', key);
+      assert.equal(verified.status, 0, verified.stderr);
+      assert.doesNotMatch(verified.stderr, /believed as it is/);
+      const gzip = manifest.artefacts.find((one) => one.architecture === 'arm64' && one.compression === 'gzip');
+      assert.ok(scriptOf(verified.stdout).includes(`arm64.gz=${gzip?.sha256}`));
+
+      const believed = await wrap(...document, ...args);
+      assert.equal(believed.stdout, verified.stdout);
+      assert.match(believed.stderr, /manifest\.json is believed as it is/);
+
+      const refused = await wrap(...document, ...args, '--key', lay('stranger.pem', stranger.pem));
+      assert.deepEqual([refused.status, refused.stdout], [21, '']);
+      assert.match(refused.stderr, /SignatureInvalid/);
+      const path = join(release, 'manifest.json');
+      writeFileSync(path, readFileSync(path, 'utf8').replace(gzip?.sha256 ?? '', DIGEST));
+      const changed = await wrap(...document, ...args, '--key', key);
+      assert.deepEqual([changed.status, changed.stdout], [21, '']);
+      assert.match(changed.stderr, /DigestMismatch/);
+    });
+
     test('refuses a manifest that is none', async () => {
       const args = ['--format', 'cloud-init', ...MIRROR, '--release-manifest', lay('page.json', '<html>')];
-      const { status, stderr } = await wrap('-d', lay('document.yaml', DOCUMENT), ...args);
-      assert.equal(status, 2);
-      assert.match(stderr, /DownloadInvalid/);
+      const { status, stdout, stderr } = await wrap('-d', lay('document.yaml', DOCUMENT), ...args);
+      assert.deepEqual([status, stdout], [21, '']);
+      assert.match(stderr, /ReleaseManifestInvalid/);
     });
   });
 

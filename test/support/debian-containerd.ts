@@ -19,7 +19,7 @@ export function debianContainerd(suite: Suite): { readonly root: string } | { re
   mkdirSync(cache, { recursive: true });
   const work = mkdtempSync(join(cache, 'fetch-'));
   try {
-    const problem = fetchInto(work, suite);
+    const problem = fetchFromSuite(work, suite, ['containerd']);
     if (problem !== undefined) return { unavailable: `containerd of ${suite} cannot be had: ${problem}` };
     renameSync(join(work, 'root'), kept);
     return { root: kept };
@@ -28,7 +28,11 @@ export function debianContainerd(suite: Suite): { readonly root: string } | { re
   }
 }
 
-function fetchInto(work: string, suite: Suite): string | undefined {
+/**
+ * Unpacks packages of a suite into `root` of a directory, which is kept apart from this machine's apt but for its mirror.
+ * Returns why that did not work.
+ */
+export function fetchFromSuite(work: string, suite: Suite, packages: readonly string[]): string | undefined {
   const sites = spawnSync(
     'apt-get',
     ['indextargets', '--format', '$(SITE)', 'Created-By: Packages', 'Component: main'],
@@ -47,7 +51,7 @@ function fetchInto(work: string, suite: Suite): string | undefined {
     ['Dir::State', join(work, 'state')],
     ['Dir::Cache', join(work, 'cache')],
   ].flatMap(([key, value]) => ['-o', `${key}=${value}`]);
-  for (const command of [['update'], ['download', 'containerd']]) {
+  for (const command of [['update'], ['download', ...packages]]) {
     const apt = spawnSync('apt-get', [...options, '-qq', ...command], {
       cwd: work,
       encoding: 'utf8',

@@ -9,7 +9,6 @@ import {
   renderBootstrapSecret,
   wrapDocument,
 } from '../../../src/carriers/index.ts';
-import { pinsOfRelease } from '../../../src/carriers/release.ts';
 import { MachineadmError } from '../../../src/document/errors.ts';
 import { load } from '../../support/document.ts';
 
@@ -75,55 +74,4 @@ describe('a bootstrap data Secret', () => {
     const bare = { name: 'w1', namespace: undefined, cluster: undefined, format: 'ignition', userData: '{}' } as const;
     assert.deepEqual(JSON.parse(renderBootstrapSecret(bare)).metadata, { name: 'w1' });
   });
-});
-
-describe('the pins of a release', () => {
-  const artefact = (os: string, architecture: string, compression: string, digit: string) => ({
-    file: `f-${os}-${architecture}.${compression}`,
-    os,
-    architecture,
-    compression,
-    size: 1,
-    sha256: digit.repeat(64),
-    program: { size: 1, sha256: 'f'.repeat(64) },
-  });
-  const manifest = {
-    apiVersion: 'machineadm.dev/release/v1',
-    kind: 'Release',
-    version: '1.4.0',
-    artefacts: [
-      artefact('windows', 'amd64', 'gzip', '9'),
-      artefact('linux', 'amd64', 'xz', '2'),
-      artefact('linux', 'amd64', 'gzip', '1'),
-      artefact('linux', 'arm64', 'gzip', '3'),
-    ],
-  };
-
-  test('are those of the archives for Linux, by architecture', () => {
-    assert.deepEqual(pinsOfRelease(JSON.stringify(manifest)), {
-      version: '1.4.0',
-      digests: {
-        amd64: { gzip: '1'.repeat(64), xz: '2'.repeat(64), program: 'f'.repeat(64) },
-        arm64: { gzip: '3'.repeat(64), program: 'f'.repeat(64) },
-      },
-    });
-  });
-
-  for (const [what, text] of Object.entries({
-    'a page': '<html>',
-    'a list': '[]',
-    nothing: 'null',
-    'another kind': JSON.stringify({ ...manifest, kind: 'Secret' }),
-    'an artefact without a digest': JSON.stringify({
-      ...manifest,
-      artefacts: [{ os: 'linux', architecture: 'amd64', compression: 'gzip' }],
-    }),
-  })) {
-    test(`are not read from ${what}`, () => {
-      assert.throws(
-        () => pinsOfRelease(text),
-        (error) => error instanceof MachineadmError && error.reason === 'DownloadInvalid',
-      );
-    });
-  }
 });
