@@ -102,7 +102,7 @@ describe('machines that boot with what wrap writes', { skip, timeout: 30 * MINUT
   }
 
   test('cloud-init 22.4 makes a control plane of a NoCloud seed, once', { timeout: 10 * MINUTE }, async () => {
-    const site = { name: 'e2e-ca1', ip: '10.99.0.91' };
+    const site = { name: 'e2e-ca1', ip: '10.99.0.121' };
     const userData = await wrap(toYaml(initDocument(site, seeds)), '--format', 'cloud-init', '--profile', 'capa');
     const node = await bootWithCloudInit(site.name, site.ip, userData, image);
     assert.match(await node.machine.shell('cloud-init --version 2>&1'), /22\.4/);
@@ -125,7 +125,7 @@ describe('machines that boot with what wrap writes', { skip, timeout: 30 * MINUT
     timeout: 5 * MINUTE,
   }, async () => {
     assert.ok('root' in newer);
-    const site = { name: 'e2e-ca7', ip: '10.99.0.97' };
+    const site = { name: 'e2e-ca7', ip: '10.99.0.127' };
     const userData = await wrap(toYaml(hostDocument(site, seeds)), '--format', 'cloud-init');
     const node = await bootWithCloudInit(site.name, site.ip, userData, image, newer.root);
     assert.match(await node.machine.shell('cloud-init --version 2>&1'), /25\.1/);
@@ -138,7 +138,7 @@ describe('machines that boot with what wrap writes', { skip, timeout: 30 * MINUT
   test('cloud-init says error when the document fails, with what machineadm said', {
     timeout: 5 * MINUTE,
   }, async () => {
-    const site = { name: 'e2e-ca2', ip: '10.99.0.92' };
+    const site = { name: 'e2e-ca2', ip: '10.99.0.122' };
     const document = { ...hostDocument(site, seeds), host: { hooks: { early: { commands: ['exit 3'] } } } };
     const node = await bootWithCloudInit(
       site.name,
@@ -154,7 +154,7 @@ describe('machines that boot with what wrap writes', { skip, timeout: 30 * MINUT
   test('--fetch: a machine without machineadm gets it from the second location, as the first one lies', {
     timeout: 6 * MINUTE,
   }, async () => {
-    const site = { name: 'e2e-ca3', ip: '10.99.0.93' };
+    const site = { name: 'e2e-ca3', ip: '10.99.0.123' };
     const userData = await wrap(toYaml(hostDocument(site, seeds)), '--format', 'cloud-init', ...fetchOptions());
     const node = await bootWithCloudInit(site.name, site.ip, userData, mirror);
     assert.equal(await cloudInitStatus(node), 'done', await node.read(CLOUD_INIT_LOG));
@@ -174,7 +174,7 @@ describe('machines that boot with what wrap writes', { skip, timeout: 30 * MINUT
   test('--fetch: a run that a reboot cut off goes on by the unit that came along', {
     timeout: 6 * MINUTE,
   }, async () => {
-    const site = { name: 'e2e-ca4', ip: '10.99.0.94' };
+    const site = { name: 'e2e-ca4', ip: '10.99.0.124' };
     const commands = ['if [ ! -e /var/lib/rebooted ]; then touch /var/lib/rebooted; sync; reboot -ff; fi'];
     const document = { ...hostDocument(site, seeds), host: { hooks: { early: { commands } } } };
     const userData = await wrap(toYaml(document), '--format', 'cloud-init', ...fetchOptions());
@@ -186,8 +186,8 @@ describe('machines that boot with what wrap writes', { skip, timeout: 30 * MINUT
   });
 
   for (const [mode, ip] of [
-    ['in the image', '10.99.0.95'],
-    ['fetched', '10.99.0.96'],
+    ['in the image', '10.99.0.125'],
+    ['fetched', '10.99.0.126'],
   ] as const) {
     test(`Ignition lays it, and the unit provisions; machineadm ${mode}`, { timeout: 6 * MINUTE }, async () => {
       const fetched = mode === 'fetched';

@@ -264,10 +264,10 @@ describe('the carrier for Talos', () => {
 
 describe('the script', () => {
   /** The script with its places below a directory, and a program that shows what it was started with. */
-  async function run(directory: string, change: (text: string) => string = (text) => text, shell = 'sh') {
+  async function run(directory: string, change: (text: string) => string = (text) => text) {
     const { userData } = await wrap('script', { program: '/usr/bin/printf' });
     const text = change(userData.replaceAll('/etc/machineadm', `${directory}/etc`));
-    const { status, stdout } = spawnSync(shell, ['-s'], { input: text, encoding: 'utf8' });
+    const { status, stdout } = spawnSync('sh', ['-s'], { input: text, encoding: 'utf8' });
     return { status, stdout };
   }
 
@@ -279,6 +279,18 @@ describe('the script', () => {
       assert.equal(readFileSync(`${directory}/etc/bootstrap.yaml`, 'utf8'), DOCUMENT);
       assert.equal(statSync(`${directory}/etc/bootstrap.yaml`).mode & 0o777, 0o600);
       assert.equal(statSync(`${directory}/etc`).mode & 0o777, 0o700);
+    } finally {
+      rmSync(directory, { recursive: true });
+    }
+  });
+
+  test('with a download becomes the script that gets machineadm', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'machineadm-script-'));
+    try {
+      const { userData } = await wrap('script', { downloadScript: '#!/bin/sh\necho "$@"\nexit 67\n' });
+      const input = userData.replaceAll('/etc/machineadm', `${directory}/etc`);
+      const { status, stdout } = spawnSync('sh', ['-s'], { input, encoding: 'utf8' });
+      assert.deepEqual([status, stdout], [67, `provision -d ${directory}/etc/bootstrap.yaml\n`]);
     } finally {
       rmSync(directory, { recursive: true });
     }
