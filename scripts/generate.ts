@@ -8,6 +8,7 @@ import * as z from 'zod';
 import { buildInfo } from '../src/cli/build-info.ts';
 import { createProgram } from '../src/cli/program.ts';
 import { DOCUMENT_VERSIONS, jsonSchema } from '../src/document/index.ts';
+import { contractWithClauses } from './generate/clauses.ts';
 import { convertCodesMarkdown } from './generate/convert-codes.ts';
 import { downloadScriptText } from './generate/download-script.ts';
 import { eventSchema } from './generate/event-schema.ts';
@@ -16,6 +17,7 @@ import { manPage } from './generate/man-page.ts';
 import { statusSchema } from './generate/status-schema.ts';
 import { exitCodesJson, exitCodesMarkdown, publishedReasons, reasonsMarkdown } from './generate/tables.ts';
 
+const CONTRACT = 'contract/CONTRACT.md';
 const PUBLISHED_REASONS = 'test/fixtures/reasons.txt';
 
 /** What every generated file must hold, by its path below `root`. */
@@ -32,6 +34,7 @@ export function generatedFiles(root: string): ReadonlyMap<string, string> {
   files.set('contract/exit-codes.json', exitCodesJson());
   files.set('contract/exit-codes.md', exitCodesMarkdown());
   files.set('contract/reasons.md', reasonsMarkdown());
+  files.set(CONTRACT, contractWithClauses(read(root, CONTRACT) ?? ''));
   files.set('docs/convert-codes.md', convertCodesMarkdown());
   files.set('docs/hardening-controls.md', hardeningControlsMarkdown());
   files.set(

@@ -62,6 +62,15 @@ export async function buildOpenrcImage(progress: Progress): Promise<string> {
   return join(image, 'root');
 }
 
+/** The root file system of a machine with another suite of Debian, and without Kubernetes; made or found in the cache. */
+export async function buildSuiteImage(suite: 'trixie', progress: Progress): Promise<string> {
+  const recipe = 'build-image-suite.sh';
+  const image = await part(`image-${suite}`, keyOf([recipe], suite), 'drop', progress, (directory) =>
+    runRecipe(recipe, [directory, suite], 'about 3 minutes', progress),
+  );
+  return join(image, 'root');
+}
+
 /** Packages of Debian that a machine can have besides those of the machine image. */
 export type LayerPackage = 'cloud-init' | 'ignition';
 

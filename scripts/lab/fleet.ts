@@ -17,6 +17,8 @@ export interface MachineOptions {
   readonly machineId?: string;
   /** More layers over the machine image, uppermost first. */
   readonly lower?: readonly string[];
+  /** The image below all layers; default: that of `init`. */
+  readonly root?: string;
   /** True for a machine that must not outlive this process. */
   readonly temporary?: boolean;
   /** What its process 1 starts services with; default systemd. */
@@ -34,7 +36,7 @@ const NAME = /^[a-z][a-z0-9-]{0,10}[a-z0-9]$/;
 export async function startMachine(options: MachineOptions): Promise<Machine> {
   const { name, ip, init = 'systemd', progress = () => undefined } = options;
   const artefacts = await buildLab(progress);
-  const root = init === 'openrc' ? await buildOpenrcImage(progress) : artefacts.root;
+  const root = options.root ?? (init === 'openrc' ? await buildOpenrcImage(progress) : artefacts.root);
   const machine = await underLock(async () => {
     await sweep();
     await prepareHost();

@@ -2,6 +2,7 @@ import { Command, CommanderError, Option } from 'commander';
 import { exitCode } from '../document/exit-codes.ts';
 import type { Role } from '../document/model.ts';
 import { buildInfo } from './build-info.ts';
+import { addConformanceCommand } from './conformance-command.ts';
 import { addConvert } from './convert-options.ts';
 import { type AuditOptions, type DocumentOptions, documentOption, outputOption, sinkOption } from './options.ts';
 import { type OutputFormat, printError } from './output.ts';
@@ -230,6 +231,7 @@ export function createProgram(done: (status: number) => void): Command {
     )
     .action(async (options: AuditOptions) => done(await (await import('./audit.ts')).audit(options)));
 
+  addConformanceCommand(program, done);
   addReportCommands(program, done);
 
   const sentinel = program

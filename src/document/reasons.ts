@@ -48,6 +48,7 @@ export const REASONS = {
   SecretInImage: reason('Refused', 'A document for an image would put a secret into it.'),
   InstanceInImage: reason('Refused', 'A document for an image would put into it what belongs to one machine.'),
   ImageNotReady: reason('DifferencesFound', 'A machine that is to become an image is not what it should be.'),
+  ContractBroken: reason('DifferencesFound', 'A machine or an image does not keep the contract of machineadm.'),
   SecretUnavailable: reason('Refused', 'A secret reference could not be resolved.'),
   MetadataUnavailable: reason('Refused', 'A variable comes from a metadata service that does not answer.'),
 

@@ -110,7 +110,7 @@ export class Fleet {
 }
 
 /** What is there when a machine boots for the first time. */
-export interface FirstBoot extends Partial<Pick<MachineOptions, 'lower' | 'files' | 'machineId'>> {
+export interface FirstBoot extends Partial<Pick<MachineOptions, 'lower' | 'files' | 'machineId' | 'root'>> {
   /** True: machineadm is in a layer, or comes by itself. */
   readonly withoutAgent?: true;
 }
