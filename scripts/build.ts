@@ -7,14 +7,19 @@
 import { link, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { billOfMaterials } from './build/bill-of-materials.ts';
 import { bundle, makeBlob } from './build/bundle.ts';
 import { assemble } from './build/executable.ts';
 import { fileDigest, gitCommit, inputsDigest } from './build/inputs.ts';
 import { licenses } from './build/licenses.ts';
 import { isNative, nativeTarget, nodeExecutable, TARGETS, type Target } from './build/runtime.ts';
 
+/** What is inside the binaries, in CycloneDX. */
+const BILL_OF_MATERIALS = 'machineadm.cdx.json';
+
 /**
- * Builds the given targets into `directory`, beside LICENSES.txt and SHA256SUMS. The native binary is also there under
+ * Builds the given targets into `directory`, beside LICENSES.txt, the bill of materials and
+ * SHA256SUMS. The native binary is also there under
  * its short name, `machineadm`. Returns the names of the binaries written.
  */
 export async function buildInto(
@@ -49,6 +54,9 @@ export async function buildInto(
       }
     }
     await writeFile(join(directory, 'LICENSES.txt'), await licenses(options.root, metafile, nativeTarget().package));
+    const runtime = { package: nativeTarget().package, executable: native };
+    const materials = await billOfMaterials(options.root, metafile, runtime, options.commit);
+    await writeFile(join(directory, BILL_OF_MATERIALS), materials);
     await writeFile(join(directory, 'SHA256SUMS'), await checksums(directory, written));
     return written;
   } finally {
@@ -59,7 +67,8 @@ export async function buildInto(
 /** Lines as `sha256sum` writes them. */
 async function checksums(directory: string, files: readonly string[]): Promise<string> {
   const lines: string[] = [];
-  for (const file of [...files, 'LICENSES.txt']) lines.push(`${await fileDigest(join(directory, file))}  ${file}\n`);
+  for (const file of [...files, 'LICENSES.txt', BILL_OF_MATERIALS])
+    lines.push(`${await fileDigest(join(directory, file))}  ${file}\n`);
   return lines.join('');
 }
 

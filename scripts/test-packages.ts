@@ -23,6 +23,8 @@ const PACKAGES: Readonly<Record<string, string>> = {
   faketime: 'faketime',
   shellcheck: 'shellcheck',
   wget: 'wget',
+  rpmbuild: 'rpm',
+  lintian: 'lintian',
 };
 
 const SEARCHED = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'];

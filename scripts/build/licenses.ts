@@ -8,17 +8,22 @@ import type { Metafile } from 'esbuild';
  * those of every npm package that the bundle really contains.
  */
 export async function licenses(root: string, metafile: Metafile, nodePackage: string): Promise<string> {
-  const packages = new Set<string>();
-  for (const input of Object.keys(metafile.inputs)) {
-    const name = /(?:^|\/)node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(input)?.[1];
-    if (name !== undefined) packages.add(name);
-  }
   const texts: string[] = [];
-  for (const name of [nodePackage, ...[...packages].sort()]) {
+  for (const name of [nodePackage, ...bundledPackages(metafile)]) {
     const directory = join(root, 'node_modules', name);
     const files = globSync(['LICENSE*', 'LICENCE*', 'license*', 'NOTICE*'], { cwd: directory }).sort();
     if (files.length === 0) throw new Error(`${name} ships no licence text`);
     for (const file of files) texts.push(`==== ${name}: ${file}\n\n${await readFile(join(directory, file), 'utf8')}`);
   }
   return texts.join('\n\n');
+}
+
+/** The npm packages that a bundle really contains, sorted by name. */
+export function bundledPackages(metafile: Metafile): readonly string[] {
+  const packages = new Set<string>();
+  for (const input of Object.keys(metafile.inputs)) {
+    const name = /(?:^|\/)node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(input)?.[1];
+    if (name !== undefined) packages.add(name);
+  }
+  return [...packages].sort();
 }

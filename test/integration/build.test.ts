@@ -45,6 +45,27 @@ describe('the build', () => {
     });
   });
 
+  test('lists what is inside, by name, version, licence and digest', async () => {
+    const bom = JSON.parse(readFileSync(join(first, 'machineadm.cdx.json'), 'utf8'));
+    assert.deepEqual([bom.bomFormat, bom.specVersion], ['CycloneDX', '1.5']);
+    // https://cyclonedx.org/docs/1.5/json/: this pattern, and references that are unique and all there
+    assert.match(bom.serialNumber, /^urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+    const refs: readonly string[] = [bom.metadata.component, ...bom.components].map((one) => one['bom-ref']);
+    assert.equal(new Set(refs).size, refs.length);
+    for (const { ref, dependsOn } of bom.dependencies) {
+      for (const named of [ref, ...dependsOn]) assert.ok(refs.includes(named), named);
+    }
+    const node = bom.components.find((one: { name: string }) => one.name === nativeTarget().package);
+    assert.deepEqual([node.type, node.version, node.hashes[0].alg], ['platform', process.versions.node, 'SHA-512']);
+    assert.match(node.hashes[0].content, /^[0-9a-f]{128}$/);
+    const openssl = bom.components.find((one: { name: string }) => one.name === 'openssl');
+    assert.equal(openssl.version, process.versions.openssl);
+    assert.equal(
+      await fileDigest(join(second, 'machineadm.cdx.json')),
+      await fileDigest(join(first, 'machineadm.cdx.json')),
+    );
+  });
+
   test('makes the same bytes from the same inputs', async () => {
     assert.equal(await fileDigest(join(second, 'machineadm')), await fileDigest(binary));
   });
@@ -55,7 +76,13 @@ describe('the build', () => {
   });
 
   test('leaves nothing else in its output directory', () => {
-    assert.deepEqual(readdirSync(first).sort(), ['LICENSES.txt', 'SHA256SUMS', 'machineadm', nativeTarget().file]);
+    assert.deepEqual(readdirSync(first).sort(), [
+      'LICENSES.txt',
+      'SHA256SUMS',
+      'machineadm',
+      nativeTarget().file,
+      'machineadm.cdx.json',
+    ]);
   });
 
   test('runs no foreign code that NODE_OPTIONS names', () => {

@@ -18,6 +18,7 @@ describe('the pages about the host', () => {
     'containerd',
     'sinks-cloud',
     'control-plane',
+    'packages',
   ]) {
     const text = readFileSync(join(import.meta.dirname, `../../../docs/${page}.md`), 'utf8');
 

@@ -1,0 +1,47 @@
+import { execFileSync } from 'node:child_process';
+import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { layContents, type PackageSource } from './contents.ts';
+
+/**
+ * Builds `machineadm-VERSION-1.ARCHITECTURE.rpm` in `output` with rpmbuild, without root; its database and directories lie
+ * in `work`. The same contents make the same bytes.
+ *
+ * @param work an empty directory
+ * @param level of xz: 6 for a release, 0 where time counts
+ */
+export async function buildRpm(
+  source: PackageSource,
+  architecture: 'x86_64' | 'aarch64',
+  work: string,
+  output: string,
+  level: number,
+): Promise<string> {
+  const tree = join(work, 'rpm-contents');
+  const top = join(work, 'rpmbuild');
+  for (const directory of [tree, top]) await rm(directory, { recursive: true, force: true });
+  await layContents(source, tree, 'site-functions');
+  await mkdir(top);
+  const spec = join(top, 'machineadm.spec');
+  const template = await readFile(join(source.root, 'packaging/rpm/machineadm.spec'), 'utf8');
+  await writeFile(spec, template.replace('@VERSION@', source.version));
+  const definitions = [
+    `_topdir ${top}`,
+    `_dbpath ${join(top, 'db')}`,
+    `_tmppath ${join(top, 'tmp')}`,
+    `content ${tree}`,
+    `_binary_payload w${level}.xzdio`,
+    `_build_name_fmt %%{NAME}-%%{VERSION}-%%{RELEASE}.%%{ARCH}.rpm`,
+    // The build directory is in the header otherwise.
+    `_buildrootdir ${join(top, 'root')}`,
+  ];
+  const defined = definitions.flatMap((definition) => ['--define', definition]);
+  execFileSync('rpmbuild', ['-bb', '--quiet', '--target', `${architecture}-linux`, ...defined, spec], {
+    env: { PATH: process.env.PATH ?? '', HOME: top, LC_ALL: 'C', SOURCE_DATE_EPOCH: `${source.epoch}` },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  const name = `machineadm-${source.version}-1.${architecture}.rpm`;
+  await copyFile(join(top, 'RPMS', name), join(output, name));
+  for (const directory of [tree, top]) await rm(directory, { recursive: true });
+  return join(output, name);
+}

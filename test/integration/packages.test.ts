@@ -1,0 +1,199 @@
+import assert from 'node:assert/strict';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join, resolve } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { fileDigest } from '../../scripts/build/inputs.ts';
+import { nativeTarget } from '../../scripts/build/runtime.ts';
+import { buildWindowsZip } from '../../scripts/package/windows.ts';
+import { zip } from '../../scripts/package/zip.ts';
+import { packageInto } from '../../scripts/package.ts';
+
+const root = resolve(import.meta.dirname, '../..');
+const overlay = join(root, 'scripts/quickstart/overlay.sh');
+const EPOCH = 1_700_000_000;
+
+function lacks(...programs: readonly string[]): string | false {
+  const missing = programs.filter((program) => spawnSync('sh', ['-c', `command -v ${program}`]).status !== 0);
+  return missing.length === 0 ? false : `needs ${missing.join(', ')}`;
+}
+
+/** A stand-in for the binary that speaks as it does where packaging listens: the packages' other contents are the real ones. */
+const BINARY = `#!/bin/sh
+case $1 in completion) echo "# completion of machineadm for $2" ;; *) echo "machineadm $*" ;; esac
+`;
+
+describe('the packages for Linux', { skip: lacks('dpkg-deb', 'rpmbuild', 'xz') }, () => {
+  const directory = mkdtempSync(join(tmpdir(), 'machineadm-packages-'));
+  const [first, second] = [join(directory, 'first'), join(directory, 'second')];
+  const architecture = nativeTarget().architecture;
+  let deb = '';
+  let rpm = '';
+
+  before(async () => {
+    for (const dist of [first, second]) {
+      mkdirSync(dist);
+      for (const name of ['machineadm', nativeTarget().file]) writeFileSync(join(dist, name), BINARY, { mode: 0o755 });
+      writeFileSync(join(dist, 'LICENSES.txt'), 'licences\n');
+      writeFileSync(join(dist, 'machineadm.cdx.json'), '{}\n');
+      const options = { root, targets: [nativeTarget()], version: '0.1.0', epoch: EPOCH, level: 0 };
+      // As somebody else would, at another time and with another umask.
+      const before = process.umask(dist === second ? 0o077 : 0o022);
+      try {
+        const written = await packageInto(dist, options);
+        if (dist === first) [deb = '', rpm = ''] = written;
+      } finally {
+        process.umask(before);
+      }
+    }
+  });
+  after(() => rmSync(directory, { recursive: true, force: true }));
+
+  test('are named as their systems name them', () => {
+    const [debian, redHat] = architecture === 'x64' ? ['amd64', 'x86_64'] : ['arm64', 'aarch64'];
+    assert.deepEqual(
+      [deb, rpm].map((file) => basename(file)),
+      [`machineadm_0.1.0_${debian}.deb`, `machineadm-0.1.0-1.${redHat}.rpm`],
+    );
+  });
+
+  test('are the same bytes when they are built again', async () => {
+    for (const file of [deb, rpm]) {
+      assert.equal(await fileDigest(join(second, basename(file))), await fileDigest(file), basename(file));
+    }
+  });
+
+  test('hold the same files, of root, with the modes of the contract', () => {
+    const debFiles = execFileSync('dpkg-deb', ['--contents', deb], { encoding: 'utf8' });
+    const rpmFiles = execFileSync('rpm', ['-qplv', '--nosignature', rpm], { encoding: 'utf8' });
+    for (const listing of [debFiles, rpmFiles]) {
+      assert.match(listing, /^drwx------ .*\/etc\/machineadm\/?$/m);
+      assert.match(listing, /^-rwxr-xr-x .*\/usr\/bin\/machineadm$/m);
+      assert.match(listing, /^-rw-r--r-- .*\/usr\/lib\/systemd\/system\/machineadm-provision\.service$/m);
+      const owners = listing
+        .trim()
+        .split('\n')
+        .map((line) => line.replaceAll('/', ' ').split(/\s+/));
+      assert.ok(
+        owners.every((fields) => fields.includes('root')),
+        listing,
+      );
+      assert.doesNotMatch(listing, /usr\/local/);
+    }
+  });
+
+  test('depend on the libraries that the contract names', () => {
+    assert.match(execFileSync('dpkg-deb', ['--field', deb, 'Depends'], { encoding: 'utf8' }), /libc6 \(>= 2\.28\)/);
+    const requires = execFileSync('rpm', ['-qp', '--requires', '--nosignature', rpm], { encoding: 'utf8' });
+    assert.match(requires, /^glibc >= 2\.28$/m);
+  });
+
+  test('pass lintian with every tag explained', { skip: lacks('lintian') }, () => {
+    // What the stand-in is and the program is not: a script of no known size. Tags about the program itself are
+    // explained in the same file, and are met where the program itself is packed.
+    const { status, stdout } = spawnSync(
+      'lintian',
+      ['--allow-root', '--fail-on', 'error,warning', '--no-tag-display-limit', deb],
+      {
+        encoding: 'utf8',
+      },
+    );
+    assert.equal(status, 0, stdout);
+  });
+
+  const noRoot = process.getuid?.() === 0 ? false : 'needs root';
+
+  /** Runs a script in a throw-away copy of this machine, where the packages lie at /quickstart. */
+  function inCopy(script: string): string {
+    const shared = join(directory, 'shared');
+    mkdirSync(shared, { recursive: true });
+    for (const file of [deb, rpm]) copyFileSync(file, join(shared, basename(file)));
+    chmodSync(shared, 0o755);
+    const { status, stdout, stderr } = spawnSync('sh', [overlay, shared, 'sh', '-euc', script], { encoding: 'utf8' });
+    assert.equal(status, 0, stdout + stderr);
+    return stdout;
+  }
+
+  test('the deb is installed, verified, removed and purged', { skip: noRoot || lacks('dpkg') }, () => {
+    const output = inCopy(`
+      rm -rf /etc/machineadm
+      dpkg --install /quickstart/*.deb >/dev/null
+      machineadm version
+      dpkg --verify machineadm
+      grep -h ^ExecStart= /usr/lib/systemd/system/machineadm-provision.service
+      systemctl --quiet enable machineadm-resume.service machineadm-audit.timer 2>/dev/null
+      systemctl is-enabled machineadm-resume.service machineadm-audit.timer
+      mkdir -p /var/lib/machineadm; echo state > /var/lib/machineadm/journal
+      dpkg --install /quickstart/*.deb >/dev/null
+      systemctl is-enabled machineadm-resume.service
+      dpkg --remove machineadm >/dev/null
+      test ! -e /usr/bin/machineadm
+      find /etc/systemd/system -name 'machineadm-*'
+      dpkg --purge machineadm >/dev/null 2>&1 || true
+      cat /var/lib/machineadm/journal
+      find /usr /etc -xdev \\( -name 'machineadm' -o -name 'machineadm.*' -o -name '_machineadm' \\) | sort`);
+    assert.equal(
+      output,
+      'machineadm version\nExecStart=/usr/bin/machineadm provision -d /etc/machineadm/bootstrap.yaml\nenabled\nenabled\nenabled\nstate\n',
+    );
+  });
+
+  test('the rpm is installed, verified and removed', { skip: noRoot || lacks('rpm') }, () => {
+    // Its dependencies are packages of another kind of system; what they hold is there.
+    const output = inCopy(`
+      rm -rf /etc/machineadm
+      rpm --install --nodeps --nosignature /quickstart/*.rpm
+      machineadm version
+      rpm --verify --nodeps machineadm
+      systemctl --quiet enable machineadm-provision.service 2>/dev/null
+      systemctl is-enabled machineadm-provision.service
+      rpm --erase machineadm
+      test ! -e /usr/bin/machineadm
+      find /etc/systemd/system -name 'machineadm-*'
+      find /usr /etc -xdev \\( -name 'machineadm' -o -name 'machineadm.*' -o -name '_machineadm' \\) | sort`);
+    assert.equal(output, 'machineadm version\nenabled\n');
+  });
+});
+
+describe('the archive for Windows', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'machineadm-zip-'));
+  after(() => rmSync(directory, { recursive: true, force: true }));
+
+  test('is read by an unzip of somebody else, and says of each file that it is right', {
+    skip: lacks('python3'),
+  }, async () => {
+    const files = {
+      'a.exe': Buffer.from('MZ'.repeat(50_000)),
+      'LICENSES.txt': Buffer.from('grün\n'),
+      'b.json': Buffer.from('{}'),
+    };
+    for (const [name, content] of Object.entries(files)) writeFileSync(join(directory, name), content);
+    const file = await buildWindowsZip(
+      {
+        root,
+        version: '0.1.0',
+        epoch: EPOCH,
+        binary: join(directory, 'a.exe'),
+        nativeBinary: '/nonexistent',
+        licenses: join(directory, 'LICENSES.txt'),
+        billOfMaterials: join(directory, 'b.json'),
+      },
+      directory,
+    );
+    const out = join(directory, 'out');
+    const script =
+      'import sys, zipfile\nz = zipfile.ZipFile(sys.argv[1])\nassert z.testzip() is None\nz.extractall(sys.argv[2])\nprint(*z.namelist())';
+    const names = execFileSync('python3', ['-c', script, file, out], { encoding: 'utf8' });
+    assert.equal(names, 'machineadm.exe LICENSES.txt machineadm.cdx.json install.ps1 SHA256SUMS\n');
+    assert.deepEqual(readFileSync(join(out, 'machineadm.exe')), files['a.exe']);
+    execFileSync('sha256sum', ['--check', '--strict', 'SHA256SUMS'], { cwd: out, stdio: 'pipe' });
+    // 7-bit, as Windows PowerShell 5.1 reads a script without a mark in the code page of the system.
+    assert.ok(readFileSync(join(out, 'install.ps1')).every((byte) => byte < 128));
+  });
+
+  test('is the same bytes for the same files', () => {
+    const files = { a: Buffer.from('a'), b: Buffer.from('b') };
+    assert.deepEqual(zip(files), zip(files));
+  });
+});
