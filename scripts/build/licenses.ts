@@ -7,9 +7,9 @@ import type { Metafile } from 'esbuild';
  * The licence texts that must travel with the binary: Node's own (its LICENSE lists OpenSSL, ICU, V8 and the rest) and
  * those of every npm package that the bundle really contains.
  */
-export async function licenses(root: string, metafile: Metafile, nodePackage: string): Promise<string> {
+export async function licenses(root: string, metafile: Metafile, nodePackage: string | undefined): Promise<string> {
   const texts: string[] = [];
-  for (const name of [nodePackage, ...bundledPackages(metafile)]) {
+  for (const name of [...(nodePackage === undefined ? [] : [nodePackage]), ...bundledPackages(metafile)]) {
     const directory = join(root, 'node_modules', name);
     const files = globSync(['LICENSE*', 'LICENCE*', 'license*', 'NOTICE*'], { cwd: directory }).sort();
     if (files.length === 0) throw new Error(`${name} ships no licence text`);

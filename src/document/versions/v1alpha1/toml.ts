@@ -1,6 +1,6 @@
 import * as z from 'zod';
 
-interface TomlSection {
+export interface TomlSection {
   [key: string]: TomlSection | string | number | boolean | (string | number | boolean | TomlSection)[];
 }
 

@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { createContext, runInContext } from 'node:vm';
+import { build } from 'esbuild';
+import { buildLibrary } from '../../scripts/library.ts';
+import type { Converted } from '../../src/convert/library.ts';
+import type { Validation } from '../../src/document/library.ts';
+
+const root = resolve(import.meta.dirname, '../..');
+
+/** What every browser has, and nothing else. */
+const WEB = {
+  TextEncoder,
+  TextDecoder,
+  DecompressionStream,
+  ReadableStream,
+  Blob,
+  Response,
+  URL,
+  atob,
+  btoa,
+  crypto,
+  structuredClone,
+};
+
+describe('the library', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'machineadm-library-'));
+  const library = join(directory, 'node_modules/machineadm');
+  let script = '';
+
+  before(async () => {
+    mkdirSync(join(directory, 'node_modules'));
+    await buildLibrary(root, library);
+    writeFileSync(
+      join(directory, 'page.js'),
+      "export * from 'machineadm/document';\nexport { convert } from 'machineadm/convert';\n",
+    );
+    // As a page's own bundler takes it in. `platform: neutral`: a module of Node would be an error.
+    const { outputFiles } = await build({
+      absWorkingDir: directory,
+      entryPoints: ['page.js'],
+      bundle: true,
+      platform: 'neutral',
+      format: 'iife',
+      globalName: 'page',
+      write: false,
+      logLevel: 'silent',
+    });
+    script = outputFiles[0]?.text ?? '';
+  });
+  after(() => rmSync(directory, { recursive: true, force: true }));
+
+  /** The value of an expression over `page`, in a context without anything of Node; it comes back as JSON. */
+  async function onPage(expression: string): Promise<unknown> {
+    const context = createContext({ ...WEB });
+    assert.equal(
+      runInContext('typeof process + typeof Buffer + typeof require + typeof setImmediate', context),
+      'undefined'.repeat(4),
+    );
+    runInContext(script, context);
+    const text: string = await runInContext(`(async () => JSON.stringify(await (${expression})))()`, context);
+    return JSON.parse(text);
+  }
+  const validation = async (expression: string) => (await onPage(expression)) as Validation;
+
+  test('takes its own examples', async () => {
+    for (const role of ['InitControlPlane', 'JoinControlPlane', 'Worker']) {
+      const found = await validation(`page.validateDocument(page.example('${role}'), { agentVersion: '0.1.0' })`);
+      assert.deepEqual(found.valid, true, JSON.stringify(found));
+    }
+  });
+
+  test('tells each mistake with its place and what to do', async () => {
+    const document =
+      'apiVersion: machineadm.dev/v1alpha1\nkind: MachineBootstrap\nmetadata: {name: a}\nhost:\n  hostnam: b\n';
+    const found = await validation(`page.validateDocument(${JSON.stringify(document)}, { agentVersion: '0.1.0' })`);
+    assert.ok(!found.valid);
+    const [problem] = found.problems;
+    assert.deepEqual([problem?.file, problem?.line, problem?.column], ['document', 5, 3]);
+    assert.match(problem?.hint ?? '', /hostname/);
+  });
+
+  test('reads gzip and base64, and tells what is neither', async () => {
+    const packed = execFileSync('sh', ['-c', 'gzip -c | base64 -w0'], {
+      input: 'apiVersion: machineadm.dev/v1alpha1\nkind: MachineBootstrap\nmetadata: {name: a}\n',
+      encoding: 'utf8',
+    });
+    const take = (content: string) =>
+      `page.validateDocument([{ name: 'x', content: ${content} }], { agentVersion: '0.1.0' })`;
+    assert.equal((await validation(take(JSON.stringify(packed)))).valid, true);
+    const broken = await validation(take('new Uint8Array([0x1f, 0x8b, 8, 0, 1])'));
+    assert.deepEqual([broken.valid, !broken.valid && broken.problems[0]?.file], [false, 'x']);
+  });
+
+  test('has the schema that the contract publishes', async () => {
+    const published: unknown = JSON.parse(readFileSync(join(root, 'contract/schema/v1alpha1.json'), 'utf8'));
+    assert.deepEqual(await onPage('page.jsonSchema()'), published);
+    assert.deepEqual(await onPage('page.jsonSchema(page.apiVersions[0])'), published);
+    await assert.rejects(onPage("page.jsonSchema('machineadm.dev/v9')"), { name: 'RangeError' });
+  });
+
+  test('converts', async () => {
+    const config = `apiVersion: bootstrap.cluster.x-k8s.io/v1beta1
+kind: KubeadmConfig
+metadata: {name: worker-0, namespace: default}
+spec:
+  files: [{path: /etc/motd, content: hello}]
+  joinConfiguration:
+    discovery: {bootstrapToken: {token: abcdef.0123456789abcdef, apiServerEndpoint: "10.0.0.1:6443", caCertHashes: ["sha256:${'0'.repeat(64)}"]}}
+`;
+    const inputs = JSON.stringify([{ name: 'a.yaml', text: config }]);
+    const converted = (await onPage(`page.convert(${inputs}, { kubernetesVersion: 'v1.35.2' })`)) as Converted;
+    assert.deepEqual(
+      converted.decisions.filter(({ severity }) => severity === 'error'),
+      [],
+    );
+    const [document] = converted.documents;
+    assert.equal(document?.role, 'Worker');
+    const judged = await validation(
+      `page.validateDocument(${JSON.stringify(document?.yaml)}, { agentVersion: '0.1.0' })`,
+    );
+    assert.equal(judged.valid, true, JSON.stringify(judged));
+  });
+
+  test('is imported by Node under its names, and under no other', async () => {
+    const script =
+      "import('machineadm/document').then((m) => console.log(m.apiVersions[0])); import('machineadm/convert/index.js').catch((e) => console.log(e.code));";
+    const output = execFileSync(process.execPath, ['-e', script], { cwd: directory, encoding: 'utf8' });
+    assert.deepEqual(output.trim().split('\n').sort(), ['ERR_PACKAGE_PATH_NOT_EXPORTED', 'machineadm.dev/v1alpha1']);
+  });
+
+  test('has types that stand alone: the snippet of its page compiles', () => {
+    const page = readFileSync(join(root, 'docs/library.md'), 'utf8');
+    const snippet = /```ts\n([\s\S]*?)```/.exec(page)?.[1] ?? '';
+    assert.match(snippet, /machineadm\/document/);
+    writeFileSync(
+      join(directory, 'snippet.ts'),
+      `${snippet}\nimport { convert } from 'machineadm/convert';\nexport const first = convert([]).then((c) => c.documents[0]?.yaml);\n`,
+    );
+    writeFileSync(join(directory, 'package.json'), '{"type": "module"}');
+    const options = [
+      '--noEmit',
+      '--strict',
+      '--module',
+      'nodenext',
+      '--target',
+      'es2022',
+      '--lib',
+      'es2022,dom',
+      '--skipLibCheck',
+      'false',
+      '--types',
+      '',
+    ];
+    const tsc = join(root, 'node_modules/.bin/tsc');
+    execFileSync(tsc, [...options, 'snippet.ts'], { cwd: directory, encoding: 'utf8', stdio: 'pipe' });
+    assert.deepEqual(
+      readdirSync(library).filter((name) => name.startsWith('.')),
+      [],
+    );
+  });
+});
