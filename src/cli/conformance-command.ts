@@ -11,7 +11,7 @@ export function addConformanceCommand(program: Command, done: (status: number) =
     .addOption(outputOption())
     .addHelpText(
       'after',
-      `\nExits with ${exitCode('DifferencesFound')} where a MUST is broken.\n\nExample:\n  chroot /mnt/image machineadm conformance`,
+      `\nExits with ${exitCode('DifferencesFound')} where a MUST is broken.\n\nExample:\n  machineadm conformance -o json\n  chroot /mnt/image machineadm conformance`,
     )
     .action(async (options: { output: OutputFormat }) =>
       done(await (await import('./conformance.ts')).conformanceCommand(options)),

@@ -58,8 +58,8 @@ export function addConvert(program: Command, done: (status: number) => void): vo
       'after',
       '\nExits with 3 while something must be decided or mended; nothing is written then.\n\nExamples:\n' +
         '  machineadm convert -f control-plane.yaml -f cluster.yaml --to documents\n' +
-        '  kubectl get secret NAME -o yaml | machineadm convert -f - --kubernetes-version v1.35.2 > bootstrap.yaml\n' +
-        '  kubectl get secret NAME -o yaml | machineadm convert -f - --kubernetes-version v1.35.2 --wrap cloud-init --secret NEW | kubectl create -f -',
+        '  kubectl get secret OLD -o yaml | machineadm convert -f - --kubernetes-version v1.35.2 > bootstrap.yaml\n' +
+        '  kubectl get secret OLD -o yaml | machineadm convert -f - --kubernetes-version v1.35.2 --wrap cloud-init --secret NEW | kubectl create -f -',
     )
     .action(async (options: ConvertCommandOptions) =>
       done(await (await import('./convert.ts')).convertCommand(options)),

@@ -60,7 +60,7 @@ export function addWrap(program: Command, done: (status: number) => void): void 
     .addHelpText(
       'after',
       '\nExamples:\n  machineadm wrap -d bootstrap.yaml --format cloud-init --profile capa > user-data\n' +
-        '  machineadm wrap -d bootstrap.yaml --format ignition --fetch https://mirror.example.com/machineadm --release-manifest release/1.4.0/manifest.json --key publisher.pem',
+        '  machineadm wrap -d bootstrap.yaml --format ignition --fetch https://mirror.example --release-manifest manifest.json --key publisher.pem',
     )
     .action(async (options: WrapCommandOptions) => done(await (await import('./wrap.ts')).wrapCommand(options)));
 }
