@@ -190,10 +190,11 @@ export class Node {
     return { containerd: await this.#daemon('containerd'), kubelet: await this.#daemon('kubelet') };
   }
 
+  /** A kubelet that has no configuration yet ends and is started again every ten seconds: one that ended meanwhile is none. */
   async #daemon(unit: string): Promise<DaemonProcess> {
     const pid = (await this.machine.shell(`systemctl show ${unit} --property=MainPID --value`)).trim();
-    const startedAt = pid === '0' ? '' : (await this.machine.shell(`cut -d' ' -f22 /proc/${pid}/stat`)).trim();
-    return { pid, startedAt };
+    const stat = pid === '0' ? undefined : await this.read(`/proc/${pid}/stat`);
+    return stat === undefined ? { pid: '0', startedAt: '' } : { pid, startedAt: stat.split(' ')[21] ?? '' };
   }
 
   /** A file's text, or undefined when it is not there. */
