@@ -37,11 +37,10 @@ export async function bundle(entry: string, output: string, stamp: BuildStamp): 
 
 /**
  * The smallest young generation: 3 to 25 MB less resident in a run, by its length, at no cost in time. No optimizing
- * compilers: a run of some hundred milliseconds of CPU never earns back what they cost, 4 to 15 MB. Size before speed in
- * the rest: 1 MB (all measured).
+ * compilers: a run of some hundred milliseconds of CPU never earns back what they cost, 4 to 15 MB (both measured).
  * The blob is made under the same flags, because V8 refuses a code cache that was made under others.
  */
-export const V8_FLAGS = ['--max-semi-space-size=1', '--no-opt', '--no-maglev', '--optimize-for-size'];
+export const V8_FLAGS = ['--max-semi-space-size=1', '--no-opt', '--no-maglev'];
 
 /**
  * Makes the blob that Node starts from. `directory` must hold `machineadm.cjs`; the name is relative because the blob
