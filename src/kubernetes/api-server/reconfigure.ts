@@ -239,7 +239,8 @@ async function clusterConfiguration(host: Host, { signal, waitingFor }: Reconfig
         answer.kind === 'found' ? text(member(member(answer.object, 'data'), 'ClusterConfiguration')) : undefined;
       if (found !== undefined) return found;
       why = 'why' in answer ? answer.why : 'there is no kubeadm-config';
-      if (Date.now() >= until) break;
+      // What it says is not there will not come by asking again.
+      if (!('why' in answer) || Date.now() >= until) break;
       waitingFor(`the API server to show the cluster's configuration: ${why}`);
       await sleep(1000, undefined, { signal });
     }
