@@ -1,3 +1,4 @@
+import type { ActiveDirectoryModel } from './model-active-directory.ts';
 import type { StorageModel } from './model-storage.ts';
 import type { SecretValue } from './secret.ts';
 
@@ -13,6 +14,7 @@ export interface HostModel {
   readonly time: TimeModel | undefined;
   readonly proxy: ProxyModel | undefined;
   readonly certificateAuthorities: readonly CertificateAuthorityModel[];
+  readonly activeDirectory: ActiveDirectoryModel | undefined;
   readonly services: readonly ServiceModel[];
   readonly hooks: {
     readonly early: HookGroup | undefined;

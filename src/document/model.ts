@@ -5,6 +5,7 @@ import type { KubernetesModel } from './model-kubernetes.ts';
 import type { SinkModel } from './model-sinks.ts';
 import type { SecretValue } from './secret.ts';
 
+export type * from './model-active-directory.ts';
 export type * from './model-api-server.ts';
 export type * from './model-containerd.ts';
 export type * from './model-control-plane.ts';

@@ -204,6 +204,11 @@ const QUERIES: Readonly<Record<string, readonly QueryForm[]>> = {
   // chronyc(1), ntpq(8): both also carry commands that change the daemon; only what is named here is let through.
   chronyc: ['tracking', 'sources'].map((report) => ({ words: ['-c', '-n', report] })),
   ntpq: [{ words: ['-n', '-p'] }, { words: ['-n', '-c'], operands: { pattern: /^rv 0( [a-z,]+)?$/, min: 1, max: 1 } }],
+  // adcli(8): both authenticate or ask at most; all else writes to the directory or the keytab.
+  adcli: [
+    { words: ['testjoin'], valued: { '--domain': ANY, '--domain-controller': ANY, '--host-keytab': PATH } },
+    { words: ['info'], valued: { '--domain': ANY } },
+  ],
   // visudo(8): without -c it opens an editor; -x exports to a file.
   visudo: [
     {

@@ -1,4 +1,5 @@
 import { apiServer } from '../steps/api-server.ts';
+import { activeDirectory } from '../steps/active-directory/index.ts';
 import { bootHooks } from '../steps/boot-hooks.ts';
 import { certificateAuthorities } from '../steps/certificate-authorities/index.ts';
 import { containerd } from '../steps/containerd/index.ts';
@@ -57,6 +58,7 @@ export const PIPELINE: {
     users,
     kubeadmReset, // before files: it removes what an earlier attempt left below /etc/kubernetes, and files lie there, too
     files,
+    activeDirectory, // behind files and the clock: resolv.conf and the time decide whether the domain is found
     services,
     containerd,
     registries, // before images: what is pulled is proven first

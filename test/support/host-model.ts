@@ -9,6 +9,7 @@ export function hostModel(host: Partial<HostModel> = {}): Model {
       kernelModules: [],
       sysctl: [],
       swap: 'Unmanaged',
+      activeDirectory: undefined,
       storage: { disks: [], filesystems: [], mounts: [] },
       groups: [],
       users: [],

@@ -60,6 +60,8 @@ export async function planReset(
   for (const [path, before] of latestFirst) {
     if (before === 'absent' && !spared.has(path) && (await host.stat(path)) !== undefined) present.push(path);
   }
+  const keytab = domainKeytab(made);
+  if (keytab !== undefined && (await host.stat(keytab)) !== undefined) present.push(keytab);
   const changed = latestFirst
     .filter(([path, before]) => before === 'present' && !spared.has(path) && !isOfKubeadm(path, kubeadm))
     .map(([path]) => path);
@@ -112,6 +114,11 @@ function kubeadmOrder(made: Made): ResetPlan['kubeadm'] {
     return etcd === undefined ? order : { ...order, etcdMember: { advertiseAddress } };
   }
   return undefined;
+}
+
+/** The keys of the computer in its domain, where the document asked that a reset leaves it and no other keys were there. */
+function domainKeytab(made: Made): string | undefined {
+  return text(member(member(made.note('active-directory', 'active-directory/join'), 'undo'), 'keytab'));
 }
 
 function execReset(made: Made): readonly string[] | undefined {

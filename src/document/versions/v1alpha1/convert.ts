@@ -1,6 +1,7 @@
 import type { FileModel, HookGroup, Model } from '../../model.ts';
 import { decodeContent } from './content.ts';
 import { toContainerd } from './convert-containerd.ts';
+import { toActiveDirectory } from './convert-active-directory.ts';
 import { toGroups, toProxy, toStorage, toTime, toUsers } from './convert-host.ts';
 import { toImages } from './convert-images.ts';
 import { toKubernetes } from './convert-kubernetes.ts';
@@ -41,6 +42,7 @@ export async function toModel(sections: Sections): Promise<Model> {
       time: toTime(host?.time),
       proxy: toProxy(host?.proxy, resolve),
       certificateAuthorities: host?.certificateAuthorities ?? [],
+      activeDirectory: toActiveDirectory(host?.activeDirectory, resolve),
       services: (host?.services ?? []).map((service) => ({
         name: service.name,
         enabled: service.enabled,

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { groups, users } from './accounts.ts';
+import { activeDirectory } from './active-directory.ts';
 import { absolutePath, duration, fileMode, hostname, secret, sha256 } from './fields.ts';
 import { storage } from './storage.ts';
 import { certificateAuthorities, proxy, services, time } from './system.ts';
@@ -82,6 +83,7 @@ export const host = z.strictObject({
   certificateAuthorities: certificateAuthorities
     .optional()
     .describe("Trusted by the system, and by machineadm's own requests."),
+  activeDirectory: activeDirectory.optional().describe('Makes the machine a member of an Active Directory domain.'),
   services: services.optional(),
   hooks: z
     .strictObject({

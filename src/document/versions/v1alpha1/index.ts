@@ -1,5 +1,6 @@
 import type { DocumentVersion } from '../version.ts';
 import { checkFileContents, checkHost, checkSecretNames } from './checks.ts';
+import { checkActiveDirectory } from './checks-active-directory.ts';
 import { checkManifests } from './checks-bootstrapper.ts';
 import { checkContainerd } from './checks-containerd.ts';
 import { checkHardening } from './checks-hardening.ts';
@@ -32,6 +33,7 @@ export const v1alpha1: DocumentVersion<Sections> = {
     ...checkStorage(parsed),
     ...checkSystem(parsed),
     ...checkProxy(parsed),
+    ...checkActiveDirectory(parsed),
     ...checkReporting(parsed),
     ...checkImages(parsed),
     ...checkContainerd(parsed),

@@ -1,0 +1,144 @@
+import { promises as dns, lookup as lookupName } from 'node:dns';
+import { connect } from 'node:net';
+import { promisify } from 'node:util';
+import type { Evidence } from '../document/errors.ts';
+import { MachineadmError } from '../document/errors.ts';
+
+/** What is asked of a domain over the network before a secret is sent there. Each question ends by itself. */
+export interface DirectoryNetwork {
+  /**
+   * Host names of the domain's controllers, the preferred first; [] where a name server answers that it knows none, or
+   * something that cannot be read. Throws `DomainNameServiceFailed` where none answers.
+   */
+  controllers(domain: string): Promise<readonly string[]>;
+  /** Addresses of a controller. Throws `DomainNameServiceFailed`. */
+  addressOf(controller: string): Promise<string>;
+  /** Those ports that do not accept a TCP connection, and why. */
+  closedPorts(address: string, ports: readonly number[]): Promise<readonly ClosedPort[]>;
+  /** The clock of a controller in milliseconds since the epoch; undefined where it does not tell. */
+  clock(address: string): Promise<number | undefined>;
+}
+
+export interface ClosedPort {
+  readonly port: number;
+  /** `ECONNREFUSED`, `ETIMEDOUT`, … */
+  readonly why: string;
+}
+
+const DNS_TIMEOUT_MS = 3_000;
+const DNS_TRIES = 2;
+const CONNECT_TIMEOUT_MS = 3_000;
+const CLOCK_TIMEOUT_MS = 5_000;
+const LDAP_PORT = 389;
+
+/**
+ * LDAP SearchRequest (RFC 4511 4.5.1), message 1: base object "" (the rootDSE, which needs no login), scope base, filter
+ * (objectClass=*), attribute currentTime ([MS-ADTS] 3.1.1.3.2.3).
+ */
+const CURRENT_TIME = 'currentTime';
+const CLOCK_REQUEST = Buffer.concat([
+  Buffer.from('3032020101632d04000a01000a0100020100020105010100870b', 'hex'),
+  Buffer.from('objectClass'),
+  Buffer.from('300d040b', 'hex'),
+  Buffer.from(CURRENT_TIME),
+]);
+
+/**
+ * A server without a forwarder refuses names that are not its own; Samba's internal one (4.17) answers questions with
+ * EDNS in a way that c-ares does not read.
+ */
+const ANSWERS_WITHOUT_RECORDS = ['ENOTFOUND', 'ENODATA', 'EREFUSED', 'EFORMERR', 'EBADRESP'];
+
+/** The network as it is. */
+export const directoryNetwork: DirectoryNetwork = { controllers, addressOf, closedPorts, clock };
+
+/** [MS-ADTS] 6.3.2.3: the SRV records by which a domain's controllers are found. */
+async function controllers(domain: string): Promise<readonly string[]> {
+  const name = `_ldap._tcp.dc._msdcs.${domain}`;
+  // Made anew each time: it reads resolv.conf then, which a step before may have written.
+  const resolver = new dns.Resolver({ timeout: DNS_TIMEOUT_MS, tries: DNS_TRIES });
+  try {
+    const records = await resolver.resolveSrv(name);
+    return records.sort((a, b) => a.priority - b.priority || b.weight - a.weight).map((record) => record.name);
+  } catch (error) {
+    const code = codeOf(error);
+    const evidence = [{ source: `DNS ${name}`, text: code }];
+    if (ANSWERS_WITHOUT_RECORDS.includes(code)) return [];
+    throw nameServiceFailed(domain, resolver.getServers(), evidence, error);
+  }
+}
+
+async function addressOf(controller: string): Promise<string> {
+  try {
+    return (await promisify(lookupName)(controller)).address;
+  } catch (error) {
+    const evidence = [{ source: `name of ${controller}`, text: codeOf(error) }];
+    throw nameServiceFailed(controller, new dns.Resolver().getServers(), evidence, error);
+  }
+}
+
+async function closedPorts(address: string, ports: readonly number[]): Promise<readonly ClosedPort[]> {
+  const found = await Promise.all(ports.map(async (port) => ({ port, why: await tryConnect(address, port) })));
+  return found.flatMap(({ port, why }) => (why === undefined ? [] : [{ port, why }]));
+}
+
+function tryConnect(host: string, port: number): Promise<string | undefined> {
+  return new Promise((done) => {
+    const socket = connect({ host, port });
+    const end = (why?: string): void => {
+      socket.destroy();
+      done(why);
+    };
+    socket.setTimeout(CONNECT_TIMEOUT_MS, () => end('ETIMEDOUT'));
+    socket.once('connect', () => end());
+    socket.once('error', (error) => end(codeOf(error)));
+  });
+}
+
+function clock(address: string): Promise<number | undefined> {
+  return new Promise((done) => {
+    const socket = connect({ host: address, port: LDAP_PORT });
+    const pieces: Buffer[] = [];
+    const end = (): void => {
+      socket.destroy();
+      done(readClock(Buffer.concat(pieces)));
+    };
+    socket.setTimeout(CLOCK_TIMEOUT_MS, end);
+    socket.once('connect', () => socket.write(CLOCK_REQUEST));
+    socket.on('data', (piece) => {
+      pieces.push(piece);
+      if (readClock(Buffer.concat(pieces)) !== undefined) end();
+    });
+    socket.once('error', end);
+    socket.once('close', end);
+  });
+}
+
+/** The GeneralizedTime (`20261120230000.0Z`) behind the name of the attribute in an answer. Milliseconds. */
+export function readClock(answer: Buffer): number | undefined {
+  const text = answer.toString('latin1');
+  const time = /currentTime[\s\S]{2,8}?(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(?:\.\d+)?Z/.exec(text);
+  if (time === null) return undefined;
+  const [year = 0, month = 1, ...rest] = time.slice(1).map(Number);
+  return Date.UTC(year, month - 1, ...rest);
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : String(error);
+}
+
+function nameServiceFailed(
+  name: string,
+  servers: readonly string[],
+  evidence: readonly Evidence[],
+  cause: unknown,
+): MachineadmError {
+  return new MachineadmError({
+    reason: 'DomainNameServiceFailed',
+    summary: `${name} could not be looked up: the name servers (${servers.join(', ')}) gave no answer.`,
+    remedy: 'Check /etc/resolv.conf and that UDP and TCP port 53 of a name server can be reached, then run again.',
+    evidence,
+    retryable: true,
+    cause,
+  });
+}

@@ -1,0 +1,69 @@
+import { Secret } from '../../document/secret.ts';
+
+/** Whom an offline join blob was made for. */
+export interface OfflineBlob {
+  /** As it was given when the blob was made: DNS or NetBIOS name. */
+  readonly domain: string;
+  readonly computer: string;
+  /** The short name of the domain. */
+  readonly netbiosDomain: string;
+  /** As djoin and net write their files: UTF-16LE with its mark, base64, a NUL at the end. */
+  readonly file: Uint8Array;
+}
+
+/** What every such blob begins with: the header of a serialized NDR type ([MS-RPCE] 2.2.6.1). */
+const NDR_HEADER = Buffer.from('01100800cccccccc', 'hex');
+
+/** No name is longer; a longer count is no string but other data. */
+const LONGEST_STRING = 1024;
+
+/**
+ * Reads the head of ODJ_PROVISION_DATA (Samba librpc/idl/ODJ.idl; djoin /provision): domain, computer, its password, then
+ * the short name of the domain. The text may be what `djoin /printblob` prints, or the content of a blob's file, read as
+ * UTF-8. The password inside is made known as a secret. undefined: damaged, or none.
+ */
+export function readBlob(text: string): OfflineBlob | undefined {
+  const base64 = text.replace(/[\s\0\uFEFF\uFFFD]/g, '');
+  if (base64 === '' || !/^[A-Za-z0-9+/]+={0,2}$/.test(base64)) return undefined;
+  const bytes = Buffer.from(base64, 'base64');
+  if (!bytes.subarray(0, NDR_HEADER.length).equals(NDR_HEADER) || !isWhole(bytes)) return undefined;
+  const strings = stringsOf(bytes, 4);
+  const [domain, computer, password, netbiosDomain] = strings;
+  if (domain === undefined || computer === undefined || password === undefined || netbiosDomain === undefined)
+    return undefined;
+  new Secret(password);
+  const file = Buffer.from(`\uFEFF${base64}\0`, 'utf16le');
+  return { domain, computer, netbiosDomain, file };
+}
+
+/** The header is followed by the length of what it describes. */
+function isWhole(bytes: Buffer): boolean {
+  return bytes.length >= 16 && bytes.length >= 16 + bytes.readUInt32LE(8);
+}
+
+/**
+ * The first `count` conformant varying strings of UTF-16: maximum, offset 0, length, and the characters, on four bytes.
+ * A counted one (RPC_UNICODE_STRING, as the short name is) has no NUL at its end.
+ */
+function stringsOf(bytes: Buffer, count: number): readonly string[] {
+  const found: string[] = [];
+  for (let at = 16; at + 12 <= bytes.length && found.length < count; ) {
+    const maximum = bytes.readUInt32LE(at);
+    const length = bytes.readUInt32LE(at + 8);
+    const end = at + 12 + 2 * length;
+    const isString =
+      bytes.readUInt32LE(at + 4) === 0 &&
+      length > 1 &&
+      length <= maximum &&
+      maximum - length <= 1 &&
+      maximum <= LONGEST_STRING &&
+      end <= bytes.length;
+    if (isString) {
+      found.push(bytes.toString('utf16le', at + 12, end).replace(/\0$/, ''));
+      at = end + (end % 4);
+    } else {
+      at += 4;
+    }
+  }
+  return found;
+}

@@ -1,0 +1,264 @@
+import { MachineadmError } from '../../document/errors.ts';
+import type { DirectoryNetwork } from '../../host/directory-network.ts';
+import type { Host, QueryHost } from '../../host/host.ts';
+import { member, text } from '../../host/untyped.ts';
+import type { Change, Execution, Missing, Step, StepRecord } from '../step.ts';
+import { textDiff } from '../text-diff.ts';
+import { DomainJoin } from './join.ts';
+import { KERBEROS_CONFIGURATION, KERBEROS_ORIGINAL, kerberosConfiguration } from './kerberos-configuration.ts';
+import { readKeytab } from './keytab.ts';
+import { computerPrincipal, type DomainMembership, membershipOf, servicePrincipals } from './membership.ts';
+import { reachController } from './reach.ts';
+
+const JOIN = 'active-directory/join';
+const COMPUTER_NAME = /^[A-Z0-9](?:[A-Z0-9-]{0,13}[A-Z0-9])?$/;
+const TESTJOIN_TIMEOUT_MS = 20_000;
+/** What says that the keys themselves are refused, and not that nobody could be asked. */
+const KEYS_REFUSED =
+  /Preauthentication failed|not found in Kerberos database|credentials have been revoked|no suitable keys/;
+
+export interface ActiveDirectoryActual {
+  readonly kerberosConfiguration: string | undefined;
+  /** `unverified`: there are keys, and no controller to ask about them. */
+  readonly membership: 'none' | 'valid' | 'broken' | 'unverified';
+  readonly keytabMode: number | undefined;
+  readonly missingServices: readonly string[];
+  /** True: an earlier run of this instance found the name free and began to join. */
+  readonly ours: boolean;
+  /** The keytab that an earlier run of this instance began to make, and a reset removes. */
+  readonly undo: string | undefined;
+  /** True: a join was begun and not ended, so keys that do not work are its own. */
+  readonly interrupted: boolean;
+}
+
+export type ActiveDirectoryPayload =
+  | { readonly kind: 'kerberos'; readonly content: string; readonly original: string | undefined }
+  | {
+      readonly kind: 'join';
+      readonly desired: DomainMembership;
+      readonly mayReuse: boolean;
+      readonly undo: string | undefined;
+    }
+  | { readonly kind: 'verify'; readonly desired: DomainMembership }
+  | { readonly kind: 'mode'; readonly keytab: string }
+  | { readonly kind: 'services'; readonly desired: DomainMembership; readonly services: readonly string[] };
+
+type ActiveDirectoryStep = Step<DomainMembership, ActiveDirectoryActual, ActiveDirectoryPayload>;
+
+/** What the step asks the network; another one in tests. */
+type Network = () => Promise<DirectoryNetwork>;
+
+/**
+ * Membership in an Active Directory domain: the configuration of Kerberos, an account with keys in the keytab, and the
+ * proof that the domain accepts them. A membership that is valid is left alone.
+ */
+export function activeDirectoryStep(network: Network): ActiveDirectoryStep {
+  return {
+    id: 'active-directory',
+    title: 'Active Directory',
+    desired: membershipOf,
+    preflight,
+    inspect,
+    plan,
+
+    async apply(host, { payload }, execution) {
+      switch (payload.kind) {
+        case 'kerberos':
+          return await writeConfiguration(host, payload);
+        case 'mode':
+          return await host.chmod(payload.keytab, 0o600);
+        case 'verify':
+          return await within(host, payload.desired, await network(), execution, (join) => join.verify());
+        case 'services':
+          return await within(host, payload.desired, await network(), execution, (join) =>
+            join.addServices(payload.services),
+          );
+        case 'join':
+          return await joinDomain(host, payload, await network(), execution);
+      }
+    },
+
+    async settled(host) {
+      await host.sync('/etc');
+    },
+  };
+}
+
+export const activeDirectory: ActiveDirectoryStep = activeDirectoryStep(
+  async () => (await import('../../host/directory-network.ts')).directoryNetwork,
+);
+
+async function preflight(host: QueryHost, desired: DomainMembership): Promise<readonly Missing[]> {
+  const missing: Missing[] = [];
+  const tools = { adcli: 'adcli', ...(desired.credentials.kind === 'offlineBlob' ? { net: 'samba-common-bin' } : {}) };
+  for (const [program, name] of Object.entries(tools)) {
+    if ((await host.which(program)) !== undefined) continue;
+    missing.push({
+      reason: 'ActiveDirectoryToolMissing',
+      what: `${program}, which joins the machine to ${desired.domain}, is not installed`,
+      remedy: `Put it into the image (Debian: ${name}): machineadm downloads nothing.`,
+    });
+  }
+  if (!COMPUTER_NAME.test(desired.computerName)) {
+    missing.push({
+      reason: 'ComputerNameInvalid',
+      what: `${desired.computerName} cannot name a computer of a domain: at most 15 letters, digits and "-"`,
+      remedy: 'Give host.activeDirectory.computerName, of its own for each machine.',
+      scope: 'node',
+    });
+  }
+  return missing;
+}
+
+async function inspect(host: QueryHost, desired: DomainMembership, record: StepRecord): Promise<ActiveDirectoryActual> {
+  const note = record.notes.get(JOIN);
+  const keys = await host.readFile(desired.keytab);
+  const principals = new Set((keys === undefined ? [] : (readKeytab(keys) ?? [])).map(({ principal }) => principal));
+  const hasKeys = principals.has(computerPrincipal(desired));
+  return {
+    kerberosConfiguration: await host.readText(KERBEROS_CONFIGURATION),
+    membership: hasKeys ? await testJoin(host, desired, text(member(note, 'controller'))) : 'none',
+    keytabMode: (await host.stat(desired.keytab))?.mode,
+    missingServices: desired.servicePrincipals.filter(
+      (_, index) => !principals.has(servicePrincipals(desired)[index] ?? ''),
+    ),
+    ours: member(note, 'computer') === desired.computerName,
+    undo: text(member(member(note, 'undo'), 'keytab')),
+    interrupted: record.interrupted.has(JOIN),
+  };
+}
+
+/** The controller that made the account is asked first: the others learn of it by replication, some minutes later. */
+async function testJoin(
+  host: QueryHost,
+  { domain, keytab, domainController }: DomainMembership,
+  known: string | undefined,
+): Promise<ActiveDirectoryActual['membership']> {
+  let answer = '';
+  for (const controller of new Set([known ?? domainController, domainController])) {
+    const args = [
+      'testjoin',
+      `--domain=${domain}`,
+      `--host-keytab=${keytab}`,
+      ...(controller === undefined ? [] : [`--domain-controller=${controller}`]),
+    ];
+    const result = await host.query({ program: 'adcli', args, timeoutMs: TESTJOIN_TIMEOUT_MS });
+    if (result.status === 0) return 'valid';
+    answer = result.stderr;
+  }
+  return KEYS_REFUSED.test(answer) ? 'broken' : 'unverified';
+}
+
+function plan(desired: DomainMembership, actual: ActiveDirectoryActual): readonly Change<ActiveDirectoryPayload>[] {
+  const changes: Change<ActiveDirectoryPayload>[] = [];
+  const wanted = kerberosConfiguration(desired.domain);
+  if (desired.kerberosConfiguration === 'Managed' && actual.kerberosConfiguration !== wanted) {
+    const original = actual.kerberosConfiguration;
+    const diff = textDiff(original ?? '', wanted);
+    changes.push({
+      id: 'active-directory/krb5.conf',
+      summary: `${original === undefined ? 'write' : 'update'} ${KERBEROS_CONFIGURATION} for ${desired.domain}`,
+      ...(diff === undefined ? {} : { diff }),
+      scope: 'base',
+      payload: { kind: 'kerberos', content: wanted, original },
+    });
+  }
+  const change = (id: string, summary: string, payload: ActiveDirectoryPayload): void => {
+    changes.push({ id, summary, scope: 'node', ineffective: 'DomainJoinBroken', payload });
+  };
+  if (actual.membership === 'none' || mayRejoin(desired, actual)) {
+    changes.push({
+      id: JOIN,
+      summary: `join ${desired.domain} as ${desired.computerName}`,
+      scope: 'node',
+      repeatable: false,
+      ineffective: 'DomainJoinBroken',
+      payload: {
+        kind: 'join',
+        desired,
+        mayReuse: desired.accountReuse || actual.ours || actual.membership === 'broken',
+        undo: actual.undo,
+      },
+    });
+    return changes;
+  }
+  if (actual.membership === 'broken') throw broken(desired);
+  if (actual.membership === 'unverified') {
+    change('active-directory/verify', `ask ${desired.domain} whether it accepts this computer`, {
+      kind: 'verify',
+      desired,
+    });
+  }
+  if (actual.keytabMode !== 0o600) {
+    change('active-directory/keytab', `close ${desired.keytab} to others`, { kind: 'mode', keytab: desired.keytab });
+  }
+  if (actual.missingServices.length > 0) {
+    const services = actual.missingServices;
+    change('active-directory/services', `keys for ${services.join(', ')}`, { kind: 'services', desired, services });
+  }
+  return changes;
+}
+
+function mayRejoin({ onBroken }: DomainMembership, { membership, interrupted }: ActiveDirectoryActual): boolean {
+  return membership === 'broken' && (onBroken === 'Rejoin' || interrupted);
+}
+
+function broken({ domain, computerName, keytab }: DomainMembership): MachineadmError {
+  return new MachineadmError({
+    reason: 'DomainJoinBroken',
+    summary: `The domain ${domain} no longer accepts the keys that this machine has for ${computerName}.`,
+    remedy:
+      'Find out whether another machine has taken the name. If it has not, set host.activeDirectory.onBroken: Rejoin, with a secret to join with.',
+    evidence: [{ source: keytab, text: `holds keys of ${computerName}, and adcli testjoin is refused` }],
+  });
+}
+
+async function writeConfiguration(
+  host: Host,
+  { content, original }: Extract<ActiveDirectoryPayload, { kind: 'kerberos' }>,
+): Promise<void> {
+  if (original !== undefined && (await host.stat(KERBEROS_ORIGINAL)) === undefined) {
+    await host.writeFile({ path: KERBEROS_ORIGINAL, content: original, mode: 0o644 });
+  }
+  await host.writeFile({ path: KERBEROS_CONFIGURATION, content, mode: 0o644 });
+}
+
+async function joinDomain(
+  host: Host,
+  { desired, mayReuse, undo }: Extract<ActiveDirectoryPayload, { kind: 'join' }>,
+  network: DirectoryNetwork,
+  execution: Execution,
+): Promise<void> {
+  const { credentials, keytab, onReset } = desired;
+  const before = await host.stat(keytab);
+  await within(host, desired, network, execution, async (join, controller) => {
+    // A keytab that was there may hold keys of others: a reset leaves it.
+    const leaves = onReset === 'Leave' && (before === undefined || undo === keytab);
+    const begin = () =>
+      execution.remember({ computer: desired.computerName, controller, ...(leaves ? { undo: { keytab } } : {}) });
+    if (credentials.kind === 'account') {
+      const password = (await host.secret(credentials.password)).reveal();
+      if (!mayReuse) await join.refuseExisting(credentials.user, password);
+      begin();
+      await join.withAccount(credentials.user, password);
+    } else if (credentials.kind === 'oneTimePassword') {
+      begin();
+      await join.withOneTimePassword((await host.secret(credentials.password)).reveal());
+    } else {
+      begin();
+      await join.withBlob((await host.secret(credentials.blob)).reveal());
+    }
+    await join.verify();
+  });
+}
+
+async function within(
+  host: Host,
+  desired: DomainMembership,
+  network: DirectoryNetwork,
+  execution: Execution,
+  work: (join: DomainJoin, controller: string) => Promise<void>,
+): Promise<void> {
+  const controller = await reachController(host, network, desired, execution);
+  await DomainJoin.during(host, desired, controller, execution, (join) => work(join, controller));
+}

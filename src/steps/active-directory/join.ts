@@ -1,0 +1,203 @@
+import { MachineadmError } from '../../document/errors.ts';
+import type { Command, CommandResult, Host } from '../../host/host.ts';
+import type { Execution } from '../step.ts';
+import { readBlob } from './blob.ts';
+import { joinFailure } from './failures.ts';
+import { computerPrincipal, type DomainMembership } from './membership.ts';
+
+/** Where the tools may write for the time of a join; in memory, and of root alone. */
+const WORK = '/run/machineadm/active-directory';
+
+const SHORT_TIMEOUT_MS = 30_000;
+
+/** One join with one secret, in a directory of its own that is gone afterwards, whatever happened. */
+export class DomainJoin {
+  readonly #host: Host;
+  readonly #desired: DomainMembership;
+  readonly #controller: string;
+  readonly #execution: Execution;
+
+  private constructor(host: Host, desired: DomainMembership, controller: string, execution: Execution) {
+    this.#host = host;
+    this.#desired = desired;
+    this.#controller = controller;
+    this.#execution = execution;
+  }
+
+  static async during(
+    host: Host,
+    desired: DomainMembership,
+    controller: string,
+    execution: Execution,
+    work: (join: DomainJoin) => Promise<void>,
+  ): Promise<void> {
+    // A killed adcli leaves its Kerberos configuration behind, and a killed run of ours perhaps a blob.
+    const wipe = () => host.run({ program: 'rm', args: ['-r', '-f', '--one-file-system', '--', WORK] });
+    await wipe();
+    await host.makeDirectory(WORK, 0o700);
+    try {
+      await work(new DomainJoin(host, desired, controller, execution));
+    } finally {
+      await wipe();
+    }
+  }
+
+  /**
+   * Refuses to take over an account that is there: adcli does it without a word, and the machine that had it is out.
+   * Throws `ComputerAccountExists`, and what is wrong with the account that joins.
+   */
+  async refuseExisting(user: string, password: string): Promise<void> {
+    const { computerName } = this.#desired;
+    const args = ['show-computer', ...this.#domain(), ...login(user), computerName];
+    const result = await this.#run({ program: 'adcli', args, input: password, timeoutMs: SHORT_TIMEOUT_MS });
+    if (result.status !== 0 && /No computer account for \S+ exists/.test(result.stderr)) return;
+    if (result.status !== 0) throw joinFailure('adcli show-computer', result);
+    throw new MachineadmError({
+      reason: 'ComputerAccountExists',
+      summary: `The domain has an account of the name ${computerName} already, and a join would put its machine out.`,
+      remedy:
+        'Give this machine another computerName; or, where the account is its own or of a machine that is gone, delete it or set accountReuse: true.',
+      evidence: [
+        {
+          source: 'adcli show-computer',
+          text: /^.*distinguishedName:\s*\n?.*$/m.exec(result.stdout)?.[0] ?? computerName,
+        },
+      ],
+    });
+  }
+
+  async withAccount(user: string, password: string): Promise<void> {
+    const { computerOU, os } = this.#desired;
+    await this.#adcliJoin(password, [
+      ...login(user),
+      `--os-name=${os.id}`,
+      `--os-version=${os.version}`,
+      ...(computerOU === undefined ? [] : [`--domain-ou=${computerOU}`]),
+    ]);
+  }
+
+  async withOneTimePassword(password: string): Promise<void> {
+    await this.#adcliJoin(password, ['--login-type=computer', '--stdin-password']);
+  }
+
+  /** Takes the password of the computer out of the blob, and makes the keytab of it. */
+  async withBlob(text: string): Promise<void> {
+    const blob = readBlob(text);
+    if (blob === undefined) throw blobInvalid('is damaged, cut off, or no such data');
+    const { computerName, domain, realm, keytab } = this.#desired;
+    if (blob.computer.toUpperCase() !== computerName) {
+      throw blobInvalid(`was made for the computer ${blob.computer}, and this is ${computerName}`);
+    }
+    if (![domain, blob.netbiosDomain.toLowerCase()].includes(blob.domain.toLowerCase())) {
+      throw blobInvalid(`was made for the domain ${blob.domain}, and the document names ${domain}`);
+    }
+    const file = `${WORK}/blob`;
+    await this.#host.writeFile({ path: file, content: blob.file, mode: 0o600 });
+    const settings = { computerName, realm, workgroup: blob.netbiosDomain, keytab };
+    // Samba 4.17 ends with a segmentation fault when it is to write the keytab at once.
+    const configuration = await this.#sambaConfiguration({ ...settings, method: 'secrets only' });
+    await this.#net(['offlinejoin', 'requestodj', `loadfile=${file}`], configuration);
+    await this.#sambaConfiguration({ ...settings, method: 'secrets and keytab' });
+    await this.#net(['ads', 'keytab', 'create', '-P', '-S', this.#controller], configuration);
+  }
+
+  /** Adds keys for more services, with the computer's own right to. */
+  async addServices(services: readonly string[]): Promise<void> {
+    const { fqdn, computerName, keytab } = this.#desired;
+    const args = [
+      'update',
+      ...this.#domain(),
+      `--host-fqdn=${fqdn}`,
+      `--computer-name=${computerName}`,
+      `--host-keytab=${keytab}`,
+      ...services.map((service) => `--service-name=${service}`),
+    ];
+    const result = await this.#run({ program: 'adcli', args, timeoutMs: this.#desired.timeoutMs });
+    if (result.status !== 0) throw joinFailure('adcli update', result);
+  }
+
+  /** Proves that the keys open the domain: a ticket with kinit, where there is one, and a login with adcli. */
+  async verify(): Promise<void> {
+    const { keytab } = this.#desired;
+    if ((await this.#host.which('kinit')) !== undefined) {
+      const args = ['-k', '-t', keytab, computerPrincipal(this.#desired)];
+      const ticket = await this.#run({ program: 'kinit', args, timeoutMs: SHORT_TIMEOUT_MS });
+      if (ticket.status !== 0) throw joinFailure('kinit', ticket);
+    }
+    const args = ['testjoin', ...this.#domain(), `--host-keytab=${keytab}`];
+    const result = await this.#run({ program: 'adcli', args, timeoutMs: SHORT_TIMEOUT_MS });
+    if (result.status !== 0) throw joinFailure('adcli testjoin', result);
+  }
+
+  #domain(): readonly string[] {
+    return [`--domain=${this.#desired.domain}`, `--domain-controller=${this.#controller}`];
+  }
+
+  async #adcliJoin(password: string, credentials: readonly string[]): Promise<void> {
+    const { fqdn, computerName, keytab, servicePrincipals, timeoutMs } = this.#desired;
+    const args = [
+      'join',
+      ...this.#domain(),
+      `--host-fqdn=${fqdn}`,
+      `--computer-name=${computerName}`,
+      `--host-keytab=${keytab}`,
+      ...['host', ...servicePrincipals].map((service) => `--service-name=${service}`),
+      ...credentials,
+    ];
+    this.#execution.waitingFor(`the join of ${this.#desired.domain}`);
+    const result = await this.#run({ program: 'adcli', args, input: password, timeoutMs });
+    if (result.status !== 0) throw joinFailure('adcli join', result);
+    await this.#host.chmod(keytab, 0o600);
+  }
+
+  async #net(args: readonly string[], configuration: string): Promise<void> {
+    const { timeoutMs } = this.#desired;
+    const result = await this.#run({ program: 'net', args: [...args, `--configfile=${configuration}`], timeoutMs });
+    if (result.status !== 0) throw joinFailure(`net ${args.slice(0, 2).join(' ')}`, result);
+  }
+
+  /** All that Samba keeps lies in the work directory: the keytab is what remains. */
+  async #sambaConfiguration(
+    settings: Readonly<Record<'computerName' | 'realm' | 'workgroup' | 'keytab' | 'method', string>>,
+  ): Promise<string> {
+    const path = `${WORK}/smb.conf`;
+    const directories = ['private dir', 'state directory', 'cache directory', 'lock directory', 'pid directory'];
+    const content = [
+      '[global]',
+      'security = ads',
+      `realm = ${settings.realm}`,
+      `workgroup = ${settings.workgroup}`,
+      `netbios name = ${settings.computerName}`,
+      `kerberos method = ${settings.method}`,
+      ...(settings.method === 'secrets only' ? [] : [`dedicated keytab file = FILE:${settings.keytab}`]),
+      ...directories.map((directory) => `${directory} = ${WORK}`),
+      '',
+    ].join('\n');
+    await this.#host.writeFile({ path, content, mode: 0o600 });
+    return path;
+  }
+
+  #run(command: Command): Promise<CommandResult> {
+    const { signal, output } = this.#execution;
+    return this.#host.run({
+      ...command,
+      env: { LC_ALL: 'C', TMPDIR: WORK, KRB5CCNAME: `FILE:${WORK}/tickets` },
+      signal,
+      onLine: (_, line) => output(command.program, line),
+      supervised: true,
+    });
+  }
+}
+
+function login(user: string): readonly string[] {
+  return ['--login-type=user', `--login-user=${user}`, '--stdin-password'];
+}
+
+function blobInvalid(what: string): MachineadmError {
+  return new MachineadmError({
+    reason: 'DomainJoinBlobInvalid',
+    summary: `The offline join data ${what}.`,
+    remedy:
+      'Make it for this machine (djoin /provision, or net offlinejoin provision), and give the whole text of the file.',
+  });
+}
