@@ -197,7 +197,8 @@ export class DomainMachine {
 
 function overlay(lower: string, name: string): string {
   const place = `/mnt/machines/${name}`;
-  sh(`mkdir -p ${place}/upper ${place}/work ${place}/root
+  // Samba serves as the user who connects, who must be able to enter the root.
+  sh(`umask 022; mkdir -p ${place}/upper ${place}/work ${place}/root
 mount -t overlay -o lowerdir=${lower},upperdir=${place}/upper,workdir=${place}/work none ${place}/root
 mount -t tmpfs -o mode=755 none ${place}/root/run
 mount -t proc proc ${place}/root/proc
