@@ -1,5 +1,5 @@
-import { apiServer } from '../steps/api-server.ts';
 import { activeDirectory } from '../steps/active-directory/index.ts';
+import { apiServer } from '../steps/api-server.ts';
 import { bootHooks } from '../steps/boot-hooks.ts';
 import { certificateAuthorities } from '../steps/certificate-authorities/index.ts';
 import { containerd } from '../steps/containerd/index.ts';

@@ -1,7 +1,7 @@
 import type { FileModel, HookGroup, Model } from '../../model.ts';
 import { decodeContent } from './content.ts';
-import { toContainerd } from './convert-containerd.ts';
 import { toActiveDirectory } from './convert-active-directory.ts';
+import { toContainerd } from './convert-containerd.ts';
 import { toGroups, toProxy, toStorage, toTime, toUsers } from './convert-host.ts';
 import { toImages } from './convert-images.ts';
 import { toKubernetes } from './convert-kubernetes.ts';
