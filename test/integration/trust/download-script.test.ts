@@ -22,7 +22,15 @@ import {
 } from '../../../src/carriers/download-script.ts';
 import { newAuthority } from '../../support/api-server.ts';
 import { startServer, type TestServer } from '../../support/http-servers.ts';
-import { flipped, newKey, program, type TestKey, type TestRelease, testRelease } from '../../support/release.ts';
+import {
+  askingOnce,
+  flipped,
+  newKey,
+  program,
+  type TestKey,
+  type TestRelease,
+  testRelease,
+} from '../../support/release.ts';
 
 const VERSION = '1.4.2';
 const OLDER = '1.3.0';
@@ -235,7 +243,7 @@ describe('the download script', { skip, timeout: 900_000 }, () => {
             ? { body: half(file), headers: { 'content-length': '100000', connection: 'close' } }
             : undefined,
         );
-        const result = await go({ digests: digests(), locations: [broken], deadlineSeconds: 2 });
+        const result = await go({ digests: digests(), locations: [broken] }, { change: askingOnce });
         // python3 and busybox take the end of the connection for the end of the file; then the digest tells.
         assert.ok(result.status === 67 || result.status === 68, result.stderr);
         assert.deepEqual(result.installed, []);
@@ -317,7 +325,8 @@ describe('the download script', { skip, timeout: 900_000 }, () => {
       if (downloader === 'busybox') {
         test('asks no https location: this wget checks no certificate', async () => {
           await using server = await mirror(undefined, true);
-          refused(await go({ digests: digests(), locations: [server], deadlineSeconds: 1 }), 67, /http or file only/);
+          const result = await go({ digests: digests(), locations: [server] }, { change: askingOnce });
+          refused(result, 67, /http or file only/);
           assert.deepEqual(server.requests, []);
         });
         return;
@@ -326,17 +335,11 @@ describe('the download script', { skip, timeout: 900_000 }, () => {
       test('installs over https from a server whose authority is pinned, and from no other', async () => {
         await using server = await mirror(undefined, true);
         installs(await go({ digests: digests(), locations: [{ url: server.url, pinned: true }] }));
-        refused(
-          await go({ digests: digests(), locations: [{ url: server.url }], deadlineSeconds: 2 }),
-          67,
-          /certificate/i,
-        );
-        const other = { deadlineSeconds: 2, certificateAuthorities: newAuthority('another').certificate };
-        refused(
-          await go({ digests: digests(), locations: [{ url: server.url, pinned: true }], ...other }),
-          67,
-          /certificate/i,
-        );
+        const once = { change: askingOnce };
+        refused(await go({ digests: digests(), locations: [{ url: server.url }] }, once), 67, /certificate/i);
+        const other = { certificateAuthorities: newAuthority('another').certificate };
+        const pinned = [{ url: server.url, pinned: true }];
+        refused(await go({ digests: digests(), locations: pinned, ...other }, once), 67, /certificate/i);
       });
 
       test('follows no redirect from https to http', async () => {
@@ -456,8 +459,8 @@ describe('the download script', { skip, timeout: 900_000 }, () => {
       installs(await run({ keys: [{ ...publisher, notAfter: '2031-01-01' }], locations: [server] }, { shell, change }));
       await using tls = await mirror(undefined, true);
       const result = await run(
-        { digests: digests(), locations: [{ url: tls.url, pinned: true }], deadlineSeconds: 2 },
-        { shell, change },
+        { digests: digests(), locations: [{ url: tls.url, pinned: true }] },
+        { shell, change: (text) => askingOnce(change(text)) },
       );
       refused(result, 67, /certificate is not yet valid.*\(clock: 1970-01-01\)/);
     });

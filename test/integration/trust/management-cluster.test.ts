@@ -16,7 +16,7 @@ import {
   labProgram,
   startKubeApiServer,
 } from '../../support/kube-apiserver.ts';
-import { newKey, type TestRelease, testRelease } from '../../support/release.ts';
+import { askingOnce, newKey, type TestRelease, testRelease } from '../../support/release.ts';
 
 const PACKAGING = resolve(import.meta.dirname, '../../../packaging/management-cluster');
 const CREDENTIALS = '/api/v1/namespaces/machineadm-system/secrets/release-mirror-credentials';
@@ -131,9 +131,9 @@ describe('the mirror of a management cluster', { skip: unavailable() ?? false, t
       locations: [{ url: `https://127.0.0.1:${port}`, authorizationFile: credential, pinned: true }],
       certificateAuthorities: authority.certificate,
       directories: [directory],
-      deadlineSeconds: 1,
+      deadlineSeconds: 120,
     }).replace('CONSOLE=/dev/console', 'CONSOLE=/dev/null');
-    const { status, stderr } = spawnSync('sh', ['-s'], { input: script, encoding: 'utf8' });
+    const { status, stderr } = spawnSync('sh', ['-s'], { input: askingOnce(script), encoding: 'utf8' });
     return { status, stderr, installed: readdirSync(directory) };
   }
 
