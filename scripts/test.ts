@@ -2,12 +2,13 @@
  * Runs the checks and the tests: `node scripts/test.ts [--summary FILE] check unit integration e2e`, any of the parts.
  *
  * check: types, lint, format and the rules of the house (test/unit/architecture.test.ts). The other parts are the
- * directories of the same name below test/, all run by one `node --test`, so that its counts are the last lines.
+ * directories of the same name below test/. The last line is the sum over all of them.
  * Tests that need root, namespaces or a tool that is not there skip themselves and say why.
  */
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { appendFileSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import * as z from 'zod';
@@ -36,44 +37,70 @@ function check(name: string, script: string, args: readonly string[]): Counts {
   return { passed: status === 0 ? 1 : 0, failed: status === 0 ? 0 : 1, skipped: 0 };
 }
 
-/** The test files of the parts, in their order. A part without any is a mistake. */
+/** The test files below a part's directory, in their order. A part without any is a mistake. */
+function filesOf(part: Part, pattern = '**/*.test.ts'): string[] {
+  const found = globSync(`test/${part}/${pattern}`, { cwd: root }).sort();
+  if (found.length === 0) throw new Error(`there is no test file ${pattern} below test/${part}`);
+  return found;
+}
+
+/** The files of check, unit and integration, which share nothing and may be run side by side. */
 function testFiles(parts: readonly Part[]): string[] {
-  const files: string[] = [];
-  for (const part of parts) {
-    if (part === 'check') continue;
-    const found = globSync(`test/${part}/**/*.test.ts`, { cwd: root }).sort();
-    if (found.length === 0) throw new Error(`there is no test file below test/${part}`);
-    files.push(...found);
-  }
+  const files = parts.filter((part) => part !== 'check' && part !== 'e2e').flatMap((part) => filesOf(part));
   if (parts.includes('check') && !files.includes(HOUSE_RULES)) files.unshift(HOUSE_RULES);
   return files;
 }
 
-function runTests(files: readonly string[]): Counts {
+/** One `node --test`. `output: 'after'` holds its output back until it ends: for one that runs beside another. */
+async function runTests(
+  files: readonly string[],
+  { concurrency = 1, output = 'live' }: { readonly concurrency?: number; readonly output?: 'live' | 'after' },
+): Promise<Counts & { readonly held: Buffer }> {
   const directory = mkdtempSync(join(tmpdir(), 'machineadm-test-'));
   const report = join(directory, 'summary.json');
   try {
-    const { status } = spawnSync(
+    const child = spawn(
       process.execPath,
       [
         '--test',
+        `--test-concurrency=${concurrency}`,
         '--test-reporter=spec',
         '--test-reporter-destination=stdout',
         `--test-reporter=${join(root, 'scripts/test-summary.ts')}`,
         `--test-reporter-destination=${report}`,
         ...files,
       ],
-      { cwd: root, stdio: 'inherit' },
+      { cwd: root, stdio: output === 'live' ? 'inherit' : ['ignore', 'pipe', 'pipe'] },
     );
+    const held: Buffer[] = [];
+    for (const stream of [child.stdout, child.stderr]) stream?.on('data', (data: Buffer) => held.push(data));
+    const [status]: unknown[] = await once(child, 'close');
     const counts = Counts.parse(JSON.parse(readFileSync(report, 'utf8')));
     // A run that failed outside of any test (a file that could not be loaded, a crash) is a failure too.
-    return status !== 0 && counts.failed === 0 ? { ...counts, failed: 1 } : counts;
+    const failed = status !== 0 && counts.failed === 0 ? 1 : counts.failed;
+    return { ...counts, failed, held: Buffer.concat(held) };
   } finally {
     rmSync(directory, { recursive: true });
   }
 }
 
-function main(): number {
+/**
+ * The end-to-end cases: those with nodes one file after the other, since their deadlines are real, and beside them those
+ * whose machines run a document for the host only.
+ */
+async function runEndToEnd(): Promise<readonly Counts[]> {
+  // Both would build it otherwise.
+  const built = check('the binary', '../scripts/build.ts', []);
+  if (built.failed > 0) return [built];
+  const [nodes, hosts] = await Promise.all([
+    runTests(filesOf('e2e', '*.test.ts'), {}),
+    runTests(filesOf('e2e', 'host/*.test.ts'), { output: 'after' }),
+  ]);
+  process.stdout.write(hosts.held);
+  return [built, nodes, hosts];
+}
+
+async function main(): Promise<number> {
   const { values, positionals } = parseArgs({ allowPositionals: true, options: { summary: { type: 'string' } } });
   const unknown = positionals.filter((word) => !isPart(word));
   if (unknown.length > 0 || positionals.length === 0) {
@@ -87,14 +114,15 @@ function main(): number {
     all.push(check('lint and format (biome)', '@biomejs/biome/bin/biome', ['check', '.']));
   }
   if (parts.includes('integration') || parts.includes('e2e')) installTestPackages();
-  all.push(runTests(testFiles(parts)));
+  const files = testFiles(parts);
+  if (files.length > 0) all.push(await runTests(files, { concurrency: Math.max(2, availableParallelism()) }));
+  if (parts.includes('e2e')) all.push(...(await runEndToEnd()));
 
   const sum = (key: keyof Counts): number => all.reduce((total, counts) => total + counts[key], 0);
   const total: Counts = { passed: sum('passed'), failed: sum('failed'), skipped: sum('skipped') };
   if (values.summary !== undefined) appendFileSync(values.summary, `${JSON.stringify(total)}\n`);
-  const failedChecks = all.slice(0, -1).filter((counts) => counts.failed > 0).length;
-  if (failedChecks > 0) console.error(`${failedChecks} of the checks before the tests failed; see above`);
+  console.log(`${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
   return total.failed === 0 ? 0 : 1;
 }
 
-process.exitCode = main();
+process.exitCode = await main();

@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { buildSuiteImage } from '../../scripts/lab/artefacts.ts';
 import { initDocument, newSeeds } from '../support/documents.ts';
-import { AGENT, Fleet, labUnavailable, type Node } from '../support/lab.ts';
+import { AGENT, ALL_CASES, Fleet, labUnavailable, type Node } from '../support/lab.ts';
 
 const MINUTE = 60_000;
 const UNITS = resolve(import.meta.dirname, '../../packaging/systemd');
@@ -60,7 +60,8 @@ describe('the contract with an operating system', { skip: labUnavailable() ?? fa
   const inState = ({ clauses }: Report, state: string): readonly string[] =>
     clauses.filter((clause) => clause.state === state).map(({ id }) => id);
 
-  test('Debian 12 keeps it before a bootstrap and after it, and a broken clause is named', async () => {
+  // The bootstrap is of the full set: half a minute, for two clauses of a running node.
+  test(`Debian 12 keeps it before a bootstrap${ALL_CASES ? ' and after it, and a broken clause is named' : ''}`, async () => {
     const node = await fleet.start({ name: 'conf12', ip: '10.99.0.61', lower: [layer] });
     const before = await report(node, 0);
     assert.deepEqual([before.os.id, before.os.version, before.conforms], ['debian', '12', true]);
@@ -73,6 +74,7 @@ describe('the contract with an operating system', { skip: labUnavailable() ?? fa
       [],
     );
 
+    if (!ALL_CASES) return;
     await node.lay(initDocument(node.site, newSeeds()));
     const run = await node.provision();
     assert.equal(run.exitCode, 0, run.stderr);

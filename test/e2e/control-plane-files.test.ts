@@ -132,7 +132,7 @@ describe('files of the API server, and their change on a control plane that runs
     });
   });
 
-  test('a changed document changes the API server that runs', { timeout: 6 * MINUTE }, async () => {
+  test('a changed document changes the API server that runs', { skip: notOfCore, timeout: 6 * MINUTE }, async () => {
     const everything = [
       { level: 'Metadata', resources: [{ resources: ['secrets', 'configmaps'] }] },
       { level: 'None' },
@@ -161,7 +161,7 @@ describe('files of the API server, and their change on a control plane that runs
     await assertNoLeaks(node, seeds, { run, again });
   });
 
-  test('what the API server refuses is told and undone', { timeout: 8 * MINUTE }, async () => {
+  test('what the API server refuses is told and undone', { skip: notOfCore, timeout: 8 * MINUTE }, async () => {
     const before = await state();
     const wrong = merge(
       document,

@@ -19,7 +19,7 @@ describe('before, during and after a failure', { skip: labUnavailable() ?? false
         merge(initDocument(node.site, seeds), {
           kubernetes: {
             controlPlane: { etcd: { local: { args: [{ name: 'no-such-flag', value: '1' }] } } },
-            timeouts: { controlPlane: '40s' },
+            timeouts: { controlPlane: '25s' },
           },
         }),
       );

@@ -5,21 +5,21 @@ import { after, before, describe, test } from 'node:test';
 import { LAB_DIRECTORY } from '../../scripts/lab/artefacts.ts';
 import { machineCgroups } from '../../scripts/lab/cgroups.ts';
 import { cloneMachine, destroyMachines, listMachines, startMachine } from '../../scripts/lab/fleet.ts';
-import { acquire } from '../../scripts/lab/lock.ts';
 import type { Machine } from '../../scripts/lab/machine.ts';
 import { isRunning, run } from '../../scripts/lab/process.ts';
-import { labUnavailable } from '../support/lab.ts';
+import { labUnavailable, takeLab } from '../support/lab.ts';
 
 const MINUTE = 60_000;
 
 describe('a lab machine', { skip: labUnavailable() ?? false, timeout: 5 * MINUTE }, () => {
   const machines: Machine[] = [];
-  let release: () => Promise<void>;
+  const releases: (() => Promise<void>)[] = [];
   let machine: Machine;
 
   before(
     async () => {
-      release = await acquire(join(LAB_DIRECTORY, 'e2e.lock'), () => console.error('waiting for another session'));
+      // All of it: any session that starts a machine clears away what a killed one left, which a test here looks at.
+      for (const kind of ['nodes', 'host'] as const) releases.push(await takeLab(kind));
       machine = await startMachine({
         name: 'e2e-l1',
         ip: '10.99.0.71',
@@ -33,7 +33,7 @@ describe('a lab machine', { skip: labUnavailable() ?? false, timeout: 5 * MINUTE
   );
   after(async () => {
     await destroyMachines(machines);
-    await release?.();
+    for (const release of releases) await release();
   });
 
   test('has a systemd, a containerd that answers, and the Kubernetes programs', async () => {

@@ -83,6 +83,13 @@ inThrowAwayMachine(import.meta.filename, () => {
       lay({ hooks: { early: { commands: [slow('one')] } } });
       const first = startAgent(PROVISION);
       await until('the hook runs', () => trace().length === 1);
+      // The status is written beside the run, the copy last: equal files that name the step are what it has to say.
+      await until('the status says so', () => {
+        const [current, copy] = [RUN, STATE].map((directory) => readFileSync(`${directory}/status.json`, 'utf8'));
+        return (
+          current === copy && storedStatus().steps.some(({ id, state }) => id === 'hooks-early' && state === 'Running')
+        );
+      });
       const before = readFileSync(`${RUN}/status.json`, 'utf8');
       const second = await agent(PROVISION);
       assert.equal(second.status, 4, second.stderr);

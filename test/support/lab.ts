@@ -27,9 +27,18 @@ export function labUnavailable(): string | undefined {
   return undefined;
 }
 
+/** Machines that become nodes, or machines that run a document for the host only: these need little of two cores. */
+export type LabKind = 'nodes' | 'host';
+
+/** Takes the lab for one kind of machine; the function returned gives it back. */
+export async function takeLab(kind: LabKind): Promise<() => Promise<void>> {
+  const lock = join(LAB_DIRECTORY, kind === 'nodes' ? 'e2e.lock' : 'e2e-host.lock');
+  return await acquire(lock, () => console.error('another session runs end-to-end tests; waiting for it'));
+}
+
 /**
- * The machines of one test file. One file at a time, over all sessions on this host: the machines share a kernel and
- * two cores, and deadlines are real.
+ * The machines of one test file. One file of a kind at a time, over all sessions on this host: the machines share a
+ * kernel and two cores, and deadlines are real.
  */
 export class Fleet {
   readonly #machines: Machine[] = [];
@@ -40,9 +49,8 @@ export class Fleet {
   }
 
   /** Takes the lab, and builds the binary where its sources changed. */
-  static async open(): Promise<Fleet> {
-    const lock = join(LAB_DIRECTORY, 'e2e.lock');
-    const release = await acquire(lock, () => console.error('another session runs end-to-end tests; waiting for it'));
+  static async open(kind: LabKind = 'nodes'): Promise<Fleet> {
+    const release = await takeLab(kind);
     const { status, stdout, stderr } = spawnSync(process.execPath, ['scripts/build.ts'], {
       cwd: ROOT,
       encoding: 'utf8',

@@ -3,14 +3,14 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Reason } from '../../src/document/reasons.ts';
-import { newAuthority } from '../support/api-server.ts';
-import { type DocumentTree, hostDocument, merge, newSeeds } from '../support/documents.ts';
-import { assertSucceeded, Fleet, labUnavailable, type Node, told } from '../support/lab.ts';
+import type { Reason } from '../../../src/document/reasons.ts';
+import { newAuthority } from '../../support/api-server.ts';
+import { type DocumentTree, hostDocument, merge, newSeeds } from '../../support/documents.ts';
+import { assertSucceeded, Fleet, labUnavailable, type Node, told } from '../../support/lab.ts';
 
 const MINUTE = 60_000;
 const HOOK_TRACE = '/var/lib/e2e-every-boot';
-const FLUSH_SERVICE = resolve(import.meta.dirname, '../../packaging/openrc/machineadm-report-flush');
+const FLUSH_SERVICE = resolve(import.meta.dirname, '../../../packaging/openrc/machineadm-report-flush');
 const PASSWORD = "kr4y:s3cr%65t'99$x";
 
 describe('a machine whose process 1 is not systemd', { skip: labUnavailable() ?? false, timeout: 8 * MINUTE }, () => {
@@ -22,7 +22,7 @@ describe('a machine whose process 1 is not systemd', { skip: labUnavailable() ??
 
   before(
     async () => {
-      fleet = await Fleet.open();
+      fleet = await Fleet.open('host');
       node = await fleet.start({ name: 'e2e-orc', ip: '10.99.0.71' }, 'openrc');
       // Another name than the machine has, and a setting that only the new network of a reboot brings back.
       document = merge(hostDocument({ ...node.site, name: 'renamed' }, seeds), {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { newAuthority } from '../support/api-server.ts';
-import { type DocumentTree, hostDocument, merge, newSeeds } from '../support/documents.ts';
-import { assertSucceeded, Fleet, labUnavailable, type Node, told } from '../support/lab.ts';
+import { newAuthority } from '../../support/api-server.ts';
+import { type DocumentTree, hostDocument, merge, newSeeds } from '../../support/documents.ts';
+import { assertSucceeded, Fleet, labUnavailable, type Node, told } from '../../support/lab.ts';
 
 const MINUTE = 60_000;
 /** What a shell, systemd's units and URLs each would read in their own way. */
@@ -17,7 +17,7 @@ describe('proxy and trust on a real systemd', { skip: labUnavailable() ?? false,
 
   before(
     async () => {
-      fleet = await Fleet.open();
+      fleet = await Fleet.open('host');
       node = await fleet.start({ name: 'e2e-px', ip: '10.99.0.72' });
       document = merge(hostDocument(node.site, newSeeds()), {
         host: {

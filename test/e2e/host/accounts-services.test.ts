@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { newSeeds } from '../support/documents.ts';
-import { DOCUMENT, Fleet, labUnavailable, type Node, told } from '../support/lab.ts';
-import { provisionTwice } from '../support/twice.ts';
+import { newSeeds } from '../../support/documents.ts';
+import { DOCUMENT, Fleet, labUnavailable, type Node, told } from '../../support/lab.ts';
+import { provisionTwice } from '../../support/twice.ts';
 
 const MINUTE = 60_000;
 const KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGZvb2Jhcg ada@example.com';
@@ -33,7 +33,7 @@ describe('accounts, time and services on a real systemd', {
 
   before(
     async () => {
-      fleet = await Fleet.open();
+      fleet = await Fleet.open('host');
       node = await fleet.start({ name: 'e2e-a1', ip: '10.99.0.81' });
       // Without a configuration the kubelet ends and is started again and again, which is not what is looked at here.
       await node.machine.shell(`${HANDS_OFF}; systemctl disable --now kubelet`);

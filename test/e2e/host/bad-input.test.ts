@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { Reason } from '../../src/document/reasons.ts';
-import { hostDocument, initDocument, merge, newSeeds, toYaml } from '../support/documents.ts';
-import { AGENT, DOCUMENT, Fleet, labUnavailable, type Node, type Run, told } from '../support/lab.ts';
-import { differences, takeSnapshot } from '../support/snapshot.ts';
+import type { Reason } from '../../../src/document/reasons.ts';
+import { hostDocument, initDocument, merge, newSeeds, toYaml } from '../../support/documents.ts';
+import { AGENT, DOCUMENT, Fleet, labUnavailable, type Node, type Run, told } from '../../support/lab.ts';
+import { differences, takeSnapshot } from '../../support/snapshot.ts';
 
 const MINUTE = 60_000;
 
@@ -17,7 +17,7 @@ describe('what cannot be done is refused before anything is changed', {
 
   before(
     async () => {
-      fleet = await Fleet.open();
+      fleet = await Fleet.open('host');
       node = await fleet.start({ name: 'e2e-b1', ip: '10.99.0.41' });
     },
     { timeout: 30 * MINUTE },

@@ -3,12 +3,12 @@ import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ReportEvent } from '../../src/reporting/event.ts';
-import type { RunStatus } from '../../src/reporting/status.ts';
-import { DOCUMENT, Fleet, labUnavailable, type Node } from '../support/lab.ts';
+import type { ReportEvent } from '../../../src/reporting/event.ts';
+import type { RunStatus } from '../../../src/reporting/status.ts';
+import { DOCUMENT, Fleet, labUnavailable, type Node } from '../../support/lab.ts';
 
 const MINUTE = 60_000;
-const UNITS = resolve(import.meta.dirname, '../../packaging/systemd');
+const UNITS = resolve(import.meta.dirname, '../../../packaging/systemd');
 const RECEIVED = '/root/received';
 
 /** The packaged unit, whose end kills all that it started, as units do by default; it may be started more than once. */
@@ -52,7 +52,7 @@ describe('reporting from a unit of systemd', { skip: labUnavailable(), timeout: 
   let node: Node;
   before(
     async () => {
-      fleet = await Fleet.open();
+      fleet = await Fleet.open('host');
       node = await fleet.start({ name: 'e2e-report', ip: '10.99.0.91' });
       await node.machine.write('/etc/systemd/system/bootstrap.service', UNIT);
       for (const unit of ['machineadm-report-flush.service', 'machineadm-report-flush.timer'])
