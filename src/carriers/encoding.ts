@@ -3,10 +3,16 @@ export function base64(text: string): string {
   return bytesToBase64(new TextEncoder().encode(text));
 }
 
-/** base64 of gzip of the text: what cloud-init calls `gz+b64`. */
+/** Where a gzip tells the system that made it, and what is told of Unix (RFC 1952, 2.3: OS). */
+const GZIP_SYSTEM = 9;
+const GZIP_UNIX = 3;
+
+/** base64 of gzip of the text: what cloud-init calls `gz+b64`. The same on every system: zlib tells Windows from Linux there. */
 export async function gzipBase64(text: string): Promise<string> {
   const stream = new Blob([text]).stream().pipeThrough(new CompressionStream('gzip'));
-  return bytesToBase64(new Uint8Array(await new Response(stream).arrayBuffer()));
+  const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
+  bytes[GZIP_SYSTEM] = GZIP_UNIX;
+  return bytesToBase64(bytes);
 }
 
 /** Lower-case hex SHA-512 of the text's UTF-8. */
