@@ -1,4 +1,5 @@
 import { Option } from 'commander';
+import { EXIT_CONVENTIONS, type ExitConvention, isExitConvention } from '../document/exit-codes.ts';
 import type { OutputFormat } from './output.ts';
 
 /** Options of `audit`: a benchmark, or secrets left behind. */
@@ -35,4 +36,31 @@ export function sinkOption(): Option {
     '--sink <sink>',
     "another sink, as in the document's reporting.sinks, such as '{type: Webhook, url: …}'; repeat for more",
   ).argParser((sink: string, earlier: readonly string[] | undefined) => [...(earlier ?? []), sink]);
+}
+
+const EXIT_CODES_OPTION = '--exit-codes';
+
+export function exitCodesOption(): Option {
+  return new Option(`${EXIT_CODES_OPTION} <invoker>`, 'the exit codes of who starts it, for a reboot that a step needs')
+    .choices(Object.keys(EXIT_CONVENTIONS))
+    .default('machineadm');
+}
+
+/** Whose exit codes a command line asks for, even one that is wrong: a 2 would be read as the wish for a reboot. */
+export function conventionIn(argv: readonly string[]): ExitConvention {
+  const named = argv.flatMap((word, index) => {
+    if (word === EXIT_CODES_OPTION) return [argv[index + 1] ?? ''];
+    return word.startsWith(`${EXIT_CODES_OPTION}=`) ? [word.slice(EXIT_CODES_OPTION.length + 1)] : [];
+  });
+  return named.find(isExitConvention) ?? 'machineadm';
+}
+
+/** Before the options are parsed, or where that failed. */
+export function wantsJson(argv: readonly string[]): boolean {
+  return argv.some(
+    (word, index) =>
+      word === '--output=json' ||
+      word === '-ojson' ||
+      (word === 'json' && /^(-o|--output)$/.test(argv[index - 1] ?? '')),
+  );
 }

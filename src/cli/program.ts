@@ -1,11 +1,21 @@
 import { Command, CommanderError, Option } from 'commander';
-import { exitCode } from '../document/exit-codes.ts';
+import { conventionalExitCode, exitCode } from '../document/exit-codes.ts';
 import type { Role } from '../document/model.ts';
 import { buildInfo } from './build-info.ts';
 import { addConformanceCommand } from './conformance-command.ts';
 import { addConvert } from './convert-options.ts';
-import { type AuditOptions, type DocumentOptions, documentOption, outputOption, sinkOption } from './options.ts';
+import {
+  type AuditOptions,
+  conventionIn,
+  type DocumentOptions,
+  documentOption,
+  exitCodesOption,
+  outputOption,
+  sinkOption,
+  wantsJson,
+} from './options.ts';
 import { type OutputFormat, printError } from './output.ts';
+import type { ProvisionOptions } from './provision.ts';
 import { addReportCommands } from './report-commands.ts';
 import { addTrustCommands } from './trust-commands.ts';
 import { addWrap } from './wrap-options.ts';
@@ -20,8 +30,10 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
     await program.parseAsync(argv);
     return outcome.status;
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? exitCode('Success') : exitCode('Usage');
-    return printError(error, wantsJson(argv) ? 'json' : 'text');
+    if (error instanceof CommanderError && error.exitCode === 0) return exitCode('Success');
+    const code =
+      error instanceof CommanderError ? exitCode('Usage') : printError(error, wantsJson(argv) ? 'json' : 'text');
+    return conventionalExitCode(conventionIn(argv), code, false);
   }
 }
 
@@ -48,8 +60,9 @@ export function createProgram(done: (status: number) => void): Command {
     .addOption(outputOption())
     .addOption(sinkOption())
     .option('--resume', 'only go on with a run that a reboot, a kill or a signal cut off; else do nothing')
+    .addOption(exitCodesOption())
     .addHelpText('after', '\nExample:\n  machineadm provision -d /etc/machineadm/bootstrap.yaml')
-    .action(async (options: DocumentOptions & { resume?: true; sink?: readonly string[] }) =>
+    .action(async (options: DocumentOptions & ProvisionOptions) =>
       done(await (await import('./provision.ts')).provision('provision', options)),
     );
 
@@ -302,13 +315,3 @@ Examples:
   machineadm plan -d bootstrap.yaml                    what would change on this machine
   machineadm provision -d bootstrap.yaml               do it
   machineadm status                                    how it went`;
-
-/** Before the options are parsed, or where that failed. */
-function wantsJson(argv: readonly string[]): boolean {
-  return argv.some(
-    (word, index) =>
-      word === '--output=json' ||
-      word === '-ojson' ||
-      (word === 'json' && /^(-o|--output)$/.test(argv[index - 1] ?? '')),
-  );
-}

@@ -1,5 +1,6 @@
 import { MachineadmError } from '../document/errors.ts';
-import { exitCode } from '../document/exit-codes.ts';
+import { conventionalExitCode, type ExitConvention, exitCode } from '../document/exit-codes.ts';
+import { endedForReboot } from '../pipeline/going-on.ts';
 import { run } from '../pipeline/run.ts';
 import { stepTitles } from '../pipeline/titles.ts';
 import { colorWanted, formatFailure, formatStatus, type Style } from '../reporting/progress.ts';
@@ -8,10 +9,17 @@ import type { DocumentOptions } from './options.ts';
 import { printJson, printNotice, printText } from './output.ts';
 import { openProgress } from './progress.ts';
 
+/** What `provision` takes beside a document. */
+export interface ProvisionOptions {
+  readonly resume?: true;
+  readonly sink?: readonly string[];
+  readonly exitCodes?: ExitConvention;
+}
+
 /** `machineadm provision` and `prepare`: one run, told on standard error as it goes and on standard output at its end. */
 export async function provision(
   command: 'provision' | 'prepare',
-  { document, output, resume, sink }: DocumentOptions & { readonly resume?: true; readonly sink?: readonly string[] },
+  { document, output, resume, sink, exitCodes = 'machineadm' }: DocumentOptions & ProvisionOptions,
 ): Promise<number> {
   if (resume === true) {
     const found = await (await import('../pipeline/resume.ts')).findResumable();
@@ -36,6 +44,7 @@ export async function provision(
       command,
       sources: document,
       ...(sink === undefined ? {} : { sinks: sink }),
+      invoker: exitCodes,
       agentVersion: buildInfo().version,
       signal: stop.signal,
       onEvent: progress.onEvent,
@@ -47,7 +56,7 @@ export async function provision(
     if (output === 'json' && status.failure !== undefined) {
       printNotice(formatFailure(status.failure, styleFor(process.stderr)));
     }
-    return status.exitCode ?? exitCode('InternalError');
+    return conventionalExitCode(exitCodes, status.exitCode ?? exitCode('InternalError'), endedForReboot(status));
   } finally {
     progress.close();
     // A document that never came to its end must not keep the process.

@@ -25,3 +25,42 @@ export type ExitName = keyof typeof EXIT_CODES;
 export function exitCode(name: ExitName): number {
   return EXIT_CODES[name].code;
 }
+
+/** Who started machineadm, and so reads its exit status. */
+export type ExitConvention = keyof typeof EXIT_CONVENTIONS;
+
+/**
+ * What a run's exit status is called by those that know a few numbers only.
+ *
+ * `rebooting`: the run wants the machine rebooted, and who started it does that; undefined = we do it ourselves, and
+ * the code is that of `RebootRequired`. `taken`: numbers that mean something else there than our failures.
+ */
+export const EXIT_CONVENTIONS = {
+  machineadm: { rebooting: undefined, taken: [] },
+  // cloudbaseinit/plugins/common/execcmd.py: 1001 reboots and does not run it again, which our own task does. cloud-config's
+  // runcmd makes 1003 of it, and runs it again beside that task: one of both finds the other's lock. The rest is ignored.
+  'cloudbase-init': { rebooting: 1001, taken: [1001, 1002, 1003] },
+  // Unattended Windows Setup Reference, RunSynchronousCommand/WillReboot=OnRequest: 1 reboots and goes on with the next
+  // command, 2 reboots and repeats this one, and all other failures end Setup.
+  unattend: { rebooting: 2, taken: [1, 2] },
+} as const satisfies Record<string, { readonly rebooting: number | undefined; readonly taken: readonly number[] }>;
+
+/** What a failure becomes whose own number would be misread. */
+const UNMISTAKABLE_FAILURE = 3;
+
+/**
+ * The exit status of a run for whoever started it.
+ *
+ * @param code one of `EXIT_CODES`
+ * @param rebooting the run ended for a reboot behind which it goes on by itself
+ */
+export function conventionalExitCode(convention: ExitConvention, code: number, rebooting: boolean): number {
+  const { rebooting: wish, taken } = EXIT_CONVENTIONS[convention];
+  if (rebooting && wish !== undefined) return wish;
+  const numbers: readonly number[] = taken;
+  return numbers.includes(code) ? UNMISTAKABLE_FAILURE : code;
+}
+
+export function isExitConvention(name: string): name is ExitConvention {
+  return Object.hasOwn(EXIT_CONVENTIONS, name);
+}

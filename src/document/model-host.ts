@@ -4,6 +4,8 @@ import type { SecretValue } from './secret.ts';
 
 export interface HostModel {
   readonly hostname: string | undefined;
+  /** What is done where a change holds only behind a reboot. */
+  readonly rebootPolicy: 'Never' | 'IfRequired';
   readonly kernelModules: readonly string[];
   readonly sysctl: readonly SysctlSetting[];
   readonly swap: 'Disabled' | 'Unmanaged';

@@ -55,6 +55,11 @@ export const REASONS = {
   // Host steps.
   HostStepFailed: reason('HostStepFailed', 'A host step failed for a cause that has no name of its own.'),
   StepNotEffective: reason('HostStepFailed', 'A change was made but does not hold when read back.'),
+  ResumptionNotArranged: reason(
+    'HostStepFailed',
+    'What goes on with the run behind a reboot could not be registered, or taken away.',
+  ),
+  RebootNotEffective: reason('HostStepFailed', 'A change does not hold although the machine was rebooted for it.'),
   DiskFull: reason('HostStepFailed', 'No space or no inodes are left on the file system written to.'),
   ReadOnlyFilesystem: reason('HostStepFailed', 'A path that must be written lies on a read-only file system.'),
   HooksUnreadable: reason('HostStepFailed', 'The hooks that were left for every boot cannot be read.'),
@@ -403,6 +408,7 @@ export const REASONS = {
   Interrupted: reason('Interrupted', 'The run was ended by a signal or killed.'),
   AfterBootstrapHookFailed: reason('AfterHookFailed', 'The node works, but an afterBootstrap hook failed.'),
   RebootRequired: reason('RebootRequired', 'A reboot is required and the document does not allow one.'),
+  Rebooting: reason('RebootRequired', 'The machine reboots for a change to hold, and the run goes on by itself.'),
   InternalError: reason('InternalError', 'A defect in machineadm.'),
 } as const satisfies Record<string, ReasonEntry>;
 

@@ -7,6 +7,7 @@ import { formatDuration } from '../document/units.ts';
 import type { Host } from '../host/host.ts';
 import type { Conclusion as ReportedConclusion } from '../reporting/run-state.ts';
 import type { Outcome } from '../reporting/status.ts';
+import { endsForReboot } from './reboot.ts';
 import { StepFailure } from './runner.ts';
 
 /** How a run ended. */
@@ -31,7 +32,7 @@ export async function conclude(
   const kubernetes = document?.model.kubernetes;
   const endpoint = kubernetes?.join?.discovery.endpoint ?? kubernetes?.cluster.controlPlaneEndpoint;
   const failure =
-    step === undefined
+    step === undefined || endsForReboot(error)
       ? failureOf(error)
       : await diagnose(host, error, {
           since: { realTimeMs: startedMs },

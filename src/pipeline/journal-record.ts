@@ -30,6 +30,11 @@ export type JournalRecord =
   | { readonly is: 'wrote'; readonly step: string; readonly path: string; readonly before: 'absent' | 'present' }
   /** A service that did not start at boot is about to be made to. */
   | { readonly is: 'enabled'; readonly step: string; readonly service: string }
+  /**
+   * A reboot that a step's change needs. `Owed`: written before the change. `Requested`: the run is about to end for it.
+   * `Served`: the machine was rebooted, and the step has nothing left to do. The boot it was in is that of its run.
+   */
+  | { readonly is: 'reboot'; readonly step: string; readonly now: 'Owed' | 'Requested' | 'Served' }
   /** A step's changes were made and verified. */
   | { readonly is: 'step'; readonly step: string; readonly changes: readonly string[] }
   | {
@@ -60,6 +65,7 @@ const SHAPES: Readonly<Record<JournalRecord['is'], Readonly<Record<string, 'stri
   settled: { followUp: 'string' },
   wrote: { path: 'string', before: 'string' },
   enabled: { service: 'string' },
+  reboot: { step: 'string', now: 'string' },
   step: { step: 'string' },
   concluded: { outcome: 'string' },
 };

@@ -20,6 +20,10 @@ export interface JournalState {
   readonly commands: ReadonlySet<Command>;
   readonly steps: ReadonlyMap<string, StepMemory>;
   readonly owed: ReadonlySet<FollowUp>;
+  /** `Facts.bootId` of the last run. */
+  readonly bootId: string | undefined;
+  /** Reboots by the step that needs them, until they served. */
+  readonly reboots: ReadonlyMap<string, { readonly now: 'Owed' | 'Requested'; readonly bootId: string | undefined }>;
   readonly foreign: boolean;
   /** What was at each path before we wrote there for the first time, in that order. */
   readonly wrote: ReadonlyMap<string, 'absent' | 'present'>;
@@ -68,6 +72,8 @@ export function newJournalState(identity: InstanceIdentity, foreign: boolean): J
     commands: new Set(),
     steps: new Map(),
     owed: new Set(),
+    bootId: undefined,
+    reboots: new Map(),
     foreign,
     wrote: new Map(),
     enabled: new Set(),
@@ -133,9 +139,10 @@ export function afterRecord(state: JournalState, record: JournalRecord): Journal
     case 'step':
       return state;
     case 'run': {
-      const { run, command, lasting } = record;
+      const { run, command, lasting, bootId } = record;
       const commands = new Set([...state.commands, command]);
-      return { ...state, attempts: state.attempts + 1, open: { run, command, lasting }, ended: undefined, commands };
+      const begun = { open: { run, command, lasting }, ended: undefined, commands };
+      return { ...inBoot(state, bootId), attempts: state.attempts + 1, ...begun };
     }
     case 'owed':
       return { ...state, owed: new Set([...state.owed, ...record.followUps]) };
@@ -145,6 +152,12 @@ export function afterRecord(state: JournalState, record: JournalRecord): Journal
       const wrote = new Map(state.wrote);
       rememberWritten(wrote, record);
       return { ...state, wrote };
+    }
+    case 'reboot': {
+      const reboots = new Map(state.reboots);
+      if (record.now === 'Served') reboots.delete(record.step);
+      else reboots.set(record.step, { now: record.now, bootId: state.bootId });
+      return { ...state, reboots };
     }
     case 'enabled':
       return { ...state, enabled: new Set([...state.enabled, record.service]) };
@@ -159,6 +172,12 @@ export function afterRecord(state: JournalState, record: JournalRecord): Journal
       return { ...state, open: undefined, ended, proven: state.proven || succeeded };
     }
   }
+}
+
+/** The same, seen from this boot: a reboot that was only owed in another one has happened, or is owed anew. */
+export function inBoot(state: JournalState, bootId: string): JournalState {
+  const lasting = [...state.reboots].filter(([, reboot]) => reboot.now === 'Requested' || reboot.bootId === bootId);
+  return { ...state, bootId, reboots: new Map(lasting) };
 }
 
 /**
@@ -223,5 +242,12 @@ export function stepRecord(state: JournalState | undefined, step: string): StepR
         ? 'done'
         : 'none',
     owed: state?.owed ?? new Set(),
+    reboot: rebootOf(state, step),
   };
+}
+
+function rebootOf(state: JournalState | undefined, step: string): StepRecord['reboot'] {
+  const reboot = state?.reboots.get(step);
+  if (reboot === undefined) return 'none';
+  return reboot.bootId === state?.bootId ? 'owed' : 'done';
 }

@@ -7,7 +7,7 @@ import type { QueryHost } from '../host/host.ts';
 import { gatherFacts, openQueryHost } from '../host/index.ts';
 import type { Change, FollowUp, Step } from '../steps/step.ts';
 import { imagePart } from './image.ts';
-import { afterRecord, instanceIdentity, type JournalState, stepRecord, withNotes } from './journal.ts';
+import { afterRecord, inBoot, instanceIdentity, type JournalState, stepRecord, withNotes } from './journal.ts';
 import { stepsFor } from './pipeline.ts';
 import { hostWithout } from './planned-host.ts';
 import { preflight, refuseUnlessRoot } from './preflight.ts';
@@ -40,7 +40,8 @@ export async function makePlan(document: LoadedDocument, scope: 'base' | 'all'):
   const { model } = scope === 'base' ? imagePart(document) : document;
   const found = await peekJournal(host);
   const identity = instanceIdentity(facts, model.metadata.uid);
-  const journal = withNotes(asSeenBy(found, identity), usableNotes(await readPrepared(host), found, identity));
+  const seen = inBoot(asSeenBy(found, identity), facts.bootId);
+  const journal = withNotes(seen, usableNotes(await readPrepared(host), found, identity));
   refuseIfChanged(journal, document);
   const steps = stepsFor(scope);
   await preflight(steps, host, model, facts, scope);

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { exitCode } from '../document/exit-codes.ts';
+import { type ExitConvention, exitCode } from '../document/exit-codes.ts';
 import type { LoadedDocument } from '../document/load.ts';
 import type { Facts } from '../host/facts.ts';
 import type { Host } from '../host/host.ts';
@@ -15,6 +15,7 @@ import { wipeKubeadmConfig } from '../steps/kubeadm-config.ts';
 import type { Step } from '../steps/step.ts';
 import { performAttempts } from './attempts.ts';
 import { type Conclusion, conclude, overallDeadline } from './conclusion.ts';
+import { arrangeToGoOn, canGoOn, type GoingOn, rebootIfOurs } from './going-on.ts';
 import { bakingHost, imagePart } from './image.ts';
 import { instanceIdentity, isBootstrapped, type JournalState, type PreparedNote, withNotes } from './journal.ts';
 import { openDocument } from './load.ts';
@@ -34,6 +35,8 @@ export interface RunRequest {
   readonly sources: readonly string[];
   /** Sinks of the command line, beside those of the document; see `withSinks`. */
   readonly sinks?: readonly string[];
+  /** Who started it, and reads its exit code; default machineadm's own convention. */
+  readonly invoker?: ExitConvention;
   readonly agentVersion: string;
   /** Aborted by a signal to the process, with a `MachineadmError` as its reason. */
   readonly signal: AbortSignal;
@@ -93,6 +96,7 @@ async function runLocked(request: RunRequest, runId: string, facts: Facts): Prom
   reporter.timeline(await bootTimeline(host, processStartMs()));
   if (judged.document !== undefined) introduce(reporter, host, judged.document, judged.known, since);
   let journal: RunJournal | undefined;
+  let goingOn: GoingOn | undefined;
   let conclusion: Conclusion;
   try {
     if (!judged.ok) throw judged.error;
@@ -101,6 +105,7 @@ async function runLocked(request: RunRequest, runId: string, facts: Facts): Prom
     if (judged.known.open !== undefined) reporter.warn('the run before this one was killed; it is resumed');
     if (request.command === 'prepare') warnOfLeft(judged.document, reporter);
     reporter.planned(plannedSteps(request, judged.document, facts));
+    goingOn = await arrangeToGoOn(host, facts, request);
     conclusion = await runPipeline(request, host, facts, judged.document, journal, reporter);
   } catch (error) {
     conclusion = await conclude(host, error, judged.document, startedMs);
@@ -109,6 +114,7 @@ async function runLocked(request: RunRequest, runId: string, facts: Facts): Prom
   ended.abort();
   if (conclusion.outcome === 'Succeeded' && request.command === 'provision')
     await wipeKubeadmConfig(host, (message) => reporter.warn(message));
+  await goingOn?.concluded(conclusion.outcome, (message) => reporter.warn(message));
   if (journal !== undefined) recordConclusion(journal, runId, conclusion, reporter);
   await reporter.conclude({
     outcome: conclusion.outcome,
@@ -119,6 +125,7 @@ async function runLocked(request: RunRequest, runId: string, facts: Facts): Prom
   await reporter.close();
   if (journal !== undefined && conclusion.outcome === 'Succeeded' && request.command === 'prepare')
     await leaveOnlyManifest(host, journal.state(), STATUS_PATHS.copy);
+  await rebootIfOurs(host, facts, request, conclusion);
   return reporter.status;
 }
 
@@ -251,7 +258,8 @@ async function runPipeline(
   };
   const signal = AbortSignal.any([request.signal, deadline.signal]);
   const perform = (steps: readonly Step[], signal: AbortSignal) =>
-    runSteps(steps, { model, facts, host, journal, observer, scope, signal });
+    runSteps(steps, { model, facts, host, journal, observer, scope, signal, mayReboot });
+  const mayReboot = canGoOn(request) && model.host.rebootPolicy === 'IfRequired';
   const startedMs = Date.now();
   const { kubernetes } = model;
   const bootstrap = async () => {

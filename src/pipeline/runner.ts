@@ -6,6 +6,7 @@ import type { Facts } from '../host/facts.ts';
 import type { Host, QueryHost } from '../host/host.ts';
 import type { Change, Execution, FollowUp, Step, StepRecord } from '../steps/step.ts';
 import { performFollowUp } from './follow-ups.ts';
+import { endsForReboot, rebootNeeded, rebootWasFutile } from './reboot.ts';
 import { recordingHost } from './recording-host.ts';
 import type { RunJournal } from './run-journal.ts';
 import { neighbours, sideBySide } from './side-by-side.ts';
@@ -35,6 +36,8 @@ export interface RunOptions {
   /** `base`: only what belongs into an image. */
   readonly scope: 'base' | 'all';
   readonly signal: AbortSignal;
+  /** Whether the machine is rebooted where a step needs it, and the run goes on behind that. Default false. */
+  readonly mayReboot?: boolean;
 }
 
 /** How long a step may take to stop after it was told to, before the run goes on without it. In milliseconds. */
@@ -62,6 +65,11 @@ export async function runSteps(steps: readonly Step[], options: RunOptions): Pro
       await runStep(step, desired, options, changes);
       finish(changes.length === 0 ? 'Unchanged' : 'Succeeded');
     } catch (error) {
+      if (endsForReboot(error)) {
+        // What follows is performed behind the reboot.
+        finish('Succeeded');
+        throw new StepFailure(step.id, error);
+      }
       finish('Failed');
       for (const later of steps.slice(index + 1)) {
         if (later.desired(options.model, options.facts) === undefined) continue;
@@ -93,12 +101,20 @@ async function runStep(step: Step, desired: unknown, options: RunOptions, made: 
       : AbortSignal.any([options.signal, AbortSignal.timeout(deadlineMs)]);
   const within = <T>(work: Promise<T>) => untilAborted(work, signal, step, deadlineMs);
 
-  const changes = await within(planStep(step, desired, host, journal.record(step.id), options.scope));
+  const record = journal.record(step.id);
+  const changes = await within(planStep(step, desired, host, record, options.scope));
+  const futile = record.reboot === 'done' ? changes.filter(({ needsReboot }) => needsReboot === true) : [];
+  if (futile.length > 0) {
+    // Known by now: who runs it again by hand may have it rebooted once more.
+    journal.append({ is: 'reboot', step: step.id, now: 'Served' });
+    throw rebootWasFutile(step, futile);
+  }
   const waits = waitsOf(step, options);
   const make = async (change: Change): Promise<void> => {
     if (change.owes !== undefined && change.owes.length > 0) {
       journal.append({ is: 'owed', step: step.id, change: change.id, followUps: change.owes });
     }
+    if (change.needsReboot === true) journal.append({ is: 'reboot', step: step.id, now: 'Owed' });
     if (change.repeatable === false) journal.append({ is: 'started', step: step.id, change: change.id });
     await within(
       step.apply(recordingHost(host, step.id, journal), change, execution(step, change.id, signal, options, waits)),
@@ -118,12 +134,19 @@ async function runStep(step: Step, desired: unknown, options: RunOptions, made: 
     journal.append({ is: 'settled', followUp });
     made.push(followUpId(followUp));
   }
-  if (made.length === 0) return;
-  if (step.settled !== undefined) {
+  if (made.length > 0 && step.settled !== undefined) {
     await within(step.settled(host, desired, execution(step, `${step.id}/settled`, signal, options, waits)));
   }
-  const left = await within(planStep(step, desired, host, journal.record(step.id), options.scope));
-  if (left.length > 0) throw notEffective(step, left);
+  if (journal.record(step.id).reboot === 'owed') {
+    journal.append({ is: 'reboot', step: step.id, now: 'Requested' });
+    throw rebootNeeded(step, options.mayReboot === true);
+  }
+  if (made.length > 0) {
+    const left = await within(planStep(step, desired, host, journal.record(step.id), options.scope));
+    if (left.length > 0) throw notEffective(step, left);
+  }
+  if (record.reboot === 'done') journal.append({ is: 'reboot', step: step.id, now: 'Served' });
+  if (made.length === 0) return;
   journal.append({ is: 'step', step: step.id, changes: made });
 }
 

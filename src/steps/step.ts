@@ -65,6 +65,11 @@ export interface Change<Payload = unknown> {
   readonly removes?: readonly string[];
   /** What must follow this change; journalled as owed before the change is made. */
   readonly owes?: readonly FollowUp[];
+  /**
+   * True where the change holds only once the machine was rebooted. The run ends after the step that makes it, and goes on
+   * behind the reboot with the same step, which then must not need another.
+   */
+  readonly needsReboot?: true;
   /** Set where the real content is known only after this earlier step ran. */
   readonly knownAfter?: string;
   /** The reason reported when the change was made but does not hold when read back. */
@@ -101,6 +106,11 @@ export interface StepRecord {
   readonly bootstrap: 'none' | 'attempted' | 'done';
   /** Follow-ups owed by an earlier, killed run. */
   readonly owed: ReadonlySet<FollowUp>;
+  /**
+   * `owed`: a change of this step was begun, and perhaps made, that holds only behind a reboot, which has not come yet.
+   * `done`: the machine was rebooted for this step, and the step was not found in order since.
+   */
+  readonly reboot: 'none' | 'owed' | 'done';
 }
 
 export const EMPTY_RECORD: StepRecord = {
@@ -110,6 +120,7 @@ export const EMPTY_RECORD: StepRecord = {
   foreignLeftovers: false,
   bootstrap: 'none',
   owed: new Set(),
+  reboot: 'none',
 };
 
 /** What a running change may use of the run around it. */

@@ -6,6 +6,7 @@ export function hostModel(host: Partial<HostModel> = {}): Model {
     metadata: { name: 'node-1', namespace: undefined, uid: undefined, cluster: undefined, labels: {} },
     host: {
       hostname: undefined,
+      rebootPolicy: 'IfRequired',
       kernelModules: [],
       sysctl: [],
       swap: 'Unmanaged',

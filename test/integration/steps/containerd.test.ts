@@ -125,6 +125,7 @@ inThrowAwayMachine(import.meta.filename, () => {
           done: new Set<string>(),
           interrupted: new Set<string>(),
           owed: new Set<never>(),
+          reboot: 'none' as const,
         };
         return step.inspect(host, desired, { ...record, foreignLeftovers: false, bootstrap: 'none' });
       };

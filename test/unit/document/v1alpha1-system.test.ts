@@ -75,3 +75,14 @@ describe('services in a document', () => {
 test('a time service that is switched off has no servers and waits for nothing', async () => {
   assert.equal((await problemsOf('host: {time: {enabled: false, servers: [a], synchronized: {}}}\n')).length, 2);
 });
+
+describe('the reboot policy of a document', () => {
+  test('lets the machine reboot where a change needs it, unless it says otherwise', async () => {
+    assert.equal((await loaded('host: {}\n')).model.host.rebootPolicy, 'IfRequired');
+    assert.equal((await loaded('host: {rebootPolicy: Never}\n')).model.host.rebootPolicy, 'Never');
+  });
+
+  test('knows two words', async () => {
+    assert.match((await problemsOf('host: {rebootPolicy: Always}\n')).join(), /host\.rebootPolicy/);
+  });
+});

@@ -153,6 +153,7 @@ describe('users', () => {
       foreignLeftovers: false,
       bootstrap: 'none',
       owed: new Set(),
+      reboot: 'none' as const,
     });
     assert.deepEqual(
       users.plan(desired, actual).map(({ id, knownAfter }) => [id, knownAfter]),

@@ -30,6 +30,7 @@ export async function toModel(sections: Sections): Promise<Model> {
     },
     host: {
       hostname: host?.hostname,
+      rebootPolicy: host?.rebootPolicy ?? 'IfRequired',
       kernelModules: [...new Set((host?.kernelModules ?? []).map((name) => name.replaceAll('-', '_')))],
       sysctl: Object.entries(host?.sysctl ?? {}).map(([key, value]) => ({
         key: canonicalSysctlKey(key),

@@ -60,6 +60,10 @@ const file = z.strictObject({
 
 export const host = z.strictObject({
   hostname: hostname.optional(),
+  rebootPolicy: z
+    .enum(['Never', 'IfRequired'])
+    .optional()
+    .describe('Whether the machine is rebooted where a change needs it, to go on behind that. Default IfRequired.'),
   kernelModules: z
     .array(z.string().regex(/^[A-Za-z0-9_-]+$/, 'not a module name'))
     .optional()

@@ -1,0 +1,143 @@
+import { MachineadmError } from '../../document/errors.ts';
+import type { Command, CommandResult, Host } from '../host.ts';
+
+/** The task that goes on with a run behind a reboot, and with one that was killed: started with every boot. */
+export const RESUME_TASK = '\\machineadm\\resume';
+/** Read once by schtasks.exe, and removed. */
+export const RESUME_TASK_FILE = 'C:\\ProgramData\\machineadm\\resume-task.xml';
+const SCHTASKS = 'C:\\Windows\\System32\\schtasks.exe';
+const TIMEOUT_MS = 60_000;
+
+type TaskHost = Pick<Host, 'run' | 'writeFile' | 'removeFile'>;
+
+/**
+ * Registers the task, or puts it back as it should be. Throws `ResumptionNotArranged` where Windows does not show the
+ * task afterwards: what schtasks.exe says is translated, so only what it shows of the task counts as an answer.
+ *
+ * @param command absolute path of a program, and its arguments
+ */
+export async function registerResumeTask(host: TaskHost, command: readonly string[]): Promise<void> {
+  const [program = '', ...args] = command;
+  const action = { program, arguments: commandLine(args) };
+  try {
+    await host.writeFile({ path: RESUME_TASK_FILE, content: encoded(resumeTaskXml(action)), mode: 0o600 });
+    const created = await host.run(schtasks('/Create', '/TN', RESUME_TASK, '/XML', RESUME_TASK_FILE, '/F'));
+    const shown = await host.run(schtasks('/Query', '/TN', RESUME_TASK, '/XML'));
+    if (created.status !== 0 || shown.status !== 0 || !runs(shown.stdout, action)) {
+      throw notArranged(created.status === 0 ? shown : created);
+    }
+  } finally {
+    await host.removeFile(RESUME_TASK_FILE);
+  }
+}
+
+/** Takes the task away. Throws `ResumptionNotArranged` where it is still there. */
+export async function removeResumeTask(host: TaskHost): Promise<void> {
+  const removed = await host.run(schtasks('/Delete', '/TN', RESUME_TASK, '/F'));
+  const left = await host.run(schtasks('/Query', '/TN', RESUME_TASK, '/XML'));
+  if (left.status === 0 && left.stdout.includes('<Task')) throw notArranged(removed);
+}
+
+/** What a task starts: Windows hands a program one line, which it takes apart itself. */
+export interface TaskAction {
+  readonly program: string;
+  readonly arguments: string;
+}
+
+/**
+ * A definition of Task Scheduler 1.4 ([MS-TSCH] 2.5, Task Scheduler Schema): at boot, as SYSTEM, without the limits that
+ * are set where they are not named (three days, not on batteries), and never twice at a time.
+ */
+export function resumeTaskXml(action: TaskAction): string {
+  return `<?xml version="1.0" encoding="UTF-16"?>
+<Task version="1.4" xmlns="http://schemas.microsoft.com/windows/2004/02/mit/task">
+  <RegistrationInfo>
+    <Author>machineadm</Author>
+    <Description>Goes on with a run of machineadm that a reboot or a kill cut off</Description>
+  </RegistrationInfo>
+  <Triggers>
+    <BootTrigger>
+      <Enabled>true</Enabled>
+    </BootTrigger>
+  </Triggers>
+  <Principals>
+    <Principal id="System">
+      <UserId>S-1-5-18</UserId>
+      <RunLevel>HighestAvailable</RunLevel>
+    </Principal>
+  </Principals>
+  <Settings>
+    <MultipleInstancesPolicy>IgnoreNew</MultipleInstancesPolicy>
+    <DisallowStartIfOnBatteries>false</DisallowStartIfOnBatteries>
+    <StopIfGoingOnBatteries>false</StopIfGoingOnBatteries>
+    <StartWhenAvailable>true</StartWhenAvailable>
+    <ExecutionTimeLimit>PT0S</ExecutionTimeLimit>
+    <Enabled>true</Enabled>
+  </Settings>
+  <Actions Context="System">
+    <Exec>
+      <Command>${escapeXml(action.program)}</Command>
+      <Arguments>${escapeXml(action.arguments)}</Arguments>
+    </Exec>
+  </Actions>
+</Task>
+`;
+}
+
+/**
+ * Arguments as one line that CommandLineToArgvW and the C runtime take apart into the same arguments: quotes around what
+ * holds blanks, and backslashes doubled only before a quote (Microsoft Learn, "Parsing C command-line arguments").
+ */
+export function commandLine(args: readonly string[]): string {
+  return args
+    .map((arg) => {
+      if (arg !== '' && !/[\s"]/.test(arg)) return arg;
+      return `"${arg.replace(/(\\*)"/g, '$1$1\\"').replace(/(\\+)$/, '$1$1')}"`;
+    })
+    .join(' ');
+}
+
+function schtasks(...args: readonly string[]): Command {
+  return { program: SCHTASKS, args, timeoutMs: TIMEOUT_MS };
+}
+
+/** schtasks.exe takes no other encoding than the one that the file names. */
+function encoded(xml: string): Uint8Array {
+  return Buffer.from(`\uFEFF${xml.replaceAll('\n', '\r\n')}`, 'utf16le');
+}
+
+/** Whether what Windows shows of a task starts this. It writes its definitions anew, so only the action is compared. */
+function runs(shown: string, action: TaskAction): boolean {
+  return (
+    shown.includes(`<Command>${escapeXml(action.program)}</Command>`) &&
+    (action.arguments === '' || unescapedArguments(shown) === action.arguments)
+  );
+}
+
+/** Windows escapes fewer characters than we do. */
+function unescapedArguments(shown: string): string | undefined {
+  return /<Arguments>([^<]*)<\/Arguments>/
+    .exec(shown)?.[1]
+    ?.replaceAll('&quot;', '"')
+    .replaceAll('&lt;', '<')
+    .replaceAll('&gt;', '>')
+    .replaceAll('&amp;', '&');
+}
+
+function escapeXml(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
+}
+
+function notArranged(result: CommandResult): MachineadmError {
+  const said = `${result.stdout}\n${result.stderr}`.split(/\r?\n/).filter((line) => line.trim() !== '');
+  return new MachineadmError({
+    reason: 'ResumptionNotArranged',
+    summary: `The scheduled task ${RESUME_TASK}, by which a run goes on behind a reboot, could not be changed.`,
+    remedy: 'Look whether the service Schedule runs (sc.exe query Schedule), and run machineadm provision again.',
+    evidence: [
+      { source: 'schtasks.exe', text: `status ${result.status}` },
+      ...said.slice(-2).map((text) => ({ source: 'schtasks.exe', text: text.trim() })),
+    ],
+    retryable: true,
+  });
+}

@@ -1,0 +1,33 @@
+import { MachineadmError } from '../document/errors.ts';
+import type { Change, Step } from '../steps/step.ts';
+
+/**
+ * The end of a run for a reboot that a step needs: `Rebooting` where the run has it done and goes on behind it,
+ * `RebootRequired` where that is for somebody else.
+ */
+export function rebootNeeded(step: Pick<Step, 'title'>, mayReboot: boolean): MachineadmError {
+  return new MachineadmError({
+    reason: mayReboot ? 'Rebooting' : 'RebootRequired',
+    summary: `What the step "${step.title}" changed holds only after a reboot.`,
+    remedy: mayReboot
+      ? 'Nothing: the machine reboots, and the run goes on by itself.'
+      : 'Reboot the machine and run machineadm provision again: it goes on where it was.',
+    retryable: true,
+  });
+}
+
+/** A step that needs the reboot again that it already had: another one would not help either. */
+export function rebootWasFutile(step: Pick<Step, 'title'>, changes: readonly Change[]): MachineadmError {
+  return new MachineadmError({
+    reason: 'RebootNotEffective',
+    summary: `The machine was rebooted for the step "${step.title}", whose change does not hold for all that.`,
+    remedy:
+      'Find out what undoes it at every boot, or why it never took effect, and run machineadm provision again. The machine is not rebooted a second time by itself.',
+    evidence: changes.map((change) => ({ source: change.id, text: `still to do: ${change.summary}` })),
+  });
+}
+
+/** Whether an error of a step is the end of a run for a reboot, and no failure of the step. */
+export function endsForReboot(error: unknown): boolean {
+  return error instanceof MachineadmError && error.exit === 'RebootRequired';
+}
