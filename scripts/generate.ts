@@ -10,7 +10,7 @@ import { createProgram } from '../src/cli/program.ts';
 import { DOCUMENT_VERSIONS, jsonSchema } from '../src/document/index.ts';
 import { contractWithClauses } from './generate/clauses.ts';
 import { convertCodesMarkdown } from './generate/convert-codes.ts';
-import { downloadScriptText } from './generate/download-script.ts';
+import { downloadScriptText, downloadScriptWindowsText } from './generate/download-script.ts';
 import { eventSchema } from './generate/event-schema.ts';
 import { hardeningControlsMarkdown } from './generate/hardening-controls.ts';
 import { manPage } from './generate/man-page.ts';
@@ -47,6 +47,10 @@ export function generatedFiles(root: string): ReadonlyMap<string, string> {
   files.set(
     'src/carriers/download-script-text.ts',
     downloadScriptText(readFileSync(join(root, 'packaging/download/machineadm-download.sh'), 'utf8')),
+  );
+  files.set(
+    'src/carriers/download-script-windows-text.ts',
+    downloadScriptWindowsText(readFileSync(join(root, 'packaging/download/machineadm-download.ps1'), 'utf8')),
   );
   files.set(PUBLISHED_REASONS, publishedReasons(read(root, PUBLISHED_REASONS) ?? ''));
   return files;

@@ -12,3 +12,16 @@ export function downloadScriptText(script: string): string {
   const literal = text.replace(/[\\`]|\$\{/g, '\\$&');
   return `/** Written by \`npm run generate\` from packaging/download/machineadm-download.sh. */\nexport const DOWNLOAD_SCRIPT = \`${literal}\`;\n`;
 }
+
+/**
+ * `src/carriers/download-script-windows-text.ts` from `packaging/download/machineadm-download.ps1`, in the same way. It has
+ * no text of several lines in quotes, whose indentation would matter.
+ */
+export function downloadScriptWindowsText(script: string): string {
+  const kept = script
+    .split('\n')
+    .filter((line) => !/^\s*(#(?! ---)|$)/.test(line))
+    .map((line) => line.trimStart());
+  const literal = `${kept.join('\n')}\n`.replace(/[\\`]|\$\{/g, '\\$&');
+  return `/** Written by \`npm run generate\` from packaging/download/machineadm-download.ps1. */\nexport const DOWNLOAD_SCRIPT_WINDOWS = \`${literal}\`;\n`;
+}

@@ -14,8 +14,8 @@ export interface Load {
   /** Absolute path of machineadm in the image; of no use where a download script is given, or the carrier starts nothing. */
   readonly program: string;
   /**
-   * The script that gets, verifies and installs machineadm, and runs it with the arguments it is given; undefined = it is
-   * in the image.
+   * The script, in the language of `fetches`, that gets, verifies and installs machineadm, and runs it with the arguments it
+   * is given; undefined = it is in the image.
    */
   readonly downloadScript: string | undefined;
   readonly ignitionVersion: IgnitionVersion;
@@ -30,8 +30,8 @@ export interface Carrier {
   readonly consumer: string;
   /** Where machineadm is in an image unless it is told otherwise; undefined = the carrier does not start it. */
   readonly program: string | undefined;
-  /** Whether it can bring machineadm along, too (`--fetch`). */
-  readonly fetches: boolean;
+  /** What the script is written in that it brings along to get machineadm (`--fetch`); undefined = it cannot. */
+  readonly fetches: 'sh' | 'powershell' | undefined;
   /**
    * What the key `format` of Cluster API's bootstrap data Secret says for it; undefined where Cluster API knows no such
    * format, and a provider would inject nothing or garbage.

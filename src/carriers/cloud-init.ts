@@ -15,7 +15,7 @@ const RESUME = 'machineadm-resume.service';
 export const cloudInit: Carrier = {
   consumer: 'cloud-init',
   program: '/usr/local/bin/machineadm',
-  fetches: true,
+  fetches: 'sh',
   secretFormat: 'cloud-config',
   async wrap(load) {
     const files = [await file(DOCUMENT, '0600', load.document, load)];

@@ -1,6 +1,12 @@
-import type { Carrier } from './carrier.ts';
+import type { Carrier, Load } from './carrier.ts';
 import { base64, gzipBase64 } from './encoding.ts';
-import { CLOSE_DIRECTORY, WINDOWS_DOCUMENT, WINDOWS_PROGRAM } from './windows.ts';
+import {
+  CLOSE_DIRECTORY,
+  provisionOnWindows,
+  WINDOWS_DOCUMENT,
+  WINDOWS_DOWNLOAD_SCRIPT,
+  WINDOWS_PROGRAM,
+} from './windows.ts';
 
 /**
  * Only what cloudbase-init's cloud-config has: write_files and runcmd (cloudbaseinit/plugins/common/userdataplugins/
@@ -11,18 +17,24 @@ import { CLOSE_DIRECTORY, WINDOWS_DOCUMENT, WINDOWS_PROGRAM } from './windows.ts
 export const cloudbaseInit: Carrier = {
   consumer: 'cloudbase-init (Windows)',
   program: WINDOWS_PROGRAM,
-  fetches: false,
+  fetches: 'powershell',
   secretFormat: 'cloud-config',
-  async wrap({ document, encoding, program }) {
-    const [name, content] = encoding === 'base64' ? ['b64', base64(document)] : ['gz+b64', await gzipBase64(document)];
+  async wrap(load) {
+    const files = [await file(WINDOWS_DOCUMENT, load.document, load)];
+    if (load.downloadScript !== undefined) files.push(await file(WINDOWS_DOWNLOAD_SCRIPT, load.downloadScript, load));
     return `#cloud-config
 write_files:
-- path: ${WINDOWS_DOCUMENT}
-  permissions: '0600'
-  encoding: ${name}
-  content: ${content}
-runcmd:
-- '${CLOSE_DIRECTORY} >nul & ${program} provision -d ${WINDOWS_DOCUMENT}'
+${files.join('')}runcmd:
+- '${CLOSE_DIRECTORY} >nul & ${provisionOnWindows(load)}'
 `;
   },
 };
+
+async function file(path: string, content: string, { encoding }: Load): Promise<string> {
+  const [name, encoded] = encoding === 'base64' ? ['b64', base64(content)] : ['gz+b64', await gzipBase64(content)];
+  return `- path: ${path}
+  permissions: '0600'
+  encoding: ${name}
+  content: ${encoded}
+`;
+}

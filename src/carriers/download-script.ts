@@ -1,4 +1,4 @@
-import { MachineadmError } from '../document/errors.ts';
+import { check, checkDigest, checkLocations, checkVersion } from './download-checks.ts';
 import { DOWNLOAD_SCRIPT } from './download-script-text.ts';
 
 /** The digests of one architecture: lower-case hex SHA-256, as `manifest.json` of a release has them. */
@@ -46,7 +46,6 @@ export interface DownloadScript {
   readonly directories?: readonly string[];
 }
 
-const DIGEST = /^[0-9a-f]{64}$/;
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 /** Nothing that a shell, a line of a list or a URL would take for more than a character. */
 const LOCATION = /^(https?:\/\/[A-Za-z0-9[][A-Za-z0-9._~:/[\]@&+,=%-]*|file:\/\/\/[A-Za-z0-9._/+@=,-]+)$/;
@@ -62,7 +61,7 @@ const PATH = /^\/[A-Za-z0-9._/+@=-]*$/;
  */
 export function renderDownloadScript(script: DownloadScript): string {
   const { version, digests = {}, keys = [], revokedKeys = [], locations, certificateAuthorities = '' } = script;
-  check(/^\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?$/.test(version), `the version "${version}" is not like 1.2.3`);
+  checkVersion(version);
 
   const pins: string[] = [];
   for (const [architecture, { gzip, xz, program }] of Object.entries(digests)) {
@@ -70,25 +69,15 @@ export function renderDownloadScript(script: DownloadScript): string {
     const words = { [`${architecture}.gz`]: gzip, [`${architecture}.xz`]: xz, [architecture]: program };
     for (const [word, digest] of Object.entries(words)) {
       if (digest === undefined) continue;
-      check(DIGEST.test(digest), `the digest of ${word} is not 64 lower-case hexadecimal digits`);
+      checkDigest(word, digest);
       pins.push(`${word}=${digest}`);
     }
   }
   const trusted = keys.map(({ publicKey, notAfter }) => `${base64(publicKey)}@${day(notAfter)}`);
   check(pins.length + trusted.length > 0, 'there is neither a digest nor a key to verify the download by');
 
-  check(locations.length > 0, 'there is no location to download from');
+  checkLocations(locations, LOCATION, PATH);
   const lines = locations.map(({ url, authorizationFile, pinned = false }) => {
-    check(LOCATION.test(url), `the location "${url}" is not a plain http, https or file URL`);
-    check(!/^[^/]*\/\/[^/]*@/.test(url), 'a location holds credentials; they belong into a file (authorizationFile)');
-    check(
-      authorizationFile === undefined || PATH.test(authorizationFile),
-      `"${authorizationFile}" is not a plain path`,
-    );
-    check(
-      authorizationFile === undefined || url.startsWith('https:'),
-      `the credential for ${url} would travel unencrypted`,
-    );
     check(!pinned || certificateAuthorities !== '', `${url} is to be pinned, and there is no certificate authority`);
     return `${url.replace(/\/+$/, '')} ${authorizationFile ?? '-'} ${pinned ? 'pinned' : '-'}\n`;
   });
@@ -133,15 +122,6 @@ function only(parts: Readonly<Record<string, boolean>>, text: string): string {
   return text.replace(/^# --- when (\w+)\n([\s\S]*?)# --- end \1\n/gm, (_, name: string, inner: string) =>
     parts[name] === true ? only(parts, inner) : '',
   );
-}
-
-function check(holds: boolean, problem: string): void {
-  if (holds) return;
-  throw new MachineadmError({
-    reason: 'DownloadInvalid',
-    summary: `the download script cannot be rendered: ${problem}`,
-    remedy: 'Correct what is named; manifest.json of a release has the version and the digests.',
-  });
 }
 
 function base64(publicKey: string): string {

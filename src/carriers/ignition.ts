@@ -12,7 +12,7 @@ import { DIRECTORY, DOCUMENT, DOWNLOAD_SCRIPT_PATH, provisionUnit } from './linu
 export const ignition: Carrier = {
   consumer: 'Ignition (Flatcar, Fedora CoreOS, …)',
   program: '/usr/local/bin/machineadm',
-  fetches: true,
+  fetches: 'sh',
   secretFormat: 'ignition',
   async wrap(load) {
     const files = [await file(DOCUMENT, 0o600, load.document)];

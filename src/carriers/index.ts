@@ -50,8 +50,11 @@ export async function wrapDocument(
   if (profile !== undefined && !profile.formats.includes(format)) {
     throw usage(`${options.profile} does not hand on ${format}`, `It takes ${profile.formats.join(', ')}.`);
   }
-  if (downloadScript !== undefined && !carrier.fetches) {
-    throw usage(`${format} cannot bring machineadm along`, 'Put machineadm into the image, and leave --fetch out.');
+  if (downloadScript !== undefined && carrier.fetches === undefined) {
+    throw usage(
+      `${format} cannot bring machineadm along`,
+      `Put it into the image of ${carrier.consumer}, and leave --fetch out.`,
+    );
   }
   if (ignitionVersion !== undefined && format !== 'ignition') {
     throw usage(`${format} has no version of Ignition`, 'Leave --ignition-version out, or take --format ignition.');

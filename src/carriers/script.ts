@@ -9,7 +9,7 @@ import { DIRECTORY, DOCUMENT, DOWNLOAD_SCRIPT_PATH, provisionCommand } from './l
 export const script: Carrier = {
   consumer: 'any POSIX shell with base64 and gzip',
   program: '/usr/local/bin/machineadm',
-  fetches: true,
+  fetches: 'sh',
   secretFormat: undefined,
   async wrap(load) {
     const laid = [await lay(DOCUMENT, load.document)];

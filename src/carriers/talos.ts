@@ -11,7 +11,7 @@ import { base64, gzipBase64 } from './encoding.ts';
 export const talos: Carrier = {
   consumer: 'Talos, with an extension service machineadm',
   program: undefined,
-  fetches: false,
+  fetches: undefined,
   secretFormat: undefined,
   refuses: ({ kubernetes }) =>
     kubernetes === undefined

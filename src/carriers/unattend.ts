@@ -1,7 +1,14 @@
 import { MachineadmError } from '../document/errors.ts';
 import type { Carrier } from './carrier.ts';
-import { gzipBase64 } from './encoding.ts';
-import { CLOSE_DIRECTORY, WINDOWS_DIRECTORY, WINDOWS_DOCUMENT, WINDOWS_PROGRAM } from './windows.ts';
+import { base64, gzipBase64 } from './encoding.ts';
+import {
+  CLOSE_DIRECTORY,
+  provisionOnWindows,
+  WINDOWS_DIRECTORY,
+  WINDOWS_DOCUMENT,
+  WINDOWS_DOWNLOAD_SCRIPT,
+  WINDOWS_PROGRAM,
+} from './windows.ts';
 
 /** What Path and Order of a RunSynchronousCommand may have (Microsoft-Windows-Deployment, Unattended Setup Reference). */
 const LONGEST_COMMAND = 259;
@@ -15,27 +22,40 @@ const PIECE = 160;
  *
  * The exit codes of a command with `WillReboot=OnRequest`: 0 goes on, 1 reboots and goes on, 2 reboots and repeats, and
  * anything else ends Windows Setup. A program's own 1 for a failure must not be read as the wish for a reboot: it becomes 3.
- * The document is laid in pieces of base64, which machineadm reads as it is.
+ * The document is laid in pieces of base64, which machineadm reads as it is. The script that gets machineadm is laid in the
+ * same way, and decoded by certutil, which is part of every Windows.
  */
 export const unattend: Carrier = {
   consumer: 'Windows Setup (unattend.xml)',
   program: WINDOWS_PROGRAM,
-  fetches: false,
+  fetches: 'powershell',
   secretFormat: undefined,
-  async wrap({ document, program }) {
-    const pieces = (await gzipBase64(document)).match(new RegExp(`.{1,${PIECE}}`, 'g')) ?? [];
-    const task = `"${program} provision -d ${WINDOWS_DOCUMENT}"`;
+  async wrap(load) {
+    const { document, downloadScript } = load;
+    const encoded = `${WINDOWS_DOWNLOAD_SCRIPT}.base64`;
     const commands = [
       `if not exist ${WINDOWS_DIRECTORY} mkdir ${WINDOWS_DIRECTORY} || exit 3`,
       `${CLOSE_DIRECTORY} || exit 3`,
-      // The redirection first: a digit before it would be a handle.
-      ...pieces.map((piece, index) => `${index === 0 ? '>' : '>>'}${WINDOWS_DOCUMENT} echo ${piece}|| exit 3`),
-      `schtasks.exe /Create /F /TN \\machineadm\\provision /SC ONSTART /RU SYSTEM /RL HIGHEST /TR ${task} && exit 1 || exit 3`,
+      ...lay(WINDOWS_DOCUMENT, await gzipBase64(document)),
+      ...(downloadScript === undefined
+        ? []
+        : [
+            ...lay(encoded, base64(downloadScript)),
+            `certutil.exe -f -decode ${encoded} ${WINDOWS_DOWNLOAD_SCRIPT} || exit 3`,
+          ]),
+      `schtasks.exe /Create /F /TN \\machineadm\\provision /SC ONSTART /RU SYSTEM /RL HIGHEST /TR "${provisionOnWindows(load)}" && exit 1 || exit 3`,
     ].map((command) => `cmd.exe /c "${command}"`);
     check(commands);
     return answerFile(commands);
   },
 };
+
+/** The commands that write a text into a file, piece by piece. */
+function lay(path: string, text: string): readonly string[] {
+  const pieces = text.match(new RegExp(`.{1,${PIECE}}`, 'g')) ?? [];
+  // The redirection first: a digit before it would be a handle.
+  return pieces.map((piece, index) => `${index === 0 ? '>' : '>>'}${path} echo ${piece}|| exit 3`);
+}
 
 function check(commands: readonly string[]): void {
   if (commands.length <= MOST_COMMANDS && commands.every(({ length }) => length <= LONGEST_COMMAND)) return;

@@ -5,6 +5,7 @@ import {
   type DownloadScript,
   renderDownloadScript,
 } from '../carriers/download-script.ts';
+import { renderWindowsDownloadScript } from '../carriers/download-script-windows.ts';
 import { MachineadmError } from '../document/errors.ts';
 import { readInputText } from '../pipeline/load.ts';
 import { parseManifest, type ReleaseManifest } from '../trust/manifest.ts';
@@ -28,11 +29,14 @@ export interface DownloadOptions {
 }
 
 /**
- * The script that brings machineadm to a machine; undefined without `--fetch`. Throws `UsageInvalid` for options that do not
- * belong together, `DocumentNotFound` for a file that cannot be read, `DownloadInvalid`, and for a manifest what `verify`
- * refuses it for.
+ * The script that brings machineadm to a machine, in the language that its carrier runs; undefined without `--fetch`. Throws
+ * `UsageInvalid` for options that do not belong together, `DocumentNotFound` for a file that cannot be read,
+ * `DownloadInvalid`, and for a manifest what `verify` refuses it for.
  */
-export async function downloadScriptOf(options: DownloadOptions): Promise<string | undefined> {
+export async function downloadScriptOf(
+  options: DownloadOptions,
+  language: 'sh' | 'powershell',
+): Promise<string | undefined> {
   const { fetch, releaseManifest, release, key = [], ca, authorization = [] } = options;
   if (fetch === undefined) {
     const given = Object.entries({
@@ -52,12 +56,21 @@ export async function downloadScriptOf(options: DownloadOptions): Promise<string
   if (releaseManifest !== undefined && release !== undefined) {
     throw usage('--release-manifest says which release it is: --release is for where there is none');
   }
+  if (language === 'powershell' && releaseManifest === undefined) {
+    throw usage('Windows verifies by digests only: give --release-manifest, and --key to verify it here');
+  }
+  if (language === 'powershell' && ca !== undefined) {
+    throw usage('--ca: Windows trusts the authorities of its image; the digest is what an archive is verified by');
+  }
   const files = new Map(authorization.map((word) => locationAndFile(word, fetch)));
   const locations = fetch.map((url): DownloadLocation => {
     const file = files.get(url);
     const pinned = ca !== undefined && url.startsWith('https:');
     return { url, pinned, ...(file === undefined ? {} : { authorizationFile: file }) };
   });
+  if (language === 'powershell' && releaseManifest !== undefined) {
+    return renderWindowsDownloadScript({ ...pinsOfWindows(await manifestAt(releaseManifest, key)), locations });
+  }
   const pins =
     releaseManifest === undefined
       ? { version: release ?? '', keys: await Promise.all(key.map(publicKey)) }
@@ -103,6 +116,21 @@ function pinsOf({ version, artefacts }: ReleaseManifest): Pick<DownloadScript, '
     };
   }
   return { version, digests };
+}
+
+/** The version, and the digests of Windows' archive and of the program inside. */
+function pinsOfWindows({ version, artefacts }: ReleaseManifest): { version: string; digests: DownloadDigests } {
+  const archive = artefacts.find(
+    ({ os, architecture, compression }) => os === 'windows' && architecture === 'amd64' && compression === 'gzip',
+  );
+  if (archive === undefined) {
+    throw new MachineadmError({
+      reason: 'DownloadInvalid',
+      summary: `release ${version} has no machineadm for Windows`,
+      remedy: 'Name the manifest of a release that was built for windows-amd64 (npm run build -- --all).',
+    });
+  }
+  return { version, digests: { gzip: archive.sha256, program: archive.program.sha256 } };
 }
 
 function locationAndFile(word: string, locations: readonly string[]): [string, string] {

@@ -79,7 +79,7 @@ async function carried(
   options: CarrierOptions,
 ): Promise<string> {
   const { profile, binary, ignitionVersion, secret } = options;
-  const { secretFormat } = CARRIERS[format];
+  const { secretFormat, fetches } = CARRIERS[format];
   if (secret !== undefined && secretFormat === undefined) {
     throw new MachineadmError({
       reason: 'UsageInvalid',
@@ -94,7 +94,7 @@ async function carried(
       remedy: 'Use lower-case letters, digits, "-" and ".", such as prod-a-worker-1-machineadm.',
     });
   }
-  const downloadScript = await downloadScriptOf(options);
+  const downloadScript = await downloadScriptOf(options, fetches ?? 'sh');
   const wrapped = await wrapDocument(text, loaded, {
     format,
     profile,

@@ -27,11 +27,12 @@ const MANIFEST = {
   minimumVersion: '1.0.0',
   revokedKeys: [],
   artefacts: [
-    { ...ARTEFACT, os: 'windows', file: 'a.zip', compression: 'gzip', sha256: '01'.repeat(32) },
+    { ...ARTEFACT, os: 'windows', file: 'a.exe.gz', compression: 'gzip', sha256: '01'.repeat(32) },
     { ...ARTEFACT, file: 'a.xz', compression: 'xz', sha256: 'ef'.repeat(32) },
     { ...ARTEFACT, file: 'a.gz', compression: 'gzip', sha256: DIGEST },
   ],
 };
+const DRIVE = ['--fetch', 'https://mirror.example/machineadm', '--fetch', 'file:///D:/machineadm'];
 const MIRROR = ['--fetch', 'https://mirror.example/machineadm', '--fetch', 'file:///mnt/machineadm'];
 
 describe('machineadm wrap', () => {
@@ -131,7 +132,12 @@ describe('machineadm wrap', () => {
       ...['--format', 'cloud-init', ...MIRROR, '--release-manifest', 'manifest.json'],
       ...['--authorization', 'https://other.example=/etc/credential'],
     ],
-    'a download for Windows': ['--format', 'unattend', ...MIRROR, '--release-manifest', 'manifest.json'],
+    'a download for Talos': ['--format', 'talos', ...MIRROR, '--release-manifest', 'manifest.json'],
+    'a download for Windows by keys': ['--format', 'unattend', ...DRIVE, '--release', '1.4.0', '--key', 'key.pem'],
+    'an authority of a download for Windows': [
+      ...['--format', 'cloudbase-init', ...DRIVE, '--release-manifest', 'manifest.json', '--ca', 'ca.pem'],
+    ],
+    'a directory of Linux for Windows': ['--format', 'unattend', ...MIRROR, '--release-manifest', 'manifest.json'],
     'a format that is none': ['--format', 'floppy'],
   })) {
     test(`refuses ${what}, with exit code 2`, async () => {
@@ -207,6 +213,26 @@ describe('machineadm wrap', () => {
       assert.match(changed.stderr, /DigestMismatch/);
     });
 
+    test('pins the digests of Windows for a carrier of Windows', async () => {
+      const manifest = lay('manifest.json', JSON.stringify(MANIFEST));
+      const args = ['--format', 'cloudbase-init', ...DRIVE, '--release-manifest', manifest];
+      const credential = 'https://mirror.example/machineadm=C:\\credential';
+      const script = scriptOf(await wrapped(...args, '--authorization', credential));
+      for (const line of [
+        "$Version = '1.4.0'",
+        `$ArchiveDigest = '${'01'.repeat(32)}'`,
+        `$ProgramDigest = '${'cd'.repeat(32)}'`,
+        "$Locations = @('https://mirror.example/machineadm C:\\credential', 'file:///D:/machineadm -')",
+      ]) {
+        assert.ok(script.includes(`${line}\n`), line);
+      }
+      const linux = { ...MANIFEST, artefacts: MANIFEST.artefacts.filter(({ os }) => os === 'linux') };
+      const without = [...args.slice(0, -1), lay('linux.json', JSON.stringify(linux))];
+      const refused = await wrap('-d', lay('document.yaml', DOCUMENT), ...without);
+      assert.deepEqual([refused.status, refused.stdout], [2, '']);
+      assert.match(refused.stderr, /release 1\.4\.0 has no machineadm for Windows \[DownloadInvalid\]/);
+    });
+
     test('refuses a manifest that is none', async () => {
       const args = ['--format', 'cloud-init', ...MIRROR, '--release-manifest', lay('page.json', '<html>')];
       const { status, stdout, stderr } = await wrap('-d', lay('document.yaml', DOCUMENT), ...args);
@@ -223,9 +249,9 @@ describe('machineadm wrap', () => {
         assert.ok('root' in cloudInit);
         const manifest = lay('manifest.json', JSON.stringify(MANIFEST));
         const plain = await wrapped('--format', format);
-        const withDownload = ['--format', format, ...MIRROR, '--release-manifest', manifest];
-        const all = format === 'cloud-init' ? [plain, await wrapped(...withDownload)] : [plain];
-        for (const userData of all) {
+        const mirror = format === 'cloud-init' ? MIRROR : DRIVE;
+        const withDownload = await wrapped('--format', format, ...mirror, '--release-manifest', manifest);
+        for (const userData of [plain, withDownload]) {
           const path = lay('user-data', userData);
           const { status, stdout, stderr } = cloudInitSchema(cloudInit.root, path);
           assert.equal(status, 0, stdout + stderr);
@@ -251,8 +277,12 @@ describe('machineadm wrap', () => {
           { encoding: 'utf8', env: { LD_LIBRARY_PATH: libraries.join(':') } },
         );
       const xml = await wrapped('--format', 'unattend');
-      const checked = lint(lay('unattend.xml', xml));
-      assert.equal(checked.status, 0, checked.stderr);
+      const manifest = lay('manifest.json', JSON.stringify(MANIFEST));
+      const withDownload = await wrapped('--format', 'unattend', ...DRIVE, '--release-manifest', manifest);
+      for (const text of [xml, withDownload]) {
+        const checked = lint(lay('unattend.xml', text));
+        assert.equal(checked.status, 0, checked.stderr);
+      }
       assert.notEqual(lint(lay('wrong.xml', xml.replace('<WillReboot>Never', '<WillReboot>Sometimes'))).status, 0);
       assert.notEqual(lint(lay('long.xml', xml.replace('<Path>', `<Path>${'x'.repeat(259)}`))).status, 0);
     });

@@ -82,9 +82,10 @@ describe('every carrier', () => {
 
     test(`${format} brings machineadm along, or says that it cannot`, async () => {
       const downloadScript = '#!/bin/sh\nexit 67\n';
-      if (CARRIERS[format].fetches) {
+      if (CARRIERS[format].fetches !== undefined) {
         assert.notEqual((await wrap(format, { downloadScript })).userData, (await wrap(format)).userData);
-        await refused(format, { downloadScript, program: '/opt/m' }, 'UsageInvalid', /--binary/);
+        const program = CARRIERS[format].program ?? '';
+        await refused(format, { downloadScript, program }, 'UsageInvalid', /--binary is where an image has machineadm/);
       } else await refused(format, { downloadScript }, 'UsageInvalid', /cannot bring machineadm along/);
     });
   }
@@ -211,6 +212,26 @@ describe('the carrier for cloudbase-init', () => {
     assert.ok(config.runcmd[0].endsWith(path), "machineadm is last: its exit status is the batch file's");
   });
 
+  test('with a download lays the script beside the document, and PowerShell runs it', async () => {
+    const downloadScript = "Write-Output 'a'\n";
+    const { write_files: files, runcmd } = parse((await wrap('cloudbase-init', { downloadScript })).userData);
+    const [, { content, ...script }] = files;
+    assert.deepEqual(script, {
+      path: 'C:\\ProgramData\\machineadm\\download.ps1',
+      permissions: '0600',
+      encoding: 'gz+b64',
+    });
+    assert.equal(unpack(content), downloadScript);
+    assert.equal(runcmd.length, 1);
+    const [closed, run] = runcmd[0].split(' >nul & ');
+    assert.match(closed, /^icacls\.exe C:\\ProgramData\\machineadm .* \/T$/, 'nobody swaps the script before it runs');
+    assert.equal(
+      run,
+      'powershell.exe -nop -ep Bypass -f C:\\ProgramData\\machineadm\\download.ps1 provision -d C:\\ProgramData\\machineadm\\bootstrap.yaml',
+    );
+    assert.ok(runcmd[0].length < 8191, 'what cmd takes of a line');
+  });
+
   test('goes to no provider that knows no Windows', () =>
     refused('cloudbase-init', { profile: 'capmox' }, 'UsageInvalid', /capmox does not hand on cloudbase-init/));
 });
@@ -221,13 +242,48 @@ describe('the answer file', () => {
       path.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&quot;', '"').replaceAll('&amp;', '&'),
     );
 
+  /** What the commands leave in a file, as cmd's echo writes it. */
+  function laid(commands: readonly string[], path: string): string {
+    const start = `cmd.exe /c "`;
+    const lines = commands.flatMap((command) => {
+      const [, redirection = '', to, piece] =
+        /^(>>?)(\S+) echo (\S+)\|\| exit 3"$/.exec(command.slice(start.length)) ?? [];
+      return to === path ? [{ redirection, piece }] : [];
+    });
+    assert.ok(lines.length > 1);
+    const expected = lines.map((_, index) => (index === 0 ? '>' : '>>'));
+    assert.deepEqual(
+      lines.map(({ redirection }) => redirection),
+      expected,
+      'a second run of Setup begins anew',
+    );
+    return lines.map(({ piece }) => `${piece}\r\n`).join('');
+  }
+
+  const DIRECTORY = 'C:\\ProgramData\\machineadm';
+
   test('lays the document piece by piece, and machineadm reads what comes out', async () => {
-    const commands = commandsOf((await wrap('unattend')).userData);
-    const pieces = commands.flatMap((command) => /(>>?)\S+ echo (\S+)\|\| exit 3"$/.exec(command)?.slice(1) ?? []);
-    assert.equal(pieces[0], '>', 'a second run of Setup begins anew');
-    assert.ok(pieces.length > 4);
-    const lines = pieces.filter((word) => !word.startsWith('>')).map((piece) => `${piece}\r\n`);
-    assert.equal(await decodeSource('laid', Buffer.from(lines.join(''))), DOCUMENT);
+    const text = laid(commandsOf((await wrap('unattend')).userData), `${DIRECTORY}\\bootstrap.yaml`);
+    assert.equal(await decodeSource('laid', Buffer.from(text)), DOCUMENT);
+  });
+
+  test('with a download lays the script, too, decodes it, and the task runs it', async () => {
+    const downloadScript = `# ${'x'.repeat(700)}\nexit 67\n`;
+    const commands = commandsOf((await wrap('unattend', { downloadScript })).userData);
+    const encoded = laid(commands, `${DIRECTORY}\\download.ps1.base64`);
+    assert.equal(Buffer.from(encoded, 'base64').toString(), downloadScript);
+    const [decode = '', task = ''] = commands.slice(-2);
+    assert.equal(
+      decode,
+      `cmd.exe /c "certutil.exe -f -decode ${DIRECTORY}\\download.ps1.base64 ${DIRECTORY}\\download.ps1 || exit 3"`,
+    );
+    const [, run = ''] = /\/TR "(.*)" && exit 1/.exec(task) ?? [];
+    assert.equal(
+      run,
+      `powershell.exe -nop -ep Bypass -f ${DIRECTORY}\\download.ps1 provision -d ${DIRECTORY}\\bootstrap.yaml`,
+    );
+    assert.ok(run.length <= 261, 'what schtasks takes');
+    for (const command of commands) assert.ok(command.length <= 259, `${command.length}: ${command}`);
   });
 
   test('keeps to the limits of Windows Setup, and to its exit codes', async () => {

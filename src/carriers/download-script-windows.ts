@@ -1,0 +1,45 @@
+import { check, checkDigest, checkLocations, checkVersion } from './download-checks.ts';
+import type { DownloadDigests, DownloadLocation } from './download-script.ts';
+import { DOWNLOAD_SCRIPT_WINDOWS } from './download-script-windows-text.ts';
+
+export interface WindowsDownloadScript {
+  /** Exactly this version is installed, without a leading v. */
+  readonly version: string;
+  /** Of windows-amd64. */
+  readonly digests: Omit<DownloadDigests, 'xz'>;
+  /** In the order in which they are asked. A file is named as `file:///D:/…`. */
+  readonly locations: readonly Omit<DownloadLocation, 'pinned'>[];
+  /** How long all attempts together may take; default 900. */
+  readonly deadlineSeconds?: number;
+}
+
+/** Nothing that PowerShell, cmd or a URL would take for more than a character. */
+const LOCATION = /^(https?:\/\/[A-Za-z0-9[][A-Za-z0-9._~:/[\]@&+,=%-]*|file:\/\/\/[A-Za-z]:\/[A-Za-z0-9._/+@=,-]*)$/;
+const PATH = /^[A-Za-z]:\\[A-Za-z0-9._\\+@=-]+$/;
+
+/**
+ * The script for Windows PowerShell that downloads, verifies, installs and runs machineadm on a machine without it. The exit
+ * codes are in the text of `packaging/download/machineadm-download.ps1`. It goes by digests only: .NET
+ * Framework reads no public key in PEM.
+ *
+ * Throws `DownloadInvalid` for a value that must not be rendered.
+ */
+export function renderWindowsDownloadScript(script: WindowsDownloadScript): string {
+  const { version, digests, locations, deadlineSeconds = 900 } = script;
+  checkVersion(version);
+  checkDigest('windows-amd64.gz', digests.gzip);
+  checkDigest('windows-amd64', digests.program);
+  checkLocations(locations, LOCATION, PATH);
+  check(Number.isInteger(deadlineSeconds) && deadlineSeconds > 0, 'the deadline is not a positive number of seconds');
+  const rendered = [
+    `$Version = '${version}'`,
+    `$ArchiveDigest = '${digests.gzip}'`,
+    `$ProgramDigest = '${digests.program}'`,
+    `$Locations = @(${locations
+      .map(({ url, authorizationFile = '-' }) => `'${url.replace(/\/+$/, '')} ${authorizationFile}'`)
+      .join(', ')})`,
+    `$Deadline = ${deadlineSeconds}`,
+    '',
+  ].join('\n');
+  return DOWNLOAD_SCRIPT_WINDOWS.replace(/# --- rendered\n[\s\S]*# --- end of what is rendered\n/, () => rendered);
+}
