@@ -2,13 +2,15 @@
 export interface Facts {
   readonly platform: 'linux' | 'windows';
   readonly architecture: string;
-  /** `ID` and `VERSION_ID` of os-release. */
+  /** `ID` and `VERSION_ID` of os-release; `windows` and its build with the update (20348.2700). */
   readonly os: { readonly id: string; readonly version: string };
   readonly kernel: string;
-  readonly serviceManager: 'systemd' | 'openrc' | 'none';
+  readonly serviceManager: 'systemd' | 'openrc' | 'none' | 'windows';
   /** The current host name. */
   readonly hostname: string;
+  /** machine-id(5), or the MachineGuid of Windows. */
   readonly machineId: string;
+  /** Differs from that of every other boot. */
   readonly bootId: string;
   /** The cloud's instance id, where cloud-init knows one. */
   readonly cloudInstanceId: string | undefined;

@@ -1,0 +1,25 @@
+import { DRIVE, PATH_OF_SYSTEM, SYSTEM_ROOT } from './paths.ts';
+
+/** Marks a supervised command with the run it belongs to, for hooks to see; Windows tells no process another's environment. */
+export const RUN_MARK = 'MACHINEADM_RUN';
+
+/**
+ * The environment of a child: what programs of Windows need to start at all (PowerShell and .NET look for SystemRoot), and
+ * nothing of the caller's own, which may hold secrets and must not make a run differ from the one at boot. The
+ * temporary directory is that of services.
+ */
+export function cleanEnvironment(added: Readonly<Record<string, string>> = {}): Record<string, string> {
+  return {
+    SystemDrive: DRIVE,
+    SystemRoot: SYSTEM_ROOT,
+    windir: SYSTEM_ROOT,
+    ComSpec: `${SYSTEM_ROOT}\\System32\\cmd.exe`,
+    PATH: PATH_OF_SYSTEM.join(';'),
+    PATHEXT: '.COM;.EXE;.BAT;.CMD',
+    ProgramData: `${DRIVE}\\ProgramData`,
+    ProgramFiles: `${DRIVE}\\Program Files`,
+    TEMP: `${SYSTEM_ROOT}\\Temp`,
+    TMP: `${SYSTEM_ROOT}\\Temp`,
+    ...added,
+  };
+}

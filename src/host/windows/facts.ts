@@ -1,0 +1,73 @@
+import { MachineadmError } from '../../document/errors.ts';
+import type { Facts, Version } from '../facts.ts';
+import type { QueryHost } from '../host.ts';
+import { member, text } from '../untyped.ts';
+import { parseVersion } from '../version.ts';
+import { READ_FACTS } from './facts-scripts.ts';
+import { DRIVE } from './paths.ts';
+import { askScript } from './powershell.ts';
+
+/** Node's names of architectures, as Kubernetes calls them (Go's GOARCH). */
+const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' };
+
+/**
+ * Where cloudbase-init keeps the id of the instance: its plug-ins' states are below it in the registry
+ * (cloudbaseinit/osutils/windows.py); the newest file of its metadata service is not kept. So it is not known here, and
+ * the machine is known by its own id.
+ */
+const CLOUD_INSTANCE_ID = undefined;
+
+/** What is true of this Windows machine now. Throws `HostStepFailed` where Windows does not tell, `UnsupportedOnPlatform`. */
+export async function gatherWindowsFacts(host: QueryHost, architecture: string = process.arch): Promise<Facts> {
+  const told = await askScript(host, READ_FACTS);
+  const [drive, boot, hostname] = ['drive', 'boot', 'hostname'].map((name) => text(member(told, name)));
+  if (boot === undefined || hostname === undefined) throw notTold();
+  if (drive?.toUpperCase() !== DRIVE) throw otherDrive(drive);
+  const [containerd, kubeadm, kubelet] = await Promise.all([
+    versionOf(host, 'containerd', ['--version']),
+    versionOf(host, 'kubeadm', ['version', '-o', 'short']),
+    versionOf(host, 'kubelet', ['--version']),
+  ]);
+  const addresses = member(told, 'addresses');
+  return {
+    platform: 'windows',
+    architecture: ARCHITECTURES[architecture] ?? architecture,
+    os: { id: 'windows', version: text(member(told, 'build')) ?? '' },
+    kernel: text(member(told, 'version')) ?? '',
+    serviceManager: 'windows',
+    hostname,
+    machineId: text(member(told, 'machineGuid')) ?? '',
+    bootId: boot,
+    cloudInstanceId: CLOUD_INSTANCE_ID,
+    nodeAddresses: (Array.isArray(addresses) ? addresses : [])
+      .filter((address): address is string => typeof address === 'string')
+      .filter((address) => !/^(169\.254\.|fe80:|127\.|::1$)/i.test(address))
+      .sort(),
+    isRoot: member(told, 'isAdministrator') === true,
+    containerd,
+    kubeadm,
+    kubelet,
+  };
+}
+
+async function versionOf(host: QueryHost, program: string, args: readonly string[]): Promise<Version | undefined> {
+  const result = await host.query({ program, args });
+  return result.status === 0 ? parseVersion(result.stdout) : undefined;
+}
+
+function notTold(): MachineadmError {
+  return new MachineadmError({
+    reason: 'HostStepFailed',
+    summary: 'Windows did not tell when it was started and what it is called',
+    remedy:
+      'Check that Windows Management Instrumentation works: "Get-CimInstance Win32_OperatingSystem" in PowerShell.',
+  });
+}
+
+function otherDrive(drive: string | undefined): MachineadmError {
+  return new MachineadmError({
+    reason: 'UnsupportedOnPlatform',
+    summary: `Windows is installed on ${drive ?? 'an unknown drive'}; machineadm prepares machines that have it on ${DRIVE}`,
+    remedy: 'Use an image with Windows on C:, as those of the Kubernetes image-builder are.',
+  });
+}

@@ -1,0 +1,124 @@
+import { MachineadmError } from '../../document/errors.ts';
+import type { SecretValue } from '../../document/secret.ts';
+import { connectCri, pullImage } from '../cri-client.ts';
+import type { CommandResult, Host, Query, QueryHost } from '../host.ts';
+import { secretResolver } from '../secret-effects.ts';
+import { resolveSecret } from '../secrets.ts';
+import { windowsPath } from './paths.ts';
+import { assertWindowsQuery } from './queries.ts';
+import { fileQueries, findProgram } from './read.ts';
+import { Security } from './security.ts';
+import { serviceState, windowsServices } from './services.ts';
+import type { WindowsSystem } from './system.ts';
+import { fileChanges } from './write.ts';
+
+const QUERY_TIMEOUT_MS = 30_000;
+/** As a shell says it. */
+const NOT_INSTALLED_STATUS = 127;
+
+/** A Windows machine, read-only. The object has no method that could change anything, and is frozen. */
+export function windowsQueryHost(system: WindowsSystem): QueryHost {
+  return Object.freeze(queries(system, new Security(system)));
+}
+
+export interface WindowsHostOptions {
+  /** Opens the HTTP client of this run. */
+  readonly http: Host['http'];
+  /** Aborted when the run ends: no waiting for a service may outlive it. */
+  readonly signal?: AbortSignal;
+}
+
+/** A Windows machine, with the right to change it. */
+export function windowsHost(system: WindowsSystem, options: WindowsHostOptions): Host {
+  const security = new Security(system);
+  const asked = queries(system, security);
+  const run: Host['run'] = async (command) => {
+    const program = findProgram(system, command.program);
+    if (program === undefined) throw notInstalled(command.program);
+    try {
+      return await system.run({ ...command, program });
+    } finally {
+      security.forget();
+    }
+  };
+  const secret = secretResolver({ run, http: options.http });
+  return Object.freeze({
+    ...asked,
+    ...fileChanges(system, security),
+    run,
+    http: options.http,
+    pullImage: (socket, reference, signal) => pullImage(system.native(pipeOf(socket)), reference, signal),
+    secret: (value) => secret(onDrive(system, value)),
+    services: windowsServices({ ...asked, run }, options.signal),
+  } satisfies Host);
+}
+
+function queries(system: WindowsSystem, security: Security): QueryHost {
+  const query = async (asked: Query): Promise<CommandResult> => {
+    assertWindowsQuery(asked);
+    const program = findProgram(system, asked.program);
+    if (program === undefined) return notStarted(notInstalled(asked.program).message);
+    try {
+      return await system.run({
+        program,
+        args: asked.args,
+        ...(asked.input === undefined ? {} : { input: asked.input }),
+        timeoutMs: asked.timeoutMs ?? QUERY_TIMEOUT_MS,
+      });
+    } catch (error) {
+      if (!(error instanceof MachineadmError) || error.reason !== 'HostStepFailed') throw error;
+      return notStarted(error.message);
+    }
+  };
+  return {
+    ...fileQueries(system, security),
+    query,
+    // Files belong to the administrators: `root` is what the rest of the program calls whoever may do everything.
+    userId: async (user) => (user === 'root' || user === '0' ? 0 : undefined),
+    groupId: async (group) => (group === 'root' || group === '0' ? 0 : undefined),
+    service: (name) => serviceState({ query }, name),
+    // Descriptions of services are in the registry, one value each: there is nothing to drop in beside them.
+    dropInPath: () => undefined,
+    bootFile: () => undefined,
+    serviceEnvironment: (service) => {
+      throw noEnvironmentFile(service);
+    },
+    secret: (value) => resolveSecret(onDrive(system, value)),
+    cri: (socket) => connectCri(system.native(pipeOf(socket))),
+  };
+}
+
+/**
+ * The named pipe of an endpoint, as Windows and Node name it: `npipe:////./pipe/containerd-containerd`
+ * (kubernetes pkg/kubelet/util/util_windows.go) is `\\\\.\\pipe\\containerd-containerd`.
+ */
+export function pipeOf(endpoint: string): string {
+  return endpoint.replace(/^npipe:/, '').replaceAll('/', '\\');
+}
+
+/** A file that holds a secret is named with or without a drive, as every other. */
+function onDrive(system: WindowsSystem, value: SecretValue): SecretValue {
+  const { source } = value;
+  if (source.kind !== 'file') return value;
+  return { ...value, source: { ...source, path: system.native(windowsPath(source.path)) } };
+}
+
+function noEnvironmentFile(service: string): MachineadmError {
+  return new MachineadmError({
+    reason: 'UnsupportedOnPlatform',
+    summary: `the service ${service} cannot be given its variables by a file: Windows keeps them in the registry`,
+    remedy: 'This is a defect in machineadm: the step for Windows should have been asked. Please report it.',
+  });
+}
+
+function notStarted(stderr: string): CommandResult {
+  return { status: NOT_INSTALLED_STATUS, stdout: '', stderr, timedOut: false };
+}
+
+function notInstalled(program: string): MachineadmError {
+  return new MachineadmError({
+    reason: 'HostStepFailed',
+    summary: `${program} could not be started: it is not installed`,
+    remedy: `Install ${program} in one of the directories where machineadm looks for programs, such as C:\\k.`,
+  });
+}

@@ -1,0 +1,75 @@
+import { MachineadmError } from '../../document/errors.ts';
+import type { Query } from '../host.ts';
+import { isQuery } from '../queries.ts';
+import { matches, type QueryForm } from '../query-form.ts';
+import { READ_FACTS } from './facts-scripts.ts';
+import type { WindowsScript } from './powershell.ts';
+import { READ_SECURITY } from './security-scripts.ts';
+import { SERVICE_EVENTS, SERVICE_STATE } from './service-scripts.ts';
+
+const SERVICE = /^[A-Za-z0-9_.$ -]+$/;
+const DOMAIN = '[A-Za-z0-9][A-Za-z0-9.-]*';
+
+/** Programs of Kubernetes are asked the same everywhere; their forms are those of Linux. */
+const SAME_AS_ON_LINUX: readonly string[] = ['containerd', 'kubeadm', 'kubelet', 'ctr'];
+
+/**
+ * The closed list for Windows. Its programs take options as `/name:value`, so each is given whole. Each says why it
+ * changes nothing where that is not plain.
+ */
+const QUERIES: Readonly<Record<string, readonly QueryForm[]>> = {
+  // sc.exe: query, queryex and qc only ask (learn.microsoft.com, "sc.exe query", "sc.exe qc").
+  'sc.exe': ['query', 'queryex', 'qc'].map((verb) => ({
+    words: [verb],
+    operands: { pattern: SERVICE, min: 1, max: 1 },
+  })),
+  // nltest: /dsgetdc finds a domain controller; /sc_query tells the last state of the channel. /sc_verify may make the
+  // channel anew where it is broken, and /sc_reset always does: both are no queries.
+  'nltest.exe': [
+    { operands: { pattern: new RegExp(`^(/dsgetdc:${DOMAIN}|/force|/sc_query:${DOMAIN}|/query)$`), min: 1, max: 2 } },
+  ],
+  // w32tm: /query asks the service, /stripchart sends one question to a server (learn.microsoft.com, w32tm).
+  'w32tm.exe': [
+    { words: ['/query'], operands: { pattern: /^\/(status|peers|configuration|source|verbose)$/, min: 1, max: 2 } },
+    {
+      words: ['/stripchart'],
+      operands: { pattern: /^\/(computer:[A-Za-z0-9.:-]+|samples:\d+|dataonly|packetinfo)$/, min: 2, max: 4 },
+    },
+  ],
+  // schtasks: /Query lists; the name is given apart.
+  'schtasks.exe': [{ words: ['/Query'], operands: { pattern: /^(\/TN|\/XML|\/FO|LIST|CSV|\\[A-Za-z0-9_\\-]+)$/ } }],
+  // wevtutil: qe reads events. An export (epl) writes a file.
+  'wevtutil.exe': [
+    {
+      words: ['qe'],
+      operands: {
+        pattern: /^([A-Za-z0-9][A-Za-z0-9 /_-]*|\/q:.*|\/c:\d+|\/rd:(true|false)|\/f:(text|xml|renderedxml))$/i,
+        min: 1,
+      },
+    },
+  ],
+};
+
+/** The scripts that `plan` may run. */
+const SCRIPTS: readonly WindowsScript[] = [READ_FACTS, READ_SECURITY, SERVICE_STATE, SERVICE_EVENTS];
+
+/** True when this program with these arguments is on the closed list of commands that change nothing on Windows. */
+export function isWindowsQuery(program: string, args: readonly string[]): boolean {
+  if (program === 'powershell.exe') {
+    return SCRIPTS.some((script) => script.reads && JSON.stringify(script.args) === JSON.stringify(args));
+  }
+  const name = program.replace(/\.exe$/, '');
+  if (SAME_AS_ON_LINUX.includes(name)) return isQuery(name, args);
+  if (!Object.hasOwn(QUERIES, program)) return false;
+  return (QUERIES[program] ?? []).some((form) => matches(form, args));
+}
+
+/** Refuses what is not on the closed list. Throws `InternalError`: no document can cause it. */
+export function assertWindowsQuery(query: Query): void {
+  if (isWindowsQuery(query.program, query.args)) return;
+  throw new MachineadmError({
+    reason: 'InternalError',
+    summary: `${query.program} was called in a way that is not on the list of read-only queries of Windows`,
+    remedy: 'This is a defect in machineadm; please report it with the support bundle.',
+  });
+}

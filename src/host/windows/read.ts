@@ -1,0 +1,119 @@
+import { createHash } from 'node:crypto';
+import { lstatSync, readdirSync, readFileSync, type Stats } from 'node:fs';
+import { open, readdir } from 'node:fs/promises';
+import { win32 } from 'node:path';
+import { errnoOf, FileError } from '../file-error.ts';
+import type { FileStat, QueryHost } from '../host.ts';
+import { PATH_OF_SYSTEM, windowsPath } from './paths.ts';
+import type { Security } from './security.ts';
+import { modeOf, ownerOf } from './security-descriptor.ts';
+import type { WindowsSystem } from './system.ts';
+
+type FileQueries = Pick<QueryHost, 'readFile' | 'readText' | 'readRange' | 'stat' | 'list' | 'sha256' | 'which'>;
+
+/** What can be asked of files. Paths are taken with or without a drive (`windowsPath`). */
+export function fileQueries(system: WindowsSystem, security: Security): FileQueries {
+  const at = (path: string): string => system.native(windowsPath(path));
+
+  const readFile = (path: string): Promise<Uint8Array | undefined> =>
+    unlessAbsent(path, async () => readFileSync(at(path)));
+
+  return {
+    readFile,
+
+    async readText(path) {
+      const bytes = await readFile(path);
+      return bytes === undefined ? undefined : new TextDecoder().decode(bytes);
+    },
+
+    readRange: (path, position, length) =>
+      unlessAbsent(path, async () => {
+        await using file = await open(at(path));
+        const range = new Uint8Array(length);
+        let filled = 0;
+        while (filled < length) {
+          const { bytesRead } = await file.read(range, filled, length - filled, position + filled);
+          if (bytesRead === 0) break;
+          filled += bytesRead;
+        }
+        return range.subarray(0, filled);
+      }),
+
+    stat: (path) =>
+      unlessAbsent(path, async () => {
+        const found = lstatSync(at(path), { throwIfNoEntry: false });
+        if (found === undefined) return undefined;
+        const type = typeOf(found);
+        const kind = type === 'directory' ? 'directory' : 'file';
+        const windows = windowsPath(path);
+        // The rights of directories decide about what is born in them, which we never leave to them; they are not asked for.
+        const descriptor =
+          kind === 'file' ? await security.read(windows, () => filesBeside(at(win32.dirname(windows)))) : undefined;
+        return {
+          type,
+          mode: descriptor === undefined ? (kind === 'file' ? 0o777 : 0o755) : modeOf(descriptor, kind),
+          uid: descriptor === undefined ? 0 : ownerOf(descriptor),
+          gid: 0,
+          size: found.size,
+        };
+      }),
+
+    list: (path) => unlessAbsent(path, async () => (await readdir(at(path))).sort()),
+
+    sha256: (path) =>
+      unlessAbsent(path, async () => {
+        await using file = await open(at(path));
+        const hash = createHash('sha256');
+        const piece = new Uint8Array(1 << 20);
+        for (;;) {
+          const { bytesRead } = await file.read(piece);
+          if (bytesRead === 0) return hash.digest('hex');
+          hash.update(piece.subarray(0, bytesRead));
+        }
+      }),
+
+    which: async (program) => findProgram(system, program),
+  };
+}
+
+/** The absolute Windows path of a program, by its name with or without `.exe`; undefined if there is none. */
+export function findProgram(system: WindowsSystem, program: string): string | undefined {
+  const file = /\.(exe|cmd|bat)$/i.test(program) ? program : `${program}.exe`;
+  const candidates = /[\\/]/.test(file)
+    ? [windowsPath(file)]
+    : PATH_OF_SYSTEM.map((directory) => `${directory}\\${file}`);
+  return candidates.find((candidate) => {
+    try {
+      return lstatSync(system.native(candidate), { throwIfNoEntry: false })?.isFile() === true;
+    } catch {
+      return false;
+    }
+  });
+}
+
+function filesBeside(directory: string): readonly string[] {
+  try {
+    return readdirSync(directory, { withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map(({ name }) => name);
+  } catch {
+    return [];
+  }
+}
+
+async function unlessAbsent<T>(path: string, action: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await action();
+  } catch (error) {
+    const code = errnoOf(error);
+    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
+    if (error instanceof FileError) throw error;
+    throw error instanceof Error && 'reason' in error ? error : new FileError('read', path, error);
+  }
+}
+
+function typeOf(found: Stats): FileStat['type'] {
+  if (found.isFile()) return 'file';
+  if (found.isDirectory()) return 'directory';
+  return found.isSymbolicLink() ? 'symlink' : 'other';
+}

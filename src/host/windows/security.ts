@@ -1,0 +1,97 @@
+import { win32 } from 'node:path';
+import { MachineadmError } from '../../document/errors.ts';
+import { member, text } from '../untyped.ts';
+import { POWERSHELL } from './paths.ts';
+import { readAnswer, scriptInput, type WindowsScript } from './powershell.ts';
+import { descriptorOf, modeOf } from './security-descriptor.ts';
+import { READ_SECURITY, WRITE_SECURITY } from './security-scripts.ts';
+import type { WindowsSystem } from './system.ts';
+
+/** A start of PowerShell costs half a second: what lies beside a file is asked for with it. */
+const ASKED_TOGETHER = 200;
+const TIMEOUT_MS = 60_000;
+
+/**
+ * Security descriptors of this machine. What was read is remembered until something is written or run, which may change
+ * any of it.
+ */
+export class Security {
+  readonly #system: WindowsSystem;
+  readonly #known = new Map<string, string>();
+
+  constructor(system: WindowsSystem) {
+    this.#system = system;
+  }
+
+  /**
+   * The descriptor of a file or directory in SDDL; undefined where Windows tells none.
+   *
+   * @param beside names of what lies in the same directory
+   */
+  async read(path: string, beside: () => readonly string[]): Promise<string | undefined> {
+    const known = this.#known.get(key(path));
+    if (known !== undefined) return known;
+    const directory = win32.dirname(path);
+    const near = beside()
+      .slice(0, ASKED_TOGETHER)
+      .map((name) => win32.join(directory, name));
+    const paths = [...new Set([path, ...near])];
+    const answer = await this.#script(READ_SECURITY, { paths });
+    for (const entry of Array.isArray(answer) ? answer : []) {
+      const [found, sddl] = [text(member(entry, 'path')), text(member(entry, 'sddl'))];
+      if (found !== undefined && sddl !== undefined) this.#known.set(key(found), sddl);
+    }
+    return this.#known.get(key(path));
+  }
+
+  /**
+   * Gives a file or directory to the administrators, open to others as far as `mode` says. With `create` a directory that
+   * is not there is born so. Throws `FileNotWritten` when it does not hold.
+   */
+  async write(path: string, mode: number, type: 'file' | 'directory', create = false): Promise<void> {
+    const wanted = descriptorOf(mode, type);
+    this.#known.delete(key(path));
+    const answer = await this.#script(WRITE_SECURITY, {
+      path,
+      directory: type === 'directory',
+      sddl: wanted,
+      create,
+    });
+    const holds = text(member(answer, 'sddl')) ?? '';
+    // An empty answer is no descriptor: its mode is 0777, which nobody asks for.
+    if (modeOf(holds, type) === modeOf(wanted, type)) return;
+    throw new MachineadmError({
+      reason: 'FileNotWritten',
+      summary: `the access rights of ${path} are not what they were set to`,
+      remedy: `Look at them with "icacls ${path}"; its volume must be NTFS or ReFS, which keep access rights.`,
+      evidence: [{ source: path, text: `wanted ${wanted}, has ${holds}` }],
+    });
+  }
+
+  /** Something else may have changed any of it. */
+  forget(): void {
+    this.#known.clear();
+  }
+
+  async #script(script: WindowsScript, request: object): Promise<unknown> {
+    const result = await this.#system.run({
+      program: POWERSHELL,
+      args: script.args,
+      input: scriptInput(request),
+      timeoutMs: TIMEOUT_MS,
+    });
+    const answer = readAnswer(script, result);
+    if (answer.ok) return answer.value;
+    throw new MachineadmError({
+      reason: 'FileNotWritten',
+      summary: `the access rights of a file could not be ${script.reads ? 'read' : 'set'}: ${answer.message}`,
+      remedy: 'Run as the system or as an administrator, on a volume that keeps access rights (NTFS, ReFS).',
+      evidence: [{ source: `PowerShell, ${answer.type}`, text: answer.message }],
+    });
+  }
+}
+
+/** NTFS knows no difference between upper and lower case. */
+function key(path: string): string {
+  return path.toLowerCase();
+}

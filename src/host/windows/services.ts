@@ -1,0 +1,172 @@
+import { MachineadmError } from '../../document/errors.ts';
+import type { Host, QueryHost, ServiceManager, ServiceState } from '../host.ts';
+import { member, text } from '../untyped.ts';
+import { DRIVE } from './paths.ts';
+import { askScript, readAnswer, scriptInput } from './powershell.ts';
+import { CHANGE_SERVICE, SERVICE_EVENTS, SERVICE_STATE } from './service-scripts.ts';
+
+/** How long a service has to become what it was told to be. */
+const PATIENCE_S = 120;
+const TIMEOUT_MS = 150_000;
+const LOG_TAIL_BYTES = 512 * 1024;
+
+/**
+ * The script of Kubernetes' image-builder that makes the service `kubelet` anew with the arguments that kubeadm left in
+ * kubeadm-flags.env (images/capi/ansible/windows/roles/kubernetes/templates/RestartKubelet.ps1): a service of Windows has
+ * its arguments in its command line, and kubeadm starts it as it is. Images whose kubelet runs under nssm read the file
+ * themselves, in StartKubelet.ps1.
+ */
+export const RESTART_KUBELET = `${DRIVE}\\k\\RestartKubelet.ps1`;
+
+/** Where services of a node log (image-builder, sig-windows-tools). */
+const LOG_DIRECTORIES: readonly ((service: string) => string)[] = [
+  (service) => `/var/log/${service}`,
+  (service) => `${DRIVE}\\Program Files\\${service}`,
+];
+
+/** What Windows tells of a service. */
+export async function serviceState(host: Pick<QueryHost, 'query'>, name: string): Promise<ServiceState> {
+  return toState(await askScript(host, SERVICE_STATE, { name }));
+}
+
+/** Throws `HostStepFailed` for an answer that is none. */
+function toState(answer: unknown): ServiceState {
+  if (member(answer, 'exists') === false) {
+    return {
+      exists: false,
+      active: false,
+      enabled: false,
+      masked: false,
+      detail: 'not-found',
+      pid: undefined,
+      startedAtMs: undefined,
+    };
+  }
+  const [state, mode, pid] = [text(member(answer, 'state')), text(member(answer, 'startMode')), member(answer, 'pid')];
+  if (state === undefined || mode === undefined) throw notTold();
+  const startedAt = Date.parse(text(member(answer, 'startedAt')) ?? '');
+  return {
+    exists: true,
+    active: state === 'Running',
+    enabled: mode === 'Auto',
+    masked: mode === 'Disabled',
+    detail: state,
+    pid: typeof pid === 'number' && pid > 0 ? pid : undefined,
+    startedAtMs: Number.isNaN(startedAt) ? undefined : startedAt,
+  };
+}
+
+type Machine = Pick<Host, 'query' | 'run' | 'stat' | 'list' | 'readRange'>;
+
+/** The service control manager. */
+export function windowsServices(machine: Machine, signal: AbortSignal | undefined): ServiceManager {
+  const told = async (name: string, action: string): Promise<void> => {
+    const options = { timeoutMs: TIMEOUT_MS, ...(signal === undefined ? {} : { signal }) };
+    const input = scriptInput({ name, action, seconds: PATIENCE_S });
+    const result = await machine.run({ program: 'powershell.exe', args: CHANGE_SERVICE.args, input, ...options });
+    const answer = readAnswer(CHANGE_SERVICE, result);
+    if (!answer.ok) throw await serviceFailed(machine, name, action, answer.message);
+    const wanted = EXPECTED[action];
+    const [state, mode] = [text(member(answer.value, 'state')), text(member(answer.value, 'startMode'))];
+    if (wanted === undefined || wanted === state || wanted === mode) return;
+    throw await serviceFailed(machine, name, action, `afterwards it was ${state ?? 'unknown'}, ${mode ?? 'unknown'}`);
+  };
+  const started = async (name: string): Promise<void> => {
+    if (!(await restartsByScript(machine, name))) return await told(name, 'start');
+    if (!(await serviceState(machine, name)).active) await restartKubelet(machine, signal);
+  };
+  return {
+    async reload() {
+      // The service control manager keeps the descriptions of services itself: there is nothing to be read again.
+    },
+    start: started,
+    stop: (name) => told(name, 'stop'),
+    async restart(name) {
+      if (await restartsByScript(machine, name)) return await restartKubelet(machine, signal);
+      await told(name, 'restart');
+    },
+    enable: (name) => told(name, 'Automatic'),
+    disable: (name) => told(name, 'Manual'),
+    mask: (name) => told(name, 'Disabled'),
+    unmask: (name) => told(name, 'Manual'),
+    logs: (name, lines) => serviceLogs(machine, name, lines),
+  };
+}
+
+/** What Win32_Service must say after an action. */
+const EXPECTED: Readonly<Record<string, string>> = {
+  start: 'Running',
+  restart: 'Running',
+  stop: 'Stopped',
+  Automatic: 'Auto',
+  Manual: 'Manual',
+  Disabled: 'Disabled',
+};
+
+async function restartsByScript(machine: Machine, name: string): Promise<boolean> {
+  if (name !== 'kubelet' || (await machine.list(`${DRIVE}\\k`))?.includes('RestartKubelet.ps1') !== true) return false;
+  const path = text(member(await askScript(machine, SERVICE_STATE, { name }), 'path')) ?? '';
+  return !/nssm/i.test(path);
+}
+
+/** The script says nothing that could be relied on: that the kubelet runs afterwards is asked of the machine. */
+async function restartKubelet(machine: Machine, signal: AbortSignal | undefined): Promise<void> {
+  const result = await machine.run({
+    program: 'powershell.exe',
+    args: ['-NoLogo', '-NoProfile', '-NonInteractive', '-ExecutionPolicy', 'Bypass', '-File', RESTART_KUBELET],
+    timeoutMs: TIMEOUT_MS,
+    ...(signal === undefined ? {} : { signal }),
+  });
+  const { active, detail } = await serviceState(machine, 'kubelet');
+  if (active) return;
+  const said = result.stderr.trim() === '' ? `status ${result.status}` : result.stderr.trim().slice(0, 2000);
+  throw await serviceFailed(machine, 'kubelet', `restart by ${RESTART_KUBELET}`, `${said}; the service is ${detail}`);
+}
+
+/**
+ * The last lines of the newest log files of a service, each kind at most `lines`, and what the service control manager
+ * logged of it. What cannot be read counts as empty.
+ */
+export async function serviceLogs(machine: Machine, name: string, lines: number): Promise<readonly string[]> {
+  const events = await askScript(machine, SERVICE_EVENTS, { name, lines }).catch(() => []);
+  const told = (Array.isArray(events) ? events : []).filter((event) => typeof event === 'string');
+  const own: string[] = [];
+  for (const directory of LOG_DIRECTORIES) {
+    const path = directory(name);
+    const names = ((await machine.list(path).catch(() => undefined)) ?? []).filter((file) =>
+      /\.(log|txt)$|\.(INFO|ERROR|WARNING)$|\.log\./.test(file),
+    );
+    for (const file of names) own.push(...(await tail(machine, `${path}\\${file}`)).slice(-lines));
+  }
+  return [...told.slice(-lines), ...own];
+}
+
+async function tail(machine: Machine, path: string): Promise<readonly string[]> {
+  try {
+    const size = (await machine.stat(path))?.size ?? 0;
+    const bytes = await machine.readRange(path, Math.max(0, size - LOG_TAIL_BYTES), LOG_TAIL_BYTES);
+    const all = new TextDecoder().decode(bytes);
+    const whole = size > LOG_TAIL_BYTES ? all.slice(all.indexOf('\n') + 1) : all;
+    return whole.split(/\r?\n/).filter((line) => line !== '');
+  } catch {
+    return [];
+  }
+}
+
+async function serviceFailed(machine: Machine, name: string, action: string, why: string): Promise<MachineadmError> {
+  const logs = await serviceLogs(machine, name, 20);
+  return new MachineadmError({
+    reason: 'ServiceFailed',
+    summary: `the service ${name} did not do what it was told (${action}): ${why}`,
+    remedy: `Look at "sc.exe queryex ${name}", the System log in the Event Viewer, and the logs below C:\\var\\log.`,
+    evidence: logs.slice(-20).map((line) => ({ source: name, text: line })),
+  });
+}
+
+function notTold(): MachineadmError {
+  return new MachineadmError({
+    reason: 'HostStepFailed',
+    summary: 'Windows did not tell the state of a service',
+    remedy: 'Check that Windows Management Instrumentation works: "Get-CimInstance Win32_Service" in PowerShell.',
+  });
+}

@@ -1,0 +1,196 @@
+import { spawn } from 'node:child_process';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { MachineadmError } from '../../document/errors.ts';
+import { redact } from '../../document/secret.ts';
+import type { Command, CommandResult } from '../host.ts';
+import { keyBlockHider, LineSplitter, Tail } from '../output.ts';
+import { cleanEnvironment, RUN_MARK } from './environment.ts';
+import { DRIVE, SYSTEM32, windowsPath } from './paths.ts';
+import type { WindowsSystem } from './system.ts';
+
+const KEPT_OUTPUT_BYTES = 1024 * 1024;
+/** As on Linux: for a command that was ended for its timeout and answered that with success. */
+const TIMED_OUT_STATUS = 124;
+/** How long what a child left in the background may keep our pipes open after the child itself has ended. */
+const DRAIN_MS = 1_000;
+
+/** Told of a supervised command while it runs, so that the next run can end what this one leaves when it is killed. */
+export interface ProcessRecorder {
+  started(pid: number): void;
+  ended(pid: number): void;
+}
+
+/** This Windows machine. */
+export function thisSystem(runId?: string, recorder?: ProcessRecorder): WindowsSystem {
+  return { run: (command) => runCommand(command, runId, recorder), native: (path) => path };
+}
+
+/**
+ * Runs a program to its end, without a window and with a clean environment, from the root of the system drive: a path
+ * without a drive, as Go's programs take one, is on it. A timeout or an abort ends it with all it has started (taskkill /T).
+ */
+async function runCommand(command: Command, runId?: string, recorder?: ProcessRecorder): Promise<CommandResult> {
+  if (command.signal?.aborted) throw aborted(command, command.signal);
+  const child = spawn(command.program, [...command.args], {
+    cwd: command.cwd === undefined ? `${DRIVE}\\` : windowsPath(command.cwd),
+    env: cleanEnvironment({
+      ...command.env,
+      ...(command.supervised === true && runId !== undefined ? { [RUN_MARK]: runId } : {}),
+    }),
+    windowsHide: true,
+    stdio: ['pipe', 'pipe', 'pipe', ...moreDescriptors(command)],
+  });
+  let failure: unknown;
+  const fail = (error: unknown): void => {
+    failure ??= error;
+    void endTree(child.pid);
+  };
+  const guarded = (action: () => void): void => {
+    try {
+      action();
+    } catch (error) {
+      fail(error);
+    }
+  };
+  const splitters: LineSplitter[] = [];
+  const split = (line: (text: string) => void): LineSplitter => {
+    const splitter = new LineSplitter(line);
+    splitters.push(splitter);
+    return splitter;
+  };
+  const collect = (stream: Readable | null, name: 'stdout' | 'stderr'): Tail => {
+    const tail = new Tail(KEPT_OUTPUT_BYTES);
+    const { onLine } = command;
+    const hide = keyBlockHider();
+    const lines = onLine === undefined ? undefined : split((line) => onLine(name, redact(hide(line))));
+    stream?.on('data', (bytes: Uint8Array) => {
+      tail.write(bytes);
+      if (lines !== undefined) guarded(() => lines.write(bytes));
+    });
+    return tail;
+  };
+  const stdout = collect(child.stdout, 'stdout');
+  const stderr = collect(child.stderr, 'stderr');
+  const extra = command.onDescriptorLine;
+  const extraStream = extra === undefined ? undefined : child.stdio[extra.descriptor];
+  if (extra !== undefined && extraStream instanceof Readable) {
+    const lines = split(extra.line);
+    extraStream.on('data', (bytes: Uint8Array) => guarded(() => lines.write(bytes)));
+  }
+
+  let timedOut = false;
+  const timer =
+    command.timeoutMs === undefined
+      ? undefined
+      : setTimeout(() => {
+          timedOut = true;
+          void endTree(child.pid);
+        }, command.timeoutMs);
+  const onAbort = (): void => {
+    if (command.signal !== undefined) fail(aborted(command, command.signal));
+  };
+  command.signal?.addEventListener('abort', onAbort, { once: true });
+  if (command.supervised === true && child.pid !== undefined) recorder?.started(child.pid);
+  void feed(child.stdin, command.input, fail);
+  try {
+    const status = await ended(child);
+    if (failure !== undefined) throw failed(command, failure);
+    for (const splitter of splitters) splitter.end();
+    return {
+      status: timedOut && status === 0 ? TIMED_OUT_STATUS : status,
+      stdout: stdout.text(),
+      stderr: stderr.text(),
+      timedOut,
+    };
+  } catch (error) {
+    throw failed(command, error);
+  } finally {
+    clearTimeout(timer);
+    command.signal?.removeEventListener('abort', onAbort);
+    if (command.supervised === true && child.pid !== undefined) recorder?.ended(child.pid);
+  }
+}
+
+/** Ends a process with all that it has started, by its id. */
+export async function endTree(pid: number | undefined): Promise<void> {
+  if (pid === undefined) return;
+  await new Promise<void>((resolve) => {
+    const child = spawn(`${SYSTEM32}\\taskkill.exe`, ['/T', '/F', '/PID', `${pid}`], {
+      env: cleanEnvironment(),
+      windowsHide: true,
+      stdio: 'ignore',
+    });
+    child.once('error', () => resolve());
+    child.once('exit', () => resolve());
+  });
+}
+
+/** The exit status, once the streams are read to their end or nobody but a child in the background holds them. */
+function ended(child: ReturnType<typeof spawn>): Promise<number> {
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (code) => resolve(code ?? 1));
+    child.once('exit', async () => {
+      await sleep(DRAIN_MS, undefined, { ref: false });
+      for (const stream of child.stdio) stream?.destroy();
+    });
+  });
+}
+
+async function feed(
+  stdin: NodeJS.WritableStream | null,
+  input: Command['input'],
+  fail: (error: unknown) => void,
+): Promise<void> {
+  if (stdin === null) return;
+  // A child that does not read it all has its reasons.
+  stdin.on('error', () => {});
+  if (input === undefined || typeof input === 'string') {
+    stdin.end(input ?? '');
+    return;
+  }
+  async function* guarded(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    const iterator = source[Symbol.asyncIterator]();
+    try {
+      for (;;) {
+        const next = await iterator.next().catch(fail);
+        if (next === undefined || next.done) return;
+        yield next.value;
+      }
+    } finally {
+      await iterator.return?.();
+    }
+  }
+  await pipeline(Readable.from(guarded(input), { objectMode: false }), stdin).catch(() => undefined);
+}
+
+function moreDescriptors(command: Command): ('ignore' | 'pipe')[] {
+  const last = command.onDescriptorLine?.descriptor;
+  if (last === undefined) return [];
+  return Array.from({ length: last - 2 }, (_, index) => (index + 3 === last ? 'pipe' : 'ignore'));
+}
+
+function aborted(command: Command, signal: AbortSignal): MachineadmError {
+  if (signal.reason instanceof MachineadmError) return signal.reason;
+  return new MachineadmError({
+    reason: 'HostStepFailed',
+    summary: `${command.program} was ended because the run was aborted`,
+    remedy: 'Run again; what was done so far is met by the next run.',
+    retryable: true,
+    cause: signal.reason,
+  });
+}
+
+function failed(command: Command, error: unknown): MachineadmError {
+  if (error instanceof MachineadmError) return error;
+  const text = redact(error instanceof Error ? error.message : String(error));
+  return new MachineadmError({
+    reason: 'HostStepFailed',
+    summary: `${command.program} could not be run`,
+    remedy: `Check that ${command.program} is there and can be executed by the system.`,
+    evidence: [{ source: command.program, text }],
+    cause: error,
+  });
+}

@@ -1,0 +1,196 @@
+import { createHash } from 'node:crypto';
+import { closeSync, constants, fsyncSync, lstatSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { win32 } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { MachineadmError } from '../../document/errors.ts';
+import { errnoOf, FileError, type FileOperation } from '../file-error.ts';
+import type { Host, NewFile, StreamedFile } from '../host.ts';
+import { OWN_DIRECTORY, POWERSHELL, windowsPath } from './paths.ts';
+import { readAnswer, scriptInput } from './powershell.ts';
+import type { Security } from './security.ts';
+import { FLUSH_VOLUME } from './security-scripts.ts';
+import type { WindowsSystem } from './system.ts';
+
+type FileChanges = Pick<
+  Host,
+  'writeFile' | 'removeFile' | 'makeDirectory' | 'chmod' | 'chown' | 'writeKernelFile' | 'sync'
+>;
+
+/** A scanner or an indexer opens what was just written, without letting others rename it, for some milliseconds. */
+const RENAME_ATTEMPTS = 10;
+const RENAME_PAUSE_MS = 100;
+const FLUSH_TIMEOUT_MS = 60_000;
+
+/**
+ * How files are changed. A file is born in a directory of ours that only the system and administrators can enter, gets its
+ * final rights there, then its content, and is renamed to its place (a rename keeps the rights: learn.microsoft.com, "ACLs
+ * and moving files"). So nobody can have it open before it is closed to him, and no reader sees half of it.
+ */
+export function fileChanges(system: WindowsSystem, security: Security): FileChanges {
+  const at = (path: string): string => system.native(path);
+  const closed = new Map<string, Promise<string>>();
+
+  /** The directory on this drive in which files are born; made and closed once. */
+  function birthplace(drive: string): Promise<string> {
+    const own = drive === 'C:' ? OWN_DIRECTORY : `${drive}\\ProgramData\\machineadm`;
+    const known = closed.get(own) ?? closeBirthplace(own);
+    closed.set(own, known);
+    known.catch(() => closed.delete(own));
+    return known;
+  }
+
+  async function closeBirthplace(own: string): Promise<string> {
+    refuseLinks(at, own);
+    await security.write(own, 0o700, 'directory', true);
+    const born = `${own}\\new`;
+    // Only now: before, somebody else could still have put a link there.
+    refuseLinks(at, born);
+    await security.write(born, 0o700, 'directory', true);
+    return born;
+  }
+
+  async function directories(path: string, mode: number): Promise<void> {
+    const found = lstatSync(at(path), { throwIfNoEntry: false });
+    if (found?.isDirectory()) return;
+    if (found !== undefined) throw Object.assign(new Error(`ENOTDIR: not a directory, '${path}'`), { code: 'ENOTDIR' });
+    if (win32.dirname(path) !== path) await directories(win32.dirname(path), mode);
+    await security.write(path, mode, 'directory', true);
+  }
+
+  return {
+    async writeFile(file: NewFile | StreamedFile) {
+      const path = windowsPath(file.path);
+      await attempt('write', file.path, async () => {
+        refuseLinks(at, path);
+        const born = `${await birthplace(path.slice(0, 2))}\\${digest(path)}`;
+        await directories(win32.dirname(path), file.directoryMode ?? 0o755);
+        refuseOwner(file.path, file.uid, file.gid);
+        rmSync(at(born), { force: true });
+        try {
+          const descriptor = openSync(at(born), constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY, 0o600);
+          try {
+            await security.write(born, file.mode, 'file');
+            const { content } = file;
+            if (typeof content === 'string' || content instanceof Uint8Array) writeFileSync(descriptor, content);
+            else for await (const piece of content) writeFileSync(descriptor, piece);
+            fsyncSync(descriptor);
+          } finally {
+            closeSync(descriptor);
+          }
+          await rename(at(born), at(path));
+        } catch (error) {
+          rmSync(at(born), { force: true });
+          throw error;
+        } finally {
+          security.forget();
+        }
+      });
+    },
+
+    async removeFile(path) {
+      await attempt('remove', path, async () => rmSync(at(windowsPath(path)), { force: true }));
+    },
+
+    async makeDirectory(path, mode) {
+      await attempt('create', path, async () => {
+        refuseLinks(at, windowsPath(path));
+        await directories(windowsPath(path), mode);
+      });
+    },
+
+    async chmod(path, mode) {
+      await attempt('change', path, async () => {
+        const windows = windowsPath(path);
+        refuseLinks(at, windows);
+        await security.write(windows, mode, lstatSync(at(windows)).isDirectory() ? 'directory' : 'file');
+      });
+    },
+
+    async chown(path, uid, gid) {
+      refuseOwner(path, uid, gid);
+      // Every descriptor that is written names the administrators as the owner.
+    },
+
+    async writeKernelFile(path) {
+      throw new MachineadmError({
+        reason: 'UnsupportedOnPlatform',
+        summary: `${path} is an interface of the Linux kernel, which Windows does not have`,
+        remedy: 'This is a defect in machineadm: the document should have been refused. Please report it.',
+      });
+    },
+
+    async sync(path) {
+      const drive = windowsPath(path).charAt(0);
+      const result = await system.run({
+        program: POWERSHELL,
+        args: FLUSH_VOLUME.args,
+        input: scriptInput({ drive }),
+        timeoutMs: FLUSH_TIMEOUT_MS,
+      });
+      const answer = readAnswer(FLUSH_VOLUME, result);
+      if (!answer.ok) throw new FileError('flush', `${drive}:\\`, new Error(answer.message));
+    },
+  };
+}
+
+/**
+ * Refuses a path with a link or a junction on it: its owner cannot be told from here, and a link that a user laid below a
+ * directory of ours could lead a write anywhere.
+ */
+function refuseLinks(at: (path: string) => string, path: string): void {
+  for (let part = path; part !== win32.dirname(part); part = win32.dirname(part)) {
+    if (lstatIfThere(at(part))?.isSymbolicLink() !== true) continue;
+    throw new MachineadmError({
+      reason: 'FileNotWritten',
+      summary: `${path} was not written: ${part} is a link or a junction`,
+      remedy: `Remove it with "rmdir ${part}" if it is not wanted, or give the path it leads to.`,
+      evidence: [{ source: part, text: 'a reparse point that leads elsewhere' }],
+    });
+  }
+}
+
+function lstatIfThere(path: string) {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false });
+  } catch (error) {
+    if (errnoOf(error) === 'ENOTDIR') return undefined;
+    throw error;
+  }
+}
+
+function refuseOwner(path: string, uid: number | undefined, gid: number | undefined): void {
+  if ((uid ?? 0) === 0 && (gid ?? 0) === 0) return;
+  throw new MachineadmError({
+    reason: 'UnsupportedOnPlatform',
+    summary: `${path} was to be given to another owner than the administrators, which machineadm cannot do on Windows`,
+    remedy: 'Leave the owner out of the document.',
+  });
+}
+
+/** Always the same for a path, so that the next write of that path meets what a killed run left. */
+function digest(path: string): string {
+  return createHash('sha256').update(path.toLowerCase()).digest('hex').slice(0, 32);
+}
+
+async function rename(from: string, to: string): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      renameSync(from, to);
+      return;
+    } catch (error) {
+      const code = errnoOf(error);
+      const passing = code === 'EPERM' || code === 'EACCES' || code === 'EBUSY';
+      if (!passing || attempt === RENAME_ATTEMPTS) throw error;
+    }
+    await sleep(RENAME_PAUSE_MS);
+  }
+}
+
+async function attempt(operation: FileOperation, path: string, action: () => Promise<void>): Promise<void> {
+  try {
+    await action();
+  } catch (error) {
+    if (error instanceof MachineadmError) throw error;
+    throw new FileError(operation, path, error);
+  }
+}

@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict';
+import { symlinkSync } from 'node:fs';
+import { describe, test } from 'node:test';
+import { MachineadmError } from '../../../../src/document/errors.ts';
+import { windowsScript } from '../../../../src/host/windows/powershell.ts';
+import { MachineKilled, windowsMachine } from '../../../support/windows-machine.ts';
+
+const CLOSED = 'O:BAG:SYD:PAI(A;;FA;;;SY)(A;;FA;;;BA)';
+
+describe('files of the Windows host', () => {
+  test('are closed to everybody but the system and administrators unless others may read them', async () => {
+    await using machine = windowsMachine();
+    const host = machine.host();
+    await host.writeFile({ path: '/run/kubeadm/join.yaml', content: 'token', mode: 0o600 });
+    await host.writeFile({ path: 'C:\\etc\\motd', content: 'hello', mode: 0o644 });
+    assert.equal(machine.descriptor('C:\\run\\kubeadm\\join.yaml'), CLOSED);
+    assert.equal(machine.descriptor('C:\\etc\\motd'), `${CLOSED}(A;;0x120089;;;BU)`);
+    assert.equal((await host.stat('/run/kubeadm/join.yaml'))?.mode, 0o600);
+    assert.equal((await host.stat('C:\\etc\\motd'))?.mode, 0o644);
+    assert.equal(await host.readText('C:/run/kubeadm/join.yaml'), 'token');
+  });
+
+  test('are born in a directory that is closed, and have their rights before they have content', async () => {
+    await using machine = windowsMachine();
+    const host = machine.host();
+    const seen: (string | undefined)[] = [];
+    async function* content() {
+      const born = machine.calls.filter(({ script }) => script === 'write-security').at(-1);
+      const { path, sddl } = JSON.parse(born?.input ?? '{}') as { path: string; sddl: string };
+      seen.push(path.slice(0, path.lastIndexOf('\\')), sddl, machine.read(path), machine.read('C:\\k\\token'));
+      yield Buffer.from('secret');
+    }
+    await host.writeFile({ path: 'C:\\k\\token', content: content(), mode: 0o600 });
+    assert.deepEqual(seen, ['C:\\ProgramData\\machineadm\\new', CLOSED, '', undefined]);
+    const made = machine.calls
+      .filter(({ script }) => script === 'write-security')
+      .map(({ input }) => JSON.parse(input ?? ''));
+    const closed = 'O:BAG:SYD:PAI(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)';
+    assert.deepEqual(made.slice(0, 2), [
+      { path: 'C:\\ProgramData\\machineadm', directory: true, sddl: closed, create: true },
+      { path: 'C:\\ProgramData\\machineadm\\new', directory: true, sddl: closed, create: true },
+    ]);
+  });
+
+  test('a link on the way is refused, and nothing is written behind it', async () => {
+    await using machine = windowsMachine({ files: { 'C:\\elsewhere\\x': '' } });
+    symlinkSync(machine.native('C:\\elsewhere'), machine.native('C:\\trap'));
+    await assert.rejects(
+      machine.host().writeFile({ path: 'C:\\trap\\token', content: 'secret', mode: 0o600 }),
+      (error) =>
+        error instanceof MachineadmError && error.reason === 'FileNotWritten' && /junction/.test(error.message),
+    );
+    assert.equal(machine.read('C:\\elsewhere\\token'), undefined);
+  });
+
+  test('a Windows that says nothing is not believed to have set any rights', async () => {
+    await using machine = windowsMachine();
+    const silent = windowsScript('write-security', '');
+    machine.record({
+      script: silent,
+      stdout: '',
+      from: { captured: 'powershell.exe of Wine 10.0: status 0, no output' },
+    });
+    await assert.rejects(
+      machine.host().writeFile({ path: 'C:\\k\\token', content: 'secret', mode: 0o600 }),
+      (error) => error instanceof MachineadmError && /nothing is known to have been done/.test(error.message),
+    );
+    assert.equal(machine.read('C:\\k\\token'), undefined);
+  });
+});
+
+describe('the fake Windows machine', () => {
+  test('answers exact calls alone', async () => {
+    await using machine = windowsMachine({
+      recordings: [
+        { program: 'kubeadm.exe', args: ['join'], input: 'token', stdout: 'ok\r\n', from: { composed: 'a test' } },
+      ],
+    });
+    const host = machine.host();
+    const lines: string[] = [];
+    const onLine = (_: string, line: string) => lines.push(line);
+    const result = await host.run({ program: 'kubeadm', args: ['join'], input: 'token', onLine });
+    assert.deepEqual([result.status, lines], [0, ['ok']]);
+    await assert.rejects(host.run({ program: 'kubeadm', args: ['join'], input: 'another' }), /no recording fits/);
+    assert.deepEqual(machine.commands, ['kubeadm.exe join', 'kubeadm.exe join']);
+    assert.throws(() => machine.assertExpected(), /kubeadm\.exe join/);
+  });
+
+  test('is dead after a kill, until it is started again with another boot id', async () => {
+    await using machine = windowsMachine({
+      recordings: [{ program: 'kubeadm.exe', args: ['join'], from: { composed: 'a test' } }],
+    });
+    const before = (await machine.facts()).bootId;
+    const host = machine.host();
+    machine.killAt({ after: 'kubeadm.exe join' });
+    await assert.rejects(host.run({ program: 'kubeadm.exe', args: ['join'] }), MachineKilled);
+    await assert.rejects(host.readText('/etc/x'), MachineKilled);
+    machine.reboot();
+    await assert.rejects(host.run({ program: 'kubeadm.exe', args: ['join'] }), MachineKilled);
+    assert.notEqual((await machine.facts()).bootId, before);
+    assert.equal((await machine.host().run({ program: 'kubeadm.exe', args: ['join'] })).status, 0);
+  });
+
+  test('can be killed before each effect', async () => {
+    for (const effect of [1, 2, 3, 4]) {
+      await using machine = windowsMachine();
+      machine.killAt({ effect });
+      const write = machine.host().writeFile({ path: 'C:\\k\\x', content: 'x', mode: 0o644 });
+      await assert.rejects(write, MachineKilled);
+      assert.equal(machine.effects, effect - 1);
+      assert.equal(machine.read('C:\\k\\x'), undefined);
+      machine.reboot();
+      await machine.host().writeFile({ path: 'C:\\k\\x', content: 'x', mode: 0o644 });
+      assert.equal(machine.read('C:\\k\\x'), 'x');
+    }
+  });
+});
