@@ -30,12 +30,12 @@ export interface DownloadOptions {
 
 /**
  * The script that brings machineadm to a machine, in the language that its carrier runs; undefined without `--fetch`. Throws
- * `UsageInvalid` for options that do not belong together, `DocumentNotFound` for a file that cannot be read,
+ * `UsageInvalid` for a carrier that runs none, for options that do not belong together, `DocumentNotFound` for a file that cannot be read,
  * `DownloadInvalid`, and for a manifest what `verify` refuses it for.
  */
 export async function downloadScriptOf(
   options: DownloadOptions,
-  language: 'sh' | 'powershell',
+  language: 'sh' | 'powershell' | undefined,
 ): Promise<string | undefined> {
   const { fetch, releaseManifest, release, key = [], ca, authorization = [] } = options;
   if (fetch === undefined) {
@@ -49,6 +49,9 @@ export async function downloadScriptOf(
     const [stray] = given.flatMap(([name, value]) => (value === undefined ? [] : [OPTIONS[name] ?? name]));
     if (stray !== undefined) throw usage(`${stray} is of use with --fetch only`);
     return undefined;
+  }
+  if (language === undefined) {
+    throw usage('--fetch: this format cannot bring machineadm along, it has to be in the image');
   }
   if (releaseManifest === undefined && (release === undefined || key.length === 0)) {
     throw usage('--fetch needs --release-manifest, or --release and --key: what it downloads is verified by them');

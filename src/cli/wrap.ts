@@ -94,7 +94,7 @@ async function carried(
       remedy: 'Use lower-case letters, digits, "-" and ".", such as prod-a-worker-1-machineadm.',
     });
   }
-  const downloadScript = await downloadScriptOf(options, fetches ?? 'sh');
+  const downloadScript = await downloadScriptOf(options, fetches);
   const wrapped = await wrapDocument(text, loaded, {
     format,
     profile,
