@@ -50,8 +50,6 @@ inNamespaces(import.meta.filename, () => {
     for (const { name, golden, version } of EXAMPLES) {
       if (name === '05-worker-windows') continue;
       for (const kind of golden) {
-        // The joins of 03 and 03b differ from the others in what the disks and kubeadm are told only.
-        if (name.startsWith('03') && kind !== 'init') continue;
         describe(`${name}.${kind}`, () => {
           const trees: Record<'golden' | 'converted', Effects | undefined> = {
             golden: undefined,
