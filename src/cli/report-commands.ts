@@ -1,11 +1,16 @@
 import { type Command, Option } from 'commander';
 import { exitCode } from '../document/exit-codes.ts';
+import { endDespiteConnections } from './lingering.ts';
 import { type DocumentOptions, documentOption, outputOption, sinkOption } from './options.ts';
 import type { OutputFormat } from './output.ts';
 import type { WatchOptions } from './report-watch.ts';
 
 /** `machineadm report …`: what remote sinks are told. */
-export function addReportCommands(program: Command, done: (status: number) => void): void {
+export function addReportCommands(program: Command, concluded: (status: number) => void): void {
+  const done = (status: number): void => {
+    concluded(status);
+    endDespiteConnections();
+  };
   const report = program
     .command('report')
     .description('tell the sinks of a document: what waits for them, or a test')

@@ -18,6 +18,11 @@ import { refuseUnlessRoot } from './preflight.ts';
 
 /** Of the process that delivers: there is one at a time. */
 const DELIVERER_LOCK = '/run/machineadm/report.lock';
+/**
+ * What a deliverer may take beyond its time, to tell others of a sink in trouble: the one that a run starts at its end waits for
+ * the one of its beginning, and must not give up just before that ends.
+ */
+const DELIVERER_LOCK_GRACE_MS = 15_000;
 /** How long a run that just concluded may still hold its lock. */
 const RUN_LOCK_PATIENCE_MS = 3_000;
 
@@ -41,7 +46,7 @@ export async function flush(request: FlushRequest): Promise<readonly SinkReport[
   const facts = await gatherFacts(host);
   refuseUnlessRoot(facts);
   const plans = await plansOfDocument(request);
-  const lock = await acquireLock(DELIVERER_LOCK, request.withinMs);
+  const lock = await acquireLock(DELIVERER_LOCK, request.withinMs + DELIVERER_LOCK_GRACE_MS);
   try {
     const spool = new Spool(host);
     const reports = await deliverAll({
@@ -104,7 +109,7 @@ async function noteReports(host: Host, spool: Spool, reports: readonly SinkRepor
 async function recounted(report: SinkReport, spool: Spool): Promise<SinkReport> {
   const pending = (await spool.waiting(report.sink)).length;
   if (pending === 0 || report.pending > 0) return { ...report, pending };
-  return { ...report, pending, state: 'Pending' };
+  return { ...report, pending, state: 'Pending', message: report.message ?? 'it was not tried yet' };
 }
 
 async function lockOfRuns(): Promise<Lock | undefined> {

@@ -49,7 +49,10 @@ export async function startFaultyFront(target: number, identity?: Identity, own 
         setTimeout(() => request.socket.destroy(), 50);
         return;
       case 'is 10 s late':
-        setTimeout(() => forward(request, response, target), 10_000).unref();
+        // To a sender that has gone meanwhile nothing can be answered, and a proxy drops what it sent.
+        setTimeout(() => {
+          if (!response.destroyed) forward(request, response, target);
+        }, 10_000).unref();
         return;
       case 'refuses':
       case 'never answers':

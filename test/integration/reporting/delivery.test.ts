@@ -4,10 +4,11 @@ import { beforeEach, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ReportEvent } from '../../../src/reporting/event.ts';
 import { agent, statusOf } from '../../support/agent.ts';
+import { describeFaults } from '../../support/faults-at-once.ts';
 import { inThrowAwayMachine } from '../../support/namespace.ts';
 import {
-  assertSurvives,
   assertUndisturbed,
+  deliverersEnded,
   flushed,
   freshMachine,
   provisionWith,
@@ -25,41 +26,45 @@ async function appeared(path: string): Promise<void> {
 }
 
 inThrowAwayMachine(import.meta.filename, () => {
-  beforeEach(() => {
-    freshMachine();
-    for (const path of [RECEIVED, REPAIRED, '/tmp/hang']) rmSync(path, { force: true });
+  beforeEach(async () => {
+    await freshMachine();
+    for (const path of [RECEIVED, REPAIRED, '/tmp/hang', '/tmp/end']) rmSync(path, { force: true });
   });
 
-  const events = (): ReportEvent[] =>
-    (existsSync(RECEIVED) ? readFileSync(RECEIVED, 'utf8').split('\n') : [])
+  const eventsIn = (path: string): ReportEvent[] =>
+    (existsSync(path) ? readFileSync(path, 'utf8').split('\n') : [])
       .filter((line) => line !== '')
       .map((line) => JSON.parse(line) as ReportEvent);
+  const events = () => eventsIn(RECEIVED);
   const ids = () => events().map(({ id }) => id);
   const exec = (script: string, more: object = {}) => ({
     type: 'Exec',
     command: ['sh', '-c', script],
-    timeout: '1s',
+    timeout: '20s',
     ...more,
   });
   const TAKE = `cat >>${RECEIVED}`;
 
-  describe('a program as a sink costs a run nothing, and has everything in the end, when it', () => {
-    for (const [fault, script] of [
-      ['asks for patience', 'exit 75'],
-      ['hangs', 'sleep 60'],
-      ['is killed', 'kill -9 $$'],
-      ['is not there', 'exec /no/such/program'],
-    ] as const) {
-      test(fault, async () => {
-        await assertSurvives({
-          name: 'Exec',
-          sink: exec(`[ -e ${REPAIRED} ] || { ${script}; }; ${TAKE}`),
-          taken: ids,
-          repair: () => writeFileSync(REPAIRED, ''),
-        });
-      });
-    }
-  });
+  describeFaults(
+    'a program as a sink costs a run nothing, and has everything in the end, when it',
+    Object.fromEntries(
+      [
+        ['asks for patience', 'exit 75'],
+        ['hangs', 'sleep 60'],
+        ['is killed', 'kill -9 $$'],
+        ['is not there', 'exec /no/such/program'],
+      ].map(([fault = '', script]) => [
+        fault,
+        async () => {
+          const name = fault.replaceAll(' ', '-');
+          const [received, repaired] = [`/tmp/received-${name}`, `/tmp/repaired-${name}`];
+          const sink = exec(`[ -e ${repaired} ] || { ${script}; }; cat >>${received}`);
+          const taken = () => eventsIn(received).map(({ id }) => id);
+          return { sinks: [{ name, sink, taken }], repair: () => writeFileSync(repaired, '') };
+        },
+      ]),
+    ),
+  );
 
   test('a deliverer that is killed between the delivery and its note delivers the same event again, under its id', async () => {
     // The program has taken the first event and does not end: the deliverer cannot know.
@@ -67,8 +72,8 @@ inThrowAwayMachine(import.meta.filename, () => {
     const { status } = await provisionWith([exec(hang, { timeout: '50s' })], { deadline: '55s' });
     await appeared('/tmp/hang');
     const pid = Number(readFileSync(LOCK, 'utf8').split(' ')[0]);
-    process.kill(pid, 'SIGKILL');
     writeFileSync(REPAIRED, '');
+    process.kill(pid, 'SIGKILL');
     const flush = await flushed();
     assert.equal(flush.status, 0, flush.stdout + flush.stderr);
     const [first, ...rest] = ids();
@@ -84,17 +89,17 @@ inThrowAwayMachine(import.meta.filename, () => {
   test('a run of an image tells no remote sink and leaves no spool', async () => {
     await provisionWith([exec(TAKE)]);
     await reported('Exec');
-    freshMachine();
+    await freshMachine();
     rmSync(RECEIVED);
     const prepare = await agent(['prepare', '-d', '/tmp/reported.yaml', '-o', 'json']);
     assert.equal(prepare.status, 0, prepare.stderr);
-    await sleep(300);
+    await deliverersEnded();
     assert.deepEqual([ids(), existsSync('/var/lib/machineadm/spool')], [[], false]);
   });
 
   test('a sink of the command line is told as well', async () => {
     await provisionWith([]);
-    freshMachine();
+    await freshMachine();
     const run = await agent([
       'provision',
       '-d',
@@ -171,10 +176,12 @@ inThrowAwayMachine(import.meta.filename, () => {
     });
 
     test('ends with 13 and the status so far when the run did not end in time', async () => {
-      const running = provisionWith([], { host: { hooks: { early: { commands: ['sleep 4'] } } } });
+      const untilToldSo = 'until [ -e /tmp/end ]; do sleep 0.1; done';
+      const running = provisionWith([], { host: { hooks: { early: { commands: [untilToldSo] } } } });
       await appeared('/run/machineadm/status.json');
       const run = await wait('500ms');
       assert.deepEqual([run.status, statusOf(run).outcome], [13, undefined]);
+      writeFileSync('/tmp/end', '');
       await running;
     });
   });

@@ -1,22 +1,20 @@
 import assert from 'node:assert/strict';
-import { createSocket } from 'node:dgram';
-import { once } from 'node:events';
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { beforeEach, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Authority, kubeconfig, newAuthority } from '../../support/api-server.ts';
 import { type ConfigMapReceiver, REPORT_TOKEN, startConfigMapReceiver } from '../../support/config-map-receiver.ts';
-import { FAULTS, startFaultyFront } from '../../support/faulty-front.ts';
+import {
+  describeFaults,
+  type Faulty,
+  type FaultySink,
+  makeKnown,
+  silenceResolver,
+} from '../../support/faults-at-once.ts';
+import { FAULTS, type Fault, type FaultyFront, startFaultyFront } from '../../support/faulty-front.ts';
 import { startServer } from '../../support/http-servers.ts';
 import { inThrowAwayMachine } from '../../support/namespace.ts';
-import {
-  assertSurvives,
-  assertUndisturbed,
-  freshMachine,
-  provisionWith,
-  reported,
-  shell,
-} from '../../support/sink-faults.ts';
+import { assertUndisturbed, freshMachine, provisionWith, reported } from '../../support/sink-faults.ts';
 
 const PATH = '/api/v1/namespaces/clusters/configmaps/machineadm-report-reported';
 const authority = newAuthority('management');
@@ -32,11 +30,9 @@ inThrowAwayMachine(import.meta.filename, () => {
     token: REPORT_TOKEN,
     configMap: { namespace: 'clusters', name: 'machineadm-report-reported' },
     // Long enough for a busy machine: an answer that comes too late is an event that comes twice.
-    timeout: '4s',
+    timeout: '20s',
     ...more,
   });
-  const survives = (receiver: ConfigMapReceiver, sink: object, repair: () => Promise<void> | void) =>
-    assertSurvives({ name: 'Kubernetes', sink, taken: () => receiver.taken, repair });
 
   describe('a management cluster', () => {
     test('is told of the beginning and the end of a run, while nobody waits for it, and of no secret', async () => {
@@ -70,104 +66,108 @@ inThrowAwayMachine(import.meta.filename, () => {
       await using hanging = await startFaultyFront(receiver.port, identity);
       await hanging.fail('never answers');
       const other = sinkTo(`https://127.0.0.1:${hanging.port}`, authority, { name: 'hanging' });
-      const provisioned = await provisionWith([sinkTo(`https://127.0.0.1:${front.port}`), other], {
-        // Long enough for the deliverer to have begun, and to have told this one of the beginning.
-        host: { hooks: { early: { commands: ['sleep 4'] } } },
-        deadline: '8s',
+      // Until the deliverer has told this one of the beginning.
+      const begun = '/tmp/begun';
+      const running = provisionWith([sinkTo(`https://127.0.0.1:${front.port}`), other], {
+        host: { hooks: { early: { commands: [`until [ -e ${begun} ]; do sleep 0.1; done`] } } },
+        deadline: '3s',
       });
+      await tookEvents(receiver, 1);
+      writeFileSync(begun, '');
+      const provisioned = await running;
       assertUndisturbed(provisioned);
-      for (const end = Date.now() + 30_000; receiver.taken.length < 2; await sleep(100)) {
-        assert.ok(Date.now() < end, `only ${receiver.taken.length} events came`);
-      }
+      await tookEvents(receiver, 2);
       assert.match(receiver.taken[1] ?? '', new RegExp(`^${provisioned.status.runId}`));
       assert.equal(JSON.parse(receiver.bodies[1] ?? '').data.outcome, 'Succeeded');
     });
   });
 
-  describe('a management cluster that fails costs a run nothing, and has everything in the end, when it', () => {
-    for (const fault of FAULTS) {
-      test(fault, async () => {
-        await using receiver = await startConfigMapReceiver(PATH);
-        await using front = await startFaultyFront(receiver.port, identity);
-        await front.fail(fault);
-        await survives(receiver, sinkTo(`https://127.0.0.1:${front.port}`), () => front.fail(undefined));
-      });
-    }
-
-    test('has a name that no resolver answers for', async () => {
-      await using receiver = await startConfigMapReceiver(PATH);
-      await using front = await startFaultyFront(receiver.port, authority.issue('receiver.example'));
-      const resolver = createSocket('udp4');
-      resolver.bind(53, '127.0.0.1');
-      await once(resolver, 'listening');
-      try {
-        writeFileSync('/etc/resolv.conf', 'nameserver 127.0.0.1\n');
-        const repair = () => void shell('echo "127.0.0.1 receiver.example" >>/etc/hosts');
-        await survives(receiver, sinkTo(`https://receiver.example:${front.port}`), repair);
-      } finally {
-        resolver.close();
-      }
-    });
-
-    test('is another one, which its authority did not sign', async () => {
-      await using receiver = await startConfigMapReceiver(PATH);
-      const stranger = newAuthority('another').issue('kube-apiserver', ['127.0.0.1']);
-      const wrong = await startFaultyFront(receiver.port, stranger);
-      let right: AsyncDisposable | undefined;
-      await survives(receiver, sinkTo(`https://127.0.0.1:${wrong.port}`), async () => {
-        assert.equal(wrong.requests, 0, 'no token was shown to it');
-        await wrong[Symbol.asyncDispose]();
-        right = await startFaultyFront(receiver.port, identity, wrong.port);
-      });
-      await right?.[Symbol.asyncDispose]();
-    });
-
-    test('does not let this machine report, until somebody repairs its rights', async () => {
-      await using elsewhere = await startConfigMapReceiver('/api/v1/namespaces/clusters/configmaps/another');
-      const refusing = await startFaultyFront(elsewhere.port, identity);
-      await using receiver = await startConfigMapReceiver(PATH);
-      let right: AsyncDisposable | undefined;
-      await survives(receiver, sinkTo(`https://127.0.0.1:${refusing.port}`), async () => {
-        await refusing[Symbol.asyncDispose]();
-        right = await startFaultyFront(receiver.port, identity, refusing.port);
-      });
-      await right?.[Symbol.asyncDispose]();
-    });
-
-    test('is not there, and the disk is full', async () => {
-      const spool = '/var/lib/machineadm/spool';
-      shell(`mkdir -p ${spool}; mount -t tmpfs -o size=16k,mode=700 none ${spool}`);
-      try {
-        shell(`dd if=/dev/zero of=${spool}/full bs=1k 2>/dev/null || true`);
-        await using receiver = await startConfigMapReceiver(PATH);
-        await using front = await startFaultyFront(receiver.port, identity);
-        await front.fail('refuses');
-        await survives(receiver, sinkTo(`https://127.0.0.1:${front.port}`), () => front.fail(undefined));
-        assert.deepEqual(readdirSync(spool), ['full']);
-      } finally {
-        shell(`umount -l ${spool}`);
-      }
-    });
+  const wired = (name: string, receiver: ConfigMapReceiver, sink: object): FaultySink => ({
+    name,
+    sink,
+    taken: () => receiver.taken,
   });
 
-  describe('the own Node', () => {
-    test('is told as soon as this machine has joined its cluster', async () => {
+  async function broken(fault: Fault, stack: AsyncDisposableStack): Promise<Faulty> {
+    const receiver = stack.use(await startConfigMapReceiver(PATH));
+    const front = stack.use(await startFaultyFront(receiver.port, identity));
+    await front.fail(fault);
+    return {
+      sinks: [wired(fault.replaceAll(' ', '-'), receiver, sinkTo(`https://127.0.0.1:${front.port}`))],
+      repair: () => front.fail(undefined),
+    };
+  }
+
+  describeFaults('a management cluster that fails costs a run nothing, and has everything in the end, when it', {
+    ...Object.fromEntries(FAULTS.map((fault) => [fault, (stack: AsyncDisposableStack) => broken(fault, stack)])),
+
+    async 'has a name that no resolver answers for'(stack) {
+      const receiver = stack.use(await startConfigMapReceiver(PATH));
+      const front = stack.use(await startFaultyFront(receiver.port, authority.issue('receiver.example')));
+      await silenceResolver(stack);
+      return {
+        sinks: [wired('unresolved', receiver, sinkTo(`https://receiver.example:${front.port}`))],
+        repair: () => makeKnown('receiver.example'),
+      };
+    },
+
+    async 'is another one, which its authority did not sign'(stack) {
+      const receiver = stack.use(await startConfigMapReceiver(PATH));
+      const stranger = newAuthority('another').issue('kube-apiserver', ['127.0.0.1']);
+      const wrong = await startFaultyFront(receiver.port, stranger);
+      return {
+        sinks: [wired('stranger', receiver, sinkTo(`https://127.0.0.1:${wrong.port}`))],
+        before: () => assert.equal(wrong.requests, 0, 'no token was shown to it'),
+        repair: () => replace(wrong, receiver, stack),
+      };
+    },
+
+    async 'does not let this machine report, until somebody repairs its rights'(stack) {
+      const elsewhere = stack.use(await startConfigMapReceiver('/api/v1/namespaces/clusters/configmaps/another'));
+      const refusing = await startFaultyFront(elsewhere.port, identity);
+      const receiver = stack.use(await startConfigMapReceiver(PATH));
+      return {
+        sinks: [wired('forbidden', receiver, sinkTo(`https://127.0.0.1:${refusing.port}`))],
+        repair: () => replace(refusing, receiver, stack),
+      };
+    },
+
+    async 'is the one that this machine has yet to join, for its own Node'(stack) {
       const taken: string[] = [];
-      await using server = await startServer((_, body) => {
-        taken.push(JSON.parse(JSON.parse(body).metadata.annotations['machineadm.dev/report']).id);
-        return { body: '{}' };
-      }, identity);
-      await assertSurvives({
-        name: 'Node',
-        sink: { type: 'Node', timeout: '1s' },
-        taken: () => taken,
+      const server = stack.use(
+        await startServer((_, body) => {
+          taken.push(JSON.parse(JSON.parse(body).metadata.annotations['machineadm.dev/report']).id);
+          return { body: '{}' };
+        }, identity),
+      );
+      return {
+        sinks: [{ name: 'Node', sink: { type: 'Node', timeout: '20s' }, taken: () => taken }],
         repair() {
           const kubelet = authority.issue('system:node:reported');
           mkdirSync('/etc/kubernetes', { recursive: true });
           writeFileSync('/etc/kubernetes/kubelet.conf', kubeconfig(server.url, authority.certificate, kubelet));
         },
-      });
-      assert.deepEqual(server.requests, ['PATCH /api/v1/nodes/reported/status?fieldManager=machineadm&force=true']);
-    });
+        after() {
+          assert.deepEqual(server.requests, ['PATCH /api/v1/nodes/reported/status?fieldManager=machineadm&force=true']);
+        },
+      };
+    },
   });
+
+  describeFaults(
+    'a management cluster that fails, on a machine whose disk is full, has everything in the end, when it',
+    { refuses: (stack) => broken('refuses', stack) },
+    { fullDisk: true },
+  );
 });
+
+async function tookEvents({ taken }: ConfigMapReceiver, count: number): Promise<void> {
+  for (const end = Date.now() + 30_000; taken.length < count; await sleep(20))
+    assert.ok(Date.now() < end, `only ${taken.length} events came`);
+}
+
+/** Another server in the place of one that is wrong. */
+async function replace(wrong: FaultyFront, { port }: ConfigMapReceiver, stack: AsyncDisposableStack): Promise<void> {
+  await wrong[Symbol.asyncDispose]();
+  stack.use(await startFaultyFront(port, identity, wrong.port));
+}

@@ -1,13 +1,11 @@
 import assert from 'node:assert/strict';
-import { createSocket } from 'node:dgram';
-import { once } from 'node:events';
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { beforeEach, describe, test } from 'node:test';
 import { newAuthority } from '../../support/api-server.ts';
-import { FAULTS, startFaultyFront } from '../../support/faulty-front.ts';
+import { describeFaults, type Faulty, makeKnown, silenceResolver } from '../../support/faults-at-once.ts';
+import { FAULTS, type Fault, startFaultyFront } from '../../support/faulty-front.ts';
 import { inThrowAwayMachine } from '../../support/namespace.ts';
 import {
-  assertSurvives,
   assertUndisturbed,
   flushed,
   freshMachine,
@@ -17,6 +15,9 @@ import {
   waiting,
 } from '../../support/sink-faults.ts';
 import { startWebhookReceiver, WEBHOOK_SECRET, type WebhookReceiver } from '../../support/webhook-receiver.ts';
+
+/** For a sink that will not take its events: the wait for it is not what is tested. */
+const SHORT = '1s';
 
 const ids = ({ taken }: WebhookReceiver) => taken.map(({ id }) => id);
 
@@ -28,7 +29,7 @@ inThrowAwayMachine(import.meta.filename, () => {
     url,
     secret: WEBHOOK_SECRET,
     // Long enough for a busy machine: an answer that comes too late is an event that comes twice.
-    timeout: '4s',
+    timeout: '20s',
     ...more,
   });
 
@@ -84,7 +85,7 @@ inThrowAwayMachine(import.meta.filename, () => {
     });
 
     test('that is not there: its secret waits in memory for root alone, never in the spool', async () => {
-      await provisionWith([hook('http://127.0.0.1:9/hook')]);
+      await provisionWith([hook('http://127.0.0.1:9/hook')], { deadline: SHORT });
       await reported('Webhook');
       const spool = '/var/lib/machineadm/spool';
       assert.equal(statSync(spool).mode & 0o777, 0o700);
@@ -102,11 +103,11 @@ inThrowAwayMachine(import.meta.filename, () => {
       await using receiver = await startWebhookReceiver();
       await using front = await startFaultyFront(receiver.port);
       await front.fail('refuses');
-      await provisionWith([hook(`http://127.0.0.1:${front.port}/hook`)]);
+      await provisionWith([hook(`http://127.0.0.1:${front.port}/hook`)], { deadline: SHORT });
       await reported('Webhook');
       shell('rm -rf /run/machineadm/reporting');
       await front.fail(undefined);
-      const without = await flushed();
+      const without = await flushed('--within', SHORT);
       assert.equal(without.status, 20);
       assert.match(without.stdout, /the secret .* cannot be had/);
       const withDocument = await flushed('-d', '/tmp/reported.yaml');
@@ -116,7 +117,7 @@ inThrowAwayMachine(import.meta.filename, () => {
 
     test('whose trouble is told through the others, once', async () => {
       await using receiver = await startWebhookReceiver();
-      await provisionWith([hook('http://127.0.0.1:9/hook'), hook(receiver.url, { name: 'good' })]);
+      await provisionWith([hook('http://127.0.0.1:9/hook'), hook(receiver.url, { name: 'good' })], { deadline: SHORT });
       assert.equal((await reported('good')).state, 'Delivered');
       const told = () => receiver.taken.filter(({ type }) => type === 'dev.machineadm.bootstrap.warning');
       assert.equal(told().length, 1);
@@ -124,80 +125,57 @@ inThrowAwayMachine(import.meta.filename, () => {
         `${told()[0]?.data.message}`,
         /sink Webhook \(http:\/\/127\.0\.0\.1:9\/hook\) has not taken 2 events/,
       );
-      await flushed();
+      await flushed('--within', SHORT);
       assert.equal(told().length, 1);
     });
   });
 
-  describe('a webhook that fails costs a run nothing, and has everything in the end, when it', () => {
-    for (const fault of FAULTS) {
-      test(fault, async () => {
-        await using receiver = await startWebhookReceiver();
-        await using front = await startFaultyFront(receiver.port);
-        await front.fail(fault);
-        await assertSurvives({
-          name: 'Webhook',
-          sink: hook(`http://127.0.0.1:${front.port}/hook`),
-          taken: () => ids(receiver),
-          repair: () => front.fail(undefined),
-        });
-      });
-    }
+  const nameOf = (fault: string) => fault.replaceAll(' ', '-');
 
-    test('has a name that no resolver answers for', async () => {
-      await using receiver = await startWebhookReceiver();
-      const resolver = createSocket('udp4');
-      resolver.bind(53, '127.0.0.1');
-      await once(resolver, 'listening');
-      try {
-        writeFileSync('/etc/resolv.conf', 'nameserver 127.0.0.1\n');
-        await assertSurvives({
-          name: 'Webhook',
-          sink: hook(`http://receiver.example:${receiver.port}/hook`),
-          taken: () => ids(receiver),
-          repair: () => void shell('echo "127.0.0.1 receiver.example" >>/etc/hosts'),
-        });
-      } finally {
-        resolver.close();
-      }
-    });
+  async function broken(fault: Fault, stack: AsyncDisposableStack): Promise<Faulty> {
+    const receiver = stack.use(await startWebhookReceiver());
+    const front = stack.use(await startFaultyFront(receiver.port));
+    await front.fail(fault);
+    const sink = hook(`http://127.0.0.1:${front.port}/hook`);
+    return {
+      sinks: [{ name: nameOf(fault), sink, taken: () => ids(receiver) }],
+      repair: () => front.fail(undefined),
+    };
+  }
 
-    test('has a certificate that nobody trusts', async () => {
+  describeFaults('a webhook that fails costs a run nothing, and has everything in the end, when it', {
+    ...Object.fromEntries(FAULTS.map((fault) => [fault, (stack: AsyncDisposableStack) => broken(fault, stack)])),
+
+    async 'has a name that no resolver answers for'(stack) {
+      const receiver = stack.use(await startWebhookReceiver());
+      await silenceResolver(stack);
+      const sink = hook(`http://receiver.example:${receiver.port}/hook`);
+      return {
+        sinks: [{ name: 'unresolved', sink, taken: () => ids(receiver) }],
+        repair: () => makeKnown('receiver.example'),
+      };
+    },
+
+    async 'has a certificate that nobody trusts'(stack) {
       const [trusted, other] = [newAuthority('trusted'), newAuthority('other')];
-      await using receiver = await startWebhookReceiver();
+      const receiver = stack.use(await startWebhookReceiver());
       const wrong = await startFaultyFront(receiver.port, other.issue('receiver', ['127.0.0.1']));
       const sink = hook(`https://127.0.0.1:${wrong.port}/hook`, { certificateAuthority: trusted.certificate });
-      let right: AsyncDisposable | undefined;
-      await assertSurvives({
-        name: 'Webhook',
-        sink,
-        taken: () => ids(receiver),
+      return {
+        sinks: [{ name: 'untrusted', sink, taken: () => ids(receiver) }],
+        before: () => assert.equal(wrong.requests, 0, 'no event was shown to it'),
         async repair() {
           await wrong[Symbol.asyncDispose]();
-          right = await startFaultyFront(receiver.port, trusted.issue('receiver', ['127.0.0.1']), wrong.port);
+          const identity = trusted.issue('receiver', ['127.0.0.1']);
+          stack.use(await startFaultyFront(receiver.port, identity, wrong.port));
         },
-      });
-      await right?.[Symbol.asyncDispose]();
-    });
-
-    test('is not there, and the disk is full', async () => {
-      const spool = '/var/lib/machineadm/spool';
-      shell(`mkdir -p ${spool}; mount -t tmpfs -o size=16k,mode=700 none ${spool}`);
-      try {
-        shell(`dd if=/dev/zero of=${spool}/full bs=1k 2>/dev/null || true`);
-        await using receiver = await startWebhookReceiver();
-        await using front = await startFaultyFront(receiver.port);
-        await front.fail('refuses');
-        await assertSurvives({
-          name: 'Webhook',
-          sink: hook(`http://127.0.0.1:${front.port}/hook`),
-          taken: () => ids(receiver),
-          repair: () => front.fail(undefined),
-        });
-        assert.deepEqual(readdirSync(spool), ['full']);
-      } finally {
-        shell(`umount -l ${spool}`);
-      }
-    });
+      };
+    },
   });
+
+  describeFaults(
+    'a webhook that fails, on a machine whose disk is full, costs a run nothing, and has everything in the end, when it',
+    { refuses: (stack) => broken('refuses', stack) },
+    { fullDisk: true },
+  );
 });
