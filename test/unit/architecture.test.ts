@@ -180,10 +180,11 @@ describe('the files of src/', () => {
   });
 
   test('never end the process by force', () => {
-    // process.exit loses what is still on its way to a pipe: 65536 of 2000001 bytes arrive. `exitCode` does not.
+    // process.exit loses what is still on its way to a pipe: 65536 of 2000001 bytes arrive. `exitCode` does not. One file
+    // waits until the pipes have taken everything.
     assert.deepEqual(
       [...texts].filter(([, text]) => /\bprocess\.exit\(/.test(text)).map(([file]) => file),
-      [],
+      ['src/cli/lingering.ts'],
     );
   });
 });
