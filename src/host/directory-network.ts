@@ -7,8 +7,8 @@ import { MachineadmError } from '../document/errors.ts';
 /** What is asked of a domain over the network before a secret is sent there. Each question ends by itself. */
 export interface DirectoryNetwork {
   /**
-   * Host names of the domain's controllers, the preferred first; [] where a name server answers that it knows none, or
-   * something that cannot be read. Throws `DomainNameServiceFailed` where none answers.
+   * Host names of the domain's controllers, the preferred first; [] where a name server answers that it knows none.
+   * Throws `DomainNameServiceFailed` where none answers.
    */
   controllers(domain: string): Promise<readonly string[]>;
   /** Addresses of a controller. Throws `DomainNameServiceFailed`. */
@@ -43,11 +43,11 @@ const CLOCK_REQUEST = Buffer.concat([
   Buffer.from(CURRENT_TIME),
 ]);
 
-/**
- * A server without a forwarder refuses names that are not its own; Samba's internal one (4.17) answers questions with
- * EDNS in a way that c-ares does not read.
- */
-const ANSWERS_WITHOUT_RECORDS = ['ENOTFOUND', 'ENODATA', 'EREFUSED', 'EFORMERR', 'EBADRESP'];
+/** A server without a forwarder refuses names that are not its own. */
+const ANSWERS_WITHOUT_RECORDS = ['ENOTFOUND', 'ENODATA', 'EREFUSED'];
+
+/** Samba's internal server (4.17) answers questions with EDNS in a way that c-ares does not read. */
+const UNREADABLE_ANSWERS = ['EFORMERR', 'EBADRESP'];
 
 /** The network as it is. */
 export const directoryNetwork: DirectoryNetwork = { controllers, addressOf, closedPorts, clock };
@@ -62,9 +62,20 @@ async function controllers(domain: string): Promise<readonly string[]> {
     return records.sort((a, b) => a.priority - b.priority || b.weight - a.weight).map((record) => record.name);
   } catch (error) {
     const code = codeOf(error);
-    const evidence = [{ source: `DNS ${name}`, text: code }];
     if (ANSWERS_WITHOUT_RECORDS.includes(code)) return [];
+    if (UNREADABLE_ANSWERS.includes(code)) return await domainItself(domain);
+    const evidence = [{ source: `DNS ${name}`, text: code }];
     throw nameServiceFailed(domain, resolver.getServers(), evidence, error);
+  }
+}
+
+/** [MS-ADTS] 6.3.2.2: each controller registers its address under the name of the domain, too. */
+async function domainItself(domain: string): Promise<readonly string[]> {
+  try {
+    await promisify(lookupName)(domain);
+    return [domain];
+  } catch {
+    return [];
   }
 }
 

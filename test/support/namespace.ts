@@ -80,7 +80,8 @@ function runInside(
   }
   test(`${basename(file)} in ${called}`, { skip: whyNot() }, () => {
     // NODE_TEST_CONTEXT would make the inner run a part of the outer one, which it is not.
-    const env = { PATH: process.env.PATH, HOME: '/root', LANG: 'C.UTF-8' };
+    const { PATH, MACHINEADM_E2E } = process.env;
+    const env = { PATH, HOME: '/root', LANG: 'C.UTF-8', ...(MACHINEADM_E2E === undefined ? {} : { MACHINEADM_E2E }) };
     const inner = [process.execPath, '--test', '--test-reporter=spec', file];
     const run = spawnSync(
       'unshare',

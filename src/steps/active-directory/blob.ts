@@ -7,6 +7,8 @@ export interface OfflineBlob {
   readonly computer: string;
   /** The short name of the domain. */
   readonly netbiosDomain: string;
+  /** Of the account of the computer. */
+  readonly password: Secret;
   /** As djoin and net write their files: UTF-16LE with its mark, base64, a NUL at the end. */
   readonly file: Uint8Array;
 }
@@ -31,9 +33,8 @@ export function readBlob(text: string): OfflineBlob | undefined {
   const [domain, computer, password, netbiosDomain] = strings;
   if (domain === undefined || computer === undefined || password === undefined || netbiosDomain === undefined)
     return undefined;
-  new Secret(password);
   const file = Buffer.from(`\uFEFF${base64}\0`, 'utf16le');
-  return { domain, computer, netbiosDomain, file };
+  return { domain, computer, netbiosDomain, password: new Secret(password), file };
 }
 
 /** The header is followed by the length of what it describes. */

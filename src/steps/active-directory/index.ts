@@ -235,7 +235,12 @@ async function joinDomain(
     // A keytab that was there may hold keys of others: a reset leaves it.
     const leaves = onReset === 'Leave' && (before === undefined || undo === keytab);
     const begin = () =>
-      execution.remember({ computer: desired.computerName, controller, ...(leaves ? { undo: { keytab } } : {}) });
+      execution.remember({
+        computer: desired.computerName,
+        domain: desired.domain,
+        controller,
+        ...(leaves ? { undo: { keytab } } : {}),
+      });
     if (credentials.kind === 'account') {
       const password = (await host.secret(credentials.password)).reveal();
       if (!mayReuse) await join.refuseExisting(credentials.user, password);

@@ -4,9 +4,7 @@ import type { Execution } from '../step.ts';
 import { readBlob } from './blob.ts';
 import { joinFailure } from './failures.ts';
 import { computerPrincipal, type DomainMembership } from './membership.ts';
-
-/** Where the tools may write for the time of a join; in memory, and of root alone. */
-const WORK = '/run/machineadm/active-directory';
+import { TOOL_ENVIRONMENT, WORK_DIRECTORY, withWorkDirectory } from './work-directory.ts';
 
 const SHORT_TIMEOUT_MS = 30_000;
 
@@ -31,15 +29,7 @@ export class DomainJoin {
     execution: Execution,
     work: (join: DomainJoin) => Promise<void>,
   ): Promise<void> {
-    // A killed adcli leaves its Kerberos configuration behind, and a killed run of ours perhaps a blob.
-    const wipe = () => host.run({ program: 'rm', args: ['-r', '-f', '--one-file-system', '--', WORK] });
-    await wipe();
-    await host.makeDirectory(WORK, 0o700);
-    try {
-      await work(new DomainJoin(host, desired, controller, execution));
-    } finally {
-      await wipe();
-    }
+    await withWorkDirectory(host, () => work(new DomainJoin(host, desired, controller, execution)));
   }
 
   /**
@@ -47,9 +37,9 @@ export class DomainJoin {
    * Throws `ComputerAccountExists`, and what is wrong with the account that joins.
    */
   async refuseExisting(user: string, password: string): Promise<void> {
-    const { computerName } = this.#desired;
+    const { computerName, timeoutMs } = this.#desired;
     const args = ['show-computer', ...this.#domain(), ...login(user), computerName];
-    const result = await this.#run({ program: 'adcli', args, input: password, timeoutMs: SHORT_TIMEOUT_MS });
+    const result = await this.#run({ program: 'adcli', args, input: password, timeoutMs });
     if (result.status !== 0 && /No computer account for \S+ exists/.test(result.stderr)) return;
     if (result.status !== 0) throw joinFailure('adcli show-computer', result);
     throw new MachineadmError({
@@ -57,12 +47,7 @@ export class DomainJoin {
       summary: `The domain has an account of the name ${computerName} already, and a join would put its machine out.`,
       remedy:
         'Give this machine another computerName; or, where the account is its own or of a machine that is gone, delete it or set accountReuse: true.',
-      evidence: [
-        {
-          source: 'adcli show-computer',
-          text: /^.*distinguishedName:\s*\n?.*$/m.exec(result.stdout)?.[0] ?? computerName,
-        },
-      ],
+      evidence: [{ source: 'adcli show-computer', text: shownAccount(result.stdout) || computerName }],
     });
   }
 
@@ -91,7 +76,7 @@ export class DomainJoin {
     if (![domain, blob.netbiosDomain.toLowerCase()].includes(blob.domain.toLowerCase())) {
       throw blobInvalid(`was made for the domain ${blob.domain}, and the document names ${domain}`);
     }
-    const file = `${WORK}/blob`;
+    const file = `${WORK_DIRECTORY}/blob`;
     await this.#host.writeFile({ path: file, content: blob.file, mode: 0o600 });
     const settings = { computerName, realm, workgroup: blob.netbiosDomain, keytab };
     // Samba 4.17 ends with a segmentation fault when it is to write the keytab at once.
@@ -160,7 +145,7 @@ export class DomainJoin {
   async #sambaConfiguration(
     settings: Readonly<Record<'computerName' | 'realm' | 'workgroup' | 'keytab' | 'method', string>>,
   ): Promise<string> {
-    const path = `${WORK}/smb.conf`;
+    const path = `${WORK_DIRECTORY}/smb.conf`;
     const directories = ['private dir', 'state directory', 'cache directory', 'lock directory', 'pid directory'];
     const content = [
       '[global]',
@@ -170,7 +155,7 @@ export class DomainJoin {
       `netbios name = ${settings.computerName}`,
       `kerberos method = ${settings.method}`,
       ...(settings.method === 'secrets only' ? [] : [`dedicated keytab file = FILE:${settings.keytab}`]),
-      ...directories.map((directory) => `${directory} = ${WORK}`),
+      ...directories.map((directory) => `${directory} = ${WORK_DIRECTORY}`),
       '',
     ].join('\n');
     await this.#host.writeFile({ path, content, mode: 0o600 });
@@ -181,12 +166,20 @@ export class DomainJoin {
     const { signal, output } = this.#execution;
     return this.#host.run({
       ...command,
-      env: { LC_ALL: 'C', TMPDIR: WORK, KRB5CCNAME: `FILE:${WORK}/tickets` },
+      env: TOOL_ENVIRONMENT,
       signal,
       onLine: (_, line) => output(command.program, line),
       supervised: true,
     });
   }
+}
+
+/** Of the lines of `NAME:`, each followed by ` VALUE` ones, those that tell whose account it is. */
+function shownAccount(shown: string): string {
+  const valueAt = (name: string) => new RegExp(`^${name}:\\n (?!- not set)(.*)$`, 'm').exec(shown)?.[1];
+  return ['sAMAccountName', 'dNSHostName', 'operatingSystem', 'description']
+    .flatMap((name) => valueAt(name) ?? [])
+    .join(', ');
 }
 
 function login(user: string): readonly string[] {

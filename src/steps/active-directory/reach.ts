@@ -12,7 +12,8 @@ const SMB_PORT = 445;
 /** Kerberos refuses more by default ([MS-KILE] 3.1.5; krb5.conf(5) clockskew). */
 const CLOCK_LIMIT_MS = 300_000;
 const CLOCK_WARNING_MS = 60_000;
-const INFO_TIMEOUT_MS = 15_000;
+/** It waits for LDAP over TCP without an end; where that answers, it takes less than a second. */
+const INFO_TIMEOUT_MS = 10_000;
 
 /**
  * The controller to join with, once it is known that it answers and that its clock is ours: what adcli does not tell

@@ -3,6 +3,7 @@ import { redact } from '../../document/secret.ts';
 import type { Host } from '../../host/host.ts';
 import { resetProgram } from '../../kubernetes/exec/runner.ts';
 import { resetNode } from '../../kubernetes/kubeadm/reset.ts';
+import { leaveDomain } from '../active-directory/leave.ts';
 import { wipeKubeadmConfig } from '../kubeadm-config.ts';
 import { HOOKS_DIRECTORY, type ResetPlan } from './plan.ts';
 
@@ -25,6 +26,8 @@ export async function performReset(host: Host, plan: ResetPlan, { signal, line }
     await resetNode(host, { ...plan.kubeadm, offline: false, leftovers: [] }, watch);
   }
   if (plan.exec !== undefined) await resetProgram(host, { reset: plan.exec }, { signal, line: say });
+  // Its keys go with the files.
+  if (plan.domain !== undefined) await leaveDomain(host, plan.domain, { line: say, signal });
   await wipeKubeadmConfig(host, say);
   await removeFiles(host, plan, say);
   if ((await host.stat(HOOKS_DIRECTORY)) !== undefined) {

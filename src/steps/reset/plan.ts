@@ -7,6 +7,7 @@ import {
   DEFAULT_ETCD_DATA_DIRECTORY,
   STATIC_PODS_DIRECTORY,
 } from '../../kubernetes/paths.ts';
+import type { LeaveOrder } from '../active-directory/leave.ts';
 import { mountPointsOf } from '../files.ts';
 
 /** What a step keeps of a file that it replaces whole (`steps/containerd/configuration.ts`). */
@@ -31,6 +32,8 @@ export interface ResetPlan {
   readonly kubeadm: Omit<ResetOrder, 'offline' | 'leftovers'> | undefined;
   /** The command that undoes a program in kubeadm's place; [] where the document gave none. */
   readonly exec: readonly string[] | undefined;
+  /** The membership in a domain that is given up. */
+  readonly domain: LeaveOrder | undefined;
   readonly mounts: NodeMounts;
   /** Services that start at boot because of us. */
   readonly disable: readonly string[];
@@ -60,14 +63,15 @@ export async function planReset(
   for (const [path, before] of latestFirst) {
     if (before === 'absent' && !spared.has(path) && (await host.stat(path)) !== undefined) present.push(path);
   }
-  const keytab = domainKeytab(made);
-  if (keytab !== undefined && (await host.stat(keytab)) !== undefined) present.push(keytab);
+  const domain = leaveOrder(made);
+  if (domain !== undefined && (await host.stat(domain.keytab)) !== undefined) present.push(domain.keytab);
   const changed = latestFirst
     .filter(([path, before]) => before === 'present' && !spared.has(path) && !isOfKubeadm(path, kubeadm))
     .map(([path]) => path);
   return {
     kubeadm,
     exec: execReset(made),
+    domain: options.leaveFiles ? undefined : domain,
     mounts: nodeMounts(mountPointsOf(mountinfo), directories),
     disable: options.leaveFiles ? [] : [...made.enabled],
     restore: options.leaveFiles ? [] : restore,
@@ -83,6 +87,7 @@ export function describeReset(plan: ResetPlan): readonly string[] {
     ...plan.mounts.kubelet.map((point) => `unmount ${point}`),
     ...(plan.kubeadm === undefined ? [] : ['kubeadm reset']),
     ...(plan.exec === undefined || plan.exec.length === 0 ? [] : [`run ${plan.exec.join(' ')}`]),
+    ...(plan.domain === undefined ? [] : [`delete ${plan.domain.computer} from ${plan.domain.domain}`]),
     ...(plan.sentinel === undefined ? [] : [`remove ${plan.sentinel}`]),
     ...plan.disable.map((service) => `disable ${service}`),
     ...plan.restore.map(({ path }) => `restore ${path} as it was`),
@@ -116,9 +121,14 @@ function kubeadmOrder(made: Made): ResetPlan['kubeadm'] {
   return undefined;
 }
 
-/** The keys of the computer in its domain, where the document asked that a reset leaves it and no other keys were there. */
-function domainKeytab(made: Made): string | undefined {
-  return text(member(member(made.note('active-directory', 'active-directory/join'), 'undo'), 'keytab'));
+/** The membership in a domain, where the document asked that a reset ends it and no other keys were there. */
+function leaveOrder(made: Made): LeaveOrder | undefined {
+  const note = made.note('active-directory', 'active-directory/join');
+  const keytab = text(member(member(note, 'undo'), 'keytab'));
+  const domain = text(member(note, 'domain'));
+  const computer = text(member(note, 'computer'));
+  if (keytab === undefined || domain === undefined || computer === undefined) return undefined;
+  return { keytab, domain, computer };
 }
 
 function execReset(made: Made): readonly string[] | undefined {

@@ -1,0 +1,46 @@
+import { redact } from '../../document/secret.ts';
+import type { Command, Host } from '../../host/host.ts';
+import { TOOL_ENVIRONMENT, WORK_DIRECTORY, withWorkDirectory } from './work-directory.ts';
+
+/** A membership that this machine made itself, and is to give up. */
+export interface LeaveOrder {
+  readonly domain: string;
+  readonly computer: string;
+  readonly keytab: string;
+}
+
+const TIMEOUT_MS = 30_000;
+
+/**
+ * Deletes the account of this computer with the keys that it has, where the domain lets it: a computer may delete itself
+ * only where that was delegated. A domain that refuses, or that cannot be reached, does not hold a reset up: what is left
+ * to do there is told. The keytab itself is a file that the reset removes.
+ */
+export async function leaveDomain(
+  host: Host,
+  { domain, computer, keytab }: LeaveOrder,
+  { line, signal }: { line(text: string): void; readonly signal: AbortSignal },
+): Promise<void> {
+  if ((await host.stat(keytab)) === undefined) return;
+  const stays = (why: string): void =>
+    line(
+      `warning: the account ${computer} stays in ${domain} (${why}): delete it there, adcli delete-computer --domain=${domain} ${computer}`,
+    );
+  await withWorkDirectory(host, async () => {
+    const run = (command: Command) => host.run({ ...command, env: TOOL_ENVIRONMENT, timeoutMs: TIMEOUT_MS, signal });
+    for (const program of ['kinit', 'adcli']) {
+      if ((await host.which(program)) === undefined) return stays(`${program} is not installed`);
+    }
+    const principal = `${computer}$@${domain.toUpperCase()}`;
+    const ticket = await run({ program: 'kinit', args: ['-k', '-t', keytab, principal] });
+    if (ticket.status !== 0) return stays(lastLine(ticket.stderr));
+    const args = ['delete-computer', `--domain=${domain}`, `--login-ccache=${WORK_DIRECTORY}/tickets`, computer];
+    const deleted = await run({ program: 'adcli', args });
+    if (deleted.status !== 0) return stays(lastLine(deleted.stderr));
+    line(`deleted the account ${computer} from ${domain}`);
+  });
+}
+
+function lastLine(text: string): string {
+  return redact(text.trim().split('\n').at(-1) ?? '');
+}
