@@ -22,7 +22,19 @@ export interface ActiveDirectoryModel {
   readonly servicePrincipals: readonly string[];
   /** Whether /etc/krb5.conf is written. */
   readonly kerberosConfiguration: 'Managed' | 'Unmanaged';
+  /** Whether the address of the machine is registered in the DNS of the domain. */
+  readonly registersAddress: boolean;
+  /** undefined: users of the domain do not log in. */
+  readonly logins: DirectoryLoginsModel | undefined;
   readonly timeoutMs: number;
+}
+
+/** Logins of the domain's users, with sssd. */
+export interface DirectoryLoginsModel {
+  /** Names of groups without their domain; at least one. */
+  readonly allowedGroups: readonly string[];
+  /** Whether a first login makes the home directory. */
+  readonly createsHomes: boolean;
 }
 
 /** The one secret that the machine joins with, the safest first. */

@@ -153,6 +153,11 @@ export const REASONS = {
   ),
   DomainJoinBroken: reason('HostStepFailed', 'The domain no longer accepts the keys of this computer.'),
   DomainJoinTimedOut: reason('HostStepFailed', 'The join of the domain did not end in time.'),
+  DomainAddressNotRegistered: reason(
+    'HostStepFailed',
+    'The DNS of the domain did not take the address of the machine.',
+  ),
+  DirectoryLoginsNotConfigured: reason('HostStepFailed', 'Users of the domain cannot log in, and are meant to.'),
   DomainJoinFailed: reason('HostStepFailed', 'The join of the domain failed for a cause that has no name of its own.'),
   ContainerdConfigSyntax: reason('HostStepFailed', 'containerd refused its configuration file.'),
   ContainerdConfigUnknownKey: reason('HostStepFailed', 'containerd does not know a key of its configuration.'),

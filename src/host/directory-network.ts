@@ -15,6 +15,8 @@ export interface DirectoryNetwork {
   addressOf(controller: string): Promise<string>;
   /** Those ports that do not accept a TCP connection, and why. */
   closedPorts(address: string, ports: readonly number[]): Promise<readonly ClosedPort[]>;
+  /** This machine's address on the way to a controller; undefined: none leads there. */
+  ownAddress(controller: string): Promise<string | undefined>;
   /** The clock of a controller in milliseconds since the epoch; undefined where it does not tell. */
   clock(address: string): Promise<number | undefined>;
 }
@@ -50,7 +52,7 @@ const ANSWERS_WITHOUT_RECORDS = ['ENOTFOUND', 'ENODATA', 'EREFUSED'];
 const UNREADABLE_ANSWERS = ['EFORMERR', 'EBADRESP'];
 
 /** The network as it is. */
-export const directoryNetwork: DirectoryNetwork = { controllers, addressOf, closedPorts, clock };
+export const directoryNetwork: DirectoryNetwork = { controllers, addressOf, closedPorts, ownAddress, clock };
 
 /** [MS-ADTS] 6.3.2.3: the SRV records by which a domain's controllers are found. */
 async function controllers(domain: string): Promise<readonly string[]> {
@@ -103,6 +105,19 @@ function tryConnect(host: string, port: number): Promise<string | undefined> {
     socket.setTimeout(CONNECT_TIMEOUT_MS, () => end('ETIMEDOUT'));
     socket.once('connect', () => end());
     socket.once('error', (error) => end(codeOf(error)));
+  });
+}
+
+function ownAddress(controller: string): Promise<string | undefined> {
+  return new Promise((done) => {
+    const socket = connect({ host: controller, port: LDAP_PORT });
+    const end = (address?: string): void => {
+      socket.destroy();
+      done(address);
+    };
+    socket.setTimeout(CONNECT_TIMEOUT_MS, () => end());
+    socket.once('connect', () => end(socket.localAddress));
+    socket.once('error', () => end());
   });
 }
 

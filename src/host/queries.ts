@@ -209,6 +209,8 @@ const QUERIES: Readonly<Record<string, readonly QueryForm[]>> = {
     { words: ['testjoin'], valued: { '--domain': ANY, '--domain-controller': ANY, '--host-keytab': PATH } },
     { words: ['info'], valued: { '--domain': ANY } },
   ],
+  // dig(1): without -f, which reads a file of questions, and -k, which reads a key.
+  dig: [{ flags: ['+short', '+time=3', '+tries=2'], operands: { pattern: /^@?[A-Za-z0-9.:-]+$/, min: 2, max: 3 } }],
   // visudo(8): without -c it opens an editor; -x exports to a file.
   visudo: [
     {

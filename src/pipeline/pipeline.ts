@@ -4,6 +4,8 @@ import { bootHooks } from '../steps/boot-hooks.ts';
 import { certificateAuthorities } from '../steps/certificate-authorities/index.ts';
 import { containerd } from '../steps/containerd/index.ts';
 import { controlPlaneFiles } from '../steps/control-plane-files.ts';
+import { directoryAddress } from '../steps/directory-address.ts';
+import { directoryLogins } from '../steps/directory-logins/index.ts';
 import { execBootstrapper } from '../steps/exec-bootstrapper.ts';
 import { execReadiness } from '../steps/exec-readiness.ts';
 import { files } from '../steps/files.ts';
@@ -59,6 +61,8 @@ export const PIPELINE: {
     kubeadmReset, // before files: it removes what an earlier attempt left below /etc/kubernetes, and files lie there, too
     files,
     activeDirectory, // behind files and the clock: resolv.conf and the time decide whether the domain is found
+    directoryAddress, // both with the keys of the computer
+    directoryLogins,
     services,
     containerd,
     registries, // before images: what is pulled is proven first

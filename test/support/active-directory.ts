@@ -1,3 +1,31 @@
+import type { ActiveDirectoryModel } from '../../src/document/model.ts';
+import { Secret } from '../../src/document/secret.ts';
+
+export const PASSWORD = 'hunter22-of-the-joiner';
+
+/** What a document asks for that names an account and nothing else. */
+export const membership = (different: Partial<ActiveDirectoryModel> = {}): ActiveDirectoryModel => ({
+  domain: 'corp.example.com',
+  computerName: undefined,
+  computerOU: undefined,
+  credentials: {
+    kind: 'account',
+    user: 'joiner',
+    password: { name: 'password', source: { kind: 'value', secret: new Secret(PASSWORD) } },
+  },
+  domainController: undefined,
+  accountReuse: false,
+  onBroken: 'Fail',
+  onReset: 'Keep',
+  keytab: '/etc/krb5.keytab',
+  servicePrincipals: [],
+  kerberosConfiguration: 'Managed',
+  registersAddress: false,
+  logins: undefined,
+  timeoutMs: 60_000,
+  ...different,
+});
+
 /** A keytab of version 0x0502 with an AES key of zeros for each principal. */
 export function keytab(principals: readonly string[]): Buffer {
   return Buffer.concat([Buffer.from([5, 2]), ...principals.map(entry)]);

@@ -173,6 +173,15 @@ inNamespaces(import.meta.filename, () => {
         assert.deepEqual(changesOf(await provision(machine, delegated({ servicePrincipals: ['HTTP', 'nfs'] }))), []);
       });
 
+      test('with its address in the DNS of the domain, once the document asks for it', async () => {
+        const registered = delegated({ servicePrincipals: ['HTTP', 'nfs'], registerAddress: true });
+        const machine = domain.machine('a1');
+        assert.deepEqual(changesOf(await provision(machine, registered)), ['directory-address/register']);
+        assert.equal(machine.shell(`dig +short a1.${DOMAIN} A`).stdout, '10.98.0.2\n');
+        assert.deepEqual(changesOf(await provision(machine, registered)), []);
+        assert.deepEqual(leftovers(machine), []);
+      });
+
       test('ten at once', async () => {
         const machines = Array.from({ length: 10 }, (_, index) => domain.machine(`ten-${index}`));
         const runs = await Promise.all(machines.map((machine) => provision(machine, delegated())));

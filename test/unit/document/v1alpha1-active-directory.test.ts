@@ -21,6 +21,8 @@ describe('host.activeDirectory', () => {
       keytab: '/etc/krb5.keytab',
       servicePrincipals: [],
       kerberosConfiguration: 'Managed',
+      registersAddress: false,
+      logins: undefined,
       timeoutMs: 60_000,
     });
     assert.equal(credentials?.kind, 'account');
@@ -62,6 +64,12 @@ describe('host.activeDirectory', () => {
       membership('    credentials: {oneTimePassword: abc}\n    computerOU: "OU=N,DC=corp,DC=example,DC=com"\n'),
       /its place is not chosen here/,
     ],
+    ['logins of nobody', membership(`${DELEGATED}    logins: {allowedGroups: []}\n`), /must not be empty/],
+    [
+      'a group with its domain',
+      membership(`${DELEGATED}    logins: {allowedGroups: ["a@b"]}\n`),
+      /write its name alone/,
+    ],
     ['a domain of one label', membership(DELEGATED).replace('corp.example.com', 'corp'), /not the DNS name/],
   ];
   for (const [name, body, message] of mistakes) {
@@ -71,6 +79,12 @@ describe('host.activeDirectory', () => {
       assert.match(problems[0] ?? '', message);
     });
   }
+
+  test('takes logins of groups, and whether they get homes', async () => {
+    const body = membership(`${DELEGATED}    logins: {allowedGroups: [Domain Admins, b], homeDirectories: Create}\n`);
+    const { activeDirectory } = (await loaded(body)).model.host;
+    assert.deepEqual(activeDirectory?.logins, { allowedGroups: ['Domain Admins', 'b'], createsHomes: true });
+  });
 
   test('a long host name is right with a computerName', async () => {
     const body = membership(`${DELEGATED}    computerName: node-01\n`, '  hostname: a-very-long-name-01\n');

@@ -69,6 +69,27 @@ export const activeDirectory = z.strictObject({
         .describe('Managed writes /etc/krb5.conf, AES keys only; what was there is kept beside. Default Managed.'),
     })
     .optional(),
+  registerAddress: z
+    .boolean()
+    .optional()
+    .describe("Register the machine's address in the domain's DNS, with its own ticket. Default false."),
+  logins: z
+    .strictObject({
+      allowedGroups: z
+        .array(
+          z
+            .string()
+            .regex(/^[^\s,@\\#()]+(?: [^\s,@\\#()]+)*$/, 'not a group: write its name alone, without its domain'),
+        )
+        .min(1)
+        .describe('Groups of the domain whose members may log in; nobody else of it may.'),
+      homeDirectories: z
+        .enum(['None', 'Create'])
+        .optional()
+        .describe('Create: a first login makes the home directory. Default None.'),
+    })
+    .optional()
+    .describe('Lets users of the domain log in, with sssd. Default: none does.'),
   timeout: duration.optional().describe('Of the join itself; default 60s.'),
 });
 

@@ -22,6 +22,11 @@ export function toActiveDirectory(
     keytab: section.keytab ?? '/etc/krb5.keytab',
     servicePrincipals: [...new Set(section.servicePrincipals ?? [])],
     kerberosConfiguration: section.kerberos?.configuration ?? 'Managed',
+    registersAddress: section.registerAddress ?? false,
+    logins: section.logins && {
+      allowedGroups: [...new Set(section.logins.allowedGroups)],
+      createsHomes: section.logins.homeDirectories === 'Create',
+    },
     timeoutMs: milliseconds(section.timeout) ?? DEFAULT_TIMEOUT_MS,
   };
 }

@@ -1,42 +1,21 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { ActiveDirectoryModel } from '../../../../src/document/model.ts';
-import { Secret } from '../../../../src/document/secret.ts';
 import type { DirectoryNetwork } from '../../../../src/host/directory-network.ts';
 import { activeDirectoryStep } from '../../../../src/steps/active-directory/index.ts';
 import { kerberosConfiguration } from '../../../../src/steps/active-directory/kerberos-configuration.ts';
-import { keytab } from '../../../support/active-directory.ts';
+import { keytab, membership, PASSWORD } from '../../../support/active-directory.ts';
 import { hostModel } from '../../../support/host-model.ts';
 import { type MemoryMachine, memoryHost } from '../../../support/memory-host.ts';
 import { bench } from '../../../support/step-bench.ts';
 
 const KEYS = keytab(['NODE-1$@CORP.EXAMPLE.COM']);
-const PASSWORD = 'hunter22-of-the-joiner';
-
-const membership = (different: Partial<ActiveDirectoryModel> = {}): ActiveDirectoryModel => ({
-  domain: 'corp.example.com',
-  computerName: undefined,
-  computerOU: undefined,
-  credentials: {
-    kind: 'account',
-    user: 'joiner',
-    password: { name: 'password', source: { kind: 'value', secret: new Secret(PASSWORD) } },
-  },
-  domainController: undefined,
-  accountReuse: false,
-  onBroken: 'Fail',
-  onReset: 'Keep',
-  keytab: '/etc/krb5.keytab',
-  servicePrincipals: [],
-  kerberosConfiguration: 'Managed',
-  timeoutMs: 60_000,
-  ...different,
-});
 
 const network = (different: Partial<DirectoryNetwork> = {}): DirectoryNetwork => ({
   controllers: async () => ['dc1.corp.example.com'],
   addressOf: async () => '10.0.0.1',
   closedPorts: async () => [],
+  ownAddress: async () => '10.0.0.9',
   clock: async () => Date.now(),
   ...different,
 });
@@ -97,7 +76,9 @@ describe('a machine outside of its domain', () => {
     const told = await step.apply();
     assert.deepEqual(outside.inputs, [PASSWORD]);
     assert.ok(!outside.host.log.some((line) => line.includes(PASSWORD)));
-    assert.deepEqual(told.notes, [{ computer: 'NODE-1', controller: 'dc1.corp.example.com' }]);
+    assert.deepEqual(told.notes, [
+      { computer: 'NODE-1', domain: 'corp.example.com', controller: 'dc1.corp.example.com' },
+    ]);
     assert.deepEqual(await step.plan(), []);
   });
 
@@ -105,7 +86,9 @@ describe('a machine outside of its domain', () => {
     const taken = machine({ account: true });
     await assert.rejects(on(taken).apply(), { reason: 'ComputerAccountExists' });
     assert.deepEqual(taken.inputs, []);
-    const notes = new Map([['active-directory/join', { computer: 'NODE-1', controller: 'dc1' }]]);
+    const notes = new Map([
+      ['active-directory/join', { computer: 'NODE-1', domain: 'corp.example.com', controller: 'dc1' }],
+    ]);
     await on(taken).apply({ notes });
     assert.deepEqual(taken.inputs, [PASSWORD]);
     const permitted = machine({ account: true });
@@ -138,7 +121,12 @@ describe('a machine outside of its domain', () => {
   test('remembers the keytab for a reset, where asked and where there was none', async () => {
     const { notes } = await on(machine(), { onReset: 'Leave' }).apply();
     assert.deepEqual(notes, [
-      { computer: 'NODE-1', controller: 'dc1.corp.example.com', undo: { keytab: '/etc/krb5.keytab' } },
+      {
+        computer: 'NODE-1',
+        domain: 'corp.example.com',
+        controller: 'dc1.corp.example.com',
+        undo: { keytab: '/etc/krb5.keytab' },
+      },
     ]);
   });
 

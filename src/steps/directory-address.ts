@@ -1,0 +1,147 @@
+import { MachineadmError } from '../document/errors.ts';
+import type { DirectoryNetwork } from '../host/directory-network.ts';
+import type { QueryHost } from '../host/host.ts';
+import { member, text } from '../host/untyped.ts';
+import { computerPrincipal, type DomainMembership, membershipOf } from './active-directory/membership.ts';
+import { TOOL_ENVIRONMENT, withWorkDirectory } from './active-directory/work-directory.ts';
+import type { Change, Missing, Step } from './step.ts';
+
+const REGISTER = 'directory-address/register';
+const TIMEOUT_MS = 30_000;
+const TIME_TO_LIVE_S = 1200;
+/** Of dig(1): what it prints is the data alone, and it ends by itself. */
+const ASKING = ['+short', '+time=3', '+tries=2'];
+
+export interface AddressActual {
+  /** With which this machine reaches its domain; undefined: it does not. */
+  readonly address: string | undefined;
+  readonly isRegistered: boolean;
+}
+
+export interface AddressPayload {
+  readonly desired: DomainMembership;
+  readonly address: string;
+}
+
+const PROGRAMS = { nsupdate: 'bind9-dnsutils', dig: 'bind9-dnsutils', kinit: 'krb5-user' };
+
+/**
+ * The address of the machine in the DNS of its domain, where the document asks for it: a dynamic update (RFC 2136), signed
+ * with the computer's own Kerberos ticket (RFC 3645), to the primary server of the zone, and read back from it.
+ */
+export function directoryAddressStep(
+  network: () => Promise<Pick<DirectoryNetwork, 'ownAddress'>>,
+): Step<DomainMembership, AddressActual, AddressPayload> {
+  return {
+    id: 'directory-address',
+    title: 'address in the domain',
+
+    desired(model, facts) {
+      const membership = membershipOf(model, facts);
+      return membership?.registersAddress === true ? membership : undefined;
+    },
+
+    async preflight(host) {
+      const missing: Missing[] = [];
+      for (const [program, name] of Object.entries(PROGRAMS)) {
+        if ((await host.which(program)) !== undefined) continue;
+        missing.push({
+          reason: 'ActiveDirectoryToolMissing',
+          what: `${program} is not installed, for host.activeDirectory.registerAddress`,
+          remedy: `Put it into the image (Debian: ${name}).`,
+          scope: 'node',
+        });
+      }
+      return missing;
+    },
+
+    async inspect(host, desired, record) {
+      const address = await (await network()).ownAddress(desired.domainController ?? desired.domain);
+      if (address === undefined) return { address, isRegistered: false };
+      // Other servers learn of it from the one that was told.
+      const told = text(member(record.notes.get(REGISTER), 'server'));
+      const isRegistered =
+        (told !== undefined && (await hasAddress(host, desired.fqdn, address, [`@${told}`]))) ||
+        (await hasAddress(host, desired.fqdn, address, []));
+      return { address, isRegistered };
+    },
+
+    plan(desired, { address, isRegistered }): readonly Change<AddressPayload>[] {
+      if (address === undefined || isRegistered) return [];
+      return [
+        {
+          id: REGISTER,
+          summary: `register ${address} for ${desired.fqdn}`,
+          scope: 'node',
+          ineffective: 'DomainAddressNotRegistered',
+          payload: { desired, address },
+        },
+      ];
+    },
+
+    async apply(host, { payload: { desired, address } }, { signal, remember }) {
+      const server = await primaryServer(host, desired);
+      remember({ server });
+      await withWorkDirectory(host, async () => {
+        const run = (program: string, args: readonly string[], input = '') =>
+          host.run({ program, args, input, env: TOOL_ENVIRONMENT, timeoutMs: TIMEOUT_MS, signal });
+        const ticket = await run('kinit', ['-k', '-t', desired.keytab, computerPrincipal(desired)]);
+        if (ticket.status !== 0) throw notRegistered(desired, server, 'kinit', ticket.stderr);
+        const update = await run('nsupdate', ['-g'], updateOf(desired.fqdn, address, server));
+        // Samba's own server makes the change, and then signs its answer in a way that nsupdate refuses (status 2).
+        if (await hasAddress(host, desired.fqdn, address, [`@${server}`])) return;
+        throw notRegistered(desired, server, 'nsupdate', update.stderr);
+      });
+    },
+  };
+}
+
+export const directoryAddress: Step<DomainMembership, AddressActual, AddressPayload> = directoryAddressStep(
+  async () => (await import('../host/directory-network.ts')).directoryNetwork,
+);
+
+/** nsupdate(1): this machine's addresses of the kind are replaced by this one. */
+function updateOf(fqdn: string, address: string, server: string): string {
+  const type = typeOf(address);
+  return [
+    `server ${server}`,
+    `update delete ${fqdn}. ${type}`,
+    `update add ${fqdn}. ${TIME_TO_LIVE_S} ${type} ${address}`,
+    'send',
+    '',
+  ].join('\n');
+}
+
+function typeOf(address: string): 'A' | 'AAAA' {
+  return address.includes(':') ? 'AAAA' : 'A';
+}
+
+async function hasAddress(host: QueryHost, fqdn: string, address: string, server: readonly string[]): Promise<boolean> {
+  const args = [...ASKING, ...server, `${fqdn}.`, typeOf(address)];
+  const { status, stdout } = await host.query({ program: 'dig', args });
+  return status === 0 && stdout.split('\n').includes(address);
+}
+
+/** The server that the zone itself names as the one that takes updates (RFC 2136 4.3). */
+async function primaryServer(host: QueryHost, desired: DomainMembership): Promise<string> {
+  const { stdout } = await host.query({ program: 'dig', args: [...ASKING, `${desired.domain}.`, 'SOA'] });
+  const [primary = ''] = stdout.split(/\s/);
+  if (/^[A-Za-z0-9.-]+\.$/.test(primary)) return primary.slice(0, -1);
+  throw notRegistered(desired, 'its name servers', 'dig', `${desired.domain} has no SOA record`);
+}
+
+function notRegistered(
+  { fqdn, domain }: DomainMembership,
+  server: string,
+  source: string,
+  said: string,
+): MachineadmError {
+  return new MachineadmError({
+    reason: 'DomainAddressNotRegistered',
+    summary: `The address of ${fqdn} could not be registered in the DNS of ${domain}: ${server} does not have it.`,
+    remedy:
+      'Allow secure dynamic updates of the zone, and see that another computer does not own the record; or register it otherwise, without registerAddress.',
+    evidence: [{ source, text: said.trim().split('\n').at(-1) ?? '' }],
+    retryable: true,
+  });
+}

@@ -1,0 +1,64 @@
+import type { DirectoryLoginsModel } from '../../document/model.ts';
+import type { DomainMembership } from '../active-directory/membership.ts';
+
+/** sssd ends with status 4 where its configuration can be read by others than root. */
+export const SSSD_CONFIGURATION = { path: '/etc/sssd/sssd.conf', mode: 0o600 } as const;
+
+export const NAME_SERVICE_SWITCH = '/etc/nsswitch.conf';
+
+/** The databases that sssd answers for. */
+const DATABASES = ['passwd', 'group', 'shadow'];
+
+export interface LoginsDesired extends DirectoryLoginsModel {
+  readonly membership: DomainMembership;
+}
+
+/** As NSS and PAM name a group of the domain: `node-admins@corp.example.com`. */
+export function qualifiedGroups({ allowedGroups, membership }: LoginsDesired): readonly string[] {
+  return allowedGroups.map((group) => `${group}@${membership.domain}`);
+}
+
+/** sssd.conf(5), sssd-ad(5), sssd-simple(5). Who is in none of the groups is known, and may not log in. */
+export function sssdConfiguration(desired: LoginsDesired): string {
+  const { domain, realm, fqdn, keytab, computerName, registersAddress } = desired.membership;
+  return `# Written by machineadm: its document names who may log in.
+[sssd]
+config_file_version = 2
+services = nss, pam
+domains = ${domain}
+
+[domain/${domain}]
+id_provider = ad
+auth_provider = ad
+access_provider = simple
+simple_allow_groups = ${qualifiedGroups(desired).join(', ')}
+ad_domain = ${domain}
+ad_hostname = ${fqdn}
+krb5_realm = ${realm}
+krb5_keytab = ${keytab}
+ldap_krb5_keytab = ${keytab}
+ldap_sasl_authid = ${computerName}$@${realm}
+ldap_id_mapping = true
+use_fully_qualified_names = true
+fallback_homedir = /home/%u@%d
+default_shell = /bin/bash
+cache_credentials = true
+dyndns_update = ${registersAddress}
+# adcli renews the password of the computer for sssd, and keeps the keys of the one before.
+ad_maximum_machine_account_password_age = 30
+`;
+}
+
+/** nsswitch.conf(5) with sss behind what each database asks first. */
+export function withDirectory(text: string): string {
+  const lines = text.split('\n');
+  const missing: string[] = [];
+  for (const database of DATABASES) {
+    const at = lines.findIndex((line) => line.startsWith(`${database}:`));
+    const [line = '', comment = ''] = (lines[at] ?? '').split(/(?=#)/);
+    if (at < 0) missing.push(`${database}: files sss`);
+    else if (!/\ssss(?:\s|$)/.test(line)) lines[at] = `${line.trimEnd()} sss${comment === '' ? '' : ` ${comment}`}`;
+  }
+  if (missing.length === 0) return lines.join('\n');
+  return `${lines.join('\n').replace(/\n*$/, '\n')}${missing.join('\n')}\n`.replace(/^\n+/, '');
+}

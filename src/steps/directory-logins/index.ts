@@ -1,0 +1,182 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { MachineadmError } from '../../document/errors.ts';
+import type { Host, QueryHost } from '../../host/host.ts';
+import { membershipOf } from '../active-directory/membership.ts';
+import type { Change, FollowUp, Missing, Step } from '../step.ts';
+import { textDiff } from '../text-diff.ts';
+import {
+  type LoginsDesired,
+  NAME_SERVICE_SWITCH,
+  qualifiedGroups,
+  SSSD_CONFIGURATION,
+  sssdConfiguration,
+  withDirectory,
+} from './configuration.ts';
+import { type PamTool, pamTool, usesSssd } from './pam.ts';
+
+const ORIGINAL_SUFFIX = '.machineadm-orig';
+const RESTART: FollowUp = 'restart:sssd';
+const TOOL_TIMEOUT_MS = 60_000;
+/** sssd answers a second after it was started; a busy machine and a slow directory get longer. */
+const ANSWER_TIMEOUT_MS = 60_000;
+
+export interface LoginsActual {
+  readonly configuration: string | undefined;
+  readonly configurationMode: number | undefined;
+  /** undefined: it is not there, or not ours to write. */
+  readonly nameServiceSwitch: string | undefined;
+  readonly pam: { readonly tool: PamTool; readonly done: boolean } | undefined;
+  readonly enabled: boolean;
+  /** Groups of the document that the system does not know. */
+  readonly unknownGroups: readonly string[];
+}
+
+export type LoginsPayload =
+  | { readonly kind: 'file'; readonly path: string; readonly content: string; readonly mode: number }
+  | { readonly kind: 'pam'; readonly tool: PamTool }
+  | { readonly kind: 'enable' }
+  /** Nothing but what the change owes. */
+  | { readonly kind: 'restart' };
+
+/**
+ * Logins of the domain's users, where the document asks for them: sssd, NSS and PAM. It is done when the system knows
+ * each of the groups that may log in.
+ */
+export const directoryLogins: Step<LoginsDesired, LoginsActual, LoginsPayload> = {
+  id: 'directory-logins',
+  title: 'logins of the domain',
+  settles: [RESTART],
+
+  desired(model, facts) {
+    const membership = membershipOf(model, facts);
+    return membership?.logins === undefined ? undefined : { ...membership.logins, membership };
+  },
+
+  async preflight(host, desired) {
+    const missing: Missing[] = [];
+    const lacks = (what: string, remedy: string) =>
+      missing.push({ reason: 'ActiveDirectoryToolMissing', what: `${what}, for host.activeDirectory.logins`, remedy });
+    if ((await host.which('sssd')) === undefined) {
+      lacks('sssd is not installed', 'Put it into the image (Debian: sssd-ad, libnss-sss, libpam-sss).');
+    }
+    if ((await pamTool(host, desired.createsHomes)) === undefined) {
+      lacks('neither pam-auth-update nor authselect is there', 'Put one of them into the image.');
+    }
+    return missing;
+  },
+
+  async inspect(host, desired) {
+    const tool = await pamTool(host, desired.createsHomes);
+    const { path } = SSSD_CONFIGURATION;
+    return {
+      configuration: await host.readText(path),
+      configurationMode: (await host.stat(path))?.mode,
+      nameServiceSwitch: tool?.ownsNameServiceSwitch ? undefined : ((await host.readText(NAME_SERVICE_SWITCH)) ?? ''),
+      pam: tool && { tool, done: await usesSssd(host, tool, desired.createsHomes) },
+      enabled: (await host.service('sssd')).enabled,
+      unknownGroups: await unknownGroups(host, desired),
+    };
+  },
+
+  plan(desired, actual) {
+    const changes: Change<LoginsPayload>[] = [];
+    const change = (name: string, summary: string, payload: LoginsPayload, diff?: string): void => {
+      const id = `directory-logins/${name}`;
+      const ineffective = 'DirectoryLoginsNotConfigured';
+      const shown = diff === undefined ? {} : { diff };
+      changes.push({ id, summary, ...shown, scope: 'node', owes: [RESTART], ineffective, payload });
+    };
+    const file = (name: string, path: string, mode: number, before: string | undefined, content: string): void => {
+      const summary = `${before === undefined ? 'write' : 'update'} ${path}`;
+      change(name, summary, { kind: 'file', path, content, mode }, textDiff(before ?? '', content));
+    };
+    const configuration = sssdConfiguration(desired);
+    const { path, mode } = SSSD_CONFIGURATION;
+    if (actual.configuration !== configuration || actual.configurationMode !== mode) {
+      file('sssd.conf', path, mode, actual.configuration, configuration);
+    }
+    const switched = actual.nameServiceSwitch === undefined ? undefined : withDirectory(actual.nameServiceSwitch);
+    if (switched !== undefined && switched !== actual.nameServiceSwitch) {
+      file('nsswitch.conf', NAME_SERVICE_SWITCH, 0o644, actual.nameServiceSwitch || undefined, switched);
+    }
+    if (actual.pam?.done === false) {
+      const { tool } = actual.pam;
+      change('pam', `${tool.program} ${tool.args.join(' ')}`, { kind: 'pam', tool });
+    }
+    if (!actual.enabled) change('enable', 'start sssd at boot', { kind: 'enable' });
+    if (actual.unknownGroups.length > 0 && changes.length === 0) {
+      change('restart', `let sssd find ${actual.unknownGroups.join(', ')}`, { kind: 'restart' });
+    }
+    return changes;
+  },
+
+  async apply(host, { payload }, { signal }) {
+    switch (payload.kind) {
+      case 'file':
+        return await replaceFile(host, payload);
+      case 'pam':
+        return await configurePam(host, payload.tool, signal);
+      case 'enable':
+        return await host.services.enable('sssd');
+      case 'restart':
+        return;
+    }
+  },
+
+  async settled(host, desired, { signal, waitingFor }) {
+    await host.sync('/etc');
+    waitingFor('sssd to know the groups that may log in');
+    const end = Date.now() + ANSWER_TIMEOUT_MS;
+    for (;;) {
+      const unknown = await unknownGroups(host, desired);
+      if (unknown.length === 0) return;
+      if (Date.now() > end) throw await groupsUnknown(host, unknown);
+      await sleep(500, undefined, { signal });
+    }
+  },
+};
+
+async function unknownGroups(host: QueryHost, desired: LoginsDesired): Promise<readonly string[]> {
+  const unknown: string[] = [];
+  for (const group of qualifiedGroups(desired)) {
+    const { status } = await host.query({ program: 'getent', args: ['group', group] });
+    if (status !== 0) unknown.push(group);
+  }
+  return unknown;
+}
+
+/** What was there is kept beside, and a reset puts it back. */
+async function replaceFile(host: Host, { path, content, mode }: Extract<LoginsPayload, { kind: 'file' }>) {
+  const original = await host.readFile(path);
+  const kept = `${path}${ORIGINAL_SUFFIX}`;
+  if (original !== undefined && (await host.stat(kept)) === undefined) {
+    await host.writeFile({ path: kept, content: original, mode });
+  }
+  await host.writeFile({ path, content, mode, directoryMode: mode === 0o600 ? 0o700 : 0o755 });
+}
+
+async function configurePam(host: Host, { program, args }: PamTool, signal: AbortSignal): Promise<void> {
+  const env = { DEBIAN_FRONTEND: 'noninteractive' };
+  const result = await host.run({ program, args, env, timeoutMs: TOOL_TIMEOUT_MS, signal });
+  if (result.status === 0) return;
+  throw new MachineadmError({
+    reason: 'DirectoryLoginsNotConfigured',
+    summary: `${program} could not put sssd into the stacks of PAM.`,
+    remedy: 'Read its words in the evidence; on Debian, the profile is that of the package libpam-sss.',
+    evidence: [{ source: program, text: result.stderr.trim().split('\n').at(-1) ?? '' }],
+  });
+}
+
+async function groupsUnknown(host: Host, groups: readonly string[]): Promise<MachineadmError> {
+  const log = await host.services.logs('sssd', 3);
+  return new MachineadmError({
+    reason: 'DirectoryLoginsNotConfigured',
+    summary: `sssd runs, and the system does not know ${groups.join(', ')}: nobody of them could log in.`,
+    remedy:
+      'Correct host.activeDirectory.logins.allowedGroups, or look why sssd does not find them (journalctl -u sssd); NSS needs its module (Debian: libnss-sss).',
+    evidence: [
+      ...groups.map((group) => ({ source: `getent group ${group}`, text: 'not found' })),
+      ...log.map((text) => ({ source: 'journal of sssd', text })),
+    ],
+  });
+}
