@@ -12,7 +12,7 @@ import {
  * Only what cloudbase-init's cloud-config has: write_files and runcmd (cloudbaseinit/plugins/common/userdataplugins/
  * cloudconfigplugins). It ignores owners, and modes but for the read-only bit, so the first command closes the directory.
  * runcmd becomes one batch file; what its last line ends with is looked at for the codes of a reboot only
- * (cloudbaseinit/plugins/common/execcmd.py): failures are in machineadm's report and nowhere else.
+ * (cloudbaseinit/plugins/common/execcmd.py), which machineadm is told to use: failures are in its report and nowhere else.
  */
 export const cloudbaseInit: Carrier = {
   consumer: 'cloudbase-init (Windows)',
@@ -25,7 +25,7 @@ export const cloudbaseInit: Carrier = {
     return `#cloud-config
 write_files:
 ${files.join('')}runcmd:
-- '${CLOSE_DIRECTORY} >nul & ${provisionOnWindows(load)}'
+- '${CLOSE_DIRECTORY} >nul & ${provisionOnWindows(load)} --exit-codes=cloudbase-init'
 `;
   },
 };

@@ -209,7 +209,10 @@ describe('the carrier for cloudbase-init', () => {
       config.runcmd[0],
       /^icacls\.exe C:\\ProgramData\\machineadm \/inheritance:r .*& C:\\k\\machineadm\.exe provision -d /,
     );
-    assert.ok(config.runcmd[0].endsWith(path), "machineadm is last: its exit status is the batch file's");
+    assert.ok(
+      config.runcmd[0].endsWith(`${path} --exit-codes=cloudbase-init`),
+      "machineadm is last: its exit status is the batch file's",
+    );
   });
 
   test('with a download lays the script beside the document, and PowerShell runs it', async () => {
@@ -227,7 +230,7 @@ describe('the carrier for cloudbase-init', () => {
     assert.match(closed, /^icacls\.exe C:\\ProgramData\\machineadm .* \/T$/, 'nobody swaps the script before it runs');
     assert.equal(
       run,
-      'powershell.exe -nop -ep Bypass -f C:\\ProgramData\\machineadm\\download.ps1 provision -d C:\\ProgramData\\machineadm\\bootstrap.yaml',
+      'powershell.exe -nop -ep Bypass -f C:\\ProgramData\\machineadm\\download.ps1 provision -d C:\\ProgramData\\machineadm\\bootstrap.yaml --exit-codes=cloudbase-init',
     );
     assert.ok(runcmd[0].length < 8191, 'what cmd takes of a line');
   });
