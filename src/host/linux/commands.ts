@@ -147,6 +147,8 @@ class Supervision {
   watch(): void {
     const { timeoutMs, signal } = this.#command;
     signal?.addEventListener('abort', this.#abort, { once: true });
+    // It may have come while the program was looked for and started.
+    if (signal?.aborted === true) this.#abort();
     if (timeoutMs === undefined) return;
     this.#timer = setTimeout(() => {
       this.timedOut = true;
