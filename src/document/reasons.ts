@@ -151,6 +151,7 @@ export const REASONS = {
     'HostStepFailed',
     'The offline join data is damaged, or belongs to another computer or domain.',
   ),
+  MemberOfOtherDomain: reason('HostStepFailed', 'The machine is a member of another Active Directory domain.'),
   DomainJoinBroken: reason('HostStepFailed', 'The domain no longer accepts the keys of this computer.'),
   DomainJoinTimedOut: reason('HostStepFailed', 'The join of the domain did not end in time.'),
   DomainAddressNotRegistered: reason(

@@ -33,6 +33,7 @@ import { sysctl } from '../steps/sysctl.ts';
 import { clock } from '../steps/time/clock.ts';
 import { time } from '../steps/time/index.ts';
 import { users } from '../steps/users.ts';
+import { windowsDomain } from '../steps/windows-domain/index.ts';
 
 /**
  * The boot sequence. The order is the whole of it: nothing else decides what comes before what.
@@ -63,6 +64,7 @@ export const PIPELINE: {
     activeDirectory, // behind files and the clock: resolv.conf and the time decide whether the domain is found
     directoryAddress, // both with the keys of the computer
     directoryLogins,
+    windowsDomain, // in the place of activeDirectory
     services,
     containerd,
     registries, // before images: what is pulled is proven first

@@ -18,6 +18,8 @@ export interface WindowsState {
   drive: string;
   partOfDomain: boolean;
   domain: string;
+  /** Whether the domain trusts the computer: Netlogon has its channel. */
+  isTrusted: boolean;
   addresses: readonly string[];
   isAdministrator: boolean;
   readonly services: Record<string, WindowsServiceState>;
@@ -62,6 +64,7 @@ export function standInsOfWindows(
     drive: 'C:',
     partOfDomain: false,
     domain: 'WORKGROUP',
+    isTrusted: false,
     addresses: ['10.0.0.7', 'fe80::1', '169.254.3.4'],
     isAdministrator: true,
     services: {
@@ -106,6 +109,14 @@ export function standInsOfWindows(
         return answered('write-security', { sddl });
       },
     ],
+    [
+      'read-domain',
+      () => {
+        const { partOfDomain, domain, hostname } = state;
+        return answered('read-domain', { partOfDomain, domain, computerName: hostname.toUpperCase() });
+      },
+    ],
+    ['read-secure-channel', () => answered('read-secure-channel', { trusted: state.isTrusted })],
     ['flush-volume', (input) => answered('flush-volume', { flushed: (JSON.parse(input) as { drive: string }).drive })],
     [
       'service-state',

@@ -21,6 +21,9 @@ export interface WindowsScript {
 /**
  * Makes a script of its body, which finds its input as `$request` and leaves its answer in `$answer`.
  *
+ * The input may hold a secret, so no cmdlet reads it: module logging writes what cmdlets are given into the event log
+ * (about_Logging_Windows, ParameterBinding), and what methods of .NET are given not. Scripts keep to that with secrets.
+ *
  * The answer is one line of JSON in ASCII: what the code page of the console would make of anything else is not known.
  * It carries the name of the script, and its absence is a failure: a program that does nothing and ends with 0 (Wine's
  * powershell.exe) is not taken for success. A failure is an answer, too: the numbers of .NET exceptions mean the same in
@@ -31,7 +34,10 @@ export function windowsScript(name: string, body: string, options: { readonly re
 $ErrorActionPreference = 'Stop'
 $ProgressPreference = 'SilentlyContinue'
 try {
-$request = [Console]::In.ReadToEnd() | ConvertFrom-Json
+[void][Reflection.Assembly]::Load('System.Web.Extensions, Version=4.0.0.0, Culture=neutral, PublicKeyToken=31bf3856ad364e35')
+$reader = [Web.Script.Serialization.JavaScriptSerializer]::new()
+$reader.MaxJsonLength = [int]::MaxValue
+$request = $reader.DeserializeObject([Console]::In.ReadToEnd())
 $answer = $null
 ${body.trim()}
 $result = @{ script = '${name}'; answer = $answer }

@@ -2,6 +2,7 @@ import { MachineadmError } from '../../document/errors.ts';
 import type { Query } from '../host.ts';
 import { isQuery } from '../queries.ts';
 import { matches, type QueryForm } from '../query-form.ts';
+import { READ_DOMAIN, TEST_SECURE_CHANNEL } from './domain-scripts.ts';
 import { READ_FACTS } from './facts-scripts.ts';
 import type { WindowsScript } from './powershell.ts';
 import { READ_SECURITY } from './security-scripts.ts';
@@ -51,7 +52,14 @@ const QUERIES: Readonly<Record<string, readonly QueryForm[]>> = {
 };
 
 /** The scripts that `plan` may run. */
-const SCRIPTS: readonly WindowsScript[] = [READ_FACTS, READ_SECURITY, SERVICE_STATE, SERVICE_EVENTS];
+const SCRIPTS: readonly WindowsScript[] = [
+  READ_FACTS,
+  READ_SECURITY,
+  SERVICE_STATE,
+  SERVICE_EVENTS,
+  READ_DOMAIN,
+  TEST_SECURE_CHANNEL,
+];
 
 /** True when this program with these arguments is on the closed list of commands that change nothing on Windows. */
 export function isWindowsQuery(program: string, args: readonly string[]): boolean {

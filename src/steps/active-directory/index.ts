@@ -56,7 +56,7 @@ export function activeDirectoryStep(network: Network): ActiveDirectoryStep {
   return {
     id: 'active-directory',
     title: 'Active Directory',
-    desired: membershipOf,
+    desired: (model, facts) => (facts.platform === 'linux' ? membershipOf(model, facts) : undefined),
     preflight,
     inspect,
     plan,
