@@ -22,7 +22,7 @@ export interface Heard {
   readonly ids: number;
 }
 
-const [kind = '', limit = '', outage = ''] = process.argv.slice(2);
+const [kind = '', limit = '', outage = '', away = ''] = process.argv.slice(2);
 const isApiServer = kind === 'api-server';
 const key = randomBytes(32);
 const secret = isApiServer ? randomBytes(20).toString('hex') : `whsec_${key.toString('base64')}`;
@@ -54,7 +54,7 @@ function answer(request: IncomingMessage, response: ServerResponse): void {
     const second = Math.floor((now - firstMs) / 1000);
     for (let index = perSecond.length; index <= second; index += 1) perSecond.push(0);
     perSecond[second] = (perSecond[second] ?? 0) + 1;
-    if (now - firstMs < Number(outage) * 1000) return void response.writeHead(503).end();
+    if (away !== 'gone' && now - firstMs < Number(outage) * 1000) return void response.writeHead(503).end();
     if (!mayPass()) return void response.writeHead(429, { 'retry-after': '1' }).end();
     const body = Buffer.concat(pieces).toString();
     const id = isApiServer ? patched(request, body) : verified(request, body);
@@ -79,9 +79,17 @@ function patched({ method, url = '', headers }: IncomingMessage, body: string): 
 const server = isApiServer
   ? createTlsServer({ cert: identity.certificate, key: identity.key }, answer)
   : createServer(answer);
-server.listen({ port: 0, host: '127.0.0.1', backlog: 4096 });
-await once(server, 'listening');
-const { port } = server.address() as AddressInfo;
+async function listen(port: number): Promise<number> {
+  server.listen({ port, host: '127.0.0.1', backlog: 4096 });
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port;
+}
+const port = await listen(0);
+if (away === 'gone') {
+  server.close();
+  await once(server, 'close');
+  setTimeout(() => void listen(port), Number(outage) * 1000);
+}
 const listening: Listening = {
   url: `${isApiServer ? 'https' : 'http'}://127.0.0.1:${port}`,
   secret,

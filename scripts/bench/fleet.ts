@@ -2,7 +2,11 @@
  * Ten thousand machines conclude within a minute and tell one receiver that limits its rate: `npm run bench:fleet`. Every
  * machine has its own spool and its own client, with the code that runs on a node; the receiver is a process of its own.
  *
- *     npm run bench:fleet -- [--machines N] [--seconds S] [--limit R] [--outage S] [webhook] [api-server]
+ *     npm run bench:fleet -- [--machines N] [--seconds S] [--limit R] [--outage S] [--gone] [webhook] [api-server]
+ *
+ * An arrival is a request that the receiver got, whatever it answered: also those that it had to turn away, the retries, and
+ * those during an outage in which it answers 503. With --gone it does not listen during the outage, and gets nothing. The mean
+ * is that of all seconds from its first request to its last, the slow end included.
  *
  * Exits with 1 when an event was lost, or when more arrived in a second than three times the mean.
  */
@@ -17,7 +21,8 @@ import type { RemoteSinkModel } from '../../src/document/model.ts';
 import { Secret } from '../../src/document/secret.ts';
 import { openHost } from '../../src/host/index.ts';
 import { sinkContext } from '../../src/reporting/delivery/context.ts';
-import { deliverSink } from '../../src/reporting/delivery/sink-delivery.ts';
+import { LINGER_MS, untilTaken } from '../../src/reporting/delivery/linger.ts';
+import { deliverSink, type SinkOutcome } from '../../src/reporting/delivery/sink-delivery.ts';
 import { type ReportEvent, reportEvent } from '../../src/reporting/event.ts';
 import { remoteSinkOf } from '../../src/reporting/remote/registry.ts';
 import { systemClock } from '../../src/reporting/reporter.ts';
@@ -25,7 +30,7 @@ import { advance, begin } from '../../src/reporting/run-state.ts';
 import { Spool } from '../../src/reporting/spool/spool.ts';
 import type { Heard, Listening } from './fleet-receiver.ts';
 
-/** As in the documents of a fleet: the deliverer's time, and when the timer comes back to what is left. */
+/** As in the documents of a fleet: the deliverer's time, what it lingers, and when the timer comes back to what is left. */
 const DEADLINE_MS = 30_000;
 const TIMER_MS = 300_000;
 const TIMER_SPREAD_MS = 300_000;
@@ -39,6 +44,7 @@ const { values, positionals } = parseArgs({
     seconds: { type: 'string', default: '60' },
     limit: { type: 'string', default: '200' },
     outage: { type: 'string', default: '0' },
+    gone: { type: 'boolean', default: false },
   },
 });
 
@@ -47,8 +53,9 @@ interface Fleet {
   readonly seconds: number;
   /** Requests a second that the receiver takes; the others get 429. */
   readonly limit: number;
-  /** Seconds from the start in which it answers 503. */
+  /** Seconds from the start in which it answers 503, or is gone. */
   readonly outage: number;
+  readonly gone: boolean;
 }
 
 const kinds: Readonly<Record<string, (machine: string, at: Listening) => RemoteSinkModel>> = {
@@ -91,27 +98,38 @@ function conclusion(machine: string): ReportEvent {
   return reportEvent({ kind: 'concluded', status: advance(began, ended, systemClock()) }, 9, systemClock());
 }
 
-/** One machine: waits for its moment, spools, delivers; then the timer, until nothing waits. Resolves with its tries. */
+/**
+ * One machine: waits for its moment, spools, delivers and lingers as its deliverer does; then the timer, until nothing
+ * waits. Resolves with how many processes that took.
+ */
 async function conclude(root: string, machine: string, model: RemoteSinkModel, startMs: number): Promise<number> {
   await sleep(startMs);
   const host = openHost({ runId: machine });
   const spool = new Spool(host, [join(root, machine)]);
   await spool.add(model.name, conclusion(machine));
-  for (let flushes = 1; ; flushes += 1) {
+  const { signal } = new AbortController();
+  const round = async (withinMs: number): Promise<SinkOutcome> => {
     const { context, close } = sinkContext({ proxy: undefined, certificateAuthorities: [] }, host);
     const sink = await remoteSinkOf(model);
-    const { pending } = await deliverSink({
+    const outcome = await deliverSink({
       name: model.name,
       sink,
       timeoutMs: model.timeoutMs,
       spool,
       context,
       host: { machineId: machine, bootId: 'boot' },
-      untilMs: performance.now() + (flushes === 1 ? DEADLINE_MS : TIMER_WITHIN_MS),
-      signal: new AbortController().signal,
+      untilMs: performance.now() + withinMs,
+      signal,
     });
+    await spool.putState(model.name, outcome.state);
     await close();
-    if (pending === 0) return flushes;
+    return outcome;
+  };
+  for (let flushes = 1; ; flushes += 1) {
+    const time =
+      flushes === 1 ? { withinMs: DEADLINE_MS, lingerMs: LINGER_MS } : { withinMs: TIMER_WITHIN_MS, lingerMs: 0 };
+    const last = await untilTaken(round, { ...time, signal });
+    if (last?.pending === 0) return flushes;
     await sleep(TIMER_MS + Math.random() * TIMER_SPREAD_MS);
   }
 }
@@ -120,12 +138,14 @@ async function simulate(kind: string, fleet: Fleet): Promise<boolean> {
   const modelOf = kinds[kind];
   if (modelOf === undefined) throw new RangeError(`${kind}: it is one of ${Object.keys(kinds).join(', ')}`);
   const root = mkdtempSync(join(tmpdir(), 'machineadm-fleet-'));
-  const receiver = fork(RECEIVER, [kind, `${fleet.limit}`, `${fleet.outage}`], { stdio: 'inherit' });
+  const receiver = fork(RECEIVER, [kind, `${fleet.limit}`, `${fleet.outage}`, fleet.gone ? 'gone' : 'busy'], {
+    stdio: 'inherit',
+  });
   try {
     const [listening] = (await once(receiver, 'message')) as [Listening];
     console.log(
       `${kind}: ${fleet.machines} machines conclude within ${fleet.seconds} s; the receiver takes ${fleet.limit} a second` +
-        (fleet.outage > 0 ? ` and is away for ${fleet.outage} s` : ''),
+        (fleet.outage > 0 ? ` and ${fleet.gone ? 'is gone' : 'answers 503'} for ${fleet.outage} s` : ''),
     );
     const beganMs = performance.now();
     const machines = Array.from({ length: fleet.machines }, (_, index) => `m${index}`);
@@ -167,6 +187,7 @@ const fleet: Fleet = {
   seconds: Number(values.seconds),
   limit: Number(values.limit),
   outage: Number(values.outage),
+  gone: values.gone,
 };
 let isGood = true;
 for (const kind of positionals.length > 0 ? positionals : Object.keys(kinds)) {

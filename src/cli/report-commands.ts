@@ -21,11 +21,12 @@ export function addReportCommands(program: Command, concluded: (status: number) 
     .addOption(documentOption().makeOptionMandatory(false))
     .addOption(outputOption())
     .option('--within <duration>', 'how long to go on trying', '30s')
+    .option('--linger <duration>', 'how long after that to make each try that falls due', '0s')
     .addHelpText(
       'after',
       `\nExits with ${exitCode('DifferencesFound')} while something waits. With -d the sinks are those of the document, where it has one of\nthe name: after a reboot a secret that is written into the document is known from there only.\n\nExample:\n  machineadm report flush --within 2m`,
     )
-    .action(async (options: { document?: readonly string[]; output: OutputFormat; within: string }) =>
+    .action(async (options: { document?: readonly string[]; output: OutputFormat; within: string; linger: string }) =>
       done(await (await import('./report.ts')).reportFlush(options)),
     );
   report

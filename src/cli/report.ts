@@ -13,18 +13,14 @@ export async function reportFlush(options: {
   readonly document?: readonly string[];
   readonly output: OutputFormat;
   readonly within: string;
+  readonly linger: string;
 }): Promise<number> {
-  const withinMs = parseDuration(options.within);
-  if (withinMs === undefined) {
-    throw new MachineadmError({
-      reason: 'UsageInvalid',
-      summary: `--within: "${options.within}" is not a duration`,
-      remedy: 'Write a number with its unit, such as 90s or 10m.',
-    });
-  }
+  const withinMs = durationOf('--within', options.within);
+  const lingerMs = durationOf('--linger', options.linger);
   const reports = await untilSignal((signal) =>
     flush({
       withinMs,
+      lingerMs,
       sources: options.document ?? [],
       agentVersion: buildInfo().version,
       signal,
@@ -63,6 +59,16 @@ export async function reportTest(options: DocumentOptions & { readonly sink?: re
     printText(table(['SINK', 'RESULT', 'TOOK', 'TARGET', ''], rows));
   }
   return exitCode(tests.every(({ result }) => result === 'Taken') ? 'Success' : 'DifferencesFound');
+}
+
+function durationOf(option: string, text: string): number {
+  const ms = parseDuration(text);
+  if (ms !== undefined) return ms;
+  throw new MachineadmError({
+    reason: 'UsageInvalid',
+    summary: `${option}: "${text}" is not a duration`,
+    remedy: 'Write a number with its unit, such as 90s or 10m.',
+  });
 }
 
 /** A signal ends the trying; what waits goes on waiting. */

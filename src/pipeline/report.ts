@@ -5,6 +5,7 @@ import type { Host } from '../host/host.ts';
 import { gatherFacts, openHost } from '../host/index.ts';
 import { acquireLock, LOCK_PATH, type Lock } from '../host/lock.ts';
 import { deliverAll } from '../reporting/delivery/deliver.ts';
+import { untilTaken } from '../reporting/delivery/linger.ts';
 import { tellLocalSink } from '../reporting/delivery/local.ts';
 import { isLocal, isRemote } from '../reporting/remote/registry.ts';
 import { systemClock } from '../reporting/reporter.ts';
@@ -29,6 +30,8 @@ const RUN_LOCK_PATIENCE_MS = 3_000;
 export interface FlushRequest {
   /** How long to go on trying. */
   readonly withinMs: number;
+  /** How long after that to make the tries that fall due, in between letting others deliver. */
+  readonly lingerMs: number;
   /** Told in words for people what is not as it was asked for. */
   readonly onNotice: (message: string) => void;
   /** Documents whose sinks take the place of what the spool knows of them; none: the spool's own. */
@@ -46,24 +49,30 @@ export async function flush(request: FlushRequest): Promise<readonly SinkReport[
   const facts = await gatherFacts(host);
   refuseUnlessRoot(facts);
   const plans = await plansOfDocument(request);
-  const lock = await acquireLock(DELIVERER_LOCK, request.withinMs + DELIVERER_LOCK_GRACE_MS);
-  try {
-    const spool = new Spool(host);
-    const reports = await deliverAll({
-      spool,
-      plans,
-      hostFor: (network) => openHost({ runId: 'report', network: () => network, signal: request.signal }),
-      machine: { machineId: facts.machineId, bootId: facts.bootId },
-      withinMs: request.withinMs,
-      signal: request.signal,
-      tellLocal: (sinks, message) => tellLocal(host, sinks, message),
-      clock: systemClock,
-    });
-    await noteReports(host, spool, reports);
-    return reports;
-  } finally {
-    lock.release();
-  }
+  const spool = new Spool(host);
+  const last = await untilTaken(async (withinMs, isFirst) => {
+    const lock = isFirst
+      ? await acquireLock(DELIVERER_LOCK, withinMs + DELIVERER_LOCK_GRACE_MS)
+      : await lockWithin(DELIVERER_LOCK, 0);
+    if (lock === undefined) return undefined;
+    try {
+      const delivered = await deliverAll({
+        spool,
+        plans,
+        hostFor: (network) => openHost({ runId: 'report', network: () => network, signal: request.signal }),
+        machine: { machineId: facts.machineId, bootId: facts.bootId },
+        withinMs,
+        signal: request.signal,
+        tellLocal: (sinks, message) => tellLocal(host, sinks, message),
+        clock: systemClock,
+      });
+      await noteReports(host, spool, delivered.reports);
+      return delivered;
+    } finally {
+      lock.release();
+    }
+  }, request);
+  return last?.reports ?? [];
 }
 
 /** What waits was said by a document that was right: one that is wrong now, or gone, must not hold it back. */
@@ -87,7 +96,7 @@ async function plansOfDocument({ sources, agentVersion, onNotice }: FlushRequest
 /** Says in the status file what became of the reports, and lets go of what no event needs any more. */
 async function noteReports(host: Host, spool: Spool, reports: readonly SinkReport[]): Promise<void> {
   if (reports.length === 0) return;
-  const lock = await lockOfRuns();
+  const lock = await lockWithin(LOCK_PATH, RUN_LOCK_PATIENCE_MS);
   // A run goes on: its own deliverer will say it at its end.
   if (lock === undefined) return;
   try {
@@ -112,9 +121,10 @@ async function recounted(report: SinkReport, spool: Spool): Promise<SinkReport> 
   return { ...report, pending, state: 'Pending', message: report.message ?? 'it was not tried yet' };
 }
 
-async function lockOfRuns(): Promise<Lock | undefined> {
+/** undefined = somebody else has it all that time. */
+async function lockWithin(path: string, patienceMs: number): Promise<Lock | undefined> {
   try {
-    return await acquireLock(LOCK_PATH, RUN_LOCK_PATIENCE_MS);
+    return await acquireLock(path, patienceMs);
   } catch (error) {
     if (error instanceof MachineadmError && error.reason === 'Locked') return undefined;
     throw error;

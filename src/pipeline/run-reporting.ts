@@ -4,6 +4,7 @@ import type { ReportingModel } from '../document/model.ts';
 import { startInBackground } from '../host/background.ts';
 import type { Host } from '../host/host.ts';
 import { selfCommand } from '../host/self-command.ts';
+import { LINGER_MS } from '../reporting/delivery/linger.ts';
 import { Outbox } from '../reporting/outbox.ts';
 import { isLocal, isRemote } from '../reporting/remote/registry.ts';
 import type { Reporter } from '../reporting/reporter.ts';
@@ -11,6 +12,8 @@ import { sinksOf } from '../reporting/sinks/index.ts';
 import { Spool } from '../reporting/spool/spool.ts';
 import { isBootstrapped, type JournalState } from './journal.ts';
 
+/** What the deliverer of the beginning is given: that of the end waits for it, whatever its sinks do. */
+const DURING_RUN_MS = 10_000;
 /** Longest that a deliverer may take beyond what it is given: a resolver that does not answer holds up its end. */
 const DELIVERER_GRACE_MS = 60_000;
 
@@ -56,19 +59,21 @@ function outboxOf(
     plans: sinks.filter(isRemote).map((sink) => ({ model: sink, network: { proxy, certificateAuthorities }, local })),
     spool: new Spool(host),
     host,
-    startDeliverer: () => startDeliverer(reporter.status.runId, deadlineMs),
+    startDeliverer: (last) => startDeliverer(reporter.status.runId, deadlineMs, last),
     onTrouble: (message) => reporter.warn(message),
   });
 }
 
 let started = 0;
 
-async function startDeliverer(runId: string, withinMs: number): Promise<void> {
+async function startDeliverer(runId: string, deadlineMs: number, last: boolean): Promise<void> {
   started += 1;
+  const withinMs = last ? deadlineMs : Math.min(deadlineMs, DURING_RUN_MS);
+  const lingerMs = last ? LINGER_MS : 0;
   await startInBackground({
     name: `machineadm-report-${runId}-${started}`,
     description: 'Deliver the reports of machineadm',
-    command: [...selfCommand(), 'report', 'flush', '--within', `${withinMs}ms`],
-    longestMs: withinMs + DELIVERER_GRACE_MS,
+    command: [...selfCommand(), 'report', 'flush', '--within', `${withinMs}ms`, '--linger', `${lingerMs}ms`],
+    longestMs: withinMs + lingerMs + DELIVERER_GRACE_MS,
   });
 }

@@ -6,7 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import type { SinkReport } from '../../src/reporting/status.ts';
 import {
   assertUndisturbed,
-  deliverersEnded,
+  deliverersSettled,
   flushed,
   freshMachine,
   type Provisioned,
@@ -87,7 +87,7 @@ export function describeFaults(
         sinks.map(({ name, sink }) => ({ ...sink, name })),
         { ...(secrets === undefined ? {} : { secrets }), deadline: DEADLINE },
       );
-      await deliverersEnded();
+      await deliverersSettled(sinks.map(({ name }) => name));
       const left = waiting();
       const told = reports();
       const takenBefore = await takenBy(sinks);

@@ -8,6 +8,8 @@ import { type AgentRun, agent, statusOf } from './agent.ts';
 
 const STATE = '/var/lib/machineadm';
 const RUN = '/run/machineadm';
+/** Of what was spooled while a deliverer was at work: that of the end comes to it. */
+const NOT_TRIED = 'it was not tried yet';
 const SPOOLS = [`${STATE}/spool`, `${RUN}/spool`];
 
 /** What every deliverer of these tests ends within, on a busy machine too. */
@@ -27,8 +29,7 @@ export interface Provisioned {
 
 /** A machine on which nothing was reported yet: what an earlier test's run left behind is ended and gone. */
 export async function freshMachine(): Promise<void> {
-  for (const pid of deliverers()) endProcess(pid);
-  await deliverersEnded();
+  await endDeliverers();
   for (const root of [STATE, RUN]) {
     for (const name of existsSync(root) ? readdirSync(root) : [])
       rmSync(`${root}/${name}`, { recursive: true, force: true });
@@ -102,15 +103,37 @@ function endProcess(pid: number): void {
   }
 }
 
-/** Waits until nothing that a run started delivers any more: then the status file has their last word. */
+/**
+ * Waits until the status file has the word of the last deliverer of a run on each of its sinks, which counts all that waits;
+ * then ends those that would try again.
+ */
+export async function deliverersSettled(sinks: readonly string[]): Promise<void> {
+  for (const end = Date.now() + DELIVERERS_MS; !sinks.every(isSettled); await sleep(20)) {
+    const told = JSON.stringify([reports(), waiting()]);
+    assert.ok(Date.now() < end, `after ${DELIVERERS_MS} ms only this was reported: ${told}`);
+  }
+  await endDeliverers();
+}
+
+function isSettled(sink: string): boolean {
+  const report = reports().find((one) => one.sink === sink);
+  return report !== undefined && report.pending === (waiting()[sink] ?? []).length && report.message !== NOT_TRIED;
+}
+
+async function endDeliverers(): Promise<void> {
+  for (const pid of deliverers()) endProcess(pid);
+  await deliverersEnded();
+}
+
+/** Waits until nothing that a run started delivers any more. */
 export async function deliverersEnded(): Promise<void> {
   for (const end = Date.now() + DELIVERERS_MS; deliverers().length > 0; await sleep(20))
     assert.ok(Date.now() < end, `something still delivers after ${DELIVERERS_MS} ms`);
 }
 
-/** What the status file says of a sink once the deliverers of the run are done. */
+/** What the status file says of a sink once the deliverers of the run have said their last word on it. */
 export async function reported(sink: string): Promise<SinkReport> {
-  await deliverersEnded();
+  await deliverersSettled([sink]);
   return reports().find((report) => report.sink === sink) ?? assert.fail(`nothing was reported of ${sink}`);
 }
 

@@ -25,6 +25,12 @@ export interface Delivery {
   readonly clock: () => Moment;
 }
 
+export interface Delivered {
+  readonly reports: readonly SinkReport[];
+  /** When the next try is due of what waits, milliseconds from now; undefined where it was not tried in vain. */
+  readonly nextInMs: number | undefined;
+}
+
 /** What telling the others of a sink's trouble may take on top. */
 const TELLING_MS = 5_000;
 
@@ -40,13 +46,17 @@ interface Worked {
  * Delivers all that waits, to all sinks at once, in order within each. A sink in trouble is told of through the others,
  * once, and in the reports. Never throws for what a sink does.
  */
-export async function deliverAll(delivery: Delivery): Promise<readonly SinkReport[]> {
+export async function deliverAll(delivery: Delivery): Promise<Delivered> {
   const plans = await plansOf(delivery);
   const untilMs = performance.now() + delivery.withinMs;
   const worked = await Promise.all(plans.map((plan) => work(plan, delivery, untilMs)));
   const news = worked.filter(({ outcome }) => isInTrouble(outcome) && !outcome.state.told);
   const after = news.length === 0 ? worked : await tellOthers(news, worked, delivery);
-  return after.map((one) => reportOf(one, delivery.clock()));
+  const due = after.flatMap(({ outcome }) => outcome.nextInMs ?? []);
+  return {
+    reports: after.map((one) => reportOf(one, delivery.clock())),
+    nextInMs: due.length === 0 ? undefined : Math.min(...due),
+  };
 }
 
 async function plansOf({ spool, plans: given = [] }: Delivery): Promise<readonly SinkPlan[]> {

@@ -31,6 +31,8 @@ export interface SinkOutcome {
   readonly givenUp: number;
   readonly pending: number;
   readonly state: SinkState;
+  /** When the next try would have been, milliseconds from now: it did not fit into the time. */
+  readonly nextInMs?: number;
 }
 
 /** What is told of a receiver's own words. */
@@ -44,8 +46,9 @@ export async function deliverSink(delivery: SinkDelivery): Promise<SinkOutcome> 
   const { name, spool, random = Math.random, now = () => performance.now() } = delivery;
   let state = await spool.state(name);
   const counts = { delivered: 0, refused: 0, givenUp: 0 };
-  // What this process has tried in vain, however often others did: a receiver that came back is found soon.
-  let failures = 0;
+  // Others have tried in vain, too. Each begins with a try of its own: a receiver that came back is found soon.
+  let failures = state.failures;
+  let nextInMs: number | undefined;
   for (;;) {
     const [next] = await spool.waiting(name);
     if (next === undefined || delivery.signal.aborted) break;
@@ -69,12 +72,16 @@ export async function deliverSink(delivery: SinkDelivery): Promise<SinkOutcome> 
       failures += 1;
       state = { ...state, failures: state.failures + 1, lastError: told(result.why) };
       const pause = pauseMs(failures, result.afterMs, random);
-      if (now() + pause >= delivery.untilMs) break;
+      if (now() + pause >= delivery.untilMs) {
+        nextInMs = pause;
+        break;
+      }
       await sleep(pause, undefined, { signal: delivery.signal }).catch(() => undefined);
     }
   }
   await delivery.sink.close?.().catch(() => undefined);
-  return { ...counts, pending: (await spool.waiting(name)).length, state };
+  const pending = (await spool.waiting(name)).length;
+  return { ...counts, pending, state, ...(nextInMs === undefined ? {} : { nextInMs }) };
 }
 
 async function usable(next: SpooledEvent, { spool, host, context }: SinkDelivery): Promise<ReportEvent | undefined> {

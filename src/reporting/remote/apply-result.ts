@@ -1,5 +1,5 @@
 import type { Answer } from '../../host/api-server.ts';
-import type { DeliveryResult } from './remote-sink.ts';
+import { type DeliveryResult, patienceAskedFor } from './remote-sink.ts';
 
 /** What an API server's answer to a patch means for a delivery. */
 export function applyResult(answer: Answer<unknown>, hints: Readonly<Record<number, string>> = {}): DeliveryResult {
@@ -19,7 +19,7 @@ export function applyResult(answer: Answer<unknown>, hints: Readonly<Record<numb
       return {
         kind: 'retry',
         why: hint === undefined ? why : `${why} (${hint})`,
-        ...(retryAfterMs === undefined ? {} : { afterMs: retryAfterMs }),
+        ...patienceAskedFor(status, retryAfterMs),
       };
     }
   }

@@ -4,7 +4,7 @@ import { stringAt } from '../../host/json-answer.ts';
 import { eventLine, fitted, type ReportEvent, SIZE_CLASSES, sizeOf } from '../event.ts';
 import { attributesOf } from './attributes.ts';
 import { type Exchange, jsonOf } from './http-exchange.ts';
-import { type DeliveryResult, retryAfterMs } from './remote-sink.ts';
+import { type DeliveryResult, patienceAskedFor, retryAfterMs } from './remote-sink.ts';
 
 /**
  * What a message may have: 256 KiB with its attributes for SNS (quota "Message size"), and for a queue unless it was
@@ -123,8 +123,7 @@ export function resultOfAws(request: AwsRequest, answer: Exchange, nowMs: number
   const code = errorCode(request, answer);
   const why = `HTTP ${status}${code === '' ? '' : ` ${code}`}`;
   if (REFUSED.has(code)) return { kind: 'refused', why };
-  const afterMs = retryAfterMs(headers.get('retry-after'), nowMs);
-  return { kind: 'retry', why, ...(afterMs === undefined ? {} : { afterMs }) };
+  return { kind: 'retry', why, ...patienceAskedFor(status, retryAfterMs(headers.get('retry-after'), nowMs)) };
 }
 
 /**

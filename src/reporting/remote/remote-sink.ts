@@ -27,7 +27,10 @@ export interface RemoteSink {
 
 export type DeliveryResult =
   | { readonly kind: 'delivered' }
-  /** Not now: the receiver is not there, overloaded, or needs repair. `afterMs` is what it asked for (Retry-After). */
+  /**
+   * Not now: the receiver is not there, overloaded, or needs repair. `afterMs` is what it asked for (Retry-After), 0 where it
+   * only said that it has too much to do.
+   */
   | { readonly kind: 'retry'; readonly why: string; readonly afterMs?: number }
   /** Never: these bytes will not be accepted. The event is given up, and that is told. */
   | { readonly kind: 'refused'; readonly why: string };
@@ -59,8 +62,13 @@ export function resultOfStatus(
   if (status >= 200 && status < 300) return { kind: 'delivered' };
   // 400, 413, 415, 422: it is the event that is wrong. Every other answer may change when somebody repairs something.
   if ([400, 413, 415, 422].includes(status)) return { kind: 'refused', why };
-  const afterMs = retryAfterMs(headers.get('retry-after'), nowMs);
-  return { kind: 'retry', why, ...(afterMs === undefined ? {} : { afterMs }) };
+  return { kind: 'retry', why, ...patienceAskedFor(status, retryAfterMs(headers.get('retry-after'), nowMs)) };
+}
+
+/** 429 and 503 (RFC 6585 4, RFC 9110 15.6.4: a temporary overload) ask for patience without a number, too. */
+export function patienceAskedFor(status: number, afterMs: number | undefined): { readonly afterMs?: number } {
+  if (afterMs !== undefined) return { afterMs };
+  return status === 429 || status === 503 ? { afterMs: 0 } : {};
 }
 
 /** Retry-After of RFC 9110 10.2.3: seconds, or a date. Milliseconds from now; undefined = not given or no such thing. */

@@ -2,28 +2,28 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { pauseMs } from '../../../../src/reporting/delivery/pause.ts';
 
+const least = () => 0;
+const most = () => 1;
+
 describe('the pause between two tries', () => {
-  test('is drawn from zero up to a ceiling that doubles to five minutes', () => {
-    const ceilings = [1, 2, 3, 9, 10, 50].map((failures) => pauseMs(failures, undefined, () => 1));
-    assert.deepEqual(ceilings, [1000, 2000, 4000, 256_000, 300_000, 300_000]);
-    assert.equal(
-      pauseMs(5, undefined, () => 0),
-      0,
-    );
+  test('is short after the first failure, which may be a hiccup; then as long as a fleet needs; in the end minutes', () => {
+    const ceilings = [1, 2, 3, 12, 13, 14, 50].map((failures) => pauseMs(failures, undefined, most));
+    assert.deepEqual(ceilings, [2_000, 60_000, 60_000, 60_000, 120_000, 240_000, 300_000]);
+    assert.equal(pauseMs(5, undefined, least), 0);
   });
 
   test('is never shorter than what the receiver asked for, nor the same for all', () => {
-    assert.equal(
-      pauseMs(1, 7000, () => 0),
-      7000,
-    );
-    assert.equal(
-      pauseMs(1, 7000, () => 1),
-      14_000,
-    );
+    assert.equal(pauseMs(1, 7_000, least), 7_000);
+    assert.equal(pauseMs(1, 7_000, most), 67_000);
+    assert.equal(pauseMs(1, 120_000, most), 240_000);
+  });
+
+  test('is not short where a receiver says that it has too much to do, though it names no time', () => {
+    assert.equal(pauseMs(1, 0, most), 60_000);
   });
 
   test('is not for ever because a receiver says so', () => {
-    assert.ok(pauseMs(1, 1e12, () => 0) <= 300_000);
+    assert.equal(pauseMs(1, 1e12, least), 300_000);
+    assert.equal(pauseMs(1, 1e12, most), 600_000);
   });
 });
