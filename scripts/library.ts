@@ -1,14 +1,16 @@
 /**
- * Builds the npm package of the library into `dist/npm`: `npm run library`; `npm pack ./dist/npm` makes the archive of it. Its
+ * Builds the npm package of the library into `dist/npm`: `npm run library`; a release has it as an archive. Its
  * entries are `machineadm/document` (schema and validator) and `machineadm/convert`. What they need is inside, for every place that
  * has the web's own interfaces: no package is installed with it, and nothing of Node is needed.
  */
 import { execFileSync } from 'node:child_process';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
 import { buildInfo } from '../src/cli/build-info.ts';
 import { licenses } from './build/licenses.ts';
+import { tarOfFiles } from './build/tar.ts';
 
 /** Entries of the package, and the sources that they are. */
 const ENTRIES = { document: 'src/document/library.ts', convert: 'src/convert/library.ts' } as const;
@@ -53,6 +55,20 @@ export async function buildLibrary(root: string, directory: string): Promise<voi
     exports: { './document': entry('document'), './convert': entry('convert') },
   };
   await writeFile(join(directory, 'package.json'), `${JSON.stringify(manifest, undefined, 2)}\n`);
+}
+
+/**
+ * Packs a built library as npm takes it (`npm install FILE`), into `output`: below `package/`, without times and owners, so that
+ * the same sources make the same bytes. Gives the path.
+ */
+export async function packLibrary(directory: string, output: string): Promise<string> {
+  const files: Record<string, { content: Buffer; mode: number }> = {};
+  for (const name of (await readdir(directory)).sort()) {
+    files[`package/${name}`] = { content: await readFile(join(directory, name)), mode: 0o644 };
+  }
+  const file = join(output, `machineadm-library-${buildInfo().version}.tgz`);
+  await writeFile(file, gzipSync(tarOfFiles(files), { level: 9 }));
+  return file;
 }
 
 /** The types of the entries. They name nothing of another file, so that the inside may change. */

@@ -1,6 +1,6 @@
 /**
  * Packs what `npm run build` made: `npm run package` a deb and an rpm for this machine's architecture, `-- --all` those of
- * every platform, and the ZIP for Windows. Needs dpkg-deb and rpmbuild (Debian: dpkg, rpm), but no root. The same commit
+ * every platform, the ZIP for Windows, and the library. Needs dpkg-deb and rpmbuild (Debian: dpkg, rpm), but no root. The same commit
  * makes the same bytes.
  */
 import { execFileSync } from 'node:child_process';
@@ -9,7 +9,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { buildInfo } from '../src/cli/build-info.ts';
+import { commitTime } from './build/inputs.ts';
 import { nativeTarget, TARGETS, type Target } from './build/runtime.ts';
+import { buildLibrary, packLibrary } from './library.ts';
 import { buildDeb } from './package/deb.ts';
 import { buildRpm } from './package/rpm.ts';
 import { buildWindowsZip } from './package/windows.ts';
@@ -65,12 +67,14 @@ async function main(): Promise<void> {
     const found = (process.env.PATH ?? '').split(':').some((directory) => existsSync(join(directory, program)));
     if (!found) throw new Error(`${program} is not installed (Debian: apt-get install dpkg rpm)`);
   }
-  // The commit's own time, so that a rebuild from a checkout needs to know nothing else.
-  const epoch = Number(execFileSync('git', ['show', '-s', '--format=%ct', 'HEAD'], { cwd: root, encoding: 'utf8' }));
+  const epoch = commitTime(root);
   const { version } = buildInfo();
   for (const file of await packageInto(join(root, 'dist'), { root, targets, version, epoch, level: 6 })) {
     console.log(`packed ${file.slice(root.length + 1)}`);
   }
+  if (!values.all) return;
+  await buildLibrary(root, join(root, 'dist/npm'));
+  console.log(`packed ${(await packLibrary(join(root, 'dist/npm'), join(root, 'dist'))).slice(root.length + 1)}`);
 }
 
 if (import.meta.main) {

@@ -1,7 +1,8 @@
 /**
  * Makes a release out of built binaries, or signs a directory of other files:
  *
- *   npm run release -- --key private.pem --minimum-version 1.2.0              dist/ -> release/VERSION/
+ *   npm run package -- --all && npm run release -- --key private.pem          dist/ -> release/VERSION/
+ *   npm run release -- --key private.pem --minimum-version 1.2.0
  *   npm run release -- --signer 'kms-sign --key release' --public-key p.pem   the private key stays where it is
  *   npm run release -- --key private.pem --list images/                       SHA256SUMS and its signature for a directory
  *
@@ -15,12 +16,13 @@ import { parseKeys } from '../src/trust/keys.ts';
 import { parseManifest } from '../src/trust/manifest.ts';
 import { LIST, LIST_BUNDLE, LIST_SIGNATURE, MANIFEST } from '../src/trust/release.ts';
 import { compareReleases, isReleaseVersion } from '../src/trust/release-version.ts';
-import { fileDigest, gitCommit } from './build/inputs.ts';
+import { commitTime, fileDigest, gitCommit } from './build/inputs.ts';
 import { archive, type ReleaseArtefact } from './release/archives.ts';
+import { copyDocuments, copyPackages } from './release/packages.ts';
 import { type ReleaseSigner, signerOf, sigstoreBundle } from './release/signer.ts';
 
 export interface ReleaseWish {
-  /** The directory with what `npm run build -- --all` made. */
+  /** The directory with what `npm run package -- --all` made. */
   readonly from: string;
   /** The release becomes a directory of its version here. */
   readonly to: string;
@@ -31,9 +33,6 @@ export interface ReleaseWish {
   /** Ids of keys that must sign nothing any more. */
   readonly revokedKeys: readonly string[];
 }
-
-/** Files of the build that travel as they are. */
-const OTHERS = ['LICENSES.txt'];
 
 /** Makes the release and gives its directory. A release that is there already is never changed. */
 export async function makeRelease(wish: ReleaseWish, signer: ReleaseSigner): Promise<string> {
@@ -56,9 +55,8 @@ export async function makeRelease(wish: ReleaseWish, signer: ReleaseSigner): Pro
       artefacts.push(...(await archive(join(from, file), work, { version, os, architecture })));
     }
     if (artefacts.length === 0) throw new Error(`there is no machineadm-OS-ARCHITECTURE in ${from}: build it first`);
-    for (const file of OTHERS.filter((name) => built.includes(name))) {
-      await writeFile(join(work, file), await readFile(join(from, file)));
-    }
+    const packages = await copyPackages(from, work, version);
+    await copyDocuments(from, work, version);
     const manifest = {
       apiVersion: 'machineadm.dev/release/v1',
       kind: 'Release',
@@ -69,6 +67,7 @@ export async function makeRelease(wish: ReleaseWish, signer: ReleaseSigner): Pro
       minimumVersion,
       revokedKeys: wish.revokedKeys,
       artefacts,
+      packages,
     };
     const text = `${JSON.stringify(manifest, undefined, 2)}\n`;
     parseManifest(Buffer.from(text));
@@ -133,21 +132,21 @@ async function main(): Promise<void> {
     return;
   }
   const { version } = buildInfo();
-  // https://reproducible-builds.org/docs/source-date-epoch/
-  const epoch = process.env.SOURCE_DATE_EPOCH;
   const directory = await makeRelease(
     {
       from: values.from,
       to: values.to,
       version,
       commit: gitCommit(root),
-      createdAt: epoch === undefined ? new Date() : new Date(Number(epoch) * 1000),
+      // All but the signature is the same bytes for the same commit.
+      createdAt: new Date(commitTime(root) * 1000),
       minimumVersion: values['minimum-version'] ?? version,
       revokedKeys: await revoked(values.revoke),
     },
     signer,
   );
-  console.log(`made ${directory}, signed with ${signer.keyId}`);
+  const { packages } = parseManifest(await readFile(join(directory, MANIFEST)));
+  console.log(`made ${directory} with ${packages.length} packages, signed with ${signer.keyId}`);
 }
 
 if (import.meta.main) {

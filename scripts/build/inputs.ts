@@ -34,6 +34,16 @@ export function gitCommit(root: string): string {
   }
 }
 
+/**
+ * Seconds since the epoch: the time of everything that is made of a commit, that of the commit itself, so that a rebuild
+ * from a checkout needs to know nothing else; or what SOURCE_DATE_EPOCH says, also where there is no checkout
+ * (https://reproducible-builds.org/docs/source-date-epoch/).
+ */
+export function commitTime(root: string): number {
+  const given = process.env.SOURCE_DATE_EPOCH;
+  return Number(given ?? execFileSync('git', ['show', '-s', '--format=%ct', 'HEAD'], { cwd: root, encoding: 'utf8' }));
+}
+
 /** Lower-case hex SHA-256 of a file; undefined when it cannot be read. */
 export async function fileDigest(path: string): Promise<string | undefined> {
   const hash = createHash('sha256');

@@ -50,7 +50,7 @@ export function addTrustCommands(program: Command, done: (status: number) => voi
     )
     .requiredOption('--to <directory>', 'where to; a release goes into a directory of its version')
     .option('--release <version>', 'fetch this release')
-    .option('--platform <platform>', 'only archives for it, as linux-amd64; repeat for several', repeated)
+    .option('--platform <platform>', 'only archives and packages for it, as linux-amd64; repeat for several', repeated)
     .option('--sha256 <digest>', 'of the one file named: no signature is asked then')
     .addOption(key())
     .addOption(trustDirectory())

@@ -30,7 +30,7 @@ const MIB = 1024 * 1024;
 /** Of the list and of what is about as large. */
 const LIST_LIMIT = 64 * 1024;
 const MANIFEST_LIMIT = MIB;
-/** Of what a release has beside its archives: licences, SBOM. */
+/** Of what a release has beside its archives and packages: licences, the bill of materials, the library. */
 const OTHER_LIMIT = 64 * MIB;
 /** Of a file whose size nobody signed: an archive of container images. */
 const FILE_LIMIT = 16 * 1024 * MIB;
@@ -66,15 +66,16 @@ export async function fetchRelease(
       const signed = { list, signature: { kind: 'der', bytes: der } as const, manifest: manifestBytes };
       const { manifest, digests, signer } = await verifyRelease(signed, version, known, now, where);
       const { platforms } = wish;
+      const forOnePlatform = [...manifest.artefacts, ...manifest.packages];
       const unwanted = new Set(
-        manifest.artefacts
+        forOnePlatform
           .filter(({ os, architecture }) => platforms !== undefined && !platforms.includes(`${os}-${architecture}`))
           .map(({ file }) => file),
       );
       const files: FetchedFile[] = [];
       for (const [name, sha256] of digests) {
         if (unwanted.has(name) || name === MANIFEST) continue;
-        const size = manifest.artefacts.find(({ file }) => file === name)?.size;
+        const size = forOnePlatform.find(({ file }) => file === name)?.size;
         const open = () => source.open(`${version}/${name}`, size ?? OTHER_LIMIT, left);
         files.push(await place(join(to, version, name), { sha256, size }, open, where));
       }

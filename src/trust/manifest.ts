@@ -34,6 +34,20 @@ const Manifest = z.object({
       program: z.object({ size: z.int().positive(), sha256: Digest }),
     }),
   ),
+  /** What installs the program with all that belongs to it. Releases of before there were packages have none. */
+  packages: z
+    .array(
+      z.object({
+        file: z.string().regex(FILE_NAME),
+        /** `deb`, `rpm`, `zip`, and what a later publisher makes. */
+        format: z.string().min(1),
+        os: z.enum(['linux', 'windows']),
+        architecture: z.enum(['amd64', 'arm64']),
+        size: z.int().positive(),
+        sha256: Digest,
+      }),
+    )
+    .default([]),
 });
 
 /** `manifest.json` of a release: what it consists of. Unknown fields of a later publisher are left out. */

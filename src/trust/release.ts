@@ -53,7 +53,7 @@ export async function verifyRelease(
     throw refusal('DigestMismatch', `${where}/${MANIFEST} is not the one that ${LIST} names`);
   }
   const manifest = parseManifest(files.manifest);
-  const { version, artefacts, revokedKeys } = manifest;
+  const { version, artefacts, packages, revokedKeys } = manifest;
   if (asked !== undefined && version !== asked) {
     throw refusal('ReleaseVersionMismatch', `${where} holds the release ${version}, not ${asked}`);
   }
@@ -63,7 +63,7 @@ export async function verifyRelease(
   if (revokedKeys.includes(verified.signer.key.id)) {
     throw refusal('SigningKeyRevoked', `the release ${version} revokes the very key that signed it`);
   }
-  for (const { file, sha256 } of artefacts) {
+  for (const { file, sha256 } of [...artefacts, ...packages]) {
     if (verified.digests.get(file) === sha256) continue;
     throw refusal('ReleaseManifestInvalid', `${MANIFEST} and ${LIST} of ${where} do not agree on ${file}`);
   }

@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { createContext, runInContext } from 'node:vm';
 import { build } from 'esbuild';
-import { buildLibrary } from '../../scripts/library.ts';
+import { buildLibrary, packLibrary } from '../../scripts/library.ts';
 import type { Converted } from '../../src/convert/library.ts';
 import type { Validation } from '../../src/document/library.ts';
 
@@ -124,6 +124,17 @@ spec:
       `page.validateDocument(${JSON.stringify(document?.yaml)}, { agentVersion: '0.1.0' })`,
     );
     assert.equal(judged.valid, true, JSON.stringify(judged));
+  });
+
+  test('is an archive that npm installs, the same bytes each time', async () => {
+    const packed = await packLibrary(library, directory);
+    const bytes = readFileSync(packed);
+    assert.deepEqual(readFileSync(await packLibrary(library, directory)), bytes);
+    const project = mkdtempSync(join(directory, 'project-'));
+    writeFileSync(join(project, 'package.json'), '{"name": "controller", "type": "module"}');
+    const npm = ['install', '--offline', '--no-audit', '--no-fund', '--ignore-scripts', packed];
+    execFileSync('npm', npm, { cwd: project, stdio: 'pipe', env: { PATH: process.env.PATH, HOME: project } });
+    assert.deepEqual(readdirSync(join(project, 'node_modules/machineadm')).sort(), readdirSync(library).sort());
   });
 
   test('is imported by Node under its names, and under no other', async () => {

@@ -48,7 +48,7 @@ export interface TestRelease {
   readonly files: ReadonlyMap<string, Buffer>;
 }
 
-/** A release of stand-ins for amd64 and arm64 below `directory`, made by the project's own release script. */
+/** A release of stand-ins for amd64 and arm64, with a package for each, below `directory`, made by the project's own release script. */
 export async function testRelease(
   directory: string,
   version: string,
@@ -59,6 +59,7 @@ export async function testRelease(
   mkdirSync(from, { recursive: true });
   for (const architecture of ['amd64', 'arm64']) {
     writeFileSync(join(from, `machineadm-linux-${architecture}`), program(version, wish.body), { mode: 0o755 });
+    writeFileSync(join(from, `machineadm_${version}_${architecture}.deb`), `package for ${architecture}\n`);
   }
   writeFileSync(join(from, 'LICENSES.txt'), 'licences\n');
   const { body: _, ...rest } = wish;

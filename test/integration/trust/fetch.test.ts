@@ -120,11 +120,15 @@ describe('machineadm fetch and verify', { timeout: 900_000 }, () => {
       assert.deepEqual([third.status, third.files], [0, first.files]);
     });
 
-    test('takes the archives of the platforms asked for, and what is for all', async () => {
+    test('takes the archives and packages of the platforms asked for, and what is for all', async () => {
       const run = await fetch([join(scratch, 'release')], { more: ['--platform', 'linux-arm64'] });
       assert.deepEqual(
         run.files.filter((name) => isArchive(name)),
         [`machineadm-${VERSION}-linux-arm64.gz`, `machineadm-${VERSION}-linux-arm64.xz`],
+      );
+      assert.deepEqual(
+        run.files.filter((name) => name.endsWith('.deb')),
+        [`machineadm_${VERSION}_arm64.deb`],
       );
       assert.ok(run.files.includes('LICENSES.txt'));
     });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,7 +8,8 @@ import { after, before, describe, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { checkMirror } from '../../../scripts/mirror.ts';
 import { signerOf } from '../../../scripts/release/signer.ts';
-import { signDirectory } from '../../../scripts/release.ts';
+import { makeRelease, signDirectory } from '../../../scripts/release.ts';
+import { parseManifest } from '../../../src/trust/manifest.ts';
 import { loadTrust } from '../../../src/trust/store.ts';
 import { flipped, newKey, program, type TestKey, testRelease } from '../../support/release.ts';
 
@@ -41,6 +43,54 @@ describe('a release', { skip }, () => {
     ]);
     assert.equal(gunzipSync(first.files.get(archives[0] ?? '') ?? '').toString(), program('1.4.0'));
     assert.deepEqual(first.files.get('SHA256SUMS'), second.files.get('SHA256SUMS'));
+  });
+
+  test('carries what a user downloads: packages, the bill of materials, licences, the library', async () => {
+    const from = mkdtempSync(join(scratch, 'dist-'));
+    const packages = [
+      ['machineadm-1.4.0-1.aarch64.rpm', 'rpm', 'linux', 'arm64'],
+      ['machineadm-1.4.0-1.x86_64.rpm', 'rpm', 'linux', 'amd64'],
+      ['machineadm-1.4.0-windows-amd64.zip', 'zip', 'windows', 'amd64'],
+      ['machineadm_1.4.0_amd64.deb', 'deb', 'linux', 'amd64'],
+      ['machineadm_1.4.0_arm64.deb', 'deb', 'linux', 'arm64'],
+    ];
+    const documents = ['LICENSES.txt', 'machineadm-library-1.4.0.tgz', 'machineadm.cdx.json'];
+    const others = [
+      'machineadm_1.3.0_amd64.deb',
+      'machineadm-library-1.3.0.tgz',
+      'machineadm',
+      '.inputs',
+      'SHA256SUMS',
+    ];
+    for (const name of [...packages.map(([file = '']) => file), ...documents, ...others, 'machineadm-linux-amd64']) {
+      writeFileSync(join(from, name), name);
+    }
+    const wish = {
+      ...{ from, version: '1.4.0', commit: 'abc', createdAt: new Date(0), minimumVersion: '1.4.0', revokedKeys: [] },
+    };
+    const [made, again] = [
+      await makeRelease({ ...wish, to: join(scratch, 'g') }, key),
+      await makeRelease({ ...wish, to: join(scratch, 'h') }, key),
+    ];
+    const manifest = parseManifest(readFileSync(join(made, 'manifest.json')));
+    assert.deepEqual(
+      manifest.packages.map(({ file, format, os, architecture }) => [file, format, os, architecture]).sort(),
+      packages,
+    );
+    const archives = ['machineadm-1.4.0-linux-amd64.gz', 'machineadm-1.4.0-linux-amd64.xz'];
+    const listed = readFileSync(join(made, 'SHA256SUMS'), 'utf8').match(/\S+$/gm);
+    assert.deepEqual(
+      listed,
+      [...packages.map(([file = '']) => file), ...documents, ...archives, 'manifest.json'].sort(),
+    );
+    for (const { file, sha256, size } of manifest.packages) {
+      assert.equal(sha256, createHash('sha256').update(file).digest('hex'));
+      assert.equal(size, file.length);
+    }
+    // What is signed is the same bytes; a signature by ECDSA is another one each time.
+    for (const name of [...(listed ?? []), 'SHA256SUMS']) {
+      assert.deepEqual(readFileSync(join(again, name)), readFileSync(join(made, name)), name);
+    }
   });
 
   test('is proved by what is on every machine: openssl and sha256sum', async () => {

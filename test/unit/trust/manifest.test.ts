@@ -48,7 +48,12 @@ describe('manifest.json', () => {
 
   test('may say more than is known here', () => {
     const later = { ...manifest, colour: 'blue' };
-    assert.deepEqual(parseManifest(bytes(JSON.stringify(later))), manifest);
+    assert.deepEqual(parseManifest(bytes(JSON.stringify(later))), { ...manifest, packages: [] });
+  });
+
+  test('may name packages of a kind that is not known here', () => {
+    const one = { file: 'a.apk', format: 'apk', os: 'linux', architecture: 'amd64', size: 1, sha256: digest };
+    assert.deepEqual(parseManifest(bytes(JSON.stringify({ ...manifest, packages: [one] }))).packages, [one]);
   });
 
   for (const change of [
@@ -57,6 +62,7 @@ describe('manifest.json', () => {
     { minimumVersion: 'latest' },
     { revokedKeys: ['all'] },
     { artefacts: [{ file: '../a' }] },
+    { packages: [{ file: '../a', format: 'deb', os: 'linux', architecture: 'amd64', size: 1, sha256: digest }] },
   ]) {
     test(`with ${JSON.stringify(change)} is refused`, () =>
       assert.throws(() => parseManifest(bytes(JSON.stringify({ ...manifest, ...change }))), refused));

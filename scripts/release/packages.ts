@@ -1,0 +1,46 @@
+import { copyFile, readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileDigest } from '../build/inputs.ts';
+
+/** A package of a release, as manifest.json tells of it. */
+export interface ReleasePackage {
+  readonly file: string;
+  readonly format: 'deb' | 'rpm' | 'zip';
+  readonly os: 'linux' | 'windows';
+  readonly architecture: 'amd64' | 'arm64';
+  readonly size: number;
+  readonly sha256: string;
+}
+
+/** The packages that `npm run package -- --all` makes, by the names that their systems give them. */
+function packageNames(version: string): readonly Pick<ReleasePackage, 'file' | 'format' | 'os' | 'architecture'>[] {
+  return [
+    { file: `machineadm_${version}_amd64.deb`, format: 'deb', os: 'linux', architecture: 'amd64' },
+    { file: `machineadm_${version}_arm64.deb`, format: 'deb', os: 'linux', architecture: 'arm64' },
+    { file: `machineadm-${version}-1.x86_64.rpm`, format: 'rpm', os: 'linux', architecture: 'amd64' },
+    { file: `machineadm-${version}-1.aarch64.rpm`, format: 'rpm', os: 'linux', architecture: 'arm64' },
+    { file: `machineadm-${version}-windows-amd64.zip`, format: 'zip', os: 'windows', architecture: 'amd64' },
+  ];
+}
+
+/** Copies the packages of this version that were built. One of another version is left where it is. */
+export async function copyPackages(from: string, to: string, version: string): Promise<readonly ReleasePackage[]> {
+  const built = await readdir(from);
+  const packages: ReleasePackage[] = [];
+  for (const name of packageNames(version).filter(({ file }) => built.includes(file))) {
+    const path = join(to, name.file);
+    await copyFile(join(from, name.file), path);
+    const sha256 = await fileDigest(path);
+    if (sha256 === undefined) throw new Error(`${path} cannot be read`);
+    packages.push({ ...name, size: (await stat(path)).size, sha256 });
+  }
+  return packages;
+}
+
+/** Copies what is for every platform: licences, the bill of materials, the library. SHA256SUMS alone names them. */
+export async function copyDocuments(from: string, to: string, version: string): Promise<void> {
+  const built = await readdir(from);
+  for (const file of ['LICENSES.txt', 'machineadm.cdx.json', `machineadm-library-${version}.tgz`]) {
+    if (built.includes(file)) await copyFile(join(from, file), join(to, file));
+  }
+}
