@@ -121,6 +121,7 @@ describe('the packages for Linux', { skip: lacks('dpkg-deb', 'rpmbuild', 'xz') }
       dpkg --install /quickstart/*.deb >/dev/null
       machineadm version
       dpkg --verify machineadm
+      systemd-analyze verify --man=no /usr/lib/systemd/system/machineadm-* 2>&1
       grep -h ^ExecStart= /usr/lib/systemd/system/machineadm-provision.service
       systemctl --quiet enable machineadm-resume.service machineadm-audit.timer 2>/dev/null
       systemctl is-enabled machineadm-resume.service machineadm-audit.timer
@@ -192,8 +193,23 @@ describe('the archive for Windows', () => {
     assert.ok(readFileSync(join(out, 'install.ps1')).every((byte) => byte < 128));
   });
 
-  test('is the same bytes for the same files', () => {
+  test('is the same bytes when it is built again', async () => {
+    const digests: (string | undefined)[] = [];
+    for (const name of ['one', 'two']) {
+      const output = join(directory, name);
+      mkdirSync(output);
+      writeFileSync(join(output, 'a'), 'the same');
+      const files = { binary: join(output, 'a'), licenses: join(output, 'a'), billOfMaterials: join(output, 'a') };
+      const source = { root, version: '0.1.0', epoch: EPOCH, nativeBinary: '/nonexistent', ...files };
+      digests.push(await fileDigest(await buildWindowsZip(source, output)));
+    }
+    assert.equal(digests[0], digests[1]);
+    assert.match(digests[0] ?? '', /^[0-9a-f]{64}$/);
+  });
+
+  test('of other files is other bytes, of the same the same', () => {
     const files = { a: Buffer.from('a'), b: Buffer.from('b') };
     assert.deepEqual(zip(files), zip(files));
+    assert.notDeepEqual(zip(files), zip({ ...files, b: Buffer.from('c') }));
   });
 });

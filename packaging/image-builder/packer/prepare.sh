@@ -1,12 +1,5 @@
 #!/bin/sh
-# The last shell provisioner of a Packer build, run as root:
-#
-#   provisioner "file"  { source = "base.yaml", destination = "/tmp/base.yaml" }
-#   provisioner "shell" {
-#     script           = "prepare.sh"
-#     environment_vars = ["MACHINEADM_DOCUMENT=/tmp/base.yaml"]
-#     execute_command  = "sudo env {{ .Vars }} sh {{ .Path }}"
-#   }
+# The last shell provisioner of a Packer build, run as root; machineadm.pkr.hcl beside it is a build that has it.
 #
 # It prepares the image, takes away what belongs to the machine that bakes it, and fails where something of it is left.
 set -eu

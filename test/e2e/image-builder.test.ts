@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict';
+import { cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { buildLayer } from '../../scripts/lab/artefacts.ts';
+import { ALL_CASES, Fleet, labUnavailable, type Node, told } from '../support/lab.ts';
+
+const MINUTE = 60_000;
+const ROOT = resolve(import.meta.dirname, '../..');
+const skip = labUnavailable() ?? (ALL_CASES ? false : 'not of the core set: set MACHINEADM_E2E=all');
+
+const BASE = `apiVersion: machineadm.dev/v1alpha1
+kind: MachineBootstrap
+metadata: {name: image}
+host:
+  kernelModules: [overlay, br_netfilter]
+  files: [{path: /etc/e2e/base.conf, content: "baked = true\\n"}]
+images:
+  archives: [{path: /opt/images/pause.tar}]
+  required: [k8s.gcr.io/pause:3.2]
+`;
+
+/** What a build takes away before the role verifies: as packaging/image-builder/packer/prepare.sh does. */
+const SYSPREP = `rm -f /etc/ssh/ssh_host_*_key /var/lib/dbus/machine-id
+systemctl stop systemd-random-seed.service
+rm -f /var/lib/systemd/random-seed
+: > /etc/machine-id`;
+
+describe("image-builder's Ansible", { skip, timeout: 30 * MINUTE }, () => {
+  const checkout = mkdtempSync(join(tmpdir(), 'machineadm-image-builder-e2e-'));
+  let fleet: Fleet;
+  let node: Node;
+
+  before(
+    async () => {
+      fleet = await Fleet.open();
+      const ansible = await buildLayer('ansible-core', (line) => console.error(line));
+      cpSync(resolve(ROOT, 'packaging'), join(checkout, 'root/checkout/packaging'), { recursive: true });
+      node = await fleet.startBare({ name: 'e2e-ansible', ip: '10.99.0.78', lower: [checkout, ansible] });
+      await node.machine.copyIn(resolve(ROOT, 'dist/machineadm'), '/root/machineadm');
+      await node.machine.write('/root/base.yaml', BASE);
+    },
+    { timeout: 20 * MINUTE },
+  );
+  after(async () => {
+    await fleet?.close();
+    rmSync(checkout, { recursive: true });
+  });
+
+  /** Runs the playbook on the machine itself; gives Ansible's recap of it. */
+  async function play(): Promise<Readonly<Record<string, number>>> {
+    const run = await node.machine.exec(
+      [
+        ...['ansible-playbook', '-i', 'localhost,', '-c', 'local'],
+        ...['-e', 'machineadm_binary=/root/machineadm', '-e', 'machineadm_document=/root/base.yaml'],
+        '/root/checkout/packaging/image-builder/ansible/playbook.yml',
+      ],
+      { timeoutMs: 5 * MINUTE },
+    );
+    assert.equal(run.status, 0, told(run));
+    const recap = /^localhost .*$/m.exec(run.stdout)?.[0] ?? '';
+    return Object.fromEntries([...recap.matchAll(/(\w+)=(\d+)/g)].map(([, name, count]) => [name, Number(count)]));
+  }
+
+  test('prepares a machine by the role, and verifies it', { timeout: 8 * MINUTE }, async () => {
+    await node.machine.shell(SYSPREP);
+    const recap = await play();
+    assert.deepEqual([recap.failed, recap.unreachable], [0, 0]);
+    // The binary, the unit, its enablement, and what the document asks for.
+    assert.equal(recap.changed, 4);
+    assert.equal(await node.read('/etc/e2e/base.conf'), 'baked = true\n');
+    assert.match(await node.machine.shell('ctr --namespace k8s.io images list --quiet'), /pause:3\.2/);
+    assert.match(await node.machine.shell('systemctl is-enabled machineadm-resume.service'), /^enabled/);
+    assert.equal((await node.machine.shell('find /tmp /var/tmp /root -name "machineadm-*" -type d')).trim(), '');
+  });
+
+  test('a second time changes nothing', { timeout: 8 * MINUTE }, async () => {
+    const recap = await play();
+    assert.deepEqual([recap.failed, recap.unreachable, recap.changed], [0, 0, 0]);
+  });
+
+  test('fails, with the reason, where something of the machine is left', { timeout: 8 * MINUTE }, async () => {
+    await node.machine.shell('systemd-machine-id-setup');
+    await assert.rejects(play(), /ImageNotReady/);
+  });
+});
