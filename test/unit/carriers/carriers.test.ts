@@ -317,6 +317,20 @@ describe('the carrier for Talos', () => {
     assert.equal(await decodeSource('mounted', Buffer.from(content)), DOCUMENT);
   });
 
+  test('is for the service of packaging/talos, which Talos takes', async () => {
+    const { name, configFiles } = parse((await wrap('talos')).userData);
+    const service = parse(readFileSync(join(ROOT, 'packaging/talos/machineadm.yaml'), 'utf8'));
+    assert.equal(service.name, name);
+    assert.deepEqual(service.container.args, ['provision', '-d', configFiles[0].mountPath]);
+    // siderolabs/talos pkg/machinery/extensions/services/services.go, Validate: one condition each.
+    for (const condition of service.depends) assert.equal(Object.keys(condition).length, 1, JSON.stringify(condition));
+    assert.ok(
+      service.depends.some((one: object) => 'configuration' in one),
+      'not before the document is there',
+    );
+    assert.ok(['always', 'never', 'untilSuccess'].includes(service.restart));
+  });
+
   test('refuses a document that asks for a node', () =>
     refused('talos', {}, 'UnsupportedOnPlatform', /no "kubernetes" section/, NODE));
 });
