@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { parse } from 'yaml';
+import { parse, parseAllDocuments } from 'yaml';
 import { convert } from '../../../src/convert/index.ts';
 import type { Model } from '../../../src/document/model.ts';
 import { parseVersion, renderKubeadm } from '../../../src/kubernetes/render/index.ts';
@@ -9,6 +9,7 @@ import {
   converting,
   EXAMPLES,
   type Example,
+  example,
   goldenUserData,
   loaded,
   withSurroundings,
@@ -76,6 +77,31 @@ describe('an example with its Cluster and Secrets, converted and rendered for ku
         const text = rendered(model, (value) => tokens[value.name] ?? revealInline(value)).text;
         assert.deepEqual(byKind(text), expected);
       }
+    });
+  }
+});
+
+describe('a template becomes what its object becomes', () => {
+  const values = { '03b-controlplane-etcd-disk.v1beta1': 'v1.30.9', '01-controlplane-kube-vip': 'v1.35.2' };
+  for (const [name, kubernetesVersion] of Object.entries(values)) {
+    test(name, async () => {
+      const objects = parseAllDocuments(example(name)).map((one) => one.toJS());
+      const object = objects.find(({ kind }) => kind === 'KubeadmControlPlane');
+      const { kubeadmConfigSpec } = object.spec;
+      const template = {
+        ...object,
+        kind: 'KubeadmControlPlaneTemplate',
+        spec: { template: { spec: { kubeadmConfigSpec } } },
+      };
+      // Without the infrastructure that a template does not name.
+      const plain = { ...object, spec: { version: kubernetesVersion, kubeadmConfigSpec } };
+      const [ofTemplate, ofObject] = await Promise.all(
+        [template, plain].map((one) => converting([one], { kubernetesVersion, endpoint: 'api.example:6443' })),
+      );
+      const documents = (conversion: typeof ofObject) =>
+        conversion?.documents.map(({ role, yaml }) => [role, parse(yaml)]);
+      assert.equal(documents(ofTemplate)?.length, 2);
+      assert.deepEqual(documents(ofTemplate), documents(ofObject));
     });
   }
 });
