@@ -2,7 +2,12 @@ import type { ActiveDirectoryModel } from './model-active-directory.ts';
 import type { StorageModel } from './model-storage.ts';
 import type { SecretValue } from './secret.ts';
 
+/** The operating systems that a document can be for. */
+export type Platform = 'linux' | 'windows';
+
 export interface HostModel {
+  /** What the machine runs. */
+  readonly platform: Platform;
   readonly hostname: string | undefined;
   /** What is done where a change holds only behind a reboot. */
   readonly rebootPolicy: 'Never' | 'IfRequired';
@@ -120,7 +125,7 @@ export interface ServiceModel {
 }
 
 export interface HookGroup {
-  readonly shell: 'sh' | 'bash';
+  readonly shell: 'sh' | 'bash' | 'powershell' | 'cmd';
   readonly onError: 'Fail' | 'Continue';
   readonly timeoutMs: number;
   readonly commands: readonly string[];

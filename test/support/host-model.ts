@@ -5,6 +5,7 @@ export function hostModel(host: Partial<HostModel> = {}): Model {
   return {
     metadata: { name: 'node-1', namespace: undefined, uid: undefined, cluster: undefined, labels: {} },
     host: {
+      platform: 'linux',
       hostname: undefined,
       rebootPolicy: 'IfRequired',
       kernelModules: [],

@@ -1,4 +1,4 @@
-import type { ComponentModel, EtcdModel, KeyPair, KubernetesModel } from '../../model.ts';
+import type { ComponentModel, EtcdModel, KeyPair, KubernetesModel, Platform } from '../../model.ts';
 import { toApiServerFiles } from './convert-api-server.ts';
 import { extraConfiguration, toExec, toKubeadm } from './convert-bootstrapper.ts';
 import { toJoin } from './convert-join.ts';
@@ -9,9 +9,17 @@ import type { ComponentSection, KubernetesSection } from './kubernetes.ts';
 
 const DEFAULT_OVERALL_MS = 30 * 60_000;
 const DEFAULT_READY_TIMEOUT_MS = 5 * 60_000;
-const DEFAULT_CRI_SOCKET = 'unix:///run/containerd/containerd.sock';
+/** On Windows that of kubeadm, too (k/k cmd/kubeadm/app/constants/constants_windows.go). */
+const DEFAULT_CRI_SOCKETS: Readonly<Record<Platform, string>> = {
+  linux: 'unix:///run/containerd/containerd.sock',
+  windows: 'npipe:////./pipe/containerd-containerd',
+};
 
-export function toKubernetes(section: KubernetesSection, resolve: ResolveSecret): KubernetesModel {
+export function toKubernetes(
+  section: KubernetesSection,
+  platform: Platform,
+  resolve: ResolveSecret,
+): KubernetesModel {
   const { timeouts, ready, addons, node, bootstrapper } = section;
   const extra = extraConfiguration(bootstrapper?.kubeadm);
   return {
@@ -27,7 +35,7 @@ export function toKubernetes(section: KubernetesSection, resolve: ResolveSecret)
       providerID: node?.providerID,
       labels: node?.labels ?? {},
       taints: node?.taints?.map(({ key, value, effect }) => ({ key, value, effect })),
-      criSocket: node?.criSocket ?? DEFAULT_CRI_SOCKET,
+      criSocket: node?.criSocket ?? DEFAULT_CRI_SOCKETS[platform],
       imagePullPolicy: node?.imagePullPolicy,
       imagePullSerial: node?.imagePullSerial,
       kubelet: { config: { ...extra.kubelet, ...node?.kubelet?.config }, args: node?.kubelet?.args ?? [] },

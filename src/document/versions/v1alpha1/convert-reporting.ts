@@ -1,4 +1,4 @@
-import type { ReportingModel } from '../../model.ts';
+import type { Platform, ReportingModel } from '../../model.ts';
 import { milliseconds, type ResolveSecret } from './convert-values.ts';
 import type { Sections } from './sections.ts';
 import { type SinkSection, toSink } from './sinks/index.ts';
@@ -7,8 +7,12 @@ const DEFAULT_DEADLINE_MS = 30_000;
 /** Read by Cluster API providers: bootstrap provider contract, `bootstrap-success.complete`. */
 const DEFAULT_SENTINEL = '/run/cluster-api/bootstrap-success.complete';
 
-export function toReporting(section: Sections['reporting'], resolve: ResolveSecret): ReportingModel {
-  const sinks = section?.sinks ?? [{ type: 'Journal' as const }];
+export function toReporting(
+  section: Sections['reporting'],
+  platform: Platform,
+  resolve: ResolveSecret,
+): ReportingModel {
+  const sinks = section?.sinks ?? [{ type: platform === 'windows' ? ('WindowsEventLog' as const) : ('Journal' as const) }];
   const names = sinkNames(sinks);
   return {
     sentinelPath: section?.sentinel?.path ?? DEFAULT_SENTINEL,

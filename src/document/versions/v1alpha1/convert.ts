@@ -1,4 +1,4 @@
-import type { FileModel, HookGroup, Model } from '../../model.ts';
+import type { FileModel, HookGroup, Model, Platform } from '../../model.ts';
 import { decodeContent } from './content.ts';
 import { toActiveDirectory } from './convert-active-directory.ts';
 import { toContainerd } from './convert-containerd.ts';
@@ -20,6 +20,7 @@ export async function toModel(sections: Sections): Promise<Model> {
   const { metadata, host, containerRuntime, images, kubernetes, reporting } = sections;
   const resolve = secretResolver(sections.secrets ?? {});
   const hooks = host?.hooks;
+  const platform = host?.platform === 'Windows' ? 'windows' : 'linux';
   return {
     metadata: {
       name: metadata?.name ?? '',
@@ -29,6 +30,7 @@ export async function toModel(sections: Sections): Promise<Model> {
       labels: metadata?.labels ?? {},
     },
     host: {
+      platform,
       hostname: host?.hostname,
       rebootPolicy: host?.rebootPolicy ?? 'IfRequired',
       kernelModules: [...new Set((host?.kernelModules ?? []).map((name) => name.replaceAll('-', '_')))],
@@ -51,22 +53,22 @@ export async function toModel(sections: Sections): Promise<Model> {
         state: service.state,
         dropIns: service.dropIns ?? [],
       })),
-      files: await Promise.all((host?.files ?? []).map((file) => toFile(file, resolve))),
+      files: await Promise.all((host?.files ?? []).map((file) => toFile(file, platform, resolve))),
       hooks: {
-        early: toHookGroup(hooks?.early),
-        beforeBootstrap: toHookGroup(hooks?.beforeBootstrap),
-        afterBootstrap: toHookGroup(hooks?.afterBootstrap),
+        early: toHookGroup(hooks?.early, platform),
+        beforeBootstrap: toHookGroup(hooks?.beforeBootstrap, platform),
+        afterBootstrap: toHookGroup(hooks?.afterBootstrap, platform),
       },
     },
     containerd: toContainerd(containerRuntime?.containerd, resolve),
     images: toImages(images, resolve),
-    kubernetes: kubernetes === undefined ? undefined : toKubernetes(kubernetes, resolve),
+    kubernetes: kubernetes === undefined ? undefined : toKubernetes(kubernetes, platform, resolve),
     hardening: toHardening(sections.hardening),
-    reporting: toReporting(reporting, resolve),
+    reporting: toReporting(reporting, platform, resolve),
   };
 }
 
-async function toFile(file: FileSection, resolve: ResolveSecret): Promise<FileModel> {
+async function toFile(file: FileSection, platform: Platform, resolve: ResolveSecret): Promise<FileModel> {
   const { contentFrom } = file;
   const content: FileModel['content'] =
     contentFrom === undefined
@@ -82,10 +84,12 @@ async function toFile(file: FileSection, resolve: ResolveSecret): Promise<FileMo
               headers: headersOf(contentFrom.http.headers, resolve, `file ${file.path}`),
             };
   const [user = 'root', group] = (file.owner ?? 'root:root').split(':');
+  const mode = parseInt(file.mode ?? (content.kind === 'secret' ? '0600' : '0644'), 8);
   return {
     path: file.path,
     content,
-    mode: parseInt(file.mode ?? (content.kind === 'secret' ? '0600' : '0644'), 8),
+    // On Windows only what others may is kept of it.
+    mode: platform === 'windows' && mode === 0o700 ? 0o600 : mode,
     user,
     group: group ?? user,
     directoryMode: parseInt(file.directoryMode ?? '0755', 8),
@@ -96,10 +100,10 @@ async function toFile(file: FileSection, resolve: ResolveSecret): Promise<FileMo
   };
 }
 
-function toHookGroup(section: HookGroupSection | undefined): HookGroup | undefined {
+function toHookGroup(section: HookGroupSection | undefined, platform: Platform): HookGroup | undefined {
   if (section === undefined) return undefined;
   return {
-    shell: section.shell ?? 'sh',
+    shell: section.shell ?? (platform === 'windows' ? 'powershell' : 'sh'),
     onError: section.onError ?? 'Fail',
     timeoutMs: milliseconds(section.timeout) ?? DEFAULT_HOOK_TIMEOUT_MS,
     commands: section.commands,

@@ -15,6 +15,14 @@ export const absolutePath = z
   .refine((path) => !path.split('/').includes('..'), 'a path may not hold ".."')
   .refine((path) => !path.includes('\0') && !path.includes('\n'), 'a path may not hold control characters');
 
+/** A path of the machine: absolute on Linux, or with its drive on Windows (`checks-platform.ts` tells which it may be). */
+export const machinePath = z
+  .string()
+  .max(512, 'longer than 512 characters')
+  .regex(/^(?:\/(?!.*\/\/)|[A-Za-z]:[\\/](?!.*[\\/]{2}))/, { error: 'not an absolute path', abort: true })
+  .refine((path) => !path.split(/[\\/]/).includes('..'), 'a path may not hold ".."')
+  .refine((path) => !path.includes('\0') && !path.includes('\n'), 'a path may not hold control characters');
+
 export const fileMode = z
   .string({ error: 'expected a mode as a string, such as "0644"' })
   .regex(/^0?[0-7]{3,4}$/, 'not a file mode: write octal digits in quotes, such as "0644"');

@@ -1,12 +1,12 @@
 import * as z from 'zod';
 import { groups, users } from './accounts.ts';
 import { activeDirectory } from './active-directory.ts';
-import { absolutePath, duration, fileMode, hostname, secret, sha256 } from './fields.ts';
+import { duration, fileMode, hostname, machinePath, secret, sha256 } from './fields.ts';
 import { storage } from './storage.ts';
 import { certificateAuthorities, proxy, services, time } from './system.ts';
 
 const hookFields = {
-  shell: z.enum(['sh', 'bash']).optional().describe('Default sh.'),
+  shell: z.enum(['sh', 'bash', 'powershell', 'cmd']).optional().describe('Default sh; on Windows powershell.'),
   onError: z.enum(['Fail', 'Continue']).optional().describe('Default Fail: the first failing entry ends the run.'),
   timeout: duration.optional().describe('Of the whole group; default 10m. Its process group is killed then.'),
   commands: z
@@ -31,13 +31,13 @@ const httpSource = z.strictObject({
 });
 
 const file = z.strictObject({
-  path: absolutePath,
+  path: machinePath,
   content: z.string().optional().describe('The content, byte for byte. Excludes contentFrom.'),
   contentFrom: z
     .union(
       [
         z.strictObject({ secret: z.string() }),
-        z.strictObject({ file: absolutePath }),
+        z.strictObject({ file: machinePath }),
         z.strictObject({ http: httpSource }),
       ],
       { error: 'expected {secret: name}, {file: path} or {http: {url, sha256}}' },
@@ -59,6 +59,10 @@ const file = z.strictObject({
 });
 
 export const host = z.strictObject({
+  platform: z
+    .enum(['Linux', 'Windows'])
+    .optional()
+    .describe('What the machine runs. Default Linux. On another one the document is refused.'),
   hostname: hostname.optional(),
   rebootPolicy: z
     .enum(['Never', 'IfRequired'])

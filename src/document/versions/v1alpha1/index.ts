@@ -5,6 +5,7 @@ import { checkManifests } from './checks-bootstrapper.ts';
 import { checkContainerd } from './checks-containerd.ts';
 import { checkHardening } from './checks-hardening.ts';
 import { checkKubernetes } from './checks-kubernetes.ts';
+import { checkPlatform } from './checks-platform.ts';
 import { checkProxy } from './checks-proxy.ts';
 import { checkReporting } from './checks-reporting.ts';
 import { checkStorage } from './checks-storage.ts';
@@ -31,6 +32,7 @@ export const v1alpha1: DocumentVersion<Sections> = {
     ...checkSecretNames(parsed),
     ...checkHost(parsed),
     ...checkStorage(parsed),
+    ...checkPlatform(parsed),
     ...checkSystem(parsed),
     ...checkProxy(parsed),
     ...checkActiveDirectory(parsed),

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { absolutePath, duration, environmentName, secret, sha256 } from './fields.ts';
+import { duration, environmentName, machinePath, secret, sha256 } from './fields.ts';
 
 const awsRegion = z
   .string()
@@ -13,7 +13,7 @@ const awsEndpoint = z
 const secretSource = z.union(
   [
     z.strictObject({ value: z.string().min(1) }),
-    z.strictObject({ file: absolutePath }),
+    z.strictObject({ file: machinePath }),
     z.strictObject({ env: environmentName }),
     z.strictObject({ systemdCredential: z.string().regex(/^[A-Za-z0-9_.-]+$/, 'not the name of a credential') }),
     z.strictObject({
