@@ -13,6 +13,7 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 import { FileError } from './file-error.ts';
+import { localPath } from './local-path.ts';
 import { makeOpenDirectory } from './open-directory.ts';
 
 /**
@@ -31,11 +32,13 @@ export interface AppendLog {
 }
 
 /** Opens the log, which must exist. A last line without its end was cut off by a crash and is dropped. */
-export function openAppendLog(path: string): AppendLog {
+export function openAppendLog(log: string): AppendLog {
+  const path = localPath(log);
   try {
     const text = readFileSync(path, 'utf8');
     const complete = text.slice(0, text.lastIndexOf('\n') + 1);
-    const descriptor = openSync(path, 'a', 0o600);
+    // What is opened to append cannot be cut on Windows (SetEndOfFile needs GENERIC_WRITE).
+    const descriptor = openSync(path, process.platform === 'win32' ? 'r+' : 'a', 0o600);
     const length = Buffer.byteLength(complete);
     if (complete.length < text.length) ftruncateSync(descriptor, length);
     return new OpenLog(path, descriptor, complete === '' ? [] : complete.slice(0, -1).split('\n'), length);
@@ -84,7 +87,7 @@ class OpenLog implements AppendLog {
     const bytes = Buffer.from(`${line}\n`);
     try {
       if (this.#ended !== undefined) throw this.#ended;
-      writeAll(this.#descriptor, bytes);
+      writeAll(this.#descriptor, bytes, this.#length);
       if (durable) fdatasyncSync(this.#descriptor);
       this.#isFlushed = durable;
       this.#length += bytes.length;
@@ -116,7 +119,9 @@ class OpenLog implements AppendLog {
  * Begins a new log with one line. What was there is kept under `archive`, or the first of `archive.2`, `archive.3`, …
  * that is free, and at no instant is there neither the old nor the new one.
  */
-export function replaceLog(path: string, firstLine: string, archive: string | undefined): void {
+export function replaceLog(log: string, firstLine: string, archived: string | undefined): void {
+  const path = localPath(log);
+  const archive = archived === undefined ? undefined : localPath(archived);
   const directory = dirname(path);
   const fresh = `${path}.new`;
   try {
@@ -128,22 +133,19 @@ export function replaceLog(path: string, firstLine: string, archive: string | un
     closeSync(descriptor);
     if (archive !== undefined) keepAs(path, archive);
     renameSync(fresh, path);
-    const parent = openSync(directory, 'r');
-    fsyncSync(parent);
-    closeSync(parent);
+    flushDirectory(directory);
   } catch (cause) {
     throw new FileError('write', path, cause);
   }
 }
 
 /** Ends a log: what is there is kept under `archive`, or the first of `archive.2`, … that is free. */
-export function archiveLog(path: string, archive: string): void {
+export function archiveLog(log: string, archive: string): void {
+  const path = localPath(log);
   try {
-    keepAs(path, archive);
+    keepAs(path, localPath(archive));
     rmSync(path);
-    const parent = openSync(dirname(path), 'r');
-    fsyncSync(parent);
-    closeSync(parent);
+    flushDirectory(dirname(path));
   } catch (cause) {
     throw new FileError('write', path, cause);
   }
@@ -162,6 +164,18 @@ function keepAs(path: string, archive: string): void {
   }
 }
 
-function writeAll(descriptor: number, bytes: Uint8Array): void {
-  for (let written = 0; written < bytes.length; ) written += writeSync(descriptor, bytes, written);
+/** The name itself survives a crash only then (fsync(2)). Windows cannot open a directory; NTFS journals its names. */
+function flushDirectory(directory: string): void {
+  if (process.platform === 'win32') return;
+  const descriptor = openSync(directory, 'r');
+  fsyncSync(descriptor);
+  closeSync(descriptor);
+}
+
+/** @param position of the first byte; a file that is opened to append has its own */
+function writeAll(descriptor: number, bytes: Uint8Array, position: number | null = null): void {
+  for (let written = 0; written < bytes.length; ) {
+    const at = position === null ? null : position + written;
+    written += writeSync(descriptor, bytes, written, bytes.length - written, at);
+  }
 }

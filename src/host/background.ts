@@ -2,6 +2,8 @@ import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { runCommand } from './linux/commands.ts';
 import { cleanEnvironment } from './linux/environment.ts';
+import { localPath } from './local-path.ts';
+import { cleanEnvironment as windowsEnvironment } from './windows/environment.ts';
 
 export interface BackgroundCommand {
   /** Of the transient unit, without `.service`; unique while it runs. */
@@ -24,7 +26,13 @@ const SYSTEMD_RUN_MS = 600;
 export async function startInBackground(background: BackgroundCommand): Promise<void> {
   if (existsSync('/run/systemd/system') && (await startUnit(background))) return;
   const [program = '', ...args] = background.command;
-  const child = spawn(program, args, { detached: true, stdio: 'ignore', cwd: '/', env: cleanEnvironment() });
+  const child = spawn(program, args, {
+    detached: true,
+    stdio: 'ignore',
+    windowsHide: true,
+    cwd: localPath('/'),
+    env: process.platform === 'win32' ? windowsEnvironment() : cleanEnvironment(),
+  });
   await new Promise<void>((resolve, reject) => {
     child.once('spawn', resolve);
     child.once('error', reject);

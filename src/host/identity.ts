@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { uptime } from 'node:os';
 import { isRunning, parseProcessStat, readProcess } from './linux/processes.ts';
 
 export { selfCommand } from './self-command.ts';
@@ -11,33 +12,45 @@ export interface ProcessIdentity {
   readonly startTicks: number;
 }
 
+const IS_WINDOWS = process.platform === 'win32';
+/** In the same unit, but since the epoch: Windows tells it of no other process without a start of PowerShell. */
+const TICK_MS = 10;
+
 /** USER_HZ: what /proc counts time in, 100 on every architecture Node runs on (time(7)). */
 const TICKS_PER_SECOND = 100;
 
 /** This process. */
 export function ownProcess(): ProcessIdentity {
+  if (IS_WINDOWS) return { pid: process.pid, startTicks: Math.round(performance.timeOrigin / TICK_MS) };
   const own = parseProcessStat(readFileSync('/proc/self/stat', 'utf8'));
   return { pid: process.pid, startTicks: own?.startTicks ?? 0 };
 }
 
 /** True while exactly this process runs; a zombie and another process under its pid do not count. */
 export async function isProcessAlive(identity: ProcessIdentity): Promise<boolean> {
+  // Only a run has such an identity, and a run holds the lock for as long as it lives.
+  if (IS_WINDOWS) return (await import('./windows/lock.ts')).holdsWindowsLock(LOCK_FILE, identity.pid);
   const found = await readProcess(identity.pid);
   return found !== undefined && found.startTicks === identity.startTicks && isRunning(found);
 }
 
 /** The machine id of machine-id(5), 32 hex digits; empty where there is none yet, as in an image that is being built. */
 export async function machineId(): Promise<string> {
+  if (IS_WINDOWS) return (await windowsIdentity()).machineId;
   const id = (await textOf('/etc/machine-id')) ?? '';
   // "uninitialized" stands there until the first boot has set one.
   return /^[0-9a-f]{32}$/.test(id) ? id : '';
 }
+
+/** The lock of `lock.ts`, which takes its identity from here. */
+const LOCK_FILE = '/run/machineadm/lock';
 
 /** Where the kernel has the id of a boot (random(4)). */
 export const BOOT_ID_FILE = '/proc/sys/kernel/random/boot_id';
 
 /** The kernel's random id of this boot. */
 export async function bootId(file: string = BOOT_ID_FILE): Promise<string> {
+  if (IS_WINDOWS) return (await windowsIdentity()).bootId;
   return (await textOf(file)) ?? '';
 }
 
@@ -69,6 +82,7 @@ export function sinceBootMs(): number {
 
 /** When this process was started, in milliseconds since boot, to 10 ms. */
 export function processStartSinceBootMs(): number {
+  if (IS_WINDOWS) return Math.round((uptime() - process.uptime()) * 1000);
   return (ownProcess().startTicks * 1000) / TICKS_PER_SECOND;
 }
 
@@ -76,6 +90,7 @@ let bootOffsetMs: number | undefined;
 
 /** First number of /proc/uptime: CLOCK_BOOTTIME in seconds, to 10 ms (proc_uptime(5)). */
 function uptimeMs(): number {
+  if (IS_WINDOWS) return Math.round(uptime() * 1000);
   return Math.round(Number(readFileSync('/proc/uptime', 'utf8').split(' ')[0]) * 1000);
 }
 
@@ -93,6 +108,14 @@ function instanceIdIn(json: string | undefined): string | undefined {
     return undefined;
   }
 }
+
+/** Asked with a script, once a process. */
+function windowsIdentity(): Promise<{ readonly machineId: string; readonly bootId: string }> {
+  identityOfWindows ??= import('./windows/identity.ts').then(({ readWindowsIdentity }) => readWindowsIdentity());
+  return identityOfWindows;
+}
+
+let identityOfWindows: ReturnType<typeof windowsIdentity> | undefined;
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null;

@@ -3,32 +3,49 @@ import type { Facts } from './facts.ts';
 import type { Host, QueryHost } from './host.ts';
 import { gatherLinuxFacts } from './linux/facts.ts';
 import { type LinuxHostOptions, linuxHost, linuxQueryHost } from './linux/host.ts';
+import { type EndedOrphan, endOrphans as endLinuxOrphans } from './linux/orphans.ts';
+import { httpOf } from './network.ts';
+import { gatherWindowsFacts } from './windows/facts.ts';
+import { windowsHost, windowsQueryHost } from './windows/host.ts';
+import { endWindowsOrphans, processRecorder } from './windows/orphans.ts';
+import { thisSystem } from './windows/this-system.ts';
 
-export type { NetworkSettings } from './linux/host.ts';
-export { type EndedOrphan, endOrphans } from './linux/orphans.ts';
+export type { EndedOrphan } from './linux/orphans.ts';
+export type { NetworkSettings } from './network.ts';
+
+/** Those of each platform are the same. */
+export type HostOptions = LinuxHostOptions;
 
 /** The machine this runs on, read-only: `plan` gets this and nothing else. Throws `UnsupportedOnPlatform`. */
 export function openQueryHost(): QueryHost {
-  assertLinux();
-  return linuxQueryHost();
+  return platformOfThis() === 'windows' ? windowsQueryHost(thisSystem()) : linuxQueryHost();
 }
 
 /** The machine this runs on, with the right to change it. `runId` marks supervised commands (see `endOrphans`). */
-export function openHost(options: LinuxHostOptions): Host {
-  assertLinux();
-  return linuxHost(options);
+export function openHost(options: HostOptions): Host {
+  if (platformOfThis() === 'linux') return linuxHost(options);
+  const { runId, network, signal } = options;
+  const system = thisSystem(runId, processRecorder(runId));
+  const http = httpOf(network, (command) => windowsHost(system, { http }).run(command));
+  return windowsHost(system, { http, ...(signal === undefined ? {} : { signal }) });
 }
 
 /** What is true of the machine before anything is changed, by queries only. */
 export function gatherFacts(host: QueryHost): Promise<Facts> {
-  return gatherLinuxFacts(host);
+  return platformOfThis() === 'windows' ? gatherWindowsFacts(host) : gatherLinuxFacts(host);
 }
 
-function assertLinux(): void {
-  if (process.platform === 'linux') return;
+/** Ends what killed runs left behind; only while holding the lock. Throws `HostStepFailed` when one cannot be ended. */
+export function endOrphans(host: Host, currentRunId: string): Promise<readonly EndedOrphan[]> {
+  return platformOfThis() === 'windows' ? endWindowsOrphans(host, currentRunId) : endLinuxOrphans(currentRunId);
+}
+
+function platformOfThis(): Facts['platform'] {
+  if (process.platform === 'linux') return 'linux';
+  if (process.platform === 'win32') return 'windows';
   throw new MachineadmError({
     reason: 'UnsupportedOnPlatform',
     summary: `this build of machineadm cannot prepare a machine that runs ${process.platform}`,
-    remedy: 'Run it on Linux; validating and rendering documents works everywhere.',
+    remedy: 'Run it on Linux or Windows Server; validating and rendering documents works everywhere.',
   });
 }

@@ -7,6 +7,7 @@ import { FileError } from './file-error.ts';
 import { ownProcess } from './identity.ts';
 import { cleanEnvironment } from './linux/environment.ts';
 import { makeOpenDirectory } from './open-directory.ts';
+import { tryWindowsLock } from './windows/lock.ts';
 
 /** The right to change this machine. It ends with `release`, or with this process, however that ends. */
 export interface Lock {
@@ -28,12 +29,14 @@ const HELD_BY_ANOTHER = 1;
  * flock(1) takes it on the descriptor it inherits, and it stays ours when that child ends. No other child inherits the
  * descriptor (Node opens with O_CLOEXEC), so it is free the moment this process is gone, `kill -9` included.
  *
+ * On Windows a handle that shares the file with nobody is the lock (`windows/lock.ts`).
+ *
  * A lock that is held is waited for as long as `patienceMs`. Throws `Locked` naming the holder, `PreflightFailed` where flock(1) is missing, `FileError` (`ReadOnlyFilesystem`, …).
  */
 export async function acquireLock(path: string, patienceMs = 0): Promise<Lock> {
   for (const until = performance.now() + patienceMs; ; await sleep(LOOK_EVERY_MS)) {
     try {
-      return tryLock(path);
+      return process.platform === 'win32' ? tryWindowsLock(path) : tryLock(path);
     } catch (error) {
       const isHeld = error instanceof MachineadmError && error.reason === 'Locked';
       if (!isHeld || performance.now() >= until) throw error;

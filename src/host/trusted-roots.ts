@@ -22,6 +22,7 @@ export async function trustedRoots(
     const bundle = await readFile(path, 'utf8').catch(() => '');
     if (bundle.includes('-----BEGIN CERTIFICATE-----')) return [bundle, ...added];
   }
-  const { rootCertificates } = await import('node:tls');
+  const { getCACertificates, rootCertificates } = await import('node:tls');
+  if (process.platform === 'win32') return [...getCACertificates('system'), ...added];
   return [...rootCertificates, ...added];
 }

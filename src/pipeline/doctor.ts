@@ -72,7 +72,7 @@ export function looksAt(
 }
 
 async function documentChecks(host: QueryHost, facts: Facts, model: Model): Promise<readonly Check[]> {
-  const missing = await findMissing(stepsFor('all'), host, model, facts, 'all');
+  const missing = await findMissing(stepsFor('all', model.host.platform), host, model, facts, 'all');
   if (missing.length === 0) {
     return [{ id: 'document', group: 'document', state: 'ok', text: 'everything that the steps need is here' }];
   }

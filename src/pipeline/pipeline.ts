@@ -1,3 +1,4 @@
+import type { Platform } from '../document/model.ts';
 import { activeDirectory } from '../steps/active-directory/index.ts';
 import { apiServer } from '../steps/api-server.ts';
 import { bootHooks } from '../steps/boot-hooks.ts';
@@ -33,16 +34,25 @@ import { sysctl } from '../steps/sysctl.ts';
 import { clock } from '../steps/time/clock.ts';
 import { time } from '../steps/time/index.ts';
 import { users } from '../steps/users.ts';
+import { windowsCertificateAuthorities } from '../steps/windows/certificate-authorities.ts';
+import { windowsClock } from '../steps/windows/clock.ts';
+import { windowsAfterBootstrapHooks, windowsBeforeBootstrapHooks, windowsEarlyHooks } from '../steps/windows/hooks.ts';
+import { windowsHostname } from '../steps/windows/hostname.ts';
+import { windowsProxy } from '../steps/windows/proxy.ts';
+import { windowsTime } from '../steps/windows/time.ts';
 import { windowsDomain } from '../steps/windows-domain/index.ts';
+
+/** The parts of a run, in their order. */
+export interface Pipeline {
+  readonly host: readonly Step[];
+  readonly kubernetes: readonly Step[];
+  readonly afterBootstrap: readonly Step[];
+}
 
 /**
  * The boot sequence. The order is the whole of it: nothing else decides what comes before what.
  */
-export const PIPELINE: {
-  readonly host: readonly Step[];
-  readonly kubernetes: readonly Step[];
-  readonly afterBootstrap: readonly Step[];
-} = {
+export const PIPELINE: Pipeline = {
   host: [
     earlyHooks,
     bootHooks,
@@ -64,7 +74,6 @@ export const PIPELINE: {
     activeDirectory, // behind files and the clock: resolv.conf and the time decide whether the domain is found
     directoryAddress, // both with the keys of the computer
     directoryLogins,
-    windowsDomain, // in the place of activeDirectory
     services,
     containerd,
     registries, // before images: what is pulled is proven first
@@ -88,10 +97,36 @@ export const PIPELINE: {
   afterBootstrap: [afterBootstrapHooks],
 };
 
-/** Every step in order. */
-export const ALL_STEPS: readonly Step[] = [...PIPELINE.host, ...PIPELINE.kubernetes, ...PIPELINE.afterBootstrap];
+/**
+ * The same of a Windows machine: what is not here, its documents cannot ask for (`checks-platform.ts`). Steps that work on
+ * files, services and Kubernetes are those of Linux: paths, access rights and the service manager are the host's business.
+ */
+const WINDOWS: Pipeline = {
+  host: [
+    windowsEarlyHooks,
+    windowsHostname, // before the domain, which takes the name that the machine has
+    windowsTime,
+    windowsClock,
+    windowsProxy,
+    windowsCertificateAuthorities,
+    files,
+    windowsDomain, // behind the clock, which decides whether the domain lets the machine in
+    services,
+  ],
+  kubernetes: [kubeadmConfig, windowsBeforeBootstrapHooks, kubeadm, readiness, sentinel],
+  afterBootstrap: [windowsAfterBootstrapHooks],
+};
+
+/** The boot sequence of a platform. */
+export function pipelineFor(platform: Platform): Pipeline {
+  return platform === 'windows' ? WINDOWS : PIPELINE;
+}
+
+/** Every step of Linux in order. */
+export const ALL_STEPS: readonly Step[] = stepsFor('all', 'linux');
 
 /** The steps of a run: all of them, or for an image bake those of the host. */
-export function stepsFor(scope: 'base' | 'all'): readonly Step[] {
-  return scope === 'base' ? PIPELINE.host : ALL_STEPS;
+export function stepsFor(scope: 'base' | 'all', platform: Platform): readonly Step[] {
+  const { host, kubernetes, afterBootstrap } = pipelineFor(platform);
+  return scope === 'base' ? host : [...host, ...kubernetes, ...afterBootstrap];
 }

@@ -43,7 +43,7 @@ export async function makePlan(document: LoadedDocument, scope: 'base' | 'all'):
   const seen = inBoot(asSeenBy(found, identity), facts.bootId);
   const journal = withNotes(seen, usableNotes(await readPrepared(host), found, identity));
   refuseIfChanged(journal, document);
-  const steps = stepsFor(scope);
+  const steps = stepsFor(scope, model.host.platform);
   await preflight(steps, host, model, facts, scope);
   return planSteps(steps, { model, facts, host, journal, scope });
 }

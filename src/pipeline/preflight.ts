@@ -15,6 +15,21 @@ export function refuseUnlessRoot(facts: Pick<Facts, 'isRoot'>): void {
   });
 }
 
+const PLATFORM_NAMES = { linux: 'Linux', windows: 'Windows' } as const;
+
+/** Refuses a document that is for another operating system than this machine's. */
+function refuseOtherPlatform({ host }: Model, { platform }: Facts): void {
+  if (host.platform === platform) return;
+  const [wanted, found] = [PLATFORM_NAMES[host.platform], PLATFORM_NAMES[platform]];
+  throw new MachineadmError({
+    reason: 'UnsupportedOnPlatform',
+    summary: `host.platform: the document is for ${wanted}, and this machine runs ${found}`,
+    remedy: `Give this machine a document for ${found} (host: {platform: ${found}}).`,
+    evidence: [{ source: 'host.platform', text: wanted }],
+    exit: 'Refused',
+  });
+}
+
 /** What the steps of this document will need and do not find. Asks only. */
 export async function findMissing(
   steps: readonly Step[],
@@ -41,6 +56,7 @@ export async function preflight(
   facts: Facts,
   scope: 'base' | 'all',
 ): Promise<void> {
+  refuseOtherPlatform(model, facts);
   const missing = await findMissing(steps, host, model, facts, scope).catch((error) => {
     throw asRefusal(error);
   });

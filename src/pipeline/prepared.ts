@@ -6,7 +6,7 @@ import type { Facts } from '../host/facts.ts';
 import type { Host, QueryHost } from '../host/host.ts';
 import { isBake, isSameInstance, type JournalState, type PreparedNote } from './journal.ts';
 import type { InstanceIdentity } from './journal-record.ts';
-import { PIPELINE } from './pipeline.ts';
+import { pipelineFor } from './pipeline.ts';
 import { JOURNAL_PATH } from './run-journal.ts';
 
 /** Where `prepare` says what it put into an image. */
@@ -56,7 +56,7 @@ export function preparedBy(
   before: Prepared | undefined,
 ): Prepared {
   const steps: PreparedStep[] = [];
-  for (const step of PIPELINE.host) {
+  for (const step of pipelineFor(document.model.host.platform).host) {
     const earlier = before?.steps.find((one) => one.step === step.id)?.changes ?? [];
     const changes = [...new Set([...earlier, ...(made.get(step.id) ?? [])])];
     if (changes.length === 0) continue;

@@ -48,7 +48,7 @@ export async function reset(request: ResetRequest): Promise<ResetPlan | undefine
     const plan = await planReset(host, madeIn(journal), request);
     refuseForeignMounts(plan);
     if (!(await request.confirm(plan))) return undefined;
-    await endOrphans(runId);
+    await endOrphans(host, runId);
     await performReset(host, plan, request);
     // They tell of a node that is no more.
     for (const path of Object.values(STATUS_PATHS)) await host.removeFile(path);

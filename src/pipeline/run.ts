@@ -19,7 +19,7 @@ import { arrangeToGoOn, canGoOn, type GoingOn, rebootIfOurs } from './going-on.t
 import { bakingHost, imagePart } from './image.ts';
 import { instanceIdentity, isBootstrapped, type JournalState, type PreparedNote, withNotes } from './journal.ts';
 import { openDocument } from './load.ts';
-import { PIPELINE, stepsFor } from './pipeline.ts';
+import { pipelineFor, stepsFor } from './pipeline.ts';
 import { refuseIfChanged } from './plan.ts';
 import { preflight, refuseUnlessRoot } from './preflight.ts';
 import { leaveOnlyManifest, preparedBy, readPrepared, usableNotes, writePrepared } from './prepared.ts';
@@ -100,7 +100,7 @@ async function runLocked(request: RunRequest, runId: string, facts: Facts): Prom
   let conclusion: Conclusion;
   try {
     if (!judged.ok) throw judged.error;
-    await endOrphans(runId);
+    await endOrphans(host, runId);
     journal = await beginJournal(request, runId, host, facts, judged);
     if (judged.known.open !== undefined) reporter.warn('the run before this one was killed; it is resumed');
     if (request.command === 'prepare') warnOfLeft(judged.document, reporter);
@@ -134,7 +134,7 @@ function scopeOf({ command }: RunRequest): 'base' | 'all' {
 }
 
 function plannedSteps(request: RunRequest, { model }: LoadedDocument, facts: Facts): string[] {
-  return stepsFor(scopeOf(request))
+  return stepsFor(scopeOf(request), model.host.platform)
     .filter((step) => step.desired(model, facts) !== undefined)
     .map((step) => step.id);
 }
@@ -171,7 +171,10 @@ async function judge(request: RunRequest, host: Host, facts: Facts, before: Jour
     if (request.command === 'prepare') document = { ...document, ...imagePart(document) };
     refuseIfChanged(known, document);
     const scope = scopeOf(request);
-    await untilStopped(preflight(stepsFor(scope), host, document.model, facts, scope), request.signal);
+    await untilStopped(
+      preflight(stepsFor(scope, document.model.host.platform), host, document.model, facts, scope),
+      request.signal,
+    );
     return { ok: true, document, known, network, notes };
   } catch (error) {
     return { ok: false, document, known, network, error };
@@ -262,19 +265,20 @@ async function runPipeline(
   const mayReboot = canGoOn(request) && model.host.rebootPolicy === 'IfRequired';
   const startedMs = Date.now();
   const { kubernetes } = model;
+  const pipeline = pipelineFor(model.host.platform);
   const bootstrap = async () => {
     reporter.phase('Host');
-    await perform(PIPELINE.host, signal);
+    await perform(pipeline.host, signal);
     if (request.command === 'prepare') return;
     reporter.phase('Kubernetes');
-    await perform(PIPELINE.kubernetes, signal);
+    await perform(pipeline.kubernetes, signal);
   };
   try {
     const failed = await performAttempts(bootstrap, {
       retry: (kubernetes?.exec ?? kubernetes?.kubeadm)?.retry,
       signal,
       deadlineMs: startedMs + limitMs,
-      bootstraps: (id) => PIPELINE.kubernetes.some((step) => step.id === id && step.bootstraps === true),
+      bootstraps: (id) => pipeline.kubernetes.some((step) => step.id === id && step.bootstraps === true),
       conclude: (error, attemptStartedMs) => conclude(host, error, document, attemptStartedMs),
       reporter,
     });
@@ -293,7 +297,7 @@ async function runPipeline(
   // The node works: what comes after cannot unmake that.
   reporter.bootstrapped();
   try {
-    await perform(PIPELINE.afterBootstrap, request.signal);
+    await perform(pipeline.afterBootstrap, request.signal);
   } catch (error) {
     const ended = await conclude(host, error, document, startedMs);
     if (ended.outcome !== 'Failed') return { ...ended, afterHooks: 'Interrupted' };

@@ -1,6 +1,6 @@
-import { ALL_STEPS } from './pipeline.ts';
+import { ALL_STEPS, stepsFor } from './pipeline.ts';
 
 /** What people call each step, by its id. */
 export function stepTitles(): ReadonlyMap<string, string> {
-  return new Map(ALL_STEPS.map((step) => [step.id, step.title]));
+  return new Map([...stepsFor('all', 'windows'), ...ALL_STEPS].map((step) => [step.id, step.title]));
 }

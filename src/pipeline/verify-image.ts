@@ -38,7 +38,13 @@ export async function verifyImage(document: LoadedDocument): Promise<ImageVerdic
   const prepared = await readPrepared(host);
   const identity = instanceIdentity(facts, model.metadata.uid);
   const journal = withNotes(asSeenBy(found, identity), usableNotes(prepared, found, identity));
-  const { changes } = await planSteps(stepsFor('base'), { model, facts, host, journal, scope: 'base' });
+  const { changes } = await planSteps(stepsFor('base', model.host.platform), {
+    model,
+    facts,
+    host,
+    journal,
+    scope: 'base',
+  });
   const findings = await instanceResidue(host, model.reporting.sentinelPath);
   if (prepared?.baseSha256 !== baseDigest(document)) {
     findings.unshift({

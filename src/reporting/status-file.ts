@@ -4,7 +4,8 @@ import { basename, dirname } from 'node:path';
 import { MachineadmError } from '../document/errors.ts';
 import { exitCode } from '../document/exit-codes.ts';
 import { errnoOf } from '../host/file-error.ts';
-import { readProcess } from '../host/linux/processes.ts';
+import { bootId, isProcessAlive } from '../host/identity.ts';
+import { localPath } from '../host/local-path.ts';
 import { concludingCondition, setCondition } from './run-state.ts';
 import type { RunStatus } from './status.ts';
 import { STATUS_PATHS, type StatusPaths } from './status-writer.ts';
@@ -66,7 +67,7 @@ export async function waitForStatus(options: WaitOptions): Promise<RunStatus | u
   const { current } = options.paths ?? STATUS_PATHS;
   const liveness = options.liveness ?? systemLiveness;
   const until = performance.now() + options.timeoutMs;
-  const watcher = new DirectoryWatcher(dirname(current), basename(current));
+  const watcher = new DirectoryWatcher(dirname(localPath(current)), basename(localPath(current)));
   let last: RunStatus | undefined;
   try {
     for (;;) {
@@ -149,12 +150,10 @@ function interrupted(status: RunStatus, why: string): RunStatus {
 
 const systemLiveness: Liveness = {
   async bootId() {
-    // random(4): a new one with each boot.
-    return (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim();
+    return await bootId();
   },
   async isRunning(process) {
-    const found = await readProcess(process.pid);
-    return found !== undefined && found.startTicks === process.startTicks;
+    return await isProcessAlive(process);
   },
 };
 
@@ -205,7 +204,7 @@ class DirectoryWatcher {
 
 async function readIfThere(path: string): Promise<string | undefined> {
   try {
-    return await readFile(path, 'utf8');
+    return await readFile(localPath(path), 'utf8');
   } catch (error) {
     if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return undefined;
     throw unreadable(path, error instanceof Error ? error.message : String(error), error);

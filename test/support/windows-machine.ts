@@ -161,9 +161,7 @@ class FakeWindows implements WindowsMachine {
   }
 
   get commands(): readonly string[] {
-    return this.calls
-      .filter(({ script }) => script === undefined || !this.#standIns.has(script) || isChange(script))
-      .map(words);
+    return this.calls.filter(({ script }) => script === undefined || !isHousekeeping(script)).map(words);
   }
 
   host(signal?: AbortSignal): Host {
@@ -410,10 +408,9 @@ function words({ program, args, input, script }: WindowsCall): string {
   return [name, ...args].join(' ');
 }
 
-const CHANGES: ReadonlySet<string> = new Set(['change-service']);
-
-function isChange(script: string): boolean {
-  return CHANGES.has(script);
+/** What the host asks and keeps in order for everything that it does. */
+function isHousekeeping(script: string): boolean {
+  return /^(read-|facts$|service-(state|events)$|write-security$|flush-volume$)/.test(script);
 }
 
 /** What only asks, by what it is called: it is no effect that a kill could lose. */

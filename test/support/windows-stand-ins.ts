@@ -1,6 +1,7 @@
 import { lstatSync, mkdirSync } from 'node:fs';
 import { win32 } from 'node:path';
 import type { CommandResult } from '../../src/host/host.ts';
+import { systemStandIns } from './windows-system-stand-ins.ts';
 
 /** Thrown by everything that is asked of a machine without power. */
 export class MachineKilled extends Error {}
@@ -27,6 +28,14 @@ export interface WindowsState {
   readonly security: Map<string, string>;
   /** What is inherited from C:\ on a Windows Server. */
   inherited: string;
+  /** Type and NtpServer of the Windows Time service. */
+  readonly time: { type: string; servers: string };
+  /** Variables of the machine, and of its services as NAME=value. */
+  readonly environment: { readonly machine: Record<string, string>; readonly services: Record<string, string[]> };
+  /** The store Root: base64 of DER, and friendly names. */
+  authorities: { der: string; name: string }[];
+  /** Processes that killed runs left: what becomes of each when it is ended. */
+  readonly processes: Record<number, { readonly name: string; readonly state: 'ended' | 'stays' | 'other' }>;
   /** What the service control manager logged. */
   readonly serviceEvents: string[];
   /** What will happen when the machine is started next, as a join to a domain or a new name does. */
@@ -74,6 +83,12 @@ export function standInsOfWindows(
         pid: 900,
         path: '"C:\\Program Files\\containerd\\containerd.exe" --run-service',
       },
+      w32time: {
+        state: 'Stopped',
+        startMode: 'Manual',
+        pid: undefined,
+        path: 'C:\\Windows\\system32\\svchost.exe -k LocalService',
+      },
       kubelet: {
         state: 'Stopped',
         startMode: 'Auto',
@@ -83,6 +98,10 @@ export function standInsOfWindows(
     },
     security: new Map(),
     inherited: 'O:BAG:SYD:AI(A;ID;FA;;;BA)(A;ID;FA;;;SY)(A;ID;0x1200a9;;;BU)(A;ID;0x1301bf;;;AU)',
+    time: { type: 'NTP', servers: 'time.windows.com,0x8' },
+    environment: { machine: {}, services: {} },
+    authorities: [],
+    processes: {},
     serviceEvents: [],
     atNextBoot: [],
     ...different,
@@ -124,6 +143,7 @@ export function standInsOfWindows(
     ],
     ['service-events', (input) => answered('service-events', eventsOf(state, input))],
     ['change-service', (input) => changeService(state, input)],
+    ...systemStandIns(state),
   ]);
   return { standIns, state };
 }

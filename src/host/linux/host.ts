@@ -1,8 +1,7 @@
 import { MachineadmError } from '../../document/errors.ts';
-import type { HostModel } from '../../document/model.ts';
 import { connectCri, pullImage } from '../cri-client.ts';
 import type { CommandResult, Host, Query, QueryHost } from '../host.ts';
-import { agentProxy, createHttpClient, type HttpClient } from '../http.ts';
+import { httpOf, type NetworkSettings } from '../network.ts';
 import { assertQuery } from '../queries.ts';
 import { secretResolver } from '../secret-effects.ts';
 import { resolveSecret } from '../secrets.ts';
@@ -35,9 +34,6 @@ export function linuxQueryHost(): QueryHost {
   } satisfies QueryHost);
 }
 
-/** What the document says of the agent's own requests. */
-export type NetworkSettings = Pick<HostModel, 'proxy' | 'certificateAuthorities'>;
-
 export interface LinuxHostOptions {
   /** Marks supervised commands. */
   readonly runId: string;
@@ -50,7 +46,7 @@ export interface LinuxHostOptions {
 /** This Linux machine, with the right to change it. */
 export function linuxHost(options: LinuxHostOptions): Host {
   const run: Host['run'] = (command) => runCommand(command, options.runId);
-  const http = once(() => openHttp(options.network?.(), run));
+  const http = httpOf(options.network, run);
   return Object.freeze({
     ...linuxQueryHost(),
     writeFile,
@@ -66,27 +62,6 @@ export function linuxHost(options: LinuxHostOptions): Host {
     secret: secretResolver({ run, http }),
     services: serviceManager(options.signal),
   } satisfies Host);
-}
-
-/** The secrets of a proxy's URL are found out without that proxy. */
-async function openHttp(settings: NetworkSettings | undefined, run: Host['run']): Promise<HttpClient> {
-  const certificateAuthorities = (settings?.certificateAuthorities ?? []).map(({ pem }) => pem);
-  const direct = async () => createHttpClient({ proxy: undefined, certificateAuthorities });
-  const proxy = await agentProxy(settings?.proxy, secretResolver({ run, http: direct }));
-  return createHttpClient({ proxy, certificateAuthorities });
-}
-
-function once<T>(make: () => Promise<T>): () => Promise<T> {
-  let made: Promise<T> | undefined;
-  return async () => {
-    made ??= make();
-    try {
-      return await made;
-    } catch (error) {
-      made = undefined;
-      throw error;
-    }
-  };
 }
 
 /** A program that is not there answers like a shell: status 127. So does a query that could not be started. */

@@ -7,6 +7,7 @@ import { READ_FACTS } from './facts-scripts.ts';
 import type { WindowsScript } from './powershell.ts';
 import { READ_SECURITY } from './security-scripts.ts';
 import { SERVICE_EVENTS, SERVICE_STATE } from './service-scripts.ts';
+import { READ_AUTHORITIES, READ_ENVIRONMENT, READ_TIME } from './system-scripts.ts';
 
 const SERVICE = /^[A-Za-z0-9_.$ -]+$/;
 const DOMAIN = '[A-Za-z0-9][A-Za-z0-9.-]*';
@@ -59,6 +60,9 @@ const SCRIPTS: readonly WindowsScript[] = [
   SERVICE_EVENTS,
   READ_DOMAIN,
   TEST_SECURE_CHANNEL,
+  READ_TIME,
+  READ_ENVIRONMENT,
+  READ_AUTHORITIES,
 ];
 
 /** True when this program with these arguments is on the closed list of commands that change nothing on Windows. */

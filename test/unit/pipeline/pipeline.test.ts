@@ -39,8 +39,8 @@ describe('the pipeline', () => {
   });
 
   test('is for an image what it is for the host', () => {
-    assert.deepEqual(stepsFor('base'), PIPELINE.host);
-    assert.deepEqual(stepsFor('all'), ALL_STEPS);
+    assert.deepEqual(stepsFor('base', 'linux'), PIPELINE.host);
+    assert.deepEqual(stepsFor('all', 'linux'), ALL_STEPS);
   });
 
   test('proves readiness before the sentinel, and lays the configuration before kubeadm', () => {

@@ -10,7 +10,8 @@ export function checkPlatform(sections: Sections): Finding[] {
 const WINDOWS_PATH = /^[A-Za-z]:[\\/]/;
 
 /** Characters that no name on NTFS may hold, and names of devices (learn.microsoft.com, "Naming Files, Paths, and Namespaces"). */
-const IMPOSSIBLE_PATH = /[<>:"|?*]|[. ](?:[\\/]|$)|(?:^|[\\/])(?:con|prn|aux|nul|com\d|lpt\d)(?:\.[^\\/]*)?(?:[\\/]|$)/i;
+const IMPOSSIBLE_PATH =
+  /[<>:"|?*]|[. ](?:[\\/]|$)|(?:^|[\\/])(?:con|prn|aux|nul|com\d|lpt\d)(?:\.[^\\/]*)?(?:[\\/]|$)/i;
 
 /** What access rights on Windows can tell apart: for the system alone, or for users to read, or to start, too. */
 const WINDOWS_MODES: readonly string[] = ['600', '700', '644', '755'];
@@ -30,7 +31,15 @@ const LINUX_ONLY: Partial<Record<keyof HostSection, string>> = {
 /** What the join of a Windows machine has no use for: it keeps its keys itself. */
 const LINUX_ONLY_OF_DOMAIN = ['keytab', 'servicePrincipals', 'kerberos'] as const;
 
-function checkWindows({ host, secrets, containerRuntime, images, kubernetes, hardening, reporting }: Sections): Finding[] {
+function checkWindows({
+  host,
+  secrets,
+  containerRuntime,
+  images,
+  kubernetes,
+  hardening,
+  reporting,
+}: Sections): Finding[] {
   const findings: Finding[] = [];
   const refuse = (path: readonly PathSegment[], why: string, hint = 'remove it'): void => {
     findings.push({ path, message: `not on Windows: ${why}`, hint });
@@ -69,9 +78,14 @@ function checkWindows({ host, secrets, containerRuntime, images, kubernetes, har
   if (kubernetes !== undefined && kubernetes.role !== 'Worker') {
     refuse(['kubernetes', 'role'], 'control planes run on Linux', 'Worker');
   }
-  if (kubernetes?.bootstrapper?.exec !== undefined) refuse(['kubernetes', 'bootstrapper', 'exec'], 'only kubeadm is there');
+  if (kubernetes?.bootstrapper?.exec !== undefined)
+    refuse(['kubernetes', 'bootstrapper', 'exec'], 'only kubeadm is there');
   if (kubernetes?.node?.criSocket?.startsWith('unix:')) {
-    refuse(['kubernetes', 'node', 'criSocket'], 'containerd listens at a named pipe', 'npipe:////./pipe/containerd-containerd');
+    refuse(
+      ['kubernetes', 'node', 'criSocket'],
+      'containerd listens at a named pipe',
+      'npipe:////./pipe/containerd-containerd',
+    );
   }
   reporting?.sinks?.forEach(({ type }, index) => {
     if (type === 'Journal' || type === 'SystemdNotify') {
@@ -84,12 +98,16 @@ function checkWindows({ host, secrets, containerRuntime, images, kubernetes, har
 function checkComputerName(name: string): Finding[] {
   const path = ['host', 'hostname'];
   if (name.includes('.')) {
-    return [{ path, message: 'not on Windows: a computer name has no dots', hint: 'its domain is host.activeDirectory' }];
+    return [
+      { path, message: 'not on Windows: a computer name has no dots', hint: 'its domain is host.activeDirectory' },
+    ];
   }
   if (/^\d+$/.test(name)) return [{ path, message: 'not on Windows: a computer name is not all digits' }];
   if (name.length <= LONGEST_COMPUTER_NAME) return [];
   const hint = 'Windows would cut it, and two machines could become one';
-  return [{ path, message: `not on Windows: longer than the ${LONGEST_COMPUTER_NAME} characters of a computer name`, hint }];
+  return [
+    { path, message: `not on Windows: longer than the ${LONGEST_COMPUTER_NAME} characters of a computer name`, hint },
+  ];
 }
 
 function checkWindowsFiles(host: HostSection | undefined): Finding[] {
@@ -112,7 +130,10 @@ function checkWindowsFiles(host: HostSection | undefined): Finding[] {
       findings.push({ path: [...at, 'path'], message: 'not on Windows: no file can have this name' });
     }
     // NTFS knows no difference between upper and lower case; a path without a drive is on C:.
-    const same = file.path.replace(/^[Cc]:/, '').replaceAll('\\', '/').toLowerCase();
+    const same = file.path
+      .replace(/^[Cc]:/, '')
+      .replaceAll('\\', '/')
+      .toLowerCase();
     const first = known.get(same);
     if (first === undefined) known.set(same, index);
     // The very same text is told by the checks of all platforms.
@@ -142,7 +163,11 @@ function checkLinux({ host, secrets, reporting }: Sections): Finding[] {
   for (const phase of ['early', 'beforeBootstrap', 'afterBootstrap'] as const) {
     const shell = host?.hooks?.[phase]?.shell;
     if (shell !== 'powershell' && shell !== 'cmd') continue;
-    findings.push({ path: ['host', 'hooks', phase, 'shell'], message: `Linux has no ${shell}`, hint: `sh or bash, or ${hint}` });
+    findings.push({
+      path: ['host', 'hooks', phase, 'shell'],
+      message: `Linux has no ${shell}`,
+      hint: `sh or bash, or ${hint}`,
+    });
   }
   reporting?.sinks?.forEach(({ type }, index) => {
     if (type !== 'WindowsEventLog') return;

@@ -15,11 +15,7 @@ const DEFAULT_CRI_SOCKETS: Readonly<Record<Platform, string>> = {
   windows: 'npipe:////./pipe/containerd-containerd',
 };
 
-export function toKubernetes(
-  section: KubernetesSection,
-  platform: Platform,
-  resolve: ResolveSecret,
-): KubernetesModel {
+export function toKubernetes(section: KubernetesSection, platform: Platform, resolve: ResolveSecret): KubernetesModel {
   const { timeouts, ready, addons, node, bootstrapper } = section;
   const extra = extraConfiguration(bootstrapper?.kubeadm);
   return {

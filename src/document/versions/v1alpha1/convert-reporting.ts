@@ -12,7 +12,9 @@ export function toReporting(
   platform: Platform,
   resolve: ResolveSecret,
 ): ReportingModel {
-  const sinks = section?.sinks ?? [{ type: platform === 'windows' ? ('WindowsEventLog' as const) : ('Journal' as const) }];
+  const sinks = section?.sinks ?? [
+    { type: platform === 'windows' ? ('WindowsEventLog' as const) : ('Journal' as const) },
+  ];
   const names = sinkNames(sinks);
   return {
     sentinelPath: section?.sentinel?.path ?? DEFAULT_SENTINEL,

@@ -1,0 +1,72 @@
+import { closeSync, constants, openSync, readFileSync, writeFileSync } from 'node:fs';
+import { MachineadmError } from '../../document/errors.ts';
+import { errnoOf, FileError } from '../file-error.ts';
+import { makeOpenDirectory } from '../open-directory.ts';
+import { windowsPath } from './paths.ts';
+
+/**
+ * libuv's UV_FS_O_EXLOCK, which Node does not name: opened without sharing, so that nobody else can open the file until
+ * this handle is closed (uv/win.h; docs.libuv.org, "File open constants": Windows since 1.17). Windows closes it with the process, however
+ * that ends.
+ */
+const EXCLUSIVE = 0x10000000;
+
+/** Takes the lock file for this process. Throws `Locked` naming the holder, `FileError`. */
+export function tryWindowsLock(path: string): { readonly path: string; release(): void } {
+  const file = windowsPath(path);
+  let descriptor: number;
+  try {
+    makeOpenDirectory(file.slice(0, file.lastIndexOf('\\')));
+    descriptor = openSync(file, constants.O_RDWR | constants.O_CREAT | EXCLUSIVE, 0o600);
+  } catch (error) {
+    // ERROR_SHARING_VIOLATION.
+    if (errnoOf(error) === 'EBUSY') throw held(file);
+    throw new FileError('create', file, error);
+  }
+  // The lock itself cannot be read while it is held.
+  writeFileSync(holderFile(file), `${process.pid}\n`);
+  let isHeld = true;
+  return {
+    path: file,
+    release() {
+      if (isHeld) closeSync(descriptor);
+      isHeld = false;
+    },
+  };
+}
+
+/** True while the process with this id holds the lock. */
+export function holdsWindowsLock(path: string, pid: number): boolean {
+  const file = windowsPath(path);
+  try {
+    closeSync(openSync(file, constants.O_RDWR | EXCLUSIVE));
+    return false;
+  } catch (error) {
+    return errnoOf(error) === 'EBUSY' && holderOf(file) === pid;
+  }
+}
+
+function holderFile(file: string): string {
+  return `${file}.holder`;
+}
+
+function holderOf(file: string): number | undefined {
+  try {
+    return Number(readFileSync(holderFile(file), 'utf8'));
+  } catch {
+    return undefined;
+  }
+}
+
+function held(file: string): MachineadmError {
+  const pid = holderOf(file);
+  const holder = pid === undefined ? 'another process' : `process ${pid}`;
+  return new MachineadmError({
+    reason: 'Locked',
+    summary: `another machineadm run is active on this machine: ${holder} holds ${file}`,
+    remedy:
+      'Wait for it to end ("machineadm status"), or end it if it is stuck; the lock is free as soon as it is gone.',
+    evidence: [{ source: file, text: `held by ${holder}` }],
+    retryable: true,
+  });
+}

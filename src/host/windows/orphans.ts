@@ -1,0 +1,109 @@
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { MachineadmError } from '../../document/errors.ts';
+import type { Host } from '../host.ts';
+import type { EndedOrphan } from '../linux/orphans.ts';
+import { member, text } from '../untyped.ts';
+import { OWN_DIRECTORY } from './paths.ts';
+import { runScript, windowsScript } from './powershell.ts';
+import type { ProcessRecorder } from './this-system.ts';
+
+/** One file for each supervised command that runs, named after its process. */
+const RECORDS = `${OWN_DIRECTORY}\\run\\processes`;
+const TIMEOUT_MS = 60_000;
+
+/**
+ * `{processes: [{pid, startedAt}]}` -> `[{pid, name, state}]`, state one of gone, other, ended, stays. A process id is given
+ * away again, so a process only counts when it was made when its record says. /T: with all that it has started.
+ */
+export const END_PROCESSES = windowsScript(
+  'end-processes',
+  `
+$answer = @(foreach ($known in $request.processes) {
+  $filter = 'ProcessId=' + [int]$known.pid
+  $process = Get-CimInstance -ClassName Win32_Process -Filter $filter
+  if ($null -eq $process) { @{ pid = $known.pid; name = ''; state = 'gone' } }
+  elseif ([Math]::Abs(($process.CreationDate.ToUniversalTime() - [DateTime]::Parse($known.startedAt).ToUniversalTime()).TotalSeconds) -gt 10) { @{ pid = $known.pid; name = $process.Name; state = 'other' } }
+  else {
+    $name = $process.Name
+    [void](& "$env:SystemRoot\\System32\\taskkill.exe" /T /F /PID $known.pid 2>&1)
+    $state = 'stays'
+    foreach ($try in 1..50) {
+      if ($null -eq (Get-CimInstance -ClassName Win32_Process -Filter $filter)) { $state = 'ended'; break }
+      Start-Sleep -Milliseconds 200
+    }
+    @{ pid = $known.pid; name = $name; state = $state }
+  }
+})
+`,
+);
+
+/**
+ * Notes supervised commands while they run. Windows tells no process the environment of another, by which Linux knows them.
+ *
+ * @param native where node:fs finds a path with a drive
+ */
+export function processRecorder(runId: string, native: (path: string) => string = (path) => path): ProcessRecorder {
+  return {
+    started(pid) {
+      mkdirSync(native(RECORDS), { recursive: true });
+      const record = { pid, runId, startedAt: new Date().toISOString() };
+      writeFileSync(native(`${RECORDS}\\${pid}.json`), JSON.stringify(record), { mode: 0o600 });
+    },
+    ended(pid) {
+      rmSync(native(`${RECORDS}\\${pid}.json`), { force: true });
+    },
+  };
+}
+
+/**
+ * Ends what killed runs left behind: supervised commands of other runs, with all that they started. Call it only while
+ * holding the lock. Throws `HostStepFailed` when one cannot be ended.
+ */
+export async function endWindowsOrphans(
+  host: Pick<Host, 'list' | 'readText' | 'removeFile' | 'run'>,
+  currentRunId: string,
+): Promise<readonly EndedOrphan[]> {
+  const known: { readonly pid: number; readonly runId: string; readonly startedAt: string }[] = [];
+  for (const name of (await host.list(RECORDS)) ?? []) {
+    const record = parsed(await host.readText(`${RECORDS}\\${name}`));
+    const [pid, runId, startedAt] = [
+      member(record, 'pid'),
+      text(member(record, 'runId')),
+      text(member(record, 'startedAt')),
+    ];
+    // Half a record is of a command that was not even started.
+    if (typeof pid !== 'number' || runId === undefined || startedAt === undefined) {
+      await host.removeFile(`${RECORDS}\\${name}`);
+    } else if (runId !== currentRunId) known.push({ pid, runId, startedAt });
+  }
+  if (known.length === 0) return [];
+  const processes = known.map(({ pid, startedAt }) => ({ pid, startedAt }));
+  const told = await runScript(host, END_PROCESSES, { processes }, { timeoutMs: TIMEOUT_MS });
+  const ended: EndedOrphan[] = [];
+  for (const { pid, runId } of known) {
+    const answer = (Array.isArray(told) ? told : []).find((one) => member(one, 'pid') === pid);
+    const [name, state] = [text(member(answer, 'name')) ?? '', text(member(answer, 'state'))];
+    if (state === undefined || state === 'stays') throw cannotEnd(pid, name, runId);
+    if (state === 'ended') ended.push({ pid, name, runId });
+    await host.removeFile(`${RECORDS}\\${pid}.json`);
+  }
+  return ended;
+}
+
+function parsed(content: string | undefined): unknown {
+  try {
+    return JSON.parse(content ?? '');
+  } catch {
+    return undefined;
+  }
+}
+
+function cannotEnd(pid: number, name: string, runId: string): MachineadmError {
+  return new MachineadmError({
+    reason: 'HostStepFailed',
+    exit: 'Refused',
+    summary: `${name === '' ? 'a program' : name} (process ${pid}) of the killed run ${runId} does not end`,
+    remedy: `Find out what it waits for in the Task Manager or with "tasklist /FI \\"PID eq ${pid}\\""; then restart the machine.`,
+    retryable: true,
+  });
+}

@@ -1,0 +1,104 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Evidence, MachineadmError } from '../../document/errors.ts';
+import { formatDuration } from '../../document/units.ts';
+import type { QueryHost } from '../../host/host.ts';
+import type { Step } from '../step.ts';
+import { serversToAsk } from './time.ts';
+
+export interface WindowsClockDesired {
+  readonly servers: readonly string[];
+  readonly withinMs: number;
+  readonly timeoutMs: number;
+}
+
+/** How often a server is asked. In milliseconds. */
+const ASKED_EVERY_MS = 2_000;
+const RESYNC_TIMEOUT_MS = 60_000;
+
+interface Reading {
+  /** How far the clock is off; undefined: no server answered. */
+  readonly offsetMs: number | undefined;
+  readonly answers: readonly Evidence[];
+}
+
+/**
+ * Waits until the clock is right: measured against a server, and not asked of the service, whose words are translated and
+ * which calls itself synchronised with its own hardware clock, too.
+ */
+export const windowsClock: Step<WindowsClockDesired, boolean, WindowsClockDesired> = {
+  id: 'clock',
+  title: 'clock',
+
+  desired({ host }) {
+    if (host.time?.synchronized === undefined || !host.time.enabled) return undefined;
+    return { servers: host.time.servers, ...host.time.synchronized };
+  },
+
+  async inspect(host, desired) {
+    return isRight(await measure(host, desired.servers), desired);
+  },
+
+  plan(desired, right) {
+    if (right) return [];
+    return [
+      {
+        id: 'clock/synchronized',
+        summary: `wait until the clock is known to be right within ${formatDuration(desired.withinMs)}`,
+        scope: 'node',
+        ineffective: 'ClockNotSynchronized',
+        payload: desired,
+      },
+    ];
+  },
+
+  async apply(host, { payload }, { signal, waitingFor }) {
+    const deadline = performance.now() + payload.timeoutMs;
+    waitingFor('the clock to be synchronised');
+    // Only the measurement counts: what it says is translated, and it also fails where the clock is right.
+    await host.run({ program: 'w32tm.exe', args: ['/resync', '/rediscover'], timeoutMs: RESYNC_TIMEOUT_MS, signal });
+    for (;;) {
+      const reading = await measure(host, payload.servers);
+      if (isRight(reading, payload)) break;
+      if (performance.now() >= deadline) throw notSynchronized(payload, reading);
+      await delay(ASKED_EVERY_MS, undefined, { signal });
+    }
+    waitingFor(undefined);
+  },
+};
+
+/** Asks one server after the other, once, until one answers. */
+async function measure(host: QueryHost, given: readonly string[]): Promise<Reading> {
+  const answers: Evidence[] = [];
+  for (const server of await serversToAsk(host, given)) {
+    const args = ['/stripchart', `/computer:${server}`, '/samples:1', '/dataonly'];
+    const { stdout } = await host.query({ program: 'w32tm.exe', args });
+    const offset = offsetIn(stdout);
+    const last = stdout.trim().split(/\r?\n/).at(-1) ?? '';
+    answers.push({ source: `w32tm.exe /stripchart, ${server}`, text: last === '' ? 'no answer' : last });
+    if (offset !== undefined) return { offsetMs: offset, answers };
+  }
+  return { offsetMs: undefined, answers };
+}
+
+/** The last line of a strip chart: `14:03:07, +00.0012345s`, or `14:03:07, error: 0x800705B4`. In milliseconds. */
+export function offsetIn(stdout: string): number | undefined {
+  const last = [...stdout.matchAll(/^\d+:\d+:\d+,\s*([+-]\d+[.,]\d+)s/gm)].at(-1)?.[1];
+  return last === undefined ? undefined : Number(last.replace(',', '.')) * 1000;
+}
+
+function isRight({ offsetMs }: Reading, { withinMs }: WindowsClockDesired): boolean {
+  return offsetMs !== undefined && Math.abs(offsetMs) <= withinMs;
+}
+
+function notSynchronized({ timeoutMs, withinMs }: WindowsClockDesired, reading: Reading): MachineadmError {
+  const off = reading.offsetMs === undefined ? '' : `: it is off by ${Math.round(reading.offsetMs)} ms`;
+  return new MachineadmError({
+    reason: 'ClockNotSynchronized',
+    summary: `the clock was not proven right within ${formatDuration(withinMs)} after ${formatDuration(timeoutMs)}${off}`,
+    remedy:
+      'See whether the time servers answer on UDP port 123 from this machine; correct host.time.servers, or give ' +
+      'host.time.synchronized.timeout more time.',
+    evidence: reading.answers,
+    retryable: true,
+  });
+}

@@ -1,0 +1,189 @@
+import { createHash, randomUUID } from 'node:crypto';
+import type { HookGroup } from '../../document/model.ts';
+import type { Host } from '../../host/host.ts';
+import { member } from '../../host/untyped.ts';
+import { hookFailed, hookTimedOut } from '../hook-errors.ts';
+import type { HookPhase } from '../hooks.ts';
+import type { Execution, Step } from '../step.ts';
+import {
+  parseWindowsMarker,
+  removeWindowsHookScript,
+  windowsHookCommand,
+  windowsHookScript,
+  writeWindowsHookScript,
+} from './hook-script.ts';
+
+export interface WindowsHooksActual {
+  readonly done: boolean;
+  /** How many entries of these very commands an earlier run ended. */
+  readonly completed: number;
+}
+
+export interface WindowsHooksPayload {
+  readonly group: HookGroup;
+  readonly completed: number;
+}
+
+const LINES_KEPT = 10;
+
+export const windowsEarlyHooks = windowsHooksStep('hooks-early', 'early hooks', 'early');
+export const windowsBeforeBootstrapHooks = windowsHooksStep(
+  'hooks-before-bootstrap',
+  'hooks before the bootstrap',
+  'beforeBootstrap',
+);
+export const windowsAfterBootstrapHooks = windowsHooksStep(
+  'hooks-after-bootstrap',
+  'hooks after the bootstrap',
+  'afterBootstrap',
+);
+
+/**
+ * A group of commands for PowerShell or cmd, run once on an instance, in one shell. A run that is killed in the group goes
+ * on with the entry it was killed in, in a new shell: what entries before it set is gone. An entry that was interrupted
+ * runs again, one that ended does not. Commands that were changed in between start the group anew.
+ */
+function windowsHooksStep(
+  id: string,
+  title: string,
+  phase: HookPhase,
+): Step<HookGroup, WindowsHooksActual, WindowsHooksPayload> {
+  const changeId = `${id}/run`;
+  return {
+    id,
+    title,
+
+    desired(model) {
+      const group = model.host.hooks[phase];
+      return group === undefined || group.commands.length === 0 ? undefined : group;
+    },
+
+    async inspect(_host, group, record) {
+      const note = record.notes.get(changeId);
+      const known = member(note, 'commands');
+      const completed = member(note, 'completed');
+      const same = Array.isArray(known) && typeof completed === 'number' && known.join() === digests(group).join();
+      return { done: record.done.has(changeId), completed: same ? completed : 0 };
+    },
+
+    plan(group, { done, completed }) {
+      if (done) return [];
+      const count = group.commands.length;
+      const what = count === 1 ? '1 command' : `${count} commands`;
+      const summary =
+        completed === 0
+          ? `run ${what} with ${group.shell}`
+          : `go on behind command ${completed} of ${count}, where an earlier run ended`;
+      return [{ id: changeId, summary, scope: 'node', repeatable: false, payload: { group, completed } }];
+    },
+
+    async apply(host, { payload }, execution) {
+      const { group, completed } = payload;
+      const script = windowsHookScript(id);
+      const remember = (count: number): void => execution.remember({ commands: digests(group), completed: count });
+      await writeWindowsHookScript(host, script, group);
+      try {
+        await runGroup(host, { id, phase, group, completed, remember }, execution);
+      } finally {
+        execution.waitingFor(undefined);
+        await removeWindowsHookScript(host, script);
+      }
+    },
+  };
+}
+
+interface RunningGroup {
+  readonly id: string;
+  readonly phase: HookPhase;
+  readonly group: HookGroup;
+  readonly completed: number;
+  /** Notes durably how many entries have ended. */
+  remember(completed: number): void;
+}
+
+/** Runs shells until all entries are done: one, unless an entry ends its shell by `exit`. */
+async function runGroup(host: Host, running: RunningGroup, execution: Execution): Promise<void> {
+  const { group, phase, remember } = running;
+  const until = performance.now() + group.timeoutMs;
+  for (let next = running.completed + 1; next <= group.commands.length; ) {
+    const shell = await runShell(host, running, next, until - performance.now(), execution);
+    if (shell.timedOut) {
+      const failure = hookTimedOut(phase, group, shell.entry, shell.lines);
+      if (group.onError === 'Fail') throw failure;
+      execution.warn(`${failure.message} onError is Continue: the run goes on without the rest of this hook.`);
+      return;
+    }
+    // A shell that says nothing did nothing, whatever its status (Wine's powershell.exe ends with 0).
+    if (!shell.began) throw hookFailed(phase, group, next, shell.status === 0 ? 1 : shell.status, shell.lines);
+    if (shell.status !== 0) {
+      const failure = hookFailed(phase, group, shell.entry, shell.status, shell.lines);
+      if (group.onError === 'Fail' || !shell.insideEntry) throw failure;
+      execution.warn(`${failure.message} onError is Continue: the run goes on.`);
+    }
+    if (!shell.insideEntry && shell.entry === group.commands.length) return;
+    remember(shell.entry);
+    next = shell.entry + 1;
+  }
+}
+
+interface EndedShell {
+  /** Whether its driver said anything. */
+  readonly began: boolean;
+  /** The entry it was in, or ended last. */
+  readonly entry: number;
+  /** True when it ended before it could say how the entry ended: by `exit`, or killed. */
+  readonly insideEntry: boolean;
+  readonly status: number;
+  readonly timedOut: boolean;
+  /** The last lines it printed, redacted. */
+  readonly lines: readonly string[];
+}
+
+async function runShell(
+  host: Host,
+  { id, phase, group, remember }: RunningGroup,
+  first: number,
+  timeoutMs: number,
+  execution: Execution,
+): Promise<EndedShell> {
+  const token = `machineadm-${randomUUID()}`;
+  const lines: string[] = [];
+  let [began, entry, insideEntry] = [false, first, false];
+  const onMarker = (line: string): boolean => {
+    const marker = parseWindowsMarker(line, token);
+    if (marker === undefined) return false;
+    began = true;
+    entry = marker.entry;
+    const name = `entry ${entry} of ${group.commands.length}`;
+    insideEntry = marker.kind === 'begin';
+    if (marker.kind === 'begin') {
+      execution.waitingFor(`${name} of the hook ${phase}`);
+      return true;
+    }
+    execution.output(id, `${name} ended with status ${marker.status}`);
+    if (marker.status === 0 || group.onError === 'Continue') remember(entry);
+    if (marker.status !== 0 && group.onError === 'Continue') {
+      const failure = hookFailed(phase, group, entry, marker.status, []);
+      execution.warn(`${failure.message} onError is Continue: the run goes on.`);
+    }
+    return true;
+  };
+  const result = await host.run({
+    ...windowsHookCommand(windowsHookScript(id), group, token, first),
+    env: { MACHINEADM_PHASE: phase },
+    timeoutMs: Math.max(1, timeoutMs),
+    signal: execution.signal,
+    supervised: true,
+    onLine: (stream, line) => {
+      if (stream === 'stdout' && onMarker(line)) return;
+      execution.output(id, line);
+      lines.push(line);
+      if (lines.length > LINES_KEPT) lines.shift();
+    },
+  });
+  return { began, entry, insideEntry, status: result.status, timedOut: result.timedOut, lines };
+}
+
+function digests(group: HookGroup): readonly string[] {
+  return group.commands.map((command) => createHash('sha256').update(command).digest('hex'));
+}
