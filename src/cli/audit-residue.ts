@@ -1,4 +1,11 @@
-import { auditResidue, openQueryHost, overwrite, type Residue, type ResidueReport } from '../diagnosis/residue.ts';
+import {
+  auditResidue,
+  openQueryHost,
+  overwrite,
+  type Residue,
+  type ResidueReport,
+  requireLinux,
+} from '../diagnosis/residue.ts';
 import { exitCode } from '../document/exit-codes.ts';
 import { documentSecrets } from '../document/secrets-of.ts';
 import { openDocument } from '../pipeline/load.ts';
@@ -8,6 +15,7 @@ import { printJson, printText } from './output.ts';
 
 /** `machineadm audit --residue`: where other tools left the secrets of the document; with `--scrub` they are overwritten. */
 export async function auditResidueCommand(options: DocumentOptions & { readonly scrub?: true }): Promise<number> {
+  requireLinux('machineadm audit --residue');
   const document = await openDocument(options.document, buildInfo().version);
   const report = await auditResidue(
     openQueryHost(),

@@ -5,7 +5,7 @@ import type { FileStat, QueryHost } from '../host/host.ts';
 import { RESIDUE_PLACES, type ResiduePlace } from './residue-places.ts';
 import { isSearchable, type ResidueForm, type SoughtSecret, searchBytes } from './residue-search.ts';
 
-export { openQueryHost } from '../host/index.ts';
+export { openQueryHost, requireLinux } from '../host/index.ts';
 export { overwrite } from '../host/linux/overwrite.ts';
 
 /** A file in which a tool left secrets of the document. Names of secrets, never values. */

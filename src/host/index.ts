@@ -40,6 +40,22 @@ export function endOrphans(host: Host, currentRunId: string): Promise<readonly E
   return platformOfThis() === 'windows' ? endWindowsOrphans(host, currentRunId) : endLinuxOrphans(currentRunId);
 }
 
+/**
+ * Refuses what is made for Linux machines alone. Throws `UnsupportedOnPlatform`.
+ *
+ * @param what as a person calls it: `machineadm reset`
+ */
+export function requireLinux(what: string): void {
+  if (platformOfThis() === 'linux') return;
+  throw new MachineadmError({
+    reason: 'UnsupportedOnPlatform',
+    summary: `${what} works on Linux machines only`,
+    remedy:
+      'On Windows there are plan, provision, status, diagnose and report; everything that needs no machine works, too.',
+    exit: 'Refused',
+  });
+}
+
 function platformOfThis(): Facts['platform'] {
   if (process.platform === 'linux') return 'linux';
   if (process.platform === 'win32') return 'windows';

@@ -2,7 +2,7 @@ import { nearestName } from '../document/diagnostics.ts';
 import { MachineadmError } from '../document/errors.ts';
 import { HARDENING_PROFILES, type HardeningProfile } from '../document/model-hardening.ts';
 import { redactDeep } from '../document/secret.ts';
-import { gatherFacts, openQueryHost } from '../host/index.ts';
+import { gatherFacts, openQueryHost, requireLinux } from '../host/index.ts';
 import { type AuditedControl, auditControls, readRecord } from '../steps/hardening/audit.ts';
 import { openDocument } from './load.ts';
 
@@ -37,6 +37,7 @@ export async function auditHardening(
   named: readonly string[],
   agentVersion: string,
 ): Promise<HardeningReport> {
+  requireLinux('machineadm audit');
   const host = openQueryHost();
   const profiles = named.map(profileOf);
   const document = sources.length === 0 ? undefined : await openDocument(sources, agentVersion);

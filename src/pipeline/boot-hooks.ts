@@ -1,6 +1,6 @@
 import { MachineadmError } from '../document/errors.ts';
 import { redact } from '../document/secret.ts';
-import { gatherFacts, openHost } from '../host/index.ts';
+import { gatherFacts, openHost, requireLinux } from '../host/index.ts';
 import { BOOT_HOOKS_FILE, BOOT_HOOKS_ID, parseKeptHooks } from '../steps/boot-hooks.ts';
 import { runHookGroup } from '../steps/hooks.ts';
 import { refuseUnlessRoot } from './preflight.ts';
@@ -25,6 +25,7 @@ export async function runBootHooks({
   signal,
   onOutput,
 }: BootHooksRequest): Promise<{ readonly ran: number } | { readonly ran: 0; readonly why: string }> {
+  requireLinux('machineadm hooks run');
   const host = openHost({ runId: BOOT_HOOKS_ID });
   const facts = await gatherFacts(host);
   refuseUnlessRoot(facts);

@@ -7,7 +7,7 @@ import type { LoadedDocument } from '../document/load.ts';
 import { redactDeep } from '../document/secret.ts';
 import type { Facts } from '../host/facts.ts';
 import type { QueryHost } from '../host/host.ts';
-import { gatherFacts, openQueryHost } from '../host/index.ts';
+import { gatherFacts, openQueryHost, requireLinux } from '../host/index.ts';
 import { readStatus } from '../reporting/status-file.ts';
 import { observe } from './diagnose-machine.ts';
 import { looksAt } from './doctor.ts';
@@ -24,6 +24,7 @@ const LIMIT_MS = 15_000;
  * `NotPrivilegedUser` and what is wrong with the document.
  */
 export async function makeBundle(sources: readonly string[], agentVersion: string): Promise<Uint8Array> {
+  requireLinux('machineadm bundle');
   const host = openQueryHost();
   const facts = await gatherFacts(host);
   refuseUnlessRoot(facts);

@@ -2,7 +2,7 @@ import { CONTRACT_VERSION } from '../diagnosis/conformance/clause.ts';
 import { type Judgement, judge } from '../diagnosis/conformance/index.ts';
 import { redactDeep } from '../document/secret.ts';
 import type { QueryHost } from '../host/host.ts';
-import { gatherFacts, openQueryHost } from '../host/index.ts';
+import { gatherFacts, openQueryHost, requireLinux } from '../host/index.ts';
 import { selfCommand } from '../host/self-command.ts';
 import { STATUS_PATHS } from '../reporting/status-writer.ts';
 import { refuseUnlessRoot } from './preflight.ts';
@@ -20,6 +20,7 @@ export interface ConformanceReport {
  * nothing: it is handed a host that can only be asked. Throws `NotPrivilegedUser`.
  */
 export async function conformance(): Promise<ConformanceReport> {
+  requireLinux('machineadm conformance');
   const host = openQueryHost();
   const facts = await gatherFacts(host);
   refuseUnlessRoot(facts);

@@ -10,7 +10,7 @@ import type { Model } from '../document/model.ts';
 import { redactDeep } from '../document/secret.ts';
 import type { Facts } from '../host/facts.ts';
 import type { QueryHost } from '../host/host.ts';
-import { gatherFacts, openQueryHost } from '../host/index.ts';
+import { gatherFacts, openQueryHost, requireLinux } from '../host/index.ts';
 import { openDocument } from './load.ts';
 import { stepsFor } from './pipeline.ts';
 import { findMissing, refuseUnlessRoot } from './preflight.ts';
@@ -30,6 +30,7 @@ export interface DoctorReport {
  * document the machine alone is looked at, as a worker. Throws `DocumentInvalid` and `NotPrivilegedUser`.
  */
 export async function examine(sources: readonly string[], agentVersion: string): Promise<DoctorReport> {
+  requireLinux('machineadm doctor');
   const host = openQueryHost();
   const facts = await gatherFacts(host);
   refuseUnlessRoot(facts);

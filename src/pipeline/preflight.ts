@@ -6,8 +6,15 @@ import type { Missing, Step } from '../steps/step.ts';
 import { asRefusal } from './refusal.ts';
 
 /** Refuses to begin on a machine or as a user that cannot do it. */
-export function refuseUnlessRoot(facts: Pick<Facts, 'isRoot'>): void {
+export function refuseUnlessRoot(facts: Pick<Facts, 'isRoot'> & Partial<Pick<Facts, 'platform'>>): void {
   if (facts.isRoot) return;
+  if (facts.platform === 'windows') {
+    throw new MachineadmError({
+      reason: 'NotPrivilegedUser',
+      summary: 'machineadm must run as the system or as an administrator with their rights in force',
+      remedy: 'Run it from a console that was opened with "Run as administrator", or from a task of the system.',
+    });
+  }
   throw new MachineadmError({
     reason: 'NotPrivilegedUser',
     summary: 'machineadm must run as root: it reads and changes what only root may',

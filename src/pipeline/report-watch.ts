@@ -5,7 +5,7 @@ import { MachineadmError } from '../document/errors.ts';
 import { type LoadedDocument, loadDocument } from '../document/load.ts';
 import type { ReadyModel, RemoteSinkModel } from '../document/model.ts';
 import { bootId, machineId } from '../host/identity.ts';
-import { openHost, openQueryHost } from '../host/index.ts';
+import { openHost, openQueryHost, requireLinux } from '../host/index.ts';
 import { sinkContext } from '../reporting/delivery/context.ts';
 import type { ReportCondition } from '../reporting/event.ts';
 import { isRemote, remoteSinkOf } from '../reporting/remote/registry.ts';
@@ -49,6 +49,7 @@ const JITTER = 0.2;
  */
 export async function watchNode(request: WatchRequest): Promise<void> {
   const { signal, intervalMs, repeatMs, require } = request;
+  requireLinux('machineadm report watch');
   const host = openQueryHost();
   refuseUnlessRoot({ isRoot: process.geteuid?.() === 0 });
   const own = { hostname: hostname(), machineId: await machineId(), bootId: await bootId(request.bootIdFile) };

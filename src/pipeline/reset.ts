@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { MachineadmError } from '../document/errors.ts';
 import { archiveLog } from '../host/append-log.ts';
-import { endOrphans, gatherFacts, openHost } from '../host/index.ts';
+import { endOrphans, gatherFacts, openHost, requireLinux } from '../host/index.ts';
 import { acquireLock } from '../host/lock.ts';
 import { STATUS_PATHS } from '../reporting/status-writer.ts';
 import { performReset, type ResetWatch } from '../steps/reset/perform.ts';
@@ -32,6 +32,7 @@ const LOCK_PATH = '/run/machineadm/lock';
  *   `ResetFailed`
  */
 export async function reset(request: ResetRequest): Promise<ResetPlan | undefined> {
+  requireLinux('machineadm reset');
   const runId = randomUUID();
   const host = openHost({ runId });
   const facts = await gatherFacts(host);

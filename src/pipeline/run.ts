@@ -4,7 +4,7 @@ import type { LoadedDocument } from '../document/load.ts';
 import type { Facts } from '../host/facts.ts';
 import type { Host } from '../host/host.ts';
 import { ownProcess } from '../host/identity.ts';
-import { endOrphans, gatherFacts, type NetworkSettings, openHost, openQueryHost } from '../host/index.ts';
+import { endOrphans, gatherFacts, type NetworkSettings, openHost, openQueryHost, requireLinux } from '../host/index.ts';
 import { acquireLock, LOCK_PATH } from '../host/lock.ts';
 import { openReporter, type Reporter } from '../reporting/reporter.ts';
 import type { RunEvent, RunStatus } from '../reporting/status.ts';
@@ -57,6 +57,7 @@ const LOCK_PATIENCE_MS = 500;
  * `NotPrivilegedUser`, `Locked`, `JournalUnreadable`, and any refusal on a machine that is bootstrapped already.
  */
 export async function run(request: RunRequest): Promise<RunStatus> {
+  if (request.command === 'prepare') requireLinux('machineadm prepare');
   const runId = randomUUID();
   const facts = await gatherFacts(openQueryHost());
   refuseUnlessRoot(facts);

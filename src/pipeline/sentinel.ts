@@ -1,4 +1,4 @@
-import { gatherFacts, openHost } from '../host/index.ts';
+import { gatherFacts, openHost, requireLinux } from '../host/index.ts';
 import { writeSentinel } from '../steps/sentinel.ts';
 import { refuseUnlessRoot } from './preflight.ts';
 import { peekJournal } from './run-journal.ts';
@@ -12,6 +12,7 @@ import { wasLeftHere } from './this-machine.ts';
 export async function restoreSentinel(): Promise<
   { readonly restored: true; readonly path: string } | { readonly restored: false; readonly why: string }
 > {
+  requireLinux('machineadm sentinel restore');
   const host = openHost({ runId: 'sentinel-restore' });
   const facts = await gatherFacts(host);
   refuseUnlessRoot(facts);

@@ -1,6 +1,6 @@
 import type { LoadedDocument } from '../document/load.ts';
 import type { QueryHost } from '../host/host.ts';
-import { gatherFacts, openQueryHost } from '../host/index.ts';
+import { gatherFacts, openQueryHost, requireLinux } from '../host/index.ts';
 import { imagePart } from './image.ts';
 import { INSTANCE_PATHS, MACHINE_ID, SSH_DIRECTORY, SSH_HOST_KEY } from './instance-paths.ts';
 import { instanceIdentity, withNotes } from './journal.ts';
@@ -30,6 +30,7 @@ export interface ImageVerdict {
  * says so, and nothing of one machine is in it. Changes nothing. Throws what `prepare` refuses, and what looking throws.
  */
 export async function verifyImage(document: LoadedDocument): Promise<ImageVerdict> {
+  requireLinux('machineadm prepare');
   const host = openQueryHost();
   const facts = await gatherFacts(host);
   refuseUnlessRoot(facts);

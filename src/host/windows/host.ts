@@ -2,10 +2,11 @@ import { MachineadmError } from '../../document/errors.ts';
 import type { SecretValue } from '../../document/secret.ts';
 import { connectCri, pullImage } from '../cri-client.ts';
 import type { CommandResult, Host, Query, QueryHost } from '../host.ts';
+import { isQuery } from '../queries.ts';
 import { secretResolver } from '../secret-effects.ts';
 import { resolveSecret } from '../secrets.ts';
 import { windowsPath } from './paths.ts';
-import { assertWindowsQuery } from './queries.ts';
+import { assertWindowsQuery, isWindowsQuery } from './queries.ts';
 import { fileQueries, findProgram } from './read.ts';
 import { Security } from './security.ts';
 import { serviceState, windowsServices } from './services.ts';
@@ -55,6 +56,10 @@ export function windowsHost(system: WindowsSystem, options: WindowsHostOptions):
 
 function queries(system: WindowsSystem, security: Security): QueryHost {
   const query = async (asked: Query): Promise<CommandResult> => {
+    // What looks at every machine may ask what only Linux has: there it would be told the same of a program not installed.
+    if (isQuery(asked.program, asked.args) && !isWindowsQuery(asked.program, asked.args)) {
+      return notStarted(`${asked.program} is a program of Linux`);
+    }
     assertWindowsQuery(asked);
     const program = findProgram(system, asked.program);
     if (program === undefined) return notStarted(notInstalled(asked.program).message);
@@ -90,10 +95,10 @@ function queries(system: WindowsSystem, security: Security): QueryHost {
 
 /**
  * The named pipe of an endpoint, as Windows and Node name it: `npipe:////./pipe/containerd-containerd`
- * (kubernetes pkg/kubelet/util/util_windows.go) is `\\\\.\\pipe\\containerd-containerd`.
+ * (kubernetes pkg/kubelet/util/util_windows.go) is `\\.\pipe\containerd-containerd`.
  */
 export function pipeOf(endpoint: string): string {
-  return endpoint.replace(/^npipe:/, '').replaceAll('/', '\\');
+  return endpoint.replace(/^npipe:\/\//, '').replaceAll('/', '\\');
 }
 
 /** A file that holds a secret is named with or without a drive, as every other. */
