@@ -109,7 +109,7 @@ export const CODES = {
   UnitReplaced: note('The unit that runs kubeadm is not needed: machineadm runs it.'),
   StrictDropped: note('ignition.containerLinuxConfig.strict: machineadm is always strict.'),
   WindowsHost: decision(
-    'The document has no words for the host part of a Windows machine: left out, Kubernetes is converted.',
+    'The host part of a Windows machine is left out, as cloudbase-init reads it otherwise: write it under host by hand.',
   ),
 
   // --structure

@@ -48,7 +48,8 @@ export async function convertSpec(
   const spec = isWindows(given) ? withoutHost(given, report) : given;
   const kubernetes = role === undefined ? undefined : await convertKubernetes(spec, role, conversion, missing);
   if (role !== undefined && kubernetes === undefined) return [];
-  const plain = { host: convertHost(spec, role === 'InitControlPlane', conversion), kubernetes };
+  const platform = isWindows(given) ? ('Windows' as const) : undefined;
+  const plain = { host: { platform, ...convertHost(spec, role === 'InitControlPlane', conversion) }, kubernetes };
   const {
     host: prepared,
     containerRuntime,

@@ -12,8 +12,9 @@ export function isWindows(spec: Spec): boolean {
 }
 
 /**
- * v1alpha1 has no words for files with a drive, for cmd and PowerShell, and for accounts of Windows. Kubernetes is the
- * same; the rest is told, part by part, and left out.
+ * Kubernetes is the same; the rest is told, part by part, and left out. cloudbase-init ignores owners and modes of files and
+ * how commands end (cloudbaseinit/plugins/common/userdataplugins/cloudconfigplugins): what is meant by it is for a person
+ * to say.
  */
 export function withoutHost(spec: Spec, report: Report): Spec {
   for (const { path, at } of spec.files) report.add('WindowsHost', at, `the file ${path}`);
