@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
-import { ALL_STEPS, PIPELINE, stepsFor } from '../../../src/pipeline/pipeline.ts';
+import { ALL_STEPS, PIPELINE, pipelineFor, stepsFor } from '../../../src/pipeline/pipeline.ts';
 import { stepTitles } from '../../../src/pipeline/titles.ts';
 import type { FollowUp } from '../../../src/steps/step.ts';
 
@@ -33,8 +33,22 @@ describe('the pipeline', () => {
     }
   });
 
+  test('of Windows has the name before the domain, and proves the node before the sentinel', () => {
+    const order = stepsFor('all', 'windows').map((step) => step.id);
+    assert.equal(new Set(order).size, order.length);
+    const inOrder = (...ids: string[]) =>
+      assert.deepEqual(
+        order.filter((id) => ids.includes(id)),
+        ids,
+      );
+    inOrder('hooks-early', 'hostname', 'time', 'clock', 'files', 'windows-domain', 'services');
+    inOrder('kubeadm-config', 'hooks-before-bootstrap', 'kubeadm', 'readiness', 'sentinel', 'hooks-after-bootstrap');
+    assert.deepEqual(stepsFor('base', 'windows'), pipelineFor('windows').host);
+  });
+
   test('has all titles', () => {
-    assert.equal(stepTitles().size, ALL_STEPS.length);
+    const ids = [...ALL_STEPS, ...stepsFor('all', 'windows')].map((step) => step.id);
+    assert.equal(stepTitles().size, new Set(ids).size);
     assert.equal(stepTitles().get('sysctl'), 'kernel settings');
   });
 
