@@ -108,8 +108,12 @@ export const CODES = {
   ContainerLinuxConfigDropped: decision('A part of additionalConfig, or of the Ignition config, is left out.'),
   UnitReplaced: note('The unit that runs kubeadm is not needed: machineadm runs it.'),
   StrictDropped: note('ignition.containerLinuxConfig.strict: machineadm is always strict.'),
-  WindowsHost: decision(
-    'The host part of a Windows machine is left out, as cloudbase-init reads it otherwise: write it under host by hand.',
+  WindowsHost: decision('Accounts and disks of a Windows machine belong into its image: left out.'),
+  WindowsPermissions: note(
+    'cloudbase-init ignores owners and permissions; here a file that only its owner may read is for administrators.',
+  ),
+  WindowsInstanceData: decision(
+    'cloudbase-init leaves no instance data on a machine but its name: a run ends before it begins, until the variable has another source.',
   ),
 
   // --structure

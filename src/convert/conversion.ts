@@ -1,4 +1,5 @@
 import type { Role } from '../document/model.ts';
+import type { HostSection } from '../document/versions/v1alpha1/host.ts';
 import type { Expressions } from './jinja.ts';
 import type { Report } from './report.ts';
 import type { SecretBook } from './secrets.ts';
@@ -58,6 +59,7 @@ export interface Conversion {
   readonly surroundings: Surroundings;
   /** True: the provider has filled everything in already, so that the configuration wins over the objects beside it. */
   readonly resolved: boolean;
+  readonly platform: NonNullable<HostSection['platform']>;
   /** `KubeadmConfig clusters/a`, for what has no place of its own. */
   readonly object: string;
 }

@@ -14,7 +14,7 @@ import { SecretBook, type SecretObject } from './secrets.ts';
 import type { Spec } from './spec.ts';
 import { structured } from './structure/index.ts';
 import { Variables } from './variables.ts';
-import { isWindows, withoutHost } from './windows.ts';
+import { platformOf, tellUnknownVariables, withoutLinuxOnly } from './windows.ts';
 
 /** A document that came out, as text. */
 export interface ConvertedDocument {
@@ -27,7 +27,7 @@ export interface ConvertedDocument {
   readonly holdsSecrets: boolean;
 }
 
-type Context = Omit<Conversion, 'secrets' | 'resolved'>;
+type Context = Omit<Conversion, 'secrets' | 'resolved' | 'platform'>;
 
 /** One document of one specification; none where its version is not known, which is reported. */
 export async function convertSpec(
@@ -38,23 +38,25 @@ export async function convertSpec(
 ): Promise<readonly ConvertedDocument[]> {
   const { options, report, surroundings, expressions, object } = context;
   const secrets = new SecretBook(objects, options.inlineSecrets === true, options.references, report);
-  const conversion: Conversion = { ...context, secrets, resolved: given.resolved };
+  const platform = platformOf(given);
+  const conversion: Conversion = { ...context, secrets, resolved: given.resolved, platform };
   const variables = new Variables(expressions);
   const missing = (name: string, what: string): string => {
     const path = secrets.path(name);
     report.add('ControllerValueMissing', object, `${what} is read from ${path}`);
     return variables.define(name.replace(/[^A-Za-z0-9_]+/g, '_'), { file: path });
   };
-  const spec = isWindows(given) ? withoutHost(given, report) : given;
+  const spec = platform === 'Windows' ? withoutLinuxOnly(given, report) : given;
   const kubernetes = role === undefined ? undefined : await convertKubernetes(spec, role, conversion, missing);
   if (role !== undefined && kubernetes === undefined) return [];
-  const platform = isWindows(given) ? ('Windows' as const) : undefined;
-  const plain = { host: { platform, ...convertHost(spec, role === 'InitControlPlane', conversion) }, kubernetes };
+  const plain = { host: convertHost(spec, role === 'InitControlPlane', conversion), kubernetes };
   const {
     host: prepared,
     containerRuntime,
     kubernetes: node,
-  } = options.structure === true ? await structured(plain, conversion) : { ...plain, containerRuntime: undefined };
+  } = options.structure === true && platform === 'Linux'
+    ? await structured(plain, conversion)
+    : { ...plain, containerRuntime: undefined };
   const { machine, clusterName } = surroundings;
   if (!machine.isMachine) report.add('MachineNameUnknown', object, 'write the name of the Machine into its document');
   const sections = {
@@ -74,6 +76,7 @@ export async function convertSpec(
     containerRuntime: placed.containerRuntime,
     kubernetes: placed.kubernetes,
   });
+  if (platform === 'Windows') tellUnknownVariables(variables.section, report, object);
   if (secrets.holdsValues) report.add('SecretInDocument', object, 'write it 0600, and no copy of it anywhere');
   const yaml = await emitDocument(document as object, `Converted from ${object}.`);
   await judge(yaml, conversion);
@@ -83,6 +86,7 @@ export async function convertSpec(
 function convertHost(spec: Spec, initializes: boolean, conversion: Conversion): HostSection {
   const files = convertFiles(spec, conversion);
   return {
+    platform: conversion.platform === 'Windows' ? 'Windows' : undefined,
     storage: convertStorage(spec, conversion),
     groups: convertGroups(spec),
     users: convertUsers(spec, conversion),

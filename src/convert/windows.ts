@@ -1,41 +1,51 @@
+import type { HostSection } from '../document/versions/v1alpha1/host.ts';
 import type { Report } from './report.ts';
-import type { Spec } from './spec.ts';
+import type { FileSpec, Spec } from './spec.ts';
+import type { VariableSection } from './variables.ts';
 
 const WINDOWS_PATH = /^[A-Za-z]:[\\/]/;
 
 /** Told by its socket or by paths with a drive: the object itself does not say it. */
-export function isWindows(spec: Spec): boolean {
+export function platformOf(spec: Spec): NonNullable<HostSection['platform']> {
   const sockets = [spec.init, spec.join].map((part) => part.get('nodeRegistration', 'criSocket').text() ?? '');
-  return (
-    sockets.some((socket) => socket.startsWith('npipe:')) || spec.files.some(({ path }) => WINDOWS_PATH.test(path))
-  );
+  const isWindows =
+    sockets.some((socket) => socket.startsWith('npipe:')) || spec.files.some(({ path }) => WINDOWS_PATH.test(path));
+  return isWindows ? 'Windows' : 'Linux';
 }
 
-/**
- * Kubernetes is the same; the rest is told, part by part, and left out. cloudbase-init ignores owners and modes of files and
- * how commands end (cloudbaseinit/plugins/common/userdataplugins/cloudconfigplugins): what is meant by it is for a person
- * to say.
- */
-export function withoutHost(spec: Spec, report: Report): Spec {
-  for (const { path, at } of spec.files) report.add('WindowsHost', at, `the file ${path}`);
+/** Without what a document has no words for on Windows; each is told. */
+export function withoutLinuxOnly(spec: Spec, report: Report): Spec {
   for (const { name, at } of spec.users) report.add('WindowsHost', at, `the user ${name}`);
-  for (const { at } of [...spec.beforeCommands, ...spec.afterCommands]) report.add('WindowsHost', at, 'a command');
-  if (spec.time !== undefined) report.add('WindowsHost', spec.time.at, 'the time service');
   for (const { at } of [...spec.disks, ...spec.filesystems, ...spec.mounts, ...spec.bootCommands]) {
     report.add('WindowsHost', at, 'cloudbase-init has no such plug-in either');
   }
-  return {
-    ...spec,
-    files: [],
-    users: [],
-    groups: [],
-    time: undefined,
-    disks: [],
-    filesystems: [],
-    mounts: [],
-    bootCommands: [],
-    beforeCommands: [],
-    afterCommands: [],
-    services: [],
-  };
+  return { ...spec, users: [], groups: [], disks: [], filesystems: [], mounts: [], bootCommands: [], services: [] };
+}
+
+/**
+ * What access rights on Windows can say of a mode. cloudbase-init keeps none of it (cloudbaseinit/plugins/common/
+ * userdataplugins/cloudconfigplugins/write_files.py, os.chmod), so that everybody reads what was meant for root.
+ */
+export function windowsMode(mode: string, { path, owner, permissions, at }: FileSpec, report: Report): string {
+  const bits = Number.parseInt(mode, 8);
+  const owned = (bits & 0o100) === 0 ? '0600' : '0700';
+  const shared = (bits & 0o001) === 0 ? '0644' : '0755';
+  if (owner !== undefined || permissions !== undefined) report.add('WindowsPermissions', at, path);
+  return (bits & 0o007) === 0 ? owned : shared;
+}
+
+/** What cloudbase-init gives the machine before it reads user data (SetHostNamePlugin): the one thing that is known later. */
+const HOST_NAME = /^(?:v1\.|ds\.meta_data\.)?(?:local[_-])?hostname$/;
+
+/** Tells the variables whose values nothing on the machine has. */
+export function tellUnknownVariables(
+  section: Readonly<Record<string, VariableSection>> | undefined,
+  report: Report,
+  object: string,
+): void {
+  for (const source of Object.values(section ?? {})) {
+    if ('instanceData' in source && !HOST_NAME.test(source.instanceData)) {
+      report.add('WindowsInstanceData', object, source.instanceData);
+    }
+  }
 }

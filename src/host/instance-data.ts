@@ -27,11 +27,23 @@ export async function lookUpInstanceData(
   for (const file of files) {
     const text = await readText(file);
     if (text === undefined) continue;
-    const data = parse(text);
-    const found = walk(data, path);
-    return found.value === undefined && !path.startsWith('v1.') ? preferred(walk(data, `v1.${path}`), found) : found;
+    return lookUp(parse(text), path);
   }
   return { value: undefined, known: [] };
+}
+
+/**
+ * cloudbase-init leaves no instance data behind. The machine's name is known all the same: it has given it to the machine
+ * before it reads user data (cloudbaseinit/plugins/common/sethostname.py).
+ */
+export function hostNameAsInstanceData(hostname: string, path: string): InstanceDataAnswer {
+  const name = hostname.toLowerCase();
+  return lookUp({ v1: { local_hostname: name }, ds: { meta_data: { hostname: name, local_hostname: name } } }, path);
+}
+
+function lookUp(data: unknown, path: string): InstanceDataAnswer {
+  const found = walk(data, path);
+  return found.value === undefined && !path.startsWith('v1.') ? preferred(walk(data, `v1.${path}`), found) : found;
 }
 
 function preferred(alias: InstanceDataAnswer, direct: InstanceDataAnswer): InstanceDataAnswer {

@@ -1,5 +1,6 @@
+import { hostname } from 'node:os';
 import type { VariableResolver } from '../document/variables.ts';
-import { INSTANCE_DATA_PATHS, lookUpInstanceData } from './instance-data.ts';
+import { hostNameAsInstanceData, INSTANCE_DATA_PATHS, lookUpInstanceData } from './instance-data.ts';
 import { readText } from './linux/read.ts';
 import { MetadataService } from './metadata-service.ts';
 
@@ -7,6 +8,8 @@ import { MetadataService } from './metadata-service.ts';
 export interface VariablePlaces {
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly instanceData?: readonly string[];
+  /** Of a Windows machine; undefined = this is none. */
+  readonly windowsHostName?: string | undefined;
   readonly metadata?: MetadataService;
 }
 
@@ -17,6 +20,7 @@ export interface VariablePlaces {
  */
 export function variableResolver(places: VariablePlaces = {}): VariableResolver {
   const env = places.env ?? process.env;
+  const { windowsHostName = process.platform === 'win32' ? hostname() : undefined } = places;
   let metadata = places.metadata;
   return async (_name, source) => {
     switch (source.kind) {
@@ -32,6 +36,7 @@ export function variableResolver(places: VariablePlaces = {}): VariableResolver 
       case 'file':
         return { value: (await readText(source.path))?.replace(/\r?\n$/, '') };
       case 'instanceData':
+        if (windowsHostName !== undefined) return hostNameAsInstanceData(windowsHostName, source.path);
         return await lookUpInstanceData(source.path, places.instanceData ?? INSTANCE_DATA_PATHS);
       case 'metadata':
         metadata ??= new MetadataService();

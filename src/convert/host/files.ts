@@ -4,6 +4,7 @@ import { renderTemplate, TEMPLATE_HINT } from '../go-template.ts';
 import { hasMark } from '../jinja.ts';
 import { type SecretName, textOf, toBase64 } from '../secrets.ts';
 import type { FileSpec, Spec } from '../spec.ts';
+import { windowsMode } from '../windows.ts';
 
 /** cloudinit/config/cc_write_files.py: DEFAULT_PERMS, DEFAULT_OWNER. */
 const DEFAULT_MODE = '0644';
@@ -18,8 +19,9 @@ export function convertFiles(spec: Spec, conversion: Conversion): FileSection[] 
 }
 
 function convertFile(file: FileSpec, spec: Spec, conversion: Conversion): FileSection {
-  const { report } = conversion;
-  const mode = modeOf(file, conversion);
+  const { report, platform } = conversion;
+  const isWindows = platform === 'Windows';
+  const mode = isWindows ? windowsMode(modeOf(file, conversion), file, report) : modeOf(file, conversion);
   if (Number.parseInt(mode, 8) % 8 >= 4 && PRIVATE_NAME.test(basename(file.path))) {
     report.add('PrivateFileReadable', file.at, `${file.path} has the mode ${mode}`);
   }
@@ -32,7 +34,7 @@ function convertFile(file: FileSpec, spec: Spec, conversion: Conversion): FileSe
     path: file.path,
     ...contentOf(file, mode, conversion),
     mode,
-    owner: ownerOf(file),
+    owner: isWindows ? undefined : ownerOf(file),
     append: file.append ? true : undefined,
   };
 }
@@ -142,7 +144,7 @@ function ownerOf({ owner }: FileSpec): string {
 }
 
 export function basename(path: string): string {
-  return path.slice(path.lastIndexOf('/') + 1);
+  return path.slice(Math.max(path.lastIndexOf('/'), path.lastIndexOf('\\')) + 1);
 }
 
 function isBelow(path: string, directory: string): boolean {

@@ -16,9 +16,11 @@ const INSTANCE_ID = /\$(?:INSTANCE_ID\b|\{INSTANCE_ID\b)/;
 /**
  * `host.hooks`. A list of commands is one shell today, too, so exports and the working directory go on. cloud-init's
  * script has no `set -e` (cloudinit/util.py, shellify); the provider's for Ignition has (pkg/ignition/clc/clc.go).
+ * cloudbase-init makes one batch file of them (cloudbaseinit/plugins/common/userdataplugins/cloudconfigplugins/runcmd.py).
  */
 export function convertHooks(spec: Spec, initializes: boolean, conversion: Conversion): Hooks | undefined {
-  const { report } = conversion;
+  const { report, platform } = conversion;
+  const shell = platform === 'Windows' ? 'cmd' : spec.flavour === 'ignition' ? 'bash' : undefined;
   const file = initializes ? INIT_FILE : JOIN_FILE;
   const group = (commands: readonly CommandSpec[]): HookGroupSection | undefined => {
     const [first] = commands;
@@ -27,7 +29,7 @@ export function convertHooks(spec: Spec, initializes: boolean, conversion: Conve
     report.add('HookTimeout', first.at, 'write timeout where they need more');
     if (spec.flavour === 'cloud-config') report.add('HookContinues', first.at, 'the commands of this list');
     return {
-      shell: spec.flavour === 'ignition' ? 'bash' : undefined,
+      shell,
       onError: spec.flavour === 'ignition' ? undefined : 'Continue',
       // The provider's script has it, and it also counts inside of a command.
       commands: [

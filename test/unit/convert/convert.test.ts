@@ -391,26 +391,6 @@ describe('what differs on the machine, or should be known, is told', () => {
     });
   }
 
-  test('the host part of a Windows machine is left out, and the document is for Windows', async () => {
-    const spec = {
-      files: [{ path: 'C:\\k\\a', content: 'b' }],
-      joinConfiguration: {
-        nodeRegistration: { criSocket: 'npipe:////./pipe/containerd-containerd' },
-        discovery: {
-          bootstrapToken: {
-            token: 'abcdef.0123456789abcdef',
-            apiServerEndpoint: 'a:6443',
-            unsafeSkipCAVerification: true,
-          },
-        },
-      },
-    };
-    const conversion = await converting([{ ...config({}), spec }], VERSION);
-    assert.deepEqual(codesOf(conversion, 'error'), []);
-    assert.ok(conversion.decisions.some(({ code }) => code === 'WindowsHost'));
-    assert.deepEqual(parse(conversion.documents[0]?.yaml ?? '').host, { platform: 'Windows' });
-  });
-
   test('the taint that Cluster API takes away is added to workers, unless nobody is there to do it', async () => {
     const joinConfiguration = {
       discovery: {

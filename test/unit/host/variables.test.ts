@@ -40,6 +40,21 @@ describe("a variable from cloud-init's instance data", () => {
   const find = (name: string, ...files: string[]) =>
     variableResolver({ instanceData: files.map(path) })('x', { kind: 'instanceData', path: name });
 
+  test('on Windows is the name of the machine, which cloudbase-init gave it, and nothing else', async () => {
+    const onWindows = variableResolver({ windowsHostName: 'PROD-E-0' });
+    for (const path of [
+      'ds.meta_data.local_hostname',
+      'ds.meta_data.hostname',
+      'v1.local_hostname',
+      'local_hostname',
+    ]) {
+      assert.equal((await onWindows('x', { kind: 'instanceData', path })).value, 'prod-e-0', path);
+    }
+    const { value, known } = await onWindows('x', { kind: 'instanceData', path: 'ds.meta_data.rack' });
+    assert.equal(value, undefined);
+    assert.deepEqual(known, ['ds.meta_data.hostname', 'ds.meta_data.local_hostname']);
+  });
+
   for (const [name, value] of [
     ['ds.meta_data.rack', 'r7'],
     ['v1.local_hostname', 'node-1'],
