@@ -12,6 +12,8 @@ export interface Facts {
   readonly machineId: string;
   /** Differs from that of every other boot. */
   readonly bootId: string;
+  /** What the kubelet says of this machine in its Node, where that is not `machineId` and `bootId`. */
+  readonly reported?: ReportedIdentity;
   /** The cloud's instance id, where cloud-init knows one. */
   readonly cloudInstanceId: string | undefined;
   /** Addresses of the interfaces with a default route, as the kubelet chooses a node's; sorted, none of link scope. */
@@ -29,4 +31,20 @@ export interface Version {
   readonly minor: number;
   readonly patch: number;
   readonly text: string;
+}
+
+/**
+ * How a Node says which machine it is: nodeInfo's machineID, bootID and systemUUID. On Windows these are the host name, the
+ * number of the boot, and the id of the firmware (k/k pkg/kubelet/winstats/perfcounter_nodestats_windows.go).
+ */
+export interface ReportedIdentity {
+  readonly machineId: string;
+  readonly bootId: string;
+  /** Upper case; undefined where the others tell machines apart. */
+  readonly systemUuid?: string;
+}
+
+/** How the Node of this machine must say that it is this one. */
+export function reportedIdentity(facts: Pick<Facts, 'machineId' | 'bootId' | 'reported'>): ReportedIdentity {
+  return facts.reported ?? { machineId: facts.machineId, bootId: facts.bootId };
 }

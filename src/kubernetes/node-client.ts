@@ -7,6 +7,8 @@ export interface NodeView {
   readonly name: string;
   readonly machineId: string;
   readonly bootId: string;
+  /** Upper case. */
+  readonly systemUuid: string;
   readonly providerId: string;
   /** The condition `Ready`; undefined before the kubelet first reports. */
   readonly ready: { readonly status: string; readonly reason: string; readonly message: string } | undefined;
@@ -35,6 +37,7 @@ function viewNode(object: unknown): NodeView {
     name: text(member(member(object, 'metadata'), 'name')) ?? '',
     machineId: text(member(info, 'machineID')) ?? '',
     bootId: text(member(info, 'bootID')) ?? '',
+    systemUuid: (text(member(info, 'systemUUID')) ?? '').toUpperCase(),
     providerId: text(member(member(object, 'spec'), 'providerID')) ?? '',
     ready:
       ready === undefined

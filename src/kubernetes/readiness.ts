@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type Evidence, MachineadmError } from '../document/errors.ts';
 import type { ReadyModel } from '../document/model.ts';
 import type { Reason } from '../document/reasons.ts';
+import type { ReportedIdentity } from '../host/facts.ts';
 import type { QueryHost } from '../host/host.ts';
 import { KubeconfigUnusable, readKubeconfig } from '../host/kubeconfig.ts';
 import { nodeNameOfCertificate } from '../host/kubelet-credential.ts';
@@ -9,8 +10,11 @@ import { kubeletHealth } from './kubelet-health.ts';
 import { getNode, type NodeView } from './node-client.ts';
 import { KUBELET_KUBECONFIG } from './paths.ts';
 
-/** What must be true before this machine counts as bootstrapped. */
-export interface ReadinessDemand {
+/**
+ * What must be true before this machine counts as bootstrapped. Its identity is what the kubelet fills nodeInfo from: on Linux /etc/machine-id and /proc/sys/kernel/random/boot_id
+ * (cadvisor).
+ */
+export interface ReadinessDemand extends ReportedIdentity {
   readonly require: ReadyModel['require'];
   readonly nodeName: string;
   /**
@@ -20,9 +24,6 @@ export interface ReadinessDemand {
   readonly nodeNameGiven: boolean;
   /** Compared with the Node's where given. */
   readonly providerId: string | undefined;
-  /** /etc/machine-id and /proc/sys/kernel/random/boot_id, from which the kubelet fills nodeInfo (cadvisor). */
-  readonly machineId: string;
-  readonly bootId: string;
 }
 
 /** What one look found: ready, or the reason why not with what proves it. */
@@ -133,15 +134,16 @@ function mismatch(why: string): NotReady {
 }
 
 /**
- * Says how a Node is another machine's, or undefined. Both identities count where both sides know them: clones may share
+ * Says how a Node is another machine's, or undefined. All identities count where both sides know them: clones may share
  * a machine-id, containers share the kernel's boot id, and a Node from before a reboot carries the old boot id until
  * the kubelet of this boot has reported.
  */
-export function otherMachine(node: NodeView, self: Pick<ReadinessDemand, 'machineId' | 'bootId'>): string | undefined {
+export function otherMachine(node: NodeView, self: ReportedIdentity): string | undefined {
   if (node.machineId === '' && node.bootId === '') return `Node ${node.name} does not say which machine it is yet`;
   for (const [what, theirs, ours] of [
     ['machine ID', node.machineId, self.machineId],
     ['boot ID', node.bootId, self.bootId],
+    ['system UUID', node.systemUuid, self.systemUuid ?? ''],
   ] as const) {
     if (theirs !== '' && ours !== '' && theirs !== ours) {
       return `Node ${node.name} has the ${what} ${theirs}, this machine has ${ours}`;

@@ -1,4 +1,5 @@
 import type { KubernetesModel } from '../document/model.ts';
+import { reportedIdentity } from '../host/facts.ts';
 import { findLeftovers, type Leftovers, pathsOfReset } from '../kubernetes/kubeadm/leftovers.ts';
 import { decideRecovery, type Recovery } from '../kubernetes/kubeadm/recovery.ts';
 import { resetNode, resetOrder } from '../kubernetes/kubeadm/reset.ts';
@@ -10,6 +11,7 @@ export interface KubeadmResetDesired {
   readonly kubernetes: KubernetesModel;
   readonly nodeName: string;
   readonly machineId: string;
+  readonly systemUuid: string | undefined;
   /** Paths that the document itself writes. */
   readonly provided: ReadonlySet<string>;
 }
@@ -40,15 +42,16 @@ export const kubeadmReset: Step<KubeadmResetDesired, KubeadmResetActual, Kubeadm
     const { kubernetes } = model;
     if (kubernetes === undefined || kubernetes.exec !== undefined) return undefined;
     const nodeName = expectedNodeName(kubernetes, model, facts);
-    return { kubernetes, nodeName, machineId: facts.machineId, provided: documentPaths(kubernetes, model.host.files) };
+    const { machineId, systemUuid } = reportedIdentity(facts);
+    return { kubernetes, nodeName, machineId, systemUuid, provided: documentPaths(kubernetes, model.host.files) };
   },
 
   async inspect(host, desired, record) {
     const leftovers = await findLeftovers(host, desired.kubernetes, desired.provided);
     const { bootstrap, foreignLeftovers } = record;
     const { role } = desired.kubernetes;
-    const { nodeName, machineId } = desired;
-    const past = { role, bootstrap, foreignLeftovers, leftovers, nodeName, machineId };
+    const { nodeName, machineId, systemUuid } = desired;
+    const past = { role, bootstrap, foreignLeftovers, leftovers, nodeName, machineId, systemUuid };
     const recovery = await decideRecovery(host, past);
     // A reset deletes its files last but one: that they are gone does not prove that it came to its end.
     const unfinished = recovery === 'none' && bootstrap !== 'done' && record.interrupted.has(RESET);

@@ -1,6 +1,6 @@
 import { MachineadmError } from '../document/errors.ts';
 import type { KubernetesModel } from '../document/model.ts';
-import type { Facts } from '../host/facts.ts';
+import { type Facts, reportedIdentity } from '../host/facts.ts';
 import type { Host, QueryHost } from '../host/host.ts';
 import { requireLivingCredentials, tokenDiscoveryOf } from '../kubernetes/join-credentials.ts';
 import { kubeadmConfigPath, renderRedacted } from '../kubernetes/kubeadm/config.ts';
@@ -24,6 +24,7 @@ export interface KubeadmDesired {
   readonly command: KubeadmCommand;
   readonly nodeName: string;
   readonly machineId: string;
+  readonly systemUuid: string | undefined;
   readonly provided: ReadonlySet<string>;
   /** False where no service manager runs that could start the kubelet at boot. */
   readonly managesServices: boolean;
@@ -67,7 +68,8 @@ export const kubeadm: Step<KubeadmDesired, KubeadmActual, KubeadmPayload> = {
       programs: { kubeadm: facts.kubeadm, kubelet: facts.kubelet },
       command: kubernetes.role === 'InitControlPlane' ? 'init' : 'join',
       nodeName: expectedNodeName(kubernetes, model, facts),
-      machineId: facts.machineId,
+      machineId: reportedIdentity(facts).machineId,
+      systemUuid: reportedIdentity(facts).systemUuid,
       provided: documentPaths(kubernetes, model.host.files),
       managesServices: facts.serviceManager !== 'none',
     };
@@ -148,7 +150,7 @@ async function whatIsLeft(host: QueryHost, desired: KubeadmDesired, record: Step
   }
   const leftovers = await findLeftovers(host, desired.kubernetes, desired.provided);
   const { role } = desired.kubernetes;
-  const { nodeName, machineId } = desired;
+  const { nodeName, machineId, systemUuid } = desired;
   const { bootstrap, foreignLeftovers } = record;
   const recovery: Recovery = await decideRecovery(host, {
     role,
@@ -157,6 +159,7 @@ async function whatIsLeft(host: QueryHost, desired: KubeadmDesired, record: Step
     leftovers,
     nodeName,
     machineId,
+    systemUuid,
   });
   if (recovery === 'resume') return 'resume';
   return recovery === 'finished' ? 'adopt' : 'anew';

@@ -1,4 +1,5 @@
 import { MachineadmError } from '../document/errors.ts';
+import { reportedIdentity } from '../host/facts.ts';
 import type { Host } from '../host/host.ts';
 import { expectedNodeName } from '../kubernetes/node-name.ts';
 import { type Finding, probeReadiness, type ReadinessDemand, waitUntilReady } from '../kubernetes/readiness.ts';
@@ -37,8 +38,7 @@ export const readiness: Step<ReadinessDesired, ReadinessActual, ReadinessDesired
       nodeName: expectedNodeName(kubernetes, model, facts),
       nodeNameGiven: node.name !== undefined,
       providerId: node.providerID,
-      machineId: facts.machineId,
-      bootId: facts.bootId,
+      ...reportedIdentity(facts),
     };
   },
 

@@ -167,6 +167,7 @@ export interface NodeWish {
   readonly name?: string;
   readonly machineID?: string;
   readonly bootID?: string;
+  readonly systemUUID?: string;
   readonly providerID?: string;
   readonly ready?: 'True' | 'False' | 'Unknown';
   readonly labels?: Readonly<Record<string, string>>;
@@ -181,7 +182,7 @@ export function nodeObject(wish: NodeWish = {}): object {
     metadata: { name: wish.name ?? 'node-1', labels: wish.labels ?? {} },
     spec: wish.providerID === undefined ? {} : { providerID: wish.providerID },
     status: {
-      nodeInfo: { machineID, bootID },
+      nodeInfo: { machineID, bootID, ...(wish.systemUUID === undefined ? {} : { systemUUID: wish.systemUUID }) },
       conditions: [
         { type: 'MemoryPressure', status: 'False' },
         ...(wish.ready === undefined

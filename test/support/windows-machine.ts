@@ -248,6 +248,7 @@ class FakeWindows implements WindowsMachine {
     this.#isDead = false;
     this.#killPoint = undefined;
     this.#boot += 1;
+    this.state.bootNumber += 1;
     this.state.boot = new Date(Date.parse(this.state.boot) + 60_000).toISOString();
     for (const service of Object.values(this.state.services)) {
       service.pid = undefined;

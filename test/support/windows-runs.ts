@@ -74,10 +74,15 @@ export class WindowsRuns {
     return ended('done');
   }
 
-  /** Runs, with the reboots that the runs ask for and that a loss of power is, until it is done or fails. */
-  async runToTheEnd(): Promise<{ readonly last: WindowsRunEnd; readonly ends: readonly string[] }> {
+  /**
+   * Runs, with the reboots that the runs ask for and that a loss of power is, until it is done or fails.
+   *
+   * @param effect the machine loses its power before this effect, once; a reboot forgets a kill point, so it is set again
+   */
+  async runToTheEnd(effect?: number): Promise<{ readonly last: WindowsRunEnd; readonly ends: readonly string[] }> {
     const ends: string[] = [];
     for (;;) {
+      if (effect !== undefined && !ends.includes('killed')) this.machine.killAt({ effect });
       const last = await this.run();
       ends.push(last.end);
       if (last.end !== 'Rebooting' && last.end !== 'killed') return { last, ends };

@@ -14,6 +14,10 @@ export interface WindowsState {
   /** What it is called from the next start on. */
   pendingHostname: string;
   machineGuid: string;
+  /** The id of its firmware. */
+  firmware: string;
+  /** How often it was started. */
+  bootNumber: number;
   build: string;
   version: string;
   drive: string;
@@ -68,6 +72,8 @@ export function standInsOfWindows(
     hostname: 'win-node-1',
     pendingHostname: different.hostname ?? 'win-node-1',
     machineGuid: '6f1e2d3c-0000-4000-8000-00000000beef',
+    firmware: '{4c4c4544-0042-4d10-8052-b7c04f4e3333}',
+    bootNumber: 7,
     build: '20348.2700',
     version: '10.0.20348',
     drive: 'C:',
@@ -187,11 +193,13 @@ function failed(script: string, message: string): CommandResult {
 
 function described(state: WindowsState) {
   const { boot, machineGuid, version, build, drive, hostname, pendingHostname, partOfDomain, domain } = state;
-  const { addresses, isAdministrator } = state;
+  const { addresses, isAdministrator, firmware, bootNumber } = state;
   const caption = 'Microsoft Windows Server 2022 Datacenter';
   return {
     boot,
     machineGuid,
+    firmware,
+    bootNumber: `${bootNumber}`,
     caption,
     version,
     build,

@@ -38,6 +38,11 @@ export async function gatherWindowsFacts(host: QueryHost, architecture: string =
     hostname,
     machineId: text(member(told, 'machineGuid')) ?? '',
     bootId: boot,
+    reported: {
+      machineId: hostname,
+      bootId: text(member(told, 'bootNumber')) ?? '',
+      systemUuid: (text(member(told, 'firmware')) ?? '').replace(/[{}]/g, '').toUpperCase(),
+    },
     cloudInstanceId: CLOUD_INSTANCE_ID,
     nodeAddresses: (Array.isArray(addresses) ? addresses : [])
       .filter((address): address is string => typeof address === 'string')

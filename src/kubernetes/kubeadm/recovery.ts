@@ -28,7 +28,9 @@ export interface Past {
   readonly foreignLeftovers: boolean;
   readonly leftovers: Leftovers;
   readonly nodeName: string;
+  /** How the Node of this machine says that it is this one. */
   readonly machineId: string;
+  readonly systemUuid?: string | undefined;
 }
 
 /** After a reboot the control plane of this machine needs most of a minute to answer again. */
@@ -105,6 +107,7 @@ async function hasJoined(host: QueryHost, past: Past, patienceMs: number): Promi
 function isFinished(node: NodeView, past: Past): boolean {
   // Not the boot ID: after a reboot the kubelet may not have reported yet.
   if (node.machineId === '' || node.machineId !== past.machineId) return false;
+  if (past.systemUuid !== undefined && node.systemUuid !== past.systemUuid) return false;
   // Marking the node is the last change of a control-plane join (k/k cmd/kubeadm/app/cmd/join.go).
   return past.role === 'Worker' || node.controlPlane;
 }

@@ -392,10 +392,9 @@ describe('a Windows machine that loses its power in the middle', () => {
     assert.ok(effects >= 3, `${effects}`);
     for (let effect = 1; effect <= effects; effect += 1) {
       await using machine = windowsMachine({ recordings: domainThatAccepts() });
-      machine.killAt({ effect });
       const runs = runsOf(machine);
-      const { ends, last } = await runs.runToTheEnd();
-      assert.equal(ends[0], 'killed', `effect ${effect}`);
+      const { ends, last } = await runs.runToTheEnd(effect);
+      assert.ok(ends.includes('killed'), `effect ${effect}`);
       assert.equal(last.end, 'done', `effect ${effect}: ${ends.join(', ')}`);
       assert.deepEqual([machine.state.partOfDomain, machine.state.domain], [true, DOMAIN]);
       assert.deepEqual((await runs.run()).story, ['windows-domain Unchanged []']);

@@ -1,0 +1,61 @@
+import { createHash } from 'node:crypto';
+import type { QueryHost } from '../host/host.ts';
+import { member } from '../host/untyped.ts';
+import { KUBELET_FLAGS_ENVIRONMENT } from '../kubernetes/paths.ts';
+import type { Change, Step } from './step.ts';
+
+export interface KubeletArgumentsActual {
+  /** Of the file that kubeadm wrote; undefined before. */
+  readonly written: string | undefined;
+  /** Of the one that the kubelet was last started with by this step. */
+  readonly started: string | undefined;
+}
+
+const CHANGE = 'kubelet-arguments/restart';
+
+/**
+ * Starts the kubelet with the arguments that kubeadm left for it, on machines whose service does not read them: a service
+ * of Windows has its arguments in its own description, which Kubernetes' image-builder makes anew by a script
+ * (images/capi/ansible/windows/roles/kubernetes/templates/RestartKubelet.ps1). Without it, all that a document says under
+ * `kubernetes.node.kubelet.args`, labels and taints among them, would be lost without a word.
+ */
+export const kubeletArguments: Step<Record<string, never>, KubeletArgumentsActual, string | undefined> = {
+  id: 'kubelet-arguments',
+  title: "the kubelet's arguments",
+
+  desired(model, facts) {
+    const { kubernetes } = model;
+    if (facts.platform !== 'windows' || kubernetes === undefined || kubernetes.exec !== undefined) return undefined;
+    return {};
+  },
+
+  async inspect(host, _desired, record) {
+    const started = member(record.notes.get(CHANGE), 'sha256');
+    return { written: await digest(host), started: typeof started === 'string' ? started : undefined };
+  },
+
+  plan(_desired, { written, started }) {
+    if (written !== undefined && written === started) return [];
+    const change: Change<string | undefined> = {
+      id: CHANGE,
+      summary: `start the kubelet with the arguments of ${KUBELET_FLAGS_ENVIRONMENT}`,
+      scope: 'node',
+      knownAfter: 'kubeadm',
+      payload: written,
+    };
+    return [change];
+  },
+
+  async apply(host, { payload }, execution) {
+    execution.waitingFor('the kubelet to start with its arguments');
+    await host.services.restart('kubelet');
+    execution.waitingFor(undefined);
+    // After it: a kill in between only starts the kubelet once more.
+    execution.remember({ sha256: payload });
+  },
+};
+
+async function digest(host: QueryHost): Promise<string | undefined> {
+  const text = await host.readText(KUBELET_FLAGS_ENVIRONMENT);
+  return text === undefined ? undefined : createHash('sha256').update(text).digest('hex');
+}
