@@ -1,5 +1,6 @@
 import type { Evidence } from '../document/errors.ts';
 import type { CriContainer } from '../host/cri.ts';
+import type { Facts } from '../host/facts.ts';
 import type { QueryHost, ServiceState } from '../host/host.ts';
 import type { LineSource } from './catalogue.ts';
 import { checkCertificates } from './checks/certificates.ts';
@@ -10,6 +11,7 @@ import { checkCapacity, checkDisks } from './checks/machine.ts';
 import { parseJournalLine } from './journal-entry.ts';
 import { logFileLines } from './log-files.ts';
 import type { ObservedLine } from './observed-line.ts';
+import { windowsEventLines, windowsLogLines } from './windows-logs.ts';
 
 /** What the collectors must know to look at this run, and not at what was before it. */
 export interface CollectContext {
@@ -20,6 +22,8 @@ export interface CollectContext {
   readonly criSocket: string;
   /** host:port of the API server, where the document names one. */
   readonly endpoint?: string;
+  /** Default `linux`. */
+  readonly platform?: Facts['platform'];
   /** What all collectors together may take; default 10 s. */
   readonly deadlineMs?: number;
   /** Milliseconds since the epoch; for tests. */
@@ -42,10 +46,33 @@ const LOG_TAIL_BYTES = 64 * 1024;
 export async function collect(host: QueryHost, context: CollectContext): Promise<readonly ObservedLine[]> {
   const now = context.now ?? Date.now;
   const timeoutMs = context.deadlineMs ?? DEFAULT_DEADLINE_MS;
+  const collectors =
+    context.platform === 'windows'
+      ? collectorsOfWindows(host, context, now)
+      : collectorsOfLinux(host, context, timeoutMs, now);
+  const deadline = cancellableDelay(timeoutMs);
+  try {
+    const parts = await Promise.all(
+      collectors.map((collector) => Promise.race([collector().catch(() => []), deadline.passed.then(() => [])])),
+    );
+    return parts.flat();
+  } finally {
+    deadline.cancel();
+  }
+}
+
+type Collector = () => Promise<readonly ObservedLine[]>;
+
+function collectorsOfLinux(
+  host: QueryHost,
+  context: CollectContext,
+  timeoutMs: number,
+  now: () => number,
+): readonly Collector[] {
   const since = sinceArguments(context.since);
   const recorded: RecordedElsewhere = (source) => logFileLines(host, source, sinceMs(context.since), now());
-  const collectors: readonly (() => Promise<readonly ObservedLine[]>)[] = [
-    () => unitStates(host, now),
+  return [
+    () => unitStates(host, ['kubelet.service', 'containerd.service'], now),
     () =>
       journal(
         host,
@@ -75,15 +102,18 @@ export async function collect(host: QueryHost, context: CollectContext): Promise
     () => facts(() => checkControlPlane(host)),
     () => facts(() => endpointOf(host, context, now)),
   ];
-  const deadline = cancellableDelay(timeoutMs);
-  try {
-    const parts = await Promise.all(
-      collectors.map((collector) => Promise.race([collector().catch(() => []), deadline.passed.then(() => [])])),
-    );
-    return parts.flat();
-  } finally {
-    deadline.cancel();
-  }
+}
+
+/** Windows has no journal and no units; disks and memory are not asked for. */
+function collectorsOfWindows(host: QueryHost, context: CollectContext, now: () => number): readonly Collector[] {
+  const since = sinceMs(context.since);
+  return [
+    () => unitStates(host, ['kubelet', 'containerd'], now),
+    () => windowsLogLines(host, since, now()),
+    () => windowsEventLines(host, since, now()),
+    () => facts(() => checkCertificates(host, now())),
+    () => facts(() => endpointOf(host, context, now)),
+  ];
 }
 
 /** kubeadm's own output, as an error carries it. */
@@ -108,8 +138,11 @@ async function endpointOf(host: QueryHost, context: CollectContext, now: () => n
   return endpoint === undefined ? [] : checkEndpoint(host, endpoint, now);
 }
 
-async function unitStates(host: QueryHost, now: () => number): Promise<readonly ObservedLine[]> {
-  const names = ['kubelet.service', 'containerd.service'];
+async function unitStates(
+  host: QueryHost,
+  names: readonly string[],
+  now: () => number,
+): Promise<readonly ObservedLine[]> {
   const states = await Promise.all(names.map((name) => host.service(name)));
   return states.map((state, index) => {
     const name = names[index] ?? '';

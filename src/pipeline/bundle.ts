@@ -52,7 +52,7 @@ async function findings(
   document: LoadedDocument | undefined,
 ): Promise<readonly BundleFile[]> {
   const status = await readStatus().catch(() => undefined);
-  const observed = await observe(host, status);
+  const observed = await observe(host, facts, status);
   const checks = await lookAround(looksAt(host, facts, document?.model), LIMIT_MS);
   return [json('facts.json', facts), json('diagnosis.json', judge(observed)), json('doctor.json', checks)];
 }

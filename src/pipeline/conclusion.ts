@@ -35,6 +35,7 @@ export async function conclude(
     step === undefined || endsForReboot(error)
       ? failureOf(error)
       : await diagnose(host, error, {
+          platform: process.platform === 'win32' ? 'windows' : 'linux',
           since: { realTimeMs: startedMs },
           role: kubernetes?.role,
           criSocket: kubernetes?.node.criSocket ?? 'unix:///run/containerd/containerd.sock',

@@ -3,6 +3,7 @@ import type { ObservedLine } from '../diagnosis/observed-line.ts';
 import { readSavedLog } from '../diagnosis/saved-log.ts';
 import { judge, type Verdict } from '../diagnosis/verdict.ts';
 import { MachineadmError } from '../document/errors.ts';
+import type { Facts } from '../host/facts.ts';
 import type { QueryHost } from '../host/host.ts';
 import { gatherFacts, openQueryHost } from '../host/index.ts';
 import type { RunStatus } from '../reporting/status.ts';
@@ -32,7 +33,7 @@ export async function diagnoseMachine(exitStatus?: number): Promise<Verdict> {
   const facts = await gatherFacts(host);
   refuseUnlessRoot(facts);
   const status = await readStatus();
-  const lines = await observe(host, status);
+  const lines = await observe(host, facts, status);
   const tried = status !== undefined || exitStatus !== undefined || lines.some(({ source }) => source === 'kubeadm');
   if (!tried && (await host.stat(KUBELET_KUBECONFIG)) === undefined) throw nothingTried();
   return withStatus(judge(lines, exitStatus ?? exitStatusOf(status)), status);
@@ -47,12 +48,17 @@ function nothingTried(): MachineadmError {
 }
 
 /** What the machine says since the last run began, or since it booted. */
-export async function observe(host: QueryHost, status: RunStatus | undefined): Promise<readonly ObservedLine[]> {
-  const began = status === undefined ? await bootTime(host) : Date.parse(status.startedAt);
+export async function observe(
+  host: QueryHost,
+  { platform, bootId }: Pick<Facts, 'platform' | 'bootId'>,
+  status: RunStatus | undefined,
+): Promise<readonly ObservedLine[]> {
+  const began = status === undefined ? await bootTime(host, platform, bootId) : Date.parse(status.startedAt);
   const manifests = (await host.list('/etc/kubernetes/manifests')) ?? [];
   const endpoint = await kubeconfigServer(host);
-  const said = await ownWords(host, began);
+  const said = await ownWords(host, platform, began);
   const collected = await collect(host, {
+    platform,
     since: { realTimeMs: began },
     role: manifests.includes('kube-apiserver.yaml') ? 'InitControlPlane' : 'Worker',
     criSocket: 'unix:///run/containerd/containerd.sock',
@@ -65,7 +71,7 @@ export async function observe(host: QueryHost, status: RunStatus | undefined): P
 }
 
 /** kubeadm's words, wherever what started it keeps them: cloud-init's output, or the journal. */
-async function ownWords(host: QueryHost, began: number): Promise<readonly ObservedLine[]> {
+async function ownWords(host: QueryHost, platform: Facts['platform'], began: number): Promise<readonly ObservedLine[]> {
   const size = (await host.stat(CLOUD_INIT_OUTPUT))?.size ?? 0;
   if (size > 0) {
     const position = Math.max(0, size - MOST_OUTPUT_BYTES);
@@ -73,6 +79,8 @@ async function ownWords(host: QueryHost, began: number): Promise<readonly Observ
     const lines = readSavedLog(new TextDecoder().decode(bytes), CLOUD_INIT_OUTPUT);
     if (lines.length > 0) return lines.map((line) => ({ ...line, origin: CLOUD_INIT_OUTPUT }));
   }
+  // Nobody there keeps what a program said.
+  if (platform === 'windows') return [];
   const args = ['-o', 'json', '-a', '-q', '--no-pager', '-n', '4000', '--since', `@${Math.floor(began / 1000)}`];
   for (const identifier of ['machineadm', 'cloud-init', 'kubeadm']) {
     const { stdout } = await host.query({ program: 'journalctl', args: [...args, '-t', identifier], timeoutMs: 5000 });
@@ -82,7 +90,9 @@ async function ownWords(host: QueryHost, began: number): Promise<readonly Observ
   return [];
 }
 
-async function bootTime(host: QueryHost): Promise<number> {
+async function bootTime(host: QueryHost, platform: Facts['platform'], bootId: string): Promise<number> {
+  // There a boot is known by when it was.
+  if (platform === 'windows') return Date.parse(bootId) || 0;
   const seconds = /^btime (\d+)$/m.exec((await host.readText('/proc/stat')) ?? '')?.[1];
   return Number(seconds ?? 0) * 1000;
 }

@@ -20,6 +20,7 @@ import { kubeadm } from '../steps/kubeadm.ts';
 import { kubeadmConfig } from '../steps/kubeadm-config.ts';
 import { kubeadmImages } from '../steps/kubeadm-images.ts';
 import { kubeadmReset } from '../steps/kubeadm-reset.ts';
+import { kubeletArguments } from '../steps/kubelet-arguments.ts';
 import { pki } from '../steps/pki.ts';
 import { proxy } from '../steps/proxy/index.ts';
 import { readiness } from '../steps/readiness.ts';
@@ -87,6 +88,7 @@ export const PIPELINE: Pipeline = {
     beforeBootstrapHooks, // may edit what kubeadmConfig and staticPods laid
     kubeadmImages, // behind the hooks, which may bring images, too
     kubeadm,
+    kubeletArguments, // of what kubeadm left for a service that does not read it
     execBootstrapper, // in the place of kubeadm
     apiServer, // gives one that runs another configuration, too
     hardening, // of what kubeadm wrote; before readiness, which proves that the node works with it

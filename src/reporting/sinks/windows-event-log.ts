@@ -1,23 +1,15 @@
 import { MachineadmError } from '../../document/errors.ts';
 import type { Host } from '../../host/host.ts';
-import { oneLine } from '../progress.ts';
+import { member } from '../../host/untyped.ts';
+import { WRITE_EVENT } from '../../host/windows/event-scripts.ts';
+import { runScript } from '../../host/windows/powershell.ts';
 import type { Sink } from '../sink.ts';
 import type { RunEvent } from '../status.ts';
 import { entryText, MESSAGE_IDS, type MessageId, messageId } from './journal.ts';
 
 /** EventLog.WriteEntry takes 31,839 characters (learn.microsoft.com, System.Diagnostics.EventLog.WriteEntry). */
 const LONGEST_MESSAGE = 31_000;
-
-/**
- * Reads one entry as JSON from standard input, so that no text of an event is ever part of a command. Windows PowerShell
- * is on every Windows Server; the class is the .NET Framework's, which PowerShell 7 lacks. The first entry makes the source.
- */
-export const WRITE_ENTRY = [
-  "$ErrorActionPreference = 'Stop'",
-  '$entry = [Console]::In.ReadToEnd() | ConvertFrom-Json',
-  "if (-not [Diagnostics.EventLog]::SourceExists('machineadm')) { [Diagnostics.EventLog]::CreateEventSource('machineadm', 'Application') }",
-  "[Diagnostics.EventLog]::WriteEntry('machineadm', $entry.message, $entry.type, $entry.id)",
-].join('; ');
+const WRITE_TIMEOUT_MS = 30_000;
 
 /** Writes entries of the Application log, source `machineadm`. Each kind of event has an id that never changes. */
 export function windowsEventLogSink(host: Pick<Host, 'run'>, platform: string = process.platform): Sink {
@@ -34,10 +26,9 @@ export function windowsEventLogSink(host: Pick<Host, 'run'>, platform: string = 
     async deliver(event, signal) {
       const entry = windowsEntry(event);
       if (entry === undefined) return;
-      const args = ['-NoProfile', '-NonInteractive', '-Command', WRITE_ENTRY];
-      const result = await host.run({ program: 'powershell.exe', args, input: asciiJson(entry), signal });
-      if (result.status === 0) return;
-      throw new Error(`powershell.exe: ${oneLine(result.stderr) || `status ${result.status}`}`);
+      const written = await runScript(host, WRITE_EVENT, entry, { signal, timeoutMs: WRITE_TIMEOUT_MS });
+      if (member(written, 'written') === true) return;
+      throw new Error('Windows did not say that the entry was written');
     },
     async close() {
       // Each entry was handed over whole.
@@ -63,12 +54,4 @@ export function windowsEntry(event: RunEvent): WindowsEntry | undefined {
     type: kind.priority <= 3 ? 'Error' : kind.priority === 4 ? 'Warning' : 'Information',
     id: kinds.indexOf(kind) + 1,
   };
-}
-
-/** JSON in ASCII alone: what Windows PowerShell takes standard input for depends on the code page of the console. */
-function asciiJson(value: object): string {
-  return JSON.stringify(value).replace(
-    /[\u0080-\uffff]/g,
-    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
 }

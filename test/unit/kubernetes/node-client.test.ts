@@ -30,6 +30,7 @@ describe('asking an API server', () => {
         name: 'node-1',
         machineId: '0123456789abcdef0123456789abcdef',
         bootId: '11111111-2222-3333-4444-555555555555',
+        systemUuid: '',
         providerId: 'aws:///a/i-1',
         ready: { status: 'False', reason: 'KubeletNotReady', message: 'cni plugin not initialized' },
         controlPlane: true,

@@ -1,22 +1,23 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Command } from '../../../../src/host/host.ts';
+import { WRITE_EVENT } from '../../../../src/host/windows/event-scripts.ts';
 import { MESSAGE_IDS } from '../../../../src/reporting/sinks/journal.ts';
 import { systemdNotifySink } from '../../../../src/reporting/sinks/systemd-notify.ts';
-import { WRITE_ENTRY, windowsEntry, windowsEventLogSink } from '../../../../src/reporting/sinks/windows-event-log.ts';
+import { windowsEntry, windowsEventLogSink } from '../../../../src/reporting/sinks/windows-event-log.ts';
 import type { RunEvent } from '../../../../src/reporting/status.ts';
 import { FAILURE, statusAfter } from '../runs.ts';
 
 const signal = new AbortController().signal;
 
 /** A host that notes what it is asked to run, and answers with this status. */
-function noting(status = 0, stderr = '') {
+function noting(status = 0, stderr = '', stdout = '') {
   const commands: Command[] = [];
   return {
     commands,
     run: async (command: Command) => {
       commands.push(command);
-      return { status, stdout: '', stderr, timedOut: false };
+      return { status, stdout, stderr, timedOut: false };
     },
   };
 }
@@ -60,15 +61,23 @@ describe('systemd-notify', () => {
 
 describe('the Windows event log', () => {
   test('gets an entry on standard input; no text of an event is part of the command', async () => {
-    const host = noting();
+    const host = noting(0, '', '{"script":"write-event","answer":{"written":true}}\r\n');
     await windowsEventLogSink(host, 'win32').deliver(failed, signal);
     const [{ program, args, input } = assert.fail()] = host.commands;
-    assert.deepEqual([program, args], ['powershell.exe', ['-NoProfile', '-NonInteractive', '-Command', WRITE_ENTRY]]);
+    assert.deepEqual([program, args], ['powershell.exe', WRITE_EVENT.args]);
+    assert.match(WRITE_EVENT.text, /WriteEntry\('machineadm', /);
     assert.ok(typeof input === 'string');
-    assert.match(input, /^[\x20-\x7e]*$/);
+    assert.match(input, /^[\x20-\x7e]*\n$/);
     const { message, type, id } = JSON.parse(input) as Record<string, unknown>;
     assert.match(`${message}`, /SwapEnabled: Swap is on: “\/swap” '; rm[\s\S]*What to do:/);
     assert.deepEqual([type, id], ['Error', 8]);
+  });
+
+  test('is not believed to have the entry where PowerShell is a stub that says nothing, or refuses', async () => {
+    await assert.rejects(async () => windowsEventLogSink(noting(), 'win32').deliver(failed, signal), /did not answer/);
+    const error = { message: 'Requested registry access is not allowed.', type: 'System.Security.SecurityException' };
+    const refused = noting(0, '', `${JSON.stringify({ script: 'write-event', error })}\r\n`);
+    await assert.rejects(async () => windowsEventLogSink(refused, 'win32').deliver(failed, signal), /registry access/);
   });
 
   test('has ids that never change', () => {
