@@ -88,7 +88,6 @@ export const PIPELINE: Pipeline = {
     beforeBootstrapHooks, // may edit what kubeadmConfig and staticPods laid
     kubeadmImages, // behind the hooks, which may bring images, too
     kubeadm,
-    kubeletArguments, // of what kubeadm left for a service that does not read it
     execBootstrapper, // in the place of kubeadm
     apiServer, // gives one that runs another configuration, too
     hardening, // of what kubeadm wrote; before readiness, which proves that the node works with it
@@ -111,11 +110,19 @@ const WINDOWS: Pipeline = {
     windowsClock,
     windowsProxy,
     windowsCertificateAuthorities,
+    kubeadmReset,
     files,
     windowsDomain, // behind the clock, which decides whether the domain lets the machine in
     services,
   ],
-  kubernetes: [kubeadmConfig, windowsBeforeBootstrapHooks, kubeadm, readiness, sentinel],
+  kubernetes: [
+    kubeadmConfig,
+    windowsBeforeBootstrapHooks,
+    kubeadm,
+    kubeletArguments, // its service does not read what kubeadm left for it
+    readiness,
+    sentinel,
+  ],
   afterBootstrap: [windowsAfterBootstrapHooks],
 };
 

@@ -23,9 +23,9 @@ export const kubeletArguments: Step<Record<string, never>, KubeletArgumentsActua
   id: 'kubelet-arguments',
   title: "the kubelet's arguments",
 
-  desired(model, facts) {
+  desired(model) {
     const { kubernetes } = model;
-    if (facts.platform !== 'windows' || kubernetes === undefined || kubernetes.exec !== undefined) return undefined;
+    if (kubernetes === undefined || kubernetes.exec !== undefined) return undefined;
     return {};
   },
 

@@ -1,11 +1,6 @@
 import type { Model } from '../../src/document/model.ts';
 import { RESTART_KUBELET } from '../../src/host/windows/services.ts';
-import { kubeadm } from '../../src/steps/kubeadm.ts';
-import { kubeadmConfig } from '../../src/steps/kubeadm-config.ts';
-import { kubeadmReset } from '../../src/steps/kubeadm-reset.ts';
-import { kubeletArguments } from '../../src/steps/kubelet-arguments.ts';
-import { readiness } from '../../src/steps/readiness.ts';
-import { sentinel } from '../../src/steps/sentinel.ts';
+import { stepsFor } from '../../src/pipeline/pipeline.ts';
 import type { Step } from '../../src/steps/step.ts';
 import {
   type ApiServer,
@@ -32,12 +27,16 @@ const IMAGE_BUILDER = {
 const FIRMWARE = '4C4C4544-0042-4D10-8052-B7C04F4E3333';
 
 /** A document for a Windows worker, with a domain to be a member of or without. */
-export async function workerModel(different: { readonly domain?: false } = {}): Promise<Model> {
+export async function workerModel(
+  different: { readonly domain?: false; readonly hostname?: string } = {},
+): Promise<Model> {
+  const name = different.hostname === undefined ? '' : `  hostname: ${different.hostname}\n`;
   const domain =
     different.domain === false
-      ? ''
+      ? `host:\n  platform: Windows\n${name}`
       : `host:
-  activeDirectory:
+  platform: Windows
+${name}  activeDirectory:
     domain: corp.example.com
     credentials: {user: joiner, password: {secret: joinPassword}}
 `;
@@ -47,25 +46,16 @@ export async function workerModel(different: { readonly domain?: false } = {}): 
 ${domain}kubernetes:
   version: v1.35.2
   role: Worker
-  node: {criSocket: npipe:////./pipe/containerd-containerd, kubelet: {args: [{name: node-labels, value: pool=windows}]}}
+  node: {kubelet: {args: [{name: node-labels, value: pool=windows}]}}
   join: {discovery: {token: {token: {secret: token}, endpoint: api.example.com:6443, unsafeSkipCAVerification: true}}}
   ready: {require: NodeReady, timeout: 5s}
 `);
   return model;
 }
 
-/** The steps of a Windows worker, in their order. */
+/** The steps of a Windows machine as they are, but for the network that the domain is reached by. */
 export function workerSteps(domain: Step = domainStep()): readonly Step[] {
-  const steps: readonly unknown[] = [
-    kubeadmReset,
-    domain,
-    kubeadmConfig,
-    kubeadm,
-    kubeletArguments,
-    readiness,
-    sentinel,
-  ];
-  return steps as readonly Step[];
+  return stepsFor('all', 'windows').map((step) => (step.id === domain.id ? domain : step));
 }
 
 /** A Windows worker and the cluster it joins: a real API server and a real kubelet health endpoint on the loopback. */

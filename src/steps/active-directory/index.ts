@@ -56,7 +56,7 @@ export function activeDirectoryStep(network: Network): ActiveDirectoryStep {
   return {
     id: 'active-directory',
     title: 'Active Directory',
-    desired: (model, facts) => (facts.platform === 'linux' ? membershipOf(model, facts) : undefined),
+    desired: membershipOf,
     preflight,
     inspect,
     plan,

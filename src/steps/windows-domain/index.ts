@@ -19,7 +19,7 @@ import {
 import { type WindowsMembership, windowsMembershipOf, windowsObstacles } from './membership.ts';
 import { reachWindowsController } from './reach.ts';
 
-const JOIN = 'windows-domain/join';
+const JOIN = 'active-directory/join';
 
 export interface WindowsDomainActual {
   /** The domain that the machine is a member of; undefined = none. */
@@ -55,8 +55,8 @@ export interface WindowsDomainSurroundings {
  */
 export function windowsDomainStep({ network, patience }: WindowsDomainSurroundings): WindowsDomainStep {
   return {
-    id: 'windows-domain',
-    title: 'Active Directory (Windows)',
+    id: 'active-directory',
+    title: 'Active Directory',
     desired: windowsMembershipOf,
     preflight: async (_host, desired) => windowsObstacles(desired),
     inspect,
@@ -110,7 +110,7 @@ function plan(desired: WindowsMembership, actual: WindowsDomainActual): readonly
   const changes: Change<WindowsDomainPayload>[] = [];
   if (actual.blobIsLeft) {
     changes.push({
-      id: 'windows-domain/wipe',
+      id: 'active-directory/wipe',
       summary: `${BLOB_FILE}: remove what a killed run left`,
       scope: 'node',
       payload: { kind: 'wipe' },
@@ -130,7 +130,7 @@ function plan(desired: WindowsMembership, actual: WindowsDomainActual): readonly
     });
   } else if (!actual.trusted) {
     changes.push({
-      id: 'windows-domain/verify',
+      id: 'active-directory/verify',
       summary: `wait until ${desired.domain} accepts this computer`,
       scope: 'node',
       ineffective: 'DomainJoinBroken',

@@ -41,7 +41,7 @@ describe('the pipeline', () => {
         order.filter((id) => ids.includes(id)),
         ids,
       );
-    inOrder('hooks-early', 'hostname', 'time', 'clock', 'files', 'windows-domain', 'services');
+    inOrder('hooks-early', 'hostname', 'time', 'clock', 'files', 'active-directory', 'services');
     inOrder('kubeadm-config', 'hooks-before-bootstrap', 'kubeadm', 'readiness', 'sentinel', 'hooks-after-bootstrap');
     assert.deepEqual(stepsFor('base', 'windows'), pipelineFor('windows').host);
   });

@@ -18,7 +18,7 @@ import {
 
 const STORY_BEHIND_THE_REBOOT = [
   'kubeadm-reset Unchanged []',
-  'windows-domain Unchanged []',
+  'active-directory Unchanged []',
   'kubeadm-config Succeeded [kubeadm-config//run/kubeadm/kubeadm-join-config.yaml]',
   'kubeadm Succeeded [kubeadm/join]',
   'kubelet-arguments Succeeded [kubelet-arguments/restart]',
@@ -65,6 +65,19 @@ describe('a Windows worker', () => {
     const before = worker.machine.effects;
     assert.deepEqual((await runs.run()).story, UNCHANGED);
     assert.equal(worker.machine.effects, before);
+  });
+
+  test('with a name of its own takes the name first: one reboot for each', async () => {
+    await using worker = await windowsWorker();
+    Object.assign(worker.machine.state, { hostname: 'WIN-4T7Q0', pendingHostname: 'WIN-4T7Q0' });
+    const runs = await runsOf(worker, await workerModel({ hostname: 'win-node-1' }));
+    const { ends } = await runs.runToTheEnd();
+    assert.deepEqual(ends, ['Rebooting', 'Rebooting', 'done']);
+    assert.deepEqual(
+      runs.records.flatMap((record) => (record.is === 'reboot' ? [`${record.step} ${record.now}`] : [])),
+      ['hostname', 'active-directory'].flatMap((step) => [`${step} Owed`, `${step} Requested`, `${step} Served`]),
+    );
+    assert.equal(worker.machine.read(SENTINEL), 'success\n');
   });
 
   test('has no sentinel and no kubeadm before the reboot', async () => {
@@ -247,11 +260,39 @@ describe('a Windows worker that loses its power', () => {
   }
 });
 
+describe('a join that lost its power in the middle', () => {
+  test('is cleaned up by kubeadm reset, and made again', async () => {
+    await using worker = await windowsWorker({ recordings: RESET });
+    const { machine } = worker;
+    machine.record({
+      program: 'kubeadm.exe',
+      args: ['join', '--config=/run/kubeadm/kubeadm-join-config.yaml'],
+      effect: (windows) => windows.write('/etc/kubernetes/bootstrap-kubelet.conf', 'apiVersion: v1\n'),
+      from: { composed: 'k/k cmd/kubeadm/app/cmd/phases/join/kubelet.go: what it writes first' },
+    });
+    machine.killAt({ after: 'kubeadm.exe join' });
+    const runs = await runsOf(worker, await workerModel({ domain: false }));
+    const { ends, last } = await runs.runToTheEnd();
+    assert.deepEqual(ends, ['killed', 'done'], last.error?.message);
+    assert.deepEqual(
+      commandsOf(worker)
+        .filter((command) => /^kubeadm.exe (join|reset)/.test(command))
+        .map((command) => command.split(' ')[1]),
+      ['join', 'reset', 'join'],
+    );
+  });
+});
+
 /** What is cleaned up with where a join was cut off before it came to its end. */
 const RESET: readonly Recording[] = [
   {
     program: 'kubeadm.exe',
-    args: ['reset', '--force', '--cri-socket=npipe:////./pipe/containerd-containerd'],
+    args: [
+      'reset',
+      '--force',
+      '--cri-socket=npipe:////./pipe/containerd-containerd',
+      '--kubeconfig=/etc/kubernetes/admin.conf',
+    ],
     stdout: '[reset] Deleting contents of directories\n',
     from: { composed: 'k/k cmd/kubeadm/app/cmd/reset.go' },
   },
@@ -272,7 +313,7 @@ describe('the plan of a Windows worker', () => {
     assert.deepEqual(
       changes.map(({ id, knownAfter }) => (knownAfter === undefined ? id : `${id} after ${knownAfter}`)),
       [
-        'windows-domain/join',
+        'active-directory/join',
         'kubeadm-config//run/kubeadm/kubeadm-join-config.yaml',
         'kubeadm/join',
         'kubelet-arguments/restart after kubeadm',

@@ -25,7 +25,7 @@ import {
 import { type Recording, type WindowsMachine, windowsMachine } from '../../../support/windows-machine.ts';
 import { WindowsRuns } from '../../../support/windows-runs.ts';
 
-const JOIN_CHANGE = 'windows-domain/join';
+const JOIN_CHANGE = 'active-directory/join';
 const BLOB_FILE = 'C:\\ProgramData\\machineadm\\domain-join-blob';
 
 function runsOf(machine: WindowsMachine, domain: Partial<ActiveDirectoryModel> = {}, closed: readonly number[] = []) {
@@ -48,7 +48,7 @@ describe('a Windows machine joins its domain', () => {
     const runs = runsOf(machine, { computerOU: 'OU=Nodes,DC=corp,DC=example,DC=com' });
     const { ends, last } = await runs.runToTheEnd();
     assert.deepEqual(ends, ['Rebooting', 'done']);
-    assert.deepEqual(last.story, ['windows-domain Unchanged []']);
+    assert.deepEqual(last.story, ['active-directory Unchanged []']);
     assert.deepEqual(commandsOf(machine), [
       'nltest.exe /dsgetdc:corp.example.com /force',
       'w32tm.exe /stripchart /computer:DC1.corp.example.com /samples:1 /dataonly',
@@ -121,7 +121,7 @@ describe('a Windows machine joins its domain', () => {
     const runs = runsOf(machine);
     await runs.runToTheEnd();
     const before = [machine.effects, commandsOf(machine).length];
-    assert.deepEqual((await runs.run()).story, ['windows-domain Unchanged []']);
+    assert.deepEqual((await runs.run()).story, ['active-directory Unchanged []']);
     assert.deepEqual([machine.effects, commandsOf(machine).length], before);
   });
 
@@ -129,7 +129,7 @@ describe('a Windows machine joins its domain', () => {
     await using machine = windowsMachine({
       state: { partOfDomain: true, domain: 'CORP.example.com', isTrusted: true },
     });
-    assert.deepEqual((await runsOf(machine).run()).story, ['windows-domain Unchanged []']);
+    assert.deepEqual((await runsOf(machine).run()).story, ['active-directory Unchanged []']);
     assert.equal(machine.effects, 0);
   });
 
@@ -154,7 +154,7 @@ describe('a Windows machine joins its domain', () => {
     machine.reboot();
     machine.state.isTrusted = false;
     const { end, story } = await runs.run();
-    assert.deepEqual([end, story], ['done', ['windows-domain Succeeded [windows-domain/verify]']]);
+    assert.deepEqual([end, story], ['done', ['active-directory Succeeded [active-directory/verify]']]);
     assert.deepEqual(
       machine.commands.filter((command) => command.includes('sc_verify')),
       ['nltest.exe /sc_verify:corp.example.com', 'nltest.exe /sc_verify:corp.example.com'],
@@ -219,7 +219,7 @@ describe('a Windows machine that cannot join fails before it is rebooted', () =>
       for (const recording of recordings) machine.record(recording);
       const { end, error, story } = await runsOf(machine).run();
       assert.equal(end, reason);
-      assert.deepEqual([error?.exit, story], ['HostStepFailed', ['windows-domain Failed []']]);
+      assert.deepEqual([error?.exit, story], ['HostStepFailed', ['active-directory Failed []']]);
       assert.ok(!JSON.stringify([error?.message, error?.remedy, error?.evidence]).includes(PASSWORD));
     });
   }
@@ -367,7 +367,7 @@ describe('a membership of a Windows machine that no longer works', () => {
       recordings: [verified(1787, 'ERROR_NO_TRUST_SAM_ACCOUNT'), verified(), repaired],
     });
     const { end, story } = await runsOf(machine, { onBroken: 'Rejoin' }).run();
-    assert.deepEqual([end, story], ['done', ['windows-domain Succeeded [windows-domain/verify]']]);
+    assert.deepEqual([end, story], ['done', ['active-directory Succeeded [active-directory/verify]']]);
     machine.assertExpected();
   });
 
@@ -397,7 +397,7 @@ describe('a Windows machine that loses its power in the middle', () => {
       assert.ok(ends.includes('killed'), `effect ${effect}`);
       assert.equal(last.end, 'done', `effect ${effect}: ${ends.join(', ')}`);
       assert.deepEqual([machine.state.partOfDomain, machine.state.domain], [true, DOMAIN]);
-      assert.deepEqual((await runs.run()).story, ['windows-domain Unchanged []']);
+      assert.deepEqual((await runs.run()).story, ['active-directory Unchanged []']);
     }
   });
 
@@ -443,7 +443,7 @@ describe('a Windows machine that loses its power in the middle', () => {
     assert.equal((await runs.run()).end, 'killed');
     assert.notEqual(machine.read(BLOB_FILE), undefined);
     machine.reboot();
-    assert.deepEqual((await runs.run()).story, ['windows-domain Succeeded [windows-domain/wipe]']);
+    assert.deepEqual((await runs.run()).story, ['active-directory Succeeded [active-directory/wipe]']);
     assert.equal(machine.read(BLOB_FILE), undefined);
   });
 });
@@ -462,7 +462,7 @@ describe('the reboot of a join', () => {
     const runs = runsOf(machine);
     assert.equal((await runs.run()).end, 'Rebooting');
     const { end, story } = await runs.run();
-    assert.deepEqual([end, story], ['Rebooting', ['windows-domain Succeeded []']]);
+    assert.deepEqual([end, story], ['Rebooting', ['active-directory Succeeded []']]);
   });
 
   test('is left to others where the document says so', async () => {
