@@ -3,7 +3,7 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { beforeEach, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ReportEvent } from '../../../src/reporting/event.ts';
-import { agent, statusOf } from '../../support/agent.ts';
+import { agent, startAgent, statusOf } from '../../support/agent.ts';
 import { describeFaults } from '../../support/faults-at-once.ts';
 import { inThrowAwayMachine } from '../../support/namespace.ts';
 import {
@@ -16,6 +16,7 @@ import {
   waiting,
 } from '../../support/sink-faults.ts';
 
+const HEAD = { apiVersion: 'machineadm.dev/v1alpha1', kind: 'MachineBootstrap', metadata: { name: 'reported' } };
 const RECEIVED = '/tmp/received';
 const REPAIRED = '/tmp/repaired';
 const LOCK = '/run/machineadm/report.lock';
@@ -167,6 +168,19 @@ inThrowAwayMachine(import.meta.filename, () => {
       await provisionWith([], { host: { hooks: { early: { commands: ['exit 3'] } } } });
       const bad = await wait('5s');
       assert.deepEqual([bad.status, statusOf(bad).failure?.reason], [10, 'HookFailed']);
+    });
+
+    test('ends with 14 at once when the run was killed, whatever time there was', async () => {
+      const path = '/tmp/killed.yaml';
+      const early = { commands: ['until [ -e /tmp/end ]; do sleep 0.1; done'] };
+      writeFileSync(path, JSON.stringify({ ...HEAD, host: { hooks: { early } } }));
+      const run = startAgent(['provision', '-d', path]);
+      await appeared('/run/machineadm/status.json');
+      run.kill('SIGKILL');
+      await run.ended;
+      const waited = await wait('10m');
+      assert.deepEqual([waited.status, statusOf(waited).outcome], [14, 'Interrupted']);
+      writeFileSync('/tmp/end', '');
     });
 
     test('ends with 13 when there was no run in time, and says so', async () => {
