@@ -25,7 +25,10 @@ printf '#!/bin/sh\nexit 101\n' > "$image/usr/sbin/policy-rc.d"
 chmod 0755 "$image/usr/sbin/policy-rc.d"
 export DEBIAN_FRONTEND=noninteractive LANG=C.UTF-8
 chroot "$image" apt-get -q update
-chroot "$image" apt-get -q -y --no-install-recommends install "$package"
+packages=("$package")
+# A member of an Active Directory domain has more than the program that joins it.
+[ "$package" != adcli ] || packages+=(krb5-user bind9-dnsutils sssd-ad libnss-sss libpam-sss)
+chroot "$image" apt-get -q -y --no-install-recommends install "${packages[@]}"
 rm "$image/usr/sbin/policy-rc.d"
 rm -rf "$image"/var/cache/apt/archives/*.deb "$image"/var/cache/apt/*.bin "$image"/var/lib/apt/lists/*
 

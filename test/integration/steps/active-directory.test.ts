@@ -16,7 +16,7 @@ const OTHERS = { skip: process.env.MACHINEADM_E2E === 'all' ? false : 'only with
 const KEYTAB = '/etc/krb5.keytab';
 const JOIN = 'active-directory/join';
 /** Ten times what the slowest of them takes where nothing else runs: what has no end of its own is beyond it. */
-const DEADLINE_MS = 60_000;
+const DEADLINE_MS = 150_000;
 
 /** Made outside of the namespaces, where the cache is kept. */
 const samba = sambaRoot();
@@ -35,6 +35,8 @@ inNamespaces(import.meta.filename, () => {
       domain: DOMAIN,
       computerOU: NODES,
       credentials: { user: 'joiner', password: domain.passwords.joiner },
+      // A slow machine is not what these tests are about.
+      timeout: '5m',
       ...different,
     });
 
@@ -162,7 +164,7 @@ inNamespaces(import.meta.filename, () => {
         const membership = { domain: DOMAIN, credentials: { offlineBlob } };
         const utf16 = Buffer.from(password, 'utf16le').toString('latin1');
         const secrets = [offlineBlob, password, utf16];
-        await joins(domain.machine('a3'), membership, { program: 'net\0offlinejoin', secrets });
+        await joins(domain.machine('a3'), membership, { program: 'net\0ads', secrets });
       });
 
       test('with keys for one more service, once the document names it', async () => {
