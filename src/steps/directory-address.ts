@@ -37,7 +37,8 @@ export function directoryAddressStep(
     title: 'address in the domain',
 
     desired(model, facts) {
-      const membership = membershipOf(model, facts);
+      // Windows does it by itself.
+      const membership = facts.platform === 'linux' ? membershipOf(model, facts) : undefined;
       return membership?.registersAddress === true ? membership : undefined;
     },
 

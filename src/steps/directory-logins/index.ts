@@ -48,7 +48,8 @@ export const directoryLogins: Step<LoginsDesired, LoginsActual, LoginsPayload> =
   settles: [RESTART],
 
   desired(model, facts) {
-    const membership = membershipOf(model, facts);
+    // Windows lets them in by itself.
+    const membership = facts.platform === 'linux' ? membershipOf(model, facts) : undefined;
     return membership?.logins === undefined ? undefined : { ...membership.logins, membership };
   },
 

@@ -4,6 +4,7 @@ import type { ActiveDirectoryModel } from '../../../src/document/model.ts';
 import { sssdConfiguration, withDirectory } from '../../../src/steps/directory-logins/configuration.ts';
 import { directoryLogins } from '../../../src/steps/directory-logins/index.ts';
 import { membership } from '../../support/active-directory.ts';
+import { facts } from '../../support/facts.ts';
 import { hostModel } from '../../support/host-model.ts';
 import { type MemoryMachine, memoryHost } from '../../support/memory-host.ts';
 import { bench, told } from '../../support/step-bench.ts';
@@ -40,6 +41,11 @@ const ids = (changes: readonly { readonly id: string }[]) => changes.map(({ id }
 describe('logins of the domain', () => {
   test('are asked for by the document alone', () => {
     assert.equal(on(debian(), { logins: undefined }).desired, undefined);
+  });
+
+  test('are no business of ours on Windows', () => {
+    const model = hostModel({ activeDirectory: membership({ logins: LOGINS }) });
+    assert.equal(directoryLogins.desired(model, facts({ platform: 'windows' })), undefined);
   });
 
   test('write what sssd, NSS and PAM need, keep what was there, and are left alone then', async () => {
@@ -133,10 +139,7 @@ describe('nsswitch.conf', () => {
 describe('sssd.conf', () => {
   test('says whether addresses are registered, and with which keys', () => {
     const model = hostModel({ activeDirectory: membership({ logins: LOGINS, registersAddress: true }) });
-    const desired = directoryLogins.desired(model, {
-      hostname: 'node-1',
-      os: { id: 'debian', version: '12' },
-    } as never);
+    const desired = directoryLogins.desired(model, facts({ hostname: 'node-1' }));
     assert.ok(desired !== undefined);
     const text = sssdConfiguration(desired);
     assert.match(text, /^dyndns_update = true$/m);
