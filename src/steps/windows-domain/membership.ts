@@ -52,7 +52,7 @@ export function windowsObstacles(desired: WindowsMembership): readonly Missing[]
   }
   if (registersAddress) {
     unsupported(
-      'host.activeDirectory.dnsUpdate: Windows registers its address in the DNS of its domain by itself',
+      'host.activeDirectory.registerAddress: Windows registers its address in the DNS of its domain by itself',
       'Leave it out.',
     );
   }

@@ -517,7 +517,9 @@ describe('a document that asks of Windows what it cannot do', () => {
     ]);
     const logins = { allowedGroups: ['Admins'], createsHomes: false };
     assert.deepEqual(await refused({ logins }), [[unsupported, 'host.activeDirectory.logins']]);
-    assert.deepEqual(await refused({ registersAddress: true }), [[unsupported, 'host.activeDirectory.dnsUpdate']]);
+    assert.deepEqual(await refused({ registersAddress: true }), [
+      [unsupported, 'host.activeDirectory.registerAddress'],
+    ]);
     assert.deepEqual(await refused({ onReset: 'Leave' }), [[unsupported, 'host.activeDirectory.onReset']]);
     assert.deepEqual(await refused({ onBroken: 'Rejoin', credentials: oneTimeCredentials() }), [
       [unsupported, 'host.activeDirectory.onBroken'],
