@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { resolve } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import type { RunStatus } from '../../src/reporting/status.ts';
+import { compileCache } from './compile-cache.ts';
 
 const MAIN = resolve(import.meta.dirname, '../../src/main.ts');
 
@@ -42,7 +43,9 @@ export function startAgent(args: readonly string[], options: AgentOptions = {}):
     options.main ?? MAIN,
     ...args,
   ];
-  const env = { PATH: process.env.PATH, HOME: '/root', LANG: 'C.UTF-8', ...options.env };
+  // The cache knows the sources only, and what is not in it would be written to it.
+  const cache = options.main === undefined ? compileCache() : {};
+  const env = { PATH: process.env.PATH, HOME: '/root', LANG: 'C.UTF-8', ...cache, ...options.env };
   const child = spawn(program, rest, { env, stdio: ['pipe', 'pipe', 'pipe'], cwd: options.cwd ?? '/' });
   // One that ends without reading its input.
   child.stdin.on('error', () => {});

@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
 import { test } from 'node:test';
+import { compileCache } from './compile-cache.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 
@@ -81,7 +82,8 @@ function runInside(
   test(`${basename(file)} in ${called}`, { skip: whyNot() }, () => {
     // NODE_TEST_CONTEXT would make the inner run a part of the outer one, which it is not.
     const { PATH, MACHINEADM_E2E } = process.env;
-    const env = { PATH, HOME: '/root', LANG: 'C.UTF-8', ...(MACHINEADM_E2E === undefined ? {} : { MACHINEADM_E2E }) };
+    const all = MACHINEADM_E2E === undefined ? {} : { MACHINEADM_E2E };
+    const env = { PATH, HOME: '/root', LANG: 'C.UTF-8', ...compileCache(), ...all };
     const inner = [process.execPath, '--test', '--test-reporter=spec', file];
     const run = spawnSync(
       'unshare',
