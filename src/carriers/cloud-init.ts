@@ -1,6 +1,6 @@
 import type { Carrier, Load } from './carrier.ts';
 import { base64, gzipBase64 } from './encoding.ts';
-import { DOCUMENT, DOWNLOAD_SCRIPT_PATH, provisionCommand, resumeUnit } from './linux.ts';
+import { DOCUMENT, DOWNLOAD_SCRIPT_PATH, provisionCommand, refusesWindows, resumeUnit } from './linux.ts';
 
 const RESUME = 'machineadm-resume.service';
 
@@ -17,6 +17,7 @@ export const cloudInit: Carrier = {
   program: '/usr/local/bin/machineadm',
   fetches: 'sh',
   secretFormat: 'cloud-config',
+  refuses: refusesWindows,
   async wrap(load) {
     const files = [await file(DOCUMENT, '0600', load.document, load)];
     if (load.downloadScript === undefined) return cloudConfig(files, provisionCommand(load));

@@ -3,6 +3,7 @@ import { base64, gzipBase64 } from './encoding.ts';
 import {
   CLOSE_DIRECTORY,
   provisionOnWindows,
+  refusesLinux,
   WINDOWS_DOCUMENT,
   WINDOWS_DOWNLOAD_SCRIPT,
   WINDOWS_PROGRAM,
@@ -19,6 +20,7 @@ export const cloudbaseInit: Carrier = {
   program: WINDOWS_PROGRAM,
   fetches: 'powershell',
   secretFormat: 'cloud-config',
+  refuses: refusesLinux,
   async wrap(load) {
     const files = [await file(WINDOWS_DOCUMENT, load.document, load)];
     if (load.downloadScript !== undefined) files.push(await file(WINDOWS_DOWNLOAD_SCRIPT, load.downloadScript, load));

@@ -1,6 +1,6 @@
 import type { Carrier } from './carrier.ts';
 import { gzipBase64, sha512 } from './encoding.ts';
-import { DIRECTORY, DOCUMENT, DOWNLOAD_SCRIPT_PATH, provisionUnit } from './linux.ts';
+import { DIRECTORY, DOCUMENT, DOWNLOAD_SCRIPT_PATH, provisionUnit, refusesWindows } from './linux.ts';
 
 /**
  * Lays the document and the unit that runs machineadm. Ignition runs once, before the system does, and the unit at every
@@ -14,6 +14,7 @@ export const ignition: Carrier = {
   program: '/usr/local/bin/machineadm',
   fetches: 'sh',
   secretFormat: 'ignition',
+  refuses: refusesWindows,
   async wrap(load) {
     const files = [await file(DOCUMENT, 0o600, load.document)];
     if (load.downloadScript !== undefined) files.push(await file(DOWNLOAD_SCRIPT_PATH, 0o700, load.downloadScript));

@@ -1,9 +1,15 @@
+import type { Model } from '../document/model.ts';
 import type { Load } from './carrier.ts';
 
 /** Where Linux machines find what a carrier brings. On a disk and not in /run: a run goes on after a reboot. */
 export const DIRECTORY = '/etc/machineadm';
 export const DOCUMENT = `${DIRECTORY}/bootstrap.yaml`;
 export const DOWNLOAD_SCRIPT_PATH = `${DIRECTORY}/download.sh`;
+
+/** A machine refuses a document for another system, before it changes anything: here it is told earlier. */
+export function refusesWindows({ host }: Model): string | undefined {
+  return host.platform === 'linux' ? undefined : 'it is for Windows, by its host.platform';
+}
 
 /** The program with its path, or what gets it first: a file system may be mounted noexec, a shell reads it all the same. */
 function programOf({ program, downloadScript }: Load): string {

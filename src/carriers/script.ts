@@ -1,6 +1,6 @@
 import type { Carrier } from './carrier.ts';
 import { gzipBase64 } from './encoding.ts';
-import { DIRECTORY, DOCUMENT, DOWNLOAD_SCRIPT_PATH, provisionCommand } from './linux.ts';
+import { DIRECTORY, DOCUMENT, DOWNLOAD_SCRIPT_PATH, provisionCommand, refusesWindows } from './linux.ts';
 
 /**
  * A script for everything that can only run one: AWS user data and cloud-init's `#!`, a remote shell, an installer's last
@@ -11,6 +11,7 @@ export const script: Carrier = {
   program: '/usr/local/bin/machineadm',
   fetches: 'sh',
   secretFormat: undefined,
+  refuses: refusesWindows,
   async wrap(load) {
     const laid = [await lay(DOCUMENT, load.document)];
     if (load.downloadScript !== undefined) laid.push(await lay(DOWNLOAD_SCRIPT_PATH, load.downloadScript));

@@ -1,5 +1,6 @@
 import type { Carrier } from './carrier.ts';
 import { base64, gzipBase64 } from './encoding.ts';
+import { refusesWindows } from './linux.ts';
 
 /**
  * The document for a system extension that runs machineadm: Talos lays it where the service's container looks for it
@@ -13,9 +14,9 @@ export const talos: Carrier = {
   program: undefined,
   fetches: undefined,
   secretFormat: undefined,
-  refuses: ({ kubernetes }) =>
-    kubernetes === undefined
-      ? undefined
+  refuses: (model) =>
+    model.kubernetes === undefined
+      ? refusesWindows(model)
       : 'Talos starts Kubernetes itself: a document for it has no "kubernetes" section',
   async wrap({ document, encoding }) {
     return `apiVersion: v1alpha1

@@ -4,6 +4,7 @@ import { base64, gzipBase64 } from './encoding.ts';
 import {
   CLOSE_DIRECTORY,
   provisionOnWindows,
+  refusesLinux,
   WINDOWS_DIRECTORY,
   WINDOWS_DOCUMENT,
   WINDOWS_DOWNLOAD_SCRIPT,
@@ -30,6 +31,7 @@ export const unattend: Carrier = {
   program: WINDOWS_PROGRAM,
   fetches: 'powershell',
   secretFormat: undefined,
+  refuses: refusesLinux,
   async wrap(load) {
     const { document, downloadScript } = load;
     const encoded = `${WINDOWS_DOWNLOAD_SCRIPT}.base64`;

@@ -1,3 +1,4 @@
+import type { Model } from '../document/model.ts';
 import type { Load } from './carrier.ts';
 
 /** Where Windows machines find the document. */
@@ -17,4 +18,9 @@ export const CLOSE_DIRECTORY = `icacls.exe ${WINDOWS_DIRECTORY} /inheritance:r /
 export function provisionOnWindows({ program, downloadScript }: Load): string {
   const run = downloadScript === undefined ? program : `powershell.exe -nop -ep Bypass -f ${WINDOWS_DOWNLOAD_SCRIPT}`;
   return `${run} provision -d ${WINDOWS_DOCUMENT}`;
+}
+
+/** A machine refuses a document for another system, before it changes anything: here it is told earlier. */
+export function refusesLinux({ host }: Model): string | undefined {
+  return host.platform === 'windows' ? undefined : 'it is for Linux, as it lacks "host: {platform: Windows}"';
 }

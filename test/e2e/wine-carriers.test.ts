@@ -10,6 +10,7 @@ const DOCUMENT = `# {{ braces }}, 'quotes' & "more" %PATH% ^ < > |
 apiVersion: machineadm.dev/v1alpha1
 kind: MachineBootstrap
 metadata: {name: windows-1}
+host: {platform: Windows}
 `;
 const DOWNLOAD_SCRIPT = `# ${'x'.repeat(700)} %PATH% & "more" | ^\nexit 67\n`;
 const DIRECTORY = 'C:\\ProgramData\\machineadm';

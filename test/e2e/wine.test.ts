@@ -72,11 +72,14 @@ function underWine(wine: Wine): void {
     for (const format of ['cloudbase-init', 'unattend', 'cloud-init', 'ignition']) {
       test(`wraps for ${format} what Linux wraps, byte for byte`, async () => {
         const to = `C:\\site\\${format}`;
+        const onWindows = /^(?:cloudbase-init|unattend)$/.test(format);
+        const document = onWindows ? `${DOCUMENT}  platform: Windows\n` : DOCUMENT;
+        wine.write('C:\\site\\wrapped.yaml', document);
         const { status, stderr } = await wine.agent([
-          ...['wrap', '-d', 'C:\\site\\bootstrap.yaml', '--format', format, '--to', to],
+          ...['wrap', '-d', 'C:\\site\\wrapped.yaml', '--format', format, '--to', to],
         ]);
         assert.equal(status, 0, stderr);
-        const linux = await agent(['wrap', '-d', '-', '--format', format], { input: DOCUMENT });
+        const linux = await agent(['wrap', '-d', '-', '--format', format], { input: document });
         assert.equal(linux.status, 0, linux.stderr);
         assert.ok(linux.stdout.length > 200);
         assert.equal(wine.read(to)?.toString(), linux.stdout);

@@ -49,7 +49,9 @@ describe('machineadm wrap', () => {
   };
   const wrap = (...args: readonly string[]) => agent(['wrap', ...args]);
   const wrapped = async (...args: readonly string[]): Promise<string> => {
-    const { status, stdout, stderr } = await wrap('-d', lay('document.yaml', DOCUMENT), ...args);
+    const onWindows = args.some((word) => /^(?:cloudbase-init|unattend)$/.test(word));
+    const document = onWindows ? DOCUMENT.replace('host: {', 'host: {platform: Windows, ') : DOCUMENT;
+    const { status, stdout, stderr } = await wrap('-d', lay('document.yaml', document), ...args);
     assert.equal(status, 0, stderr);
     return stdout;
   };

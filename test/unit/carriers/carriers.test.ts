@@ -37,7 +37,11 @@ kubernetes:
   cluster: {controlPlaneEndpoint: "api.example:6443"}
 `;
 
-async function wrap(format: CarrierName, more: Partial<WrapOptions> = {}, document = DOCUMENT) {
+/** The same for the machines of Windows' carriers. */
+const ON_WINDOWS = DOCUMENT.replace('host:\n', 'host:\n  platform: Windows\n');
+const documentFor = (format: CarrierName) => (/^(?:cloudbase-init|unattend)$/.test(format) ? ON_WINDOWS : DOCUMENT);
+
+async function wrap(format: CarrierName, more: Partial<WrapOptions> = {}, document = documentFor(format)) {
   const result = await load(document);
   assert.ok(result.ok);
   return await wrapDocument(document, result.document, { format, ...more });
@@ -78,6 +82,11 @@ describe('every carrier', () => {
       for (const program of ['machineadm', '/opt/x y/m', "/a'b", '/a;reboot', '/a%h', 'C:\\a&b', '/a\nb', '']) {
         await refused(format, { program }, 'UsageInvalid', /--binary/);
       }
+    });
+
+    test(`${format} takes no document for another system`, async () => {
+      const other = documentFor(format) === DOCUMENT ? ON_WINDOWS : DOCUMENT;
+      await refused(format, {}, 'UnsupportedOnPlatform', /it is for (?:Linux|Windows)/, other);
     });
 
     test(`${format} brings machineadm along, or says that it cannot`, async () => {
@@ -203,7 +212,7 @@ describe('the carrier for cloudbase-init', () => {
     const [{ content, ...file }] = config.write_files;
     const path = 'C:\\ProgramData\\machineadm\\bootstrap.yaml';
     assert.deepEqual(file, { path, permissions: '0600', encoding: 'gz+b64' });
-    assert.equal(unpack(content), DOCUMENT);
+    assert.equal(unpack(content), ON_WINDOWS);
     assert.equal(config.runcmd.length, 1);
     assert.match(
       config.runcmd[0],
@@ -267,7 +276,7 @@ describe('the answer file', () => {
 
   test('lays the document piece by piece, and machineadm reads what comes out', async () => {
     const text = laid(commandsOf((await wrap('unattend')).userData), `${DIRECTORY}\\bootstrap.yaml`);
-    assert.equal(await decodeSource('laid', Buffer.from(text)), DOCUMENT);
+    assert.equal(await decodeSource('laid', Buffer.from(text)), ON_WINDOWS);
   });
 
   test('with a download lays the script, too, decodes it, and the task runs it', async () => {
@@ -303,7 +312,7 @@ describe('the answer file', () => {
 
   test('refuses a document for which 500 commands are not enough', async () => {
     const noise = createHash('shake256', { outputLength: 90_000 }).update('noise').digest('base64');
-    const document = `${DOCUMENT}\n    - {path: /etc/noise, content: "${noise}"}`;
+    const document = `${ON_WINDOWS}\n    - {path: /etc/noise, content: "${noise}"}`;
     await refused('unattend', {}, 'UserDataTooLarge', /500 commands of 259 characters/, document);
   });
 });
