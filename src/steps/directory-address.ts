@@ -20,7 +20,6 @@ export interface AddressActual {
 
 export interface AddressPayload {
   readonly desired: DomainMembership;
-  readonly address: string;
 }
 
 const PROGRAMS = { nsupdate: 'bind9-dnsutils', dig: 'bind9-dnsutils', kinit: 'krb5-user' };
@@ -30,7 +29,7 @@ const PROGRAMS = { nsupdate: 'bind9-dnsutils', dig: 'bind9-dnsutils', kinit: 'kr
  * with the computer's own Kerberos ticket (RFC 3645), to the primary server of the zone, and read back from it.
  */
 export function directoryAddressStep(
-  network: () => Promise<Pick<DirectoryNetwork, 'ownAddress'>>,
+  network: () => Promise<Pick<DirectoryNetwork, 'controllers' | 'ownAddress'>>,
 ): Step<DomainMembership, AddressActual, AddressPayload> {
   return {
     id: 'directory-address',
@@ -57,7 +56,7 @@ export function directoryAddressStep(
     },
 
     async inspect(host, desired, record) {
-      const address = await (await network()).ownAddress(desired.domainController ?? desired.domain);
+      const address = await ownAddress(await network(), desired);
       if (address === undefined) return { address, isRegistered: false };
       // Other servers learn of it from the one that was told.
       const told = text(member(record.notes.get(REGISTER), 'server'));
@@ -68,19 +67,21 @@ export function directoryAddressStep(
     },
 
     plan(desired, { address, isRegistered }): readonly Change<AddressPayload>[] {
-      if (address === undefined || isRegistered) return [];
+      if (isRegistered) return [];
       return [
         {
           id: REGISTER,
-          summary: `register ${address} for ${desired.fqdn}`,
+          summary: `register ${address ?? 'the address of this machine'} for ${desired.fqdn}`,
           scope: 'node',
           ineffective: 'DomainAddressNotRegistered',
-          payload: { desired, address },
+          payload: { desired },
         },
       ];
     },
 
-    async apply(host, { payload: { desired, address } }, { signal, remember }) {
+    async apply(host, { payload: { desired } }, { signal, remember }) {
+      const address = await ownAddress(await network(), desired);
+      if (address === undefined) throw notRegistered(desired, 'no server', 'connect', 'no controller can be reached');
       const server = await primaryServer(host, desired);
       remember({ server });
       await withWorkDirectory(host, async () => {
@@ -100,6 +101,20 @@ export function directoryAddressStep(
 export const directoryAddress: Step<DomainMembership, AddressActual, AddressPayload> = directoryAddressStep(
   async () => (await import('../host/directory-network.ts')).directoryNetwork,
 );
+
+/** With which the machine reaches a controller; undefined: it reaches none. */
+async function ownAddress(
+  network: Pick<DirectoryNetwork, 'controllers' | 'ownAddress'>,
+  { domain, domainController }: DomainMembership,
+): Promise<string | undefined> {
+  // Names that cannot be looked up now are no reason to stop a plan.
+  const named = domainController === undefined ? await network.controllers(domain).catch(() => []) : [domainController];
+  for (const controller of named) {
+    const address = await network.ownAddress(controller);
+    if (address !== undefined) return address;
+  }
+  return undefined;
+}
 
 /** nsupdate(1): this machine's addresses of the kind are replaced by this one. */
 function updateOf(fqdn: string, address: string, server: string): string {

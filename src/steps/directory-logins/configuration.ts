@@ -4,6 +4,9 @@ import type { DomainMembership } from '../active-directory/membership.ts';
 /** sssd ends with status 4 where its configuration can be read by others than root. */
 export const SSSD_CONFIGURATION = { path: '/etc/sssd/sssd.conf', mode: 0o600 } as const;
 
+/** The first line of ours. */
+export const SSSD_HEADING = '# Written by machineadm: its document names who may log in.';
+
 export const NAME_SERVICE_SWITCH = '/etc/nsswitch.conf';
 
 /** The databases that sssd answers for. */
@@ -21,7 +24,7 @@ export function qualifiedGroups({ allowedGroups, membership }: LoginsDesired): r
 /** sssd.conf(5), sssd-ad(5), sssd-simple(5). Who is in none of the groups is known, and may not log in. */
 export function sssdConfiguration(desired: LoginsDesired): string {
   const { domain, realm, fqdn, keytab, computerName, registersAddress } = desired.membership;
-  return `# Written by machineadm: its document names who may log in.
+  return `${SSSD_HEADING}
 [sssd]
 config_file_version = 2
 services = nss, pam

@@ -9,6 +9,7 @@ import {
   NAME_SERVICE_SWITCH,
   qualifiedGroups,
   SSSD_CONFIGURATION,
+  SSSD_HEADING,
   sssdConfiguration,
   withDirectory,
 } from './configuration.ts';
@@ -89,7 +90,10 @@ export const directoryLogins: Step<LoginsDesired, LoginsActual, LoginsPayload> =
     };
     const file = (name: string, path: string, mode: number, before: string | undefined, content: string): void => {
       const summary = `${before === undefined ? 'write' : 'update'} ${path}`;
-      change(name, summary, { kind: 'file', path, content, mode }, textDiff(before ?? '', content));
+      // Another's sssd.conf may hold a password, which no plan may show.
+      const shown =
+        mode === 0o600 && before?.startsWith(SSSD_HEADING) === false ? undefined : textDiff(before ?? '', content);
+      change(name, summary, { kind: 'file', path, content, mode }, shown);
     };
     const configuration = sssdConfiguration(desired);
     const { path, mode } = SSSD_CONFIGURATION;

@@ -333,7 +333,7 @@ inNamespaces(import.meta.filename, () => {
       test('a clock that is 3 hours behind: DomainControllerClockSkew', async () => {
         const behind = ['env', 'FAKETIME_DONT_FAKE_MONOTONIC=1', 'faketime', '-f', '-3h'];
         const { failure } = await fails(domain.machine('skew'), delegated(), 'DomainControllerClockSkew', behind);
-        assert.match(failure?.evidence[0]?.text ?? '', /this machine is 10[78]\d\d s behind dc1/);
+        assert.match(failure?.evidence[0]?.text ?? '', /this machine is 10[78]\d\d s behind /);
       });
     });
 

@@ -28,7 +28,10 @@ function machine({ registered = [] as string[], takes = true, reached = true } =
       },
     },
   });
-  const step = directoryAddressStep(async () => ({ ownAddress: async () => (reached ? '10.0.0.9' : undefined) }));
+  const step = directoryAddressStep(async () => ({
+    controllers: async () => ['dc1.corp.example.com'],
+    ownAddress: async () => (reached ? '10.0.0.9' : undefined),
+  }));
   const model = hostModel({ activeDirectory: membership({ registersAddress: true }) });
   return { host, updates, step: bench(step, host, model) };
 }
@@ -48,9 +51,18 @@ describe('the address of the machine in the DNS of its domain', () => {
     assert.deepEqual(await step.plan(), []);
   });
 
-  test('is left alone where it is right, and where no controller is reached', async () => {
+  test('is left alone where it is right', async () => {
     assert.deepEqual(await machine({ registered: ['10.0.0.9'] }).step.plan(), []);
-    assert.deepEqual(await machine({ reached: false }).step.plan(), []);
+  });
+
+  test('is no success where no controller is reached', async () => {
+    const away = machine({ reached: false });
+    assert.deepEqual(
+      (await away.step.plan()).map(({ summary }) => summary),
+      ['register the address of this machine for node-1.corp.example.com'],
+    );
+    await assert.rejects(away.step.apply(), { reason: 'DomainAddressNotRegistered', retryable: true });
+    assert.deepEqual(away.updates, []);
   });
 
   test('that the server does not take is no success: DomainAddressNotRegistered', async () => {

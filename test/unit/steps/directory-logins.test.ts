@@ -99,6 +99,14 @@ describe('logins of the domain', () => {
     await passing;
   });
 
+  test("show no line of another's sssd.conf, which may hold a password", async () => {
+    const files = { '/etc/sssd/sssd.conf': { content: 'ldap_default_authtok = hunter22', mode: 0o600 } };
+    const [change] = await on(debian({ files })).plan();
+    assert.deepEqual([change?.id, change?.diff], ['directory-logins/sssd.conf', undefined]);
+    const [ours] = await on(debian()).plan();
+    assert.match(ours?.diff ?? '', /access_provider = simple/);
+  });
+
   test('on a system of authselect leave nsswitch.conf to it', async () => {
     const host = debian({
       programs: {
