@@ -9,6 +9,7 @@ import { gatherWindowsFacts } from '../../src/host/windows/facts.ts';
 import { windowsHost, windowsQueryHost } from '../../src/host/windows/host.ts';
 import { POWERSHELL, windowsPath } from '../../src/host/windows/paths.ts';
 import type { WindowsScript } from '../../src/host/windows/powershell.ts';
+import { isWindowsQuery } from '../../src/host/windows/queries.ts';
 import type { WindowsSystem } from '../../src/host/windows/system.ts';
 import {
   descriptorAt,
@@ -414,11 +415,9 @@ function isHousekeeping(script: string): boolean {
   return /^(read-|facts$|service-(state|events)$|write-security$|flush-volume$)/.test(script);
 }
 
-/** What only asks, by what it is called: it is no effect that a kill could lose. */
-function isQuestion({ program, args, script }: WindowsCall): boolean {
-  if (script !== undefined) return /^(read-|facts$|service-(state|events)$)/.test(script);
-  const name = program.split('\\').at(-1) ?? '';
-  return /^(query|queryex|qc|qe|\/query|--version|version)$/i.test(args[0] ?? '') || name === 'nltest.exe';
+/** What only asks is no effect that a kill could lose. */
+function isQuestion({ program, args }: WindowsCall): boolean {
+  return isWindowsQuery(program.split('\\').at(-1) ?? '', args);
 }
 
 async function inputOf({ input }: Command): Promise<string | undefined> {

@@ -19,6 +19,7 @@ describe('the pages about the host', () => {
     'sinks-cloud',
     'control-plane',
     'packages',
+    'windows',
   ]) {
     const text = readFileSync(join(import.meta.dirname, `../../../docs/${page}.md`), 'utf8');
 
