@@ -13,7 +13,10 @@ export class FileError extends MachineadmError {
     super({
       reason: known?.reason ?? lasting,
       summary: `${path} could not be ${PAST[operation]}: ${known?.what ?? code}`,
-      remedy: known?.remedy(path) ?? `Look at the path with "stat ${path}" and "namei -l ${path}".`,
+      remedy:
+        windowsRemedy(code, path) ??
+        known?.remedy(path) ??
+        `Look at the path with "stat ${path}" and "namei -l ${path}".`,
       evidence: [{ source: path, text: messageOf(cause) }],
       cause,
     });
@@ -92,6 +95,16 @@ const KNOWN: Readonly<Record<string, KnownErrno>> = {
     remedy: (path) => `Check the kernel log ("journalctl -k") for errors of the disk that holds ${path}.`,
   },
 };
+
+/** What there is to do on a path with a drive; undefined for any other path. */
+function windowsRemedy(code: string, path: string): string | undefined {
+  if (!/^[A-Za-z]:\\/.test(path)) return undefined;
+  if (code === 'ENOSPC') return `Free space on the drive ${path.slice(0, 2)}, then run again.`;
+  if (code === 'EBUSY' || code === 'EPERM') {
+    return `Find out which program has ${path} open (Resource Monitor, "openfiles"), and end it; then run again.`;
+  }
+  return `Run as the system or as an administrator, and look at the path with "icacls ${path}".`;
+}
 
 /** The errno name of an error of Node's file system functions; undefined for anything else. */
 export function errnoOf(error: unknown): string | undefined {

@@ -10,13 +10,6 @@ import { askScript } from './powershell.ts';
 /** Node's names of architectures, as Kubernetes calls them (Go's GOARCH). */
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' };
 
-/**
- * Where cloudbase-init keeps the id of the instance: its plug-ins' states are below it in the registry
- * (cloudbaseinit/osutils/windows.py); the newest file of its metadata service is not kept. So it is not known here, and
- * the machine is known by its own id.
- */
-const CLOUD_INSTANCE_ID = undefined;
-
 /** What is true of this Windows machine now. Throws `HostStepFailed` where Windows does not tell, `UnsupportedOnPlatform`. */
 export async function gatherWindowsFacts(host: QueryHost, architecture: string = process.arch): Promise<Facts> {
   const told = await askScript(host, READ_FACTS);
@@ -43,7 +36,8 @@ export async function gatherWindowsFacts(host: QueryHost, architecture: string =
       bootId: text(member(told, 'bootNumber')) ?? '',
       systemUuid: (text(member(told, 'firmware')) ?? '').replace(/[{}]/g, '').toUpperCase(),
     },
-    cloudInstanceId: CLOUD_INSTANCE_ID,
+    // cloudbase-init keeps nothing of its metadata on the machine: it is known by its own id, which sysprep draws anew.
+    cloudInstanceId: undefined,
     nodeAddresses: (Array.isArray(addresses) ? addresses : [])
       .filter((address): address is string => typeof address === 'string')
       .filter((address) => !/^(169\.254\.|fe80:|127\.|::1$)/i.test(address))

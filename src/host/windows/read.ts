@@ -46,13 +46,12 @@ export function fileQueries(system: WindowsSystem, security: Security): FileQuer
         const type = typeOf(found);
         const kind = type === 'directory' ? 'directory' : 'file';
         const windows = windowsPath(path);
-        // The rights of directories decide about what is born in them, which we never leave to them; they are not asked for.
-        const descriptor =
-          kind === 'file' ? await security.read(windows, () => filesBeside(at(win32.dirname(windows)))) : undefined;
+        const near = () => (kind === 'file' ? filesBeside(at, win32.dirname(windows)) : above(windows));
+        const descriptor = (await security.read(windows, near)) ?? '';
         return {
           type,
-          mode: descriptor === undefined ? (kind === 'file' ? 0o777 : 0o755) : modeOf(descriptor, kind),
-          uid: descriptor === undefined ? 0 : ownerOf(descriptor),
+          mode: modeOf(descriptor, kind),
+          uid: ownerOf(descriptor),
           gid: 0,
           size: found.size,
         };
@@ -91,14 +90,20 @@ export function findProgram(system: WindowsSystem, program: string): string | un
   });
 }
 
-function filesBeside(directory: string): readonly string[] {
+/** A file is seldom looked at alone, nor a directory without those above it: what is asked together costs one start. */
+function filesBeside(at: (path: string) => string, directory: string): readonly string[] {
   try {
-    return readdirSync(directory, { withFileTypes: true })
+    return readdirSync(at(directory), { withFileTypes: true })
       .filter((entry) => entry.isFile())
-      .map(({ name }) => name);
+      .map(({ name }) => win32.join(directory, name));
   } catch {
     return [];
   }
+}
+
+function above(path: string): readonly string[] {
+  const parent = win32.dirname(path);
+  return parent === path ? [] : [parent, ...above(parent)];
 }
 
 async function unlessAbsent<T>(path: string, action: () => Promise<T>): Promise<T | undefined> {

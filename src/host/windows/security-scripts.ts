@@ -14,14 +14,14 @@ $answer = @(foreach ($path in $request.paths) {
 /**
  * `{path, directory, sddl, create}` -> `{sddl}`, read back. Owner and list are set in one call, so there is no moment in
  * which a wider list holds; a directory that is made (\`create\`) is born with it (System.IO.Directory.CreateDirectory
- * with a DirectorySecurity, .NET Framework).
+ * with a DirectorySecurity, .NET Framework). The audit list is left alone: it takes a privilege of its own.
  */
 export const WRITE_SECURITY = windowsScript(
   'write-security',
   `
 if ($request.directory) { $security = New-Object System.Security.AccessControl.DirectorySecurity }
 else { $security = New-Object System.Security.AccessControl.FileSecurity }
-$security.SetSecurityDescriptorSddlForm($request.sddl)
+$security.SetSecurityDescriptorSddlForm($request.sddl, [System.Security.AccessControl.AccessControlSections]'Access, Owner, Group')
 if ($request.create -and -not [IO.Directory]::Exists($request.path)) { [void][IO.Directory]::CreateDirectory($request.path, $security) }
 elseif ($request.directory) { [IO.Directory]::SetAccessControl($request.path, $security) }
 else { [IO.File]::SetAccessControl($request.path, $security) }

@@ -1,4 +1,3 @@
-import { win32 } from 'node:path';
 import { MachineadmError } from '../../document/errors.ts';
 import { member, text } from '../untyped.ts';
 import { POWERSHELL } from './paths.ts';
@@ -26,16 +25,12 @@ export class Security {
   /**
    * The descriptor of a file or directory in SDDL; undefined where Windows tells none.
    *
-   * @param beside names of what lies in the same directory
+   * @param near paths that will be asked for soon
    */
-  async read(path: string, beside: () => readonly string[]): Promise<string | undefined> {
+  async read(path: string, near: () => readonly string[]): Promise<string | undefined> {
     const known = this.#known.get(key(path));
     if (known !== undefined) return known;
-    const directory = win32.dirname(path);
-    const near = beside()
-      .slice(0, ASKED_TOGETHER)
-      .map((name) => win32.join(directory, name));
-    const paths = [...new Set([path, ...near])];
+    const paths = [...new Set([path, ...near().slice(0, ASKED_TOGETHER)])];
     const answer = await this.#script(READ_SECURITY, { paths });
     for (const entry of Array.isArray(answer) ? answer : []) {
       const [found, sddl] = [text(member(entry, 'path')), text(member(entry, 'sddl'))];

@@ -60,7 +60,7 @@ export function fileChanges(system: WindowsSystem, security: Security): FileChan
   return {
     async writeFile(file: NewFile | StreamedFile) {
       const path = windowsPath(file.path);
-      await attempt('write', file.path, async () => {
+      await attempt('write', path, async () => {
         refuseLinks(at, path);
         const born = `${await birthplace(path.slice(0, 2))}\\${digest(path)}`;
         await directories(win32.dirname(path), file.directoryMode ?? 0o755);
@@ -88,18 +88,18 @@ export function fileChanges(system: WindowsSystem, security: Security): FileChan
     },
 
     async removeFile(path) {
-      await attempt('remove', path, async () => rmSync(at(windowsPath(path)), { force: true }));
+      await attempt('remove', windowsPath(path), async () => rmSync(at(windowsPath(path)), { force: true }));
     },
 
     async makeDirectory(path, mode) {
-      await attempt('create', path, async () => {
+      await attempt('create', windowsPath(path), async () => {
         refuseLinks(at, windowsPath(path));
         await directories(windowsPath(path), mode);
       });
     },
 
     async chmod(path, mode) {
-      await attempt('change', path, async () => {
+      await attempt('change', windowsPath(path), async () => {
         const windows = windowsPath(path);
         refuseLinks(at, windows);
         await security.write(windows, mode, lstatSync(at(windows)).isDirectory() ? 'directory' : 'file');

@@ -68,6 +68,7 @@ kubernetes:
     ['images', 'images: {required: [registry.k8s.io/pause:3.10]}'],
     ['hardening', 'hardening: {profiles: [cis-level-1]}'],
     ['reporting.sinks[0].type', 'reporting: {sinks: [{type: Journal}]}'],
+    ['variables.a.instanceData', 'variables: {a: {instanceData: v1.local_hostname}}'],
     ['secrets.a.systemdCredential', 'secrets: {a: {systemdCredential: a}}'],
   ];
   for (const [path, section] of sections) {

@@ -34,6 +34,7 @@ const LINUX_ONLY_OF_DOMAIN = ['keytab', 'servicePrincipals', 'kerberos'] as cons
 function checkWindows({
   host,
   secrets,
+  variables,
   containerRuntime,
   images,
   kubernetes,
@@ -69,6 +70,9 @@ function checkWindows({
   findings.push(...checkWindowsFiles(host));
   for (const [name, source] of Object.entries(secrets ?? {})) {
     if ('systemdCredential' in source) refuse(['secrets', name, 'systemdCredential'], 'systemd is not there', 'file');
+  }
+  for (const [name, source] of Object.entries(variables ?? {})) {
+    if ('instanceData' in source) refuse(['variables', name, 'instanceData'], 'cloudbase-init leaves none', 'metadata');
   }
   if (containerRuntime !== undefined) {
     refuse(['containerRuntime'], 'containerd is configured by the image (conf.d beside its config.toml)');
