@@ -68,7 +68,7 @@ kubernetes:
     ['images', 'images: {required: [registry.k8s.io/pause:3.10]}'],
     ['hardening', 'hardening: {profiles: [cis-level-1]}'],
     ['reporting.sinks[0].type', 'reporting: {sinks: [{type: Journal}]}'],
-    ['variables.a.instanceData', 'variables: {a: {instanceData: v1.local_hostname}}'],
+    ['variables.a.instanceData', 'variables: {a: {instanceData: ds.meta_data.rack}}'],
     ['secrets.a.systemdCredential', 'secrets: {a: {systemdCredential: a}}'],
   ];
   for (const [path, section] of sections) {
@@ -80,6 +80,27 @@ kubernetes:
       );
     });
   }
+
+  for (const [field, text] of [
+    ['keytab', 'keytab: /etc/krb5.keytab'],
+    ['servicePrincipals', 'servicePrincipals: [HTTP]'],
+    ['kerberos', 'kerberos: {configuration: Managed}'],
+    ['registerAddress', 'registerAddress: true'],
+    ['logins', 'logins: {allowedGroups: [admins]}'],
+    ['onReset', 'onReset: Leave'],
+  ] as const) {
+    test(`is refused for host.activeDirectory.${field}`, async () => {
+      const credentials = 'credentials: {user: joiner, password: {secret: p}}';
+      const section = `activeDirectory: {domain: corp.example.com, ${credentials}, ${text}}`;
+      const [problem = '', ...others] = await ofWindows(section, 'secrets: {p: {env: P}}\n');
+      assert.ok(problem.startsWith(`host.activeDirectory.${field}: not on Windows: `), problem);
+      assert.deepEqual(others, []);
+    });
+  }
+
+  test('takes its name from cloudbase-init', async () => {
+    assert.deepEqual(await ofWindows('', 'variables: {a: {instanceData: ds.meta_data.local_hostname}}\n'), []);
+  });
 
   test('is refused as a control plane', async () => {
     const rest = `kubernetes: {version: v1.35.2, role: InitControlPlane, cluster: {name: a}, node: {criSocket: "unix:///run/x.sock"}}\n`;

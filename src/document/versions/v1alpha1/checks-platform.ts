@@ -16,6 +16,9 @@ const IMPOSSIBLE_PATH =
 /** What access rights on Windows can tell apart: for the system alone, or for users to read, or to start, too. */
 const WINDOWS_MODES: readonly string[] = ['600', '700', '644', '755'];
 
+/** The name that cloudbase-init has given the machine before it reads user data (cloudbaseinit/plugins/common/sethostname.py). */
+const HOST_NAME_OF_INSTANCE = /^(?:v1\.|ds\.meta[-_]data\.)?(?:local[-_])?hostname$/;
+
 /** NetBIOS names end there, and Windows cuts a longer one without a word. */
 const LONGEST_COMPUTER_NAME = 15;
 
@@ -28,8 +31,14 @@ const LINUX_ONLY: Partial<Record<keyof HostSection, string>> = {
   users: 'accounts of a Windows machine belong into its image or its domain',
 };
 
-/** What the join of a Windows machine has no use for: it keeps its keys itself. */
-const LINUX_ONLY_OF_DOMAIN = ['keytab', 'servicePrincipals', 'kerberos'] as const;
+/** What the membership of a Windows machine has no use for, and why. */
+const LINUX_ONLY_OF_DOMAIN: Partial<Record<keyof NonNullable<HostSection['activeDirectory']>, string>> = {
+  keytab: 'Windows keeps the keys of its computer account itself',
+  servicePrincipals: 'Windows keeps the keys of its computer account itself',
+  kerberos: 'Windows needs no configuration of Kerberos',
+  registerAddress: 'Windows registers its addresses itself',
+  logins: 'members of the domain may log in to its Windows machines',
+};
 
 function checkWindows({
   host,
@@ -46,7 +55,7 @@ function checkWindows({
     findings.push({ path, message: `not on Windows: ${why}`, hint });
   };
   for (const [name, why] of Object.entries(LINUX_ONLY)) {
-    if (host?.[name as keyof HostSection] !== undefined) refuse(['host', name], why);
+    if (Object.hasOwn(host ?? {}, name)) refuse(['host', name], why);
   }
   if (host?.swap === 'Disabled') refuse(['host', 'swap'], 'the kubelet runs beside its paging file');
   if (host?.hostname !== undefined) findings.push(...checkComputerName(host.hostname));
@@ -63,16 +72,19 @@ function checkWindows({
   if (host?.hooks?.early?.frequency === 'Always') {
     refuse(['host', 'hooks', 'early', 'frequency'], 'nothing of machineadm runs at every start', 'Once');
   }
-  for (const key of LINUX_ONLY_OF_DOMAIN) {
-    if (host?.activeDirectory?.[key] === undefined) continue;
-    refuse(['host', 'activeDirectory', key], 'Windows keeps the keys of its computer account itself');
+  for (const [name, why] of Object.entries(LINUX_ONLY_OF_DOMAIN)) {
+    if (Object.hasOwn(host?.activeDirectory ?? {}, name)) refuse(['host', 'activeDirectory', name], why);
+  }
+  if (host?.activeDirectory?.onReset === 'Leave') {
+    refuse(['host', 'activeDirectory', 'onReset'], 'there is no reset of a Windows machine');
   }
   findings.push(...checkWindowsFiles(host));
   for (const [name, source] of Object.entries(secrets ?? {})) {
     if ('systemdCredential' in source) refuse(['secrets', name, 'systemdCredential'], 'systemd is not there', 'file');
   }
   for (const [name, source] of Object.entries(variables ?? {})) {
-    if ('instanceData' in source) refuse(['variables', name, 'instanceData'], 'cloudbase-init leaves none', 'metadata');
+    if (!('instanceData' in source) || HOST_NAME_OF_INSTANCE.test(source.instanceData)) continue;
+    refuse(['variables', name, 'instanceData'], 'cloudbase-init leaves no instance data but the host name', 'metadata');
   }
   if (containerRuntime !== undefined) {
     refuse(['containerRuntime'], 'containerd is configured by the image (conf.d beside its config.toml)');
