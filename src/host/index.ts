@@ -25,7 +25,7 @@ export function openQueryHost(): QueryHost {
 export function openHost(options: HostOptions): Host {
   if (platformOfThis() === 'linux') return linuxHost(options);
   const { runId, network, signal } = options;
-  const system = thisSystem(runId, processRecorder(runId));
+  const system = thisSystem(processRecorder(runId));
   const http = httpOf(network, (command) => windowsHost(system, { http }).run(command));
   return windowsHost(system, { http, ...(signal === undefined ? {} : { signal }) });
 }

@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 import type { VariableResolver } from '../document/variables.ts';
 import { hostNameAsInstanceData, INSTANCE_DATA_PATHS, lookUpInstanceData } from './instance-data.ts';
 import { readText } from './linux/read.ts';
+import { localPath } from './local-path.ts';
 import { MetadataService } from './metadata-service.ts';
 
 /** Where variables are looked for; the defaults are this machine's. */
@@ -29,12 +30,12 @@ export function variableResolver(places: VariablePlaces = {}): VariableResolver 
       case 'env':
         return { value: env[source.variable], known: Object.keys(env).sort() };
       case 'envFile': {
-        const text = await readText(source.path);
+        const text = await readText(localPath(source.path));
         const entries = environmentFile(text ?? '');
         return { value: entries.get(source.key), known: [...entries.keys()] };
       }
       case 'file':
-        return { value: (await readText(source.path))?.replace(/\r?\n$/, '') };
+        return { value: (await readText(localPath(source.path)))?.replace(/\r?\n$/, '') };
       case 'instanceData':
         if (windowsHostName !== undefined) return hostNameAsInstanceData(windowsHostName, source.path);
         return await lookUpInstanceData(source.path, places.instanceData ?? INSTANCE_DATA_PATHS);

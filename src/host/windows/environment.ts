@@ -1,8 +1,5 @@
 import { DRIVE, PATH_OF_SYSTEM, SYSTEM_ROOT } from './paths.ts';
 
-/** Marks a supervised command with the run it belongs to, for hooks to see; Windows tells no process another's environment. */
-export const RUN_MARK = 'MACHINEADM_RUN';
-
 /**
  * The environment of a child: what programs of Windows need to start at all (PowerShell and .NET look for SystemRoot), and
  * nothing of the caller's own, which may hold secrets and must not make a run differ from the one at boot. The

@@ -6,7 +6,7 @@ import { MachineadmError } from '../../document/errors.ts';
 import { redact } from '../../document/secret.ts';
 import type { Command, CommandResult } from '../host.ts';
 import { keyBlockHider, LineSplitter, Tail } from '../output.ts';
-import { cleanEnvironment, RUN_MARK } from './environment.ts';
+import { cleanEnvironment } from './environment.ts';
 import { DRIVE, SYSTEM32, windowsPath } from './paths.ts';
 import type { WindowsSystem } from './system.ts';
 
@@ -23,22 +23,19 @@ export interface ProcessRecorder {
 }
 
 /** This Windows machine. */
-export function thisSystem(runId?: string, recorder?: ProcessRecorder): WindowsSystem {
-  return { run: (command) => runCommand(command, runId, recorder), native: (path) => path };
+export function thisSystem(recorder?: ProcessRecorder): WindowsSystem {
+  return { run: (command) => runCommand(command, recorder), native: (path) => path };
 }
 
 /**
  * Runs a program to its end, without a window and with a clean environment, from the root of the system drive: a path
  * without a drive, as Go's programs take one, is on it. A timeout or an abort ends it with all it has started (taskkill /T).
  */
-async function runCommand(command: Command, runId?: string, recorder?: ProcessRecorder): Promise<CommandResult> {
+async function runCommand(command: Command, recorder?: ProcessRecorder): Promise<CommandResult> {
   if (command.signal?.aborted) throw aborted(command, command.signal);
   const child = spawn(command.program, [...command.args], {
     cwd: command.cwd === undefined ? `${DRIVE}\\` : windowsPath(command.cwd),
-    env: cleanEnvironment({
-      ...command.env,
-      ...(command.supervised === true && runId !== undefined ? { [RUN_MARK]: runId } : {}),
-    }),
+    env: cleanEnvironment(command.env),
     windowsHide: true,
     stdio: ['pipe', 'pipe', 'pipe', ...moreDescriptors(command)],
   });

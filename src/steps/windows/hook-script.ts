@@ -1,5 +1,6 @@
 import type { HookGroup } from '../../document/model.ts';
 import type { Command, Host } from '../../host/host.ts';
+import { windowsPath } from '../../host/windows/paths.ts';
 
 /**
  * How a hook group is put before PowerShell or cmd. Commands may hold secrets, so they are never arguments: each entry is a
@@ -65,7 +66,7 @@ const BOM = '\uFEFF';
 
 /** Where the script of a group lies. */
 export function windowsHookScript(stepId: string): WindowsHookScript {
-  return { directory: `C:\\ProgramData\\machineadm\\run\\${stepId}` };
+  return { directory: windowsPath(`/run/machineadm/${stepId}`) };
 }
 
 /** Writes the driver and the entries, closed to everybody but the system and administrators. */
