@@ -39,10 +39,15 @@ describe('the library', () => {
       join(directory, 'page.js'),
       "export * from 'machineadm/document';\nexport { convert } from 'machineadm/convert';\n",
     );
-    // As a page's own bundler takes it in. `platform: neutral`: a module of Node would be an error.
+    script = await bundled('page.js');
+  });
+  after(() => rmSync(directory, { recursive: true, force: true }));
+
+  /** A script as a page's own bundler takes it in. `platform: neutral`: a module of Node would be an error. */
+  async function bundled(entry: string): Promise<string> {
     const { outputFiles } = await build({
       absWorkingDir: directory,
-      entryPoints: ['page.js'],
+      entryPoints: [entry],
       bundle: true,
       platform: 'neutral',
       format: 'iife',
@@ -50,18 +55,25 @@ describe('the library', () => {
       write: false,
       logLevel: 'silent',
     });
-    script = outputFiles[0]?.text ?? '';
-  });
-  after(() => rmSync(directory, { recursive: true, force: true }));
+    return outputFiles[0]?.text ?? '';
+  }
+
+  /** The controller of the library's page. */
+  function snippet(): string {
+    const page = readFileSync(join(root, 'docs/library.md'), 'utf8');
+    const text = /```ts\n([\s\S]*?)```/.exec(page)?.[1] ?? '';
+    assert.match(text, /machineadm\/document/);
+    return text;
+  }
 
   /** The value of an expression over `page`, in a context without anything of Node; it comes back as JSON. */
-  async function onPage(expression: string): Promise<unknown> {
+  async function onPage(expression: string, page = script): Promise<unknown> {
     const context = createContext({ ...WEB });
     assert.equal(
       runInContext('typeof process + typeof Buffer + typeof require + typeof setImmediate', context),
       'undefined'.repeat(4),
     );
-    runInContext(script, context);
+    runInContext(page, context);
     const text: string = await runInContext(`(async () => JSON.stringify(await (${expression})))()`, context);
     return JSON.parse(text);
   }
@@ -126,6 +138,26 @@ spec:
     assert.equal(judged.valid, true, JSON.stringify(judged));
   });
 
+  test('runs in the controller of its page: a good document is allowed, a bad one refused with its place', async () => {
+    writeFileSync(join(directory, 'controller.ts'), snippet());
+    const controller = await bundled('controller.ts');
+    const review = async (data: Record<string, string> | undefined) => {
+      const request = JSON.stringify({ uid: 'u-1', object: { data } });
+      return (await onPage(`page.review(${request})`, controller)) as {
+        uid: string;
+        allowed: boolean;
+        status?: { code: number; message: string };
+      };
+    };
+    const good = 'apiVersion: machineadm.dev/v1alpha1\nkind: MachineBootstrap\nmetadata: {name: a}\n';
+    assert.deepEqual(await review({ 'bootstrap.yaml': good }), { uid: 'u-1', allowed: true, warnings: [] });
+    assert.deepEqual(await review({ other: 'x' }), { uid: 'u-1', allowed: true });
+    assert.deepEqual(await review(undefined), { uid: 'u-1', allowed: true });
+    const refused = await review({ 'bootstrap.yaml': `${good}host:\n  hostnam: b\n` });
+    assert.deepEqual([refused.uid, refused.allowed, refused.status?.code], ['u-1', false, 422]);
+    assert.match(refused.status?.message ?? '', /^5:3 host\.hostnam: unknown key/);
+  });
+
   test('is an archive that npm installs, the same bytes each time', async () => {
     const packed = await packLibrary(library, directory);
     const bytes = readFileSync(packed);
@@ -145,12 +177,9 @@ spec:
   });
 
   test('has types that stand alone: the snippet of its page compiles', () => {
-    const page = readFileSync(join(root, 'docs/library.md'), 'utf8');
-    const snippet = /```ts\n([\s\S]*?)```/.exec(page)?.[1] ?? '';
-    assert.match(snippet, /machineadm\/document/);
     writeFileSync(
       join(directory, 'snippet.ts'),
-      `${snippet}\nimport { convert } from 'machineadm/convert';\nexport const first = convert([]).then((c) => c.documents[0]?.yaml);\n`,
+      `${snippet()}\nimport { convert } from 'machineadm/convert';\nexport const first = convert([]).then((c) => c.documents[0]?.yaml);\n`,
     );
     writeFileSync(join(directory, 'package.json'), '{"type": "module"}');
     const options = [
