@@ -50,7 +50,8 @@ export class SinkQueue {
   /** Waits until everything is delivered and closes the sink; gives up after `ms`. Never throws. */
   async close(ms: number): Promise<void> {
     try {
-      await withDeadline(ms, async (signal) => {
+      const { closingMs = 0 } = this.#options.sink.patience ?? {};
+      await withDeadline(Math.max(ms, closingMs), async (signal) => {
         await this.#working;
         if (this.#usable) await this.#options.sink.close(signal);
       });
@@ -92,7 +93,8 @@ export class SinkQueue {
   }
 
   #withDeadline(work: (signal: AbortSignal) => Promise<void>): Promise<void> {
-    return withDeadline(this.#options.deliveryMs, work, this.#givenUp.signal);
+    const { deliveryMs = 0 } = this.#options.sink.patience ?? {};
+    return withDeadline(Math.max(this.#options.deliveryMs, deliveryMs), work, this.#givenUp.signal);
   }
 
   #makeRoom(): void {

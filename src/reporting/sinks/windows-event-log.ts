@@ -9,12 +9,15 @@ import { entryText, MESSAGE_IDS, type MessageId, messageId } from './journal.ts'
 
 /** EventLog.WriteEntry takes 31,839 characters (learn.microsoft.com, System.Diagnostics.EventLog.WriteEntry). */
 const LONGEST_MESSAGE = 31_000;
-const WRITE_TIMEOUT_MS = 30_000;
+const WRITE_TIMEOUT_MS = 15_000;
+const CLOSING_MS = 15_000;
 
 /** Writes entries of the Application log, source `machineadm`. Each kind of event has an id that never changes. */
 export function windowsEventLogSink(host: Pick<Host, 'run'>, platform: string = process.platform): Sink {
   return {
     name: 'WindowsEventLog',
+    // Each entry is a start of PowerShell, which takes seconds on a machine that is booting.
+    patience: { deliveryMs: WRITE_TIMEOUT_MS, closingMs: CLOSING_MS },
     async open() {
       if (platform === 'win32') return;
       throw new MachineadmError({

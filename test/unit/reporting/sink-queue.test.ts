@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Sink } from '../../../src/reporting/sink.ts';
+import { SinkQueue } from '../../../src/reporting/sink-queue.ts';
+import { statusAfter } from './runs.ts';
+
+/** A sink that takes its time for each delivery, and what became of one event. */
+async function deliveredBy(patience: Sink['patience']): Promise<{ delivered: number; troubles: string[] }> {
+  let delivered = 0;
+  const troubles: string[] = [];
+  const sink: Sink = {
+    name: 'Slow',
+    ...(patience === undefined ? {} : { patience }),
+    async open() {},
+    async deliver(_event, signal) {
+      await pause(200, undefined, { signal });
+      delivered += 1;
+    },
+    async close() {},
+  };
+  const queue = new SinkQueue({ sink, deliveryMs: 1, onTrouble: (message) => troubles.push(message) });
+  queue.push({ kind: 'started', status: statusAfter() });
+  await queue.close(1);
+  return { delivered, troubles };
+}
+
+describe('a sink that is slow by its nature', () => {
+  test('is waited for as long as it says, though others are not', async () => {
+    assert.deepEqual(await deliveredBy({ deliveryMs: 60_000, closingMs: 60_000 }), { delivered: 1, troubles: [] });
+  });
+
+  test('that does not say so has its time like the others', async () => {
+    const { delivered, troubles } = await deliveredBy(undefined);
+    assert.equal(delivered, 0);
+    assert.match(troubles[0] ?? '', /^sink Slow /);
+  });
+});
