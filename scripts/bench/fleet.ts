@@ -21,8 +21,8 @@ import type { RemoteSinkModel } from '../../src/document/model.ts';
 import { Secret } from '../../src/document/secret.ts';
 import { openHost } from '../../src/host/index.ts';
 import { sinkContext } from '../../src/reporting/delivery/context.ts';
-import { LINGER_MS, untilTaken } from '../../src/reporting/delivery/linger.ts';
-import { deliverSink, type SinkOutcome } from '../../src/reporting/delivery/sink-delivery.ts';
+import { type Due, LINGER_MS, untilTaken } from '../../src/reporting/delivery/linger.ts';
+import { deliverSink } from '../../src/reporting/delivery/sink-delivery.ts';
 import { type ReportEvent, reportEvent } from '../../src/reporting/event.ts';
 import { remoteSinkOf } from '../../src/reporting/remote/registry.ts';
 import { systemClock } from '../../src/reporting/reporter.ts';
@@ -108,7 +108,8 @@ async function conclude(root: string, machine: string, model: RemoteSinkModel, s
   const spool = new Spool(host, [join(root, machine)]);
   await spool.add(model.name, conclusion(machine));
   const { signal } = new AbortController();
-  const round = async (withinMs: number): Promise<SinkOutcome> => {
+  let pending = 1;
+  const round = async (withinMs: number): Promise<Due> => {
     const { context, close } = sinkContext({ proxy: undefined, certificateAuthorities: [] }, host);
     const sink = await remoteSinkOf(model);
     const outcome = await deliverSink({
@@ -123,13 +124,14 @@ async function conclude(root: string, machine: string, model: RemoteSinkModel, s
     });
     await spool.putState(model.name, outcome.state);
     await close();
-    return outcome;
+    pending = outcome.pending;
+    return new Map(outcome.nextInMs === undefined ? [] : [[model.name, outcome.nextInMs]]);
   };
   for (let flushes = 1; ; flushes += 1) {
     const time =
       flushes === 1 ? { withinMs: DEADLINE_MS, lingerMs: LINGER_MS } : { withinMs: TIMER_WITHIN_MS, lingerMs: 0 };
-    const last = await untilTaken(round, { ...time, signal });
-    if (last?.pending === 0) return flushes;
+    await untilTaken(round, { ...time, signal });
+    if (pending === 0) return flushes;
     await sleep(TIMER_MS + Math.random() * TIMER_SPREAD_MS);
   }
 }

@@ -50,10 +50,12 @@ export async function flush(request: FlushRequest): Promise<readonly SinkReport[
   refuseUnlessRoot(facts);
   const plans = await plansOfDocument(request);
   const spool = new Spool(host);
-  const last = await untilTaken(async (withinMs, isFirst) => {
-    const lock = isFirst
-      ? await acquireLock(DELIVERER_LOCK, withinMs + DELIVERER_LOCK_GRACE_MS)
-      : await lockWithin(DELIVERER_LOCK, 0);
+  const reports = new Map<string, SinkReport>();
+  await untilTaken(async (withinMs, only) => {
+    const lock =
+      only === undefined
+        ? await acquireLock(DELIVERER_LOCK, withinMs + DELIVERER_LOCK_GRACE_MS)
+        : await lockWithin(DELIVERER_LOCK, 0);
     if (lock === undefined) return undefined;
     try {
       const delivered = await deliverAll({
@@ -62,17 +64,19 @@ export async function flush(request: FlushRequest): Promise<readonly SinkReport[
         hostFor: (network) => openHost({ runId: 'report', network: () => network, signal: request.signal }),
         machine: { machineId: facts.machineId, bootId: facts.bootId },
         withinMs,
+        only,
         signal: request.signal,
         tellLocal: (sinks, message) => tellLocal(host, sinks, message),
         clock: systemClock,
       });
       await noteReports(host, spool, delivered.reports);
-      return delivered;
+      for (const report of delivered.reports) reports.set(report.sink, report);
+      return delivered.due;
     } finally {
       lock.release();
     }
   }, request);
-  return last?.reports ?? [];
+  return [...reports.values()];
 }
 
 /** What waits was said by a document that was right: one that is wrong now, or gone, must not hold it back. */
@@ -102,9 +106,9 @@ async function noteReports(host: Host, spool: Spool, reports: readonly SinkRepor
   try {
     const current = await Promise.all(reports.map((report) => recounted(report, spool)));
     await patchStatus(host, current);
-    const isDone = current.every(({ pending }) => pending === 0);
     for (const { sink, pending } of current) if (pending === 0) await spool.forget(sink);
-    if (!isDone) return;
+    // Others may wait that were not tried now.
+    if ((await spool.plans()).size > 0) return;
     for (const name of (await host.list(CARRIED_SECRETS)) ?? []) await host.removeFile(`${CARRIED_SECRETS}/${name}`);
   } finally {
     lock.release();

@@ -8,6 +8,7 @@ import { type NetworkModel, type SinkPlan, thaw } from '../spool/frozen-sink.ts'
 import type { Spool } from '../spool/spool.ts';
 import type { SinkReport } from '../status.ts';
 import { sinkContext } from './context.ts';
+import type { Due } from './linger.ts';
 import { deliverSink, type SinkOutcome } from './sink-delivery.ts';
 
 export interface Delivery {
@@ -20,6 +21,8 @@ export interface Delivery {
   readonly signal: AbortSignal;
   /** In the place of what the spool knows of a sink: the document may be newer than its spooled events. */
   readonly plans?: readonly SinkPlan[];
+  /** The sinks to deliver to, by name; default: all. */
+  readonly only?: ReadonlySet<string> | undefined;
   /** Tells the sinks of this machine. */
   readonly tellLocal: (sinks: readonly LocalSinkModel[], message: string) => Promise<void>;
   readonly clock: () => Moment;
@@ -27,8 +30,8 @@ export interface Delivery {
 
 export interface Delivered {
   readonly reports: readonly SinkReport[];
-  /** When the next try is due of what waits, milliseconds from now; undefined where it was not tried in vain. */
-  readonly nextInMs: number | undefined;
+  /** Of the sinks that were tried in vain. */
+  readonly due: Due;
 }
 
 /** What telling the others of a sink's trouble may take on top. */
@@ -47,16 +50,14 @@ interface Worked {
  * once, and in the reports. Never throws for what a sink does.
  */
 export async function deliverAll(delivery: Delivery): Promise<Delivered> {
-  const plans = await plansOf(delivery);
+  const plans = (await plansOf(delivery)).filter(({ model }) => delivery.only?.has(model.name) ?? true);
   const untilMs = performance.now() + delivery.withinMs;
   const worked = await Promise.all(plans.map((plan) => work(plan, delivery, untilMs)));
   const news = worked.filter(({ outcome }) => isInTrouble(outcome) && !outcome.state.told);
   const after = news.length === 0 ? worked : await tellOthers(news, worked, delivery);
-  const due = after.flatMap(({ outcome }) => outcome.nextInMs ?? []);
-  return {
-    reports: after.map((one) => reportOf(one, delivery.clock())),
-    nextInMs: due.length === 0 ? undefined : Math.min(...due),
-  };
+  const due = new Map<string, number>();
+  for (const { plan, outcome } of after) if (outcome.nextInMs !== undefined) due.set(plan.model.name, outcome.nextInMs);
+  return { reports: after.map((one) => reportOf(one, delivery.clock())), due };
 }
 
 async function plansOf({ spool, plans: given = [] }: Delivery): Promise<readonly SinkPlan[]> {

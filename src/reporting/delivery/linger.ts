@@ -1,10 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** What is known after each round of deliveries. */
-export interface Round {
-  /** When the next try is due of what waits, milliseconds from now; undefined where there is nothing to try. */
-  readonly nextInMs?: number | undefined;
-}
+/** When the next try of each sink is due that something waits for, milliseconds from now, by the name of the sink. */
+export type Due = ReadonlyMap<string, number>;
 
 export interface Lingering {
   /** How long the first round goes on. */
@@ -23,25 +20,28 @@ export const LINGER_MS = 600_000;
 const ONE_TRY_MS = 10_000;
 
 /**
- * A round of deliveries, then one for each try that falls due later, each at the moment that was drawn for it. In between
- * nothing is held. Without the later rounds all machines that a receiver could not take at once would have to wait for
- * their timer, and the few that it did not take then would keep it busy for long.
- * @param deliver one round, within so many milliseconds; undefined = somebody else delivers now, who needs no help
- * @returns the last round that was one
+ * A round of deliveries to all sinks, then one to each whose next try falls due, at the moment that was drawn for it. In
+ * between nothing is held. Without the later rounds all machines that a receiver could not take at once would have to wait
+ * for their timer, and the few that it did not take then would keep it busy for long.
+ * @param deliver one round, within so many milliseconds, to these sinks (undefined = all); it gives undefined where somebody
+ * else delivers now, who needs no help
  */
-export async function untilTaken<R extends Round>(
-  deliver: (withinMs: number, isFirst: boolean) => Promise<R | undefined>,
+export async function untilTaken(
+  deliver: (withinMs: number, only: ReadonlySet<string> | undefined) => Promise<Due | undefined>,
   { withinMs, lingerMs, signal }: Lingering,
-): Promise<R | undefined> {
+): Promise<void> {
   const untilMs = performance.now() + withinMs + lingerMs;
-  let last = await deliver(withinMs, true);
-  while (lingerMs > 0 && last?.nextInMs !== undefined && !signal.aborted) {
-    if (performance.now() + last.nextInMs > untilMs) break;
-    await sleep(last.nextInMs, undefined, { signal }).catch(() => undefined);
-    if (signal.aborted) break;
-    const next = await deliver(ONE_TRY_MS, false);
-    if (next === undefined) break;
-    last = next;
+  const dueMs = new Map<string, number>();
+  let due = await deliver(withinMs, undefined);
+  while (lingerMs > 0 && due !== undefined) {
+    for (const [sink, inMs] of due) dueMs.set(sink, performance.now() + inMs);
+    const nextMs = Math.min(...dueMs.values());
+    if (nextMs > untilMs) return;
+    await sleep(Math.max(nextMs - performance.now(), 0), undefined, { signal }).catch(() => undefined);
+    if (signal.aborted) return;
+    // A timer may be early by a fraction of a millisecond: the one that was waited for is due.
+    const only = new Set([...dueMs].filter(([, ms]) => ms <= nextMs).map(([sink]) => sink));
+    for (const sink of only) dueMs.delete(sink);
+    due = await deliver(ONE_TRY_MS, only);
   }
-  return last;
 }
