@@ -163,7 +163,8 @@ export function descriptorAt(
   if (identityOf(native(path)) === undefined) return null;
   for (let part = path; part !== win32.dirname(part); part = win32.dirname(part)) {
     const own = state.security.get(identityOf(native(part)) ?? '');
-    if (own !== undefined) return own;
+    // What is handed down: without the flags that hand it on, marked as inherited.
+    if (own !== undefined) return part === path ? own : own.replace('D:PAI', 'D:AI').replaceAll('(A;OICI;', '(A;ID;');
   }
   return state.inherited;
 }

@@ -28,25 +28,24 @@ const FLUSH_TIMEOUT_MS = 60_000;
  */
 export function fileChanges(system: WindowsSystem, security: Security): FileChanges {
   const at = (path: string): string => system.native(path);
-  const closed = new Map<string, Promise<string>>();
+  const closed = new Map<string, Promise<void>>();
 
-  /** The directory on this drive in which files are born; made and closed once. */
-  function birthplace(drive: string): Promise<string> {
-    const own = drive === 'C:' ? OWN_DIRECTORY : `${drive}\\ProgramData\\machineadm`;
-    const known = closed.get(own) ?? closeBirthplace(own);
-    closed.set(own, known);
-    known.catch(() => closed.delete(own));
+  /**
+   * Makes a directory of ours, and those above it that are, and closes each once: one that was there may be another's. What
+   * is born in it is closed by that, and needs no rights of its own. From above downwards: before a directory is closed,
+   * somebody else could still put a link into it.
+   */
+  function close(directory: string): Promise<void> {
+    const known = closed.get(directory) ?? closeAnew(directory);
+    closed.set(directory, known);
+    known.catch(() => closed.delete(directory));
     return known;
   }
 
-  async function closeBirthplace(own: string): Promise<string> {
-    refuseLinks(at, own);
-    await security.write(own, 0o700, 'directory', true);
-    const born = `${own}\\new`;
-    // Only now: before, somebody else could still have put a link there.
-    refuseLinks(at, born);
-    await security.write(born, 0o700, 'directory', true);
-    return born;
+  async function closeAnew(directory: string): Promise<void> {
+    if (isOwn(directory)) await close(win32.dirname(directory));
+    refuseLinks(at, directory);
+    await security.write(directory, 0o700, 'directory', true);
   }
 
   async function directories(path: string, mode: number): Promise<void> {
@@ -62,14 +61,17 @@ export function fileChanges(system: WindowsSystem, security: Security): FileChan
       const path = windowsPath(file.path);
       await attempt('write', path, async () => {
         refuseLinks(at, path);
-        const born = `${await birthplace(path.slice(0, 2))}\\${digest(path)}`;
-        await directories(win32.dirname(path), file.directoryMode ?? 0o755);
         refuseOwner(file.path, file.uid, file.gid);
+        const birthplace = `${ownDirectory(path)}\\new`;
+        await close(birthplace);
+        if (isOwn(path)) await close(win32.dirname(path));
+        else await directories(win32.dirname(path), file.directoryMode ?? 0o755);
+        const born = `${birthplace}\\${digest(path)}`;
         rmSync(at(born), { force: true });
         try {
           const descriptor = openSync(at(born), constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY, 0o600);
           try {
-            await security.write(born, file.mode, 'file');
+            if (!isOwn(path)) await security.write(born, file.mode, 'file');
             const { content } = file;
             if (typeof content === 'string' || content instanceof Uint8Array) writeFileSync(descriptor, content);
             else for await (const piece of content) writeFileSync(descriptor, piece);
@@ -93,8 +95,10 @@ export function fileChanges(system: WindowsSystem, security: Security): FileChan
 
     async makeDirectory(path, mode) {
       await attempt('create', windowsPath(path), async () => {
-        refuseLinks(at, windowsPath(path));
-        await directories(windowsPath(path), mode);
+        const directory = windowsPath(path);
+        refuseLinks(at, directory);
+        if (isOwn(directory)) await close(directory);
+        else await directories(directory, mode);
       });
     },
 
@@ -131,6 +135,16 @@ export function fileChanges(system: WindowsSystem, security: Security): FileChan
       if (!answer.ok) throw new FileError('flush', `${drive}:\\`, new Error(answer.message));
     },
   };
+}
+
+/** Our directory on the drive of a path: what is renamed must be born on the same volume. */
+function ownDirectory(path: string): string {
+  return `${path.slice(0, 2)}${OWN_DIRECTORY.slice(2)}`;
+}
+
+/** Whether a path lies in our directory, which is closed as a whole: `0644` there is for administrators, too. */
+function isOwn(path: string): boolean {
+  return path.toLowerCase().startsWith(`${ownDirectory(path).toLowerCase()}\\`);
 }
 
 /**

@@ -9,6 +9,9 @@ export function checkPlatform(sections: Sections): Finding[] {
 
 const WINDOWS_PATH = /^[A-Za-z]:[\\/]/;
 
+/** C:\ProgramData\machineadm by its names: closed as a whole, so that no file in it has rights of its own. */
+const OWN_DIRECTORIES = /^\/(?:programdata|var\/lib|run)\/machineadm\//;
+
 /** Characters that no name on NTFS may hold, and names of devices (learn.microsoft.com, "Naming Files, Paths, and Namespaces"). */
 const IMPOSSIBLE_PATH =
   /[<>:"|?*]|[. ](?:[\\/]|$)|(?:^|[\\/])(?:con|prn|aux|nul|com\d|lpt\d)(?:\.[^\\/]*)?(?:[\\/]|$)/i;
@@ -150,6 +153,10 @@ function checkWindowsFiles(host: HostSection | undefined): Finding[] {
       .replace(/^[Cc]:/, '')
       .replaceAll('\\', '/')
       .toLowerCase();
+    if (OWN_DIRECTORIES.test(same)) {
+      const hint = 'choose another directory';
+      findings.push({ path: [...at, 'path'], message: 'not on Windows: it lies in the directory of machineadm', hint });
+    }
     const first = known.get(same);
     if (first === undefined) known.set(same, index);
     // The very same text is told by the checks of all platforms.

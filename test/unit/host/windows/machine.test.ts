@@ -42,6 +42,22 @@ describe('files of the Windows host', () => {
     ]);
   });
 
+  test('of ours need no rights of their own: their directories are closed, those that were there, too', async () => {
+    await using machine = windowsMachine({ files: { 'C:\\ProgramData\\machineadm\\run\\planted': '' } });
+    const host = machine.host();
+    await host.writeFile({ path: '/run/machineadm/status.json', content: '{}', mode: 0o644 });
+    await host.writeFile({ path: '/run/machineadm/status.json', content: '{ }', mode: 0o644 });
+    const written = machine.calls.filter(({ script }) => script === 'write-security');
+    assert.deepEqual(
+      written.map(({ input }) => (JSON.parse(input ?? '') as { path: string }).path),
+      ['', '\\new', '\\run'].map((below) => `C:\\ProgramData\\machineadm${below}`),
+    );
+    const inherited = 'O:BAG:SYD:AI(A;ID;FA;;;SY)(A;ID;FA;;;BA)';
+    assert.equal(machine.descriptor('C:\\ProgramData\\machineadm\\run\\status.json'), inherited);
+    assert.equal((await host.stat('/run/machineadm/status.json'))?.mode, 0o600);
+    assert.equal(await host.readText('/run/machineadm/status.json'), '{ }');
+  });
+
   test('a link on the way is refused, and nothing is written behind it', async () => {
     await using machine = windowsMachine({ files: { 'C:\\elsewhere\\x': '' } });
     symlinkSync(machine.native('C:\\elsewhere'), machine.native('C:\\trap'));

@@ -111,7 +111,7 @@ describe('a Windows machine joins its domain', () => {
     const runs = runsOf(machine, { credentials: blobCredentials(text) });
     assert.deepEqual((await runs.runToTheEnd()).ends, ['Rebooting', 'done']);
     assert.ok(seen !== undefined && seen.length > 0);
-    assert.equal(rights, 'O:BAG:SYD:PAI(A;;FA;;;SY)(A;;FA;;;BA)');
+    assert.equal(rights, 'O:BAG:SYD:AI(A;ID;FA;;;SY)(A;ID;FA;;;BA)');
     assert.equal(machine.read(BLOB_FILE), undefined);
     machine.assertExpected();
   });

@@ -79,7 +79,7 @@ describe('hooks on Windows', () => {
         [['hooks-early/run', false]],
       );
       assert.equal(laid.length, 4);
-      for (const one of laid) assert.match(one, /O:BAG:SYD:PAI\(A;;FA;;;SY\)\(A;;FA;;;BA\)$/);
+      for (const one of laid) assert.match(one, /O:BAG:SYD:AI\(A;ID;FA;;;SY\)\(A;ID;FA;;;BA\)$/);
       assert.deepEqual(await host.list('C:\\ProgramData\\machineadm\\run\\hooks-early'), []);
       const [command, ...more] = host.shells;
       assert.deepEqual(more, []);
