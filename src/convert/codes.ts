@@ -112,9 +112,6 @@ export const CODES = {
   WindowsPermissions: note(
     'cloudbase-init ignores owners and permissions; here a file that only its owner may read is for administrators.',
   ),
-  WindowsInstanceData: decision(
-    'cloudbase-init leaves no instance data on a machine but its name: a run ends before it begins, until the variable has another source.',
-  ),
 
   // --structure
   Structured: note('A file or command became a structured part of the document.'),

@@ -14,7 +14,7 @@ import { SecretBook, type SecretObject } from './secrets.ts';
 import type { Spec } from './spec.ts';
 import { structured } from './structure/index.ts';
 import { Variables } from './variables.ts';
-import { platformOf, tellUnknownVariables, withoutLinuxOnly } from './windows.ts';
+import { platformOf, withoutLinuxOnly } from './windows.ts';
 
 /** A document that came out, as text. */
 export interface ConvertedDocument {
@@ -76,7 +76,6 @@ export async function convertSpec(
     containerRuntime: placed.containerRuntime,
     kubernetes: placed.kubernetes,
   });
-  if (platform === 'Windows') tellUnknownVariables(variables.section, report, object);
   if (secrets.holdsValues) report.add('SecretInDocument', object, 'write it 0600, and no copy of it anywhere');
   const yaml = await emitDocument(document as object, `Converted from ${object}.`);
   await judge(yaml, conversion);

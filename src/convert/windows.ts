@@ -1,7 +1,6 @@
 import type { HostSection } from '../document/versions/v1alpha1/host.ts';
 import type { Report } from './report.ts';
 import type { FileSpec, Spec } from './spec.ts';
-import type { VariableSection } from './variables.ts';
 
 const WINDOWS_PATH = /^[A-Za-z]:[\\/]/;
 
@@ -32,20 +31,4 @@ export function windowsMode(mode: string, { path, owner, permissions, at }: File
   const shared = (bits & 0o001) === 0 ? '0644' : '0755';
   if (owner !== undefined || permissions !== undefined) report.add('WindowsPermissions', at, path);
   return (bits & 0o007) === 0 ? owned : shared;
-}
-
-/** What cloudbase-init gives the machine before it reads user data (SetHostNamePlugin): the one thing that is known later. */
-const HOST_NAME = /^(?:v1\.|ds\.meta_data\.)?(?:local[_-])?hostname$/;
-
-/** Tells the variables whose values nothing on the machine has. */
-export function tellUnknownVariables(
-  section: Readonly<Record<string, VariableSection>> | undefined,
-  report: Report,
-  object: string,
-): void {
-  for (const source of Object.values(section ?? {})) {
-    if ('instanceData' in source && !HOST_NAME.test(source.instanceData)) {
-      report.add('WindowsInstanceData', object, source.instanceData);
-    }
-  }
 }

@@ -126,10 +126,10 @@ describe('a Windows machine', () => {
       ['ds.meta_data.hostname', []],
       ['v1.local_hostname', []],
       ['local_hostname', []],
-      ['ds.meta_data.rack', ['WindowsInstanceData']],
+      ['ds.meta_data.rack', ['DocumentRefused']],
     ] as const) {
       const { conversion } = await converted({ preKubeadmCommands: [`echo {{ ${expression} }}`] });
-      assert.deepEqual(codesOf(conversion, 'decision'), codes, expression);
+      assert.deepEqual(codesOf(conversion, 'error'), codes, expression);
     }
   });
 
