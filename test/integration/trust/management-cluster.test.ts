@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
@@ -10,6 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { renderDownloadScript } from '../../../src/carriers/download-script.ts';
 import { agent } from '../../support/agent.ts';
 import { kubeconfig, newAuthority } from '../../support/api-server.ts';
+import { debianPackages } from '../../support/debian-packages.ts';
 import {
   apiServerUnavailable,
   type KubeApiServer,
@@ -20,15 +21,26 @@ import { askingOnce, newKey, type TestRelease, testRelease } from '../../support
 
 const PACKAGING = resolve(import.meta.dirname, '../../../packaging/management-cluster');
 const CREDENTIALS = '/api/v1/namespaces/machineadm-system/secrets/release-mirror-credentials';
-const NGINX = '/usr/sbin/nginx';
 const VERSION = '1.4.2';
 
 function unavailable(): string | undefined {
   if (process.getuid?.() !== 0) return 'needs root: the download script installs for root only';
   if (process.arch !== 'x64') return 'needs x86-64';
-  if (!existsSync(NGINX)) return 'nginx is not installed';
   return apiServerUnavailable();
 }
+
+/** Debian's nginx, unpacked only: its package would start it. Or why it cannot be run. */
+function findNginx(): { readonly program: string } | { readonly unavailable: string } {
+  const found = debianPackages('test-nginx', ['nginx'], 'usr/sbin/nginx');
+  if ('unavailable' in found) return found;
+  const program = join(found.root, 'usr/sbin/nginx');
+  const { status, stderr } = spawnSync(program, ['-v'], { encoding: 'utf8' });
+  return status === 0 ? { program } : { unavailable: `nginx does not run here: ${stderr.trim()}` };
+}
+
+const missing = unavailable();
+const nginxFound = missing === undefined ? findNginx() : { unavailable: missing };
+const skip = 'unavailable' in nginxFound ? nginxFound.unavailable : false;
 
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
@@ -38,7 +50,7 @@ async function freePort(): Promise<number> {
   return typeof address === 'object' && address !== null ? address.port : 0;
 }
 
-describe('the mirror of a management cluster', { skip: unavailable() ?? false, timeout: 180_000 }, () => {
+describe('the mirror of a management cluster', { skip, timeout: 180_000 }, () => {
   let server: KubeApiServer;
   let scratch = '';
   let port = 0;
@@ -113,7 +125,8 @@ describe('the mirror of a management cluster', { skip: unavailable() ?? false, t
     writeFileSync(join(scratch, 'tls/tls.crt'), identity.certificate);
     writeFileSync(join(scratch, 'tls/tls.key'), identity.key);
     await mountCredentials();
-    nginx = spawn(NGINX, ['-p', scratch, '-c', join(scratch, 'nginx.conf')], { stdio: 'ignore' });
+    const program = 'program' in nginxFound ? nginxFound.program : '';
+    nginx = spawn(program, ['-p', scratch, '-c', join(scratch, 'nginx.conf')], { stdio: 'ignore' });
     for (
       let tries = 0;
       tries < 100 && spawnSync('curl', ['-sk', `https://127.0.0.1:${port}/healthz`]).status !== 0;
