@@ -14,6 +14,7 @@ const TIMEOUT_MS = 60_000;
 /**
  * `{processes: [{pid, startedAt}]}` -> `[{pid, name, state}]`, state one of gone, other, ended, stays. A process id is given
  * away again, so a process only counts when it was made when its record says. /T: with all that it has started.
+ * What a program writes to its standard error would end a script that stops at errors (about_Preference_Variables).
  */
 export const END_PROCESSES = windowsScript(
   'end-processes',
@@ -25,7 +26,9 @@ $answer = @(foreach ($known in $request.processes) {
   elseif ([Math]::Abs(($process.CreationDate.ToUniversalTime() - [DateTime]::Parse($known.startedAt).ToUniversalTime()).TotalSeconds) -gt 10) { @{ pid = $known.pid; name = $process.Name; state = 'other' } }
   else {
     $name = $process.Name
+    $ErrorActionPreference = 'Continue'
     [void](& "$env:SystemRoot\\System32\\taskkill.exe" /T /F /PID $known.pid 2>&1)
+    $ErrorActionPreference = 'Stop'
     $state = 'stays'
     foreach ($try in 1..50) {
       if ($null -eq (Get-CimInstance -ClassName Win32_Process -Filter $filter)) { $state = 'ended'; break }

@@ -7,7 +7,7 @@ import { windowsScript } from './powershell.ts';
 export const SERVICE_STATE = windowsScript(
   'service-state',
   `
-$service = Get-CimInstance -ClassName Win32_Service | Where-Object { $_.Name -eq $request.name }
+$service = Get-CimInstance -ClassName Win32_Service -Filter ("Name='" + ($request.name -replace "[\\\\']", '\\$0') + "'")
 if ($null -eq $service) { $answer = @{ exists = $false } }
 else {
   $startedAt = $null
@@ -23,13 +23,15 @@ else {
 
 /**
  * `{name, action, seconds}` -> `{state, startMode}`, read back after it. Actions: start, stop, restart, and
- * the start types Automatic, Manual, Disabled. It waits until the service is what it was told to be.
+ * the start types Automatic, Manual, Disabled. It waits until the service is what it was told to be. What depends on a
+ * service stops with it, as the kubelet does with containerd: behind a restart it is started again.
  */
 export const CHANGE_SERVICE = windowsScript(
   'change-service',
   `
-$controller = Get-Service | Where-Object { $_.Name -eq $request.name }
+$controller = Get-Service -Name ([Management.Automation.WildcardPattern]::Escape($request.name)) -ErrorAction SilentlyContinue
 if ($null -eq $controller) { throw ('there is no service ' + $request.name) }
+$dependents = @($controller.DependentServices | Where-Object { $_.Status -eq 'Running' })
 $patience = [TimeSpan]::FromSeconds($request.seconds)
 if ($request.action -eq 'stop' -or $request.action -eq 'restart') {
   if ($controller.Status -ne 'Stopped') { Stop-Service -InputObject $controller -Force }
@@ -39,8 +41,11 @@ if ($request.action -eq 'start' -or $request.action -eq 'restart') {
   if ($controller.Status -ne 'Running') { Start-Service -InputObject $controller }
   $controller.WaitForStatus('Running', $patience)
 }
+if ($request.action -eq 'restart') {
+  foreach ($dependent in $dependents) { Start-Service -InputObject $dependent; $dependent.WaitForStatus('Running', $patience) }
+}
 if ('Automatic', 'Manual', 'Disabled' -contains $request.action) { Set-Service -Name $request.name -StartupType $request.action }
-$service = Get-CimInstance -ClassName Win32_Service | Where-Object { $_.Name -eq $request.name }
+$service = Get-CimInstance -ClassName Win32_Service -Filter ("Name='" + ($request.name -replace "[\\\\']", '\\$0') + "'")
 $answer = @{ state = $service.State; startMode = $service.StartMode }
 `,
 );

@@ -9,6 +9,8 @@ import { CHANGE_SERVICE, SERVICE_EVENTS, SERVICE_STATE } from './service-scripts
 const PATIENCE_S = 120;
 const TIMEOUT_MS = 150_000;
 const LOG_TAIL_BYTES = 512 * 1024;
+/** Files of a directory, the last by name: logs that are rotated have their time in it. */
+const MOST_LOGS = 5;
 
 /**
  * The script of Kubernetes' image-builder that makes the service `kubelet` anew with the arguments that kubeadm left in
@@ -124,8 +126,8 @@ async function restartKubelet(machine: Machine, signal: AbortSignal | undefined)
 }
 
 /**
- * The last lines of the newest log files of a service, each kind at most `lines`, and what the service control manager
- * logged of it. What cannot be read counts as empty.
+ * What the service control manager logged of a service, and the last lines of its log files, at most `lines` of each. What
+ * cannot be read counts as empty.
  */
 export async function serviceLogs(machine: Machine, name: string, lines: number): Promise<readonly string[]> {
   const events = await askScript(machine, SERVICE_EVENTS, { name, lines }).catch(() => []);
@@ -136,7 +138,7 @@ export async function serviceLogs(machine: Machine, name: string, lines: number)
     const names = ((await machine.list(path).catch(() => undefined)) ?? []).filter((file) =>
       /\.(log|txt)$|\.(INFO|ERROR|WARNING)$|\.log\./.test(file),
     );
-    for (const file of names) own.push(...(await tail(machine, `${path}\\${file}`)).slice(-lines));
+    for (const file of names.slice(-MOST_LOGS)) own.push(...(await tail(machine, `${path}\\${file}`)).slice(-lines));
   }
   return [...told.slice(-lines), ...own];
 }
