@@ -1,6 +1,7 @@
 import { MachineadmError } from '../document/errors.ts';
 import type { Facts } from './facts.ts';
 import type { Command, Host } from './host.ts';
+import { SYSTEM32 } from './windows/paths.ts';
 
 const TIMEOUT_MS = 60_000;
 
@@ -9,7 +10,7 @@ const TIMEOUT_MS = 60_000;
  * Shutdown Reason Codes). The pause lets this process end, and its exit code reach who started it.
  */
 const WINDOWS: Command = {
-  program: 'C:\\Windows\\System32\\shutdown.exe',
+  program: `${SYSTEM32}\\shutdown.exe`,
   args: ['/r', '/t', '5', '/d', 'p:2:4', '/c', 'machineadm: a change needs a reboot'],
 };
 

@@ -48,7 +48,7 @@ ${domain}kubernetes:
   role: Worker
   node: {kubelet: {args: [{name: node-labels, value: pool=windows}]}}
   join: {discovery: {token: {token: {secret: token}, endpoint: api.example.com:6443, unsafeSkipCAVerification: true}}}
-  ready: {require: NodeReady, timeout: 5s}
+  ready: {require: NodeReady, timeout: 5m}
 `);
   return model;
 }

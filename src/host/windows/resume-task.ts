@@ -1,11 +1,12 @@
 import { MachineadmError } from '../../document/errors.ts';
 import type { Command, CommandResult, Host } from '../host.ts';
+import { OWN_DIRECTORY, SYSTEM32 } from './paths.ts';
 
 /** The task that goes on with a run behind a reboot, and with one that was killed: started with every boot. */
 export const RESUME_TASK = '\\machineadm\\resume';
 /** Read once by schtasks.exe, and removed. */
-export const RESUME_TASK_FILE = 'C:\\ProgramData\\machineadm\\resume-task.xml';
-const SCHTASKS = 'C:\\Windows\\System32\\schtasks.exe';
+export const RESUME_TASK_FILE = `${OWN_DIRECTORY}\\resume-task.xml`;
+const SCHTASKS = `${SYSTEM32}\\schtasks.exe`;
 const TIMEOUT_MS = 60_000;
 
 type TaskHost = Pick<Host, 'run' | 'writeFile' | 'removeFile'>;

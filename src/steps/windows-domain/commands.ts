@@ -1,4 +1,5 @@
 import type { Command, CommandResult, Query } from '../../host/host.ts';
+import { SYSTEM_ROOT } from '../../host/windows/paths.ts';
 
 /** Flags of JoinDomainOrWorkgroup (Microsoft Learn, "JoinDomainOrWorkgroup method of the Win32_ComputerSystem class"). */
 const JOIN = 0x1;
@@ -57,7 +58,7 @@ function nameOf({ domain, domainController }: Target): string {
 export function offlineJoin(file: string, timeoutMs: number): Command {
   return {
     program: 'djoin.exe',
-    args: ['/requestodj', '/loadfile', file, '/windowspath', 'C:\\Windows', '/localos'],
+    args: ['/requestodj', '/loadfile', file, '/windowspath', SYSTEM_ROOT, '/localos'],
     timeoutMs,
   };
 }

@@ -176,9 +176,6 @@ export function windowsJoinFailure(
   return new MachineadmError({ ...details, exit: 'HostStepFailed' });
 }
 
-/** The numbers that have a reason of their own, for the page and its test. */
-export const KNOWN_CODES: readonly number[] = Object.keys(FAILURES).map(Number);
-
 /**
  * What a controller says of a login over LDAP, whose own number is the same for all of them: AcceptSecurityContext's
  * `data`, a number of Win32 in hexadecimal (Microsoft Learn, "LDAP bind errors").

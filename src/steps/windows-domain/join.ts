@@ -8,7 +8,7 @@ import {
   REPAIR_SECURE_CHANNEL,
   TEST_SECURE_CHANNEL,
 } from '../../host/windows/domain-scripts.ts';
-import { OWN_DIRECTORY } from '../../host/windows/paths.ts';
+import { OWN_DIRECTORY, SYSTEM_ROOT } from '../../host/windows/paths.ts';
 import { askScript, readAnswer, scriptInput, type WindowsScript } from '../../host/windows/powershell.ts';
 import { readBlob } from '../active-directory/blob.ts';
 import type { Execution } from '../step.ts';
@@ -28,7 +28,7 @@ import type { WindowsMembership } from './membership.ts';
 /** Where a blob lies while djoin reads it; closed like all of the directory. */
 export const BLOB_FILE = `${OWN_DIRECTORY}\\domain-join-blob`;
 /** What Windows itself writes about joins: no secret, but what failed and with which number. */
-const NETSETUP_LOG = 'C:\\Windows\\debug\\NetSetup.LOG';
+const NETSETUP_LOG = `${SYSTEM_ROOT}\\debug\\NetSetup.LOG`;
 const NETSETUP_TAIL_BYTES = 32 * 1024;
 const NETSETUP_LINES = 4;
 const SHORT_TIMEOUT_MS = 30_000;
