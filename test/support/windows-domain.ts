@@ -56,7 +56,8 @@ export function domainStep(closed: readonly number[] = [], different: Partial<Wi
       closedPorts: async (_address, ports) =>
         ports.filter((port) => closed.includes(port)).map((port) => ({ port, why: 'ETIMEDOUT' })),
     }),
-    patience: { withinMs: 0, everyMs: 1 },
+    networkPatience: { withinMs: 0, everyMs: 1 },
+    channelPatience: { withinMs: 0, everyMs: 1 },
     ...different,
   });
   return step as Step;

@@ -17,7 +17,7 @@ import {
   verifyMembership,
 } from './join.ts';
 import { type WindowsMembership, windowsMembershipOf, windowsObstacles } from './membership.ts';
-import { reachWindowsController } from './reach.ts';
+import { awaitWindowsController, NETWORK_PATIENCE, reachWindowsController } from './reach.ts';
 
 const JOIN = 'active-directory/join';
 
@@ -43,17 +43,18 @@ export type WindowsDomainPayload =
 
 type WindowsDomainStep = Step<WindowsMembership, WindowsDomainActual, WindowsDomainPayload>;
 
-/** What the step asks the network, and how long it waits for Netlogon; others in tests. */
+/** What the step asks the network, and how long it waits for that and for Netlogon; others in tests. */
 export interface WindowsDomainSurroundings {
   readonly network: () => Promise<Pick<DirectoryNetwork, 'addressOf' | 'closedPorts'>>;
-  readonly patience: ChannelPatience;
+  readonly networkPatience: ChannelPatience;
+  readonly channelPatience: ChannelPatience;
 }
 
 /**
  * Membership of a Windows machine in an Active Directory domain: joined by CIM, with a one-time password or an account, or
  * by djoin with an offline blob; one reboot; then Netlogon's proof that the domain accepts it. One that works is left alone.
  */
-export function windowsDomainStep({ network, patience }: WindowsDomainSurroundings): WindowsDomainStep {
+export function windowsDomainStep(surroundings: WindowsDomainSurroundings): WindowsDomainStep {
   return {
     id: 'active-directory',
     title: 'Active Directory',
@@ -67,9 +68,9 @@ export function windowsDomainStep({ network, patience }: WindowsDomainSurroundin
         case 'wipe':
           return await host.removeFile(BLOB_FILE);
         case 'verify':
-          return await verifyMembership(host, payload.desired, execution, patience);
+          return await verifyMembership(host, payload.desired, execution, surroundings.channelPatience);
         case 'join':
-          return await joinDomain(host, payload, network, execution);
+          return await joinDomain(host, payload, surroundings, execution);
       }
     },
 
@@ -81,7 +82,8 @@ export function windowsDomainStep({ network, patience }: WindowsDomainSurroundin
 
 export const windowsDomain: WindowsDomainStep = windowsDomainStep({
   network: async () => (await import('../../host/directory-network.ts')).directoryNetwork,
-  patience: CHANNEL_PATIENCE,
+  networkPatience: NETWORK_PATIENCE,
+  channelPatience: CHANNEL_PATIENCE,
 });
 
 async function inspect(
@@ -143,7 +145,7 @@ function plan(desired: WindowsMembership, actual: WindowsDomainActual): readonly
 async function joinDomain(
   host: Host,
   { desired, mayReuse }: Extract<WindowsDomainPayload, { kind: 'join' }>,
-  network: WindowsDomainSurroundings['network'],
+  surroundings: WindowsDomainSurroundings,
   execution: Execution,
 ): Promise<void> {
   const { credentials, machineName, domain } = desired;
@@ -156,7 +158,10 @@ async function joinDomain(
     begin();
     return await joinWithBlob(host, desired, (await host.secret(credentials.blob)).reveal(), signal);
   }
-  const controller = await reachWindowsController(host, await network(), desired, execution);
+  const { network, networkPatience } = surroundings;
+  const asked = await network();
+  const reach = () => reachWindowsController(host, asked, desired, execution);
+  const controller = await awaitWindowsController(reach, networkPatience, signal);
   execution.waitingFor(`the join of ${domain}`);
   const password = (await host.secret(credentials.password)).reveal();
   if (credentials.kind === 'oneTimePassword') {

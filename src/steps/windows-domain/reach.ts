@@ -1,9 +1,12 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { MachineadmError } from '../../document/errors.ts';
+import type { Reason } from '../../document/reasons.ts';
 import type { DirectoryNetwork } from '../../host/directory-network.ts';
 import type { QueryHost } from '../../host/host.ts';
 import type { Execution } from '../step.ts';
 import { compareClocks, type FoundController, findController, readClockOffset, readController } from './commands.ts';
 import { windowsJoinFailure } from './failures.ts';
+import type { ChannelPatience } from './join.ts';
 import type { WindowsMembership } from './membership.ts';
 
 /** Kerberos, the RPC endpoint mapper, LDAP, SMB, and changing a password. */
@@ -34,6 +37,33 @@ export async function reachWindowsController(
   if (offset === undefined) warn(`${controller.name} does not tell its time, so the clocks were not compared`);
   else judgeClock(controller.name, offset, warn);
   return controller;
+}
+
+/** How long the network has to come up. */
+export const NETWORK_PATIENCE: ChannelPatience = { withinMs: 120_000, everyMs: 5_000 };
+/** What a network says that is not up yet: a task at boot is started before it. */
+const NOT_UP_YET: ReadonlySet<Reason> = new Set<Reason>([
+  'DomainNotFound',
+  'DomainNameServiceFailed',
+  'DomainControllerUnreachable',
+]);
+
+/** The same, asked again for a while where the network may not be up yet: nothing of it costs a try of a password. */
+export async function awaitWindowsController(
+  reach: () => Promise<FoundController>,
+  { withinMs, everyMs }: ChannelPatience,
+  signal: AbortSignal,
+): Promise<FoundController> {
+  const end = performance.now() + withinMs;
+  for (;;) {
+    try {
+      return await reach();
+    } catch (error) {
+      const mayPass = error instanceof MachineadmError && NOT_UP_YET.has(error.reason);
+      if (!mayPass || performance.now() >= end) throw error;
+    }
+    await pause(everyMs, undefined, { signal }).catch(() => signal.throwIfAborted());
+  }
 }
 
 async function locate(host: QueryHost, { domain, credentials }: WindowsMembership): Promise<FoundController> {

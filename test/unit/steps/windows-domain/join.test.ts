@@ -149,7 +149,11 @@ describe('a Windows machine joins its domain', () => {
       ],
     });
     const model = hostModel({ activeDirectory: domainModel() });
-    const runs = new WindowsRuns(machine, [domainStep([], { patience: { withinMs: 60_000, everyMs: 1 } })], model);
+    const runs = new WindowsRuns(
+      machine,
+      [domainStep([], { channelPatience: { withinMs: 60_000, everyMs: 1 } })],
+      model,
+    );
     assert.equal((await runs.run()).end, 'Rebooting');
     machine.reboot();
     machine.state.isTrusted = false;
@@ -159,6 +163,21 @@ describe('a Windows machine joins its domain', () => {
       machine.commands.filter((command) => command.includes('sc_verify')),
       ['nltest.exe /sc_verify:corp.example.com', 'nltest.exe /sc_verify:corp.example.com'],
     );
+  });
+
+  test('whose network is not up yet, as at a boot, is waited for before any secret is used', async () => {
+    await using machine = windowsMachine({
+      recordings: [notFound(1355, 'ERROR_NO_SUCH_DOMAIN'), FOUND, clock(0), findsAccount(null), joins(0)],
+    });
+    const model = hostModel({ activeDirectory: domainModel() });
+    const runs = new WindowsRuns(
+      machine,
+      [domainStep([], { networkPatience: { withinMs: 60_000, everyMs: 1 } })],
+      model,
+    );
+    assert.equal((await runs.run()).end, 'Rebooting');
+    assert.equal(commandsOf(machine).filter((command) => command.includes('dsgetdc')).length, 2);
+    machine.assertExpected();
   });
 
   test('leaves no secret on a command line, in the environment of a program, or in the journal', async () => {
