@@ -101,8 +101,8 @@ async function inspect(
     domain: found,
     computerName,
     trusted: isOurs && record.reboot !== 'owed' && (await isTrusted(host)),
-    // What a join was killed in is done where Windows says that it is a member already; else it is made again.
-    awaitsReboot: record.reboot === 'owed' && (record.done.has(JOIN) || isOurs),
+    // A join that was begun and not ended is done where Windows says that it is a member already; else it is made again.
+    awaitsReboot: record.reboot === 'owed' && (isOurs || (record.done.has(JOIN) && !record.interrupted.has(JOIN))),
     ours: member(record.notes.get(JOIN), 'computer') === computerName.toUpperCase(),
     blobIsLeft: (await host.stat(BLOB_FILE)) !== undefined,
   };

@@ -484,6 +484,18 @@ describe('the reboot of a join', () => {
     assert.deepEqual([end, story], ['Rebooting', ['active-directory Succeeded []']]);
   });
 
+  test('does not come for a join that failed, on a machine that had joined before', async () => {
+    await using machine = windowsMachine({ recordings: domainThatAccepts() });
+    const runs = runsOf(machine);
+    await runs.runToTheEnd();
+    Object.assign(machine.state, { partOfDomain: false, domain: 'WORKGROUP', isTrusted: false });
+    // They answer in turn, behind the one that was given already.
+    machine.record(joins(5), joins(5), joins(5), joins(0));
+    assert.equal((await runs.run()).end, 'DomainPermissionDenied');
+    assert.equal((await runs.run()).end, 'DomainPermissionDenied');
+    assert.deepEqual((await runs.runToTheEnd()).ends, ['Rebooting', 'done']);
+  });
+
   test('is left to others where the document says so', async () => {
     await using machine = windowsMachine({ recordings: domainThatAccepts() });
     const model = hostModel({ activeDirectory: domainModel(), rebootPolicy: 'Never' });
