@@ -18,6 +18,9 @@ import { loadTrust, type TrustStore } from '../src/trust/store.ts';
 import { verifyFiles } from '../src/trust/verify.ts';
 import { openWay } from '../src/trust/way.ts';
 
+/** Beside the mirror's directories; no machine reads it. */
+const MEMORY = '.trust.json';
+
 /** Proves every file of every directory of a mirror that has a signed list. Gives what is wrong, and what was proved. */
 export async function checkMirror(
   mirror: string,
@@ -28,7 +31,7 @@ export async function checkMirror(
   let proved = 0;
   const entries = await readdir(mirror, { withFileTypes: true, recursive: true });
   const listed = new Set(entries.filter(({ name }) => name === LIST).map(({ parentPath }) => parentPath));
-  for (const entry of entries.filter((entry) => entry.isFile())) {
+  for (const entry of entries.filter((entry) => entry.isFile() && entry.name !== MEMORY)) {
     const path = join(entry.parentPath, entry.name);
     try {
       if (!listed.has(entry.parentPath)) throw new Error(`there is no ${LIST} beside it`);
@@ -73,6 +76,8 @@ async function main(): Promise<void> {
   }
   const now = new Date();
   const trust = await loadTrust(values.key);
+  // The mirror carries its memory along: it is what a machine without one is protected by.
+  const trusted = { trust, memoryPath: join(to, MEMORY) };
   const { sources, client } = await openWay({
     locations: values.from,
     certificateAuthorities: values.ca,
@@ -82,10 +87,10 @@ async function main(): Promise<void> {
   try {
     const attempts = { deadlineMs: 3_600_000, onFailure: (_: unknown, error: Error) => console.error(error.message) };
     for (const version of releases) {
-      const { warnings } = await fetchRelease({ version, platforms: undefined, to }, sources, trust, now, attempts);
+      const { warnings } = await fetchRelease({ version, platforms: undefined, to }, sources, trusted, now, attempts);
       for (const warning of warnings) console.error(`warning: ${warning}`);
     }
-    if (files.length > 0) await fetchFiles({ names: files, sha256: undefined, to }, sources, trust, now, attempts);
+    if (files.length > 0) await fetchFiles({ names: files, sha256: undefined, to }, sources, trusted, now, attempts);
   } finally {
     await client.close();
   }

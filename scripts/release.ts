@@ -4,17 +4,19 @@
  *   npm run package -- --all && npm run release -- --key private.pem          dist/ -> release/VERSION/
  *   npm run release -- --key private.pem --minimum-version 1.2.0
  *   npm run release -- --signer 'kms-sign --key release' --public-key p.pem   the private key stays where it is
- *   npm run release -- --key private.pem --list images/                       SHA256SUMS and its signature for a directory
+ *   npm run release -- --key a.pem --key b.pem                                signed with two keys, for machines that demand it
+ *   npm run release -- --key private.pem --list images/ --expires 90          signs a directory of other files
  *
  * docs/trust.md has the layout and how keys are made, rotated and revoked.
  */
 import { chmod, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { buildInfo } from '../src/cli/build-info.ts';
+import { DIRECTORY_MANIFEST, parseDirectory } from '../src/trust/directory.ts';
 import { parseKeys } from '../src/trust/keys.ts';
 import { parseManifest } from '../src/trust/manifest.ts';
-import { LIST, LIST_BUNDLE, LIST_SIGNATURE, MANIFEST } from '../src/trust/release.ts';
+import { LIST, LIST_BUNDLE, LIST_SIGNATURE, LIST_SIGNATURES, MANIFEST, SIGNING_FILES } from '../src/trust/release.ts';
 import { compareReleases, isReleaseVersion } from '../src/trust/release-version.ts';
 import { commitTime, fileDigest, gitCommit } from './build/inputs.ts';
 import { archive, type ReleaseArtefact } from './release/archives.ts';
@@ -35,14 +37,13 @@ export interface ReleaseWish {
 }
 
 /** Makes the release and gives its directory. A release that is there already is never changed. */
-export async function makeRelease(wish: ReleaseWish, signer: ReleaseSigner): Promise<string> {
+export async function makeRelease(wish: ReleaseWish, ...signers: readonly ReleaseSigner[]): Promise<string> {
   const { from, to, version, minimumVersion } = wish;
   if (!isReleaseVersion(version)) throw new Error(`"${version}" is not a version like 1.4.0`);
   if (!isReleaseVersion(minimumVersion) || compareReleases(minimumVersion, version) > 0) {
     throw new Error(`the minimum version "${minimumVersion}" is not a version up to ${version}`);
   }
-  if (wish.revokedKeys.includes(signer.keyId))
-    throw new Error('a release must not be signed with a key that it revokes');
+  refuseRevoked(wish.revokedKeys, signers);
   await mkdir(to, { recursive: true });
   if ((await readdir(to)).includes(version)) throw new Error(`${join(to, version)} exists: a release is never changed`);
   const work = await mkdtemp(join(to, '.release-'));
@@ -63,7 +64,7 @@ export async function makeRelease(wish: ReleaseWish, signer: ReleaseSigner): Pro
       version,
       createdAt: wish.createdAt.toISOString(),
       commit: wish.commit,
-      keyId: signer.keyId,
+      keyId: signers[0]?.keyId,
       minimumVersion,
       revokedKeys: wish.revokedKeys,
       artefacts,
@@ -72,7 +73,7 @@ export async function makeRelease(wish: ReleaseWish, signer: ReleaseSigner): Pro
     const text = `${JSON.stringify(manifest, undefined, 2)}\n`;
     parseManifest(Buffer.from(text));
     await writeFile(join(work, MANIFEST), text);
-    await signDirectory(work, signer);
+    await signList(work, signers);
     await chmod(work, 0o755);
     await rename(work, join(to, version));
     return join(to, version);
@@ -81,24 +82,95 @@ export async function makeRelease(wish: ReleaseWish, signer: ReleaseSigner): Pro
   }
 }
 
-/** Writes SHA256SUMS over all files of a directory, its signature and its Sigstore bundle. Gives the names listed. */
-export async function signDirectory(directory: string, signer: ReleaseSigner): Promise<readonly string[]> {
+/** What a signed directory says of itself beside its files. */
+export interface DirectoryWish {
+  /** Where it is published: the last components of its path there. Default: the name of the directory. */
+  readonly place?: string;
+  /** Default: one more than the directory was signed with last, or 1. */
+  readonly version?: number;
+  /** Default: now. */
+  readonly createdAt?: Date;
+  /** Default: it never expires. */
+  readonly expiresAt?: Date;
+  readonly revokedKeys?: readonly string[];
+}
+
+/**
+ * Signs a directory of documents or archives for the place where it is published: `directory.json` with its place and a
+ * rising version, and the list over all files. Gives the names listed.
+ */
+export async function signDirectory(
+  directory: string,
+  wish: DirectoryWish,
+  ...signers: readonly ReleaseSigner[]
+): Promise<readonly string[]> {
+  const { place = basename(resolve(directory)), createdAt = new Date(), expiresAt, revokedKeys = [] } = wish;
+  refuseRevoked(revokedKeys, signers);
+  await namesToList(directory);
+  const path = join(directory, DIRECTORY_MANIFEST);
+  const before = await readFile(path).catch(() => undefined);
+  const manifest = {
+    apiVersion: 'machineadm.dev/directory/v1',
+    kind: 'SignedDirectory',
+    place,
+    version: wish.version ?? (before === undefined ? 1 : parseDirectory(before).version + 1),
+    createdAt: createdAt.toISOString(),
+    ...(expiresAt === undefined ? {} : { expiresAt: expiresAt.toISOString() }),
+    revokedKeys,
+  };
+  const text = `${JSON.stringify(manifest, undefined, 2)}\n`;
+  parseDirectory(Buffer.from(text));
+  await writeFile(path, text);
+  return await signList(directory, signers);
+}
+
+function refuseRevoked(revokedKeys: readonly string[], signers: readonly ReleaseSigner[]): void {
+  if (signers.some(({ keyId }) => revokedKeys.includes(keyId)))
+    throw new Error('nothing may be signed with a key that it revokes');
+}
+
+/** Writes SHA256SUMS over all files of a directory, its signatures and a Sigstore bundle. Gives the names listed. */
+async function signList(directory: string, signers: readonly ReleaseSigner[]): Promise<readonly string[]> {
+  const [first] = signers;
+  if (first === undefined) throw new Error('name a key to sign with');
+  const names = await namesToList(directory);
+  const lines: string[] = [];
+  for (const name of names) lines.push(`${await fileDigest(join(directory, name))}  ${name}\n`);
+  const list = Buffer.from(lines.join(''));
+  const signatures = await Promise.all(
+    signers.map(async (signer) => ({ keyId: signer.keyId, bytes: await signer.sign(list) })),
+  );
+  const signature = signatures[0]?.bytes ?? new Uint8Array();
+  const set = signatures.map(({ keyId, bytes }) => ({ keyId, signature: Buffer.from(bytes).toString('base64') }));
+  await writeFile(join(directory, LIST), list);
+  await writeFile(join(directory, LIST_SIGNATURE), signature);
+  await writeFile(join(directory, LIST_BUNDLE), sigstoreBundle(list, signature, first.keyId));
+  await writeFile(join(directory, LIST_SIGNATURES), `${JSON.stringify({ signatures: set }, undefined, 2)}\n`);
+  return names;
+}
+
+async function namesToList(directory: string): Promise<readonly string[]> {
   const entries = await readdir(directory, { withFileTypes: true });
   const names = entries
-    .filter((entry) => entry.isFile() && ![LIST, LIST_SIGNATURE, LIST_BUNDLE].includes(entry.name))
+    .filter((entry) => entry.isFile() && !SIGNING_FILES.includes(entry.name))
     .map(({ name }) => name)
     .sort();
   if (names.length === 0) throw new Error(`there is no file in ${directory}`);
   const bad = names.find((name) => !/^[A-Za-z0-9][A-Za-z0-9._+-]*$/.test(name));
   if (bad !== undefined) throw new Error(`the name "${bad}" cannot be in a ${LIST}: use letters, digits and ._+-`);
-  const lines: string[] = [];
-  for (const name of names) lines.push(`${await fileDigest(join(directory, name))}  ${name}\n`);
-  const list = Buffer.from(lines.join(''));
-  const signature = await signer.sign(list);
-  await writeFile(join(directory, LIST), list);
-  await writeFile(join(directory, LIST_SIGNATURE), signature);
-  await writeFile(join(directory, LIST_BUNDLE), sigstoreBundle(list, signature, signer.keyId));
   return names;
+}
+
+/**
+ * The minimum version of a release that names none: that of its predecessor among the releases in a directory, so that a
+ * release forbids older ones only where its publisher says so. Without a predecessor it forbids none.
+ */
+export async function minimumOfPredecessor(releases: string, version: string): Promise<string> {
+  const names = await readdir(releases).catch(() => []);
+  const older = names.filter((name) => isReleaseVersion(name) && compareReleases(name, version) < 0);
+  const predecessor = older.sort(compareReleases).at(-1);
+  if (predecessor === undefined) return '0.0.0';
+  return parseManifest(await readFile(join(releases, predecessor, MANIFEST))).minimumVersion;
 }
 
 /** The ids of revoked keys: each word is an id, or a PEM file with the keys themselves. */
@@ -111,26 +183,46 @@ async function revoked(words: readonly string[]): Promise<readonly string[]> {
   return ids;
 }
 
+/** So many days from now. */
+function inDays(text: string): Date {
+  if (!/^[1-9]\d{0,3}$/.test(text)) throw new Error('--expires takes a number of days');
+  return new Date(Date.now() + Number(text) * 86_400_000);
+}
+
 async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {
       from: { type: 'string', default: 'dist' },
       to: { type: 'string', default: 'release' },
-      key: { type: 'string' },
+      key: { type: 'string', multiple: true, default: [] },
       signer: { type: 'string' },
       'public-key': { type: 'string' },
       'minimum-version': { type: 'string' },
       revoke: { type: 'string', multiple: true, default: [] },
       list: { type: 'string' },
+      place: { type: 'string' },
+      expires: { type: 'string' },
     },
   });
   const root = resolve(import.meta.dirname, '..');
-  const signer = await signerOf({ key: values.key, command: values.signer, publicKey: values['public-key'] });
+  const signers =
+    values.key.length > 0 && values.signer === undefined && values['public-key'] === undefined
+      ? await Promise.all(values.key.map((key) => signerOf({ key, command: undefined, publicKey: undefined })))
+      : [await signerOf({ key: values.key[0], command: values.signer, publicKey: values['public-key'] })];
+  const keyIds = signers.map(({ keyId }) => keyId).join(' and ');
   if (values.list !== undefined) {
-    const names = await signDirectory(values.list, signer);
-    console.log(`signed ${names.length} files of ${values.list} with ${signer.keyId}`);
+    const { place, expires } = values;
+    const wish = {
+      ...(place === undefined ? {} : { place }),
+      ...(expires === undefined ? {} : { expiresAt: inDays(expires) }),
+      revokedKeys: await revoked(values.revoke),
+    };
+    const names = await signDirectory(values.list, wish, ...signers);
+    console.log(`signed ${names.length} files of ${values.list} with ${keyIds}`);
     return;
   }
+  if (values.place !== undefined || values.expires !== undefined)
+    throw new Error('--place and --expires go with --list');
   const { version } = buildInfo();
   const directory = await makeRelease(
     {
@@ -140,13 +232,13 @@ async function main(): Promise<void> {
       commit: gitCommit(root),
       // All but the signature is the same bytes for the same commit.
       createdAt: new Date(commitTime(root) * 1000),
-      minimumVersion: values['minimum-version'] ?? version,
+      minimumVersion: values['minimum-version'] ?? (await minimumOfPredecessor(values.to, version)),
       revokedKeys: await revoked(values.revoke),
     },
-    signer,
+    ...signers,
   );
   const { packages } = parseManifest(await readFile(join(directory, MANIFEST)));
-  console.log(`made ${directory} with ${packages.length} packages, signed with ${signer.keyId}`);
+  console.log(`made ${directory} with ${packages.length} packages, signed with ${keyIds}`);
 }
 
 if (import.meta.main) {

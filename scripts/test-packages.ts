@@ -25,6 +25,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
   wget: 'wget',
   rpmbuild: 'rpm',
   lintian: 'lintian',
+  python3: 'python3',
 };
 
 const SEARCHED = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'];

@@ -1,22 +1,29 @@
 /**
- * Runs the checks and the tests: `node scripts/test.ts [--summary FILE] check unit integration e2e`, any of the parts.
+ * Runs the checks and the tests: `node scripts/test.ts [--summary FILE] check unit integration attacks e2e`, any of the
+ * parts.
  *
  * check: types, lint, format and the rules of the house (test/unit/architecture.test.ts). The other parts are the
  * directories of the same name below test/. The last line is the sum over all of them.
+ * attacks: each attack is tried 10,000 times and the table of tries and wins is printed; `--generate` writes it to
+ * docs/security-tests.md. The integration part runs the same files with 300 tries.
  * Tests that need root, namespaces or a tool that is not there skip themselves and say why.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { appendFileSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { appendFileSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import * as z from 'zod';
+import { attackTable, readAttackResults, SECURITY_TESTS, securityTestsPage } from './attack-table.ts';
 import { installTestPackages } from './test-packages.ts';
 
 const root = resolve(import.meta.dirname, '..');
-const PARTS = ['check', 'unit', 'integration', 'e2e'] as const;
+const PARTS = ['check', 'unit', 'integration', 'attacks', 'e2e'] as const;
 type Part = (typeof PARTS)[number];
+
+/** Of each attack, in the part of that name. */
+const ATTACK_TRIES = 10_000;
 
 const HOUSE_RULES = 'test/unit/architecture.test.ts';
 
@@ -46,7 +53,11 @@ function filesOf(part: Part, pattern = '**/*.test.ts'): string[] {
 
 /** The files of check, unit and integration, which share nothing and may be run side by side. */
 function testFiles(parts: readonly Part[]): string[] {
-  const files = parts.filter((part) => part !== 'check' && part !== 'e2e').flatMap((part) => filesOf(part));
+  const files = (['unit', 'integration'] as const)
+    .filter((part) => parts.includes(part))
+    .flatMap((part) => filesOf(part));
+  // The part of that name runs them with more tries.
+  if (parts.includes('integration') && !parts.includes('attacks')) files.push(...filesOf('attacks'));
   if (parts.includes('check') && !files.includes(HOUSE_RULES)) files.unshift(HOUSE_RULES);
   return files;
 }
@@ -115,11 +126,33 @@ async function runEndToEnd(): Promise<readonly Counts[]> {
   return [built, nodes, hosts];
 }
 
+/** Every attack with all its tries, one file at a time: a race needs a processor for each side. */
+async function runAttacks(generate: boolean): Promise<Counts> {
+  const directory = mkdtempSync(join(tmpdir(), 'machineadm-attacks-'));
+  const results = join(directory, 'results');
+  process.env.MACHINEADM_ATTACK_TRIES = String(ATTACK_TRIES);
+  process.env.MACHINEADM_ATTACK_RESULTS = results;
+  try {
+    const counts = await runTests(filesOf('attacks'), {});
+    const found = readAttackResults(results);
+    console.log(`\n${attackTable(found)}`);
+    if (generate) writeFileSync(join(root, SECURITY_TESTS), securityTestsPage(found));
+    return counts;
+  } finally {
+    delete process.env.MACHINEADM_ATTACK_TRIES;
+    delete process.env.MACHINEADM_ATTACK_RESULTS;
+    rmSync(directory, { recursive: true });
+  }
+}
+
 async function main(): Promise<number> {
-  const { values, positionals } = parseArgs({ allowPositionals: true, options: { summary: { type: 'string' } } });
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { summary: { type: 'string' }, generate: { type: 'boolean', default: false } },
+  });
   const unknown = positionals.filter((word) => !isPart(word));
   if (unknown.length > 0 || positionals.length === 0) {
-    console.error(`usage: node scripts/test.ts [--summary FILE] PART...   (parts: ${PARTS.join(', ')})`);
+    console.error(`usage: node scripts/test.ts [--summary FILE] [--generate] PART...   (parts: ${PARTS.join(', ')})`);
     return 2;
   }
   const parts = PARTS.filter((part) => positionals.includes(part));
@@ -128,10 +161,11 @@ async function main(): Promise<number> {
     all.push(check('types (tsc)', 'typescript/bin/tsc', ['--noEmit']));
     all.push(check('lint and format (biome)', '@biomejs/biome/bin/biome', ['check', '.']));
   }
-  if (parts.includes('integration') || parts.includes('e2e')) installTestPackages();
+  if (parts.some((part) => part !== 'check' && part !== 'unit')) installTestPackages();
   compileSources();
   const files = testFiles(parts);
   if (files.length > 0) all.push(await runTests(files, { concurrency: Math.max(2, availableParallelism()) }));
+  if (parts.includes('attacks')) all.push(await runAttacks(values.generate));
   if (parts.includes('e2e')) all.push(...(await runEndToEnd()));
 
   const sum = (key: keyof Counts): number => all.reduce((total, counts) => total + counts[key], 0);

@@ -1,10 +1,12 @@
 import { runProgram } from './cli/program.ts';
+import { sealProcess } from './seal.ts';
 
 /**
  * Process entry. Loads commander and nothing else; each command loads what it needs. The exit status is set and the
  * process left to end by itself: `process.exit` would cut off what a pipe has not taken yet.
  */
 async function main(): Promise<void> {
+  sealProcess();
   // A reader that went away (`| head`) must not kill a run that changes the machine.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
   process.exitCode = await runProgram(process.argv);

@@ -43,6 +43,13 @@ export async function bundle(entry: string, output: string, stamp: BuildStamp): 
 export const V8_FLAGS = ['--max-semi-space-size=1', '--no-opt', '--no-maglev'];
 
 /**
+ * What seals the runtime. SIGUSR1 would open a debugger on loopback, to everybody on the machine. OPENSSL_CONF, and the
+ * system's openssl.cnf, can load code into the process: the flag overrides both (nodejs/node doc/api/cli.md). A file
+ * that does not exist is no error, so the name serves on Windows, too.
+ */
+export const SEALING_FLAGS = ['--disable-sigusr1', '--openssl-config=/dev/null'];
+
+/**
  * Makes the blob that Node starts from. `directory` must hold `machineadm.cjs`; the name is relative because the blob
  * records it and would otherwise differ between checkouts. The `node` that makes it must be of the very version that
  * will run it. A code cache fits one architecture only.
@@ -57,7 +64,7 @@ export async function makeBlob(node: string, directory: string, codeCache: boole
     disableExperimentalSEAWarning: true,
     useSnapshot: false,
     useCodeCache: codeCache,
-    execArgv: ['--no-warnings', ...V8_FLAGS],
+    execArgv: ['--no-warnings', ...SEALING_FLAGS, ...V8_FLAGS],
     execArgvExtension: 'none',
   };
   await writeFile(join(directory, `${name}.json`), JSON.stringify(config));

@@ -14,6 +14,7 @@ import {
   run,
   until,
 } from './process.ts';
+import { revertDisk, snapshotDisk } from './snapshot.ts';
 
 /** Where each machine keeps its disk and its state. */
 export const MACHINES = join(LAB_DIRECTORY, 'machines');
@@ -201,8 +202,24 @@ export class Machine {
     await until(`machine ${this.name} is dead`, 30_000, async () => {
       return [this.#record.supervisor, inside, nspawn].every((victim) => victim === undefined || !isRunning(victim));
     });
+    // The kernel removes it with the machine's network namespace, some time after its last process; a machine that is
+    // booted again before that finds the name taken.
+    await run('ip', ['link', 'delete', `vb-${this.name}`]);
     this.#forgetSupervisor();
     removeMachineCgroups(this.name);
+  }
+
+  /** Keeps the disk as it is now, to `revert` to. The machine must be powered off. */
+  async snapshot(): Promise<void> {
+    if (this.isUp()) throw new Error(`power ${this.name} off before its disk is kept`);
+    const upper = await snapshotDisk(this.directory);
+    this.#save({ ...this.#record, lower: [upper, ...this.#record.lower] });
+  }
+
+  /** Gives the machine, which dies if it runs, the disk of its snapshot again. It is not booted. */
+  async revert(): Promise<void> {
+    await this.pullPlug();
+    await revertDisk(this.directory);
   }
 
   /** Removes it, running or not, with its disk. */

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, copyFileSync, cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -9,7 +9,11 @@ const HERE = import.meta.dirname;
 export function stage(binary: string): { readonly directory: string; readonly remove: () => void } {
   const directory = mkdtempSync(join(tmpdir(), 'machineadm-quickstart-'));
   copyFileSync(binary, join(directory, 'machineadm'));
-  for (const file of ['light.sh', 'light.yaml', 'failing.yaml']) cpSync(join(HERE, file), join(directory, file));
+  for (const file of ['light.sh', 'light.yaml', 'failing.yaml']) {
+    cpSync(join(HERE, file), join(directory, file));
+    // Whatever the umask of the clone: a run takes no document that others may write to.
+    chmodSync(join(directory, file), 0o700);
+  }
   return { directory, remove: () => rmSync(directory, { recursive: true, force: true }) };
 }
 

@@ -55,7 +55,7 @@ fetch() {
 redirect=https
 case $1 in
 file:*)
-cat "\${1#file://}"
+timeout "$time" cat "\${1#file://}"
 return
 ;;
 http:*) redirect=http,https ;;
@@ -154,10 +154,18 @@ ceiling=$((ceiling < 32 ? ceiling * 2 : 60))
 sleep $pause
 done
 }
+safe() (
+cd -P "$1" || exit
+while [ -z "$(find . -prune \\( ! -user 0 -o \\( -perm -2 -o -perm -20 \\) ! -perm -1000 \\))" ]; do
+[ "$PWD" != / ] || exit 0
+cd ..
+done
+exit 1
+)
 workplace() {
 for dir in $DIRECTORIES; do
 (umask 022 && mkdir -p "$dir") 2>/dev/null || continue
-[ -z "$(find "$dir/" -prune \\( ! -user 0 -o -perm -2 \\))" ] || continue
+safe "$dir" || continue
 W=$(mktemp -d "$dir/.machineadm.XXXXXX" 2>/dev/null) || continue
 echo '#!/bin/sh' >"$W/probe" && chmod 700 "$W/probe" && "$W/probe" 2>/dev/null && return
 rm -rf "$W"
@@ -175,6 +183,7 @@ chmod 755 "$new"
 found=$("$new" --version 2>"$W/err") || die 73 "does not run here (fapolicyd?): $(head -n 1 "$W/err")"
 [ "$found" = "$VERSION" ] || die 71 "it is $found, not $VERSION"
 sync "$new"
+[ ! -d "$to" ] || die 72 "$to is a directory"
 mv -f "$new" "$to" || die 72 "$to cannot be replaced"
 restorecon -F "$to" 2>/dev/null
 [ "$(hash "$to")" = "$sum" ] || {
@@ -201,7 +210,8 @@ sum=$(pin $arch)
 [ "$sum" ] || die 65 "no digest for $arch"
 ! has xz || [ -z "$(pin $arch.xz)" ] || extension=xz
 for dir in $DIRECTORIES; do
-[ -x "$dir/machineadm" ] && [ "$(hash "$dir/machineadm")" = "$sum" ] && found=$dir && break
+[ "$(find "$dir/machineadm" -prune -type f -user 0 -perm 755 2>/dev/null)" ] && safe "$dir" &&
+[ "$(hash "$dir/machineadm")" = "$sum" ] && found=$dir && break
 done
 # --- end pins
 # --- when keys

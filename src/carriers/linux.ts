@@ -31,16 +31,16 @@ After=network-online.target local-fs.target containerd.service machineadm-hooks.
 After=cloud-init.service cloud-init-network.service
 RequiresMountsFor=/var/lib/machineadm
 ConditionPathExists=${DOCUMENT}
-ConditionPathExists=!/run/cluster-api/bootstrap-success.complete
 
 [Service]
 Type=oneshot
 RemainAfterExit=yes
-ExecStart=${provisionCommand(load)}
+ExecStart=${programOf(load)} provision --boot -d ${DOCUMENT}
 ${restartPolicy()}TimeoutStartSec=infinity
 TimeoutStopSec=60s
 KillMode=mixed
 NotifyAccess=all
+LimitCORE=0
 UnsetEnvironment=NODE_OPTIONS NODE_EXTRA_CA_CERTS OPENSSL_CONF
 StandardOutput=journal+console
 
@@ -68,7 +68,6 @@ After=cloud-init.service cloud-init-network.service
 Before=cloud-final.service
 RequiresMountsFor=/var/lib/machineadm
 ConditionPathExists=${DOCUMENT}
-ConditionPathExists=!/run/cluster-api/bootstrap-success.complete
 
 [Service]
 Type=oneshot
@@ -77,6 +76,7 @@ TimeoutStartSec=infinity
 TimeoutStopSec=60s
 KillMode=mixed
 NotifyAccess=all
+LimitCORE=0
 UnsetEnvironment=NODE_OPTIONS NODE_EXTRA_CA_CERTS OPENSSL_CONF
 StandardOutput=journal+console
 

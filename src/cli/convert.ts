@@ -1,4 +1,3 @@
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { CarrierName } from '../carriers/carriers.ts';
 import { CODES, type ConvertedDocument, convert, type Decision, type InputText } from '../convert/index.ts';
@@ -6,10 +5,10 @@ import { decodeSource } from '../document/decode.ts';
 import { MachineadmError } from '../document/errors.ts';
 import { exitCode } from '../document/exit-codes.ts';
 import type { Role } from '../document/model.ts';
-import { redact, redactDeep } from '../document/secret.ts';
+import { redact, redactDeep } from '../document/redaction.ts';
 import { readInputText } from '../pipeline/load.ts';
+import { makeOutputDirectory, writeOutputFile } from '../pipeline/output-file.ts';
 import { printNotice, printText } from './output.ts';
-import { writeSecretFile } from './secret-file.ts';
 import type { CarrierOptions } from './wrap.ts';
 
 export interface ConvertCommandOptions extends CarrierOptions {
@@ -188,20 +187,10 @@ async function writeTexts(
   extension: string,
   directory: string,
 ): Promise<void> {
-  try {
-    await mkdir(directory, { recursive: true, mode: 0o700 });
-  } catch (cause) {
-    throw new MachineadmError({
-      reason: 'FileNotWritten',
-      summary: `${directory} cannot be made: ${cause instanceof Error ? cause.message : String(cause)}`,
-      remedy: 'Give another directory with --to, or leave it out for standard output.',
-      exit: 'Refused',
-      cause,
-    });
-  }
+  makeOutputDirectory(directory, '--to');
   for (const [index, { name, role }] of documents.entries()) {
     const path = join(directory, `${name}${role === undefined ? '' : SUFFIXES[role]}.${extension}`);
-    await writeSecretFile(path, texts[index] ?? '');
+    writeOutputFile(path, texts[index] ?? '', '--to');
     printNotice(`wrote ${path}`);
   }
 }

@@ -36,7 +36,9 @@ export function formatVerdict(verdict: Verdict): string {
   }[verdict.cleanup];
   return [
     `failure${phase}: ${verdict.reason}${confidence}`,
+    verdict.summary,
     ...evidenceLines(verdict),
+    ...(verdict.causes.length < 2 ? [] : [`led to: ${verdict.causes.slice(1).join(', then ')}`]),
     ...(verdict.symptoms.length === 0 ? [] : [`also seen: ${verdict.symptoms.join(', ')}`]),
     `remedy: ${verdict.remedy}`,
     `the same command may succeed later: ${verdict.retryable ? 'yes' : 'no'}`,

@@ -4,7 +4,7 @@ import { type DoctorReport, examine } from '../pipeline/doctor.ts';
 import { buildInfo } from './build-info.ts';
 import { type OutputFormat, printJson, printText } from './output.ts';
 
-/** `machineadm doctor`: looks at the machine before anything failed. 20 when something stands in the way. */
+/** `machineadm doctor`: whether a bootstrap can succeed here, or a node works. 20 when something stands in the way. */
 export async function doctor(options: {
   readonly document?: readonly string[];
   readonly output: OutputFormat;
@@ -22,6 +22,7 @@ const MARKS: Readonly<Record<Check['state'], string>> = {
   skipped: '-   ',
 };
 const GROUPS: readonly Check['group'][] = [
+  'node',
   'document',
   'machine',
   'network',

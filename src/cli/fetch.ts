@@ -2,6 +2,7 @@ import { MachineadmError } from '../document/errors.ts';
 import { exitCode } from '../document/exit-codes.ts';
 import { parseDuration } from '../document/units.ts';
 import { type Fetched, fetchFiles, fetchRelease } from '../trust/fetch.ts';
+import { defaultMemoryPath } from '../trust/memory.ts';
 import { loadTrust } from '../trust/store.ts';
 import { openWay } from '../trust/way.ts';
 import { type OutputFormat, printJson, printNotice, printText } from './output.ts';
@@ -14,6 +15,8 @@ export interface FetchOptions {
   readonly sha256?: string;
   readonly key?: readonly string[];
   readonly trustDirectory: string;
+  /** Where it is remembered what was verified. */
+  readonly memory?: string;
   readonly ca?: readonly string[];
   readonly authorization?: readonly string[];
   readonly proxy?: string;
@@ -30,6 +33,7 @@ export async function fetchCommand(names: readonly string[], options: FetchOptio
   const deadlineMs = durationOf(options.deadline);
   const now = new Date();
   const trust = await loadTrust(options.key ?? [], options.trustDirectory);
+  const trusted = { trust, memoryPath: options.memory ?? defaultMemoryPath() };
   const { sources, client } = await openWay({
     locations: options.from,
     certificateAuthorities: options.ca ?? [],
@@ -43,8 +47,8 @@ export async function fetchCommand(names: readonly string[], options: FetchOptio
     };
     const fetched =
       release === undefined
-        ? await fetchFiles({ names, sha256: options.sha256, to }, sources, trust, now, attempts)
-        : await fetchRelease({ version: release, platforms: options.platform, to }, sources, trust, now, attempts);
+        ? await fetchFiles({ names, sha256: options.sha256, to }, sources, trusted, now, attempts)
+        : await fetchRelease({ version: release, platforms: options.platform, to }, sources, trusted, now, attempts);
     tell(fetched, output);
     return exitCode('Success');
   } finally {

@@ -1,6 +1,7 @@
 import { MachineadmError } from '../document/errors.ts';
 import { exitCode } from '../document/exit-codes.ts';
 import { runBootHooks } from '../pipeline/boot-hooks.ts';
+import { oneLine } from '../reporting/progress.ts';
 import { printNotice } from './output.ts';
 
 /**
@@ -15,7 +16,7 @@ export async function hooksRun(): Promise<number> {
   try {
     const result = await runBootHooks({
       signal: stop.signal,
-      onOutput: (source, line) => printNotice(`${source}: ${line}`),
+      onOutput: (source, line) => printNotice(`${source}: ${oneLine(line)}`),
     });
     if (result.ran === 0) printNotice('why' in result ? `no hooks were run: ${result.why}` : 'no hooks were run');
     else printNotice(`${result.ran} ${result.ran === 1 ? 'command' : 'commands'} of the early hooks ran`);

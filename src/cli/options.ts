@@ -1,4 +1,4 @@
-import { Option } from 'commander';
+import { type Command, Option } from 'commander';
 import { EXIT_CONVENTIONS, type ExitConvention, isExitConvention } from '../document/exit-codes.ts';
 import type { OutputFormat } from './output.ts';
 
@@ -24,6 +24,20 @@ export function documentOption(): Option {
   )
     .argParser((source: string, earlier: readonly string[] | undefined) => [...(earlier ?? []), source])
     .makeOptionMandatory();
+}
+
+/** Known to every command that finds out the secrets of a document; see `heedInsecureDocument`. */
+export function insecureDocumentOption(): Option {
+  return new Option(
+    '--insecure-document',
+    'take a document, and files that it takes secrets from, that other users may change or read; for tests',
+  );
+}
+
+/** Runs before every command. */
+export async function heedInsecureDocument(_program: Command, command: Command): Promise<void> {
+  if (command.opts().insecureDocument !== true) return;
+  (await import('../pipeline/load.ts')).acceptInsecureSources();
 }
 
 export function outputOption(): Option {

@@ -1,6 +1,6 @@
 import { MachineadmError } from '../document/errors.ts';
 import { exitCode } from '../document/exit-codes.ts';
-import { redact, redactDeep } from '../document/secret.ts';
+import { redact, redactDeep } from '../document/redaction.ts';
 
 export type OutputFormat = 'text' | 'json';
 

@@ -4,12 +4,15 @@ import type { Role } from '../document/model.ts';
 import { buildInfo } from './build-info.ts';
 import { addConformanceCommand } from './conformance-command.ts';
 import { addConvert } from './convert-options.ts';
+import { EXAMPLES } from './examples.ts';
 import {
   type AuditOptions,
   conventionIn,
   type DocumentOptions,
   documentOption,
   exitCodesOption,
+  heedInsecureDocument,
+  insecureDocumentOption,
   outputOption,
   sinkOption,
   wantsJson,
@@ -51,15 +54,18 @@ export function createProgram(done: (status: number) => void): Command {
     .exitOverride()
     .showHelpAfterError('(machineadm help shows what there is)')
     .configureOutput({ getOutHasColors: () => false, getErrHasColors: () => false })
-    .addHelpText('after', EXAMPLES);
+    .addHelpText('after', EXAMPLES)
+    .hook('preAction', heedInsecureDocument);
 
   program
     .command('provision')
     .description('make this machine a node: prepare the host, bootstrap, prove that it works, report')
     .addOption(documentOption())
+    .addOption(insecureDocumentOption())
     .addOption(outputOption())
     .addOption(sinkOption())
     .option('--resume', 'only go on with a run that a reboot, a kill or a signal cut off; else do nothing')
+    .option('--boot', 'for a unit that runs at every boot: do nothing once the document was applied (apply: Once)')
     .addOption(exitCodesOption())
     .addHelpText('after', '\nExample:\n  machineadm provision -d /etc/machineadm/bootstrap.yaml')
     .action(async (options: DocumentOptions & ProvisionOptions) =>
@@ -70,6 +76,7 @@ export function createProgram(done: (status: number) => void): Command {
     .command('prepare')
     .description('make only the changes that belong into an image (a bake step)')
     .addOption(documentOption())
+    .addOption(insecureDocumentOption())
     .addOption(outputOption())
     .option('--verify', 'change nothing: list what does not hold, and what of one machine is in the image')
     .addHelpText(
@@ -88,6 +95,7 @@ export function createProgram(done: (status: number) => void): Command {
     .command('plan')
     .description('show what provision would change here; changes nothing')
     .addOption(documentOption())
+    .addOption(insecureDocumentOption())
     .addOption(outputOption())
     .option('--prepare', 'plan for prepare instead of provision')
     .option('--diff', 'show how files would change')
@@ -230,6 +238,7 @@ export function createProgram(done: (status: number) => void): Command {
     .command('audit')
     .description('hold this machine against security benchmarks, or look for secrets left on it; changes nothing')
     .addOption(documentOption().makeOptionMandatory(false))
+    .addOption(insecureDocumentOption())
     .addOption(outputOption())
     .option(
       '--profile <name>',
@@ -307,11 +316,3 @@ export function createProgram(done: (status: number) => void): Command {
 
   return program;
 }
-
-const EXAMPLES = `
-Examples:
-  machineadm example --role Worker > bootstrap.yaml    a document to start from
-  machineadm validate -d bootstrap.yaml                every mistake at once, with its place
-  machineadm plan -d bootstrap.yaml                    what would change on this machine
-  machineadm provision -d bootstrap.yaml               do it
-  machineadm status                                    how it went`;

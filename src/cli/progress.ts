@@ -1,4 +1,4 @@
-import { colorWanted, formatEvent, formatLive, type Style } from '../reporting/progress.ts';
+import { colorWanted, formatEvent, formatLive, oneLine, type Style } from '../reporting/progress.ts';
 import type { RunEvent, RunStatus } from '../reporting/status.ts';
 
 /** The progress of a run on standard error. */
@@ -38,7 +38,7 @@ export function openProgress(stream: NodeJS.WriteStream, titles: ReadonlyMap<str
       const text = formatEvent(event, style);
       if (text !== undefined) line(text);
     },
-    onOutput: (source, text) => line(`  ${source}: ${text}`),
+    onOutput: (source, text) => line(`  ${source}: ${oneLine(text)}`),
     close() {
       if (timer === undefined) return;
       clearInterval(timer);

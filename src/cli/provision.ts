@@ -12,6 +12,7 @@ import { openProgress } from './progress.ts';
 /** What `provision` takes beside a document. */
 export interface ProvisionOptions {
   readonly resume?: true;
+  readonly boot?: true;
   readonly sink?: readonly string[];
   readonly exitCodes?: ExitConvention;
 }
@@ -19,14 +20,12 @@ export interface ProvisionOptions {
 /** `machineadm provision` and `prepare`: one run, told on standard error as it goes and on standard output at its end. */
 export async function provision(
   command: 'provision' | 'prepare',
-  { document, output, resume, sink, exitCodes = 'machineadm' }: DocumentOptions & ProvisionOptions,
+  { document, output, resume, boot, sink, exitCodes = 'machineadm' }: DocumentOptions & ProvisionOptions,
 ): Promise<number> {
-  if (resume === true) {
-    const found = await (await import('../pipeline/resume.ts')).findResumable();
-    if (!found.resume) {
-      printNotice(`nothing to go on with: ${found.why}`);
-      return exitCode('Success');
-    }
+  const idle = await nothingToDo(document, { resume, boot });
+  if (idle !== undefined) {
+    printNotice(idle);
+    return exitCode('Success');
   }
   const titles = stepTitles();
   const progress = openProgress(process.stderr, titles);
@@ -65,6 +64,30 @@ export async function provision(
     process.off('SIGINT', onSignal);
     process.off('SIGHUP', onSignal);
   }
+}
+
+/** Why a run that a unit starts at every boot has nothing to do; undefined where it has, and by hand. */
+async function nothingToDo(
+  document: readonly string[],
+  { resume, boot }: { readonly resume: true | undefined; readonly boot: true | undefined },
+): Promise<string | undefined> {
+  if (resume === undefined && boot === undefined) return undefined;
+  if (resume === true && boot === true) throw bothGiven();
+  const { findBootWork, findResumeWork } = await import('../pipeline/boot-apply.ts');
+  if (boot === true) {
+    const found = await findBootWork(document);
+    return found.run ? undefined : `nothing to do: ${found.why}`;
+  }
+  const found = await findResumeWork(document);
+  return found.resume ? undefined : `nothing to go on with: ${found.why}`;
+}
+
+function bothGiven(): MachineadmError {
+  return new MachineadmError({
+    reason: 'UsageInvalid',
+    summary: '--boot and --resume exclude each other',
+    remedy: 'Give --boot where a unit starts the first run, and --resume where something else starts it.',
+  });
 }
 
 function interrupted(signal: NodeJS.Signals): MachineadmError {

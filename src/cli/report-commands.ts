@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { exitCode } from '../document/exit-codes.ts';
 import { endDespiteConnections } from './lingering.ts';
-import { type DocumentOptions, documentOption, outputOption, sinkOption } from './options.ts';
+import { type DocumentOptions, documentOption, insecureDocumentOption, outputOption, sinkOption } from './options.ts';
 import type { OutputFormat } from './output.ts';
 import type { WatchOptions } from './report-watch.ts';
 
@@ -19,12 +19,13 @@ export function addReportCommands(program: Command, concluded: (status: number) 
     .command('flush')
     .description('send the reports that could not be sent yet (run after each run, and by a timer)')
     .addOption(documentOption().makeOptionMandatory(false))
+    .addOption(insecureDocumentOption())
     .addOption(outputOption())
     .option('--within <duration>', 'how long to go on trying', '30s')
     .option('--linger <duration>', 'how long after that to make each try that falls due', '0s')
     .addHelpText(
       'after',
-      `\nExits with ${exitCode('DifferencesFound')} while something waits. With -d the sinks are those of the document, where it has one of\nthe name: after a reboot a secret that is written into the document is known from there only.\n\nExample:\n  machineadm report flush --within 2m`,
+      `\nExits with ${exitCode('DifferencesFound')} while something waits, and when something was lost. With -d the sinks are those of the document, where it has one of\nthe name: after a reboot a secret that is written into the document is known from there only.\n\nExample:\n  machineadm report flush --within 2m`,
     )
     .action(async (options: { document?: readonly string[]; output: OutputFormat; within: string; linger: string }) =>
       done(await (await import('./report.ts')).reportFlush(options)),
@@ -33,6 +34,7 @@ export function addReportCommands(program: Command, concluded: (status: number) 
     .command('test')
     .description('send each sink of a document an event that is marked as a test, and show what became of it')
     .addOption(documentOption())
+    .addOption(insecureDocumentOption())
     .addOption(sinkOption())
     .addOption(outputOption())
     .addHelpText(
@@ -46,6 +48,7 @@ export function addReportCommands(program: Command, concluded: (status: number) 
     .command('watch')
     .description('look again and again whether this node works, and tell what changed; needs nothing of a bootstrap')
     .addOption(documentOption().makeOptionMandatory(false))
+    .addOption(insecureDocumentOption())
     .option('--interval <duration>', 'between two looks', '30s')
     .option('--repeat <duration>', 'how often to tell what did not change', '10m')
     .addOption(

@@ -1,7 +1,7 @@
 import { MachineadmError } from '../document/errors.ts';
 import { exitCode } from '../document/exit-codes.ts';
 import type { ReadyModel } from '../document/model.ts';
-import { redact } from '../document/secret.ts';
+import { redact } from '../document/redaction.ts';
 import { parseDuration } from '../document/units.ts';
 import { watchNode } from '../pipeline/report-watch.ts';
 import { oneLine } from '../reporting/progress.ts';

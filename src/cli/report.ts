@@ -39,7 +39,9 @@ export async function reportFlush(options: {
     ]);
     printText(table(['SINK', 'STATE', '', 'TARGET', ''], rows));
   }
-  return exitCode(reports.every(({ pending }) => pending === 0) ? 'Success' : 'DifferencesFound');
+  const isSettled = ({ pending, state }: (typeof reports)[number]): boolean =>
+    pending === 0 && state !== 'Lost' && state !== 'Unreadable';
+  return exitCode(reports.every(isSettled) ? 'Success' : 'DifferencesFound');
 }
 
 /** `machineadm report test`. */

@@ -1,6 +1,7 @@
 import { MachineadmError } from '../document/errors.ts';
 import { exitCode } from '../document/exit-codes.ts';
 import { describeReset, type ResetPlan, reset } from '../pipeline/reset.ts';
+import { oneLine } from '../reporting/progress.ts';
 import { type OutputFormat, printJson, printNotice, printText } from './output.ts';
 
 export interface ResetOptions {
@@ -25,7 +26,7 @@ export async function resetCommand(options: ResetOptions): Promise<number> {
         shown = describeReset(plan);
         return await mayProceed(plan, options);
       },
-      line: printNotice,
+      line: (text) => printNotice(oneLine(text)),
     });
     if (options.output === 'json') printJson({ done: done !== undefined, actions: shown });
     else if (done !== undefined) printText('this machine is no node any more; the journal is kept beside');

@@ -10,9 +10,10 @@ export function addTrustCommands(program: Command, done: (status: number) => voi
   const key = () =>
     new Option('--key <file>', 'a public key (PEM, ECDSA P-256) to believe; repeat for several').argParser(repeated);
   const trustDirectory = () =>
-    new Option('--trust-directory <directory>', 'where keys, revoked keys and the minimum version lie').default(
-      '/etc/machineadm/trust.d',
-    );
+    new Option(
+      '--trust-directory <directory>',
+      'keys, revoked keys, the minimum version and the number of signatures demanded',
+    ).default('/etc/machineadm/trust.d');
   const output = () =>
     new Option('-o, --output <format>', 'for people or for machines').choices(['text', 'json']).default('text');
 
@@ -54,6 +55,10 @@ export function addTrustCommands(program: Command, done: (status: number) => voi
     .option('--sha256 <digest>', 'of the one file named: no signature is asked then')
     .addOption(key())
     .addOption(trustDirectory())
+    .option(
+      '--memory <file>',
+      'where verified versions are remembered, to refuse older ones (default: /var/lib/machineadm/trust.json; for users other than root below $XDG_STATE_HOME)',
+    )
     .option('--ca <file>', "certificates (PEM) to trust beside the system's; repeat for several", repeated)
     .option('--authorization <location=file>', 'a file with the Authorization header for an https location', repeated)
     .option('--proxy <url>', 'reach locations through this proxy')

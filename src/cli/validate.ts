@@ -1,4 +1,10 @@
-import { diagnosticRecord, formatDiagnostic, formatWarning } from '../document/diagnostics.ts';
+import {
+  diagnosticRecord,
+  formatDiagnostic,
+  formatReplacedList,
+  formatWarning,
+  replacedListRecord,
+} from '../document/diagnostics.ts';
 import { exitCode } from '../document/exit-codes.ts';
 import { DocumentError, openDocument } from '../pipeline/load.ts';
 import { buildInfo } from './build-info.ts';
@@ -11,14 +17,16 @@ import { printJson, printText } from './output.ts';
  */
 export async function validate({ document, output }: DocumentOptions): Promise<number> {
   try {
-    const { apiVersion, digest, warnings, unresolved } = await openDocument(document, buildInfo().version);
+    const loaded = await openDocument(document, buildInfo().version);
+    const { apiVersion, digest, warnings, unresolved, replaced } = loaded;
     if (output === 'json') {
-      const found = { problems: [], warnings: warnings.map(diagnosticRecord), unresolved };
+      const replacedLists = replaced.map(replacedListRecord);
+      const found = { problems: [], warnings: warnings.map(diagnosticRecord), unresolved, replacedLists };
       printJson({ valid: true, apiVersion, sha256: digest, ...found });
     } else {
       const left = unresolved.map((path) => `not judged here: ${path}: depends on a variable of the machine`);
       const verdict = `valid: ${document.join(', ')} (${apiVersion}, sha256 ${digest.slice(0, 12)}…)`;
-      printText([...warnings.map(formatWarning), ...left, verdict].join('\n'));
+      printText([...warnings.map(formatWarning), ...replaced.map(formatReplacedList), ...left, verdict].join('\n'));
     }
     return exitCode('Success');
   } catch (error) {

@@ -15,13 +15,14 @@ import { decodeSource } from '../document/decode.ts';
 import { MachineadmError } from '../document/errors.ts';
 import { exitCode } from '../document/exit-codes.ts';
 import { type DocumentSource, type LoadedDocument, loadDocument } from '../document/load.ts';
-import { redact } from '../document/secret.ts';
+import { redact } from '../document/redaction.ts';
 import { toPlain } from '../document/tree.ts';
+import { VERBATIM_TAG } from '../document/verbatim.ts';
 import { DocumentError, readInputText } from '../pipeline/load.ts';
+import { writeOutputFile } from '../pipeline/output-file.ts';
 import { buildInfo } from './build-info.ts';
 import { type DownloadOptions, downloadScriptOf } from './download.ts';
 import { printNotice, printText } from './output.ts';
-import { writeSecretFile } from './secret-file.ts';
 
 export interface CarrierOptions extends DownloadOptions {
   readonly profile?: ProfileName;
@@ -44,7 +45,7 @@ export async function wrapCommand(options: WrapCommandOptions): Promise<number> 
   const loaded = await judged(read);
   const written = await carried(await textOf(read, loaded), loaded, options.format, options);
   if (options.to === undefined) printText(written);
-  else await writeSecretFile(options.to, written);
+  else writeOutputFile(options.to, written, '--to');
   return exitCode('Success');
 }
 
@@ -65,7 +66,7 @@ async function textOf(sources: readonly DocumentSource[], loaded: LoadedDocument
   const [only, ...others] = sources;
   if (only !== undefined && others.length === 0) return await decodeSource(only.name, only.bytes);
   const { stringify } = await import('yaml');
-  return stringify(toPlain(loaded.tree), { lineWidth: 0 });
+  return stringify(toPlain(loaded.tree), { lineWidth: 0, customTags: [VERBATIM_TAG] });
 }
 
 /**

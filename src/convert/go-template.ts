@@ -14,12 +14,12 @@ type Node =
 /** @returns undefined where the template uses more than this */
 export function renderTemplate(template: string, controlPlaneVersion: string | undefined): string | undefined {
   const pieces = split(template);
-  const parsed = parse(pieces, 0, false);
+  const parsed = parse(pieces, 0, 0);
   if (parsed === undefined || parsed.next !== pieces.length) return undefined;
   return render(parsed.nodes, controlPlaneVersion);
 }
 
-/** Texts and actions in turn, with the white space gone that trim markers take away. */
+/** Texts and actions in turn, with the white space gone that trim markers take away (text/template, "Text and spaces"). */
 function split(template: string): readonly { readonly action: boolean; readonly text: string }[] {
   const pieces: { action: boolean; text: string }[] = [];
   let end = 0;
@@ -28,22 +28,33 @@ function split(template: string): readonly { readonly action: boolean; readonly 
     const left = trim ? text.trimStart() : text;
     pieces.push({ action: false, text: right ? left.trimEnd() : left });
   };
-  for (const match of template.matchAll(/\{\{(- )?\s*([\s\S]*?)\s*( -)?\}\}/g)) {
-    literal(template.slice(end, match.index), match[1] !== undefined);
-    pieces.push({ action: true, text: match[2] ?? '' });
-    trim = match[3] !== undefined;
-    end = match.index + match[0].length;
+  for (;;) {
+    const start = template.indexOf('{{', end);
+    const close = start < 0 ? -1 : template.indexOf('}}', start + 2);
+    if (close < 0) break;
+    const inside = template.slice(start + 2, close);
+    const trimsLeft = /^- /.test(inside);
+    const trimsRight = inside.endsWith(' -');
+    literal(template.slice(end, start), trimsLeft);
+    pieces.push({ action: true, text: inside.slice(trimsLeft ? 2 : 0, trimsRight ? -2 : undefined).trim() });
+    trim = trimsRight;
+    end = close + 2;
   }
   literal(template.slice(end), false);
   return pieces;
 }
 
+/** Nobody nests conditions deeper; each level takes a part of the stack. */
+const DEEPEST = 50;
+
 function parse(
   pieces: ReturnType<typeof split>,
   start: number,
-  inside: boolean,
+  depth: number,
 ): { readonly nodes: readonly Node[]; readonly next: number } | undefined {
+  if (depth > DEEPEST) return undefined;
   const nodes: Node[] = [];
+  const inside = depth > 0;
   let at = start;
   for (; at < pieces.length; at++) {
     const piece = pieces[at];
@@ -51,10 +62,10 @@ function parse(
     if (!piece.action) nodes.push({ kind: 'text', text: piece.text });
     else if (piece.text === '.controlPlane.version') nodes.push({ kind: 'version' });
     else if (/^if \.controlPlane(?:\.version)?$/.test(piece.text)) {
-      const then = parse(pieces, at + 1, true);
+      const then = parse(pieces, at + 1, depth + 1);
       if (then === undefined) return undefined;
       const hasElse = pieces[then.next]?.text === 'else';
-      const otherwise = hasElse ? parse(pieces, then.next + 1, true) : { nodes: [], next: then.next };
+      const otherwise = hasElse ? parse(pieces, then.next + 1, depth + 1) : { nodes: [], next: then.next };
       if (otherwise === undefined || pieces[otherwise.next]?.text !== 'end') return undefined;
       nodes.push({ kind: 'if', known: then.nodes, otherwise: otherwise.nodes });
       at = otherwise.next;

@@ -2,7 +2,7 @@ import type { Report } from './report.ts';
 import { fromBase64, type SecretObject, textOf } from './secrets.ts';
 import { isCloudConfig } from './user-data/cloud-config.ts';
 import { isIgnition } from './user-data/ignition.ts';
-import { plain } from './yaml.ts';
+import { plain, yamlDocuments } from './yaml.ts';
 
 /** A text of the input, and how messages name it. */
 export interface InputText {
@@ -64,10 +64,8 @@ function bareUserData(name: string, text: string): InputUserData | undefined {
 }
 
 async function readObjects(name: string, text: string, report: Report): Promise<InputObject[]> {
-  const { parseAllDocuments } = await import('yaml');
-  const documents = parseAllDocuments(text);
   const objects: InputObject[] = [];
-  for (const document of Array.isArray(documents) ? documents : []) {
+  for (const document of await yamlDocuments(text, name, report)) {
     const [mistake] = document.errors;
     if (mistake !== undefined) {
       // Without the line's text, which may be a secret.

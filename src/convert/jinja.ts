@@ -14,11 +14,12 @@ export const MARK = new RegExp(`${OPEN}(\\d+)${CLOSE}`, 'g');
 /** The expressions found, by the number in their marks. */
 export class Expressions {
   readonly #paths: string[] = [];
+  readonly #indexes = new Map<string, number>();
 
   /** The mark for a dotted path of instance data. */
   mark(path: string): string {
-    const known = this.#paths.indexOf(path);
-    const index = known === -1 ? this.#paths.push(path) - 1 : known;
+    const index = this.#indexes.get(path) ?? this.#paths.push(path) - 1;
+    this.#indexes.set(path, index);
     return `${OPEN}${index}${CLOSE}`;
   }
 
@@ -39,35 +40,67 @@ export function hasMark(text: string): boolean {
   return text.includes(OPEN);
 }
 
-/** The text of an opening or closing brace pair as jinja's lexer sees it. */
-const TOKEN = /\{\{[-+]?([\s\S]*?)[-+]?\}\}|\{%[-+]?([\s\S]*?)[-+]?%\}|\{#[\s\S]*?#\}/g;
-const RAW = /\{%[-+]?\s*raw\s*[-+]?%\}([\s\S]*?)\{%[-+]?\s*endraw\s*[-+]?%\}/g;
+const RAW = /\{%[-+]?\s*raw\s*[-+]?%\}/g;
+const END_RAW = /\{%[-+]?\s*endraw\s*[-+]?%\}/g;
 
 /** Marks the expressions of a text and unwraps `{% raw %}`. What jinja would do else is reported at `place`. */
 export function markExpressions(text: string, place: string, expressions: Expressions, report: Report): string {
   if (!/\{[{%#]/.test(text)) return text;
-  let marked = '';
+  const marked: string[] = [];
   let end = 0;
-  for (const raw of text.matchAll(RAW)) {
-    marked += markPlain(text.slice(end, raw.index), place, expressions, report) + (raw[1] ?? '');
-    end = raw.index + raw[0].length;
+  for (;;) {
+    const raw = matchFrom(RAW, text, end);
+    const endRaw = raw === undefined ? undefined : matchFrom(END_RAW, text, raw.end);
+    if (raw === undefined || endRaw === undefined) break;
+    marked.push(markPlain(text.slice(end, raw.start), place, expressions, report), text.slice(raw.end, endRaw.start));
+    end = endRaw.end;
   }
-  return marked + markPlain(text.slice(end), place, expressions, report);
+  return marked.join('') + markPlain(text.slice(end), place, expressions, report);
 }
 
+function matchFrom(pattern: RegExp, text: string, from: number): { start: number; end: number } | undefined {
+  pattern.lastIndex = from;
+  const match = pattern.exec(text);
+  return match === null ? undefined : { start: match.index, end: match.index + match[0].length };
+}
+
+/** What closes a pair of characters that opens something, in jinja's lexer. */
+const CLOSING: Readonly<Record<string, string>> = { '{': '}}', '%': '%}', '#': '#}' };
+
 function markPlain(text: string, place: string, expressions: Expressions, report: Report): string {
-  return text.replace(TOKEN, (whole: string, expression: string | undefined) => {
-    const path = expression === undefined ? undefined : instanceDataPath(expression);
-    if (path !== undefined) return expressions.mark(path);
-    const what = expression === undefined ? (whole.startsWith('{#') ? 'a comment' : 'control flow') : 'an expression';
-    const hint = 'write it around with {% raw %} if it is meant for another program';
-    report.add(
-      'JinjaUnsupported',
-      place,
-      `${what} that is more than a variable of instance data: ${shown(whole)}; ${hint}`,
-    );
-    return whole;
-  });
+  const marked: string[] = [];
+  /** Pairs that nothing closes from here on: looked for once. */
+  const unclosed = new Set<string>();
+  let end = 0;
+  for (let start = text.indexOf('{'); start >= 0; start = text.indexOf('{', start)) {
+    const kind = text[start + 1] ?? '';
+    const closing = CLOSING[kind];
+    const close = closing === undefined || unclosed.has(kind) ? -1 : text.indexOf(closing, start + 2);
+    if (closing === undefined || close < 0) {
+      if (closing !== undefined) unclosed.add(kind);
+      start++;
+      continue;
+    }
+    const whole = text.slice(start, close + 2);
+    marked.push(text.slice(end, start), replacement(whole, kind, place, expressions, report));
+    end = close + 2;
+    start = end;
+  }
+  return marked.join('') + text.slice(end);
+}
+
+function replacement(whole: string, kind: string, place: string, expressions: Expressions, report: Report): string {
+  const path =
+    kind === '{' ? instanceDataPath(whole.slice(2, -2).replace(/^[-+]/, '').replace(/[-+]$/, '')) : undefined;
+  if (path !== undefined) return expressions.mark(path);
+  const what = kind === '{' ? 'an expression' : kind === '#' ? 'a comment' : 'control flow';
+  const hint = 'write it around with {% raw %} if it is meant for another program';
+  report.add(
+    'JinjaUnsupported',
+    place,
+    `${what} that is more than a variable of instance data: ${shown(whole)}; ${hint}`,
+  );
+  return whole;
 }
 
 /** An expression is code, not a value, and short; a long one is cut. */

@@ -14,6 +14,7 @@ import { MACHINE_CHECKS } from './catalogue/machine-checks.ts';
 import { MACHINE_FACTS } from './catalogue/machine-facts.ts';
 import { NODE } from './catalogue/node.ts';
 import { SHARED_CERTIFICATES } from './catalogue/shared-certificates.ts';
+import { UNITS } from './catalogue/units.ts';
 
 export type { CatalogueEntry, Cleanup, LineSource, NoiseEntry } from './catalogue/entry.ts';
 export { NOISE } from './catalogue/noise.ts';
@@ -38,4 +39,5 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
   ...ETCD,
   ...MACHINE,
   ...MACHINE_FACTS,
+  ...UNITS,
 ];

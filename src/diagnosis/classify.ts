@@ -1,3 +1,4 @@
+import { candidates } from './candidates.ts';
 import { CATALOGUE, type CatalogueEntry, NOISE } from './catalogue.ts';
 import { type KubeadmRun, readKubeadmRun } from './kubeadm-run.ts';
 import { cleanLine, type ObservedLine } from './observed-line.ts';
@@ -42,11 +43,13 @@ export function classify(lines: readonly ObservedLine[]): Classification {
   const conditions = conditionsIn(cleaned);
   const findings = cleaned.flatMap((line, index) => {
     if (line.text === '' || NOISE.some((noise) => noise.pattern.test(line.text))) return [];
+    const possible = candidates(line.text);
+    if (possible?.size === 0) return [];
     const weakness =
       weaknessOf(line, run, run.attempts[index] ?? 0) ??
       (index < cameUp && line.source === 'kubelet' && FATAL.test(line.text) ? 'overcome' : undefined);
     return conditions.entries
-      .filter((entry) => proves(entry, line))
+      .filter((entry) => possible?.has(entry) !== false && proves(entry, line))
       .map((entry): Finding => {
         const weak = weakness ?? (index < (conditions.overcomeUntil.get(entry) ?? -1) ? 'overcome' : undefined);
         return { entry, line, score: scoreOf(entry, weak), ...(weak === undefined ? {} : { weakness: weak }) };
@@ -104,6 +107,7 @@ function conditionsIn(all: readonly ObservedLine[]): Conditions {
   return { entries, overcomeUntil };
 }
 
-function runsUnderKubelet(line: ObservedLine): boolean {
-  return line.source === 'kubelet' || line.source === 'container';
+/** A kubelet that is stopped, or crash-loops for want of a configuration, explains nothing before kubeadm came to it. */
+function runsUnderKubelet({ source, text }: ObservedLine): boolean {
+  return source === 'kubelet' || source === 'container' || (source === 'unit' && text.startsWith('kubelet'));
 }

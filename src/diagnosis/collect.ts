@@ -1,16 +1,19 @@
 import type { Evidence } from '../document/errors.ts';
 import type { CriContainer } from '../host/cri.ts';
 import type { Facts } from '../host/facts.ts';
-import type { QueryHost, ServiceState } from '../host/host.ts';
+import type { QueryHost } from '../host/host.ts';
 import type { LineSource } from './catalogue.ts';
 import { checkCertificates } from './checks/certificates.ts';
 import type { Check } from './checks/check.ts';
 import { checkControlPlane } from './checks/control-plane.ts';
 import { checkEndpoint, parseEndpoint } from './checks/endpoint.ts';
 import { checkCapacity, checkDisks } from './checks/machine.ts';
+import { checkOwnEndpoint } from './checks/own-endpoint.ts';
 import { parseJournalLine } from './journal-entry.ts';
 import { logFileLines } from './log-files.ts';
 import type { ObservedLine } from './observed-line.ts';
+import { staticPodLines } from './static-pod-lines.ts';
+import { killedAgainAndAgain, unitLines } from './unit-lines.ts';
 import { windowsEventLines, windowsLogLines } from './windows-logs.ts';
 
 /** What the collectors must know to look at this run, and not at what was before it. */
@@ -55,7 +58,8 @@ export async function collect(host: QueryHost, context: CollectContext): Promise
     const parts = await Promise.all(
       collectors.map((collector) => Promise.race([collector().catch(() => []), deadline.passed.then(() => [])])),
     );
-    return parts.flat();
+    const lines = parts.flat();
+    return [...killedAgainAndAgain(lines), ...lines];
   } finally {
     deadline.cancel();
   }
@@ -72,7 +76,7 @@ function collectorsOfLinux(
   const since = sinceArguments(context.since);
   const recorded: RecordedElsewhere = (source) => logFileLines(host, source, sinceMs(context.since), now());
   return [
-    () => unitStates(host, ['kubelet.service', 'containerd.service'], now),
+    ...servicesOf(context).map((service) => () => unitLines(host, service, now())),
     () =>
       journal(
         host,
@@ -108,7 +112,7 @@ function collectorsOfLinux(
 function collectorsOfWindows(host: QueryHost, context: CollectContext, now: () => number): readonly Collector[] {
   const since = sinceMs(context.since);
   return [
-    () => unitStates(host, ['kubelet', 'containerd'], now),
+    ...['kubelet', 'containerd'].map((service) => () => unitLines(host, service, now())),
     () => windowsLogLines(host, since, now()),
     () => windowsEventLines(host, since, now()),
     () => facts(() => checkCertificates(host, now())),
@@ -116,11 +120,19 @@ function collectorsOfWindows(host: QueryHost, context: CollectContext, now: () =
   ];
 }
 
-/** kubeadm's own output, as an error carries it. */
+/** The output that an error carries, and the evidence that a status holds, as lines of whoever printed them. */
 export function transcriptLines(transcript: readonly Evidence[]): readonly ObservedLine[] {
   return transcript.flatMap((part) =>
-    part.text.split('\n').map((text): ObservedLine => ({ source: 'kubeadm', origin: part.source, text })),
+    part.text.split('\n').map((text): ObservedLine => ({ source: sourceOf(part.source), origin: part.source, text })),
   );
+}
+
+/** Who printed what stands under an origin; whatever ran kubeadm speaks for kubeadm. */
+function sourceOf(origin: string): LineSource {
+  if (/^(journal of )?kubelet$/.test(origin)) return 'kubelet';
+  if (/^(journal of )?containerd$/.test(origin)) return 'containerd';
+  if (origin === 'service manager') return 'unit';
+  return origin.startsWith('log of container ') ? 'container' : 'kubeadm';
 }
 
 /** What is wrong with the machine now. What is in order explains nothing. */
@@ -131,31 +143,15 @@ async function facts(look: () => Promise<readonly Check[]>): Promise<readonly Ob
     .map(({ text }): ObservedLine => ({ source: 'check', origin: 'this machine', text }));
 }
 
-/** On a first control plane the endpoint is dead because the bootstrap failed: that is no cause. */
 async function endpointOf(host: QueryHost, context: CollectContext, now: () => number): Promise<readonly Check[]> {
-  if (context.role !== 'Worker' && context.role !== 'JoinControlPlane') return [];
   const endpoint = parseEndpoint(context.endpoint ?? '');
-  return endpoint === undefined ? [] : checkEndpoint(host, endpoint, now);
+  if (context.role === 'InitControlPlane') return await checkOwnEndpoint(host, endpoint, now);
+  return context.role === undefined || endpoint === undefined ? [] : await checkEndpoint(host, endpoint, now);
 }
 
-async function unitStates(
-  host: QueryHost,
-  names: readonly string[],
-  now: () => number,
-): Promise<readonly ObservedLine[]> {
-  const states = await Promise.all(names.map((name) => host.service(name)));
-  return states.map((state, index) => {
-    const name = names[index] ?? '';
-    return { source: 'unit', origin: 'service manager', text: `${name}: ${describeState(state, now())}` };
-  });
-}
-
-function describeState(state: ServiceState, now: number): string {
-  if (state.masked) return 'masked';
-  if (!state.exists) return 'not installed';
-  if (!state.active) return state.detail;
-  const seconds = state.startedAtMs === undefined ? 0 : Math.max(0, Math.round((now - state.startedAtMs) / 1000));
-  return `active (running) for ${seconds} s`;
+/** containerd's unit explains nothing where another runtime serves. */
+function servicesOf({ criSocket }: CollectContext): readonly string[] {
+  return criSocket.includes('containerd') ? ['kubelet.service', 'containerd.service'] : ['kubelet.service'];
 }
 
 function sinceArguments(since: CollectContext['since']): readonly string[] {
@@ -192,7 +188,7 @@ async function journal(
 async function exitedContainers(host: QueryHost, socket: string, since: number): Promise<readonly ObservedLine[]> {
   const exited = await host.cri(socket).exitedContainers();
   const recent = exited.filter((container) => container.finishedAtMs >= since).slice(0, CONTAINERS);
-  const logs: ObservedLine[] = [];
+  const logs: ObservedLine[] = [...staticPodLines(exited.filter(({ finishedAtMs }) => finishedAtMs >= since))];
   for (const container of recent) logs.push(...(await containerLog(host, container).catch(() => [])));
   return logs;
 }

@@ -1,46 +1,60 @@
-import { open } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { MachineadmError } from '../document/errors.ts';
+import { readPieces } from '../host/input-file.ts';
 import type { ObservedLine } from './observed-line.ts';
 import { readSavedLog } from './saved-log.ts';
-import { judge, type Verdict } from './verdict.ts';
+import { TellingLines } from './telling-lines.ts';
+import { type Verdict, verdict } from './verdict.ts';
 
-/** The end of a log tells how it ended; of a longer one, what lies before this is left out. */
-const MOST_BYTES = 32 * 1024 * 1024;
+/** A log of up to this is judged as a whole; of a longer one, the lines that can tell something. */
+const MOST_WHOLE_BYTES = 2 * 1024 * 1024;
 
 /**
- * Judges saved logs, all of them of one machine and one bootstrap. Throws `LogUnreadable` for a file that cannot be read.
+ * Judges saved logs, all of them of one machine and one bootstrap. They may be of any length: they are read as streams, in
+ * memory that does not grow with them. Throws `LogUnreadable` for a file that cannot be read.
  * @param exitStatus of kubeadm, where it is known
  */
 export async function diagnoseLogs(paths: readonly string[], exitStatus?: number): Promise<Verdict> {
   const lines: ObservedLine[] = [];
   for (const path of paths) {
-    const read = readSavedLog(await lastPart(path), path);
     const name = basename(path);
-    lines.push(...(paths.length === 1 ? read : read.map((line) => ({ ...line, origin: `${line.origin} (${name})` }))));
+    for (const line of readLog(path)) {
+      lines.push(paths.length === 1 ? line : { ...line, origin: `${line.origin} (${name})` });
+    }
   }
-  return judge(lines, exitStatus);
+  return verdict({ lines, exitStatus });
 }
 
 /** `-` is standard input, as everywhere. */
-async function lastPart(path: string): Promise<string> {
+function readLog(path: string): readonly ObservedLine[] {
+  const telling = new TellingLines(path);
+  const whole: Uint8Array[] = [];
+  let size = 0;
   try {
-    const file = await open(path === '-' ? '/dev/stdin' : path, 'r');
-    try {
-      const { size } = await file.stat();
-      if (size <= MOST_BYTES) return new TextDecoder().decode(await file.readFile());
-      const buffer = Buffer.alloc(MOST_BYTES);
-      const { bytesRead } = await file.read(buffer, 0, MOST_BYTES, size - MOST_BYTES);
-      return new TextDecoder().decode(buffer.subarray(0, bytesRead));
-    } finally {
-      await file.close();
+    for (const chunk of readPieces(path)) {
+      size += chunk.length;
+      if (size <= MOST_WHOLE_BYTES) whole.push(chunk);
+      else for (const held of [...whole.splice(0), chunk]) telling.add(held);
     }
   } catch (error) {
     throw new MachineadmError({
       reason: 'LogUnreadable',
-      summary: `the log ${path} cannot be read: ${error instanceof Error ? error.message : String(error)}`,
+      summary: `the log ${path} cannot be read: ${causeOf(error)}`,
       remedy: 'Name a file that exists and that you may read, or - for standard input.',
       cause: error,
     });
   }
+  if (size > MOST_WHOLE_BYTES) return telling.lines();
+  return readSavedLog(new TextDecoder().decode(Buffer.concat(whole)), path);
+}
+
+const CAUSES: Readonly<Record<string, string>> = {
+  ENOENT: 'it does not exist',
+  EACCES: 'permission denied',
+  EISDIR: 'it is a directory',
+};
+
+function causeOf(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  return CAUSES[code] ?? (error instanceof Error ? error.message : String(error));
 }

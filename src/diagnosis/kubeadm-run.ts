@@ -38,6 +38,14 @@ const KUBELET_PHASES =
 const LEFT_TRACES = /^\[(control-plane|etcd)\] Creating static Pod manifest|^\[kubelet-start\] (Writing|Starting)/;
 const LEFT_MEMBER = /^\[etcd\] Announced new etcd member/;
 
+const PHASES = PHASE_TAG.source.slice(PHASE_TAG.source.indexOf('(') + 1, PHASE_TAG.source.indexOf(')')).split('|');
+/** Texts of which each line holds one that says how a run went. */
+export const RUN_TEXTS: readonly string[] = [
+  ...PHASES.map((phase) => `[${phase}] `),
+  ...['[kubelet-check]', '[init] Using Kubernetes version: ', '[ERROR ', 'error: ', 'error execution phase '],
+  ...['To see the stack trace of this error', 'Your Kubernetes control-plane has', 'This node has joined'],
+];
+
 /** Reads kubeadm's lines among those observed; `lines` are cleaned. */
 export function readKubeadmRun(lines: readonly ObservedLine[]): KubeadmRun {
   const attempts = attemptsOf(lines);

@@ -25,7 +25,7 @@ const TIME_PREFIX =
   /^(?:\[\d{4}-\d{2}-\d{2}[T ][\d:.,]+(?:Z|[+-]\d{2}:?\d{2})?\] |\d{4}-\d{2}-\d{2}[T ][\d:.,]+(?:Z|[+-]\d{2}:?\d{2})?(?: - | (?=[[A-Z])))/;
 
 /** Longer lines are cut, so that a hostile log cannot cost the classifier its time. */
-const LONGEST_LINE = 16_384;
+export const LONGEST_LINE = 16_384;
 
 /** Carriers that wrap carriers: a console that shows a journal that holds a container's line. */
 const MOST_CARRIERS = 3;

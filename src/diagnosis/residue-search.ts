@@ -1,5 +1,6 @@
 import { gzipSync, inflateRawSync } from 'node:zlib';
-import { formsOf } from '../document/secret.ts';
+import type { Span } from '../document/redaction/automaton.ts';
+import { KnownValues, SHORTEST_SEARCHED } from '../document/redaction/known-values.ts';
 
 /** A secret to look for: its name for people, and its value. */
 export interface SoughtSecret {
@@ -23,13 +24,14 @@ export interface Search {
   readonly left: readonly string[];
 }
 
-interface Needle {
-  readonly name: string;
-  readonly bytes: Buffer;
+/** What is looked for: all values at once, and each by itself to name what was found. */
+interface Sought {
+  readonly all: KnownValues;
+  readonly each: readonly { readonly name: string; readonly known: KnownValues }[];
+  /** Enough of a neighbouring piece to find the longest value in it, encoded. */
+  readonly overlap: number;
 }
 
-/** Shorter forms are in every file. */
-const SHORTEST = 6;
 const DEEPEST = 4;
 const UNPACKED_LIMIT = 64 * 1024 * 1024;
 /** Checksum and length. */
@@ -40,81 +42,98 @@ const FILLER = 'redacted';
 
 /** Whether a value is long enough to be looked for. */
 export function isSearchable(value: string): boolean {
-  return value.trim().length >= SHORTEST;
+  return value.trim().length >= SHORTEST_SEARCHED;
 }
 
 /**
- * Looks for secrets in all forms in which tools keep what they were given: as they are, escaped for JSON or a URL, as
- * single lines of a longer value (indented in YAML), in base64 at any alignment and broken into lines, in gzip, and in
- * these inside each other. What is overwritten keeps its length: cloud-init's pickled state and MIME parts stay readable.
+ * Looks for secrets in all forms in which tools keep what they were given: what the redactor removes from text, as
+ * single lines of a longer value (indented in YAML), in gzip, and in these inside each other. What is overwritten keeps
+ * its length: cloud-init's pickled state and MIME parts stay readable.
  */
 export function searchBytes(bytes: Uint8Array, secrets: readonly SoughtSecret[]): Search {
-  const needles = needlesOf(secrets);
+  const sought = soughtOf(secrets);
   const work = Buffer.from(bytes);
   const found = new Map<string, ResidueFinding>();
-  scrub(work, needles, 'plain', 0, (finding) => found.set(`${finding.name} ${finding.form}`, finding));
+  scrub(work, sought, 'plain', 0, (finding) => found.set(`${finding.name} ${finding.form}`, finding));
   if (found.size === 0) return { findings: [], scrubbed: undefined, left: [] };
   const left = new Set<string>();
-  scrub(Buffer.from(work), needles, 'plain', 0, ({ name }) => left.add(name));
+  scrub(Buffer.from(work), sought, 'plain', 0, ({ name }) => left.add(name));
   return { findings: [...found.values()], scrubbed: work, left: [...left] };
 }
 
-function needlesOf(secrets: readonly SoughtSecret[]): Needle[] {
-  const needles = secrets.flatMap(({ name, value }) =>
-    [...new Set([value, value.trim(), ...formsOf(value)])]
-      // Base64 is looked into, which finds it at every alignment.
-      .filter((form) => form.trim().length >= SHORTEST && form !== base64Of(value))
-      .map((form) => ({ name, bytes: Buffer.from(form) })),
-  );
-  // The longest first: a part of a value must not be overwritten before the whole is looked for.
-  return needles.sort((a, b) => b.bytes.length - a.bytes.length);
-}
+/** Base64 of base64 of text in which every letter is an escape: longer forms are not looked for across pieces. */
+const LONGEST_GROWTH = 16;
 
-function base64Of(value: string): string {
-  return Buffer.from(value).toString('base64').replace(/=+$/, '');
+function soughtOf(secrets: readonly SoughtSecret[]): Sought {
+  const all = new KnownValues();
+  const each = secrets.map(({ name, value }) => {
+    const known = new KnownValues();
+    for (const one of [all, known]) one.learn(value);
+    return { name, known };
+  });
+  const longest = Math.max(0, ...secrets.map(({ value }) => value.length));
+  return { all, each, overlap: Math.min(longest * LONGEST_GROWTH + 4096, PIECE_BYTES / 2) };
 }
 
 /** Overwrites in place. True when something was changed. */
 function scrub(
   bytes: Buffer,
-  needles: readonly Needle[],
+  sought: Sought,
   form: ResidueForm,
   depth: number,
   told: (finding: ResidueFinding) => void,
 ): boolean {
-  let changed = scrubPlain(bytes, needles, form, told);
-  if (depth === DEEPEST) return changed;
   const inside = depth === 0 ? undefined : form;
-  if (scrubGzip(bytes, needles, inside ?? 'gzip', depth, told)) changed = true;
-  if (scrubBase64(bytes, needles, inside ?? 'base64', depth, told)) changed = true;
-  return changed;
+  const repacked = depth < DEEPEST && scrubGzip(bytes, sought, inside ?? 'gzip', depth, told);
+  const spans = findIn(bytes, sought);
+  // This is written anew, so that what is around a value can still be decoded.
+  const recoded = depth < DEEPEST && scrubBase64(bytes, spans, sought, inside ?? 'base64', depth, told);
+  const overwritten = scrubText(bytes, recoded ? findIn(bytes, sought) : spans, sought, form, told);
+  return repacked || recoded || overwritten;
 }
 
-function scrubPlain(
+/** What is searched at once: the search keeps where each byte came from. */
+const PIECE_BYTES = 1024 * 1024;
+
+function scrubText(
   bytes: Buffer,
-  needles: readonly Needle[],
+  spans: readonly Span[],
+  sought: Sought,
   form: ResidueForm,
   told: (finding: ResidueFinding) => void,
 ): boolean {
-  let changed = false;
-  for (const { name, bytes: needle } of needles) {
-    for (let at = bytes.indexOf(needle); at >= 0; at = bytes.indexOf(needle, at + needle.length)) {
-      told({ name, form });
-      changed = true;
-      for (let index = 0; index < needle.length; index += 1) {
-        // Line breaks stay: what is around the value keeps its lines.
-        if (needle[index] === 0x0a) continue;
-        bytes[at + index] = (FILLER[index] ?? 'x').charCodeAt(0);
-      }
-    }
+  // All are named before the first is overwritten: they may be inside each other.
+  for (const { start, end } of spans) {
+    const written = bytes.subarray(start, end);
+    for (const { name, known } of sought.each) if (known.find(written).length > 0) told({ name, form });
   }
-  return changed;
+  for (const span of spans) overwriteSpan(bytes, span);
+  return spans.length > 0;
+}
+
+function findIn(bytes: Buffer, sought: Sought): Span[] {
+  const spans: Span[] = [];
+  for (let at = 0; ; at += PIECE_BYTES - sought.overlap) {
+    for (const { start, end } of sought.all.find(bytes.subarray(at, at + PIECE_BYTES))) {
+      spans.push({ start: at + start, end: at + end });
+    }
+    if (at + PIECE_BYTES >= bytes.length) return spans;
+  }
+}
+
+/** Line breaks and indentation stay: what is around the value keeps its lines. Hexadecimal stays hexadecimal. */
+function overwriteSpan(bytes: Buffer, { start, end }: Span): void {
+  const hexadecimal = /^[0-9a-fA-F]{12,}$/.test(bytes.toString('latin1', start, end));
+  for (let at = start; at < end; at += 1) {
+    if ((bytes[at] ?? 0) <= 0x20) continue;
+    bytes[at] = (hexadecimal ? '0' : (FILLER[at - start] ?? 'x')).charCodeAt(0);
+  }
 }
 
 /** Members of gzip anywhere; packed again they are padded with zeros, which gzip readers skip (RFC 1952 tools do). */
 function scrubGzip(
   bytes: Buffer,
-  needles: readonly Needle[],
+  sought: Sought,
   form: ResidueForm,
   depth: number,
   told: (finding: ResidueFinding) => void,
@@ -122,7 +141,7 @@ function scrubGzip(
   let changed = false;
   for (let at = bytes.indexOf(GZIP_MAGIC); at >= 0; at = bytes.indexOf(GZIP_MAGIC, at + 1)) {
     const member = unpack(bytes.subarray(at));
-    if (member === undefined || !scrub(member.content, needles, form, depth + 1, told)) continue;
+    if (member === undefined || !scrub(member.content, sought, form, depth + 1, told)) continue;
     const packed = gzipSync(member.content, { level: 9 });
     if (packed.length > member.length) continue;
     bytes.fill(0, at, at + member.length);
@@ -174,15 +193,22 @@ function deflateStart(bytes: Buffer): number | undefined {
 /** A run of base64 in one line, or lines of it: MIME breaks at 76 characters, YAML indents. */
 const RUNS = /(?:^[ \t]*[A-Za-z0-9+/]{40,}\r?\n)+[ \t]*[A-Za-z0-9+/]+={0,2}|[A-Za-z0-9+/]{8,}={0,2}/gm;
 
+/** The first bytes of gzip at the three places where a byte may begin among digits of base64. */
+const GZIP_IN_BASE64 = /H4sI|[+-]LC|fiw/;
+
 function scrubBase64(
   bytes: Buffer,
-  needles: readonly Needle[],
+  spans: readonly Span[],
+  sought: Sought,
   form: ResidueForm,
   depth: number,
   told: (finding: ResidueFinding) => void,
 ): boolean {
   let changed = false;
   for (const run of bytes.toString('latin1').matchAll(RUNS)) {
+    const end = run.index + run[0].length;
+    const holdsValue = spans.some((span) => span.start < end && span.end > run.index);
+    if (!holdsValue && !GZIP_IN_BASE64.test(run[0])) continue;
     // Only these places are digits of the encoding: breaks and indentation stay where they are.
     const places: number[] = [];
     for (let index = 0; index < run[0].length; index += 1) {
@@ -190,7 +216,7 @@ function scrubBase64(
     }
     // A byte before the run may look like a digit of it, as a length does in Python's pickles.
     for (let skipped = 0; skipped < 4; skipped += 1) {
-      if (scrubDigits(bytes, places.slice(skipped), needles, form, depth, told)) {
+      if (scrubDigits(bytes, places.slice(skipped), sought, form, depth, told)) {
         changed = true;
         break;
       }
@@ -202,14 +228,14 @@ function scrubBase64(
 function scrubDigits(
   bytes: Buffer,
   places: readonly number[],
-  needles: readonly Needle[],
+  sought: Sought,
   form: ResidueForm,
   depth: number,
   told: (finding: ResidueFinding) => void,
 ): boolean {
   const digits = places.map((place) => String.fromCharCode(bytes[place] ?? 0)).join('');
   const content = Buffer.from(digits, 'base64');
-  if (!scrub(content, needles, form, depth + 1, told)) return false;
+  if (!scrub(content, sought, form, depth + 1, told)) return false;
   const again = content.toString('base64');
   places.forEach((place, index) => {
     const digit = again[index];

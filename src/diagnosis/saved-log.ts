@@ -3,7 +3,7 @@ import { parseJournalLine } from './journal-entry.ts';
 import { CONSOLE_PREFIX, CRI_PREFIX, JOURNAL_PREFIX, type ObservedLine, withoutControls } from './observed-line.ts';
 
 /** Where the lines are from that say nothing of it themselves. */
-interface Section {
+export interface Section {
   readonly source: LineSource;
   readonly origin: string;
 }
@@ -19,16 +19,23 @@ const KUBEADM: Section = { source: 'kubeadm', origin: 'kubeadm' };
 export function readSavedLog(text: string, fileName = ''): readonly ObservedLine[] {
   let section = sectionOfFile(fileName);
   return text.split('\n').flatMap((raw, index): readonly ObservedLine[] => {
-    const line = withoutControls(raw);
-    const header = SECTION.exec(line);
-    if (header !== null) {
-      section = sectionOfHeader(header[1] ?? '', header[2] ?? '');
-      return [];
-    }
-    if (line.trim() === '' || JOURNAL_REMARK.test(line)) return [];
-    const seen = recognise(line, section);
-    return seen.text.split('\n').map((part) => ({ ...seen, text: part, line: index + 1 }));
+    section = sectionAfter(raw, section);
+    return observedLines(raw, index + 1, section);
   });
+}
+
+/** The section from this line on: a header begins another one. */
+export function sectionAfter(raw: string, section: Section): Section {
+  const header = raw.startsWith('-') ? SECTION.exec(withoutControls(raw)) : null;
+  return header === null ? section : sectionOfHeader(header[1] ?? '', header[2] ?? '');
+}
+
+/** What was observed in a line of a section: nothing in a header, several lines in an entry of a journal that holds them. */
+export function observedLines(raw: string, number: number, section: Section): readonly ObservedLine[] {
+  const line = withoutControls(raw);
+  if (line.trim() === '' || SECTION.test(line) || JOURNAL_REMARK.test(line)) return [];
+  const seen = recognise(line, section);
+  return seen.text.split('\n').map((text) => ({ ...seen, text, line: number }));
 }
 
 const SECTION = /^-- (kubeadm|journal|container)(?::? (\S+))? --\s*$/;
@@ -93,7 +100,7 @@ function sectionOfHeader(kind: string, name: string): Section {
   return IDENTIFIERS[name.replace(/\.service$/, '')] ?? KUBEADM;
 }
 
-function sectionOfFile(path: string): Section {
+export function sectionOfFile(path: string): Section {
   const name = path.slice(path.lastIndexOf('/') + 1).toLowerCase();
   if (/^(kernel|dmesg)\b/.test(name)) return KERNEL;
   const component = /^(etcd|kube-apiserver|kube-controller-manager|kube-scheduler)\b/.exec(name)?.[1];

@@ -1,57 +1,117 @@
-import { redactDeep } from '../document/secret.ts';
+import type { Failure } from '../document/errors.ts';
+import { REASONS, type Reason } from '../document/reasons.ts';
+import { redactDeep } from '../document/redaction.ts';
 import type { Cleanup } from './catalogue.ts';
 import { type Classification, classify, type Finding } from './classify.ts';
+import { evidenceOf, kubeadmError, limited, type VerdictEvidence } from './evidence.ts';
 import type { KubeadmRun } from './kubeadm-run.ts';
 import { cleanLine, type ObservedLine } from './observed-line.ts';
 
-/** One line that the verdict rests on. */
-export interface VerdictEvidence {
-  /** Where it was read: `kubeadm`, `journal of kubelet`, `log of container etcd`; with the file where there are several. */
-  readonly source: string;
-  /** The number of the line in its file or stream, from 1; 0 where it has none. */
-  readonly line: number;
-  readonly text: string;
-}
+export type { VerdictEvidence } from './evidence.ts';
 
-/** What `machineadm diagnose` tells, as JSON and in words. */
+/** Why a bootstrap failed: what the run, `status`, `diagnose`, `doctor`, every event and the bundle report. */
 export interface Verdict {
   readonly outcome: 'success' | 'failure';
-  /** '' on success; `Unknown` where no cause can be named: never a guess. */
-  readonly reason: string;
+  /** '' on success; `Unknown` where logs alone are judged and no cause can be named: never a guess. */
+  readonly reason: Reason | 'Unknown' | '';
+  /** What failed, in one or two sentences; '' on success. */
+  readonly summary: string;
   /** True where the same command may succeed later with the same input. */
   readonly retryable: boolean;
   /** What must precede another attempt on the same machine. */
   readonly cleanup: Cleanup;
   /** The phase of kubeadm that it ended in; '' where the log does not tell. */
   readonly phase: string;
+  /** The proof first. */
   readonly evidence: readonly VerdictEvidence[];
-  /** Reasons that were seen as well and are not the cause: what it led to, and what it is not. */
+  /** From the cause to what the run saw fail: `KubeletMasked`, `KubeletNotHealthy`, `BootstrapperFailed`. */
+  readonly causes: readonly string[];
+  /** Other reasons that were seen: what the cause led to, and hints. */
   readonly symptoms: readonly string[];
   readonly remedy: string;
   /** From 0 to 1: how far the evidence carries. */
   readonly confidence: number;
 }
 
-const MOST_EVIDENCE = 10;
+/** What is known of the run itself, beside the lines that were observed. */
+export type RunFacts =
+  /** It met this error. A reason that only says what was seen is replaced by its cause, where the lines prove one. */
+  | { readonly state: 'ended'; readonly failure: Failure }
+  /** This is the verdict that was published when the run ended: it stands. */
+  | { readonly state: 'concluded'; readonly failure: Failure }
+  /** It proved that the node works. */
+  | { readonly state: 'succeeded' };
+
+export interface VerdictFacts {
+  /** kubeadm's output, the journals, the logs of containers, unit states, and what the checks found wrong. */
+  readonly lines: readonly ObservedLine[];
+  /** undefined: no run of machineadm is known, as with saved logs. */
+  readonly run?: RunFacts;
+  /** Of the bootstrapper, where it is known: 0 is success whatever was printed, all else is failure. */
+  readonly exitStatus?: number | undefined;
+  /** host:port of the API server, where the document names one. */
+  readonly endpoint?: string | undefined;
+}
+
 const MOST_SYMPTOMS = 8;
-const LONGEST_TEXT = 500;
+/** Of the lines that kubeadm printed last, where another line is the proof. */
+const MOST_BESIDE_PROOF = 2;
+const MOST_OTHERS = 4;
+const MOST_OF_CONTAINER = 3;
 
 /** Priorities from here on name a cause or its area; what lies below is a symptom (`catalogue/entry.ts`). */
 const LOWEST_NAMING = 50;
 
-/**
- * Judges what was observed of one machine. Pure. The result is redacted.
- * @param exitStatus of the bootstrapper, where it is known: 0 is success whatever was printed, all else is failure
- */
-export function judge(lines: readonly ObservedLine[], exitStatus?: number): Verdict {
-  const found = classify(lines);
-  const succeeded = exitStatus === undefined ? found.run.ending === 'succeeded' : exitStatus === 0;
-  if (succeeded) return redactDeep(success(found, lines, exitStatus));
-  const nothingFailed = exitStatus === undefined && found.run.ending === 'absent' && registered(lines);
-  return redactDeep(failure(nothingFailed ? withoutCause(found) : found, lines));
+/** Reasons that say what was seen, not why: a cause replaces them. */
+const REFINABLE: ReadonlySet<Reason> = new Set<Reason>([
+  'BootstrapperFailed',
+  'KubeletNotHealthy',
+  'ControlPlaneComponentNotHealthy',
+  'StaticPodCrashLoop',
+  'EtcdMemberNotStarted',
+  'NodeNotRegistered',
+  'NodeNotReady',
+]);
+
+/** Reasons that stay, as they decide how the run ended; the cause is evidence and remedy. */
+const EXPLAINED: ReadonlySet<Reason> = new Set<Reason>(['DeadlinePassed']);
+
+/** Whether lines observed on the machine can add anything to such a failure. */
+export function isExplainable(failure: Pick<Failure, 'reason' | 'summary'>): boolean {
+  return REFINABLE.has(failure.reason) || EXPLAINED.has(failure.reason) || isOfContainerd(failure);
 }
 
-/** Without a word of kubeadm, a kubelet that registered its Node gives no reason to believe that anything failed. */
+/** A service of the host that failed: only what the service manager knows of it is its cause, and no log of Kubernetes. */
+function isOfContainerd({ reason, summary }: Pick<Failure, 'reason' | 'summary'>): boolean {
+  return reason === 'ContainerdUnhealthy' || (reason === 'ServiceFailed' && summary.startsWith('containerd '));
+}
+
+/**
+ * The only place that names a failure. Pure; the result is redacted, short enough to publish, and the same for whoever
+ * asks: the run that failed, a command that reads its status later, and a command that is given saved logs.
+ */
+export function verdict(facts: VerdictFacts): Verdict {
+  const { lines, run, exitStatus } = facts;
+  const found = classify(lines);
+  if (exitStatus === 0 || run?.state === 'succeeded') return redactDeep(success(found, facts));
+  if (run !== undefined) return redactDeep(failureOfRun(found, facts, run));
+  if (exitStatus === undefined && found.run.ending === 'succeeded') return redactDeep(success(found, facts));
+  const nothingFailed = exitStatus === undefined && found.run.ending === 'absent' && registered(lines);
+  return redactDeep(failureInLogs(nothingFailed ? withoutCause(found) : found, lines));
+}
+
+/** A failing verdict as the run reports it. */
+export function failureOf({ reason, summary, evidence, remedy, retryable }: Verdict): Failure {
+  return {
+    reason: reason === '' || reason === 'Unknown' ? 'BootstrapperFailed' : reason,
+    summary,
+    evidence: evidence.map(({ source, text }) => ({ source, text })),
+    remedy,
+    retryable,
+  };
+}
+
+/** Without a line of kubeadm, a kubelet that registered its Node gives no reason to believe that anything failed. */
 function registered(lines: readonly ObservedLine[]): boolean {
   return lines.some(({ source, text }) => source === 'kubelet' && /Successfully registered node/.test(text));
 }
@@ -60,58 +120,163 @@ function withoutCause(found: Classification): Classification {
   return { ...found, best: undefined, others: found.best === undefined ? found.others : [found.best, ...found.others] };
 }
 
-function success({ others, best, run }: Classification, lines: readonly ObservedLine[], exitStatus?: number): Verdict {
-  const said = lines.filter((line) =>
+function success({ others, best, run }: Classification, { lines, exitStatus, run: known }: VerdictFacts): Verdict {
+  const announced = lines.filter((line) =>
     /^(Your Kubernetes control-plane has|This node has joined)/.test(cleanLine(line.text)),
   );
   return {
     outcome: 'success',
     reason: '',
+    summary: '',
     retryable: false,
     cleanup: 'none',
     phase: run.phase,
-    evidence: said.slice(-1).map(evidenceOf),
+    evidence: limited(announced.slice(-1).map(evidenceOf)),
+    causes: [],
     symptoms: reasonsOf(best === undefined ? others : [best, ...others]),
     remedy: '',
-    confidence: run.ending === 'succeeded' ? 1 : exitStatus === 0 ? 0.9 : 0.5,
+    confidence: run.ending === 'succeeded' || known?.state === 'succeeded' ? 1 : exitStatus === 0 ? 0.9 : 0.5,
   };
 }
 
-function failure(found: Classification, lines: readonly ObservedLine[]): Verdict {
+/** The verdict on a run of machineadm: its own error, replaced or explained by its cause. */
+function failureOfRun(
+  found: Classification,
+  { lines, endpoint }: VerdictFacts,
+  { state, failure }: Exclude<RunFacts, { readonly state: 'succeeded' }>,
+): Verdict {
+  const { run } = found;
+  const own = failure.evidence.map((item) => ({ ...item, line: 0 }));
+  const best = state === 'ended' ? causeOf(failure, found) : undefined;
+  const others = all(found).filter((finding) => finding !== best);
+  const verdict: Verdict = {
+    outcome: 'failure',
+    reason: failure.reason,
+    summary: failure.summary,
+    retryable: failure.retryable,
+    cleanup: cleanupAfter(run, best?.entry.cleanup ?? 'none'),
+    phase: run.phase,
+    evidence: limited(state === 'concluded' || !isExplainable(failure) ? own : [...own, ...kubeadmError(lines)]),
+    causes: [failure.reason],
+    symptoms: reasonsOf(others, failure.reason),
+    remedy: failure.remedy,
+    confidence: REFINABLE.has(failure.reason) ? 0.5 : 0.95,
+  };
+  if (best === undefined) return verdict;
+  const { entry } = best;
+  const explained: Verdict = {
+    ...verdict,
+    evidence: limited([
+      ...proof(best, lines, endpoint),
+      ...own,
+      ...(best.line.source === 'kubeadm' ? [] : kubeadmError(lines).slice(-MOST_BESIDE_PROOF)),
+      ...others.slice(0, MOST_OTHERS).map((other) => evidenceOf(other.line)),
+    ]),
+    causes: chain(found, failure.reason),
+    symptoms: reasonsOf(others, entry.reason),
+    confidence: confidenceIn(best, others, run),
+  };
+  if (EXPLAINED.has(failure.reason)) return { ...explained, remedy: `${entry.remedy} (${failure.remedy})` };
+  if (entry.kind === 'symptom' && failure.reason !== 'BootstrapperFailed') {
+    return { ...explained, causes: [failure.reason], symptoms: reasonsOf([best, ...others], failure.reason) };
+  }
+  return {
+    ...explained,
+    reason: entry.reason,
+    summary: [...summaryOf(best), sentence(failure.summary)].join(' '),
+    remedy: entry.remedy,
+    retryable: entry.retryable,
+  };
+}
+
+/** The finding that may explain a failure. */
+function causeOf(failure: Failure, found: Classification): Finding | undefined {
+  if (!isOfContainerd(failure)) return isExplainable(failure) ? found.best : undefined;
+  return all(found).find(
+    ({ entry, line, weakness }) =>
+      line.source === 'unit' && line.text.startsWith('containerd') && entry.kind === 'cause' && weakness === undefined,
+  );
+}
+
+/** The verdict on logs alone: without a run that says what it saw fail, a symptom is no reason. */
+function failureInLogs(found: Classification, lines: readonly ObservedLine[]): Verdict {
   const { best, others, run } = found;
-  const phase = run.phase;
   const named = best !== undefined && best.score >= LOWEST_NAMING;
   const retriedOnly = best !== undefined && best.weakness === 'retried' && best.entry.kind === 'cause';
   if (best === undefined || !(named || retriedOnly)) {
-    const hints = best === undefined ? others : [best, ...others];
+    const hints = all(found);
     return {
       outcome: 'failure',
       reason: 'Unknown',
+      summary: 'The lines that were read name no cause.',
       retryable: false,
       cleanup: cleanupAfter(run, 'none'),
-      phase,
-      evidence: unique([...lastWords(lines), ...hints.slice(0, 4).map((hint) => evidenceOf(hint.line))]),
+      phase: run.phase,
+      evidence: limited([...kubeadmError(lines), ...hints.slice(0, MOST_OTHERS).map((hint) => evidenceOf(hint.line))]),
+      causes: [],
       symptoms: reasonsOf(hints),
       remedy:
         'No entry of the catalogue describes this failure. Read the evidence, then the journals of kubelet and containerd; `machineadm bundle` gathers what a bug report needs.',
       confidence: 0,
     };
   }
+  const { entry } = best;
   return {
     outcome: 'failure',
-    reason: best.entry.reason,
-    retryable: best.entry.retryable,
-    cleanup: cleanupAfter(run, best.entry.cleanup),
-    phase,
-    evidence: unique([
+    reason: entry.reason,
+    summary: summaryOf(best).join(' '),
+    retryable: entry.retryable,
+    cleanup: cleanupAfter(run, entry.cleanup),
+    phase: run.phase,
+    evidence: limited([
       evidenceOf(best.line),
-      ...lastWords(lines),
-      ...others.slice(0, 3).map((other) => evidenceOf(other.line)),
+      ...kubeadmError(lines),
+      ...others.slice(0, MOST_OTHERS).map((other) => evidenceOf(other.line)),
     ]),
-    symptoms: reasonsOf(others, best.entry.reason),
-    remedy: best.entry.remedy,
+    causes: chain(found),
+    symptoms: reasonsOf(others, entry.reason),
+    remedy: entry.remedy,
     confidence: confidenceIn(best, others, run),
   };
+}
+
+/** What the reason means; and our own finding, which says what it is about: which unit, which container, which file. */
+function summaryOf({ entry, line }: Finding): readonly string[] {
+  const { meaning } = REASONS[entry.reason];
+  return line.source === 'unit' || line.source === 'check' ? [meaning, sentence(evidenceOf(line).text)] : [meaning];
+}
+
+function proof(
+  best: Finding,
+  lines: readonly ObservedLine[],
+  endpoint: string | undefined,
+): readonly VerdictEvidence[] {
+  const line = evidenceOf(best.line);
+  if (best.entry.reason === 'StaticPodCrashLoop') return [line, ...lastLinesOf(best.line, lines)];
+  const aboutEndpoint = /^(API|CACertHash|BootstrapToken|ClusterInfo)/.test(best.entry.reason);
+  return aboutEndpoint && endpoint !== undefined
+    ? [line, { source: 'document', line: 0, text: `the API endpoint is ${endpoint}` }]
+    : [line];
+}
+
+/** The last lines of the component that a line is about. */
+function lastLinesOf({ text }: ObservedLine, lines: readonly ObservedLine[]): readonly VerdictEvidence[] {
+  const component = /\b(etcd|kube-(?:apiserver|controller-manager|scheduler))\b/.exec(text)?.[1];
+  return lines
+    .filter(({ origin }) => origin === `log of container ${component}`)
+    .slice(-MOST_OF_CONTAINER)
+    .map(evidenceOf);
+}
+
+/** The cause, the symptoms that were seen of it (the nearest first: priorities fall with the distance), and the run's word. */
+function chain({ best, others }: Classification, seen?: Reason): readonly string[] {
+  const symptoms = others.filter(({ entry, weakness }) => entry.kind === 'symptom' && weakness === undefined);
+  const reasons = [best, ...symptoms].flatMap((finding) => (finding === undefined ? [] : [finding.entry.reason]));
+  return [...new Set(seen === undefined ? reasons : [...reasons.filter((reason) => reason !== seen), seen])];
+}
+
+function all({ best, others }: Classification): readonly Finding[] {
+  return best === undefined ? others : [best, ...others];
 }
 
 /** A cleanup that the entry asks for, or a stronger one where kubeadm had already left more behind. */
@@ -137,32 +302,6 @@ function reasonsOf(findings: readonly Finding[], but?: string): readonly string[
     .slice(0, MOST_SYMPTOMS);
 }
 
-/** kubeadm's own last error; where it has none, what it said last. */
-function lastWords(lines: readonly ObservedLine[]): readonly VerdictEvidence[] {
-  const spoken = lines
-    .filter((line) => line.source === 'kubeadm')
-    .map((line) => ({ ...line, text: cleanLine(line.text) }))
-    .filter(
-      ({ text }) => text !== '' && !/^(To see the stack trace|\[preflight\] If you know what you are doing)/.test(text),
-    );
-  const error = spoken.findLastIndex(({ text }) => /^(error: |error execution phase )/.test(text));
-  if (error < 0) return spoken.slice(-3).map(evidenceOf);
-  // From kubeadm 1.34 on the checks come before the error line (k/k#132080), before that they follow it.
-  const checks = spoken.slice(0, error).filter(({ text }) => text.startsWith('[ERROR '));
-  return [...checks.slice(-4), ...spoken.slice(error, error + 4)].map(evidenceOf);
-}
-
-function evidenceOf(line: ObservedLine): VerdictEvidence {
-  const text = cleanLine(line.text);
-  return {
-    source: line.origin,
-    line: line.line ?? 0,
-    text: text.length > LONGEST_TEXT ? `${text.slice(0, LONGEST_TEXT)}…` : text,
-  };
-}
-
-function unique(evidence: readonly VerdictEvidence[]): readonly VerdictEvidence[] {
-  return evidence
-    .filter((item, index) => evidence.findIndex((other) => other.text === item.text) === index)
-    .slice(0, MOST_EVIDENCE);
+function sentence(text: string): string {
+  return /[.!?]$/.test(text) ? text : `${text}.`;
 }

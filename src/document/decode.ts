@@ -16,7 +16,7 @@ export async function decodeSource(name: string, bytes: Uint8Array): Promise<str
   } catch (cause) {
     throw new MachineadmError({
       reason: 'DocumentInvalid',
-      summary: `${name}: the document is not UTF-8 text`,
+      summary: `${name}: the document is not UTF-8 text: ${placeOfFault(plain)}`,
       remedy: 'Give a YAML or JSON document, plain, gzip, base64 or base64 of gzip.',
       cause,
     });
@@ -27,16 +27,40 @@ function isGzip(bytes: Uint8Array): boolean {
   return bytes[0] === 0x1f && bytes[1] === 0x8b;
 }
 
+const BASE64_BYTES = new Set(
+  new TextEncoder().encode('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/= \t\r\n'),
+);
+
+/** Where text stops being UTF-8: `byte 17 (line 2, column 5)`. */
+function placeOfFault(bytes: Uint8Array): string {
+  // The longest valid beginning: a decoder that is told that more follows takes a cut character for unfinished.
+  let [valid, broken] = [0, bytes.length];
+  const decoder = () => new TextDecoder('utf-8', { fatal: true });
+  while (broken - valid > 1) {
+    const middle = (valid + broken) >> 1;
+    try {
+      decoder().decode(bytes.subarray(0, middle), { stream: true });
+      valid = middle;
+    } catch {
+      broken = middle;
+    }
+  }
+  const before = new TextDecoder().decode(bytes.subarray(0, valid), { stream: true });
+  const lines = before.split('\n');
+  return `byte ${valid + 1} (line ${lines.length}, column ${(lines.at(-1)?.length ?? 0) + 1})`;
+}
+
 /**
  * The bytes behind base64 text; undefined when it is not base64 of a document. A short YAML scalar is base64, too: only
  * what decodes to gzip or to text with an apiVersion is taken for it.
  */
 function fromBase64(bytes: Uint8Array): Uint8Array | undefined {
-  const text = new TextDecoder().decode(bytes);
-  if (!/^[A-Za-z0-9+/\s]+={0,2}\s*$/.test(text)) return undefined;
+  if (!bytes.every((byte) => BASE64_BYTES.has(byte))) return undefined;
+  const text = new TextDecoder().decode(bytes).replace(/\s+/g, '');
+  if (!/^[A-Za-z0-9+/]+={0,2}$/.test(text)) return undefined;
   let decoded: Uint8Array;
   try {
-    decoded = Uint8Array.from(atob(text.replace(/\s+/g, '')), (character) => character.charCodeAt(0));
+    decoded = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
   } catch {
     return undefined;
   }
@@ -65,7 +89,7 @@ export async function gunzip(name: string, bytes: Uint8Array): Promise<Uint8Arra
     if (cause instanceof MachineadmError) throw cause;
     throw new MachineadmError({
       reason: 'DocumentInvalid',
-      summary: `${name}: the gzip data is damaged or cut off`,
+      summary: `${name}: the gzip data is damaged or cut off: ${bytes.length} bytes, readable up to byte ${size} of the text`,
       remedy: 'Compress the document again, and check that it was not truncated on its way.',
       cause,
     });

@@ -23,10 +23,25 @@ export interface Finding {
   readonly hint?: string;
   /** Set where the mistake is the last key of `path` itself and not its value. */
   readonly key?: string;
+  /** Set where that key is not to be told: the path ends above it. */
+  readonly hidesKey?: true;
   /** Another part that the message ends with: its place in a list shifts where items before it have mistakes. */
   readonly other?: readonly PathSegment[];
   /** What it is about, where that is not `path`: a finding about a part that has a mistake of its own is not told. */
   readonly about?: readonly PathSegment[];
+}
+
+/** Keys of a diagnostic's path are cut here. */
+const LONGEST_KEY = 80;
+
+/** The path of a finding, for its diagnostic. */
+export function pathOf({ path, hidesKey }: Finding): string {
+  const told = hidesKey === true ? path.slice(0, -1) : path;
+  return formatPath(
+    told.map((part) =>
+      typeof part === 'string' && part.length > LONGEST_KEY ? `${part.slice(0, LONGEST_KEY)}…` : part,
+    ),
+  );
 }
 
 /** `['host','files',2,'mode']` as `host.files[2].mode`; keys that are not plain words are quoted. */
@@ -56,20 +71,78 @@ export function diagnosticRecord({ place, path, message, hint }: Diagnostic): ob
   return { ...place, path, message, ...(hint === undefined ? {} : { hint }) };
 }
 
-/** Problems in reading order: by source as given, then by position. */
+/** A list of an earlier source that a later one replaced as a whole, because its entries have no key to merge by. */
+export interface ReplacedList {
+  readonly path: readonly PathSegment[];
+  readonly at: Place;
+  readonly previous: Place;
+}
+
+/** `note: file:line:column  path: replaces the list at file:line:column`. */
+export function formatReplacedList({ path, at, previous }: ReplacedList): string {
+  const message = `replaces the list at ${previous.file}:${previous.line}:${previous.column}`;
+  return `note: ${formatDiagnostic({ place: at, path: formatPath(path), message, hint: undefined })}`;
+}
+
+/** The same for `-o json`: `{file, line, column, path, previous: {file, line, column}}`. */
+export function replacedListRecord({ path, at, previous }: ReplacedList): object {
+  return { ...at, path: formatPath(path), previous };
+}
+
+/** More problems than this help nobody, and cost a hostile document's reader its memory. */
+export const MOST_PROBLEMS = 200;
+
+/** Problems in reading order: by source as given, then by position. Of very many the first, and how many there are. */
 export function sortDiagnostics(diagnostics: readonly Diagnostic[], files: readonly string[]): Diagnostic[] {
-  const rank = (diagnostic: Diagnostic) => files.indexOf(diagnostic.place.file);
-  return [...diagnostics].sort(
+  const ranks = new Map(files.map((file, index) => [file, index]));
+  const rank = (diagnostic: Diagnostic) => ranks.get(diagnostic.place.file) ?? -1;
+  const sorted = [...diagnostics].sort(
     (a, b) => rank(a) - rank(b) || a.place.line - b.place.line || a.place.column - b.place.column,
   );
+  const last = sorted[MOST_PROBLEMS];
+  if (last === undefined) return sorted;
+  const more = { place: last.place, path: '', message: `${sorted.length - MOST_PROBLEMS} more problems from here on` };
+  return [...sorted.slice(0, MOST_PROBLEMS), { ...more, hint: 'correct those above first' }];
 }
+
+/**
+ * The finding about a key that a map does not know. The key is told only where it is nearly a known one: what stands in the
+ * place of a key by mistake may be a secret.
+ */
+export function unknownKey(path: readonly PathSegment[], known: readonly string[]): Finding {
+  const key = String(path.at(-1));
+  const near = nearestName(key, known);
+  if (near !== undefined) return { path, key, message: 'unknown key', hint: `did you mean "${near}"?` };
+  const hint = known.length === 0 ? {} : { hint: `known here: ${choices(known, key)}` };
+  return { path, key, hidesKey: true, message: 'unknown key', ...hint };
+}
+
+/** Names to choose from: all of a few, of many the five that are nearest to what was written. */
+export function choices(known: readonly string[], written: string): string {
+  if (known.length <= 12) return known.join(', ');
+  if (known.length > MOST_COMPARED) return `${known.slice(0, 5).join(', ')} and ${known.length - 5} more`;
+  const from = written.slice(0, LONGEST_COMPARED).toLowerCase();
+  const ranked = known
+    .map((name) => ({ name, distance: editDistance(from, name.slice(0, LONGEST_COMPARED).toLowerCase()) }))
+    .sort((a, b) => a.distance - b.distance);
+  return `${ranked
+    .slice(0, 5)
+    .map(({ name }) => name)
+    .join(', ')} and ${known.length - 5} more`;
+}
+
+/** Longer names are not compared: nobody mistypes those, and the comparison costs the square of their length. */
+const LONGEST_COMPARED = 64;
+const MOST_COMPARED = 500;
 
 /** The known name nearest to a mistyped one, when it is near enough to be what was meant. */
 export function nearestName(name: string, known: readonly string[]): string | undefined {
+  if (name.length > LONGEST_COMPARED || known.length > MOST_COMPARED) return undefined;
   const sameLetters = known.find((candidate) => candidate.toLowerCase() === name.toLowerCase());
   if (sameLetters !== undefined) return sameLetters;
   const allowed = Math.max(1, Math.floor(name.length / 3));
   const ranked = known
+    .filter((candidate) => Math.abs(candidate.length - name.length) <= allowed)
     .map((candidate) => ({ candidate, distance: editDistance(name.toLowerCase(), candidate.toLowerCase()) }))
     .sort((a, b) => a.distance - b.distance);
   const best = ranked[0];

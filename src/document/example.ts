@@ -16,6 +16,8 @@ kind: MachineBootstrap
 metadata:
   name: ${role === 'Worker' ? 'prod-a-worker-0' : 'prod-a-control-plane-0'}
   cluster: prod-a
+# What a unit does at a boot after it was applied: nothing until it changes (Once), or apply it again (EveryBoot).
+apply: Once
 `;
 }
 

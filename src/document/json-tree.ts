@@ -3,6 +3,10 @@ import type { ListTree, MapTree, ScalarTree, Tree } from './tree.ts';
 
 /** Deeper than any document; a limit keeps nonsense from exhausting the stack. */
 const DEEPEST = 200;
+/** More parts than this are refused by the YAML parser, in words of its own. */
+const MOST_PARTS = 100_000;
+
+const LITERAL = /true|false|null|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 
 /**
  * Parses JSON with the place of every part; undefined for anything that is not plain JSON, and for a key that is given
@@ -28,6 +32,7 @@ class JsonParser {
   #at = 0;
   #line = 1;
   #lineStart = 0;
+  #parts = 0;
 
   constructor(file: string, text: string) {
     this.#file = file;
@@ -42,7 +47,8 @@ class JsonParser {
   }
 
   #value(depth: number): Tree {
-    if (depth > DEEPEST) throw new NotJson();
+    this.#parts++;
+    if (depth > DEEPEST || this.#parts > MOST_PARTS) throw new NotJson();
     this.#blank();
     switch (this.#text[this.#at]) {
       case '{':
@@ -50,9 +56,9 @@ class JsonParser {
       case '[':
         return this.#list(depth);
       case '"':
-        return this.#scalar(() => this.#string());
+        return { kind: 'scalar', at: this.#place(), value: this.#string() };
       default:
-        return this.#scalar(() => this.#literal());
+        return this.#literal();
     }
   }
 
@@ -85,11 +91,6 @@ class JsonParser {
     }
   }
 
-  #scalar(read: () => ScalarTree['value']): ScalarTree {
-    const at = this.#place();
-    return { kind: 'scalar', at, value: read() };
-  }
-
   /** A JSON string; JSON.parse has the word on escapes and control characters. */
   #string(): string {
     const start = this.#at;
@@ -103,15 +104,20 @@ class JsonParser {
       if (backslashes % 2 === 0) break;
     }
     this.#at = end + 1;
-    return this.#parsed(this.#text.slice(start, this.#at)) as string;
+    const text = this.#parsed(this.#text.slice(start, this.#at)) as string;
+    // Half of a surrogate pair: no encoding of text can hold it.
+    if (!text.isWellFormed()) throw new NotJson();
+    return text;
   }
 
-  #literal(): number | boolean | null {
-    const [literal] =
-      /^(?:true|false|null|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)/.exec(this.#text.slice(this.#at, this.#at + 32)) ?? [];
+  #literal(): ScalarTree {
+    const at = this.#place();
+    LITERAL.lastIndex = this.#at;
+    const [literal] = LITERAL.exec(this.#text) ?? [];
     if (literal === undefined) throw new NotJson();
     this.#at += literal.length;
-    return this.#parsed(literal) as number | boolean | null;
+    const value = this.#parsed(literal) as number | boolean | null;
+    return { kind: 'scalar', at, value, ...(typeof value === 'number' ? { number: literal } : {}) };
   }
 
   #parsed(json: string): unknown {

@@ -1,4 +1,5 @@
 import type { SecretValue } from './secret.ts';
+import type { Verbatim } from './verbatim.ts';
 
 export interface ContainerdModel {
   /** Managed: the whole configuration is ours. Merge: what the document says is merged into what is there. */
@@ -84,7 +85,7 @@ export interface RegistryEndpoint {
   readonly credentials: { readonly username: SecretValue; readonly password: SecretValue } | undefined;
 }
 
-export type TomlValue = string | number | boolean | readonly TomlValue[] | TomlTable;
+export type TomlValue = string | number | boolean | Verbatim | readonly TomlValue[] | TomlTable;
 export interface TomlTable {
   readonly [key: string]: TomlValue;
 }

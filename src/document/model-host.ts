@@ -131,4 +131,8 @@ export interface HookGroup {
   readonly commands: readonly string[];
   /** Once per instance, or at every boot. */
   readonly frequency: 'Once' | 'Always';
+  /** Variables of the environment of all entries. */
+  readonly environment?: Readonly<Record<string, string>>;
+  /** Variables that name a file with the value of a secret. */
+  readonly secrets?: Readonly<Record<string, SecretValue>>;
 }

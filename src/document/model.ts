@@ -21,6 +21,8 @@ export type * from './model-storage.ts';
  */
 export interface Model {
   readonly metadata: Metadata;
+  /** Whether a unit applies the document again at a boot after it was applied; `provision` by hand always does. */
+  readonly apply: 'Once' | 'EveryBoot';
   readonly host: HostModel;
   readonly containerd: ContainerdModel | undefined;
   readonly images: ImagesModel;

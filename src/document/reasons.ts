@@ -11,6 +11,11 @@ export const REASONS = {
   DocumentNotFound: reason('DocumentInvalid', 'The document source does not exist or cannot be read.'),
   DocumentInvalid: reason('DocumentInvalid', 'The document has mistakes; each is listed with its place and remedy.'),
   DocumentTooLarge: reason('DocumentInvalid', 'The document is larger than the limit of 4 MiB.'),
+  DocumentNotTrusted: reason(
+    'Refused',
+    'Others than root and the caller may change the document, its directory, or a file that it takes a secret from.',
+  ),
+  SecretReadableByAll: reason('Refused', 'The value of a secret stands in a document that every user may read.'),
   UserDataTooLarge: reason('DocumentInvalid', 'The user data is larger than the provider takes.'),
   RequiresNewerAgent: reason('DocumentInvalid', 'The document asks for a newer agent or a feature this one lacks.'),
   UnsupportedOnPlatform: reason('DocumentInvalid', 'The document asks for something this platform cannot do.'),
@@ -42,9 +47,14 @@ export const REASONS = {
   MountInTheWay: reason('Refused', "A file system that is not the node's lies below what a reset deletes."),
   ResetFailed: reason('HostStepFailed', 'A reset could not take away what machineadm made.'),
   KubeletNotInstalled: reason('Refused', 'The kubelet is not installed.'),
+  ProgramNotExecutable: reason(
+    'Refused',
+    'A program is installed but cannot be executed: its file is empty, damaged, truncated or for another machine.',
+  ),
   ProxyInvalid: reason('Refused', 'The URL of a proxy is malformed, or its credentials would lie open.'),
   CertificateAuthorityInvalid: reason('Refused', 'A certificate authority to be trusted is none, damaged or expired.'),
   NotExpressible: reason('Refused', 'The kubeadm found cannot express a field of the document.'),
+  PathClaimedTwice: reason('Refused', 'Two parts of the document manage the same path of this machine.'),
   SecretInImage: reason('Refused', 'A document for an image would put a secret into it.'),
   InstanceInImage: reason('Refused', 'A document for an image would put into it what belongs to one machine.'),
   ImageNotReady: reason('DifferencesFound', 'A machine that is to become an image is not what it should be.'),
@@ -54,7 +64,12 @@ export const REASONS = {
 
   // Host steps.
   HostStepFailed: reason('HostStepFailed', 'A host step failed for a cause that has no name of its own.'),
+  CommandKilled: reason('HostStepFailed', 'A program that machineadm ran was killed by a signal.'),
   StepNotEffective: reason('HostStepFailed', 'A change was made but does not hold when read back.'),
+  StepUndone: reason(
+    'HostStepFailed',
+    'What a step put in place was changed again before the run ended, by another step, a hook or another program.',
+  ),
   ResumptionNotArranged: reason(
     'HostStepFailed',
     'What goes on with the run behind a reboot could not be registered, or taken away.',
@@ -95,6 +110,10 @@ export const REASONS = {
   MountFailed: reason('HostStepFailed', 'A file system could not be mounted, or swap not switched on.'),
   FileOwnerUnknown: reason('HostStepFailed', 'The owner of a file does not exist on this machine.'),
   FileNotWritten: reason('HostStepFailed', 'A file could not be written.'),
+  UnsafePath: reason(
+    'HostStepFailed',
+    'An unprivileged user could lead the path of a file elsewhere, so it was neither read nor written.',
+  ),
   DownloadFailed: reason('HostStepFailed', 'A file could not be downloaded, or is not the one that its digest names.'),
   HTTPRequestFailed: reason('HostStepFailed', 'A server that the agent itself asked gave no whole answer.'),
   CertificateAuthorityNotTrusted: reason(
@@ -184,6 +203,7 @@ export const REASONS = {
 
   // The bootstrapper.
   BootstrapperFailed: reason('BootstrapperFailed', 'kubeadm failed for a cause the catalogue does not know.'),
+  BootstrapperKilled: reason('BootstrapperFailed', 'A signal killed the bootstrapper before it ended by itself.'),
   KubeadmConfigInvalid: reason('BootstrapperFailed', 'kubeadm refused its configuration.'),
   LeftoverOfAnotherCluster: reason('Refused', 'Kubernetes files that this machineadm did not create are on the host.'),
 
@@ -246,6 +266,7 @@ export const REASONS = {
   // The container runtime and images.
   ContainerRuntimeNotReady: bootstrapper('The container runtime answers but says that it is not ready.'),
   ContainerRuntimeNotRunning: bootstrapper('The container runtime does not run or its socket cannot be reached.'),
+  ContainerRuntimeKilled: bootstrapper('The container runtime is killed by a signal.'),
   CRISocketWrong: bootstrapper('The configured CRI socket is not the one of the running container runtime.'),
   CRIv1Unimplemented: bootstrapper('The container runtime does not offer the CRI v1 API.'),
   MultipleCRISockets: bootstrapper('Several container runtimes are installed and none was chosen.'),
@@ -262,6 +283,7 @@ export const REASONS = {
   ImageRegistryTLSUntrusted: bootstrapper('The certificate of an image registry is not trusted.'),
   ImagePullRateLimited: bootstrapper('An image registry refused a pull because of its rate limit.'),
   ImagePullUnauthorized: bootstrapper('An image registry refused a pull for lack of credentials.'),
+  ContainerCommandNotFound: bootstrapper('The image of a container lacks the program that the container runs.'),
   ImageNotFound: bootstrapper('An image does not exist in its registry.'),
   ImageRegistryPlainHTTP: bootstrapper('An image registry speaks plain HTTP where HTTPS was expected.'),
   ImagePlatformMismatch: bootstrapper("An image does not exist for this machine's architecture."),
@@ -275,6 +297,7 @@ export const REASONS = {
   APIEndpointLoadBalancerUnhealthy: bootstrapper(
     'The load balancer of the API endpoint has no healthy server behind it.',
   ),
+  APIEndpointNotTLS: bootstrapper('What answers at the API endpoint does not speak TLS.'),
   APIEndpointUsesProxy: bootstrapper('The API endpoint is reached through an HTTP proxy.'),
   APIServerUnavailable: bootstrapper('The API server answers that it cannot serve requests.'),
   APIServerUnstable: bootstrapper('The API server came up and went away again.'),
@@ -321,6 +344,10 @@ export const REASONS = {
   KubeletServiceMissing: bootstrapper('The kubelet has no systemd unit, or it is masked.'),
   KubeletServiceNotEnabled: bootstrapper('The kubelet service is not enabled.'),
   KubeletStartLimitHit: bootstrapper('systemd gave up starting the kubelet.'),
+  KubeletStopped: bootstrapper('The kubelet service is stopped.'),
+  KubeletKilled: bootstrapper('The kubelet is killed by a signal.'),
+  KubeletCrashLoop: bootstrapper('The kubelet ends with an error again and again.'),
+  KubeletDropInMissing: bootstrapper("The kubelet's unit lacks kubeadm's drop-in, so it starts without configuration."),
   KubeletUnknownFlag: bootstrapper('The kubelet does not know a flag that it was given.'),
   KubeletConfigInvalid: bootstrapper('The kubelet refuses its configuration file.'),
   KubeletConfigUnknownField: bootstrapper('The kubelet ignores a field of its configuration that it does not know.'),
@@ -336,6 +363,7 @@ export const REASONS = {
   NodeNameConflict: bootstrapper('A Ready Node of this name already exists in the cluster.'),
   NodeGetForbidden: bootstrapper('The cluster does not let a joining node read its Node.'),
   APIServerUnreachableFromKubelet: bootstrapper('The kubelet cannot reach the API server.'),
+  AdmissionWebhookFailed: bootstrapper('An admission webhook of the cluster refused a request, or did not answer.'),
   NodeDiskPressure: bootstrapper('The kubelet evicts pods because the disk is nearly full.'),
   NodeMemoryPressure: bootstrapper('The kubelet evicts pods because memory is nearly exhausted.'),
 
@@ -343,6 +371,9 @@ export const REASONS = {
   ControlPlaneComponentNotHealthy: bootstrapper('A component of the control plane did not become healthy.'),
   StaticPodManifestInvalid: bootstrapper('The static pod directory holds a file that is not a pod.'),
   StaticPodCrashLoop: bootstrapper('A component of the control plane ends again and again.'),
+  APIServerPortBlocked: bootstrapper(
+    'The API server listens, but its port cannot be reached on this machine: a firewall drops what is sent to it.',
+  ),
   StaticPodImagePullFailed: bootstrapper('The image of a static pod could not be pulled.'),
   StaticPodInsufficientResources: bootstrapper('The machine has too few resources left for a static pod.'),
   HostPathTypeMismatch: bootstrapper('A file that a static pod mounts does not exist or is of another type.'),
@@ -379,6 +410,8 @@ export const REASONS = {
   // The machine under it all.
   OutOfMemory: bootstrapper('The kernel killed a process for lack of memory.'),
   ExecutionDenied: bootstrapper('The operating system refused to execute a program.'),
+  ProcessLimitReached: bootstrapper('A limit of processes or threads (TasksMax, pids.max, ulimit -u) was reached.'),
+  OpenFilesLimitReached: bootstrapper('A limit of open files was reached.'),
   SELinuxDenied: bootstrapper('SELinux denied access that Kubernetes needs.'),
 
   // Hardening.
@@ -405,6 +438,13 @@ export const REASONS = {
   DigestMismatch: reason('VerificationRefused', 'A file is not the one whose digest is known.'),
   ReleaseVersionMismatch: reason('VerificationRefused', 'A signed release is not of the version that was asked for.'),
   ReleaseTooOld: reason('VerificationRefused', 'A signed release is older than the oldest that is still allowed.'),
+  WrongPlace: reason('VerificationRefused', 'A signed list is that of another directory, or of a release.'),
+  RolledBack: reason('VerificationRefused', 'A signed list is older than one that this machine has verified before.'),
+  SignatureExpired: reason('VerificationRefused', 'A signed list has expired.'),
+  TooFewSignatures: reason(
+    'VerificationRefused',
+    'A list is signed with fewer trusted keys than this machine demands.',
+  ),
   WebPageReceived: reason('VerificationRefused', 'A web page came instead of a file: a portal or a login answers.'),
   RedirectRefused: reason('VerificationRefused', 'A server leads from https to http.'),
   VerifiedFileChanged: reason('VerificationRefused', 'A file is not any more what it was when it was verified.'),

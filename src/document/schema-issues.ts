@@ -1,104 +1,33 @@
 import type * as z from 'zod';
-import type { Finding } from './diagnostics.ts';
-import { nearestName, type PathSegment } from './diagnostics.ts';
+import { choices, type Finding, MOST_PROBLEMS, nearestName, type PathSegment, unknownKey } from './diagnostics.ts';
+import { valueAt } from './sound-part.ts';
+import { Verbatim } from './verbatim.ts';
 
-/** What a schema says about a value, in words that name the remedy. */
+/** What a schema says about a value, in words that name the remedy and quote nothing of the value. */
 export function schemaFindings(schema: z.ZodType, value: unknown, at: readonly PathSegment[]): Finding[] {
   const result = schema.safeParse(value);
-  return result.success ? [] : result.error.issues.flatMap((issue) => fromIssue(issue, schema, value, at));
-}
-
-/** A value without the parts that its schema refuses, and how to get back to the places in the whole value. */
-export interface SoundPart {
-  readonly data: unknown;
-  /** The path in the whole value of a path in `data`: taking items out of a list moves those behind it. */
-  original(path: readonly PathSegment[]): PathSegment[];
-}
-
-/**
- * The value as the schema reads it, after taking out the parts that it refuses, innermost first; undefined when nothing
- * is left that it accepts.
- */
-export function withoutMistakes(schema: z.ZodType, value: unknown): SoundPart | undefined {
-  let rest = value;
-  /** Indexes taken out of a list, by the list's original path. */
-  const removed = new Map<string, number[]>();
-  const original = (path: readonly PathSegment[]): PathSegment[] => {
-    const translated: PathSegment[] = [];
-    for (const segment of path) {
-      let place = segment;
-      for (const index of removed.get(JSON.stringify(translated)) ?? []) {
-        if (typeof place === 'number' && index <= place) place++;
-      }
-      translated.push(place);
-    }
-    return translated;
-  };
-  // Each round takes at least one part out, and taking one out may uncover that its parent now lacks something.
-  for (let round = 0; round < 100; round++) {
-    const result = schema.safeParse(rest);
-    if (result.success) return { data: result.data, original };
-    const paths = result.error.issues.flatMap((issue) => {
-      const path = issue.path.filter((segment) => typeof segment !== 'symbol');
-      if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => [...path, key]);
-      // A part that is missing makes its parent unusable.
-      return [valueAt(rest, path) === undefined ? path.slice(0, -1) : path];
-    });
-    const distinct = [...new Map(paths.map((path) => [JSON.stringify(path), path])).values()];
-    // From the end, so that the indexes of a list stay right while items go.
-    for (const path of distinct.sort(byIndexDescending)) {
-      const last = path.at(-1);
-      if (last === undefined) return undefined;
-      const whole = original(path);
-      rest = without(rest, path);
-      if (typeof last !== 'number') continue;
-      const list = JSON.stringify(whole.slice(0, -1));
-      removed.set(
-        list,
-        [...(removed.get(list) ?? []), Number(whole.at(-1))].sort((a, b) => a - b),
-      );
-    }
+  if (result.success) return [];
+  const findings: Finding[] = [];
+  // Beyond what is told, a finding says only how many there are, and where.
+  for (const issue of result.error.issues) {
+    if (findings.length > 2 * MOST_PROBLEMS) findings.push({ path: [...at, ...segmentsOf(issue)], message: '' });
+    else findings.push(...fromIssue(issue, schema, value, at));
   }
-  return undefined;
+  return findings;
 }
 
-function byIndexDescending(a: readonly PathSegment[], b: readonly PathSegment[]): number {
-  for (let depth = 0; depth < Math.min(a.length, b.length); depth++) {
-    const [left, right] = [a[depth], b[depth]];
-    if (typeof left === 'number' && typeof right === 'number' && left !== right) return right - left;
-  }
-  return b.length - a.length;
-}
-
-function without(value: unknown, [segment, ...deeper]: readonly PathSegment[]): unknown {
-  if (Array.isArray(value)) {
-    const items: readonly unknown[] = value;
-    return deeper.length === 0
-      ? items.filter((_, index) => index !== segment)
-      : items.map((item, index) => (index === segment ? without(item, deeper) : item));
-  }
-  if (value === null || typeof value !== 'object') return value;
-  const entries: [string, unknown][] = Object.entries(value);
-  return Object.fromEntries(
-    entries.flatMap(([key, item]): [string, unknown][] => {
-      if (key !== segment) return [[key, item]];
-      return deeper.length === 0 ? [] : [[key, without(item, deeper)]];
-    }),
-  );
+function segmentsOf(issue: z.core.$ZodIssue): PathSegment[] {
+  return issue.path.filter((segment) => typeof segment !== 'symbol');
 }
 
 function fromIssue(issue: z.core.$ZodIssue, schema: z.ZodType, value: unknown, at: readonly PathSegment[]): Finding[] {
-  const inner = issue.path.filter((segment) => typeof segment !== 'symbol');
+  const inner = segmentsOf(issue);
   const path = [...at, ...inner];
   const found = valueAt(value, inner);
   switch (issue.code) {
     case 'unrecognized_keys': {
       const known = keysAt(schema, inner);
-      return issue.keys.map((key) => {
-        const near = nearestName(key, known);
-        const hint = near === undefined ? listHint(known) : `did you mean "${near}"?`;
-        return { path: [...path, key], key, message: 'unknown key', ...(hint === undefined ? {} : { hint }) };
-      });
+      return issue.keys.slice(0, 2 * MOST_PROBLEMS).map((key) => unknownKey([...path, key], known));
     }
     case 'invalid_type': {
       if (found === undefined) {
@@ -114,34 +43,53 @@ function fromIssue(issue: z.core.$ZodIssue, schema: z.ZodType, value: unknown, a
       const values = issue.values.map(String);
       const near = typeof found === 'string' ? nearestName(found, values) : undefined;
       const hint = near === undefined ? undefined : `did you mean "${near}"?`;
-      const message = `expected ${values.length > 1 ? `one of ${values.join(', ')}` : `${values[0]}`}`;
+      const all = choices(values, typeof found === 'string' ? found : '');
+      const message = `expected ${values.length > 1 ? `one of ${all}` : `${values[0]}`}`;
       return [{ path, message, ...(hint === undefined ? {} : { hint }) }];
     }
     case 'invalid_union':
       return fromUnion(issue, schema, value, at, path);
     case 'invalid_key':
-      return [{ path, key: String(path.at(-1)), message: issue.issues[0]?.message ?? 'not a valid key' }];
+      return [{ path, key: String(path.at(-1)), hidesKey: true, message: keyMessage(issue) }];
     case 'too_small':
-      if (issue.message.startsWith('Too small') || issue.message.startsWith('Invalid')) {
-        return [
-          {
-            path,
-            message:
-              issue.origin === 'string' || issue.origin === 'array'
-                ? 'must not be empty'
-                : `must be at least ${issue.minimum}`,
-          },
-        ];
-      }
-      return [{ path, message: issue.message }];
     case 'too_big':
-      if (issue.message.startsWith('Too big') || issue.message.startsWith('Invalid')) {
-        return [{ path, message: `must be at most ${issue.maximum}` }];
-      }
-      return [{ path, message: issue.message }];
+      return [{ path, message: isRaw(issue.message) ? sizeMessage(issue) : issue.message }];
+    case 'invalid_format':
+      return [{ path, message: isRaw(issue.message) ? formatMessage(issue) : issue.message }];
     default:
-      return [{ path, message: issue.message }];
+      return [{ path, message: isRaw(issue.message) ? 'a value that is not allowed here' : issue.message }];
   }
+}
+
+/** The words that zod has where a schema gives none. */
+function isRaw(message: string): boolean {
+  return /^(?:Invalid|Too (?:small|big)|Unrecognized|Expected|Required)\b/.test(message);
+}
+
+function keyMessage({ issues }: z.core.$ZodIssueInvalidKey): string {
+  const message = issues[0]?.message;
+  return message === undefined || isRaw(message) ? 'not a valid key' : message;
+}
+
+function sizeMessage(issue: z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig): string {
+  const [limit, word] = issue.code === 'too_small' ? [issue.minimum, 'at least'] : [issue.maximum, 'at most'];
+  if (issue.origin === 'string' || issue.origin === 'array') {
+    if (issue.code === 'too_small' && limit === 1) return 'must not be empty';
+    return `must have ${word} ${limit} ${issue.origin === 'string' ? 'characters' : 'entries'}`;
+  }
+  return `must be ${word} ${limit}`;
+}
+
+const FORMATS: Readonly<Record<string, string>> = {
+  url: 'not a URL',
+  ipv4: 'not an IP address',
+  ipv6: 'not an IP address',
+  datetime: 'not an RFC 3339 time, such as "2026-01-31T12:00:00Z"',
+};
+
+function formatMessage(issue: z.core.$ZodIssueInvalidStringFormat): string {
+  if (issue.format === 'starts_with') return `must begin with "${String(Reflect.get(issue, 'prefix'))}"`;
+  return FORMATS[issue.format] ?? 'not in the form that is expected here';
 }
 
 /** A union's alternative that fits the value's kind best speaks for it; else the union's own words. */
@@ -156,7 +104,9 @@ function fromUnion(
     .filter((errors) => errors.every((error) => error.code !== 'invalid_type' || error.path.length > 0))
     .sort((a, b) => a.length - b.length)[0];
   const deep = closest?.filter((error) => error.code !== 'unrecognized_keys') ?? [];
-  if (closest === undefined || deep.length === 0) return [{ path, message: issue.message }];
+  if (closest === undefined || deep.length === 0) {
+    return [{ path, message: isRaw(issue.message) ? 'none of the forms that are allowed here' : issue.message }];
+  }
   return deep.flatMap((error) =>
     fromIssue({ ...error, path: [...issue.path, ...error.path] } as z.core.$ZodIssue, schema, value, at),
   );
@@ -166,7 +116,7 @@ function typeHint(expected: string, found: unknown): { hint?: string } {
   if (expected === 'boolean' && typeof found === 'string' && /^(yes|no|on|off|true|false)$/i.test(found)) {
     return { hint: 'write true or false, without quotes' };
   }
-  if (expected === 'string' && (typeof found === 'number' || typeof found === 'boolean')) {
+  if (expected === 'string' && (typeof found === 'number' || typeof found === 'boolean' || found instanceof Verbatim)) {
     return { hint: 'write it in quotes' };
   }
   return {};
@@ -188,23 +138,9 @@ function article(expected: string): string {
 function kindOf(value: unknown): string {
   if (value === null) return 'nothing';
   if (Array.isArray(value)) return 'a list';
+  if (value instanceof Verbatim) return 'a number';
   if (typeof value === 'object') return 'a map';
   return `a ${typeof value}`;
-}
-
-function listHint(known: readonly string[]): string | undefined {
-  return known.length === 0 || known.length > 12 ? undefined : `known here: ${known.join(', ')}`;
-}
-
-function valueAt(value: unknown, path: readonly PathSegment[]): unknown {
-  let current = value;
-  for (const segment of path) {
-    if (Array.isArray(current) && typeof segment === 'number') current = current[segment];
-    else if (current !== null && typeof current === 'object')
-      current = new Map(Object.entries(current)).get(String(segment));
-    else return undefined;
-  }
-  return current;
 }
 
 /** The keys that a schema knows at a path inside it. */
@@ -216,7 +152,8 @@ export function keysAt(schema: z.ZodType, path: readonly PathSegment[]): string[
 
 function childOf(schema: z.core.$ZodType, segment: PathSegment): z.core.$ZodType[] {
   if (isObject(schema)) {
-    const child = new Map(Object.entries(schema._zod.def.shape)).get(String(segment));
+    const { shape } = schema._zod.def;
+    const child = Object.hasOwn(shape, segment) ? shape[String(segment)] : undefined;
     return child === undefined ? [] : [child];
   }
   const { def } = schema._zod;

@@ -1,5 +1,5 @@
 import type { Finding, PathSegment } from './diagnostics.ts';
-import { nearestName } from './diagnostics.ts';
+import { choices, nearestName } from './diagnostics.ts';
 import type { Tree } from './tree.ts';
 
 /** Where the value of a variable comes from. */
@@ -24,6 +24,9 @@ export type VariableResolver = (
   source: VariableSource,
 ) => Promise<{ readonly value: string | undefined; readonly known?: readonly string[] }>;
 
+/** Variables may repeat long values; a document of more text than this is a mistake or an attack. */
+const MOST_EXPANDED = 8 * 1024 * 1024;
+
 /** `${name}`; `$${name}` stands for the text `${name}`. */
 const REFERENCE = /\$?\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g;
 
@@ -36,18 +39,20 @@ export interface Expansion {
 
 /**
  * Replaces `${name}` by the values of variables, in the strings that `allowed` names; elsewhere such text stands for
- * itself. Values are put in as they are: they are never read as YAML or expanded again. Without a resolver only
- * variables with a literal value are replaced.
+ * itself. Values are put in as they are: they are never read as YAML or expanded again. In the text of a shell a value is
+ * refused that the shell would interpret: what a metadata service answers must not become a command of root. Without a
+ * resolver only variables with a literal value are replaced.
  */
 export async function expandVariables(
   tree: Tree,
   sources: ReadonlyMap<string, VariableSource>,
-  allowed: (path: readonly PathSegment[]) => boolean,
+  allowed: (path: readonly PathSegment[]) => 'text' | 'shell' | undefined,
   resolve: VariableResolver | undefined,
 ): Promise<Expansion> {
   const findings: Finding[] = [];
   const unknown: (readonly PathSegment[])[] = [];
   const values = new Map<string, Promise<string | undefined>>();
+  let inserted = 0;
 
   const lookUp = (name: string, source: VariableSource, path: readonly PathSegment[]): Promise<string | undefined> => {
     const known = values.get(name);
@@ -61,7 +66,8 @@ export async function expandVariables(
     if (resolve === undefined) return undefined;
     const { value, known } = await resolve(name, source);
     if (value === undefined) {
-      const exists = known === undefined || known.length === 0 ? 'nothing is there' : `there is ${known.join(', ')}`;
+      const exists =
+        known === undefined || known.length === 0 ? 'nothing is there' : `there is ${choices(known, name)}`;
       findings.push({
         path,
         message: `the variable "${name}" has no value: ${describe(source)} does not exist`,
@@ -83,12 +89,20 @@ export async function expandVariables(
       }
       const source = sources.get(name);
       if (source === undefined) {
-        findings.push({ path, message: `there is no variable "${name}"`, hint: hintFor(name, [...sources.keys()]) });
+        findings.push({ path, ...missing(name, [...sources.keys()]) });
         unknown.push(path);
         continue;
       }
       const value = await lookUp(name, source, path);
       if (value === undefined) unknown.push(path);
+      inserted += value?.length ?? 0;
+      if (inserted > MOST_EXPANDED) {
+        const message = 'the values of variables make the document larger than 8 MiB';
+        if (inserted - (value?.length ?? 0) <= MOST_EXPANDED) findings.push({ path, message, hint: 'use files' });
+        return '';
+      }
+      if (value !== undefined && source.kind !== 'value' && allowed(path) === 'shell' && !isShellSafe(value))
+        findings.push(interpreted(name, path));
       expanded += value ?? whole;
     }
     return expanded + text.slice(end);
@@ -96,7 +110,7 @@ export async function expandVariables(
   const walk = async (node: Tree, path: readonly PathSegment[]): Promise<Tree> => {
     switch (node.kind) {
       case 'scalar':
-        if (typeof node.value !== 'string' || !node.value.includes('${') || !allowed(path)) return node;
+        if (typeof node.value !== 'string' || !node.value.includes('${') || allowed(path) === undefined) return node;
         return { ...node, value: await expand(node.value, path) };
       case 'list': {
         const items: Tree[] = [];
@@ -115,10 +129,25 @@ export async function expandVariables(
   return { tree: await walk(tree, []), findings, unknown };
 }
 
-function hintFor(name: string, known: readonly string[]): string {
+/** Nothing that sh, bash, PowerShell or cmd read as more than itself, wherever it stands. */
+function isShellSafe(value: string): boolean {
+  return /^[A-Za-z0-9_.,:/@+=-]*$/.test(value) && !value.startsWith('-');
+}
+
+function interpreted(name: string, path: readonly PathSegment[]): Finding {
+  return {
+    path,
+    message: `the value of the variable "${name}" has a character that a shell interprets`,
+    hint: `set an environment variable to it (environment: {VALUE: $\{${name}}}) and write "$VALUE" in the command`,
+  };
+}
+
+/** A name that is nearly a known one is told; any other stands in the document at the place given. */
+function missing(name: string, known: readonly string[]): Pick<Finding, 'message' | 'hint'> {
   const near = nearestName(name, known);
-  if (near !== undefined) return `did you mean "${near}"?`;
-  return known.length === 0 ? 'add it under "variables"' : `"variables" has ${known.join(', ')}`;
+  if (near !== undefined) return { message: `there is no variable "${name}"`, hint: `did you mean "${near}"?` };
+  const hint = known.length === 0 ? 'add it under "variables"' : `"variables" has ${choices(known, name)}`;
+  return { message: 'there is no variable of this name', hint };
 }
 
 function describe(source: VariableSource): string {

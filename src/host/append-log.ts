@@ -1,20 +1,22 @@
 import {
   closeSync,
+  constants,
   fdatasyncSync,
   fsyncSync,
   ftruncateSync,
   linkSync,
+  lstatSync,
   openSync,
   readFileSync,
   renameSync,
   rmSync,
-  statSync,
   writeSync,
 } from 'node:fs';
-import { dirname } from 'node:path';
+import { basename } from 'node:path';
+import { withoutChecksum } from './checksum.ts';
 import { FileError } from './file-error.ts';
 import { localPath } from './local-path.ts';
-import { makeOpenDirectory } from './open-directory.ts';
+import { openPlace, type Place, requireRegular } from './place.ts';
 
 /**
  * A file of lines that only grows, each durable before `append` returns: what it says has happened survives a kill or
@@ -35,16 +37,56 @@ export interface AppendLog {
 export function openAppendLog(log: string): AppendLog {
   const path = localPath(log);
   try {
-    const text = readFileSync(path, 'utf8');
-    const complete = text.slice(0, text.lastIndexOf('\n') + 1);
-    // What is opened to append cannot be cut on Windows (SetEndOfFile needs GENERIC_WRITE).
-    const descriptor = openSync(path, process.platform === 'win32' ? 'r+' : 'a', 0o600);
-    const length = Buffer.byteLength(complete);
-    if (complete.length < text.length) ftruncateSync(descriptor, length);
-    return new OpenLog(path, descriptor, complete === '' ? [] : complete.slice(0, -1).split('\n'), length);
+    using place = openPlace(path, { closed: true });
+    return openAt(place);
   } catch (cause) {
     throw new FileError('write', path, cause);
   }
+}
+
+/** What is opened to append cannot be cut on Windows (SetEndOfFile needs GENERIC_WRITE). */
+const APPEND = process.platform === 'win32' ? constants.O_RDWR : constants.O_RDWR | constants.O_APPEND;
+
+/** Read and written by one descriptor: what is continued is what was read. */
+function openAt(place: Place): AppendLog {
+  const descriptor = place.open(APPEND);
+  try {
+    requireRegular(descriptor, place.path);
+    const bytes = readFileSync(descriptor);
+    const { lines, length, unended } = linesOf(bytes);
+    if (length < bytes.length) ftruncateSync(descriptor, length);
+    const log = new OpenLog(place.path, descriptor, lines, length);
+    if (unended !== undefined) log.append(unended);
+    return log;
+  } catch (error) {
+    closeSync(descriptor);
+    throw error;
+  }
+}
+
+/** The lines in the bytes of a log. */
+export interface LogLines {
+  /** The one without an end included, where it is whole. */
+  readonly lines: readonly string[];
+  /** Bytes of the lines that have an end. */
+  readonly length: number;
+  /** A last line whose checksum proves that nothing but its end is missing, or was damaged. */
+  readonly unended?: string;
+}
+
+/**
+ * Reads the bytes of a log. What was cut off may end within a character, so lines are counted in bytes. A power cut can
+ * also leave the length of a file and not its content: such a last line holds zeros, and was never promised to be there.
+ */
+export function linesOf(bytes: Uint8Array): LogLines {
+  const end = bytes.lastIndexOf(0x0a) + 1;
+  const lastLine = bytes.subarray(0, Math.max(0, end - 1)).lastIndexOf(0x0a) + 1;
+  const length = bytes.subarray(lastLine, end).includes(0) ? lastLine : end;
+  const text = (from: number, to: number): string => new TextDecoder().decode(bytes.subarray(from, to));
+  const lines = length === 0 ? [] : text(0, length - 1).split('\n');
+  const [unended] = /^.*"crc32":"[0-9a-f]{8}"\}/.exec(text(length, bytes.length)) ?? [];
+  if (unended === undefined || withoutChecksum(unended) === undefined) return { lines, length };
+  return { lines: [...lines, unended], length, unended };
 }
 
 class OpenLog implements AppendLog {
@@ -121,19 +163,17 @@ class OpenLog implements AppendLog {
  */
 export function replaceLog(log: string, firstLine: string, archived: string | undefined): void {
   const path = localPath(log);
-  const archive = archived === undefined ? undefined : localPath(archived);
-  const directory = dirname(path);
-  const fresh = `${path}.new`;
   try {
-    makeOpenDirectory(directory);
+    using place = openPlace(path, { create: 0o755, closed: true });
+    const fresh = place.beside(`${basename(path)}.new`);
     rmSync(fresh, { force: true });
     const descriptor = openSync(fresh, 'wx', 0o600);
     writeAll(descriptor, Buffer.from(`${firstLine}\n`));
     fsyncSync(descriptor);
     closeSync(descriptor);
-    if (archive !== undefined) keepAs(path, archive);
-    renameSync(fresh, path);
-    flushDirectory(directory);
+    if (archived !== undefined) keepAs(place, localPath(archived));
+    renameSync(fresh, place.at);
+    place.flush();
   } catch (cause) {
     throw new FileError('write', path, cause);
   }
@@ -143,33 +183,29 @@ export function replaceLog(log: string, firstLine: string, archived: string | un
 export function archiveLog(log: string, archive: string): void {
   const path = localPath(log);
   try {
-    keepAs(path, localPath(archive));
-    rmSync(path);
-    flushDirectory(dirname(path));
+    using place = openPlace(path, { closed: true });
+    keepAs(place, localPath(archive));
+    rmSync(place.at);
+    place.flush();
   } catch (cause) {
     throw new FileError('write', path, cause);
   }
 }
 
-/** A kill between the link and the renaming leaves both names on one file: then it is kept already. */
-function keepAs(path: string, archive: string): void {
-  const { dev, ino } = statSync(path);
+/**
+ * Gives a log a second name in its directory. A kill between the link and the renaming leaves both names on one file: then
+ * it is kept already.
+ */
+function keepAs(place: Place, archive: string): void {
+  const { dev, ino } = lstatSync(place.at);
   for (let number = 1; ; number += 1) {
-    const name = number === 1 ? archive : `${archive}.${number}`;
-    const there = statSync(name, { throwIfNoEntry: false });
+    const name = place.beside(basename(number === 1 ? archive : `${archive}.${number}`));
+    const there = lstatSync(name, { throwIfNoEntry: false });
     if (there?.dev === dev && there.ino === ino) return;
     if (there !== undefined) continue;
-    linkSync(path, name);
+    linkSync(place.at, name);
     return;
   }
-}
-
-/** The name itself survives a crash only then (fsync(2)). Windows cannot open a directory; NTFS journals its names. */
-function flushDirectory(directory: string): void {
-  if (process.platform === 'win32') return;
-  const descriptor = openSync(directory, 'r');
-  fsyncSync(descriptor);
-  closeSync(descriptor);
 }
 
 /** @param position of the first byte; a file that is opened to append has its own */

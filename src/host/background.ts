@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { runCommand } from './linux/commands.ts';
 import { cleanEnvironment } from './linux/environment.ts';
+import { isSystemdBooted } from './linux/systemd.ts';
 import { localPath } from './local-path.ts';
 import { cleanEnvironment as windowsEnvironment } from './windows/environment.ts';
 
@@ -24,7 +24,7 @@ const SYSTEMD_RUN_MS = 600;
  * becomes a transient unit of its own (systemd-run(1)). Elsewhere it is a child in a session of its own.
  */
 export async function startInBackground(background: BackgroundCommand): Promise<void> {
-  if (existsSync('/run/systemd/system') && (await startUnit(background))) return;
+  if (isSystemdBooted() && (await startUnit(background))) return;
   const [program = '', ...args] = background.command;
   const child = spawn(program, args, {
     detached: true,
@@ -45,6 +45,7 @@ async function startUnit({ name, description, command, longestMs }: BackgroundCo
     `Description=${description}`,
     `RuntimeMaxSec=${Math.ceil(longestMs / 1000)}`,
     'TimeoutStopSec=5',
+    'LimitCORE=0',
     'UnsetEnvironment=NODE_OPTIONS NODE_EXTRA_CA_CERTS OPENSSL_CONF',
     // It sends small messages and may wait for long: whatever the node does comes first.
     'Nice=5',

@@ -1,3 +1,5 @@
+import { openrcScriptPath, unitPath } from '../document/ownership/paths.ts';
+
 /** A machineadm command that the service manager runs once at every boot. */
 export interface BootCommand {
   /** Name of the service: `machineadm-sentinel`. */
@@ -38,7 +40,7 @@ export function systemdBootFile(boot: BootCommand): BootFile {
   const documentation = boot.documentation === undefined ? '' : `Documentation=${boot.documentation}\n`;
   return {
     service,
-    path: `/etc/systemd/system/${service}`,
+    path: unitPath(service),
     mode: 0o644,
     content: `# Written by machineadm; it is put back as it was by the next machineadm provision.
 [Unit]
@@ -49,6 +51,7 @@ ${before === '' ? '' : `Before=${before}\n`}
 [Service]
 Type=oneshot
 ExecStart=${boot.command.map(unitWord).join(' ')}
+LimitCORE=0
 UnsetEnvironment=${DISTRUSTED_VARIABLES}
 ${boot.mayGainPrivileges === true ? '' : 'NoNewPrivileges=yes\n'}
 [Install]
@@ -66,7 +69,7 @@ export function openrcBootFile(boot: BootCommand): BootFile {
   const before = (boot.before ?? []).join(' ');
   return {
     service: boot.name,
-    path: `/etc/init.d/${boot.name}`,
+    path: openrcScriptPath(boot.name),
     mode: 0o755,
     content: `#!/sbin/openrc-run
 # Written by machineadm; it is put back as it was by the next machineadm provision.
@@ -78,6 +81,7 @@ ${before === '' ? '' : `\tbefore ${before}\n`}}
 
 start() {
 	ebegin ${shellWord(boot.description)}
+	ulimit -c 0
 	unset ${DISTRUSTED_VARIABLES}
 	${boot.command.map(shellWord).join(' ')} >>/var/log/${boot.name}.log 2>&1
 	eend $?

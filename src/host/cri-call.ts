@@ -19,7 +19,10 @@ export class CriError extends MachineadmError {
 
   constructor(socket: string, method: string, code: number, message: string, cause?: unknown) {
     super({
-      reason: 'ContainerdUnhealthy',
+      // A method that is missing is that of another version; without the service there is no CRI at all.
+      reason:
+        code === UNIMPLEMENTED && message.startsWith('unknown service') ? 'CRIv1Unimplemented' : 'ContainerdUnhealthy',
+      exit: 'HostStepFailed',
       summary: `the container runtime at ${socket} did not answer the CRI call ${method}: ${message}`,
       remedy: adviceFor(code),
       evidence: [{ source: `CRI ${method}`, text: message }],

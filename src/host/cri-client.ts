@@ -6,6 +6,8 @@ export { CriError } from './cri-call.ts';
 
 const DEFAULT_DEADLINE_MS = 10_000;
 const PULL_DEADLINE_MS = 10 * 60_000;
+/** A container that does not end by itself is killed after the grace period of its pod, 30 s by default. */
+const REMOVAL_DEADLINE_MS = 2 * 60_000;
 
 /** The state filter and the log paths cost a call each: the newest ones hold the evidence. */
 const MOST_EXITED_CONTAINERS = 50;
@@ -97,12 +99,39 @@ export async function pullImage(
   return answer.string(1);
 }
 
+/**
+ * Has the runtime behind a socket stop and remove all pods, with the containers in them. Returns how many there were.
+ * Throws `CriError`, and what `signal` was aborted with.
+ */
+export async function removePods(
+  socket: string,
+  signal: AbortSignal,
+  deadlineMs: number = REMOVAL_DEADLINE_MS,
+): Promise<number> {
+  const path = socket.replace(/^unix:\/\//, '');
+  return await withSession(path, async (session) => {
+    // ListPodSandboxResponse{items=1: PodSandbox{id=1}}
+    const list = await call(session, path, RUNTIME.listPodSandbox, NOTHING, deadlineMs);
+    const pods = list.messages(1).map((pod) => stringField(1, pod.string(1)));
+    for (const pod of pods) {
+      for (const method of [RUNTIME.stopPodSandbox, RUNTIME.removePodSandbox]) {
+        signal.throwIfAborted();
+        await call(session, path, method, pod, deadlineMs).catch(goneMeanwhile);
+      }
+    }
+    return pods.length;
+  });
+}
+
 const RUNTIME = {
   version: { service: 'RuntimeService', name: 'Version' },
   status: { service: 'RuntimeService', name: 'Status' },
   runtimeConfig: { service: 'RuntimeService', name: 'RuntimeConfig' },
   listContainers: { service: 'RuntimeService', name: 'ListContainers' },
   containerStatus: { service: 'RuntimeService', name: 'ContainerStatus' },
+  listPodSandbox: { service: 'RuntimeService', name: 'ListPodSandbox' },
+  stopPodSandbox: { service: 'RuntimeService', name: 'StopPodSandbox' },
+  removePodSandbox: { service: 'RuntimeService', name: 'RemovePodSandbox' },
 } as const satisfies Record<string, Method>;
 
 const IMAGE = {
@@ -170,8 +199,8 @@ function imageOf(image: ProtobufMessage): CriImage {
 }
 
 /**
- * Container{id=1, metadata=3{name=1}, labels=8}, ContainerStatus{finished_at=6 in ns, exit_code=7, log_path=15}; the
- * kubelet labels its containers (k8s.io/kubelet/pkg/types/labels.go).
+ * Container{id=1, metadata=3{name=1, attempt=2}, labels=8}, ContainerStatus{finished_at=6 in ns, exit_code=7, reason=10,
+ * log_path=15}; the kubelet labels its containers (k8s.io/kubelet/pkg/types/labels.go).
  */
 function containerOf(container: ProtobufMessage, status: ProtobufMessage): CriContainer {
   const labels = container.map(8);
@@ -181,6 +210,8 @@ function containerOf(container: ProtobufMessage, status: ProtobufMessage): CriCo
     podName: labels.get('io.kubernetes.pod.name') ?? '',
     namespace: labels.get('io.kubernetes.pod.namespace') ?? '',
     exitCode: Number(BigInt.asIntN(32, status.integer(7))),
+    attempt: Number(container.message(3)?.integer(2) ?? 0n),
+    reason: status.string(10),
     finishedAtMs: Number(status.integer(6) / 1_000_000n),
     logPath: status.string(15),
   };

@@ -41,6 +41,10 @@ export interface CriContainer {
   readonly podName: string;
   readonly namespace: string;
   readonly exitCode: number;
+  /** Its number among the containers of its pod, from 0: how often it was started again. */
+  readonly attempt: number;
+  /** How it ended, in the runtime's words: `Error`, `OOMKilled`, `Completed`. */
+  readonly reason: string;
   readonly finishedAtMs: number;
   readonly logPath: string;
 }

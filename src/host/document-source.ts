@@ -1,12 +1,17 @@
-import { type FileHandle, open, readdir } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { MachineadmError } from '../document/errors.ts';
 import { errnoOf } from './file-error.ts';
+import { listDirectory, openSource, whyDirectoryDistrusted } from './provenance.ts';
 
 /** One piece of the document as it was found; `name` is what messages about it begin with. */
 export interface SourcePiece {
   readonly name: string;
   readonly bytes: Uint8Array;
+  /** Why others than root and the caller may have written it, as a predicate; absent when none can. */
+  readonly distrust?: string;
+  /** True where every user of this machine may read it. */
+  readonly isPublic?: boolean;
 }
 
 /** The most a document, or one drop-in of it, may have: 4 MiB. Cloud user data ends at 64 KiB or less. */
@@ -26,18 +31,22 @@ export async function readSource(
   stdin: AsyncIterable<Uint8Array> = process.stdin,
 ): Promise<readonly SourcePiece[]> {
   if (name === '-') return [await readStream('stdin', stdin)];
-  const dropIns = await dropInsOf(name);
-  const paths = dropIns === undefined ? [name] : dropIns;
+  const dropIns = dropInsOf(name);
+  if (dropIns === undefined) return [await readPiece(name)];
+  const distrust = whyDirectoryDistrusted(name);
   const pieces: SourcePiece[] = [];
-  for (const path of paths) pieces.push(await readPiece(path));
+  for (const path of dropIns) {
+    const piece = await readPiece(path);
+    pieces.push(distrust === undefined ? piece : { ...piece, distrust: `${distrust} (the directory ${name})` });
+  }
   return pieces;
 }
 
 /** The drop-ins of a directory; undefined when the name is not one. */
-async function dropInsOf(directory: string): Promise<readonly string[] | undefined> {
+function dropInsOf(directory: string): readonly string[] | undefined {
   let names: readonly string[];
   try {
-    names = await readdir(directory);
+    names = listDirectory(directory);
   } catch (error) {
     if (errnoOf(error) === 'ENOTDIR') return undefined;
     throw notFound(directory, error);
@@ -54,8 +63,10 @@ async function dropInsOf(directory: string): Promise<readonly string[] | undefin
 
 async function readPiece(path: string): Promise<SourcePiece> {
   try {
-    await using file = await open(path);
-    return await readStream(path, chunksOf(file));
+    const { file, distrust, isPublic } = await openSource(path);
+    await using _ = file;
+    const piece = await readStream(path, chunksOf(file));
+    return { ...piece, isPublic, ...(distrust === undefined ? {} : { distrust }) };
   } catch (error) {
     if (error instanceof MachineadmError) throw error;
     throw notFound(path, error);

@@ -8,7 +8,7 @@ export class FileError extends MachineadmError {
 
   constructor(operation: FileOperation, path: string, cause: unknown) {
     const code = errnoOf(cause) ?? 'UNKNOWN';
-    const known = KNOWN[code];
+    const known = cause instanceof UnsafePath ? cause : KNOWN[code];
     const lasting = operation === 'read' ? 'HostStepFailed' : 'FileNotWritten';
     super({
       reason: known?.reason ?? lasting,
@@ -29,6 +29,32 @@ export class FileError extends MachineadmError {
 /** The same as a function, for what writes. */
 export function fileError(path: string, cause: unknown, operation: FileOperation = 'write'): FileError {
   return new FileError(operation, path, cause);
+}
+
+/** A path that an unprivileged user could lead elsewhere: what root reads or writes there would be his choice (CWE-59). */
+export class UnsafePath extends Error {
+  readonly code = 'EUNSAFE';
+  readonly reason: Reason = 'UnsafePath';
+  readonly what: string;
+  readonly #part: string;
+
+  /**
+   * @param part of the path that is the cause
+   * @param why a predicate: `belongs to the user 1000`
+   */
+  constructor(part: string, why: string) {
+    super(`${part} ${why}`);
+    this.name = 'UnsafePath';
+    this.what = `${part} ${why}`;
+    this.#part = part;
+  }
+
+  remedy(path: string): string {
+    return (
+      `Look at the path with "namei -l ${path}". Remove ${this.#part} if it is not wanted; otherwise change its owner or ` +
+      'mode, or those of its directory, so that no unprivileged user can replace it, or give another path.'
+    );
+  }
 }
 
 export type FileOperation = 'read' | 'write' | 'remove' | 'change' | 'create' | 'flush';

@@ -1,8 +1,10 @@
+import type { Evidence } from '../document/errors.ts';
 import type { Secret, SecretValue } from '../document/secret.ts';
 import type { BootCommand, BootFile } from './boot-command.ts';
 import type { CriQueries } from './cri.ts';
 import type { HttpClient } from './http.ts';
 import type { ServiceEnvironment } from './service-environment.ts';
+import type { UnitFacts } from './unit-facts.ts';
 
 /**
  * The machine, read-only: what `inspect` and the whole of `plan` get. It changes nothing by construction: it has no
@@ -20,6 +22,8 @@ export interface QueryHost {
   readRange(path: string, position: number, length: number): Promise<Uint8Array | undefined>;
   /** lstat; undefined when nothing is there. */
   stat(path: string): Promise<FileStat | undefined>;
+  /** The place that a path names: links of its directories are followed as far as they exist, one at the path itself is not. */
+  realPath(path: string): Promise<string>;
   /** Names in a directory, sorted; undefined when it does not exist. */
   list(path: string): Promise<readonly string[] | undefined>;
   /** Lower-case hex SHA-256 of a file, read in pieces; undefined when it does not exist. */
@@ -81,6 +85,8 @@ export interface Host extends QueryHost {
    * of a pod. Returns its id. Throws `CriError`.
    */
   pullImage(socket: string, reference: string, signal: AbortSignal): Promise<string>;
+  /** Has the container runtime behind a `unix://` socket stop and remove all pods. Returns how many. Throws `CriError`. */
+  removePods(socket: string, signal: AbortSignal): Promise<number>;
   /** The value of a secret, found out once a run, whatever that takes. Throws `SecretUnavailable`. */
   secret(value: SecretValue): Promise<Secret>;
   readonly services: ServiceManager;
@@ -93,6 +99,8 @@ export interface FileStat {
   readonly uid: number;
   readonly gid: number;
   readonly size: number;
+  /** Device, inode and time of the last change to the content: another one once it is written or replaced. */
+  readonly fingerprint?: string;
 }
 
 export interface NewFile {
@@ -140,7 +148,8 @@ export interface Command {
   readonly onDescriptorLine?: { readonly descriptor: number; readonly line: (line: string) => void };
   /**
    * True for a command that must not outlive this run (kubeadm, a hook): it is marked in its environment, and the next
-   * run ends what a killed run left behind before it looks at the machine.
+   * run ends what a killed run left behind before it looks at the machine. When a signal of another sender kills it,
+   * `run` throws `CommandKilled`: what it printed is no verdict then.
    */
   readonly supervised?: boolean;
 }
@@ -153,6 +162,8 @@ export interface CommandResult {
   readonly stderr: string;
   /** True when it was killed for its timeout. */
   readonly timedOut: boolean;
+  /** The kernel's counter, where it killed a process of a supervised command for want of memory; Linux only. */
+  readonly outOfMemory?: Evidence;
 }
 
 export interface ServiceState {
@@ -170,6 +181,8 @@ export interface ServiceState {
   readonly fixed?: boolean;
   /** True where its description on disk is newer than what the service manager has read of it. */
   readonly needsReload?: boolean;
+  /** More of it, where systemd is the service manager. */
+  readonly unit?: UnitFacts;
 }
 
 /**

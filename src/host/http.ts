@@ -187,7 +187,14 @@ async function connect(url: URL, proxy: string | undefined, options: HttpClientO
   const timeout = options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS;
   // The system's bundle is 200 KiB to parse: only what speaks TLS pays for it.
   const tls = [url.protocol, proxy === undefined ? '' : new URL(proxy).protocol].includes('https:');
-  const trust = tls ? { ca: [...(await trustedRoots(options.certificateAuthorities))] } : {};
+  // Said in full: what is left out, Node takes from the environment (NODE_TLS_REJECT_UNAUTHORIZED) or from flags.
+  const trust = tls
+    ? {
+        ca: [...(await trustedRoots(options.certificateAuthorities))],
+        rejectUnauthorized: true,
+        minVersion: 'TLSv1.2' as const,
+      }
+    : {};
   const client = options.clientCertificate;
   const shown = client === undefined ? {} : { cert: client.certificate, key: client.key.reveal() };
   if (proxy === undefined) return new Agent({ allowH2: false, connect: { ...trust, ...shown, timeout } });

@@ -1,9 +1,11 @@
+import { trustedRoots } from './trusted-roots.ts';
+
 /** What a server of the cluster is asked, and by whom. PEM throughout. */
 export interface HttpsQuestion {
   readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** Who may have signed the server's certificate; undefined = the usual roots. */
+  /** Who may have signed the server's certificate; undefined = the roots that this system trusts. */
   readonly ca?: string;
   readonly cert?: string;
   readonly key?: string;
@@ -30,11 +32,20 @@ const LARGEST_ANSWER = 4 * 1024 * 1024;
  */
 export async function askHttps(target: URL, question: HttpsQuestion): Promise<HttpsAnswer> {
   const { request } = await import('node:https');
-  const { body, ...options } = question;
+  const { body, rejectUnauthorized = true, ...options } = question;
+  // Node's own default would be the roots that it carries, and NODE_EXTRA_CA_CERTS.
+  const ca = question.ca ?? (rejectUnauthorized ? [...(await trustedRoots([]))] : undefined);
   return await new Promise((resolve, reject) => {
     const outgoing = request(
       target,
-      { method: 'GET', rejectUnauthorized: true, ...options, agent: false, minVersion: 'TLSv1.2' },
+      {
+        method: 'GET',
+        ...options,
+        ...(ca === undefined ? {} : { ca }),
+        rejectUnauthorized,
+        agent: false,
+        minVersion: 'TLSv1.2',
+      },
       (incoming) => {
         const pieces: Buffer[] = [];
         let size = 0;

@@ -1,6 +1,7 @@
 import { MachineadmError } from '../document/errors.ts';
 import type { Facts } from './facts.ts';
 import type { Host, QueryHost } from './host.ts';
+import { runningSupervised } from './linux/commands.ts';
 import { gatherLinuxFacts } from './linux/facts.ts';
 import { type LinuxHostOptions, linuxHost, linuxQueryHost } from './linux/host.ts';
 import { type EndedOrphan, endOrphans as endLinuxOrphans } from './linux/orphans.ts';
@@ -35,9 +36,18 @@ export function gatherFacts(host: QueryHost): Promise<Facts> {
   return platformOfThis() === 'windows' ? gatherWindowsFacts(host) : gatherLinuxFacts(host);
 }
 
-/** Ends what killed runs left behind; only while holding the lock. Throws `HostStepFailed` when one cannot be ended. */
-export function endOrphans(host: Host, currentRunId: string): Promise<readonly EndedOrphan[]> {
-  return platformOfThis() === 'windows' ? endWindowsOrphans(host, currentRunId) : endLinuxOrphans(currentRunId);
+/**
+ * Ends what killed runs left behind; only while holding the lock. Throws `HostStepFailed` when one cannot be ended.
+ *
+ * @param unfinishedRuns ids of the runs of this machine's journal that did not end by themselves
+ */
+export function endOrphans(host: Host, unfinishedRuns: ReadonlySet<string>): Promise<readonly EndedOrphan[]> {
+  return platformOfThis() === 'windows' ? endWindowsOrphans(host) : endLinuxOrphans(unfinishedRuns);
+}
+
+/** Whether a supervised command of this process has not ended: one that not even SIGKILL ended in time. */
+export function hasRunningCommands(): boolean {
+  return runningSupervised.size > 0;
 }
 
 /**

@@ -1,12 +1,11 @@
 import { spawnSync } from 'node:child_process';
-import { closeSync, constants, fstatSync, ftruncateSync, openSync, readFileSync, statSync, writeSync } from 'node:fs';
-import { dirname } from 'node:path/posix';
+import { closeSync, constants, fstatSync, ftruncateSync, readFileSync, writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MachineadmError } from '../document/errors.ts';
 import { FileError } from './file-error.ts';
 import { ownProcess } from './identity.ts';
 import { cleanEnvironment } from './linux/environment.ts';
-import { makeOpenDirectory } from './open-directory.ts';
+import { openPlace, requireRegular } from './place.ts';
 import { tryWindowsLock } from './windows/lock.ts';
 
 /** The right to change this machine. It ends with `release`, or with this process, however that ends. */
@@ -65,11 +64,12 @@ function tryLock(path: string): Lock {
 }
 
 function openLockFile(path: string): number {
-  const directory = dirname(path);
   try {
-    makeOpenDirectory(directory);
+    using place = openPlace(path, { create: 0o755, closed: true });
     // 0600: whoever can open a file can lock it, and so keep the node from being bootstrapped.
-    return openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
+    const descriptor = place.open(constants.O_RDWR | constants.O_CREAT, 0o600);
+    requireRegular(descriptor, path);
+    return descriptor;
   } catch (error) {
     throw new FileError('create', path, error);
   }
@@ -108,7 +108,8 @@ function held(descriptor: number, path: string): MachineadmError {
 
 function isStillAt(descriptor: number, path: string): boolean {
   const mine = fstatSync(descriptor);
-  const there = statSync(path, { throwIfNoEntry: false });
+  using place = openPlace(path);
+  const there = place.stat();
   return there !== undefined && there.ino === mine.ino && there.dev === mine.dev;
 }
 

@@ -119,7 +119,7 @@ const QUERIES: Readonly<Record<string, readonly QueryForm[]>> = {
       valued: {
         '--config': PATH,
         '--kubernetes-version': /^v\d+\.\d+\.\d+\S*$/,
-        '--image-repository': /^[a-z0-9][\w.:/-]*$/,
+        '--image-repository': /^(?:[a-z0-9]|\[[0-9a-fA-F:]+\])[\w.:/-]*$/,
         '--feature-gates': /^[A-Za-z0-9=,]+$/,
         '-o': /^(text|json|yaml)$/,
         '--output': /^(text|json|yaml)$/,

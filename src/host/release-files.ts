@@ -1,9 +1,24 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import {
+  closeSync,
+  constants,
+  createReadStream,
+  fchmodSync,
+  fstatSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { basename, dirname } from 'node:path';
 import { MachineadmError } from '../document/errors.ts';
-import { errnoOf, FileError } from './file-error.ts';
+import { errnoOf, FileError, UnsafePath } from './file-error.ts';
+import { openInput } from './input-file.ts';
+import { isClosed } from './linux/directory-step.ts';
+import { list } from './linux/read.ts';
+import { openPlace } from './place.ts';
 
 // Beside `Host`, because releases are verified and mirrored on machines that this program does not prepare, Windows among them.
 
@@ -21,8 +36,13 @@ export async function readSmallFile(
   tooLarge: () => MachineadmError,
 ): Promise<Uint8Array | undefined> {
   try {
-    if ((await stat(path)).size > limit) throw tooLarge();
-    return await readFile(path);
+    const descriptor = openInput(path);
+    try {
+      if (fstatSync(descriptor).size > limit) throw tooLarge();
+      return readFileSync(descriptor);
+    } finally {
+      closeSync(descriptor);
+    }
   } catch (error) {
     if (error instanceof MachineadmError) throw error;
     if (errnoOf(error) === 'ENOENT') return undefined;
@@ -32,33 +52,37 @@ export async function readSmallFile(
 
 /** Names in a directory, sorted; none when it does not exist. Throws `FileError`. */
 export async function namesIn(directory: string): Promise<readonly string[]> {
-  try {
-    return (await readdir(directory)).sort();
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return [];
-    throw new FileError('read', directory, error);
-  }
+  return (await list(directory)) ?? [];
 }
 
-/** True where somebody else than root and the one who runs this could have written the file. */
+/** True where somebody else than root and the one who runs this could have written the file, or put it there. */
 export async function othersMayWrite(path: string): Promise<boolean> {
   if (process.platform === 'win32') return false;
-  const { mode, uid } = await stat(path);
-  return (mode & 0o022) !== 0 || (uid !== 0 && uid !== process.geteuid?.());
+  try {
+    using place = openPlace(path, { follow: true, closed: true });
+    const found = place.stat();
+    return found === undefined || !isClosed(found);
+  } catch (error) {
+    if (error instanceof UnsafePath) return true;
+    throw new FileError('read', path, error);
+  }
 }
 
 /** Whether there is a file of this name. */
 export async function isThere(path: string): Promise<boolean> {
-  return stat(path).then(
-    (found) => found.isFile(),
-    () => false,
-  );
+  try {
+    using place = openPlace(path, { follow: true });
+    return place.stat()?.isFile() === true;
+  } catch {
+    return false;
+  }
 }
 
 /** The bytes of a file in pieces. Errors come out of the iteration, as `FileError`. */
 export async function* piecesOf(path: string): AsyncGenerator<Uint8Array> {
   try {
-    for await (const piece of createReadStream(path, { highWaterMark: 1 << 20 })) yield piece as Uint8Array;
+    for await (const piece of createReadStream(path, { fd: openInput(path), highWaterMark: 1 << 20 }))
+      yield piece as Uint8Array;
   } catch (error) {
     throw new FileError('read', path, error);
   }
@@ -69,7 +93,7 @@ export async function identify(path: string): Promise<FileIdentity | undefined> 
   const hash = createHash('sha256');
   let size = 0;
   try {
-    for await (const piece of createReadStream(path, { highWaterMark: 1 << 20 })) {
+    for await (const piece of createReadStream(path, { fd: openInput(path), highWaterMark: 1 << 20 })) {
       hash.update(piece as Uint8Array);
       size += (piece as Uint8Array).length;
     }
@@ -92,15 +116,21 @@ export async function placeVerified(
   mode = 0o644,
 ): Promise<FileIdentity> {
   const directory = dirname(path);
-  const temporary = join(directory, `.${basename(path)}.${randomUUID()}`);
   try {
-    await mkdir(directory, { recursive: true });
-    const found = await fill(temporary, content, mode);
-    accept(found);
-    await rename(temporary, path);
-    await flushDirectory(directory);
+    using place = openPlace(path, { create: 0o755, closed: true });
+    const temporary = place.beside(`.${basename(path)}.${randomUUID()}`);
+    let found: FileIdentity;
+    try {
+      found = await fill(temporary, content, mode);
+      accept(found);
+      renameSync(temporary, place.at);
+      place.flush();
+    } catch (error) {
+      rmSync(temporary, { force: true });
+      throw error;
+    }
     if ((await identify(path))?.sha256 === found.sha256) return found;
-    await rm(path, { force: true });
+    rmSync(place.at, { force: true });
     throw new MachineadmError({
       reason: 'VerifiedFileChanged',
       summary: `${path} was changed by somebody else after it was verified; it was removed`,
@@ -108,7 +138,6 @@ export async function placeVerified(
       evidence: [{ source: path, text: `it was verified with the SHA-256 ${found.sha256}` }],
     });
   } catch (error) {
-    await rm(temporary, { force: true }).catch(() => undefined);
     if (error instanceof MachineadmError) throw error;
     throw new FileError('write', path, error);
   }
@@ -117,20 +146,17 @@ export async function placeVerified(
 async function fill(temporary: string, content: AsyncIterable<Uint8Array>, mode: number): Promise<FileIdentity> {
   const hash = createHash('sha256');
   let size = 0;
-  await using file = await open(temporary, 'wx', 0o600);
-  for await (const piece of content) {
-    hash.update(piece);
-    size += piece.length;
-    await file.writeFile(piece);
+  const descriptor = openSync(temporary, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600);
+  try {
+    for await (const piece of content) {
+      hash.update(piece);
+      size += piece.length;
+      writeFileSync(descriptor, piece);
+    }
+    fchmodSync(descriptor, mode);
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
   }
-  await file.chmod(mode);
-  await file.sync();
   return { sha256: hash.digest('hex'), size };
-}
-
-/** The rename itself survives a crash only then (rename(2), fsync(2)). Windows cannot open a directory. */
-async function flushDirectory(directory: string): Promise<void> {
-  if (process.platform === 'win32') return;
-  await using handle = await open(directory, 'r');
-  await handle.sync();
 }

@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto';
 import { MachineadmError } from '../document/errors.ts';
-import { hasEffects, redact, Secret, type SecretSource, type SecretValue } from '../document/secret.ts';
+import { redact } from '../document/redaction.ts';
+import { hasEffects, Secret, type SecretSource, type SecretValue } from '../document/secret.ts';
 import { awsSecret } from './aws.ts';
 import type { Command, CommandResult } from './host.ts';
 import { type HttpClient, readBody, shown } from './http.ts';
 import { HttpError } from './http-error.ts';
+import { describeKill, killOf } from './killed.ts';
 import { MetadataService } from './metadata-service.ts';
 import { type RetryOptions, retry } from './retry.ts';
 import { resolveSecret, type SecretPlaces, secretUnavailable } from './secrets.ts';
@@ -89,7 +91,9 @@ async function findOut(
     }
   } catch (error) {
     if (!(error instanceof MachineadmError) || error.reason === 'SecretUnavailable') throw error;
-    throw secretUnavailable(value, place, error.evidence[0]?.text ?? error.message, error);
+    const kill = killOf(error);
+    const why = kill === undefined ? (error.evidence[0]?.text ?? error.message) : `it ${describeKill(kill)}`;
+    throw secretUnavailable(value, place, why, error);
   }
 }
 

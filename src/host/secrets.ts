@@ -1,12 +1,14 @@
-import { type FileHandle, open } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path/posix';
 import { type Evidence, MachineadmError } from '../document/errors.ts';
-import { redact, Secret, type SecretValue } from '../document/secret.ts';
+import { redact } from '../document/redaction.ts';
+import { Secret, type SecretValue } from '../document/secret.ts';
 import { errnoOf } from './file-error.ts';
 import type { CommandResult } from './host.ts';
 import { HttpError } from './http-error.ts';
 import { runCommand } from './linux/commands.ts';
 import { which } from './linux/read.ts';
+import { areInsecureSourcesAccepted, openSource } from './provenance.ts';
 
 /** Where references that name no path are looked up. */
 export interface SecretPlaces {
@@ -118,8 +120,11 @@ function secretOf(text: string | undefined, value: SecretValue, place: string): 
 async function readSecretFile(path: string, value: SecretValue): Promise<string | undefined> {
   const place = `the file ${path}`;
   let bytes: Uint8Array;
+  let distrust: string | undefined;
   try {
-    await using file = await open(path);
+    const source = await openSource(path);
+    await using file = source.file;
+    if (!areInsecureSourcesAccepted()) distrust = source.distrust;
     bytes = await readUpTo(file, LIMIT_BYTES + 1);
   } catch (error) {
     const code = errnoOf(error);
@@ -127,6 +132,7 @@ async function readSecretFile(path: string, value: SecretValue): Promise<string 
     throw secretUnavailable(value, place, `it cannot be read (${code ?? 'unknown error'})`, error);
   }
   if (bytes.length > LIMIT_BYTES) throw secretUnavailable(value, place, 'it is larger than 1 MiB');
+  if (distrust !== undefined) throw secretUnavailable(value, place, `others than root could change it: ${distrust}`);
   try {
     // The BOM stays: what a secret is made of is not ours to judge.
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes).replace(/\r?\n$/, '');

@@ -1,3 +1,5 @@
+import { openrcConfigurationPath } from '../document/ownership/paths.ts';
+
 /** How a service manager gives a service the variables of a file, at its next start. */
 export interface ServiceEnvironment {
   readonly path: string;
@@ -26,5 +28,5 @@ export function systemdEnvironment(dropIn: string, file: string): ServiceEnviron
  */
 export function openrcEnvironment(service: string, file: string): ServiceEnvironment {
   const lines = `if [ -r ${file} ]; then set -a; . ${file}; set +a; fi\n`;
-  return { path: `/etc/conf.d/${service}`, lines, shared: true };
+  return { path: openrcConfigurationPath(service), lines, shared: true };
 }

@@ -5,7 +5,9 @@ import { getObject } from '../host/api-server.ts';
 import type { QueryHost } from '../host/host.ts';
 import { askHttps } from '../host/https.ts';
 import { KubeconfigUnusable, readKubeconfig } from '../host/kubeconfig.ts';
+import { isOwnAddress } from '../host/own-addresses.ts';
 import { member, text } from '../host/untyped.ts';
+import { type EtcdMember, isOwnMember, isSameUrl, type MembershipEvidence } from './etcd-ownership.ts';
 import { ADMIN_KUBECONFIG, STATIC_PODS_DIRECTORY } from './paths.ts';
 
 /** What leads to the other members of a stacked etcd, and to this machine's own among them; read before a reset deletes it. */
@@ -19,13 +21,8 @@ export interface EtcdPeers {
   readonly key: Secret;
 }
 
-/** A member as the cluster knows it. One that never started has no name. */
-export interface EtcdMember {
-  /** Decimal, 64 bits. */
-  readonly id: string;
-  readonly name: string;
-  readonly peerUrls: readonly string[];
-}
+/** How a membership ended. `elsewhere`: the member that would be this machine's answers on another machine. */
+export type Leaving = 'none' | 'removed' | 'unknown' | 'elsewhere';
 
 /** One request may take this long, in milliseconds; a change waits for the cluster's agreement, 7 s at most. */
 const REQUEST_TIMEOUT_MS = 10_000;
@@ -65,24 +62,38 @@ export async function findEtcdPeers(
 }
 
 /**
- * Makes sure that this machine is no member any more. Without learners (before 1.29, k/k#113318) an announcement to a
- * single member takes the quorum from it until the new member has started: as long as its manifest is there the kubelet
- * starts it, and then the cluster can agree to the removal.
+ * Makes sure that this machine is no member any more, and touches no member that is not proven to be its own
+ * (`etcd-ownership.ts`). Without learners (before 1.29, k/k#113318) an announcement to a single member takes the quorum
+ * from it until the new member has started: as long as its manifest is there the kubelet starts it, and then the cluster
+ * can agree to the removal.
  *
- * @param patienceMs how long the cluster is asked again
- * @returns what was removed; `unknown` where nobody could be asked
+ * @param options.patienceMs how long the removal is retried
+ * @param options.isOwn whether an address is one of this machine's
+ * @param options.unproven called with the members that have this machine's peer URL and stay all the same
+ * @returns how the membership ended; `unknown` where no endpoint answered
  * @throws MachineadmError `EtcdMemberAlreadyExists` where it is a member still
  */
 export async function removeOwnMember(
   peers: EtcdPeers,
-  nodeName: string,
-  signal?: AbortSignal,
-  patienceMs: number = PATIENCE_MS,
-): Promise<'none' | 'removed' | 'unknown'> {
-  const ownMembers = async () => (await listMembers(peers, signal))?.filter((one) => isOwn(one, peers, nodeName));
-  const own = await ownMembers();
-  if (own === undefined) return 'unknown';
+  evidence: MembershipEvidence,
+  options: {
+    readonly signal?: AbortSignal;
+    readonly patienceMs?: number;
+    readonly isOwn?: (address: string) => boolean;
+    readonly unproven?: (members: readonly EtcdMember[]) => void;
+  } = {},
+): Promise<Leaving> {
+  const { signal, patienceMs = PATIENCE_MS, isOwn = isOwnAddress, unproven } = options;
+  const peerUrl = evidence.peerUrl ?? peers.ownPeerUrl;
+  const isOurs = (one: EtcdMember): boolean => isOwnMember(one, peerUrl, evidence);
+  const ownMembers = async () => (await listMembers(peers, signal))?.filter(isOurs);
+  const all = await listMembers(peers, signal);
+  if (all === undefined) return 'unknown';
+  const others = all.filter((one) => !isOurs(one) && one.peerUrls.some((url) => isSameUrl(url, peerUrl)));
+  if (others.length > 0) unproven?.(others);
+  const own = all.filter(isOurs);
   if (own.length === 0) return 'none';
+  for (const one of own) if (await runsElsewhere(peers, one, isOwn, signal)) return 'elsewhere';
   const end = performance.now() + patienceMs;
   for (;;) {
     for (const { id } of own) await ask(peers, '/v3/cluster/member/remove', { ID: id }, signal);
@@ -93,30 +104,46 @@ export async function removeOwnMember(
   const ids = own.map(({ id }) => BigInt(id).toString(16)).join(', ');
   throw new MachineadmError({
     reason: 'EtcdMemberAlreadyExists',
-    summary: `An earlier attempt left this machine's member (${ids}) in the etcd cluster, and the cluster does not let it go.`,
+    summary: `An earlier attempt left this machine's member (${ids}) in the etcd cluster, and the cluster does not remove it.`,
     remedy: `On another control plane run: etcdctl member remove ${ids}. If etcd has lost its quorum to it, restore the quorum first. Then run machineadm provision again.`,
     evidence: own.map(({ id, peerUrls }) => ({ source: 'etcd', text: `member ${id} of ${peerUrls.join(', ')}` })),
     retryable: true,
   });
 }
 
-/** The members as the first endpoint that answers tells them; undefined when none does. */
+/**
+ * Whether a member answers under an address that is not one of this machine's: then this disk is a copy of the machine
+ * that runs it, with its journal and its identity, and the member is in use.
+ */
+async function runsElsewhere(
+  peers: EtcdPeers,
+  { id, clientUrls }: EtcdMember,
+  isOwn: (address: string) => boolean,
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
+  const endpoints = clientUrls.filter((url) => !isOwn(URL.parse(url)?.hostname ?? ''));
+  const answer = await ask({ ...peers, endpoints }, '/v3/maintenance/status', {}, signal);
+  return text(member(member(answer, 'header'), 'member_id')) === id;
+}
+
+/** The members as the first endpoint that answers lists them; undefined when none does. */
 export async function listMembers(peers: EtcdPeers, signal?: AbortSignal): Promise<readonly EtcdMember[] | undefined> {
   const answer = await ask(peers, '/v3/cluster/member/list', {}, signal);
   const members = member(answer, 'members');
   if (!Array.isArray(members)) return undefined;
   return members.map((one) => {
-    const urls = member(one, 'peerURLs');
     return {
       id: text(member(one, 'ID')) ?? '0',
       name: text(member(one, 'name')) ?? '',
-      peerUrls: Array.isArray(urls) ? urls.filter((url) => typeof url === 'string') : [],
+      peerUrls: textsOf(member(one, 'peerURLs')),
+      clientUrls: textsOf(member(one, 'clientURLs')),
+      isLearner: member(one, 'isLearner') === true,
     };
   });
 }
 
-function isOwn(one: EtcdMember, peers: EtcdPeers, nodeName: string): boolean {
-  return one.name === nodeName || one.peerUrls.includes(peers.ownPeerUrl);
+function textsOf(list: unknown): readonly string[] {
+  return Array.isArray(list) ? list.filter((one) => typeof one === 'string') : [];
 }
 
 /** kubeadm writes `--initial-advertise-peer-urls=https://IP:2380` (k/k cmd/kubeadm/app/phases/etcd/local.go). */

@@ -1,11 +1,11 @@
 import type { QueryHost } from '../host/host.ts';
 import { member, text } from '../host/untyped.ts';
+import { askHealthEndpoint } from './health-endpoint.ts';
 import { KUBELET_CONFIG } from './paths.ts';
 
 /** k/k pkg/kubelet/apis/config/v1beta1/defaults.go: healthzBindAddress and healthzPort. */
 const DEFAULT_ADDRESS = '127.0.0.1';
 const DEFAULT_PORT = 10_248;
-const REQUEST_TIMEOUT_MS = 5_000;
 
 export type KubeletHealth = { readonly healthy: true } | { readonly healthy: false; readonly why: string };
 
@@ -59,30 +59,8 @@ async function endpointOf(source: string): Promise<Endpoint | undefined> {
 }
 
 async function askHealthz({ address, port }: Endpoint, signal: AbortSignal | undefined): Promise<KubeletHealth> {
-  signal?.throwIfAborted();
   const url = `http://${address.includes(':') ? `[${address}]` : address}:${port}/healthz`;
-  const deadline = AbortSignal.timeout(REQUEST_TIMEOUT_MS);
-  const { request } = await import('node:http');
-  return new Promise((resolve, reject) => {
-    const outgoing = request(
-      url,
-      { agent: false, signal: signal ? AbortSignal.any([signal, deadline]) : deadline },
-      (incoming) => {
-        incoming.on('error', () => {});
-        incoming.resume();
-        resolve(
-          incoming.statusCode === 200
-            ? { healthy: true }
-            : { healthy: false, why: `${url} answered ${incoming.statusCode}` },
-        );
-      },
-    );
-    outgoing.on('error', (error) => {
-      if (signal?.aborted) reject(signal.reason);
-      else if (deadline.aborted) {
-        resolve({ healthy: false, why: `${url} did not answer within ${REQUEST_TIMEOUT_MS / 1000} s` });
-      } else resolve({ healthy: false, why: `${url}: ${error.message}` });
-    });
-    outgoing.end();
-  });
+  const answer = await askHealthEndpoint(url, signal);
+  if ('why' in answer) return { healthy: false, why: answer.why };
+  return answer.status === 200 ? { healthy: true } : { healthy: false, why: `${url} answered ${answer.status}` };
 }

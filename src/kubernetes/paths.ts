@@ -4,14 +4,18 @@
  * bootstrap provider (cluster-api bootstrap/kubeadm/internal/cloudinit), because scripts in the field look for them.
  */
 
+export {
+  CANDIDATE_SUFFIX,
+  KUBEADM_INIT_CONFIG,
+  KUBEADM_JOIN_CONFIG,
+  KUBEADM_PATCHES_DIRECTORY,
+  KUBEADM_RUN_DIRECTORY,
+  KUBELET_CONFIG,
+  KUBELET_FLAGS_ENVIRONMENT,
+  STATIC_PODS_DIRECTORY,
+} from '../document/ownership/kubernetes-paths.ts';
 export { KUBELET_KUBECONFIG } from '../host/kubelet-credential.ts';
 
-/** Holds the rendered configuration; in memory, so that tokens do not outlive a reboot. */
-export const KUBEADM_RUN_DIRECTORY = '/run/kubeadm';
-export const KUBEADM_INIT_CONFIG = '/run/kubeadm/kubeadm.yaml';
-export const KUBEADM_JOIN_CONFIG = '/run/kubeadm/kubeadm-join-config.yaml';
-/** Patches that we render; used where the document names no directory of its own. */
-export const KUBEADM_PATCHES_DIRECTORY = '/run/kubeadm/patches';
 /**
  * Both configurations hold bootstrap tokens, and only kubeadm and the hooks read them, as root. Cluster API's provider
  * gives them 0640 root:root, which lets nobody else in either where root's group has no other member.
@@ -20,7 +24,6 @@ export const KUBEADM_CONFIG_MODE = 0o600;
 export const KUBEADM_RUN_DIRECTORY_MODE = 0o755;
 
 export const KUBERNETES_DIRECTORY = '/etc/kubernetes';
-export const STATIC_PODS_DIRECTORY = '/etc/kubernetes/manifests';
 export const DEFAULT_CERTIFICATES_DIRECTORY = '/etc/kubernetes/pki';
 export const DEFAULT_CA_CERTIFICATE = '/etc/kubernetes/pki/ca.crt';
 export const ADMIN_KUBECONFIG = '/etc/kubernetes/admin.conf';
@@ -32,8 +35,6 @@ export const CONTROLLER_MANAGER_KUBECONFIG = '/etc/kubernetes/controller-manager
 export const SCHEDULER_KUBECONFIG = '/etc/kubernetes/scheduler.conf';
 
 export const KUBELET_DIRECTORY = '/var/lib/kubelet';
-export const KUBELET_CONFIG = '/var/lib/kubelet/config.yaml';
-export const KUBELET_FLAGS_ENVIRONMENT = '/var/lib/kubelet/kubeadm-flags.env';
 export const KUBELET_CLIENT_CERTIFICATE = '/var/lib/kubelet/pki/kubelet-client-current.pem';
 export const DEFAULT_ETCD_DATA_DIRECTORY = '/var/lib/etcd';
 

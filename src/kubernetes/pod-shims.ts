@@ -1,4 +1,5 @@
 import type { QueryHost } from '../host/host.ts';
+import { isOfThisMachine } from './pid-namespace.ts';
 
 /**
  * Process ids of the shims that hold containers of pods: containerd keeps the kubelet's containers in its namespace
@@ -11,7 +12,9 @@ export async function podShims(host: QueryHost): Promise<readonly number[]> {
     if (!/^\d+$/.test(name)) continue;
     const words = ((await host.readText(`/proc/${name}/cmdline`)) ?? '').split('\0');
     const isShim = /(^|\/)containerd-shim[^/]*$/.test(words[0] ?? '');
-    if (isShim && words[words.indexOf('-namespace') + 1] === 'k8s.io') shims.push(Number(name));
+    if (!isShim || words[words.indexOf('-namespace') + 1] !== 'k8s.io') continue;
+    // Shims are processes of the machine itself; deeper ones hold the pods of a machine that is a container here.
+    if (await isOfThisMachine(host, name, 0)) shims.push(Number(name));
   }
   return shims;
 }

@@ -1,13 +1,15 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Evidence, MachineadmError } from '../document/errors.ts';
 import type { ReadyModel } from '../document/model.ts';
-import type { Reason } from '../document/reasons.ts';
 import type { ReportedIdentity } from '../host/facts.ts';
 import type { QueryHost } from '../host/host.ts';
 import { KubeconfigUnusable, readKubeconfig } from '../host/kubeconfig.ts';
-import { nodeNameOfCertificate } from '../host/kubelet-credential.ts';
+import { endedLately } from './control-plane-ends.ts';
+import { type Component, probeControlPlane } from './control-plane-health.ts';
 import { kubeletHealth } from './kubelet-health.ts';
+import { KubeletUnitWatch } from './kubelet-unit.ts';
 import { getNode, type NodeView } from './node-client.ts';
+import { ownNodeName } from './node-name.ts';
+import { describeWait, type NotReady, notReady } from './not-ready.ts';
 import { KUBELET_KUBECONFIG } from './paths.ts';
 
 /**
@@ -24,24 +26,19 @@ export interface ReadinessDemand extends ReportedIdentity {
   readonly nodeNameGiven: boolean;
   /** Compared with the Node's where given. */
   readonly providerId: string | undefined;
+  /** Of a control plane: its components are part of what must work. */
+  readonly controlPlane?: ControlPlaneDemand | undefined;
+}
+
+export interface ControlPlaneDemand {
+  /** Components that must have a manifest; the others are checked where they have one. */
+  readonly required: readonly Component[];
+  /** Tells whether they stay up; undefined: not asked. */
+  readonly criSocket: string | undefined;
 }
 
 /** What one look found: ready, or the reason why not with what proves it. */
-export type Finding =
-  | { readonly ready: true }
-  | {
-      readonly ready: false;
-      readonly reason: Extract<
-        Reason,
-        'KubeletNotHealthy' | 'NodeNotRegistered' | 'NodeIdentityMismatch' | 'NodeNotReady'
-      >;
-      /** One line: what was seen. */
-      readonly why: string;
-      /** True where nobody could be asked, so that it may be otherwise. */
-      readonly unknown?: true;
-    };
-
-type NotReady = Exclude<Finding, { readonly ready: true }>;
+export type Finding = { readonly ready: true } | NotReady;
 
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 3_000;
@@ -53,6 +50,10 @@ const LONGEST_PAUSE_MS = 3_000;
 export async function probeReadiness(host: QueryHost, demand: ReadinessDemand, signal?: AbortSignal): Promise<Finding> {
   const kubelet = await kubeletHealth(host, signal);
   if (!kubelet.healthy) return { ready: false, reason: 'KubeletNotHealthy', why: kubelet.why };
+  if (demand.controlPlane !== undefined) {
+    const trouble = await probeControlPlane(host, demand.controlPlane.required, signal);
+    if (trouble !== undefined) return { ready: false, reason: trouble.reason, why: trouble.why };
+  }
   if (demand.require === 'KubeletHealthy') return { ready: true };
 
   const registered = await ownNode(host, demand, signal);
@@ -67,7 +68,7 @@ export async function probeReadiness(host: QueryHost, demand: ReadinessDemand, s
 }
 
 /**
- * Waits until the demand is met.
+ * Waits until the demand is met, or a kubelet that somebody must correct makes waiting futile.
  *
  * @param options.waitingFor told what is being waited for, whenever that changes
  * @throws MachineadmError with the last finding's reason after `timeoutMs`, ending with exit code NotReady
@@ -84,16 +85,56 @@ export async function waitUntilReady(
   const { signal, waitingFor, timeoutMs } = options;
   // Not the wall clock: time synchronisation moves it just when a machine boots.
   const end = performance.now() + timeoutMs;
+  const begun = performance.now();
+  const kubelet = new KubeletUnitWatch();
   let rest = FIRST_PAUSE_MS;
   for (;;) {
-    const finding = await probeReadiness(host, demand, signal);
+    const finding = await probeToStay(host, demand, signal);
     if (finding.ready) return waitingFor(undefined);
-    waitingFor(describeWait(finding, demand));
+    if (finding.reason === 'KubeletNotHealthy') {
+      const down = kubelet.observe(await host.service('kubelet'), performance.now());
+      if (down !== undefined) throw notReady({ ...finding, why: down }, demand.nodeName, performance.now() - begun);
+    }
+    waitingFor(describeWait(finding, demand.nodeName));
     const left = end - performance.now();
-    if (left <= 0) throw notReady(finding, demand, timeoutMs);
+    if (left <= 0) throw notReady(finding, demand.nodeName, timeoutMs);
     await sleep(Math.min(rest, left), signal);
     rest = Math.min(rest * 1.3, LONGEST_PAUSE_MS);
   }
+}
+
+/** A component that restarts, or an API server that is busy, is back within this time on a slow machine. */
+const PATIENCE_MS = 20_000;
+const PATIENCE_PAUSE_MS = 2_000;
+
+/**
+ * Looks at a node that was proven once: a component of its control plane that does not answer at this moment, or an API
+ * server that cannot be reached, counts only if that lasts.
+ */
+export async function probePatiently(
+  host: QueryHost,
+  demand: ReadinessDemand,
+  patienceMs = PATIENCE_MS,
+): Promise<Finding> {
+  const end = performance.now() + patienceMs;
+  for (;;) {
+    const finding = await probeReadiness(host, demand);
+    if (finding.ready || !mayBeMomentary(finding) || performance.now() + PATIENCE_PAUSE_MS > end) return finding;
+    await pause(PATIENCE_PAUSE_MS);
+  }
+}
+
+function mayBeMomentary({ reason, unknown }: NotReady): boolean {
+  return reason === 'ControlPlaneComponentNotHealthy' || unknown === true;
+}
+
+/** Ready, and no component of the control plane ended a moment ago: one that is killed again and again looks well in between. */
+async function probeToStay(host: QueryHost, demand: ReadinessDemand, signal: AbortSignal): Promise<Finding> {
+  const finding = await probeReadiness(host, demand, signal);
+  const socket = demand.controlPlane?.criSocket;
+  if (!finding.ready || socket === undefined) return finding;
+  const why = await endedLately(host, socket, Date.now());
+  return why === undefined ? finding : { ready: false, reason: 'StaticPodCrashLoop', why };
 }
 
 /** Pauses; throws the signal's own reason when it is aborted, not a generic AbortError. */
@@ -115,8 +156,7 @@ async function ownNode(
   try {
     const credential = await readKubeconfig(host, KUBELET_KUBECONFIG);
     if (credential === undefined) return missing(`${KUBELET_KUBECONFIG} does not exist`);
-    const own = demand.nodeNameGiven ? undefined : nodeNameOfCertificate(credential.certificate);
-    const name = own ?? demand.nodeName;
+    const name = ownNodeName(credential, demand);
     const answer = await getNode(credential, name, signal);
     if (answer.kind === 'absent') return missing(`the API server has no Node ${name}`);
     if (answer.kind !== 'found') return { ...missing(answer.why), unknown: true };
@@ -156,47 +196,4 @@ function describeNotReady(node: NodeView): string {
   if (node.ready === undefined) return `Node ${node.name} has no Ready condition yet`;
   const { status, reason, message } = node.ready;
   return `Node ${node.name} has Ready=${status} (${[reason, message].filter((part) => part !== '').join(': ')})`;
-}
-
-function describeWait(finding: NotReady, demand: ReadinessDemand): string {
-  const what = {
-    KubeletNotHealthy: 'the kubelet to be healthy',
-    NodeNotRegistered: `Node ${demand.nodeName} to be registered`,
-    NodeIdentityMismatch: `Node ${demand.nodeName} to be this machine's`,
-    NodeNotReady: `Node ${demand.nodeName} to be Ready`,
-  }[finding.reason];
-  return `${what}: ${finding.why}`;
-}
-
-const REMEDIES = {
-  KubeletNotHealthy:
-    'Read why the kubelet does not start (journalctl -u kubelet), mend it, and run machineadm provision again.',
-  NodeNotRegistered:
-    'Check that this machine reaches the API server and that its certificate request was approved (kubectl get csr), then run machineadm provision again.',
-  NodeIdentityMismatch:
-    'If another machine owns the Node, give this one a name of its own (kubernetes.node.name, host.hostname). If it is left over from a machine that is gone, delete it (kubectl delete node) and restart the kubelet. For a provider ID, correct kubernetes.node.providerID.',
-  NodeNotReady:
-    'Read the condition in the evidence; most often no pod network is installed yet. Set kubernetes.ready.require to NodeRegistered where the network comes later.',
-} as const;
-
-function notReady(finding: NotReady, demand: ReadinessDemand, timeoutMs: number): MachineadmError {
-  const after = `within ${Math.round(timeoutMs / 1000)} s`;
-  const summary = {
-    KubeletNotHealthy: `The kubelet did not become healthy ${after}: ${finding.why}.`,
-    NodeNotRegistered: `Node ${demand.nodeName} was not registered ${after}: ${finding.why}.`,
-    NodeIdentityMismatch: `The Node named ${demand.nodeName} is not this machine's: ${finding.why}.`,
-    NodeNotReady: `Node ${demand.nodeName} did not become Ready ${after}: ${finding.why}.`,
-  }[finding.reason];
-  const evidence: Evidence = {
-    source: finding.reason === 'KubeletNotHealthy' ? 'kubelet healthz' : 'API server',
-    text: finding.why,
-  };
-  return new MachineadmError({
-    reason: finding.reason,
-    exit: 'NotReady',
-    summary,
-    remedy: REMEDIES[finding.reason],
-    evidence: [evidence],
-    retryable: finding.reason !== 'NodeIdentityMismatch',
-  });
 }

@@ -1,8 +1,9 @@
 import type { KubernetesModel } from '../document/model.ts';
+import { staticPodPath } from '../document/ownership/kubernetes-paths.ts';
 import type { Version } from '../host/facts.ts';
 import type { NewFile } from '../host/host.ts';
 import { member, text } from '../host/untyped.ts';
-import { ADMIN_KUBECONFIG, STATIC_PODS_DIRECTORY, SUPER_ADMIN_KUBECONFIG } from './paths.ts';
+import { ADMIN_KUBECONFIG, SUPER_ADMIN_KUBECONFIG } from './paths.ts';
 
 /** Read by the kubelet alone; CIS Kubernetes Benchmark 1.1 asks the same of kubeadm's own manifests. */
 const MANIFEST_MODE = 0o600;
@@ -11,7 +12,7 @@ const DIRECTORY_MODE = 0o700;
 
 /** Where the document's static pods lie. */
 export function staticPodPaths({ controlPlane }: KubernetesModel): readonly string[] {
-  return controlPlane.staticPods.map(({ name }) => pathOf(name));
+  return controlPlane.staticPods.map(({ name }) => staticPodPath(name));
 }
 
 /**
@@ -23,13 +24,9 @@ export async function staticPodFiles(kubernetes: KubernetesModel, kubeadm: Versi
   const files: NewFile[] = [];
   for (const { name, manifest, adminKubeconfig } of kubernetes.controlPlane.staticPods) {
     const content = superAdmin && adminKubeconfig === 'Auto' ? await withSuperAdmin(manifest) : manifest;
-    files.push({ path: pathOf(name), content, mode: MANIFEST_MODE, directoryMode: DIRECTORY_MODE });
+    files.push({ path: staticPodPath(name), content, mode: MANIFEST_MODE, directoryMode: DIRECTORY_MODE });
   }
   return files;
-}
-
-function pathOf(name: string): string {
-  return `${STATIC_PODS_DIRECTORY}/${name}.yaml`;
 }
 
 /**

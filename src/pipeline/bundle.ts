@@ -2,14 +2,14 @@ import { type BundleFile, packBundle } from '../diagnosis/bundle/archive.ts';
 import { cleanse } from '../diagnosis/bundle/cleanse.ts';
 import { gatherFiles } from '../diagnosis/bundle/gather.ts';
 import { lookAround } from '../diagnosis/checks/check.ts';
-import { judge } from '../diagnosis/verdict.ts';
 import type { LoadedDocument } from '../document/load.ts';
-import { redactDeep } from '../document/secret.ts';
+import { redactDeep } from '../document/redaction.ts';
+import { documentSecrets } from '../document/secrets-of.ts';
 import type { Facts } from '../host/facts.ts';
 import type { QueryHost } from '../host/host.ts';
 import { gatherFacts, openQueryHost, requireLinux } from '../host/index.ts';
 import { readStatus } from '../reporting/status-file.ts';
-import { observe } from './diagnose-machine.ts';
+import { verdictOnMachine } from './diagnose-machine.ts';
 import { looksAt } from './doctor.ts';
 import { openDocument } from './load.ts';
 import { makePlan } from './plan.ts';
@@ -30,10 +30,16 @@ export async function makeBundle(sources: readonly string[], agentVersion: strin
   refuseUnlessRoot(facts);
   // Read first: its secrets are known from here on.
   const document = sources.length === 0 ? undefined : await openDocument(sources, agentVersion);
+  if (document !== undefined) await learnSecrets(host, document);
   const files = (
     await Promise.all([gatherFiles(host), ownRecords(host), findings(host, facts, document), planFile(document)])
   ).flat();
   return packBundle(files, { kind: 'MachineadmBundle', version: 1, agent: agentVersion });
+}
+
+/** Those that are had without effects. One that cannot be had cannot be in what is gathered by its value either. */
+async function learnSecrets(host: QueryHost, document: LoadedDocument): Promise<void> {
+  for (const secret of documentSecrets(document)) await host.secret(secret).catch(() => undefined);
 }
 
 /** Status, timeline and the journal from which a run resumes. */
@@ -52,9 +58,13 @@ async function findings(
   document: LoadedDocument | undefined,
 ): Promise<readonly BundleFile[]> {
   const status = await readStatus().catch(() => undefined);
-  const observed = await observe(host, facts, status);
+  const verdict = await verdictOnMachine(host, facts, status);
   const checks = await lookAround(looksAt(host, facts, document?.model), LIMIT_MS);
-  return [json('facts.json', facts), json('diagnosis.json', judge(observed)), json('doctor.json', checks)];
+  return [
+    json('facts.json', facts),
+    ...(verdict === undefined ? [] : [json('diagnosis.json', verdict)]),
+    json('doctor.json', checks),
+  ];
 }
 
 async function planFile(document: LoadedDocument | undefined): Promise<readonly BundleFile[]> {

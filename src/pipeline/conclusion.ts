@@ -1,4 +1,5 @@
-import { diagnose, failureOf } from '../diagnosis/index.ts';
+import { diagnose, verdictOn } from '../diagnosis/index.ts';
+import { failureOf } from '../diagnosis/verdict.ts';
 import { type Failure, MachineadmError } from '../document/errors.ts';
 import type { ExitName } from '../document/exit-codes.ts';
 import type { LoadedDocument } from '../document/load.ts';
@@ -33,7 +34,7 @@ export async function conclude(
   const endpoint = kubernetes?.join?.discovery.endpoint ?? kubernetes?.cluster.controlPlaneEndpoint;
   const failure =
     step === undefined || endsForReboot(error)
-      ? failureOf(error)
+      ? failureOf(verdictOn(error))
       : await diagnose(host, error, {
           platform: process.platform === 'win32' ? 'windows' : 'linux',
           since: { realTimeMs: startedMs },

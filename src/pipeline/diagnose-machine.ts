@@ -1,42 +1,78 @@
-import { collect } from '../diagnosis/collect.ts';
+import { collect, transcriptLines } from '../diagnosis/collect.ts';
 import type { ObservedLine } from '../diagnosis/observed-line.ts';
 import { readSavedLog } from '../diagnosis/saved-log.ts';
-import { judge, type Verdict } from '../diagnosis/verdict.ts';
+import { type RunFacts, type Verdict, verdict } from '../diagnosis/verdict.ts';
 import { MachineadmError } from '../document/errors.ts';
+import type { ReadyModel } from '../document/model.ts';
 import type { Facts } from '../host/facts.ts';
 import type { QueryHost } from '../host/host.ts';
 import { gatherFacts, openQueryHost } from '../host/index.ts';
 import type { RunStatus } from '../reporting/status.ts';
 import { readStatus } from '../reporting/status-file.ts';
+import { failureOfNode, lookAtNodeWithin } from '../steps/node-health.ts';
+import { stepRecord } from './journal.ts';
 import { refuseUnlessRoot } from './preflight.ts';
+import { peekJournal } from './run-journal.ts';
 
 const CLOUD_INIT_OUTPUT = '/var/log/cloud-init-output.log';
 const MOST_OUTPUT_BYTES = 4 * 1024 * 1024;
 const KUBELET_KUBECONFIG = '/etc/kubernetes/kubelet.conf';
-
-/** Reasons that name no cause: the logs may name one. */
-const GENERAL: ReadonlySet<string> = new Set([
-  'BootstrapperFailed',
-  'KubeletNotHealthy',
-  'ControlPlaneComponentNotHealthy',
-  'NodeNotRegistered',
-  'NodeNotReady',
-  'DeadlinePassed',
-]);
+/** The whole of a diagnosis takes 10 s. */
+const NODE_LIMIT_MS = 8_000;
 
 /**
- * Judges the machine it runs on, from its logs, its state and the status of the last run. Changes nothing. Throws
- * `NotPrivilegedUser`, and `NoRun` where nobody ever tried to bootstrap it: nothing failed there.
+ * The verdict on the machine it runs on. A run that failed has its verdict in its status, and that one stands; a node
+ * that an earlier run proved is proved again. Changes nothing. Throws `NotPrivilegedUser`, and `NoRun` where nobody ever
+ * tried to bootstrap this machine: nothing failed there.
  */
 export async function diagnoseMachine(exitStatus?: number): Promise<Verdict> {
   const host = openQueryHost();
   const facts = await gatherFacts(host);
   refuseUnlessRoot(facts);
-  const status = await readStatus();
-  const lines = await observe(host, facts, status);
-  const tried = status !== undefined || exitStatus !== undefined || lines.some(({ source }) => source === 'kubeadm');
-  if (!tried && (await host.stat(KUBELET_KUBECONFIG)) === undefined) throw nothingTried();
-  return withStatus(judge(lines, exitStatus ?? exitStatusOf(status)), status);
+  const found = await verdictOnMachine(host, facts, await readStatus(), exitStatus);
+  if (found === undefined) throw nothingTried();
+  return found;
+}
+
+/** The same for other commands. undefined: nobody ever tried to bootstrap this machine. */
+export async function verdictOnMachine(
+  host: QueryHost,
+  facts: Facts,
+  reported: RunStatus | undefined,
+  exitStatus?: number,
+): Promise<Verdict | undefined> {
+  // The copy on a cloned disk is another machine's.
+  const status = reported?.host.machineId === facts.machineId ? reported : undefined;
+  const [lines, known] = await Promise.all([observe(host, facts, status), runFactsOf(host, facts, status)]);
+  const kubeadmRan = lines.some(({ source }) => source === 'kubeadm');
+  if (status === undefined && known === undefined && exitStatus === undefined && !kubeadmRan) return undefined;
+  // A node that works does not prove that the kubeadm which somebody else ran came to its end.
+  const run =
+    exitStatus !== undefined || (status === undefined && kubeadmRan && known?.state === 'succeeded')
+      ? undefined
+      : known;
+  // What a run printed that proved the node says nothing of why it stopped working since.
+  const isSince = status?.outcome === 'Succeeded' && run?.state === 'ended';
+  const relevant = isSince ? lines.filter(({ source }) => source !== 'kubeadm') : lines;
+  return verdict({ lines: relevant, exitStatus, ...(run === undefined ? {} : { run }) });
+}
+
+/** What the last run found; where it succeeded, or there was none, what is found of the node now. */
+async function runFactsOf(host: QueryHost, facts: Facts, status: RunStatus | undefined): Promise<RunFacts | undefined> {
+  if (status?.failure !== undefined) return { state: 'concluded', failure: status.failure };
+  if (status !== undefined && status.outcome !== 'Succeeded') return undefined;
+  const isNode =
+    status?.steps.some(({ id }) => id === 'readiness') ?? (await host.stat(KUBELET_KUBECONFIG)) !== undefined;
+  if (!isNode) return status === undefined ? undefined : { state: 'succeeded' };
+  const finding = await lookAtNodeWithin(host, facts, await provenDemand(host), NODE_LIMIT_MS);
+  return finding.ready ? { state: 'succeeded' } : { state: 'ended', failure: failureOfNode(finding, facts) };
+}
+
+/** What the last document asked to be proven, by the journal; a node that is not ours must be registered. */
+async function provenDemand(host: QueryHost): Promise<ReadyModel['require']> {
+  const { done } = stepRecord(await peekJournal(host).catch(() => undefined), 'readiness');
+  const demands = ['NodeReady', 'NodeRegistered', 'KubeletHealthy'] as const;
+  return demands.find((demand) => done.has(`readiness/${demand}`)) ?? 'NodeRegistered';
 }
 
 function nothingTried(): MachineadmError {
@@ -64,9 +100,7 @@ export async function observe(
     criSocket: 'unix:///run/containerd/containerd.sock',
     ...(endpoint === undefined ? {} : { endpoint }),
   });
-  const reported = (status?.failure?.evidence ?? []).map(
-    ({ source, text }): ObservedLine => ({ source: 'kubeadm', origin: source, text }),
-  );
+  const reported = transcriptLines(status?.failure?.evidence ?? []);
   return numbered([...(said.length === 0 ? reported : said), ...collected]);
 }
 
@@ -101,27 +135,6 @@ async function bootTime(host: QueryHost, platform: Facts['platform'], bootId: st
 async function kubeconfigServer(host: QueryHost): Promise<string | undefined> {
   const text = (await host.readText(KUBELET_KUBECONFIG)) ?? '';
   return /^\s*server: https:\/\/(\S+)$/m.exec(text)?.[1];
-}
-
-function exitStatusOf(status: RunStatus | undefined): number | undefined {
-  if (status?.outcome === 'Succeeded') return 0;
-  return status?.outcome === 'Failed' ? 1 : undefined;
-}
-
-/** What the run itself found out counts where the logs name no cause. */
-function withStatus(verdict: Verdict, status: RunStatus | undefined): Verdict {
-  const failure = status?.failure;
-  if (verdict.outcome === 'success' || failure === undefined) return verdict;
-  if (verdict.reason !== 'Unknown' && GENERAL.has(failure.reason)) return verdict;
-  if (verdict.reason === 'Unknown' && GENERAL.has(failure.reason)) return verdict;
-  return {
-    ...verdict,
-    reason: failure.reason,
-    retryable: failure.retryable,
-    evidence: failure.evidence.map(({ source, text }) => ({ source, line: 0, text })),
-    remedy: failure.remedy,
-    confidence: 0.95,
-  };
 }
 
 /** Streams have no files: a line is counted within its origin. */

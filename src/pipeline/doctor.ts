@@ -2,23 +2,33 @@ import { checkCertificates } from '../diagnosis/checks/certificates.ts';
 import { type Check, lookAround } from '../diagnosis/checks/check.ts';
 import { checkControlPlane } from '../diagnosis/checks/control-plane.ts';
 import { checkEndpoint, parseEndpoint } from '../diagnosis/checks/endpoint.ts';
+import { checkKubelet } from '../diagnosis/checks/kubelet.ts';
 import { checkCapacity, checkCgroups, checkDisks, checkSwap, checkTimeSource } from '../diagnosis/checks/machine.ts';
 import { checkHostname, checkRouting } from '../diagnosis/checks/network.ts';
 import { checkPorts } from '../diagnosis/checks/ports.ts';
 import { checkRuntime } from '../diagnosis/checks/runtime.ts';
+import type { Verdict } from '../diagnosis/verdict.ts';
 import type { Model } from '../document/model.ts';
-import { redactDeep } from '../document/secret.ts';
+import { redactDeep } from '../document/redaction.ts';
 import type { Facts } from '../host/facts.ts';
 import type { QueryHost } from '../host/host.ts';
 import { gatherFacts, openQueryHost, requireLinux } from '../host/index.ts';
+import type { RunStatus } from '../reporting/status.ts';
+import { readStatus } from '../reporting/status-file.ts';
+import { type Finding, lookAtNodeWithin } from '../steps/node-health.ts';
+import { verdictOnMachine } from './diagnose-machine.ts';
+import { stepRecord } from './journal.ts';
 import { openDocument } from './load.ts';
 import { stepsFor } from './pipeline.ts';
-import { findMissing, refuseUnlessRoot } from './preflight.ts';
+import { findRequirements, refuseUnlessRoot, type Unmet } from './preflight.ts';
+import { peekJournal } from './run-journal.ts';
 
 const LIMIT_MS = 15_000;
 const DEFAULT_SOCKET = 'unix:///run/containerd/containerd.sock';
 
 export interface DoctorReport {
+  /** On a machine that is a node, or on which a run failed: what `diagnose` says of it. */
+  readonly verdict?: Verdict;
   readonly checks: readonly Check[];
   readonly failed: number;
   readonly warnings: number;
@@ -26,8 +36,9 @@ export interface DoctorReport {
 
 /**
  * Looks whether a bootstrap would stand a chance on this machine: what the steps of the document will need, what kubeadm
- * checks, and the way to the API server. Changes nothing: it is handed a host that can only be asked. Without a
- * document the machine alone is looked at, as a worker. Throws `DocumentInvalid` and `NotPrivilegedUser`.
+ * checks, and the way to the API server. On a machine that has bootstrapped: whether the node works; after a run that
+ * failed: its verdict. Changes nothing: it is handed a host that can only be asked. Without a document the machine alone
+ * is looked at, as a worker. Throws `DocumentInvalid` and `NotPrivilegedUser`.
  */
 export async function examine(sources: readonly string[], agentVersion: string): Promise<DoctorReport> {
   requireLinux('machineadm doctor');
@@ -35,7 +46,60 @@ export async function examine(sources: readonly string[], agentVersion: string):
   const facts = await gatherFacts(host);
   refuseUnlessRoot(facts);
   const model = sources.length === 0 ? undefined : (await openDocument(sources, agentVersion)).model;
-  return report(await lookAround(looksAt(host, facts, model), LIMIT_MS));
+  const status = await readStatus().catch(() => undefined);
+  let verdict: Verdict | undefined;
+  const checks = await lookAround(
+    {
+      node: async () => {
+        verdict = await verdictOnMachine(host, facts, status);
+        return nodeChecks(verdict, status);
+      },
+      ...looksAtNode(host, facts),
+      ...looksAt(host, facts, model),
+    },
+    LIMIT_MS,
+  );
+  return report(checks, verdict);
+}
+
+/** Whether the kubelet of a machine that is a node runs, and whether its Node is Ready. */
+export function looksAtNode(host: QueryHost, facts: Facts): Parameters<typeof lookAround>[0] {
+  const onNode = (look: () => Promise<readonly Check[]>) => async () =>
+    (await host.stat('/etc/kubernetes/kubelet.conf')) === undefined ? [] : await look();
+  return {
+    kubelet: onNode(() => checkKubelet(host, Date.now())),
+    'node ready': onNode(async () => readyCheck(await lookAtNodeWithin(host, facts, 'NodeReady', LIMIT_MS - 1_000))),
+  };
+}
+
+/** What else keeps a node from working is in the verdict. Without a pod network a Node is not Ready, and nothing is broken. */
+function readyCheck(finding: Finding): readonly Check[] {
+  const base = { id: 'node/ready', group: 'node' } as const;
+  if (finding.ready) return [{ ...base, state: 'ok', text: 'the Node of this machine is Ready' }];
+  const { reason, why } = finding;
+  if (reason !== 'NodeNotReady') return [];
+  const state = /network plugin|\bcni\b/i.test(why) ? 'warning' : 'failed';
+  const remedy = 'Read the condition of the Node: `kubectl describe node`; without a pod network, install one.';
+  return [{ ...base, state, reason, text: why, remedy }];
+}
+
+/** The verdict on a node, or on the run that was to make one. */
+export function nodeChecks(verdict: Verdict | undefined, status: RunStatus | undefined): readonly Check[] {
+  if (verdict === undefined) return [];
+  const base = { id: 'node', group: 'node' } as const;
+  const { outcome, reason, summary, remedy, retryable } = verdict;
+  if (outcome === 'success') return [{ ...base, state: 'ok', text: 'the last run succeeded, and what it made works' }];
+  const ran = status?.failure === undefined ? '' : 'the last run failed: ';
+  const later = retryable ? 'The same command may succeed later.' : 'The same command will fail again.';
+  return [
+    {
+      ...base,
+      state: 'failed',
+      text: `${ran}${summary}`,
+      ...(reason === 'Unknown' || reason === '' ? {} : { reason }),
+      remedy: `${remedy} ${later}`,
+    },
+  ];
 }
 
 /** Every look that is taken at a machine, by name. */
@@ -73,22 +137,30 @@ export function looksAt(
 }
 
 async function documentChecks(host: QueryHost, facts: Facts, model: Model): Promise<readonly Check[]> {
-  const missing = await findMissing(stepsFor('all', model.host.platform), host, model, facts, 'all');
-  if (missing.length === 0) {
+  const journal = await peekJournal(host);
+  const steps = stepsFor('all', model.host.platform);
+  const record = (step: string) => stepRecord(journal, step);
+  const { unmet, awaited } = await findRequirements(steps, { host, model, facts, scope: 'all', record });
+  if (unmet.length + awaited.length === 0) {
     return [{ id: 'document', group: 'document', state: 'ok', text: 'everything that the steps need is here' }];
   }
-  return missing.map(({ reason, what, remedy }) => ({
+  const check = ({ missing: { reason, what, remedy } }: Unmet, state: 'failed' | 'warning', when: string): Check => ({
     id: `document/${reason}`,
     group: 'document',
-    state: 'failed',
+    state,
     reason,
-    text: what,
+    text: `${what}${when}`,
     remedy,
-  }));
+  });
+  return [
+    ...unmet.map((one) => check(one, 'failed', '')),
+    ...awaited.map((one) => check(one, 'warning', `; looked for again after ${one.hooks.id}`)),
+  ];
 }
 
-function report(checks: readonly Check[]): DoctorReport {
+function report(checks: readonly Check[], verdict: Verdict | undefined): DoctorReport {
   return redactDeep({
+    ...(verdict === undefined ? {} : { verdict }),
     checks,
     failed: checks.filter(({ state }) => state === 'failed').length,
     warnings: checks.filter(({ state }) => state === 'warning').length,

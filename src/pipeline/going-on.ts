@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import type { ExitConvention } from '../document/exit-codes.ts';
 import type { Facts } from '../host/facts.ts';
 import type { Host } from '../host/host.ts';
+import { areInsecureSourcesAccepted } from '../host/provenance.ts';
 import { requestReboot } from '../host/reboot.ts';
 import { type Resumption, resumptionOf } from '../host/resumption.ts';
 import { selfCommand } from '../host/self-command.ts';
@@ -56,6 +57,7 @@ export function resumingCommand({ sources, sinks = [] }: Started, self: readonly
     ...self,
     'provision',
     '--resume',
+    ...(areInsecureSourcesAccepted() ? ['--insecure-document'] : []),
     ...sources.flatMap((source) => ['-d', resolve(source)]),
     ...sinks.flatMap((sink) => ['--sink', sink]),
   ];

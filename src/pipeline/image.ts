@@ -1,7 +1,8 @@
 import { type Evidence, MachineadmError } from '../document/errors.ts';
 import type { LoadedDocument } from '../document/load.ts';
 import type { Model } from '../document/model.ts';
-import { redact, type Secret, type SecretValue } from '../document/secret.ts';
+import { redact } from '../document/redaction.ts';
+import type { Secret, SecretValue } from '../document/secret.ts';
 import type { Host } from '../host/host.ts';
 import { scopeOf } from '../steps/file-content.ts';
 import { isOfInstance } from './instance-paths.ts';

@@ -1,5 +1,6 @@
 import { MachineadmError } from '../document/errors.ts';
-import type { FollowUp } from '../steps/step.ts';
+import { withoutChecksum } from '../host/checksum.ts';
+import type { FollowUp, Inventory } from '../steps/step.ts';
 
 /**
  * What a run leaves for the next one, as lines of JSON. Pure: reading and judging lines happens here, making them
@@ -15,6 +16,9 @@ export type JournalRecord =
       readonly agent: string;
       readonly document: string;
       readonly lasting: string | undefined;
+      /** `LoadedDocument.writtenDigest`, and where it was read; absent in journals of earlier versions. */
+      readonly written?: string;
+      readonly sources?: readonly string[];
       readonly bootId: string;
       readonly at: string;
     }
@@ -30,6 +34,8 @@ export type JournalRecord =
   | { readonly is: 'wrote'; readonly step: string; readonly path: string; readonly before: 'absent' | 'present' }
   /** A service that did not start at boot is about to be made to. */
   | { readonly is: 'enabled'; readonly step: string; readonly service: string }
+  /** What is on the machine before a bootstrapper starts: no reset removes it. The last one counts. */
+  | { readonly is: 'inventory'; readonly step: string; readonly entries: Inventory }
   /**
    * A reboot that a step's change needs. `Owed`: written before the change. `Requested`: the run is about to end for it.
    * `Served`: the machine was rebooted, and the step has nothing left to do. The boot it was in is that of its run.
@@ -43,8 +49,12 @@ export type JournalRecord =
       readonly outcome: string;
       readonly exitCode: number;
       readonly reason: string | undefined;
+      /** A supervised command did not end in time and was abandoned. */
+      readonly commandsLeft?: true;
       readonly at: string;
-    };
+    }
+  /** A reset begins. Once it has ended, this is no longer the journal of the machine. */
+  | { readonly is: 'reset'; readonly run: string; readonly at: string };
 
 /** Who the machine is. Each part is compared only where both sides know it. */
 export interface InstanceIdentity {
@@ -65,16 +75,20 @@ const SHAPES: Readonly<Record<JournalRecord['is'], Readonly<Record<string, 'stri
   settled: { followUp: 'string' },
   wrote: { path: 'string', before: 'string' },
   enabled: { service: 'string' },
+  inventory: { entries: 'array' },
   reboot: { step: 'string', now: 'string' },
   step: { step: 'string' },
   concluded: { outcome: 'string' },
+  reset: { run: 'string' },
 };
 
 /** One line of a journal. Throws `JournalUnreadable` for what machineadm did not write. */
 export function parseRecord(path: string, line: string, index: number): JournalRecord {
+  const json = withoutChecksum(line);
+  if (json === undefined) throw unreadable(path, index + 1);
   let value: unknown;
   try {
-    value = JSON.parse(line);
+    value = JSON.parse(json);
   } catch (cause) {
     throw unreadable(path, index + 1, cause);
   }
@@ -99,7 +113,7 @@ function isRecord(value: unknown): value is JournalRecord {
 export function unreadable(path: string, line: number, cause?: unknown): MachineadmError {
   return new MachineadmError({
     reason: 'JournalUnreadable',
-    summary: `${path}: line ${line} is not a journal record`,
+    summary: `${path}: line ${line} is not a journal record, or was damaged`,
     remedy: `Find out what damaged it. If this machine holds nothing worth keeping, move ${path} away, run \`kubeadm reset -f\` and provision again.`,
     cause,
   });

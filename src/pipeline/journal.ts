@@ -1,5 +1,5 @@
 import type { Facts } from '../host/facts.ts';
-import type { FollowUp, StepRecord } from '../steps/step.ts';
+import type { FollowUp, Inventory, StepRecord } from '../steps/step.ts';
 import { type InstanceIdentity, type JournalRecord, parseRecord, unreadable } from './journal-record.ts';
 
 /** The steps that say `bootstraps`; a document asks one of them at most for something. A test holds this list to them. */
@@ -14,6 +14,8 @@ export interface JournalState {
   readonly attempts: number;
   /** The last run, as long as it has no conclusion: it goes on, or was killed. */
   readonly open: OpenRun | undefined;
+  /** Runs whose supervised commands may still be running: the last run, unless it ended them all by itself. */
+  readonly unfinishedRuns: ReadonlySet<string>;
   /** How the last run ended; undefined while one is open, and before the first. */
   readonly ended: { readonly command: Command; readonly outcome: string } | undefined;
   /** What was ever begun here. */
@@ -29,15 +31,19 @@ export interface JournalState {
   readonly wrote: ReadonlyMap<string, 'absent' | 'present'>;
   /** Services that start at boot because of us. */
   readonly enabled: ReadonlySet<string>;
+  /** What was there before a bootstrapper was first started; undefined where none is on record. */
+  readonly inventory: Inventory | undefined;
   /** `LoadedDocument.lastingDigest` this instance was bootstrapped from; undefined before. */
   readonly bootstrappedFrom: string | undefined;
+  /** Documents that were applied, by where they were read (`sourcesKey`): the last run of each that succeeded. */
+  readonly applied: ReadonlyMap<string, AppliedDocument>;
   /** A `provision` of this instance once proved what its document asked for. Later failures do not unmake that. */
   readonly proven: boolean;
 }
 
 type Command = Extract<JournalRecord, { is: 'run' }>['command'];
 
-type OpenRun = Pick<Extract<JournalRecord, { is: 'run' }>, 'run' | 'command' | 'lasting'>;
+type OpenRun = Pick<Extract<JournalRecord, { is: 'run' }>, 'run' | 'command' | 'lasting' | 'written' | 'sources'>;
 
 interface StepMemory {
   readonly started: ReadonlySet<string>;
@@ -62,12 +68,18 @@ export function isSameInstance(a: InstanceIdentity, b: InstanceIdentity): boolea
   return a.machineId === b.machineId;
 }
 
-/** Memory of an instance that was never seen before. `foreign`: another instance's journal was found. */
-export function newJournalState(identity: InstanceIdentity, foreign: boolean): JournalState {
+/**
+ * Memory of an instance that was never seen before.
+ *
+ * @param foreign another instance's journal was found
+ * @param inventory what that journal says was there before its own bootstrap
+ */
+export function newJournalState(identity: InstanceIdentity, foreign: boolean, inventory?: Inventory): JournalState {
   return {
     identity,
     attempts: 0,
     open: undefined,
+    unfinishedRuns: new Set(),
     ended: undefined,
     commands: new Set(),
     steps: new Map(),
@@ -77,9 +89,24 @@ export function newJournalState(identity: InstanceIdentity, foreign: boolean): J
     foreign,
     wrote: new Map(),
     enabled: new Set(),
+    inventory,
     bootstrappedFrom: undefined,
+    applied: new Map(),
     proven: false,
   };
+}
+
+/** A document that was applied to this instance, which no later run of the same sources left half-done. */
+export interface AppliedDocument {
+  /** `LoadedDocument.writtenDigest`; undefined where an earlier version of machineadm did not record it. */
+  readonly written: string | undefined;
+  /** RFC 3339, UTC. */
+  readonly at: string;
+}
+
+/** One word for where a document is read; the same for runs of earlier versions, which did not record it. */
+export function sourcesKey(sources: readonly string[] | undefined): string {
+  return JSON.stringify(sources ?? []);
 }
 
 /**
@@ -139,11 +166,18 @@ export function afterRecord(state: JournalState, record: JournalRecord): Journal
     case 'step':
       return state;
     case 'run': {
-      const { run, command, lasting, bootId } = record;
+      const { run, command, lasting, written, sources, bootId } = record;
       const commands = new Set([...state.commands, command]);
-      const begun = { open: { run, command, lasting }, ended: undefined, commands };
-      return { ...inBoot(state, bootId), attempts: state.attempts + 1, ...begun };
+      // Before it began it ended what earlier runs had left.
+      const unfinishedRuns = new Set([run]);
+      const origin = written === undefined || sources === undefined ? {} : { written, sources };
+      const begun = { open: { run, command, lasting, ...origin }, unfinishedRuns, ended: undefined, commands };
+      const applied = new Map(state.applied);
+      if (command === 'provision') applied.delete(sourcesKey(sources));
+      return { ...inBoot(state, bootId), attempts: state.attempts + 1, ...begun, applied };
     }
+    case 'reset':
+      return { ...state, unfinishedRuns: new Set([record.run]) };
     case 'owed':
       return { ...state, owed: new Set([...state.owed, ...record.followUps]) };
     case 'settled':
@@ -161,6 +195,8 @@ export function afterRecord(state: JournalState, record: JournalRecord): Journal
     }
     case 'enabled':
       return { ...state, enabled: new Set([...state.enabled, record.service]) };
+    case 'inventory':
+      return { ...state, inventory: record.entries };
     case 'started':
     case 'note':
     case 'done':
@@ -169,7 +205,10 @@ export function afterRecord(state: JournalState, record: JournalRecord): Journal
       const command = state.open?.command;
       const succeeded = record.outcome === 'Succeeded' && command === 'provision';
       const ended = command === undefined ? undefined : { command, outcome: record.outcome };
-      return { ...state, open: undefined, ended, proven: state.proven || succeeded };
+      const unfinishedRuns = record.commandsLeft === true ? state.unfinishedRuns : new Set<string>();
+      const applied = new Map(state.applied);
+      if (succeeded) applied.set(sourcesKey(state.open?.sources), { written: state.open?.written, at: record.at });
+      return { ...state, open: undefined, unfinishedRuns, ended, applied, proven: state.proven || succeeded };
     }
   }
 }
@@ -235,15 +274,37 @@ export function stepRecord(state: JournalState | undefined, step: string): StepR
     interrupted: memory.started,
     done: memory.done,
     notes: memory.notes,
+    hookEdits: hookEditsIn(state),
     foreignLeftovers: state?.foreign ?? false,
     bootstrap: bootstrap.some(({ started }) => started.size > 0)
       ? 'attempted'
       : bootstrap.some(({ done }) => done.size > 0)
         ? 'done'
         : 'none',
+    attempts: bootstrap.flatMap(attemptNotes),
+    inventory: state?.inventory,
+    wrote: state?.wrote ?? new Map(),
     owed: state?.owed ?? new Set(),
     reboot: rebootOf(state, step),
   };
+}
+
+/** How the note of a hook begins about a file that it changed; its path follows. */
+export const HOOK_EDIT = 'edited:';
+
+/** Kept with the memory of the hooks: where they run again, so that they find the files as the document has them. */
+function hookEditsIn(state: JournalState | undefined): ReadonlyMap<string, unknown> {
+  const edits = new Map<string, unknown>();
+  for (const { notes } of state?.steps.values() ?? []) {
+    for (const [change, note] of notes) {
+      if (change.startsWith(HOOK_EDIT)) edits.set(change.slice(HOOK_EDIT.length), note);
+    }
+  }
+  return edits;
+}
+
+function attemptNotes({ started, done, notes }: StepMemory): readonly unknown[] {
+  return [...(started.size > 0 ? started : done)].map((change) => notes.get(change));
 }
 
 function rebootOf(state: JournalState | undefined, step: string): StepRecord['reboot'] {

@@ -2,7 +2,17 @@ import { refuseSecretsOf } from '../document/added-sinks.ts';
 import { type Diagnostic, formatDiagnostic } from '../document/diagnostics.ts';
 import { MachineadmError } from '../document/errors.ts';
 import { type LoadedDocument, loadDocument } from '../document/load.ts';
-import { readSource } from '../host/document-source.ts';
+import { learnFrom } from '../document/redaction.ts';
+import { sensitiveTexts } from '../document/sensitive.ts';
+import { toPlain } from '../document/tree.ts';
+import { readSource, type SourcePiece } from '../host/document-source.ts';
+import {
+  exposedSecrets,
+  refuseDistrusted,
+  refuseDistrustedSecrets,
+  refuseExposed,
+  warningsOfDistrusted,
+} from './provenance.ts';
 
 /** A document with mistakes; `problems` has each with its place. */
 export class DocumentError extends MachineadmError {
@@ -30,15 +40,16 @@ export function readInputText(
 /**
  * Reads and judges the document behind the given sources (files, drop-in directories, `-`), merged in order. For this
  * machine its variables are found out here; else their values are not judged. `sinks` are those of the command line.
- * Throws `DocumentError` with all problems, `UsageInvalid` (a secret among `sinks`), `DocumentNotFound`, `DocumentTooLarge` or `MetadataUnavailable`.
+ * Throws `DocumentError` with all problems, `DocumentNotTrusted`, `SecretReadableByAll`, `UsageInvalid` (a secret among `sinks`), `DocumentNotFound`, `DocumentTooLarge` or `MetadataUnavailable`.
  */
 export async function openDocument(
   sources: readonly string[],
   agentVersion: string,
-  options: { readonly forThisMachine?: boolean; readonly sinks?: readonly string[] } = {},
+  options: OpenOptions = {},
 ): Promise<LoadedDocument> {
-  const read = [];
+  const read: SourcePiece[] = [];
   for (const source of sources) read.push(...(await readSource(source)));
+  const distrusted = options.isTrusted === true ? refuseDistrusted(read) : warningsOfDistrusted(read);
   const result = await loadDocument(read, {
     agentVersion,
     // Loaded where it is asked for: most documents name no benchmark.
@@ -52,8 +63,25 @@ export async function openDocument(
       : {}),
     ...(options.sinks === undefined ? {} : { sinks: options.sinks }),
   });
+  if (result.ok) learnFrom(sensitiveTexts(toPlain(result.document.tree)));
   if (!result.ok) throw new DocumentError(result.reason, result.problems);
   const { sinks } = result.document.model.reporting;
   refuseSecretsOf(sinks.slice(sinks.length - (options.sinks?.length ?? 0)));
-  return result.document;
+  const exposed = exposedSecrets(result.document, read);
+  if (options.isTrusted === true) {
+    refuseExposed(exposed);
+    await refuseDistrustedSecrets(result.document);
+  }
+  const warnings = [...distrusted, ...exposed, ...result.document.warnings];
+  return { ...result.document, warnings };
 }
+
+export interface OpenOptions {
+  readonly forThisMachine?: boolean;
+  readonly sinks?: readonly string[];
+  /** Refuses a document that others than root and the caller may change, or that shows secrets to all; else warns. */
+  readonly isTrusted?: boolean;
+}
+
+/** For this process, documents are taken from wherever they are (`--insecure-document`). */
+export { acceptInsecureSources } from '../host/provenance.ts';

@@ -47,6 +47,8 @@ import { windowsDomain } from '../steps/windows-domain/index.ts';
 export interface Pipeline {
   readonly host: readonly Step[];
   readonly kubernetes: readonly Step[];
+  /** Tells the world that all before it succeeded and lasted. */
+  readonly conclusion: readonly Step[];
   readonly afterBootstrap: readonly Step[];
 }
 
@@ -93,8 +95,8 @@ export const PIPELINE: Pipeline = {
     hardening, // of what kubeadm wrote; before readiness, which proves that the node works with it
     readiness,
     execReadiness,
-    sentinel, // only after readiness was proved
   ],
+  conclusion: [sentinel], // only after readiness was proved
   afterBootstrap: [afterBootstrapHooks],
 };
 
@@ -121,8 +123,8 @@ const WINDOWS: Pipeline = {
     kubeadm,
     kubeletArguments, // its service does not read what kubeadm left for it
     readiness,
-    sentinel,
   ],
+  conclusion: [sentinel],
   afterBootstrap: [windowsAfterBootstrapHooks],
 };
 
@@ -136,6 +138,6 @@ export const ALL_STEPS: readonly Step[] = stepsFor('all', 'linux');
 
 /** The steps of a run: all of them, or for an image bake those of the host. */
 export function stepsFor(scope: 'base' | 'all', platform: Platform): readonly Step[] {
-  const { host, kubernetes, afterBootstrap } = pipelineFor(platform);
-  return scope === 'base' ? host : [...host, ...kubernetes, ...afterBootstrap];
+  const { host, kubernetes, conclusion, afterBootstrap } = pipelineFor(platform);
+  return scope === 'base' ? host : [...host, ...kubernetes, ...conclusion, ...afterBootstrap];
 }

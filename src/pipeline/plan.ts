@@ -1,7 +1,7 @@
 import { MachineadmError } from '../document/errors.ts';
 import type { LoadedDocument } from '../document/load.ts';
 import type { Model } from '../document/model.ts';
-import { redactDeep } from '../document/secret.ts';
+import { redactDeep } from '../document/redaction.ts';
 import type { Facts } from '../host/facts.ts';
 import type { QueryHost } from '../host/host.ts';
 import { gatherFacts, openQueryHost } from '../host/index.ts';
@@ -10,7 +10,7 @@ import { imagePart } from './image.ts';
 import { afterRecord, inBoot, instanceIdentity, type JournalState, stepRecord, withNotes } from './journal.ts';
 import { stepsFor } from './pipeline.ts';
 import { hostWithout } from './planned-host.ts';
-import { preflight, refuseUnlessRoot } from './preflight.ts';
+import { preflight, type Requirements, refuseUnlessRoot } from './preflight.ts';
 import { readPrepared, usableNotes } from './prepared.ts';
 import { asSeenBy, peekJournal } from './run-journal.ts';
 import { followUpId, owedHere, planStep } from './runner.ts';
@@ -44,8 +44,8 @@ export async function makePlan(document: LoadedDocument, scope: 'base' | 'all'):
   const journal = withNotes(seen, usableNotes(await readPrepared(host), found, identity));
   refuseIfChanged(journal, document);
   const steps = stepsFor(scope, model.host.platform);
-  await preflight(steps, host, model, facts, scope);
-  return planSteps(steps, { model, facts, host, journal, scope });
+  const awaited = await preflight(steps, { model, facts, host, scope, record: (step) => stepRecord(journal, step) });
+  return planSteps(steps, { model, facts, host, journal, scope, awaited });
 }
 
 /** What a run needs to know to be planned. */
@@ -55,6 +55,8 @@ export interface PlanOptions {
   readonly host: QueryHost;
   readonly journal: JournalState;
   readonly scope: 'base' | 'all';
+  /** What hooks may still bring: the steps that need it are planned after them. */
+  readonly awaited?: Requirements['awaited'];
 }
 
 /** The changes of these steps in their order, follow-ups included: with the ids that `runSteps` makes. Redacted. */
@@ -67,6 +69,11 @@ export async function planSteps(steps: readonly Step[], options: PlanOptions): P
   for (const step of steps) {
     const desired = step.desired(model, facts);
     if (desired === undefined) continue;
+    const awaited = options.awaited?.filter((one) => one.step === step) ?? [];
+    if (awaited.length > 0) {
+      changes.push(knownAfterHooks(step, awaited));
+      continue;
+    }
     const planned = await planStep(step, desired, host, stepRecord(journal, step.id), scope);
     for (const change of planned) {
       changes.push(plannedChange(step.id, change));
@@ -82,6 +89,13 @@ export async function planSteps(steps: readonly Step[], options: PlanOptions): P
     }
   }
   return redactDeep({ changes });
+}
+
+/** A step that lacks something before the hooks: what it will change depends on what they install. */
+function knownAfterHooks(step: Step, awaited: Requirements['awaited']): PlannedChange {
+  const what = awaited.map(({ missing }) => missing.what).join('; ');
+  const summary = `${step.title}: not known yet (${what})`;
+  return { id: step.id, step: step.id, summary, scope: 'node', knownAfter: awaited[0]?.hooks.id ?? '' };
 }
 
 function plannedChange(step: string, change: Change): PlannedChange {

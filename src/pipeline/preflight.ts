@@ -1,9 +1,12 @@
 import { MachineadmError } from '../document/errors.ts';
+import type { ExitName } from '../document/exit-codes.ts';
 import type { Model } from '../document/model.ts';
 import type { Facts } from '../host/facts.ts';
 import type { QueryHost } from '../host/host.ts';
-import type { Missing, Step } from '../steps/step.ts';
+import type { Missing, Step, StepRecord } from '../steps/step.ts';
+import { findCollisions } from './ownership.ts';
 import { asRefusal } from './refusal.ts';
+import { StepFailure } from './runner.ts';
 
 /** Refuses to begin on a machine or as a user that cannot do it. */
 export function refuseUnlessRoot(facts: Pick<Facts, 'isRoot'> & Partial<Pick<Facts, 'platform'>>): void {
@@ -37,46 +40,120 @@ function refuseOtherPlatform({ host }: Model, { platform }: Facts): void {
   });
 }
 
-/** What the steps of this document will need and do not find. Asks only. */
-export async function findMissing(
-  steps: readonly Step[],
-  host: QueryHost,
-  model: Model,
-  facts: Facts,
-  scope: 'base' | 'all',
-): Promise<readonly Missing[]> {
-  const missing: Missing[] = [];
-  for (const step of steps) {
-    const desired = step.desired(model, facts);
-    if (desired === undefined || step.preflight === undefined) continue;
-    const found = await step.preflight(host, desired);
-    missing.push(...found.filter((item) => scope === 'all' || item.scope !== 'node'));
-  }
-  return missing;
+/** Something that a step needs and does not find. */
+export interface Unmet {
+  readonly step: Step;
+  readonly missing: Missing;
 }
 
-/** Asks all steps what they will need and reports everything that is missing at once, before anything is changed. */
-export async function preflight(
-  steps: readonly Step[],
-  host: QueryHost,
-  model: Model,
-  facts: Facts,
-  scope: 'base' | 'all',
-): Promise<void> {
-  refuseOtherPlatform(model, facts);
-  const missing = await findMissing(steps, host, model, facts, scope).catch((error) => {
+/** What the steps of a document need and do not find. */
+export interface Requirements {
+  /** Nothing is going to bring it. */
+  readonly unmet: readonly Unmet[];
+  /** Hooks that are still to run may bring it; it is looked for again after them. */
+  readonly awaited: readonly (Unmet & { readonly hooks: Step })[];
+}
+
+/** What is looked at, and for which document. */
+export interface PreflightScope {
+  readonly host: QueryHost;
+  readonly model: Model;
+  readonly facts: Facts;
+  readonly scope: 'base' | 'all';
+  /** What the journal knows of a step. */
+  readonly record: (step: string) => Pick<StepRecord, 'done'>;
+}
+
+/**
+ * The hooks before the bootstrap that have not run on this machine yet. An image bake runs none. What the steps after them need
+ * may be installed by them: runc, containerd, kubeadm and the kubelet are, on many machines.
+ */
+export function pendingHooks(steps: readonly Step[], { model, facts, scope, record }: PreflightScope): readonly Step[] {
+  if (scope === 'base') return [];
+  const bootstrap = steps.findLastIndex((step) => step.bootstraps === true);
+  const before = steps.slice(0, Math.max(0, bootstrap));
+  return before.filter(
+    (step) => step.runsHooks === true && step.desired(model, facts) !== undefined && record(step.id).done.size === 0,
+  );
+}
+
+/** What the steps of this document will need and do not find. Asks only. */
+export async function findRequirements(steps: readonly Step[], asked: PreflightScope): Promise<Requirements> {
+  const { host, model, facts, scope } = asked;
+  const pending = pendingHooks(steps, asked);
+  const unmet: Unmet[] = [];
+  const awaited: Requirements['awaited'][number][] = [];
+  for (const [index, step] of steps.entries()) {
+    const desired = step.desired(model, facts);
+    if (desired === undefined || step.preflight === undefined) continue;
+    const hooks = pending.find((one) => steps.indexOf(one) < index) ?? (waits(step) ? pending[0] : undefined);
+    for (const missing of await step.preflight(host, desired)) {
+      if (scope === 'base' && missing.scope === 'node') continue;
+      if (hooks === undefined) unmet.push({ step, missing });
+      else awaited.push({ step, missing, hooks });
+    }
+  }
+  for (const collision of await findCollisions(steps, asked)) unmet.push(collision);
+  return { unmet, awaited };
+}
+
+/** Whether a step can be postponed until hooks ran that come after it. */
+function waits(step: Step): boolean {
+  return step.needs !== undefined;
+}
+
+/** Whether a step cannot do anything before hooks ran that come after it in `steps`. */
+export function waitsForHooks(step: Step, steps: readonly Step[], asked: PreflightScope): boolean {
+  if (step.needs?.some((program) => asked.facts[program] === undefined) !== true) return false;
+  return pendingHooks(steps.slice(steps.indexOf(step)), asked).length > 0;
+}
+
+/**
+ * Asks all steps what they will need and reports everything that is missing at once, before anything is changed. What
+ * hooks may still bring is not missing yet.
+ *
+ * @returns what is looked for again after hooks
+ */
+export async function preflight(steps: readonly Step[], asked: PreflightScope): Promise<Requirements['awaited']> {
+  refuseOtherPlatform(asked.model, asked.facts);
+  const { unmet, awaited } = await findRequirements(steps, asked).catch((error) => {
     throw asRefusal(error);
   });
-  const [first, second] = missing;
-  if (first === undefined) return;
-  throw new MachineadmError({
-    reason: second === undefined ? first.reason : 'PreflightFailed',
+  if (unmet.length > 0) throw missingError(unmet, 'Refused', '');
+  return awaited;
+}
+
+/**
+ * Looks again for what steps need after hooks ran. By then the machine was changed, so it is no refusal: the first step
+ * that lacks something has failed.
+ *
+ * @throws StepFailure
+ */
+export async function requireAfterHooks(hooks: Step, steps: readonly Step[], asked: PreflightScope): Promise<void> {
+  const concerned = steps.filter((step, index) => index > steps.indexOf(hooks) || waits(step));
+  const { unmet } = await findRequirements(concerned, asked);
+  const [first] = unmet;
+  if (first !== undefined) throw new StepFailure(first.step.id, missingError(unmet, 'HostStepFailed', hooks.title));
+}
+
+/** @param after the hooks that could have brought it */
+function missingError(unmet: readonly Unmet[], exit: ExitName, after: string): MachineadmError {
+  const [first, second] = unmet.map(({ missing }) => missing);
+  const stillMissing = after === '' ? '' : ` (after the ${after})`;
+  const what = unmet.map(({ missing }) => missing.what);
+  return new MachineadmError({
+    reason: first === undefined || second !== undefined ? 'PreflightFailed' : first.reason,
     summary:
-      second === undefined
-        ? first.what
-        : `${missing.length} things are missing: ${missing.map(({ what }) => what).join('; ')}`,
-    remedy: [...new Set(missing.map(({ remedy }) => remedy))].join(' '),
-    evidence: missing.map(({ reason, what }) => ({ source: reason, text: what })),
-    exit: 'Refused',
+      first === undefined || second !== undefined
+        ? `${unmet.length} things are missing${stillMissing}: ${what.join('; ')}`
+        : `${first.what}${stillMissing}`,
+    remedy: [
+      ...new Set(unmet.map(({ missing }) => missing.remedy)),
+      ...(after === ''
+        ? []
+        : ['The hooks do not run again: correct them and run machineadm reset, or install it by hand.']),
+    ].join(' '),
+    evidence: unmet.map(({ missing: { reason, what } }) => ({ source: reason, text: what })),
+    exit,
   });
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { LoadedDocument } from '../document/load.ts';
 import { Secret } from '../document/secret.ts';
 import { toPlain } from '../document/tree.ts';
+import { withChecksum, withoutChecksum } from '../host/checksum.ts';
 import type { Facts } from '../host/facts.ts';
 import type { Host, QueryHost } from '../host/host.ts';
 import { isBake, isSameInstance, type JournalState, type PreparedNote } from './journal.ts';
@@ -85,7 +86,7 @@ export interface PreparedOptions {
 
 /** Lays the manifest, durably. Throws what writing a file throws. */
 export async function writePrepared(host: Host, prepared: Prepared): Promise<void> {
-  const content = `${JSON.stringify({ version: 1, ...prepared }, undefined, 2)}\n`;
+  const content = `${withChecksum(JSON.stringify({ version: 1, ...prepared }, undefined, 2))}\n`;
   await host.writeFile({ path: PREPARED_PATH, content, mode: 0o600, directoryMode: 0o755 });
   await host.sync(PREPARED_PATH);
 }
@@ -110,11 +111,11 @@ export async function readPrepared(host: QueryHost): Promise<Prepared | undefine
   return text === undefined ? undefined : parsePrepared(text);
 }
 
-/** Reads the manifest. A part that is not what this version writes makes it none. */
+/** Reads the manifest. A part that is not what this version writes, or was damaged, makes it none. */
 export function parsePrepared(text: string): Prepared | undefined {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = JSON.parse(withoutChecksum(text) ?? '');
   } catch {
     return undefined;
   }

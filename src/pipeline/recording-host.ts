@@ -1,5 +1,6 @@
-import type { Host } from '../host/host.ts';
+import type { Host, ServiceManager } from '../host/host.ts';
 import type { RunJournal } from './run-journal.ts';
+import type { RunTrace } from './run-trace.ts';
 
 /** What a reboot empties needs no memory. */
 const VOLATILE = '/run/';
@@ -7,10 +8,11 @@ const VOLATILE = '/run/';
 /**
  * The same host, whose journal learns of every file, directory and service at boot that a step brings into being, before
  * it is there: `machineadm reset` takes away what we created, and nothing else. What was there before is remembered as
- * such. One record for each path in the life of the journal.
+ * such. One record for each path in the life of the journal. `trace` learns of every change, the repeated ones too.
  */
-export function recordingHost(host: Host, step: string, journal: RunJournal): Host {
+export function recordingHost(host: Host, step: string, journal: RunJournal, trace?: RunTrace): Host {
   const wrote = async (path: string): Promise<void> => {
+    trace?.touch(step, path);
     if (path.startsWith(VOLATILE) || journal.state().wrote.has(path)) return;
     const before = (await host.stat(path)) === undefined ? 'absent' : 'present';
     journal.append({ is: 'wrote', step, path, before });
@@ -25,19 +27,52 @@ export function recordingHost(host: Host, step: string, journal: RunJournal): Ho
       await wrote(path);
       await host.makeDirectory(path, mode);
     },
+    async removeFile(path) {
+      trace?.touch(step, path);
+      await host.removeFile(path);
+    },
+    async chmod(path, mode) {
+      trace?.touch(step, path);
+      await host.chmod(path, mode);
+    },
+    async chown(path, uid, gid) {
+      trace?.touch(step, path);
+      await host.chown(path, uid, gid);
+    },
+    async writeKernelFile(path, value) {
+      trace?.touch(step, path);
+      await host.writeKernelFile(path, value);
+    },
     async sync(path) {
       // Whose files are durable, their records are.
       journal.flush();
       await host.sync(path);
     },
     services: {
-      ...host.services,
+      ...tracedServices(host.services, (name) => trace?.touch(step, name)),
       async enable(name) {
+        trace?.touch(step, name);
         if (!journal.state().enabled.has(name) && !(await host.service(name)).enabled) {
           journal.append({ is: 'enabled', step, service: name });
         }
         await host.services.enable(name);
       },
     },
+  };
+}
+
+function tracedServices(services: ServiceManager, touch: (name: string) => void): ServiceManager {
+  const traced = (act: (name: string) => Promise<void>) => (name: string) => {
+    touch(name);
+    return act(name);
+  };
+  return {
+    ...services,
+    start: traced((name) => services.start(name)),
+    stop: traced((name) => services.stop(name)),
+    restart: traced((name) => services.restart(name)),
+    disable: traced((name) => services.disable(name)),
+    mask: traced((name) => services.mask(name)),
+    unmask: traced((name) => services.unmask(name)),
   };
 }

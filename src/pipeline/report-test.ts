@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { LoadedDocument } from '../document/load.ts';
 import type { LocalSinkModel, RemoteSinkModel } from '../document/model.ts';
-import { redact } from '../document/secret.ts';
+import { redact } from '../document/redaction.ts';
 import type { Facts } from '../host/facts.ts';
 import type { Host } from '../host/host.ts';
 import { ownProcess } from '../host/identity.ts';
@@ -41,7 +41,7 @@ export interface ReportTestRequest {
 export async function testSinks({ sources, sinks, agentVersion, signal }: ReportTestRequest): Promise<SinkTest[]> {
   const facts = await gatherFacts(openHost({ runId: 'report' }));
   refuseUnlessRoot(facts);
-  const document = await openDocument(sources, agentVersion, { forThisMachine: true, sinks });
+  const document = await openDocument(sources, agentVersion, { forThisMachine: true, isTrusted: true, sinks });
   const { model } = document;
   const host = openHost({ runId: 'report', network: () => model.host, signal });
   const event = testEvent(document, facts, agentVersion);

@@ -1,6 +1,7 @@
 import { MachineadmError } from '../document/errors.ts';
 import type { LoadedDocument } from '../document/load.ts';
 import type { LocalSinkModel } from '../document/model.ts';
+import { withChecksum } from '../host/checksum.ts';
 import type { Host } from '../host/host.ts';
 import { gatherFacts, openHost } from '../host/index.ts';
 import { acquireLock, LOCK_PATH, type Lock } from '../host/lock.ts';
@@ -84,7 +85,7 @@ async function plansOfDocument({ sources, agentVersion, onNotice }: FlushRequest
   if (sources.length === 0) return [];
   let document: LoadedDocument;
   try {
-    document = await openDocument(sources, agentVersion, { forThisMachine: true });
+    document = await openDocument(sources, agentVersion, { forThisMachine: true, isTrusted: true });
   } catch (error) {
     if (!(error instanceof MachineadmError)) throw error;
     onNotice(`the sinks are those of the runs themselves, as ${error.message}`);
@@ -142,7 +143,8 @@ async function patchStatus(host: Host, reports: readonly SinkReport[]): Promise<
     if (status === undefined) continue;
     const named = new Set(reports.map(({ sink }) => sink));
     const others = (status.reports ?? []).filter(({ sink }) => !named.has(sink));
-    const content = `${JSON.stringify({ ...status, reports: [...others, ...reports] }, undefined, 2)}\n`;
+    const changed = JSON.stringify({ ...status, reports: [...others, ...reports] }, undefined, 2);
+    const content = `${withChecksum(changed)}\n`;
     // A status that cannot be written is no reason to send the events again.
     await host.writeFile({ path, content, mode: 0o644, directoryMode: 0o755 }).catch(() => undefined);
   }

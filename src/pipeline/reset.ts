@@ -1,15 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { MachineadmError } from '../document/errors.ts';
 import { archiveLog } from '../host/append-log.ts';
+import type { Host } from '../host/host.ts';
 import { endOrphans, gatherFacts, openHost, requireLinux } from '../host/index.ts';
-import { acquireLock } from '../host/lock.ts';
+import { acquireLock, LOCK_PATH } from '../host/lock.ts';
 import { STATUS_PATHS } from '../reporting/status-writer.ts';
 import { performReset, type ResetWatch } from '../steps/reset/perform.ts';
 import { type Made, planReset, type ResetPlan } from '../steps/reset/plan.ts';
 import type { JournalState } from './journal.ts';
 import { refuseUnlessRoot } from './preflight.ts';
 import { asRefusal } from './refusal.ts';
-import { JOURNAL_PATH, peekJournal } from './run-journal.ts';
+import { JOURNAL_PATH, openJournal, peekJournal } from './run-journal.ts';
 import { wasLeftHere } from './this-machine.ts';
 
 export { describeReset, type ResetPlan } from '../steps/reset/plan.ts';
@@ -19,8 +20,6 @@ export interface ResetRequest extends ResetWatch {
   /** Shown what will be done; false ends the reset before anything is. */
   confirm(plan: ResetPlan): Promise<boolean>;
 }
-
-const LOCK_PATH = '/run/machineadm/lock';
 
 /**
  * Takes away what the runs of this machine made: the node, then the files that we created, from the journal, and at last
@@ -49,7 +48,8 @@ export async function reset(request: ResetRequest): Promise<ResetPlan | undefine
     const plan = await planReset(host, madeIn(journal), request);
     refuseForeignMounts(plan);
     if (!(await request.confirm(plan))) return undefined;
-    await endOrphans(host, runId);
+    await endOrphans(host, journal.unfinishedRuns);
+    await noteReset(host, journal, runId);
     await performReset(host, plan, request);
     // They tell of a node that is no more.
     for (const path of Object.values(STATUS_PATHS)) await host.removeFile(path);
@@ -60,8 +60,15 @@ export async function reset(request: ResetRequest): Promise<ResetPlan | undefine
   }
 }
 
-function madeIn({ wrote, enabled, steps }: JournalState): Made {
-  return { wrote, enabled, note: (step, change) => steps.get(step)?.notes.get(change) };
+/** A killed reset leaves commands, too, and the next run knows them by this record. */
+async function noteReset(host: Host, { identity }: JournalState, run: string): Promise<void> {
+  const journal = await openJournal(host, identity);
+  journal.append({ is: 'reset', run, at: new Date().toISOString() });
+  journal.close();
+}
+
+function madeIn({ wrote, enabled, inventory, steps }: JournalState): Made {
+  return { wrote, enabled, inventory, note: (step, change) => steps.get(step)?.notes.get(change) };
 }
 
 function refuseForeignMounts({ mounts }: ResetPlan): void {

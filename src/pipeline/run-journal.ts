@@ -1,4 +1,5 @@
-import { type AppendLog, openAppendLog, replaceLog } from '../host/append-log.ts';
+import { type AppendLog, linesOf, openAppendLog, replaceLog } from '../host/append-log.ts';
+import { withChecksum } from '../host/checksum.ts';
 import type { QueryHost } from '../host/host.ts';
 import type { FollowUp, StepRecord } from '../steps/step.ts';
 import {
@@ -33,16 +34,15 @@ export interface RunJournal {
 
 /** What the journal on this disk says, without touching it. For `plan`, `status` and the check before a run. */
 export async function peekJournal(host: QueryHost, path = JOURNAL_PATH): Promise<JournalState | undefined> {
-  const text = await host.readText(path);
-  if (text === undefined) return undefined;
-  const complete = text.slice(0, text.lastIndexOf('\n') + 1);
-  return readJournal(path, complete === '' ? [] : complete.slice(0, -1).split('\n'));
+  const bytes = await host.readFile(path);
+  if (bytes === undefined) return undefined;
+  return readJournal(path, linesOf(bytes).lines);
 }
 
 /** The journal as a run of this instance would find it: another instance's counts as leftovers, not as memory. */
 export function asSeenBy(state: JournalState | undefined, identity: InstanceIdentity): JournalState {
   if (state !== undefined && isSameInstance(state.identity, identity)) return state;
-  return newJournalState(identity, isForeign(state));
+  return newJournalState(identity, isForeign(state), isForeign(state) ? state?.inventory : undefined);
 }
 
 /** Whether a journal of another instance is that of another node. */
@@ -71,7 +71,12 @@ export async function openJournal(
       foreign: isForeign(found),
       at: new Date().toISOString(),
     };
-    replaceLog(path, JSON.stringify(header), archive);
+    // With what was there before the other machine's bootstrap: it is no leftover of that.
+    const kept: readonly JournalRecord[] =
+      header.foreign && found?.inventory !== undefined
+        ? [{ is: 'inventory', step: 'kubeadm', entries: found.inventory }]
+        : [];
+    replaceLog(path, [header, ...kept].map(lineOf).join('\n'), archive);
   }
   const log: AppendLog = openAppendLog(path);
   const seen = withNotes(asSeenBy(readJournal(path, log.lines), identity), prepared);
@@ -83,14 +88,18 @@ export async function openJournal(
     owed: () => state.owed,
     append(record) {
       if (record.is === 'wrote') {
-        log.appendLazily(JSON.stringify(record));
+        log.appendLazily(lineOf(record));
         rememberWritten(wrote, record);
       } else {
-        log.append(JSON.stringify(record));
+        log.append(lineOf(record));
         state = afterRecord(state, record);
       }
     },
     flush: () => log.flush(),
     close: () => log.close(),
   };
+}
+
+function lineOf(record: JournalRecord): string {
+  return withChecksum(JSON.stringify(record));
 }

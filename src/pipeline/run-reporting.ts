@@ -35,6 +35,7 @@ export function introduce(
       ...(uid === undefined ? {} : { uid }),
     },
     documentSha256: digest,
+    ...(reporter.status.command === 'provision' ? { apply: model.apply } : {}),
     attempt: known.attempts + 1,
     bootstrapped: isBootstrapped(known, document),
     bootstrappedSince: since,

@@ -12,20 +12,30 @@ import { bootstrappedSince } from '../reporting/status-file.ts';
 import { STATUS_PATHS } from '../reporting/status-writer.ts';
 import { bootTimeline, processStartMs } from '../reporting/timeline.ts';
 import { wipeKubeadmConfig } from '../steps/kubeadm-config.ts';
-import type { Step } from '../steps/step.ts';
+import { withHooks } from './after-hooks.ts';
 import { performAttempts } from './attempts.ts';
 import { type Conclusion, conclude, overallDeadline } from './conclusion.ts';
 import { arrangeToGoOn, canGoOn, type GoingOn, rebootIfOurs } from './going-on.ts';
 import { bakingHost, imagePart } from './image.ts';
-import { instanceIdentity, isBootstrapped, type JournalState, type PreparedNote, withNotes } from './journal.ts';
+import {
+  instanceIdentity,
+  isBootstrapped,
+  type JournalState,
+  type PreparedNote,
+  stepRecord,
+  withNotes,
+} from './journal.ts';
+import { requireLasting } from './lasting.ts';
 import { openDocument } from './load.ts';
 import { pipelineFor, stepsFor } from './pipeline.ts';
 import { refuseIfChanged } from './plan.ts';
 import { preflight, refuseUnlessRoot } from './preflight.ts';
 import { leaveOnlyManifest, preparedBy, readPrepared, usableNotes, writePrepared } from './prepared.ts';
 import { asRefusal } from './refusal.ts';
-import { asSeenBy, JOURNAL_PATH, openJournal, peekJournal, type RunJournal } from './run-journal.ts';
+import { asSeenBy, peekJournal, type RunJournal } from './run-journal.ts';
+import { beginJournal, recordConclusion } from './run-record.ts';
 import { introduce } from './run-reporting.ts';
+import { RunTrace } from './run-trace.ts';
 import { runSteps, type StepObserver } from './runner.ts';
 import { untilStopped } from './until-stopped.ts';
 
@@ -77,7 +87,8 @@ async function runLocked(request: RunRequest, runId: string, facts: Facts): Prom
   const opened = openHost({ runId, network: () => network, signal: AbortSignal.any([request.signal, ended.signal]) });
   const host = request.command === 'prepare' ? bakingHost(opened) : opened;
   const startedMs = Date.now();
-  const judged = await judge(request, host, facts, await peekJournal(host));
+  const before = await peekJournal(host);
+  const judged = await judge(request, host, facts, before);
   network = judged.network;
   // A refusal changes nothing, and what is reported of a machine that works stays true.
   if (!judged.ok && (judged.known.bootstrappedFrom !== undefined || isBootstrapped(judged.known, judged.document)))
@@ -101,8 +112,10 @@ async function runLocked(request: RunRequest, runId: string, facts: Facts): Prom
   let conclusion: Conclusion;
   try {
     if (!judged.ok) throw judged.error;
-    await endOrphans(host, runId);
-    journal = await beginJournal(request, runId, host, facts, judged);
+    await endOrphans(host, before?.unfinishedRuns ?? new Set());
+    const { command, agentVersion } = request;
+    const begun = { runId, command, agentVersion, document: judged.document, sources: request.sources };
+    journal = await beginJournal(host, facts, judged.known, judged.notes, begun);
     if (judged.known.open !== undefined) reporter.warn('the run before this one was killed; it is resumed');
     if (request.command === 'prepare') warnOfLeft(judged.document, reporter);
     reporter.planned(plannedSteps(request, judged.document, facts));
@@ -116,7 +129,7 @@ async function runLocked(request: RunRequest, runId: string, facts: Facts): Prom
   if (conclusion.outcome === 'Succeeded' && request.command === 'provision')
     await wipeKubeadmConfig(host, (message) => reporter.warn(message));
   await goingOn?.concluded(conclusion.outcome, (message) => reporter.warn(message));
-  if (journal !== undefined) recordConclusion(journal, runId, conclusion, reporter);
+  if (journal !== undefined) recordConclusion(journal, runId, conclusion, (message) => reporter.warn(message));
   await reporter.conclude({
     outcome: conclusion.outcome,
     exitCode: exitCode(conclusion.exit),
@@ -171,9 +184,15 @@ async function judge(request: RunRequest, host: Host, facts: Facts, before: Jour
     known = withNotes(asSeenBy(before, identity), notes);
     if (request.command === 'prepare') document = { ...document, ...imagePart(document) };
     refuseIfChanged(known, document);
-    const scope = scopeOf(request);
+    const [scope, seen] = [scopeOf(request), known];
     await untilStopped(
-      preflight(stepsFor(scope, document.model.host.platform), host, document.model, facts, scope),
+      preflight(stepsFor(scope, document.model.host.platform), {
+        host,
+        model: document.model,
+        facts,
+        scope,
+        record: (step) => stepRecord(seen, step),
+      }),
       request.signal,
     );
     return { ok: true, document, known, network, notes };
@@ -186,54 +205,13 @@ async function judge(request: RunRequest, host: Host, facts: Facts, before: Jour
 async function openRequested({ command, sources, agentVersion, sinks }: RunRequest): Promise<LoadedDocument> {
   return await openDocument(sources, agentVersion, {
     forThisMachine: command === 'provision',
+    isTrusted: true,
     ...(sinks === undefined ? {} : { sinks }),
   });
 }
 
 function warnOfLeft({ unresolved }: LoadedDocument, reporter: Reporter): void {
   for (const path of unresolved) reporter.warn(`${path} depends on a variable of the machine: left to provision`);
-}
-
-/** Opens the journal and says that this run begins. What hinders it refuses the run: nothing was changed yet. */
-async function beginJournal(
-  request: RunRequest,
-  runId: string,
-  host: Host,
-  facts: Facts,
-  { document, known, notes }: Extract<Judged, { ok: true }>,
-): Promise<RunJournal> {
-  try {
-    const journal = await openJournal(host, known.identity, JOURNAL_PATH, notes);
-    journal.append({
-      is: 'run',
-      run: runId,
-      command: request.command,
-      agent: request.agentVersion,
-      document: document.digest,
-      lasting: document.lastingDigest,
-      bootId: facts.bootId,
-      at: new Date().toISOString(),
-    });
-    return journal;
-  } catch (error) {
-    throw asRefusal(error);
-  }
-}
-
-function recordConclusion(journal: RunJournal, runId: string, conclusion: Conclusion, reporter: Reporter): void {
-  try {
-    journal.append({
-      is: 'concluded',
-      run: runId,
-      outcome: conclusion.outcome,
-      exitCode: exitCode(conclusion.exit),
-      reason: conclusion.failure?.reason,
-      at: new Date().toISOString(),
-    });
-  } catch (error) {
-    reporter.warn(`the conclusion could not be journalled: ${error instanceof Error ? error.message : String(error)}`);
-  }
-  journal.close();
 }
 
 async function runPipeline(
@@ -261,18 +239,21 @@ async function runPipeline(
     output: (_step, source, line) => request.onOutput(source, line),
   };
   const signal = AbortSignal.any([request.signal, deadline.signal]);
-  const perform = (steps: readonly Step[], signal: AbortSignal) =>
-    runSteps(steps, { model, facts, host, journal, observer, scope, signal, mayReboot });
   const mayReboot = canGoOn(request) && model.host.rebootPolicy === 'IfRequired';
+  const options = withHooks({ model, facts, host, journal, observer, scope, signal, mayReboot, trace: new RunTrace() });
   const startedMs = Date.now();
   const { kubernetes } = model;
   const pipeline = pipelineFor(model.host.platform);
   const bootstrap = async () => {
     reporter.phase('Host');
-    await perform(pipeline.host, signal);
+    await runSteps(pipeline.host, options);
+    // Before Kubernetes: a document that contradicts itself must not become a node.
+    await requireLasting(pipeline.host, options);
     if (request.command === 'prepare') return;
     reporter.phase('Kubernetes');
-    await perform(pipeline.kubernetes, signal);
+    await runSteps(options.withPostponed(pipeline.kubernetes), options);
+    await requireLasting([...pipeline.host, ...pipeline.kubernetes], options);
+    await runSteps(pipeline.conclusion, options);
   };
   try {
     const failed = await performAttempts(bootstrap, {
@@ -298,7 +279,7 @@ async function runPipeline(
   // The node works: what comes after cannot unmake that.
   reporter.bootstrapped();
   try {
-    await perform(pipeline.afterBootstrap, request.signal);
+    await runSteps(pipeline.afterBootstrap, { ...options, signal: request.signal });
   } catch (error) {
     const ended = await conclude(host, error, document, startedMs);
     if (ended.outcome !== 'Failed') return { ...ended, afterHooks: 'Interrupted' };

@@ -1,14 +1,15 @@
 import { MachineadmError } from '../document/errors.ts';
 import type { Model } from '../document/model.ts';
-import { redact } from '../document/secret.ts';
+import { redact } from '../document/redaction.ts';
 import { formatDuration } from '../document/units.ts';
 import type { Facts } from '../host/facts.ts';
 import type { Host, QueryHost } from '../host/host.ts';
-import type { Change, Execution, FollowUp, Step, StepRecord } from '../steps/step.ts';
+import type { Change, Execution, Explanation, FollowUp, Step, StepRecord } from '../steps/step.ts';
 import { performFollowUp } from './follow-ups.ts';
 import { endsForReboot, rebootNeeded, rebootWasFutile } from './reboot.ts';
 import { recordingHost } from './recording-host.ts';
 import type { RunJournal } from './run-journal.ts';
+import type { RunTrace } from './run-trace.ts';
 import { neighbours, sideBySide } from './side-by-side.ts';
 
 /** What the runner tells about its progress; the reporting room listens. */
@@ -38,6 +39,14 @@ export interface RunOptions {
   readonly signal: AbortSignal;
   /** Whether the machine is rebooted where a step needs it, and the run goes on behind that. Default false. */
   readonly mayReboot?: boolean;
+  /** Notes what each step changes, for `requireLasting`. */
+  readonly trace?: RunTrace;
+  /** Called when hooks of the document ran, before that is recorded. It may renew `facts`. */
+  readonly hooksRan?: (step: Step, execution: Execution) => Promise<void>;
+  /** Called when that is recorded. It throws a `StepFailure` where a later step lacks something all the same. */
+  readonly afterHooks?: (step: Step) => Promise<void>;
+  /** Whether a step waits for hooks that come after it; it is left out here, and performed by the caller after them. */
+  readonly postpones?: (step: Step) => boolean;
 }
 
 /** How long a step may take to stop after it was told to, before the run goes on without it. In milliseconds. */
@@ -51,8 +60,9 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1;
  */
 export async function runSteps(steps: readonly Step[], options: RunOptions): Promise<void> {
   for (const [index, step] of steps.entries()) {
+    // Hooks of a step before may have renewed the facts.
     const desired = step.desired(options.model, options.facts);
-    if (desired === undefined) continue;
+    if (desired === undefined || options.postpones?.(step) === true) continue;
     const begun = performance.now();
     const changes: string[] = [];
     options.observer.stepStarted(step.id);
@@ -63,19 +73,24 @@ export async function runSteps(steps: readonly Step[], options: RunOptions): Pro
     try {
       options.signal.throwIfAborted();
       await runStep(step, desired, options, changes);
+      options.trace?.inOrder(step.id);
       finish(changes.length === 0 ? 'Unchanged' : 'Succeeded');
+      if (step.runsHooks === true && changes.length > 0) await options.afterHooks?.(step);
     } catch (error) {
       if (endsForReboot(error)) {
         // What follows is performed behind the reboot.
         finish('Succeeded');
         throw new StepFailure(step.id, error);
       }
-      finish('Failed');
+      const failure = error instanceof StepFailure ? error : new StepFailure(step.id, error);
+      if (failure.step === step.id) finish('Failed');
       for (const later of steps.slice(index + 1)) {
-        if (later.desired(options.model, options.facts) === undefined) continue;
+        if (later.id === failure.step || later.desired(options.model, options.facts) === undefined) continue;
         options.observer.stepDone(later.id, { state: 'Skipped', changes: [], durationMs: 0 });
       }
-      throw new StepFailure(step.id, error);
+      if (failure.step !== step.id)
+        options.observer.stepDone(failure.step, { state: 'Failed', changes: [], durationMs: 0 });
+      throw failure;
     }
   }
 }
@@ -93,7 +108,7 @@ export class StepFailure extends Error {
 }
 
 async function runStep(step: Step, desired: unknown, options: RunOptions, made: string[]): Promise<void> {
-  const { host, journal } = options;
+  const { host, journal, trace } = options;
   const deadlineMs = step.deadlineMs?.(desired);
   const signal =
     deadlineMs === undefined || deadlineMs > LONGEST_TIMER_MS
@@ -110,15 +125,21 @@ async function runStep(step: Step, desired: unknown, options: RunOptions, made: 
     throw rebootWasFutile(step, futile);
   }
   const waits = waitsOf(step, options);
+  const changing = recordingHost(host, step.id, journal, trace);
   const make = async (change: Change): Promise<void> => {
     if (change.owes !== undefined && change.owes.length > 0) {
       journal.append({ is: 'owed', step: step.id, change: change.id, followUps: change.owes });
     }
     if (change.needsReboot === true) journal.append({ is: 'reboot', step: step.id, now: 'Owed' });
-    if (change.repeatable === false) journal.append({ is: 'started', step: step.id, change: change.id });
-    await within(
-      step.apply(recordingHost(host, step.id, journal), change, execution(step, change.id, signal, options, waits)),
-    );
+    if (change.repeatable === false) {
+      await recordInventory(step, desired, options, within);
+      journal.append({ is: 'started', step: step.id, change: change.id });
+    }
+    trace?.touch(step.id);
+    await within(step.apply(changing, change, execution(step, change.id, signal, options, waits)));
+    if (step.runsHooks === true && options.hooksRan !== undefined) {
+      await within(options.hooksRan(step, execution(step, change.id, signal, options, waits)));
+    }
     if (change.repeatable === false) {
       const undoes = change.undoes === undefined ? {} : { undoes: change.undoes };
       journal.append({ is: 'done', step: step.id, change: change.id, ...undoes });
@@ -129,13 +150,13 @@ async function runStep(step: Step, desired: unknown, options: RunOptions, made: 
     await sideBySide(group, group[0]?.concurrently ?? 1, make);
   }
   for (const followUp of owedHere(step, desired, journal.owed())) {
-    const own = step.followUp?.(host, desired, followUp, execution(step, followUpId(followUp), signal, options, waits));
-    await within(own ?? performFollowUp(host, followUp));
+    const follow = execution(step, followUpId(followUp), signal, options, waits);
+    await within(step.followUp?.(changing, desired, followUp, follow) ?? performFollowUp(changing, followUp));
     journal.append({ is: 'settled', followUp });
     made.push(followUpId(followUp));
   }
   if (made.length > 0 && step.settled !== undefined) {
-    await within(step.settled(host, desired, execution(step, `${step.id}/settled`, signal, options, waits)));
+    await within(step.settled(changing, desired, execution(step, `${step.id}/settled`, signal, options, waits)));
   }
   if (journal.record(step.id).reboot === 'owed') {
     journal.append({ is: 'reboot', step: step.id, now: 'Requested' });
@@ -143,11 +164,23 @@ async function runStep(step: Step, desired: unknown, options: RunOptions, made: 
   }
   if (made.length > 0) {
     const left = await within(planStep(step, desired, host, journal.record(step.id), options.scope));
-    if (left.length > 0) throw notEffective(step, left);
+    if (left.length > 0) throw notEffective(step, left, await within(whyNotEffective(step, desired, host, left)));
   }
   if (record.reboot === 'done') journal.append({ is: 'reboot', step: step.id, now: 'Served' });
   if (made.length === 0) return;
   journal.append({ is: 'step', step: step.id, changes: made });
+}
+
+/** What is there before a bootstrapper starts is on record before its start is. */
+async function recordInventory(
+  step: Step,
+  desired: unknown,
+  { host, journal }: RunOptions,
+  within: <T>(work: Promise<T>) => Promise<T>,
+): Promise<void> {
+  if (step.inventory === undefined) return;
+  const entries = await within(step.inventory(host, desired, journal.record(step.id)));
+  if (entries !== undefined) journal.append({ is: 'inventory', step: step.id, entries });
 }
 
 /** What a step would do now; the same for `plan` and for a run. */
@@ -250,11 +283,25 @@ function stopError(reason: unknown, step: Step, deadlineMs: number | undefined, 
   });
 }
 
-function notEffective(step: Step, left: readonly Change[]): MachineadmError {
+async function whyNotEffective(
+  step: Step,
+  desired: unknown,
+  host: Host,
+  left: readonly Change[],
+): Promise<Explanation | undefined> {
+  // What does not hold must be reported, even if its cause cannot be found out.
+  return await step.whyNotEffective?.(host, desired, left).catch(() => undefined);
+}
+
+function notEffective(step: Step, left: readonly Change[], why: Explanation | undefined): MachineadmError {
   return new MachineadmError({
     reason: left[0]?.ineffective ?? 'StepNotEffective',
-    summary: `the step "${step.title}" made its changes, but they do not hold`,
-    remedy: 'Something else on this machine changes the same things: find and stop it, then run again.',
-    evidence: left.map((change) => ({ source: change.id, text: `still to do: ${change.summary}` })),
+    summary: why?.summary ?? `the step "${step.title}" made its changes, but they do not hold`,
+    remedy: why?.remedy ?? 'Something else on this machine changes the same things: find and stop it, then run again.',
+    evidence: [
+      ...(why?.evidence ?? []),
+      ...left.map((change) => ({ source: change.id, text: `still to do: ${change.summary}` })),
+    ],
+    retryable: why?.retryable ?? false,
   });
 }

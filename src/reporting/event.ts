@@ -1,6 +1,6 @@
 import type { Failure } from '../document/errors.ts';
 import type { EventType } from '../document/model.ts';
-import { redactDeep } from '../document/secret.ts';
+import { redactDeep } from '../document/redaction.ts';
 import { formatEvent } from './progress.ts';
 import type { Moment } from './run-state.ts';
 import type { Condition, Outcome, Phase, RunEvent, RunStatus, StepStatus, TimelineEntry } from './status.ts';
@@ -31,7 +31,7 @@ export interface ReportEvent {
   readonly agent: RunStatus['agent'];
   readonly machine: RunStatus['machine'];
   readonly host: RunStatus['host'];
-  readonly document: RunStatus['document'];
+  readonly document: Pick<RunStatus['document'], 'sha256'>;
   readonly attempt: number;
   readonly phase: Phase;
   /** What happened, in one line for people. */
@@ -73,7 +73,7 @@ export function reportEvent(event: RunEvent, sequence: number, at: Moment): Repo
     agent: status.agent,
     machine: status.machine,
     host: status.host,
-    document: status.document,
+    document: { sha256: status.document.sha256 },
     attempt: status.attempt,
     phase: status.phase,
     message: formatEvent(event) ?? (event.kind === 'step' ? `${event.step.id}: ${event.step.state.toLowerCase()}` : ''),

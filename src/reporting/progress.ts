@@ -104,6 +104,8 @@ export function formatStatus(status: RunStatus, style: Style = PLAIN): string {
     `  run ${status.runId}, attempt ${status.attempt}, machineadm ${status.agent.version}`,
     `  started ${status.startedAt}, last change ${status.updatedAt}`,
   ];
+  const { apply, appliedAt } = status.document;
+  if (appliedAt !== undefined) lines.push(`  applied ${appliedAt}${apply === undefined ? '' : `, ${APPLY[apply]}`}`);
   if (status.waitingFor !== undefined) lines.push(`  waiting for ${oneLine(status.waitingFor)}`);
   const width = Math.max(0, ...status.steps.map((step) => titleOf(step.id, style).length));
   for (const step of status.steps) {
@@ -124,6 +126,12 @@ export function formatStatus(status: RunStatus, style: Style = PLAIN): string {
   return lines.join('\n');
 }
 
+/** What units do at later boots. */
+const APPLY = {
+  Once: 'once: units leave it at that until the document changes',
+  EveryBoot: 'again at every boot',
+} as const;
+
 type Paint = 'red' | 'green' | 'yellow' | 'bold';
 
 const SGR: Readonly<Record<Paint, number>> = { bold: 1, red: 31, green: 32, yellow: 33 };
@@ -140,10 +148,25 @@ function count(amount: number, noun: string): string {
   return `${amount} ${noun}${amount === 1 ? '' : 's'}`;
 }
 
-/** On one line, and without control characters: a child's output must not drive the terminal it is shown on. */
+/**
+ * On one line, and without what drives a terminal: a child's output must not clear the screen, name the window, answer
+ * for the keyboard, or show other text than it is. ECMA-48: CSI (5.4), OSC and other strings (5.6), escapes of two bytes;
+ * Unicode's marks of direction (UAX 9), as CVE-2021-42574 abuses them.
+ */
 export function oneLine(text: string): string {
-  return text.replace(/\s+/g, ' ').replace(/\p{Cc}/gu, '');
+  return text
+    .replace(CONTROL_SEQUENCES, '')
+    .replace(/\s+/g, ' ')
+    .replace(/[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, '');
 }
+
+const ESC = String.fromCharCode(0x1b);
+const BEL = String.fromCharCode(0x07);
+const CSI = String.fromCharCode(0x9b);
+const CONTROL_SEQUENCES = new RegExp(
+  `(?:${ESC}\\[|${CSI})[0-?]{0,64}[ -/]{0,8}[@-~]|${ESC}[\\]PX^_][^${ESC}${BEL}]{0,4096}(?:${BEL}|${ESC}\\\\|$)|${ESC}[ -/]{0,8}[0-~]?`,
+  'g',
+);
 
 function cut(text: string, columns: number): string {
   return text.length <= columns ? text : `${text.slice(0, Math.max(0, columns - 1))}…`;

@@ -1,4 +1,4 @@
-import { redact, redactDeep } from '../document/secret.ts';
+import { redact, redactDeep } from '../document/redaction.ts';
 import type { Host } from '../host/host.ts';
 import { reportEvent } from './event.ts';
 import type { Outbox } from './outbox.ts';

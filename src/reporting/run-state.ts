@@ -1,5 +1,13 @@
 import type { Failure } from '../document/errors.ts';
-import type { Condition, FailedAttempt, Outcome, Phase, RunStatus, StepStatus, TimelineEntry } from './status.ts';
+import {
+  afterHooksCondition,
+  alreadyBootstrapped,
+  bootstrapCondition,
+  concludingCondition,
+  type NewCondition,
+  setCondition,
+} from './conditions.ts';
+import type { FailedAttempt, Outcome, Phase, RunStatus, StepStatus, TimelineEntry } from './status.ts';
 
 /** Who runs what on which machine: what is known before the document is. */
 export interface RunIdentity {
@@ -14,6 +22,8 @@ export interface RunIdentity {
 export interface RunSubject {
   readonly machine: RunStatus['machine'];
   readonly documentSha256: string;
+  /** Absent for an image. */
+  readonly apply?: 'Once' | 'EveryBoot';
   readonly attempt: number;
   /** An earlier run proved that this machine is what the document asks for: this run cannot make it one that failed. */
   readonly bootstrapped: boolean;
@@ -65,8 +75,6 @@ export interface Moment {
   readonly sinceBootMs: number;
 }
 
-/** metav1.Condition allows 32 KiB; what is shown in a table should stay below one (Cluster API's conventions). */
-const LONGEST_MESSAGE = 1024;
 const MOST_WARNINGS = 100;
 
 /** The status document of a run that begins, before its document was read. */
@@ -109,8 +117,13 @@ export function advance(status: RunStatus, transition: Transition, at: Moment): 
 function change(status: RunStatus, transition: Transition, at: Moment): RunStatus {
   switch (transition.kind) {
     case 'identified': {
-      const { machine, documentSha256, attempt, bootstrapped, bootstrappedSince } = transition.subject;
-      const identified = { ...status, machine, document: { sha256: documentSha256 }, attempt };
+      const { machine, documentSha256, apply, attempt, bootstrapped, bootstrappedSince } = transition.subject;
+      const identified = {
+        ...status,
+        machine,
+        document: { sha256: documentSha256, ...(apply === undefined ? {} : { apply }) },
+        attempt,
+      };
       if (!bootstrapped) return identified;
       // The condition did not change, so neither does the time of its last change.
       const lastTransitionTime = bootstrappedSince ?? timestamp(at);
@@ -189,12 +202,14 @@ function attemptFailed(status: RunStatus, { attempt, failure, durationMs }: Atte
 function concluded(status: RunStatus, conclusion: Conclusion, at: Moment): RunStatus {
   const { outcome, exitCode, failure, afterHooks } = conclusion;
   const conditions = [concludingCondition(status, conclusion)];
+  const isApplied = outcome === 'Succeeded' && status.command === 'provision';
   if (afterHooks !== undefined) conditions.push(afterHooksCondition(afterHooks, failure));
   const ended: RunStatus = {
     ...withoutWaiting(status),
     phase: 'Concluded',
     outcome,
     exitCode,
+    ...(isApplied ? { document: { ...status.document, appliedAt: timestamp(at) } } : {}),
     ...(failure === undefined ? {} : { failure }),
     // What was still to come when a step of an earlier phase failed.
     steps: status.steps.map((step) => (step.state === 'Pending' ? { ...step, state: 'Skipped' } : step)),
@@ -203,100 +218,9 @@ function concluded(status: RunStatus, conclusion: Conclusion, at: Moment): RunSt
   return withConditions(ended, conditions, at);
 }
 
-type NewCondition = Omit<Condition, 'lastTransitionTime'>;
-
-const BOOTSTRAP_CONDITION = 'machineadm.dev/BootstrapSucceeded';
-
-/**
- * What a run that ended makes of BootstrapSucceeded: an image that was prepared is no node, and a node that works stays
- * one whatever a later run, or a hook, met.
- */
-export function concludingCondition(
-  status: Pick<RunStatus, 'command' | 'conditions'>,
-  { outcome, failure }: Pick<Conclusion, 'outcome' | 'failure'>,
-): NewCondition {
-  if (outcome === 'Succeeded' && status.command === 'provision') return bootstrapCondition(outcome, undefined);
-  const before = status.conditions.find(({ type }) => type === BOOTSTRAP_CONDITION);
-  if (before?.status === 'True') {
-    // Without a message it was this very run that proved it.
-    return before.message === '' ? before : alreadyBootstrapped(told(status.command, outcome, failure));
-  }
-  if (outcome !== 'Succeeded') return bootstrapCondition(outcome, failure);
-  const message = 'The machine was prepared; it is bootstrapped by machineadm provision.';
-  return { type: BOOTSTRAP_CONDITION, status: 'Unknown', reason: 'Prepared', message };
-}
-
-function told(command: RunStatus['command'], outcome: Outcome, failure: Failure | undefined): string {
-  const how = {
-    Succeeded: `(${command}) succeeded.`,
-    Failed: 'failed',
-    Interrupted: 'was interrupted',
-    RebootRequired: 'needs a reboot',
-  }[outcome];
-  return failure === undefined ? how : `${how}: ${failure.reason}: ${messageOf(failure)}`;
-}
-
-function alreadyBootstrapped(laterRun: string): NewCondition {
-  const message = shortened(`An earlier run bootstrapped this machine. A later run ${laterRun}`);
-  return { type: BOOTSTRAP_CONDITION, status: 'True', reason: 'Succeeded', message };
-}
-
-/**
- * False ends a machine's life where a MachineHealthCheck watches the condition (cluster-api
- * api/core/v1beta2/machinehealthcheck_types.go unhealthyMachineConditions): only for what will not succeed later.
- */
-function bootstrapCondition(outcome: Outcome, failure: Failure | undefined): NewCondition {
-  const type = BOOTSTRAP_CONDITION;
-  switch (outcome) {
-    case 'Succeeded':
-      return { type, status: 'True', reason: 'Succeeded', message: '' };
-    case 'Failed': {
-      const status = failure?.retryable === false ? 'False' : 'Unknown';
-      return { type, status, reason: failure?.reason ?? 'InternalError', message: messageOf(failure) };
-    }
-    case 'Interrupted':
-    case 'RebootRequired':
-      return { type, status: 'Unknown', reason: failure?.reason ?? outcome, message: messageOf(failure) };
-  }
-}
-
-function afterHooksCondition(
-  result: 'Succeeded' | 'Failed' | 'Interrupted',
-  failure: Failure | undefined,
-): NewCondition {
-  const type = 'machineadm.dev/AfterBootstrapHooksSucceeded';
-  if (result === 'Succeeded') return { type, status: 'True', reason: 'Succeeded', message: '' };
-  // The next run goes on with them.
-  const status = result === 'Failed' ? 'False' : 'Unknown';
-  const reason = result === 'Failed' ? 'AfterBootstrapHookFailed' : 'Interrupted';
-  return { type, status, reason: failure?.reason ?? reason, message: messageOf(failure) };
-}
-
-/** Puts a condition among others; its transition time moves only when its status does (metav1.Condition). */
-export function setCondition(
-  conditions: readonly Condition[],
-  condition: NewCondition,
-  time: string,
-): readonly Condition[] {
-  const before = conditions.find((other) => other.type === condition.type);
-  const lastTransitionTime = before?.status === condition.status ? before.lastTransitionTime : time;
-  const changed: Condition = { ...condition, lastTransitionTime };
-  return before === undefined
-    ? [...conditions, changed]
-    : conditions.map((other) => (other.type === condition.type ? changed : other));
-}
-
 function withConditions(status: RunStatus, conditions: readonly NewCondition[], at: Moment): RunStatus {
   const time = timestamp(at);
   return { ...status, conditions: conditions.reduce((all, one) => setCondition(all, one, time), status.conditions) };
-}
-
-function messageOf(failure: Failure | undefined): string {
-  return failure === undefined ? '' : shortened(`${failure.summary} ${failure.remedy}`);
-}
-
-function shortened(message: string): string {
-  return message.length > LONGEST_MESSAGE ? `${message.slice(0, LONGEST_MESSAGE - 1)}…` : message;
 }
 
 function pending(id: string): StepStatus {

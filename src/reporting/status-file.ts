@@ -1,12 +1,12 @@
 import { watch } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { MachineadmError } from '../document/errors.ts';
 import { exitCode } from '../document/exit-codes.ts';
-import { errnoOf } from '../host/file-error.ts';
+import { withoutChecksum } from '../host/checksum.ts';
 import { bootId, isProcessAlive } from '../host/identity.ts';
+import { readText } from '../host/linux/read.ts';
 import { localPath } from '../host/local-path.ts';
-import { concludingCondition, setCondition } from './run-state.ts';
+import { concludingCondition, setCondition } from './conditions.ts';
 import type { RunStatus } from './status.ts';
 import { STATUS_PATHS, type StatusPaths } from './status-writer.ts';
 
@@ -20,17 +20,23 @@ export interface Liveness {
 
 /**
  * The status of the last run, as it really is: one that did not conclude and whose process or boot is gone is
- * `Interrupted`. After a reboot the copy on disk tells of the run before. undefined = no run was ever reported here.
- * Throws `StatusUnreadable` for a file that is damaged or not ours.
+ * `Interrupted`. After a reboot the copy on disk tells of the run before, and so it does where the file is damaged.
+ * undefined = no run was ever reported here. Throws `StatusUnreadable` where every file there is is damaged or not ours.
  */
 export async function readStatus(
   paths: StatusPaths = STATUS_PATHS,
   liveness: Liveness = systemLiveness,
 ): Promise<RunStatus | undefined> {
+  let damage: unknown;
   for (const path of [paths.current, paths.copy]) {
-    const text = await readIfThere(path);
-    if (text !== undefined) return await asItIs(parseStatus(text, path), liveness);
+    try {
+      const text = await readIfThere(path);
+      if (text !== undefined) return await asItIs(parseStatus(text, path), liveness);
+    } catch (error) {
+      damage ??= error;
+    }
   }
+  if (damage !== undefined) throw damage;
   return undefined;
 }
 
@@ -90,9 +96,11 @@ export async function waitForStatus(options: WaitOptions): Promise<RunStatus | u
 
 /** Parses a status document. Newer fields are let through; what every reader needs is checked. */
 export function parseStatus(text: string, path: string): RunStatus {
+  const json = withoutChecksum(text);
+  if (json === undefined) throw unreadable(path, 'its checksum is wrong');
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = JSON.parse(json);
   } catch (error) {
     throw unreadable(path, 'it is not JSON', error);
   }
@@ -100,22 +108,59 @@ export function parseStatus(text: string, path: string): RunStatus {
   if (value.apiVersion !== 'machineadm.dev/status/v1') {
     throw unreadable(path, `its version is ${JSON.stringify(value.apiVersion)}, this machineadm reads v1`);
   }
-  if (!isStatus(value)) throw unreadable(path, 'fields are missing');
+  if (!isStatus(value)) throw unreadable(path, 'fields are missing, or hold something else');
   return value;
 }
 
-function isStatus(value: Readonly<Record<string, unknown>>): value is Readonly<Record<string, unknown>> & RunStatus {
-  const { host, process } = value;
+type Fields = Readonly<Record<string, unknown>>;
+
+/** All that the readers of this program use, so that a damaged file is told as such and never met half-way. */
+function isStatus(value: Fields): value is Fields & RunStatus {
+  const { host, process, failure, reports = [], failedAttempts = [] } = value;
   return (
-    ['runId', 'phase', 'startedAt', 'updatedAt', 'command'].every((field) => typeof value[field] === 'string') &&
-    ['steps', 'warnings', 'conditions', 'timeline'].every((field) => Array.isArray(value[field])) &&
+    hasStrings(value, 'runId', 'phase', 'command') &&
+    ['startedAt', 'updatedAt'].every((field) => isInstant(value[field])) &&
     ['machine', 'document', 'agent'].every((field) => isRecord(value[field])) &&
     isRecord(host) &&
-    typeof host.bootId === 'string' &&
+    hasStrings(host, 'machineId', 'bootId') &&
     isRecord(process) &&
-    typeof process.pid === 'number' &&
-    typeof process.startTicks === 'number'
+    hasNumbers(process, 'pid', 'startTicks') &&
+    isListOf(value.steps, (step) => hasStrings(step, 'id', 'state') && Array.isArray(step.changes)) &&
+    Array.isArray(value.warnings) &&
+    value.warnings.every((warning) => typeof warning === 'string') &&
+    isListOf(
+      value.conditions,
+      (one) => hasStrings(one, 'type', 'status', 'reason') && isInstant(one.lastTransitionTime),
+    ) &&
+    isListOf(value.timeline, (one) => hasStrings(one, 'name') && hasNumbers(one, 'sinceBootMs', 'durationMs')) &&
+    isListOf(reports, (one) => hasStrings(one, 'sink', 'type', 'target', 'state') && hasNumbers(one, 'pending')) &&
+    isListOf(failedAttempts, (one) => hasNumbers(one, 'attempt') && hasStrings(one, 'reason', 'summary')) &&
+    (failure === undefined || isFailure(failure))
   );
+}
+
+function isFailure(failure: unknown): boolean {
+  return (
+    isRecord(failure) &&
+    hasStrings(failure, 'reason', 'summary', 'remedy') &&
+    isListOf(failure.evidence, (one) => hasStrings(one, 'source', 'text'))
+  );
+}
+
+function isListOf(value: unknown, isItem: (item: Fields) => boolean): boolean {
+  return Array.isArray(value) && value.every((item: unknown) => isRecord(item) && isItem(item));
+}
+
+function hasStrings(value: Fields, ...names: readonly string[]): boolean {
+  return names.every((name) => typeof value[name] === 'string');
+}
+
+function hasNumbers(value: Fields, ...names: readonly string[]): boolean {
+  return names.every((name) => typeof value[name] === 'number');
+}
+
+function isInstant(value: unknown): boolean {
+  return typeof value === 'string' && !Number.isNaN(Date.parse(value));
 }
 
 async function asItIs(status: RunStatus, liveness: Liveness): Promise<RunStatus> {
@@ -204,9 +249,8 @@ class DirectoryWatcher {
 
 async function readIfThere(path: string): Promise<string | undefined> {
   try {
-    return await readFile(localPath(path), 'utf8');
+    return await readText(localPath(path));
   } catch (error) {
-    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return undefined;
     throw unreadable(path, error instanceof Error ? error.message : String(error), error);
   }
 }

@@ -1,3 +1,4 @@
+import { withChecksum } from '../host/checksum.ts';
 import type { Host } from '../host/host.ts';
 import type { RunStatus } from './status.ts';
 
@@ -58,7 +59,7 @@ export class StatusWriter {
     // The caller must see this promise in `#writing` before it can end.
     await Promise.resolve();
     for (let status = this.#take(); status !== undefined; status = this.#take()) {
-      const content = `${JSON.stringify(status, undefined, 2)}\n`;
+      const content = `${withChecksum(JSON.stringify(status, undefined, 2))}\n`;
       await this.#put(this.#options.paths.current, content);
       await this.#put(this.#options.paths.copy, content);
     }

@@ -16,7 +16,13 @@ export interface RunStatus {
     readonly uid?: string;
   };
   readonly host: { readonly machineId: string; readonly bootId: string; readonly hostname: string };
-  readonly document: { readonly sha256: string };
+  readonly document: {
+    readonly sha256: string;
+    /** Whether units apply it once or at every boot; absent before it was read, and for an image. */
+    readonly apply?: 'Once' | 'EveryBoot';
+    /** When a run that succeeded had applied it. */
+    readonly appliedAt?: string;
+  };
   /** How many runs this instance has seen, this one included. */
   readonly attempt: number;
   readonly phase: Phase;
@@ -47,8 +53,11 @@ export interface SinkReport {
   readonly type: string;
   /** Where it goes, without credentials. */
   readonly target: string;
-  /** `Pending`: some wait in the spool, for `machineadm report flush`. `Refused`: some will never be taken. */
-  readonly state: 'Delivered' | 'Pending' | 'Refused';
+  /**
+   * `Pending`: some wait in the spool, for `machineadm report flush`. `Refused`: some will never be taken. `Lost`: nobody
+   * will deliver some. `Unreadable`: some, or how the sink is reached, were damaged on the disk.
+   */
+  readonly state: 'Delivered' | 'Pending' | 'Refused' | 'Lost' | 'Unreadable';
   readonly pending: number;
   readonly updatedAt: string;
   /** Why, where it is not `Delivered`. */

@@ -1,5 +1,6 @@
 import { posix } from 'node:path';
 import type { HookGroup } from '../document/model.ts';
+import { HOOKS_SERVICE } from '../document/ownership/paths.ts';
 import type { BootCommand, BootFile } from '../host/boot-command.ts';
 import type { Facts } from '../host/facts.ts';
 import { selfCommand } from '../host/self-command.ts';
@@ -156,7 +157,7 @@ function planRemoval(
  */
 export function bootHooksCommand(command: readonly string[]): BootCommand {
   return {
-    name: 'machineadm-hooks',
+    name: HOOKS_SERVICE,
     description: 'Run the early hooks of the bootstrap document that are for every boot',
     command: [...command, 'hooks', 'run', 'early'],
     before: ['containerd', 'kubelet'],
@@ -187,8 +188,15 @@ export function parseKeptHooks(text: string): KeptHooks | undefined {
   return {
     machineId,
     cloudInstanceId: typeof cloudInstanceId === 'string' ? cloudInstanceId : undefined,
-    group: { shell, onError, timeoutMs, commands, frequency: 'Always' },
+    group: { shell, onError, timeoutMs, commands, frequency: 'Always', environment: texts(group.environment) },
   };
+}
+
+function texts(value: unknown): Readonly<Record<string, string>> {
+  if (!isRecord(value)) return {};
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([key, text]) => (typeof text === 'string' ? [[key, text]] : [])),
+  );
 }
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -1,6 +1,8 @@
+import { createHash } from 'node:crypto';
 import { MachineadmError } from '../document/errors.ts';
 import type { FileModel } from '../document/model.ts';
 import type { FileStat, Host, QueryHost } from '../host/host.ts';
+import { mountPointsOf } from '../host/mount-points.ts';
 import { contentToWrite, scopeOf, sourceOf, wantedContent, wantedMode } from './file-content.ts';
 import { download } from './file-download.ts';
 import { accountsMadeBy, findObstacles, type MadeAccounts, NO_ACCOUNTS, type Obstacle } from './file-obstacles.ts';
@@ -20,6 +22,8 @@ export interface FileActual {
   readonly sha256: string | undefined;
   /** Text of the present file, read only where a diff may be shown. */
   readonly text: string | undefined;
+  /** True for a file that is as a hook of the document left it, which changed it after it was written. */
+  readonly isHookEdit: boolean;
   /** undefined: not known yet, because what decides it does not exist yet. */
   readonly wanted: {
     readonly uid: number | undefined;
@@ -64,7 +68,7 @@ export const files: Step<FilesDesired, FilesActual, FilePayload> = {
     return desired.afterHooks ? [] : await findObstacles(host, desired.files, desired.made);
   },
 
-  async inspect(host, desired) {
+  async inspect(host, desired, record) {
     const stat = statOnce(host);
     const obstacles = await findObstacles({ ...host, stat }, desired.files, desired.made);
     const inTheWay = new Set(obstacles.map((obstacle) => obstacle.path));
@@ -74,7 +78,7 @@ export const files: Step<FilesDesired, FilesActual, FilePayload> = {
       const found = inTheWay.has(file.path) ? undefined : await stat(file.path);
       const { bytes, sha256, unknown } = await wantedContent(host, desired.files, index);
       const shown = mayShow(file, found);
-      actual.push({
+      const now = {
         stat: found,
         sha256: found?.type === 'file' ? await host.sha256(file.path) : undefined,
         text: shown && found !== undefined ? await host.readText(file.path) : undefined,
@@ -86,7 +90,9 @@ export const files: Step<FilesDesired, FilesActual, FilePayload> = {
           text: shown && bytes !== undefined ? utf8(bytes) : undefined,
           ...(unknown === undefined ? {} : { unknown }),
         },
-      });
+      };
+      const edit = record.hookEdits.get(file.path);
+      actual.push({ ...now, isHookEdit: edit !== undefined && edit === editOf(file, now) });
     }
     return { files: actual, obstacles };
   },
@@ -99,7 +105,7 @@ export const files: Step<FilesDesired, FilesActual, FilePayload> = {
       const scope = scopeOf(file);
       const obstacle = actual.obstacles.find((other) => other.path === file.path);
       const differences = obstacle === undefined ? differencesOf(file, now) : [obstacle.what];
-      if (differences.length === 0) return;
+      if (differences.length === 0 || (obstacle === undefined && now.isHookEdit)) return;
       const diff = now.wanted.text === undefined ? undefined : textDiff(now.text ?? '', now.wanted.text);
       changes.push({
         id: `files/${file.path}`,
@@ -133,6 +139,16 @@ export const files: Step<FilesDesired, FilesActual, FilePayload> = {
     else await host.writeFile({ ...place, content: await contentToWrite(host, { ...file, content }) });
   },
 
+  async hookEdits(host, desired, record) {
+    const { files: actual } = await files.inspect(host, desired, record);
+    const edits = new Map<string, string>();
+    desired.files.forEach((file, index) => {
+      const now = actual[index];
+      if (now !== undefined && differencesOf(file, now).length > 0) edits.set(file.path, editOf(file, now));
+    });
+    return edits;
+  },
+
   async settled(host, desired, execution) {
     await restoreLabels(host, desired.files, execution);
     // One flush for each file system, not for each file: 1000 files cost 120 ms instead of 420 ms.
@@ -155,6 +171,13 @@ function differencesOf(file: FileModel, now: FileActual): string[] {
     differences.push(`owner ${stat.uid}:${stat.gid} -> ${owner}`);
   }
   return differences;
+}
+
+/** A file as it is and as the document wants it: both must be the same again for an edit to be kept. */
+function editOf(file: FileModel, { stat, sha256, wanted }: Omit<FileActual, 'isHookEdit'>): string {
+  const is = stat === undefined ? undefined : [stat.type, stat.mode, stat.uid, stat.gid, sha256];
+  const state = [is, [file.mode, wanted.uid, wanted.gid, wanted.sha256]];
+  return createHash('sha256').update(JSON.stringify(state)).digest('hex');
 }
 
 function contentDifference(file: FileModel, unknown: 'source' | 'secrets' | undefined): string {
@@ -233,15 +256,6 @@ async function restoreLabels(host: Host, written: readonly FileModel[], executio
   for (const { path } of written) if ((await host.stat(path)) !== undefined) args.push(path);
   const result = await host.run({ program: 'restorecon', args, timeoutMs: 60_000, signal: execution.signal });
   if (result.status !== 0) execution.warn(`restorecon: ${result.stderr.trim().split('\n').at(-1) ?? ''}`);
-}
-
-/** Fifth column of proc_pid_mountinfo(5). */
-export function mountPointsOf(mountinfo: string): readonly string[] {
-  return mountinfo.split('\n').flatMap((line) => {
-    const path = line.split(' ')[4];
-    if (path === undefined) return [];
-    return [path.replace(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)))];
-  });
 }
 
 function closestMountPoint(mountPoints: readonly string[], path: string): string {

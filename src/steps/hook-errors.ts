@@ -1,23 +1,45 @@
 import { type Evidence, MachineadmError } from '../document/errors.ts';
 import type { HookGroup } from '../document/model.ts';
-import { redact } from '../document/secret.ts';
+import { describeKill, type Kill, remedyOfKill } from '../host/killed.ts';
 
-const LONGEST_NAME = 80;
+/** How an entry ended. */
+export interface FailedEntry {
+  /** Counted from 1. */
+  readonly entry: number;
+  readonly status: number;
+  readonly kill: Kill | undefined;
+}
 
-/** A failing entry, by its number and the beginning of its text. `entry` is counted from 1. */
+/** A failing entry, by its number. */
 export function hookFailed(
   phase: string,
   group: HookGroup,
-  entry: number,
-  status: number,
+  { entry, status, kill }: FailedEntry,
   lines: readonly string[],
 ): MachineadmError {
+  const counted = kill?.outOfMemory === undefined ? [] : [kill.outOfMemory];
   return new MachineadmError({
-    reason: phase === 'afterBootstrap' ? 'AfterBootstrapHookFailed' : 'HookFailed',
-    summary: `The hook ${phase} failed at ${describe(group, entry)}: exit status ${status}${meaning(status)}.`,
-    remedy: `${remedyOf(status)} The next run goes on with this entry; those before it are not repeated.`,
-    evidence: evidence(phase, entry, lines),
+    reason: reasonOf(phase),
+    summary: `The hook ${phase} failed at ${describe(phase, group, entry)}: exit status ${status}${meaning(status, kill)}.`,
+    remedy: `${remedyFor(status, kill)} ${whatIsRepeated(group)}`,
+    evidence: [...counted, ...evidence(phase, entry, lines)],
+    retryable: kill !== undefined,
   });
+}
+
+/** An entry that cannot run, for the shell of the entries before it is gone and cannot be restored. */
+export function hookStateLost(phase: string, group: HookGroup, entry: number, why: string): MachineadmError {
+  return new MachineadmError({
+    reason: reasonOf(phase),
+    summary: `The hook ${phase} failed before ${describe(phase, group, entry)}: the entry before it ended the shell of the group, and the shell cannot be restored (${why}).`,
+    remedy:
+      'Leave that entry with "return" in the place of "exit", make one entry of both, or choose bash under shell; then run again.',
+    evidence: evidence(phase, entry - 1, ['its shell ended by exit']),
+  });
+}
+
+function reasonOf(phase: string): 'AfterBootstrapHookFailed' | 'HookFailed' {
+  return phase === 'afterBootstrap' ? 'AfterBootstrapHookFailed' : 'HookFailed';
 }
 
 /** A group that did not end within its timeout. */
@@ -30,34 +52,36 @@ export function hookTimedOut(
   return new MachineadmError({
     reason: 'HookTimedOut',
     ...(phase === 'afterBootstrap' ? { exit: 'AfterHookFailed' as const } : {}),
-    summary: `The hook ${phase} did not end within ${group.timeoutMs / 1000} s; it was killed in ${describe(group, entry)}.`,
-    remedy: `Find out what that entry waits for, or raise host.hooks.${phase}.timeout. The next run goes on with it.`,
+    summary: `The hook ${phase} did not end within ${group.timeoutMs / 1000} s; it was killed in ${describe(phase, group, entry)}.`,
+    remedy: `Find out what that entry waits for, or raise host.hooks.${phase}.timeout. ${whatIsRepeated(group)}`,
     retryable: true,
     evidence: evidence(phase, entry, lines),
   });
 }
 
-function describe(group: HookGroup, entry: number): string {
-  const text = redact(group.commands[entry - 1] ?? '');
-  const line =
-    text
-      .split('\n')
-      .find((part) => part.trim() !== '')
-      ?.trim() ?? '';
-  const name = line.length > LONGEST_NAME || line !== text.trim() ? `${line.slice(0, LONGEST_NAME)}…` : line;
-  return `entry ${entry} of ${group.commands.length} (${name})`;
+/** By number and field, never by its text: commands hold tokens and passwords that nobody declared as secrets. */
+function describe(phase: string, group: HookGroup, entry: number): string {
+  return `entry ${entry} of ${group.commands.length} (host.hooks.${phase}.commands[${entry - 1}])`;
 }
 
 /** POSIX XCU 2.8.2. */
-function meaning(status: number): string {
+function meaning(status: number, kill: Kill | undefined): string {
   if (status === 126) return ' (found but not executable)';
   if (status === 127) return ' (command not found)';
-  return status > 128 && status <= 192 ? ` (killed by signal ${status - 128})` : '';
+  return kill === undefined ? '' : ` (it ${describeKill(kill)})`;
 }
 
-function remedyOf(status: number): string {
+function remedyFor(status: number, kill: Kill | undefined): string {
+  if (kill !== undefined) return remedyOfKill(kill, 'the program');
   if (status === 127) return 'Install the program before this run, or correct its name.';
   return 'Correct the command, or what it depends on; its last output is the evidence.';
+}
+
+/** The shells of Linux can be restored; those of Windows begin again. */
+function whatIsRepeated({ shell }: HookGroup): string {
+  return shell === 'sh' || shell === 'bash'
+    ? 'The next run continues with this entry.'
+    : 'The next run begins with the first entry.';
 }
 
 function evidence(phase: string, entry: number, lines: readonly string[]): readonly Evidence[] {

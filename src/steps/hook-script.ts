@@ -1,6 +1,7 @@
 import { posix } from 'node:path';
 import type { HookGroup } from '../document/model.ts';
 import type { Host, QueryHost } from '../host/host.ts';
+import { DRIVER_FILES, type StateKind, wordsOf } from './hook-driver.ts';
 
 /**
  * How a hook group is put before its shell. Commands may hold secrets, so they are never arguments: each entry is a
@@ -21,49 +22,9 @@ export const MARKER_DESCRIPTOR = 3;
 export type Marker =
   | { readonly kind: 'begin'; readonly entry: number }
   | { readonly kind: 'end'; readonly entry: number; readonly status: number }
-  | { readonly kind: 'unsaved'; readonly entry: number };
-
-/**
- * Arguments: directory, state file, token, first entry, last entry, onError. After each entry that counts as done it
- * saves its number, the exports and the working directory, durably, before the next begins: a group that is killed
- * repeats at most the entry it was killed in (at least once, each). What belongs to a run is not saved: its mark and
- * its phase. The state is written in the subshell's umask and by rename, whatever an
- * entry did to umask, PATH or noclobber.
- */
-const DRIVER = `machineadm_directory=$1 machineadm_state=$2 machineadm_token=$3
-machineadm_entry=$4 machineadm_last=$5 machineadm_on_error=$6
-machineadm_mv=$(command -v mv) machineadm_sync=$(command -v sync)
-shift 6
-umask 022
-if [ "$machineadm_entry" -gt 1 ] && [ -f "$machineadm_state" ]; then
-  . "$machineadm_state"
-  cd -- "\${MACHINEADM_RESUME_DIRECTORY:-/}" || cd /
-  unset MACHINEADM_RESUME_DIRECTORY
-fi
-machineadm_save() (
-  umask 077
-  unset MACHINEADM_RUN MACHINEADM_PHASE
-  export MACHINEADM_RESUME_DIRECTORY="$PWD"
-  {
-    printf '# machineadm hook %s %s\\n' "$machineadm_token" "$machineadm_entry" && export -p
-  } >| "$machineadm_state.new" || exit 1
-  "$machineadm_sync" "$machineadm_state.new" && "$machineadm_mv" -f "$machineadm_state.new" "$machineadm_state"
-)
-while [ "$machineadm_entry" -le "$machineadm_last" ]; do
-  printf 'begin %s\\n' "$machineadm_entry" >&3
-  . "$machineadm_directory/entry-$machineadm_entry" </dev/null 3>&-
-  machineadm_status=$?
-  if [ "$machineadm_status" -eq 0 ] || [ "$machineadm_on_error" = Continue ]; then
-    machineadm_save 3>&- || printf 'unsaved %s\\n' "$machineadm_entry" >&3
-  fi
-  printf 'end %s %s\\n' "$machineadm_entry" "$machineadm_status" >&3
-  if [ "$machineadm_status" -ne 0 ] && [ "$machineadm_on_error" = Fail ]; then
-    exit "$machineadm_status"
-  fi
-  machineadm_entry=$((machineadm_entry + 1))
-done
-exit 0
-`;
+  | { readonly kind: 'unsaved'; readonly entry: number }
+  /** The state after this entry could not be restored as it was; the shell ends without having begun anything. */
+  | { readonly kind: 'unrestored'; readonly entry: number };
 
 /** Where the script and the state of a hook group lie. */
 export function hookScript(stepId: string): HookScript {
@@ -74,9 +35,19 @@ export function hookScript(stepId: string): HookScript {
 export async function writeHookScript(host: Host, script: HookScript, group: HookGroup): Promise<void> {
   await host.makeDirectory(script.directory, 0o700);
   await host.makeDirectory(posix.dirname(script.state), 0o700);
-  await host.writeFile({ path: `${script.directory}/driver`, content: DRIVER, mode: 0o600 });
+  const put = (name: string, content: string): Promise<void> =>
+    host.writeFile({ path: `${script.directory}/${name}`, content, mode: 0o600 });
+  for (const [name, content] of Object.entries(DRIVER_FILES)) await put(name, content);
   for (const [index, command] of group.commands.entries()) {
-    await host.writeFile({ path: `${script.directory}/entry-${index + 1}`, content: `${command}\n`, mode: 0o600 });
+    await put(`entry-${index + 1}`, `${command}\n`);
+    // A shell that is not bash must be asked which of them are functions.
+    if (group.shell === 'sh')
+      await put(
+        `words-${index + 1}`,
+        wordsOf(command)
+          .map((word) => `${word}\n`)
+          .join(''),
+      );
   }
 }
 
@@ -85,41 +56,63 @@ export async function removeHookScript(host: Host, script: HookScript): Promise<
   for (const name of (await host.list(script.directory)) ?? []) await host.removeFile(`${script.directory}/${name}`);
 }
 
-/** The arguments that make a shell run the entries from `first` (1-based) on. Nothing of the document is in them. */
-export function driverArguments(script: HookScript, token: string, first: number, group: HookGroup): readonly string[] {
+/**
+ * The arguments that make a shell run the entries from `first` (1-based) on: directory, state file, token, first entry, last
+ * entry, onError, whether the state is restored first. Nothing of the document is in them.
+ */
+export function driverArguments(
+  script: HookScript,
+  token: string,
+  first: number,
+  restores: boolean,
+  group: HookGroup,
+): readonly string[] {
   const { directory, state } = script;
-  return [`${directory}/driver`, directory, state, token, `${first}`, `${group.commands.length}`, group.onError];
+  const { commands, onError } = group;
+  const resuming = restores ? 'yes' : 'no';
+  return [`${directory}/driver`, directory, state, token, `${first}`, `${commands.length}`, onError, resuming];
 }
 
 /** Reads a line of the driver's descriptor; undefined for anything else. */
 export function parseMarker(line: string): Marker | undefined {
-  const [, kind, entry, status] = /^(begin|unsaved|end) (\d+)(?: (\d+))?$/.exec(line) ?? [];
-  if (kind === 'begin' || kind === 'unsaved') return { kind, entry: Number(entry) };
+  const [, kind, entry, status] = /^(begin|unsaved|unrestored|end) (\d+)(?: (\d+))?$/.exec(line) ?? [];
+  if (kind === 'begin' || kind === 'unsaved' || kind === 'unrestored') return { kind, entry: Number(entry) };
   return kind === 'end' && status !== undefined ? { kind, entry: Number(entry), status: Number(status) } : undefined;
 }
 
-/** How many entries the state file says are done for this token; 0 for a state of another run, or none. */
-export async function completedEntries(host: QueryHost, script: HookScript, token: string): Promise<number> {
-  const [, written, entries] =
-    /^# machineadm hook (\S+) (\d+)$/.exec(firstLine(await host.readText(script.state))) ?? [];
-  return written === token ? Number(entries) : 0;
+/** How far a group came. */
+export interface SavedState {
+  /** How many entries are done. */
+  readonly completed: number;
+  readonly kind: StateKind;
+}
+
+const NOTHING_DONE: SavedState = { completed: 0, kind: 'fresh' };
+const KINDS: readonly StateKind[] = ['whole', 'fresh', 'functions', 'jobs', 'directories', 'descriptors'];
+
+/** What the state file says for this token; nothing is done for a state of another run, or none. */
+export async function savedState(host: QueryHost, script: HookScript, token: string): Promise<SavedState> {
+  const [, written, entries, word] =
+    /^# machineadm hook (\S+) (\d+)(?: (\w+))?$/.exec(firstLine(await host.readText(script.state))) ?? [];
+  if (written !== token) return NOTHING_DONE;
+  // Without this word a state holds no more than exports and the working directory.
+  return { completed: Number(entries), kind: KINDS.find((kind) => kind === word) ?? 'functions' };
 }
 
 /**
- * Advances the state for an entry that ended its shell by `exit 0`: what it exported went with it, what was exported
- * before stays.
+ * Advances the state for an entry that ended its shell by `exit 0`: what it set went with it, what was set before stays.
  */
 export async function recordExit(host: Host, script: HookScript, token: string, entry: number): Promise<void> {
-  const before = (await host.readText(script.state)) ?? '';
-  const exports = firstLine(before).startsWith('# machineadm hook ') ? before.slice(before.indexOf('\n') + 1) : '';
-  const content = `# machineadm hook ${token} ${entry}\n${exports}`;
+  const { completed, kind } = await savedState(host, script, token);
+  const before = completed === 0 ? '' : ((await host.readText(script.state)) ?? '');
+  const content = `# machineadm hook ${token} ${entry} ${kind}\n${before.slice(before.indexOf('\n') + 1)}`;
   await host.writeFile({ path: script.state, content, mode: 0o600 });
   await host.sync(script.state);
 }
 
-/** Drops the exports, which may hold secrets, and leaves only that the group is done. */
+/** Drops the state of the shell, which may hold secrets, and leaves only that the group is done. */
 export async function sealState(host: Host, script: HookScript, token: string, entries: number): Promise<void> {
-  await host.writeFile({ path: script.state, content: `# machineadm hook ${token} ${entries}\n`, mode: 0o600 });
+  await host.writeFile({ path: script.state, content: `# machineadm hook ${token} ${entries} fresh\n`, mode: 0o600 });
 }
 
 function firstLine(text: string | undefined): string {

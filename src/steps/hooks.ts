@@ -2,18 +2,11 @@ import { createHash, randomUUID } from 'node:crypto';
 import { MachineadmError } from '../document/errors.ts';
 import type { HookGroup, Model } from '../document/model.ts';
 import type { Host } from '../host/host.ts';
-import { hookFailed, hookTimedOut } from './hook-errors.ts';
-import {
-  completedEntries,
-  driverArguments,
-  hookScript,
-  MARKER_DESCRIPTOR,
-  parseMarker,
-  recordExit,
-  removeHookScript,
-  sealState,
-  writeHookScript,
-} from './hook-script.ts';
+import type { StateKind } from './hook-driver.ts';
+import { hookFailed, hookStateLost, hookTimedOut } from './hook-errors.ts';
+import { type HookEnvironment, hookEnvironment } from './hook-inputs.ts';
+import { hookScript, recordExit, removeHookScript, savedState, sealState, writeHookScript } from './hook-script.ts';
+import { type NextShell, type RunningGroup, runShell } from './hook-shell.ts';
 import type { Change, Execution, Step } from './step.ts';
 
 export type HookPhase = 'early' | 'beforeBootstrap' | 'afterBootstrap';
@@ -31,16 +24,14 @@ export interface HooksActual {
   readonly unfinished: UnfinishedHook | undefined;
 }
 
-export interface UnfinishedHook {
-  readonly token: string;
-  readonly completed: number;
-}
+/** How far an earlier run came. Without a token the group runs again from its first entry. */
+export type UnfinishedHook =
+  | { readonly token: string; readonly completed: number; readonly kind: 'whole' | 'fresh' }
+  | { readonly token: undefined; readonly why: string };
 
 export interface HooksPayload extends HooksDesired {
   readonly unfinished: UnfinishedHook | undefined;
 }
-
-const LINES_KEPT = 10;
 
 /** Before anything else is changed. */
 export const earlyHooks = hooksStep('hooks-early', 'early hooks', 'early');
@@ -54,10 +45,11 @@ export const beforeBootstrapHooks = hooksStep(
 export const afterBootstrapHooks = hooksStep('hooks-after-bootstrap', 'hooks after the bootstrap', 'afterBootstrap');
 
 /**
- * A group of commands, run once on an instance, in one shell. A run that is killed in the group goes on with the entry
- * it was killed in, with the exports and the working directory of the entries before: an entry that was interrupted
- * runs again, one that ended does not. Commands that were changed in between start the group anew. The commands are
- * never arguments, and their standard input is empty.
+ * A group of commands, run once on an instance, in one shell. A group that was killed, or that failed, continues with the
+ * entry it was in, in a shell that is proven to be like the one before (`hook-driver.ts`): an entry that was interrupted
+ * runs again, one that ended does not. Where the shell cannot be restored the whole group runs again, for an entry that
+ * ran without `set -e`, or without a function that it calls, could pass a check that fails. Commands that were changed in
+ * between start the group from its first entry, too. The commands are never arguments, and their standard input is empty.
  */
 function hooksStep(id: string, title: string, phase: HookPhase): Step<HooksDesired, HooksActual, HooksPayload> {
   const script = hookScript(id);
@@ -65,6 +57,7 @@ function hooksStep(id: string, title: string, phase: HookPhase): Step<HooksDesir
   return {
     id,
     title,
+    runsHooks: true,
 
     desired(model: Model) {
       const group = model.host.hooks[phase];
@@ -90,20 +83,26 @@ function hooksStep(id: string, title: string, phase: HookPhase): Step<HooksDesir
       const note = parseNote(record.notes.get(changeId));
       if (record.done.has(changeId) || note === undefined)
         return { done: record.done.has(changeId), unfinished: undefined };
-      const completed = await completedEntries(host, script, note.token);
+      const { completed, kind } = await savedState(host, script, note.token);
       const same = note.commands.slice(0, completed).every((digest, index) => digest === digests(desired.group)[index]);
-      return { done: false, unfinished: completed > 0 && same ? { token: note.token, completed } : undefined };
+      if (completed === 0 || !same) return { done: false, unfinished: undefined };
+      const isWhole = kind === 'whole' || kind === 'fresh';
+      const unfinished = isWhole ? { token: note.token, completed, kind } : { token: undefined, why: lost(kind) };
+      return { done: false, unfinished };
     },
 
     plan(desired, actual) {
       if (actual.done) return [];
       const count = desired.group.commands.length;
-      const begun = actual.unfinished?.completed ?? 0;
+      const { unfinished } = actual;
+      const run = `run ${count === 1 ? '1 command' : `${count} commands`} with ${desired.group.shell}`;
       const what =
-        begun === 0
-          ? `run ${count === 1 ? '1 command' : `${count} commands`} with ${desired.group.shell}`
-          : `go on behind command ${begun} of ${count}, where an earlier run ended`;
-      const payload = { ...desired, unfinished: actual.unfinished };
+        unfinished === undefined
+          ? run
+          : unfinished.token === undefined
+            ? `${run}, again from the first: ${unfinished.why}`
+            : `continue after command ${unfinished.completed} of ${count}, where an earlier run ended`;
+      const payload = { ...desired, unfinished };
       return [
         { id: changeId, summary: what, scope: 'node', repeatable: false, payload } satisfies Change<HooksPayload>,
       ];
@@ -111,9 +110,14 @@ function hooksStep(id: string, title: string, phase: HookPhase): Step<HooksDesir
 
     async apply(host, change, execution) {
       const { group, unfinished } = change.payload;
-      const token = unfinished?.token ?? randomUUID();
-      execution.remember({ token, commands: digests(group) });
-      await runScript(host, { id, token, ...change.payload }, execution);
+      const begin = (token: string): string => {
+        execution.remember({ token, commands: digests(group) });
+        return token;
+      };
+      const from = unfinished?.token === undefined ? undefined : unfinished;
+      if (unfinished?.token === undefined && unfinished !== undefined)
+        execution.warn(`${id}: ${repeats(unfinished.why)}`);
+      const token = await runScript(host, { id, phase, group, from, begin }, execution);
       await sealState(host, script, token, group.commands.length);
     },
 
@@ -124,16 +128,18 @@ function hooksStep(id: string, title: string, phase: HookPhase): Step<HooksDesir
   };
 }
 
-interface Group extends Pick<HooksPayload, 'phase' | 'group' | 'unfinished'> {
-  readonly id: string;
-  readonly token: string;
+interface Group extends RunningGroup {
+  /** Where an earlier run came to, if its shell can be restored. */
+  readonly from: Extract<UnfinishedHook, { readonly token: string }> | undefined;
+  /** Makes a token the one by which the state of this group is known, durably, and gives it back. */
+  readonly begin: (token: string) => string;
 }
 
 /**
  * Runs a group from its first entry to its last, whatever became of it before, and leaves nothing behind. Throws
  * `HookFailed` or `HookTimedOut`.
  *
- * @param id under which its commands and its state lie meanwhile
+ * @param id under which its commands and its state are kept meanwhile
  */
 export async function runHookGroup(
   host: Host,
@@ -143,20 +149,27 @@ export async function runHookGroup(
   execution: Execution,
 ): Promise<void> {
   const script = hookScript(id);
-  // Exports of a group that was killed may hold secrets.
+  // The state of a group that was killed may hold secrets.
   await host.removeFile(script.state);
   try {
-    await runScript(host, { id, token: randomUUID(), phase, group, unfinished: undefined }, execution);
+    await runScript(host, { id, phase, group, from: undefined, begin: (token) => token }, execution);
   } finally {
     await host.removeFile(script.state);
   }
 }
 
-async function runScript(host: Host, running: Group, execution: Execution): Promise<void> {
+/** @returns the token of the state that it left */
+async function runScript(host: Host, running: Group, execution: Execution): Promise<string> {
   const script = hookScript(running.id);
   await writeHookScript(host, script, running.group);
   try {
-    await runGroup(host, running, execution);
+    const put = async (name: string, content: string): Promise<string> => {
+      const path = `${script.directory}/${name}`;
+      await host.writeFile({ path, content, mode: 0o600 });
+      return path;
+    };
+    const env = await hookEnvironment(host, running.phase, running.group, put);
+    return await runGroup(host, running, env, execution);
   } finally {
     execution.waitingFor(undefined);
     await removeHookScript(host, script);
@@ -164,92 +177,60 @@ async function runScript(host: Host, running: Group, execution: Execution): Prom
 }
 
 /** Runs shells until all entries are done: one, unless an entry ends its shell by `exit`. */
-async function runGroup(host: Host, running: Group, execution: Execution): Promise<void> {
-  const { group, phase } = running;
+async function runGroup(host: Host, running: Group, env: HookEnvironment, execution: Execution): Promise<string> {
+  const { id, group, phase, from, begin } = running;
+  const script = hookScript(id);
   const until = performance.now() + group.timeoutMs;
-  let next = (running.unfinished?.completed ?? 0) + 1;
-  while (next <= group.commands.length) {
-    const shell = await runShell(host, running, next, until - performance.now(), execution);
+  const first = (): NextShell => ({ token: begin(randomUUID()), entry: 1, kind: 'fresh', ranHere: true });
+  let next: NextShell =
+    from === undefined
+      ? first()
+      : { token: begin(from.token), entry: from.completed + 1, kind: from.kind, ranHere: false };
+  while (next.entry <= group.commands.length) {
+    if (next.kind !== 'whole' && next.kind !== 'fresh') throw hookStateLost(phase, group, next.entry, lost(next.kind));
+    const shell = await runShell(host, running, env, next, until - performance.now(), execution);
     if (shell.timedOut) {
       const failure = hookTimedOut(phase, group, shell.entry, shell.lines);
       if (group.onError === 'Fail') throw failure;
       execution.warn(`${failure.message} onError is Continue: the run goes on without the rest of this hook.`);
-      return;
+      return next.token;
+    }
+    if (!shell.began && next.kind === 'whole') {
+      if (next.ranHere) throw hookStateLost(phase, group, next.entry, NOT_RESTORED);
+      execution.warn(`${id}: ${repeats(NOT_RESTORED)}`);
+      next = first();
+      continue;
     }
     if (shell.status !== 0) {
-      const failure = hookFailed(phase, group, shell.entry, shell.status, shell.lines);
+      const failure = hookFailed(phase, group, shell, shell.lines);
       if (group.onError === 'Fail' || !shell.insideEntry) throw failure;
       execution.warn(`${failure.message} onError is Continue: the run goes on.`);
     }
-    if (!shell.insideEntry) return;
-    await recordExit(host, hookScript(running.id), running.token, shell.entry);
-    next = shell.entry + 1;
+    if (!shell.insideEntry) return next.token;
+    await recordExit(host, script, next.token, shell.entry);
+    const { kind } = await savedState(host, script, next.token);
+    next = { token: next.token, entry: shell.entry + 1, kind, ranHere: true };
   }
+  return next.token;
 }
 
-interface EndedShell {
-  /** The entry it was in, or ended last. */
-  readonly entry: number;
-  /** True when it ended before it could say how the entry ended: by `exit`, `set -e`, a syntax error or a signal. */
-  readonly insideEntry: boolean;
-  readonly status: number;
-  readonly timedOut: boolean;
-  /** The last lines it printed, redacted. */
-  readonly lines: readonly string[];
+const NOT_RESTORED = 'the shell that was restored is not like the one before';
+
+/** What a state of this kind cannot give back to a shell. */
+function lost(kind: StateKind): string {
+  if (kind === 'functions') return 'sh cannot write down its functions and aliases';
+  if (kind === 'jobs') return 'programs of it ran in the background';
+  if (kind === 'directories') return 'its stack of directories is not empty';
+  return 'it had changed its descriptors or limits';
 }
 
-async function runShell(
-  host: Host,
-  running: Group,
-  first: number,
-  timeoutMs: number,
-  execution: Execution,
-): Promise<EndedShell> {
-  const { id, phase, group, token } = running;
-  const lines: string[] = [];
-  let [entry, begunAt, insideEntry] = [first, performance.now(), false];
-  const onMarker = (line: string): void => {
-    const marker = parseMarker(line);
-    if (marker === undefined) return;
-    entry = marker.entry;
-    const name = `entry ${entry} of ${group.commands.length}`;
-    if (marker.kind === 'unsaved') {
-      execution.warn(
-        `${id}: how far the hook came could not be saved after ${name}; a run after a kill would repeat it`,
-      );
-    } else if (marker.kind === 'begin') {
-      [begunAt, insideEntry] = [performance.now(), true];
-      execution.waitingFor(`${name} of the hook ${phase}`);
-    } else {
-      insideEntry = false;
-      const seconds = ((performance.now() - begunAt) / 1000).toFixed(1);
-      execution.output(id, `${name} ended with status ${marker.status} after ${seconds} s`);
-      if (marker.status !== 0 && group.onError === 'Continue') {
-        const failure = hookFailed(phase, group, entry, marker.status, []);
-        execution.warn(`${failure.message} onError is Continue: the run goes on.`);
-      }
-    }
-  };
-  const result = await host.run({
-    program: group.shell,
-    args: driverArguments(hookScript(id), token, first, group),
-    env: { MACHINEADM_PHASE: phase },
-    cwd: '/',
-    timeoutMs: Math.max(1, timeoutMs),
-    signal: execution.signal,
-    supervised: true,
-    onDescriptorLine: { descriptor: MARKER_DESCRIPTOR, line: onMarker },
-    onLine: (_stream, line) => {
-      execution.output(id, line);
-      lines.push(line);
-      if (lines.length > LINES_KEPT) lines.shift();
-    },
-  });
-  return { entry, insideEntry, status: result.status, timedOut: result.timedOut, lines };
+function repeats(why: string): string {
+  return `all commands run again, those that are done, too: the shell that an earlier run ended cannot be restored (${why})`;
 }
 
-function digests(group: HookGroup): readonly string[] {
-  return group.commands.map((command) => createHash('sha256').update(command).digest('hex'));
+function digests({ commands, environment }: HookGroup): readonly string[] {
+  const seen = environment === undefined ? '' : `\0${JSON.stringify(environment)}`;
+  return commands.map((command) => createHash('sha256').update(command).update(seen).digest('hex'));
 }
 
 /** What `apply` left in the journal. Throws `JournalUnreadable` for what no version of it ever wrote. */

@@ -1,12 +1,10 @@
 import { MachineadmError } from '../document/errors.ts';
+import { CLOUD_INIT_HOSTNAME_FILE, HOSTNAME_FILE } from '../document/ownership/paths.ts';
 import type { Host } from '../host/host.ts';
 import type { Change, Execution, Step } from './step.ts';
 
-/** hostname(5): the static name. OpenRC's service (init.d/hostname.in) and Debian's hostname.sh read it before anything else. */
-const HOSTNAME_FILE = '/etc/hostname';
 /** The running ("transient") name; hostnamectl, hostname(1) and uname(2) all end here. */
 const RUNNING_NAME = '/proc/sys/kernel/hostname';
-const CLOUD_INIT_FILE = '/etc/cloud/cloud.cfg.d/99-machineadm-hostname.cfg';
 /**
  * cloud-init's set_hostname and update_hostname modules run at every boot and put the metadata's name back unless this
  * is set (cloudinit/config/cc_set_hostname.py, cc_update_hostname.py).
@@ -44,7 +42,7 @@ export const hostname: Step<HostnameDesired, HostnameActual, HostnamePayload> = 
       cloudInit:
         cloudInit?.type !== 'directory'
           ? 'absent'
-          : (await host.readText(CLOUD_INIT_FILE)) === CLOUD_INIT_CONTENT
+          : (await host.readText(CLOUD_INIT_HOSTNAME_FILE)) === CLOUD_INIT_CONTENT
             ? 'preserves'
             : 'overwrites',
     };
@@ -64,7 +62,8 @@ export const hostname: Step<HostnameDesired, HostnameActual, HostnamePayload> = 
     if (actual.configured !== desired.name) {
       add('file', `${HOSTNAME_FILE}: ${actual.configured ?? 'none'} -> ${desired.name}`);
     }
-    if (actual.cloudInit === 'overwrites') add('cloud-init', `keep cloud-init from changing it (${CLOUD_INIT_FILE})`);
+    if (actual.cloudInit === 'overwrites')
+      add('cloud-init', `keep cloud-init from changing it (${CLOUD_INIT_HOSTNAME_FILE})`);
     if (actual.running !== desired.name) add('running', `running name: ${actual.running ?? 'none'} -> ${desired.name}`);
     return changes;
   },
@@ -74,7 +73,7 @@ export const hostname: Step<HostnameDesired, HostnameActual, HostnamePayload> = 
     if (part === 'file') {
       await host.writeFile({ path: HOSTNAME_FILE, content: `${name}\n`, mode: 0o644 });
     } else if (part === 'cloud-init') {
-      await host.writeFile({ path: CLOUD_INIT_FILE, content: CLOUD_INIT_CONTENT, mode: 0o644 });
+      await host.writeFile({ path: CLOUD_INIT_HOSTNAME_FILE, content: CLOUD_INIT_CONTENT, mode: 0o644 });
     } else {
       await setRunningName(host, name, execution);
     }

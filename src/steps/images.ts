@@ -70,6 +70,7 @@ export type ImagesPayload =
 export const images: Step<ImagesDesired, ImagesActual, ImagesPayload> = {
   id: 'images',
   title: 'container images',
+  needs: ['containerd'],
 
   desired(model, facts) {
     const { archives, required } = model.images;

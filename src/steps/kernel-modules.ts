@@ -1,9 +1,9 @@
 import { MachineadmError } from '../document/errors.ts';
+import { MODULES_FILE } from '../document/ownership/paths.ts';
 import type { Host, QueryHost } from '../host/host.ts';
 import type { Change, Execution, Step } from './step.ts';
 
 /** modules-load.d(5); OpenRC's modules-load service reads the same directory. */
-const MODULES_FILE = '/etc/modules-load.d/90-machineadm.conf';
 
 /**
  * Where a module shows that is built into the kernel without a parameter, and so has no /sys/module entry, on a machine

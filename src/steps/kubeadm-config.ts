@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
-import { redact } from '../document/secret.ts';
+import { OWN_PATCH } from '../document/ownership/kubernetes-paths.ts';
+import { redact } from '../document/redaction.ts';
 import type { Host, QueryHost } from '../host/host.ts';
 import { member } from '../host/untyped.ts';
+import { parseVersion } from '../host/version.ts';
 import type { KubeadmFile } from '../kubernetes/kubeadm/config.ts';
 import {
   type KubeadmConfigInput,
@@ -20,7 +22,14 @@ import type { Change, Step } from './step.ts';
 import { textDiff } from './text-diff.ts';
 
 /** undefined kubeadm: the step kubeadm refuses before this one is asked for anything. */
-export type KubeadmConfigDesired = Omit<KubeadmConfigInput, 'kubeadm'> & Partial<Pick<KubeadmConfigInput, 'kubeadm'>>;
+export type KubeadmConfigDesired = Omit<KubeadmConfigInput, 'kubeadm'> &
+  Partial<Pick<KubeadmConfigInput, 'kubeadm'>> & {
+    /**
+     * Set to hooks of this document that are to install kubeadm. Until then it is taken to be of the document's version:
+     * hooks edit the configuration, and often in the same group that installs kubeadm.
+     */
+    readonly installedBy?: string;
+  };
 
 export interface KubeadmConfigActual {
   readonly files: readonly {
@@ -40,6 +49,7 @@ export interface KubeadmConfigActual {
 export interface KubeadmConfigPayload {
   readonly input: KubeadmConfigInput;
   readonly path: string;
+  readonly installedBy?: string;
 }
 
 /**
@@ -54,9 +64,12 @@ export const kubeadmConfig: Step<KubeadmConfigDesired, KubeadmConfigActual, Kube
     const { kubernetes, containerd } = model;
     if (kubernetes === undefined || kubernetes.exec !== undefined) return undefined;
     const cgroupDriver = containerd?.cgroupDriver;
-    return facts.kubeadm === undefined
-      ? { kubernetes, cgroupDriver }
-      : { kubernetes, cgroupDriver, kubeadm: facts.kubeadm };
+    if (facts.kubeadm !== undefined) return { kubernetes, cgroupDriver, kubeadm: facts.kubeadm };
+    const { early, beforeBootstrap } = model.host.hooks;
+    const assumed = early === undefined && beforeBootstrap === undefined ? undefined : parseVersion(kubernetes.version);
+    if (assumed === undefined) return { kubernetes, cgroupDriver };
+    const installedBy = early === undefined ? 'hooks-before-bootstrap' : 'hooks-early';
+    return { kubernetes, cgroupDriver, kubeadm: assumed, installedBy };
   },
 
   async inspect(host, desired, record) {
@@ -95,7 +108,8 @@ export const kubeadmConfig: Step<KubeadmConfigDesired, KubeadmConfigActual, Kube
         repeatable: false,
         undoes: ['hooks-before-bootstrap'],
         ineffective: 'FileNotWritten',
-        payload: { input, path },
+        ...(desired.installedBy === undefined ? {} : { knownAfter: desired.installedBy }),
+        payload: { input, path, ...(desired.installedBy === undefined ? {} : { installedBy: desired.installedBy }) },
       });
     }
     for (const path of stale) {
@@ -111,22 +125,53 @@ export const kubeadmConfig: Step<KubeadmConfigDesired, KubeadmConfigActual, Kube
   },
 
   async apply(host, { payload }, execution) {
-    const { input, path } = payload;
+    const { input, path, installedBy } = payload;
     const found = (await kubeadmFiles(host, input)).find(({ file }) => file.path === path);
     if (found === undefined) return await host.removeFile(path);
     const file = { ...found.file, directoryMode: KUBEADM_RUN_DIRECTORY_MODE };
     const isConfig = path === kubeadmConfigPath('init') || path === kubeadmConfigPath('join');
-    if (isConfig && canValidate(input.kubeadm)) await validateConfig(host, file, execution.signal);
+    if (isConfig && installedBy === undefined && canValidate(input.kubeadm))
+      await validateConfig(host, file, execution.signal);
     await host.writeFile(file);
     // After the write: a note of what never was written would make an old file look like an edited one.
     execution.remember({ sha256: sha256(file.content) });
   },
+
+  async renew(host, desired, record, execution) {
+    const notes = new Map<string, unknown>();
+    const input = complete(desired);
+    if (input === undefined || record.bootstrap === 'done') return notes;
+    for (const { file } of await kubeadmFiles(host, input)) {
+      const { path, content } = file;
+      const text = await host.readText(path);
+      const written = member(record.notes.get(changeId(path)), 'sha256');
+      if (written === sha256(content)) continue;
+      if (text === undefined || written === sha256(text)) {
+        await host.writeFile({ ...file, directoryMode: KUBEADM_RUN_DIRECTORY_MODE });
+      } else {
+        // Their edits cannot be repeated on other content, and a kubeadm reads what the one before it read.
+        execution.warn(
+          `${path} stays as the hooks edited it; without them it would be written for kubeadm ${input.kubeadm.text}`,
+        );
+      }
+      notes.set(changeId(path), { sha256: sha256(content) });
+    }
+    if (canValidate(input.kubeadm)) await validateWritten(host, input, execution.signal);
+    return notes;
+  },
 };
+
+/** kubeadm was not there when its configuration was written. */
+async function validateWritten(host: Host, input: KubeadmConfigInput, signal: AbortSignal): Promise<void> {
+  const path = kubeadmConfigPath(renderRedacted(input).command);
+  const content = await host.readText(path);
+  if (content !== undefined) await validateConfig(host, { path, content, mode: KUBEADM_CONFIG_MODE }, signal);
+}
 
 async function stalePatches(host: QueryHost, wanted: ReadonlySet<string>): Promise<readonly string[]> {
   const names = (await host.list(KUBEADM_PATCHES_DIRECTORY)) ?? [];
   // A hook may have put patches of its own there.
-  const ours = names.filter((name) => /(?:\d{3}|0machineadm)\+(?:strategic|merge|json)\.yaml$/.test(name));
+  const ours = names.filter((name) => OWN_PATCH.test(name));
   return ours.map((name) => `${KUBEADM_PATCHES_DIRECTORY}/${name}`).filter((path) => !wanted.has(path));
 }
 

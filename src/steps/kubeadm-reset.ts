@@ -1,15 +1,20 @@
 import type { KubernetesModel } from '../document/model.ts';
 import { reportedIdentity } from '../host/facts.ts';
-import { findLeftovers, type Leftovers, pathsOfReset } from '../kubernetes/kubeadm/leftovers.ts';
+import { attemptOf } from '../kubernetes/kubeadm/attempt.ts';
+import { type Inventory, keeperOf, removablePaths } from '../kubernetes/kubeadm/inventory.ts';
+import { findLeftovers, type Leftovers, leftoversWithout } from '../kubernetes/kubeadm/leftovers.ts';
 import { decideRecovery, type Recovery } from '../kubernetes/kubeadm/recovery.ts';
-import { resetNode, resetOrder } from '../kubernetes/kubeadm/reset.ts';
+import { resetNode } from '../kubernetes/kubeadm/reset.ts';
+import { type ResetOrder, undoNote } from '../kubernetes/kubeadm/reset-order.ts';
 import { expectedNodeName } from '../kubernetes/node-name.ts';
 import { documentPaths } from '../kubernetes/provided.ts';
+import { inventoryFor } from './inventory.ts';
 import type { Step } from './step.ts';
 
 export interface KubeadmResetDesired {
   readonly kubernetes: KubernetesModel;
   readonly nodeName: string;
+  readonly nodeNameGiven: boolean;
   readonly machineId: string;
   readonly systemUuid: string | undefined;
   /** Paths that the document itself writes. */
@@ -19,9 +24,13 @@ export interface KubeadmResetDesired {
 export interface KubeadmResetActual {
   readonly leftovers: Leftovers;
   readonly recovery: Recovery;
+  /** What a reset keeps, and what it deletes. */
+  readonly inventory: Inventory;
+  readonly removes: readonly string[];
+  readonly attempt: ResetOrder['attempt'];
 }
 
-export interface KubeadmResetPayload {
+export interface KubeadmResetPayload extends Pick<KubeadmResetActual, 'inventory' | 'attempt'> {
   readonly desired: KubeadmResetDesired;
   readonly offline: boolean;
   readonly leftovers: readonly string[];
@@ -43,49 +52,77 @@ export const kubeadmReset: Step<KubeadmResetDesired, KubeadmResetActual, Kubeadm
     if (kubernetes === undefined || kubernetes.exec !== undefined) return undefined;
     const nodeName = expectedNodeName(kubernetes, model, facts);
     const { machineId, systemUuid } = reportedIdentity(facts);
-    return { kubernetes, nodeName, machineId, systemUuid, provided: documentPaths(kubernetes, model.host.files) };
+    const nodeNameGiven = kubernetes.node.name !== undefined;
+    const provided = documentPaths(kubernetes, model.host.files);
+    return { kubernetes, nodeName, nodeNameGiven, machineId, systemUuid, provided };
   },
 
   async inspect(host, desired, record) {
-    const leftovers = await findLeftovers(host, desired.kubernetes, desired.provided);
+    const { kubernetes } = desired;
+    const places = undoNote(kubernetes, desired.nodeName);
+    const found = await findLeftovers(host, kubernetes, desired.provided);
+    const inventory = await inventoryFor(host, places, record);
+    const attempt = attemptOf(record.attempts);
+    const keeper = keeperOf(inventory);
     const { bootstrap, foreignLeftovers } = record;
-    const { role } = desired.kubernetes;
-    const { nodeName, machineId, systemUuid } = desired;
-    const past = { role, bootstrap, foreignLeftovers, leftovers, nodeName, machineId, systemUuid };
+    const past = {
+      ...desired,
+      role: kubernetes.role,
+      bootstrap,
+      foreignLeftovers,
+      leftovers: found,
+      inventory,
+      attempt,
+    };
     const recovery = await decideRecovery(host, past);
     // A reset deletes its files last but one: that they are gone does not prove that it came to its end.
     const unfinished = recovery === 'none' && bootstrap !== 'done' && record.interrupted.has(RESET);
-    if (!unfinished) return { leftovers, recovery };
-    return { leftovers, recovery: foreignLeftovers && bootstrap === 'none' ? 'reset-offline' : 'reset' };
+    const again = foreignLeftovers && bootstrap === 'none' ? 'reset-offline' : 'reset';
+    return {
+      leftovers: leftoversWithout(found, keeper),
+      recovery: unfinished ? again : recovery,
+      inventory,
+      removes: await removablePaths(host, places, keeper),
+      attempt,
+    };
   },
 
-  plan(desired, { leftovers, recovery }) {
+  plan(desired, { leftovers, recovery, inventory, removes, attempt }) {
     if (recovery !== 'reset' && recovery !== 'reset-offline') return [];
     const offline = recovery === 'reset-offline';
     const paths = offline ? leftovers.traces : [...leftovers.traces, ...leftovers.certificates];
     const whose = offline ? 'the machine this disk was copied from' : 'an earlier attempt';
+    const what = inventory.length === 0 ? 'kubeadm reset: remove' : 'reset the node: remove';
+    const kept = inventory.length === 0 ? '' : `; keep what was there before (${abridged(inventory.map(pathOf))})`;
     return [
       {
         id: RESET,
-        summary: `kubeadm reset: remove what ${whose} left (${abridged(paths)})`,
+        summary: `${what} what ${whose} left (${abridged(paths)})${kept}`,
         scope: 'node',
         repeatable: false,
-        // It deletes what hooks laid below /etc/kubernetes (kube-vip), so they run again, on a fresh configuration.
+        // It deletes what hooks wrote below /etc/kubernetes (kube-vip), so they run again, on a fresh configuration.
         undoes: ['kubeadm', 'kubeadm-config', 'hooks-before-bootstrap', 'api-server', 'readiness', 'sentinel'],
-        removes: pathsOfReset(desired.kubernetes),
-        payload: { desired, offline, leftovers: paths },
+        removes,
+        payload: { desired, offline, leftovers: paths, inventory, attempt },
       },
     ];
   },
 
   async apply(host, { payload }, execution) {
-    const { desired, offline, leftovers } = payload;
-    // An init that is reset has not published its cluster, so nobody has joined it. With the only member of an etcd,
-    // kubeadm would try for four minutes to take it out of itself (k/k cmd/kubeadm/app/util/etcd/etcd.go, RemoveMember).
+    const { desired, offline, leftovers, inventory, attempt } = payload;
+    // An init that is reset has not published its cluster, so nobody has joined it, and its etcd has no other member.
     const isAlone = desired.kubernetes.role === 'InitControlPlane';
     await resetNode(
       host,
-      { ...resetOrder(desired.kubernetes, desired.nodeName), offline: offline || isAlone, leftovers },
+      {
+        ...undoNote(desired.kubernetes, desired.nodeName),
+        machineId: desired.machineId,
+        offline: offline || isAlone,
+        automatic: true,
+        leftovers,
+        inventory,
+        attempt,
+      },
       {
         signal: execution.signal,
         line: (text) => execution.output('kubeadm', text),
@@ -95,6 +132,10 @@ export const kubeadmReset: Step<KubeadmResetDesired, KubeadmResetActual, Kubeadm
     );
   },
 };
+
+function pathOf({ path }: { readonly path: string }): string {
+  return path;
+}
 
 function abridged(paths: readonly string[]): string {
   if (paths.length === 0) return 'an interrupted reset is run again';

@@ -2,19 +2,24 @@ import { MachineadmError } from '../document/errors.ts';
 import type { KubernetesModel } from '../document/model.ts';
 import { type Facts, reportedIdentity } from '../host/facts.ts';
 import type { Host, QueryHost } from '../host/host.ts';
+import { unitTrouble } from '../host/unit-trouble.ts';
 import { requireLivingCredentials, tokenDiscoveryOf } from '../kubernetes/join-credentials.ts';
+import { attemptOf } from '../kubernetes/kubeadm/attempt.ts';
 import { kubeadmConfigPath, renderRedacted } from '../kubernetes/kubeadm/config.ts';
 import { kubeadmDeadlineMs } from '../kubernetes/kubeadm/deadline.ts';
 import { findLeftovers } from '../kubernetes/kubeadm/leftovers.ts';
-import type { KubeadmCommand } from '../kubernetes/kubeadm/output.ts';
+import { MembershipWitness } from '../kubernetes/kubeadm/membership.ts';
+import type { KubeadmCommand, KubeadmNote } from '../kubernetes/kubeadm/output.ts';
 import { kubeadmObstacles } from '../kubernetes/kubeadm/preflight.ts';
 import { decideRecovery, type Recovery } from '../kubernetes/kubeadm/recovery.ts';
-import { resetOrder } from '../kubernetes/kubeadm/reset.ts';
-import { runKubeadm } from '../kubernetes/kubeadm/runner.ts';
+import { undoNote } from '../kubernetes/kubeadm/reset-order.ts';
+import { type KubeadmInvocation, runKubeadm } from '../kubernetes/kubeadm/runner.ts';
 import { skippedPhases, withSkippedPhases } from '../kubernetes/kubeadm/skip-phases.ts';
+import { requireStartableKubelet, staysDown } from '../kubernetes/kubelet-unit.ts';
 import { expectedNodeName } from '../kubernetes/node-name.ts';
 import { KUBELET_KUBECONFIG } from '../kubernetes/paths.ts';
 import { documentPaths } from '../kubernetes/provided.ts';
+import { inventoryFor, inventoryNow } from './inventory.ts';
 import type { Change, Execution, Missing, Step, StepRecord } from './step.ts';
 
 export interface KubeadmDesired {
@@ -23,6 +28,7 @@ export interface KubeadmDesired {
   readonly programs: Pick<Facts, 'kubeadm' | 'kubelet'>;
   readonly command: KubeadmCommand;
   readonly nodeName: string;
+  readonly nodeNameGiven: boolean;
   readonly machineId: string;
   readonly systemUuid: string | undefined;
   readonly provided: ReadonlySet<string>;
@@ -35,10 +41,12 @@ export interface KubeadmActual {
   readonly run: 'anew' | 'resume' | 'adopt' | undefined;
   readonly attempted: boolean;
   readonly kubeletEnabled: boolean;
+  /** Why the kubelet of a machine that has bootstrapped does not run and will not by itself; undefined: it does. */
+  readonly kubeletDown: string | undefined;
 }
 
 export type KubeadmPayload =
-  | { readonly kind: 'enable-kubelet' }
+  | { readonly kind: 'enable-kubelet' | 'start-kubelet' }
   | { readonly kind: 'adopt' }
   | {
       readonly kind: 'run';
@@ -68,6 +76,7 @@ export const kubeadm: Step<KubeadmDesired, KubeadmActual, KubeadmPayload> = {
       programs: { kubeadm: facts.kubeadm, kubelet: facts.kubelet },
       command: kubernetes.role === 'InitControlPlane' ? 'init' : 'join',
       nodeName: expectedNodeName(kubernetes, model, facts),
+      nodeNameGiven: kubernetes.node.name !== undefined,
       machineId: reportedIdentity(facts).machineId,
       systemUuid: reportedIdentity(facts).systemUuid,
       provided: documentPaths(kubernetes, model.host.files),
@@ -78,7 +87,9 @@ export const kubeadm: Step<KubeadmDesired, KubeadmActual, KubeadmPayload> = {
   async preflight(host, desired) {
     // A machine that has joined may have been upgraded past the document since; then nothing of this is needed.
     if ((await host.stat(KUBELET_KUBECONFIG)) !== undefined) return [];
-    const missing: Missing[] = [...kubeadmObstacles(desired.kubernetes, desired.cgroupDriver, desired.programs)];
+    const missing: Missing[] = [
+      ...(await kubeadmObstacles(host, desired.kubernetes, desired.cgroupDriver, desired.programs)),
+    ];
     const { masked } = await host.service('kubelet');
     if (masked) {
       missing.push({
@@ -91,15 +102,29 @@ export const kubeadm: Step<KubeadmDesired, KubeadmActual, KubeadmPayload> = {
   },
 
   async inspect(host, desired, record) {
+    const run = await whatIsLeft(host, desired, record);
+    const kubelet = await host.service('kubelet');
+    const trouble = run === undefined || run === 'adopt' ? unitTrouble(kubelet) : undefined;
     return {
-      run: await whatIsLeft(host, desired, record),
+      run,
       attempted: record.bootstrap === 'attempted',
-      kubeletEnabled: !desired.managesServices || (await host.service('kubelet')).enabled,
+      kubeletEnabled: !desired.managesServices || kubelet.enabled,
+      kubeletDown: desired.managesServices && staysDown(trouble) ? trouble.text : undefined,
     };
   },
 
   plan(desired, actual) {
     const changes: Change<KubeadmPayload>[] = [];
+    // First: what keeps it from starting may keep it from being enabled, and is named by its start.
+    if (actual.kubeletDown !== undefined) {
+      changes.push({
+        id: 'kubeadm/start-kubelet',
+        summary: `start the kubelet of this node (now: ${actual.kubeletDown})`,
+        scope: 'node',
+        ineffective: 'KubeletStopped',
+        payload: { kind: 'start-kubelet' },
+      });
+    }
     if (!actual.kubeletEnabled) {
       changes.push({
         id: 'kubeadm/enable-kubelet',
@@ -124,10 +149,19 @@ export const kubeadm: Step<KubeadmDesired, KubeadmActual, KubeadmPayload> = {
     return changes;
   },
 
+  async inventory(host, { kubernetes, nodeName }, record) {
+    const places = undoNote(kubernetes, nodeName);
+    const mayHaveWritten = record.bootstrap === 'attempted' && !attemptOf(record.attempts).wroteNothing;
+    if (!mayHaveWritten) return await inventoryNow(host, places, record);
+    return record.inventory === undefined ? await inventoryFor(host, places, record) : undefined;
+  },
+
   async apply(host, { payload }, execution) {
     switch (payload.kind) {
       case 'enable-kubelet':
-        return await host.services.enable('kubelet');
+        return await enableKubelet(host);
+      case 'start-kubelet':
+        return await startKubelet(host);
       case 'adopt':
         return;
       case 'run':
@@ -136,6 +170,36 @@ export const kubeadm: Step<KubeadmDesired, KubeadmActual, KubeadmPayload> = {
     }
   },
 };
+
+/** Starts the kubelet of a node; what keeps it from starting is for the verdict to name. */
+async function startKubelet(host: Host): Promise<void> {
+  try {
+    await host.services.start('kubelet');
+  } catch (error) {
+    if (!(error instanceof MachineadmError) || error.reason !== 'ServiceFailed') throw error;
+    throw new MachineadmError({
+      reason: 'KubeletNotHealthy',
+      exit: 'NotReady',
+      summary: `The kubelet of this node is down and could not be started: ${error.message}.`,
+      remedy: error.remedy,
+      evidence: error.evidence,
+      retryable: true,
+      cause: error,
+    });
+  }
+}
+
+async function enableKubelet(host: Host): Promise<void> {
+  const { exists, detail } = await host.service('kubelet');
+  if (exists) return await host.services.enable('kubelet');
+  throw new MachineadmError({
+    reason: 'KubeletServiceMissing',
+    summary: 'The kubelet has no service that could be enabled.',
+    remedy:
+      "Install the kubelet's unit with its kubeadm drop-in, run systemctl daemon-reload and machineadm provision.",
+    evidence: [{ source: 'service manager', text: `kubelet: ${detail}` }],
+  });
+}
 
 async function whatIsLeft(host: QueryHost, desired: KubeadmDesired, record: StepRecord): Promise<KubeadmActual['run']> {
   if (record.bootstrap === 'done') {
@@ -148,18 +212,16 @@ async function whatIsLeft(host: QueryHost, desired: KubeadmDesired, record: Step
       evidence: [{ source: KUBELET_KUBECONFIG, text: 'no such file' }],
     });
   }
-  const leftovers = await findLeftovers(host, desired.kubernetes, desired.provided);
-  const { role } = desired.kubernetes;
-  const { nodeName, machineId, systemUuid } = desired;
+  const { kubernetes, nodeName } = desired;
   const { bootstrap, foreignLeftovers } = record;
   const recovery: Recovery = await decideRecovery(host, {
-    role,
+    ...desired,
+    role: kubernetes.role,
     bootstrap,
     foreignLeftovers,
-    leftovers,
-    nodeName,
-    machineId,
-    systemUuid,
+    leftovers: await findLeftovers(host, kubernetes, desired.provided),
+    inventory: await inventoryFor(host, undoNote(kubernetes, nodeName), record),
+    attempt: attemptOf(record.attempts),
   });
   if (recovery === 'resume') return 'resume';
   return recovery === 'finished' ? 'adopt' : 'anew';
@@ -193,23 +255,52 @@ async function bootstrap(host: Host, desired: KubeadmDesired, resume: boolean, e
   }
   const { flags } = renderRedacted({ kubernetes, kubeadm: programs.kubeadm, cgroupDriver });
   const skipped = await skippedPhases(flags, configuration);
-  // `machineadm reset` has no document: this note is how it knows what to undo.
-  const undo = resetOrder(kubernetes, desired.nodeName);
-  execution.remember({ undo });
   execution.waitingFor(`kubeadm ${command}`);
-  await runKubeadm(
+  await runWitnessed(
     host,
+    desired,
     {
       command,
       // Only preflight refuses what an earlier run made; every later phase accepts it (kubernetes/kubeadm#2095).
       flags: [`--config=${path}`, ...(resume ? withSkippedPhases(flags, ['preflight', ...skipped]) : flags)],
       expectsSuccessText: !skipped.includes('show-join-command'),
     },
-    {
-      signal: execution.signal,
-      line: (text) => execution.output('kubeadm', text),
-      remember: (note) => execution.remember({ ...note, undo }),
-    },
+    execution,
   );
   execution.waitingFor(undefined);
+}
+
+/** Runs kubeadm and leaves in the journal how far it came, and what it did to the etcd of others. */
+async function runWitnessed(
+  host: Host,
+  { kubernetes, nodeName }: KubeadmDesired,
+  invocation: KubeadmInvocation,
+  execution: Execution,
+): Promise<void> {
+  const { cluster, controlPlane, role } = kubernetes;
+  await requireStartableKubelet(host);
+  // `machineadm reset` has no document: this note is how it knows what to undo.
+  const undo = undoNote(kubernetes, nodeName);
+  let note: KubeadmNote | undefined;
+  const remember = (): void => execution.remember({ ...note, ...witness?.facts, undo });
+  const { certificatesDirectory } = cluster;
+  const { advertiseAddress } = controlPlane.apiEndpoint;
+  const joinsEtcd = role === 'JoinControlPlane' && controlPlane.etcd.kind === 'local';
+  const witness = joinsEtcd
+    ? new MembershipWitness(host, { certificatesDirectory, advertiseAddress }, execution.signal, remember)
+    : undefined;
+  remember();
+  try {
+    await runKubeadm(host, invocation, {
+      signal: execution.signal,
+      line: (text) => execution.output('kubeadm', text),
+      remember: (now) => {
+        note = now;
+        remember();
+        witness?.observe(now);
+      },
+    });
+  } finally {
+    await witness?.close();
+  }
 }

@@ -1,21 +1,51 @@
+import type { Failure } from '../document/errors.ts';
 import type { ReadyModel } from '../document/model.ts';
-import type { Facts } from '../host/facts.ts';
+import { type Facts, reportedIdentity } from '../host/facts.ts';
 import type { QueryHost } from '../host/host.ts';
+import { failureOfFinding, type NotReady } from '../kubernetes/not-ready.ts';
 import { type Finding, probeReadiness } from '../kubernetes/readiness.ts';
 
 export type { Finding } from '../kubernetes/readiness.ts';
 
+type Self = Pick<Facts, 'hostname' | 'machineId' | 'bootId' | 'reported'>;
+
 /**
  * Looks once whether this machine's node works, with nothing of a document or an earlier run: its name is the one in the
- * kubelet's certificate.
+ * kubelet's certificate. Of a control plane, the components whose manifests are here are part of it.
  */
 export async function lookAtNode(
   host: QueryHost,
-  { hostname, machineId, bootId }: Pick<Facts, 'hostname' | 'machineId' | 'bootId'>,
+  self: Self,
   require: ReadyModel['require'],
   signal: AbortSignal,
 ): Promise<Finding> {
-  const nodeName = hostname.toLowerCase();
-  const demand = { require, nodeName, nodeNameGiven: false, providerId: undefined, machineId, bootId };
+  const nodeName = self.hostname.toLowerCase();
+  const controlPlane = { required: [], criSocket: undefined };
+  const demand = {
+    ...{ require, nodeName, nodeNameGiven: false, providerId: undefined, controlPlane },
+    ...reportedIdentity(self),
+  };
   return await probeReadiness(host, demand, signal);
+}
+
+/** The same within a time limit, in milliseconds: a node that cannot be asked in time is not found to work. */
+export async function lookAtNodeWithin(
+  host: QueryHost,
+  self: Self,
+  require: ReadyModel['require'],
+  limitMs: number,
+): Promise<Finding> {
+  const limit = AbortSignal.timeout(limitMs);
+  try {
+    return await lookAtNode(host, self, require, limit);
+  } catch (error) {
+    if (!limit.aborted) throw error;
+    const why = `the node did not answer within ${limitMs / 1000} s`;
+    return { ready: false, reason: 'NodeNotRegistered', why, unknown: true };
+  }
+}
+
+/** What such a look found wrong, as a run reports it. */
+export function failureOfNode(finding: NotReady, { hostname }: Pick<Facts, 'hostname'>): Failure {
+  return failureOfFinding(finding, hostname.toLowerCase());
 }

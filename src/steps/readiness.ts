@@ -1,8 +1,15 @@
 import { MachineadmError } from '../document/errors.ts';
 import { reportedIdentity } from '../host/facts.ts';
 import type { Host } from '../host/host.ts';
+import { requiredComponents } from '../kubernetes/control-plane-health.ts';
 import { expectedNodeName } from '../kubernetes/node-name.ts';
-import { type Finding, probeReadiness, type ReadinessDemand, waitUntilReady } from '../kubernetes/readiness.ts';
+import {
+  type Finding,
+  probePatiently,
+  probeReadiness,
+  type ReadinessDemand,
+  waitUntilReady,
+} from '../kubernetes/readiness.ts';
 import type { Step } from './step.ts';
 
 export interface ReadinessDesired extends ReadinessDemand {
@@ -38,12 +45,17 @@ export const readiness: Step<ReadinessDesired, ReadinessActual, ReadinessDesired
       nodeName: expectedNodeName(kubernetes, model, facts),
       nodeNameGiven: node.name !== undefined,
       providerId: node.providerID,
+      ...(kubernetes.role === 'Worker'
+        ? {}
+        : { controlPlane: { required: requiredComponents(kubernetes), criSocket: node.criSocket } }),
       ...reportedIdentity(facts),
     };
   },
 
   async inspect(host, desired, record) {
-    return { finding: await probeReadiness(host, desired), proved: record.done.has(changeId(desired)) };
+    const proved = record.done.has(changeId(desired));
+    // The proof itself waited for it: what a look right after it meets may be a moment only.
+    return { finding: await (proved ? probePatiently(host, desired) : probeReadiness(host, desired)), proved };
   },
 
   plan(desired, { finding, proved }) {

@@ -33,6 +33,7 @@ export interface RegistryProof {
 export const registries: Step<RegistriesDesired, RegistriesActual, RegistryProof> = {
   id: 'registries',
   title: 'image registries',
+  needs: ['containerd'],
 
   desired(model) {
     const proofs = (model.containerd?.registries ?? []).flatMap((registry) =>

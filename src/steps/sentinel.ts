@@ -1,3 +1,4 @@
+import { SENTINEL_SERVICE } from '../document/ownership/paths.ts';
 import type { BootCommand, BootFile } from '../host/boot-command.ts';
 import type { Host, QueryHost } from '../host/host.ts';
 import { selfCommand } from '../host/self-command.ts';
@@ -130,7 +131,7 @@ export const sentinel: Step<SentinelDesired, SentinelActual, SentinelPayload> = 
  */
 export function restoringCommand(command: readonly string[]): BootCommand {
   return {
-    name: 'machineadm-sentinel',
+    name: SENTINEL_SERVICE,
     description: 'Restore the bootstrap sentinel of Cluster API after a reboot',
     documentation: 'https://cluster-api.sigs.k8s.io/developer/providers/contracts/bootstrap-config',
     command: [...command, 'sentinel', 'restore'],

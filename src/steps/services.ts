@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { FileModel, ServiceModel } from '../document/model.ts';
 import type { QueryHost, ServiceState } from '../host/host.ts';
+import { explainStopped, untilSteady } from './service-failure.ts';
 import type { Change, FollowUp, Missing, Step } from './step.ts';
 import { textDiff } from './text-diff.ts';
 
@@ -82,10 +83,30 @@ export const services: Step<ServicesDesired, readonly ServiceActual[], ServicePa
     else if (payload.kind === 'act') await host.services[payload.act](payload.name);
   },
 
-  async settled(host) {
+  async settled(host, desired, execution) {
     await host.sync('/etc');
+    execution.waitingFor('services to keep running');
+    await untilSteady(host, namesStarted(desired), STEADY_MS, execution.signal);
+    execution.waitingFor(undefined);
+  },
+
+  whyNotEffective(host, desired, left) {
+    const names = new Set(
+      left.flatMap(({ payload }) => (payload.kind === 'act' && payload.act === 'start' ? [payload.name] : [])),
+    );
+    return explainStopped(
+      host,
+      namesStarted(desired).filter((name) => names.has(name)),
+    );
   },
 };
+
+/** A service that ends within this time after its start has failed to start. */
+const STEADY_MS = 1_000;
+
+function namesStarted({ services }: ServicesDesired): readonly string[] {
+  return services.filter(({ state, masked }) => state === 'Started' && masked !== true).map(({ name }) => name);
+}
 
 /**
  * Unmask before what a mask forbids; the restart that a changed input owes stands for the start, too: the service

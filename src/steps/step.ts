@@ -1,7 +1,12 @@
+import type { Evidence } from '../document/errors.ts';
 import type { Model } from '../document/model.ts';
+import type { Claim } from '../document/ownership/claim.ts';
 import type { Reason } from '../document/reasons.ts';
 import type { Facts } from '../host/facts.ts';
 import type { Host, QueryHost } from '../host/host.ts';
+import type { Inventory } from '../kubernetes/kubeadm/inventory.ts';
+
+export type { Inventory } from '../kubernetes/kubeadm/inventory.ts';
 
 /**
  * What a step is. `desired` and `plan` are pure, `inspect` only reads, `apply` makes one change. The runner verifies a
@@ -22,16 +27,44 @@ export interface Step<Desired = unknown, Actual = unknown, Payload = unknown> {
   readonly settles?: readonly FollowUp[];
   /** The same, where the document decides which they are: the services that it names. Added to `settles`. */
   settlesFor?(desired: Desired): readonly FollowUp[];
+  /** True for a step that runs commands of the document: what they change in files of earlier steps is intended. */
+  readonly runsHooks?: true;
+  /**
+   * What hooks that just ran made of this step's files, by path, as notes: the next `inspect` finds them in the record
+   * (`StepRecord.hookEdits`) and leaves such a file as it is. Absent: a hook may not change what this step manages.
+   */
+  hookEdits?(host: QueryHost, desired: Desired, record: StepRecord): Promise<ReadonlyMap<string, unknown>>;
+  /**
+   * Programs without which the step can do nothing. While one is missing, and hooks that may install it are still to run,
+   * the step waits for them and runs right after them.
+   */
+  readonly needs?: readonly ('containerd' | 'kubeadm' | 'kubelet')[];
+  /**
+   * Brings what this step wrote in line with the programs that hooks after it have installed, and gives the notes of its
+   * changes that are true now. Called when `desired` is not what it was before the hooks.
+   */
+  renew?(host: Host, desired: Desired, record: StepRecord, execution: Execution): Promise<ReadonlyMap<string, unknown>>;
   /** How long the step may take, from the document; undefined = only the overall deadline. In milliseconds. */
   deadlineMs?(desired: Desired): number | undefined;
   /** What the document asks of this step; undefined = nothing. */
   desired(model: Model, facts: Facts): Desired | undefined;
+  /**
+   * Paths that the step manages and that only the machine decides: the distribution's, or a user's home. What follows from
+   * the document alone is in `document/ownership`, where it is checked without the machine. Absent: nothing more.
+   */
+  owns?(host: QueryHost, desired: Desired): Promise<readonly OwnedPath[]>;
   /** Tools, devices and names that `apply` will need. All steps' findings are reported together before any change. */
   preflight?(host: QueryHost, desired: Desired): Promise<readonly Missing[]>;
   /** How it is now. `record` is what the journal knows of this step's earlier, perhaps interrupted, work. */
   inspect(host: QueryHost, desired: Desired, record: StepRecord): Promise<Actual>;
   /** What must be done; [] = already so. */
   plan(desired: Desired, actual: Actual): readonly Change<Payload>[];
+  /**
+   * What is on the machine before the first change of this step that must not be repeated: the journal records it durably
+   * before the change begins, and a reset keeps it. undefined: an earlier attempt may have written there, so that the
+   * earlier record stays the one that counts.
+   */
+  inventory?(host: QueryHost, desired: Desired, record: StepRecord): Promise<Inventory | undefined>;
   /** Makes one change: atomic, or safe to meet half-done by the next `inspect`. */
   apply(host: Host, change: Change<Payload>, execution: Execution): Promise<void>;
   /**
@@ -39,9 +72,23 @@ export interface Step<Desired = unknown, Actual = unknown, Payload = unknown> {
    * what made a restart fail). Absent: the runner asks the service manager. It throws when the follow-up failed.
    */
   followUp?(host: Host, desired: Desired, followUp: FollowUp, execution: Execution): Promise<void>;
+  /** Why changes that were made do not hold, as far as the machine tells. undefined: it does not. */
+  whyNotEffective?(host: Host, desired: Desired, left: readonly Change<Payload>[]): Promise<Explanation | undefined>;
   /** Called once after the step's changes and the follow-ups they owe, before verify: flush to disk, wait for health. */
   settled?(host: Host, desired: Desired, execution: Execution): Promise<void>;
 }
+
+/** Why something is not as it was made to be. */
+export interface Explanation {
+  /** One sentence. */
+  readonly summary: string;
+  readonly remedy: string;
+  readonly evidence: readonly Evidence[];
+  readonly retryable?: boolean;
+}
+
+/** A path with the field of the document because of which the step manages it. */
+export type OwnedPath = Omit<Claim, 'step'>;
 
 export interface Change<Payload = unknown> {
   /** Stable and unique in a run: `sysctl/net/ipv4/ip_forward`. No secret, no timestamp, nothing random. */
@@ -100,10 +147,18 @@ export interface StepRecord {
   readonly done: ReadonlySet<string>;
   /** The last note each change left for itself (`Execution.remember`). */
   readonly notes: ReadonlyMap<string, unknown>;
+  /** Files that hooks of this document changed after this step had put them in place: by path, what the step noted then. */
+  readonly hookEdits: ReadonlyMap<string, unknown>;
   /** True when the journal on this disk belongs to another instance: what lies around is not this machine's. */
   readonly foreignLeftovers: boolean;
   /** How far this instance's bootstrapper ever came: never started, started and not proven finished, or done. */
   readonly bootstrap: 'none' | 'attempted' | 'done';
+  /** The last notes of the bootstrapper's changes that were started and not done, or else of those that were done. */
+  readonly attempts: readonly unknown[];
+  /** What was there before the first attempt; undefined where none is on record, as in journals of older versions. */
+  readonly inventory: Inventory | undefined;
+  /** What was at each path before a step wrote there for the first time. */
+  readonly wrote: ReadonlyMap<string, 'absent' | 'present'>;
   /** Follow-ups owed by an earlier, killed run. */
   readonly owed: ReadonlySet<FollowUp>;
   /**
@@ -117,8 +172,12 @@ export const EMPTY_RECORD: StepRecord = {
   interrupted: new Set(),
   done: new Set(),
   notes: new Map(),
+  hookEdits: new Map(),
   foreignLeftovers: false,
   bootstrap: 'none',
+  attempts: [],
+  inventory: undefined,
+  wrote: new Map(),
   owed: new Set(),
   reboot: 'none',
 };

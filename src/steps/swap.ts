@@ -1,13 +1,13 @@
 import { MachineadmError } from '../document/errors.ts';
+import { FSTAB, UNIT_DIRECTORY, ZRAM_CONFIGURATION } from '../document/ownership/paths.ts';
 import type { QueryHost } from '../host/host.ts';
-import type { Change, Step } from './step.ts';
+import type { Change, Missing, Step } from './step.ts';
+import { type SwapOrigin, swapOrigins } from './swap-origins.ts';
 
-const FSTAB = '/etc/fstab';
 const FSTAB_MARKER = '# machineadm disabled swap: ';
-const ADMINISTRATOR_UNITS = '/etc/systemd/system';
 /** systemd.unit(5) load path; what a generator made belongs to this boot, the rest to the image. */
 const UNIT_DIRECTORIES: readonly (readonly [directory: string, generated: boolean])[] = [
-  [ADMINISTRATOR_UNITS, false],
+  [UNIT_DIRECTORY, false],
   ['/usr/local/lib/systemd/system', false],
   ['/usr/lib/systemd/system', false],
   ['/lib/systemd/system', false],
@@ -16,7 +16,6 @@ const UNIT_DIRECTORIES: readonly (readonly [directory: string, generated: boolea
   ['/run/systemd/generator.early', true],
   ['/run/systemd/generator.late', true],
 ];
-const ZRAM_CONFIGURATION = '/etc/systemd/zram-generator.conf';
 /** zram-generator.conf(5): the first of /run, /etc, /usr/local/lib, /usr/lib wins, so an empty file in /etc hides a vendor's. */
 const VENDOR_ZRAM_CONFIGURATIONS = [
   '/usr/local/lib/systemd/zram-generator.conf',
@@ -26,6 +25,8 @@ const VENDOR_ZRAM_CONFIGURATIONS = [
 const NEVER = '# Written by machineadm: swap is disabled on this node.\n[Unit]\nConditionPathExists=!/\n';
 
 export interface SwapDesired {
+  /** Services that the document disables or masks: they turn on nothing at the next boot. */
+  readonly disabled: ReadonlySet<string>;
   /** Whether there is a systemd that must read its units again. */
   readonly systemd: boolean;
 }
@@ -56,7 +57,12 @@ export type SwapPayload =
       readonly uid: number;
       readonly gid: number;
     }
-  | { readonly kind: 'off'; readonly device: string };
+  | {
+      readonly kind: 'off';
+      readonly device: string;
+      /** Whether something was found that turns swap on at boot, and was taken away. */
+      readonly isKnown: boolean;
+    };
 
 /**
  * No swap, now and after a reboot: a kubelet with its default `failSwapOn: true` refuses to start with swap on (k/k
@@ -69,20 +75,19 @@ export const swap: Step<SwapDesired, SwapActual, SwapPayload> = {
   settles: ['daemon-reload'],
 
   desired(model, facts) {
-    return model.host.swap === 'Disabled' ? { systemd: facts.serviceManager === 'systemd' } : undefined;
+    if (model.host.swap !== 'Disabled') return undefined;
+    const disabled = model.host.services.filter(({ enabled, masked }) => enabled === false || masked === true);
+    return {
+      disabled: new Set(disabled.map(({ name }) => name.replace(/\.service$/, ''))),
+      systemd: facts.serviceManager === 'systemd',
+    };
   },
 
-  async preflight(host) {
-    const active = activeSwaps(await host.readText('/proc/swaps'));
-    if (active.length === 0 || (await host.which('swapoff')) !== undefined) return [];
-    return [
-      {
-        reason: 'SwapNotDisabled',
-        what: 'swap is active, but swapoff is not installed',
-        remedy: 'Install util-linux.',
-        scope: 'node',
-      },
-    ];
+  async preflight(host, desired) {
+    const origins = (await swapOrigins(host)).filter(
+      ({ service }) => service === undefined || !desired.disabled.has(service),
+    );
+    return [...origins.map(turnsItOn), ...(await missingSwapoff(host))];
   },
 
   async inspect(host) {
@@ -127,8 +132,9 @@ export const swap: Step<SwapDesired, SwapActual, SwapPayload> = {
       const scope = unit.generated ? 'node' : 'base';
       add(`unit/${unit.name}`, `mask ${unit.name}`, scope, { ...file, path: maskOf(unit), content: maskContent(unit) });
     }
+    const isKnown = changes.length > 0 || actual.fstab?.text.includes(FSTAB_MARKER) === true;
     for (const device of actual.active)
-      add(`off/${device}`, `turn off swap on ${device}`, 'node', { kind: 'off', device });
+      add(`off/${device}`, `turn off swap on ${device}`, 'node', { kind: 'off', device, isKnown });
     return changes;
   },
 
@@ -143,7 +149,10 @@ export const swap: Step<SwapDesired, SwapActual, SwapPayload> = {
     execution.waitingFor(`swap on ${payload.device} to be read back into memory`);
     const result = await host.run({ program: 'swapoff', args: ['--', payload.device], signal: execution.signal });
     execution.waitingFor(undefined);
-    if (result.status === 0) return;
+    if (result.status === 0) {
+      if (!payload.isKnown) execution.warn(unknownOrigin(payload.device));
+      return;
+    }
     throw new MachineadmError({
       reason: 'SwapNotDisabled',
       summary: `Swap on ${payload.device} could not be turned off.`,
@@ -156,7 +165,47 @@ export const swap: Step<SwapDesired, SwapActual, SwapPayload> = {
   async settled(host) {
     await host.sync('/etc');
   },
+
+  async whyNotEffective(host, _desired, left) {
+    const devices = left.flatMap(({ payload }) => (payload.kind === 'off' ? [payload.device] : []));
+    if (devices.length === 0) return undefined;
+    const origins = await swapOrigins(host);
+    const names = origins.map(({ name }) => name).join(', ');
+    return {
+      summary: `Swap on ${devices.join(', ')} was turned off and is on again${names === '' ? '' : `: ${names} turns it on`}.`,
+      remedy:
+        origins.length === 0
+          ? 'Find the program that runs swapon ("journalctl -b | grep -i swap", "systemctl list-units --type=swap") and stop it, then run again.'
+          : origins.map(remedyOf).join(' '),
+      evidence: origins.map(({ name, text }) => ({ source: name, text })),
+    };
+  },
 };
+
+function turnsItOn(origin: SwapOrigin): Missing {
+  const what = `${origin.name} turns swap on at every boot (${origin.text}), and host.swap is Disabled`;
+  return { reason: 'SwapNotDisabled', what, remedy: remedyOf(origin) };
+}
+
+function remedyOf({ name, service, text }: SwapOrigin): string {
+  return service === undefined
+    ? `Remove the line "${text}" from ${name}.`
+    : `Add {name: ${service}, enabled: false, state: Stopped} to host.services.`;
+}
+
+async function missingSwapoff(host: QueryHost): Promise<readonly Missing[]> {
+  const active = activeSwaps(await host.readText('/proc/swaps'));
+  if (active.length === 0 || (await host.which('swapoff')) !== undefined) return [];
+  const what = 'swap is active, but swapoff is not installed';
+  return [{ reason: 'SwapNotDisabled', what, remedy: 'Install util-linux.', scope: 'node' }];
+}
+
+function unknownOrigin(device: string): string {
+  return (
+    `swap on ${device} was turned off, but nothing was found that had turned it on: not fstab, swap units, zram-generator, ` +
+    'enabled services, rc.local or cron. If a boot turns it on again, the kubelet does not start; find what runs swapon.'
+  );
+}
 
 /** The first column of /proc/swaps, behind its heading; blanks are written as `\040` (Linux mm/swapfile.c). */
 export function activeSwaps(text: string | undefined): readonly string[] {
@@ -196,7 +245,7 @@ async function swapUnits(host: QueryHost): Promise<readonly SwapUnit[]> {
       // line in fstab; the others (systemd-gpt-auto-generator, zram-generator, packages) must be masked.
       if (text === '' || /^SourcePath=\/etc\/fstab$/m.test(text)) continue;
       const unit = { name, directory, generated };
-      if (directory === ADMINISTRATOR_UNITS && (await host.readText(maskOf(unit))) === NEVER) continue;
+      if (directory === UNIT_DIRECTORY && (await host.readText(maskOf(unit))) === NEVER) continue;
       units.push(unit);
     }
   }
@@ -204,12 +253,12 @@ async function swapUnits(host: QueryHost): Promise<readonly SwapUnit[]> {
 }
 
 function maskOf(unit: SwapUnit): string {
-  const path = `${ADMINISTRATOR_UNITS}/${unit.name}`;
-  return unit.directory === ADMINISTRATOR_UNITS ? `${path}.d/90-machineadm.conf` : path;
+  const path = `${UNIT_DIRECTORY}/${unit.name}`;
+  return unit.directory === UNIT_DIRECTORY ? `${path}.d/90-machineadm.conf` : path;
 }
 
 function maskContent(unit: SwapUnit): string {
-  return unit.directory === ADMINISTRATOR_UNITS ? NEVER : '';
+  return unit.directory === UNIT_DIRECTORY ? NEVER : '';
 }
 
 async function vendorZram(host: QueryHost): Promise<boolean> {

@@ -1,14 +1,12 @@
 import { MachineadmError } from '../document/errors.ts';
 import type { SysctlSetting } from '../document/model.ts';
+import { SYSCTL_FILE } from '../document/ownership/paths.ts';
 import type { Reason } from '../document/reasons.ts';
 import { errnoOf } from '../host/file-error.ts';
 import type { Host, QueryHost } from '../host/host.ts';
 import { canonicalModule } from './kernel-modules.ts';
 import type { Change, Step } from './step.ts';
 import { describeOverride, normaliseSysctl, overridesAtBoot, type SysctlOverride } from './sysctl-boot.ts';
-
-/** `zz` sorts behind the usual 99-*.conf, `/etc/sysctl.d/99-sysctl.conf` among them; see `sysctl-boot.ts`. */
-const SYSCTL_FILE = '/etc/sysctl.d/99-zz-machineadm.conf';
 
 /** Which module brings which keys. Without the module the key does not exist. */
 const MODULE_OF_KEY: readonly (readonly [prefix: string, module: string])[] = [

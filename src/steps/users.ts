@@ -1,11 +1,12 @@
 import { MachineadmError } from '../document/errors.ts';
 import type { UserModel } from '../document/model.ts';
+import { authorizedKeysPath, sudoersPath } from '../document/ownership/paths.ts';
 import type { Secret, SecretValue } from '../document/secret.ts';
 import type { QueryHost } from '../host/host.ts';
-import { inspectKeys, keysPath, writeKeys } from './accounts/authorized-keys.ts';
+import { inspectKeys, writeKeys } from './accounts/authorized-keys.ts';
 import { type Accounts, type PasswdEntry, readAccounts } from './accounts/databases.ts';
 import { passwordChange } from './accounts/password.ts';
-import { SUDOERS_MODE, sudoersPath, sudoersText, sudoObstacles } from './accounts/sudoers.ts';
+import { SUDOERS_MODE, sudoersText, sudoObstacles } from './accounts/sudoers.ts';
 import { changeAccount, missingTools } from './accounts/tools.ts';
 import { changesOf, NEVER_LOGGED_IN, programsOf, type UserActual, type UserPayload } from './accounts/user-changes.ts';
 import { EMPTY_RECORD, type Missing, type Step } from './step.ts';
@@ -35,6 +36,16 @@ export const users: Step<UsersDesired, readonly UserActual[], UserPayload> = {
     if (obstacles.length > 0) return obstacles;
     const changes = users.plan(desired, await users.inspect(host, desired, EMPTY_RECORD));
     return await missingTools(host, new Set(changes.flatMap(({ payload }) => programsOf(payload))));
+  },
+
+  async owns(host, { users }) {
+    const { users: present } = await readAccounts(host);
+    return users.flatMap(({ name, sshAuthorizedKeys }, index) => {
+      const home = sshAuthorizedKeys === undefined ? undefined : present.get(name)?.home;
+      if (home === undefined) return [];
+      const field = ['host', 'users', index, 'sshAuthorizedKeys'];
+      return [{ field, path: authorizedKeysPath(home), kind: 'lines' as const }];
+    });
   },
 
   async inspect(host, desired) {
@@ -99,7 +110,7 @@ export const users: Step<UsersDesired, readonly UserActual[], UserPayload> = {
     for (const home of homes) await host.sync(home);
     if ((await host.stat('/sys/fs/selinux/enforce')) === undefined) return;
     if (homes.length === 0 || (await host.which('restorecon')) === undefined) return;
-    const paths = homes.flatMap((home) => [`${home}/.ssh`, keysPath(home)]);
+    const paths = homes.flatMap((home) => [`${home}/.ssh`, authorizedKeysPath(home)]);
     const args = ['-i', '--', ...paths];
     const { status, stderr } = await host.run({ program: 'restorecon', args, signal: execution.signal });
     if (status !== 0) execution.warn(`restorecon: ${stderr.trim().split('\n').at(-1) ?? ''}`);

@@ -3,13 +3,22 @@ import { basename, join } from 'node:path';
 import { MachineadmError } from '../document/errors.ts';
 import { type FileIdentity, identify, placeVerified } from '../host/release-files.ts';
 import { type AttemptOptions, fromFirst } from './attempts.ts';
+import { DIRECTORY_MANIFEST, type VerifiedDirectory, verifyDirectory } from './directory.ts';
+import { recall, remember, type TrustMemory, withMemory } from './memory.ts';
 import { trustOfMirror } from './mirror.ts';
 import { looksLikeWebPage, refusal } from './refusals.ts';
-import { LIST, LIST_BUNDLE, LIST_SIGNATURE, MANIFEST, verifyList, verifyRelease } from './release.ts';
+import { LIST, LIST_BUNDLE, LIST_SIGNATURE, LIST_SIGNATURES, MANIFEST, verifyRelease } from './release.ts';
 import { isReleaseVersion } from './release-version.ts';
 import { findSigner } from './signature.ts';
 import type { Source } from './source.ts';
 import type { TrustStore } from './store.ts';
+
+/** Whom this machine believes, and where it remembers what it has verified. */
+export interface Trusted {
+  readonly trust: TrustStore;
+  /** Path of the memory; see `memory.ts`. */
+  readonly memoryPath: string;
+}
 
 export interface FetchedFile extends FileIdentity {
   readonly path: string;
@@ -48,22 +57,21 @@ export async function fetchRelease(
     readonly to: string;
   },
   sources: readonly Source[],
-  trust: TrustStore,
+  trusted: Trusted,
   now: Date,
   options: AttemptOptions,
 ): Promise<Fetched> {
   const { version, to } = wish;
   if (!isReleaseVersion(version)) throw usage(`"${version}" is not a version like 1.4.0`);
-  const known = await trustOfMirror(to, trust, now);
   return fromFirst(
     sources,
     async (source, left) => {
+      const { trust: known } = await trustFor(source, to, trusted, now);
       const where = `${source.name}/${version}`;
       const small = (file: string, limit: number) => wholeFile(source, `${version}/${file}`, limit, left);
-      const list = await small(LIST, LIST_LIMIT);
-      const der = await small(LIST_SIGNATURE, LIST_LIMIT);
+      const { list, signature, placed } = await signedList(source, `${version}/`, known, left, now);
       const manifestBytes = await small(MANIFEST, MANIFEST_LIMIT);
-      const signed = { list, signature: { kind: 'der', bytes: der } as const, manifest: manifestBytes };
+      const signed = { list, signature, manifest: manifestBytes };
       const { manifest, digests, signer } = await verifyRelease(signed, version, known, now, where);
       const { platforms } = wish;
       const forOnePlatform = [...manifest.artefacts, ...manifest.packages];
@@ -79,10 +87,10 @@ export async function fetchRelease(
         const open = () => source.open(`${version}/${name}`, size ?? OTHER_LIMIT, left);
         files.push(await place(join(to, version, name), { sha256, size }, open, where));
       }
-      const bundle = await small(LIST_BUNDLE, LIST_LIMIT);
-      await findSigner(`${where}/${LIST}`, [list], { kind: 'bundle', bytes: bundle }, known, now);
-      const signedFiles = { [MANIFEST]: manifestBytes, [LIST_BUNDLE]: bundle, [LIST_SIGNATURE]: der, [LIST]: list };
+      const signedFiles = { [MANIFEST]: manifestBytes, ...placed, [LIST]: list };
       files.push(...(await placeSigned(join(to, version), signedFiles, where)));
+      const { revokedKeys: revoked, minimumVersion } = manifest;
+      await remember(trusted.memoryPath, { revoked, minimumVersion });
       return { from: source.name, files, signedBy: signer.key.id, warnings: signer.warnings };
     },
     options,
@@ -91,13 +99,13 @@ export async function fetchRelease(
 
 /**
  * Fetches files by name into the directory `to`: documents, archives of images. A file is verified by its digest where
- * one is given, else by the signed SHA256SUMS that lies beside it. A name that ends in `/` is all that such a list names,
- * with the list: what is fetched so can be fetched from. Throws as `fetchRelease` does.
+ * one is given, else by the signed directory that it lies in. A name that ends in `/` is all that such a directory's list
+ * names, with the list: what is fetched so can be fetched from. Throws as `fetchRelease` and `verifyDirectory` do.
  */
 export async function fetchFiles(
   wish: { readonly names: readonly string[]; readonly sha256: string | undefined; readonly to: string },
   sources: readonly Source[],
-  trust: TrustStore,
+  trusted: Trusted,
   now: Date,
   options: AttemptOptions,
 ): Promise<Fetched> {
@@ -114,43 +122,120 @@ export async function fetchFiles(
   return fromFirst(
     sources,
     async (source, left) => {
-      const files: FetchedFile[] = [];
-      const warnings = new Set<string>();
-      let signedBy: string | undefined;
-      for (const name of names) {
-        const directory = name
-          .split('/')
-          .slice(0, -1)
-          .map((part) => `${part}/`)
-          .join('');
-        const file = name.slice(directory.length);
-        const where = `${source.name}/${directory}`.replace(/\/$/, '');
-        const keep = async (into: string, name: string, digest: string) => {
-          const open = () => source.open(directory + name, FILE_LIMIT, left);
-          files.push(await place(join(into, name), { sha256: digest, size: undefined }, open, where));
-        };
-        if (sha256 !== undefined) {
-          await keep(to, file, sha256);
-          continue;
-        }
-        const list = await wholeFile(source, directory + LIST, LIST_LIMIT, left);
-        const bytes = await wholeFile(source, directory + LIST_SIGNATURE, LIST_LIMIT, left);
-        const { digests, signer } = await verifyList(list, { kind: 'der', bytes }, trust, now, where);
-        for (const warning of signer.warnings) warnings.add(warning);
-        signedBy = signer.key.id;
-        if (file === '') {
-          for (const [listed, digest] of digests) await keep(join(to, directory), listed, digest);
-          files.push(...(await placeSigned(join(to, directory), { [LIST_SIGNATURE]: bytes, [LIST]: list }, where)));
-          continue;
-        }
-        const digest = digests.get(file);
-        if (digest === undefined) throw refusal('DigestMismatch', `the signed ${where}/${LIST} has no ${file}`);
-        await keep(to, file, digest);
+      const keep = (into: string, directory: string, file: string, digest: string) =>
+        place(
+          join(into, file),
+          { sha256: digest, size: undefined },
+          () => source.open(directory + file, FILE_LIMIT, left),
+          nameOf(source, directory),
+        );
+      if (sha256 !== undefined) {
+        const [name = ''] = names;
+        const { directory, file } = split(name);
+        const files = [await keep(to, directory, file, sha256)];
+        return { from: source.name, files, signedBy: undefined, warnings: [] };
       }
-      return { from: source.name, files, signedBy, warnings: [...warnings] };
+      const files: FetchedFile[] = [];
+      // One list for all files of a directory: what is taken together belongs together.
+      const lists = new Map<string, ListedDirectory>();
+      for (const name of names) {
+        const { directory, file } = split(name);
+        const listed = lists.get(directory) ?? (await listedDirectory(source, directory, to, trusted, now, left));
+        lists.set(directory, listed);
+        const { verified, signedFiles } = listed;
+        if (file === '') {
+          const into = join(to, directory);
+          for (const [one, digest] of verified.digests) {
+            if (one !== DIRECTORY_MANIFEST) files.push(await keep(into, directory, one, digest));
+          }
+          files.push(...(await placeSigned(into, signedFiles, nameOf(source, directory))));
+          continue;
+        }
+        const digest = verified.digests.get(file);
+        if (digest === undefined) {
+          throw refusal('DigestMismatch', `the signed ${nameOf(source, directory)}/${LIST} has no ${file}`);
+        }
+        files.push(await keep(to, directory, file, digest));
+      }
+      const all = [...lists.values()].map(({ verified }) => verified);
+      await remember(trusted.memoryPath, {
+        directories: all.flatMap(({ manifest: { place, version }, signer, sha256 }) =>
+          signer.keys.map(({ id: key }) => ({ place, key, version, sha256 })),
+        ),
+        revoked: all.flatMap(({ manifest }) => manifest.revokedKeys),
+      });
+      const warnings = [...new Set(all.flatMap((one) => one.warnings))];
+      return { from: source.name, files, signedBy: all.at(-1)?.signer.key.id, warnings };
     },
     options,
   );
+}
+
+/** A directory whose list was verified, with the files that prove it elsewhere, too. */
+interface ListedDirectory {
+  readonly verified: VerifiedDirectory;
+  readonly signedFiles: Readonly<Record<string, Uint8Array>>;
+}
+
+async function listedDirectory(
+  source: Source,
+  directory: string,
+  to: string,
+  trusted: Trusted,
+  now: Date,
+  left: { readonly ms: number },
+): Promise<ListedDirectory> {
+  const { trust, memory } = await trustFor(source, to, trusted, now);
+  const { list, signature, placed } = await signedList(source, directory, trust, left, now);
+  const where = nameOf(source, directory);
+  const manifest = () => wholeFile(source, directory + DIRECTORY_MANIFEST, MANIFEST_LIMIT, left);
+  const path = `${source.path}/${directory}`;
+  const verified = await verifyDirectory({ list, signature, manifest }, path, trust, memory, now, where);
+  return { verified, signedFiles: { [DIRECTORY_MANIFEST]: verified.bytes, ...placed, [LIST]: list } };
+}
+
+/** What is believed of a source: what this machine trusts, and what it, the mirror and the source have seen forbidden. */
+async function trustFor(
+  { directory }: Source,
+  to: string,
+  { trust, memoryPath }: Trusted,
+  now: Date,
+): Promise<{ readonly trust: TrustStore; readonly memory: TrustMemory }> {
+  const memory = await recall(memoryPath);
+  const learned = await trustOfMirror(to, withMemory(trust, memory), now);
+  return { trust: directory === undefined ? learned : await trustOfMirror(directory, learned, now), memory };
+}
+
+/**
+ * A list with its signatures, and what of it a mirror holds for other programs than this one: nothing of that is kept
+ * either that was not verified. Throws what `findSigner` throws.
+ */
+async function signedList(
+  source: Source,
+  directory: string,
+  trust: TrustStore,
+  left: { readonly ms: number },
+  now: Date,
+) {
+  const fetch = (name: string) => wholeFile(source, directory + name, LIST_LIMIT, left);
+  const list = await fetch(LIST);
+  if (looksLikeWebPage(list)) throw refusal('WebPageReceived', `${nameOf(source, directory)}/${LIST} is a web page`);
+  const bytes = await fetch(LIST_SIGNATURES);
+  const forOthers = { [LIST_BUNDLE]: await fetch(LIST_BUNDLE), [LIST_SIGNATURE]: await fetch(LIST_SIGNATURE) };
+  for (const [name, one] of Object.entries(forOthers)) {
+    const signature = { kind: name === LIST_BUNDLE ? 'bundle' : 'der', bytes: one } as const;
+    await findSigner(`${nameOf(source, directory)}/${LIST}`, [list], signature, { ...trust, threshold: 1 }, now);
+  }
+  return { list, signature: { kind: 'set', bytes } as const, placed: { ...forOthers, [LIST_SIGNATURES]: bytes } };
+}
+
+function split(name: string): { readonly directory: string; readonly file: string } {
+  const directory = name.slice(0, name.lastIndexOf('/') + 1);
+  return { directory, file: name.slice(directory.length) };
+}
+
+function nameOf(source: Source, directory: string): string {
+  return `${source.name}/${directory}`.replace(/\/$/, '');
 }
 
 /** What was held in memory to verify it; the list last, because a mirror that has it has the rest. */

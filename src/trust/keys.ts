@@ -1,5 +1,6 @@
 import { createHash, createPublicKey, type KeyObject } from 'node:crypto';
 import { MachineadmError } from '../document/errors.ts';
+import { publish } from '../document/redaction.ts';
 
 /** A public key that releases may be signed with. */
 export interface TrustedKey {
@@ -56,7 +57,10 @@ function importKey(block: string, source: string): Pick<TrustedKey, 'id' | 'key'
   if (key.asymmetricKeyType !== 'ec' || curve !== 'prime256v1') {
     throw invalid(source, `a key in it is ${key.asymmetricKeyType} ${curve ?? ''}`.trim());
   }
-  return { id: keyId(key), key };
+  const id = keyId(key);
+  // Messages name keys by it, and it looks like a secret.
+  publish(id);
+  return { id, key };
 }
 
 function isDay(text: string): boolean {

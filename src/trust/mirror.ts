@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { namesIn, readSmallFile } from '../host/release-files.ts';
 import { isRefusal, refusal } from './refusals.ts';
-import { LIST, LIST_SIGNATURE, MANIFEST, type VerifiedRelease, verifyRelease } from './release.ts';
+import { LIST, LIST_SIGNATURES, MANIFEST, type VerifiedRelease, verifyRelease } from './release.ts';
 import { compareReleases, isReleaseVersion } from './release-version.ts';
 import type { TrustStore } from './store.ts';
 
@@ -13,9 +13,9 @@ export async function releaseIn(directory: string, trust: TrustStore, now: Date)
     readSmallFile(join(directory, name), LIMIT, () =>
       refusal('ReleaseManifestInvalid', `${join(directory, name)} is larger than it may be`),
     );
-  const [list, bytes, manifest] = [await read(LIST), await read(LIST_SIGNATURE), await read(MANIFEST)];
+  const [list, bytes, manifest] = [await read(LIST), await read(LIST_SIGNATURES), await read(MANIFEST)];
   if (list === undefined || bytes === undefined || manifest === undefined) return undefined;
-  return verifyRelease({ list, signature: { kind: 'der', bytes }, manifest }, undefined, trust, now, directory);
+  return verifyRelease({ list, signature: { kind: 'set', bytes }, manifest }, undefined, trust, now, directory);
 }
 
 /**
@@ -36,5 +36,5 @@ export async function trustOfMirror(directory: string, trust: TrustStore, now: D
     const floor = release.manifest.minimumVersion;
     if (minimumVersion === undefined || compareReleases(floor, minimumVersion) > 0) minimumVersion = floor;
   }
-  return { keys: trust.keys, revoked, minimumVersion };
+  return { ...trust, revoked, minimumVersion };
 }

@@ -10,6 +10,10 @@ export type RefusalReason = Extract<
   | 'DigestMismatch'
   | 'ReleaseVersionMismatch'
   | 'ReleaseTooOld'
+  | 'WrongPlace'
+  | 'RolledBack'
+  | 'SignatureExpired'
+  | 'TooFewSignatures'
   | 'WebPageReceived'
   | 'RedirectRefused'
 >;
@@ -23,6 +27,13 @@ const REMEDIES: Readonly<Record<RefusalReason, string>> = {
   DigestMismatch: 'Do not use the file. Find out why what lies there differs from what was published.',
   ReleaseVersionMismatch: 'Ask for the version that lies there, or put the right one there.',
   ReleaseTooOld: 'Use a newer release; the publisher or the operator of this machine allows this one no more.',
+  WrongPlace:
+    'Fetch a release with --release. Have another directory signed for its place: npm run release -- --list DIRECTORY --place PLACE.',
+  RolledBack:
+    'Do not use the files. Put the newest signed directory into the mirror, or find out who serves an older one.',
+  SignatureExpired: 'Put a freshly signed directory into the mirror, or correct the clock of this machine.',
+  TooFewSignatures:
+    'Have the list signed with more of the trusted keys, or lower the number in threshold of the trust directory.',
   WebPageReceived: 'Open the URL in a browser: a portal, a proxy or a login stands in between.',
   RedirectRefused: 'Name the https URL that the server should lead to, or mend the server.',
 };

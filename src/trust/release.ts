@@ -20,6 +20,10 @@ export interface VerifiedRelease extends VerifiedList {
 export const LIST = 'SHA256SUMS';
 export const LIST_SIGNATURE = 'SHA256SUMS.sig';
 export const LIST_BUNDLE = 'SHA256SUMS.sigstore.json';
+/** The signatures of all keys: what machineadm itself verifies. The two above are for openssl and cosign. */
+export const LIST_SIGNATURES = 'SHA256SUMS.signatures.json';
+/** What a list does not name, because it is made from the list. */
+export const SIGNING_FILES: readonly string[] = [LIST, LIST_SIGNATURE, LIST_BUNDLE, LIST_SIGNATURES];
 export const MANIFEST = 'manifest.json';
 
 /** Verifies a signed SHA256SUMS before it reads it. Throws what `findSigner` and `parseChecksums` throw, and `WebPageReceived`. */
@@ -60,7 +64,7 @@ export async function verifyRelease(
   if (trust.minimumVersion !== undefined && compareReleases(version, trust.minimumVersion) < 0) {
     throw refusal('ReleaseTooOld', `the release ${version} is older than ${trust.minimumVersion}, the oldest allowed`);
   }
-  if (revokedKeys.includes(verified.signer.key.id)) {
+  if (verified.signer.keys.some(({ id }) => revokedKeys.includes(id))) {
     throw refusal('SigningKeyRevoked', `the release ${version} revokes the very key that signed it`);
   }
   for (const { file, sha256 } of [...artefacts, ...packages]) {

@@ -5,13 +5,20 @@ import type { TrustedKey } from './keys.ts';
 import { refusal } from './refusals.ts';
 import type { TrustStore } from './store.ts';
 
-/** How a file is signed: DER, as `openssl dgst -sign` writes it, or in a Sigstore bundle. */
-export type Signature =
-  | { readonly kind: 'der'; readonly bytes: Uint8Array }
-  | { readonly kind: 'bundle'; readonly bytes: Uint8Array };
+/**
+ * How a file is signed: DER, as `openssl dgst -sign` writes it, in a Sigstore bundle, or in a set of signatures by
+ * several keys.
+ */
+export interface Signature {
+  readonly kind: 'der' | 'bundle' | 'set';
+  readonly bytes: Uint8Array;
+}
 
 export interface Signer {
+  /** One of `keys`. */
   readonly key: TrustedKey;
+  /** All trusted keys that signed, as many as are demanded or more. */
+  readonly keys: readonly TrustedKey[];
   /** What does not forbid the use of the file and should be known. */
   readonly warnings: readonly string[];
 }
@@ -25,11 +32,19 @@ const Bundle = z.object({
   }),
 });
 
+/** `SHA256SUMS.signatures.json`. Which key made a signature is found out, whatever is said about it. */
+const SignatureSet = z.object({
+  signatures: z
+    .array(z.object({ signature: z.base64() }))
+    .min(1)
+    .max(16),
+});
+
 /**
  * Who signed these bytes. A revoked key is told apart from a stranger's; one past its day is believed with a warning,
  * because a key that expires must not be what keeps machines from starting, and the clock of a first boot is wrong.
  *
- * Throws `SignatureInvalid`, `SigningKeyRevoked`, and `TrustedKeyInvalid` where there is no key to verify by.
+ * Throws `SignatureInvalid`, `SigningKeyRevoked`, `TooFewSignatures`, and `TrustedKeyInvalid` where there is no key to verify by.
  */
 export async function findSigner(
   name: string,
@@ -45,20 +60,41 @@ export async function findSigner(
       remedy: 'Name the public key of the publisher with --key, or put it into /etc/machineadm/trust.d as NAME.pem.',
     });
   }
-  const verifiers = trust.keys.map((key) => ({ key, verifier: createVerify('sha256') }));
+  const { signatures, digest } = parseSignature(name, signature);
+  const verifiers = trust.keys.map((key) => ({
+    key,
+    attempts: signatures.map((der) => ({ der, verifier: createVerify('sha256') })),
+  }));
   const hash = createHash('sha256');
   for await (const piece of content) {
     hash.update(piece);
-    for (const { verifier } of verifiers) verifier.update(piece);
+    for (const { attempts } of verifiers) for (const { verifier } of attempts) verifier.update(piece);
   }
-  const der = signature.kind === 'der' ? signature.bytes : fromBundle(name, signature.bytes, hash.digest());
-  const signers = verifiers.filter(({ key, verifier }) => verifier.verify({ key: key.key, dsaEncoding: 'der' }, der));
-  const good = signers.find(({ key }) => !trust.revoked.has(key.id));
-  if (good !== undefined) return { key: good.key, warnings: expiry(good.key, now) };
-  const [revoked] = signers;
+  if (digest !== undefined && !hash.digest().equals(digest)) {
+    throw refusal('SignatureInvalid', `the bundle of ${name} belongs to another file`);
+  }
+  const signers = verifiers
+    .filter(({ key: { key }, attempts }) =>
+      attempts.some(({ der, verifier }) => verifier.verify({ key, dsaEncoding: 'der' }, der)),
+    )
+    .map(({ key }) => key);
+  // The same key may be trusted from several files.
+  const good = signers.filter(
+    ({ id }, index) => !trust.revoked.has(id) && signers.findIndex((other) => other.id === id) === index,
+  );
+  const [key] = good;
+  if (key !== undefined && good.length >= trust.threshold) {
+    return { key, keys: good, warnings: good.flatMap((one) => expiry(one, now)) };
+  }
+  const revoked = signers.find(({ id }) => trust.revoked.has(id));
   if (revoked !== undefined) {
     throw refusal('SigningKeyRevoked', `${name} is signed with a key that was revoked`, [
-      { source: revoked.key.source, text: `the key ${revoked.key.id}` },
+      { source: revoked.source, text: `the key ${revoked.id}` },
+    ]);
+  }
+  if (key !== undefined) {
+    throw refusal('TooFewSignatures', `${name} is signed with ${good.length} of the ${trust.threshold} keys demanded`, [
+      ...good.map(({ id, source }) => ({ source, text: `signed with the key ${id}` })),
     ]);
   }
   throw refusal('SignatureInvalid', `the signature of ${name} is of none of the trusted keys, or of another file`, [
@@ -67,18 +103,28 @@ export async function findSigner(
 }
 
 /**
- * The signature in a bundle. What a bundle says of itself binds nothing (GHSA-8gw7-4j42-w388, GHSA-whqx-f9j3-ch6m): the
- * key is picked by what is trusted and never by its hint, and its digest must be the one of the bytes at hand.
+ * The signatures in DER, and for a bundle the digest that the content must have. What a bundle says of itself binds
+ * nothing (GHSA-8gw7-4j42-w388, GHSA-whqx-f9j3-ch6m): the key is picked by what is trusted and never by its hint, and its
+ * digest must be the one of the bytes at hand.
  */
-function fromBundle(name: string, bytes: Uint8Array, digest: Uint8Array): Uint8Array {
+function parseSignature(
+  name: string,
+  { kind, bytes }: Signature,
+): { readonly signatures: readonly Uint8Array[]; readonly digest?: Uint8Array } {
+  if (kind === 'der') return { signatures: [bytes] };
+  if (kind === 'set') {
+    const parsed = SignatureSet.safeParse(jsonOf(bytes));
+    if (!parsed.success) throw refusal('SignatureInvalid', `what should be the signatures of ${name} is not`);
+    return { signatures: parsed.data.signatures.map((one) => Buffer.from(one.signature, 'base64')) };
+  }
   const parsed = Bundle.safeParse(jsonOf(bytes));
   if (!parsed.success)
     throw refusal('SignatureInvalid', `the bundle of ${name} is not a Sigstore bundle v0.3 with a signature`);
   const { messageDigest, signature } = parsed.data.messageSignature;
-  if (!Buffer.from(messageDigest.digest, 'base64').equals(digest)) {
-    throw refusal('SignatureInvalid', `the bundle of ${name} belongs to another file`);
-  }
-  return Buffer.from(signature, 'base64');
+  return {
+    signatures: [Buffer.from(signature, 'base64')],
+    digest: Buffer.from(messageDigest.digest, 'base64'),
+  };
 }
 
 function jsonOf(bytes: Uint8Array): unknown {

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { MachineadmError } from '../document/errors.ts';
 import type { Secret } from '../document/secret.ts';
@@ -10,6 +11,10 @@ import { refusal } from './refusals.ts';
 export interface Source {
   /** For messages: without credentials. */
   readonly name: string;
+  /** Its path at the server or on the disk: what a signed directory below it is known by. */
+  readonly path: string;
+  /** Set where it is a directory of this machine. */
+  readonly directory?: string;
   /**
    * A file below the place in pieces, never more than `limit` bytes of it. Throws, out of the iteration, an error whose
    * `retryable` says whether asking again may help, or a refusal.
@@ -61,6 +66,7 @@ function invalid(location: string, why: string): MachineadmError {
 function httpSource(base: string, client: HttpClient, authorization: Secret | undefined): Source {
   return {
     name: base,
+    path: decodeURIComponent(new URL(base).pathname),
     async *open(file, limit, left) {
       const url = `${base}/${file}`;
       const what = shown('GET', url);
@@ -93,6 +99,8 @@ function httpSource(base: string, client: HttpClient, authorization: Secret | un
 function directorySource(directory: string): Source {
   return {
     name: directory,
+    path: resolve(directory),
+    directory,
     async *open(file, limit) {
       const path = `${directory}/${file}`;
       if (!(await isThere(path))) throw unavailable(path, 'there is no such file', false);

@@ -12,6 +12,8 @@ export interface TrustStore {
   readonly revoked: ReadonlySet<string>;
   /** Older releases are refused. */
   readonly minimumVersion: string | undefined;
+  /** With how many different keys a list must be signed. */
+  readonly threshold: number;
 }
 
 export const TRUST_DIRECTORY = '/etc/machineadm/trust.d';
@@ -20,7 +22,8 @@ const LIMIT = 64 * 1024;
 
 /**
  * The keys that are built in, those of `*.pem` in the directory, and those of `keyFiles`; what the directory's files
- * `revoked` (a key id a line) and `minimum-version` forbid holds for all of them. Throws `TrustedKeyInvalid`, also for a
+ * `revoked` (a key id a line) and `minimum-version` forbid, and the number of signatures that `threshold` demands, hold
+ * for all of them. Throws `TrustedKeyInvalid`, also for a
  * file of the directory that others may write to.
  */
 export async function loadTrust(keyFiles: readonly string[], directory = TRUST_DIRECTORY): Promise<TrustStore> {
@@ -33,7 +36,20 @@ export async function loadTrust(keyFiles: readonly string[], directory = TRUST_D
   const revoked = names.includes('revoked') ? lines(await protectedText(join(directory, 'revoked'))) : [];
   const bad = revoked.find((id) => !/^[A-Za-z0-9+/]{43}=$/.test(id));
   if (bad !== undefined) throw unusable(join(directory, 'revoked'), `"${bad}" is no id of a key`);
-  return { keys, revoked: new Set(revoked), minimumVersion: await minimumVersion(names, directory) };
+  return {
+    keys,
+    revoked: new Set(revoked),
+    minimumVersion: await minimumVersion(names, directory),
+    threshold: await threshold(names, directory),
+  };
+}
+
+async function threshold(names: readonly string[], directory: string): Promise<number> {
+  if (!names.includes('threshold')) return 1;
+  const path = join(directory, 'threshold');
+  const [number = '', ...rest] = lines(await protectedText(path));
+  if (rest.length > 0 || !/^[1-9]$/.test(number)) throw unusable(path, 'it does not hold a number from 1 to 9');
+  return Number(number);
 }
 
 async function minimumVersion(names: readonly string[], directory: string): Promise<string | undefined> {

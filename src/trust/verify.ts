@@ -1,9 +1,18 @@
 import { basename, dirname, join } from 'node:path';
 import { MachineadmError } from '../document/errors.ts';
 import { type FileIdentity, identify, isThere, piecesOf, readSmallFile } from '../host/release-files.ts';
+import { DIRECTORY_MANIFEST, expiry, manifestOf } from './directory.ts';
 import { releaseIn } from './mirror.ts';
 import { refusal } from './refusals.ts';
-import { LIST, LIST_BUNDLE, LIST_SIGNATURE, MANIFEST, type VerifiedList, verifyList } from './release.ts';
+import {
+  LIST,
+  LIST_BUNDLE,
+  LIST_SIGNATURE,
+  LIST_SIGNATURES,
+  MANIFEST,
+  type VerifiedList,
+  verifyList,
+} from './release.ts';
 import { findSigner, type Signature } from './signature.ts';
 import type { TrustStore } from './store.ts';
 
@@ -82,14 +91,15 @@ async function byList(
     throw refusal('ReleaseVersionMismatch', `${directory} holds ${holds}, not ${proof.version}`);
   }
   const { digests, signer } = release ?? (await signedList(directory, trust, now));
-  const { key, warnings } = signer;
+  const { key } = signer;
+  const warnings = [...signer.warnings, ...(release === undefined ? await ageOf(directory, digests, now) : [])];
   // The list is what was signed, and its signature has just been used.
-  if (basename(path) === LIST || basename(path) === LIST_SIGNATURE) {
+  if ([LIST, LIST_SIGNATURE, LIST_SIGNATURES].includes(basename(path))) {
     return { ...found, path, by: 'its signature', signedBy: key.id, warnings };
   }
   if (basename(path) === LIST_BUNDLE) {
     const bundle: Signature = { kind: 'bundle', bytes: await small(path) };
-    const bundled = await findSigner(list, [await small(list)], bundle, trust, now);
+    const bundled = await findSigner(list, [await small(list)], bundle, { ...trust, threshold: 1 }, now);
     return { ...found, path, by: 'its signature', signedBy: bundled.key.id, warnings: bundled.warnings };
   }
   const digest = digests.get(basename(path));
@@ -105,14 +115,26 @@ async function byList(
   ]);
 }
 
+/** By the signatures of all keys, or, beside a list that was signed by hand, the one of openssl or cosign. */
 async function signedList(directory: string, trust: TrustStore, now: Date): Promise<VerifiedList> {
   const list = await small(join(directory, LIST));
-  const der = (await isThere(join(directory, LIST_SIGNATURE))) ? LIST_SIGNATURE : undefined;
-  const signature: Signature = {
-    kind: der === undefined ? 'bundle' : 'der',
-    bytes: await small(join(directory, der ?? LIST_BUNDLE)),
-  };
-  return verifyList(list, signature, trust, now, directory);
+  const candidates = [
+    { name: LIST_SIGNATURES, kind: 'set' },
+    { name: LIST_SIGNATURE, kind: 'der' },
+  ] as const;
+  for (const { name, kind } of candidates) {
+    if (!(await isThere(join(directory, name)))) continue;
+    return verifyList(list, { kind, bytes: await small(join(directory, name)) }, trust, now, directory);
+  }
+  const bundle: Signature = { kind: 'bundle', bytes: await small(join(directory, LIST_BUNDLE)) };
+  return verifyList(list, bundle, trust, now, directory);
+}
+
+/** Refuses a signed directory that has expired. Where it lies and how old it may be, whoever verifies it here decides. */
+async function ageOf(directory: string, digests: ReadonlyMap<string, string>, now: Date): Promise<readonly string[]> {
+  if (!digests.has(DIRECTORY_MANIFEST)) return [];
+  const { manifest } = await manifestOf(digests, () => small(join(directory, DIRECTORY_MANIFEST)), directory);
+  return expiry(manifest, now, directory);
 }
 
 function mustBe(path: string, found: FileIdentity, sha256: string): void {

@@ -1,13 +1,25 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { V8_FLAGS } from '../../scripts/build/bundle.ts';
+import { SEALING_FLAGS, V8_FLAGS } from '../../scripts/build/bundle.ts';
 import { fileDigest } from '../../scripts/build/inputs.ts';
 import { nativeTarget } from '../../scripts/build/runtime.ts';
 import { buildInto } from '../../scripts/build.ts';
+import { newAuthority } from '../support/api-server.ts';
+import { startServer } from '../support/http-servers.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 
@@ -32,7 +44,7 @@ describe('the build', () => {
     assert.deepEqual(run([]), {
       commit: 'c0ffee',
       order: ['order'],
-      execArgv: ['--no-warnings', ...V8_FLAGS],
+      execArgv: ['--no-warnings', ...SEALING_FLAGS, ...V8_FLAGS],
     });
     assert.equal(statSync(binary).mode & 0o777, 0o755);
   });
@@ -41,7 +53,7 @@ describe('the build', () => {
     assert.deepEqual(run(['lazy']), {
       commit: 'c0ffee',
       order: ['order', 'lazy'],
-      execArgv: ['--no-warnings', ...V8_FLAGS],
+      execArgv: ['--no-warnings', ...SEALING_FLAGS, ...V8_FLAGS],
     });
   });
 
@@ -96,5 +108,111 @@ describe('the build', () => {
     rmSync(trace);
     run([], environment);
     assert.ok(!existsSync(trace), 'NODE_OPTIONS ran code inside the binary');
+  });
+
+  describe('is sealed against', () => {
+    const authority = newAuthority();
+    /** Set when the variable has the effect that it has on any Node. */
+    const traps = join(directory, 'traps');
+    mkdirSync(traps);
+    const certificate = join(traps, 'ca.pem');
+    writeFileSync(certificate, authority.certificate);
+
+    /** Runs the program without blocking the servers of this process. */
+    async function told(args: readonly string[], env: Readonly<Record<string, string>>): Promise<string> {
+      const child = spawn(binary, args, { env, cwd: '/', stdio: ['ignore', 'pipe', 'pipe'] });
+      const pieces: Buffer[] = [];
+      for (const stream of [child.stdout, child.stderr]) stream.on('data', (piece: Buffer) => pieces.push(piece));
+      await once(child, 'close');
+      return Buffer.concat(pieces).toString();
+    }
+
+    const trusting: readonly Readonly<Record<string, string>>[] = [
+      { NODE_TLS_REJECT_UNAUTHORIZED: '0' },
+      { NODE_EXTRA_CA_CERTS: certificate },
+      { SSL_CERT_FILE: certificate, NODE_USE_SYSTEM_CA: '1' },
+      { SSL_CERT_DIR: traps, NODE_USE_SYSTEM_CA: '1' },
+    ];
+    for (const env of trusting) {
+      test(`a certificate that ${Object.keys(env).join(' and ')} would make it accept`, async () => {
+        await using server = await startServer(() => ({ body: 'x' }), authority.issue('stranger', ['127.0.0.1']));
+        const answers = (await told(['get', server.url], env)).trim().split('\n');
+        assert.equal(answers.length, 2, answers.join('\n'));
+        for (const answer of answers) assert.match(answer, /certificate/, answer);
+        assert.deepEqual(server.requests, []);
+      });
+    }
+
+    test('a proxy that the environment names with NODE_USE_ENV_PROXY', async () => {
+      await using proxy = await startServer(() => ({ body: 'x' }));
+      const env = { NODE_USE_ENV_PROXY: '1', HTTPS_PROXY: proxy.url, HTTP_PROXY: proxy.url };
+      await told(['get', 'https://127.0.0.1:1/'], env);
+      assert.deepEqual(proxy.requests, []);
+    });
+
+    test('the header that NODE_DEBUG would print', async () => {
+      await using server = await startServer(() => ({ body: 'x' }), authority.issue('stranger', ['127.0.0.1']));
+      assert.doesNotMatch(
+        await told(['get', server.url], { NODE_DEBUG: 'http,https,net,tls,fetch,undici' }),
+        /canary-of-the-header|HTTPS? \d+:/,
+      );
+    });
+
+    test('an OpenSSL configuration, which can load code', async () => {
+      // A FIFO without a writer: a process that opened it would wait for ever.
+      const fifo = join(traps, 'openssl.cnf');
+      execFileSync('mkfifo', [fifo]);
+      assert.throws(
+        () =>
+          execFileSync(process.execPath, ['-e', ''], { env: { OPENSSL_CONF: fifo }, timeout: 2000, stdio: 'ignore' }),
+        /ETIMEDOUT/,
+        'the trap does not work',
+      );
+      assert.match(
+        execFileSync(binary, [], { env: { OPENSSL_CONF: fifo }, timeout: 60_000, encoding: 'utf8' }),
+        /c0ffee/,
+      );
+    });
+
+    for (const name of ['NODE_V8_COVERAGE', 'NODE_COMPILE_CACHE', 'NODE_REDIRECT_WARNINGS']) {
+      test(`files that ${name} would make it write`, { skip: process.getuid?.() === 0 ? false : 'needs root' }, () => {
+        const target = join(traps, name);
+        execFileSync(binary, ['lazy'], { env: { [name]: target }, stdio: 'ignore' });
+        // Node makes the directory itself before the first line of a program runs.
+        const written =
+          existsSync(target) && statSync(target).isDirectory() ? readdirSync(target, { recursive: true }) : [];
+        assert.deepEqual(
+          written.filter((file) => statSync(join(target, String(file))).isFile()),
+          [],
+        );
+        if (name === 'NODE_REDIRECT_WARNINGS') assert.ok(!existsSync(target));
+      });
+    }
+
+    test('every such variable: none reaches the program or its children, all others do', () => {
+      const names = ['NODE_DEBUG', 'NODE_ICU_DATA', 'NODE_PENDING_DEPRECATION', 'OPENSSL_MODULES', 'SSLKEYLOGFILE'];
+      const env = Object.fromEntries([...names, 'HOME', 'NOTIFY_SOCKET'].map((name) => [name, '/nowhere']));
+      assert.deepEqual(run(['env'], env), ['HOME', 'NOTIFY_SOCKET']);
+    });
+
+    test('SIGUSR1, which opens a debugger in any other Node', async () => {
+      const child = spawn(binary, ['wait'], { env: {}, stdio: ['pipe', 'pipe', 'pipe'] });
+      const said: Buffer[] = [];
+      child.stderr.on('data', (piece: Buffer) => said.push(piece));
+      await once(child.stdout, 'data');
+      child.kill('SIGUSR1');
+      child.stdin.end('still here\n');
+      const [answer]: unknown[] = await once(child.stdout, 'data');
+      const [status]: unknown[] = await once(child, 'close');
+      assert.deepEqual([String(answer), status, Buffer.concat(said).toString()], ['still here\n\n', 0, '']);
+    });
+
+    test('a core dump that holds its memory', async () => {
+      const child = spawn(binary, ['wait'], { env: {}, stdio: ['pipe', 'pipe', 'ignore'] });
+      await once(child.stdout, 'data');
+      assert.equal(readFileSync(`/proc/${child.pid}/coredump_filter`, 'utf8').trim(), '00000000');
+      child.stdin.end();
+      await once(child, 'close');
+    });
   });
 });

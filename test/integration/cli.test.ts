@@ -284,6 +284,28 @@ kubernetes: {version: v1.35.99, role: InitControlPlane, cluster: {imageRepositor
       }
     });
 
+    test('shows nothing of the fields in which people write secrets', async () => {
+      const path = join(directory, 'undeclared.yaml');
+      writeFileSync(
+        path,
+        `apiVersion: machineadm.dev/v1alpha1
+kind: MachineBootstrap
+metadata: {name: n}
+host:
+  hooks: {early: {commands: ['curl -H "X-Auth: canary-in-command" https://x'], environment: {A: canary-in-environment}}}
+  files: [{path: /a, mode: '0600', content: canary-in-file}]
+  services: [{name: x, dropIns: [{name: a.conf, content: "[Service]\\nEnvironment=TOKEN=canary-in-unit\\n"}]}]
+reporting:
+  sinks: [{type: Webhook, url: 'https://u:canary-in-url@x.example/p?sig=canary-in-query', headers: {a: canary-in-header}}]
+`,
+      );
+      for (const args of [[], ['--origin'], ['-o', 'json'], ['--origin', '-o', 'json']]) {
+        const { status, stdout, stderr } = await agent(['config', 'show', '-d', path, ...args]);
+        assert.equal(status, 0, stderr);
+        assert.doesNotMatch(stdout + stderr, /canary/);
+      }
+    });
+
     test('prints a document that is valid again', async () => {
       const input = (await run('config show -d DOCUMENT')).stdout.replaceAll('[redacted]', 'abcdef.0123456789abcdef');
       const { status, stderr } = await agent(['validate', '-d', '-'], { input });

@@ -136,7 +136,7 @@ describe('the packages for Linux', { skip: lacks('dpkg-deb', 'rpmbuild', 'xz') }
       find /usr /etc -xdev \\( -name 'machineadm' -o -name 'machineadm.*' -o -name '_machineadm' \\) | sort`);
     assert.equal(
       output,
-      'machineadm version\nExecStart=/usr/bin/machineadm provision -d /etc/machineadm/bootstrap.yaml\nenabled\nenabled\nenabled\nstate\n',
+      'machineadm version\nExecStart=/usr/bin/machineadm provision --boot -d /etc/machineadm/bootstrap.yaml\nenabled\nenabled\nenabled\nstate\n',
     );
   });
 

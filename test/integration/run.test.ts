@@ -7,8 +7,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { stringify } from 'yaml';
 import type { Reason } from '../../src/document/reasons.ts';
 import { openQueryHost } from '../../src/host/index.ts';
+import { dropKeptDirectories } from '../../src/host/linux/directories.ts';
 import { openJournal, peekJournal } from '../../src/pipeline/run-journal.ts';
 import type { Condition, RunStatus } from '../../src/reporting/status.ts';
+import { parseStatus } from '../../src/reporting/status-file.ts';
 import { type Agent, type AgentRun, agent, startAgent, statusOf } from '../support/agent.ts';
 import { inThrowAwayMachine } from '../support/namespace.ts';
 
@@ -29,7 +31,7 @@ async function until(what: string, isSo: () => boolean): Promise<void> {
 function lay(host: object): void {
   const document = { metadata: { name: 'throw-away' }, host, reporting: { sinks: [] } };
   const header = { apiVersion: 'machineadm.dev/v1alpha1', kind: 'MachineBootstrap' };
-  writeFileSync(DOCUMENT, stringify({ ...header, ...document }));
+  writeFileSync(DOCUMENT, stringify({ ...header, ...document }), { mode: 0o600 });
 }
 
 function shell(script: string): string {
@@ -39,7 +41,7 @@ function shell(script: string): string {
 }
 
 function storedStatus(path = `${RUN}/status.json`): RunStatus {
-  return JSON.parse(readFileSync(path, 'utf8')) as RunStatus;
+  return parseStatus(readFileSync(path, 'utf8'), path);
 }
 
 function bootstrapCondition(status: RunStatus): Condition | undefined {
@@ -86,9 +88,11 @@ inThrowAwayMachine(import.meta.filename, () => {
       // The status is written beside the run, the copy last: equal files that name the step are what it has to say.
       await until('the status says so', () => {
         const [current, copy] = [RUN, STATE].map((directory) => readFileSync(`${directory}/status.json`, 'utf8'));
-        return (
-          current === copy && storedStatus().steps.some(({ id, state }) => id === 'hooks-early' && state === 'Running')
-        );
+        const { steps, waitingFor } = storedStatus();
+        // What it waits for is the last that it writes before the hook ends.
+        const isLast =
+          steps.some(({ id, state }) => id === 'hooks-early' && state === 'Running') && waitingFor !== undefined;
+        return current === copy && isLast;
       });
       const before = readFileSync(`${RUN}/status.json`, 'utf8');
       const second = await agent(PROVISION);
@@ -396,6 +400,8 @@ inThrowAwayMachine(import.meta.filename, () => {
       note(10);
       journal.close();
       assert.equal((await peekJournal(openQueryHost()))?.steps.get('s')?.notes.get('s/c'), 'x'.repeat(10));
+      // This process unmounts it, too, in the same turn: an agent never does that without a command of its own.
+      dropKeptDirectories();
     });
   });
 

@@ -170,6 +170,8 @@ export interface NodeWish {
   readonly systemUUID?: string;
   readonly providerID?: string;
   readonly ready?: 'True' | 'False' | 'Unknown';
+  /** Of the Ready condition. */
+  readonly message?: string;
   readonly labels?: Readonly<Record<string, string>>;
 }
 
@@ -187,7 +189,14 @@ export function nodeObject(wish: NodeWish = {}): object {
         { type: 'MemoryPressure', status: 'False' },
         ...(wish.ready === undefined
           ? []
-          : [{ type: 'Ready', status: wish.ready, reason: 'KubeletNotReady', message: 'cni plugin not initialized' }]),
+          : [
+              {
+                type: 'Ready',
+                status: wish.ready,
+                reason: 'KubeletNotReady',
+                message: wish.message ?? 'cni plugin not initialized',
+              },
+            ]),
       ],
     },
   };

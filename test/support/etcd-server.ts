@@ -6,6 +6,8 @@ export interface FakeMember {
   readonly ID: string;
   readonly name?: string;
   readonly peerURLs: readonly string[];
+  readonly isLearner?: boolean;
+  readonly clientURLs?: readonly string[];
 }
 
 export interface EtcdServer extends AsyncDisposable {
@@ -16,10 +18,13 @@ export interface EtcdServer extends AsyncDisposable {
   readonly authority: Authority;
 }
 
-/** etcd's JSON gateway over TLS with client certificates. `stubborn`: it agrees to no removal. */
+/**
+ * etcd's JSON gateway over TLS with client certificates. `stubborn`: it agrees to no removal. `answersAs`: the id of the
+ * member that it is.
+ */
 export async function startEtcd(
   members: readonly FakeMember[],
-  { stubborn = false }: { readonly stubborn?: boolean } = {},
+  { stubborn = false, answersAs = '1' }: { readonly stubborn?: boolean; readonly answersAs?: string } = {},
 ): Promise<EtcdServer> {
   const authority = newAuthority('etcd-ca');
   const { certificate, key } = authority.issue('etcd', ['127.0.0.1']);
@@ -43,7 +48,9 @@ export async function startEtcd(
             1,
           );
         }
-        response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ members: state }));
+        response
+          .writeHead(200, { 'content-type': 'application/json' })
+          .end(JSON.stringify({ header: { member_id: answersAs }, members: state }));
       });
     },
   );

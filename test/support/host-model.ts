@@ -4,6 +4,7 @@ import type { HostModel, Model } from '../../src/document/model.ts';
 export function hostModel(host: Partial<HostModel> = {}): Model {
   return {
     metadata: { name: 'node-1', namespace: undefined, uid: undefined, cluster: undefined, labels: {} },
+    apply: 'Once',
     host: {
       platform: 'linux',
       hostname: undefined,

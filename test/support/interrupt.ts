@@ -35,7 +35,7 @@ export async function killAtRecord(node: Node, nth: number): Promise<Run> {
 
 /**
  * Runs `provision` and kills it between the moment `path` has its new content and whatever follows: strace holds every
- * renaming call for half a second before it returns, and the disk is looked at from outside much more often. (Its filter by path knows only the first path of rename(2), which is
+ * renaming call for a second before it returns, and the disk is looked at from outside much more often. (Its filter by path knows only the first path of rename(2), which is
  * the temporary file's.)
  */
 export async function killAfterRename(node: Node, path: string): Promise<Run> {
@@ -44,7 +44,7 @@ export async function killAfterRename(node: Node, path: string): Promise<Run> {
   const file = join(node.machine.upper, path);
   const content = () => (existsSync(file) ? readFileSync(file, 'utf8') : undefined);
   const before = content();
-  const run = provisionRaw(node, [...wrapper, '-e', `inject=${calls}:delay_exit=500000`]);
+  const run = provisionRaw(node, [...wrapper, '-e', `inject=${calls}:delay_exit=1000000`]);
   const end = performance.now() + 120_000;
   while (content() === before) {
     assert.ok(performance.now() < end, `waited in vain for the new content of ${path}`);

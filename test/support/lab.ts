@@ -92,6 +92,13 @@ export class Fleet {
     return new Node(machine);
   }
 
+  /** A machine with a copy of the disk of another, which is powered off. It is not booted. */
+  async copyDisk(source: Node, site: NodeSite): Promise<Machine> {
+    const machine = await cloneMachine(source.machine, site.name, site.ip, true);
+    this.#machines.push(machine);
+    return machine;
+  }
+
   /** Machines booted from copies of a machine's disk, which is powered off and stays so: an image. */
   async bootImage(image: Node, sites: readonly NodeSite[]): Promise<Node[]> {
     await image.machine.powerOff();

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { basename, dirname } from 'node:path/posix';
 import { MachineadmError } from '../../src/document/errors.ts';
-import { hasEffects, redact, Secret, type SecretValue } from '../../src/document/secret.ts';
+import { redact } from '../../src/document/redaction.ts';
+import { hasEffects, Secret, type SecretValue } from '../../src/document/secret.ts';
 import { openrcBootFile, systemdBootFile } from '../../src/host/boot-command.ts';
 import type { CriQueries } from '../../src/host/cri.ts';
 import type {
@@ -65,6 +66,8 @@ export interface MemoryMachine {
   readonly cri?: Partial<CriQueries>;
   /** Pulls an image, or throws as the runtime would; absent: every pull succeeds. */
   readonly pull?: (reference: string) => string | Promise<string>;
+  /** Removes the pods of the runtime, or throws as it would; absent: there are none. */
+  readonly removePods?: () => number | Promise<number>;
   /** Besides root, which is always there. */
   readonly users?: Readonly<Record<string, number>>;
   readonly groups?: Readonly<Record<string, number>>;
@@ -259,6 +262,15 @@ export function memoryHost(machine: MemoryMachine = {}): MemoryHost {
       if (entry === undefined) return undefined;
       return { type: entry.type, mode: entry.mode, uid: entry.uid, gid: entry.gid, size: entry.bytes.length };
     },
+    async realPath(path) {
+      let real = '';
+      const parts = path.split('/').slice(1);
+      for (const [index, part] of parts.entries()) {
+        const entry = index < parts.length - 1 ? tree.get(`${real}/${part}`) : undefined;
+        real = entry?.type === 'symlink' ? new TextDecoder().decode(entry.bytes) : `${real}/${part}`;
+      }
+      return real;
+    },
     async list(path) {
       const directory = tree.get(path);
       if (directory === undefined && path !== '/') return undefined;
@@ -313,6 +325,10 @@ export function memoryHost(machine: MemoryMachine = {}): MemoryHost {
     async pullImage(_socket, reference) {
       log.push(`pull ${reference}`);
       return (await machine.pull?.(reference)) ?? 'sha256:0';
+    },
+    async removePods(socket) {
+      log.push(`remove pods of ${socket}`);
+      return (await machine.removePods?.()) ?? 0;
     },
 
     async writeFile(file: NewFile | StreamedFile) {

@@ -3,6 +3,7 @@ import type { Facts } from '../../src/host/facts.ts';
 import type { Host, QueryHost } from '../../src/host/host.ts';
 import { type Change, EMPTY_RECORD, type Execution, type Step, type StepRecord } from '../../src/steps/step.ts';
 import { facts } from './facts.ts';
+import { ownedBy } from './ownership.ts';
 
 /** What one run of one step did and said. */
 export interface StepRun {
@@ -41,10 +42,13 @@ export async function planned<D, A, P>(
 /** Runs one step as the pipeline's runner does: inspect, plan, apply, settle, verify. */
 export async function runStep<D, A, P>(
   step: Step<D, A, P>,
-  host: Host,
+  machine: Host,
   model: Model,
   options: StepRunOptions = {},
 ): Promise<StepRun> {
+  const wanted = step.desired(model, options.facts ?? facts());
+  const owned = wanted === undefined ? undefined : await step.owns?.(machine, wanted);
+  const host = ownedBy(step.id, model, machine, owned ?? []);
   const record = options.record ?? EMPTY_RECORD;
   const { notes, warnings } = options.seen ?? { notes: new Map<string, unknown>(), warnings: [] };
   const done = new Set(record.done);

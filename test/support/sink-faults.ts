@@ -53,6 +53,7 @@ export async function provisionWith(
       host,
       reporting: { ...(deadline === undefined ? {} : { deadline }), sinks },
     }),
+    { mode: 0o600 },
   );
   const run = await agent(['provision', '-d', path, '-o', 'json']);
   const ended = Date.now();

@@ -32,6 +32,8 @@ export interface WindowsState {
   readonly security: Map<string, string>;
   /** What is inherited from C:\ on a Windows Server. */
   inherited: string;
+  /** The same for the directories of programs. */
+  programs: string;
   /** Type and NtpServer of the Windows Time service. */
   readonly time: { type: string; servers: string };
   /** Variables of the machine, and of its services as NAME=value. */
@@ -104,6 +106,7 @@ export function standInsOfWindows(
     },
     security: new Map(),
     inherited: 'O:BAG:SYD:AI(A;ID;FA;;;BA)(A;ID;FA;;;SY)(A;ID;0x1200a9;;;BU)(A;ID;0x1301bf;;;AU)',
+    programs: 'O:BAG:SYD:AI(A;ID;FA;;;BA)(A;ID;FA;;;SY)(A;ID;0x1200a9;;;BU)',
     time: { type: 'NTP', servers: 'time.windows.com,0x8' },
     environment: { machine: {}, services: {} },
     authorities: [],
@@ -156,7 +159,7 @@ export function standInsOfWindows(
 
 /** The security descriptor of a file, its own or what it has from the directories above it; null when it is not there. */
 export function descriptorAt(
-  state: Pick<WindowsState, 'security' | 'inherited'>,
+  state: Pick<WindowsState, 'security' | 'inherited' | 'programs'>,
   path: string,
   native: (path: string) => string,
 ): string | null {
@@ -166,8 +169,11 @@ export function descriptorAt(
     // What is handed down: without the flags that hand it on, marked as inherited.
     if (own !== undefined) return part === path ? own : own.replace('D:PAI', 'D:AI').replaceAll('(A;OICI;', '(A;ID;');
   }
-  return state.inherited;
+  return OF_PROGRAMS.test(path) ? state.programs : state.inherited;
 }
+
+/** Where programs are: an image closes C:\k, Windows itself the other. */
+const OF_PROGRAMS = /^C:\\(k|Program Files)(\\|$)/i;
 
 /** What stays the same when a file is renamed, and never comes back. */
 function identityOf(path: string): string | undefined {

@@ -13,7 +13,8 @@ const graph = readImportGraph(root, 'src');
  * like any other: a room that knows another's shape depends on it.
  */
 const ARROWS: Readonly<Record<string, readonly string[]>> = {
-  main: ['cli', 'document'],
+  main: ['cli', 'document', 'seal'],
+  seal: [],
   // `kubernetes` for its pure rendering only; the pipeline opens the host.
   cli: ['pipeline', 'diagnosis', 'reporting', 'carriers', 'convert', 'trust', 'kubernetes', 'document'],
   pipeline: ['steps', 'diagnosis', 'reporting', 'host', 'document'],
@@ -35,9 +36,56 @@ const LONG_FILES: Readonly<Record<string, string>> = {
 
 const LONGEST = 320;
 
+/** What takes a descriptor, or says something about one: no name of a file is resolved by it. */
+const OF_DESCRIPTORS = new Set(
+  'closeSync constants fchmodSync fchownSync fdatasyncSync fstatSync fsyncSync ftruncateSync readSync writeSync FileHandle Stats'.split(
+    ' ',
+  ),
+);
+
+/** The file layer: on Linux by descriptors of directories, on Windows in directories that only administrators enter. */
+const FILE_LAYER = [
+  /^src\/host\/linux\/(anonymous-file|directories|entry|overwrite|read|walk|write)\.ts$/,
+  /^src\/host\/windows\/(lock|orphans|read|write)\.ts$/,
+  /^src\/host\/(place|provenance)\.ts$/,
+  // What they open or rename by is the path of a place (`Place.at`).
+  /^src\/host\/(append-log|device|input-file|lock|output-file|release-files)\.ts$/,
+];
+
+/** Who else names files to node:fs, and why it cannot be led elsewhere. */
+const OUTSIDE_OF_THE_FILE_LAYER: Readonly<Record<string, string>> = {
+  'src/host/identity.ts': 'reads /proc, and ids of the machine from directories of root',
+  'src/host/linux/openrc.ts': 'asks whether OpenRC has booted the machine',
+  'src/host/linux/orphans.ts': 'reads /proc',
+  'src/host/linux/out-of-memory.ts': 'reads /proc and /sys',
+  'src/host/linux/processes.ts': 'reads /proc',
+  'src/host/linux/systemd.ts': 'asks whether /run/systemd/system is there',
+  'src/host/real-path.ts': 'asks where links of directories lead, to compare paths; nothing is opened by the answer',
+  'src/host/windows/program-directories.ts': 'asks which directories of programs are there',
+  'src/host/trusted-roots.ts': "reads the system's public certificates",
+  'src/reporting/status-file.ts': 'watches a directory, and reads what is in it by the file layer',
+  'src/seal.ts': 'writes /proc/self',
+};
+
 /** `src/host/linux/files.ts` is of the room `host`, `src/main.ts` of `main`. */
 function roomOf(file: string): string {
   return file.split('/')[1]?.replace(/\.ts$/, '') ?? '';
+}
+
+/** Whether a file imports functions of node:fs that take a path. */
+function namesFiles(text: string): boolean {
+  if (/import\(\s*'node:fs|require\(\s*'(node:)?fs|from '(fs|fs\/promises)'/.test(text)) return true;
+  return [...text.matchAll(/^import (type )?([^;]*?) from 'node:fs(?:\/promises)?';/gms)].some(
+    ([, type, what = '']) => {
+      if (type !== undefined) return false;
+      const names = /^\{(.*)\}$/s.exec(what)?.[1]?.split(',');
+      return names === undefined || names.some((name) => isOfPaths(name.trim()));
+    },
+  );
+}
+
+function isOfPaths(name: string): boolean {
+  return name !== '' && !name.startsWith('type ') && !OF_DESCRIPTORS.has(name.split(' as ')[0] ?? '');
 }
 
 describe('the imports of src/', () => {
@@ -179,6 +227,13 @@ describe('the files of src/', () => {
     );
   });
 
+  test('name files to node:fs in the file layer only', () => {
+    const naming = [...texts]
+      .filter(([file, text]) => !FILE_LAYER.some((layer) => layer.test(file)) && namesFiles(text))
+      .map(([file]) => file);
+    assert.deepEqual(naming.sort(), Object.keys(OUTSIDE_OF_THE_FILE_LAYER).sort());
+  });
+
   test('never end the process by force', () => {
     // process.exit loses what is still on its way to a pipe: 65536 of 2000001 bytes arrive. `exitCode` does not. One file
     // waits until the pipes have taken everything.
@@ -215,6 +270,25 @@ describe('importsOf', () => {
       { specifier: './g.ts', kind: 'dynamic' },
       { specifier: './h.ts', kind: 'type' },
     ]);
+  });
+});
+
+describe('namesFiles', () => {
+  test('tells functions of paths from those of descriptors', () => {
+    const by = (line: string) => namesFiles(`import { x } from './x.ts';\n${line}\n`);
+    assert.deepEqual(
+      [
+        "import { closeSync, type Stats } from 'node:fs';",
+        "import type { FileHandle } from 'node:fs/promises';",
+        "import { closeSync, openSync } from 'node:fs';",
+        "import {\n  closeSync,\n  constants as modes,\n  openSync as open,\n} from 'node:fs';",
+        "import * as fs from 'node:fs';",
+        "import fs from 'node:fs/promises';",
+        "const { open } = await import('node:fs/promises');",
+        "import { open } from 'fs/promises';",
+      ].map(by),
+      [false, false, true, true, true, true, true, true],
+    );
   });
 });
 

@@ -3,7 +3,7 @@ import type { Report } from '../report.ts';
 import { Source } from '../source.ts';
 import type { CommandSpec, FileSpec, Spec } from '../spec.ts';
 
-import { plain, yamlValue } from '../yaml.ts';
+import { plain, yamlDocuments, yamlValue } from '../yaml.ts';
 
 /** How the provider runs kubeadm in user data (cluster-api bootstrap/kubeadm/pkg/cloudinit, kubeadm_init.go and node.go). */
 export interface KubeadmRun {
@@ -61,14 +61,12 @@ export async function readKubeadmPart(
   object: string,
   report: Report,
 ): Promise<KubeadmPart> {
-  const { parseAllDocuments } = await import('yaml');
   const nothing = Source.of(undefined, object, report);
   const parts = { cluster: nothing, init: nothing, join: nothing };
   const extraDocuments: Source[] = [];
   const configuration = files.find(({ path }) => path === run?.path);
   if (configuration !== undefined) {
-    const documents = parseAllDocuments(configuration.content, { version: '1.1' });
-    for (const document of Array.isArray(documents) ? documents : []) {
+    for (const document of await yamlDocuments(configuration.content, configuration.at, report, '1.1')) {
       if (document.contents === null) continue;
       const [mistake] = document.errors;
       if (mistake !== undefined) report.add('InputInvalid', configuration.at, `${configuration.path}: not YAML`);

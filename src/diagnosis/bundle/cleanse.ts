@@ -1,33 +1,99 @@
-import { redact } from '../../document/secret.ts';
+import { parseDocument } from 'yaml';
+import { redact } from '../../document/redaction.ts';
 
 const REMOVED = '[redacted]';
 
-/** `password: x`, `client-key-data: x`, `auth = "x"`, `"token": "x"`; not the flags and files that only carry such a name. */
-const SECRET_FIELD =
-  /^(?!\s*-? *["']?--)(.{0,400}?(?:password|passwd|passphrase|secret|token|auth|identitytoken|key-data|certificateKey|certificate-key|api-?key)["']?\s*[:=]\s*)(?!\s*$|["']?(?:true|false|\{|\[|\d+[smh]?\b))(\S.*)$/i;
-
-/** The same as flags: `--token x`, `--certificate-key=x`. */
-const SECRET_FLAG = /(--(?:token|discovery-token|tls-bootstrap-token|certificate-key|password)[= ])\S+/g;
-
-/** User and password in a URL, as a proxy's is written. */
-const URL_CREDENTIALS = /(\b[a-z][a-z0-9+.-]*:\/\/)[^/\s"'@]+@/gi;
+/** What a file is, which says where in it secrets are whatever they look like. */
+export type Kind = 'text' | 'manifest' | 'kubeconfig' | 'containerd';
 
 /** A certificate key by itself in a line, as kubeadm prints it under "Using certificate key:". A digest names its algorithm. */
-const LONE_KEY = /(^|[\s\]:] ?)[0-9a-f]{64}$/;
+const LONE_KEY = /(^|[\s\]:] ?)[0-9a-f]{64}$/gm;
 
 /**
- * Text without secrets: known ones by their value and shape, fields by their name, credentials in URLs, keys in PEM
- * wherever they are. Whoever reads a bundle may be anybody, so what might be a secret goes as well.
+ * Text without secrets: known ones, what looks like one, and in files whose structure is known everything that may be one.
+ * Whoever reads a bundle may be anybody, so a file that cannot be read as what it is loses its content.
  */
-export function cleanse(text: string): string {
-  return redact(text)
+export function cleanse(text: string, kind: Kind = 'text'): string {
+  return redact(withoutSecretPlaces(text, kind)).replace(LONE_KEY, `$1${REMOVED}`);
+}
+
+function withoutSecretPlaces(text: string, kind: Kind): string {
+  switch (kind) {
+    case 'text':
+      return text;
+    case 'manifest':
+      return rewritten(text, withoutValues);
+    case 'kubeconfig':
+      return rewritten(text, withoutUsers);
+    case 'containerd':
+      return withoutSecretTables(text);
+  }
+}
+
+/** YAML or JSON, written anew: what a comment holds goes as well. */
+function rewritten(text: string, change: (value: unknown) => unknown): string {
+  const document = parseDocument(text, { logLevel: 'silent' });
+  if (document.errors.length > 0) {
+    const [first] = document.errors;
+    const line = first?.linePos?.[0].line ?? 0;
+    return `# left out: not valid YAML (line ${line}), so what of it is secret is unknown\n`;
+  }
+  return `${JSON.stringify(change(document.toJS({ maxAliasCount: 100 })), undefined, 2)}\n`;
+}
+
+/** Values of environment variables and of HTTP headers, which Kubernetes writes as `{name, value}`; annotations. */
+function withoutValues(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutValues);
+  if (!isRecord(value)) return value;
+  const pair = typeof value.name === 'string' && 'value' in value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => {
+      if (pair && key === 'value') return [key, REMOVED];
+      return [key, key === 'annotations' ? withoutStrings(item) : withoutValues(item)];
+    }),
+  );
+}
+
+/** Of users only which files they name; of clusters everything. */
+function withoutUsers(value: unknown): unknown {
+  if (!isRecord(value)) return REMOVED;
+  const users = Array.isArray(value.users) ? value.users : [];
+  return {
+    ...value,
+    users: users.map((user: unknown) =>
+      isRecord(user) ? { name: user.name, user: withoutStrings(user.user) } : REMOVED,
+    ),
+  };
+}
+
+/** No string but paths of files. */
+function withoutStrings(value: unknown): unknown {
+  if (typeof value === 'string') return /^\/[\w./-]+$/.test(value) ? value : REMOVED;
+  if (Array.isArray(value)) return value.map(withoutStrings);
+  if (!isRecord(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, withoutStrings(item)]));
+}
+
+const TABLE = /^\s*\[+([^\]]*(?:"[^"]*"[^\]]*)*)\]+/;
+const SECRET_TABLE = /(?:^|[."'])(?:headers?|auths?|credentials?)["']?\s*$/i;
+const ASSIGNMENT = /^(\s*[\w."'-]+\s*=\s*).*$/;
+const INLINE_TABLE = /((?:^|[\s{,])["']?(?:headers?|auths?|credentials?)["']?\s*=\s*)\{.*$/i;
+
+/** containerd's configuration, which must stay readable when it is broken: by its lines. */
+function withoutSecretTables(text: string): string {
+  let secret = false;
+  return text
     .split('\n')
-    .map((line) =>
-      line
-        .replace(URL_CREDENTIALS, `$1${REMOVED}@`)
-        .replace(SECRET_FLAG, `$1${REMOVED}`)
-        .replace(SECRET_FIELD, `$1${REMOVED}`)
-        .replace(LONE_KEY, `$1${REMOVED}`),
-    )
+    .map((line) => {
+      const table = TABLE.exec(line)?.[1];
+      if (table !== undefined) secret = SECRET_TABLE.test(table);
+      if (table !== undefined || line.trim() === '') return line;
+      if (!secret) return line.replace(INLINE_TABLE, `$1${REMOVED}`);
+      return ASSIGNMENT.exec(line)?.[1]?.concat(REMOVED) ?? REMOVED;
+    })
     .join('\n');
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,34 +1,34 @@
 import { X509Certificate } from 'node:crypto';
 import type { QueryHost } from '../../host/host.ts';
 import type { BundleFile } from './archive.ts';
-import { cleanse } from './cleanse.ts';
+import { cleanse, type Kind } from './cleanse.ts';
 
 /** The end of a log tells most; the start of a configuration does. */
 const MOST_BYTES = 1024 * 1024;
 const JOURNAL_LINES = '4000';
 const LIMIT_MS = 10_000;
 
-/** Configurations that hold no secret by their nature, or whose fields that do are cleansed. Never a key, never a Secret's file. */
-const CONFIGURATIONS = [
-  '/etc/containerd/config.toml',
-  '/etc/default/kubelet',
-  '/etc/sysconfig/kubelet',
-  '/etc/hosts',
-  '/etc/resolv.conf',
-  '/etc/os-release',
-  '/var/lib/kubelet/config.yaml',
-  '/var/lib/kubelet/kubeadm-flags.env',
-  '/etc/kubernetes/admin.conf',
-  '/etc/kubernetes/kubelet.conf',
-  '/etc/kubernetes/bootstrap-kubelet.conf',
-  '/etc/kubernetes/controller-manager.conf',
-  '/etc/kubernetes/scheduler.conf',
-  '/proc/meminfo',
-  '/proc/swaps',
-  '/proc/loadavg',
-  '/proc/cmdline',
-  '/proc/net/route',
-];
+/** All configurations that are taken, and what they are. Never a key, never a Secret's file. */
+const CONFIGURATIONS: Readonly<Record<string, Kind>> = {
+  '/etc/containerd/config.toml': 'containerd',
+  '/etc/default/kubelet': 'text',
+  '/etc/sysconfig/kubelet': 'text',
+  '/etc/hosts': 'text',
+  '/etc/resolv.conf': 'text',
+  '/etc/os-release': 'text',
+  '/var/lib/kubelet/config.yaml': 'text',
+  '/var/lib/kubelet/kubeadm-flags.env': 'text',
+  '/etc/kubernetes/admin.conf': 'kubeconfig',
+  '/etc/kubernetes/kubelet.conf': 'kubeconfig',
+  '/etc/kubernetes/bootstrap-kubelet.conf': 'kubeconfig',
+  '/etc/kubernetes/controller-manager.conf': 'kubeconfig',
+  '/etc/kubernetes/scheduler.conf': 'kubeconfig',
+  '/proc/meminfo': 'text',
+  '/proc/swaps': 'text',
+  '/proc/loadavg': 'text',
+  '/proc/cmdline': 'text',
+  '/proc/net/route': 'text',
+};
 
 const UNITS = ['kubelet.service', 'containerd.service', 'machineadm.service'];
 const CERTIFICATE_DIRECTORIES = ['/etc/kubernetes/pki', '/etc/kubernetes/pki/etcd'];
@@ -36,7 +36,7 @@ const CERTIFICATE_DIRECTORIES = ['/etc/kubernetes/pki', '/etc/kubernetes/pki/etc
 /** What is gathered of the machine itself, cleansed and bounded. What is not there is left out. Queries only. */
 export async function gatherFiles(host: QueryHost): Promise<readonly BundleFile[]> {
   const parts = await Promise.all([
-    ...CONFIGURATIONS.map((path) => configuration(host, path)),
+    ...Object.entries(CONFIGURATIONS).map(([path, kind]) => configuration(host, path, kind)),
     manifests(host),
     certificates(host),
     ...UNITS.map((unit) => journal(host, `logs/${unit}.log`, ['-u', unit])),
@@ -48,17 +48,17 @@ export async function gatherFiles(host: QueryHost): Promise<readonly BundleFile[
   return parts.flat();
 }
 
-async function configuration(host: QueryHost, path: string): Promise<readonly BundleFile[]> {
+async function configuration(host: QueryHost, path: string, kind: Kind): Promise<readonly BundleFile[]> {
   const bytes = await host.readRange(path, 0, MOST_BYTES).catch(() => undefined);
   // Files of /proc have no length, which a read by range cannot know.
   const text = bytes === undefined ? undefined : bytes.length > 0 ? decode(bytes) : await host.readText(path);
-  return text === undefined ? [] : [{ path: `files${path}`, content: cleanse(text) }];
+  return text === undefined ? [] : [{ path: `files${path}`, content: cleanse(text, kind) }];
 }
 
 async function manifests(host: QueryHost): Promise<readonly BundleFile[]> {
   const directory = '/etc/kubernetes/manifests';
   const names = ((await host.list(directory)) ?? []).filter((name) => name.endsWith('.yaml') && name.length < 40);
-  return (await Promise.all(names.map((name) => configuration(host, `${directory}/${name}`)))).flat();
+  return (await Promise.all(names.map((name) => configuration(host, `${directory}/${name}`, 'manifest')))).flat();
 }
 
 /** Of each certificate what it says; keys are not opened, and no PEM is kept. */

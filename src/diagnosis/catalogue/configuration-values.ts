@@ -11,7 +11,8 @@ export const CONFIGURATION_VALUES: readonly CatalogueEntry[] = [
     pattern: /using token-based discovery without caCertHashes can be unsafe/,
     retryable: false,
     cleanup: 'none',
-    remedy: 'Set join.discovery.caCertHashes. Joining without verification is possible but trusts whoever answers.',
+    remedy:
+      'Set kubernetes.join.discovery.token.caCertHashes. Joining without verification is possible but trusts whoever answers.',
     reference: 'k/k validation.go',
     example:
       'error: discovery.bootstrapToken.caCertHashes: Invalid value: "": using token-based discovery without caCertHashes can be unsafe. Set unsafeSkipCAVerification as true in your kubeadm config file or pass --discovery-token-unsafe-skip-ca-verification flag to continue',
@@ -81,7 +82,7 @@ export const CONFIGURATION_VALUES: readonly CatalogueEntry[] = [
     pattern: /(unrecognized feature-gate key: \S+|featureGates: Invalid value: .* is not a valid feature name)/,
     retryable: false,
     cleanup: 'none',
-    remedy: 'Remove the gate from cluster.featureGates: this kubeadm does not have it, or has it no more.',
+    remedy: 'Remove the gate from kubernetes.cluster.featureGates: this kubeadm does not have it, or has it no more.',
     reference: 'k/k features.go; kubernetes-sigs/kind#4230',
     example:
       'error: featureGates: Invalid value: map[string]bool{"ControlPlaneKubeletLocalMode":true}: ControlPlaneKubeletLocalMode is not a valid feature name.',
@@ -139,7 +140,8 @@ export const CONFIGURATION_VALUES: readonly CatalogueEntry[] = [
       /cannot use "[^"]+" as the bind address for the API Server|couldn't use "[^"]*" as "apiserver-advertise-address"|unable to select an IP from \S+ network interface/,
     retryable: false,
     cleanup: 'none',
-    remedy: 'Set controlPlane.apiEndpoint.advertiseAddress to an address of this machine that the other nodes reach.',
+    remedy:
+      'Set kubernetes.controlPlane.apiEndpoint.advertiseAddress to an address of this machine that the other nodes reach.',
     reference: 'k/k util/config/common.go VerifyAPIServerBindAddress',
     example: 'error: cannot use "0.0.0.0" as the bind address for the API Server',
   },

@@ -42,7 +42,7 @@ export const CONTAINER_RUNTIME: readonly CatalogueEntry[] = [
     retryable: true,
     cleanup: 'none',
     remedy:
-      'Start the container runtime (`systemctl start containerd`), read its journal if it does not stay up, or correct node.criSocket.',
+      'Start the container runtime (`systemctl start containerd`), read its journal if it does not stay up, or correct kubernetes.node.criSocket.',
     reference: 'k/k cmd/kubeadm/app/util/runtime/runtime.go Connect',
     example:
       'failed to create new CRI runtime service: validate service connection: validate CRI v1 runtime API for endpoint "unix:///run/containerd/containerd.sock": rpc error: code = Unavailable desc = connection error: desc = "transport: Error while dialing: dial unix /run/containerd/containerd.sock: connect: no such file or directory"',
@@ -205,6 +205,21 @@ export const CONTAINER_RUNTIME: readonly CatalogueEntry[] = [
     reference: 'containerd runtime v2 error text',
     example:
       'failed to create containerd task: failed to create shim task: OCI runtime create failed: unable to retrieve OCI runtime error (open /run/containerd/io.containerd.runtime.v2.task/k8s.io/8c1f/log.json: no such file or directory): exec: "runc": executable file not found in $PATH: unknown',
+  },
+  {
+    id: 'container-command-missing',
+    source: 'containerd',
+    kind: 'cause',
+    reason: 'ContainerCommandNotFound',
+    priority: 108,
+    pattern:
+      /unable to start container process: (error during container init: )?exec: \\*"[^"\\\s]{1,200}\\*": (executable file not found in \$PATH|stat \S{1,200}: no such file or directory)/,
+    retryable: false,
+    cleanup: 'reset',
+    remedy: 'Load the image that its name promises: another one carries this tag, or it was built without the program.',
+    reference: 'runc libcontainer/standard_init_linux.go',
+    example:
+      'level=error msg="StartContainer for \\"89d2991b\\" failed" error="failed to create containerd task: failed to create shim task: OCI runtime create failed: runc create failed: unable to start container process: exec: \\"kube-apiserver\\": executable file not found in $PATH: unknown"',
   },
   {
     id: 'oci-create-failed',

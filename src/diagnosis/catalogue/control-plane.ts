@@ -169,7 +169,7 @@ export const CONTROL_PLANE: readonly CatalogueEntry[] = [
     retryable: false,
     cleanup: 'reset',
     remedy:
-      'Give the policy as kubernetes.controlPlane.apiServer.audit, or write it with host.files and mount it with apiServer.volumes.',
+      'Give the policy as kubernetes.controlPlane.apiServer.audit, or write it with host.files and mount it with kubernetes.controlPlane.apiServer.volumes.',
     reference: 'k/k apiserver pkg/server/options/audit.go, pkg/audit/policy/reader.go',
     example:
       'E1120 10:02:01.000000       1 run.go:72] "command failed" err="loading audit policy file: failed to read file path \\"/etc/kubernetes/audit-policy.yaml\\": open /etc/kubernetes/audit-policy.yaml: no such file or directory"',
@@ -246,6 +246,22 @@ export const CONTROL_PLANE: readonly CatalogueEntry[] = [
     remedy: 'Correct the advertise address, or wait for the address before provisioning.',
     reference: 'Go net',
     example: '"msg":"discovery failed","error":"listen tcp 10.0.0.99:2380: bind: cannot assign requested address"',
+  },
+  {
+    id: 'apiserver-etcd-timeout',
+    source: 'container',
+    kind: 'cause',
+    reason: 'EtcdUnreachableFromAPIServer',
+    priority: 109,
+    // An etcd that is dead refuses; one that cannot be reached at all is behind a packet filter, or not on this network.
+    pattern:
+      /dial tcp [^\s"]{1,60}:2379: (i\/o timeout|connect: (connection timed out|no route to host|network is unreachable))/,
+    retryable: true,
+    cleanup: 'none',
+    remedy: 'Open TCP port 2379 to etcd: look at packet filters (`iptables -S`, `nft list ruleset`) and routes.',
+    reference: 'gRPC clientconn.go; Go net.OpError',
+    example:
+      'W1122 10:09:40.876579       1 clientconn.go:1223] grpc: addrConn.createTransport failed to connect to {https://127.0.0.1:2379  <nil> 0 <nil>}. Err :connection error: desc = "transport: Error while dialing dial tcp 127.0.0.1:2379: i/o timeout". Reconnecting...',
   },
   {
     id: 'apiserver-etcd-refused',

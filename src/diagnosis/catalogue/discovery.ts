@@ -175,7 +175,7 @@ export const DISCOVERY: readonly CatalogueEntry[] = [
     retryable: false,
     cleanup: 'none',
     remedy:
-      "Set controlPlaneEndpoint in the cluster's kubeadm-config ConfigMap; new clusters set cluster.controlPlaneEndpoint before init.",
+      "Set controlPlaneEndpoint in the cluster's kubeadm-config ConfigMap; new clusters set kubernetes.cluster.controlPlaneEndpoint before init.",
     reference: 'k/k phases/join/preflight.go',
     example:
       "unable to add a new control plane instance to a cluster that doesn't have a stable controlPlaneEndpoint address",

@@ -37,14 +37,46 @@ export const ENDPOINT: readonly CatalogueEntry[] = [
     reason: 'APIEndpointTimeout',
     priority: 110,
     pattern:
-      /(configmaps\/cluster-info|configmaps\/kubeadm-config)\S*": (dial tcp \S+: (i\/o timeout|connect: (no route to host|network is unreachable|connection timed out))|net\/http: (request canceled|TLS handshake timeout)|context deadline exceeded)/,
+      /(configmaps\/cluster-info|configmaps\/kubeadm-config)\S*": (dial tcp \S+: (i\/o timeout|connect: (no route to host|network is unreachable|connection timed out))|net\/http: TLS handshake timeout)/,
     retryable: true,
     cleanup: 'none',
     remedy:
       'Open the API port in firewalls and security groups, check the route and proxy exclusions, then provision again.',
-    reference: 'kubernetes/kubeadm#2740; kubernetes/kubernetes#90345',
+    reference: 'kubernetes/kubeadm#2740',
+    example:
+      'error execution phase preflight: couldn\'t validate the identity of the API Server: Get "https://10.0.0.10:6443/api/v1/namespaces/kube-public/configmaps/cluster-info?timeout=10s": dial tcp 10.0.0.10:6443: i/o timeout',
+  },
+  {
+    id: 'disc-no-answer',
+    source: 'kubeadm',
+    kind: 'cause',
+    reason: 'APIEndpointTimeout',
+    // Also printed where the name server is what does not answer: the checks of the endpoint know better.
+    priority: 80,
+    pattern:
+      /(configmaps\/cluster-info|configmaps\/kubeadm-config)\S*": (net\/http: request canceled|context deadline exceeded)/,
+    retryable: true,
+    cleanup: 'none',
+    remedy:
+      'Open the API port in firewalls and security groups, check the route and proxy exclusions, then provision again.',
+    reference: 'kubernetes/kubernetes#90345; Go net/http/transport.go',
     example:
       'error execution phase preflight: couldn\'t validate the identity of the API Server: Get "https://10.0.0.10:6443/api/v1/namespaces/kube-public/configmaps/cluster-info?timeout=10s": net/http: request canceled while waiting for connection (Client.Timeout exceeded while awaiting headers)',
+  },
+  {
+    id: 'disc-not-tls',
+    source: 'kubeadm',
+    kind: 'cause',
+    reason: 'APIEndpointNotTLS',
+    priority: 111,
+    pattern:
+      /(configmaps\/cluster-info|configmaps\/kubeadm-config)\S*": (http: server gave HTTP response to HTTPS client|tls: first record does not look like a TLS handshake)/,
+    retryable: false,
+    cleanup: 'none',
+    remedy: 'Correct the port of the endpoint, or have the load balancer pass TLS through to the API servers.',
+    reference: 'Go crypto/tls RecordHeaderError; net/http/transport.go',
+    example:
+      'error execution phase preflight: couldn\'t validate the identity of the API Server: Get "https://10.0.0.10:8080/api/v1/namespaces/kube-public/configmaps/cluster-info?timeout=10s": http: server gave HTTP response to HTTPS client',
   },
   {
     id: 'disc-lb-unhealthy',
@@ -103,7 +135,7 @@ export const ENDPOINT: readonly CatalogueEntry[] = [
       /x509: (certificate is valid for .*, not |cannot validate certificate for \S+ because it doesn't contain any IP SANs)/,
     retryable: false,
     cleanup: 'none',
-    remedy: "Add the endpoint to apiServer.certSANs and renew the API server's certificate.",
+    remedy: "Add the endpoint to kubernetes.controlPlane.apiServer.certSANs and renew the API server's certificate.",
     reference: 'kubernetes/kubernetes#58921',
     example:
       'error execution phase preflight: couldn\'t validate the identity of the API Server: failed to request the cluster-info ConfigMap: Get "https://10.0.0.10:6443/api/v1/namespaces/kube-public/configmaps/cluster-info?timeout=10s": tls: failed to verify certificate: x509: certificate is valid for 10.96.0.1, 10.0.2.15, not 10.0.0.10',

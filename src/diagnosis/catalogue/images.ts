@@ -71,7 +71,7 @@ export const IMAGES: readonly CatalogueEntry[] = [
       /(pull access denied, repository does not exist|unexpected status from \w+ request to \S+: (401|403) |failed to authorize: |failed with status code \[[^\]]{1,200}\]: 40[13] )/,
     retryable: false,
     cleanup: 'none',
-    remedy: 'Give containerd credentials for the registry, or correct cluster.imageRepository.',
+    remedy: 'Give containerd credentials for the registry, or correct kubernetes.cluster.imageRepository.',
     reference: 'containerd remotes/docker/resolver.go ErrInvalidAuthorization',
     example:
       'failed to resolve reference "registry.corp.example/k8s/kube-apiserver:v1.35.2": pull access denied, repository does not exist or may require authorization: server message: insufficient_scope: authorization failed',
@@ -85,7 +85,7 @@ export const IMAGES: readonly CatalogueEntry[] = [
     pattern: /failed to resolve reference \\*"[^"\\]+\\*": \S+: not found/,
     retryable: false,
     cleanup: 'none',
-    remedy: 'Mirror the image with this tag, or correct kubernetes.version or cluster.imageRepository.',
+    remedy: 'Mirror the image with this tag, or correct kubernetes.version or kubernetes.cluster.imageRepository.',
     reference: 'containerd pull.go + resolver.go ErrNotFound',
     example:
       '\t[ERROR ImagePull]: failed to pull image registry.corp.example/k8s/kube-apiserver:v1.35.9: failed to pull and unpack image "registry.corp.example/k8s/kube-apiserver:v1.35.9": failed to resolve reference "registry.corp.example/k8s/kube-apiserver:v1.35.9": registry.corp.example/k8s/kube-apiserver:v1.35.9: not found',
@@ -97,7 +97,7 @@ export const IMAGES: readonly CatalogueEntry[] = [
     reason: 'ImageRegistryPlainHTTP',
     priority: 112,
     pattern:
-      /http: server gave HTTP response to HTTPS client|\/(manifests|blobs)\/[^\s"\\]{1,128}\\*": tls: first record does not look like a TLS handshake/,
+      /\/(manifests|blobs)\/[^\s"\\]{1,128}\\*": (http: server gave HTTP response to HTTPS client|tls: first record does not look like a TLS handshake)/,
     retryable: false,
     cleanup: 'none',
     remedy: "Declare the registry with http:// in containerd's hosts.toml, or put TLS in front of it.",

@@ -104,10 +104,12 @@ export const KUBELET: readonly CatalogueEntry[] = [
     kind: 'cause',
     reason: 'KubeletConfigInvalid',
     priority: 118,
-    pattern: /(error:? failed to decode: |failed to validate kubelet configuration, error: |failed lenient decoding: )/,
+    pattern:
+      /(error:? failed to decode: |failed to validate kubelet configuration, error: |failed lenient decoding: |invalid Node Allocatable configuration)/,
     retryable: false,
     cleanup: 'reset',
-    remedy: "Correct node.kubelet.config; for a joining node also look at the cluster's kubelet-config ConfigMap.",
+    remedy:
+      "Correct kubernetes.node.kubelet.config; for a joining node also look at the cluster's kubelet-config ConfigMap.",
     reference: 'k/k pkg/kubelet/kubeletconfig/util/codec/codec.go',
     example:
       '"command failed" err="failed to load kubelet config file, path: /var/lib/kubelet/config.yaml, error: failed to load Kubelet config file /var/lib/kubelet/config.yaml, error failed to decode: json: cannot unmarshal string into Go struct field KubeletConfiguration.maxPods of type int32"',
@@ -121,7 +123,7 @@ export const KUBELET: readonly CatalogueEntry[] = [
     pattern: /lenient decoding as strict decoding failed.*unknown field/,
     retryable: true,
     cleanup: 'none',
-    remedy: 'Correct the name of the field in node.kubelet.config: it has no effect as it is.',
+    remedy: 'Correct the name of the field in kubernetes.node.kubelet.config: it has no effect as it is.',
     reference: 'k/k pkg/kubelet/kubeletconfig/util/codec/codec.go DecodeKubeletConfiguration',
     example:
       'W1120 10:01:02.123456    1789 codec.go:108] using lenient decoding as strict decoding failed: strict decoding error: unknown field "failCGroupV1"',
@@ -136,7 +138,7 @@ export const KUBELET: readonly CatalogueEntry[] = [
     retryable: false,
     cleanup: 'reset',
     remedy:
-      'Remove the flag from node.kubelet.args or from KUBELET_EXTRA_ARGS in /etc/default/kubelet (/etc/sysconfig/kubelet).',
+      'Remove the flag from kubernetes.node.kubelet.args or from KUBELET_EXTRA_ARGS in /etc/default/kubelet (/etc/sysconfig/kubelet).',
     reference: 'kubernetes-sigs/kubespray#13125; kubernetes/kubeadm#3281; xiaopeng163#45',
     example:
       'E0708 14:31:27.731445   23186 run.go:74] "command failed" err="failed to parse kubelet flag: unknown flag: --pod-infra-container-image"',
@@ -196,6 +198,23 @@ export const KUBELET: readonly CatalogueEntry[] = [
     reference: 'k/k componentconfigs/kubelet.go resolvConf default',
     example:
       '"Failed to create sandbox for pod" err="rpc error: code = Unknown desc = failed to generate sandbox config: open /run/systemd/resolve/resolv.conf: no such file or directory"',
+  },
+  {
+    id: 'kubelet-fatal',
+    source: 'kubelet',
+    only: true,
+    kind: 'generic',
+    reason: 'KubeletCrashLoop',
+    // Above what the service manager knows of it (`unit-kubelet-ends`): these are its own last words.
+    priority: 55,
+    // Without its kubeconfig it waits for kubeadm.
+    pattern:
+      /^(F\d{4} [\d:.]{8,20} {1,8}\d+ server\.go:\d+\] (?:failed to run Kubelet: )?|.{0,80}"command failed" err="failed to run Kubelet: )(?!unable to load bootstrap kubeconfig)/,
+    retryable: false,
+    cleanup: 'reset',
+    remedy: 'Correct what the evidence names, then provision again.',
+    reference: 'k/k cmd/kubelet/app/server.go; component-base cli/run.go',
+    example: 'F1122 09:51:31.918399     341 server.go:257] mkdir /var/lib/kubelet/pki: permission denied',
   },
   {
     id: 'kubelet-unit-missing',

@@ -160,7 +160,9 @@ export const MACHINE_CHECKS: readonly CatalogueEntry[] = [
     kind: 'cause',
     reason: 'KubeletNotInstalled',
     priority: 100,
-    pattern: /\[ERROR KubeletVersion\]: couldn't get kubelet version/,
+    // Also printed where the kubelet is there and was killed, or cannot be executed.
+    pattern:
+      /\[ERROR KubeletVersion\]: couldn't get kubelet version: cannot execute \S+ --version'?: (exec: "kubelet": )?executable file not found/,
     retryable: false,
     cleanup: 'none',
     remedy: 'Install the kubelet in the image and put it on the PATH.',

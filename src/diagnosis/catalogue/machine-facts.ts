@@ -2,8 +2,8 @@ import type { CatalogueEntry } from './entry.ts';
 
 /**
  * What the machine is like at the time of the diagnosis (`checks/`). It explains a failure where no log names its
- * cause, so every entry lies below the causes that logs name. The way to the endpoint is looked at on joining machines
- * only: on a first control plane the endpoint is dead because the bootstrap failed, and not the other way round.
+ * cause, so every entry lies below the causes that logs name. On a first control plane the way to the endpoint is checked
+ * only where its API server serves: otherwise the endpoint is dead because the bootstrap failed.
  */
 export const MACHINE_FACTS: readonly CatalogueEntry[] = [
   fact('fact-disk-full', 'DiskFull', 84, /^the file system of \S+ \(\S+\) is full: /, {
@@ -44,6 +44,20 @@ export const MACHINE_FACTS: readonly CatalogueEntry[] = [
     example: 'the API endpoint 10.0.0.10:6443 refuses connections',
     retryable: true,
   }),
+  fact(
+    'fact-own-port-blocked',
+    'APIServerPortBlocked',
+    82,
+    /^the API server of this machine listens on port \d+, but \S+ cannot be reached from here /,
+    {
+      remedy:
+        'Open the port that the evidence names on this machine: look at its packet filters (`iptables -S`, `nft list ruleset`).',
+      example:
+        'the API server of this machine listens on port 6443, but 10.0.0.10:6443 cannot be reached from here (ETIMEDOUT)',
+      retryable: true,
+      cleanup: 'reset',
+    },
+  ),
   fact('fact-endpoint-timeout', 'APIEndpointTimeout', 81, /^the API endpoint \S+ cannot be reached /, {
     remedy: 'Look at routes and firewalls between this machine and the endpoint, then provision again.',
     example: 'the API endpoint 10.0.0.10:6443 cannot be reached (ETIMEDOUT)',
@@ -60,6 +74,52 @@ export const MACHINE_FACTS: readonly CatalogueEntry[] = [
       cleanup: 'reset',
     },
   ),
+  fact(
+    'fact-endpoint-names',
+    'APIServerCertSANMismatch',
+    82,
+    /^the certificate of the API server at \S+ is for other names$/,
+    {
+      remedy:
+        'Add the name or address to kubernetes.controlPlane.apiServer.certSANs, or join by one that the certificate has.',
+      example: 'the certificate of the API server at api.prod.example:6443 is for other names',
+    },
+  ),
+  fact('fact-endpoint-expired', 'CertificateExpired', 82, /^the certificate of the API server at \S+ has expired,/, {
+    remedy: 'Compare the clocks, then renew the certificate there with `kubeadm certs renew`.',
+    example: 'the certificate of the API server at 10.0.0.10:6443 has expired, or the clock here is ahead',
+  }),
+  fact('fact-endpoint-early', 'ClockSkew', 82, /^the certificate of the API server at \S+ is not valid yet:/, {
+    remedy: 'Set the clock (host.time), then provision again.',
+    example: 'the certificate of the API server at 10.0.0.10:6443 is not valid yet: the clock here is behind',
+    retryable: true,
+  }),
+  fact(
+    'fact-endpoint-other-server',
+    'APIEndpointLoadBalancerUnhealthy',
+    81,
+    /^the API endpoint \S+ accepts connections but does not answer as an API server /,
+    {
+      remedy: 'Look at the load balancer: whether a healthy API server is behind it, and whether it passes TLS on.',
+      example: 'the API endpoint 10.0.0.10:6443 accepts connections but does not answer as an API server (ECONNRESET)',
+      retryable: true,
+    },
+  ),
+  {
+    ...fact(
+      'fact-etcd-silent',
+      'ControlPlaneComponentNotHealthy',
+      60,
+      /^etcd on this machine is not healthy: no answer within /,
+      {
+        remedy:
+          'Read the log of etcd (`crictl ps -a --name etcd`, then `crictl logs`); look at its disk, and whether it is stopped.',
+        example: 'etcd on this machine is not healthy: no answer within 3 s',
+        cleanup: 'reset',
+      },
+    ),
+    kind: 'generic',
+  },
 ];
 
 function fact(

@@ -51,8 +51,7 @@ export const MACHINE: readonly CatalogueEntry[] = [
     kind: 'cause',
     reason: 'OutOfMemory',
     priority: 116,
-    pattern:
-      /(Out of memory|Memory cgroup out of memory): Killed process \d+ \((kube[\w-]*|etcd|containerd[\w-]*|runc[\w:[\]-]*)\)/,
+    pattern: /^Out of memory: Killed process \d+ \((kube[\w-]*|etcd|containerd[\w-]*|runc[\w:[\]-]*)\)/,
     retryable: false,
     cleanup: 'reset',
     remedy: 'Give the machine more memory.',
@@ -60,6 +59,109 @@ export const MACHINE: readonly CatalogueEntry[] = [
     example:
       'Out of memory: Killed process 4242 (kube-apiserver) total-vm:1466712kB, anon-rss:402120kB, file-rss:0kB, shmem-rss:0kB, UID:0 pgtables:1064kB oom_score_adj:-997',
     composed: true,
+  },
+  ...(
+    [
+      // What the service manager knows of a unit is that it was killed, and not why.
+      ['oom-kill-unit', 'kubelet|containerd', 128, 'kubelet'],
+      ['oom-kill-pod', 'kube-[\\w-]*|etcd|containerd-[\\w-]*|runc[\\w:[\\]-]*', 116, 'kube-apiserver'],
+    ] as const
+  ).map(
+    ([id, programs, priority, example]): CatalogueEntry => ({
+      id,
+      source: 'kernel',
+      kind: 'cause',
+      reason: 'OutOfMemory',
+      priority,
+      pattern: new RegExp(`^Memory cgroup out of memory: Killed process \\d+ \\((${programs})\\)`),
+      // The kernel's log is that of all containers on a host; the kill must have been seen on this machine as well.
+      confirmedBy: [
+        { source: 'containerd', pattern: /msg="TaskOOM event / },
+        { source: 'systemd', pattern: /^(kubelet|containerd)\.service: .*(status=9\/KILL|OOM killer|'oom-kill')/ },
+        { source: 'unit', pattern: /^(kubelet|containerd)\.service: killed (by SIGKILL|for lack of memory)/ },
+      ],
+      retryable: false,
+      cleanup: 'reset',
+      remedy:
+        'Raise the memory limit of the unit or the cgroup that the kernel names (MemoryMax, memory.limit_in_bytes), or give the machine more memory.',
+      reference: 'Linux mm/oom_kill.c oom_kill_process; containerd pkg/cri/server/events.go',
+      example: `Memory cgroup out of memory: Killed process 14571 (${example}) total-vm:770112kB, anon-rss:15744kB, file-rss:38744kB, shmem-rss:0kB, UID:0 pgtables:224kB oom_score_adj:0`,
+    }),
+  ),
+  {
+    id: 'thread-limit',
+    source: 'kubelet',
+    kind: 'cause',
+    reason: 'ProcessLimitReached',
+    priority: 117,
+    pattern:
+      /failed to create new OS thread \(have \d+ already; errno=11\)|pthread_create failed: Resource temporarily unavailable|fork\/exec \S+: resource temporarily unavailable/,
+    retryable: false,
+    cleanup: 'reset',
+    remedy:
+      'Raise the limit: TasksMax of the unit, podPidsLimit of the kubelet, pids.max of the cgroup, or kernel.pid_max.',
+    reference: 'Go runtime/os_linux.go newosproc; clone(2) EAGAIN',
+    example: 'runtime: failed to create new OS thread (have 7 already; errno=11)',
+  },
+  {
+    id: 'open-files-limit',
+    source: 'kubelet',
+    kind: 'cause',
+    reason: 'OpenFilesLimitReached',
+    priority: 115,
+    // Of inotify it is the limit of instances (fs.inotify.max_user_instances), which the kubelet reports otherwise.
+    pattern: /^(?!.*inotify).*(: too many open files$|accept4?: too many open files|too many open files in system)/,
+    retryable: false,
+    cleanup: 'reset',
+    remedy: 'Raise LimitNOFILE of the unit, or fs.file-max.',
+    reference: 'errno EMFILE and ENFILE',
+    example:
+      'F1122 09:57:45.000000     342 server.go:269] failed to run Kubelet: unable to load client CA file /etc/kubernetes/pki/ca.crt: open /etc/kubernetes/pki/ca.crt: too many open files',
+    composed: true,
+  },
+  {
+    id: 'exec-format',
+    source: 'containerd',
+    kind: 'cause',
+    reason: 'ProgramNotExecutable',
+    priority: 123,
+    pattern:
+      /((fork\/)?exec \S+|exec user process caused): exec format error|(Failed to execute|Failed at step EXEC spawning) \S+: Exec format error/,
+    retryable: false,
+    cleanup: 'reset',
+    remedy:
+      "Install the program, or use the image, for this machine's architecture; a file that was cut off is refused as well.",
+    reference: 'execve(2) ENOEXEC; runc libcontainer/standard_init_linux.go',
+    example:
+      'failed to create containerd task: failed to start shim: start failed: : fork/exec /usr/bin/containerd-shim-runc-v2: exec format error: unknown',
+  },
+  {
+    id: 'cgroup-read-only',
+    source: 'systemd',
+    kind: 'cause',
+    reason: 'ReadOnlyFilesystem',
+    priority: 105,
+    pattern: /^(kubelet|containerd)\.service: Failed to (create|attach to) cgroup \S+: Read-only file system$/,
+    retryable: false,
+    cleanup: 'reset',
+    remedy: 'Mount the cgroup controllers writable (/sys/fs/cgroup); of a container, give it its own cgroup namespace.',
+    reference: 'systemd src/core/cgroup.c unit_update_cgroup',
+    example: 'kubelet.service: Failed to create cgroup /system.slice/kubelet.service: Read-only file system',
+  },
+  {
+    id: 'kubelet-read-only',
+    source: 'kubelet',
+    only: true,
+    kind: 'cause',
+    reason: 'ReadOnlyFilesystem',
+    priority: 104,
+    pattern: /^(F\d{4} |.*"command failed" err="|.*Failed to start ContainerManager).{1,1000}: read-only file system\b/,
+    retryable: false,
+    cleanup: 'reset',
+    remedy:
+      "Make the named path writable: remount its file system, or take ProtectSystem and ReadOnlyPaths out of the kubelet's unit.",
+    reference: 'errno EROFS; systemd.exec(5) ProtectSystem=',
+    example: 'F1122 09:51:36.231028     356 server.go:257] mkdir /var/lib/kubelet/pki: read-only file system',
   },
   {
     id: 'exec-denied',

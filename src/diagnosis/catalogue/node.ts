@@ -62,6 +62,24 @@ export const NODE: readonly CatalogueEntry[] = [
     example: 'error execution phase kubelet-start: error writing CRISocket for this node: nodes "worker-1" not found',
   },
   {
+    id: 'admission-webhook',
+    source: 'kubelet',
+    kind: 'cause',
+    reason: 'AdmissionWebhookFailed',
+    // What a line says behind the webhook's name is about the webhook, whatever else it looks like.
+    priority: 131,
+    pattern:
+      /^(error execution phase .{1,400}|.{0,100}Unable to register node .{1,200})(failed (calling|to call) webhook|admission webhook \\*"[^"\\]{1,200}\\*" denied the request)/,
+    retryable: true,
+    cleanup: 'none',
+    remedy:
+      'Repair or remove the webhook that the evidence names (`kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations`).',
+    reference:
+      'k/k staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/errors; pkg/kubelet/kubelet_node_status.go',
+    example:
+      'error execution phase upload-config/kubeadm: error uploading the kubeadm ClusterConfiguration: Internal error occurred: failed calling webhook "deny.example.com": Post "https://127.0.0.1:9/?timeout=10s": dial tcp 127.0.0.1:9: connect: connection refused',
+  },
+  {
     id: 'node-identity-mismatch',
     source: 'kubelet',
     kind: 'cause',
@@ -84,7 +102,7 @@ export const NODE: readonly CatalogueEntry[] = [
     pattern: /node IP: \\*["]?[0-9a-fA-F.:]+\\*["]? not found in the host's network interfaces/,
     retryable: false,
     cleanup: 'none',
-    remedy: 'Correct node-ip in node.kubelet.args, or wait for the address before provisioning.',
+    remedy: 'Correct node-ip in kubernetes.node.kubelet.args, or wait for the address before provisioning.',
     reference: 'k/k pkg/kubelet/nodestatus/setters.go',
     example:
       '"Failed to set some node status fields" err="failed to validate nodeIP: node IP: \\"10.0.0.5\\" not found in the host\'s network interfaces" node="worker-1"',

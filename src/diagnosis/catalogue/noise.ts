@@ -11,7 +11,7 @@ export const NOISE: readonly NoiseEntry[] = [
   },
   {
     id: 'kubelet-config-missing',
-    pattern: /\/var\/lib\/kubelet\/config\.yaml.*no such file or directory/,
+    pattern: /\/var\/lib\/kubelet\/config\.yaml.{0,1000}no such file or directory/,
     reference: 'kubernetes/kubernetes#65863, #73779',
     example:
       '"command failed" err="failed to load kubelet config file, path: /var/lib/kubelet/config.yaml, error: failed to load Kubelet config file /var/lib/kubelet/config.yaml, error failed to read kubelet config file \\"/var/lib/kubelet/config.yaml\\", error: open /var/lib/kubelet/config.yaml: no such file or directory"',
@@ -32,10 +32,12 @@ export const NOISE: readonly NoiseEntry[] = [
   },
   {
     id: 'webhook-failed',
-    // What follows is the webhook's trouble: its connection, its certificate. It says nothing of the API server's.
-    pattern: /failed calling webhook|admission webhook \\*"[^"]*" denied the request/,
+    // What follows is the webhook's trouble: its connection, its certificate. It says nothing of the API server's. Where it
+    // is why kubeadm or the kubelet failed, the catalogue names it (`admission-webhook`).
+    pattern:
+      /^(?!error execution phase |.{0,100}Unable to register node ).*(failed calling webhook|admission webhook \\*"[^"]*" denied the request)/,
     reference: 'k/k staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/errors',
     example:
-      'error execution phase upload-config/kubeadm: error uploading the kubeadm ClusterConfiguration: Internal error occurred: failed calling webhook "deny.example.com": Post "https://127.0.0.1:9/?timeout=10s": dial tcp 127.0.0.1:9: connect: connection refused',
+      'E1120 17:40:11.524986     917 event.go:273] Server rejected event: Internal error occurred: failed calling webhook "deny.example.com": Post "https://127.0.0.1:9/?timeout=10s": dial tcp 127.0.0.1:9: connect: connection refused',
   },
 ];

@@ -89,6 +89,21 @@ export const SHARED_CERTIFICATES: readonly CatalogueEntry[] = [
       'error downloading certs: the Secret does not include the required certificate or key - name: external-etcd.crt, path: /etc/kubernetes/pki/apiserver-etcd-client.crt',
   },
   {
+    id: 'ca-key-foreign',
+    source: 'kubeadm',
+    kind: 'cause',
+    reason: 'PKIInvalid',
+    priority: 100,
+    pattern: /x509: provided PrivateKey doesn't match parent's PublicKey/,
+    retryable: false,
+    cleanup: 'none',
+    remedy:
+      'Deliver the key that belongs to the certificate authority, or remove both so that kubeadm makes a new pair.',
+    reference: 'Go crypto/x509 CreateCertificate',
+    example:
+      "error execution phase certs/apiserver: unable to sign certificate: x509: provided PrivateKey doesn't match parent's PublicKey",
+  },
+  {
     id: 'ca-load-failed',
     source: 'kubeadm',
     kind: 'cause',

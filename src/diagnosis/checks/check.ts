@@ -4,7 +4,7 @@ import type { Reason } from '../../document/reasons.ts';
 export interface Check {
   /** Stable: `disk/var/lib/etcd`. */
   readonly id: string;
-  readonly group: 'machine' | 'network' | 'container runtime' | 'certificates' | 'control plane' | 'document';
+  readonly group: 'machine' | 'network' | 'container runtime' | 'certificates' | 'control plane' | 'document' | 'node';
   /** `failed` stands in the way of a bootstrap; `warning` may; `skipped` could not be looked at, and `text` says why. */
   readonly state: 'ok' | 'warning' | 'failed' | 'skipped';
   /** What was found, in words that the catalogue knows (`catalogue/machine-facts.ts`) where it explains a failure. */

@@ -1,5 +1,6 @@
 import type { QueryHost } from '../../host/host.ts';
 import type { Check } from './check.ts';
+import type { Endpoint } from './endpoint.ts';
 
 const TIMEOUT_MS = 3000;
 
@@ -11,16 +12,27 @@ const TIMEOUT_MS = 3000;
 export async function checkControlPlane(host: QueryHost): Promise<readonly Check[]> {
   const manifests = (await host.list('/etc/kubernetes/manifests')) ?? [];
   const checks: Check[] = [];
-  if (manifests.includes('kube-apiserver.yaml')) {
-    const manifest = (await host.readText('/etc/kubernetes/manifests/kube-apiserver.yaml')) ?? '';
-    const port = Number(/--secure-port=(\d+)/.exec(manifest)?.[1] ?? 6443);
-    const address = /--advertise-address=(\S+)/.exec(manifest)?.[1] ?? '127.0.0.1';
-    checks.push(judge('kube-apiserver', 'the API server', await ask(`https://${bracketed(address)}:${port}/livez`)));
-  }
+  const server = await ownApiServer(host);
+  if (server !== undefined) checks.push(judge('kube-apiserver', 'the API server', await askApiServer(server)));
   if (manifests.includes('etcd.yaml')) {
     checks.push(judge('etcd', 'etcd', await ask('http://127.0.0.1:2381/health')));
   }
   return checks;
+}
+
+/** Where the API server of this machine is reached, by its manifest; undefined: it has none. */
+export async function ownApiServer(host: QueryHost): Promise<Endpoint | undefined> {
+  const manifest = await host.readText('/etc/kubernetes/manifests/kube-apiserver.yaml');
+  if (manifest === undefined) return undefined;
+  return {
+    name: /--advertise-address=(\S+)/.exec(manifest)?.[1] ?? '127.0.0.1',
+    port: Number(/--secure-port=(\d+)/.exec(manifest)?.[1] ?? 6443),
+  };
+}
+
+/** `healthy`, or what is wrong. */
+export function askApiServer({ name, port }: Endpoint): Promise<string> {
+  return ask(`https://${bracketed(name)}:${port}/livez`);
 }
 
 function judge(id: string, name: string, answer: string): Check {

@@ -47,7 +47,7 @@ export async function checkEndpoint(host: QueryHost, endpoint: Endpoint, now: ()
     state: 'ok',
     text: `${endpoint.name} is ${addresses.join(', ')}`,
   };
-  const refusal = await knock(addresses[0] ?? endpoint.name, endpoint.port);
+  const refusal = await probeTcp(addresses[0] ?? endpoint.name, endpoint.port);
   if (refusal !== undefined) return [named, unreachable(shown, refusal)];
   return [named, ...(await greet(host, endpoint, shown, now))];
 }
@@ -62,8 +62,8 @@ async function resolve(name: string): Promise<readonly string[] | string> {
   return Promise.race([found, late]);
 }
 
-/** undefined = somebody accepts connections there. */
-function knock(address: string, port: number): Promise<string | undefined> {
+/** The error with which a connection fails; undefined: it is accepted. */
+export function probeTcp(address: string, port: number): Promise<string | undefined> {
   return new Promise((done) => {
     const socket = connect({ host: address, port, timeout: STEP_MS });
     const end = (result: string | undefined): void => {
@@ -116,7 +116,8 @@ async function greet(
         path: '/version',
         agent: false,
         timeout: STEP_MS,
-        ...(ca === undefined ? { rejectUnauthorized: false } : { ca }),
+        ...(ca === undefined ? { rejectUnauthorized: false } : { ca, rejectUnauthorized: true }),
+        minVersion: 'TLSv1.2',
         ...(isIP(name) === 0 ? { servername: name } : {}),
       },
       (response) => {
@@ -144,7 +145,7 @@ function refusedByTls(shown: string, code: string): Check {
         ...base,
         reason: 'APIServerCertSANMismatch',
         text: `the certificate of the API server at ${shown} is for other names`,
-        remedy: 'Add the name or address to controlPlane.apiServer.certSANs, or join by one that it has.',
+        remedy: 'Add the name or address to kubernetes.controlPlane.apiServer.certSANs, or join by one that it has.',
       };
     case 'CERT_HAS_EXPIRED':
       return {

@@ -6,25 +6,41 @@ import type { Check } from './check.ts';
 const CONTROL_PLANE_CPUS = 2;
 const CONTROL_PLANE_MIB = 1700;
 const MIB = 1024 * 1024;
-/** The kubelet evicts below 10 % of nodefs and 15 % of imagefs (k/k pkg/kubelet/eviction/defaults_linux.go). */
-const EVICTION_PERCENT = 15;
-/** Less than this holds neither the images of a control plane nor etcd's first snapshots. */
-const LEAST_FREE_MIB = 512;
 
 /** Where kubelet, containerd and etcd keep what grows. */
-const GROWING = ['/var/lib/kubelet', '/var/lib/containerd', '/var/lib/etcd', '/var/log'];
+interface Growing {
+  readonly path: string;
+  /** With less free space than this the program that writes there fails. */
+  readonly leastMiB: number;
+  /** Below this share of free space the kubelet evicts pods (k/k pkg/kubelet/eviction/defaults_linux.go); 0: it does not look. */
+  readonly evictionPercent: number;
+}
 
-/** Free space of the file systems that fill up on a node. Queries only. */
+const GROWING: readonly Growing[] = [
+  { path: '/var/lib/kubelet', leastMiB: 32, evictionPercent: 10 },
+  { path: '/var/lib/containerd', leastMiB: 32, evictionPercent: 15 },
+  // A segment of the write-ahead log is allocated whole, 64 MB (etcd server/storage/wal SegmentSizeBytes), and the next one ahead.
+  { path: '/var/lib/etcd', leastMiB: 128, evictionPercent: 0 },
+  { path: '/var/log', leastMiB: 16, evictionPercent: 0 },
+];
+
+/** Free space of the file systems that fill up on a node: of one that serves several, the strictest limit. Queries only. */
 export async function checkDisks(host: QueryHost): Promise<readonly Check[]> {
-  const seen = new Set<string>();
-  const checks: Check[] = [];
-  for (const path of GROWING) {
-    const space = await spaceOf(host, path);
-    if (space === undefined || seen.has(space.target)) continue;
-    seen.add(space.target);
-    checks.push(judgeSpace(path, space));
+  const found = new Map<string, { readonly space: Space; readonly limits: Growing }>();
+  for (const growing of GROWING) {
+    const space = await spaceOf(host, growing.path);
+    if (space === undefined) continue;
+    const limits = found.get(space.target)?.limits ?? growing;
+    found.set(space.target, {
+      space,
+      limits: {
+        path: limits.path,
+        leastMiB: Math.max(limits.leastMiB, growing.leastMiB),
+        evictionPercent: Math.max(limits.evictionPercent, growing.evictionPercent),
+      },
+    });
   }
-  return checks;
+  return [...found.values()].map(({ space, limits }) => judgeSpace(limits, space));
 }
 
 interface Space {
@@ -53,7 +69,10 @@ async function spaceOf(host: QueryHost, path: string): Promise<Space | undefined
   }
 }
 
-function judgeSpace(path: string, { target, sizeMiB, freeMiB, readOnly }: Space): Check {
+function judgeSpace(
+  { path, leastMiB, evictionPercent }: Growing,
+  { target, sizeMiB, freeMiB, readOnly }: Space,
+): Check {
   const base = { id: `disk${path}`, group: 'machine' } as const;
   const percent = Math.floor((freeMiB / Math.max(1, sizeMiB)) * 100);
   const figures = `${freeMiB} MiB of ${sizeMiB} MiB free (${percent} %)`;
@@ -66,22 +85,22 @@ function judgeSpace(path: string, { target, sizeMiB, freeMiB, readOnly }: Space)
       remedy: `Remount ${target} writable.`,
     };
   }
-  if (freeMiB < LEAST_FREE_MIB) {
+  if (freeMiB < leastMiB) {
     return {
       ...base,
       state: 'failed',
       reason: 'DiskFull',
       text: `the file system of ${path} (${target}) is full: ${figures}`,
-      remedy: `Make room on ${target}, or mount a larger file system at ${path} (host.mounts).`,
+      remedy: `Make room on ${target}, or mount a larger file system at ${path} (host.storage.mounts).`,
     };
   }
-  if (percent < EVICTION_PERCENT) {
+  if (percent < evictionPercent) {
     return {
       ...base,
       state: 'warning',
       reason: 'NodeDiskPressure',
       text: `the file system of ${path} (${target}) is nearly full: ${figures}`,
-      remedy: `Make room: below ${EVICTION_PERCENT} % the kubelet evicts pods and deletes images.`,
+      remedy: `Make room: below ${evictionPercent} % the kubelet evicts pods and deletes images.`,
     };
   }
   return { ...base, state: 'ok', text: `${path} (${target}): ${figures}` };
@@ -148,7 +167,7 @@ export async function checkSwap(host: QueryHost, willBeDisabled: boolean): Promi
       state: 'warning',
       reason: 'SwapEnabled',
       text: `swap is on: ${devices.join(', ')}`,
-      remedy: 'Set host.swap to Disabled, or failSwapOn: false in node.kubelet.config.',
+      remedy: 'Set host.swap to Disabled, or failSwapOn: false in kubernetes.node.kubelet.config.',
     },
   ];
 }

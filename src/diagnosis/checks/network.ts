@@ -52,7 +52,7 @@ export async function checkRouting(host: QueryHost, advertiseAddress: string | u
       reason: 'NoDefaultRoute',
       text: 'there is no default route',
       remedy:
-        'Start after the network is up (network-online.target), or set controlPlane.apiEndpoint.advertiseAddress.',
+        'Start after the network is up (network-online.target), or set kubernetes.controlPlane.apiEndpoint.advertiseAddress.',
     },
   ];
 }

@@ -56,7 +56,8 @@ export async function checkRuntime(
         state: willBeConfigured ? 'warning' : 'failed',
         reason: 'ContainerRuntimeNotReady',
         text: `containerd runs but does not answer CRI calls on ${socket}: ${error instanceof Error ? error.message : String(error)}`,
-        remedy: 'Look at disabled_plugins in /etc/containerd/config.toml, and at the socket in node.criSocket.',
+        remedy:
+          'Look at disabled_plugins in /etc/containerd/config.toml, and at the socket in kubernetes.node.criSocket.',
       },
     ];
   }

@@ -122,6 +122,17 @@ export const IMAGE_CLAUSES: readonly Clause[] = [
         : kept('writable');
     },
   },
+  {
+    id: 'IMG-18',
+    level: 'MUST',
+    title:
+      '/proc is mounted, in the chroot of a bake, too: files are reached by descriptors, which /proc/self/fd names',
+    async look({ host, isBooted }) {
+      if ((await host.stat('/proc/self/fd')) !== undefined) return kept('/proc/self/fd is there');
+      if (!isBooted) return unchecked('not mounted in this chroot');
+      return broken('/proc/self/fd does not exist', 'Mount it: "mount -t proc proc /proc".');
+    },
+  },
   ...BY_SECTION.map(([id, section, names]): Clause => {
     const spelled = names.map((name) => (typeof name === 'string' ? name : name.join(' or '))).join(', ');
     return {

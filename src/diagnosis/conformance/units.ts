@@ -10,6 +10,7 @@ const REMEDY = 'Install the unit as the release has it, and put what differs int
 
 /** Clauses about the units that start machineadm. */
 export const UNIT_CLAUSES: readonly Clause[] = [PROVISION, RESUME].flatMap((unit, index): Clause[] => {
+  const flag = unit === PROVISION ? '--boot' : '--resume';
   const number = (at: number): string => `UNIT-${String(index * 3 + at).padStart(2, '0')}`;
   const present =
     (look: (files: UnitFiles) => ReturnType<Clause['look']>): Clause['look'] =>
@@ -35,11 +36,13 @@ export const UNIT_CLAUSES: readonly Clause[] = [PROVISION, RESUME].flatMap((unit
     {
       id: number(2),
       level: 'MUST',
-      title: `${unit} does nothing once the sentinel is there, and has no deadline of its own`,
+      title: `${unit} starts "provision ${flag}", which does nothing once the document was applied unless that asks for every boot, and has no deadline of its own`,
       look: present(async ({ path, text }) => {
+        const command = settings(text, 'ExecStart').at(-1) ?? '';
+        if (!command.split(/\s+/).includes(flag)) return broken(`${path}: ExecStart lacks ${flag}`, REMEDY);
         const conditions = settings(text, 'ConditionPathExists');
-        if (!conditions.some((value) => value.startsWith('!/run/cluster-api/'))) {
-          return broken(`${path}: no ConditionPathExists=!/run/cluster-api/bootstrap-success.complete`, REMEDY);
+        if (conditions.some((value) => value.startsWith('!/run/cluster-api/'))) {
+          return broken(`${path}: a ConditionPathExists on the sentinel prevents apply: EveryBoot`, REMEDY);
         }
         // systemd.service(5): without it a oneshot has none; one that was set would kill a run in the middle of it.
         const limit = settings(text, 'TimeoutStartSec').at(-1) ?? 'infinity';

@@ -20,7 +20,13 @@ export interface DocumentVersion<Sections = Readonly<Record<string, unknown>>> {
     readonly section: string;
     sources(section: unknown): ReadonlyMap<string, VariableSource>;
     isExpandable(path: readonly PathSegment[], document: unknown): boolean;
+    /** Of those the ones that a shell reads. */
+    isShellText(path: readonly PathSegment[]): boolean;
   };
+  /** What identifies the entries of the list at a path, where sources merge it by entry. */
+  entryKeys?(path: readonly PathSegment[]): readonly string[] | undefined;
+  /** Whether the number at a path is handed on as it is written. */
+  keepsNumber?(path: readonly PathSegment[]): boolean;
   /** What is allowed but will hurt: told as warnings. */
   lint?(sections: Sections): readonly Finding[];
   /** Mistakes across fields; gets the sections without the parts that are wrong in themselves. */

@@ -3,11 +3,14 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { type Evidence, MachineadmError } from '../../document/errors.ts';
-import { redact } from '../../document/secret.ts';
+import { redact } from '../../document/redaction.ts';
 import type { Command, CommandResult } from '../host.ts';
+import { commandKilled } from '../killed.ts';
 import { keyBlockHider, LineSplitter, Tail } from '../output.ts';
 import { anonymousFile } from './anonymous-file.ts';
+import { dropKeptDirectories } from './directories.ts';
 import { cleanEnvironment, RUN_MARK } from './environment.ts';
+import { outOfMemoryKills, outOfMemorySince } from './out-of-memory.ts';
 import { groupEnded, signalGroup } from './processes.ts';
 import { which } from './read.ts';
 
@@ -22,6 +25,15 @@ const SILENCE_MS = 1_000;
 const SILENCES_AT_MOST = 5;
 /** As timeout(1) says it, for a command that answered SIGTERM with success. */
 const TIMED_OUT_STATUS = 124;
+/**
+ * A service manager that stops a unit may send SIGTERM to the agent and its children alike (systemd.kill(5),
+ * KillMode=control-group). The end of the child may be seen first; within this time the agent has its own signal.
+ */
+const OWN_SIGNAL_MS = 250;
+const STOP_SIGNALS: ReadonlySet<string> = new Set(['SIGTERM', 'SIGINT', 'SIGHUP']);
+
+/** Process groups of the supervised commands that have not ended. */
+export const runningSupervised = new Set<number>();
 
 /**
  * Runs a command to its end in a process group of its own, with a clean environment. A timeout or an abort ends the
@@ -29,7 +41,8 @@ const TIMED_OUT_STATUS = 124;
  * a supervised command is marked for `endOrphans`.
  *
  * Throws `HostStepFailed` when it could not be started, was aborted (or the abort's own reason, when that is a
- * `MachineadmError`), or its input could not be read.
+ * `MachineadmError`), or its input could not be read; `CommandKilled` for a supervised command that a signal of another
+ * sender killed.
  */
 export async function runCommand(command: Command, runId?: string): Promise<CommandResult> {
   if (command.signal?.aborted) throw aborted(command, command.signal);
@@ -39,6 +52,9 @@ export async function runCommand(command: Command, runId?: string): Promise<Comm
   // Loaded with the first command: 18 ms that `validate` and `version` do not pay.
   const { execa } = await import('execa');
   await using input = typeof command.input === 'string' ? await anonymousFile(command.input) : undefined;
+  const memory = command.supervised === true ? outOfMemoryKills() : undefined;
+  // It may mount, unmount or rename: nothing of before counts, and no descriptor of ours keeps a file system busy.
+  dropKeptDirectories();
   const child = execa(program, [...command.args], {
     argv0: command.program,
     ...(command.cwd === undefined ? {} : { cwd: command.cwd }),
@@ -76,12 +92,20 @@ export async function runCommand(command: Command, runId?: string): Promise<Comm
   await run.end();
 
   if (child.pid === undefined) throw notStarted(command.program, result.code ?? 'unknown cause', result.cause);
+  const outOfMemory = outOfMemorySince(memory);
+  if (command.supervised === true && result.signal !== undefined && !run.timedOut) {
+    if (STOP_SIGNALS.has(result.signal))
+      await sleep(OWN_SIGNAL_MS, undefined, { signal: command.signal }).catch(() => {});
+    if (command.signal?.aborted) throw aborted(command, command.signal);
+    throw commandKilled(command.program, { signal: result.signal, outOfMemory });
+  }
   const exitStatus = result.exitCode ?? 128 + (result.signal === undefined ? 0 : constants.signals[result.signal]);
   return {
     status: run.timedOut && exitStatus === 0 ? TIMED_OUT_STATUS : exitStatus,
     stdout: stdout.text(),
     stderr: stderr.text(),
     timedOut: run.timedOut,
+    ...(outOfMemory === undefined ? {} : { outOfMemory }),
   };
 }
 
@@ -145,7 +169,8 @@ class Supervision {
   }
 
   watch(): void {
-    const { timeoutMs, signal } = this.#command;
+    const { timeoutMs, signal, supervised } = this.#command;
+    if (supervised === true && this.#group !== undefined) runningSupervised.add(this.#group);
     signal?.addEventListener('abort', this.#abort, { once: true });
     // It may have come while the program was looked for and started.
     if (signal?.aborted === true) this.#abort();
@@ -158,6 +183,7 @@ class Supervision {
 
   exited(): void {
     this.#ended = true;
+    if (this.#group !== undefined) runningSupervised.delete(this.#group);
     clearTimeout(this.#timer);
     this.#command.signal?.removeEventListener('abort', this.#abort);
   }

@@ -1,8 +1,9 @@
 import { MachineadmError } from '../../document/errors.ts';
-import { connectCri, pullImage } from '../cri-client.ts';
+import { connectCri, pullImage, removePods } from '../cri-client.ts';
 import type { CommandResult, Host, Query, QueryHost } from '../host.ts';
 import { httpOf, type NetworkSettings } from '../network.ts';
 import { assertQuery } from '../queries.ts';
+import { realPath } from '../real-path.ts';
 import { secretResolver } from '../secret-effects.ts';
 import { resolveSecret } from '../secrets.ts';
 import { groupId, userId } from './accounts.ts';
@@ -22,6 +23,7 @@ export function linuxQueryHost(): QueryHost {
     readText,
     readRange,
     stat,
+    realPath,
     list,
     sha256,
     which,
@@ -59,6 +61,7 @@ export function linuxHost(options: LinuxHostOptions): Host {
     run,
     http,
     pullImage,
+    removePods,
     secret: secretResolver({ run, http }),
     services: serviceManager(options.signal),
   } satisfies Host);

@@ -1,11 +1,12 @@
 import { existsSync } from 'node:fs';
 import { MachineadmError } from '../../document/errors.ts';
-import { redact } from '../../document/secret.ts';
+import { redact } from '../../document/redaction.ts';
 import type { CommandResult, ServiceManager, ServiceState } from '../host.ts';
 import { serviceLog } from '../service-log.ts';
 import { runCommand } from './commands.ts';
 import { isRunning, readProcess } from './processes.ts';
 import { list, readRange, readText, stat } from './read.ts';
+import { isChroot } from './systemd.ts';
 import { chmod } from './write.ts';
 
 const QUERY_TIMEOUT_MS = 30_000;
@@ -43,9 +44,12 @@ const ABSENT: ServiceState = {
   startedAtMs: undefined,
 };
 
-/** True where OpenRC started this machine: the test that its own scripts make (sh/openrc-run.sh.in, verify_boot). */
+/**
+ * True where OpenRC started this machine: the test that its own scripts make (sh/openrc-run.sh.in, verify_boot), but for a
+ * chroot that sees the /run of its host.
+ */
 export function isOpenrcBooted(): boolean {
-  return existsSync(`${STATE}/softlevel`);
+  return existsSync(`${STATE}/softlevel`) && !isChroot();
 }
 
 /** The name of a service as OpenRC knows it: without the suffix of a unit of systemd. */

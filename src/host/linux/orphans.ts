@@ -1,4 +1,6 @@
+import { readlink, stat } from 'node:fs/promises';
 import { MachineadmError } from '../../document/errors.ts';
+import { LOCK_PATH } from '../lock.ts';
 import { RUN_MARK } from './environment.ts';
 import {
   allProcesses,
@@ -10,7 +12,7 @@ import {
   signalGroup,
 } from './processes.ts';
 
-/** A command of a killed run that went on without it, and was ended. */
+/** A command of a killed run that continued without it, and was ended. */
 export interface EndedOrphan {
   readonly pid: number;
   /** The name of the program, as the kernel has it. */
@@ -21,20 +23,34 @@ export interface EndedOrphan {
 const GONE_WITHIN_MS = 10_000;
 
 /**
- * Ends what killed runs left behind: supervised commands (`Command.supervised`) of other runs, found by the mark in
- * their environment, with their whole process group, by SIGKILL. Call it only while holding the lock: then no other
- * run is alive, and every other run's command is an orphan. Only leaders of a process group count, which each of our
- * commands is: what a hook put into the background has ended its relation to the run when the hook ended.
+ * Ends the supervised commands (`Command.supervised`) that killed runs left, with their process groups, by SIGKILL.
+ * Call it only while holding the lock: then no other run of this machine is alive.
  *
- * Throws `HostStepFailed` when one cannot be ended; it could go on changing the machine under the new run.
+ * /proc also shows the processes of containers and chroots, in which other agents run and which may carry a mark that
+ * they inherited. A process is an orphan of ours only if all of this holds:
+ * - it leads its process group, as each supervised command does and most background processes of a hook do not
+ * - its mark names a run of which the journal of this machine says that it did not end by itself
+ * - it has our root directory, and finds in it the lock that we hold
+ * - it is in our PID namespace and our mount namespace
+ *
+ * @param unfinishedRuns ids from the journal of this machine
+ * @throws MachineadmError `HostStepFailed` when one cannot be ended: it could change the machine under the new run
  */
-export async function endOrphans(currentRunId: string): Promise<readonly EndedOrphan[]> {
+export async function endOrphans(unfinishedRuns: ReadonlySet<string>): Promise<readonly EndedOrphan[]> {
   const ended: EndedOrphan[] = [];
+  if (unfinishedRuns.size === 0) return ended;
+  const here = await placeOf('self');
+  if (here?.lock === undefined || !(await isOwnProc())) return ended;
   for (const process of await allProcesses()) {
     if (process.pid !== process.group || !isRunning(process)) continue;
     const runId = await environmentVariable(process.pid, RUN_MARK);
-    if (runId === undefined || runId === currentRunId) continue;
+    if (runId === undefined || !unfinishedRuns.has(runId)) continue;
+    const place = await placeOf(process.pid);
+    if (place === undefined || place.root !== here.root || place.lock !== here.lock) continue;
     if (!(await isStillThere(process))) continue;
+    if (place.pidNamespace !== here.pidNamespace || place.mountNamespace !== here.mountNamespace) {
+      throw inOtherNamespace(process, runId);
+    }
     signalGroup(process.group, 'SIGKILL');
     if (!(await groupEnded(process.group, GONE_WITHIN_MS))) throw cannotEnd(process, runId);
     ended.push({ pid: process.pid, name: process.name, runId });
@@ -42,9 +58,59 @@ export async function endOrphans(currentRunId: string): Promise<readonly EndedOr
   return ended;
 }
 
-/** The environment was read by pid: it belongs to this process only if the pid was not given away meanwhile. */
+/** Where a process lives. Equal strings name the same namespace, directory or file. */
+interface Place {
+  readonly pidNamespace: string;
+  readonly mountNamespace: string;
+  readonly root: string;
+  /** The lock file as it finds it; undefined where there is none. */
+  readonly lock: string | undefined;
+}
+
+/** Undefined for a process that has ended, and for one whose entries cannot be read. */
+async function placeOf(pid: number | 'self'): Promise<Place | undefined> {
+  const entry = `/proc/${pid}`;
+  try {
+    const [pidNamespace, mountNamespace, root] = await Promise.all([
+      readlink(`${entry}/ns/pid`),
+      readlink(`${entry}/ns/mnt`),
+      fileIdentity(`${entry}/root/`),
+    ]);
+    const lock = await fileIdentity(`${entry}/root${LOCK_PATH}`).catch(() => undefined);
+    return { pidNamespace, mountNamespace, root, lock };
+  } catch {
+    return undefined;
+  }
+}
+
+async function fileIdentity(path: string): Promise<string> {
+  const { dev, ino } = await stat(path, { bigint: true });
+  return `${dev}:${ino}`;
+}
+
+/** A /proc of another PID namespace counts processes in its own way: signals by its ids would reach other processes. */
+async function isOwnProc(): Promise<boolean> {
+  return (await readlink('/proc/self').catch(() => undefined)) === String(process.pid);
+}
+
+/** All that was read by pid belongs to this process only if the pid was not given to another meanwhile. */
 async function isStillThere(process: ProcessInfo): Promise<boolean> {
   return (await readProcess(process.pid))?.startTicks === process.startTicks;
+}
+
+/**
+ * It works on the files of this machine, but in a view of them that this run does not have: a session with mounts of
+ * its own (pam_namespace(8)), a unit with PrivateTmp=.
+ */
+function inOtherNamespace(process: ProcessInfo, runId: string): MachineadmError {
+  return new MachineadmError({
+    reason: 'HostStepFailed',
+    exit: 'Refused',
+    summary: `${process.name} (process ${process.pid}) of the killed run ${runId} still runs, in other namespaces than this run`,
+    remedy: `machineadm ends no process of another namespace. Look at it with "ps -fp ${process.pid}", end it with "kill -KILL -- -${process.group}", then run again.`,
+    evidence: [{ source: `/proc/${process.pid}/ns`, text: 'its PID or mount namespace is not the one of this run' }],
+    retryable: true,
+  });
 }
 
 function cannotEnd(process: ProcessInfo, runId: string): MachineadmError {

@@ -1,25 +1,63 @@
-import { constants } from 'node:fs';
-import { open } from 'node:fs/promises';
-import { FileError } from '../file-error.ts';
+import { closeSync, constants, fdatasyncSync, fstatSync, readSync, writeSync } from 'node:fs';
+import { MachineadmError } from '../../document/errors.ts';
+import { FileError, UnsafePath } from '../file-error.ts';
+import { openEntry, openFile } from './entry.ts';
 
 /**
  * Puts `wanted` over what a regular file has now, in the same blocks, and flushes it: what was there cannot be read back
  * from free space, as after a rename. Only bytes that differ from `present` are written, so what another program appends
- * meanwhile stays. Owner, mode and label stay. Throws `FileError`; a symbolic link is not followed.
+ * meanwhile stays. Owner, mode and label stay.
+ *
+ * A symbolic link is not followed, and a file with a second name (a hard link) is left alone: its content belongs to
+ * another place, too. All is done by one descriptor, and only where the file still holds what was found in it. Throws
+ * `FileError`.
  */
 export async function overwrite(path: string, present: Uint8Array, wanted: Uint8Array): Promise<void> {
   if (present.length !== wanted.length) throw new RangeError(`${path}: what overwrites must be as long`);
   try {
-    await using file = await open(path, constants.O_WRONLY | constants.O_NOFOLLOW);
-    for (let start = 0; start < wanted.length; start += 1) {
-      if (present[start] === wanted[start]) continue;
-      let end = start + 1;
-      while (end < wanted.length && present[end] !== wanted[end]) end += 1;
-      await file.write(wanted, start, end - start, start);
-      start = end;
+    using entry = openEntry(path);
+    const descriptor = openFile(entry, constants.O_RDWR);
+    try {
+      const found = fstatSync(descriptor);
+      if (!found.isFile()) throw new UnsafePath(path, 'is not a regular file');
+      if (found.nlink !== 1) throw new UnsafePath(path, `has ${found.nlink} names (hard links)`);
+      const ranges = [...differingRanges(present, wanted)];
+      for (const { start, end } of ranges) requireUnchanged(descriptor, path, present.subarray(start, end), start);
+      for (const { start, end } of ranges) writeAll(descriptor, wanted.subarray(start, end), start);
+      fdatasyncSync(descriptor);
+    } finally {
+      closeSync(descriptor);
     }
-    await file.datasync();
   } catch (error) {
+    if (error instanceof MachineadmError) throw error;
     throw new FileError('change', path, error);
+  }
+}
+
+function* differingRanges(present: Uint8Array, wanted: Uint8Array): Generator<{ start: number; end: number }> {
+  for (let start = 0; start < wanted.length; start += 1) {
+    if (present[start] === wanted[start]) continue;
+    let end = start + 1;
+    while (end < wanted.length && present[end] !== wanted[end]) end += 1;
+    yield { start, end };
+    start = end;
+  }
+}
+
+/** Another file under this name, or other content, is not overwritten with bytes that were made for this one. */
+function requireUnchanged(descriptor: number, path: string, expected: Uint8Array, position: number): void {
+  const there = Buffer.alloc(expected.length);
+  let length = 0;
+  while (length < there.length) {
+    const read = readSync(descriptor, there, length, there.length - length, position + length);
+    if (read === 0) break;
+    length += read;
+  }
+  if (length < there.length || !there.equals(expected)) throw new UnsafePath(path, 'was changed after it was searched');
+}
+
+function writeAll(descriptor: number, bytes: Uint8Array, position: number): void {
+  for (let written = 0; written < bytes.length; ) {
+    written += writeSync(descriptor, bytes, written, bytes.length - written, position + written);
   }
 }

@@ -1,17 +1,18 @@
+import { unitDropInPath } from '../../document/ownership/paths.ts';
 import { type BootFile, openrcBootFile, systemdBootFile } from '../boot-command.ts';
 import type { Host, QueryHost } from '../host.ts';
 import { openrcEnvironment, systemdEnvironment } from '../service-environment.ts';
 import { isOpenrcBooted, openrcName, openrcServiceState, openrcServices } from './openrc.ts';
-import { isSystemdBooted, serviceState, systemdDropInPath, systemdServices } from './systemd.ts';
+import { isSystemdBooted, serviceState, systemdServices } from './systemd.ts';
 
 /** What a host asks and tells its service manager. The rest of the program does not know which one that is. */
 export type ServiceQueries = Pick<QueryHost, 'service' | 'dropInPath' | 'bootFile' | 'serviceEnvironment'>;
 
 const SYSTEMD: ServiceQueries = {
   service: serviceState,
-  dropInPath: systemdDropInPath,
+  dropInPath: unitDropInPath,
   bootFile: systemdBootFile,
-  serviceEnvironment: (service, name, file) => systemdEnvironment(systemdDropInPath(service, name), file),
+  serviceEnvironment: (service, name, file) => systemdEnvironment(unitDropInPath(service, name), file),
 };
 
 const OPENRC: ServiceQueries = {

@@ -1,7 +1,9 @@
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { MachineadmError } from '../../document/errors.ts';
-import { redact } from '../../document/secret.ts';
+import { redact } from '../../document/redaction.ts';
 import type { CommandResult, ServiceManager, ServiceState } from '../host.ts';
+import { parseUnitFacts, UNIT_FACT_PROPERTIES } from '../unit-facts.ts';
+import { unitTrouble } from '../unit-trouble.ts';
 import { runCommand } from './commands.ts';
 
 const QUERY_TIMEOUT_MS = 30_000;
@@ -10,8 +12,7 @@ const JOB_TIMEOUT_MS = 300_000;
 const EVIDENCE_LINES = 20;
 
 const PROPERTIES = [
-  'LoadState',
-  'ActiveState',
+  ...UNIT_FACT_PROPERTIES,
   'UnitFileState',
   'NeedDaemonReload',
   'MainPID',
@@ -27,9 +28,6 @@ const ENABLED = new Set(['enabled', 'alias', 'static', 'indirect', 'generated'])
 /** Unit file states in which `systemctl enable` and `disable` have nothing to do (systemctl(1), is-enabled). */
 const FIXED = new Set(['static', 'indirect', 'generated', 'transient']);
 
-/** The unit types of systemd(1); a name without one of these suffixes is that of a service. */
-const UNIT_SUFFIX = /\.(service|socket|target|timer|path|mount|automount|swap|slice|scope|device)$/;
-
 /** What serviceState returns where no systemd answers. */
 const UNKNOWN_SERVICE: ServiceState = {
   exists: false,
@@ -41,15 +39,23 @@ const UNKNOWN_SERVICE: ServiceState = {
   startedAtMs: undefined,
 };
 
-/** True where systemd is the init system: the test of sd_booted(3). */
+/**
+ * True where systemd is the init system of this root: the test of sd_booted(3), but for a chroot. There /run may be that
+ * of the host (image builders bind it), whose services are not ours, and systemctl(1) ignores most commands.
+ */
 export function isSystemdBooted(): boolean {
-  return existsSync('/run/systemd/system');
+  return existsSync('/run/systemd/system') && !isChroot();
 }
 
-/** Where a drop-in of the administrator lies (systemd.unit(5)); only names that end in `.conf` are read. */
-export function systemdDropInPath(service: string, file: string): string {
-  const unit = UNIT_SUFFIX.test(service) ? service : `${service}.service`;
-  return `/etc/systemd/system/${unit}.d/${file}`;
+/** The test of systemd's running_in_chroot(): another root directory than that of the first process. */
+export function isChroot(proc = '/proc'): boolean {
+  try {
+    const [first, own] = [statSync(`${proc}/1/root/`), statSync('/')];
+    return first.dev !== own.dev || first.ino !== own.ino;
+  } catch {
+    // Without /proc, or as another user than root, it cannot be known.
+    return false;
+  }
 }
 
 /** The state of a unit, by one `systemctl show`. A unit that does not exist is a state, too, not an error. */
@@ -93,6 +99,7 @@ export function parseServiceState(shown: string, monotonicZeroMs: number): Servi
       pid > 0 && startedMicroseconds > 0 ? Math.round(monotonicZeroMs + startedMicroseconds / 1000) : undefined,
     fixed: FIXED.has(unitFileState),
     needsReload: properties.get('NeedDaemonReload') === 'yes',
+    ...(exists ? { unit: parseUnitFacts(shown) } : {}),
   };
 }
 
@@ -181,7 +188,9 @@ function whyNot(state: ServiceState, result: CommandResult): string {
   if (state.masked) return 'it is masked';
   if (!state.exists) return 'no such unit exists';
   if (result.timedOut) return `no answer within ${JOB_TIMEOUT_MS / 1000} s`;
-  return state.detail === 'failed' ? 'it failed' : `its state is ${state.detail}`;
+  const trouble = unitTrouble(state)?.text;
+  if (state.detail === 'failed') return trouble === undefined ? 'it failed' : `it failed: ${trouble}`;
+  return trouble ?? `its state is ${state.detail}`;
 }
 
 function remedyFor(name: string, state: ServiceState): string {
@@ -207,7 +216,10 @@ function notBooted(whatFails: string): MachineadmError {
     remedy:
       'Run machineadm on a machine that was booted with systemd; in a container or a chroot there is no service manager.',
     evidence: [
-      { source: '/run/systemd/system', text: 'does not exist, so systemd is not the init system (sd_booted(3))' },
+      {
+        source: '/run/systemd/system',
+        text: 'does not exist, or this is a chroot: systemd is not its init system (sd_booted(3))',
+      },
     ],
   });
 }

@@ -1,28 +1,28 @@
 import { createHash } from 'node:crypto';
 import {
+  chmodSync,
+  chownSync,
   closeSync,
   constants,
   fchmodSync,
   fchownSync,
-  chmodSync as followingChmod,
-  lstatSync,
-  mkdirSync,
+  fstatSync,
   openSync,
   readlinkSync,
   renameSync,
-  rmSync,
   statSync,
+  unlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path/posix';
 import { MachineadmError } from '../../document/errors.ts';
-import { errnoOf, FileError, type FileOperation } from '../file-error.ts';
+import { errnoOf, FileError, type FileOperation, UnsafePath } from '../file-error.ts';
 import type { CommandResult, NewFile, StreamedFile } from '../host.ts';
 import { runCommand } from './commands.ts';
-
-// The calls for single files are made in this thread: through Node's thread pool each costs eight times the CPU, which
-// with 1,000 files of a document is half a second.
+import { dropKeptDirectories, O_PATH, procPath } from './directories.ts';
+import { whyNotInto, whyNotThrough } from './directory-step.ts';
+import { type Entry, lstatEntry, openDirectory, openEntry, openFile } from './entry.ts';
 
 const LONGEST_NAME = 255;
 const SETUID_OR_SETGID = 0o6000;
@@ -34,13 +34,13 @@ const SETUID_OR_SETGID = 0o6000;
  */
 export async function writeFile(file: NewFile | StreamedFile): Promise<void> {
   const { path } = file;
-  const temporary = temporaryName(path);
-  refuseUnsafeLinks(path);
   await attempt('write', path, async () => {
-    createDirectories(dirname(path), file.directoryMode ?? 0o755);
+    using entry = openEntry(path, { create: file.directoryMode ?? 0o755 });
+    refuseLink(entry);
+    const temporary = temporaryName(entry.at);
     try {
       await fill(temporary, file);
-      renameSync(temporary, path);
+      renameSync(temporary, entry.at);
     } catch (error) {
       // A file of one run must not fill the disk of the next; that removal can fail for the same cause, which is told.
       removeQuietly(temporary);
@@ -52,30 +52,46 @@ export async function writeFile(file: NewFile | StreamedFile): Promise<void> {
 /** Removes a file or a symbolic link itself; nothing happens when it is not there. Throws `FileError`. */
 export async function removeFile(path: string): Promise<void> {
   await attempt('remove', path, async () => {
-    rmSync(path, { force: true });
+    try {
+      using entry = openEntry(path);
+      unlinkSync(entry.at);
+    } catch (error) {
+      if (errnoOf(error) !== 'ENOENT') throw error;
+    }
   });
 }
 
 /** Creates a directory and its parents with this mode, whatever the umask; one that exists is left as it is. */
 export async function makeDirectory(path: string, mode: number): Promise<void> {
-  refuseUnsafeLinks(path);
-  await attempt('create', path, async () => createDirectories(path, mode));
+  await attempt('create', path, async () => openDirectory(path, { create: mode })[Symbol.dispose]());
 }
 
 /** Changes the permission bits of a file or directory; a symbolic link is not followed (`ELOOP`). */
 export async function chmod(path: string, mode: number): Promise<void> {
-  await attempt('change', path, async () => {
-    // O_NONBLOCK: opening a FIFO would wait for its other end.
-    await using file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-    await file.chmod(mode);
-  });
+  await change(path, (itself) => chmodSync(itself, mode));
 }
 
 /** Changes the owner of a file or directory; a symbolic link is not followed (`ELOOP`). */
 export async function chown(path: string, uid: number, gid: number): Promise<void> {
+  await change(path, (itself) => chownSync(itself, uid, gid));
+}
+
+/** Changes what is at a path by a descriptor of it: what was checked is what is changed. */
+async function change(path: string, action: (itself: string) => void): Promise<void> {
   await attempt('change', path, async () => {
-    await using file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-    await file.chown(uid, gid);
+    using entry = openEntry(path);
+    const descriptor = openFile(entry, O_PATH);
+    try {
+      const found = fstatSync(descriptor);
+      if (found.isSymbolicLink()) throw errno('ELOOP', path);
+      const why = found.isDirectory() ? whyNotInto(entry.directory.stat, found) : undefined;
+      if (why !== undefined) throw new UnsafePath(path, why);
+      action(procPath(descriptor));
+      // What was decided by its owner and mode counts no more.
+      if (found.isDirectory()) dropKeptDirectories();
+    } finally {
+      closeSync(descriptor);
+    }
   });
 }
 
@@ -123,7 +139,7 @@ function createExclusively(temporary: string): number {
     return openSync(temporary, flags, 0o600);
   } catch (error) {
     if (errnoOf(error) !== 'EEXIST') throw error;
-    rmSync(temporary, { force: true });
+    unlinkSync(temporary);
     return openSync(temporary, flags, 0o600);
   }
 }
@@ -139,38 +155,15 @@ export function temporaryName(path: string): string {
   return join(dirname(path), `.${digest}.machineadm-new`);
 }
 
-function createDirectories(path: string, mode: number): void {
-  // Follows a link such as /var/run, which is a directory for this purpose.
-  const found = statSync(path, { throwIfNoEntry: false });
-  if (found?.isDirectory()) return;
-  if (found !== undefined) throw Object.assign(new Error(`ENOTDIR: not a directory, '${path}'`), { code: 'ENOTDIR' });
-  createDirectories(dirname(path), mode);
-  try {
-    mkdirSync(path, { mode: mode & 0o700 });
-  } catch (error) {
-    if (errnoOf(error) === 'EEXIST') return;
-    throw error;
-  }
-  // Ours since this moment, and not yet open to anybody: the umask cannot widen or narrow what was asked for.
-  followingChmod(path, mode);
-}
-
-/**
- * Refuses a path on which an unprivileged user has put a symbolic link: `~user/.ssh` could lead a write of root into
- * /root (systemd calls it an unsafe transition, src/basic/chase.c CHASE_SAFE). As the last component, a link of root's
- * own is replaced and never followed, unless it stands for a directory or masks a unit.
- */
-function refuseUnsafeLinks(path: string): void {
-  const own = process.geteuid?.() ?? 0;
-  for (let part = path; part !== dirname(part); part = dirname(part)) {
-    const found = lstatIfThere(part);
-    if (found === undefined || !found.isSymbolicLink()) continue;
-    if (found.uid !== 0 && found.uid !== own) throw unsafeLink(path, part, `belongs to the user ${found.uid}`);
-    if (part !== path) continue;
-    const target = readlinkSync(path);
-    if (target === '/dev/null') throw unsafeLink(path, part, 'leads to /dev/null: it masks a unit or a setting');
-    if (leadsToDirectory(path)) throw unsafeLink(path, part, `leads to the directory ${target}`);
-  }
+/** A link of root's own is replaced and never followed, unless it stands for a directory or masks a unit. */
+function refuseLink(entry: Entry): void {
+  const found = lstatEntry(entry);
+  if (found === undefined || !found.isSymbolicLink()) return;
+  const why = whyNotThrough(entry.directory.stat, found);
+  if (why !== undefined) throw new UnsafePath(entry.path, why);
+  const target = readlinkSync(entry.at);
+  if (target === '/dev/null') throw unsafeLink(entry.path, 'leads to /dev/null: it masks a unit or a setting');
+  if (leadsToDirectory(entry.at)) throw unsafeLink(entry.path, `leads to the directory ${target}`);
 }
 
 function leadsToDirectory(link: string): boolean {
@@ -181,34 +174,33 @@ function leadsToDirectory(link: string): boolean {
   }
 }
 
-function unsafeLink(path: string, link: string, why: string): MachineadmError {
+function unsafeLink(path: string, why: string): MachineadmError {
   return new MachineadmError({
     reason: 'FileNotWritten',
-    summary: `${path} was not written: ${link} is a symbolic link that ${why}`,
-    remedy: `Remove the link with "rm ${link}" if it is not wanted, or give the path it leads to.`,
-    evidence: [{ source: link, text: `symbolic link that ${why}` }],
+    summary: `${path} was not written: it is a symbolic link that ${why}`,
+    remedy: `Remove the link with "rm ${path}" if it is not wanted, or give the path it leads to.`,
+    evidence: [{ source: path, text: `symbolic link that ${why}` }],
   });
 }
 
-function lstatIfThere(path: string) {
-  try {
-    return lstatSync(path, { throwIfNoEntry: false });
-  } catch (error) {
-    const code = errnoOf(error);
-    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
-    throw new FileError('write', path, error);
-  }
-}
-
+/** The path or the closest directory above it that is there; sync(1) opens it by name, and changes nothing. */
 function nearestExisting(path: string): string {
   let existing = path;
-  while (existing !== dirname(existing) && lstatIfThere(existing) === undefined) existing = dirname(existing);
+  while (existing !== dirname(existing) && !isThere(existing)) existing = dirname(existing);
   return existing;
+}
+
+function isThere(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch {
+    return false;
+  }
 }
 
 function removeQuietly(path: string): void {
   try {
-    rmSync(path, { force: true });
+    unlinkSync(path);
   } catch {
     // Told already: it fails for the cause that the caller throws.
   }
@@ -221,4 +213,8 @@ async function attempt(operation: FileOperation, path: string, action: () => Pro
     if (error instanceof MachineadmError) throw error;
     throw new FileError(operation, path, error);
   }
+}
+
+function errno(code: string, path: string): Error {
+  return Object.assign(new Error(`${code}, '${path}'`), { code });
 }

@@ -1,11 +1,12 @@
 import { MachineadmError } from '../../document/errors.ts';
 import type { SecretValue } from '../../document/secret.ts';
-import { connectCri, pullImage } from '../cri-client.ts';
+import { connectCri, pullImage, removePods } from '../cri-client.ts';
 import type { CommandResult, Host, Query, QueryHost } from '../host.ts';
 import { isQuery } from '../queries.ts';
 import { secretResolver } from '../secret-effects.ts';
 import { resolveSecret } from '../secrets.ts';
 import { windowsPath } from './paths.ts';
+import { ProgramDirectories } from './program-directories.ts';
 import { assertWindowsQuery, isWindowsQuery } from './queries.ts';
 import { fileQueries, findProgram } from './read.ts';
 import { Security } from './security.ts';
@@ -19,7 +20,8 @@ const NOT_INSTALLED_STATUS = 127;
 
 /** A Windows machine, read-only. The object has no method that could change anything, and is frozen. */
 export function windowsQueryHost(system: WindowsSystem): QueryHost {
-  return Object.freeze(queries(system, new Security(system)));
+  const security = new Security(system);
+  return Object.freeze(queries(system, security, new ProgramDirectories(system, security)));
 }
 
 export interface WindowsHostOptions {
@@ -32,10 +34,12 @@ export interface WindowsHostOptions {
 /** A Windows machine, with the right to change it. */
 export function windowsHost(system: WindowsSystem, options: WindowsHostOptions): Host {
   const security = new Security(system);
-  const asked = queries(system, security);
+  const directories = new ProgramDirectories(system, security);
+  const asked = queries(system, security, directories);
   const run: Host['run'] = async (command) => {
     const program = findProgram(system, command.program);
     if (program === undefined) throw notInstalled(command.program);
+    await directories.requireClosed(program, command.args);
     try {
       return await system.run({ ...command, program });
     } finally {
@@ -49,12 +53,13 @@ export function windowsHost(system: WindowsSystem, options: WindowsHostOptions):
     run,
     http: options.http,
     pullImage: (socket, reference, signal) => pullImage(system.native(pipeOf(socket)), reference, signal),
+    removePods: (socket, signal) => removePods(system.native(pipeOf(socket)), signal),
     secret: (value) => secret(onDrive(system, value)),
     services: windowsServices({ ...asked, run }, options.signal),
   } satisfies Host);
 }
 
-function queries(system: WindowsSystem, security: Security): QueryHost {
+function queries(system: WindowsSystem, security: Security, directories: ProgramDirectories): QueryHost {
   const query = async (asked: Query): Promise<CommandResult> => {
     // What looks at every machine may ask what only Linux has: there it would be told the same of a program not installed.
     if (isQuery(asked.program, asked.args) && !isWindowsQuery(asked.program, asked.args)) {
@@ -63,6 +68,7 @@ function queries(system: WindowsSystem, security: Security): QueryHost {
     assertWindowsQuery(asked);
     const program = findProgram(system, asked.program);
     if (program === undefined) return notStarted(notInstalled(asked.program).message);
+    await directories.requireClosed(program, asked.args);
     try {
       return await system.run({
         program,
@@ -77,6 +83,7 @@ function queries(system: WindowsSystem, security: Security): QueryHost {
   };
   return {
     ...fileQueries(system, security),
+    realPath: async (path) => path,
     query,
     // Files belong to the administrators: `root` is what the rest of the program calls whoever may do everything.
     userId: async (user) => (user === 'root' || user === '0' ? 0 : undefined),

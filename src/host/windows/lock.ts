@@ -1,7 +1,7 @@
 import { closeSync, constants, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { MachineadmError } from '../../document/errors.ts';
 import { errnoOf, FileError } from '../file-error.ts';
-import { makeOpenDirectory } from '../open-directory.ts';
+import { makeDirectories } from '../place.ts';
 import { windowsPath } from './paths.ts';
 
 /**
@@ -16,7 +16,7 @@ export function tryWindowsLock(path: string): { readonly path: string; release()
   const file = windowsPath(path);
   let descriptor: number;
   try {
-    makeOpenDirectory(file.slice(0, file.lastIndexOf('\\')));
+    makeDirectories(file.slice(0, file.lastIndexOf('\\')), 0o755);
     descriptor = openSync(file, constants.O_RDWR | constants.O_CREAT | EXCLUSIVE, 0o600);
   } catch (error) {
     // ERROR_SHARING_VIOLATION.

@@ -13,17 +13,22 @@ const TIMEOUT_MS = 60_000;
 
 /**
  * `{processes: [{pid, startedAt}]}` -> `[{pid, name, state}]`, state one of gone, other, ended, stays. A process id is given
- * away again, so a process only counts when it was made when its record says. /T: with all that it has started.
+ * away again, at once if need be, so a process only counts when it was made just before its record was: one that was made
+ * after the record is another. /T: with all that it has started.
  * What a program writes to its standard error would end a script that stops at errors (about_Preference_Variables).
  */
 export const END_PROCESSES = windowsScript(
   'end-processes',
   `
+function WasRecorded($process, $startedAt) {
+  $seconds = ([DateTime]::Parse($startedAt).ToUniversalTime() - $process.CreationDate.ToUniversalTime()).TotalSeconds
+  $seconds -gt -0.1 -and $seconds -lt 10
+}
 $answer = @(foreach ($known in $request.processes) {
   $filter = 'ProcessId=' + [int]$known.pid
   $process = Get-CimInstance -ClassName Win32_Process -Filter $filter
   if ($null -eq $process) { @{ pid = $known.pid; name = ''; state = 'gone' } }
-  elseif ([Math]::Abs(($process.CreationDate.ToUniversalTime() - [DateTime]::Parse($known.startedAt).ToUniversalTime()).TotalSeconds) -gt 10) { @{ pid = $known.pid; name = $process.Name; state = 'other' } }
+  elseif (-not (WasRecorded $process $known.startedAt)) { @{ pid = $known.pid; name = $process.Name; state = 'other' } }
   else {
     $name = $process.Name
     $ErrorActionPreference = 'Continue'
@@ -60,11 +65,11 @@ export function processRecorder(runId: string, native: (path: string) => string 
 
 /**
  * Ends what killed runs left behind: supervised commands of other runs, with all that they started. Call it only while
- * holding the lock. Throws `HostStepFailed` when one cannot be ended.
+ * holding the lock, and before the first supervised command of this run. The records are in a directory of this machine:
+ * a container has its own, and no process of it is named here. Throws `HostStepFailed` when one cannot be ended.
  */
 export async function endWindowsOrphans(
   host: Pick<Host, 'list' | 'readText' | 'removeFile' | 'run'>,
-  currentRunId: string,
 ): Promise<readonly EndedOrphan[]> {
   const known: { readonly pid: number; readonly runId: string; readonly startedAt: string }[] = [];
   for (const name of (await host.list(RECORDS)) ?? []) {
@@ -77,7 +82,7 @@ export async function endWindowsOrphans(
     // Half a record is of a command that was not even started.
     if (typeof pid !== 'number' || runId === undefined || startedAt === undefined) {
       await host.removeFile(`${RECORDS}\\${name}`);
-    } else if (runId !== currentRunId) known.push({ pid, runId, startedAt });
+    } else known.push({ pid, runId, startedAt });
   }
   if (known.length === 0) return [];
   const processes = known.map(({ pid, startedAt }) => ({ pid, startedAt }));

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MachineadmError } from '../../document/errors.ts';
-import { redact } from '../../document/secret.ts';
+import { redact } from '../../document/redaction.ts';
 import type { Command, CommandResult } from '../host.ts';
 import { keyBlockHider, LineSplitter, Tail } from '../output.ts';
 import { cleanEnvironment } from './environment.ts';

@@ -74,23 +74,32 @@ async function look(
   return answer === undefined ? { process } : { why: answer };
 }
 
-/** undefined = ready. Asked on its own port, with the kubelet's credential: anonymous requests may be refused. */
-async function askReadyz(host: QueryHost, endpoint: string, signal: AbortSignal): Promise<string | undefined> {
+/**
+ * undefined = ready. Asked on its own port, with the kubelet's credential: anonymous requests may be refused. One that may
+ * not read /readyz (a cluster without the role system:public-info-viewer) is served all the same.
+ */
+export async function askReadyz(
+  host: QueryHost,
+  endpoint: string,
+  signal: AbortSignal | undefined,
+): Promise<string | undefined> {
+  const deadline = AbortSignal.timeout(REQUEST_TIMEOUT_MS);
   try {
     const credential = await readKubeconfig(host, KUBELET_KUBECONFIG);
-    if (credential === undefined) return `${KUBELET_KUBECONFIG} to exist`;
+    if (credential === undefined) return `${KUBELET_KUBECONFIG} does not exist`;
     const { status, body } = await askHttps(new URL(`https://${endpoint}/readyz`), {
       ca: credential.certificateAuthority,
       cert: credential.certificate,
       key: credential.key.reveal(),
-      signal: AbortSignal.any([signal, AbortSignal.timeout(REQUEST_TIMEOUT_MS)]),
+      signal: signal === undefined ? deadline : AbortSignal.any([signal, deadline]),
     });
-    return status === 200
+    return status === 200 || status === 403
       ? undefined
-      : `https://${endpoint}/readyz, which answers ${status} ${firstFailed(body)}`.trim();
+      : `https://${endpoint}/readyz answered ${status} ${firstFailed(body)}`.trim();
   } catch (error) {
-    signal.throwIfAborted();
+    signal?.throwIfAborted();
     if (error instanceof KubeconfigUnusable) return error.message;
+    if (deadline.aborted) return `https://${endpoint}/readyz did not answer within ${REQUEST_TIMEOUT_MS / 1000} s`;
     return `https://${endpoint}/readyz: ${error instanceof Error ? error.message : String(error)}`;
   }
 }

@@ -1,9 +1,10 @@
 import { MachineadmError } from '../../document/errors.ts';
+import { API_SERVER_TRANSACTION } from '../../document/ownership/kubernetes-paths.ts';
 import type { Host, QueryHost } from '../../host/host.ts';
 import { member, text } from '../../host/untyped.ts';
 
-/** What was there before a reconfiguration began. It holds keys, as the files do that it keeps: beside them, root's alone. */
-export const TRANSACTION = '/etc/kubernetes/api-server.before.json';
+/** Beside the files that it keeps, and root's alone as they are. */
+export const TRANSACTION = API_SERVER_TRANSACTION;
 
 export interface Transaction {
   /** Each file as it was; without content: there was none. */

@@ -2,6 +2,8 @@ import { type Evidence, MachineadmError } from '../../document/errors.ts';
 import type { ExecModel, FailurePattern } from '../../document/model.ts';
 import { formatDuration } from '../../document/units.ts';
 import type { CommandResult, Host } from '../../host/host.ts';
+import { describeKill, killOf, remedyOfKill, signalOfStatus } from '../../host/killed.ts';
+import { explain } from './failure-patterns.ts';
 
 /** What a running program reports to, and what ends it. */
 export interface ExecWatch {
@@ -11,8 +13,7 @@ export interface ExecWatch {
 }
 
 const SOURCE = 'bootstrapper';
-/** What a failure pattern is tried on, from the end: a hostile or endless line must not cost minutes. */
-const LONGEST_LINE = 4_096;
+/** What a failure pattern is tried on, from the end. */
 const MOST_LINES = 5_000;
 const SHOWN_LINES = 8;
 /** A success test and a reset are short; the program itself has its own limit. */
@@ -22,24 +23,27 @@ const RESET_TIMEOUT_MS = 5 * 60_000;
 /**
  * Runs the program of the document to its end with the order on its standard input, and judges it by its exit status.
  *
- * @throws MachineadmError `ExecBootstrapperFailed` in the words of the first failure pattern that a line matches
+ * @throws MachineadmError `ExecBootstrapperFailed` in the words of the first failure pattern that a line matches;
+ *   `BootstrapperKilled` for a program that a signal killed
  */
 export async function runProgram(host: Host, exec: ExecModel, order: string, watch: ExecWatch): Promise<void> {
   const lines: string[] = [];
-  const result = await host.run({
-    program: exec.command,
-    args: exec.args,
-    input: order,
-    env: Object.fromEntries(exec.env.map(({ name, value }) => [name, value])),
-    timeoutMs: exec.timeoutMs,
-    signal: watch.signal,
-    supervised: true,
-    onLine: (_stream, text) => {
-      lines.push(text);
-      if (lines.length > MOST_LINES) lines.shift();
-      watch.line(text);
-    },
-  });
+  const result = await whereKilled(exec.command, lines, () =>
+    host.run({
+      program: exec.command,
+      args: exec.args,
+      input: order,
+      env: Object.fromEntries(exec.env.map(({ name, value }) => [name, value])),
+      timeoutMs: exec.timeoutMs,
+      signal: watch.signal,
+      supervised: true,
+      onLine: (_stream, text) => {
+        lines.push(text);
+        if (lines.length > MOST_LINES) lines.shift();
+        watch.line(text);
+      },
+    }),
+  );
   if (result.status === 0 && !result.timedOut) return;
   throw programFailed(exec, result, lines);
 }
@@ -48,8 +52,14 @@ export async function runProgram(host: Host, exec: ExecModel, order: string, wat
 export async function passesSuccessTest(host: Host, exec: ExecModel, signal: AbortSignal): Promise<TestResult> {
   const [program, ...args] = exec.successTest ?? [];
   if (program === undefined) return { passed: undefined, words: [] };
-  const result = await host.run({ program, args, timeoutMs: TEST_TIMEOUT_MS, signal, supervised: true });
-  return { passed: result.status === 0 && !result.timedOut, words: lastWords(result) };
+  try {
+    const result = await host.run({ program, args, timeoutMs: TEST_TIMEOUT_MS, signal, supervised: true });
+    return { passed: result.status === 0 && !result.timedOut, words: lastWords(result) };
+  } catch (error) {
+    const kill = killOf(error);
+    if (kill === undefined) throw error;
+    return { passed: false, words: [`${program} ${describeKill(kill)}`] };
+  }
 }
 
 export interface TestResult {
@@ -83,8 +93,32 @@ export async function resetProgram(host: Host, exec: Pick<ExecModel, 'reset'>, w
   });
 }
 
+/** Names a program that was killed, and what it printed last. */
+async function whereKilled(
+  program: string,
+  lines: readonly string[],
+  run: () => Promise<CommandResult>,
+): Promise<CommandResult> {
+  try {
+    return await run();
+  } catch (error) {
+    const kill = killOf(error);
+    if (kill === undefined) throw error;
+    throw new MachineadmError({
+      reason: 'BootstrapperKilled',
+      summary: `${program} ${describeKill(kill)}.`,
+      remedy: remedyOfKill(kill, program),
+      evidence: [
+        ...(kill.outOfMemory === undefined ? [] : [kill.outOfMemory]),
+        ...lines.slice(-SHOWN_LINES).map(evidence),
+      ],
+      retryable: true,
+    });
+  }
+}
+
 function programFailed(exec: ExecModel, result: CommandResult, lines: readonly string[]): MachineadmError {
-  const found = explanation(exec.failurePatterns, lines);
+  const { found, givenUp } = explain(exec.failurePatterns, lines);
   const how = outcome(result, exec.timeoutMs);
   return new MachineadmError({
     reason: 'ExecBootstrapperFailed',
@@ -93,26 +127,25 @@ function programFailed(exec: ExecModel, result: CommandResult, lines: readonly s
     remedy:
       found?.pattern.remedy ??
       'Read the lines of the program in the evidence, correct the document or the machine, and run machineadm provision again.',
-    evidence: [...new Set([...(found === undefined ? [] : [found.line]), ...lines.slice(-SHOWN_LINES)])].map(evidence),
+    evidence: [
+      ...(givenUp === undefined ? [] : [tooSlow(givenUp)]),
+      ...[...new Set([...(found === undefined ? [] : [found.line]), ...lines.slice(-SHOWN_LINES)])].map(evidence),
+    ],
     retryable: found?.pattern.retryable ?? false,
   });
 }
 
-/** The first pattern, in the document's order, that some line matches; of its lines the last one. */
-function explanation(
-  patterns: readonly FailurePattern[],
-  lines: readonly string[],
-): { readonly pattern: FailurePattern; readonly line: string } | undefined {
-  for (const pattern of patterns) {
-    const expression = new RegExp(pattern.pattern);
-    const line = lines.findLast((text) => expression.test(text.slice(0, LONGEST_LINE)));
-    if (line !== undefined) return { pattern, line };
-  }
-  return undefined;
+function tooSlow({ reason }: FailurePattern): Evidence {
+  const text = `the pattern of "${reason}" and those after it were given up: it backtracks too long on these lines`;
+  return { source: 'failurePatterns', text };
 }
 
-function outcome({ status, timedOut }: CommandResult, limitMs: number): string {
-  return timedOut ? `it did not end within ${formatDuration(limitMs)}` : `exit status ${status}`;
+function outcome({ status, timedOut, outOfMemory }: CommandResult, limitMs: number): string {
+  if (timedOut) return `it did not end within ${formatDuration(limitMs)}`;
+  const signal = signalOfStatus(status);
+  // Of a shell: it reports how the program ended that it ran last.
+  const killed = signal === undefined ? '' : `: a program it ran ${describeKill({ signal, outOfMemory })}`;
+  return `exit status ${status}${killed}`;
 }
 
 function lastWords({ stdout, stderr }: CommandResult): readonly string[] {

@@ -1,12 +1,10 @@
 import type { Finding } from '../../document/diagnostics.ts';
 import type { FileModel, HostModel, SysctlSetting, UserModel } from '../../document/model.ts';
+import { DENIED_MODULES_FILE } from '../../document/ownership/kubernetes-paths.ts';
 import { contradiction } from './contradiction.ts';
 import type { Check, Control } from './control.ts';
 import { matchesPattern } from './found-files.ts';
 import { octal } from './judge-files.ts';
-
-/** Sorts behind what distributions bring; a later file only adds to it (modprobe.d(5)). */
-const DENIED_MODULES_FILE = '/etc/modprobe.d/90-machineadm-hardening.conf';
 
 /** The host's part of the controls: kernel settings, modules, the accounts that own files. */
 export function hardenHost(

@@ -9,6 +9,7 @@ import {
   KUBELET_KUBECONFIG,
   STATIC_PODS_DIRECTORY,
 } from '../paths.ts';
+import { isOfThisMachine } from '../pid-namespace.ts';
 import type { Component, Control } from './control.ts';
 import { expandPattern, type FoundFile } from './found-files.ts';
 import { type KubeletFlag, kubeletFlags } from './kubelet-flags.ts';
@@ -134,7 +135,7 @@ export async function readProcesses(host: QueryHost): Promise<Observed['processe
     const words = ((await readIfThere(host, `/proc/${name}/cmdline`)) ?? '').split('\0');
     const program = (words[0] ?? '').split('/').at(-1);
     const component = COMPONENTS.find((one) => one === program);
-    if (component === undefined) continue;
+    if (component === undefined || !(await isOfThisMachine(host, name, 1))) continue;
     found.set(component, [...(found.get(component) ?? []), argumentsOf(words.slice(1))]);
   }
   return found;

@@ -1,16 +1,7 @@
 import type { KubernetesModel } from '../../document/model.ts';
 import type { QueryHost } from '../../host/host.ts';
-import {
-  ADMIN_KUBECONFIG,
-  BOOTSTRAP_KUBELET_KUBECONFIG,
-  CONTROLLER_MANAGER_KUBECONFIG,
-  DEFAULT_ETCD_DATA_DIRECTORY,
-  KUBELET_DIRECTORY,
-  KUBELET_KUBECONFIG,
-  SCHEDULER_KUBECONFIG,
-  STATIC_PODS_DIRECTORY,
-  SUPER_ADMIN_KUBECONFIG,
-} from '../paths.ts';
+import { DEFAULT_ETCD_DATA_DIRECTORY, STATIC_PODS_DIRECTORY } from '../paths.ts';
+import { CERTIFICATES, COMPONENTS, type Keeper, RESET_FILES } from './inventory.ts';
 
 /** What an earlier bootstrap left on the disk. */
 export interface Leftovers {
@@ -22,22 +13,6 @@ export interface Leftovers {
    */
   readonly certificates: readonly string[];
 }
-
-/** kubeadm writes these names only (k/k cmd/kubeadm/app/constants); a kube-vip manifest of the document is not among them. */
-const COMPONENTS = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'];
-const CERTIFICATES = [
-  'apiserver',
-  'apiserver-etcd-client',
-  'apiserver-kubelet-client',
-  'ca',
-  'etcd/ca',
-  'etcd/healthcheck-client',
-  'etcd/peer',
-  'etcd/server',
-  'front-proxy-ca',
-  'front-proxy-client',
-  'sa',
-];
 
 /**
  * Looks for what an earlier bootstrap left behind.
@@ -59,12 +34,7 @@ export async function findLeftovers(
   const { certificatesDirectory } = kubernetes.cluster;
   return {
     traces: await present([
-      KUBELET_KUBECONFIG,
-      BOOTSTRAP_KUBELET_KUBECONFIG,
-      ADMIN_KUBECONFIG,
-      SUPER_ADMIN_KUBECONFIG,
-      CONTROLLER_MANAGER_KUBECONFIG,
-      SCHEDULER_KUBECONFIG,
+      ...RESET_FILES,
       ...COMPONENTS.map((name) => `${STATIC_PODS_DIRECTORY}/${name}.yaml`),
       etcdMemberDirectory(kubernetes),
     ]),
@@ -74,20 +44,10 @@ export async function findLeftovers(
   };
 }
 
-/** What `kubeadm reset` deletes, with all below it (k/k cmd/kubeadm/app/cmd/phases/reset/cleanupnode.go). */
-export function pathsOfReset(kubernetes: KubernetesModel): readonly string[] {
-  return [
-    KUBELET_KUBECONFIG,
-    BOOTSTRAP_KUBELET_KUBECONFIG,
-    ADMIN_KUBECONFIG,
-    SUPER_ADMIN_KUBECONFIG,
-    CONTROLLER_MANAGER_KUBECONFIG,
-    SCHEDULER_KUBECONFIG,
-    STATIC_PODS_DIRECTORY,
-    kubernetes.cluster.certificatesDirectory,
-    KUBELET_DIRECTORY,
-    etcdMemberDirectory(kubernetes),
-  ];
+/** The same without what a reset must keep. */
+export function leftoversWithout({ traces, certificates }: Leftovers, keeper: Keeper): Leftovers {
+  const isOurs = (path: string): boolean => !keeper.keepsAnyOf(path);
+  return { traces: traces.filter(isOurs), certificates: certificates.filter(isOurs) };
 }
 
 /** Where a stacked etcd keeps its member; it exists once etcd has run. */

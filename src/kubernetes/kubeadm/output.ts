@@ -16,6 +16,18 @@ export interface KubeadmNote {
   readonly etcdMemberAnnounced: boolean;
   /** kubeadm said that it was done. */
   readonly succeeded: boolean;
+  /** kubeadm refused to join because a Ready Node, of another machine, has this one's name. */
+  readonly nodeNameConflict?: true;
+  /** Set once a failed kubeadm has ended. */
+  readonly ended?: Ending;
+}
+
+/** How a failed kubeadm ended. */
+export interface Ending {
+  /** By a signal: then it may have come further than it said. */
+  readonly killed: boolean;
+  /** The phase that its last error names; `configuration` where it failed before the first one. */
+  readonly phase: string | undefined;
 }
 
 /** k/k cmd/kubeadm/app/cmd/{init,join}.go and phases/init/showjoincommand.go; the same words from 1.20 on. */
@@ -23,6 +35,9 @@ const SUCCESS: Readonly<Record<KubeadmCommand, string>> = {
   init: 'Your Kubernetes control-plane has initialized successfully!',
   join: 'This node has joined the cluster',
 };
+
+/** k/k cmd/kubeadm/app/cmd/phases/join/kubelet.go */
+const NAME_CONFLICT = /a Node with name "[^"]*" and status "?[^ ]*"? already exists in the cluster/;
 
 /** Follows kubeadm through its lines. */
 export class KubeadmProgress {
@@ -45,11 +60,16 @@ export class KubeadmProgress {
   /** Takes the next line. True when the note changed by it. */
   observe(line: OutputLine): boolean {
     this.#lines.push(line);
-    if (line.stream !== 'stdout') return false;
     const before = this.#note;
+    if (line.stream !== 'stdout') {
+      if (before.nodeNameConflict === true || !NAME_CONFLICT.test(line.text)) return false;
+      this.#note = { ...before, nodeNameConflict: true };
+      return true;
+    }
     // `[WARNING X]` and `[ERROR X]` are checks, not phases: phases are lower case.
     const phase = /^\[([a-z][a-z0-9-]*)\] /.exec(line.text)?.[1] ?? before.lastPhase;
     this.#note = {
+      ...before,
       lastPhase: phase,
       etcdMemberAnnounced: before.etcdMemberAnnounced || /^\[etcd\] Announced new etcd member/.test(line.text),
       succeeded: before.succeeded || line.text.startsWith(SUCCESS[this.#command]),
@@ -60,6 +80,13 @@ export class KubeadmProgress {
       before.succeeded !== this.#note.succeeded
     );
   }
+}
+
+/** How a kubeadm that did not succeed has ended. Signals are 128 and more, as a shell tells them. */
+export function endingOf(status: number, { lines, note }: KubeadmProgress): Ending {
+  const failure = finalError(lines);
+  const isBeforePhases = failure !== undefined && (note.lastPhase === undefined || note.lastPhase === 'init');
+  return { killed: status >= 128, phase: failure?.phase ?? (isBeforePhases ? 'configuration' : undefined) };
 }
 
 export type Verdict =
@@ -94,7 +121,6 @@ export function judge(
     };
   }
   const failure = finalError(lines);
-  // One that was killed gives no error; where it was is all there is to say.
   const phase = failure === undefined ? note.lastPhase : failure.phase;
   const where = phase === undefined ? '' : ` in its phase ${phase}`;
   const checks = lines.filter(({ text }) => /^\s*\[ERROR [^\]]+\]: /.test(text)).map(({ text }) => text.trim());

@@ -1,7 +1,9 @@
 import { MachineadmError } from '../../document/errors.ts';
 import type { KubernetesModel } from '../../document/model.ts';
 import type { Reason } from '../../document/reasons.ts';
+import { programTrouble } from '../../host/executable.ts';
 import type { Facts, Version } from '../../host/facts.ts';
+import type { QueryHost } from '../../host/host.ts';
 import { parseVersion } from '../../host/version.ts';
 import { renderRedacted } from './config.ts';
 
@@ -12,28 +14,37 @@ export interface KubeadmObstacle {
   readonly remedy: string;
 }
 
-/** What is known before anything is changed: the programs, and whether they can do what the document asks. Pure. */
-export function kubeadmObstacles(
+/**
+ * What is known before anything is changed: the programs, and whether they can do what the document asks.
+ *
+ * @param host tells a program that is not installed from one that cannot be executed
+ */
+export async function kubeadmObstacles(
+  host: Pick<QueryHost, 'stat' | 'readRange' | 'which'>,
   kubernetes: KubernetesModel,
   cgroupDriver: 'systemd' | 'cgroupfs' | undefined,
   programs: Pick<Facts, 'kubeadm' | 'kubelet'>,
-): readonly KubeadmObstacle[] {
+): Promise<readonly KubeadmObstacle[]> {
   const { kubeadm, kubelet } = programs;
   const minor = /^v\d+\.\d+/.exec(kubernetes.version)?.[0] ?? kubernetes.version;
   const obstacles: KubeadmObstacle[] = [];
   if (kubelet === undefined) {
-    obstacles.push({
-      reason: 'KubeletNotInstalled',
-      what: 'the kubelet is not installed',
-      remedy: `Install the kubelet ${minor} with its systemd unit.`,
-    });
+    obstacles.push(
+      (await notExecutable(host, 'kubelet', minor)) ?? {
+        reason: 'KubeletNotInstalled',
+        what: 'the kubelet is not installed',
+        remedy: `Install the kubelet ${minor} with its systemd unit.`,
+      },
+    );
   }
   if (kubeadm === undefined) {
-    obstacles.push({
-      reason: 'KubeadmNotInstalled',
-      what: 'kubeadm is not installed',
-      remedy: `Install kubeadm ${minor}.`,
-    });
+    obstacles.push(
+      (await notExecutable(host, 'kubeadm', minor)) ?? {
+        reason: 'KubeadmNotInstalled',
+        what: 'kubeadm is not installed',
+        remedy: `Install kubeadm ${minor}.`,
+      },
+    );
     return obstacles;
   }
   const skew = versionSkew(kubernetes.version, kubeadm);
@@ -47,6 +58,20 @@ export function kubeadmObstacles(
   const inexpressible = notExpressible({ kubernetes, kubeadm, cgroupDriver });
   if (inexpressible !== undefined) obstacles.push(inexpressible);
   return obstacles;
+}
+
+/** A program that is here and did not tell its version: why the kernel cannot run it. */
+async function notExecutable(
+  host: Pick<QueryHost, 'stat' | 'readRange' | 'which'>,
+  program: 'kubeadm' | 'kubelet',
+  minor: string,
+): Promise<KubeadmObstacle | undefined> {
+  const path = await host.which(program);
+  const unclear = path === undefined ? undefined : `${path} does not print its version`;
+  const why = (await programTrouble(host, program)) ?? unclear;
+  if (why === undefined) return undefined;
+  const remedy = `Install ${program} ${minor} again, for the architecture of this machine.`;
+  return { reason: 'ProgramNotExecutable', what: `${program} cannot be executed: ${why}`, remedy };
 }
 
 /**

@@ -5,8 +5,11 @@ import { type Answer, getObject } from '../../host/api-server.ts';
 import type { QueryHost } from '../../host/host.ts';
 import { KubeconfigUnusable, readKubeconfig } from '../../host/kubeconfig.ts';
 import { getNode, type NodeView } from '../node-client.ts';
+import { ownNodeName } from '../node-name.ts';
 import { ADMIN_KUBECONFIG, BOOTSTRAP_KUBELET_KUBECONFIG, KUBELET_CONFIG, KUBELET_KUBECONFIG } from '../paths.ts';
-import type { Leftovers } from './leftovers.ts';
+import type { Attempt } from './attempt.ts';
+import { type Inventory, keeperOf } from './inventory.ts';
+import { type Leftovers, leftoversWithout } from './leftovers.ts';
 
 /** What must be done about an earlier bootstrap before kubeadm may run. */
 export type Recovery =
@@ -27,7 +30,12 @@ export interface Past {
   readonly bootstrap: 'none' | 'attempted' | 'done';
   readonly foreignLeftovers: boolean;
   readonly leftovers: Leftovers;
+  /** What was there before the first attempt, and no attempt's work. */
+  readonly inventory: Inventory;
+  readonly attempt: Attempt;
   readonly nodeName: string;
+  /** True where the document names the node. */
+  readonly nodeNameGiven: boolean;
   /** How the Node of this machine says that it is this one. */
   readonly machineId: string;
   readonly systemUuid?: string | undefined;
@@ -47,13 +55,17 @@ const PAUSE_MS = 2_000;
  * @throws MachineadmError `APIServerUnreachableFromKubelet` where a reset might destroy a worker that has joined
  */
 export async function decideRecovery(host: QueryHost, past: Past, patienceMs = PATIENCE_MS): Promise<Recovery> {
-  const { traces, certificates } = past.leftovers;
   if (past.bootstrap === 'done') return 'none';
+  const { traces, certificates } = leftoversWithout(past.leftovers, keeperOf(past.inventory));
   if (past.foreignLeftovers && past.bootstrap === 'none') return traces.length > 0 ? 'reset-offline' : 'none';
-  // No attempt of ours is known: whose files these are is for kubeadm's preflight, and then for a person, to decide.
+  // No attempt of ours is known: whose files these are is for kubeadm's preflight, and then for the operator, to decide.
   if (past.bootstrap === 'none') return 'none';
+  // An attempt that failed in preflight wrote nothing: what is there by now is not its work.
+  if (past.attempt.wroteNothing) return 'none';
   if (traces.length === 0 && certificates.length === 0) return 'none';
-  if (past.role === 'InitControlPlane') return (await isPublished(host, traces, patienceMs)) ? 'resume' : 'reset';
+  if (past.role === 'InitControlPlane') {
+    return (await isPublished(host, past.leftovers.traces, patienceMs)) ? 'resume' : 'reset';
+  }
   return (await hasJoined(host, past, patienceMs)) ? 'finished' : 'reset';
 }
 
@@ -90,7 +102,7 @@ async function hasJoined(host: QueryHost, past: Past, patienceMs: number): Promi
   const worker = past.role === 'Worker';
   const answer = await askPatiently(worker ? patienceMs : 0, async () => {
     const credential = await usable(host, KUBELET_KUBECONFIG);
-    return credential === undefined ? { kind: 'absent' } : await getNode(credential, past.nodeName);
+    return credential === undefined ? { kind: 'absent' } : await getNode(credential, ownNodeName(credential, past));
   });
   if (answer.kind === 'found') return isFinished(answer.object, past);
   if (answer.kind === 'absent' || answer.kind === 'untrusted' || !worker) return false;
@@ -98,7 +110,7 @@ async function hasJoined(host: QueryHost, past: Past, patienceMs: number): Promi
     reason: 'APIServerUnreachableFromKubelet',
     summary: `An earlier run was killed while this machine joined, and whether it has joined cannot be found out: ${answer.why}.`,
     remedy:
-      'Restore the way to the API server and run machineadm provision again. To give this node up and join anew, run kubeadm reset first.',
+      'Restore the way to the API server and run machineadm provision again. To give this node up and join again, run machineadm reset first.',
     evidence: [{ source: 'API server', text: answer.why }],
     retryable: true,
   });

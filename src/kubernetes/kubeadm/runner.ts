@@ -1,6 +1,8 @@
 import { type Evidence, MachineadmError } from '../../document/errors.ts';
 import type { CommandResult, Host } from '../../host/host.ts';
-import { judge, type KubeadmCommand, type KubeadmNote, KubeadmProgress, type OutputLine } from './output.ts';
+import { describeKill, type Kill, killOf, remedyOfKill, signalOfStatus } from '../../host/killed.ts';
+import { untilKubeletStaysDown } from '../kubelet-unit.ts';
+import { endingOf, judge, type KubeadmCommand, type KubeadmNote, KubeadmProgress, type OutputLine } from './output.ts';
 
 /** What a running kubeadm reports to, and what ends it. */
 export interface KubeadmWatch {
@@ -19,20 +21,28 @@ export interface KubeadmInvocation {
   readonly expectsSuccessText: boolean;
 }
 
+/** k/k cmd/kubeadm/app/cmd/phases/init/kubelet.go and join/kubelet.go: said right before it starts the kubelet. */
+const KUBELET_STARTED = /^\[kubelet-start\] Starting the kubelet|^\[(kubelet-check|wait-control-plane)\] /;
+
 /** kubeadm prints a few hundred lines, with --v=5 some thousand; what a diagnosis needs stands at the end. */
 const TRANSCRIPT_LINES = 5_000;
 
 /**
  * Runs `kubeadm init` or `kubeadm join` to its end and judges it by its exit status and by what it said.
  *
- * @throws MachineadmError `BootstrapperFailed` with the whole output as transcript; diagnosis names the cause from it
+ * @throws MachineadmError `BootstrapperFailed` with the whole output as transcript; diagnosis names the cause from it.
+ *   `BootstrapperKilled` for one that a signal killed
  */
 export async function runKubeadm(host: Host, invocation: KubeadmInvocation, watch: KubeadmWatch): Promise<void> {
   const { command, flags, expectsSuccessText } = invocation;
   const progress = new KubeadmProgress(command);
-  const result = await supervised(host, [command, ...flags], progress, watch);
+  const result = await supervised(host, invocation, [command, ...flags], progress, watch);
+  // kubeadm itself never ends with such a status: a wrapper of this name reports how the program ended that it called.
+  const signal = signalOfStatus(result.status);
+  if (signal !== undefined) throw killed(command, { signal, outOfMemory: result.outOfMemory }, progress);
   const verdict = judge(command, result.status, progress, expectsSuccessText);
   if (verdict.succeeded) return;
+  watch.remember({ ...progress.note, ended: endingOf(result.status, progress) });
   throw new MachineadmError({
     reason: 'BootstrapperFailed',
     summary: verdict.summary,
@@ -45,29 +55,66 @@ export async function runKubeadm(host: Host, invocation: KubeadmInvocation, watc
 
 async function supervised(
   host: Host,
+  { command }: KubeadmInvocation,
   args: readonly string[],
   progress: KubeadmProgress,
   watch: KubeadmWatch,
 ): Promise<CommandResult> {
+  const down = new AbortController();
+  const ended = new AbortController();
+  let following: Promise<void> | undefined;
+  const giveUp = (why: string | undefined): void => {
+    if (why !== undefined) down.abort(kubeletDown(command, why));
+  };
   try {
     return await host.run({
       program: 'kubeadm',
       args,
-      signal: watch.signal,
+      signal: AbortSignal.any([watch.signal, down.signal]),
       supervised: true,
       onLine: (stream, text) => {
+        // From here on it waits for the kubelet, for minutes: one that cannot come up is noticed at once.
+        if (KUBELET_STARTED.test(text)) following ??= untilKubeletStaysDown(host, ended.signal).then(giveUp);
         // The note first: what a watcher does with a line must not come between the line and the journal.
         if (progress.observe({ stream, text })) watch.remember(progress.note);
         watch.line(text);
       },
     });
   } catch (error) {
+    const kill = killOf(error);
+    if (kill !== undefined) throw killed(command, kill, progress);
     if (!(error instanceof MachineadmError) || error.transcript.length > 0) throw error;
     // Ended at a deadline: what kubeadm was stuck in is in its lines, and only in them.
     const { reason, message, remedy, evidence, retryable, exit, cause } = error;
     const details = { reason, summary: message, remedy, evidence, retryable, exit, cause };
     throw new MachineadmError({ ...details, transcript: transcriptOf(progress.lines) });
+  } finally {
+    ended.abort();
+    await following;
   }
+}
+
+/** kubeadm was ended: what it waited for does not come. The verdict names the cause by the unit. */
+function kubeletDown(command: KubeadmCommand, why: string): MachineadmError {
+  return new MachineadmError({
+    reason: 'BootstrapperFailed',
+    summary: `kubeadm ${command} was ended while it waited for the kubelet, which does not come up: ${why}.`,
+    remedy: 'Correct what keeps the kubelet from running, and run machineadm provision again.',
+    evidence: [{ source: 'service manager', text: why }],
+  });
+}
+
+/** What a killed kubeadm printed last names no cause: the signal is the cause. */
+function killed(command: KubeadmCommand, kill: Kill, { note, lines }: KubeadmProgress): MachineadmError {
+  const where = note.lastPhase === undefined ? '' : ` in its phase ${note.lastPhase}`;
+  return new MachineadmError({
+    reason: 'BootstrapperKilled',
+    summary: `kubeadm ${command} ${describeKill(kill)}${where}.`,
+    remedy: `${remedyOfKill(kill, 'kubeadm')} The next run cleans up after this attempt first.`,
+    evidence: [...(kill.outOfMemory === undefined ? [] : [kill.outOfMemory]), ...transcriptOf(lines).slice(-5)],
+    transcript: transcriptOf(lines),
+    retryable: true,
+  });
 }
 
 /** kubeadm's output as the diagnosis room reads it. */

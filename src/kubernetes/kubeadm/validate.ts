@@ -1,6 +1,7 @@
 import { MachineadmError } from '../../document/errors.ts';
 import type { Version } from '../../host/facts.ts';
 import type { Host, NewFile } from '../../host/host.ts';
+import { CANDIDATE_SUFFIX } from '../paths.ts';
 
 const TIMEOUT_MS = 60_000;
 
@@ -17,7 +18,7 @@ export function canValidate(kubeadm: Version): boolean {
  */
 export async function validateConfig(host: Host, file: NewFile, signal: AbortSignal): Promise<void> {
   // A file and not standard input: Node's pipes are sockets, and /dev/stdin cannot be opened on one.
-  const candidate = `${file.path}.candidate`;
+  const candidate = `${file.path}${CANDIDATE_SUFFIX}`;
   await host.writeFile({ ...file, path: candidate });
   try {
     const args = ['config', 'validate', `--config=${candidate}`];

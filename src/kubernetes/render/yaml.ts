@@ -1,4 +1,5 @@
 import { Document, visit } from 'yaml';
+import { VERBATIM_TAG } from '../../document/verbatim.ts';
 
 /**
  * Plain only where no YAML parser can take the text for anything but a string. kubeadm reads with sigs.k8s.io/yaml, which
@@ -15,7 +16,7 @@ export function writeYaml(documents: readonly object[]): string {
 
 /** Writes one YAML document without a leading `---`. */
 export function writeDocument(content: object): string {
-  const document = new Document(content, { aliasDuplicateObjects: false });
+  const document = new Document(content, { aliasDuplicateObjects: false, customTags: [VERBATIM_TAG] });
   visit(document, {
     Scalar(_key, scalar) {
       if (typeof scalar.value !== 'string') return;

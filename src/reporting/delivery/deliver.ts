@@ -1,5 +1,5 @@
 import type { LocalSinkModel } from '../../document/model.ts';
-import { redact } from '../../document/secret.ts';
+import { redact } from '../../document/redaction.ts';
 import type { Host } from '../../host/host.ts';
 import type { ReportEvent } from '../event.ts';
 import { remoteSinkOf } from '../remote/registry.ts';
@@ -55,9 +55,10 @@ export async function deliverAll(delivery: Delivery): Promise<Delivered> {
   const worked = await Promise.all(plans.map((plan) => work(plan, delivery, untilMs)));
   const news = worked.filter(({ outcome }) => isInTrouble(outcome) && !outcome.state.told);
   const after = news.length === 0 ? worked : await tellOthers(news, worked, delivery);
+  const stranded = await strandedReports(plans, delivery);
   const due = new Map<string, number>();
   for (const { plan, outcome } of after) if (outcome.nextInMs !== undefined) due.set(plan.model.name, outcome.nextInMs);
-  return { reports: after.map((one) => reportOf(one, delivery.clock())), due };
+  return { reports: [...after.map((one) => reportOf(one, delivery.clock())), ...stranded], due };
 }
 
 async function plansOf({ spool, plans: given = [] }: Delivery): Promise<readonly SinkPlan[]> {
@@ -66,8 +67,32 @@ async function plansOf({ spool, plans: given = [] }: Delivery): Promise<readonly
     const plan = thaw(text);
     if (plan !== undefined) known.set(name, plan);
   }
-  for (const plan of given) if (known.has(plan.model.name)) known.set(plan.model.name, plan);
+  const waitedFor = await spool.sinksWaitedFor();
+  for (const plan of given) {
+    const { name } = plan.model;
+    if (known.has(name) || waitedFor.has(name)) known.set(name, plan);
+  }
   return [...known.values()];
+}
+
+/** Of the sinks that something waits for and that nobody knows how to reach: their plan is lost or damaged. */
+async function strandedReports(plans: readonly SinkPlan[], delivery: Delivery): Promise<readonly SinkReport[]> {
+  const { spool, only, clock } = delivery;
+  const known = new Set(plans.map(({ model }) => model.name));
+  const reports: SinkReport[] = [];
+  for (const sink of await spool.sinksWaitedFor()) {
+    if (known.has(sink) || only?.has(sink) === false) continue;
+    reports.push({
+      sink,
+      type: 'Unknown',
+      target: '',
+      state: 'Unreadable',
+      pending: (await spool.waiting(sink)).length,
+      updatedAt: new Date(clock().time).toISOString(),
+      message: 'how it is reached is lost or damaged; machineadm report flush -d FILE takes it from the document',
+    });
+  }
+  return reports;
 }
 
 async function work(plan: SinkPlan, delivery: Delivery, untilMs: number): Promise<Worked> {
@@ -87,7 +112,7 @@ async function work(plan: SinkPlan, delivery: Delivery, untilMs: number): Promis
     // A defect of one sink, or a spool that cannot be read: the others have theirs all the same.
     const state = { ...(await spool.state(name)), lastError: error instanceof Error ? error.message : String(error) };
     const pending = (await spool.waiting(name)).length;
-    return { plan, target, outcome: { delivered: 0, refused: 0, givenUp: 0, pending, state }, example };
+    return { plan, target, outcome: { delivered: 0, refused: 0, setAside: [], pending, state }, example };
   } finally {
     await close();
   }
@@ -149,14 +174,34 @@ function warningFrom(event: ReportEvent, sink: string, message: string, at: Mome
 
 function reportOf({ plan, target, outcome }: Worked, at: Moment): SinkReport {
   const { pending, refused, state } = outcome;
-  const isGood = pending === 0 && refused === 0;
+  const message = messageOf(outcome);
   return {
     sink: plan.model.name,
     type: plan.model.kind,
     target,
-    state: pending > 0 ? 'Pending' : refused > 0 ? 'Refused' : 'Delivered',
+    state:
+      pending > 0
+        ? 'Pending'
+        : refused > 0
+          ? 'Refused'
+          : outcome.setAside.includes('unreadable')
+            ? 'Unreadable'
+            : state.lost > 0 || outcome.setAside.length > 0
+              ? 'Lost'
+              : 'Delivered',
     pending,
     updatedAt: new Date(at.time).toISOString(),
-    ...(isGood || state.lastError === undefined ? {} : { message: state.lastError }),
+    ...(message === '' ? {} : { message }),
   };
+}
+
+/** Why not everything was delivered; '' where it was. */
+function messageOf({ pending, refused, setAside, state }: SinkOutcome): string {
+  const [unreadable, foreign] = ['unreadable', 'foreign'].map((why) => setAside.filter((one) => one === why).length);
+  return [
+    ...((pending > 0 || refused > 0) && state.lastError !== undefined ? [state.lastError] : []),
+    ...(state.lost > 0 ? [`lost, as too much waited or for too long: ${count(state.lost)}`] : []),
+    ...(unreadable === 0 ? [] : [`damaged and kept in quarantine: ${count(unreadable ?? 0)}`]),
+    ...(foreign === 0 ? [] : [`of the machine that this disk was copied from: ${count(foreign ?? 0)}`]),
+  ].join('; ');
 }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { redact } from '../../document/secret.ts';
+import { redact } from '../../document/redaction.ts';
 import { DeadlineExceeded, withDeadline } from '../deadline.ts';
 import { fitted, type ReportEvent } from '../event.ts';
 import { oneLine } from '../progress.ts';
@@ -27,8 +27,8 @@ export interface SinkDelivery {
 export interface SinkOutcome {
   readonly delivered: number;
   readonly refused: number;
-  /** Too old, unreadable, or of another machine whose disk this one is a copy of. */
-  readonly givenUp: number;
+  /** Why events were set aside that nobody will deliver; none: []. */
+  readonly setAside: readonly ('unreadable' | 'expired' | 'foreign')[];
   readonly pending: number;
   readonly state: SinkState;
   /** When the next try would have been, milliseconds from now: it did not fit into the time. */
@@ -45,7 +45,8 @@ const LONGEST_WHY = 300;
 export async function deliverSink(delivery: SinkDelivery): Promise<SinkOutcome> {
   const { name, spool, random = Math.random, now = () => performance.now() } = delivery;
   let state = await spool.state(name);
-  const counts = { delivered: 0, refused: 0, givenUp: 0 };
+  const counts = { delivered: 0, refused: 0 };
+  const setAside: ('unreadable' | 'expired' | 'foreign')[] = [];
   // Others have tried in vain, too. Each begins with a try of its own: a receiver that came back is found soon.
   let failures = state.failures;
   let nextInMs: number | undefined;
@@ -53,9 +54,9 @@ export async function deliverSink(delivery: SinkDelivery): Promise<SinkOutcome> 
     const [next] = await spool.waiting(name);
     if (next === undefined || delivery.signal.aborted) break;
     const event = await usable(next, delivery);
-    if (event === undefined) {
-      await spool.remove(next);
-      counts.givenUp += 1;
+    if (typeof event === 'string') {
+      await spool.setAside(next);
+      setAside.push(event);
       continue;
     }
     const result = await attempt(event, delivery, Math.max(delivery.untilMs - now(), 1));
@@ -63,7 +64,7 @@ export async function deliverSink(delivery: SinkDelivery): Promise<SinkOutcome> 
       await spool.remove(next);
       counts.delivered += 1;
       failures = 0;
-      state = { failures: 0, refused: state.refused, told: false };
+      state = { failures: 0, refused: state.refused, lost: state.lost, told: false };
     } else if (result.kind === 'refused') {
       await spool.remove(next);
       counts.refused += 1;
@@ -81,14 +82,22 @@ export async function deliverSink(delivery: SinkDelivery): Promise<SinkOutcome> 
   }
   await delivery.sink.close?.().catch(() => undefined);
   const pending = (await spool.waiting(name)).length;
-  return { ...counts, pending, state, ...(nextInMs === undefined ? {} : { nextInMs }) };
+  const expired = setAside.filter((why) => why === 'expired').length;
+  // A run may have given some up to make room meanwhile.
+  state = { ...state, lost: (await spool.state(name)).lost + expired };
+  return { ...counts, setAside, pending, state, ...(nextInMs === undefined ? {} : { nextInMs }) };
 }
 
-async function usable(next: SpooledEvent, { spool, host, context }: SinkDelivery): Promise<ReportEvent | undefined> {
+/** The event, or why it is of no use. */
+async function usable(
+  next: SpooledEvent,
+  { spool, host, context }: SinkDelivery,
+): Promise<ReportEvent | 'unreadable' | 'expired' | 'foreign'> {
   const event = await spool.read(next);
-  if (event === undefined || isExpired(event, context.clock(), host.bootId)) return undefined;
-  // On a copied disk: the machine that it tells of tells of itself.
-  return event.host.machineId === host.machineId ? event : undefined;
+  if (event === undefined) return 'unreadable';
+  // On a copied disk: the machine that it is about reports itself.
+  if (event.host.machineId !== host.machineId) return 'foreign';
+  return isExpired(event, context.clock(), host.bootId) ? 'expired' : event;
 }
 
 /** One try. Whatever goes wrong is a result. */

@@ -1,5 +1,5 @@
 import type { ExecSinkModel } from '../../document/model.ts';
-import { redact } from '../../document/secret.ts';
+import { redact } from '../../document/redaction.ts';
 import { SIZE_CLASSES } from '../event.ts';
 import type { DeliveryResult, RemoteSink } from './remote-sink.ts';
 

@@ -116,12 +116,17 @@ async function authenticatorOf(
   }
 }
 
-async function tlsOf({ tls }: NATSSinkModel, context: DeliveryContext): Promise<TlsOptions> {
+/** What the client's type leaves out it hands on to tls.connect() all the same (nats.js transport-node/src/node_transport.ts). */
+type SecureOptions = TlsOptions & { readonly rejectUnauthorized: true; readonly minVersion: 'TLSv1.2' };
+
+async function tlsOf({ tls }: NATSSinkModel, context: DeliveryContext): Promise<SecureOptions> {
   const own = tls.certificateAuthority === undefined ? [] : [tls.certificateAuthority];
   const roots = await trustedRoots([...context.certificateAuthorities, ...own]);
   const client = tls.clientCertificate;
   return {
     ca: roots.join('\n'),
+    rejectUnauthorized: true,
+    minVersion: 'TLSv1.2',
     ...(client === undefined ? {} : { cert: client.certificate, key: (await context.secret(client.key)).reveal() }),
   };
 }

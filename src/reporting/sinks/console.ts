@@ -1,6 +1,7 @@
-import { closeSync, constants, openSync, writeSync } from 'node:fs';
+import { closeSync, writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MachineadmError } from '../../document/errors.ts';
+import { openConsole } from '../../host/device.ts';
 import { errnoOf } from '../../host/file-error.ts';
 import { formatEvent, oneLine } from '../progress.ts';
 import type { Sink } from '../sink.ts';
@@ -41,16 +42,9 @@ export function consoleLine(text: string): string {
   return line.length > LONGEST_LINE ? `${line.slice(0, LONGEST_LINE - 1)}…` : line;
 }
 
-/** A serial port of Windows is reached below the device namespace (learn.microsoft.com, CreateFile, "Communications"). */
-function pathOf(device: string): string {
-  return device.startsWith('COM') ? `\\\\.\\${device}` : device;
-}
-
 function openDevice(device: string): number {
-  // Windows has neither flag: 0 of them.
-  const flags = constants.O_WRONLY | (constants.O_NOCTTY ?? 0) | (constants.O_NONBLOCK ?? 0);
   try {
-    return openSync(pathOf(device), flags);
+    return openConsole(device);
   } catch (error) {
     throw new MachineadmError({
       reason: 'HostStepFailed',

@@ -1,3 +1,4 @@
+import { withChecksum, withoutChecksum } from '../../host/checksum.ts';
 import type { Host } from '../../host/host.ts';
 import { fitted, type ReportEvent } from '../event.ts';
 
@@ -19,11 +20,13 @@ export interface SinkState {
   readonly lastError?: string;
   /** Events that the receiver refused for good, ever. */
   readonly refused: number;
+  /** Events that nobody will deliver: too much waited, or they waited for too long. */
+  readonly lost: number;
   /** Whether its trouble was told to the other sinks. */
   readonly told: boolean;
 }
 
-export const FRESH_STATE: SinkState = { failures: 0, refused: 0, told: false };
+export const FRESH_STATE: SinkState = { failures: 0, refused: 0, lost: 0, told: false };
 
 /** An event that waits. */
 export interface SpooledEvent {
@@ -32,7 +35,13 @@ export interface SpooledEvent {
   readonly id: string;
 }
 
-type SpoolHost = Pick<Host, 'writeFile' | 'removeFile' | 'readText' | 'list' | 'stat' | 'makeDirectory' | 'sync'>;
+type SpoolHost = Pick<
+  Host,
+  'writeFile' | 'removeFile' | 'readFile' | 'readText' | 'list' | 'stat' | 'makeDirectory' | 'sync'
+>;
+
+/** Below a root: what cannot be read, or is of no use here. Nothing takes it away again but a reset. */
+const QUARANTINE = 'quarantine';
 
 /** `name~000000007~run.4.json`; `~` is in no name and no id. */
 const EVENT_NAME = /^([^~]+)~(\d{9})~([^~]+)\.json$/;
@@ -41,7 +50,7 @@ const PLAN_NAME = /^([^~]+)~sink\.json$/;
 /**
  * Events that wait for their delivery: a file each, named so that a sink's own order is that of the names, put in place
  * by rename, 0600 in a directory 0700. The run adds, the deliverer takes away; neither needs the other to stand still.
- * Nothing in it is secret (`freeze`).
+ * Nothing in it is secret (`freeze`). Each file carries a checksum; what is damaged is set aside and never deleted.
  */
 export class Spool {
   readonly #host: SpoolHost;
@@ -54,7 +63,7 @@ export class Spool {
 
   /** Says how a sink is reached from now on, for events that wait already, too. Throws `FileError`. */
   async putPlan(sink: string, text: string): Promise<void> {
-    await this.#put(`${sink}~sink.json`, text);
+    await this.#put(`${sink}~sink.json`, `${withChecksum(text)}\n`);
   }
 
   /**
@@ -66,8 +75,13 @@ export class Spool {
     const waiting = await this.waiting(sink);
     const number = (waiting.at(-1)?.number ?? 0) + 1;
     const name = `${sink}~${`${number}`.padStart(9, '0')}~${event.id}.json`;
-    await this.#put(name, `${JSON.stringify(fitted(event, SPOOL_LIMITS.eventBytes))}\n`);
-    return await this.#makeRoom(sink);
+    await this.#put(name, `${withChecksum(JSON.stringify(fitted(event, SPOOL_LIMITS.eventBytes)))}\n`);
+    const lost = await this.#makeRoom(sink);
+    if (lost > 0) {
+      const state = await this.state(sink);
+      await this.putState(sink, { ...state, lost: state.lost + lost });
+    }
+    return lost;
   }
 
   /** Flushes to the disk what was added. Best effort: what may be lost with the power was written all the same. */
@@ -86,10 +100,15 @@ export class Spool {
     for (const { name, path } of [...(await this.#files())].reverse()) {
       const sink = PLAN_NAME.exec(name)?.[1];
       if (sink === undefined || plans.has(sink)) continue;
-      const text = await this.#host.readText(path);
-      if (text !== undefined) plans.set(sink, text);
+      const text = withoutChecksum((await this.#host.readText(path)) ?? '')?.trimEnd();
+      if (text !== undefined && text !== '') plans.set(sink, text);
     }
     return plans;
+  }
+
+  /** The sinks that something waits for, whether or not it is known how they are reached. */
+  async sinksWaitedFor(): Promise<ReadonlySet<string>> {
+    return new Set((await this.#files()).flatMap(({ name }) => EVENT_NAME.exec(name)?.[1] ?? []));
   }
 
   /** What waits for a sink, in order. */
@@ -101,11 +120,11 @@ export class Spool {
     return found.sort((a, b) => a.number - b.number || (a.id < b.id ? -1 : 1));
   }
 
-  /** The event; undefined when it is gone, or is none (a disk that lost it). */
+  /** The event; undefined when it is gone, or damaged. */
   async read({ path }: SpooledEvent): Promise<ReportEvent | undefined> {
     const text = await this.#host.readText(path);
     try {
-      const value: unknown = JSON.parse(text ?? '');
+      const value: unknown = JSON.parse(withoutChecksum(text ?? '') ?? '');
       return isEvent(value) ? value : undefined;
     } catch {
       return undefined;
@@ -113,6 +132,18 @@ export class Spool {
   }
 
   async remove({ path }: SpooledEvent): Promise<void> {
+    await this.#host.removeFile(path);
+  }
+
+  /** Takes an event out of what waits, and keeps it byte for byte for whoever looks into it. */
+  async setAside({ path }: SpooledEvent): Promise<void> {
+    const content = await this.#host.readFile(path);
+    const at = path.lastIndexOf('/');
+    const directory = `${path.slice(0, at)}/${QUARANTINE}`;
+    if (content !== undefined) {
+      await this.#host.makeDirectory(directory, 0o700);
+      await this.#host.writeFile({ path: directory + path.slice(at), content, mode: 0o600 });
+    }
     await this.#host.removeFile(path);
   }
 
@@ -125,7 +156,7 @@ export class Spool {
   }
 
   async putState(sink: string, state: SinkState): Promise<void> {
-    await this.#put(`${sink}~state.json`, `${JSON.stringify(state)}\n`);
+    await this.#put(`${sink}~state.json`, `${withChecksum(JSON.stringify(state))}\n`);
   }
 
   /** Removes a sink that has nothing waiting any more. */
@@ -213,12 +244,13 @@ function isEvent(value: unknown): value is ReportEvent {
 
 function parseState(text: string): SinkState {
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = JSON.parse(withoutChecksum(text) ?? '');
     if (!isRecord(value)) return FRESH_STATE;
-    const { failures, lastError, refused, told } = value;
+    const { failures, lastError, refused, lost, told } = value;
     return {
       failures: typeof failures === 'number' ? failures : 0,
       refused: typeof refused === 'number' ? refused : 0,
+      lost: typeof lost === 'number' ? lost : 0,
       told: told === true,
       ...(typeof lastError === 'string' ? { lastError } : {}),
     };

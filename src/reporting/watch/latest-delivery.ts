@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { redact } from '../../document/secret.ts';
+import { redact } from '../../document/redaction.ts';
 import { pauseMs } from '../delivery/pause.ts';
 import { attempt, type SinkDelivery } from '../delivery/sink-delivery.ts';
 import type { ReportEvent } from '../event.ts';

@@ -1,4 +1,4 @@
-import { redactDeep } from '../../document/secret.ts';
+import { redactDeep } from '../../document/redaction.ts';
 import type { ReportCondition, ReportEvent } from '../event.ts';
 import { oneLine } from '../progress.ts';
 import type { Moment } from '../run-state.ts';

@@ -1,5 +1,7 @@
 import { MachineadmError } from '../../document/errors.ts';
-import { redact } from '../../document/secret.ts';
+import { authorizedKeysPath } from '../../document/ownership/paths.ts';
+import { redact } from '../../document/redaction.ts';
+import { FileError } from '../../host/file-error.ts';
 import type { CommandResult, Host, QueryHost } from '../../host/host.ts';
 import { withBlock, withoutBlock } from '../marked-block.ts';
 import type { Execution } from '../step.ts';
@@ -15,10 +17,6 @@ export type KeysActual =
   | { readonly kind: 'different'; readonly how: string }
   | { readonly kind: 'unsafe'; readonly what: string; readonly remedy: string };
 
-export function keysPath(home: string): string {
-  return `${home}/.ssh/authorized_keys`;
-}
-
 /** The file with the managed block as wanted, every other line as it was; no keys = no block. */
 export function withManagedKeys(text: string, keys: readonly string[]): string {
   return keys.length === 0 ? withoutBlock(text, BLOCK) : withBlock(text, BLOCK, keys.map((key) => `${key}\n`).join(''));
@@ -30,11 +28,24 @@ export async function inspectKeys(
   user: PasswdEntry | undefined,
   keys: readonly string[],
 ): Promise<KeysActual> {
+  try {
+    return await compareKeys(host, user, keys);
+  } catch (error) {
+    if (!(error instanceof FileError) || error.reason !== 'UnsafePath') throw error;
+    return { kind: 'unsafe', what: error.evidence[0]?.text ?? error.message, remedy: error.remedy };
+  }
+}
+
+async function compareKeys(
+  host: QueryHost,
+  user: PasswdEntry | undefined,
+  keys: readonly string[],
+): Promise<KeysActual> {
   const nothing: KeysActual = keys.length === 0 ? { kind: 'same' } : { kind: 'different', how: 'create' };
   if (user === undefined) return nothing;
   const directory = await host.stat(`${user.home}/.ssh`);
   if (directory === undefined) return nothing;
-  const path = keysPath(user.home);
+  const path = authorizedKeysPath(user.home);
   for (const [at, stat, type] of [
     [`${user.home}/.ssh`, directory, 'directory'],
     [path, await host.stat(path), 'file'],
@@ -105,7 +116,7 @@ export async function writeKeys(
   };
   const { stdout } = await asUser(READ);
   if (stdout.length > LARGEST || stdout.includes('\uFFFD')) {
-    const path = keysPath(user.home);
+    const path = authorizedKeysPath(user.home);
     throw notWritten(user, `${path} is too large or not UTF-8`, `Look at ${path}: its other lines would be lost.`);
   }
   await asUser(WRITE, withManagedKeys(stdout, keys));
@@ -116,6 +127,6 @@ function notWritten(user: PasswdEntry, why: string, remedy: string): MachineadmE
     reason: 'AuthorizedKeysNotWritten',
     summary: `the SSH keys of ${user.name} were not put in place: ${why}`,
     remedy,
-    evidence: [{ source: keysPath(user.home), text: why }],
+    evidence: [{ source: authorizedKeysPath(user.home), text: why }],
   });
 }

@@ -1,14 +1,9 @@
 import type { UserModel } from '../../document/model.ts';
-import { redact } from '../../document/secret.ts';
+import { redact } from '../../document/redaction.ts';
 import type { QueryHost } from '../../host/host.ts';
 import type { Missing } from '../step.ts';
 
 export const SUDOERS_MODE = 0o440;
-
-/** A file of its own a user, so that one user's mistake is not another's. sudo skips names with a dot (sudoers(5)). */
-export function sudoersPath(user: string): string {
-  return `/etc/sudoers.d/90-machineadm-${user}`;
-}
 
 /** The rules of a user as sudoers(5) writes them; undefined = the file must not be there. */
 export function sudoersText({ name, sudo }: Pick<UserModel, 'name' | 'sudo'>): string | undefined {

@@ -1,11 +1,12 @@
 import type { UserModel } from '../../document/model.ts';
+import { sudoersPath } from '../../document/ownership/paths.ts';
 import { Secret } from '../../document/secret.ts';
 import type { FileStat } from '../../host/host.ts';
 import type { Change } from '../step.ts';
 import type { KeysActual } from './authorized-keys.ts';
 import type { PasswdEntry } from './databases.ts';
 import type { PasswordChange } from './password.ts';
-import { SUDOERS_MODE, sudoersPath, sudoersText } from './sudoers.ts';
+import { SUDOERS_MODE, sudoersText } from './sudoers.ts';
 
 /** What shadow(5) has for a user that useradd just made: locked, and without a password. */
 export const NEVER_LOGGED_IN = new Secret('!');

@@ -1,7 +1,9 @@
-export const KERBEROS_CONFIGURATION = '/etc/krb5.conf';
+import { KERBEROS_CONFIGURATION, ORIGINAL_SUFFIX } from '../../document/ownership/paths.ts';
+
+export { KERBEROS_CONFIGURATION };
 
 /** What was there before; a reset puts it back. */
-export const KERBEROS_ORIGINAL = `${KERBEROS_CONFIGURATION}.machineadm-orig`;
+export const KERBEROS_ORIGINAL = `${KERBEROS_CONFIGURATION}${ORIGINAL_SUFFIX}`;
 
 /**
  * krb5.conf(5) for one domain. AES alone is named before the join: adcli writes a key of every permitted type into the

@@ -1,5 +1,6 @@
 import { MachineadmError } from '../../document/errors.ts';
 import type { CertificateAuthorityModel } from '../../document/model.ts';
+import { OWN_FILE_PREFIX } from '../../document/ownership/paths.ts';
 import type { Host } from '../../host/host.ts';
 import type { Change, Execution, FollowUp, Missing, Step } from '../step.ts';
 import { type Authority, authoritiesOf, fingerprintsIn } from './certificates.ts';
@@ -29,8 +30,6 @@ export type AuthoritiesPayload =
   /** Nothing but what the change owes. */
   | { readonly kind: 'rebuild' };
 
-/** Files in the store that begin with this are ours to remove. */
-const PREFIX = 'machineadm-';
 const REBUILD_TIMEOUT_MS = 120_000;
 
 /**
@@ -77,7 +76,7 @@ export function certificateAuthoritiesStep(
       );
       const present = new Map<string, string | undefined>();
       for (const name of (await host.list(store.directory)) ?? []) {
-        if (!name.startsWith(PREFIX) || !name.endsWith(store.extension)) continue;
+        if (!name.startsWith(OWN_FILE_PREFIX) || !name.endsWith(store.extension)) continue;
         // Debian's links to our files lie in Flatcar's directory.
         if ((await host.stat(`${store.directory}/${name}`))?.type !== 'file') continue;
         const text = wanted.has(name) ? await host.readText(`${store.directory}/${name}`) : undefined;
@@ -169,11 +168,11 @@ async function rebuild(host: Host, desired: AuthoritiesDesired, execution: Execu
 }
 
 function fileName(store: TrustStore, { name, fingerprint }: Authority): string {
-  return `${PREFIX}${name}-${fingerprint.slice(0, 8)}${store.extension}`;
+  return `${OWN_FILE_PREFIX}${name}-${fingerprint.slice(0, 8)}${store.extension}`;
 }
 
 function idOf(file: string, store: TrustStore): string {
-  return file.slice(PREFIX.length, -store.extension.length);
+  return file.slice(OWN_FILE_PREFIX.length, -store.extension.length);
 }
 
 function lastLines(text: string): readonly string[] {

@@ -1,3 +1,4 @@
+import { TRUST_STORES } from '../../document/ownership/paths.ts';
 import type { QueryHost } from '../../host/host.ts';
 
 /** Where an operating system takes added authorities from, and what makes its bundle of them. */
@@ -16,28 +17,25 @@ export interface TrustStore {
 /** SUSE: update-ca-certificates(8) of openSUSE's ca-certificates, over p11-kit. */
 const SUSE: TrustStore = {
   kind: 'SUSE',
-  directory: '/etc/pki/trust/anchors',
+  ...TRUST_STORES.suse,
   extension: '.pem',
   rebuild: { program: 'update-ca-certificates', args: [] },
-  bundle: '/var/lib/ca-certificates/ca-bundle.pem',
 };
 
 /** RHEL, Fedora, Amazon Linux and kin: update-ca-trust(8). */
 const RED_HAT: TrustStore = {
   kind: 'Red Hat',
-  directory: '/etc/pki/ca-trust/source/anchors',
+  ...TRUST_STORES.redHat,
   extension: '.pem',
   rebuild: { program: 'update-ca-trust', args: ['extract'] },
-  bundle: '/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem',
 };
 
 /** Flatcar: its update-ca-certificates collects what lies in /etc/ssl/certs itself (flatcar docs, adding certificate authorities). */
 const FLATCAR: TrustStore = {
   kind: 'Flatcar',
-  directory: '/etc/ssl/certs',
+  ...TRUST_STORES.flatcar,
   extension: '.pem',
   rebuild: { program: 'update-ca-certificates', args: [] },
-  bundle: '/etc/ssl/certs/ca-certificates.crt',
 };
 
 /**
@@ -46,10 +44,9 @@ const FLATCAR: TrustStore = {
  */
 const DEBIAN: TrustStore = {
   kind: 'Debian',
-  directory: '/usr/local/share/ca-certificates',
+  ...TRUST_STORES.debian,
   extension: '.crt',
   rebuild: { program: 'update-ca-certificates', args: ['--fresh'] },
-  bundle: '/etc/ssl/certs/ca-certificates.crt',
 };
 
 /**
@@ -62,7 +59,7 @@ export async function trustStoreOf(
 ): Promise<TrustStore | undefined> {
   const isDirectory = async (path: string) => (await host.stat(path))?.type === 'directory';
   const candidates = [
-    ...((await isDirectory('/etc/pki/trust/anchors')) ? [SUSE] : []),
+    ...((await isDirectory(SUSE.directory)) ? [SUSE] : []),
     ...((await isDirectory('/etc/pki/ca-trust/source')) ? [RED_HAT] : []),
     osId === 'flatcar' ? FLATCAR : DEBIAN,
   ];

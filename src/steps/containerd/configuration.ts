@@ -1,8 +1,15 @@
 import type { ContainerdModel, Model, TomlTable } from '../../document/model.ts';
+import {
+  CONTAINERD_CONFIGURATION,
+  ORIGINAL_SUFFIX,
+  PREVIOUS_SUFFIX,
+  REGISTRIES_DIRECTORY,
+} from '../../document/ownership/paths.ts';
 import type { Version } from '../../host/facts.ts';
 import { disabledWithoutCri, inWordsOf, withBinaries } from './migrate.ts';
 import { CRI, IMAGES, OPT, OVERLAYFS, RUNTIME, TRANSFER } from './plugin-ids.ts';
 import { mendedRuntimes, runtimeTables } from './runtimes.ts';
+import { tableText } from './toml-text.ts';
 import {
   defined,
   isTable,
@@ -17,12 +24,12 @@ import {
   without,
 } from './toml-tree.ts';
 
-export const CONFIGURATION_PATH = '/etc/containerd/config.toml';
+export { REGISTRIES_DIRECTORY };
+export const CONFIGURATION_PATH = CONTAINERD_CONFIGURATION;
 /** What was there before the first run; kept once, never changed again. */
-export const ORIGINAL_PATH = `${CONFIGURATION_PATH}.machineadm-orig`;
+export const ORIGINAL_PATH = `${CONFIGURATION_PATH}${ORIGINAL_SUFFIX}`;
 /** What was there before the change at hand; removed when the daemon proved healthy with the new one. */
-export const PREVIOUS_PATH = `${CONFIGURATION_PATH}.machineadm-previous`;
-export const REGISTRIES_DIRECTORY = '/etc/containerd/certs.d';
+export const PREVIOUS_PATH = `${CONFIGURATION_PATH}${PREVIOUS_SUFFIX}`;
 
 const MANAGED_MARK = '# Managed by machineadm:';
 const MERGED_MARK = '# Merged by machineadm:';
@@ -86,8 +93,7 @@ export async function configurationText(
   current?: { readonly text: string; readonly tree: TomlTable | undefined },
 ): Promise<string> {
   if (mode === 'Merge' && current?.tree !== undefined && sameTables(current.tree, tree)) return current.text;
-  const { stringify } = await import('smol-toml');
-  return `${HEADERS[mode]}${stringify(tree).trimEnd()}\n`;
+  return `${HEADERS[mode]}${(await tableText(tree)).trimEnd()}\n`;
 }
 
 /** Who wrote a file: this step as a whole, this step into somebody's, or somebody else. */

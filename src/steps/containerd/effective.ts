@@ -1,8 +1,10 @@
 import { type Evidence, MachineadmError } from '../../document/errors.ts';
 import type { TomlTable, TomlValue } from '../../document/model.ts';
+import { Verbatim, wholeNumber } from '../../document/verbatim.ts';
 import type { CommandResult, QueryHost } from '../../host/host.ts';
 import { CONFIGURATION_PATH, holdsCredentials } from './configuration.ts';
-import { dottedKey, isTable, leavesOf, toTable, valueAt } from './toml-tree.ts';
+import { parseTable } from './toml-text.ts';
+import { dottedKey, isTable, leavesOf, valueAt } from './toml-tree.ts';
 
 const STDIN = '/dev/stdin';
 
@@ -23,8 +25,7 @@ export async function checkConfiguration(
   if (unknown.length > 0) throw unknownKey(unknown, evidenceOf(dump));
   if (dump.status !== 0) throw dump.timedOut ? noAnswer(dump) : refused(dump, tree, text);
 
-  const { parse } = await import('smol-toml');
-  const effective = toTable(parse(dump.stdout));
+  const effective = await parseTable(dump.stdout);
   const dropIns = importsOf(effective).filter((path) => path !== STDIN);
   assertEffective(tree, effective, dropIns);
   return { dropIns, effective };
@@ -58,7 +59,7 @@ interface Difference {
 }
 
 function isZero(value: TomlValue): boolean {
-  return value === '' || value === 0 || value === false || (Array.isArray(value) && value.length === 0);
+  return value === '' || amountOf(value) === 0 || value === false || (Array.isArray(value) && value.length === 0);
 }
 
 /** Drop-ins may add to a list, but nothing may be added to what is disabled. */
@@ -79,7 +80,21 @@ function sameText(want: TomlValue, got: TomlValue): boolean {
       return there === undefined ? isZero(value) : sameText(value, there);
     });
   }
+  const amount = amountOf(want);
+  if (amount !== undefined && amountOf(got) === amount) return exactText(want) === exactText(got);
   return JSON.stringify(want) === JSON.stringify(got);
+}
+
+/** The amount that a number stands for: containerd prints 1e3 as 1000.0, and 16_384 without the underscore. */
+function amountOf(value: TomlValue): number | undefined {
+  const amount = value instanceof Verbatim ? Number(value.text.replaceAll('_', '')) : value;
+  return typeof amount === 'number' && !Number.isNaN(amount) ? amount : undefined;
+}
+
+/** Above 2^53 amounts are too coarse: there the digits decide. */
+function exactText(value: TomlValue): string {
+  const text = String(value).replaceAll('_', '');
+  return Number.isSafeInteger(Number(text)) ? '' : (wholeNumber(text)?.toString() ?? '');
 }
 
 /** Go prints a duration of "5m" as "5m0s" (time.Duration.String). */

@@ -3,7 +3,8 @@ import { MachineadmError } from '../../document/errors.ts';
 import type { TomlTable } from '../../document/model.ts';
 import type { QueryHost } from '../../host/host.ts';
 import { CONFIGURATION_PATH } from './configuration.ts';
-import { mergeTables, stringsAt, tableAt, toTable, without } from './toml-tree.ts';
+import { parseTable } from './toml-text.ts';
+import { mergeTables, stringsAt, tableAt, without } from './toml-tree.ts';
 
 /** A text that is no TOML, and where it stops being so. */
 export interface NotToml {
@@ -14,9 +15,9 @@ export interface NotToml {
 
 /** The tree of a text, or why there is none. */
 export async function parseToml(text: string): Promise<{ readonly tree: TomlTable } | { readonly problem: NotToml }> {
-  const { parse, TomlError } = await import('smol-toml');
+  const { TomlError } = await import('smol-toml');
   try {
-    return { tree: toTable(parse(text)) };
+    return { tree: await parseTable(text) };
   } catch (error) {
     if (!(error instanceof TomlError)) throw error;
     const message = error.message.split('\n')[0] ?? '';

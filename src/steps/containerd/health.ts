@@ -1,9 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Evidence, MachineadmError } from '../../document/errors.ts';
 import type { Host, QueryHost } from '../../host/host.ts';
+import { unitTrouble } from '../../host/unit-trouble.ts';
 import type { Execution } from '../step.ts';
 
 const POLL_MS = 250;
+/** A restart that is under way passes through states that look like the end. */
+const PERMANENT_AFTER_MS = 3_000;
 
 /** Lines of containerd's journal that tell why it serves no CRI. */
 const TELLING = /load required plugin|failed to load plugin|Failure unmarshaling|level=(error|fatal)|containerd: /;
@@ -32,10 +35,16 @@ export async function waitUntilHealthy(
   execution: Execution,
 ): Promise<void> {
   const deadline = performance.now() + timeoutMs;
+  let downSince: number | undefined;
   try {
     for (;;) {
       const illness = await findIllness(host, socket);
       if (illness === undefined) return;
+      const trouble = unitTrouble(await host.service('containerd'));
+      if (trouble?.permanent !== true) downSince = undefined;
+      else downSince ??= performance.now();
+      if (trouble !== undefined && downSince !== undefined && performance.now() - downSince >= PERMANENT_AFTER_MS)
+        throw await down(host, trouble.text);
       if (performance.now() >= deadline) throw await unhealthy(host, illness, timeoutMs);
       execution.waitingFor(`containerd to answer over CRI (${illness})`);
       execution.signal.throwIfAborted();
@@ -51,6 +60,18 @@ export async function journalEvidence(host: Host): Promise<readonly Evidence[]> 
   const lines = await host.services.logs('containerd', 200).catch(() => []);
   const telling = lines.filter((line) => TELLING.test(line));
   return (telling.length > 0 ? telling : lines).slice(-5).map((text) => ({ source: 'journal of containerd', text }));
+}
+
+/** It does not come up without somebody's help; the verdict names the cause by the unit. */
+async function down(host: Host, why: string): Promise<MachineadmError> {
+  return new MachineadmError({
+    reason: 'ContainerdUnhealthy',
+    summary: `containerd does not run and will not by itself: containerd.service: ${why}`,
+    remedy:
+      'Read `systemctl status containerd` and `journalctl -u containerd`, and correct what keeps it from running.',
+    evidence: [{ source: 'service manager', text: `containerd.service: ${why}` }, ...(await journalEvidence(host))],
+    retryable: true,
+  });
 }
 
 async function unhealthy(host: Host, illness: string, timeoutMs: number): Promise<MachineadmError> {

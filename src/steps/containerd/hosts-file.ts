@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { RegistryEndpoint, RegistryModel, TomlTable } from '../../document/model.ts';
+import { ORIGINAL_SUFFIX, OWN_FILE_PREFIX, REGISTRY_HOSTS_FILE } from '../../document/ownership/paths.ts';
 import { Secret, type SecretValue } from '../../document/secret.ts';
 import { defined, table } from './toml-tree.ts';
 
@@ -8,11 +9,8 @@ const HEADER = `${MARK} what is changed here is lost at its next run. Change the
 # (containerRuntime.containerd.registries). containerd reads this file with every pull.
 
 `;
-/** Files of certificates and keys that begin so are ours to remove. */
-export const FILE_PREFIX = 'machineadm-';
-export const HOSTS_FILE = 'hosts.toml';
 /** Somebody's own, from before the first run; put back when the document names the registry no more. */
-export const HOSTS_ORIGINAL = `${HOSTS_FILE}.machineadm-orig`;
+export const HOSTS_ORIGINAL = `${REGISTRY_HOSTS_FILE}${ORIGINAL_SUFFIX}`;
 
 export interface RegistryFile {
   readonly name: string;
@@ -62,7 +60,7 @@ export async function registryFiles(
   const { stringify } = await import('smol-toml');
   const isPrivate = Object.values(hosts).some((host) => 'header' in host) || 'header' in root;
   const content = `${HEADER}${stringify({ ...defined('server', url), ...root, host: hosts }).trimEnd()}\n`;
-  files.push({ name: HOSTS_FILE, content, mode: isPrivate ? 0o600 : 0o644 });
+  files.push({ name: REGISTRY_HOSTS_FILE, content, mode: isPrivate ? 0o600 : 0o644 });
   return files;
 }
 
@@ -142,7 +140,7 @@ async function clientPair(
 /** A file named after a certificate: a new certificate is a new file, and comes into use with the new hosts.toml alone. */
 function added(files: RegistryFile[], kind: string, certificate: string, text: string, mode: number): string {
   const mark = createHash('sha256').update(certificate.trim()).digest('hex').slice(0, 8);
-  const name = `${FILE_PREFIX}${mark}-${kind}`;
+  const name = `${OWN_FILE_PREFIX}${mark}-${kind}`;
   if (!files.some((file) => file.name === name)) files.push({ name, content: `${text.trimEnd()}\n`, mode });
   return name;
 }

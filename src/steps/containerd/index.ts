@@ -7,6 +7,7 @@ import { type ContainerdTimes, proveHealthy, putConfiguration } from './commit.t
 import { CONFIGURATION_PATH, criSocketOf } from './configuration.ts';
 import { type ContainerdActual, type ContainerdDesired, inspect } from './inspect.ts';
 import { maskedToml } from './masked.ts';
+import { ownedPaths } from './owned-paths.ts';
 import { missingParts, preflight } from './preflight.ts';
 import { applyRegistry, planRegistries, type RegistryPayload } from './registries.ts';
 
@@ -36,6 +37,7 @@ export function containerdStep(
   return {
     id: 'containerd',
     title: 'container runtime',
+    needs: ['containerd'],
     settles: ['daemon-reload', 'restart:containerd'],
 
     desired(model, facts) {
@@ -47,11 +49,12 @@ export function containerdStep(
         architecture: facts.architecture,
         socket: criSocketOf(model),
         kubernetes,
-        afterHooks: host.hooks.early !== undefined,
+        afterHooks: host.hooks.early !== undefined && host.hooks.beforeBootstrap === undefined,
         laid: new Set(host.files.map(({ path }) => path)),
       };
     },
 
+    owns: ownedPaths,
     preflight,
     inspect,
     plan,

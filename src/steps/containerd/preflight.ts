@@ -1,4 +1,5 @@
 import type { ContainerdModel, TomlTable } from '../../document/model.ts';
+import { programTrouble } from '../../host/executable.ts';
 import type { Version } from '../../host/facts.ts';
 import type { QueryHost } from '../../host/host.ts';
 import { compareVersions } from '../../host/version.ts';
@@ -17,7 +18,11 @@ const INSTALL = 'Install containerd 1.6 or newer with its service (the package o
 /** What containerd, its runtimes, snapshotters and registries need and is not there or does not fit. */
 export async function preflight(host: QueryHost, desired: ContainerdDesired): Promise<readonly Missing[]> {
   const { model, version, afterHooks } = desired;
-  if (version === undefined) return [{ reason: 'ContainerRuntimeMissing', what: 'containerd', remedy: INSTALL }];
+  if (version === undefined) {
+    const why = await programTrouble(host, 'containerd');
+    if (why === undefined) return [{ reason: 'ContainerRuntimeMissing', what: 'containerd', remedy: INSTALL }];
+    return [{ reason: 'ProgramNotExecutable', what: `containerd cannot be executed: ${why}`, remedy: INSTALL }];
+  }
   if (compareVersions(version, OLDEST) < 0) {
     const what = `containerd ${version.text} (1.6 or newer is needed: it is the first with CRI v1)`;
     return [{ reason: 'ContainerRuntimeUnsupported', what, remedy: INSTALL }];

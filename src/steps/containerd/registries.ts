@@ -1,17 +1,10 @@
 import { MachineadmError } from '../../document/errors.ts';
 import type { RegistryModel } from '../../document/model.ts';
+import { OWN_FILE_PREFIX, REGISTRY_HOSTS_FILE, registryDirectories } from '../../document/ownership/paths.ts';
 import type { Host, QueryHost } from '../../host/host.ts';
 import type { Change } from '../step.ts';
 import { textDiff } from '../text-diff.ts';
-import {
-  FILE_PREFIX,
-  HOSTS_FILE,
-  HOSTS_ORIGINAL,
-  isOurHostsFile,
-  type RegistryFile,
-  registryFiles,
-  secretsOf,
-} from './hosts-file.ts';
+import { HOSTS_ORIGINAL, isOurHostsFile, type RegistryFile, registryFiles, secretsOf } from './hosts-file.ts';
 import { maskedToml } from './masked.ts';
 
 /** A registry of the document, and what is there of it. */
@@ -58,19 +51,15 @@ export async function inspectRegistries(
   for (const name of names) {
     const directory = `${root}/${name}`;
     if (used.has(directory) || (await host.stat(directory))?.type !== 'directory') continue;
-    const text = await host.readText(`${directory}/${HOSTS_FILE}`);
+    const text = await host.readText(`${directory}/${REGISTRY_HOSTS_FILE}`);
     if (text !== undefined && isOurHostsFile(text)) forgotten.push({ host: name, directory });
   }
   return { registries: actual, forgotten };
 }
 
-/**
- * containerd looks for `host_port_` before `host:port` and takes the first directory that exists, whatever it holds
- * (core/remotes/docker/config/hosts.go, HostDirFromRoot).
- */
+/** containerd takes the first of the directories that exists, whatever it holds. */
 function directoryOf(host: string, names: readonly string[]): string {
-  const other = host.replace(/:(\d+)$/, '_$1_');
-  return names.includes(other) ? other : host;
+  return registryDirectories(host).find((name) => names.includes(name)) ?? host;
 }
 
 function changeId({ host }: RegistryModel): string {
@@ -87,14 +76,14 @@ async function inspectRegistry(
   const stale: string[] = [];
   for (const name of (await host.list(directory)) ?? []) {
     const path = `${directory}/${name}`;
-    if (name !== HOSTS_FILE && !name.startsWith(FILE_PREFIX)) continue;
+    if (name !== REGISTRY_HOSTS_FILE && !name.startsWith(OWN_FILE_PREFIX)) continue;
     if (wanted !== undefined && !wanted.some((file) => file.name === name)) stale.push(name);
     else {
       const [text, stat] = [await host.readText(path), await host.stat(path)];
       if (text !== undefined && stat !== undefined) present.set(name, { text, mode: stat.mode });
     }
   }
-  const hosts = present.get(HOSTS_FILE);
+  const hosts = present.get(REGISTRY_HOSTS_FILE);
   return { registry, directory, wanted, present, stale, isForeign: hosts !== undefined && !isOurHostsFile(hosts.text) };
 }
 
@@ -118,7 +107,7 @@ export function planRegistries(
 
 function registryChange(actual: RegistryActual): readonly Change<RegistryPayload>[] {
   const { registry, directory, wanted, present, stale, wasInterrupted } = actual;
-  const path = `${directory}/${HOSTS_FILE}`;
+  const path = `${directory}/${REGISTRY_HOSTS_FILE}`;
   const common = {
     id: changeId(registry),
     // What holds a secret is the instance's.
@@ -138,7 +127,7 @@ function registryChange(actual: RegistryActual): readonly Change<RegistryPayload
     return now?.text !== content || now.mode !== mode;
   });
   if (different.length === 0 && stale.length === 0 && !wasInterrupted) return [];
-  const others = different.filter(({ name }) => name !== HOSTS_FILE).map(({ name }) => name);
+  const others = different.filter(({ name }) => name !== REGISTRY_HOSTS_FILE).map(({ name }) => name);
   const words = [
     ...(different.length > others.length || wasInterrupted ? [`write ${path}`] : []),
     ...(others.length > 0 ? [`${others.length === different.length ? 'write' : 'with'} ${others.join(', ')}`] : []),
@@ -150,15 +139,15 @@ function registryChange(actual: RegistryActual): readonly Change<RegistryPayload
 }
 
 function hostsDiff({ present }: RegistryActual, wanted: readonly RegistryFile[]): string | undefined {
-  const before = maskedToml(present.get(HOSTS_FILE)?.text ?? '');
-  const after = maskedToml(wanted.find(({ name }) => name === HOSTS_FILE)?.content ?? '');
+  const before = maskedToml(present.get(REGISTRY_HOSTS_FILE)?.text ?? '');
+  const after = maskedToml(wanted.find(({ name }) => name === REGISTRY_HOSTS_FILE)?.content ?? '');
   return before === undefined || after === undefined ? undefined : textDiff(before, after);
 }
 
 function forgetChange(forgotten: ForgottenRegistry): Change<RegistryPayload> {
   return {
     id: `containerd/registries/remove/${forgotten.host}`,
-    summary: `remove ${forgotten.directory}/${HOSTS_FILE}: the document names ${forgotten.host} no more`,
+    summary: `remove ${forgotten.directory}/${REGISTRY_HOSTS_FILE}: the document names ${forgotten.host} no more`,
     scope: 'base',
     ineffective: 'ContainerdConfigNotEffective',
     payload: { kind: 'forget', forgotten },
@@ -170,7 +159,7 @@ export async function applyRegistry(host: Host, payload: RegistryPayload): Promi
   if (payload.kind === 'forget') return await forget(host, payload.forgotten);
   const { registry, directory, isForeign, present, stale } = payload.actual;
   const files = (await registryFiles(registry, (value) => host.secret(value))) ?? unknownSecret();
-  const hosts = present.get(HOSTS_FILE);
+  const hosts = present.get(REGISTRY_HOSTS_FILE);
   const original = `${directory}/${HOSTS_ORIGINAL}`;
   if (isForeign && hosts !== undefined && (await host.stat(original)) === undefined) {
     await host.writeFile({ path: original, content: hosts.text, mode: hosts.mode });
@@ -190,13 +179,13 @@ async function forget(host: Host, { directory }: ForgottenRegistry): Promise<voi
   const original = `${directory}/${HOSTS_ORIGINAL}`;
   const [text, stat] = [await host.readText(original), await host.stat(original)];
   if (text !== undefined && stat !== undefined) {
-    await host.writeFile({ path: `${directory}/${HOSTS_FILE}`, content: text, mode: stat.mode });
+    await host.writeFile({ path: `${directory}/${REGISTRY_HOSTS_FILE}`, content: text, mode: stat.mode });
     await host.removeFile(original);
   } else {
-    await host.removeFile(`${directory}/${HOSTS_FILE}`);
+    await host.removeFile(`${directory}/${REGISTRY_HOSTS_FILE}`);
   }
   for (const name of (await host.list(directory)) ?? []) {
-    if (name.startsWith(FILE_PREFIX)) await host.removeFile(`${directory}/${name}`);
+    if (name.startsWith(OWN_FILE_PREFIX)) await host.removeFile(`${directory}/${name}`);
   }
   await host.run({ program: 'rmdir', args: ['--ignore-fail-on-non-empty', '--', directory] });
 }

@@ -1,4 +1,5 @@
 import type { TomlTable, TomlValue } from '../../document/model.ts';
+import { Verbatim } from '../../document/verbatim.ts';
 
 /** A scalar or array of a TOML tree, and the keys that lead to it. */
 export interface Leaf {
@@ -7,23 +8,7 @@ export interface Leaf {
 }
 
 export function isTable(value: TomlValue | undefined): value is TomlTable {
-  return typeof value === 'object' && !Array.isArray(value);
-}
-
-/** What a TOML parser returns, as our own tree: prototypes are dropped, dates become text. */
-export function toTable(parsed: object): TomlTable {
-  return Object.fromEntries(Object.entries(parsed).map(([key, value]) => [key, toValue(value)]));
-}
-
-function toValue(value: unknown): TomlValue {
-  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return value;
-  if (Array.isArray(value)) return value.map(toValue);
-  return typeof value === 'object' && value !== null && isPlain(value) ? toTable(value) : String(value);
-}
-
-function isPlain(value: object): boolean {
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === null || prototype === Object.prototype;
+  return typeof value === 'object' && !Array.isArray(value) && !(value instanceof Verbatim);
 }
 
 /** Tables are merged key by key, everything else is replaced: `over` wins. */
@@ -96,5 +81,5 @@ function same(a: TomlValue | undefined, b: TomlValue | undefined): boolean {
   if (Array.isArray(a) && Array.isArray(b)) {
     return a.length === b.length && a.every((item: TomlValue, index) => same(item, b[index]));
   }
-  return a === b;
+  return a instanceof Verbatim && b instanceof Verbatim ? a.text === b.text : a === b;
 }

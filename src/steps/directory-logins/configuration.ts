@@ -1,13 +1,14 @@
 import type { DirectoryLoginsModel } from '../../document/model.ts';
+import { NAME_SERVICE_SWITCH, SSSD_CONFIGURATION_PATH } from '../../document/ownership/paths.ts';
 import type { DomainMembership } from '../active-directory/membership.ts';
 
 /** sssd ends with status 4 where its configuration can be read by others than root. */
-export const SSSD_CONFIGURATION = { path: '/etc/sssd/sssd.conf', mode: 0o600 } as const;
+export const SSSD_CONFIGURATION = { path: SSSD_CONFIGURATION_PATH, mode: 0o600 } as const;
 
 /** The first line of ours. */
 export const SSSD_HEADING = '# Written by machineadm: its document names who may log in.';
 
-export const NAME_SERVICE_SWITCH = '/etc/nsswitch.conf';
+export { NAME_SERVICE_SWITCH };
 
 /** The databases that sssd answers for. */
 const DATABASES = ['passwd', 'group', 'shadow'];

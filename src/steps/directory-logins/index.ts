@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MachineadmError } from '../../document/errors.ts';
+import { ORIGINAL_SUFFIX } from '../../document/ownership/paths.ts';
 import type { Host, QueryHost } from '../../host/host.ts';
 import { membershipOf } from '../active-directory/membership.ts';
 import type { Change, FollowUp, Missing, Step } from '../step.ts';
@@ -15,7 +16,6 @@ import {
 } from './configuration.ts';
 import { type PamTool, pamTool, usesSssd } from './pam.ts';
 
-const ORIGINAL_SUFFIX = '.machineadm-orig';
 const RESTART: FollowUp = 'restart:sssd';
 const TOOL_TIMEOUT_MS = 60_000;
 /** sssd answers a second after it was started; a busy machine and a slow directory get longer. */

@@ -1,5 +1,6 @@
 import { MachineadmError } from '../../document/errors.ts';
 import type { ProxyModel } from '../../document/model.ts';
+import { ENVIRONMENT_FILE, PROXY_DROP_IN, PROXY_FILE, PROXY_SERVICES } from '../../document/ownership/paths.ts';
 import type { Host, QueryHost } from '../../host/host.ts';
 import type { ServiceEnvironment } from '../../host/service-environment.ts';
 import { blockIn, withBlock, withoutBlock } from '../marked-block.ts';
@@ -7,16 +8,9 @@ import type { Change, FollowUp, Missing, Step } from '../step.ts';
 import { bypassOf } from './bypass.ts';
 import { proxyUrls, proxyVariables, singleQuoted } from './variables.ts';
 
-/** The variables for services, with whatever credentials the URLs hold: for root only. */
-export const PROXY_FILE = '/etc/machineadm/proxy.env';
-/** pam_env(8) gives it to everybody who logs in. */
-const ENVIRONMENT = '/etc/environment';
-const DROP_IN = '20-machineadm-proxy.conf';
 const BLOCK = 'proxy';
 
-/** Whom the service manager gives the variables. The agent has them from the document itself. */
-const SERVICES = ['containerd', 'kubelet'] as const;
-type Service = (typeof SERVICES)[number];
+type Service = (typeof PROXY_SERVICES)[number];
 
 export interface ProxyDesired {
   readonly proxy: ProxyModel;
@@ -86,12 +80,12 @@ export const proxy: Step<ProxyDesired, ProxyActual, ProxyPayload> = {
 
   async inspect(host, desired) {
     const services = [];
-    for (const name of SERVICES) {
-      const environment = host.serviceEnvironment(name, DROP_IN, PROXY_FILE);
+    for (const name of PROXY_SERVICES) {
+      const environment = host.serviceEnvironment(name, PROXY_DROP_IN, PROXY_FILE);
       const text = await host.readText(environment.path);
       services.push({ name, environment, text, active: (await host.service(name)).active });
     }
-    const everybody = (await host.readText(ENVIRONMENT)) ?? '';
+    const everybody = (await host.readText(ENVIRONMENT_FILE)) ?? '';
     const urls = await urlsKnownNow(host, desired.proxy);
     const block = blockIn(everybody, BLOCK);
     const lines = urls === undefined ? undefined : proxyVariables(urls, desired.bypass);
@@ -117,12 +111,12 @@ export const proxy: Step<ProxyDesired, ProxyActual, ProxyPayload> = {
         return await host.removeFile(PROXY_FILE);
       case 'environment': {
         const urls = (await proxyUrls(host, payload.desired.proxy)) ?? unknownUrls();
-        return await rewrite(host, ENVIRONMENT, (text) =>
+        return await rewrite(host, ENVIRONMENT_FILE, (text) =>
           withBlock(text, BLOCK, proxyVariables(urls, payload.desired.bypass)),
         );
       }
       case 'forget-environment':
-        return await rewrite(host, ENVIRONMENT, (text) => withoutBlock(text, BLOCK));
+        return await rewrite(host, ENVIRONMENT_FILE, (text) => withoutBlock(text, BLOCK));
       case 'service':
         return await applyService(host, payload.environment, payload.wanted);
     }
@@ -141,7 +135,7 @@ export const proxy: Step<ProxyDesired, ProxyActual, ProxyPayload> = {
 };
 
 function fileChanges(desired: ProxyDesired, actual: ProxyActual): readonly Change<ProxyPayload>[] {
-  const users = SERVICES.filter((name) => desired.proxy.for.includes(name));
+  const users = PROXY_SERVICES.filter((name) => desired.proxy.for.includes(name));
   if (users.length === 0) {
     if (actual.file === 'absent') return [];
     const payload: ProxyPayload = { kind: 'forget-variables' };
@@ -180,12 +174,17 @@ function loginChanges(desired: ProxyDesired, actual: ProxyActual): readonly Chan
   const id = 'proxy/environment';
   if (!desired.proxy.for.includes('environment')) {
     if (!hasBlock) return [];
-    const summary = `${ENVIRONMENT}: take the proxy out`;
+    const summary = `${ENVIRONMENT_FILE}: take the proxy out`;
     return [{ id, summary, scope: 'node', payload: { kind: 'forget-environment' } }];
   }
   if (isRight === true) return [];
   return [
-    { id, summary: `${ENVIRONMENT}: the proxy of logins`, scope: 'node', payload: { kind: 'environment', desired } },
+    {
+      id,
+      summary: `${ENVIRONMENT_FILE}: the proxy of logins`,
+      scope: 'node',
+      payload: { kind: 'environment', desired },
+    },
   ];
 }
 

@@ -1,7 +1,8 @@
-import { MachineadmError } from '../../document/errors.ts';
-import { redact } from '../../document/secret.ts';
+import { CONTAINERD_CONFIGURATION } from '../../document/ownership/paths.ts';
+import { redact } from '../../document/redaction.ts';
 import type { Host } from '../../host/host.ts';
 import { resetProgram } from '../../kubernetes/exec/runner.ts';
+import { unmountAll } from '../../kubernetes/kubeadm/cleanup.ts';
 import { resetNode } from '../../kubernetes/kubeadm/reset.ts';
 import { leaveDomain } from '../active-directory/leave.ts';
 import { wipeKubeadmConfig } from '../kubeadm-config.ts';
@@ -13,9 +14,6 @@ export interface ResetWatch {
   line(text: string): void;
 }
 
-const UMOUNT_TIMEOUT_MS = 30_000;
-const CONTAINERD_CONFIGURATION = '/etc/containerd/config.toml';
-
 /** Carries out a plan. Every part may meet that it was done before. */
 export async function performReset(host: Host, plan: ResetPlan, { signal, line }: ResetWatch): Promise<void> {
   const say = (text: string): void => line(redact(text));
@@ -23,7 +21,7 @@ export async function performReset(host: Host, plan: ResetPlan, { signal, line }
   await unmountVolumes(host, plan, say, signal);
   if (plan.kubeadm !== undefined) {
     const watch = { signal, line: say, warn: (text: string) => say(`warning: ${text}`), waitingFor: () => {} };
-    await resetNode(host, { ...plan.kubeadm, offline: false, leftovers: [] }, watch);
+    await resetNode(host, { ...plan.kubeadm, offline: false, automatic: false }, watch);
   }
   if (plan.exec !== undefined) await resetProgram(host, { reset: plan.exec }, { signal, line: say });
   // Its keys go with the files.
@@ -43,18 +41,7 @@ async function unmountVolumes(
   signal: AbortSignal,
 ): Promise<void> {
   if (kubeadm !== undefined && (await host.service('kubelet')).exists) await host.services.stop('kubelet');
-  for (const point of mounts.kubelet) {
-    say(`unmount ${point}`);
-    const result = await host.run({ program: 'umount', args: ['--', point], timeoutMs: UMOUNT_TIMEOUT_MS, signal });
-    if (result.status === 0 || /not mounted|no mount point/.test(result.stderr)) continue;
-    throw new MachineadmError({
-      reason: 'ResetFailed',
-      summary: `${point} could not be unmounted, and a reset deletes what is below it.`,
-      remedy: 'End what uses it (fuser -vm tells), or reboot, and run machineadm reset again.',
-      evidence: [{ source: 'umount', text: result.stderr.trim() }],
-      retryable: true,
-    });
-  }
+  await unmountAll(host, mounts.kubelet, { signal, line: say });
 }
 
 async function removeFiles(host: Host, plan: ResetPlan, say: (text: string) => void): Promise<void> {

@@ -1,6 +1,10 @@
+import { ORIGINAL_SUFFIX } from '../../document/ownership/paths.ts';
 import type { QueryHost } from '../../host/host.ts';
+import { mountPointsOf } from '../../host/mount-points.ts';
 import { member, text } from '../../host/untyped.ts';
-import type { ResetOrder } from '../../kubernetes/kubeadm/reset.ts';
+import { attemptOf } from '../../kubernetes/kubeadm/attempt.ts';
+import { assumedInventory, type Inventory } from '../../kubernetes/kubeadm/inventory.ts';
+import type { ResetOrder, UndoNote } from '../../kubernetes/kubeadm/reset-order.ts';
 import { type NodeMounts, nodeMounts } from '../../kubernetes/mounts.ts';
 import {
   DEFAULT_CERTIFICATES_DIRECTORY,
@@ -8,13 +12,14 @@ import {
   STATIC_PODS_DIRECTORY,
 } from '../../kubernetes/paths.ts';
 import type { LeaveOrder } from '../active-directory/leave.ts';
-import { mountPointsOf } from '../files.ts';
 
 /** What a step keeps of a file that it replaces whole (`steps/containerd/configuration.ts`). */
-const ORIGINAL_SUFFIX = '.machineadm-orig';
 
 /** Where hooks leave what they did; the next node starts without it. */
 export const HOOKS_DIRECTORY = '/var/lib/machineadm/hooks';
+
+/** So many paths that stay are listed. */
+const MOST_KEPT = 50;
 
 /** What the journal knows of what the runs of this machine made. */
 export interface Made {
@@ -22,6 +27,8 @@ export interface Made {
   readonly wrote: ReadonlyMap<string, 'absent' | 'present'>;
   /** Services that start at boot because of us. */
   readonly enabled: ReadonlySet<string>;
+  /** What was there before the bootstrap; undefined where none is on record. */
+  readonly inventory: Inventory | undefined;
   /** The last note that a change left for itself (`Execution.remember`). */
   note(step: string, change: string): unknown;
 }
@@ -29,7 +36,9 @@ export interface Made {
 /** What a reset will do, from the journal and with questions only. */
 export interface ResetPlan {
   /** Set where kubeadm was run. */
-  readonly kubeadm: Omit<ResetOrder, 'offline' | 'leftovers'> | undefined;
+  readonly kubeadm: Omit<ResetOrder, 'offline' | 'automatic'> | undefined;
+  /** What was there before the bootstrap, where a reset deletes everything else. */
+  readonly keep: readonly string[];
   /** The command that undoes a program in kubeadm's place; [] where the document gave none. */
   readonly exec: readonly string[] | undefined;
   /** The membership in a domain that is given up. */
@@ -53,7 +62,7 @@ export async function planReset(
   made: Made,
   options: { readonly leaveFiles: boolean },
 ): Promise<ResetPlan> {
-  const kubeadm = kubeadmOrder(made);
+  const kubeadm = await kubeadmOrder(host, made);
   const mountinfo = (await host.readText('/proc/self/mountinfo')) ?? '';
   const directories = [DEFAULT_ETCD_DATA_DIRECTORY, kubeadm?.certificatesDirectory ?? DEFAULT_CERTIFICATES_DIRECTORY];
   const latestFirst = [...made.wrote].reverse().filter(([path]) => !isOfHooks(path));
@@ -70,6 +79,7 @@ export async function planReset(
     .map(([path]) => path);
   return {
     kubeadm,
+    keep: kubeadm?.inventory.map(({ path }) => path) ?? [],
     exec: execReset(made),
     domain: options.leaveFiles ? undefined : domain,
     mounts: nodeMounts(mountPointsOf(mountinfo), directories),
@@ -85,7 +95,7 @@ export async function planReset(
 export function describeReset(plan: ResetPlan): readonly string[] {
   return [
     ...plan.mounts.kubelet.map((point) => `unmount ${point}`),
-    ...(plan.kubeadm === undefined ? [] : ['kubeadm reset']),
+    ...describeKubeadm(plan),
     ...(plan.exec === undefined || plan.exec.length === 0 ? [] : [`run ${plan.exec.join(' ')}`]),
     ...(plan.domain === undefined ? [] : [`delete ${plan.domain.computer} from ${plan.domain.domain}`]),
     ...(plan.sentinel === undefined ? [] : [`remove ${plan.sentinel}`]),
@@ -93,6 +103,18 @@ export function describeReset(plan: ResetPlan): readonly string[] {
     ...plan.restore.map(({ path }) => `restore ${path} as it was`),
     ...plan.remove.map((path) => `remove ${path}`),
     ...plan.left.map((path) => `leave ${path}`),
+  ];
+}
+
+/** kubeadm reset empties whole directories, so it is run only where nothing in them stays. */
+function describeKubeadm({ kubeadm, keep }: ResetPlan): readonly string[] {
+  if (kubeadm === undefined) return [];
+  if (keep.length === 0) return ['kubeadm reset'];
+  const shown = keep.length > MOST_KEPT ? keep.slice(0, MOST_KEPT - 1) : keep;
+  return [
+    'remove what kubeadm and the kubelet wrote, the etcd member and the pods',
+    ...shown.map((path) => `keep ${path}: it was there before the bootstrap`),
+    ...(shown.length < keep.length ? [`keep ${keep.length - shown.length} more paths that were there before`] : []),
   ];
 }
 
@@ -106,19 +128,36 @@ function isOfHooks(path: string): boolean {
 }
 
 /** Where kubeadm was run or begun; the note is left before it starts. */
-function kubeadmOrder(made: Made): ResetPlan['kubeadm'] {
-  for (const change of ['kubeadm/init', 'kubeadm/join']) {
-    const undo = member(made.note('kubeadm', change), 'undo');
-    const criSocket = text(member(undo, 'criSocket'));
-    const certificatesDirectory = text(member(undo, 'certificatesDirectory'));
-    const nodeName = text(member(undo, 'nodeName'));
-    if (criSocket === undefined || certificatesDirectory === undefined || nodeName === undefined) continue;
-    const etcd = member(undo, 'etcdMember');
-    const advertiseAddress = text(member(etcd, 'advertiseAddress'));
-    const order = { criSocket, certificatesDirectory, nodeName };
-    return etcd === undefined ? order : { ...order, etcdMember: { advertiseAddress } };
-  }
-  return undefined;
+async function kubeadmOrder(host: QueryHost, made: Made): Promise<ResetPlan['kubeadm']> {
+  const notes = ['kubeadm/init', 'kubeadm/join'].map((change) => made.note('kubeadm', change));
+  const undo = notes.map(undoOf).find((found) => found !== undefined);
+  if (undo === undefined) return undefined;
+  const attempt = attemptOf(notes.filter((note) => note !== undefined));
+  return { ...undo, attempt, inventory: await inventoryOf(host, undo, made), leftovers: [] };
+}
+
+/** Older versions noted whether there is a member of etcd, and not who made the cluster. */
+function undoOf(note: unknown, index: number): UndoNote | undefined {
+  const undo = member(note, 'undo');
+  const criSocket = text(member(undo, 'criSocket'));
+  const certificatesDirectory = text(member(undo, 'certificatesDirectory'));
+  const nodeName = text(member(undo, 'nodeName'));
+  if (criSocket === undefined || certificatesDirectory === undefined || nodeName === undefined) return undefined;
+  return {
+    criSocket,
+    certificatesDirectory,
+    nodeName,
+    etcdDataDirectory: text(member(undo, 'etcdDataDirectory')),
+    advertiseAddress:
+      text(member(undo, 'advertiseAddress')) ?? text(member(member(undo, 'etcdMember'), 'advertiseAddress')),
+    founded: index === 0,
+  };
+}
+
+/** An older version left no inventory: then what cannot be made again stays, but for what we wrote. */
+async function inventoryOf(host: QueryHost, undo: UndoNote, { inventory, wrote }: Made): Promise<Inventory> {
+  if (inventory !== undefined) return inventory;
+  return (await assumedInventory(host, undo)).filter(({ path }) => wrote.get(path) !== 'absent');
 }
 
 /** The membership in a domain, where the document asked that a reset ends it and no other keys were there. */

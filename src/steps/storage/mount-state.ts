@@ -1,4 +1,5 @@
 import type { MountModel } from '../../document/model.ts';
+import { FSTAB } from '../../document/ownership/paths.ts';
 import type { QueryHost } from '../../host/host.ts';
 import { activeSwaps } from '../swap.ts';
 import { type BlockDevice, describeDevice } from './device.ts';
@@ -6,8 +7,6 @@ import { entryLine, type FstabEntry, foreignSources, ownEntry } from './fstab.ts
 import { fstabOptions, missingOptions } from './mount-options.ts';
 import { kernelName, mountedOn } from './mounted.ts';
 import { readSuperblock, type Superblock } from './signatures.ts';
-
-export const FSTAB = '/etc/fstab';
 
 /** Services that keep their state in a directory of their own. */
 const KEEPERS = [

@@ -1,11 +1,12 @@
 import { MachineadmError } from '../../document/errors.ts';
 import type { DiskModel, FilesystemModel, MountModel } from '../../document/model.ts';
+import { FSTAB } from '../../document/ownership/paths.ts';
 import type { Host } from '../../host/host.ts';
 import type { Change, Execution, FollowUp, Missing, Step } from '../step.ts';
 import { describeDevice, findDevice } from './device.ts';
 import { withEntry } from './fstab.ts';
 import { byDepth } from './mount-options.ts';
-import { FSTAB, fstabKey, inspectMount, type MountState, obstacle, runningOn } from './mount-state.ts';
+import { fstabKey, inspectMount, type MountState, obstacle, runningOn } from './mount-state.ts';
 import { willBePartitioned } from './pending.ts';
 import { missingTools } from './tools.ts';
 import { deviceBusy, saysBusy } from './usage.ts';

@@ -1,3 +1,4 @@
+import { TIME_SERVICES } from '../../document/ownership/paths.ts';
 import type { QueryHost, ServiceState } from '../../host/host.ts';
 import {
   type ConfigurationFile,
@@ -20,15 +21,15 @@ export interface TimeClient {
 /** In the order of preference where none of them runs. */
 export const TIME_CLIENTS: readonly TimeClient[] = [
   // Debian and Ubuntu; RHEL, SUSE, Amazon.
-  { name: 'chrony', services: ['chrony', 'chronyd'], configuration: chronyConfiguration, reading: chronyReading },
+  { name: 'chrony', services: TIME_SERVICES.chrony, configuration: chronyConfiguration, reading: chronyReading },
   {
     name: 'systemd-timesyncd',
-    services: ['systemd-timesyncd'],
+    services: TIME_SERVICES.timesyncd,
     configuration: timesyncdConfiguration,
     reading: timesyncdReading,
   },
   // Debian 12 and later; Debian 11 and Ubuntu; RHEL 7, SUSE, Flatcar.
-  { name: 'ntpd', services: ['ntpsec', 'ntp', 'ntpd'], configuration: ntpConfiguration, reading: ntpReading },
+  { name: 'ntpd', services: TIME_SERVICES.ntpd, configuration: ntpConfiguration, reading: ntpReading },
 ];
 
 /** A client that is installed and can run, with its service. */

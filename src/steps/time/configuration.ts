@@ -1,5 +1,11 @@
+import {
+  CHRONY_CONFIGURATIONS,
+  NTP_CONFIGURATIONS,
+  TIME_DROP_IN,
+  TIMESYNCD_CONFIGURATION,
+} from '../../document/ownership/paths.ts';
 import type { QueryHost } from '../../host/host.ts';
-import { withBlock, withoutBlock } from '../marked-block.ts';
+import { blockIn, withBlock, withoutBlock } from '../marked-block.ts';
 
 /** A file of a time service as it is and as it must be; undefined = not there. */
 export interface ConfigurationFile {
@@ -12,11 +18,17 @@ const HEADER = '# Written by machineadm.\n';
 const BLOCK = 'time servers of the bootstrap document';
 /** Before a line of the distribution that gives way to the document's servers, so that it can be put back. */
 const REPLACED = '#machineadm# ';
-const OWN_FILE = '90-machineadm.conf';
 
 /** What differs from what is wanted. */
 export function differing(files: readonly ConfigurationFile[]): readonly ConfigurationFile[] {
   return files.filter(({ present, wanted }) => present !== wanted);
+}
+
+/** Whether a file is this step's own, or has lines that it put there or commented out. */
+export function isOwn(path: string, text: string | undefined): boolean {
+  return (
+    path.endsWith(`/${TIME_DROP_IN}`) || text?.includes(REPLACED) === true || blockIn(text ?? '', BLOCK) !== undefined
+  );
 }
 
 /** Lines that name a time source, commented out: the document's servers take their place, they do not join them. */
@@ -40,17 +52,17 @@ export async function timesyncdConfiguration(
   host: QueryHost,
   servers: readonly string[],
 ): Promise<readonly ConfigurationFile[]> {
-  const path = `/etc/systemd/timesyncd.conf.d/${OWN_FILE}`;
+  const path = TIMESYNCD_CONFIGURATION;
   const text = `${HEADER}[Time]\nNTP=\nNTP=${servers.join(' ')}\nFallbackNTP=\n`;
   return [{ path, present: await host.readText(path), wanted: servers.length === 0 ? undefined : text }];
 }
 
-/** ntp.conf(5) has no directory to drop files into. ntpsec keeps its own file on Debian. */
+/** ntp.conf(5) has no directory to drop files into. */
 export async function ntpConfiguration(
   host: QueryHost,
   servers: readonly string[],
 ): Promise<readonly ConfigurationFile[]> {
-  const path = await firstThere(host, ['/etc/ntpsec/ntp.conf', '/etc/ntp.conf']);
+  const path = await firstThere(host, NTP_CONFIGURATIONS);
   const present = await host.readText(path);
   return [{ path, present, wanted: withServers(present, servers) }];
 }
@@ -64,11 +76,11 @@ export async function chronyConfiguration(
   host: QueryHost,
   servers: readonly string[],
 ): Promise<readonly ConfigurationFile[]> {
-  const main = await firstThere(host, ['/etc/chrony/chrony.conf', '/etc/chrony.conf']);
+  const main = await firstThere(host, CHRONY_CONFIGURATIONS);
   const present = await host.readText(main);
   const included = includesOf(present ?? '');
   const directory = included.find(({ suffix }) => suffix === '.conf')?.directory;
-  const own = directory === undefined ? undefined : `${directory}/${OWN_FILE}`;
+  const own = directory === undefined ? undefined : `${directory}/${TIME_DROP_IN}`;
 
   const files: ConfigurationFile[] = [];
   if (own === undefined) files.push({ path: main, present, wanted: withServers(present, servers) });

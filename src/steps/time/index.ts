@@ -2,7 +2,7 @@ import type { TimeModel } from '../../document/model.ts';
 import type { Change, FollowUp, Step } from '../step.ts';
 import { textDiff } from '../text-diff.ts';
 import { type InstalledClient, installedClients, TIME_CLIENTS } from './clients.ts';
-import { type ConfigurationFile, differing } from './configuration.ts';
+import { type ConfigurationFile, differing, isOwn } from './configuration.ts';
 
 export interface TimeActual {
   /** The first is the one that is configured. */
@@ -26,6 +26,15 @@ export const time: Step<TimeModel, TimeActual, TimePayload> = {
 
   desired(model) {
     return model.host.time;
+  },
+
+  async owns(host, { enabled, servers }) {
+    const [chosen] = enabled ? await installedClients(host) : [];
+    const files = (await chosen?.client.configuration(host, servers)) ?? [];
+    const field = ['host', 'time', 'servers'];
+    return files
+      .filter(({ path, present, wanted }) => present !== wanted || isOwn(path, present))
+      .map(({ path }) => ({ field, path, kind: isOwn(path, undefined) ? 'file' : 'lines' }));
   },
 
   async preflight(host, desired) {

@@ -2,7 +2,8 @@ import { createHash, randomUUID } from 'node:crypto';
 import type { HookGroup } from '../../document/model.ts';
 import type { Host } from '../../host/host.ts';
 import { member } from '../../host/untyped.ts';
-import { hookFailed, hookTimedOut } from '../hook-errors.ts';
+import { type FailedEntry, hookFailed, hookTimedOut } from '../hook-errors.ts';
+import { type HookEnvironment, hookEnvironment } from '../hook-inputs.ts';
 import type { HookPhase } from '../hooks.ts';
 import type { Execution, Step } from '../step.ts';
 import {
@@ -39,9 +40,9 @@ export const windowsAfterBootstrapHooks = windowsHooksStep(
 );
 
 /**
- * A group of commands for PowerShell or cmd, run once on an instance, in one shell. A run that is killed in the group goes
- * on with the entry it was killed in, in a new shell: what entries before it set is gone. An entry that was interrupted
- * runs again, one that ended does not. Commands that were changed in between start the group anew.
+ * A group of commands for PowerShell or cmd, run once on an instance, in one shell. A group that was killed, or that failed,
+ * runs again from its first entry: neither shell can write down its state, and an entry that runs without the
+ * $ErrorActionPreference or the functions of those before it could pass a check that fails.
  */
 function windowsHooksStep(
   id: string,
@@ -52,6 +53,7 @@ function windowsHooksStep(
   return {
     id,
     title,
+    runsHooks: true,
 
     desired(model) {
       const group = model.host.hooks[phase];
@@ -70,10 +72,9 @@ function windowsHooksStep(
       if (done) return [];
       const count = group.commands.length;
       const what = count === 1 ? '1 command' : `${count} commands`;
-      const summary =
-        completed === 0
-          ? `run ${what} with ${group.shell}`
-          : `go on behind command ${completed} of ${count}, where an earlier run ended`;
+      const run = `run ${what} with ${group.shell}`;
+      const isAgain = completed > 0 && completed < count;
+      const summary = isAgain ? `${run}, again from the first: ${group.shell} cannot be restored` : run;
       return [{ id: changeId, summary, scope: 'node', repeatable: false, payload: { group, completed } }];
     },
 
@@ -81,9 +82,19 @@ function windowsHooksStep(
       const { group, completed } = payload;
       const script = windowsHookScript(id);
       const remember = (count: number): void => execution.remember({ commands: digests(group), completed: count });
+      if (completed === group.commands.length) return;
+      if (completed > 0)
+        execution.warn(`${id}: all commands run again, those that are done, too: an earlier run ended`);
+      remember(0);
       await writeWindowsHookScript(host, script, group);
       try {
-        await runGroup(host, { id, phase, group, completed, remember }, execution);
+        const put = async (name: string, content: string): Promise<string> => {
+          const path = `${script.directory}\\${name}`;
+          await host.writeFile({ path, content, mode: 0o600, directoryMode: 0o700 });
+          return path;
+        };
+        const env = await hookEnvironment(host, phase, group, put);
+        await runGroup(host, { id, phase, group, env, remember }, execution);
       } finally {
         execution.waitingFor(undefined);
         await removeWindowsHookScript(host, script);
@@ -96,7 +107,7 @@ interface RunningGroup {
   readonly id: string;
   readonly phase: HookPhase;
   readonly group: HookGroup;
-  readonly completed: number;
+  readonly env: HookEnvironment;
   /** Notes durably how many entries have ended. */
   remember(completed: number): void;
 }
@@ -105,7 +116,7 @@ interface RunningGroup {
 async function runGroup(host: Host, running: RunningGroup, execution: Execution): Promise<void> {
   const { group, phase, remember } = running;
   const until = performance.now() + group.timeoutMs;
-  for (let next = running.completed + 1; next <= group.commands.length; ) {
+  for (let next = 1; next <= group.commands.length; ) {
     const shell = await runShell(host, running, next, until - performance.now(), execution);
     if (shell.timedOut) {
       const failure = hookTimedOut(phase, group, shell.entry, shell.lines);
@@ -114,16 +125,25 @@ async function runGroup(host: Host, running: RunningGroup, execution: Execution)
       return;
     }
     // A shell that says nothing did nothing, whatever its status (Wine's powershell.exe ends with 0).
-    if (!shell.began) throw hookFailed(phase, group, next, shell.status === 0 ? 1 : shell.status, shell.lines);
+    if (!shell.began) throw hookFailed(phase, group, failed(next, shell.status === 0 ? 1 : shell.status), shell.lines);
     if (shell.status !== 0) {
-      const failure = hookFailed(phase, group, shell.entry, shell.status, shell.lines);
+      const failure = hookFailed(phase, group, failed(shell.entry, shell.status), shell.lines);
       if (group.onError === 'Fail' || !shell.insideEntry) throw failure;
       execution.warn(`${failure.message} onError is Continue: the run goes on.`);
     }
     if (!shell.insideEntry && shell.entry === group.commands.length) return;
+    if (shell.insideEntry && shell.entry > 1 && shell.entry < group.commands.length)
+      execution.warn(
+        `${running.id}: entry ${shell.entry} ended its shell by exit: what the entries before it set is not there for the next`,
+      );
     remember(shell.entry);
     next = shell.entry + 1;
   }
+}
+
+/** Windows has no signals. */
+function failed(entry: number, status: number): FailedEntry {
+  return { entry, status, kill: undefined };
 }
 
 interface EndedShell {
@@ -141,7 +161,7 @@ interface EndedShell {
 
 async function runShell(
   host: Host,
-  { id, phase, group, remember }: RunningGroup,
+  { id, phase, group, env, remember }: RunningGroup,
   first: number,
   timeoutMs: number,
   execution: Execution,
@@ -163,14 +183,14 @@ async function runShell(
     execution.output(id, `${name} ended with status ${marker.status}`);
     if (marker.status === 0 || group.onError === 'Continue') remember(entry);
     if (marker.status !== 0 && group.onError === 'Continue') {
-      const failure = hookFailed(phase, group, entry, marker.status, []);
+      const failure = hookFailed(phase, group, failed(entry, marker.status), []);
       execution.warn(`${failure.message} onError is Continue: the run goes on.`);
     }
     return true;
   };
   const result = await host.run({
     ...windowsHookCommand(windowsHookScript(id), group, token, first),
-    env: { MACHINEADM_PHASE: phase },
+    env,
     timeoutMs: Math.max(1, timeoutMs),
     signal: execution.signal,
     supervised: true,

@@ -13,7 +13,7 @@ const RECEIVED = '/root/received';
 
 /** The packaged unit, whose end kills all that it started, as units do by default; it may be started more than once. */
 const UNIT = readFileSync(join(UNITS, 'machineadm-provision.service'), 'utf8')
-  .replace(/^ConditionPathExists=!.*\n/m, '')
+  .replace(' --boot', '')
   .replaceAll('/etc/machineadm/bootstrap.yaml', DOCUMENT);
 
 /** A program that takes events slowly, and not at all before the file /root/repaired is there. */

@@ -76,8 +76,8 @@ describe('writing files on real file systems', { skip: !isRoot && 'needs root' }
     const home = join(directory, 'home');
     const trap = `mount -t tmpfs tmpfs ${directory}; mkdir ${home} ${directory}/victim; ln -s ${directory}/victim ${home}/.ssh; chown -hR 12345 ${home}`;
     const outcome = writeAfter(trap, join(home, '.ssh', 'authorized_keys'), 'x');
-    assert.equal(outcome.reason, 'FileNotWritten');
-    assert.match(outcome.summary ?? '', /symbolic link that belongs to the user 12345/);
+    assert.equal(outcome.reason, 'UnsafePath');
+    assert.match(outcome.summary ?? '', /home\/\.ssh is a symbolic link that belongs to the user 12345/);
   });
 
   test('killed at any moment, the path holds the old content or the new, and the next write cleans up', async () => {

@@ -83,10 +83,24 @@ exit 1`;
     );
   });
 
-  test('that is killed leaves where it was', async () => {
-    const { message } = failure((await run('echo "[kubelet-start] Starting the kubelet"; kill -9 $$')).error);
-    assert.equal(message, 'kubeadm join failed in its phase kubelet-start (exit status 137).');
-  });
+  for (const [how, script, summary] of [
+    ['that is killed', 'kill -9 $$', 'kubeadm join was killed by SIGKILL in its phase kubelet-start.'],
+    ['that crashes', 'kill -SEGV $$', 'kubeadm join crashed (SIGSEGV) in its phase kubelet-start.'],
+    [
+      'whose real kubeadm is killed',
+      "sh -c 'kill -9 $$'",
+      'kubeadm join was killed by SIGKILL in its phase kubelet-start.',
+    ],
+  ] as const) {
+    test(`${how} is named by its signal and where it was, and may succeed later`, async () => {
+      const { error } = await run(`echo "[kubelet-start] Starting the kubelet"; ${script}`);
+      assert.ok(error instanceof MachineadmError);
+      assert.deepEqual([error.reason, error.exit, error.retryable], ['BootstrapperKilled', 'BootstrapperFailed', true]);
+      assert.equal(error.message, summary);
+      assert.doesNotMatch(error.remedy, /document/);
+      assert.deepEqual(error.transcript[0], { source: 'kubeadm', text: '[kubelet-start] Starting the kubelet' });
+    });
+  }
 
   test('that hangs is ended with the run, and what it said is kept', async () => {
     const stop = new AbortController();

@@ -287,7 +287,8 @@ inThrowAwayMachine(import.meta.filename, () => {
       async 'has a name that no resolver answers for'(stack) {
         const sinks = (await httpReceivers(stack)).map(({ name, sinkAt, port, taken }) => ({
           name: `${name}-unresolved`,
-          sink: sinkAt(`http://receiver.example:${port}`),
+          // The collector gets a key, and a name may lead anywhere.
+          sink: { ...sinkAt(`http://receiver.example:${port}`), ...(name === 'otlp' ? { allowInsecure: true } : {}) },
           taken,
         }));
         await silenceResolver(stack);

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { beforeEach, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ReportEvent } from '../../../src/reporting/event.ts';
@@ -19,6 +19,7 @@ import {
 const HEAD = { apiVersion: 'machineadm.dev/v1alpha1', kind: 'MachineBootstrap', metadata: { name: 'reported' } };
 const RECEIVED = '/tmp/received';
 const REPAIRED = '/tmp/repaired';
+const SPOOL = '/var/lib/machineadm/spool';
 const LOCK = '/run/machineadm/report.lock';
 
 async function appeared(path: string): Promise<void> {
@@ -37,6 +38,11 @@ inThrowAwayMachine(import.meta.filename, () => {
       .filter((line) => line !== '')
       .map((line) => JSON.parse(line) as ReportEvent);
   const events = () => eventsIn(RECEIVED);
+  /** The files of a sink's events, in their order. */
+  const spooled = (sink: string): string[] =>
+    readdirSync(SPOOL)
+      .filter((name) => new RegExp(`^${sink}~\\d{9}~`).test(name))
+      .sort();
   const ids = () => events().map(({ id }) => id);
   const exec = (script: string, more: object = {}) => ({
     type: 'Exec',
@@ -85,6 +91,45 @@ inThrowAwayMachine(import.meta.filename, () => {
       ['started', 'started', 'concluded'].map((type) => [status.runId, type]),
     );
     assert.deepEqual(waiting(), {});
+  });
+
+  test('events whose settings are lost are not said to be delivered; a document brings the settings back', async () => {
+    const failing = exec(`[ -e ${REPAIRED} ] || exit 75; ${TAKE}`, { name: 'Kept' });
+    await provisionWith([failing]);
+    await reported('Kept');
+    const before = spooled('Kept');
+    assert.ok(before.length > 0);
+    writeFileSync('/var/lib/machineadm/spool/Kept~sink.json', '{"version":1,"plan":{"mod');
+    writeFileSync(REPAIRED, '');
+    const lost = await agent(['report', 'flush', '-o', 'json']);
+    const [report] = JSON.parse(lost.stdout).reports;
+    assert.deepEqual(
+      [lost.status, report.sink, report.state, report.pending],
+      [20, 'Kept', 'Unreadable', before.length],
+    );
+    assert.deepEqual([ids(), spooled('Kept')], [[], before]);
+    const found = await agent(['report', 'flush', '-o', 'json', '-d', '/tmp/reported.yaml']);
+    assert.equal(found.status, 0, found.stdout + found.stderr);
+    assert.equal(JSON.parse(found.stdout).reports[0].state, 'Delivered');
+    assert.equal(ids().length, before.length);
+  });
+
+  test('a damaged event is kept in quarantine and said to be unreadable, once', async () => {
+    await provisionWith([exec(`[ -e ${REPAIRED} ] || exit 75; ${TAKE}`, { name: 'Kept' })]);
+    await reported('Kept');
+    const [first = '', ...others] = spooled('Kept');
+    const path = `/var/lib/machineadm/spool/${first}`;
+    const damaged = readFileSync(path, 'utf8').replace('BootstrapEvent', 'bootstrapEvent');
+    writeFileSync(path, damaged);
+    writeFileSync(REPAIRED, '');
+    const flush = await agent(['report', 'flush', '-o', 'json']);
+    const [report] = JSON.parse(flush.stdout).reports;
+    assert.deepEqual([flush.status, report.state, report.pending], [20, 'Unreadable', 0]);
+    assert.match(report.message, /damaged and kept in quarantine: one event/);
+    assert.equal(ids().length, others.length);
+    assert.equal(readFileSync(`/var/lib/machineadm/spool/quarantine/${first}`, 'utf8'), damaged);
+    const again = await agent(['report', 'flush']);
+    assert.deepEqual([again.status, again.stdout], [0, 'nothing waits\n']);
   });
 
   test('a run of an image tells no remote sink and leaves no spool', async () => {

@@ -9,6 +9,7 @@ import type { Facts } from '../../../src/host/facts.ts';
 import { gatherFacts, openHost } from '../../../src/host/index.ts';
 import { containerdStep } from '../../../src/steps/containerd/index.ts';
 import { images } from '../../../src/steps/images.ts';
+import { EMPTY_RECORD } from '../../../src/steps/step.ts';
 import { ContainerdDaemon } from '../../support/containerd-daemon.ts';
 import { containerdModel } from '../../support/containerd-model.ts';
 import { debianContainerd, SUITES, type Suite } from '../../support/debian-containerd.ts';
@@ -126,8 +127,9 @@ inThrowAwayMachine(import.meta.filename, () => {
           interrupted: new Set<string>(),
           owed: new Set<never>(),
           reboot: 'none' as const,
+          hookEdits: new Map<string, unknown>(),
         };
-        return step.inspect(host, desired, { ...record, foreignLeftovers: false, bootstrap: 'none' });
+        return step.inspect(host, desired, { ...EMPTY_RECORD, ...record });
       };
 
       test('mistakes in settings are found before anything is written', async () => {

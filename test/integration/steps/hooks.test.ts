@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { afterEach, describe, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { MachineadmError } from '../../../src/document/errors.ts';
 import type { HookGroup } from '../../../src/document/model.ts';
+import { Secret } from '../../../src/document/secret.ts';
+import type { Command } from '../../../src/host/host.ts';
 import { openHost } from '../../../src/host/index.ts';
 import { afterBootstrapHooks, earlyHooks } from '../../../src/steps/hooks.ts';
 import { EMPTY_RECORD } from '../../../src/steps/step.ts';
@@ -31,7 +33,9 @@ inThrowAwayMachine(import.meta.filename, () => {
   const run = (commands: readonly string[], different: Partial<HookGroup> = {}) =>
     runStep(earlyHooks, host, modelOf(commands, different));
 
-  afterEach(() => {
+  afterEach(async () => {
+    // The agent keeps directories open until then, which are removed here.
+    await nextTurn();
     for (const path of [OUT, '/var/lib/machineadm', '/run/machineadm']) rmSync(path, { recursive: true, force: true });
   });
 
@@ -59,12 +63,42 @@ inThrowAwayMachine(import.meta.filename, () => {
         assert.deepEqual(seen.slice(-2), ['0022', '0']);
       });
 
+      test('sees what the document sets, and secrets as files that only root reads, which go with the group', async () => {
+        const value = 'hook secret $(id) "quoted"';
+        const secrets = {
+          SECRET_FILE: { name: 'secrets.s', source: { kind: 'value', secret: new Secret(value) } },
+        } as const;
+        const injected = "'; touch /tmp/injected; $(touch /tmp/injected) #";
+        await run(
+          [
+            `printf '%s\\n' "$RACK" >${OUT}; stat -c '%a %U' "$SECRET_FILE" >>${OUT}; cat "$SECRET_FILE" >>${OUT}`,
+            `echo >>${OUT}; echo "$SECRET_FILE" >>${OUT}; tr '\\0' '\\n' </proc/$$/environ | grep -c quoted >>${OUT}`,
+          ],
+          { shell, environment: { RACK: injected }, secrets, onError: 'Continue' },
+        );
+        const [rack, mode, read, path, inEnvironment] = lines();
+        assert.deepEqual([rack, mode, read, inEnvironment], [injected, '600 root', value, '0']);
+        assert.ok(!existsSync('/tmp/injected'));
+        assert.match(path ?? '', /^\/run\/machineadm\/hooks-early\/secret-1$/);
+        assert.ok(!existsSync(path ?? ''));
+      });
+
+      test('that fails tells nothing of its text, but which field it is', async () => {
+        const commands = ['true', 'curl -H "Authorization: Bearer hidden-in-a-command" http://127.0.0.1:1/ -s'];
+        await assert.rejects(run(commands, { shell }), (error) => {
+          assert.ok(error instanceof MachineadmError);
+          assert.equal(error.reason, 'HookFailed');
+          assert.ok(!JSON.stringify([error.message, error.evidence, error.remedy]).includes('hidden-in-a-command'));
+          return true;
+        });
+      });
+
       test('names the entry that fails, with its status and its last words, and does not run the rest', async () => {
         const commands = ['true', 'echo to stdout; echo to stderr >&2; (exit 7)', `echo never >${OUT}`];
         await assert.rejects(run(commands, { shell }), (error) => {
           assert.ok(error instanceof MachineadmError);
           assert.equal(error.reason, 'HookFailed');
-          assert.match(error.message, /failed at entry 2 of 3 \(echo to stdout; .*exit status 7\./);
+          assert.match(error.message, /failed at entry 2 of 3 \(host\.hooks\.early\.commands\[1\]\): exit status 7\./);
           assert.deepEqual(error.evidence.map(({ text }) => text).sort(), ['to stderr', 'to stdout']);
           return true;
         });
@@ -117,7 +151,7 @@ inThrowAwayMachine(import.meta.filename, () => {
         writeFileSync('/tmp/cause', '');
         const record = { ...EMPTY_RECORD, notes: seen.notes };
         const [change] = await planned(earlyHooks, host, model, { record });
-        assert.equal(change?.summary, 'go on behind command 1 of 3, where an earlier run ended');
+        assert.equal(change?.summary, 'continue after command 1 of 3, where an earlier run ended');
         await runStep(earlyHooks, host, model, { record });
         rmSync('/tmp/cause');
         assert.deepEqual(lines(), ['one', 'kept', 'lines /usr']);
@@ -163,6 +197,189 @@ inThrowAwayMachine(import.meta.filename, () => {
     const record = { ...EMPTY_RECORD, notes: seen.notes };
     await runStep(earlyHooks, host, modelOf([`echo b >>${OUT}`, 'true']), { record });
     assert.deepEqual(lines(), ['a', 'b']);
+  });
+
+  describe('the shell of a group that an earlier run ended', () => {
+    /** What the entries before set up, and how the last entry shows it. Line by line, the same in a restored shell. */
+    const sets = {
+      sh: [
+        'set -eu -f; umask 027',
+        `A="it's
+two lines"; readonly B='b c'; export C=; IFS=:; cd /usr/share; set -- 'p q' '' "r'"; trap 'echo bye >>${OUT}' EXIT`,
+      ],
+      bash: [
+        'set -euo pipefail; shopt -s extglob nullglob; umask 027',
+        `A="it's
+two lines"; declare -r B='b c'; export C=; IFS=:; cd /usr/share; set -- 'p q' '' "r'"; trap 'echo bye >>${OUT}' EXIT`,
+        `declare -a array=(1 '2 3'); declare -A map=([key]='v 1'); f() { case $1 in +(a)) echo "f $A";; esac; }; export -f f; alias zz=ls`,
+      ],
+    };
+    const shows = {
+      sh: `{ echo "$A|$B|\${C-unset}|$IFS|$PWD|$#|$2|$3|$-"; umask; trap; } >>${OUT}`,
+      bash: `{ echo "$A|$B|\${C-unset}|$IFS|$PWD|$#|$2|$3|$-|$SHELLOPTS"; umask; trap -p; declare -p array map; f aaa; declare -F; shopt -p extglob nullglob; alias; } | grep -v machineadm_ >>${OUT}`,
+    };
+    const program = resolve(import.meta.dirname, '../../fixtures/steps/run-hooks.ts');
+    /** Kills the agent that runs the entry, once. */
+    const killsOnce = (name: string) =>
+      `if [ ! -e /tmp/pass/${name} ]; then mkdir -p /tmp/pass; : >/tmp/pass/${name}; kill -9 $PPID; sleep 1000; fi`;
+    const group = (shell: 'sh' | 'bash', commands: readonly string[]): HookGroup => ({
+      shell,
+      onError: 'Fail',
+      timeoutMs: 60_000,
+      frequency: 'Once',
+      commands,
+    });
+    /** Runs the agent until it is not killed; before each run the machine was rebooted. Gives how often it ran. */
+    const untilEnded = (hooks: HookGroup): { readonly runs: number; readonly output: string } => {
+      writeFileSync('/tmp/group.json', JSON.stringify(hooks));
+      for (let runs = 1; ; runs += 1) {
+        assert.ok(runs < 20, 'does not come to an end');
+        const { signal, stdout, stderr } = spawnSync(process.execPath, [program, '/tmp/group.json'], {
+          encoding: 'utf8',
+        });
+        if (signal !== 'SIGKILL') return { runs, output: `${stdout}${stderr}` };
+        rmSync('/run/machineadm', { recursive: true, force: true });
+      }
+    };
+    afterEach(() => rmSync('/tmp/pass', { recursive: true, force: true }));
+    /** Runs a group whose second entry fails, and again when it does not. */
+    const failsOnce = async (shell: 'sh' | 'bash', commands: readonly string[], meanwhile: () => void) => {
+      const seen = { notes: new Map<string, unknown>(), warnings: [] };
+      const model = modelOf(commands, { shell });
+      await assert.rejects(runStep(earlyHooks, host, model, { seen }), { reason: 'HookFailed' });
+      meanwhile();
+      writeFileSync('/tmp/pass', '');
+      const record = { ...EMPTY_RECORD, notes: seen.notes };
+      const [change] = await planned(earlyHooks, host, model, { record });
+      const { warnings } = await runStep(earlyHooks, host, model, { record });
+      return { summary: change?.summary ?? '', warnings };
+    };
+
+    for (const shell of ['sh', 'bash'] as const) {
+      test(`in ${shell} is the same, wherever it was killed, and an entry that is done is never repeated`, () => {
+        const entries = [...sets[shell], shows[shell]];
+        const undisturbed = untilEnded(group(shell, entries));
+        assert.equal(undisturbed.runs, 1, undisturbed.output);
+        const expected = readFileSync(OUT, 'utf8');
+        assert.match(expected, /it's\ntwo lines\|b c\|\|:\|\/usr\/share\|3\|\|r'/);
+        for (const path of [OUT, '/var/lib/machineadm']) rmSync(path, { recursive: true });
+
+        const done = (index: number) => `echo ${index} >>/tmp/pass-done`;
+        // Killed at the begin of each entry, and at its end, when all but its last word is done.
+        const killed = entries.map((entry, index) =>
+          [killsOnce(`begin-${index}`), index + 1 === entries.length ? killsOnce('end') : '', entry, done(index)].join(
+            '\n',
+          ),
+        );
+        const { runs, output } = untilEnded(group(shell, killed));
+        assert.match(output, /^Succeeded$/m);
+        assert.equal(runs, entries.length + 2);
+        assert.equal(readFileSync(OUT, 'utf8'), expected);
+        assert.deepEqual(
+          readFileSync('/tmp/pass-done', 'utf8').trim().split('\n'),
+          entries.map((_, index) => `${index}`),
+        );
+        rmSync('/tmp/pass-done');
+      });
+
+      test(`in ${shell} holds "set -e" after a kill: a check that fails is not passed`, () => {
+        const options = shell === 'bash' ? 'set -euo pipefail' : 'set -eu';
+        const check = shell === 'bash' ? 'false | cat' : 'test -e /nowhere';
+        const commands = [options, killsOnce('second'), `${check}; echo passed >>${OUT}`];
+        const { runs, output } = untilEnded(group(shell, commands));
+        assert.equal(runs, 2);
+        assert.match(output, /HookFailed[\s\S]*entry 3 of 3/);
+        assert.deepEqual(lines(), []);
+      });
+
+      for (const [what, command, why] of [
+        ['a program in the background', 'sleep 1000 & ', /programs of it ran in the background/],
+        ['an open descriptor', 'exec 5</dev/null', /had changed its descriptors or limits/],
+        ['a limit', 'ulimit -n 500', /had changed its descriptors or limits/],
+        ['another standard output', 'exec >/tmp/elsewhere', /had changed its descriptors or limits/],
+        ...(shell === 'bash'
+          ? ([['a stack of directories', 'pushd /usr >/dev/null', /its stack of directories is not empty/]] as const)
+          : ([
+              ['a function', 'isBad() { true; }', /sh cannot write down its functions and aliases/],
+              ['an alias', 'alias isBad=true', /sh cannot write down its functions and aliases/],
+            ] as const)),
+      ] as const) {
+        test(`in ${shell} with ${what} cannot be restored: all entries run again, with a warning`, async () => {
+          const commands = [
+            `echo one >>${OUT}; ${command}`,
+            'test -e /tmp/pass',
+            `if isBad 2>/dev/null; then echo seen >>${OUT}; fi`,
+          ];
+          const { summary, warnings } = await failsOnce(shell, commands, () => {});
+          assert.match(summary, /^run 3 commands with \w+, again from the first: /);
+          assert.match(summary, why);
+          assert.match(warnings.join(), /^hooks-early: all commands run again, those that are done, too/);
+          assert.deepEqual(lines(), /isBad/.test(command) ? ['one', 'one', 'seen'] : ['one', 'one']);
+        });
+      }
+
+      test(`in ${shell} whose directory a reboot took away cannot be restored`, async () => {
+        const commands = [`echo one >>${OUT}; mkdir -p /tmp/gone; cd /tmp/gone`, 'test -e /tmp/pass', `pwd >>${OUT}`];
+        const reboot = () => rmSync('/tmp/gone', { recursive: true });
+        const { summary, warnings } = await failsOnce(shell, commands, reboot);
+        assert.equal(summary, 'continue after command 1 of 3, where an earlier run ended');
+        assert.match(warnings.join(), /the shell that was restored is not like the one before/);
+        assert.deepEqual(lines(), ['one', 'one', '/tmp/gone']);
+      });
+
+      test(`in ${shell} is restored for the entry after one that ends it by exit, and is refused where it cannot be`, async () => {
+        await run(['set -eu; A=kept', 'exit 0', `echo "$A $-" >>${OUT}`], { shell });
+        assert.match(lines()[0] ?? '', /^kept .*e/);
+        await assert.rejects(run(['exec 5</dev/null', 'exit 0', `echo never >>${OUT}`], { shell }), (error) => {
+          assert.ok(error instanceof MachineadmError);
+          assert.deepEqual([error.reason, error.exit], ['HookFailed', 'HostStepFailed']);
+          assert.match(error.message, /failed before entry 3 of 3 .*had changed its descriptors or limits/);
+          return true;
+        });
+        assert.equal(lines().length, 1);
+      });
+    }
+
+    test('is nowhere to be found when the group has ended, and meanwhile only root may read it', async () => {
+      const commands = [
+        'SECRET=hunter-two',
+        `find /run/machineadm /var/lib/machineadm -perm /077 >>${OUT}; echo end >>${OUT}`,
+      ];
+      await run(commands);
+      assert.deepEqual(lines(), ['end']);
+      assert.deepEqual(readdirSync('/run/machineadm/hooks-early'), []);
+      assert.deepEqual(readdirSync('/var/lib/machineadm/hooks'), []);
+    });
+
+    test('shows nothing of its variables where an entry traces', async () => {
+      const seen: string[] = [];
+      const traced = openHost({ runId: 'test' });
+      const quiet = {
+        ...traced,
+        run: (command: Command) => traced.run({ ...command, onLine: (_, line) => seen.push(line) }),
+      };
+      await runStep(earlyHooks, quiet, modelOf(['SECRET=hunter-two', 'set -x', 'true'], { shell: 'bash' }));
+      assert.doesNotMatch(seen.join('\n'), /hunter/);
+      assert.ok(seen.some((line) => line.startsWith('+')));
+    });
+  });
+
+  test('a program that the kernel or somebody kills is named by its signal, and the command is not blamed', async () => {
+    for (const [script, summary] of [
+      ["sh -c 'kill -9 $$'", /exit status 137 \(it was killed by SIGKILL\)/],
+      ['kill -9 $$', /exit status 137 \(it was killed by SIGKILL\)/],
+      ["sh -c 'kill -SEGV $$'", /exit status 139 \(it crashed \(SIGSEGV\)\)/],
+    ] as const) {
+      await assert.rejects(run(['true', script]), (error) => {
+        assert.ok(error instanceof MachineadmError);
+        assert.deepEqual([error.reason, error.retryable], ['HookFailed', true]);
+        assert.match(error.message, summary);
+        assert.match(error.message, /entry 2 of 2/);
+        assert.doesNotMatch(error.remedy, /Correct the command/);
+        return true;
+      });
+      rmSync('/var/lib/machineadm', { recursive: true });
+    }
   });
 
   test('a run killed in an entry goes on with that entry, and a further run does nothing', async () => {

@@ -3,12 +3,15 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
   chmodSync,
+  chownSync,
   existsSync,
+  lstatSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -427,6 +430,92 @@ describe('the download script', { skip, timeout: 900_000 }, () => {
       assert.deepEqual([next.status, readdirSync(shared), readdirSync(own)], [0, [], ['machineadm']], next.stderr);
     });
 
+    for (const [what, change] of Object.entries<(shared: string) => void>({
+      'is writable for its group': (shared) => chmodSync(shared, 0o775),
+      "is another user's": (shared) => chownSync(shared, 65534, 0),
+      'lies below one that others may write to': (shared) => chmodSync(join(shared, '..'), 0o777),
+      "lies below another user's": (shared) => chownSync(join(shared, '..'), 65534, 0),
+      'is a link to one that others may write to': (shared) => {
+        rmSync(shared, { recursive: true });
+        mkdirSync(`${shared}.open`);
+        chmodSync(`${shared}.open`, 0o777);
+        symlinkSync(`${shared}.open`, shared);
+      },
+    })) {
+      test(`has a directory that ${what}, is not installed to, and nothing there is run`, async () => {
+        await using server = await mirror();
+        const shared = join(mkdtempSync(join(scratch, 'bin-')), 'above', 'shared');
+        mkdirSync(shared, { recursive: true });
+        change(shared);
+        // The right program, as the swap between a verification and a start would show it.
+        writeFileSync(join(shared, 'machineadm'), program(VERSION), { mode: 0o755 });
+        const own = mkdtempSync(join(scratch, 'bin-'));
+        const wish = { digests: digests(), locations: [server], directories: [shared, own] };
+        const result = await run(wish, { directory: own, args: ['status'] });
+        installs(result, 'ran status\n');
+        assert.deepEqual(readdirSync(shared), ['machineadm']);
+      });
+    }
+
+    for (const [what, make] of Object.entries<(path: string) => void>({
+      'a program that others may write to': (path) => {
+        writeFileSync(path, program(VERSION));
+        chmodSync(path, 0o757);
+      },
+      "another user's program": (path) => {
+        writeFileSync(path, program(VERSION), { mode: 0o755 });
+        chownSync(path, 65534, 0);
+      },
+      'a link to the program': (path) => {
+        writeFileSync(`${path}.elsewhere`, program(VERSION), { mode: 0o755 });
+        symlinkSync(`${path}.elsewhere`, path);
+      },
+      'a FIFO': (path) => void spawnSync('mkfifo', ['-m', '755', path]),
+    })) {
+      test(`has ${what} under the name, replaces it`, async () => {
+        await using server = await mirror();
+        const directory = mkdtempSync(join(scratch, 'bin-'));
+        const path = join(directory, 'machineadm');
+        make(path);
+        const result = await run({ digests: digests(), locations: [server] }, { directory });
+        assert.equal(result.status, 0, result.stderr);
+        const found = lstatSync(path);
+        assert.deepEqual([found.isFile(), found.uid, found.mode & 0o7777], [true, 0, 0o755]);
+      });
+    }
+
+    test('has a directory under the name, is not installed into it', async () => {
+      await using server = await mirror();
+      const directory = mkdtempSync(join(scratch, 'bin-'));
+      mkdirSync(join(directory, 'machineadm'));
+      const result = await run({ digests: digests(), locations: [server] }, { directory });
+      assert.deepEqual([result.status, readdirSync(join(directory, 'machineadm'))], [72, []], result.stderr);
+      assert.match(result.stderr, /is a directory \[72\]/);
+    });
+
+    test('has a FIFO for a release on its disk, is not held up by it beyond the deadline', async () => {
+      const release = mkdtempSync(join(scratch, 'fifo-'));
+      mkdirSync(join(release, VERSION));
+      for (const extension of ['xz', 'gz'])
+        spawnSync('mkfifo', [join(release, VERSION, `machineadm-${VERSION}-linux-amd64.${extension}`)]);
+      const wish = { digests: digests(), locations: [{ url: `file://${release}` }], deadlineSeconds: 2 };
+      refused(await run(wish), 67, /failed: /);
+    });
+
+    test('starts it with a umask of 000, gets directories and a program that are closed to others', async () => {
+      await using server = await mirror();
+      const above = mkdtempSync(join(scratch, 'bin-'));
+      const directory = join(above, 'opt', 'bin');
+      const shell = ['sh', '-c', 'umask 000; exec dash "$@"', 'sh'];
+      const result = await run(
+        { digests: digests(), locations: [server], directories: [directory] },
+        { shell, directory: above },
+      );
+      assert.equal(result.status, 0, result.stderr);
+      const modes = ['opt', 'opt/bin', 'opt/bin/machineadm'].map((name) => statSync(join(above, name)).mode & 0o7777);
+      assert.deepEqual(modes, [0o755, 0o755, 0o755]);
+    });
+
     test('mounts the first directory noexec, gets it into the next', async () => {
       await using server = await mirror();
       const directory = mkdtempSync(join(scratch, 'bin-'));
@@ -459,14 +548,28 @@ describe('the download script', { skip, timeout: 900_000 }, () => {
       refused(await run({ keys: [publisher], locations: [{ url }] }), 71, /it is 1\.3\.0, not 1\.4\.2/);
     });
 
-    test('has a clock of 1970, installs by a digest or a signature over http', async (context) => {
+    for (const downloader of ['curl', 'python3', 'wget', 'busybox']) {
+      test(`has a clock of 1970 and ${downloader}, installs by a digest or a signature over http`, async (context) => {
+        const faketime = where('faketime');
+        if (faketime === undefined) return context.skip('faketime is not installed');
+        await using server = await mirror();
+        const shell = [
+          faketime,
+          '-f',
+          '@1970-01-01 00:00:10',
+          ...(downloader === 'busybox' ? ['busybox', 'sh'] : ['dash']),
+        ];
+        const options = { shell, downloader, change: (text: string) => text.replace('unset LD_PRELOAD', 'unset') };
+        installs(await run({ digests: digests(), locations: [server] }, options));
+        installs(await run({ keys: [{ ...publisher, notAfter: '2031-01-01' }], locations: [server] }, options));
+      });
+    }
+
+    test('has a clock of 1970, is told so where a certificate needs it', async (context) => {
       const faketime = where('faketime');
       if (faketime === undefined) return context.skip('faketime is not installed');
-      await using server = await mirror();
       const shell = [faketime, '-f', '@1970-01-01 00:00:10', 'dash'];
       const change = (text: string) => text.replace('unset LD_PRELOAD', 'unset');
-      installs(await run({ digests: digests(), locations: [server] }, { shell, change }));
-      installs(await run({ keys: [{ ...publisher, notAfter: '2031-01-01' }], locations: [server] }, { shell, change }));
       await using tls = await mirror(undefined, true);
       const result = await run(
         { digests: digests(), locations: [{ url: tls.url, pinned: true }] },

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import {
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -12,9 +13,9 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { signDirectory } from '../../../scripts/release.ts';
+import { type DirectoryWish, signDirectory } from '../../../scripts/release.ts';
 import { placeVerified } from '../../../src/host/release-files.ts';
-import { agent } from '../../support/agent.ts';
+import { agent as anyAgent } from '../../support/agent.ts';
 import { newAuthority } from '../../support/api-server.ts';
 import { startServer, type TestServer } from '../../support/http-servers.ts';
 import { flipped, newKey, type TestKey, type TestRelease, testRelease } from '../../support/release.ts';
@@ -68,6 +69,7 @@ describe('machineadm fetch and verify', { timeout: 900_000 }, () => {
     readonly trust?: string;
     /** Short where no location will answer. */
     readonly deadline?: string;
+    readonly memory?: string;
     readonly more?: readonly string[];
   }
 
@@ -77,10 +79,22 @@ describe('machineadm fetch and verify', { timeout: 900_000 }, () => {
       key = join(scratch, 'publisher.pem'),
       trust = join(scratch, 'none'),
       deadline = '2m',
+      memory = newMemory(),
       more = [],
     } = options;
     const from = locations.flatMap((location) => ['--from', location]);
-    const words = ['--release', VERSION, '--to', directory, '--key', key, '--trust-directory', trust];
+    const words = [
+      '--release',
+      VERSION,
+      '--to',
+      directory,
+      '--key',
+      key,
+      '--trust-directory',
+      trust,
+      '--memory',
+      memory,
+    ];
     const run = await agent(['fetch', ...from, ...words, '--deadline', deadline, '-o', 'json', ...more]);
     return { ...run, directory, answer: JSON.parse(run.stdout), files: filesBelow(directory) };
   }
@@ -102,6 +116,14 @@ describe('machineadm fetch and verify', { timeout: 900_000 }, () => {
     );
     assert.ok(run.answer.error.remedy.length > 20);
   }
+
+  /** The agent, with a memory of its own for each `fetch` that names none. */
+  function agent(words: readonly string[], options?: Parameters<typeof anyAgent>[1]) {
+    const memory = words.includes('--memory') || words[0] !== 'fetch' ? [] : ['--memory', newMemory()];
+    return anyAgent([...words, ...memory], options);
+  }
+
+  const newMemory = (): string => join(mkdtempSync(join(scratch, 'memory-')), 'trust.json');
 
   const ARCHIVES = /\.(gz|xz)$|^SHA256SUMS/;
 
@@ -188,7 +210,7 @@ describe('machineadm fetch and verify', { timeout: 900_000 }, () => {
       const trust = mkdtempSync(join(scratch, 'trust-'));
       writeFileSync(join(trust, 'minimum-version'), '# since the advisory\n2.0.0\n');
       refused(await fetch([join(scratch, 'release')], { trust }), 'ReleaseTooOld');
-      const next = await testRelease(join(scratch, 'next'), '2.0.0', publisher);
+      const next = await testRelease(join(scratch, 'next'), '2.0.0', publisher, { minimumVersion: '2.0.0' });
       const directory = to();
       const first = await agent([
         'fetch',
@@ -246,6 +268,7 @@ describe('machineadm fetch and verify', { timeout: 900_000 }, () => {
       writeFileSync(key, `not-after: 2020-12-31\n${publisher.pem}`);
       const run = await fetch([join(scratch, 'release')], { key });
       assert.equal(run.status, 0);
+      assert.ok(run.stderr.includes(`warning: the signing key ${publisher.keyId} `), run.stderr);
       assert.match(run.stderr, /warning: the signing key .* expired on 2020-12-31/);
     });
 
@@ -322,7 +345,7 @@ describe('machineadm fetch and verify', { timeout: 900_000 }, () => {
       mkdirSync(directory);
       writeFileSync(join(directory, 'kubernetes.tar'), 'an archive of images');
       writeFileSync(join(directory, 'bootstrap.yaml'), 'kind: MachineBootstrap\n');
-      await signDirectory(directory, publisher);
+      await signDirectory(directory, {}, publisher);
     });
 
     const words = (where: string) => ['--to', where, '--key', join(scratch, 'publisher.pem')];
@@ -359,14 +382,140 @@ describe('machineadm fetch and verify', { timeout: 900_000 }, () => {
     });
 
     test('all that a list names, and the list, make a mirror of it', async () => {
-      await signDirectory(directory, publisher);
+      await signDirectory(directory, {}, publisher);
       const where = to();
       const run = await agent(['fetch', 'images/', '--from', scratch, ...words(where)]);
       assert.equal(run.status, 0, run.stderr);
-      const names = ['SHA256SUMS', 'SHA256SUMS.sig', 'added-later.tar', 'bootstrap.yaml', 'kubernetes.tar'];
+      const names = [
+        'SHA256SUMS',
+        'SHA256SUMS.sig',
+        'SHA256SUMS.signatures.json',
+        'SHA256SUMS.sigstore.json',
+        'added-later.tar',
+        'bootstrap.yaml',
+        'directory.json',
+        'kubernetes.tar',
+      ];
       assert.deepEqual(readdirSync(join(where, 'images')).sort(), names);
       const next = await agent(['fetch', 'images/kubernetes.tar', '--from', where, ...words(to())]);
       assert.equal(next.status, 0, next.stderr);
+    });
+
+    /** A mirror of signed directories: their files by path below it. */
+    async function signed(place: string, version: number, wish: DirectoryWish = {}, ...keys: TestKey[]) {
+      const made = join(mkdtempSync(join(scratch, 'signed-')), ...place.split('/'));
+      mkdirSync(made, { recursive: true });
+      writeFileSync(join(made, 'bootstrap.yaml'), `version: ${version}\n`);
+      await signDirectory(made, { place, version, ...wish }, publisher, ...keys);
+      return made.slice(0, -place.length - 1);
+    }
+
+    async function take(from: string, name: string, memory: string, more: readonly string[] = []) {
+      const where = to();
+      const run = await agent([
+        'fetch',
+        name,
+        '--from',
+        from,
+        '--memory',
+        memory,
+        '-o',
+        'json',
+        ...words(where),
+        ...more,
+      ]);
+      return { ...run, reason: JSON.parse(run.stdout).error?.reason, files: filesBelow(where) };
+    }
+
+    test('are not taken from an older signed list than was seen, nor from another list of that version', async () => {
+      const memory = newMemory();
+      const [first, second] = [await signed('images', 1), await signed('images', 2)];
+      for (const mirror of [first, second, second]) {
+        const run = await take(mirror, 'images/bootstrap.yaml', memory);
+        assert.deepEqual([run.status, run.files], [0, ['bootstrap.yaml']], run.stderr);
+      }
+      const other = await signed('images', 2, { createdAt: new Date(0) });
+      for (const mirror of [first, other]) {
+        const run = await take(mirror, 'images/bootstrap.yaml', memory);
+        assert.deepEqual([run.status, run.reason, run.files], [21, 'RolledBack', []], run.stderr);
+      }
+      // Another key's list of the place does not fall below the first's either.
+      writeFileSync(join(scratch, 'two.pem'), publisher.pem + stranger.pem);
+      const strangers = join(mkdtempSync(join(scratch, 'signed-')), 'images');
+      mkdirSync(strangers);
+      writeFileSync(join(strangers, 'bootstrap.yaml'), 'x');
+      await signDirectory(strangers, { version: 1 }, stranger);
+      const run = await take(join(strangers, '..'), 'images/bootstrap.yaml', memory, [
+        '--key',
+        join(scratch, 'two.pem'),
+      ]);
+      assert.deepEqual([run.status, run.reason], [21, 'RolledBack']);
+    });
+
+    test('are not taken from the list of another directory, of a release, or of none', async () => {
+      const mirror = await signed('site/images', 1);
+      const put = (place: string): void => {
+        cpSync(join(mirror, 'site/images'), join(mirror, place), { recursive: true });
+      };
+      for (const place of ['site/documents', 'images', 'xsite/images']) {
+        put(place);
+        const run = await take(mirror, `${place}/bootstrap.yaml`, newMemory());
+        assert.deepEqual([place, run.status, run.reason, run.files], [place, 21, 'WrongPlace', []]);
+      }
+      assert.equal((await take(join(mirror, 'site'), 'images/bootstrap.yaml', newMemory())).status, 0);
+      const ofRelease = await take(join(scratch, 'release'), `${VERSION}/LICENSES.txt`, newMemory());
+      assert.deepEqual([ofRelease.status, ofRelease.reason, ofRelease.files], [21, 'WrongPlace', []]);
+    });
+
+    test('are not taken once their list has expired; a clock from before the signing cannot tell', async () => {
+      const day = 86_400_000;
+      const lasting = await signed('images', 1, { expiresAt: new Date(Date.now() + day) });
+      assert.equal((await take(lasting, 'images/bootstrap.yaml', newMemory())).status, 0);
+      const past = { createdAt: new Date(Date.now() - 2 * day), expiresAt: new Date(Date.now() - day) };
+      const run = await take(await signed('images', 1, past), 'images/bootstrap.yaml', newMemory());
+      assert.deepEqual([run.status, run.reason, run.files], [21, 'SignatureExpired', []]);
+      const future = { createdAt: new Date(Date.now() + day), expiresAt: new Date(Date.now() + 2 * day) };
+      const early = await take(await signed('images', 1, future), 'images/bootstrap.yaml', newMemory());
+      assert.equal(early.status, 0);
+      assert.match(early.stderr, /its expiry was not checked/);
+    });
+
+    test('are not taken by a key that a release or directory revoked before, wherever that was', async () => {
+      const memory = newMemory();
+      const both = join(scratch, 'both-keys.pem');
+      writeFileSync(both, publisher.pem + stranger.pem);
+      const release = { minimumVersion: OLDER, revokedKeys: [publisher.keyId] };
+      const rotated = await testRelease(join(scratch, 'revoking'), '1.5.0', stranger, release);
+      const fetched = ['--from', join(rotated.directory, '..'), '--to', to(), '--key', both, '--memory', memory];
+      assert.equal((await agent(['fetch', '--release', '1.5.0', ...fetched])).status, 0);
+      const more = ['--key', both];
+      const run = await take(await signed('images', 1), 'images/bootstrap.yaml', memory, more);
+      assert.deepEqual([run.status, run.reason, run.files], [21, 'SigningKeyRevoked', []]);
+      // A mirror on a disk says so itself, to a machine that has seen nothing.
+      const mirror = await signed('images', 1);
+      cpSync(rotated.directory, join(mirror, '1.5.0'), { recursive: true });
+      const fresh = await take(mirror, 'images/bootstrap.yaml', newMemory(), more);
+      assert.deepEqual([fresh.status, fresh.reason], [21, 'SigningKeyRevoked']);
+    });
+
+    test('are taken with as many signatures as this machine demands, and not with one key twice', async () => {
+      const trust = mkdtempSync(join(scratch, 'trust-'));
+      writeFileSync(join(trust, 'threshold'), '2\n');
+      writeFileSync(join(trust, 'keys.pem'), publisher.pem + stranger.pem);
+      const more = ['--trust-directory', trust];
+      const one = await take(await signed('images', 1), 'images/bootstrap.yaml', newMemory(), more);
+      assert.deepEqual([one.status, one.reason, one.files], [21, 'TooFewSignatures', []]);
+      const twice = await take(await signed('images', 1, {}, publisher), 'images/bootstrap.yaml', newMemory(), more);
+      assert.deepEqual([twice.status, twice.reason], [21, 'TooFewSignatures']);
+      const two = await take(await signed('images', 1, {}, stranger), 'images/bootstrap.yaml', newMemory(), more);
+      assert.deepEqual([two.status, two.files], [0, ['bootstrap.yaml']], two.stderr);
+    });
+
+    test('are not taken while the memory is damaged', async () => {
+      const memory = newMemory();
+      writeFileSync(memory, '{"apiVersion":');
+      const run = await take(await signed('images', 1), 'images/bootstrap.yaml', memory);
+      assert.deepEqual([run.status, run.reason, run.files], [4, 'TrustedKeyInvalid', []]);
     });
 
     test('nor is a name followed out of the location', async () => {

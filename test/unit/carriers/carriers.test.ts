@@ -198,7 +198,7 @@ describe('the carrier for Ignition', () => {
     const [, script] = config.storage.files;
     assert.deepEqual([script.path, script.mode], ['/etc/machineadm/download.sh', 0o700]);
     assert.equal(unpack(script.contents.source.slice('data:;base64,'.length)), downloadScript);
-    const run = 'ExecStart=/bin/sh /etc/machineadm/download.sh provision -d /etc/machineadm/bootstrap.yaml\n';
+    const run = 'ExecStart=/bin/sh /etc/machineadm/download.sh provision --boot -d /etc/machineadm/bootstrap.yaml\n';
     assert.ok(config.systemd.units[0].contents.includes(run));
   });
 });

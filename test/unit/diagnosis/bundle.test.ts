@@ -7,6 +7,7 @@ import { packBundle } from '../../../src/diagnosis/bundle/archive.ts';
 import { cleanse } from '../../../src/diagnosis/bundle/cleanse.ts';
 import { gatherFiles } from '../../../src/diagnosis/bundle/gather.ts';
 import { memoryHost } from '../../support/memory-host.ts';
+import { SECRET_LINES, withSecret } from '../../support/secret-lines.ts';
 
 const FILES = [
   { path: 'b.txt', content: 'zwei\n' },
@@ -79,12 +80,75 @@ describe('a text is cleansed of', () => {
   });
 });
 
+test('no secret line passes', () => {
+  for (const line of SECRET_LINES) {
+    const { text, value } = withSecret(line);
+    assert.ok(!cleanse(text).includes(value), text);
+  }
+});
+
+describe('a file whose structure is known', () => {
+  test('a manifest loses the values of its environment and headers, annotations and comments', () => {
+    const clean = cleanse(
+      `# canary-comment
+metadata: {name: etcd, annotations: {a: canary-annotation, file: /etc/x}}
+spec:
+  containers:
+    - command: [etcd, --data-dir=/var/lib/etcd]
+      env:
+        - name: PLAIN
+          value: canary
+        - {name: BLOCK, value: "canary two\\nlines"}
+        - {name: FROM, valueFrom: {fieldRef: {fieldPath: status.podIP}}}
+      livenessProbe: {httpGet: {httpHeaders: [{name: X, value: canary}]}}
+`,
+      'manifest',
+    );
+    assert.ok(!clean.includes('canary'), clean);
+    for (const kept of ['--data-dir=/var/lib/etcd', 'PLAIN', 'status.podIP', '/etc/x']) assert.ok(clean.includes(kept));
+  });
+
+  test('a manifest that is not YAML is left out', () => {
+    assert.match(cleanse('a: [canary\n b: canary', 'manifest'), /^# left out: not valid YAML \(line \d+\)/);
+  });
+
+  test('a kubeconfig keeps of its users which files they name', () => {
+    const clean = cleanse(
+      'users:\n- name: u\n  user: {token: canary, client-key: /var/lib/k.pem, exec: {env: [{name: A, value: canary}]}}\n',
+      'kubeconfig',
+    );
+    assert.ok(!clean.includes('canary'), clean);
+    assert.ok(clean.includes('/var/lib/k.pem'));
+  });
+
+  test('the configuration of containerd loses headers and logins, though it is broken', () => {
+    const clean = cleanse(
+      `version = 2
+[plugins."io.containerd.grpc.v1.cri".registry.configs."r.example".auth]
+  username = "canary"
+[plugins."io.containerd.grpc.v1.cri".registry.headers]
+  X-Meta = ["canary",
+    "canary"]
+[host."https://r.example".header]
+  x-any = "canary"
+[host."https://other.example"]
+  capabilities = ["pull"]
+  header = {x = "canary"}
+[broken
+`,
+      'containerd',
+    );
+    assert.ok(!clean.includes('canary'), clean);
+    for (const kept of ['version = 2', 'X-Meta', 'capabilities = ["pull"]', '[broken']) assert.ok(clean.includes(kept));
+  });
+});
+
 describe('what is gathered', () => {
   test('has no key in it, and nothing of a kubeconfig but its public part', async () => {
     const host = memoryHost({
       files: {
         '/etc/kubernetes/admin.conf':
-          'server: https://10.0.0.10:6443\nclient-certificate-data: QUJD\nclient-key-data: U0VDUkVU\n',
+          'clusters: [{cluster: {server: https://10.0.0.10:6443}}]\nusers: [{name: a, user: {client-certificate-data: QUJD, client-key-data: U0VDUkVU}}]\n',
         '/etc/kubernetes/pki/ca.crt': 'broken',
         '/etc/kubernetes/pki/ca.key': 'TOPSECRET',
         '/etc/kubernetes/pki/sa.key': 'TOPSECRET',

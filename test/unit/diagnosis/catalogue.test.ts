@@ -10,12 +10,18 @@ const CONFIRMATIONS: readonly ObservedLine[] = [
     origin: 'journal of kubelet',
     text: 'I1120 19:25:35.000000     176 server.go:837] Client rotation is on, will bootstrap in background',
   },
+  {
+    source: 'containerd',
+    origin: 'journal of containerd',
+    text: 'time="2026-11-22T10:03:11Z" level=info msg="TaskOOM event &TaskOOM{ContainerID:d469e8b6f3cf39a4}"',
+  },
   { source: 'unit', origin: 'service manager', text: 'kubelet.service: active (running) for 99 s' },
   {
     source: 'kubeadm',
     origin: 'kubeadm',
     text: 'cannot use "0.0.0.0" as the bind address for the API Server',
   },
+  { source: 'kubeadm', origin: 'kubeadm', text: '[kubelet-check] Initial timeout of 40s passed.' },
 ];
 
 describe('every entry of the catalogue', () => {

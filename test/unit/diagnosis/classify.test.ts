@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { classify, cleanLine, type ObservedLine } from '../../../src/diagnosis/classify.ts';
-import { judge } from '../../../src/diagnosis/verdict.ts';
+import { verdict } from '../../../src/diagnosis/verdict.ts';
 import { capturedTranscripts } from './transcripts.ts';
 
 describe('captured kubeadm runs', () => {
   for (const { name, how, expected, lines } of capturedTranscripts()) {
     if (expected.outcome === 'failure') {
       test(`${name} is ${expected.reason}: ${how}`, () => {
-        const { outcome, reason, retryable, evidence } = judge(lines);
+        const { outcome, reason, retryable, evidence } = verdict({ lines });
         assert.equal(outcome, 'failure');
         assert.equal(reason, expected.reason, evidence[0]?.text);
         assert.equal(retryable, expected.retryable);
@@ -16,8 +16,8 @@ describe('captured kubeadm runs', () => {
       });
     } else {
       test(`${name} succeeded: ${how}`, () => {
-        assert.equal(judge(lines).outcome, 'success');
-        assert.equal(judge(lines).reason, '');
+        assert.equal(verdict({ lines }).outcome, 'success');
+        assert.equal(verdict({ lines }).reason, '');
       });
     }
   }
@@ -38,7 +38,7 @@ describe('which of several lines names the cause', () => {
     assert.equal(best?.entry.reason, 'SwapEnabled');
     assert.deepEqual(
       others.map((other) => other.entry.reason),
-      ['KubeletNotHealthy', 'ControlPlaneComponentNotHealthy'],
+      ['KubeletCrashLoop', 'KubeletNotHealthy', 'ControlPlaneComponentNotHealthy'],
     );
   });
 

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { collect } from '../../../src/diagnosis/collect.ts';
-import { type DiagnosisContext, diagnose, explain } from '../../../src/diagnosis/index.ts';
+import { type DiagnosisContext, diagnose, verdictOn } from '../../../src/diagnosis/index.ts';
 import { parseJournalLine } from '../../../src/diagnosis/journal-entry.ts';
+import { failureOf } from '../../../src/diagnosis/verdict.ts';
 import { MachineadmError } from '../../../src/document/errors.ts';
 import { Secret } from '../../../src/document/secret.ts';
 import type { CriContainer } from '../../../src/host/cri.ts';
@@ -66,6 +67,8 @@ describe('a failure of kubeadm is explained', () => {
       name: 'etcd',
       podName: 'etcd-cp-1',
       namespace: 'kube-system',
+      attempt: 0,
+      reason: 'Error',
       exitCode: 1,
       finishedAtMs: BEGAN + 5000,
       logPath: '/var/log/pods/kube-system_etcd-cp-1_x/etcd/0.log',
@@ -87,7 +90,9 @@ describe('a failure of kubeadm is explained', () => {
     const error = kubeadmFailed([]);
     const text =
       'error execution phase preflight: Get "https://api.prod.example:6443/api/v1/namespaces/kube-public/configmaps/cluster-info?timeout=10s": dial tcp 10.0.0.10:6443: connect: connection refused';
-    const failure = explain(error, [{ source: 'kubeadm', origin: 'kubeadm', text }], 'api.prod.example:6443');
+    const failure = failureOf(
+      verdictOn(error, [{ source: 'kubeadm', origin: 'kubeadm', text }], 'api.prod.example:6443'),
+    );
     assert.equal(failure.reason, 'APIEndpointConnectionRefused');
     assert.equal(failure.retryable, true);
     assert.deepEqual(failure.evidence[1], { source: 'document', text: 'the API endpoint is api.prod.example:6443' });
@@ -98,7 +103,7 @@ describe('a failure of kubeadm is explained', () => {
       memoryHost(),
       kubeadmFailed([
         '[addons] Applied essential addon: CoreDNS',
-        'error execution phase addon/kube-proxy: unable to create daemonset: admission webhook "x" denied the request',
+        'error execution phase addon/kube-proxy: unable to create daemonset: the moon is in the wrong house',
         'To see the stack trace of this error execute with --v=5 or higher',
       ]),
       CONTEXT,
@@ -107,7 +112,7 @@ describe('a failure of kubeadm is explained', () => {
     assert.deepEqual(failure.evidence, [
       {
         source: 'kubeadm',
-        text: 'error execution phase addon/kube-proxy: unable to create daemonset: admission webhook "x" denied the request',
+        text: 'error execution phase addon/kube-proxy: unable to create daemonset: the moon is in the wrong house',
       },
     ]);
   });
@@ -128,7 +133,7 @@ describe('a failure of kubeadm is explained', () => {
   test('in at most twelve lines of at most 500 characters', () => {
     const long = 'x'.repeat(4000);
     const lines = Array.from({ length: 40 }, (_, index) => `[ERROR Check${index}]: ${long}`);
-    const failure = explain(
+    const failure = verdictOn(
       kubeadmFailed([]),
       [...lines, 'error: error execution phase preflight: preflight checks failed'].map((text) => ({
         source: 'kubeadm' as const,
@@ -156,7 +161,7 @@ describe('an error keeps its reason', () => {
       summary: 'the run took too long',
       remedy: 'Raise it.',
     });
-    const failure = explain(error, [
+    const failure = verdictOn(error, [
       {
         source: 'containerd',
         origin: 'journal of containerd',

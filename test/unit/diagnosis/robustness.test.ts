@@ -2,16 +2,16 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { readSavedLog } from '../../../src/diagnosis/saved-log.ts';
-import { judge } from '../../../src/diagnosis/verdict.ts';
+import { verdict } from '../../../src/diagnosis/verdict.ts';
 import { MUTATIONS, sectionsOf } from './mutations.ts';
 import { capturedTranscripts, type Transcript } from './transcripts.ts';
 
 const transcripts = capturedTranscripts();
-const reasonOf = (log: string): string => judge(readSavedLog(log)).reason;
+const reasonOf = (log: string): string => verdict({ lines: readSavedLog(log) }).reason;
 
 /** What a log that lost lines may be taken for: what it is, nothing that can be named, or one of its own lesser names. */
 function assertNeverWrong(transcript: Transcript, log: string): void {
-  const { outcome, reason } = judge(readSavedLog(log));
+  const { outcome, reason } = verdict({ lines: readSavedLog(log) });
   const { expected } = transcript;
   const allowed = ['Unknown', ...(transcript.lesserReasons ?? [])];
   if (expected.outcome === 'success') {
@@ -56,11 +56,11 @@ describe('a success stays one', () => {
       const failed = transcripts
         .filter(({ expected }) => expected.outcome === 'failure')
         .flatMap(({ log }) => sectionsOf(log)[0]?.lines ?? []);
-      assert.equal(judge(readSavedLog([...failed, transcript.log].join('\n'))).outcome, 'success');
+      assert.equal(verdict({ lines: readSavedLog([...failed, transcript.log].join('\n')) }).outcome, 'success');
     });
     test(`${transcript.name}, whatever runs after it fails`, () => {
       const after = '-- kubeadm --\nerror: unable to recognize "calico.yaml": no matches for kind "Installation"\n';
-      assert.equal(judge(readSavedLog(`${transcript.log}\n${after}`)).outcome, 'success');
+      assert.equal(verdict({ lines: readSavedLog(`${transcript.log}\n${after}`) }).outcome, 'success');
     });
   }
 });

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { readSavedLog } from '../../../src/diagnosis/saved-log.ts';
-import { judge } from '../../../src/diagnosis/verdict.ts';
+import { verdict } from '../../../src/diagnosis/verdict.ts';
 
-const judged = (lines: readonly string[], exitStatus?: number) => judge(readSavedLog(lines.join('\n')), exitStatus);
+const judged = (lines: readonly string[], exitStatus?: number) =>
+  verdict({ lines: readSavedLog(lines.join('\n')), exitStatus });
 
 const REFUSED =
   'error execution phase preflight: couldn\'t validate the identity of the API Server: Get "https://10.0.0.10:6443/api/v1/namespaces/kube-public/configmaps/cluster-info?timeout=10s": dial tcp 10.0.0.10:6443: connect: connection refused';
@@ -13,10 +14,12 @@ describe('the verdict', () => {
     const fields = [
       'outcome',
       'reason',
+      'summary',
       'retryable',
       'cleanup',
       'phase',
       'evidence',
+      'causes',
       'symptoms',
       'remedy',
       'confidence',
@@ -27,32 +30,32 @@ describe('the verdict', () => {
   });
 
   test('names the cause with its line, phase, remedy and whether to try again', () => {
-    const verdict = judged(['[preflight] Running pre-flight checks', REFUSED]);
-    assert.equal(verdict.reason, 'APIEndpointConnectionRefused');
-    assert.equal(verdict.phase, 'preflight');
-    assert.equal(verdict.retryable, true);
-    assert.equal(verdict.cleanup, 'none');
-    assert.deepEqual(verdict.evidence[0], { source: 'kubeadm', line: 2, text: REFUSED });
-    assert.ok(verdict.confidence > 0.8);
+    const found = judged(['[preflight] Running pre-flight checks', REFUSED]);
+    assert.equal(found.reason, 'APIEndpointConnectionRefused');
+    assert.equal(found.phase, 'preflight');
+    assert.equal(found.retryable, true);
+    assert.equal(found.cleanup, 'none');
+    assert.deepEqual(found.evidence[0], { source: 'kubeadm', line: 2, text: REFUSED });
+    assert.ok(found.confidence > 0.8);
   });
 
   test('is Unknown with the best evidence where nothing is known, and never a symptom in its place', () => {
     const last = "error execution phase wait-control-plane: couldn't initialize a Kubernetes cluster";
-    const verdict = judged(['[kubelet-start] Starting the kubelet', last]);
-    assert.equal(verdict.reason, 'Unknown');
-    assert.equal(verdict.confidence, 0);
-    assert.deepEqual(verdict.symptoms, ['ControlPlaneComponentNotHealthy']);
-    assert.equal(verdict.evidence[0]?.text, last);
-    assert.equal(verdict.cleanup, 'reset');
+    const found = judged(['[kubelet-start] Starting the kubelet', last]);
+    assert.equal(found.reason, 'Unknown');
+    assert.equal(found.confidence, 0);
+    assert.deepEqual(found.symptoms, ['ControlPlaneComponentNotHealthy']);
+    assert.equal(found.evidence[0]?.text, last);
+    assert.equal(found.cleanup, 'reset');
   });
 
   test("asks for the removal of etcd's member where one was announced", () => {
-    const verdict = judged([
+    const found = judged([
       '[etcd] Announced new etcd member joining to the existing etcd cluster',
       'error execution phase control-plane-join/etcd: error creating local etcd static pod manifest file: timeout waiting for etcd cluster to be available',
     ]);
-    assert.equal(verdict.reason, 'EtcdClusterNotAvailable');
-    assert.equal(verdict.cleanup, 'reset+member');
+    assert.equal(found.reason, 'EtcdClusterNotAvailable');
+    assert.equal(found.cleanup, 'reset+member');
   });
 
   test('believes an exit status more than words', () => {
@@ -71,7 +74,7 @@ describe('the verdict', () => {
     const { reason } = judged([
       'error execution phase upload-config/kubeadm: Internal error occurred: failed calling webhook "x": Post "https://127.0.0.1:9/": dial tcp 127.0.0.1:9: connect: connection refused',
     ]);
-    assert.equal(reason, 'Unknown');
+    assert.equal(reason, 'AdmissionWebhookFailed');
   });
 
   test('does not take a limit of inotify or of a cgroup for a full disk', () => {
@@ -84,10 +87,10 @@ describe('the verdict', () => {
   });
 
   test('shows no token and no certificate key', () => {
-    const verdict = judged([
+    const found = judged([
       '[preflight] kubeadm join --token abcdef.0123456789abcdef --certificate-key 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef',
       'error execution phase preflight: the moon',
     ]);
-    assert.doesNotMatch(JSON.stringify(verdict), /0123456789abcdef/);
+    assert.doesNotMatch(JSON.stringify(found), /0123456789abcdef/);
   });
 });

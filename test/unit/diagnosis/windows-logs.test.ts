@@ -106,7 +106,7 @@ test('what is collected of a Windows node are its services, their files and its 
   assert.deepEqual(
     lines.map(({ source, text }) => `${source}: ${text.replace(/^E.* 4242 /, '').replace(/\d+ s$/, 'n s')}`),
     [
-      'unit: kubelet: Stopped',
+      'unit: kubelet: stopped (Stopped)',
       'unit: containerd: active (running) for n s',
       'kubelet: failed to run Kubelet',
       'kernel: event 2004: containerd.exe',

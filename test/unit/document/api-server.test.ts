@@ -81,7 +81,7 @@ describe("the API server's files: what it would refuse is refused before anythin
     [
       'a secret that does not exist',
       init(encryption('{secretbox: {keys: [{name: a, key: {secret: gone}}]}}')),
-      /no secret of the name "gone"/,
+      /no secret of this name/,
     ],
     ['no key', init(encryption('{secretbox: {keys: []}}')), /secretbox\.keys: at least one key/],
     [

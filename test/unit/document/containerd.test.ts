@@ -241,10 +241,7 @@ describe('containerRuntime.containerd.registries', () => {
     };
     assert.match(await problem(twice), /^registries\[1\]\.host: a\.example is already/);
     const unknown = { host: 'a.example', credentials: { username: 'u', password: { secret: 'nowhere' } } };
-    assert.match(
-      await problem({ registries: [unknown] }),
-      /credentials\.password\.secret: no secret of the name "nowhere"/,
-    );
+    assert.match(await problem({ registries: [unknown] }), /credentials\.password\.secret: no secret of this name/);
   });
 
   test('a problem never shows what is a secret', async () => {

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { EXIT_CODES } from '../../../src/document/exit-codes.ts';
 import { REASONS } from '../../../src/document/reasons.ts';
 import { caseNames, readCase } from '../../support/case-files.ts';
+import { SABOTAGES } from '../../support/faults/index.ts';
+import { generatedPart, namingOf, recordedResults, tableOf } from '../../support/faults/results.ts';
 
 const PAGE = readFileSync(join(import.meta.dirname, '../../../docs/faults.md'), 'utf8');
 
@@ -50,5 +52,50 @@ describe('docs/faults.md', () => {
     const reasons = new Set(ROWS.filter(({ cases }) => cases.length > 0).map(({ reason }) => reason));
     const untold = [...failing].filter(([name, reason]) => !shown.has(name) && !reasons.has(reason));
     assert.deepEqual(untold, [], 'a fault that has a case stands on the page with it');
+  });
+});
+
+/** What `test/e2e/faults-*.test.ts` recorded on lab machines: no machine is needed to hold it to what is asked of it. */
+describe('the faults that were provoked on lab machines', () => {
+  const results = recordedResults();
+  const faults = SABOTAGES.filter(({ expected }) => expected !== 'success');
+  const idsOf = (naming: ReturnType<typeof namingOf>): readonly string[] =>
+    SABOTAGES.filter((sabotage) => namingOf(sabotage, results.get(sabotage.id)) === naming).map(({ id }) => id);
+
+  test('are at least sixty, each with a name of its own, and all were driven', () => {
+    assert.ok(faults.length >= 60, `${faults.length}`);
+    assert.equal(new Set(SABOTAGES.map(({ id }) => id)).size, SABOTAGES.length);
+    assert.deepEqual(idsOf('not driven'), []);
+    assert.deepEqual(
+      [...results.keys()].filter((id) => !SABOTAGES.some((sabotage) => sabotage.id === id)),
+      [],
+    );
+  });
+
+  test('are named by their true cause, 95 of 100 at least, and never by a wrong one', () => {
+    assert.deepEqual(idsOf('wrong'), []);
+    assert.deepEqual(idsOf('false success'), []);
+    assert.ok(idsOf('named').length >= 0.95 * faults.length, `${idsOf('named').length} of ${faults.length}`);
+  });
+
+  test('ended in the step and with the exit code that are expected, with evidence', () => {
+    for (const { id, expected } of faults) {
+      const result = results.get(id);
+      if (expected === 'success' || result === undefined) continue;
+      assert.deepEqual([id, result.step, result.exitCode], [id, expected.step ?? '', expected.exitCode]);
+      if (result.exitCode >= 11) assert.notEqual(result.evidence, '', id);
+    }
+  });
+
+  test('are twenty at least that no captured run of kubeadm had shown', () => {
+    const transcripts = join(import.meta.dirname, '../../fixtures/transcripts');
+    for (const { fixture } of faults) {
+      if (fixture !== undefined) assert.ok(existsSync(join(transcripts, `${fixture}.json`)), fixture);
+    }
+    assert.ok(faults.filter(({ fixture }) => fixture === undefined).length >= 20);
+  });
+
+  test('stand in the table as they were recorded', () => {
+    assert.equal(generatedPart(PAGE), tableOf(SABOTAGES, results));
   });
 });

@@ -32,7 +32,7 @@ describe('image archives in a document', () => {
     [`{url: "ftp://a/b", sha256: ${DIGEST}}`, /not an http or https URL/],
     ['{path: /a.tar, headers: {A: b}}', /archives\[0\]\.headers: headers are sent with the request for url/],
     ['{path: a.tar}', /not an absolute path/],
-    [`{url: "https://a/b", sha256: ${DIGEST}, headers: {A: {secret: nope}}}`, /no secret of the name "nope"/],
+    [`{url: "https://a/b", sha256: ${DIGEST}, headers: {A: {secret: nope}}}`, /no secret of this name/],
   ] as const) {
     test(`${entry} is refused`, async () => {
       const problems = await problemsOf(archives(entry));
@@ -43,7 +43,7 @@ describe('image archives in a document', () => {
 
   test('are named once', async () => {
     assert.deepEqual(await problemsOf(archives('{path: /a.tar}', '{path: /b.tar}', '{path: /a.tar}')), [
-      'doc.yaml:4:53  images.archives[2]: the same archive as images.archives[0] (hint: keep one of them)',
+      'doc.yaml:4:53  images.archives[2]: the same archive as images.archives[0] (doc.yaml:4:21) (hint: keep one of them)',
     ]);
   });
 

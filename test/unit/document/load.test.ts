@@ -39,7 +39,7 @@ describe('a document with many mistakes', () => {
       'doc.yaml:10:5  host.sysctl["net/ipv4/ip_forward"]: the same key as "net.ipv4.ip_forward", in another spelling (hint: keep one of them)',
       'doc.yaml:12:14  host.files[0].path: not an absolute path',
       'doc.yaml:13:7  host.files[1]: content and contentFrom exclude each other (hint: keep one of them)',
-      'doc.yaml:13:53  host.files[1].contentFrom.secret: no secret of the name "nowhere" (hint: add it under "secrets")',
+      'doc.yaml:13:53  host.files[1].contentFrom.secret: no secret of this name (hint: add it under "secrets")',
       'doc.yaml:13:69  host.files[1].mode: expected a mode as a string, such as "0644", found a number (hint: write it in quotes)',
       'doc.yaml:15:12  kubernetes.version: not an exact version, such as "v1.35.2": nothing is looked up',
       'doc.yaml:16:9  kubernetes.role: expected one of InitControlPlane, JoinControlPlane, Worker (hint: did you mean "Worker"?)',
@@ -60,7 +60,7 @@ describe('a document with many mistakes', () => {
     const body = 'host:\n  files:\n  - {path: x, content: a}\n  - {path: /a, content: a}\n  - {path: /a, content: b}\n';
     assert.match(
       (await problemsOf(body)).join('\n'),
-      /doc\.yaml:8:12 {2}host\.files\[2\]\.path: \/a is already written by host\.files\[1\] \(hint: keep one/,
+      /doc\.yaml:8:12 {2}host\.files\[2\]\.path: \/a is already written by host\.files\[1\] \(doc\.yaml:7:5\) \(hint: keep one/,
     );
   });
 });
@@ -102,13 +102,13 @@ describe('what is not a document', () => {
 
   test('an alias inside of what it names is refused, with its place', async () => {
     for (const [text, path] of [
-      ['a: &x [1, *x]\n', 'doc.yaml:1:11  a[1]: '],
-      ['a: &x {b: *x}\n', 'doc.yaml:1:11  a.b: '],
+      ['a: &x [1, *x]\n', 'doc.yaml:1:11  '],
+      ['a: &x {b: *x}\n', 'doc.yaml:1:11  '],
     ]) {
       const result = await load(text ?? '');
       assert.ok(!result.ok);
       const told = result.problems.map(formatDiagnostic).join('\n');
-      assert.ok(told.includes(`${path}the alias *x stands inside of what it names`), told);
+      assert.ok(told.includes(`${path}the alias stands inside of what it names`), told);
     }
   });
 

@@ -168,6 +168,7 @@ describe('what is published', () => {
       Object.keys(schema.properties as object).sort(),
       [
         'apiVersion',
+        'apply',
         'containerRuntime',
         'hardening',
         'host',

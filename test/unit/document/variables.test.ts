@@ -41,6 +41,79 @@ describe('variables', () => {
     );
   });
 
+  describe('in hooks', () => {
+    const answering =
+      (value: string): VariableResolver =>
+      async () => ({ value });
+    const body = (hook: string): string => `${RACK}host:\n  hooks: {early: ${hook}}\n`;
+
+    test('are replaced in the environment as they are, whatever is in them', async () => {
+      const value = `'; rm -rf / #$(id)\`id\`\n"`;
+      const result = await loadWith(
+        body('{environment: {RACK: "at ${rack}"}, commands: [\'echo "$RACK"\']}'),
+        answering(value),
+      );
+      assert.ok(result.ok);
+      const { early } = result.document.model.host.hooks;
+      assert.deepEqual([early?.environment, early?.commands], [{ RACK: `at ${value}` }, ['echo "$RACK"']]);
+    });
+
+    test('are refused in a command when a shell would interpret them, with the place of the command', async () => {
+      const commands = body('{expand: true, commands: ["true", "echo ${rack}"]}');
+      for (const value of [
+        'a b',
+        'a;b',
+        '$(id)',
+        '`id`',
+        "'",
+        '"',
+        'a|b',
+        'a&b',
+        '-rf',
+        '*',
+        '%PATH%',
+        'a\nb',
+        '~',
+        '{a,b}',
+        '\\',
+      ]) {
+        const result = await loadWith(commands, answering(value));
+        assert.ok(!result.ok, value);
+        assert.deepEqual(result.problems.map(formatDiagnostic), [
+          `doc.yaml:6:52  host.hooks.early.commands[1]: the value of the variable "rack" has a character that a shell interprets (hint: set an environment variable to it (environment: {VALUE: \${rack}}) and write "$VALUE" in the command)`,
+        ]);
+      }
+    });
+
+    test('are replaced in a command when no shell would interpret them', async () => {
+      for (const value of ['r7', 'i-0abc', '10.0.0.1', 'fd00::1', 'eu-west-1a', '/dev/sda', 'a=b', 'x@y']) {
+        const result = await loadWith(body('{expand: true, commands: ["echo ${rack} ${zone}"]}'), answering(value));
+        assert.ok(result.ok, value);
+        assert.deepEqual(result.document.model.host.hooks.early?.commands, [`echo ${value} z1`]);
+      }
+    });
+
+    test('have secrets by the path of a file, which must exist and not share a name', async () => {
+      assert.deepEqual(
+        await problemsOf(
+          'host: {hooks: {early: {secrets: {A: {secret: gone}}, environment: {A: x}, commands: [x]}}}\n',
+        ),
+        [
+          'doc.yaml:4:37  host.hooks.early.secrets.A: environment sets "A", too (hint: rename one of them)',
+          'doc.yaml:4:46  host.hooks.early.secrets.A.secret: no secret of this name (hint: add it under "secrets")',
+        ],
+      );
+      assert.deepEqual(
+        await problemsOf(
+          'secrets: {s: {file: /s}}\nhost: {hooks: {early: {frequency: Always, secrets: {A: {secret: s}}, commands: [x]}}}\n',
+        ),
+        [
+          'doc.yaml:5:52  host.hooks.early.secrets: a hook of every boot has no secrets: the document is not there when the machine boots (hint: read the secret in the command, or use frequency: Once)',
+        ],
+      );
+    });
+  });
+
   test('that do not exist end with one error that lists what exists', async () => {
     const result = await loadWith(
       `variables: {rack: {instanceData: ds.nowhere}}\nhost: {hostname: "n-\${rack}", time: {servers: ["\${rack}"]}}\n`,

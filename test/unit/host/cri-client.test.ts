@@ -5,7 +5,7 @@ import { createServer, type ServerHttp2Session, type ServerHttp2Stream } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { CriError, connectCri } from '../../../src/host/cri-client.ts';
+import { CriError, connectCri, removePods } from '../../../src/host/cri-client.ts';
 import { messageField, ProtobufMessage, stringField, varintField } from '../../../src/host/protobuf.ts';
 
 /** What the stand-in runtime does with one call; the real ones are asked in test/integration. */
@@ -116,8 +116,11 @@ describe('CRI client', () => {
   test('a missing CRI plugin is an Unimplemented that names the plugin in its remedy', async () => {
     behaviour = (stream) => refuse(stream, 12, 'unknown service runtime.v1.RuntimeService');
     await assert.rejects(connectCri(socket).version(), (error) => {
-      criError(12, /unknown service runtime\.v1\.RuntimeService/)(error);
-      assert.match(error instanceof CriError ? error.remedy : '', /disabled_plugins/);
+      assert.ok(error instanceof CriError);
+      assert.equal(error.reason, 'CRIv1Unimplemented');
+      assert.equal(error.exit, 'HostStepFailed');
+      assert.match(error.message, /unknown service runtime\.v1\.RuntimeService/);
+      assert.match(error.remedy, /disabled_plugins/);
       return true;
     });
   });
@@ -217,6 +220,36 @@ describe('CRI client', () => {
     assert.deepEqual(
       [containers[0]?.name, containers[0]?.podName, containers[0]?.namespace],
       ['kube-apiserver', 'kube-apiserver-n', 'kube-system'],
+    );
+  });
+
+  test('pods are stopped and removed one after the other; one that is gone meanwhile is no error', async () => {
+    const calls: string[] = [];
+    const pods = ['one', 'two'].map((id) => messageField(1, stringField(1, id)));
+    behaviour = (stream, request, path) => {
+      const method = path.split('/').at(-1) ?? '';
+      if (method === 'ListPodSandbox') return answer(stream, Buffer.concat(pods));
+      calls.push(`${method} ${request.string(1)}`);
+      if (method === 'RemovePodSandbox' && request.string(1) === 'one') return refuse(stream, 5, 'not found');
+      answer(stream, new Uint8Array(0));
+    };
+    assert.equal(await removePods(`unix://${socket}`, new AbortController().signal), 2);
+    assert.deepEqual(calls, [
+      'StopPodSandbox one',
+      'RemovePodSandbox one',
+      'StopPodSandbox two',
+      'RemovePodSandbox two',
+    ]);
+  });
+
+  test('a pod that cannot be stopped is an error, and no other is touched', async () => {
+    behaviour = (stream, _request, path) => {
+      if (path.endsWith('ListPodSandbox')) return answer(stream, messageField(1, stringField(1, 'one')));
+      refuse(stream, 2, 'failed to kill container');
+    };
+    await assert.rejects(
+      removePods(`unix://${socket}`, new AbortController().signal),
+      criError(2, /failed to kill container/),
     );
   });
 

@@ -20,6 +20,7 @@ const MUTATIONS: Readonly<Record<Mutation, true>> = {
   run: true,
   http: true,
   pullImage: true,
+  removePods: true,
   services: true,
 };
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Secret } from '../../../src/document/secret.ts';
 import { type EtcdPeers, findEtcdPeers, removeOwnMember } from '../../../src/kubernetes/etcd-members.ts';
+import { type EtcdMember, type MembershipEvidence, memberIdOfData } from '../../../src/kubernetes/etcd-ownership.ts';
 import { kubeconfig, newAuthority, startApiServer } from '../../support/api-server.ts';
 import { type EtcdServer, startEtcd } from '../../support/etcd-server.ts';
 import { memoryHost } from '../../support/memory-host.ts';
@@ -15,36 +16,59 @@ function peersOf(server: EtcdServer): EtcdPeers {
   const { certificate, key } = server.authority.issue('kube-etcd-healthcheck-client');
   return {
     endpoints: ['https://127.0.0.1:1', server.url],
-    ownPeerUrl: 'https://10.0.0.2:2380',
+    ownPeerUrl: OWN_URL,
     certificateAuthority: server.authority.certificate,
     certificate,
     key: new Secret(key),
   };
 }
 
+const OWN_URL = 'https://10.0.0.2:2380';
+/** What this machine knows after a join that was killed right after the announcement. */
+const KILLED: MembershipEvidence = {
+  founded: false,
+  announced: true,
+  mayHaveAnnounced: false,
+  joined: false,
+  nameConflict: false,
+  peerUrl: undefined,
+  memberId: undefined,
+  heldBefore: undefined,
+  dataId: undefined,
+};
+const FROM_OUTSIDE = { patienceMs: 0, isOwn: () => false };
+
 describe('the member of a join that died', () => {
-  test('is taken out of the cluster, found by its address where it never started', async () => {
+  test('is removed, found by its address where it never started', async () => {
     await using server = await startEtcd([FIRST, ANNOUNCED]);
-    assert.equal(await removeOwnMember(peersOf(server), 'node-2'), 'removed');
+    assert.equal(await removeOwnMember(peersOf(server), KILLED), 'removed');
     assert.deepEqual(server.members, [FIRST]);
     assert.deepEqual(server.removals, [JSON.stringify({ ID: ANNOUNCED.ID })]);
   });
 
-  test('is found by its name where its address has changed', async () => {
-    await using server = await startEtcd([FIRST, { ID: '12', name: 'node-2', peerURLs: ['https://10.0.0.9:2380'] }]);
-    assert.equal(await removeOwnMember(peersOf(server), 'node-2'), 'removed');
+  test('is removed, found by the id that the journal has of it', async () => {
+    await using server = await startEtcd([FIRST, { ...ANNOUNCED, name: 'node-2' }]);
+    assert.equal(await removeOwnMember(peersOf(server), { ...KILLED, memberId: ANNOUNCED.ID }), 'removed');
     assert.deepEqual(server.members, [FIRST]);
   });
 
+  test('is removed although its announcement is not on record: kubeadm went on when the run was killed', async () => {
+    await using server = await startEtcd([FIRST, ANNOUNCED]);
+    const killed = { ...KILLED, announced: false, mayHaveAnnounced: true };
+    assert.equal(await removeOwnMember(peersOf(server), killed), 'none', 'it may have had the address before');
+    assert.equal(await removeOwnMember(peersOf(server), { ...killed, heldBefore: [ANNOUNCED.ID] }), 'none', 'it had');
+    assert.equal(await removeOwnMember(peersOf(server), { ...killed, heldBefore: [] }), 'removed');
+  });
+
   test('that was never announced is nothing to remove', async () => {
-    await using server = await startEtcd([FIRST]);
-    assert.equal(await removeOwnMember(peersOf(server), 'node-2'), 'none');
+    await using server = await startEtcd([FIRST, ANNOUNCED]);
+    assert.equal(await removeOwnMember(peersOf(server), { ...KILLED, announced: false }), 'none');
     assert.deepEqual(server.removals, []);
   });
 
-  test('that the cluster does not let go is told with its id in hexadecimal, as etcdctl takes it', async () => {
+  test('that the cluster does not remove is reported with its id in hexadecimal, as etcdctl takes it', async () => {
     await using server = await startEtcd([FIRST, ANNOUNCED], { stubborn: true });
-    await assert.rejects(removeOwnMember(peersOf(server), 'node-2', undefined, 0), {
+    await assert.rejects(removeOwnMember(peersOf(server), KILLED, { patienceMs: 0 }), {
       reason: 'EtcdMemberAlreadyExists',
       retryable: true,
       remedy: /etcdctl member remove 8211f1d0f64f3269/,
@@ -54,14 +78,98 @@ describe('the member of a join that died', () => {
   test('is unknown where nobody answers', async () => {
     await using server = await startEtcd([]);
     const peers = { ...peersOf(server), endpoints: ['https://127.0.0.1:1'] };
-    assert.equal(await removeOwnMember(peers, 'node-2'), 'unknown');
+    assert.equal(await removeOwnMember(peers, KILLED), 'unknown');
   });
 
   test('is not looked for among machines of another authority', async () => {
     await using server = await startEtcd([FIRST, ANNOUNCED]);
     const peers = { ...peersOf(server), certificateAuthority: newAuthority().certificate };
-    assert.equal(await removeOwnMember(peers, 'node-2'), 'unknown');
+    assert.equal(await removeOwnMember(peers, KILLED), 'unknown');
     assert.deepEqual(server.removals, []);
+  });
+});
+
+describe('the member of another machine stays', () => {
+  const LIVE = { ID: '77', name: 'node-2', peerURLs: [OWN_URL] };
+  const cases: Readonly<
+    Record<string, { readonly member: typeof LIVE; readonly evidence: Partial<MembershipEvidence> }>
+  > = {
+    'that has the name of this one, and its own address': {
+      member: { ...LIVE, peerURLs: ['https://10.0.0.9:2380'] },
+      evidence: {},
+    },
+    'that has the same name and the same address': { member: LIVE, evidence: {} },
+    'that has the address which this one was announced with before': { member: LIVE, evidence: { memberId: '76' } },
+    "although kubeadm took it for this machine's and etcd took over its id": {
+      member: LIVE,
+      evidence: { heldBefore: ['77'], dataId: '77', memberId: '77' },
+    },
+    'although etcd took over its id and nobody saw the announcement': { member: LIVE, evidence: { dataId: '77' } },
+    'that is just joining with the same address': {
+      member: { ...LIVE, name: '' },
+      evidence: { heldBefore: ['77'] },
+    },
+    'that announced the same address after this one was removed': {
+      member: { ...LIVE, name: '' },
+      evidence: { memberId: '76' },
+    },
+    'after NodeNameConflict, whatever else is known': {
+      member: { ...LIVE, name: '' },
+      evidence: { nameConflict: true, memberId: '77' },
+    },
+    'whose id is known, but which has another address by now': {
+      member: { ...LIVE, peerURLs: ['https://10.0.0.9:2380'] },
+      evidence: { memberId: '77' },
+    },
+  };
+  for (const [name, { member, evidence }] of Object.entries(cases)) {
+    test(name, async () => {
+      await using server = await startEtcd([FIRST, member]);
+      const before = structuredClone(server.members);
+      assert.equal(await removeOwnMember(peersOf(server), { ...KILLED, ...evidence }, FROM_OUTSIDE), 'none');
+      assert.deepEqual([server.members, server.removals], [before, []]);
+    });
+  }
+
+  test('and is reported where it has the peer URL of this one', async () => {
+    await using server = await startEtcd([FIRST, LIVE]);
+    const seen: string[] = [];
+    const unproven = (members: readonly EtcdMember[]) => void seen.push(...members.map(({ id }) => id));
+    assert.equal(await removeOwnMember(peersOf(server), KILLED, { ...FROM_OUTSIDE, unproven }), 'none');
+    assert.deepEqual(seen, [LIVE.ID]);
+  });
+
+  test('that runs it under an address which this disk, a copy with its journal, does not have', async () => {
+    await using server = await startEtcd([FIRST, LIVE], { answersAs: LIVE.ID });
+    server.members[1] = { ...LIVE, clientURLs: [server.url] };
+    const before = structuredClone(server.members);
+    const evidence = { ...KILLED, joined: true, memberId: LIVE.ID };
+    assert.equal(await removeOwnMember(peersOf(server), evidence, FROM_OUTSIDE), 'elsewhere');
+    assert.deepEqual([server.members, server.removals], [before, []]);
+  });
+});
+
+describe("this machine's member", () => {
+  test('is told by any spelling of its address', async () => {
+    await using server = await startEtcd([FIRST, { ...ANNOUNCED, peerURLs: ['https://[2001:db8:0:0::2]:2380'] }]);
+    const peers = { ...peersOf(server), ownPeerUrl: 'https://[2001:DB8::2]:2380' };
+    assert.equal(await removeOwnMember(peers, KILLED), 'removed');
+  });
+
+  test('is the one whose data is on the disk, once it has joined or the announcement was seen', async () => {
+    for (const evidence of [{ joined: true }, { heldBefore: [] }, { founded: true, announced: false }]) {
+      await using server = await startEtcd([FIRST, { ...ANNOUNCED, name: 'node-2' }]);
+      const told = { ...KILLED, ...evidence, dataId: ANNOUNCED.ID };
+      assert.equal(await removeOwnMember(peersOf(server), told, FROM_OUTSIDE), 'removed', JSON.stringify(evidence));
+    }
+  });
+
+  test('is not named by data that is damaged', async () => {
+    const wal = '/var/lib/etcd/member/wal/0000000000000000-0000000000000000.wal';
+    for (const content of ['', 'x', '\x08\0\0\0\0\0\0\x80\x08', new Uint8Array(4096).fill(0xff)]) {
+      assert.equal(await memberIdOfData(memoryHost({ files: { [wal]: content } }), '/var/lib/etcd'), undefined);
+    }
+    assert.equal(await memberIdOfData(memoryHost(), '/var/lib/etcd'), undefined);
   });
 });
 

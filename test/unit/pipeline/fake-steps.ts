@@ -1,3 +1,4 @@
+import type { Facts } from '../../../src/host/facts.ts';
 import { afterRecord, newJournalState, stepRecord } from '../../../src/pipeline/journal.ts';
 import type { JournalRecord } from '../../../src/pipeline/journal-record.ts';
 import type { RunJournal } from '../../../src/pipeline/run-journal.ts';
@@ -16,11 +17,29 @@ export interface FakeChange extends Partial<Omit<Change, 'payload'>> {
   apply?(execution: Execution): Promise<void> | void;
 }
 
-export interface FakeStep extends Partial<Pick<Step, 'title' | 'settles' | 'deadlineMs' | 'preflight' | 'settled'>> {
+export interface FakeStep
+  extends Partial<
+    Pick<
+      Step,
+      | 'title'
+      | 'settles'
+      | 'deadlineMs'
+      | 'preflight'
+      | 'inventory'
+      | 'settled'
+      | 'runsHooks'
+      | 'bootstraps'
+      | 'needs'
+      | 'renew'
+      | 'whyNotEffective'
+    >
+  > {
   readonly id: string;
   readonly changes?: readonly FakeChange[];
   /** The document asks nothing of it. */
   readonly unasked?: boolean;
+  /** What of the facts it depends on. */
+  desired?(facts: Facts): object;
   inspect?(record: StepRecord): Promise<void> | void;
   followUp?(followUp: FollowUp): Promise<void> | void;
 }
@@ -31,13 +50,13 @@ export function fakeSteps(...wishes: readonly FakeStep[]): readonly Step[] {
 }
 
 function fakeStep(wish: FakeStep): Step {
-  const { id, changes = [], inspect, followUp, unasked, ...rest } = wish;
+  const { id, changes = [], inspect, followUp, unasked, desired, ...rest } = wish;
   const applied = new Set<string>();
   return {
     title: `the ${id}`,
     ...rest,
     id,
-    desired: () => (unasked === true ? undefined : {}),
+    desired: (_model, facts) => (unasked === true ? undefined : (desired?.(facts) ?? {})),
     async inspect(_host, _desired, record) {
       await inspect?.(record);
       return new Set([...applied, ...record.done]);

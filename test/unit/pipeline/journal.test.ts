@@ -11,7 +11,7 @@ import {
 } from '../../../src/pipeline/journal.ts';
 import type { JournalRecord } from '../../../src/pipeline/journal-record.ts';
 import { facts } from '../../support/facts.ts';
-import { begun, bootstrapped, done, ended, identity, lines, MACHINE_A, MACHINE_B, started } from './records.ts';
+import { AT, begun, bootstrapped, done, ended, identity, lines, MACHINE_A, MACHINE_B, started } from './records.ts';
 
 function stateOf(records: readonly JournalRecord[], foreign = false): JournalState {
   const state = readJournal('/journal', lines(records, {}, foreign));
@@ -31,6 +31,35 @@ describe('runs', () => {
   test('without a conclusion were killed', () => {
     assert.equal(stateOf([begun('1'), begun('2')]).open?.run, '2');
     assert.equal(stateOf([begun('1'), ended('1')]).open, undefined);
+  });
+});
+
+describe('runs whose commands may still run', () => {
+  const unfinished = (records: readonly JournalRecord[]) => [...stateOf(records).unfinishedRuns];
+
+  test('are the last one, until it concluded: each run ends first what the one before it left', () => {
+    assert.deepEqual(unfinished([]), []);
+    assert.deepEqual(unfinished([begun('1')]), ['1']);
+    assert.deepEqual(unfinished([begun('1'), begun('2')]), ['2']);
+    assert.deepEqual(unfinished([begun('1'), ended('1', 'Failed', 10)]), []);
+  });
+
+  test('are one that concluded without a command that did not end', () => {
+    const concluded: JournalRecord = {
+      is: 'concluded',
+      run: '1',
+      outcome: 'Failed',
+      exitCode: 13,
+      reason: 'DeadlinePassed',
+      commandsLeft: true,
+      at: AT,
+    };
+    assert.deepEqual(unfinished([begun('1'), concluded]), ['1']);
+    assert.deepEqual(unfinished([begun('1'), concluded, begun('2'), ended('2')]), []);
+  });
+
+  test('are a reset that was killed', () => {
+    assert.deepEqual(unfinished([begun('1'), ended('1'), { is: 'reset', run: '2', at: AT }]), ['2']);
   });
 });
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { MachineadmError } from '../../../src/document/errors.ts';
-import { preflight, refuseUnlessRoot } from '../../../src/pipeline/preflight.ts';
+import { type PreflightScope, preflight, refuseUnlessRoot } from '../../../src/pipeline/preflight.ts';
 import type { Missing } from '../../../src/steps/step.ts';
 import { facts } from '../../support/facts.ts';
 import { hostModel } from '../../support/host-model.ts';
@@ -21,9 +21,14 @@ const CONTAINERD: Missing = {
 };
 const missing = (id: string, ...found: Missing[]): FakeStep => ({ id, preflight: async () => found });
 
+function asked(scope: 'base' | 'all' = 'all', ...done: readonly string[]): PreflightScope {
+  const record = (step: string) => ({ done: new Set(done.includes(step) ? [`${step}/run`] : []) });
+  return { host: memoryHost(), model: hostModel(), facts: facts(), scope, record };
+}
+
 async function ask(wishes: readonly FakeStep[], scope: 'base' | 'all' = 'all'): Promise<MachineadmError | undefined> {
   try {
-    await preflight(fakeSteps(...wishes), memoryHost(), hostModel(), facts(), scope);
+    await preflight(fakeSteps(...wishes), asked(scope));
     return undefined;
   } catch (error) {
     assert.ok(error instanceof MachineadmError, String(error));
@@ -73,6 +78,36 @@ describe('preflight', () => {
 
   test('does not ask a step that the document asks nothing of', async () => {
     assert.equal(await ask([{ ...missing('a', KUBEADM), unasked: true }]), undefined);
+  });
+});
+
+describe('what hooks may still install', () => {
+  const EARLY: FakeStep = { id: 'early', runsHooks: true };
+  const BEFORE: FakeStep = { id: 'before', runsHooks: true };
+  const BOOTSTRAP: FakeStep = { id: 'bootstrap', bootstraps: true };
+  const awaited = async (wishes: readonly FakeStep[], scope: PreflightScope) =>
+    (await preflight(fakeSteps(...wishes), scope)).map(({ step, hooks }) => [step.id, hooks.id]);
+
+  test('is awaited by all steps after them, and looked for again', async () => {
+    const steps = [EARLY, missing('a', CONTAINERD), { ...missing('b', KUBEADM), bootstraps: true as const }];
+    assert.deepEqual(await awaited(steps, asked()), [
+      ['a', 'early'],
+      ['b', 'early'],
+    ]);
+  });
+
+  test('is awaited by a step before them only if it can be postponed', async () => {
+    const postponed = { ...missing('a', CONTAINERD), needs: ['containerd'] as const };
+    assert.deepEqual(await awaited([postponed, BEFORE, BOOTSTRAP], asked()), [['a', 'before']]);
+    assert.equal((await ask([missing('a', CONTAINERD), BEFORE, BOOTSTRAP]))?.reason, 'ContainerRuntimeMissing');
+  });
+
+  test('is not awaited of hooks that ran, of hooks after the bootstrap, and in an image bake', async () => {
+    const steps = [EARLY, missing('a', CONTAINERD), BOOTSTRAP];
+    await assert.rejects(preflight(fakeSteps(...steps), asked('all', 'early')), { exit: 'Refused' });
+    await assert.rejects(preflight(fakeSteps(...steps), asked('base')), { exit: 'Refused' });
+    const after = [{ ...missing('a', CONTAINERD), needs: ['containerd'] as const }, BOOTSTRAP, BEFORE];
+    await assert.rejects(preflight(fakeSteps(...after), asked()), { exit: 'Refused' });
   });
 });
 

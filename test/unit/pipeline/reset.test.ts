@@ -21,6 +21,7 @@ function wrote(path: string, before: 'absent' | 'present' = 'absent'): JournalRe
 }
 
 const BOOTSTRAPPED: readonly JournalRecord[] = [
+  { is: 'inventory', step: 'kubeadm', entries: [] },
   { is: 'started', step: 'kubeadm', change: 'kubeadm/init' },
   { is: 'note', step: 'kubeadm', change: 'kubeadm/init', note: { succeeded: true, undo: UNDO } },
   { is: 'done', step: 'kubeadm', change: 'kubeadm/init' },
@@ -28,8 +29,8 @@ const BOOTSTRAPPED: readonly JournalRecord[] = [
 
 /** As a reset reads it. */
 function journalOf(...records: readonly JournalRecord[]): Made {
-  const { wrote: paths, enabled, steps } = records.reduce(afterRecord, newJournalState(identity(), false));
-  return { wrote: paths, enabled, note: (step, change) => steps.get(step)?.notes.get(change) };
+  const { wrote: paths, enabled, inventory, steps } = records.reduce(afterRecord, newJournalState(identity(), false));
+  return { wrote: paths, enabled, inventory, note: (step, change) => steps.get(step)?.notes.get(change) };
 }
 
 async function resetOf(
@@ -117,7 +118,7 @@ describe('a reset', () => {
     assert.deepEqual(host.log, [
       'service stop kubelet',
       'service start containerd',
-      'run kubeadm reset --force --cri-socket=unix:///run/containerd/containerd.sock --kubeconfig=/etc/kubernetes/admin.conf',
+      'run kubeadm reset --force --cri-socket=unix:///run/containerd/containerd.sock --kubeconfig=/dev/null',
       'service stop kubelet',
       'service disable kubelet',
       'remove /etc/b',
@@ -190,6 +191,61 @@ describe('a reset', () => {
     );
     assert.equal(error instanceof Error && 'reason' in error ? error.reason : error, 'ResetFailed');
     assert.deepEqual(host.log, ['service stop kubelet', 'run umount -- /var/lib/kubelet/pods/1/volumes/v']);
+  });
+
+  const ENTRY = { path: '/etc/kubernetes/pki/ca.key', type: 'file', size: 5 } as const;
+
+  test('keeps what was there before the bootstrap, and says so', async () => {
+    const files = { [ENTRY.path]: 'first', '/etc/kubernetes/admin.conf': 'x', '/etc/kubernetes/pki/ca.srl': 'new' };
+    const { host, plan, error } = await resetOf({ files }, [
+      ...BOOTSTRAPPED,
+      { is: 'inventory', step: 'kubeadm', entries: [ENTRY] },
+    ]);
+    assert.equal(error, undefined);
+    assert.deepEqual(describeReset(plan), [
+      'remove what kubeadm and the kubelet wrote, the etcd member and the pods',
+      `keep ${ENTRY.path}: it was there before the bootstrap`,
+    ]);
+    assert.equal(host.text(ENTRY.path), 'first');
+    assert.deepEqual(
+      host.log.filter((line) => line.startsWith('remove') || line.startsWith('run')),
+      [
+        'remove pods of unix:///run/containerd/containerd.sock',
+        'remove /etc/kubernetes/admin.conf',
+        'remove /etc/kubernetes/pki/ca.srl',
+      ],
+    );
+  });
+
+  test('of a node that an older version made keeps what cannot be made again, unless machineadm wrote it', async () => {
+    const older = BOOTSTRAPPED.filter(({ is }) => is !== 'inventory');
+    const files = {
+      '/etc/kubernetes/pki/ca.crt': 'x',
+      '/etc/kubernetes/pki/ca.key': 'x',
+      '/etc/kubernetes/pki/sa.key': 'of the document',
+      '/etc/kubernetes/pki/apiserver.key': 'x',
+      '/etc/kubernetes/manifests/etcd.yaml': 'x',
+      '/etc/kubernetes/manifests/agent.yaml': 'x',
+      '/var/lib/kubelet/config.yaml': 'x',
+      '/var/lib/kubelet/seccomp/audit.json': 'x',
+      '/var/lib/etcd/member/snap/db': 'x',
+    };
+    const { plan } = await resetOf({ files }, [...older, wrote('/etc/kubernetes/pki/sa.key')]);
+    assert.deepEqual(plan.keep, [
+      '/etc/kubernetes/manifests/agent.yaml',
+      '/var/lib/kubelet/seccomp/audit.json',
+      '/etc/kubernetes/pki/ca.crt',
+      '/etc/kubernetes/pki/ca.key',
+      '/var/lib/etcd/member',
+    ]);
+  });
+
+  test('lists fifty of the paths that it keeps, and how many more there are', async () => {
+    const entries = Array.from({ length: 60 }, (_, index) => ({ ...ENTRY, path: `/etc/kubernetes/pki/${index}` }));
+    const { plan } = await resetOf({}, [...BOOTSTRAPPED, { is: 'inventory', step: 'kubeadm', entries }]);
+    const lines = describeReset(plan);
+    assert.equal(lines.length, 51);
+    assert.equal(lines.at(-1), 'keep 11 more paths that were there before');
   });
 
   test('may be run again after it was interrupted', async () => {

@@ -13,7 +13,10 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'node:test';
+import { MachineadmError } from '../../../src/document/errors.ts';
+import { withChecksum } from '../../../src/host/checksum.ts';
 import { openQueryHost } from '../../../src/host/index.ts';
+import type { JournalState } from '../../../src/pipeline/journal.ts';
 import { asSeenBy, openJournal, peekJournal } from '../../../src/pipeline/run-journal.ts';
 import { begun, bootstrapped, done, ended, identity, type lines, MACHINE_A, MACHINE_B, started } from './records.ts';
 
@@ -28,6 +31,12 @@ describe('the journal on disk', () => {
   });
   afterEach(() => rmSync(directory, { recursive: true }));
 
+  /** What a journal says, with its sets and maps as lists. */
+  const stateOf = (state: JournalState | undefined) =>
+    JSON.parse(
+      JSON.stringify(state, (_, value) => (value instanceof Map || value instanceof Set ? [...value] : value)) ??
+        'null',
+    );
   const here = () => readdirSync(join(directory, 'state')).sort();
   const text = (name = 'journal') => readFileSync(join(directory, 'state', name), 'utf8');
   /** A journal of this machine that holds what an earlier run left. */
@@ -40,7 +49,8 @@ describe('the journal on disk', () => {
   test('begins with the instance it belongs to, readable for root only', async () => {
     await left();
     const [first] = text().split('\n');
-    const { at: _, ...header } = JSON.parse(first ?? '');
+    const { at: _, crc32, ...header } = JSON.parse(first ?? '');
+    assert.match(crc32, /^[0-9a-f]{8}$/);
     assert.deepEqual(header, { is: 'instance', identity: { machineId: MACHINE_A }, foreign: false });
     assert.equal(statSync(path).mode & 0o777, 0o600);
     assert.deepEqual(here(), ['journal']);
@@ -78,7 +88,65 @@ describe('the journal on disk', () => {
     assert.deepEqual([...journal.record('h').interrupted], ['h/run'], 'what was not said did not happen');
     journal.append(done('h', 'h/run'));
     journal.close();
-    assert.equal(text(), `${whole}${JSON.stringify(done('h', 'h/run'))}\n`);
+    assert.equal(text(), `${whole}${withChecksum(JSON.stringify(done('h', 'h/run')))}\n`);
+  });
+
+  test('is read, or refused, after each flip of a bit, and never as something else', async () => {
+    await left(begun('1'), started('h', 'h/run'), done('h', 'h/run'), ended('1'));
+    const whole = readFileSync(path);
+    const real = JSON.stringify(stateOf(await peekJournal(host, path)));
+    let refused = 0;
+    for (let bit = 0; bit < whole.length * 8; bit += 1) {
+      const damaged = Buffer.from(whole);
+      damaged[bit >> 3] = (damaged[bit >> 3] ?? 0) ^ (1 << (bit & 7));
+      writeFileSync(path, damaged);
+      try {
+        const found = JSON.stringify(stateOf(await peekJournal(host, path)));
+        assert.equal(found, real, `bit ${bit} changed what the journal says`);
+      } catch (error) {
+        if (!(error instanceof MachineadmError)) throw error;
+        assert.equal(error.reason, 'JournalUnreadable');
+        refused += 1;
+      }
+    }
+    assert.ok(refused > whole.length * 7, `${refused} of ${whole.length * 8} flips were noticed`);
+  });
+
+  test('is continued wherever it was cut off, within a character too', async () => {
+    await left(begun('1'), started('h', 'h/größe-€'));
+    const whole = readFileSync(path);
+    const first = whole.indexOf(0x0a) + 1;
+    for (let length = first; length < whole.length; length += 1) {
+      writeFileSync(path, whole.subarray(0, length));
+      const journal = await openJournal(host, identity(), path);
+      journal.append(done('h', 'h/after'));
+      journal.close();
+      // But for its end the last line is whole.
+      const end = length === whole.length - 1 ? length : whole.subarray(0, length).lastIndexOf(0x0a) + 1;
+      assert.deepEqual(readFileSync(path).subarray(0, end), whole.subarray(0, end));
+      assert.deepEqual([...((await peekJournal(host, path))?.steps.get('h')?.done ?? [])], ['h/after']);
+    }
+  });
+
+  test('drops a last line of zeros, which a power cut leaves, and refuses zeros before it', async () => {
+    await left(begun('1'));
+    const whole = readFileSync(path);
+    appendFileSync(path, Buffer.from('\0\0\0\0}\n'));
+    const journal = await openJournal(host, identity(), path);
+    journal.close();
+    assert.deepEqual(readFileSync(path), whole);
+    writeFileSync(path, Buffer.concat([Buffer.from('\0\0}\n'), whole]));
+    await assert.rejects(peekJournal(host, path), { reason: 'JournalUnreadable' });
+  });
+
+  test('of a version without checksums is read, and continued with them', async () => {
+    await left(begun('1'), started('h', 'h/run'));
+    writeFileSync(path, text().replace(/,"crc32":"\w{8}"/g, ''));
+    const journal = await openJournal(host, identity(), path);
+    assert.deepEqual([...journal.record('h').interrupted], ['h/run']);
+    journal.append(done('h', 'h/run'));
+    journal.close();
+    assert.deepEqual([...((await peekJournal(host, path))?.steps.get('h')?.done ?? [])], ['h/run']);
   });
 
   test('drops a torn line that ends within a character of several bytes', async () => {
@@ -122,6 +190,16 @@ describe('the journal on disk', () => {
       assert.deepEqual([state.attempts, state.bootstrappedFrom, state.foreign], [0, undefined, true]);
       assert.deepEqual(journal.record('kubeadm').bootstrap, 'none');
       assert.equal(journal.record('kubeadm').foreignLeftovers, true);
+    });
+
+    test('hands over what was there before its own bootstrap: it is no leftover of that', async () => {
+      const entry = { path: '/etc/kubernetes/pki/ca.crt', type: 'file', size: 3 } as const;
+      await left({ is: 'inventory', step: 'kubeadm', entries: [entry] }, ...bootstrapped('1'));
+      assert.deepEqual(asSeenBy(await peekJournal(host, path), other).inventory, [entry], 'so does plan see it');
+      (await openJournal(host, other, path)).close();
+      const again = await openJournal(host, other, path);
+      again.close();
+      assert.deepEqual(again.record('kubeadm-reset').inventory, [entry]);
     });
 
     test('is seen so by plan, which writes nothing', async () => {

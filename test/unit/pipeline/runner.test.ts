@@ -4,7 +4,7 @@ import { MachineadmError } from '../../../src/document/errors.ts';
 import type { Reason } from '../../../src/document/reasons.ts';
 import { Secret } from '../../../src/document/secret.ts';
 import { runSteps, StepFailure } from '../../../src/pipeline/runner.ts';
-import type { Execution, Step } from '../../../src/steps/step.ts';
+import type { Execution, Step, StepRecord } from '../../../src/steps/step.ts';
 import { type Bench, fakeSteps, memoryJournal, runBench } from './fake-steps.ts';
 import { begun, done, started } from './records.ts';
 
@@ -43,6 +43,30 @@ describe('steps', () => {
       { is: 'step', step: 'a', changes: ['a/1', 'a/2'] },
       { is: 'step', step: 'b', changes: ['b/1'] },
     ]);
+  });
+
+  test('that may not be repeated have what is there recorded first, as long as it is not their own work', async () => {
+    const entry = { path: '/etc/kubernetes/pki/ca.crt', type: 'file', size: 3 } as const;
+    const seen: string[] = [];
+    const inventory = async (_host: unknown, _desired: unknown, { bootstrap }: StepRecord) => {
+      seen.push(bootstrap);
+      return bootstrap === 'attempted' ? undefined : [entry];
+    };
+    const steps = fakeSteps({
+      id: 'kubeadm',
+      inventory,
+      changes: [{ id: 'kubeadm/init', repeatable: false, apply: fail }],
+    });
+    const bench = runBench();
+    await failureOf(steps, bench);
+    await failureOf(steps, bench);
+    assert.deepEqual(bench.journal.records, [
+      { is: 'inventory', step: 'kubeadm', entries: [entry] },
+      started('kubeadm', 'kubeadm/init'),
+      started('kubeadm', 'kubeadm/init'),
+    ]);
+    assert.deepEqual(seen, ['none', 'attempted']);
+    assert.deepEqual(bench.journal.record('kubeadm-reset').inventory, [entry]);
   });
 
   test('that find nothing to do are unchanged, and journal nothing', async () => {
@@ -193,6 +217,31 @@ describe('a change', () => {
     const inspect = ({ interrupted }: { interrupted: ReadonlySet<string> }) => void met.push(...interrupted);
     await runSteps(fakeSteps({ id: 'k', inspect }), runBench({ journal }));
     assert.deepEqual(met, ['k/init']);
+  });
+
+  test('is explained by the step where the machine tells why; a step that cannot find out hides nothing', async () => {
+    const change = { id: 'a/1', futile: true, ineffective: 'ServiceFailed' } as const;
+    const why = {
+      summary: 'app ended',
+      remedy: 'Mend app.',
+      evidence: [{ source: 'journal', text: 'no' }],
+      retryable: true,
+    };
+    const error = await machineadmErrorOf(
+      fakeSteps({ id: 'a', changes: [change], whyNotEffective: async () => why }),
+      runBench(),
+      'ServiceFailed',
+    );
+    assert.deepEqual([error.message, error.remedy, error.retryable], ['app ended', 'Mend app.', true]);
+    assert.deepEqual(
+      error.evidence.map(({ text }) => text),
+      ['no', 'still to do: do a/1'],
+    );
+    const unknown = fakeSteps({ id: 'a', changes: [change], whyNotEffective: () => Promise.reject(new Error('x')) });
+    assert.match(
+      (await machineadmErrorOf(unknown, runBench(), 'ServiceFailed')).message,
+      /made its changes, but they do not hold/,
+    );
   });
 
   test('that does not hold when read back is StepNotEffective, and is named', async () => {

@@ -3,12 +3,15 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import type { Model } from '../../../src/document/model.ts';
+import type { Facts } from '../../../src/host/facts.ts';
+import type { QueryHost } from '../../../src/host/host.ts';
 import { afterRecord, newJournalState } from '../../../src/pipeline/journal.ts';
 import type { JournalRecord } from '../../../src/pipeline/journal-record.ts';
 import { stepsFor } from '../../../src/pipeline/pipeline.ts';
 import { planSteps } from '../../../src/pipeline/plan.ts';
-import { preflight } from '../../../src/pipeline/preflight.ts';
+import { type PreflightScope, preflight } from '../../../src/pipeline/preflight.ts';
 import { runSteps, StepFailure } from '../../../src/pipeline/runner.ts';
+import { EMPTY_RECORD } from '../../../src/steps/step.ts';
 import { load } from '../../support/document.ts';
 import { MachineKilled, type Recording, type WindowsMachine, windowsMachine } from '../../support/windows-machine.ts';
 import { memoryJournal, runBench } from './fake-steps.ts';
@@ -125,12 +128,16 @@ function leftOn(machine: WindowsMachine) {
   };
 }
 
+function nothingKnown(host: QueryHost, model: Model, facts: Facts): PreflightScope {
+  return { host, model, facts, scope: 'all', record: () => EMPTY_RECORD };
+}
+
 describe('the host of a Windows machine', () => {
   test('is planned, reboots once for its name, and a second run changes nothing', async () => {
     const model = await example();
     await using machine = machineOf();
     const facts = await machine.facts();
-    await preflight(STEPS, machine.queryHost(), model, facts, 'all');
+    await preflight(STEPS, nothingKnown(machine.queryHost(), model, facts));
     const before = machine.effects;
     const state = newJournalState(identity(), false);
     const plan = await planSteps(STEPS, { model, facts, host: machine.queryHost(), journal: state, scope: 'all' });
@@ -190,7 +197,7 @@ describe('the host of a Windows machine', () => {
     const { model } = runBench();
     await using machine = machineOf();
     const facts = await machine.facts();
-    await assert.rejects(preflight(STEPS, machine.queryHost(), model, facts, 'all'), {
+    await assert.rejects(preflight(STEPS, nothingKnown(machine.queryHost(), model, facts)), {
       reason: 'UnsupportedOnPlatform',
       exit: 'Refused',
       message: /^host\.platform: the document is for Linux, and this machine runs Windows/,

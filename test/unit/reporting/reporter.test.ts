@@ -74,9 +74,9 @@ describe('the status file', () => {
       },
     };
     const reporter = await openReporter({ identity: IDENTITY, host: slow });
-    const started = performance.now();
+    const before = written.length;
     for (let index = 0; index < 50; index += 1) reporter.phase('Host');
-    assert.ok(performance.now() - started < 20);
+    assert.equal(written.length, before, 'the run does not wait for the disk');
     await reporter.conclude({ outcome: 'Succeeded', exitCode: 0 });
     assert.equal(written.at(-1), 'Concluded');
     assert.ok(written.length <= 8, `${written.length} writes`);

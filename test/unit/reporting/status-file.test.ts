@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import { MachineadmError } from '../../../src/document/errors.ts';
+import { withChecksum } from '../../../src/host/checksum.ts';
 import type { RunStatus } from '../../../src/reporting/status.ts';
 import { type Liveness, parseStatus, readStatus, waitForStatus } from '../../../src/reporting/status-file.ts';
 import { IDENTITY, statusAfter } from './runs.ts';
@@ -69,6 +70,16 @@ describe('reading the status', () => {
     assert.equal((await readStatus(paths(), alive))?.phase, 'Loading');
   });
 
+  test('takes the good copy where the file is damaged, and refuses where both are', async () => {
+    const damaged = withChecksum(JSON.stringify(RUNNING)).replace('"runId":"', '"runId":"x');
+    await put(damaged);
+    await assert.rejects(readStatus(paths(), alive), { reason: 'StatusUnreadable' });
+    await put(DONE, 'copy');
+    assert.equal((await readStatus(paths(), alive))?.outcome, 'Succeeded');
+    await put('{', 'copy');
+    await assert.rejects(readStatus(paths(), alive), { reason: 'StatusUnreadable' });
+  });
+
   test('asks the real machine: this process runs, one with another start time does not', async () => {
     const process_ = { ...IDENTITY.process, pid: process.pid, startTicks: 1 };
     await put({ ...RUNNING, process: process_ });
@@ -83,6 +94,11 @@ describe('a file that is not a status is refused as StatusUnreadable', () => {
     ['foreign', '{"kind":"Pod"}', /not a bootstrap status/],
     ['of a later version', '{"kind":"BootstrapStatus","apiVersion":"machineadm.dev/status/v2"}', /v2.*reads v1/],
     ['without its fields', JSON.stringify({ ...DONE, conditions: undefined }), /fields are missing/],
+    ['changed', withChecksum(JSON.stringify(DONE)).replace('Succeeded', 'succeeded'), /checksum is wrong/],
+    ['with another thing for a step', JSON.stringify({ ...DONE, steps: ['kubeadm'] }), /hold something else/],
+    ['with a time that is none', JSON.stringify({ ...DONE, startedAt: 'soon' }), /hold something else/],
+    ['with half a failure', JSON.stringify({ ...DONE, failure: { reason: 'X' } }), /hold something else/],
+    ['with a number for a warning', JSON.stringify({ ...DONE, warnings: [1] }), /hold something else/],
     ['without its process', JSON.stringify({ ...DONE, process: { pid: 'x' } }), /fields are missing/],
   ];
   for (const [what, text, why] of cases) {

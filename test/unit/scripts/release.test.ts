@@ -1,14 +1,24 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { checkMirror } from '../../../scripts/mirror.ts';
 import { signerOf } from '../../../scripts/release/signer.ts';
-import { makeRelease, signDirectory } from '../../../scripts/release.ts';
+import { makeRelease, minimumOfPredecessor, signDirectory } from '../../../scripts/release.ts';
+import { parseDirectory } from '../../../src/trust/directory.ts';
 import { parseManifest } from '../../../src/trust/manifest.ts';
 import { loadTrust } from '../../../src/trust/store.ts';
 import { flipped, newKey, program, type TestKey, testRelease } from '../../support/release.ts';
@@ -157,9 +167,37 @@ describe('a release', { skip }, () => {
     );
   });
 
+  test('forbids by default what its predecessor forbade, and not its predecessor', async () => {
+    const releases = join(scratch, 'i', 'release');
+    assert.equal(await minimumOfPredecessor(releases, '1.4.0'), '0.0.0');
+    await testRelease(join(scratch, 'i'), '1.4.0', key, { minimumVersion: '1.2.0' });
+    assert.equal(await minimumOfPredecessor(releases, '1.5.0'), '1.2.0');
+    await testRelease(join(scratch, 'i'), '1.5.0', key, { minimumVersion: '1.4.0' });
+    // A release of an older line is not bound by what came after it.
+    assert.deepEqual(
+      [await minimumOfPredecessor(releases, '1.4.1'), await minimumOfPredecessor(releases, '1.10.0')],
+      ['1.2.0', '1.4.0'],
+    );
+  });
+
+  test('of other files says where it is published and rises with each signing', async () => {
+    const directory = join(mkdtempSync(join(scratch, 'signed-')), 'images');
+    mkdirSync(directory);
+    writeFileSync(join(directory, 'a.tar'), 'x');
+    const said = () => parseDirectory(readFileSync(join(directory, 'directory.json')));
+    assert.deepEqual(await signDirectory(directory, {}, key), ['a.tar', 'directory.json']);
+    assert.deepEqual([said().place, said().version], ['images', 1]);
+    await signDirectory(directory, { place: 'site/images' }, key, newKey());
+    assert.deepEqual([said().place, said().version], ['site/images', 2]);
+    await assert.rejects(signDirectory(directory, { revokedKeys: [key.keyId] }, key), /that it revokes/);
+    assert.equal(said().version, 2);
+    const trust = await loadTrust([pem('p.pem', key.pem)], join(scratch, 'none'));
+    assert.deepEqual((await checkMirror(join(directory, '..'), trust, new Date())).wrong, []);
+  });
+
   test('cannot be of names that a list cannot hold', async () => {
     const directory = mkdtempSync(join(scratch, 'names-'));
     writeFileSync(join(directory, 'a b'), '');
-    await assert.rejects(signDirectory(directory, key), /"a b" cannot be in a SHA256SUMS/);
+    await assert.rejects(signDirectory(directory, {}, key), /"a b" cannot be in a SHA256SUMS/);
   });
 });

@@ -112,7 +112,15 @@ async function controlPlane(asked: Asked, refusals = 0): Promise<ControlPlane> {
     );
     for (const id of ['a', 'b', 'c']) {
       exited.push({
-        ...{ id, name: 'kube-apiserver', podName: 'kube-apiserver-cp1', namespace: 'kube-system', exitCode: 1 },
+        ...{
+          id,
+          name: 'kube-apiserver',
+          podName: 'kube-apiserver-cp1',
+          namespace: 'kube-system',
+          attempt: 0,
+          reason: 'Error',
+          exitCode: 1,
+        },
         ...{ finishedAtMs: Date.now() + 1, logPath: '/var/log/pods/api/0.log' },
       });
     }

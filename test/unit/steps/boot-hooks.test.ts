@@ -46,7 +46,7 @@ describe('hooks of every boot', () => {
     const here = facts({ cloudInstanceId: 'i-1' });
     await runStep(bootHooks, host, early({}), { facts: here });
     const kept = parseKeptHooks(host.text(BOOT_HOOKS_FILE) ?? '');
-    assert.deepEqual(kept, { machineId: here.machineId, cloudInstanceId: 'i-1', group: GROUP });
+    assert.deepEqual(kept, { machineId: here.machineId, cloudInstanceId: 'i-1', group: { ...GROUP, environment: {} } });
     assert.deepEqual(ids(await planned(bootHooks, host, early({}), { facts: facts({ machineId: 'f'.repeat(32) }) })), [
       'hooks-boot/commands',
     ]);

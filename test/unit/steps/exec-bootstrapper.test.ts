@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { ExecModel, Model } from '../../../src/document/model.ts';
+import { commandKilled } from '../../../src/host/killed.ts';
 import { PIPELINE } from '../../../src/pipeline/pipeline.ts';
 import { execBootstrapper } from '../../../src/steps/exec-bootstrapper.ts';
 import { execReadiness } from '../../../src/steps/exec-readiness.ts';
@@ -43,7 +44,7 @@ function programs(program: MemoryProgram = () => ({}), k3s: MemoryProgram = () =
 
 describe("a program in kubeadm's place", () => {
   test('takes the place of every step of kubeadm', () => {
-    const asked = PIPELINE.kubernetes
+    const asked = [...PIPELINE.kubernetes, ...PIPELINE.conclusion]
       .filter((step) => step.desired(machine(), facts()) !== undefined)
       .map(({ id }) => id);
     assert.deepEqual(asked, ['exec-bootstrapper', 'exec-readiness', 'sentinel']);
@@ -121,6 +122,30 @@ describe("a program in kubeadm's place", () => {
     await assert.rejects(bench(execBootstrapper, host, machine()).apply(), {
       reason: 'ExecBootstrapperFailed',
       retryable: false,
+    });
+  });
+
+  test('that is killed is named by its signal, whatever it printed, and may succeed later', async () => {
+    const killed = commandKilled(PROGRAM, {
+      signal: 'SIGKILL',
+      outOfMemory: { source: 'memory.events', text: 'oom_kill 1' },
+    });
+    const host = memoryHost(
+      programs((command) => {
+        command.onLine?.('stderr', 'installing');
+        throw killed;
+      }),
+    );
+    await assert.rejects(bench(execBootstrapper, host, machine()).apply(), {
+      reason: 'BootstrapperKilled',
+      exit: 'BootstrapperFailed',
+      message: `${PROGRAM} was killed by SIGKILL: out of memory.`,
+      remedy: /more memory/,
+      retryable: true,
+      evidence: [
+        { source: 'memory.events', text: 'oom_kill 1' },
+        { source: 'bootstrapper', text: 'installing' },
+      ],
     });
   });
 

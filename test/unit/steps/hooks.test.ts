@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { HookGroup } from '../../../src/document/model.ts';
-import { completedEntries, hookScript, parseMarker } from '../../../src/steps/hook-script.ts';
+import { hookScript, parseMarker, savedState } from '../../../src/steps/hook-script.ts';
 import { afterBootstrapHooks, beforeBootstrapHooks, earlyHooks } from '../../../src/steps/hooks.ts';
 import { EMPTY_RECORD } from '../../../src/steps/step.ts';
 import { hostModel } from '../../support/host-model.ts';
@@ -66,8 +66,8 @@ describe('hooks', () => {
     });
     const [change] = await planned(earlyHooks, host, early());
     assert.equal(change?.summary, 'run 2 commands with sh');
-    assert.equal(await completedEntries(host, hookScript('hooks-early'), 'my-token'), 0);
-    assert.equal(await completedEntries(host, hookScript('hooks-early'), 'other-token'), 1);
+    assert.equal((await savedState(host, hookScript('hooks-early'), 'my-token')).completed, 0);
+    assert.equal((await savedState(host, hookScript('hooks-early'), 'other-token')).completed, 1);
   });
 
   test('say so when how far they came could not be saved', async () => {

@@ -4,10 +4,12 @@ import { describe, test } from 'node:test';
 import type { Model } from '../../../src/document/model.ts';
 import { parseVersion } from '../../../src/host/version.ts';
 import { kubeadmConfig } from '../../../src/steps/kubeadm-config.ts';
+import { EMPTY_RECORD } from '../../../src/steps/step.ts';
+import { facts } from '../../support/facts.ts';
 import { hostModel } from '../../support/host-model.ts';
 import { inlineSecret, kubernetesModel } from '../../support/kubernetes-model.ts';
 import { type MemoryProgram, memoryHost } from '../../support/memory-host.ts';
-import { bench } from '../../support/step-bench.ts';
+import { bench, told } from '../../support/step-bench.ts';
 
 const TOKEN = 'abcdef.0123456789abcdef';
 const CONFIG = '/run/kubeadm/kubeadm-join-config.yaml';
@@ -124,4 +126,57 @@ describe('hooks and the configuration', () => {
       .digest('hex');
     assert.deepEqual(notes.get(CHANGE), { sha256 });
   });
+});
+
+describe('kubeadm that hooks install', () => {
+  const GROUP = { shell: 'sh', onError: 'Fail', timeoutMs: 1000, frequency: 'Once', commands: ['true'] } as const;
+  const hooks = { early: undefined, beforeBootstrap: GROUP, afterBootstrap: undefined };
+  const model = (): Model => ({ ...worker(), host: { ...worker().host, hooks } });
+  const without = { kubeadm: undefined };
+
+  test('is taken to be of the version of the document, so that the hooks find a configuration to edit', async () => {
+    const host = memoryHost();
+    const step = bench(kubeadmConfig, host, model(), without);
+    const [change] = await step.plan();
+    assert.equal(change?.knownAfter, 'hooks-before-bootstrap');
+    await step.apply();
+    assert.match(host.text(CONFIG) ?? '', /kind: JoinConfiguration/);
+    assert.deepEqual(
+      host.log.filter((line) => line.startsWith('run ')),
+      [],
+      'there is no kubeadm that could validate it',
+    );
+  });
+
+  test('is not expected where there are no hooks', async () => {
+    assert.deepEqual(await bench(kubeadmConfig, memoryHost(), worker(), without).plan(), []);
+  });
+
+  for (const [what, edit, renewed] of [
+    ['is rewritten for the kubeadm found', (text: string) => text, true],
+    ['stays as the hooks edited it', (text: string) => `${text}# edited\n`, false],
+  ] as const) {
+    test(`of another version: the configuration ${what}, is validated, and lasts`, async () => {
+      const host = memoryHost({ programs: { kubeadm: ACCEPTS } });
+      const old = bench(kubeadmConfig, host, model(), { kubeadm: parseVersion('v1.30.4') });
+      const [change] = await old.plan();
+      const { notes: remembered } = await old.apply();
+      const notes = new Map(remembered.map((note) => [change?.id ?? '', note]));
+      const before = edit(host.text(CONFIG) ?? '');
+      await host.writeFile({ path: CONFIG, content: before, mode: 0o600 });
+      const found = facts({ kubeadm: parseVersion('v1.35.2') });
+      const execution = told();
+      const desired = kubeadmConfig.desired(model(), found);
+      assert.ok(desired !== undefined);
+      const now = await kubeadmConfig.renew?.(host, desired, { ...EMPTY_RECORD, notes }, execution);
+      const text = host.text(CONFIG) ?? '';
+      assert.match(before, /kubeadm\.k8s\.io\/v1beta3/);
+      assert.match(text, renewed ? /kubeadm\.k8s\.io\/v1beta4/ : /v1beta3[\s\S]*# edited/);
+      assert.equal(execution.warnings.length, renewed ? 0 : 1);
+      assert.ok(host.log.some((line) => line.startsWith('run kubeadm config validate')));
+      const record = { ...EMPTY_RECORD, notes: new Map([...notes, ...(now ?? [])]) };
+      const again = await kubeadmConfig.inspect(host, desired, record);
+      assert.deepEqual(kubeadmConfig.plan(desired, again), []);
+    });
+  }
 });

@@ -40,7 +40,7 @@ describe('cleaning up before kubeadm', () => {
   test('after an attempt of ours resets, once, and voids what hooks and kubeadm had done', async () => {
     const host = machine();
     const step = bench(kubeadmReset, host, modelOf('JoinControlPlane'));
-    const [change] = await step.plan({ bootstrap: 'attempted' });
+    const [change] = await step.plan({ bootstrap: 'attempted', inventory: [] });
     assert.equal(change?.id, RESET);
     assert.equal(change?.repeatable, false);
     assert.deepEqual(change?.undoes, [
@@ -51,33 +51,33 @@ describe('cleaning up before kubeadm', () => {
       'readiness',
       'sentinel',
     ]);
-    await step.apply({ bootstrap: 'attempted' });
-    assert.match(host.log.join('\n'), /run kubeadm reset .*--kubeconfig=\/etc\/kubernetes\/admin\.conf/);
+    await step.apply({ bootstrap: 'attempted', inventory: [] });
+    assert.match(host.log.join('\n'), /run kubeadm reset .*--kubeconfig=\/dev\/null/);
     assert.equal((await host.service('kubelet')).active, false);
-    assert.deepEqual(await step.plan({ bootstrap: 'attempted' }), []);
+    assert.deepEqual(await step.plan({ bootstrap: 'attempted', inventory: [] }), []);
   });
 
   test('of an unpublished init speaks to no cluster: it is the only member of its etcd', async () => {
     const host = machine();
     const step = bench(kubeadmReset, host, modelOf('InitControlPlane'));
-    await step.apply({ bootstrap: 'attempted' });
+    await step.apply({ bootstrap: 'attempted', inventory: [] });
     assert.match(host.log.join('\n'), /run kubeadm reset .*--kubeconfig=\/dev\/null/);
   });
 
   test('on a copied disk resets without speaking to the cluster of the original', async () => {
     const host = machine();
     const step = bench(kubeadmReset, host, NODE);
-    const [change] = await step.plan({ foreignLeftovers: true });
+    const [change] = await step.plan({ foreignLeftovers: true, inventory: [] });
     assert.match(change?.summary ?? '', /the machine this disk was copied from/);
-    await step.apply({ foreignLeftovers: true });
+    await step.apply({ foreignLeftovers: true, inventory: [] });
     assert.match(host.log.join('\n'), /--kubeconfig=\/dev\/null/);
   });
 
   test('that was killed runs again, although the files are gone', async () => {
     const interrupted = new Set([RESET]);
     const step = bench(kubeadmReset, machine({}), NODE);
-    assert.equal((await step.plan({ bootstrap: 'attempted', interrupted })).length, 1);
-    const [foreign] = await step.plan({ bootstrap: 'none', foreignLeftovers: true, interrupted });
+    assert.equal((await step.plan({ bootstrap: 'attempted', inventory: [], interrupted })).length, 1);
+    const [foreign] = await step.plan({ bootstrap: 'none', foreignLeftovers: true, inventory: [], interrupted });
     assert.equal(foreign?.payload.offline, true);
     assert.deepEqual(await step.plan({ bootstrap: 'done', interrupted }), []);
   });
@@ -88,6 +88,6 @@ describe('cleaning up before kubeadm', () => {
     const file = { path, content, mode: 0o644, user: 'root', group: 'root', directoryMode: 0o755, append: false };
     const model = { ...hostModel({ files: [file] }), kubernetes: kubernetesModel() };
     const step = bench(kubeadmReset, machine({ [path]: 'x' }), model);
-    assert.deepEqual(await step.plan({ bootstrap: 'attempted' }), []);
+    assert.deepEqual(await step.plan({ bootstrap: 'attempted', inventory: [] }), []);
   });
 });

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Model } from '../../../src/document/model.ts';
+import { parseServiceState } from '../../../src/host/linux/systemd.ts';
 import { parseVersion } from '../../../src/host/version.ts';
 import { kubeadm } from '../../../src/steps/kubeadm.ts';
+import { EMPTY_RECORD, type StepRecord } from '../../../src/steps/step.ts';
 import { kubeconfig, newAuthority, nodeObject, startApiServer } from '../../support/api-server.ts';
+import { facts } from '../../support/facts.ts';
 import { hostModel } from '../../support/host-model.ts';
 import { startJoinableCluster } from '../../support/joinable-cluster.ts';
 import { inlineSecret, type KubernetesOverrides, kubernetesModel } from '../../support/kubernetes-model.ts';
@@ -13,6 +16,7 @@ import { bench, told } from '../../support/step-bench.ts';
 const KUBELET_CONF = '/etc/kubernetes/kubelet.conf';
 const INIT = '/run/kubeadm/kubeadm.yaml';
 const DONE = 'Your Kubernetes control-plane has initialized successfully!\n';
+const RUNNING = { enabled: true, active: true };
 const authority = newAuthority();
 
 function node(overrides: KubernetesOverrides = {}): Model {
@@ -52,10 +56,30 @@ describe('before anything is changed', () => {
   });
 
   test('kubeadm and the kubelet must be installed; both are told', async () => {
-    assert.deepEqual(await missing(node(), { kubeadm: undefined, kubelet: undefined }), [
+    const host = memoryHost({ services: { kubelet: { enabled: true } } });
+    assert.deepEqual(await missing(node(), { kubeadm: undefined, kubelet: undefined }, host), [
       'KubeletNotInstalled',
       'KubeadmNotInstalled',
     ]);
+  });
+
+  test('one that is installed and cannot be executed is not called missing', async () => {
+    const files = {
+      '/usr/bin/kubeadm': { content: 'kubeadm v1.34.1\n', mode: 0o755 },
+      '/usr/local/bin/kubelet': { content: '#!/bin/sh\n', mode: 0o644 },
+    };
+    const host = machine(undefined, { files });
+    const found = await bench(kubeadm, host, node(), { kubeadm: undefined, kubelet: undefined }).preflight();
+    assert.deepEqual(
+      found.map(({ reason, what }) => [reason, what]),
+      [
+        ['ProgramNotExecutable', 'kubelet cannot be executed: /usr/local/bin/kubelet is not executable (mode 0644)'],
+        [
+          'ProgramNotExecutable',
+          'kubeadm cannot be executed: /usr/bin/kubeadm is neither a program nor a script with a #! line',
+        ],
+      ],
+    );
   });
 
   test('kubeadm must be able to install this Kubernetes', async () => {
@@ -105,6 +129,11 @@ describe('a fresh machine', () => {
     const host = machine(undefined, { services: { kubelet: {} } });
     await bench(kubeadm, host, node()).apply();
     assert.equal((await host.service('kubelet')).enabled, true);
+  });
+
+  test('whose kubelet has no service fails for that: KubeletServiceMissing', async () => {
+    const host = machine(undefined, { services: {} });
+    await assert.rejects(bench(kubeadm, host, node()).apply(), { reason: 'KubeletServiceMissing' });
   });
 
   test('runs kubeadm on the file that is on the disk, without a secret among its arguments', async () => {
@@ -157,8 +186,39 @@ describe('a fresh machine', () => {
 
 describe('a machine that is bootstrapped', () => {
   test('has nothing to do', async () => {
-    const host = machine(undefined, { files: { [KUBELET_CONF]: 'x' } });
+    const host = machine(undefined, { files: { [KUBELET_CONF]: 'x' }, services: { kubelet: RUNNING } });
     assert.deepEqual(await bench(kubeadm, host, node()).plan({ bootstrap: 'done' }), []);
+  });
+
+  test('and whose kubelet was stopped has it started: a change of the plan, and one of the run', async () => {
+    const host = machine(undefined, { files: { [KUBELET_CONF]: 'x' } });
+    const step = bench(kubeadm, host, node());
+    assert.deepEqual(
+      (await step.plan({ bootstrap: 'done' })).map(({ summary }) => summary),
+      ['start the kubelet of this node (now: stopped (inactive))'],
+    );
+    await step.apply({ bootstrap: 'done' });
+    assert.deepEqual(host.log, ['service start kubelet']);
+    assert.deepEqual(await step.plan({ bootstrap: 'done' }), []);
+  });
+
+  test('and whose kubelet ends again and again has nothing started: systemd does that', async () => {
+    const kubelet = parseServiceState(
+      'LoadState=loaded\nActiveState=activating\nSubState=auto-restart\nResult=exit-code\nUnitFileState=enabled\n',
+      0,
+    );
+    const host = machine(undefined, { files: { [KUBELET_CONF]: 'x' }, services: { kubelet } });
+    assert.deepEqual(await bench(kubeadm, host, node()).plan({ bootstrap: 'done' }), []);
+  });
+
+  test('and whose kubelet cannot be started says so as a node that is not ready', async () => {
+    const kubelet = { enabled: true, fails: 'kubelet could not be started: it is masked' };
+    const host = machine(undefined, { files: { [KUBELET_CONF]: 'x' }, services: { kubelet } });
+    await assert.rejects(bench(kubeadm, host, node()).apply({ bootstrap: 'done' }), {
+      reason: 'KubeletNotHealthy',
+      exit: 'NotReady',
+      message: /could not be started: it is masked/,
+    });
   });
 
   test('and was reset by hand is told so, and not bootstrapped over its remains', async () => {
@@ -192,7 +252,7 @@ describe('after a run that was killed', () => {
     const files = {
       [KUBELET_CONF]: kubeconfig(server.url, authority.certificate, authority.issue('system:node:node-1')),
     };
-    const host = machine(undefined, { files });
+    const host = machine(undefined, { files, services: { kubelet: RUNNING } });
     const step = bench(kubeadm, host, WORKER);
     const [change] = await step.plan({ bootstrap: 'attempted' });
     assert.deepEqual([change?.id, change?.payload.kind], ['kubeadm/join', 'adopt']);
@@ -228,11 +288,42 @@ test('what a reset without a document needs is in the journal before kubeadm run
     return { stdout: DONE };
   });
   await bench(kubeadm, host, node()).apply({}, { ...told(), remember: (note) => void notes.push(note) });
-  assert.deepEqual(notes[0], {
+  assert.deepEqual(JSON.parse(JSON.stringify(notes[0])), {
     undo: {
       criSocket: 'unix:///run/containerd/containerd.sock',
       certificatesDirectory: '/etc/kubernetes/pki',
       nodeName: 'node-1',
+      founded: true,
     },
+  });
+});
+
+describe('what is on the machine before kubeadm starts', () => {
+  const files = { '/etc/kubernetes/pki/ca.crt': 'of the image', '/etc/kubernetes/pki/ca.key': 'of the document' };
+  const wrote = new Map([['/etc/kubernetes/pki/ca.key', 'absent']] as const);
+  const inventory = async (record: Partial<StepRecord>) => {
+    const host = machine(undefined, { files });
+    const desired = kubeadm.desired(node(), facts());
+    assert.ok(desired !== undefined);
+    return (await kubeadm.inventory?.(host, desired, { ...EMPTY_RECORD, wrote, ...record }))?.map(({ path }) => path);
+  };
+
+  test('is recorded, but for what machineadm wrote', async () => {
+    assert.deepEqual(await inventory({}), ['/etc/kubernetes/pki/ca.crt']);
+  });
+
+  test('is recorded again after an attempt that wrote nothing', async () => {
+    const attempts = [{ ended: { killed: false, phase: 'preflight' } }];
+    const record = { bootstrap: 'attempted', attempts, inventory: [] } as const;
+    assert.deepEqual(await inventory(record), ['/etc/kubernetes/pki/ca.crt']);
+  });
+
+  test('stays as it was recorded after one that may have written', async () => {
+    const record = { bootstrap: 'attempted', attempts: [{ ended: { killed: false, phase: 'certs' } }] } as const;
+    assert.equal(await inventory({ ...record, inventory: [] }), undefined);
+  });
+
+  test('is assumed where an older version recorded none', async () => {
+    assert.deepEqual(await inventory({ bootstrap: 'attempted', attempts: [{}] }), ['/etc/kubernetes/pki/ca.crt']);
   });
 });

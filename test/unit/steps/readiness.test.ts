@@ -10,7 +10,10 @@ import { memoryHost } from '../../support/memory-host.ts';
 import { bench } from '../../support/step-bench.ts';
 
 function node(ready: Partial<ReadyModel> = {}, hostname?: string): Model {
-  const kubernetes = { ...kubernetesModel(), ready: { require: 'NodeRegistered' as const, timeoutMs: 200, ...ready } };
+  const kubernetes = {
+    ...kubernetesModel({ role: 'Worker' }),
+    ready: { require: 'NodeRegistered' as const, timeoutMs: 200, ...ready },
+  };
   return { ...hostModel({ hostname }), kubernetes };
 }
 
@@ -24,6 +27,15 @@ describe('readiness', () => {
       bench(readiness, memoryHost(), model, { hostname }).desired?.nodeName;
     assert.equal(nameOf(node(), 'Node-A.Example'), 'node-a.example');
     assert.equal(nameOf(node({}, 'Wanted'), 'before'), 'wanted');
+  });
+
+  test('of a control plane asks for its components, of a worker it does not', () => {
+    const model = hostModel();
+    const demand = (role: 'JoinControlPlane' | 'Worker') =>
+      bench(readiness, memoryHost(), { ...model, kubernetes: kubernetesModel({ role }) }).desired?.controlPlane
+        ?.required;
+    assert.deepEqual(demand('JoinControlPlane'), ['etcd', 'kube-apiserver']);
+    assert.equal(demand('Worker'), undefined);
   });
 
   test('is planned on a fresh machine, known after kubeadm', async () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { FileModel, ServiceModel } from '../../../src/document/model.ts';
+import type { UnitFacts } from '../../../src/host/unit-facts.ts';
 import { services } from '../../../src/steps/services.ts';
 import { facts } from '../../support/facts.ts';
 import { hostModel } from '../../support/host-model.ts';
@@ -68,6 +69,83 @@ describe('services', () => {
     const [dropIn] = await planned(services, host, model);
     assert.equal(dropIn?.scope, 'base');
     assert.equal(dropIn?.diff, '+[Service]\n+LimitNOFILE=65536');
+  });
+
+  describe('that do not run after their start', () => {
+    const unit = (different: Partial<UnitFacts>): UnitFacts => ({
+      loadState: 'loaded',
+      activeState: 'failed',
+      subState: 'failed',
+      result: 'exit-code',
+      ended: { by: 'exit', status: 3 },
+      restarts: 0,
+      command: ['/usr/bin/app'],
+      environment: '',
+      environmentFiles: [],
+      dropIns: [],
+      memoryMax: undefined,
+      ...different,
+    });
+    /** A service that ends as `facts` say once it was started. */
+    const ending = async (ended: Partial<UnitFacts>) => {
+      const host = memoryHost({ services: { app: { logs: ['app: cannot open /etc/app.conf'] } } });
+      const state = { ...(await host.service('app')), active: false, detail: 'failed', unit: unit(ended) };
+      const failing = { ...host, service: async () => state };
+      const model = documentOf({ state: 'Started' });
+      const { left } = await runStep(services, failing, model);
+      const desired = services.desired(model, facts());
+      assert.ok(desired !== undefined);
+      return { left, why: await services.whyNotEffective?.(failing, desired, await planned(services, failing, model)) };
+    };
+    test('are told with how they ended and their journal', async () => {
+      const { left, why } = await ending({});
+      assert.deepEqual(
+        left.map(({ ineffective }) => ineffective),
+        ['ServiceFailed'],
+      );
+      assert.equal(
+        why?.summary,
+        'app was started and does not run: ends by itself (exit-code), last with exit status 3.',
+      );
+      assert.match(why?.remedy ?? '', /journalctl -u app -b/);
+      assert.deepEqual(why?.evidence, [
+        { source: 'state of app', text: 'ends by itself (exit-code), last with exit status 3' },
+        { source: 'journal of app', text: 'app: cannot open /etc/app.conf' },
+      ]);
+    });
+
+    test('by a signal, for want of memory, or because their program cannot be executed are told so', async () => {
+      const summaryOf = async (ended: Partial<UnitFacts>) => (await ending(ended)).why?.summary ?? '';
+      assert.match(await summaryOf({ result: 'signal', ended: { by: 'signal', status: 9 } }), /killed by SIGKILL/);
+      assert.match(
+        await summaryOf({ result: 'oom-kill', ended: { by: 'signal', status: 9 } }),
+        /killed for lack of memory/,
+      );
+      assert.match(await summaryOf({ ended: { by: 'exit', status: 203 } }), /cannot be executed: \/usr\/bin\/app/);
+    });
+
+    test('although they ended well are units that do their work and end', async () => {
+      const { why } = await ending({ activeState: 'inactive', result: 'success', ended: { by: 'exit', status: 0 } });
+      assert.match(why?.summary ?? '', /it ended by itself with exit status 0/);
+      assert.match(why?.remedy ?? '', /RemainAfterExit=yes, or remove "state: Started" of app/);
+      assert.equal(why?.retryable, false);
+    });
+
+    test('are waited for: a program that ends right after its start has failed', async () => {
+      const host = memoryHost({ services: { app: {} } });
+      const startedAtMs = Date.now();
+      let looks = 0;
+      // As systemd shows a service of Type=simple: started, and a moment later ended.
+      const failing = {
+        ...host,
+        service: async (name: string) => {
+          const state = await host.service(name);
+          looks += state.active ? 1 : 0;
+          return looks > 3 ? { ...state, active: false, detail: 'failed' } : { ...state, startedAtMs };
+        },
+      };
+      assert.equal((await runStep(services, failing, documentOf({ state: 'Started' }))).left.length, 1);
+    });
   });
 
   describe('drop-ins', () => {

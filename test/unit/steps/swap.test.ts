@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { MachineadmError } from '../../../src/document/errors.ts';
+import type { ServiceModel } from '../../../src/document/model.ts';
 import { activeSwaps, swap, withoutSwap } from '../../../src/steps/swap.ts';
 import { facts } from '../../support/facts.ts';
 import { hostModel } from '../../support/host-model.ts';
-import { type MemoryHost, memoryHost } from '../../support/memory-host.ts';
+import { type MemoryFile, type MemoryHost, memoryHost } from '../../support/memory-host.ts';
 import { planned, runStep } from '../../support/run-step.ts';
 
 const HEADING = 'Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n';
@@ -154,7 +155,7 @@ describe('swap', () => {
   test('active swap without swapoff is found before any change', async () => {
     const host = memoryHost({ files: { '/proc/swaps': `${HEADING}/dev/sda2 partition 1 0 -2\n` } });
     assert.deepEqual(
-      (await swap.preflight?.(host, { systemd: true }))?.map(({ reason }) => reason),
+      (await swap.preflight?.(host, { systemd: true, disabled: new Set() }))?.map(({ reason }) => reason),
       ['SwapNotDisabled'],
     );
   });
@@ -178,5 +179,117 @@ describe('reading swap', () => {
   test('a mount point named swap is not swap', () => {
     const fstab = '/dev/sdb1 swap ext4 defaults 0 0\n';
     assert.deepEqual(withoutSwap(fstab), { content: fstab, devices: [] });
+  });
+});
+
+describe('swap that something else turns on', () => {
+  const UNITS = '/usr/lib/systemd/system';
+  const WANTS = '/etc/systemd/system/multi-user.target.wants';
+  /** A service of this command, which a boot starts. */
+  const enabled = (name: string, command: string, more: Readonly<Record<string, string>> = {}) => ({
+    [`${UNITS}/${name}`]: `[Service]\nExecStart=${command}\n`,
+    [`${WANTS}/${name}`]: `[Service]\nExecStart=${command}\n`,
+    ...more,
+  });
+  const preflight = async (
+    files: Readonly<Record<string, string | MemoryFile>>,
+    services: readonly ServiceModel[] = [],
+  ) => {
+    const model = hostModel({ swap: 'Disabled', services });
+    const desired = swap.desired(model, facts());
+    assert.ok(desired !== undefined);
+    return (await swap.preflight?.(memoryHost({ files }), desired)) ?? [];
+  };
+  const script = (content: string, mode = 0o755): MemoryFile => ({ content, mode });
+
+  for (const [what, files, name] of [
+    ['a service that runs swapon', enabled('more.service', '/sbin/swapon -p 5 /swapfile'), 'more.service'],
+    [
+      'a shell in a service',
+      enabled('more.service', "/bin/sh -c 'mkswap /swapfile && swapon /swapfile'"),
+      'more.service',
+    ],
+    [
+      'a script that a service runs',
+      {
+        ...enabled('zramswap.service', '/usr/sbin/zramswap start'),
+        '/usr/sbin/zramswap': script('#!/bin/bash\nmodprobe zram\nswapon -p 100 /dev/zram0\n'),
+      },
+      'zramswap.service',
+    ],
+    [
+      'a service that a timer starts',
+      { ...enabled('x.service', '/sbin/swapon /s'), [`${WANTS}/x.service`]: '', [`${WANTS}/x.timer`]: '' },
+      'x.service',
+    ],
+    ['the daemon swapspace', enabled('swapspace.service', '/usr/sbin/swapspace'), 'swapspace.service'],
+    ['rc.local', { '/etc/rc.local': script('#!/bin/sh\nswapon /swapfile\n') }, '/etc/rc.local'],
+    ['cron at boot', { '/etc/cron.d/swap': '@reboot root /sbin/swapon /swapfile\n' }, '/etc/cron.d/swap'],
+    [
+      'a script of OpenRC',
+      { '/etc/local.d/swap.start': script('#!/bin/sh\nswapon /swapfile\n') },
+      '/etc/local.d/swap.start',
+    ],
+    [
+      'a service of OpenRC',
+      { '/etc/runlevels/boot/more': '', '/etc/init.d/more': script('#!/sbin/openrc-run\nstart() {\n  swapon /s\n}\n') },
+      '/etc/init.d/more',
+    ],
+  ] as const) {
+    test(`${what}: is found before any change`, async () => {
+      const [found, ...more] = await preflight(files);
+      assert.equal(found?.reason, 'SwapNotDisabled');
+      assert.ok(found.what.startsWith(`${name} turns swap on at every boot (`), found.what);
+      assert.match(
+        found.remedy,
+        name.endsWith('.service') || name.includes('init.d') ? /enabled: false, state: Stopped/ : /Remove the line/,
+      );
+      assert.deepEqual(more, []);
+    });
+  }
+
+  for (const [what, files] of [
+    ['swapon of what fstab has', enabled('all.service', '/sbin/swapon -a')],
+    ['swapon that only shows', enabled('show.service', '/sbin/swapon --show=NAME')],
+    ['swapoff', enabled('off.service', '/sbin/swapoff -a')],
+    ['a service that is not enabled', { [`${UNITS}/more.service`]: '[Service]\nExecStart=/sbin/swapon /swapfile\n' }],
+    ['a masked service', { ...enabled('more.service', '/sbin/swapon /s'), '/etc/systemd/system/more.service': '' }],
+    ['a comment', { '/etc/rc.local': script('#!/bin/sh\n# swapon /swapfile\n') }],
+    ['a script that may not be executed', { '/etc/rc.local': script('#!/bin/sh\nswapon /swapfile\n', 0o644) }],
+    ['cron at other times', { '/etc/crontab': '0 3 * * * root /sbin/swapon /swapfile\n' }],
+    ['a program that is no script', { ...enabled('x.service', '/usr/bin/x'), '/usr/bin/x': 'swapon /swapfile' }],
+  ] as const) {
+    test(`${what} turns nothing on`, async () => assert.deepEqual(await preflight(files), []));
+  }
+
+  test('a service that the document disables or masks turns nothing on', async () => {
+    const service = { name: 'more', enabled: false, masked: undefined, state: undefined, dropIns: [] } as const;
+    const files = enabled('more.service', '/sbin/swapon /swapfile');
+    assert.deepEqual(await preflight(files, [service]), []);
+    assert.deepEqual(
+      await preflight(files, [{ ...service, name: 'more.service', enabled: undefined, masked: true }]),
+      [],
+    );
+    assert.equal((await preflight(files, [{ ...service, enabled: true }])).length, 1);
+  });
+
+  test('swap of unknown origin is turned off, with a warning', async () => {
+    const { warnings } = await runStep(swap, swapping(['/swapfile']), disabled);
+    assert.match(warnings[0] ?? '', /^swap on \/swapfile was turned off, but nothing was found that had turned it on/);
+    const known = await runStep(swap, swapping(['/s'], { '/etc/fstab': '/s none swap sw 0 0\n' }), disabled);
+    assert.deepEqual(known.warnings, []);
+  });
+
+  test('swap that is on again names what turns it on', async () => {
+    const files = enabled('swapspace.service', '/usr/sbin/swapspace');
+    const host = memoryHost({
+      files: { '/proc/swaps': `${HEADING}/dev/sda2 partition 1 0 -2\n`, ...files },
+      programs: { swapoff: () => ({}) },
+    });
+    await runStep(swap, host, disabled);
+    const left = await planned(swap, host, disabled);
+    const why = await swap.whyNotEffective?.(host, { systemd: true, disabled: new Set() }, left);
+    assert.equal(why?.summary, 'Swap on /dev/sda2 was turned off and is on again: swapspace.service turns it on.');
+    assert.deepEqual(why?.evidence, [{ source: 'swapspace.service', text: '/usr/sbin/swapspace' }]);
   });
 });

@@ -150,8 +150,12 @@ describe('users', () => {
       interrupted: new Set(),
       done: new Set(),
       notes: new Map(),
+      hookEdits: new Map(),
       foreignLeftovers: false,
       bootstrap: 'none',
+      attempts: [],
+      inventory: undefined,
+      wrote: new Map(),
       owed: new Set(),
       reboot: 'none' as const,
     });

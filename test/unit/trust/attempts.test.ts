@@ -7,7 +7,7 @@ import { fromFirst } from '../../../src/trust/attempts.ts';
 import { refusal } from '../../../src/trust/refusals.ts';
 import { type Source, sourceAt, unavailable } from '../../../src/trust/source.ts';
 
-const source = (name: string): Source => ({ name, async *open() {} });
+const source = (name: string): Source => ({ name, path: name, async *open() {} });
 const [first, second] = [source('first'), source('second')];
 const soon = { deadlineMs: 200, random: () => 0.01 };
 

@@ -1,4 +1,5 @@
 import { type Finding, nearestName, type PathSegment } from '../../diagnostics.ts';
+import { Verbatim, wholeNumber } from '../../verbatim.ts';
 import { checkRegistries } from './checks-registries.ts';
 import type { ContainerdSection } from './containerd.ts';
 import type { KubernetesSection } from './kubernetes.ts';
@@ -69,6 +70,7 @@ function checkRuntimes({ runtimes }: ContainerdSection): Finding[] {
       const hint = 'path names the shim itself; what else it needs goes into options';
       findings.push({ path: [...path, 'binary'], message: `only the shim of runc has a program behind it`, hint });
     }
+    if (options !== undefined) findings.push(...unfitNumbers(options, [...path, 'options']));
     if (options !== undefined && 'SystemdCgroup' in options) {
       const hint = 'write containerd.cgroupDriver, which every runtime gets and the kubelet, too';
       findings.push({ path: [...path, 'options', 'SystemdCgroup'], message: 'is decided by cgroupDriver', hint });
@@ -88,6 +90,7 @@ function checkSettings({ settings = {} }: ContainerdSection): Finding[] {
     const hint = 'remove it; the words of settings are those of version 2 for containerd 1.x and of version 3 for 2.x';
     findings.push({ path: [...path, 'version'], message: 'the version is chosen by the containerd found', hint });
   }
+  findings.push(...unfitNumbers(settings, path));
   const disabled = settings.disabled_plugins;
   const off = Array.isArray(disabled) ? disabled.filter((id) => CRI_PLUGINS.some((plugin) => plugin === id)) : [];
   if (off.length > 0) {
@@ -103,8 +106,20 @@ function checkSettings({ settings = {} }: ContainerdSection): Finding[] {
   return findings;
 }
 
+/** TOML 1.0: integers have 64 bits and a sign. */
+function unfitNumbers(value: unknown, path: readonly PathSegment[]): Finding[] {
+  if (value instanceof Verbatim) {
+    const whole = wholeNumber(value.text);
+    if (whole === undefined || BigInt.asIntN(64, whole) === whole) return [];
+    return [{ path, message: 'a number of more than 64 bits, which TOML does not have', hint: 'write a smaller one' }];
+  }
+  if (value === null || typeof value !== 'object') return [];
+  const parts: readonly [PathSegment, unknown][] = Array.isArray(value) ? [...value.entries()] : Object.entries(value);
+  return parts.flatMap(([key, part]) => unfitNumbers(part, [...path, key]));
+}
+
 type Settings = NonNullable<ContainerdSection['settings']>;
 
 function tableOf(value: Settings[string] | undefined): Settings {
-  return typeof value === 'object' && !Array.isArray(value) ? value : {};
+  return typeof value === 'object' && !Array.isArray(value) && !(value instanceof Verbatim) ? value : {};
 }

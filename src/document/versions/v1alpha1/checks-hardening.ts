@@ -1,23 +1,23 @@
 import type { Finding } from '../../diagnostics.ts';
+import { repeated } from './repeated.ts';
 import type { Sections } from './sections.ts';
 
 /** What the lists of `hardening` contradict each other in, and what no profile can be applied to. */
 export function checkHardening({ hardening: section, kubernetes }: Sections): Finding[] {
   if (section === undefined) return [];
   const findings: Finding[] = [];
-  const repeated = (list: readonly string[], path: (index: number) => readonly (string | number)[]) => {
-    list.forEach((item, index) => {
-      const first = list.indexOf(item);
-      if (first === index) return;
-      findings.push({ path: path(index), message: `${item} is named already`, hint: 'keep one of them' });
-    });
+  const refuseRepeated = (list: readonly string[], path: (index: number) => readonly (string | number)[]) => {
+    for (const index of repeated(list).keys()) {
+      findings.push({ path: path(index), message: `${list[index]} is named already`, hint: 'keep one of them' });
+    }
   };
   const excepted = (section.exceptions ?? []).map(({ id }) => id);
-  repeated(section.profiles, (index) => ['hardening', 'profiles', index]);
-  repeated(section.include ?? [], (index) => ['hardening', 'include', index]);
-  repeated(excepted, (index) => ['hardening', 'exceptions', index, 'id']);
+  refuseRepeated(section.profiles, (index) => ['hardening', 'profiles', index]);
+  refuseRepeated(section.include ?? [], (index) => ['hardening', 'include', index]);
+  refuseRepeated(excepted, (index) => ['hardening', 'exceptions', index, 'id']);
+  const exceptions = new Set(excepted);
   section.include?.forEach((id, index) => {
-    if (!excepted.includes(id)) return;
+    if (!exceptions.has(id)) return;
     const message = `${id} is among the exceptions, too`;
     findings.push({ path: ['hardening', 'include', index], message, hint: 'keep one of them' });
   });

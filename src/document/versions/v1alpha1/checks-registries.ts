@@ -1,16 +1,17 @@
 import type { Finding, PathSegment } from '../../diagnostics.ts';
 import type { EndpointSection, RegistriesSection, RegistrySection } from './registries.ts';
+import { repeated } from './repeated.ts';
 
 const HERE: readonly PathSegment[] = ['containerRuntime', 'containerd', 'registries'];
 
 /** What containerd would ignore or misunderstand in a hosts.toml: it says so in its log only, and asks the registry. */
 export function checkRegistries(registries: RegistriesSection): Finding[] {
-  const hosts = registries.map(({ host }) => host);
+  const twice = repeated(registries.map(({ host }) => host));
   return registries.flatMap((registry, index) => {
     const path = [...HERE, index];
     return [
       ...checkHost(registry, path),
-      ...twice(hosts, index).map((first): Finding => {
+      ...earlier(twice, index).map((first): Finding => {
         const message = `${registry.host} is already`;
         return { path: [...path, 'host'], message, other: [...HERE, first], hint: 'list its mirrors in one entry' };
       }),
@@ -23,9 +24,9 @@ export function checkRegistries(registries: RegistriesSection): Finding[] {
 }
 
 /** Index of an earlier equal. */
-function twice(list: readonly string[], index: number): readonly number[] {
-  const first = list.indexOf(list[index] ?? '');
-  return first < index ? [first] : [];
+function earlier(twice: ReadonlyMap<number, number>, index: number): readonly number[] {
+  const first = twice.get(index);
+  return first === undefined ? [] : [first];
 }
 
 /** distribution/reference: what is looked up is the name in the image reference, and Docker Hub has but one. */
@@ -70,11 +71,11 @@ function checkServer(registry: RegistrySection, path: readonly PathSegment[]): F
 }
 
 function checkMirrors({ mirrors = [], fallback }: RegistrySection, path: readonly PathSegment[]): Finding[] {
-  const urls = mirrors.map(({ url }) => url);
+  const twice = repeated(mirrors.map(({ url }) => url));
   const findings = mirrors.flatMap((mirror, index) => {
     const here = [...path, 'mirrors', index];
     return [
-      ...twice(urls, index).map((first): Finding => {
+      ...earlier(twice, index).map((first): Finding => {
         const other = [...path, 'mirrors', first];
         return { path: [...here, 'url'], message: `${mirror.url} is already`, other, hint: 'keep one of them' };
       }),

@@ -1,6 +1,7 @@
 import type { Finding, PathSegment } from '../../diagnostics.ts';
 import type { UsersSection } from './accounts.ts';
 import type { HostSection } from './host.ts';
+import { repeated } from './repeated.ts';
 import type { Sections } from './sections.ts';
 import type { ServicesSection, TimeSection } from './system.ts';
 
@@ -98,6 +99,5 @@ function checkServices(services: ServicesSection | undefined): Finding[] {
 }
 
 function doubleDropIns({ dropIns = [] }: ServicesSection[number]): number[] {
-  const names = dropIns.map(({ name }) => name);
-  return names.flatMap((name, index) => (names.indexOf(name) < index ? [index] : []));
+  return [...repeated(dropIns.map(({ name }) => name)).keys()];
 }

@@ -1,4 +1,6 @@
 import type { FileModel, HookGroup, Model, Platform } from '../../model.ts';
+import type { SecretValue } from '../../secret.ts';
+import { wholeNumber } from '../../verbatim.ts';
 import { decodeContent } from './content.ts';
 import { toActiveDirectory } from './convert-active-directory.ts';
 import { toContainerd } from './convert-containerd.ts';
@@ -29,6 +31,7 @@ export async function toModel(sections: Sections): Promise<Model> {
       cluster: metadata?.cluster,
       labels: metadata?.labels ?? {},
     },
+    apply: sections.apply ?? 'Once',
     host: {
       platform,
       hostname: host?.hostname,
@@ -36,7 +39,7 @@ export async function toModel(sections: Sections): Promise<Model> {
       kernelModules: [...new Set((host?.kernelModules ?? []).map((name) => name.replaceAll('-', '_')))],
       sysctl: Object.entries(host?.sysctl ?? {}).map(([key, value]) => ({
         key: canonicalSysctlKey(key),
-        value: String(value),
+        value: typeof value === 'string' ? value : (wholeNumber(String(value)) ?? value).toString(),
       })),
       swap: host?.swap ?? 'Unmanaged',
       storage: toStorage(host?.storage),
@@ -55,9 +58,9 @@ export async function toModel(sections: Sections): Promise<Model> {
       })),
       files: await Promise.all((host?.files ?? []).map((file) => toFile(file, platform, resolve))),
       hooks: {
-        early: toHookGroup(hooks?.early, platform),
-        beforeBootstrap: toHookGroup(hooks?.beforeBootstrap, platform),
-        afterBootstrap: toHookGroup(hooks?.afterBootstrap, platform),
+        early: toHookGroup(hooks?.early, platform, resolve, 'early'),
+        beforeBootstrap: toHookGroup(hooks?.beforeBootstrap, platform, resolve, 'beforeBootstrap'),
+        afterBootstrap: toHookGroup(hooks?.afterBootstrap, platform, resolve, 'afterBootstrap'),
       },
     },
     containerd: toContainerd(containerRuntime?.containerd, resolve),
@@ -72,7 +75,7 @@ async function toFile(file: FileSection, platform: Platform, resolve: ResolveSec
   const { contentFrom } = file;
   const content: FileModel['content'] =
     contentFrom === undefined
-      ? { kind: 'inline', bytes: await decodeContent(file.content ?? '', file.encoding) }
+      ? { kind: 'inline', bytes: await inlineBytes(file) }
       : 'secret' in contentFrom
         ? { kind: 'secret', secret: resolve(contentFrom, `file ${file.path}`) }
         : 'file' in contentFrom
@@ -100,13 +103,34 @@ async function toFile(file: FileSection, platform: Platform, resolve: ResolveSec
   };
 }
 
-function toHookGroup(section: HookGroupSection | undefined, platform: Platform): HookGroup | undefined {
+/** Content with a variable that is not known here is not encoded yet: `validate` on another machine gets its text. */
+async function inlineBytes({ content = '', encoding }: FileSection): Promise<Uint8Array> {
+  try {
+    return await decodeContent(content, encoding);
+  } catch {
+    return await decodeContent(content, undefined);
+  }
+}
+
+function toHookGroup(
+  section: HookGroupSection | undefined,
+  platform: Platform,
+  resolve: ResolveSecret,
+  phase: string,
+): HookGroup | undefined {
   if (section === undefined) return undefined;
+  const { environment, secrets } = section;
+  const resolved = Object.entries(secrets ?? {}).map(([name, field]): [string, SecretValue] => [
+    name,
+    resolve(field, `host.hooks.${phase}.secrets.${name}`),
+  ]);
   return {
     shell: section.shell ?? (platform === 'windows' ? 'powershell' : 'sh'),
     onError: section.onError ?? 'Fail',
     timeoutMs: milliseconds(section.timeout) ?? DEFAULT_HOOK_TIMEOUT_MS,
     commands: section.commands,
     frequency: section.frequency ?? 'Once',
+    ...(environment === undefined ? {} : { environment }),
+    ...(resolved.length === 0 ? {} : { secrets: Object.fromEntries(resolved) }),
   };
 }

@@ -1,5 +1,19 @@
 import * as z from 'zod';
 import { DURATION_PATTERN } from '../../units.ts';
+import { Verbatim, wholeNumber } from '../../verbatim.ts';
+
+/** A number of another program's words, which keeps the text it is written with where JavaScript would change it. */
+export const verbatimNumber = z
+  .custom<number | Verbatim>((value) => typeof value === 'number' || value instanceof Verbatim)
+  .meta({ type: 'number' });
+
+export const WHOLE_OF_64_BITS = 'expected a whole number of at most 64 bits, or a string';
+
+/** As the kernel reads numbers: with a sign, or without one. */
+export const wholeOf64Bits = verbatimNumber.refine((value) => {
+  const whole = wholeNumber(String(value));
+  return whole !== undefined && (BigInt.asUintN(64, whole) === whole || BigInt.asIntN(64, whole) === whole);
+}, WHOLE_OF_64_BITS);
 
 /** Field types that several sections share. Each says in its message what is right, not only what is wrong. */
 
@@ -61,18 +75,44 @@ export const cidr = z
 
 export const sha256 = z.string().regex(/^[0-9a-f]{64}$/, 'not a SHA-256 digest: 64 lower-case hex digits');
 
+/** What to do about a secret without a value. */
+export const EMPTY_SECRET =
+  'an empty secret: write it, or name an entry of "secrets", which is one of value, file, env, systemdCredential, exec, http, awsSecretsManager, awsParameter';
+
 /** A secret written down, or the name of an entry of `secrets`. */
-export const secret = z.union([z.string().min(1, 'an empty secret'), z.strictObject({ secret: z.string() })], {
+export const secret = z.union([z.string().min(1, EMPTY_SECRET), z.strictObject({ secret: z.string() })], {
   error: 'expected a string, or {secret: name} naming an entry of "secrets"',
 });
+
+/** For a request whose URL is plain http though credentials or secrets travel with it. */
+export const allowInsecure = z
+  .boolean()
+  .optional()
+  .describe('Permits this one over plain http, where everybody on the way can read it. Default false.');
 
 export type SecretField = z.infer<typeof secret>;
 
 export const environmentName = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'not the name of an environment variable');
 
+/** A block of PEM, found in one pass: a pattern with two ends would look for the second one behind each of the first. */
+function holdsPem(text: string, kind: string, end: string): boolean {
+  const begin = `-----BEGIN ${kind}-----`;
+  const start = text.indexOf(begin);
+  return start >= 0 && text.indexOf(end, start + begin.length + 1) >= 0;
+}
+
+function isCertificate(text: string): boolean {
+  return holdsPem(text, 'CERTIFICATE', '-----END CERTIFICATE-----');
+}
+
+const CERTIFICATE_PATTERN = '-----BEGIN CERTIFICATE-----[\\s\\S]+-----END CERTIFICATE-----';
+
 export const certificatePem = z
   .string()
-  .regex(/-----BEGIN CERTIFICATE-----[\s\S]+-----END CERTIFICATE-----/, 'not a PEM certificate');
+  .refine(isCertificate, 'not a PEM certificate')
+  .meta({ pattern: CERTIFICATE_PATTERN });
+
+const VARIABLE_PATTERN = '^\\$\\{[A-Za-z_][A-Za-z0-9_]*\\}$';
 
 /**
  * The same in a field that takes variables, where one may stand for the whole: its value is judged once it is known, and
@@ -80,14 +120,27 @@ export const certificatePem = z
  */
 export const certificateOrVariable = z
   .string()
-  .regex(
-    /^\$\{[A-Za-z_][A-Za-z0-9_]*\}$|-----BEGIN CERTIFICATE-----[\s\S]+-----END CERTIFICATE-----/,
-    'not a PEM certificate',
-  );
+  .refine((text) => new RegExp(VARIABLE_PATTERN).test(text) || isCertificate(text), 'not a PEM certificate')
+  .meta({ pattern: `${VARIABLE_PATTERN}|${CERTIFICATE_PATTERN}` });
 
 export const publicKeyPem = z
   .string()
-  .regex(/-----BEGIN (?:RSA )?PUBLIC KEY-----[\s\S]+-----END/, 'not a PEM public key');
+  .refine(
+    (text) => holdsPem(text, 'PUBLIC KEY', '-----END') || holdsPem(text, 'RSA PUBLIC KEY', '-----END'),
+    'not a PEM public key',
+  )
+  .meta({ pattern: '-----BEGIN (?:RSA )?PUBLIC KEY-----[\\s\\S]+-----END' });
+
+/** distribution/reference: a registry, with an address in brackets where it is IPv6, and a path in lower case. */
+export const imageRepository = z
+  .string()
+  .max(255, 'longer than 255 characters')
+  .regex(
+    /^(?:\[[0-9a-fA-F:]+\]|[a-z0-9]+(?:[._-]+[a-z0-9]+)*)(?::\d{1,5})?(?:\/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)*$/,
+    'not an image repository, such as "registry.example:5000/kubernetes": lower case, without a tag',
+  );
+
+export const imageTag = z.string().regex(/^\w[\w.-]{0,127}$/, 'not the tag of an image, such as "v1.11.1"');
 
 /** A command line argument of a component, without the leading dashes. */
 export const argument = z.strictObject({

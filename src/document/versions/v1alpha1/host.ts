@@ -1,7 +1,18 @@
 import * as z from 'zod';
 import { groups, users } from './accounts.ts';
 import { activeDirectory } from './active-directory.ts';
-import { duration, fileMode, hostname, machinePath, secret, sha256 } from './fields.ts';
+import {
+  allowInsecure,
+  duration,
+  environmentName,
+  fileMode,
+  hostname,
+  machinePath,
+  secret,
+  sha256,
+  WHOLE_OF_64_BITS,
+  wholeOf64Bits,
+} from './fields.ts';
 import { storage } from './storage.ts';
 import { certificateAuthorities, proxy, services, time } from './system.ts';
 
@@ -13,10 +24,22 @@ const hookFields = {
     .array(z.string().min(1, 'an empty command'))
     .min(1, 'a hook without commands')
     .describe('Run in order in one shell process; exports persist from one entry to the next.'),
+  environment: z
+    .record(environmentName, z.string())
+    .optional()
+    .describe('Environment variables of all entries. `${name}` in a value is replaced by a variable of the document.'),
+  secrets: z
+    .record(environmentName, z.strictObject({ secret: z.string() }))
+    .optional()
+    .describe(
+      'Environment variables that hold the path of a file with the secret: mode 0600, in memory, removed after the hook.',
+    ),
   expand: z
     .boolean()
     .optional()
-    .describe("Replace ${name} by variables in `commands`. Default false: such text is the shell's."),
+    .describe(
+      "Replace ${name} by variables in `commands`. Default false: such text is the shell's. A value with a character that a shell interprets is refused; use `environment` for such a value.",
+    ),
 };
 const hookGroup = z.strictObject(hookFields);
 const earlyHookGroup = z.strictObject({
@@ -28,6 +51,7 @@ const httpSource = z.strictObject({
   url: z.url({ protocol: /^https?$/, error: 'not an http or https URL' }),
   sha256: sha256.describe('Of the body: what comes over the network is checked.'),
   headers: z.record(z.string().regex(/^[A-Za-z0-9-]+$/, 'not the name of a header'), secret).optional(),
+  allowInsecure,
 });
 
 const file = z.strictObject({
@@ -75,8 +99,8 @@ export const host = z.strictObject({
   sysctl: z
     .record(
       z.string().regex(/^[A-Za-z0-9_./-]+$/, 'not a sysctl key, such as net.ipv4.ip_forward'),
-      z.union([z.string().regex(/^[^\n]+$/, 'a value may not hold a line break'), z.number()], {
-        error: 'expected a number or a string',
+      z.union([z.string().regex(/^[^\n]+$/, 'a value may not hold a line break'), wholeOf64Bits], {
+        error: WHOLE_OF_64_BITS,
       }),
     )
     .optional()

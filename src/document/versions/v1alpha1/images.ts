@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { Finding } from '../../diagnostics.ts';
-import { absolutePath, secret, sha256 } from './fields.ts';
+import { absolutePath, allowInsecure, secret, sha256 } from './fields.ts';
 
 const archive = z.strictObject({
   path: absolutePath.optional().describe('A file on this machine. Excludes url.'),
@@ -13,6 +13,7 @@ const archive = z.strictObject({
     .record(z.string().regex(/^[A-Za-z0-9-]+$/, 'not the name of a header'), secret)
     .optional()
     .describe('Sent with the request for url.'),
+  allowInsecure,
 });
 
 export const images = z.strictObject({

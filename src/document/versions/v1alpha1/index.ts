@@ -10,12 +10,15 @@ import { checkProxy } from './checks-proxy.ts';
 import { checkReporting } from './checks-reporting.ts';
 import { checkStorage } from './checks-storage.ts';
 import { checkSystem } from './checks-system.ts';
+import { checkTransport } from './checks-transport.ts';
 import { toModel } from './convert.ts';
+import { entryKeys } from './entry-keys.ts';
+import { keepsNumber } from './exact-numbers.ts';
 import { checkImages } from './images.ts';
 import type { KubernetesSection } from './kubernetes.ts';
 import { lint } from './lint.ts';
 import { type Sections, sections } from './sections.ts';
-import { isExpandable, variableSources } from './variables.ts';
+import { isExpandable, isShellText, variableSources } from './variables.ts';
 
 /** machineadm.dev/v1alpha1. */
 export const v1alpha1: DocumentVersion<Sections> = {
@@ -27,7 +30,10 @@ export const v1alpha1: DocumentVersion<Sections> = {
     section: 'variables',
     sources: (section) => variableSources(sections.variables.optional().parse(section)),
     isExpandable,
+    isShellText,
   },
+  entryKeys,
+  keepsNumber,
   check: async (parsed) => [
     ...checkSecretNames(parsed),
     ...checkHost(parsed),
@@ -38,6 +44,7 @@ export const v1alpha1: DocumentVersion<Sections> = {
     ...checkActiveDirectory(parsed),
     ...checkReporting(parsed),
     ...checkImages(parsed),
+    ...checkTransport(parsed),
     ...checkContainerd(parsed),
     ...(await checkFileContents(parsed)),
     ...checkKubernetes(parsed),

@@ -10,6 +10,8 @@ import {
   duration,
   environmentVariable,
   hostPort,
+  imageRepository,
+  imageTag,
   labels,
   publicKeyPem,
   secret,
@@ -69,8 +71,11 @@ const cluster = z.strictObject({
   podSubnets: z.array(cidr).optional(),
   serviceSubnets: z.array(cidr).optional(),
   dnsDomain: dnsSubdomain.optional(),
-  imageRepository: z.string().min(1).optional(),
-  featureGates: z.record(z.string(), z.boolean()).optional().describe("kubeadm's own feature gates."),
+  imageRepository: imageRepository.optional(),
+  featureGates: z
+    .record(z.string().regex(/^[A-Za-z0-9]+$/, 'not the name of a feature gate'), z.boolean())
+    .optional()
+    .describe("kubeadm's own feature gates."),
   certificatesDirectory: absolutePath.optional().describe('Default /etc/kubernetes/pki.'),
   certificateValidity: duration.optional(),
   caCertificateValidity: duration.optional(),
@@ -94,8 +99,8 @@ const etcd = z.strictObject({
   local: z
     .strictObject({
       dataDirectory: absolutePath.optional(),
-      imageRepository: z.string().min(1).optional(),
-      imageTag: z.string().min(1).optional(),
+      imageRepository: imageRepository.optional(),
+      imageTag: imageTag.optional(),
       args: z.array(argument).optional(),
       env: z.array(podEnvironmentVariable).optional(),
       serverCertSANs: z.array(z.string().min(1)).optional(),
@@ -198,8 +203,8 @@ export const kubernetes = z.strictObject({
       dns: z
         .strictObject({
           enabled: z.boolean().optional(),
-          imageRepository: z.string().min(1).optional(),
-          imageTag: z.string().min(1).optional(),
+          imageRepository: imageRepository.optional(),
+          imageTag: imageTag.optional(),
         })
         .optional(),
       proxy: z

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { duration, environmentName, machinePath, secret, sha256 } from './fields.ts';
+import { allowInsecure, duration, EMPTY_SECRET, environmentName, machinePath, secret, sha256 } from './fields.ts';
 
 const awsRegion = z
   .string()
@@ -12,7 +12,7 @@ const awsEndpoint = z
 
 const secretSource = z.union(
   [
-    z.strictObject({ value: z.string().min(1) }),
+    z.strictObject({ value: z.string().min(1, EMPTY_SECRET) }),
     z.strictObject({ file: machinePath }),
     z.strictObject({ env: environmentName }),
     z.strictObject({ systemdCredential: z.string().regex(/^[A-Za-z0-9_.-]+$/, 'not the name of a credential') }),
@@ -26,6 +26,7 @@ const secretSource = z.union(
       http: z.strictObject({
         url: z.url({ protocol: /^https?$/, error: 'not an http or https URL' }),
         headers: z.record(z.string().regex(/^[A-Za-z0-9-]+$/, 'not the name of a header'), secret).optional(),
+        allowInsecure,
         sha256: sha256.optional(),
         pointer: z
           .string()
@@ -39,10 +40,16 @@ const secretSource = z.union(
         region: awsRegion,
         key: z.string().min(1).optional().describe('A key of a secret that is a JSON object.'),
         endpoint: awsEndpoint,
+        allowInsecure,
       }),
     }),
     z.strictObject({
-      awsParameter: z.strictObject({ name: z.string().min(1), region: awsRegion, endpoint: awsEndpoint }),
+      awsParameter: z.strictObject({
+        name: z.string().min(1),
+        region: awsRegion,
+        endpoint: awsEndpoint,
+        allowInsecure,
+      }),
     }),
   ],
   {

@@ -18,6 +18,12 @@ const metadata = z
   })
   .describe('Identity of the machine in the management cluster, for reports.');
 
+const apply = z
+  .enum(['Once', 'EveryBoot'])
+  .describe(
+    'What the units of machineadm do at a boot after the document was applied: nothing until it changes, or apply it again. Default Once.',
+  );
+
 const variableSource = z.union(
   [
     z.strictObject({ value: z.string() }),
@@ -42,6 +48,7 @@ const variables = z
 /** The sections in reading order. `requires`, `apiVersion` and `kind` are checked before them, for every version. */
 export const sections = {
   metadata,
+  apply,
   variables,
   secrets,
   host,

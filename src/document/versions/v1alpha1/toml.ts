@@ -1,10 +1,14 @@
 import * as z from 'zod';
+import type { Verbatim } from '../../verbatim.ts';
+import { verbatimNumber } from './fields.ts';
 
 export interface TomlSection {
-  [key: string]: TomlSection | string | number | boolean | (string | number | boolean | TomlSection)[];
+  [key: string]: TomlSection | TomlScalar | (TomlScalar | TomlSection)[];
 }
 
-const tomlScalar = z.union([z.string(), z.number(), z.boolean()]);
+type TomlScalar = string | number | boolean | Verbatim;
+
+const tomlScalar = z.union([z.string(), verbatimNumber, z.boolean()]);
 
 /** A table of TOML, as a document writes it. */
 export const tomlTable: z.ZodType<TomlSection> = z.lazy(() =>

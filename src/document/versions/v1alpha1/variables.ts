@@ -27,6 +27,7 @@ const EXPANDABLE: readonly string[] = [
   'metadata.cluster',
   'metadata.labels.*',
   'host.hostname',
+  'host.hooks.*.environment.*',
   'host.storage.**.path',
   'host.storage.**.id',
   'host.storage.**.serial',
@@ -81,6 +82,11 @@ const PATTERNS = EXPANDABLE.map((pattern) => {
   return new RegExp(`^${parts.join('\\.')}$`);
 });
 
+/** Whether the string at a path is a command of a shell, which would interpret a value in it. */
+export function isShellText([section, list, , field]: readonly PathSegment[]): boolean {
+  return section === 'host' && list === 'hooks' && field === 'commands';
+}
+
 /** Whether variables are replaced in the string at a path; in a file's content and in hooks only with `expand: true`. */
 export function isExpandable(path: readonly PathSegment[], document: unknown): boolean {
   const [section, list, index, field] = path;
@@ -101,5 +107,5 @@ function expands(owner: unknown, key: PathSegment | undefined): boolean {
 }
 
 function member(value: unknown, key: string): unknown {
-  return value !== null && typeof value === 'object' ? new Map(Object.entries(value)).get(key) : undefined;
+  return value !== null && typeof value === 'object' && Object.hasOwn(value, key) ? Reflect.get(value, key) : undefined;
 }

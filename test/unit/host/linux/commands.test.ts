@@ -25,6 +25,31 @@ describe('running a command', () => {
     assert.equal((await runCommand(shell('kill -9 $$'))).status, 137);
   });
 
+  for (const [script, summary, remedy] of [
+    ['kill -9 $$', 'sh was killed by SIGKILL.', /what sent the signal/],
+    ['kill -TERM $$', 'sh was killed by SIGTERM.', /what sent the signal/],
+    ['kill -SEGV $$', 'sh crashed (SIGSEGV).', /undamaged and made for this processor/],
+  ] as const) {
+    test(`a supervised command that ends with "${script}" is named as killed`, async () => {
+      await assert.rejects(runCommand(shell(script, { supervised: true })), (error) => {
+        assert.ok(error instanceof MachineadmError);
+        assert.deepEqual([error.reason, error.message, error.retryable], ['CommandKilled', summary, true]);
+        assert.match(error.remedy, remedy);
+        assert.doesNotMatch(error.remedy, /document/);
+        return true;
+      });
+    });
+  }
+
+  test('SIGTERM to the child and to this process is the stop of the run, whichever is seen first', async () => {
+    const stop = new AbortController();
+    const reason = new MachineadmError({ reason: 'Interrupted', summary: 'stopped', remedy: 'none' });
+    const running = runCommand(shell('kill -TERM $$', { supervised: true, signal: stop.signal }));
+    const ended = assert.rejects(running, (error) => error === reason);
+    setTimeout(() => stop.abort(reason), 120);
+    await ended;
+  });
+
   test('arguments reach the program as they are', async () => {
     const args = ['%s|', 'a b', '$HOME', '"', '', '*', '\n'];
     assert.equal((await runCommand({ program: 'printf', args })).stdout, 'a b|$HOME|"||*|\n|');

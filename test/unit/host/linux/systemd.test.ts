@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { unitDropInPath } from '../../../../src/document/ownership/paths.ts';
 import {
   isSystemdBooted,
   parseServiceState,
   serviceState,
-  systemdDropInPath,
   systemdServices,
 } from '../../../../src/host/linux/systemd.ts';
 
@@ -24,7 +24,9 @@ const RUNNING = {
 
 describe('the state of a systemd unit', () => {
   test('one that runs, with the time of day of its start', () => {
-    assert.deepEqual(parseServiceState(shown(RUNNING), 1_700_000_000_000), {
+    const { unit, ...state } = parseServiceState(shown(RUNNING), 1_700_000_000_000);
+    assert.equal(unit?.activeState, 'active');
+    assert.deepEqual(state, {
       exists: true,
       active: true,
       enabled: true,
@@ -64,9 +66,9 @@ describe('the state of a systemd unit', () => {
   });
 
   test('a drop-in lies where the administrator’s lie, by the unit and not by the name', () => {
-    assert.equal(systemdDropInPath('sshd', '10-x.conf'), '/etc/systemd/system/sshd.service.d/10-x.conf');
-    assert.equal(systemdDropInPath('a.b', '10-x.conf'), '/etc/systemd/system/a.b.service.d/10-x.conf');
-    assert.equal(systemdDropInPath('docker.socket', 'x.conf'), '/etc/systemd/system/docker.socket.d/x.conf');
+    assert.equal(unitDropInPath('sshd', '10-x.conf'), '/etc/systemd/system/sshd.service.d/10-x.conf');
+    assert.equal(unitDropInPath('a.b', '10-x.conf'), '/etc/systemd/system/a.b.service.d/10-x.conf');
+    assert.equal(unitDropInPath('docker.socket', 'x.conf'), '/etc/systemd/system/docker.socket.d/x.conf');
   });
 
   test('enabled is what the next boot starts', () => {

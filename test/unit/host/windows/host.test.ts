@@ -212,16 +212,16 @@ describe('commands that a killed run left', () => {
     machine.state.processes[41] = { name: 'kubeadm.exe', state: 'ended' };
     machine.state.processes[42] = { name: 'notepad.exe', state: 'other' };
     const host = machine.host();
-    assert.deepEqual(await endWindowsOrphans(host, 'run-2'), [{ pid: 41, name: 'kubeadm.exe', runId: 'run-1' }]);
+    assert.deepEqual(await endWindowsOrphans(host), [{ pid: 41, name: 'kubeadm.exe', runId: 'run-1' }]);
     assert.deepEqual(await host.list('C:\\ProgramData\\machineadm\\run\\processes'), []);
-    assert.deepEqual(await endWindowsOrphans(host, 'run-2'), []);
+    assert.deepEqual(await endWindowsOrphans(host), []);
   });
 
   test('one that does not end refuses the run', async () => {
     await using machine = windowsMachine();
     processRecorder('run-1', (path) => machine.native(path)).started(41);
     machine.state.processes[41] = { name: 'kubeadm.exe', state: 'stays' };
-    await assert.rejects(endWindowsOrphans(machine.host(), 'run-2'), (error) => {
+    await assert.rejects(endWindowsOrphans(machine.host()), (error) => {
       assert.ok(error instanceof MachineadmError);
       assert.deepEqual([error.reason, error.exit], ['HostStepFailed', 'Refused']);
       return true;

@@ -131,3 +131,32 @@ describe('the fake Windows machine', () => {
     }
   });
 });
+
+describe('programs of a Windows machine', () => {
+  const kubeadm = { program: 'kubeadm', args: ['version', '-o', 'short'] };
+  const open = 'O:BAG:SYD:AI(A;ID;FA;;;BA)(A;ID;FA;;;SY)(A;ID;0x1200a9;;;BU)(A;CIID;LC;;;BU)';
+
+  test('are run from C:\\k where only administrators may write to it, which is asked once', async () => {
+    await using machine = windowsMachine();
+    const host = machine.host();
+    for (let time = 0; time < 2; time += 1) assert.equal((await host.query(kubeadm)).stdout, 'v1.35.2\n');
+    assert.equal(machine.calls.filter(({ script }) => script === 'read-security').length, 1);
+  });
+
+  test('are refused where users may put programs there, as C:\\ hands it down', async () => {
+    await using machine = windowsMachine();
+    machine.state.programs = open;
+    const host = machine.host();
+    const refusal = {
+      reason: 'UnsafePath',
+      exit: 'Refused',
+      message: /C:\\k: users who are not administrators may write/,
+    };
+    await assert.rejects(host.query(kubeadm), refusal);
+    await assert.rejects(host.run(kubeadm), refusal);
+    assert.deepEqual(
+      machine.calls.filter(({ program }) => /kubeadm/.test(program)),
+      [],
+    );
+  });
+});

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { judge, type KubeadmCommand, KubeadmProgress } from '../../../../src/kubernetes/kubeadm/output.ts';
+import { endingOf, judge, type KubeadmCommand, KubeadmProgress } from '../../../../src/kubernetes/kubeadm/output.ts';
 
 /** `>` marks a line of stdout, everything else is stderr, as kubeadm splits them. */
 function progressOf(command: KubeadmCommand, text: string): KubeadmProgress {
@@ -146,4 +146,29 @@ describe('the recorded runs of a real kubeadm', () => {
       assert.equal(progress.note.etcdMemberAnnounced, name.startsWith('28-'));
     });
   }
+});
+
+describe('how a failed kubeadm ended', () => {
+  const ending = (status: number, text: string) => endingOf(status, progressOf('join', text));
+
+  test('is the phase that its last error names, whatever it printed last', () => {
+    const conflict =
+      'error execution phase kubelet-start: a Node with name "w" and status "Ready" already exists in the cluster.';
+    const progress = progressOf('join', `>[preflight] Running pre-flight checks\n${conflict}`);
+    assert.deepEqual(endingOf(1, progress), { killed: false, phase: 'kubelet-start' });
+    assert.equal(progress.note.nodeNameConflict, true);
+    assert.deepEqual(ending(1, '>[preflight] Running\nerror: error execution phase preflight: failed'), {
+      killed: false,
+      phase: 'preflight',
+    });
+  });
+
+  test('is before all phases where it does not like its arguments', () => {
+    assert.deepEqual(ending(1, 'error: unknown flag: --x'), { killed: false, phase: 'configuration' });
+  });
+
+  test('is unknown where it says nothing, or was killed', () => {
+    assert.deepEqual(ending(2, '>[preflight] Running\npanic: runtime error'), { killed: false, phase: undefined });
+    assert.deepEqual(ending(137, '>[preflight] Running'), { killed: true, phase: undefined });
+  });
 });

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { MachineadmError } from '../../../../src/document/errors.ts';
+import { attemptOf, NO_ATTEMPT } from '../../../../src/kubernetes/kubeadm/attempt.ts';
+import { type Inventory, takeInventory } from '../../../../src/kubernetes/kubeadm/inventory.ts';
 import { findLeftovers } from '../../../../src/kubernetes/kubeadm/leftovers.ts';
 import { decideRecovery, type Past } from '../../../../src/kubernetes/kubeadm/recovery.ts';
 import { type ApiAnswer, kubeconfig, newAuthority, nodeObject, startApiServer } from '../../../support/api-server.ts';
@@ -38,7 +40,10 @@ async function decide(host: MemoryHost, past: Partial<Past>, patienceMs = 0) {
       bootstrap: 'attempted',
       foreignLeftovers: false,
       leftovers,
+      inventory: [],
+      attempt: NO_ATTEMPT,
       nodeName: 'node-1',
+      nodeNameGiven: false,
       machineId: '0123456789abcdef0123456789abcdef',
       ...past,
     },
@@ -70,6 +75,41 @@ describe('nothing is touched', () => {
 
   test('after an attempt that left nothing: kubeadm refused before it wrote', async () => {
     assert.equal(await decide(memoryHost(), {}), 'none');
+  });
+});
+
+describe('what was there before the first attempt', () => {
+  const PLACES = { certificatesDirectory: '/etc/kubernetes/pki' };
+  const RESTORED = {
+    '/etc/kubernetes/pki/ca.crt': 'of the image',
+    '/etc/kubernetes/pki/ca.key': 'of the image',
+    '/var/lib/etcd/member/snap/db': 'restored',
+  };
+  const inventoryOf = (files: Record<string, string>): Promise<Inventory> =>
+    takeInventory(memoryHost({ files }), PLACES);
+
+  test('is no reason for a reset', async () => {
+    const inventory = await inventoryOf(RESTORED);
+    for (const role of ['InitControlPlane', 'JoinControlPlane', 'Worker'] as const) {
+      assert.equal(await decide(memoryHost({ files: RESTORED }), { role, inventory }), 'none');
+    }
+  });
+
+  test('does not hide what the attempt left', async () => {
+    const inventory = await inventoryOf(RESTORED);
+    const files = { ...RESTORED, '/etc/kubernetes/pki/apiserver.crt': 'half' };
+    assert.equal(await decide(memoryHost({ files }), { role: 'InitControlPlane', inventory }), 'reset');
+  });
+
+  test('and what came after an attempt that failed in preflight, as a snapshot restored by hand, is no leftover', async () => {
+    const host = memoryHost({ files: RESTORED });
+    const past = { role: 'InitControlPlane', inventory: [] } as const;
+    const failedIn = (phase: string, killed = false) => attemptOf([{ ended: { killed, phase } }]);
+    assert.equal(await decide(host, { ...past, attempt: failedIn('preflight') }), 'none');
+    assert.equal(await decide(host, { ...past, attempt: failedIn('configuration') }), 'none');
+    assert.equal(await decide(host, { ...past, attempt: failedIn('certs') }), 'reset');
+    assert.equal(await decide(host, { ...past, attempt: failedIn('preflight', true) }), 'reset', 'it may have gone on');
+    assert.equal(await decide(host, { ...past, attempt: attemptOf([{ lastPhase: 'preflight' }]) }), 'reset');
   });
 });
 
@@ -140,6 +180,19 @@ describe('an unfinished join of a worker', () => {
 
   test('is reset when its Node is another machine', async () => {
     assert.equal(await decideWith(joined, nodeObject({ machineID: 'f'.repeat(32) }), {}), 'reset');
+  });
+
+  test('is finished under the name in its certificate, that a hook or a cloud provider gave it', async () => {
+    await using server = await startApiServer(authority, (path) =>
+      path === '/api/v1/nodes/node-1' ? nodeObject() : undefined,
+    );
+    const host = memoryHost({ files: joined(server.url) });
+    assert.equal(await decide(host, { nodeName: 'ip-10-0-0-1' }), 'finished');
+    assert.equal(
+      await decide(host, { nodeName: 'ip-10-0-0-1', nodeNameGiven: true }),
+      'reset',
+      'the document names it',
+    );
   });
 
   test('is reset when it has no Node', async () => {

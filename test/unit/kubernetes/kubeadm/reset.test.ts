@@ -1,14 +1,21 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { MachineadmError } from '../../../../src/document/errors.ts';
-import { type ResetOrder, resetArguments, resetNode } from '../../../../src/kubernetes/kubeadm/reset.ts';
+import { NO_ATTEMPT } from '../../../../src/kubernetes/kubeadm/attempt.ts';
+import { takeInventory } from '../../../../src/kubernetes/kubeadm/inventory.ts';
+import { resetArguments, resetNode } from '../../../../src/kubernetes/kubeadm/reset.ts';
+import type { ResetOrder } from '../../../../src/kubernetes/kubeadm/reset-order.ts';
 import { kubeconfig, newAuthority, nodeObject, startApiServer } from '../../../support/api-server.ts';
-import { type MemoryMachine, memoryHost } from '../../../support/memory-host.ts';
+import { type MemoryMachine, type MemoryProgram, memoryHost } from '../../../support/memory-host.ts';
 
 const ORDER: ResetOrder = {
   criSocket: 'unix:///run/containerd/containerd.sock',
   certificatesDirectory: '/etc/kubernetes/pki',
+  founded: false,
   offline: false,
+  automatic: true,
+  attempt: NO_ATTEMPT,
+  inventory: [],
   nodeName: 'node-1',
   leftovers: [],
 };
@@ -42,13 +49,13 @@ describe('kubeadm reset', () => {
     assert.equal(error, undefined);
     assert.deepEqual(host.log, [
       'service start containerd',
-      'run kubeadm reset --force --cri-socket=unix:///run/containerd/containerd.sock --kubeconfig=/etc/kubernetes/admin.conf',
+      'run kubeadm reset --force --cri-socket=unix:///run/containerd/containerd.sock --kubeconfig=/dev/null',
       'service stop kubelet',
     ]);
   });
 
-  test('of a copied disk speaks to no cluster', () => {
-    assert.ok(resetArguments({ ...ORDER, offline: true }).includes('--kubeconfig=/dev/null'));
+  test('never lets kubeadm speak to a cluster: it would remove the etcd member of another machine of this name', () => {
+    assert.ok(resetArguments(ORDER).includes('--kubeconfig=/dev/null'));
   });
 
   test('knows where the certificates are', () => {
@@ -106,19 +113,84 @@ describe('kubeadm reset', () => {
     });
   });
 
-  test('that could not take the etcd member out goes on with a warning', async () => {
-    const stderr =
-      'W1120 x] [reset] Failed to remove etcd member: no leader, please manually remove this etcd member\n';
-    const { warnings, error } = await reset({ programs: { kubeadm: () => ({ stderr }) } });
-    assert.equal(error, undefined);
-    assert.match(warnings[0] ?? '', /etcd member may still be in its cluster/);
-  });
-
   test('with a containerd that cannot start goes on: its own step will say why', async () => {
     const services = { kubelet: {}, containerd: { fails: 'containerd refuses its configuration' } };
     const { warnings, error } = await reset({ services, programs: { kubeadm: () => ({}) } });
     assert.equal(error, undefined);
     assert.match(warnings[0] ?? '', /refuses its configuration/);
+  });
+});
+
+describe('a reset of a machine with files from before the bootstrap', () => {
+  const BEFORE = {
+    '/etc/kubernetes/pki/ca.crt': 'of the image',
+    '/etc/kubernetes/pki/ca.key': 'of the image',
+    '/etc/kubernetes/manifests/agent.yaml': 'of the image',
+    '/var/lib/kubelet/seccomp/audit.json': 'of the image',
+    '/var/lib/etcd/member/snap/db': 'restored',
+  };
+  const MADE = [
+    '/etc/kubernetes/admin.conf',
+    '/etc/kubernetes/manifests/etcd.yaml',
+    '/etc/kubernetes/pki/apiserver.crt',
+    '/etc/kubernetes/pki/etcd/peer.key',
+    '/var/lib/kubelet/config.yaml',
+    '/var/lib/kubelet/pods/1/volumes',
+  ];
+  const rm: MemoryProgram = (command, host) => {
+    const gone = command.args.at(-1) ?? '';
+    for (const path of [...MADE, gone]) if (path === gone || path.startsWith(`${gone}/`)) host.take(path);
+    return {};
+  };
+  const programs = { rm, kubeadm: () => assert.fail('kubeadm reset empties whole directories') };
+  const files = { ...BEFORE, ...Object.fromEntries(MADE.map((path) => [path, 'x'])) };
+  const inventory = () => takeInventory(memoryHost({ files: BEFORE }), ORDER);
+
+  test('keeps them byte for byte, and deletes the rest', async () => {
+    const { host, error } = await reset({ files, programs }, { inventory: await inventory() });
+    assert.equal(error, undefined);
+    for (const [path, content] of Object.entries(BEFORE)) assert.equal(host.text(path), content, path);
+    for (const path of MADE) assert.equal(await host.stat(path), undefined, path);
+    assert.deepEqual(host.log.slice(0, 3), [
+      'service start containerd',
+      'service stop kubelet',
+      'remove pods of unix:///run/containerd/containerd.sock',
+    ]);
+  });
+
+  test('deletes nothing while pods run', async () => {
+    const shim = ['/usr/bin/containerd-shim-runc-v2', '-namespace', 'k8s.io', ''].join('\0');
+    const removePods = () => {
+      throw new MachineadmError({ reason: 'ContainerdUnhealthy', summary: 'containerd is away', remedy: 'Start it.' });
+    };
+    const running = { ...files, '/proc/70/cmdline': shim };
+    const { host, error } = await reset({ files: running, programs, removePods }, { inventory: await inventory() });
+    assert.ok(error instanceof MachineadmError);
+    assert.equal(error.reason, 'BootstrapperFailed');
+    assert.match(error.evidence.map(({ text }) => text).join('\n'), /still run: 70[\s\S]*containerd is away/);
+    assert.equal(host.text('/etc/kubernetes/admin.conf'), 'x');
+  });
+
+  test('unmounts volumes of pods, and deletes nothing where one is in use', async () => {
+    const mountinfo = '2 1 0:2 / /var/lib/kubelet/pods/1/volumes rw - nfs b rw\n';
+    const busy = { ...programs, umount: () => ({ status: 32, stderr: 'target is busy' }) };
+    const machine = { files, programs: busy, kernelFiles: { '/proc/self/mountinfo': mountinfo } };
+    const { host, error } = await reset(machine, { inventory: await inventory() });
+    assert.ok(error instanceof MachineadmError);
+    assert.equal(error.reason, 'ResetFailed');
+    assert.equal(host.text('/etc/kubernetes/admin.conf'), 'x');
+  });
+
+  test('deletes nothing that is mounted there', async () => {
+    const mounted = '/var/lib/kubelet/backup';
+    const machine = {
+      files: { ...files, [`${mounted}/precious`]: 'x' },
+      programs,
+      kernelFiles: { '/proc/self/mountinfo': `2 1 0:2 / ${mounted} rw - tmpfs b rw\n` },
+    };
+    const { host } = await reset(machine, { inventory: await inventory() });
+    assert.equal(host.text(`${mounted}/precious`), 'x');
+    assert.equal(host.text('/var/lib/kubelet/config.yaml'), undefined);
   });
 });
 
@@ -144,6 +216,15 @@ describe('the Node of the earlier attempt', () => {
     });
     assert.deepEqual(waits, ['the cluster to notice that Node node-1 has stopped', undefined]);
     assert.equal(asked, 2);
+  });
+
+  test('is not awaited where it is that of another machine of this name: it stays Ready', async () => {
+    await using server = await startApiServer(authority, () =>
+      nodeObject({ ready: 'True', machineID: 'f'.repeat(32) }),
+    );
+    const files = { '/etc/kubernetes/kubelet.conf': credential(server.url) };
+    const { waits } = await reset({ files, programs: { kubeadm: () => ({}) } }, { machineId: '0'.repeat(32) });
+    assert.deepEqual(waits, []);
   });
 
   test('is nobody to ask for on a copied disk', async () => {

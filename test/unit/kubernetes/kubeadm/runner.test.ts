@@ -3,12 +3,12 @@ import { describe, test } from 'node:test';
 import { MachineadmError } from '../../../../src/document/errors.ts';
 import type { KubeadmNote } from '../../../../src/kubernetes/kubeadm/output.ts';
 import { runKubeadm } from '../../../../src/kubernetes/kubeadm/runner.ts';
-import { type MemoryProgram, memoryHost } from '../../../support/memory-host.ts';
+import { type MemoryProgram, type MemoryService, memoryHost } from '../../../support/memory-host.ts';
 
-async function run(kubeadm: MemoryProgram, signal = new AbortController().signal) {
+async function run(kubeadm: MemoryProgram, signal = new AbortController().signal, kubelet: MemoryService = {}) {
   const notes: KubeadmNote[] = [];
   const lines: string[] = [];
-  const host = memoryHost({ programs: { kubeadm } });
+  const host = memoryHost({ programs: { kubeadm }, services: { kubelet } });
   const invocation = { command: 'join', flags: ['--config=/run/kubeadm/x.yaml'], expectsSuccessText: true } as const;
   const watch = {
     signal,
@@ -53,6 +53,22 @@ describe('running kubeadm', () => {
     assert.deepEqual(
       error.transcript.map(({ text }) => text),
       ['[preflight] Running', 'error: error execution phase preflight: preflight checks failed'],
+    );
+  });
+
+  test('is ended where the kubelet that it waits for cannot come up, with what the service manager says', async () => {
+    const waits: MemoryProgram = async ({ onLine, signal }) => {
+      onLine?.('stdout', '[kubelet-start] Starting the kubelet');
+      await new Promise((resolve) => signal?.addEventListener('abort', resolve));
+      throw signal?.reason;
+    };
+    const { error } = await run(waits, undefined, { masked: true });
+    assert.ok(error instanceof MachineadmError);
+    assert.equal(error.reason, 'BootstrapperFailed');
+    assert.deepEqual(error.evidence, [{ source: 'service manager', text: 'kubelet.service: masked' }]);
+    assert.deepEqual(
+      error.transcript.map(({ text }) => text),
+      ['[kubelet-start] Starting the kubelet'],
     );
   });
 

@@ -132,7 +132,27 @@ describe('delivering what waits for a sink', () => {
     const { sink, ids } = answering(DELIVERED);
     const outcome = await deliver(spool, sink);
     assert.deepEqual(ids(), ['run-1.2']);
-    assert.deepEqual([outcome.givenUp, outcome.pending], [1, 0]);
+    assert.deepEqual([outcome.setAside, outcome.pending], [['foreign'], 0]);
+  });
+
+  test('sends nothing that was damaged or waited for too long, and says so of each', async () => {
+    const host = memoryHost();
+    const spool = new Spool(host);
+    await spool.add('a', { ...one, host: { ...one.host, bootId: 'earlier' }, time: '2025-02-01T00:00:00Z' });
+    await spool.add('a', two);
+    await spool.add('a', reported({ sequence: 3 }));
+    const [, damaged] = await spool.waiting('a');
+    assert.ok(damaged !== undefined);
+    await host.writeFile({ path: damaged.path, content: '{"kind":"Bootst', mode: 0o600 });
+    const { sink, ids } = answering(DELIVERED);
+    const outcome = await deliver(spool, sink);
+    assert.deepEqual(ids(), ['run-1.3']);
+    assert.deepEqual(
+      [outcome.setAside, outcome.delivered, outcome.pending, outcome.state.lost],
+      [['expired', 'unreadable'], 1, 0, 1],
+    );
+    const kept = (await host.list('/var/lib/machineadm/spool/quarantine')) ?? [];
+    assert.equal(kept.length, 2);
   });
 
   test('ends with its signal', async () => {

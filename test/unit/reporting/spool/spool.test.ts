@@ -104,6 +104,37 @@ describe('the spool', () => {
     assert.equal(await spool.read(waiting), undefined);
   });
 
+  test('has no event that was damaged, and keeps the damaged file byte for byte', async () => {
+    const host = memoryHost();
+    const spool = new Spool(host);
+    await spool.add('a', reported({ sequence: 1 }));
+    const [event] = await spool.waiting('a');
+    assert.ok(event !== undefined);
+    const text = (await host.readText(event.path)) ?? '';
+    const damaged = text.replace('run-1', 'run-2');
+    assert.notEqual(damaged, text);
+    await host.writeFile({ path: event.path, content: damaged, mode: 0o600 });
+    assert.equal(await spool.read(event), undefined);
+    await spool.setAside(event);
+    assert.deepEqual(await idsOf(spool, 'a'), []);
+    assert.equal(await host.readText(`${DISK}/quarantine/${event.path.slice(DISK.length + 1)}`), damaged);
+  });
+
+  test('counts what it gave up to make room, and starts anew from a damaged state', async () => {
+    const host = memoryHost();
+    const spool = new Spool(host);
+    for (let sequence = 1; sequence <= SPOOL_LIMITS.events + 3; sequence += 1)
+      await spool.add('a', reported({ sequence }));
+    assert.equal((await spool.state('a')).lost, 3);
+    const path = `${DISK}/a~state.json`;
+    await host.writeFile({
+      path,
+      content: ((await host.readText(path)) ?? '').replace('"lost":3', '"lost":1'),
+      mode: 0o600,
+    });
+    assert.equal((await spool.state('a')).lost, 0);
+  });
+
   test('overlooks what is not its own, a half-written file of a killed process included', async () => {
     const host = memoryHost();
     await host.writeFile({ path: `${DISK}/.a~000000001~run-1.1.json.machineadm-new`, content: '{', mode: 0o600 });

@@ -11,7 +11,8 @@ import {
   runningValues,
   writerOf,
 } from '../../../../src/steps/containerd/configuration.ts';
-import { toTable, valueAt } from '../../../../src/steps/containerd/toml-tree.ts';
+import { toTable } from '../../../../src/steps/containerd/toml-text.ts';
+import { valueAt } from '../../../../src/steps/containerd/toml-tree.ts';
 import { containerdModel } from '../../../support/containerd-model.ts';
 
 const CRI = 'io.containerd.grpc.v1.cri';

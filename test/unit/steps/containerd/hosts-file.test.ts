@@ -4,7 +4,7 @@ import { parse } from 'smol-toml';
 import type { RegistryModel } from '../../../../src/document/model.ts';
 import { Secret, type SecretValue } from '../../../../src/document/secret.ts';
 import { type RegistryFile, registryFiles } from '../../../../src/steps/containerd/hosts-file.ts';
-import { toTable } from '../../../../src/steps/containerd/toml-tree.ts';
+import { toTable } from '../../../../src/steps/containerd/toml-text.ts';
 import { registryEndpoint } from '../../../support/containerd-model.ts';
 
 const PEM = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n';

@@ -4,7 +4,7 @@ import { parse } from 'smol-toml';
 import type { TomlTable } from '../../../../src/document/model.ts';
 import { parseVersion } from '../../../../src/host/version.ts';
 import { inWordsOf } from '../../../../src/steps/containerd/migrate.ts';
-import { toTable } from '../../../../src/steps/containerd/toml-tree.ts';
+import { toTable } from '../../../../src/steps/containerd/toml-text.ts';
 
 const CRI = 'io.containerd.grpc.v1.cri';
 const IMAGES = 'io.containerd.cri.v1.images';

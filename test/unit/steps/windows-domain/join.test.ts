@@ -513,9 +513,13 @@ describe('the reboot of a join', () => {
     const record = { interrupted: new Set<string>(), done: new Set<string>(), notes: new Map() };
     const actual = await step.inspect(machine.queryHost(), desired, {
       ...record,
+      hookEdits: new Map(),
       owed: new Set(),
       foreignLeftovers: false,
       bootstrap: 'none',
+      attempts: [],
+      inventory: undefined,
+      wrote: new Map(),
       reboot: 'none',
     });
     assert.deepEqual(

@@ -97,7 +97,7 @@ describe('hooks on Windows', () => {
       (error) => {
         assert.ok(error instanceof MachineadmError);
         assert.deepEqual([error.reason, error.exit], ['HookFailed', 'HostStepFailed']);
-        assert.match(error.message, /entry 2 of 3 \(Get-Item \$env:A\): exit status 7/);
+        assert.match(error.message, /entry 2 of 3 \(host\.hooks\.early\.commands\[1\]\): exit status 7/);
         assert.deepEqual(error.evidence.at(-1)?.text, 'output of 2');
         return true;
       },
@@ -118,8 +118,8 @@ describe('hooks on Windows', () => {
     await using machine = windowsMachine();
     const host = withShell(machine, { 1: { status: 3 }, 2: { exits: 4 } });
     const { warnings } = await runStep(windowsEarlyHooks, host, modelOf(group({ onError: 'Continue' })));
-    assert.equal(warnings.length, 2);
-    assert.match(warnings.join(), /exit status 3.*exit status 4/);
+    assert.equal(warnings.length, 3);
+    assert.match(warnings.join(), /exit status 3.*exit status 4.*entry 2 ended its shell by exit/);
   });
 
   test('one that takes too long is told with the entry it was in', async () => {
@@ -138,7 +138,7 @@ describe('hooks on Windows', () => {
     await assert.rejects(runStep(windowsEarlyHooks, host, modelOf(group())), { reason: 'HookFailed' });
   });
 
-  test('a killed group goes on with the entry it was killed in; other commands start anew', async () => {
+  test('a group that an earlier run ended runs again from its first entry, whose settings the others need', async () => {
     await using machine = windowsMachine();
     const seen = { notes: new Map<string, unknown>(), warnings: [] };
     await assert.rejects(
@@ -146,12 +146,13 @@ describe('hooks on Windows', () => {
     );
     const record = { ...EMPTY_RECORD, notes: seen.notes };
     const [change] = await planned(windowsEarlyHooks, machine.queryHost(), modelOf(group()), { record });
-    assert.match(change?.summary ?? '', /behind command 1 of 3/);
+    assert.match(change?.summary ?? '', /^run 3 commands with powershell, again from the first/);
     const host = withShell(machine, {});
-    await runStep(windowsEarlyHooks, host, modelOf(group()), { record });
+    const again = await runStep(windowsEarlyHooks, host, modelOf(group()), { record });
+    assert.match(again.warnings[0] ?? '', /all commands run again/);
     assert.deepEqual(
       host.shells.map(({ args }) => args.at(-3)),
-      ['2'],
+      ['1'],
     );
     const changed = modelOf(group({ commands: ['other'] }));
     const [anew] = await planned(windowsEarlyHooks, machine.queryHost(), changed, { record });

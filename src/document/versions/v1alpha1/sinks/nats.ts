@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { Finding, PathSegment } from '../../../diagnostics.ts';
 import type { NATSCredentials, NATSServer, NATSSinkModel } from '../../../model-sinks.ts';
 import type { ResolveSecret } from '../convert-values.ts';
-import { secret } from '../fields.ts';
+import { allowInsecure, secret } from '../fields.ts';
 import { remoteFields, tlsFields, toRemoteOptions, toSinkTls } from './fields.ts';
 
 const DEFAULT_PORT = 4222;
@@ -38,6 +38,7 @@ export const natsSink = z
       )
       .optional(),
     inboxPrefix: subject.optional().describe('What the subjects of answers begin with. Default: _INBOX.'),
+    allowInsecure,
     ...tlsFields,
     ...remoteFields,
   })
@@ -54,9 +55,14 @@ export function checkNATSSink(section: NATSSinkSection, path: readonly PathSegme
     if (server.port < 1 || server.port > 65535) findings.push({ path: at, message: 'not a port: 1 to 65535' });
     // JWT and nkey answer a challenge; a token and a password are sent as they are.
     const bare = credentials !== undefined && ('token' in credentials || 'password' in credentials);
-    if (bare && !server.secure && !/^(localhost|127\..*|\[::1\])$/.test(server.host)) {
+    if (
+      bare &&
+      section.allowInsecure !== true &&
+      !server.secure &&
+      !/^(localhost|127\..*|\[::1\])$/.test(server.host)
+    ) {
       const what = 'token' in credentials ? 'the token' : 'the password';
-      const hint = 'write tls://, or use credentialsFile or nkey, which are never sent';
+      const hint = 'write tls://, or use credentialsFile or nkey, which are never sent; allowInsecure: true permits it';
       findings.push({ path: at, message: `${what} would be readable on the way to this server`, hint });
     }
   }

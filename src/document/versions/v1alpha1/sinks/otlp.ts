@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { OTLPSinkModel } from '../../../model-sinks.ts';
 import { headersOf, type ResolveSecret } from '../convert-values.ts';
-import { secret } from '../fields.ts';
+import { allowInsecure, secret } from '../fields.ts';
 import { remoteFields, tlsFields, toRemoteOptions, toSinkTls } from './fields.ts';
 
 // A trace is told when it is complete: there is nothing to choose.
@@ -14,6 +14,7 @@ export const otlpSink = z
       .url({ protocol: /^https?$/, error: 'not an http or https URL' })
       .describe('The whole of it, such as https://collector.example.com:4318/v1/traces.'),
     headers: z.record(z.string().regex(/^[A-Za-z0-9-]+$/, 'not the name of a header'), secret).optional(),
+    allowInsecure,
     traceparent: z
       .string()
       .regex(

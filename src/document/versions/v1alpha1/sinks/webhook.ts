@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { WebhookSinkModel } from '../../../model-sinks.ts';
 import { headersOf, type ResolveSecret } from '../convert-values.ts';
-import { secret } from '../fields.ts';
+import { allowInsecure, secret } from '../fields.ts';
 import { remoteFields, tlsFields, toRemoteOptions, toSinkTls } from './fields.ts';
 
 export const webhookSink = z
@@ -13,6 +13,7 @@ export const webhookSink = z
     secret: secret.optional().describe('Signs each request (Standard Webhooks): whsec_ and 24 to 64 bytes in base64.'),
     previousSecret: secret.optional().describe('Signs as well, while a receiver changes from one secret to the next.'),
     headers: z.record(z.string().regex(/^[A-Za-z0-9-]+$/, 'not the name of a header'), secret).optional(),
+    allowInsecure,
     ...tlsFields,
     ...remoteFields,
   })

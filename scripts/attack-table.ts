@@ -1,0 +1,49 @@
+import { readFileSync } from 'node:fs';
+import * as z from 'zod';
+
+/** The page that `node scripts/test.ts --generate attacks` writes. */
+export const SECURITY_TESTS = 'docs/security-tests.md';
+
+const AttackResult = z.object({ kind: z.string(), attack: z.string(), tries: z.int(), wins: z.int() });
+type AttackResult = z.infer<typeof AttackResult>;
+
+/** The rows that the attack tests left in a file (`test/support/attacks.ts`), a line of JSON each. */
+export function readAttackResults(file: string): readonly AttackResult[] {
+  const lines = readFileSync(file, 'utf8').trim().split('\n');
+  return lines.map((line) => AttackResult.parse(JSON.parse(line)));
+}
+
+/** One table of Markdown, by kind and name, with the sums in its last row. */
+export function attackTable(results: readonly AttackResult[]): string {
+  const sorted = [...results].sort((a, b) => compare(a.kind, b.kind) || compare(a.attack, b.attack));
+  const sum = (key: 'tries' | 'wins'): number => results.reduce((total, result) => total + result[key], 0);
+  const rows = [
+    ...sorted.map(({ kind, attack, tries, wins }) => [kind, attack, grouped(tries), grouped(wins)]),
+    ['', '**all**', `**${grouped(sum('tries'))}**`, `**${grouped(sum('wins'))}**`],
+  ];
+  return ['| Kind | Attack | Tries | Wins |', '|---|---|---:|---:|', ...rows.map((row) => `| ${row.join(' | ')} |`)]
+    .map((line) => `${line}\n`)
+    .join('');
+}
+
+/** The page for readers of the documentation. */
+export function securityTestsPage(results: readonly AttackResult[]): string {
+  return `<!-- Written by "node scripts/test.ts --generate attacks". Do not edit. -->
+
+# Security tests
+
+\`npm run test:attacks\` carries out each attack below against the current sources, as root, on a Linux machine. A *win* is
+a try in which the attacker got what the attack is for: a file written, read, changed or removed outside of the
+attacker's reach, or a secret found where it must not be. \`npm test\` runs the same attacks with fewer tries.
+[SECURITY.md](../SECURITY.md) says what machineadm defends against, and what it does not.
+
+${attackTable(results)}`;
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+function grouped(count: number): string {
+  return count.toLocaleString('en-US');
+}

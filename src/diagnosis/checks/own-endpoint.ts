@@ -1,0 +1,37 @@
+import type { QueryHost } from '../../host/host.ts';
+import type { Check } from './check.ts';
+import { askApiServer, ownApiServer } from './control-plane.ts';
+import { checkEndpoint, type Endpoint, probeTcp } from './endpoint.ts';
+import { listeningPorts } from './ports.ts';
+
+/**
+ * The way of a first control plane to its own API server, which kubeadm and the kubelet take: checked only where that
+ * server listens. Before it does, the endpoint is dead because the bootstrap failed, and explains nothing.
+ * @param endpoint the control-plane endpoint of the document, where it has one: a load balancer, a name
+ * @param now milliseconds since the epoch
+ */
+export async function checkOwnEndpoint(
+  host: QueryHost,
+  endpoint: Endpoint | undefined,
+  now: () => number,
+): Promise<readonly Check[]> {
+  const own = await ownApiServer(host);
+  if (own === undefined || !(await listeningPorts(host)).has(own.port)) return [];
+  const failure = await probeTcp(own.name, own.port);
+  // Refused: it stopped listening in the meantime.
+  if (failure === 'ECONNREFUSED') return [];
+  if (failure !== undefined) return [blocked(own, failure)];
+  if (endpoint === undefined || (endpoint.name === own.name && endpoint.port === own.port)) return [];
+  return (await askApiServer(own)) === 'healthy' ? await checkEndpoint(host, endpoint, now) : [];
+}
+
+function blocked({ name, port }: Endpoint, code: string): Check {
+  return {
+    id: 'endpoint/own',
+    group: 'network',
+    state: 'failed',
+    reason: 'APIServerPortBlocked',
+    text: `the API server of this machine listens on port ${port}, but ${name}:${port} cannot be reached from here (${code})`,
+    remedy: `Open TCP port ${port} on this machine: look at its packet filters (\`iptables -S\`, \`nft list ruleset\`).`,
+  };
+}

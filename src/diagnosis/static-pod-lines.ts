@@ -1,0 +1,29 @@
+import type { CriContainer } from '../host/cri.ts';
+import { describeExit } from '../host/unit-facts.ts';
+import type { ObservedLine } from './observed-line.ts';
+
+/** kubeadm's static pods, in the order in which they need each other: the first that ends explains the others. */
+const COMPONENTS = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'];
+
+/** Without an API server, controller manager and scheduler end for want of their lease; the API server waits for etcd so. */
+const LEAST_ENDS: Readonly<Record<string, number>> = { etcd: 2, 'kube-apiserver': 2 };
+const LEAST_ENDS_OF_OTHERS = 3;
+
+/**
+ * The components of the control plane that end again and again, by what the container runtime knows of their last
+ * container: how it ended, and how many did before. The texts are those of `catalogue/units.ts`.
+ *
+ * @param exited containers that ended since the run began
+ */
+export function staticPodLines(exited: readonly CriContainer[]): readonly ObservedLine[] {
+  return COMPONENTS.flatMap((component): readonly ObservedLine[] => {
+    const ends = exited.filter(({ name, namespace }) => name === component && namespace === 'kube-system');
+    const [last] = [...ends].sort((a, b) => b.finishedAtMs - a.finishedAtMs);
+    // The kubelet keeps but the last container of a pod; its number says how many there were (k/k pkg/kubelet/kuberuntime).
+    const count = last === undefined ? 0 : Math.max(ends.length, last.attempt + 1);
+    if (last === undefined || last.exitCode === 0 || count < (LEAST_ENDS[component] ?? LEAST_ENDS_OF_OTHERS)) return [];
+    const how = last.reason === 'OOMKilled' ? 'for lack of memory (OOMKilled)' : describeExit(last.exitCode);
+    const text = `${component} ended ${count} times, last ${how}`;
+    return [{ source: 'unit', origin: 'container runtime', text }];
+  });
+}

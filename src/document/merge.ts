@@ -1,0 +1,125 @@
+import type { PathSegment, ReplacedList } from './diagnostics.ts';
+import { type ListTree, type MapTree, type Tree, toPlain } from './tree.ts';
+
+/** The fields that tell the entries of a list apart, for the list at a path; undefined for a list without such. */
+export type EntryKeys = (path: readonly PathSegment[]) => readonly string[] | undefined;
+
+/**
+ * Merges the sources of a document in their order. Maps merge key by key and lists of things entry by entry, by what
+ * identifies an entry; scalars and other lists are replaced; null removes what an earlier source set.
+ */
+export function mergeSources(
+  sources: readonly MapTree[],
+  entryKeys: EntryKeys,
+): { readonly tree: MapTree | undefined; readonly replaced: readonly ReplacedList[] } {
+  const merger = new Merger(entryKeys);
+  const [first, ...others] = sources;
+  const tree = others.reduce<MapTree | undefined>((base, over) => base && merger.maps(base, over), first);
+  return { tree, replaced: merger.replaced };
+}
+
+class Merger {
+  readonly replaced: ReplacedList[] = [];
+  readonly #entryKeys: EntryKeys;
+  readonly #path: PathSegment[] = [];
+
+  constructor(entryKeys: EntryKeys) {
+    this.#entryKeys = entryKeys;
+  }
+
+  maps(base: MapTree, over: MapTree): MapTree {
+    const entries = new Map(base.entries);
+    for (const [key, { keyAt, value }] of over.entries) {
+      const existing = base.entries.get(key)?.value;
+      if (isNull(value)) entries.delete(key);
+      else if (existing === undefined) {
+        const added = withoutNulls(value);
+        if (added !== undefined) entries.set(key, { keyAt, value: added });
+      } else entries.set(key, { keyAt, value: this.#within(key, () => this.#trees(existing, value)) });
+    }
+    return { kind: 'map', at: base.at, entries };
+  }
+
+  #trees(base: Tree, over: Tree): Tree {
+    if (base.kind === 'map' && over.kind === 'map') return this.maps(base, over);
+    if (base.kind !== 'list' || over.kind !== 'list') return withoutNulls(over) ?? over;
+    const keys = this.#entryKeys(this.#path);
+    if (keys !== undefined) return this.#lists(base, over, keys);
+    if (base.items.length > 0) this.replaced.push({ path: [...this.#path], at: over.at, previous: base.at });
+    return over;
+  }
+
+  /** Entries of one key: one of each source merge; where a source has several, the later source's take their place. */
+  #lists(base: ListTree, over: ListTree, keys: readonly string[]): ListTree {
+    const later = grouped(over, keys);
+    const earlier = grouped(base, keys);
+    const items: Tree[] = [];
+    const done = new Set<string>();
+    for (const [index, item] of base.items.entries()) {
+      const key = keyOf(item, keys) ?? `${index}`;
+      const replacing = later.get(key);
+      if (replacing === undefined) items.push(item);
+      else if (!done.has(key)) {
+        done.add(key);
+        const [only] = replacing;
+        const isPair = replacing.length === 1 && earlier.get(key)?.length === 1;
+        if (isPair && only !== undefined) items.push(this.#within(index, () => this.#trees(item, only)));
+        else items.push(...replacing.map((one) => withoutNulls(one) ?? one));
+      }
+    }
+    for (const item of over.items) {
+      const key = keyOf(item, keys);
+      if (key === undefined || !done.has(key)) items.push(withoutNulls(item) ?? item);
+    }
+    return { kind: 'list', at: base.at, items };
+  }
+
+  #within<Result>(segment: PathSegment, work: () => Result): Result {
+    this.#path.push(segment);
+    const result = work();
+    this.#path.pop();
+    return result;
+  }
+}
+
+function grouped(list: ListTree, keys: readonly string[]): ReadonlyMap<string, readonly Tree[]> {
+  const groups = new Map<string, Tree[]>();
+  for (const item of list.items) {
+    const key = keyOf(item, keys);
+    const group = key === undefined ? undefined : groups.get(key);
+    if (group !== undefined) group.push(item);
+    else if (key !== undefined) groups.set(key, [item]);
+  }
+  return groups;
+}
+
+/** What identifies an entry: the first of the fields that it has; undefined where it has none. */
+function keyOf(item: Tree, keys: readonly string[]): string | undefined {
+  if (item.kind !== 'map') return undefined;
+  for (const key of keys) {
+    const parts = key.split('+').map((name) => item.entries.get(name)?.value);
+    if (parts[0] === undefined || isNull(parts[0])) continue;
+    return JSON.stringify([key, ...parts.map((part) => (part === undefined ? null : sorted(toPlain(part))))]);
+  }
+  return undefined;
+}
+
+/** A device may be given with its fields in any order. */
+function sorted(value: unknown): unknown {
+  if (value === null || typeof value !== 'object' || Array.isArray(value)) return value;
+  return Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+}
+
+function isNull(tree: Tree): boolean {
+  return tree.kind === 'scalar' && tree.value === null;
+}
+
+/** A part that only a later source has: null takes nothing away there. undefined where nothing else is in it. */
+function withoutNulls(tree: Tree): Tree | undefined {
+  if (tree.kind !== 'map' || tree.entries.size === 0) return tree;
+  const kept = [...tree.entries].flatMap(([key, { keyAt, value }]) => {
+    const rest = isNull(value) ? undefined : withoutNulls(value);
+    return rest === undefined ? [] : [[key, { keyAt, value: rest }] as const];
+  });
+  return kept.length === 0 ? undefined : { ...tree, entries: new Map(kept) };
+}

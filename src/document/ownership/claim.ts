@@ -1,0 +1,17 @@
+import type { PathSegment } from '../diagnostics.ts';
+
+/** A path of the machine that one step manages because of one field of the document. */
+export interface Claim {
+  /** Its stable id, as in the plan. */
+  readonly step: string;
+  readonly field: readonly PathSegment[];
+  /** Absolute; of a directory for the kinds `names` and `tree`. */
+  readonly path: string;
+  /**
+   * `file`: the file as a whole. `lines`: lines in it, beside those of others. `mount`: a mount point. `tree`: all below
+   * a directory. `names`: files of certain names in a directory.
+   */
+  readonly kind: 'file' | 'lines' | 'mount' | 'tree' | 'names';
+  /** Of the kind `names`: what the path below the directory matches as a whole. */
+  readonly names?: RegExp;
+}

@@ -1,0 +1,39 @@
+import type { Model } from '../model.ts';
+import type { Claim } from './claim.ts';
+import { hostClaims } from './host-claims.ts';
+import { kubernetesClaims } from './kubernetes-claims.ts';
+import { RUN_DIRECTORY, STATE_DIRECTORY } from './paths.ts';
+
+/**
+ * What the steps manage on a Linux machine for this document, as far as the document alone decides it: one table for the
+ * check of a document and for a run, which adds what only the machine knows (`Step.owns`). Pure.
+ */
+export function claimsOf(model: Model): readonly Claim[] {
+  if (model.host.platform !== 'linux') return [];
+  return [...OWN_STATE, ...hostClaims(model), ...kubernetesClaims(model), ...fileClaims(model)];
+}
+
+/** The files of the document itself. */
+function fileClaims({ host }: Model): readonly Claim[] {
+  return host.files.map(({ path, append }, index) => ({
+    step: 'files',
+    field: ['host', 'files', index, 'path'],
+    path,
+    kind: append ? 'lines' : 'file',
+  }));
+}
+
+/** The step by which machineadm's own state goes. */
+export const OWN_STEP = 'machineadm';
+
+const OWN_STATE: readonly Claim[] = [
+  ...['hooks', 'images', 'spool'].map((name) => ownState('tree', `${STATE_DIRECTORY}/${name}`)),
+  ...['journal', 'status.json', 'prepared.json', 'hardening.json'].map((name) =>
+    ownState('file', `${STATE_DIRECTORY}/${name}`),
+  ),
+  ownState('tree', RUN_DIRECTORY),
+];
+
+function ownState(kind: 'file' | 'tree', path: string): Claim {
+  return { step: OWN_STEP, field: [], path, kind };
+}

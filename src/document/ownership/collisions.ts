@@ -1,0 +1,121 @@
+import type { Claim } from './claim.ts';
+
+/** Two claims of one path, in the order of the table; `how` says why they cannot both hold. */
+export interface Collision {
+  readonly first: Claim;
+  readonly second: Claim;
+  readonly how: 'same file' | 'lines of a file that is replaced' | 'file and directory' | 'hidden by the mount';
+}
+
+/** A claim with the path by which it is compared. */
+interface Placed {
+  readonly claim: Claim;
+  readonly path: string;
+}
+
+/**
+ * Directories that every Linux system has as a link to another (FHS 3.0; systemd's file-hierarchy(7)): two names of one
+ * place. /lib, /bin and /sbin are not among them, which are directories of their own on Alpine: a run finds that out.
+ */
+const LINKED_DIRECTORIES: readonly (readonly [link: string, target: string])[] = [
+  ['/var/run', '/run'],
+  ['/var/lock', '/run/lock'],
+];
+
+/** One spelling of an absolute path: without doubled and trailing slashes and `.`, and by the target of a known link. */
+export function canonicalPath(path: string): string {
+  const parts = path.split('/').filter((part) => part !== '' && part !== '.');
+  const plain = `/${parts.join('/')}`;
+  const link = LINKED_DIRECTORIES.find(([from]) => plain === from || plain.startsWith(`${from}/`));
+  return link === undefined ? plain : `${link[1]}${plain.slice(link[0].length)}`;
+}
+
+/**
+ * Pairs of claims that contradict each other: each run would make both changes again. Steps that own lines of a file
+ * share it.
+ *
+ * @param pathOf the path by which a claim is compared; by default its canonical spelling
+ */
+export function collisionsOf(
+  claims: readonly Claim[],
+  pathOf: (claim: Claim) => string = ({ path }) => canonicalPath(path),
+): readonly Collision[] {
+  const placed = claims.map((claim) => ({ claim, path: pathOf(claim) }));
+  const single = placed.filter(({ claim: { kind } }) => kind === 'file' || kind === 'lines' || kind === 'mount');
+  const groups = placed.filter(({ claim: { kind } }) => kind === 'names' || kind === 'tree');
+  const found = [...onOnePath(single), ...inDirectories(single, groups), ...beneath(single)];
+  return found.filter(({ first, second }) => first !== second);
+}
+
+function onOnePath(single: readonly Placed[]): Collision[] {
+  const byPath = new Map<string, Claim[]>();
+  const found: Collision[] = [];
+  for (const { claim, path } of single) {
+    const others = byPath.get(path) ?? [];
+    const other = others.find((earlier) => !shares(earlier, claim));
+    if (other !== undefined) found.push({ first: other, second: claim, how: howOnOnePath(other, claim) });
+    byPath.set(path, [...others, claim]);
+  }
+  return found;
+}
+
+/** Whether two claims of one path can both hold. Two entries of `host.files` cannot: only one of them says what is in it. */
+function shares(a: Claim, b: Claim): boolean {
+  const bothLines = a.kind === 'lines' && b.kind === 'lines';
+  return a.step === b.step ? bothLines && a.step !== 'files' : bothLines;
+}
+
+function howOnOnePath(a: Claim, b: Claim): Collision['how'] {
+  if (a.kind === 'mount' || b.kind === 'mount') return a.kind === b.kind ? 'same file' : 'file and directory';
+  return a.kind === 'lines' || b.kind === 'lines' ? 'lines of a file that is replaced' : 'same file';
+}
+
+function inDirectories(single: readonly Placed[], groups: readonly Placed[]): Collision[] {
+  return groups.flatMap((group) =>
+    single.flatMap(({ claim, path }) =>
+      claim.step !== group.claim.step && claim.kind !== 'mount' && holds(group, path)
+        ? [{ first: group.claim, second: claim, how: 'same file' as const }]
+        : [],
+    ),
+  );
+}
+
+function holds({ claim: { kind, names }, path: directory }: Placed, path: string): boolean {
+  if (!path.startsWith(`${directory}/`)) return false;
+  const rest = path.slice(directory.length + 1);
+  return kind === 'tree' || names?.test(rest) === true;
+}
+
+/** A file where a directory must be; and what is written before the mount, below its mount point. */
+function beneath(single: readonly Placed[]): Collision[] {
+  const above = new Map(single.map((placed) => [placed.path, placed.claim]));
+  // Of each step one path is enough to tell what a mount would hide.
+  const hidden: Collision[] = [];
+  const found = single.flatMap(({ claim, path }) => {
+    const found: Collision[] = [];
+    for (let end = path.lastIndexOf('/'); end > 0; end = path.lastIndexOf('/', end - 1)) {
+      const other = above.get(path.slice(0, end));
+      if (other === undefined) continue;
+      if (other.kind !== 'mount') found.push({ first: other, second: claim, how: 'file and directory' });
+      else if (claim.kind !== 'mount' && BEFORE_MOUNTS.has(claim.step)) {
+        const isTold = hidden.some(({ first, second }) => first.step === claim.step && second === other);
+        if (!isTold) hidden.push({ first: claim, second: other, how: 'hidden by the mount' });
+      }
+    }
+    return found;
+  });
+  return [...found, ...hidden];
+}
+
+/** Steps that write before file systems are mounted. A test holds it to the order of the pipeline. */
+export const BEFORE_MOUNTS: ReadonlySet<string> = new Set([
+  'machineadm',
+  'hooks-boot',
+  'hostname',
+  'time',
+  'proxy',
+  'certificate-authorities',
+  'kernel-modules',
+  'sysctl',
+  'swap',
+]);

@@ -1,0 +1,112 @@
+import type { Finding, PathSegment } from '../diagnostics.ts';
+import type { HostModel, Model, ServiceModel } from '../model.ts';
+import type { Claim } from './claim.ts';
+import { claimsOf, OWN_STEP } from './claims.ts';
+import { type Collision, canonicalPath, collisionsOf } from './collisions.ts';
+import { FSTAB, TIME_SERVICES } from './paths.ts';
+
+/** Where a document has two parts manage the same thing, so that each run would change it twice. Pure. */
+export function ownershipFindings(model: Model): readonly Finding[] {
+  if (model.host.platform !== 'linux') return [];
+  return [
+    ...collisionsOf(claimsOf(model)).filter(isNew).map(toFinding),
+    ...swapFindings(model.host),
+    ...serviceFindings(model),
+  ];
+}
+
+/** The others are refused where the section is checked: a path twice in one spelling, and a static pod of kubeadm's. */
+function isNew({ first, second }: Collision): boolean {
+  if (first.step === 'static-pods' && second.step === 'kubeadm') return false;
+  const isSameEntry = first.step !== 'services' || first.field[2] === second.field[2];
+  return first.step !== second.step || first.path !== second.path || !isSameEntry;
+}
+
+function toFinding({ first, second, how }: Collision): Finding {
+  // The finding stands at the file of the document, whose path the reader can change; else at the later of the two.
+  const [at, other] = second.step === 'files' || first.step !== 'files' ? [second, first] : [first, second];
+  const own = other.step === OWN_STEP;
+  const finding = { path: at.field, message: what(at, other, how), hint: hintFor(at, other, how) };
+  return own ? finding : { ...finding, other: other.field };
+}
+
+function what(at: Claim, other: Claim, how: Collision['how']): string {
+  if (other.step === OWN_STEP) {
+    return how === 'hidden by the mount'
+      ? `the mount would hide ${other.path}, where machineadm keeps its state`
+      : `${at.path} belongs to machineadm itself`;
+  }
+  switch (how) {
+    case 'same file':
+      return `${at.path} is already managed by`;
+    case 'lines of a file that is replaced':
+      return at.kind === 'lines'
+        ? `lines are added to ${at.path}, and the whole file is managed by`
+        : `${at.path} is written as a whole, and lines of it are managed by`;
+    case 'file and directory':
+      if (other.kind === 'mount') return `${at.path} is a file here, and the mount point of`;
+      return `${at.path} and ${other.path} cannot both exist: the one is a file where the other needs a directory. See`;
+    case 'hidden by the mount':
+      return `the mount on ${at.path} would hide ${other.path}, written before by`;
+  }
+}
+
+function hintFor(at: Claim, other: Claim, how: Collision['how']): string {
+  if (other.step === OWN_STEP) return 'choose another path';
+  if (how === 'hidden by the mount') return 'mount it elsewhere, or have it mounted in the image';
+  if (at.step === 'files' && at.kind === 'file' && other.kind === 'lines') {
+    return 'add lines with append: true, or remove one of them: each run would change the file twice';
+  }
+  return 'remove one of them: each run would change the file twice';
+}
+
+const SWAP_LINE = /^\s*[^#\s]\S*\s+\S+\s+swap\b/m;
+/** Below /etc it is the swap step's own directory. */
+const SWAP_UNIT = /^(?:\/run|\/usr\/lib|\/usr\/local\/lib|\/lib)\/systemd\/system\/[^/]+\.swap$/;
+
+/** Swap that a file of the document switches on, and `host.swap` off. */
+function swapFindings({ swap, files }: HostModel): readonly Finding[] {
+  if (swap !== 'Disabled') return [];
+  return files.flatMap(({ path, content, append }, index) => {
+    const canonical = canonicalPath(path);
+    const entry =
+      append &&
+      canonical === FSTAB &&
+      content.kind === 'inline' &&
+      SWAP_LINE.test(new TextDecoder().decode(content.bytes));
+    if (!entry && !SWAP_UNIT.test(canonical)) return [];
+    const message = `${path} switches swap on, contrary to`;
+    const hint = 'remove one of them: each run would change the file twice';
+    return [{ path: ['host', 'files', index], message, other: ['host', 'swap'], hint }];
+  });
+}
+
+/** A service that a section needs running, and `host.services` does not let run; and the other way round. */
+function serviceFindings({ host, containerd, kubernetes }: Model): readonly Finding[] {
+  const needed = new Map<string, readonly PathSegment[]>();
+  if (containerd !== undefined) needed.set('containerd', ['containerRuntime', 'containerd']);
+  if (kubernetes !== undefined && kubernetes.exec === undefined) needed.set('kubelet', ['kubernetes']);
+  if (host.activeDirectory?.logins !== undefined) needed.set('sssd', ['host', 'activeDirectory', 'logins']);
+  const forbidden = new Map<string, readonly PathSegment[]>();
+  if (host.time?.enabled === false) {
+    for (const name of Object.values(TIME_SERVICES).flat()) forbidden.set(name, ['host', 'time', 'enabled']);
+  }
+  return host.services.flatMap((service, index) => {
+    const name = service.name.replace(/\.service$/, '');
+    const path = ['host', 'services', index];
+    const hint = 'remove one of them: each run would change the service twice';
+    const need = needed.get(name);
+    if (need !== undefined && keepsDown(service)) {
+      return [{ path, message: `${service.name} must run and start at boot for`, other: need, hint }];
+    }
+    const ban = forbidden.get(name);
+    if (ban !== undefined && (service.state === 'Started' || service.enabled === true)) {
+      return [{ path, message: `${service.name} keeps the time, which is switched off by`, other: ban, hint }];
+    }
+    return [];
+  });
+}
+
+function keepsDown({ state, enabled, masked }: ServiceModel): boolean {
+  return state === 'Stopped' || enabled === false || masked === true;
+}

@@ -1,0 +1,111 @@
+/**
+ * Paths on a Linux machine that steps manage. Each is written down here once: the steps use it, and a document is checked
+ * for a second owner by it (`claims.ts`), without the machine.
+ */
+
+export const FSTAB = '/etc/fstab';
+/** hostname(5): the static name. OpenRC's service (init.d/hostname.in) and Debian's hostname.sh read it before anything else. */
+export const HOSTNAME_FILE = '/etc/hostname';
+export const CLOUD_INIT_HOSTNAME_FILE = '/etc/cloud/cloud.cfg.d/99-machineadm-hostname.cfg';
+export const MODULES_FILE = '/etc/modules-load.d/90-machineadm.conf';
+/** `zz` sorts behind the usual 99-*.conf, `/etc/sysctl.d/99-sysctl.conf` among them. */
+export const SYSCTL_FILE = '/etc/sysctl.d/99-zz-machineadm.conf';
+export const ZRAM_CONFIGURATION = '/etc/systemd/zram-generator.conf';
+/** Databases of accounts, of which each account is a line (passwd(5), shadow(5), group(5), gshadow(5)). */
+export const ACCOUNT_DATABASES: readonly string[] = ['/etc/passwd', '/etc/shadow', '/etc/group', '/etc/gshadow'];
+
+/** A file of its own a user, so that one user's mistake is not another's. sudo skips names with a dot (sudoers(5)). */
+export function sudoersPath(user: string): string {
+  return `/etc/sudoers.d/90-machineadm-${user}`;
+}
+
+export function authorizedKeysPath(home: string): string {
+  return `${home}/.ssh/authorized_keys`;
+}
+
+/** Where a user's home is unless the document or the machine says otherwise (useradd(8), HOME). */
+export function usualHome(user: string): string {
+  return user === 'root' ? '/root' : `/home/${user}`;
+}
+
+/** Name of a file of ours in a directory of a time service. */
+export const TIME_DROP_IN = '90-machineadm.conf';
+export const TIMESYNCD_CONFIGURATION = `/etc/systemd/timesyncd.conf.d/${TIME_DROP_IN}`;
+/** The first that is there: Debian and Ubuntu; RHEL, SUSE, Amazon. */
+export const CHRONY_CONFIGURATIONS = ['/etc/chrony/chrony.conf', '/etc/chrony.conf'] as const;
+/** ntpsec keeps its own file on Debian. */
+export const NTP_CONFIGURATIONS = ['/etc/ntpsec/ntp.conf', '/etc/ntp.conf'] as const;
+/** What the services of time clients are called, by client and distribution. */
+export const TIME_SERVICES = {
+  chrony: ['chrony', 'chronyd'],
+  timesyncd: ['systemd-timesyncd'],
+  ntpd: ['ntpsec', 'ntp', 'ntpd'],
+} as const;
+
+/** The variables for services, with whatever credentials the URLs hold: for root only. */
+export const PROXY_FILE = '/etc/machineadm/proxy.env';
+/** pam_env(8) gives it to everybody who logs in. */
+export const ENVIRONMENT_FILE = '/etc/environment';
+export const PROXY_DROP_IN = '20-machineadm-proxy.conf';
+/** Services that the service manager gives the proxy to. The agent has it from the document itself. */
+export const PROXY_SERVICES = ['containerd', 'kubelet'] as const;
+
+/** The unit types of systemd(1); a name without one of these suffixes is that of a service. */
+export const UNIT_SUFFIX = /\.(service|socket|target|timer|path|mount|automount|swap|slice|scope|device)$/;
+/** Units of the administrator (systemd.unit(5)). */
+export const UNIT_DIRECTORY = '/etc/systemd/system';
+
+export function unitPath(service: string): string {
+  return `${UNIT_DIRECTORY}/${UNIT_SUFFIX.test(service) ? service : `${service}.service`}`;
+}
+
+/** Where a drop-in of the administrator lies (systemd.unit(5)); only names that end in `.conf` are read. */
+export function unitDropInPath(service: string, file: string): string {
+  return `${unitPath(service)}.d/${file}`;
+}
+
+export function openrcScriptPath(service: string): string {
+  return `/etc/init.d/${service}`;
+}
+
+export function openrcConfigurationPath(service: string): string {
+  return `/etc/conf.d/${service}`;
+}
+
+/** Names of our services that run at every boot. */
+export const HOOKS_SERVICE = 'machineadm-hooks';
+export const SENTINEL_SERVICE = 'machineadm-sentinel';
+
+/** Where operating systems take added certificate authorities from, and the bundle that is made of them. */
+export const TRUST_STORES = {
+  suse: { directory: '/etc/pki/trust/anchors', bundle: '/var/lib/ca-certificates/ca-bundle.pem' },
+  redHat: {
+    directory: '/etc/pki/ca-trust/source/anchors',
+    bundle: '/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem',
+  },
+  flatcar: { directory: '/etc/ssl/certs', bundle: '/etc/ssl/certs/ca-certificates.crt' },
+  debian: { directory: '/usr/local/share/ca-certificates', bundle: '/etc/ssl/certs/ca-certificates.crt' },
+} as const;
+/** Files in a directory of others that begin with this are ours to remove. */
+export const OWN_FILE_PREFIX = 'machineadm-';
+
+export const CONTAINERD_CONFIGURATION = '/etc/containerd/config.toml';
+/** Of the copies that are kept beside it, of a file found and of the one before a change. */
+export const ORIGINAL_SUFFIX = '.machineadm-orig';
+export const PREVIOUS_SUFFIX = '.machineadm-previous';
+export const REGISTRIES_DIRECTORY = '/etc/containerd/certs.d';
+export const REGISTRY_HOSTS_FILE = 'hosts.toml';
+
+/** containerd looks for `host_port_` before `host:port` (core/remotes/docker/config/hosts.go, HostDirFromRoot). */
+export function registryDirectories(host: string): readonly string[] {
+  const other = host.replace(/:(\d+)$/, '_$1_');
+  return other === host ? [host] : [other, host];
+}
+
+export const KERBEROS_CONFIGURATION = '/etc/krb5.conf';
+export const SSSD_CONFIGURATION_PATH = '/etc/sssd/sssd.conf';
+export const NAME_SERVICE_SWITCH = '/etc/nsswitch.conf';
+
+/** What machineadm itself keeps, and no document writes: see contract/CONTRACT.md. */
+export const STATE_DIRECTORY = '/var/lib/machineadm';
+export const RUN_DIRECTORY = '/run/machineadm';

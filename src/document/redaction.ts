@@ -1,0 +1,40 @@
+import { REDACTED, Redactor } from './redaction/redactor.ts';
+import { secretWords } from './redaction/secret-words.ts';
+import { observeSecrets, Secret } from './secret.ts';
+import type { SensitiveText } from './sensitive.ts';
+import { Verbatim } from './verbatim.ts';
+
+/**
+ * The redactor of this process, which is one run of the agent: every secret that is made is learnt by it. Only programs of
+ * the agent load this file. The library does not, and keeps nothing of the documents that it reads.
+ */
+const redactor = new Redactor();
+observeSecrets((value) => redactor.learn(value));
+
+/** From now on what is probably secret in a text of a document that may hold secrets is removed wherever it appears. */
+export function learnFrom(texts: readonly SensitiveText[]): void {
+  for (const { text } of texts) for (const word of secretWords(text)) redactor.learn(word);
+}
+
+/** Removes everything secret from text. Applied to all text that leaves the process. */
+export function redact(text: string): string {
+  return redactor.redact(text);
+}
+
+/** Says of a word that looks random that it is no secret: the id of a public key. */
+export function publish(word: string): void {
+  redactor.publish(word);
+}
+
+/** Applies `redact` to every string inside a JSON-like value. */
+export function redactDeep<T>(value: T): T;
+export function redactDeep(value: unknown): unknown {
+  if (typeof value === 'string') return redact(value);
+  if (value instanceof Secret) return REDACTED;
+  if (value instanceof Verbatim) return redact(value.text) === value.text ? value : REDACTED;
+  if (Array.isArray(value)) return value.map((item: unknown) => redactDeep(item));
+  if (value !== null && typeof value === 'object') {
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, redactDeep(item)]));
+  }
+  return value;
+}

@@ -1,0 +1,88 @@
+/**
+ * Names whose value is a secret whatever it looks like. The value ends with its quote or its line.
+ */
+const STRONG =
+  'pass(?:word|wd|phrase|code)|secret[-_]?access[-_]?key|secret[-_]?key|authorization|private[-_]?key|key-data|client[-_]?secret|set-cookie|cookie';
+/** Names that stand in sentences, too: the value is one word that does not look like a sentence's. */
+const WEAK =
+  'passwd|secret|token|api[-_]?key|access[-_]?key|certificate[-_]?key|auth|credentials?|sas|signature|connection[-_]?string|account[-_]?key|shared[-_]?key|psk|pin';
+
+/** Before a name anything that a longer name may begin with: AWS_SECRET_ACCESS_KEY, spring.datasource.password. */
+const NAME = new RegExp(`(?:(${STRONG})|(?<![a-z])(?:${WEAK})|(?:${WEAK})(?![a-z]))`, 'gi');
+/** Behind a name what leaves it the name of a value; `passwordFile` and `tokenTTL` name something else. */
+const SEPARATOR =
+  /(?:[-_]?(?:value|data|b64|base64|hash|string)|[0-9]{1,3})?((?:\\{0,3}["'`])?)([ \t]{0,8})(=>|:=|[:=]|(?=[ \t]))[ \t]{0,8}(\[(?!redacted\])[ \t]{0,4})?((?:\\{0,3}["'`])?)/iy;
+
+const LONGEST_VALUE = 16 * 1024;
+/** A longer value is judged by its name alone. */
+const LONGEST_JUDGED = 256;
+
+const WORTHLESS =
+  /^(?:true|false|yes|no|on|off|none|nil|null|undefined|required|optional|enabled|disabled|empty|invalid|missing|expired|[0-9]{1,6}(?:ms|[smhd])?|[0-9]+h[0-9]+m[0-9]+s|<.*>|\$\{?\w+\}?|\$\(.*|[{|>&*~-]|>-|\|-)$/i;
+/** Base64 may begin with a slash, too, but has capitals. */
+const PATH = /^(?:file:\/\/|\.{0,2})\/[a-z0-9_./@:+-]*$/;
+
+/** `password: x`, `client-key-data: x`, `auth = "x"`, `"token": ["x"]`, `--token x`, `TOKEN=x`. */
+export function fields(text: string, found: (start: number, end: number) => void): void {
+  NAME.lastIndex = 0;
+  for (let match = NAME.exec(text); match !== null; match = NAME.exec(text)) {
+    const end = NAME.lastIndex;
+    SEPARATOR.lastIndex = end;
+    const separator = SEPARATOR.exec(text);
+    if (separator === null) continue;
+    const [, closing = '', blanks = '', sign = '', , opening = ''] = separator;
+    if (sign === '' && !isFlag(text, match.index)) continue;
+    const start = SEPARATOR.lastIndex;
+    if (text.startsWith('[redacted]', start)) continue;
+    const valueEnd =
+      opening !== '' ? quotedEnd(text, start, opening) : plainEnd(text, start, match[1] !== undefined && sign !== '');
+    const value = text.slice(start, valueEnd);
+    const certain =
+      opening !== '' || closing !== '' || match[1] !== undefined || sign === '' || (sign === '=' && blanks === '');
+    if (!isSecret(value, certain)) continue;
+    found(start, valueEnd);
+    NAME.lastIndex = Math.max(end, valueEnd);
+  }
+}
+
+/** `--discovery-token abc`: the name is the end of a flag. One like `--no-ask-password` takes no value. */
+function isFlag(text: string, nameAt: number): boolean {
+  const before = text.slice(Math.max(0, nameAt - 48), nameAt);
+  return /(?:^|[\s"'=[,(])--?(?!no-)[a-z][a-z-]{0,40}$|(?:^|[\s"'=[,(])--$/i.test(before);
+}
+
+function isSecret(value: string, certain: boolean): boolean {
+  if (value.length > LONGEST_JUDGED) return true;
+  const plain = value.trim();
+  if (plain === '' || WORTHLESS.test(plain) || PATH.test(plain)) return false;
+  return certain || (plain.length >= 6 && !/^[a-z]{1,15}$/i.test(plain));
+}
+
+/** Where a quoted value ends: at its quote, with the same backslashes before it; else with the line. */
+function quotedEnd(text: string, start: number, opening: string): number {
+  const quote = opening.charCodeAt(opening.length - 1);
+  const limit = Math.min(text.length, start + LONGEST_VALUE);
+  for (let at = start; at < limit; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === LINE_FEED || code === CARRIAGE_RETURN) return at;
+    if (code === BACKSLASH && opening.length === 1) at += 1;
+    else if (code === quote) return Math.max(start, at - (opening.length - 1));
+  }
+  return limit;
+}
+
+/** Where a value without quotes ends: with its word, or with the line where everything in it belongs to the value. */
+function plainEnd(text: string, start: number, toLineEnd: boolean): number {
+  const limit = Math.min(text.length, start + LONGEST_VALUE);
+  let end = start;
+  while (end < limit && !(toLineEnd ? LINE_ENDS : WORD_ENDS).has(text.charCodeAt(end))) end += 1;
+  return end;
+}
+
+const LINE_FEED = 0x0a;
+const CARRIAGE_RETURN = 0x0d;
+const BACKSLASH = 0x5c;
+const codes = (characters: string): ReadonlySet<number> =>
+  new Set(Array.from(characters, (character) => character.charCodeAt(0)));
+const LINE_ENDS = codes('\r\n"\'`');
+const WORD_ENDS = codes('\r\n"\'` \t,;&)]}|');

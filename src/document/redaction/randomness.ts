@@ -1,0 +1,59 @@
+/** Fewer characters of three kinds are common in names: `TestPod12`. */
+const SHORTEST = 20;
+const LEAST_OF_EACH = 2;
+/** A random word this long may have no digit by chance; a name made of words still changes less. */
+const LONG = 32;
+/**
+ * Random base64 changes between capitals, small letters and digits at 62 of 100 places; names that people and programs
+ * make out of words do at fewer than 30.
+ */
+const LEAST_CHANGES = 0.36;
+const LEAST_BITS = 3.4;
+const LEAST_BETWEEN_SIGNS = 9;
+
+/**
+ * Whether a word looks like chosen by a random generator: capitals, small letters and digits mixed without the order of a
+ * name. Hexadecimal never does: digests, ids of containers and of machines are that.
+ */
+export function looksRandom(word: string): boolean {
+  if (word.length < SHORTEST) return false;
+  const parts = word.split(/[^A-Za-z0-9]+/);
+  // Names and paths are made of parts; base64 has one sign in 32 characters.
+  if (parts.length - 1 > word.length / LEAST_BETWEEN_SIGNS) return parts.some(isRandom);
+  return isRandom(word);
+}
+
+function isRandom(word: string): boolean {
+  if (word.length < SHORTEST) return false;
+  const counts = new Uint32Array(128);
+  const ofKind: [number, number, number, number] = [0, 0, 0, 0];
+  let changes = 0;
+  let before: Kind | undefined;
+  for (let index = 0; index < word.length; index += 1) {
+    const code = word.charCodeAt(index) & 0x7f;
+    counts[code] = (counts[code] ?? 0) + 1;
+    const kind = kindOf(code);
+    ofKind[kind] += 1;
+    if (before !== undefined && kind !== before) changes += 1;
+    before = kind;
+  }
+  const digits = word.length >= LONG ? LEAST_OF_EACH : ofKind[DIGIT];
+  if (Math.min(ofKind[SMALL], ofKind[CAPITAL], digits) < LEAST_OF_EACH) return false;
+  return changes / (word.length - 1) >= LEAST_CHANGES && entropyOf(counts, word.length) >= LEAST_BITS;
+}
+
+const [SMALL, CAPITAL, DIGIT, OTHER] = [0, 1, 2, 3] as const;
+type Kind = typeof SMALL | typeof CAPITAL | typeof DIGIT | typeof OTHER;
+
+function kindOf(code: number): Kind {
+  if (code >= 0x61 && code <= 0x7a) return SMALL;
+  if (code >= 0x41 && code <= 0x5a) return CAPITAL;
+  return code >= 0x30 && code <= 0x39 ? DIGIT : OTHER;
+}
+
+/** Bits for each character (Shannon, 1948). */
+function entropyOf(counts: Uint32Array, length: number): number {
+  let bits = 0;
+  for (const count of counts) if (count > 0) bits -= (count / length) * Math.log2(count / length);
+  return bits;
+}

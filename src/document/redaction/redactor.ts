@@ -1,0 +1,89 @@
+import type { Span } from './automaton.ts';
+import { detect } from './detectors.ts';
+import { KnownValues } from './known-values.ts';
+
+export const REDACTED = '[redacted]';
+
+/**
+ * Removes secrets from text: values that were learnt, in every encoding, and what looks like a secret though nobody
+ * knows it. It belongs to a run and ends with it.
+ */
+export class Redactor {
+  readonly #known = new KnownValues();
+  readonly #public = new Set<string>();
+
+  /** From now on this value is removed. */
+  learn(value: string): void {
+    this.#known.learn(value);
+  }
+
+  /** From now on this word is left in place though it looks random: the id of a public key. A value that was learnt is not. */
+  publish(word: string): void {
+    this.#public.add(word);
+  }
+
+  /** Places of known values in bytes. */
+  find(bytes: Uint8Array): readonly Span[] {
+    return this.#known.find(bytes);
+  }
+
+  /** Bytes read by the last search. */
+  get work(): number {
+    return this.#known.work;
+  }
+
+  redact(text: string): string {
+    if (text.length < 4) return text;
+    return replaced(text, [...this.#knownIn(text), ...detect(text, (word) => this.#public.has(word))]);
+  }
+
+  #knownIn(text: string): Span[] {
+    const bytes = new TextEncoder().encode(text);
+    const spans = this.#known.find(bytes);
+    if (spans.length === 0 || bytes.length === text.length) return spans;
+    const places = unitsOf(text, bytes.length);
+    return spans.map(({ start, end }) => ({ start: places[start] ?? 0, end: places[end] ?? text.length }));
+  }
+}
+
+/** For each byte of the UTF-8 form which UTF-16 unit it belongs to. */
+function unitsOf(text: string, length: number): Int32Array {
+  const places = new Int32Array(length + 1);
+  let at = 0;
+  for (let unit = 0; unit < text.length; ) {
+    const point = text.codePointAt(unit) ?? 0;
+    const bytes = point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;
+    places.fill(unit, at, at + bytes);
+    at += bytes;
+    unit += point < 0x10000 ? 1 : 2;
+  }
+  places[length] = text.length;
+  return places;
+}
+
+function replaced(text: string, spans: readonly Span[]): string {
+  if (spans.length === 0) return text;
+  const sorted = spans.filter(({ start, end }) => end > start).sort((a, b) => a.start - b.start || b.end - a.end);
+  let clean = '';
+  let at = 0;
+  for (let index = 0; index < sorted.length; ) {
+    const { start } = sorted[index] ?? { start: text.length };
+    let end = start;
+    // What touches is one secret: the lines of a key, the parts of a long value.
+    while (index < sorted.length && touches(text, end, sorted[index]?.start ?? 0)) {
+      end = Math.max(end, sorted[index]?.end ?? 0);
+      index += 1;
+    }
+    clean += `${text.slice(at, start)}${REDACTED}`;
+    at = end;
+  }
+  return clean + text.slice(at);
+}
+
+const LONGEST_GAP = 64;
+
+/** Whether nothing is between two places but blanks and the escapes of line breaks. */
+function touches(text: string, end: number, start: number): boolean {
+  if (start <= end) return true;
+  return start - end <= LONGEST_GAP && /^(?:[\s"']|\\+[nrt])*$/.test(text.slice(end, start));
+}

@@ -1,0 +1,26 @@
+import { detect } from './detectors.ts';
+
+const WORD = /[A-Za-z0-9_+=~!@#%^*-]{10,}/g;
+/** `ubuntu2204` changes once between letters and digits, `node-1a` twice. */
+const LEAST_CHANGES = 3;
+/** Addresses, versions and names of machines, which a log needs. */
+const NAME = /^(?:v?[0-9]+(?:[-_][0-9a-z]+)*|ip(?:-[0-9]+)+|[a-z]+(?:-[a-z0-9]{1,5})+)$/;
+
+/**
+ * The parts of a text that are probably secrets, given that the text is one in which people write secrets: what the
+ * detectors find in any text, and words in which letters and digits are mixed.
+ */
+export function secretWords(text: string): readonly string[] {
+  const found = detect(text).map(({ start, end }) => text.slice(start, end));
+  for (const [word] of text.matchAll(WORD)) if (isMixed(word)) found.push(word);
+  return found;
+}
+
+function isMixed(word: string): boolean {
+  if (NAME.test(word)) return false;
+  const kinds = word
+    .replace(/[A-Za-z]+/g, 'a')
+    .replace(/[0-9]+/g, '0')
+    .replace(/[^a0]+/g, '');
+  return kinds.length > LEAST_CHANGES;
+}

@@ -1,0 +1,64 @@
+import { formatPath, type PathSegment } from './diagnostics.ts';
+
+/** A string of a document that may hold a secret though no field of the type "secret" holds it. */
+export interface SensitiveText {
+  /** As `host.hooks.early.commands[0]`. */
+  readonly path: string;
+  readonly text: string;
+}
+
+/**
+ * Everything that people write secrets into without declaring them: commands of hooks, environment variables, headers, manifests
+ * of static pods, and files that only their owner may read.
+ */
+export function sensitiveTexts(document: unknown): readonly SensitiveText[] {
+  const found: SensitiveText[] = [];
+  const visit = (node: unknown, path: readonly PathSegment[], owner: unknown): void => {
+    if (typeof node === 'string') {
+      if (isSensitive(path, owner)) found.push({ path: formatPath(path), text: node });
+    } else if (Array.isArray(node)) {
+      for (const [index, item] of node.entries()) visit(item, [...path, index], owner);
+    } else if (isRecord(node)) {
+      for (const [key, item] of Object.entries(node)) visit(item, [...path, key], node);
+    }
+  };
+  visit(document, [], undefined);
+  return found;
+}
+
+/** The document with every sensitive string replaced. What it is made of stays as it is. */
+export function withoutSensitiveTexts(document: unknown, replacement: string): unknown {
+  const paths = new Set(sensitiveTexts(document).map(({ path }) => path));
+  const copy = (node: unknown, path: readonly PathSegment[]): unknown => {
+    if (typeof node === 'string') return paths.has(formatPath(path)) ? replacement : node;
+    if (Array.isArray(node)) return node.map((item: unknown, index) => copy(item, [...path, index]));
+    if (!isRecord(node)) return node;
+    return Object.fromEntries(Object.entries(node).map(([key, item]) => [key, copy(item, [...path, key])]));
+  };
+  return copy(document, []);
+}
+
+/** @param owner the mapping that the string is a value of, or that has the list it is in */
+function isSensitive(path: readonly PathSegment[], owner: unknown): boolean {
+  const [section, part, , field] = path;
+  const last = path.at(-1);
+  const above = path.at(-2);
+  if (section === 'secrets' && last === 'value' && path.length === 3) return true;
+  if (section === 'host' && part === 'hooks' && (field === 'commands' || field === 'environment')) return true;
+  if (section === 'host' && part === 'files' && last === 'content') return isOwnerOnly(owner);
+  if (above === 'headers' || above === 'environment') return true;
+  if (last === 'manifest' && path.at(-3) === 'staticPods') return true;
+  return last === 'value' && path.at(-3) === 'env';
+}
+
+function isOwnerOnly(file: unknown): boolean {
+  const mode = isRecord(file) ? file.mode : undefined;
+  return typeof mode === 'string' && /^[0-7]{3,4}$/.test(mode) && (Number.parseInt(mode, 8) & 0o077) === 0;
+}
+
+/** A mapping; not a scalar that has a class of its own. */
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}

@@ -1,0 +1,69 @@
+import { SINK_OPTION } from './added-sinks.ts';
+import { decodeSource } from './decode.ts';
+import type { Diagnostic } from './diagnostics.ts';
+import { canonicalJson, sha256 } from './digest.ts';
+import { parseJsonTree } from './json-tree.ts';
+import { mergeSources } from './merge.ts';
+import { type MapTree, type ScalarTree, type Tree, toPlain } from './tree.ts';
+import { DOCUMENT_VERSIONS } from './versions/index.ts';
+import type { DocumentVersion } from './versions/version.ts';
+import { parseYaml } from './yaml/parse.ts';
+
+/** What was read from one place: a file of a drop-in directory, standard input, a file named on the command line. */
+export interface DocumentSource {
+  readonly name: string;
+  readonly bytes: Uint8Array;
+}
+
+/**
+ * The sources merged in their order, the version that they declare, the sinks of the command line, and what is wrong with
+ * the texts. Throws `DocumentTooLarge` and `DocumentInvalid` (undecodable) for what cannot be read as text at all.
+ */
+export async function sourceTree(
+  sources: readonly DocumentSource[],
+  sinks: readonly string[],
+  versions: readonly DocumentVersion[],
+) {
+  const problems: Diagnostic[] = [];
+  const maps: MapTree[] = [];
+  for (const source of sources) {
+    const text = await decodeSource(source.name, source.bytes);
+    const parsed = parseJsonTree(source.name, text) ?? parseYaml(source.name, text, problems);
+    if (parsed?.kind === 'map') maps.push(parsed);
+    else if (parsed !== undefined) {
+      const message = 'the document is not a map';
+      problems.push({ place: parsed.at, path: '', message, hint: 'it begins with apiVersion and kind' });
+    }
+  }
+  const added = sinks.flatMap((text) => parseYaml(SINK_OPTION, text, problems) ?? []);
+  const declared = versions.find((one) => maps.some((map) => scalarOf(map, 'apiVersion') === one.apiVersion));
+  const merged = mergeSources(maps, (path) => (declared ?? versions.at(-1))?.entryKeys?.(path));
+  const isWhole = maps.length === sources.length && added.length === sinks.length;
+  return { ...merged, declared, added, problems, isWhole };
+}
+
+/** What a document says of itself before it is checked, and before its variables are known. */
+export interface WrittenDocument {
+  /** `LoadedDocument.writtenDigest`. */
+  readonly digest: string;
+  /** Default `Once`, as in the model. */
+  readonly apply: 'Once' | 'EveryBoot';
+}
+
+/** The same for sources that were only read; undefined for what is no document. Throws as `sourceTree`. */
+export async function writtenDocument(sources: readonly DocumentSource[]): Promise<WrittenDocument | undefined> {
+  const { tree, problems, isWhole } = await sourceTree(sources, [], DOCUMENT_VERSIONS);
+  if (tree === undefined || problems.length > 0 || !isWhole) return undefined;
+  const apply = scalarOf(tree, 'apply') === 'EveryBoot' ? 'EveryBoot' : 'Once';
+  return { digest: await treeDigest(tree), apply };
+}
+
+/** Hex SHA-256 of what a tree holds: comments and key order do not count. */
+export async function treeDigest(tree: Tree): Promise<string> {
+  return await sha256(canonicalJson(toPlain(tree)));
+}
+
+function scalarOf(map: MapTree, key: string): ScalarTree['value'] | undefined {
+  const value = map.entries.get(key)?.value;
+  return value?.kind === 'scalar' ? value.value : undefined;
+}

@@ -1,0 +1,62 @@
+import type { Finding, PathSegment } from '../../diagnostics.ts';
+import type { Sections } from './sections.ts';
+
+/** What a request shows to everybody on its way. */
+interface Request {
+  readonly url: string;
+  readonly headers?: Readonly<Record<string, unknown>> | undefined;
+  readonly allowInsecure?: boolean | undefined;
+}
+
+/**
+ * Credentials and secrets do not travel over plain http: everybody on the way could read them. Only to this machine itself,
+ * as loopback addresses are, they may; and where the document says so for that one.
+ */
+export function checkTransport(sections: Sections): Finding[] {
+  const findings: Finding[] = [];
+  const judge = (path: readonly PathSegment[], field: string, request: Request, answer?: string): void => {
+    const exposed = answer ?? credentialsOf(request);
+    if (exposed === undefined || request.allowInsecure === true || isPrivate(request.url)) return;
+    findings.push({
+      path: [...path, field],
+      message: `${exposed} would be readable on the way: the URL is plain http`,
+      hint: 'write https://; allowInsecure: true beside it permits this one',
+    });
+  };
+  for (const [name, source] of Object.entries(sections.secrets ?? {})) {
+    const path = ['secrets', name];
+    if ('http' in source) judge([...path, 'http'], 'url', source.http, 'the secret');
+    for (const kind of ['awsSecretsManager', 'awsParameter'] as const) {
+      const aws = kind in source ? Object.entries(source).find(([key]) => key === kind)?.[1] : undefined;
+      if (!isAws(aws) || aws.endpoint === undefined) continue;
+      judge([...path, kind], 'endpoint', { url: aws.endpoint, allowInsecure: aws.allowInsecure }, 'the secret');
+    }
+  }
+  for (const [index, { contentFrom }] of (sections.host?.files ?? []).entries()) {
+    if (contentFrom === undefined || !('http' in contentFrom)) continue;
+    judge(['host', 'files', index, 'contentFrom', 'http'], 'url', contentFrom.http);
+  }
+  for (const [index, { url, headers, allowInsecure }] of (sections.images?.archives ?? []).entries()) {
+    if (url !== undefined) judge(['images', 'archives', index], 'url', { url, headers, allowInsecure });
+  }
+  for (const [index, sink] of (sections.reporting?.sinks ?? []).entries()) {
+    if (sink.type === 'Webhook' || sink.type === 'OTLP') judge(['reporting', 'sinks', index], 'url', sink);
+  }
+  return findings;
+}
+
+function credentialsOf({ url, headers }: Request): string | undefined {
+  if (Object.keys(headers ?? {}).length > 0) return 'the headers';
+  const { username, password } = new URL(url);
+  return username !== '' || password !== '' ? 'the credentials of the URL' : undefined;
+}
+
+/** Whether nobody else can listen. */
+function isPrivate(url: string): boolean {
+  const { protocol, hostname } = new URL(url);
+  return protocol === 'https:' || /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname);
+}
+
+function isAws(value: unknown): value is { readonly endpoint?: string; readonly allowInsecure?: boolean } {
+  return typeof value === 'object' && value !== null;
+}

@@ -1,0 +1,152 @@
+import { formatPath, type PathSegment, type Place } from '../diagnostics.ts';
+import type { ScalarTree, Tree } from '../tree.ts';
+import { coreTag, resolvePlain, resolveTagged } from './core-schema.ts';
+import { type Cursor, syntaxError, YamlError } from './cursor.ts';
+
+/** A document of more parts than this would need more memory than a node has to spare. */
+const MOST_PARTS = 100_000;
+/** Aliases repeat parts; more repeated ones than this are an attack or a mistake ("billion laughs"). */
+const MOST_REPEATED = 10_000;
+/** Deeper than any document: the stack of everything that walks the tree must hold it. */
+export const DEEPEST = 200;
+/** One mistake, made in a loop, should not fill a screen. */
+const MOST_DUPLICATES = 20;
+
+/** What stands before a value: `&name`, `!tag`. */
+export interface Properties {
+  readonly anchor?: { readonly name: string; readonly at: Place };
+  readonly tag?: { readonly kind: string; readonly at: Place };
+}
+
+interface Anchored {
+  readonly tree: Tree | undefined;
+  readonly parts: number;
+  readonly height: number;
+}
+
+export type Entries = Map<string, { readonly keyAt: Place; readonly value: Tree }>;
+
+/** What the parser has found so far: the parts and their limits, anchors, the path it is at, mistakes that end nothing. */
+export class Parts {
+  readonly path: PathSegment[] = [];
+  readonly duplicates: { readonly place: Place; readonly path: string; readonly first: number }[] = [];
+  readonly #cursor: Cursor;
+  readonly #anchors = new Map<string, Anchored>();
+  #parts = 0;
+  #repeated = 0;
+  /** How many values are open around the cursor, and how many were at most. */
+  #depth = 0;
+  #deepest = 0;
+
+  constructor(cursor: Cursor) {
+    this.#cursor = cursor;
+  }
+
+  /** A value. With an anchor, it is what the aliases after it repeat. */
+  node(properties: Properties, read: () => Tree): Tree {
+    this.#parts++;
+    if (this.#parts > MOST_PARTS) {
+      this.#cursor.refuse(`the document has more than ${MOST_PARTS} parts`, 'split it, or refer to files');
+    }
+    this.#reach(this.#depth);
+    this.#depth++;
+    const tree = properties.anchor === undefined ? read() : this.#anchored(properties.anchor.name, read);
+    this.#depth--;
+    return tree;
+  }
+
+  #anchored(name: string, read: () => Tree): Tree {
+    const [parts, deepest, depth] = [this.#parts, this.#deepest, this.#depth];
+    this.#anchors.set(name, { tree: undefined, parts: 0, height: 0 });
+    this.#deepest = depth;
+    const tree = read();
+    this.#anchors.set(name, { tree, parts: this.#parts - parts + 1, height: this.#deepest - depth });
+    this.#deepest = Math.max(this.#deepest, deepest);
+    return tree;
+  }
+
+  /** The value that `*name` repeats. */
+  alias(name: string, at: Place): Tree {
+    const anchored = this.#anchors.get(name);
+    if (anchored === undefined) {
+      throw syntaxError(
+        at,
+        'an alias without an anchor of its name before it',
+        'anchors of other files are not seen; write the value out',
+      );
+    }
+    if (anchored.tree === undefined) {
+      throw new YamlError(at, 'the alias stands inside of what it names', 'write out what is meant');
+    }
+    this.#repeated += anchored.parts;
+    this.#parts += anchored.parts;
+    if (this.#repeated > MOST_REPEATED) {
+      throw new YamlError(at, 'the document expands to too many parts', 'remove aliases');
+    }
+    this.#reach(this.#depth + anchored.height);
+    return anchored.tree;
+  }
+
+  /** A value with the tag and text given. */
+  scalar(at: Place, text: string, isPlain: boolean, { tag }: Properties): ScalarTree {
+    if (tag === undefined) return { kind: 'scalar', at, ...(isPlain ? resolvePlain(text) : { value: text }) };
+    const resolved = resolveTagged(text, tag.kind);
+    if (resolved === undefined) throw syntaxError(tag.at, 'a tag that does not fit its value', 'remove the tag');
+    return { kind: 'scalar', at, ...resolved };
+  }
+
+  /** Refuses a tag of another kind before a collection. */
+  checkTag({ tag }: Properties, kind: 'map' | 'seq'): void {
+    if (tag === undefined || tag.kind === kind || tag.kind === '!') return;
+    throw syntaxError(tag.at, 'a tag that does not fit its value', 'remove the tag');
+  }
+
+  /** `&name` or `!tag` at the cursor. */
+  property(before: Properties): Properties {
+    const cursor = this.#cursor;
+    const at = cursor.place();
+    const start = cursor.pos;
+    while (!cursor.isBlankAt(cursor.pos) && !(cursor.pos > start && ',[]{}'.includes(cursor.char))) cursor.pos++;
+    const text = cursor.text.slice(start, cursor.pos);
+    if ('[{'.includes(cursor.char || ' ')) cursor.fail('an anchor or a tag without a blank after it', 'add a blank');
+    if (text.startsWith('&')) {
+      if (text === '&' || before.anchor !== undefined)
+        throw syntaxError(at, 'a wrong anchor', 'write one &name before a value');
+      return { ...before, anchor: { name: text.slice(1), at } };
+    }
+    const kind = coreTag(text);
+    if (kind === undefined || before.tag !== undefined) {
+      throw syntaxError(at, 'a tag that is not of YAML 1.2', 'remove the tag: only plain YAML 1.2 types are read');
+    }
+    return { ...before, tag: { kind, at } };
+  }
+
+  /** Adds an entry, whose value is read at its path. A key given twice keeps its first value and is a mistake. */
+  entry(entries: Entries, key: string, keyAt: Place, read: () => Tree): void {
+    this.path.push(key);
+    const first = entries.get(key);
+    if (first !== undefined && this.duplicates.length < MOST_DUPLICATES) {
+      this.duplicates.push({ place: keyAt, path: formatPath(this.path), first: first.keyAt.line });
+    }
+    const value = read();
+    if (first === undefined) entries.set(key, { keyAt, value });
+    this.path.pop();
+  }
+
+  item(items: Tree[], read: () => Tree): void {
+    this.path.push(items.length);
+    items.push(read());
+    this.path.pop();
+  }
+
+  #reach(depth: number): void {
+    if (depth > DEEPEST) this.#cursor.refuse('nested too deeply');
+    this.#deepest = Math.max(this.#deepest, depth);
+  }
+}
+
+/** The text of a key; anything but a string is refused. */
+export function keyOf(tree: Tree): string {
+  if (tree.kind === 'scalar' && typeof tree.value === 'string') return tree.value;
+  throw new YamlError(tree.at, 'a key that is not a string', 'write the key in quotes');
+}

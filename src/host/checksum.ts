@@ -1,0 +1,34 @@
+import { crc32 } from 'node:zlib';
+
+/**
+ * The checksum is the last field of a JSON object, over all text before it: the file stays JSON that jq reads. CRC-32
+ * finds every error of up to 32 bits in a row, which is what a disk does to a sector; etcd keeps a CRC of each record of
+ * its log, too (etcd server/storage/wal/encoder.go). Not a defence against whoever may write the file.
+ */
+const FIELD = /,(\s*)"crc32": ?"([0-9a-f]{8})"(\s*\})\s*$/;
+
+/** The text of a JSON object with its checksum as the last field, on one line or indented, as the text is; any other text as it is. */
+export function withChecksum(json: string): string {
+  const match = /^([\s\S]*?)(\s*)\}\s*$/.exec(json);
+  if (match === null) return json;
+  const [, head = '', space = ''] = match;
+  const indented = space.includes('\n');
+  const field = `,${indented ? '\n  ' : ''}"crc32":${indented ? ' ' : ''}"${hex(crc32(head))}"`;
+  return `${head}${field}${space}}`;
+}
+
+/**
+ * The text without its checksum; undefined where they do not belong together. A text that has none is taken as it is:
+ * earlier versions wrote none, and damage to the field itself leaves the rest as it was.
+ */
+export function withoutChecksum(text: string): string | undefined {
+  const match = FIELD.exec(text);
+  if (match === null) return text;
+  const [, , sum, end] = match;
+  const head = text.slice(0, match.index);
+  return hex(crc32(head)) === sum ? `${head}${end}` : undefined;
+}
+
+function hex(sum: number): string {
+  return sum.toString(16).padStart(8, '0');
+}

@@ -1,0 +1,78 @@
+import { constants } from 'node:os';
+import { type Evidence, MachineadmError } from '../document/errors.ts';
+
+/** How a signal ended a program. */
+export interface Kill {
+  /** `SIGKILL` */
+  readonly signal: string;
+  /** The kernel's counter, where it was the kernel, for want of memory. */
+  readonly outOfMemory: Evidence | undefined;
+}
+
+/** Signals that a program causes itself, by what it does (signal(7)). */
+const CRASHES: ReadonlySet<string> = new Set(['SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGILL', 'SIGSEGV', 'SIGSYS', 'SIGTRAP']);
+const LIMITS: ReadonlySet<string> = new Set(['SIGXCPU', 'SIGXFSZ']);
+
+/**
+ * The signal that an exit status above 128 stands for: a shell reports with it how its last command ended (POSIX XCU
+ * 2.8.2).
+ */
+export function signalOfStatus(status: number): string | undefined {
+  if (status <= 128) return undefined;
+  return Object.entries(constants.signals).find(([, number]) => number === status - 128)?.[0];
+}
+
+/** How a program ended that a shell ran, from the exit status that it reports; undefined where no signal ended it. */
+export function killOfStatus(status: number, outOfMemory?: Evidence): Kill | undefined {
+  const signal = signalOfStatus(status);
+  return signal === undefined ? undefined : { signal, outOfMemory };
+}
+
+/** As a shell reports it. */
+export function statusOfSignal(signal: string): number {
+  return 128 + (Object.entries(constants.signals).find(([name]) => name === signal)?.[1] ?? 0);
+}
+
+/** `was killed by SIGKILL: out of memory` */
+export function describeKill({ signal, outOfMemory }: Kill): string {
+  if (outOfMemory !== undefined) return `was killed by ${signal}: out of memory`;
+  return CRASHES.has(signal) ? `crashed (${signal})` : `was killed by ${signal}`;
+}
+
+/** What to do about it. The document is not at fault, and neither is what the program had to do. */
+export function remedyOfKill({ signal, outOfMemory }: Kill, program: string): string {
+  if (outOfMemory !== undefined)
+    return 'Give the machine more memory, or raise the memory limit of the unit or container that machineadm runs in (MemoryMax=); then run again.';
+  if (CRASHES.has(signal))
+    return `Check that ${program} is undamaged and made for this processor, and read "dmesg" or "coredumpctl info"; then run again.`;
+  if (LIMITS.has(signal))
+    return 'Raise the limit of processor time or file size that machineadm runs under ("ulimit -a"); then run again.';
+  return 'Find out what sent the signal: a shutdown, an administrator, the OOM killer ("dmesg | grep -i oom"), or another tool that ends processes; then run again.';
+}
+
+/** For a program of which nothing more is known. */
+export function commandKilled(program: string, kill: Kill): MachineadmError {
+  return new MachineadmError({
+    reason: 'CommandKilled',
+    summary: `${program} ${describeKill(kill)}.`,
+    remedy: remedyOfKill(kill, program),
+    evidence: [...(kill.outOfMemory === undefined ? [] : [kill.outOfMemory])],
+    retryable: true,
+    cause: new ProgramKilled(kill),
+  });
+}
+
+/** The cause of a `CommandKilled`, for who can say more of it. */
+export class ProgramKilled extends Error {
+  readonly kill: Kill;
+
+  constructor(kill: Kill) {
+    super(describeKill(kill));
+    this.kill = kill;
+  }
+}
+
+/** The kill that an error of `Host.run` tells of; undefined for any other error. */
+export function killOf(error: unknown): Kill | undefined {
+  return error instanceof MachineadmError && error.cause instanceof ProgramKilled ? error.cause.kill : undefined;
+}

@@ -1,0 +1,16 @@
+import type { QueryHost } from './host.ts';
+import type { UnitFacts } from './unit-facts.ts';
+
+/** What kubeadm's drop-in gives the kubelet (kubernetes/release cmd/krel/templates/latest/kubeadm/10-kubeadm.conf). */
+const CONFIGURED = /(?:^|[\s"'=])--(?:config|kubeconfig|bootstrap-kubeconfig)[= ]/;
+
+/**
+ * True where the kubelet's unit starts the kubelet without any configuration: kubeadm's drop-in is missing or overridden.
+ * A unit that starts a wrapper is not judged: its arguments are not known.
+ */
+export async function lacksKubeadmArguments(host: Pick<QueryHost, 'readText'>, unit: UnitFacts): Promise<boolean> {
+  const [program, ...args] = unit.command;
+  if (program === undefined || !/(?:^|\/)kubelet$/.test(program)) return false;
+  const files = await Promise.all(unit.environmentFiles.map((path) => host.readText(path).catch(() => undefined)));
+  return !CONFIGURED.test(`${[args.join(' '), unit.environment, ...files].join(' ')} `);
+}

@@ -1,0 +1,64 @@
+import { lstatSync } from 'node:fs';
+import { win32 } from 'node:path';
+import { MachineadmError } from '../../document/errors.ts';
+import type { Command } from '../host.ts';
+import { PATH_OF_SYSTEM, SYSTEM_ROOT } from './paths.ts';
+import type { Security } from './security.ts';
+import { modeOf, ownerOf } from './security-descriptor.ts';
+import type { WindowsSystem } from './system.ts';
+
+/** Directories of programs that Windows does not close itself: image-builder's `C:\k` and containerd's. */
+const DIRECTORIES = PATH_OF_SYSTEM.filter((directory) => !isBelow(directory, SYSTEM_ROOT));
+const WRITABLE_BY_OTHERS = 0o022;
+
+/**
+ * Refuses to run programs from directories that users may write to. `C:\` lets every user make directories and, in what they
+ * hand down, files (icacls C:\), so `C:\k` is open unless somebody has closed it; what a user puts there (a program, or a
+ * library that a program loads) the system would run.
+ */
+export class ProgramDirectories {
+  readonly #system: WindowsSystem;
+  readonly #security: Security;
+  #checked: Promise<void> | undefined;
+
+  constructor(system: WindowsSystem, security: Security) {
+    this.#system = system;
+    this.#security = security;
+  }
+
+  /** Throws `UnsafePath` for a command that runs something in one of the directories while users may write to any. */
+  async requireClosed(program: string, args: Command['args'] = []): Promise<void> {
+    if (![program, ...args].some((word) => DIRECTORIES.some((directory) => isBelow(word, directory)))) return;
+    // Once: a start of PowerShell costs half a second.
+    this.#checked ??= this.#check();
+    await this.#checked;
+  }
+
+  async #check(): Promise<void> {
+    const there = DIRECTORIES.filter((directory) =>
+      lstatSync(this.#system.native(directory), { throwIfNoEntry: false })?.isDirectory(),
+    );
+    for (const directory of there) {
+      const descriptor = (await this.#security.read(directory, () => there)) ?? '';
+      const isOpen = (modeOf(descriptor, 'directory') & WRITABLE_BY_OTHERS) !== 0;
+      if (isOpen || ownerOf(descriptor) !== 0) throw refused(directory, descriptor);
+    }
+  }
+}
+
+function isBelow(path: string, directory: string): boolean {
+  const [lower, above] = [win32.normalize(path).toLowerCase(), directory.toLowerCase()];
+  return lower === above || lower.startsWith(`${above}\\`);
+}
+
+function refused(directory: string, descriptor: string): MachineadmError {
+  return new MachineadmError({
+    reason: 'UnsafePath',
+    summary: `no program was run from ${directory}: users who are not administrators may write there`,
+    remedy:
+      `Close it in the image: icacls ${directory} /setowner *S-1-5-32-544, then icacls ${directory} /inheritance:r ` +
+      '/grant:r *S-1-5-18:(OI)(CI)F *S-1-5-32-544:(OI)(CI)F *S-1-5-32-545:(OI)(CI)RX. Check what is in it first.',
+    evidence: [{ source: directory, text: descriptor || 'Windows tells no access rights' }],
+    exit: 'Refused',
+  });
+}

@@ -1,0 +1,31 @@
+import type { QueryHost } from '../host/host.ts';
+import { describeExit } from '../host/unit-facts.ts';
+import { COMPONENTS } from './control-plane-health.ts';
+
+/**
+ * The kubelet starts a container that ended after 10, 20, 40 s: one that is killed as soon as it is up was up within this
+ * time of its last end.
+ */
+const QUIET_MS = 10_000;
+
+/**
+ * Which component of the control plane ended within the last ten seconds, and how; undefined where none did, or where the
+ * runtime does not say. An end with status 0 was asked for.
+ *
+ * @param nowMs milliseconds since the epoch, by the clock of this machine
+ */
+export async function endedLately(host: QueryHost, criSocket: string, nowMs: number): Promise<string | undefined> {
+  const ended = await host
+    .cri(criSocket)
+    .exitedContainers()
+    .catch(() => []);
+  const order: readonly string[] = COMPONENTS;
+  const found = ended
+    .filter(({ exitCode, finishedAtMs }) => exitCode !== 0 && Math.abs(nowMs - finishedAtMs) < QUIET_MS)
+    .filter(({ name }) => order.includes(name))
+    .sort((a, b) => order.indexOf(a.name) - order.indexOf(b.name));
+  const [first] = found;
+  return first === undefined
+    ? undefined
+    : `${first.name} ended ${describeExit(first.exitCode)} less than ${QUIET_MS / 1000} s ago`;
+}

@@ -1,0 +1,199 @@
+import type { KubernetesModel } from '../document/model.ts';
+import type { Reason } from '../document/reasons.ts';
+import { Secret } from '../document/secret.ts';
+import type { QueryHost } from '../host/host.ts';
+import { type ApiServerManifest, readManifest } from './api-server/manifest.ts';
+import { askReadyz } from './api-server/serving.ts';
+import { listMembers } from './etcd-members.ts';
+import { askHealthEndpoint } from './health-endpoint.ts';
+import { STATIC_PODS_DIRECTORY } from './paths.ts';
+
+/** kubeadm's static pods, in the order in which they need each other. */
+export const COMPONENTS = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const;
+export type Component = (typeof COMPONENTS)[number];
+
+/** What is wrong with a component of this machine's control plane. */
+export interface ComponentTrouble {
+  readonly component: Component;
+  readonly reason: Extract<
+    Reason,
+    'ControlPlaneComponentNotHealthy' | 'EtcdMemberNotStarted' | 'EtcdLearnerNotInSync' | 'EtcdMemberRemoved'
+  >;
+  /** One line: what was seen. */
+  readonly why: string;
+}
+
+/** k/k cmd/kube-controller-manager and cmd/kube-scheduler, ports.go. */
+const DEFAULT_PORTS = { 'kube-controller-manager': 10_257, 'kube-scheduler': 10_259 } as const;
+
+/** Phases of kubeadm without which a component has no manifest (k/k cmd/kubeadm/app/cmd/phases). */
+const PHASES: Readonly<Record<'etcd' | 'kube-apiserver', readonly string[]>> = {
+  etcd: ['etcd', 'etcd/local', 'control-plane-join', 'control-plane-join/etcd', 'etcd-join'],
+  'kube-apiserver': [
+    'control-plane',
+    'control-plane/all',
+    'control-plane/apiserver',
+    'control-plane-prepare',
+    'control-plane-prepare/all',
+    'control-plane-prepare/control-plane',
+  ],
+};
+
+/**
+ * The components that a control plane of this document must have. Controller manager and scheduler may be run in another
+ * way: they are checked where their manifests are.
+ */
+export function requiredComponents({ role, kubeadm, controlPlane }: KubernetesModel): readonly Component[] {
+  if (role === 'Worker') return [];
+  const isMade = (component: keyof typeof PHASES): boolean =>
+    !PHASES[component].some((phase) => kubeadm.skipPhases.includes(phase));
+  const hasLocalEtcd = controlPlane.etcd.kind === 'local';
+  return [
+    ...(hasLocalEtcd && isMade('etcd') ? (['etcd'] as const) : []),
+    ...(isMade('kube-apiserver') ? (['kube-apiserver'] as const) : []),
+  ];
+}
+
+/**
+ * Asks each component whose manifest is on the disk for its health, by the addresses and ports of the manifest; etcd also
+ * for its own membership. The first in the order in which they need each other is returned: it explains the others.
+ *
+ * @param required components that must have a manifest
+ */
+export async function probeControlPlane(
+  host: QueryHost,
+  required: readonly Component[],
+  signal?: AbortSignal,
+): Promise<ComponentTrouble | undefined> {
+  const found = await Promise.all(
+    COMPONENTS.map(async (component): Promise<ComponentTrouble | undefined> => {
+      const path = `${STATIC_PODS_DIRECTORY}/${component}.yaml`;
+      const source = await host.readText(path);
+      if (source === undefined) {
+        return required.includes(component) ? unhealthy(component, `${path} does not exist`) : undefined;
+      }
+      const manifest = await readManifest(source);
+      return manifest === undefined
+        ? unhealthy(component, `${path} is no manifest of a pod`)
+        : await PROBES[component](host, manifest, signal);
+    }),
+  );
+  return found.find((trouble) => trouble !== undefined);
+}
+
+type Probe = (
+  host: QueryHost,
+  manifest: ApiServerManifest,
+  signal: AbortSignal | undefined,
+) => Promise<ComponentTrouble | undefined>;
+
+const PROBES: Readonly<Record<Component, Probe>> = {
+  etcd: async (host, manifest, signal) =>
+    (await etcdHealth(manifest, signal)) ?? (await membership(host, manifest, signal)),
+  'kube-apiserver': async (host, manifest, signal) => {
+    const endpoint = manifest.endpoint ?? apiServerEndpoint(manifest);
+    const why = await askReadyz(host, endpoint, signal);
+    return why === undefined ? undefined : unhealthy('kube-apiserver', why);
+  },
+  'kube-controller-manager': (_host, manifest, signal) => healthz('kube-controller-manager', manifest, signal),
+  'kube-scheduler': (_host, manifest, signal) => healthz('kube-scheduler', manifest, signal),
+};
+
+/** /healthz needs no credential by default (--authorization-always-allow-paths); who forbids it still answers. */
+async function healthz(
+  component: keyof typeof DEFAULT_PORTS,
+  { command }: ApiServerManifest,
+  signal: AbortSignal | undefined,
+): Promise<ComponentTrouble | undefined> {
+  const port = argument(command, 'secure-port') ?? `${DEFAULT_PORTS[component]}`;
+  if (port === '0') return undefined;
+  const url = `https://${local(argument(command, 'bind-address') ?? '0.0.0.0')}:${port}/healthz`;
+  const answer = await askHealthEndpoint(url, signal);
+  if ('why' in answer) return unhealthy(component, answer.why);
+  return [200, 401, 403].includes(answer.status) ? undefined : unhealthy(component, `${url} answered ${answer.status}`);
+}
+
+/** etcd's /health, on the plain endpoint of its metrics that kubeadm gives it (k/k cmd/kubeadm/app/phases/etcd/local.go). */
+async function etcdHealth(
+  { command }: ApiServerManifest,
+  signal: AbortSignal | undefined,
+): Promise<ComponentTrouble | undefined> {
+  const [metrics] = (argument(command, 'listen-metrics-urls') ?? '').split(',');
+  const base = URL.parse(metrics ?? '');
+  // Without it the membership is all there is to ask for, with a client certificate.
+  if (base === null) return undefined;
+  const url = `${base.protocol}//${local(base.hostname)}:${base.port}/health`;
+  const answer = await askHealthEndpoint(url, signal);
+  if ('why' in answer) return unhealthy('etcd', answer.why);
+  if (answer.status === 200 && !/"health":\s*"?false/.test(answer.body)) return undefined;
+  return unhealthy('etcd', `${url} answered ${answer.status} ${answer.body.slice(0, 200).trim()}`.trim());
+}
+
+/** Whether this machine's etcd is a started, voting member of its cluster. */
+async function membership(
+  host: QueryHost,
+  { command }: ApiServerManifest,
+  signal: AbortSignal | undefined,
+): Promise<ComponentTrouble | undefined> {
+  const authority = argument(command, 'trusted-ca-file') ?? '/etc/kubernetes/pki/etcd/ca.crt';
+  const directory = authority.slice(0, authority.lastIndexOf('/'));
+  const [certificateAuthority, certificate, key] = await Promise.all(
+    [authority, `${directory}/healthcheck-client.crt`, `${directory}/healthcheck-client.key`].map((path) =>
+      host.readText(path),
+    ),
+  );
+  const ownPeerUrl = argument(command, 'initial-advertise-peer-urls');
+  const endpoints = (argument(command, 'listen-client-urls') ?? '')
+    .split(',')
+    .filter((url) => url.startsWith('https:'));
+  // Certificates of one's own, or an etcd that is not kubeadm's: its health has to do.
+  if (certificateAuthority === undefined || certificate === undefined || key === undefined) return undefined;
+  if (ownPeerUrl === undefined || endpoints.length === 0) return undefined;
+  const peers = { endpoints, ownPeerUrl, certificateAuthority, certificate, key: new Secret(key) };
+  const members = await listMembers(peers, signal);
+  if (members === undefined)
+    return unhealthy('etcd', `${endpoints.join(', ')} did not list the members of its cluster`);
+  const own =
+    members.find(({ peerUrls }) => peerUrls.includes(ownPeerUrl)) ??
+    members.find(({ name }) => name === argument(command, 'name'));
+  const trouble = (reason: ComponentTrouble['reason'], why: string): ComponentTrouble => ({
+    component: 'etcd',
+    reason,
+    why,
+  });
+  if (own === undefined) return trouble('EtcdMemberRemoved', `etcd's cluster has no member ${ownPeerUrl}`);
+  if (own.name === '')
+    return trouble('EtcdMemberNotStarted', `etcd's cluster has not seen its member ${ownPeerUrl} start`);
+  if (own.isLearner) return trouble('EtcdLearnerNotInSync', `etcd's member ${own.name} is a learner still`);
+  return undefined;
+}
+
+function unhealthy(component: Component, why: string): ComponentTrouble {
+  return { component, reason: 'ControlPlaneComponentNotHealthy', why: `${component} is not healthy: ${why}` };
+}
+
+/** kubeadm notes the endpoint on the pod from 1.18 on; a manifest of another hand may lack it. */
+function apiServerEndpoint({ command }: ApiServerManifest): string {
+  const bound = argument(command, 'bind-address');
+  const address = bound === undefined || isAny(bound) ? (argument(command, 'advertise-address') ?? '127.0.0.1') : bound;
+  return `${bracketed(address)}:${argument(command, 'secure-port') ?? '6443'}`;
+}
+
+/** `--name=value`, the last one: that is the one that counts. */
+function argument(command: readonly string[], name: string): string | undefined {
+  return command.findLast((one) => one.startsWith(`--${name}=`))?.slice(name.length + 3);
+}
+
+/** The address to ask at where one listens on all of them. */
+function local(address: string): string {
+  const bare = address.replace(/^\[|\]$/g, '');
+  return bracketed(isAny(bare) ? (bare.includes(':') ? '::1' : '127.0.0.1') : bare);
+}
+
+function isAny(address: string): boolean {
+  return address === '0.0.0.0' || address === '::' || address === '';
+}
+
+function bracketed(address: string): string {
+  return address.includes(':') ? `[${address}]` : address;
+}

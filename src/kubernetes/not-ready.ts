@@ -1,0 +1,99 @@
+import { type Failure, MachineadmError } from '../document/errors.ts';
+import type { Reason } from '../document/reasons.ts';
+
+/** Why a machine does not count as a working node, and what was seen. */
+export interface NotReady {
+  readonly ready: false;
+  readonly reason: Extract<
+    Reason,
+    | 'KubeletNotHealthy'
+    | 'ControlPlaneComponentNotHealthy'
+    | 'StaticPodCrashLoop'
+    | 'EtcdMemberNotStarted'
+    | 'EtcdLearnerNotInSync'
+    | 'EtcdMemberRemoved'
+    | 'NodeNotRegistered'
+    | 'NodeIdentityMismatch'
+    | 'NodeNotReady'
+  >;
+  /** One line: what was seen. */
+  readonly why: string;
+  /** True where nobody could be asked, so that it may be otherwise. */
+  readonly unknown?: true;
+}
+
+const REMEDIES = {
+  KubeletNotHealthy:
+    'Read why the kubelet does not start (journalctl -u kubelet), correct it, and run machineadm provision again.',
+  ControlPlaneComponentNotHealthy:
+    'Read the log of the component that the evidence names (crictl ps -a, crictl logs), correct it, and run machineadm provision again.',
+  StaticPodCrashLoop:
+    'Read the log of the component that the evidence names (crictl ps -a, crictl logs), and find what ends it.',
+  EtcdMemberNotStarted:
+    'Read the log of etcd (crictl ps -a, crictl logs), correct it, and run machineadm provision again.',
+  EtcdLearnerNotInSync:
+    'Check the disk and the network between the control planes; once etcd has caught up, promote the member (etcdctl member promote) or run machineadm provision again.',
+  EtcdMemberRemoved:
+    'Somebody removed this member from the cluster of etcd. Run machineadm reset and machineadm provision to join it again.',
+  NodeNotRegistered:
+    'Check that this machine reaches the API server and that its certificate request was approved (kubectl get csr), then run machineadm provision again.',
+  NodeIdentityMismatch:
+    'If another machine owns the Node, give this one a name of its own (kubernetes.node.name, host.hostname). If it is left over from a machine that is gone, delete it (kubectl delete node) and restart the kubelet. For a provider ID, correct kubernetes.node.providerID.',
+  NodeNotReady:
+    'Read the condition in the evidence; most often no pod network is installed yet. Set kubernetes.ready.require to NodeRegistered where the network comes later.',
+} as const satisfies Record<NotReady['reason'], string>;
+
+/** Where it was seen, where not in what the API server answers about the Node. */
+const SOURCES: Partial<Record<NotReady['reason'], string>> = {
+  KubeletNotHealthy: 'kubelet healthz',
+  ControlPlaneComponentNotHealthy: 'health of the control plane',
+  StaticPodCrashLoop: 'container runtime',
+  EtcdMemberNotStarted: 'members of etcd',
+  EtcdLearnerNotInSync: 'members of etcd',
+  EtcdMemberRemoved: 'members of etcd',
+};
+
+/** What is being waited for, and what was seen last. */
+export function describeWait({ reason, why }: NotReady, nodeName: string): string {
+  const what = {
+    KubeletNotHealthy: 'the kubelet to be healthy',
+    ControlPlaneComponentNotHealthy: 'the control plane of this machine to be healthy',
+    StaticPodCrashLoop: 'the control plane of this machine to stay up',
+    EtcdMemberNotStarted: 'etcd of this machine to start',
+    EtcdLearnerNotInSync: 'etcd of this machine to become a voting member',
+    EtcdMemberRemoved: 'etcd of this machine to be a member',
+    NodeNotRegistered: `Node ${nodeName} to be registered`,
+    NodeIdentityMismatch: `Node ${nodeName} to be this machine's`,
+    NodeNotReady: `Node ${nodeName} to be Ready`,
+  }[reason];
+  return `${what}: ${why}`;
+}
+
+/** The finding as a failure; `waitedMs` is how long it was waited for, where it was. */
+export function failureOfFinding({ reason, why }: NotReady, nodeName: string, waitedMs?: number): Failure {
+  const after = waitedMs === undefined ? '' : ` within ${Math.round(waitedMs / 1000)} s`;
+  const [become, was] = waitedMs === undefined ? ['is not', 'is not'] : ['did not become', 'was not'];
+  const summary = {
+    KubeletNotHealthy: `The kubelet ${become} healthy${after}: ${why}.`,
+    ControlPlaneComponentNotHealthy: `The control plane of this machine ${become} healthy${after}: ${why}.`,
+    StaticPodCrashLoop: `The control plane of this machine does not stay up: ${why}.`,
+    EtcdMemberNotStarted: `The member of etcd on this machine ${become === 'is not' ? 'has not started' : 'did not start'}${after}: ${why}.`,
+    EtcdLearnerNotInSync: `The member of etcd on this machine ${become} a voting member${after}: ${why}.`,
+    EtcdMemberRemoved: `The etcd of this machine is no member of its cluster: ${why}.`,
+    NodeNotRegistered: `Node ${nodeName} ${was} registered${after}: ${why}.`,
+    NodeIdentityMismatch: `The Node named ${nodeName} is not this machine's: ${why}.`,
+    NodeNotReady: `Node ${nodeName} ${become} Ready${after}: ${why}.`,
+  }[reason];
+  return {
+    reason,
+    summary,
+    evidence: [{ source: SOURCES[reason] ?? 'API server', text: why }],
+    remedy: REMEDIES[reason],
+    retryable: reason !== 'NodeIdentityMismatch' && reason !== 'EtcdMemberRemoved',
+  };
+}
+
+/** The same as an error that ends a run. */
+export function notReady(finding: NotReady, nodeName: string, waitedMs: number): MachineadmError {
+  return new MachineadmError({ ...failureOfFinding(finding, nodeName, waitedMs), exit: 'NotReady' });
+}

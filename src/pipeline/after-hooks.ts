@@ -1,0 +1,80 @@
+import type { Facts } from '../host/facts.ts';
+import { gatherFacts } from '../host/index.ts';
+import type { Execution, Step } from '../steps/step.ts';
+import { noteHookEdits } from './hook-edits.ts';
+import { stepsFor } from './pipeline.ts';
+import { pendingHooks, requireAfterHooks, waitsForHooks } from './preflight.ts';
+import type { RunTrace } from './run-trace.ts';
+import type { RunOptions } from './runner.ts';
+
+/** A run whose hooks may install what the steps after them need. */
+export interface RunWithHooks extends Omit<RunOptions, 'facts'> {
+  /** Renewed after hooks. */
+  facts: Facts;
+  readonly trace: RunTrace;
+  /** These steps, with those that waited for hooks among them, right after the hooks. */
+  withPostponed(steps: readonly Step[]): readonly Step[];
+}
+
+/**
+ * Adds to a run that its hooks may install runc, containerd, kubeadm and the kubelet. After each group the versions are
+ * read again, what earlier steps wrote for another version is renewed, and what steps need is looked for again.
+ */
+export function withHooks(
+  base: Omit<RunOptions, 'hooksRan' | 'afterHooks' | 'postpones'> & { readonly trace: RunTrace },
+  steps: readonly Step[] = stepsFor(base.scope, base.model.host.platform),
+  gather: () => Promise<Facts> = () => gatherFacts(base.host),
+): RunWithHooks {
+  const postponed = new Set<Step>();
+  const asked = () => ({ ...base, facts: run.facts, record: (step: string) => base.journal.record(step) });
+  const run: RunWithHooks = {
+    ...base,
+
+    async hooksRan(hooks, execution) {
+      await noteHookEdits(hooks, run);
+      const before = run.facts;
+      run.facts = afterHooks(before, await gather());
+      await renew(steps.slice(0, steps.indexOf(hooks)), before, run, execution);
+    },
+
+    async afterHooks(hooks) {
+      await requireAfterHooks(hooks, steps, asked());
+    },
+
+    postpones(step) {
+      const waits = waitsForHooks(step, steps, asked());
+      if (waits) postponed.add(step);
+      return waits;
+    },
+
+    withPostponed(phase) {
+      const [hooks] = pendingHooks(steps, asked()).filter((step) => phase.includes(step));
+      const waiting = steps.filter((step) => postponed.has(step));
+      postponed.clear();
+      return phase.flatMap((step) => (step === hooks ? [step, ...waiting] : [step]));
+    },
+  };
+  return run;
+}
+
+/** What hooks may change. Who the machine is, and where it runs, stays as it was when the run began. */
+function afterHooks(before: Facts, now: Facts): Facts {
+  const { hostname, nodeAddresses, containerd, kubeadm, kubelet } = now;
+  return { ...before, hostname, nodeAddresses, containerd, kubeadm, kubelet };
+}
+
+/** Before it is recorded that the hooks ran, so that a run that is killed here comes here again. */
+async function renew(
+  steps: readonly Step[],
+  before: Facts,
+  { model, facts, host, journal }: RunWithHooks,
+  execution: Execution,
+): Promise<void> {
+  for (const step of steps) {
+    if (step.renew === undefined) continue;
+    const [old, desired] = [step.desired(model, before), step.desired(model, facts)];
+    if (desired === undefined || JSON.stringify(old) === JSON.stringify(desired)) continue;
+    for (const [change, note] of await step.renew(host, desired, journal.record(step.id), execution))
+      journal.append({ is: 'note', step: step.id, change, note });
+  }
+}

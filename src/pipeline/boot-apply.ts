@@ -1,0 +1,82 @@
+import { resolve } from 'node:path';
+import { type WrittenDocument, writtenDocument } from '../document/source-tree.ts';
+import { readSource } from '../host/document-source.ts';
+import { gatherFacts, openQueryHost } from '../host/index.ts';
+import { type AppliedDocument, type JournalState, sourcesKey } from './journal.ts';
+import { refuseUnlessRoot } from './preflight.ts';
+import { findResumable, type Resumable } from './resume.ts';
+import { peekJournal } from './run-journal.ts';
+import { wasLeftHere } from './this-machine.ts';
+
+/** Whether a unit that starts machineadm at every boot has something to do; if not, why. */
+export type BootWork = { readonly run: true } | { readonly run: false; readonly why: string };
+
+/**
+ * Whether a document is applied at this boot, for the unit that starts machineadm. A document that was applied to this
+ * machine is not applied again (`apply: Once`), as cloud-init and Ignition act once for each instance: what an
+ * administrator changed since then stays. It is applied after a run that failed or was cut off, after the document
+ * changed, and on another machine that runs from a copy of the disk. A document that cannot be read is left to the run,
+ * which reports it. Changes nothing.
+ */
+export async function findBootWork(sources: readonly string[]): Promise<BootWork> {
+  const { applied, document } = await appliedBefore(sources);
+  return decideBootWork(applied, document);
+}
+
+/**
+ * The same for a unit that resumes what a boot cut off (`--resume`). There something else, such as cloud-init, starts the
+ * first run, and only this unit can apply a document again that asks for it.
+ */
+export async function findResumeWork(sources: readonly string[]): Promise<Resumable> {
+  const found = await findResumable();
+  if (found.resume) return found;
+  const { applied, document } = await appliedBefore(sources);
+  return applied !== undefined && document?.apply === 'EveryBoot' ? { resume: true } : found;
+}
+
+/**
+ * @param applied the last run of these sources on this machine, where it succeeded
+ * @param document undefined for what is no document
+ */
+export function decideBootWork(applied: AppliedDocument | undefined, document: WrittenDocument | undefined): BootWork {
+  if (applied === undefined || document === undefined || document.apply === 'EveryBoot') return { run: true };
+  // An earlier version did not record what it applied.
+  if (applied.written !== undefined && applied.written !== document.digest) return { run: true };
+  return { run: false, why: `this document was applied at ${applied.at} and has not changed (apply: Once)` };
+}
+
+async function appliedBefore(
+  sources: readonly string[],
+): Promise<{ readonly applied: AppliedDocument | undefined; readonly document: WrittenDocument | undefined }> {
+  const host = openQueryHost();
+  const facts = await gatherFacts(host);
+  refuseUnlessRoot(facts);
+  const journal = await peekJournal(host);
+  const own = journal !== undefined && wasLeftHere(journal.identity, facts) ? journal : undefined;
+  const applied = own === undefined ? undefined : appliedFrom(own, sources);
+  // Read only where the answer depends on it: standard input can be read once.
+  return { applied, document: applied === undefined ? undefined : await readWritten(sources) };
+}
+
+/** What the journal knows of these sources. A run of an earlier version recorded none, and counts for all. */
+export function appliedFrom(
+  { applied }: Pick<JournalState, 'applied'>,
+  sources: readonly string[],
+): AppliedDocument | undefined {
+  return applied.get(sourcesKey(sources.map(absoluteSource))) ?? applied.get(sourcesKey(undefined));
+}
+
+async function readWritten(sources: readonly string[]): Promise<WrittenDocument | undefined> {
+  try {
+    const read = [];
+    for (const source of sources) read.push(...(await readSource(source)));
+    return await writtenDocument(read);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A source by one name, from whatever directory it was named. */
+export function absoluteSource(source: string): string {
+  return source === '-' ? source : resolve(source);
+}

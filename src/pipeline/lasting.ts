@@ -1,0 +1,102 @@
+import { MachineadmError } from '../document/errors.ts';
+import type { Change, Step } from '../steps/step.ts';
+import { notingHost, type RunTrace, type Touch } from './run-trace.ts';
+import { planStep, type RunOptions, StepFailure } from './runner.ts';
+import { untilStopped } from './until-stopped.ts';
+
+/** Another step that changed what a step had put in place, and what of it: paths and services. */
+interface Culprit {
+  readonly step: string;
+  readonly names: readonly string[];
+}
+
+/**
+ * Plans the steps of a run once more, those after which another step changed something: what they put in place must have
+ * lasted until the end of the run. Without this, two parts of a document that contradict each other would both succeed,
+ * in every run again. A step that nothing followed was verified when it ran and costs nothing here.
+ *
+ * Throws a `StepFailure` of the first step that has something left to do, with the reason `StepUndone` where another
+ * step undid it.
+ */
+export async function requireLasting(
+  steps: readonly Step[],
+  options: RunOptions & { readonly trace: RunTrace },
+): Promise<void> {
+  const { model, facts, journal, scope, signal, trace, observer } = options;
+  for (const step of steps) {
+    if (options.postpones?.(step) === true) continue;
+    const later = trace.since(step.id);
+    const desired = later.length === 0 ? undefined : step.desired(model, facts);
+    if (desired === undefined) continue;
+    const asked = new Set<string>();
+    const begun = performance.now();
+    try {
+      const host = notingHost(options.host, asked);
+      const left = await untilStopped(planStep(step, desired, host, journal.record(step.id), scope), signal);
+      if (left.length > 0) throw undone(step, left, culpritsOf(left, asked, later), later, steps);
+    } catch (error) {
+      observer.stepDone(step.id, { state: 'Failed', changes: [], durationMs: performance.now() - begun });
+      throw new StepFailure(step.id, error);
+    }
+    trace.inOrder(step.id);
+  }
+}
+
+/** Who changed what is named in the changes that are left; else who changed anything that the step looks at. */
+function culpritsOf(left: readonly Change[], asked: ReadonlySet<string>, later: readonly Touch[]): readonly Culprit[] {
+  const named = new Set(
+    left.flatMap(({ id, summary }) => [...wordsOf(summary), ...wordsOf(id.replace(/^[^/]*\//, ''))]),
+  );
+  const byName = culpritsBy(later, named);
+  return byName.length > 0 ? byName : culpritsBy(later, asked);
+}
+
+function culpritsBy(later: readonly Touch[], names: ReadonlySet<string>): readonly Culprit[] {
+  const found = new Map<string, Set<string>>();
+  for (const { step, name } of later) {
+    if (name === undefined || !names.has(name)) continue;
+    found.set(step, (found.get(step) ?? new Set()).add(name));
+  }
+  return [...found].map(([step, touched]) => ({ step, names: [...touched] }));
+}
+
+/** Words of one line, without the punctuation around them: a path or a service is one. */
+function wordsOf(text: string): readonly string[] {
+  return text.split(/[\s;,()]+/).map((word) => word.replace(/[:.]+$/, '').replace(/\.service$/, ''));
+}
+
+function undone(
+  step: Step,
+  left: readonly Change[],
+  culprits: readonly Culprit[],
+  later: readonly Touch[],
+  steps: readonly Step[],
+): MachineadmError {
+  const titleOf = (id: string) => `"${steps.find((one) => one.id === id)?.title ?? id}" (${id})`;
+  const evidence = left.map((change) => ({ source: change.id, text: `to do again: ${change.summary}` }));
+  const common = { exit: 'HostStepFailed', evidence } as const;
+  const own = titleOf(step.id);
+  if (culprits.length > 0) {
+    const who = culprits.map(({ step: id, names }) => `the step ${titleOf(id)} changed ${names.join(', ')}`).join('; ');
+    return new MachineadmError({
+      ...common,
+      reason: 'StepUndone',
+      summary: `The result of the step ${own} did not last until the end of the run: ${who} after it.`,
+      remedy:
+        'Two parts of the document manage the same thing, and each run would change it twice: remove one of them from the document.',
+      evidence: [
+        ...evidence,
+        ...culprits.map(({ step: id, names }) => ({ source: id, text: `changed ${names.join(', ')} in this run` })),
+      ],
+    });
+  }
+  const since = [...new Set(later.map((touch) => touch.step))];
+  return new MachineadmError({
+    ...common,
+    reason: left[0]?.ineffective ?? 'StepUndone',
+    summary: `The result of the step ${own} did not last until the end of the run. Since then the run performed ${since.map(titleOf).join(', ')}.`,
+    remedy:
+      'Find what changed it: a hook or another program that these steps started, or another agent on this machine. Stop it, or remove the setting from the document.',
+    evidence: [...evidence, { source: 'steps since then', text: since.join(', ') }],
+  });
+}

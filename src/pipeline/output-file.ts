@@ -1,0 +1,1 @@
+export { makeOutputDirectory, writeOutputFile } from '../host/output-file.ts';

@@ -1,0 +1,63 @@
+import { dirname } from 'node:path/posix';
+import { formatPath } from '../document/diagnostics.ts';
+import type { Model } from '../document/model.ts';
+import type { Claim } from '../document/ownership/claim.ts';
+import { claimsOf } from '../document/ownership/claims.ts';
+import { type Collision, canonicalPath, collisionsOf } from '../document/ownership/collisions.ts';
+import type { Facts } from '../host/facts.ts';
+import type { QueryHost } from '../host/host.ts';
+import type { Missing, Step } from '../steps/step.ts';
+
+/**
+ * Paths that two parts of a document manage on this machine: because a directory is a link to another, or because the
+ * machine decides where a step writes. What the document alone shows was refused when it was read.
+ */
+export async function findCollisions(
+  steps: readonly Step[],
+  { host, model, facts }: { readonly host: QueryHost; readonly model: Model; readonly facts: Facts },
+): Promise<readonly { readonly step: Step; readonly missing: Missing }[]> {
+  if (model.host.platform !== 'linux') return [];
+  const claims = [...claimsOf(model)];
+  for (const step of steps) {
+    const desired = step.owns === undefined ? undefined : step.desired(model, facts);
+    if (desired === undefined) continue;
+    for (const owned of (await step.owns?.(host, desired)) ?? []) {
+      const isKnown = claims.some((claim) => claim.step === step.id && claim.path === owned.path);
+      if (!isKnown) claims.push({ ...owned, step: step.id });
+    }
+  }
+  const places = await placesOf(claims, host);
+  return collisionsOf(claims, (claim) => places.get(claim) ?? claim.path).flatMap((collision) => {
+    const { first, second } = collision;
+    const step = steps.find(({ id }) => id === second.step) ?? steps.find(({ id }) => id === first.step);
+    return step === undefined ? [] : [{ step, missing: toMissing(collision) }];
+  });
+}
+
+/** Each claim's place on this machine. A thousand files share their directories: each of those is asked about once. */
+async function placesOf(claims: readonly Claim[], host: QueryHost): Promise<ReadonlyMap<Claim, string>> {
+  const directories = new Map<string, string>();
+  const places = new Map<Claim, string>();
+  for (const claim of claims) {
+    const path = canonicalPath(claim.path);
+    const directory = dirname(path);
+    const real = directories.get(directory) ?? dirname(await host.realPath(path));
+    directories.set(directory, real);
+    places.set(claim, `${real === '/' ? '' : real}/${path.slice(path.lastIndexOf('/') + 1)}`);
+  }
+  return places;
+}
+
+function toMissing({ first, second, how }: Collision): Missing {
+  const why =
+    how === 'hidden by the mount' ? 'the mount would hide what is written before' : 'one would undo the other';
+  return {
+    reason: 'PathClaimedTwice',
+    what: `${named(first)} and ${named(second)} are one place on this machine: ${why}`,
+    remedy: `Remove one of the two from the document, or give it another path.`,
+  };
+}
+
+function named({ path, field }: Claim): string {
+  return field.length === 0 ? `${path} of machineadm itself` : `${path} (${formatPath(field)})`;
+}

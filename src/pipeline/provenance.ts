@@ -1,0 +1,94 @@
+import type { Diagnostic } from '../document/diagnostics.ts';
+import { MachineadmError } from '../document/errors.ts';
+import type { LoadedDocument } from '../document/load.ts';
+import { documentSecrets } from '../document/secrets-of.ts';
+import { leaves } from '../document/tree.ts';
+import type { SourcePiece } from '../host/document-source.ts';
+import { areInsecureSourcesAccepted, whyFileDistrusted } from '../host/provenance.ts';
+
+const INSECURE = '--insecure-document takes it as it is, for a test';
+
+/** Warnings of documents that a run would refuse. */
+export function warningsOfDistrusted(pieces: readonly SourcePiece[]): readonly Diagnostic[] {
+  return distrustedOf(pieces).map(({ name, distrust }) => ({
+    place: { file: name, line: 1, column: 1 },
+    path: '',
+    message: `others could change what root does: ${distrust}; a run refuses it`,
+    hint: remedyFor(name),
+  }));
+}
+
+/** @returns no warnings. Throws `DocumentNotTrusted` with all documents that others may change. */
+export function refuseDistrusted(pieces: readonly SourcePiece[]): readonly Diagnostic[] {
+  const distrusted = distrustedOf(pieces);
+  const [first] = distrusted;
+  if (first === undefined || areInsecureSourcesAccepted()) return [];
+  throw new MachineadmError({
+    reason: 'DocumentNotTrusted',
+    summary: `others than root and the caller could change the document ${first.name}: ${first.distrust}`,
+    remedy: `Give it to root and to nobody else (${remedyFor(first.name)}); ${INSECURE}.`,
+    evidence: distrusted.map(({ name, distrust = '' }) => ({ source: name, text: distrust })),
+  });
+}
+
+/** Throws `DocumentNotTrusted` where others may change a file from which the document takes a secret. */
+export async function refuseDistrustedSecrets(document: Pick<LoadedDocument, 'model' | 'tree'>): Promise<void> {
+  if (areInsecureSourcesAccepted()) return;
+  for (const { name, source } of documentSecrets(document)) {
+    const distrust = source.kind === 'file' ? await whyFileDistrusted(source.path) : undefined;
+    if (source.kind !== 'file' || distrust === undefined) continue;
+    throw new MachineadmError({
+      reason: 'DocumentNotTrusted',
+      summary: `others than root and the caller could change ${source.path}, the source of ${name}: ${distrust}`,
+      remedy: `Give it to root and to nobody else (${remedyFor(source.path)}); ${INSECURE}.`,
+      evidence: [{ source: source.path, text: distrust }],
+    });
+  }
+}
+
+/**
+ * Secrets whose values stand in a document that every user may read, each with its place. A value in a document that only
+ * root may read is no finding: that is how a cloud hands it over.
+ */
+export function exposedSecrets(
+  document: Pick<LoadedDocument, 'model' | 'tree'>,
+  pieces: readonly SourcePiece[],
+): readonly Diagnostic[] {
+  const open = new Set(pieces.filter(({ isPublic }) => isPublic === true).map(({ name }) => name));
+  if (open.size === 0) return [];
+  const values = new Set(
+    documentSecrets(document).flatMap(({ source }) => (source.kind === 'value' ? [source.secret.reveal()] : [])),
+  );
+  if (values.size === 0) return [];
+  return leaves(document.tree)
+    .filter(({ at, value }) => open.has(at.file) && typeof value === 'string' && values.has(value))
+    .map(({ at, path }) => ({
+      place: at,
+      path,
+      message: 'every user of the machine can read this secret; a run refuses it',
+      hint: `chmod 600 ${at.file}, or take the secret from elsewhere (secrets.NAME.file)`,
+    }));
+}
+
+/** Throws `SecretReadableByAll` with every place. */
+export function refuseExposed(exposed: readonly Diagnostic[]): void {
+  const [first] = exposed;
+  if (first === undefined || areInsecureSourcesAccepted()) return;
+  throw new MachineadmError({
+    reason: 'SecretReadableByAll',
+    summary: `every user of this machine can read the secret ${first.path} in ${first.place.file}`,
+    remedy: `Run "chmod 600 ${first.place.file}", or take the secret from elsewhere (secrets.NAME.file); ${INSECURE}.`,
+    evidence: exposed.map(({ place, path }) => ({
+      source: `${place.file}:${place.line}:${place.column}`,
+      text: path,
+    })),
+  });
+}
+
+function distrustedOf(pieces: readonly SourcePiece[]): readonly SourcePiece[] {
+  return pieces.filter(({ distrust }) => distrust !== undefined);
+}
+
+function remedyFor(name: string): string {
+  return `chown root: ${name}; chmod 600 ${name}; and its directories for root alone to write`;
+}

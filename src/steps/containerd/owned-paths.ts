@@ -1,0 +1,35 @@
+import type { TomlTable } from '../../document/model.ts';
+import { REGISTRY_FILES } from '../../document/ownership/host-claims.ts';
+import { registryDirectories } from '../../document/ownership/paths.ts';
+import type { QueryHost } from '../../host/host.ts';
+import type { OwnedPath } from '../step.ts';
+import { CONFIGURATION_PATH, registryTable } from './configuration.ts';
+import { parseToml } from './found.ts';
+import type { ContainerdDesired } from './inspect.ts';
+import { stringAt } from './toml-tree.ts';
+
+/** Directories of registries where the configuration of this machine, or the settings of the document, look for them. */
+export async function ownedPaths(host: QueryHost, { model }: ContainerdDesired): Promise<readonly OwnedPath[]> {
+  if (model.registries.length === 0) return [];
+  const directory = configPathOf(model.settings) ?? configPathOf(await currentTree(host));
+  if (directory === undefined) return [];
+  return model.registries.flatMap((registry, index) =>
+    registryDirectories(registry.host).map((name) => ({
+      field: ['containerRuntime', 'containerd', 'registries', index],
+      path: `${directory}/${name}`,
+      kind: 'names' as const,
+      names: REGISTRY_FILES,
+    })),
+  );
+}
+
+function configPathOf(tree: TomlTable): string | undefined {
+  return stringAt(registryTable(tree), ['config_path'])?.split(':')[0];
+}
+
+/** What is no TOML is for `inspect` to complain of. */
+async function currentTree(host: QueryHost): Promise<TomlTable> {
+  const text = await host.readText(CONFIGURATION_PATH);
+  const parsed = text === undefined ? undefined : await parseToml(text);
+  return parsed !== undefined && 'tree' in parsed ? parsed.tree : {};
+}

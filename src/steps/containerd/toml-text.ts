@@ -1,0 +1,133 @@
+import type { TomlTable, TomlValue } from '../../document/model.ts';
+import { decimal, Verbatim, wholeNumber } from '../../document/verbatim.ts';
+import { isTable } from './toml-tree.ts';
+
+/**
+ * TOML without a loss. The library's values forget what go-toml is strict about: that 1.0 is no integer, how exact a date
+ * is, integers above 2^53. So what JavaScript would change is put aside as text before it parses, and back when it writes.
+ */
+
+/** Dotted keys nest without a bracket. What walks a tree takes a part of the stack for each level. */
+const DEEPEST = 100;
+
+function isDeep(value: unknown, levels: number): boolean {
+  if (value === null || typeof value !== 'object') return false;
+  return levels === 0 || Object.values(value).some((part) => isDeep(part, levels - 1));
+}
+
+/** The library refuses integers above 2^53 otherwise. */
+const WHOLE_NUMBERS = { integersAsBigInt: 'asNeeded', maxDepth: DEEPEST } as const;
+
+/** The tree of a text. Throws the library's `TomlError`. */
+export async function parseTable(text: string): Promise<TomlTable> {
+  const { parse, TomlError } = await import('smol-toml');
+  const whole = parse(text, WHOLE_NUMBERS);
+  if (isDeep(whole, DEEPEST)) throw new TomlError('nested too deeply', { toml: text, ptr: 0 });
+  const literals: string[] = [];
+  const mark = unusedMark(text);
+  const marked = replaceLiterals(text, (literal) => `"${mark}${literals.push(literal) - 1}"`);
+  return toTable(literals.length === 0 ? whole : parse(marked, WHOLE_NUMBERS), (value) =>
+    value.startsWith(mark) ? literals[Number(value.slice(mark.length))] : undefined,
+  );
+}
+
+/** The text of a tree; the same tree gives the same bytes. */
+export async function tableText(table: TomlTable): Promise<string> {
+  const { stringify } = await import('smol-toml');
+  const literals: string[] = [];
+  const mark = unusedMark(JSON.stringify(table));
+  const text = stringify(withMarks(table, (literal) => `${mark}${literals.push(inToml(literal)) - 1}`));
+  return literals.length === 0
+    ? text
+    : text.replace(new RegExp(`"${mark}(\\d+)"`, 'g'), (_, index) => literals[Number(index)] ?? '');
+}
+
+/** A word that the text does not have. */
+function unusedMark(text: string): string {
+  let mark = 'verbatim';
+  while (text.includes(mark)) mark += '-';
+  return mark;
+}
+
+const TOML_NUMBER = /^[-+]?(?:0|[1-9](?:_?\d)*)(?:\.\d(?:_?\d)*)?(?:[eE][-+]?\d(?:_?\d)*)?$/;
+
+/** Numbers of the document are written as in YAML. */
+function inToml(text: string): string {
+  if (TOML_NUMBER.test(text)) return text;
+  const infinite = /^([-+]?)\.(inf|nan)$/i.exec(text);
+  if (infinite !== null) return `${infinite[1]}${infinite[2]?.toLowerCase()}`;
+  const whole = /^[-+]?\d+$/.test(text) ? wholeNumber(text) : undefined;
+  return whole?.toString() ?? (/^[-+]?[\d.]+(?:[eE][-+]?\d+)?$/.test(text) ? decimal(text) : undefined) ?? text;
+}
+
+function withMarks(value: TomlTable, mark: (literal: string) => string): TomlTable {
+  const marked = (part: TomlValue): TomlValue => {
+    if (part instanceof Verbatim) return mark(part.text);
+    if (Array.isArray(part)) return part.map(marked);
+    return isTable(part) ? withMarks(part, mark) : part;
+  };
+  return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, marked(part)]));
+}
+
+/** What the library parsed, as our own tree: prototypes are dropped. */
+export function toTable(parsed: object, literalOf: (text: string) => string | undefined = () => undefined): TomlTable {
+  const toValue = (value: unknown): TomlValue => {
+    if (typeof value === 'string') {
+      const literal = literalOf(value);
+      return literal === undefined ? value : new Verbatim(literal);
+    }
+    if (typeof value === 'number' || typeof value === 'boolean') return value;
+    if (Array.isArray(value)) return value.map(toValue);
+    return typeof value === 'object' && value !== null ? toTable(value, literalOf) : String(value);
+  };
+  return Object.fromEntries(Object.entries(parsed).map(([key, value]) => [key, toValue(value)]));
+}
+
+const STRING = /"""(?:[^\\]|\\[\s\S])*?"{3,5}|'''[\s\S]*?'{3,5}|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'/y;
+const DATE_AND_TIME = /\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d[0-9:.Zz+-]*/y;
+const COMMENT = /#[^\n]*/y;
+const WORD = /[^\s,=#[\]{}"']+/y;
+
+/** Replaces the numbers and dates of a valid text that JavaScript would change. */
+function replaceLiterals(text: string, replacement: (literal: string) => string): string {
+  const pieces: string[] = [];
+  let end = 0;
+  /** Brackets of values that are open: keys follow a `{`, values a `[`. */
+  const open: string[] = [];
+  let isValue = false;
+  for (let at = 0, length = 1; at < text.length; at += length) {
+    const char = text[at] ?? '';
+    const matched = (pattern: RegExp): number => {
+      pattern.lastIndex = at;
+      return pattern.exec(text)?.[0].length ?? 0;
+    };
+    length = matched(STRING) || matched(COMMENT) || (isValue && matched(DATE_AND_TIME)) || matched(WORD);
+    if (length === 0) {
+      isValue = isValueAfter(char, isValue, open);
+      length = 1;
+    } else if (isValue && isChanged(text.slice(at, at + length))) {
+      pieces.push(text.slice(end, at), replacement(text.slice(at, at + length)));
+      end = at + length;
+    }
+  }
+  return pieces.join('') + text.slice(end);
+}
+
+/** Whether JavaScript's number would be written in another way, or is none. */
+function isChanged(word: string): boolean {
+  if (!/^[-+]?(?:[0-9]|inf$|nan$)/.test(word)) return false;
+  return String(Number(word)) !== word || !(word.includes('.') || Number.isSafeInteger(Number(word)));
+}
+
+/** Whether a value may follow a character that is no part of one. */
+function isValueAfter(char: string, isValue: boolean, open: string[]): boolean {
+  if (char === '=') return true;
+  if (isValue && (char === '[' || char === '{')) open.push(char);
+  if (isValue && char === '{') return false;
+  if (open.length > 0 && (char === ']' || char === '}')) {
+    open.pop();
+    return open.at(-1) === '[';
+  }
+  if (char === ',') return open.at(-1) === '[';
+  return char === '\n' && open.length === 0 ? false : isValue;
+}

@@ -1,0 +1,208 @@
+/**
+ * The shell's half of a hook group: one shell reads the entries one after the other (`.`), and after each entry that
+ * counts as done it saves how far it came and its own state, durably, before the next begins. A group that is killed, or
+ * whose entry fails, then continues with that entry in a shell like the one before.
+ *
+ * What a shell can write down is restored: variables, exports, functions, aliases, options, traps, umask, the working
+ * directory and the positional parameters. The restored shell writes its state once more, and is used only if that is the
+ * same text. What a shell cannot write down is found, and said in the first line of the state; see `StateKind`.
+ */
+
+/**
+ * How much of the shell a state holds. `whole`: all of it. `fresh`: nothing, for no entry ended before the shell did.
+ * The others name what would be missing: functions or aliases that a later entry uses, in a shell that cannot print them;
+ * jobs in the background; the directory stack; open descriptors, redirections of the shell itself, and its limits.
+ */
+export type StateKind = 'whole' | 'fresh' | 'functions' | 'jobs' | 'directories' | 'descriptors';
+
+/** The files of the driver, by name. Arguments: see `driverArguments`. */
+export const DRIVER_FILES: Readonly<Record<string, string>> = {
+  driver: `machineadm_directory=$1 machineadm_state=$2 machineadm_token=$3
+machineadm_entry=$4 machineadm_last=$5 machineadm_on_error=$6 machineadm_resuming=$7
+machineadm_mv=$(command -v mv) machineadm_sync=$(command -v sync) machineadm_cat=$(command -v cat)
+machineadm_ls=$(command -v ls) machineadm_readlink=$(command -v readlink)
+shift 7
+umask 022
+# Of the shell itself, asked in a subshell, which does not change its descriptors.
+machineadm_descriptors() (
+  umask 077
+  {
+    "$machineadm_ls" "/proc/$$/fd"
+    "$machineadm_readlink" "/proc/$$/fd/1"
+    "$machineadm_readlink" "/proc/$$/fd/2"
+    ulimit -Sa
+    ulimit -Ha
+  } >| "$machineadm_directory/$1" 2>/dev/null
+)
+if [ -n "\${BASH_VERSION-}" ]; then . "$machineadm_directory/state-bash"; else . "$machineadm_directory/state-sh"; fi
+# Writes the state to the file $1; the rest are the positional parameters of the entries.
+machineadm_write() {
+  machineadm_file=$1
+  shift
+  machineadm_kind=whole machineadm_incomplete=no
+  machineadm_find_lost
+  machineadm_descriptors descriptors-now || :
+  [ "$("$machineadm_cat" "$machineadm_directory/descriptors")" = "$("$machineadm_cat" "$machineadm_directory/descriptors-now")" ] || machineadm_kind=descriptors
+  {
+    printf '# machineadm hook %s %s %s\\n' "$machineadm_token" "$machineadm_entry" "$machineadm_kind"
+    printf 'umask %s\\n' "$machineadm_umask"
+    machineadm_dump "$@"
+    "$machineadm_cat" "$machineadm_directory/traps" "$machineadm_directory/options" && [ "$machineadm_incomplete" = no ]
+  } >| "$machineadm_file"
+}
+machineadm_save() {
+  machineadm_write "$machineadm_state.new" "$@" &&
+    "$machineadm_sync" "$machineadm_state.new" && "$machineadm_mv" -f "$machineadm_state.new" "$machineadm_state"
+}
+machineadm_is_restored() {
+  [ "$machineadm_unmoved" = no ] && machineadm_write "$machineadm_directory/restored" "$@" &&
+    [ "$("$machineadm_cat" "$machineadm_directory/restored")" = "$("$machineadm_cat" "$machineadm_state")" ]
+}
+machineadm_descriptors descriptors || :
+if [ "$machineadm_resuming" = yes ]; then
+  machineadm_entry=$((machineadm_entry - 1)) machineadm_unmoved=no
+  . "$machineadm_state"
+fi
+while [ "$machineadm_entry" -le "$machineadm_last" ]; do
+  machineadm_status=0
+  if [ "$machineadm_resuming" = no ]; then
+    printf 'begin %s\\n' "$machineadm_entry" >&3
+    . "$machineadm_directory/entry-$machineadm_entry" </dev/null 3>&-
+    machineadm_status=$?
+  fi
+  if [ "$machineadm_status" -eq 0 ] || [ "$machineadm_on_error" = Continue ]; then
+    machineadm_umask=$(umask)
+    umask 077
+    # Neither in a function nor in a subshell, where bash has other traps and options.
+    trap >| "$machineadm_directory/traps" || :
+    set +o >| "$machineadm_directory/options" || :
+    case $- in *x*) machineadm_tracing=yes; set +x ;; *) machineadm_tracing=no ;; esac
+    if [ "$machineadm_resuming" = no ]; then
+      machineadm_save "$@" || printf 'unsaved %s\\n' "$machineadm_entry" >&3
+    elif ! machineadm_is_restored "$@"; then
+      printf 'unrestored %s\\n' "$machineadm_entry" >&3
+      trap - EXIT
+      exit 0
+    fi
+    umask "$machineadm_umask"
+    [ "$machineadm_tracing" = no ] || set -x
+  fi
+  [ "$machineadm_resuming" = yes ] || printf 'end %s %s\\n' "$machineadm_entry" "$machineadm_status" >&3
+  machineadm_resuming=no
+  if [ "$machineadm_status" -ne 0 ] && [ "$machineadm_on_error" = Fail ]; then
+    exit "$machineadm_status"
+  fi
+  machineadm_entry=$((machineadm_entry + 1))
+done
+exit 0
+`,
+
+  // Options before functions: extglob decides how a function is read.
+  'state-bash': `machineadm_find_lost() {
+  jobs -pr >| "$machineadm_directory/jobs"
+  [ ! -s "$machineadm_directory/jobs" ] || machineadm_kind=jobs
+  [ "\${#DIRSTACK[@]}" -le 1 ] || machineadm_kind=directories
+}
+machineadm_dump() {
+  shopt -p || :
+  printf 'command cd -- %q || machineadm_unmoved=yes\\nunset OLDPWD\\nset --' "$PWD"
+  [ "$#" -eq 0 ] || printf ' %q' "$@"
+  printf '\\n'
+  while IFS= read -r machineadm_name; do
+    case $machineadm_name in
+      BASH | BASHOPTS | BASHPID | BASH_* | SHELLOPTS | UID | EUID | PPID | GROUPS | DIRSTACK | SHLVL | PWD | _) continue ;;
+      RANDOM | SRANDOM | SECONDS | EPOCH* | LINENO | FUNCNAME | PIPESTATUS | HISTCMD | COMP_*) continue ;;
+      machineadm_* | MACHINEADM_RUN | MACHINEADM_PHASE) continue ;;
+    esac
+    declare -p "$machineadm_name" 2>/dev/null || :
+  done <<MACHINEADM_END
+$(compgen -v)
+MACHINEADM_END
+  while IFS= read -r machineadm_name; do
+    case $machineadm_name in '' | *' machineadm_'*) continue ;; esac
+    # Not in posix mode, for a name that posix mode does not know.
+    declare -f "\${machineadm_name##* }" || machineadm_incomplete=yes
+    # Its attributes: exported, traced, read-only.
+    case $machineadm_name in 'declare -f '*) ;; *) printf '%s\\n' "$machineadm_name" ;; esac
+  done <<MACHINEADM_END
+$(declare -F)
+MACHINEADM_END
+  alias -p || :
+}
+`,
+
+  // dash and the ash of busybox print neither functions nor attributes. They tell what a word is (XCU, command -V).
+  'state-sh': `machineadm_find_lost() {
+  jobs >/dev/null
+  jobs -p >| "$machineadm_directory/jobs"
+  [ ! -s "$machineadm_directory/jobs" ] || machineadm_kind=jobs
+  machineadm_later=$machineadm_entry
+  while [ "$machineadm_later" -lt "$machineadm_last" ]; do
+    machineadm_later=$((machineadm_later + 1))
+    while IFS= read -r machineadm_word; do
+      command -V "$machineadm_word" || :
+    done <"$machineadm_directory/words-$machineadm_later" >| "$machineadm_directory/kinds" 2>/dev/null
+    while IFS= read -r machineadm_word; do
+      case $machineadm_word in
+        *' is a shell function' | *' is a function' | *' is an alias for '*) machineadm_kind=functions ;;
+      esac
+    done <"$machineadm_directory/kinds"
+  done
+}
+machineadm_quote() {
+  machineadm_rest=$1
+  machineadm_quoted=
+  while :; do
+    case $machineadm_rest in *\\'*) ;; *) break ;; esac
+    machineadm_quoted=$machineadm_quoted\${machineadm_rest%%\\'*}"'\\\\''"
+    machineadm_rest=\${machineadm_rest#*\\'}
+  done
+  printf "'%s'" "$machineadm_quoted$machineadm_rest"
+}
+machineadm_is_name() {
+  case $1 in '' | [0-9]* | *[!A-Za-z0-9_]*) return 1 ;; esac
+  case $1 in
+    PPID | LINENO | SHLVL | PWD | RANDOM | SECONDS | EPOCH* | _ | machineadm_* | MACHINEADM_RUN | MACHINEADM_PHASE) return 1 ;;
+  esac
+}
+# Prints "$1 NAME" for each line "$1 NAME=VALUE" of the file $2.
+machineadm_attributes() {
+  while IFS= read -r machineadm_line; do
+    case $machineadm_line in "$1 "*) ;; *) continue ;; esac
+    machineadm_line=\${machineadm_line#* }
+    machineadm_is_name "\${machineadm_line%%=*}" && printf '%s %s\\n' "$1" "\${machineadm_line%%=*}"
+  done <"$2"
+  :
+}
+machineadm_dump() {
+  printf 'command cd -- '
+  machineadm_quote "$(pwd)"
+  printf ' || machineadm_unmoved=yes\\nunset OLDPWD\\nset --'
+  for machineadm_word; do
+    printf ' '
+    machineadm_quote "$machineadm_word"
+  done
+  printf '\\n'
+  set >| "$machineadm_directory/variables"
+  while IFS= read -r machineadm_line; do
+    machineadm_name=\${machineadm_line%%=*}
+    machineadm_is_name "$machineadm_name" || continue
+    # A line within a value may look like a variable.
+    eval "[ \\"\\\${$machineadm_name+is}\\" = is ]" || continue
+    eval "machineadm_value=\\$$machineadm_name"
+    printf '%s=' "$machineadm_name"
+    machineadm_quote "$machineadm_value"
+    printf '\\n'
+  done <"$machineadm_directory/variables"
+  export -p >| "$machineadm_directory/variables"
+  machineadm_attributes export "$machineadm_directory/variables"
+  readonly -p >| "$machineadm_directory/variables"
+  machineadm_attributes readonly "$machineadm_directory/variables"
+}
+`,
+};
+
+/** Words of an entry that may be the names of functions or aliases, without doubles. */
+export function wordsOf(command: string): readonly string[] {
+  return [...new Set(command.match(/[A-Za-z_][\w.-]*/g))];
+}

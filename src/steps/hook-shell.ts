@@ -1,0 +1,105 @@
+import type { HookGroup } from '../document/model.ts';
+import type { Command, Host } from '../host/host.ts';
+import { type Kill, killOf, killOfStatus, statusOfSignal } from '../host/killed.ts';
+import type { StateKind } from './hook-driver.ts';
+import { hookFailed } from './hook-errors.ts';
+import type { HookEnvironment } from './hook-inputs.ts';
+import { driverArguments, hookScript, MARKER_DESCRIPTOR, parseMarker } from './hook-script.ts';
+import type { Execution } from './step.ts';
+
+/** The group that a shell belongs to. */
+export interface RunningGroup {
+  readonly id: string;
+  readonly phase: string;
+  readonly group: HookGroup;
+}
+
+/** The next shell of a group. */
+export interface NextShell {
+  readonly token: string;
+  /** Its first entry. */
+  readonly entry: number;
+  /** What of the entries before it is restored in it. */
+  readonly kind: StateKind;
+  /** False where the entries before it ran in an earlier run. */
+  readonly ranHere: boolean;
+}
+
+const LINES_KEPT = 10;
+
+/** How a shell of a group ended. */
+export interface EndedShell {
+  /** Whether it came to an entry. */
+  readonly began: boolean;
+  /** The entry it was in, or ended last. */
+  readonly entry: number;
+  /** True when it ended before it could say how the entry ended: by `exit`, `set -e`, a syntax error or a signal. */
+  readonly insideEntry: boolean;
+  readonly status: number;
+  /** Set where a signal ended the shell, or the program that it ran last. */
+  readonly kill: Kill | undefined;
+  readonly timedOut: boolean;
+  /** The last lines it printed, redacted. */
+  readonly lines: readonly string[];
+}
+
+/** Runs one shell of a group, from an entry on. */
+export async function runShell(
+  host: Host,
+  { id, phase, group }: RunningGroup,
+  env: HookEnvironment,
+  next: NextShell,
+  timeoutMs: number,
+  execution: Execution,
+): Promise<EndedShell> {
+  const lines: string[] = [];
+  let [began, entry, begunAt, insideEntry] = [false, next.entry, performance.now(), false];
+  const onMarker = (line: string): void => {
+    const marker = parseMarker(line);
+    if (marker === undefined || marker.kind === 'unrestored') return;
+    began = true;
+    entry = marker.entry;
+    const name = `entry ${entry} of ${group.commands.length}`;
+    if (marker.kind === 'unsaved') {
+      execution.warn(
+        `${id}: how far the hook came could not be saved after ${name}; a run after a kill would repeat it`,
+      );
+    } else if (marker.kind === 'begin') {
+      [begunAt, insideEntry] = [performance.now(), true];
+      execution.waitingFor(`${name} of the hook ${phase}`);
+    } else {
+      insideEntry = false;
+      const seconds = ((performance.now() - begunAt) / 1000).toFixed(1);
+      execution.output(id, `${name} ended with status ${marker.status} after ${seconds} s`);
+      if (marker.status !== 0 && group.onError === 'Continue') {
+        const ended = { entry, status: marker.status, kill: killOfStatus(marker.status) };
+        const failure = hookFailed(phase, group, ended, []);
+        execution.warn(`${failure.message} onError is Continue: the run goes on.`);
+      }
+    }
+  };
+  const command: Command = {
+    program: group.shell,
+    args: driverArguments(hookScript(id), next.token, next.entry, next.kind === 'whole', group),
+    env,
+    cwd: '/',
+    timeoutMs: Math.max(1, timeoutMs),
+    signal: execution.signal,
+    supervised: true,
+    onDescriptorLine: { descriptor: MARKER_DESCRIPTOR, line: onMarker },
+    onLine: (_stream, line) => {
+      execution.output(id, line);
+      lines.push(line);
+      if (lines.length > LINES_KEPT) lines.shift();
+    },
+  };
+  try {
+    const { status, timedOut, outOfMemory } = await host.run(command);
+    return { began, entry, insideEntry, status, kill: killOfStatus(status, outOfMemory), timedOut, lines };
+  } catch (error) {
+    const kill = killOf(error);
+    if (kill === undefined) throw error;
+    // Also the shell that a signal ends may have come to an entry, which then is the one that failed.
+    return { began: true, entry, insideEntry, status: statusOfSignal(kill.signal), kill, timedOut: false, lines };
+  }
+}

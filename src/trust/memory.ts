@@ -1,0 +1,106 @@
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import * as z from 'zod';
+import { MachineadmError } from '../document/errors.ts';
+import { localPath } from '../host/local-path.ts';
+import { placeVerified, readSmallFile } from '../host/release-files.ts';
+import { compareReleases, isReleaseVersion } from './release-version.ts';
+import type { TrustStore } from './store.ts';
+
+const KeyId = z.string().regex(/^[A-Za-z0-9+/]{43}=$/);
+
+const Memory = z.object({
+  apiVersion: z.literal('machineadm.dev/trust-memory/v1'),
+  /** The newest list of each signed directory, by each key that signed one. */
+  directories: z.array(
+    z.object({
+      place: z.string(),
+      key: KeyId,
+      version: z.int().positive(),
+      sha256: z.string().regex(/^[0-9a-f]{64}$/),
+    }),
+  ),
+  /** Keys that a verified release or directory revoked. */
+  revoked: z.array(KeyId),
+  /** Older releases were forbidden by a verified release. */
+  minimumVersion: z.string().refine(isReleaseVersion).optional(),
+});
+
+/** What this machine has learned from what it verified: without it, whoever serves an older list is believed again. */
+export type TrustMemory = z.infer<typeof Memory>;
+
+type SeenDirectory = TrustMemory['directories'][number];
+
+const NOTHING: TrustMemory = { apiVersion: 'machineadm.dev/trust-memory/v1', directories: [], revoked: [] };
+const LIMIT = 1024 * 1024;
+
+/** One memory for the machine; users other than root have one of their own. */
+export function defaultMemoryPath(): string {
+  if (process.platform === 'win32' || process.geteuid?.() === 0) return localPath('/var/lib/machineadm/trust.json');
+  return join(process.env.XDG_STATE_HOME || join(homedir(), '.local/state'), 'machineadm', 'trust.json');
+}
+
+/** Reads the memory; a file that does not exist is an empty one. Throws `TrustedKeyInvalid` for one that is damaged. */
+export async function recall(path: string): Promise<TrustMemory> {
+  const bytes = await readSmallFile(path, LIMIT, () => unusable(path));
+  if (bytes === undefined) return NOTHING;
+  let value: unknown;
+  try {
+    value = JSON.parse(Buffer.from(bytes).toString('utf8'));
+  } catch {
+    throw unusable(path);
+  }
+  const parsed = Memory.safeParse(value);
+  if (!parsed.success) throw unusable(path);
+  return parsed.data;
+}
+
+/** Adds to the memory on the disk what was verified; writes nothing where it is known. Throws as `recall`, and `FileError`. */
+export async function remember(path: string, learned: Partial<Omit<TrustMemory, 'apiVersion'>>): Promise<void> {
+  const known = await recall(path);
+  const { directories = [], revoked = [], minimumVersion } = learned;
+  const minimum = [known.minimumVersion, minimumVersion].filter((one) => one !== undefined).sort(compareReleases);
+  const next: TrustMemory = {
+    ...known,
+    directories: directories.reduce(withNewer, known.directories),
+    revoked: [...new Set([...known.revoked, ...revoked])],
+    ...(minimum.length === 0 ? {} : { minimumVersion: minimum.at(-1) }),
+  };
+  if (JSON.stringify(next) === JSON.stringify(known)) return;
+  await placeVerified(path, pieces(`${JSON.stringify(next, undefined, 2)}\n`), () => {});
+}
+
+function withNewer(known: TrustMemory['directories'], seen: SeenDirectory): TrustMemory['directories'] {
+  const others = known.filter(({ place, key }) => place !== seen.place || key !== seen.key);
+  const before = known.find(({ place, key }) => place === seen.place && key === seen.key);
+  return before !== undefined && before.version >= seen.version ? known : [...others, seen];
+}
+
+/**
+ * The newest list of a place that a trusted key signed. A key that is trusted no more binds nobody: its lists would be
+ * refused anyway.
+ */
+export function floorOf(memory: TrustMemory, place: string, { keys }: TrustStore): SeenDirectory | undefined {
+  const trusted = new Set(keys.map(({ id }) => id));
+  return memory.directories
+    .filter((seen) => seen.place === place && trusted.has(seen.key))
+    .sort((one, other) => other.version - one.version)[0];
+}
+
+/** The same trust with what was learned before. */
+export function withMemory(trust: TrustStore, { revoked, minimumVersion }: TrustMemory): TrustStore {
+  const minimum = [trust.minimumVersion, minimumVersion].filter((one) => one !== undefined).sort(compareReleases);
+  return { ...trust, revoked: new Set([...trust.revoked, ...revoked]), minimumVersion: minimum.at(-1) };
+}
+
+async function* pieces(text: string): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(text);
+}
+
+function unusable(path: string): MachineadmError {
+  return new MachineadmError({
+    reason: 'TrustedKeyInvalid',
+    summary: `${path}, which remembers the versions that were verified, is damaged`,
+    remedy: `Restore it from a backup. Removing it makes this machine accept older lists again.`,
+  });
+}

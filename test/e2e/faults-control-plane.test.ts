@@ -1,0 +1,3 @@
+import { driveFaults } from '../support/faults/drive.ts';
+
+driveFaults('control plane');

@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { Provisioned } from '../lab.ts';
+import { ALL_CASES, assertFailed, assertSucceeded, Fleet, labUnavailable, type Node, SENTINEL, told } from '../lab.ts';
+import { FaultBench } from './bench.ts';
+import { capture } from './capture.ts';
+import { SABOTAGES } from './index.ts';
+import { record, resultOf } from './results.ts';
+import type { FaultResult, FaultRole, Sabotage } from './sabotage.ts';
+
+const MINUTE = 60_000;
+/** Two machines wait side by side: most of a failure's time is a timeout of kubeadm's. */
+const MACHINES = 2;
+/** Rewrites docs/faults.md and what the unit tests hold it against. */
+const WRITES = process.env.MACHINEADM_WRITE_FAULTS === '1';
+/** A directory: what each machine logged is written there, in the form of `test/fixtures/transcripts`. */
+const CAPTURES = process.env.MACHINEADM_CAPTURE_FAULTS;
+/** Ids, or parts of them, separated by commas; default: all. */
+const WANTED = (process.env.MACHINEADM_FAULTS ?? '').split(',');
+
+/** Drives the sabotages of one role on lab machines, a test each. */
+export function driveFaults(role: FaultRole): void {
+  const sabotages = SABOTAGES.filter(
+    (sabotage) =>
+      sabotage.role === role &&
+      (ALL_CASES || sabotage.core === true) &&
+      WANTED.some((part) => sabotage.id.includes(part)),
+  );
+  const skip = labUnavailable() ?? (sabotages.length === 0 ? 'not of the core set: set MACHINEADM_E2E=all' : false);
+  describe(`a broken machine says what is broken: ${role}`, {
+    skip,
+    timeout: 90 * MINUTE,
+    concurrency: MACHINES,
+  }, () => {
+    const results: FaultResult[] = [];
+    let fleet: Fleet;
+    let bench: FaultBench;
+
+    before(
+      async () => {
+        fleet = await Fleet.open();
+        bench = await FaultBench.open(fleet, role, Math.min(MACHINES, sabotages.length));
+      },
+      { timeout: 30 * MINUTE },
+    );
+    after(async () => {
+      if (WRITES) record(results, SABOTAGES);
+      await fleet?.close();
+    });
+
+    for (const sabotage of sabotages) {
+      test(`${sabotage.id}: ${sabotage.what}`, { timeout: 30 * MINUTE }, () =>
+        bench.drive(sabotage, async ({ node, run }) => {
+          results.push(resultOf(sabotage, run));
+          if (CAPTURES !== undefined) await capture(CAPTURES, node, run, sabotage);
+          await assertTrue(node, run, sabotage);
+        }),
+      );
+    }
+  });
+}
+
+async function assertTrue(node: Node, run: Provisioned, { expected }: Sabotage): Promise<void> {
+  if (expected === 'success') return await assertSucceeded(node, run);
+  const { reason, step, exitCode, proof } = expected;
+  if (step === undefined) {
+    assert.equal(run.status.failure?.reason, reason, told(run));
+    assert.equal(run.exitCode, exitCode, told(run));
+    assert.equal(await node.read(SENTINEL), undefined, 'no sentinel without success');
+  } else await assertFailed(node, run, exitCode, step, reason);
+  assert.match(JSON.stringify([run.status.failure?.summary, run.status.failure?.evidence]), proof, told(run));
+}

@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { Redactor } from '../../../../src/document/redaction/redactor.ts';
+import { TOKEN_SHAPES } from '../../../../src/document/redaction/token-shapes.ts';
+import { PLAIN_LINES, SECRET_LINES, withSecret } from '../../../support/secret-lines.ts';
+
+const redactor = new Redactor();
+
+describe('a secret that nobody told', () => {
+  for (const line of SECRET_LINES) {
+    test(`is removed from ${JSON.stringify(line.line)}`, () => {
+      for (let count = 0; count < 20; count += 1) {
+        const { text, value } = withSecret(line);
+        const clean = redactor.redact(text);
+        assert.ok(!clean.includes(value), `${text} became ${clean}`);
+        assert.ok(!clean.includes(value.slice(0, Math.ceil(value.length / 2))), `${text} became ${clean}`);
+        if (/^[\w ]+[ =:]/.test(line.line)) assert.notEqual(clean, '[redacted]');
+      }
+    });
+  }
+
+  test('is removed where it is in the middle of a log', () => {
+    for (const line of SECRET_LINES) {
+      const { text, value } = withSecret(line);
+      assert.ok(!redactor.redact(`one line\n${text}\nand another\n`).includes(value), text);
+    }
+  });
+
+  test('keeps the words around it', () => {
+    assert.equal(
+      redactor.redact('curl -H "Authorization: Bearer abcdefgh12" https://api.example.com/v1'),
+      'curl -H "Authorization: [redacted]" https://api.example.com/v1',
+    );
+    assert.equal(redactor.redact('x http://user:word@proxy:3128/y'), 'x http://[redacted]@proxy:3128/y');
+  });
+});
+
+describe('a line without a secret', () => {
+  for (const line of PLAIN_LINES) test(`stays as it is: ${line}`, () => assert.equal(redactor.redact(line), line));
+
+  test('is not changed by being redacted again', () => {
+    for (const line of SECRET_LINES) {
+      const once = redactor.redact(withSecret(line).text);
+      assert.equal(redactor.redact(once), once);
+    }
+  });
+});
+
+test('a certificate stays, the key beside it does not', () => {
+  const body = 'MIIDazCCAlOgAwIBAgIUF1x7aB3dE5fG7hI9jK1lM3nO5pQwDQYJKoZIhvcNAQEL';
+  const certificate = `-----BEGIN CERTIFICATE-----\n${body}\n-----END CERTIFICATE-----\n`;
+  assert.equal(redactor.redact(certificate), certificate);
+  assert.equal(redactor.redact(`${certificate}${body}`), `${certificate}[redacted]`);
+});
+
+test('every shape of a token has a bounded length', () => {
+  for (const { id, pattern } of TOKEN_SHAPES) {
+    assert.doesNotMatch(pattern.replaceAll(/\[[^\]]*\]/g, 'x').replaceAll('\\+', ''), /[*+]|\{\d+,\}/, id);
+    assert.doesNotThrow(() => new RegExp(pattern), id);
+  }
+});

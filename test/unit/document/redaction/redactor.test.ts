@@ -1,0 +1,154 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { describe, test } from 'node:test';
+import { Redactor } from '../../../../src/document/redaction/redactor.ts';
+import { ENCODINGS } from '../../../support/encodings.ts';
+
+const KEY = `-----BEGIN X KEY-----\n${'aGVsbG8gd29ybGQgaGVyZSBJIGFt'.repeat(2)}\n${'c2Vjb25kIGxpbmUgb2YgdGhlIGtl'.repeat(2)}\nqq==\n-----END X KEY-----\n`;
+
+const VALUES: Readonly<Record<string, string>> = {
+  'a word': 'correct-horse',
+  'quotes and signs': `p"ä's<s>&w%41+rd $x`,
+  backslashes: String.raw`C:\new\table\u0041\x41`,
+  'a percent-encoded one': 'a%2Fb%20c%25d',
+  emoji: 'pass🔑word🔒',
+  'a key': KEY,
+  'many blanks': 'four words and a tab\there',
+  'an entity': 'a&amp;b&#65;cdef',
+};
+
+const learnt = (...values: string[]): Redactor => {
+  const redactor = new Redactor();
+  for (const value of values) redactor.learn(value);
+  return redactor;
+};
+
+describe('a value that was learnt', () => {
+  for (const [what, value] of Object.entries(VALUES)) {
+    for (const { name, encode } of ENCODINGS) {
+      test(`(${what}) is removed as ${name}`, () => {
+        const text = encode(value);
+        const clean = learnt(value).redact(`before: ${text} :after`);
+        assert.match(clean, /^before: .*\[redacted\].* :after$/s);
+        // What is left of its spelling: quotes, and digits of base64 that belong to neighbours as well.
+        const left = clean.slice('before: '.length, -' :after'.length).replaceAll('[redacted]', '');
+        assert.ok(left.length <= 12 || text.length - left.length >= value.length * 0.8, left);
+        for (const part of value.match(/[\w-]{6,}/g) ?? []) assert.ok(!clean.includes(part), clean);
+      });
+    }
+  }
+
+  test('is removed where it was cut off, when it is long', () => {
+    const value = randomBytes(6000).toString('hex');
+    assert.equal(learnt(value).redact(`x ${value.slice(0, 9000)} y`), 'x [redacted] y');
+  });
+
+  test('with half a surrogate pair is removed and crashes nothing', () => {
+    const value = 'lone\ud800surrogate';
+    assert.equal(learnt(value).redact(`x ${value} y`), 'x [redacted] y');
+    assert.equal(learnt(value).redact(`x ${JSON.stringify(value)} y`), 'x "[redacted]" y');
+  });
+
+  test('is removed beside letters of other lengths', () => {
+    assert.equal(learnt('tröstlich').redact('ä🔑 tröstlich ö🔑'), 'ä🔑 [redacted] ö🔑');
+  });
+
+  test('is removed together with another that overlaps it', () => {
+    assert.equal(learnt('abcdefgh', 'efghijkl').redact('-abcdefghijkl-'), '-[redacted]-');
+  });
+
+  test('that is shorter than six characters is not looked for', () => {
+    assert.equal(learnt('short').redact('a short text'), 'a short text');
+  });
+
+  test('does not remove words that only resemble it', () => {
+    const text = 'the correct horse, correcthorse and correct_horse';
+    assert.equal(learnt('correct-horse').redact(text), text);
+  });
+
+  test('is learnt at any time', () => {
+    const redactor = new Redactor();
+    for (let count = 0; count < 40; count += 1) {
+      const value = randomBytes(12).toString('base64');
+      assert.ok(count === 0 || !redactor.redact(`x`).includes('[redacted]'));
+      redactor.learn(value);
+      assert.equal(redactor.redact(`a: ${value}`), 'a: [redacted]');
+    }
+  });
+});
+
+/** Texts that make searches with backtracking slow: each resembles the beginning of something again and again. */
+const HOSTILE: readonly string[] = [
+  'a.',
+  'Environment=A=',
+  'abcdefgh',
+  '\\',
+  '%25',
+  '\\u0041',
+  '&#x26;',
+  'http://',
+  'http://a?a=b&',
+  '?aaaaaaaa',
+  'user:word',
+  '@',
+  'token="',
+  'token: ',
+  "secret: \\'",
+  'password',
+  'password: <',
+  'password: /',
+  '--token ',
+  'auth=',
+  'eyJeyJ',
+  'eyJhbGciOiJIUzI1NiJ9.',
+  '-----BEGIN PRIVATE KEY-----',
+  '-----BEGIN CERTIFICATE-----',
+  '-----BEGIN ',
+  'bearer ',
+  'certificate key ',
+  '$2a$',
+  'sk-',
+  'ghp_',
+  'AKIA',
+  'K10',
+  'aB3',
+  'AAAA',
+  '0123456789abcdef',
+  '"',
+  "'",
+  ' ',
+  '\n',
+  'é',
+  '\0',
+];
+
+describe('the work for a text', () => {
+  const redactor = learnt(...Object.values(VALUES), 'a'.repeat(5000), 'ab'.repeat(30), 'AAAAAAAA');
+  /** The CPU time in microseconds, the best of three: other programs run beside the test. */
+  const spent = (text: string): number =>
+    Math.min(
+      ...[1, 2].map(() => {
+        const begun = process.cpuUsage();
+        redactor.redact(text);
+        return process.cpuUsage(begun).user;
+      }),
+    );
+
+  for (const part of HOSTILE) {
+    test(`grows with its length and no faster: ${JSON.stringify(part)}`, () => {
+      const text = part.repeat(Math.ceil(12_000 / part.length));
+      // Quadratic work is 16 times as much for four times the length.
+      assert.ok(spent(text.repeat(4)) < 9 * Math.max(spent(text), 3_000));
+      redactor.redact(text);
+      assert.ok(redactor.work < 80 * text.length + 2 ** 21, `${redactor.work} for ${text.length}`);
+    });
+  }
+
+  test('is bounded for encodings inside each other: what is too deep is removed unread', () => {
+    let text = 'the secret is correct-horse, and this is said again. '.repeat(40);
+    for (let depth = 0; depth < 12; depth += 1) text = Buffer.from(text).toString('base64').slice(0, 400_000);
+    const clean = redactor.redact(text);
+    assert.ok(redactor.work < 80 * text.length + 2 ** 21);
+    assert.equal(clean, '[redacted]');
+  });
+});

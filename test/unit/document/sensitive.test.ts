@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { secretWords } from '../../../src/document/redaction/secret-words.ts';
+import { sensitiveTexts, withoutSensitiveTexts } from '../../../src/document/sensitive.ts';
+
+const DOCUMENT = {
+  secrets: { literal: { value: 'ab' }, http: { http: { url: 'https://x', headers: { accept: 'b' } } } },
+  host: {
+    hostname: 'node',
+    hooks: { early: { commands: ['c'], environment: { A: 'd' }, secrets: { F: { secret: 'literal' } } } },
+    files: [
+      { path: '/a', mode: '0600', content: 'e' },
+      { path: '/b', mode: '0640', content: 'shown' },
+      { path: '/c', content: 'shown' },
+      { path: '/d', mode: '400', content: 'f' },
+    ],
+    proxy: { for: ['environment'] },
+  },
+  kubernetes: {
+    controlPlane: { staticPods: [{ name: 'p', manifest: 'g' }] },
+    bootstrapper: { exec: { env: [{ name: 'E', value: 'h' }] } },
+  },
+  reporting: { sinks: [{ headers: { a: 'i', b: { secret: 'literal' } }, environment: { V: 'j' } }] },
+};
+
+describe('the texts in which people write secrets', () => {
+  test('are found wherever they are', () => {
+    assert.deepEqual(
+      sensitiveTexts(DOCUMENT).map(({ path, text }) => `${path} ${text}`),
+      [
+        'secrets.literal.value ab',
+        'secrets.http.http.headers.accept b',
+        'host.hooks.early.commands[0] c',
+        'host.hooks.early.environment.A d',
+        'host.files[0].content e',
+        'host.files[3].content f',
+        'kubernetes.controlPlane.staticPods[0].manifest g',
+        'kubernetes.bootstrapper.exec.env[0].value h',
+        'reporting.sinks[0].headers.a i',
+        'reporting.sinks[0].environment.V j',
+      ],
+    );
+  });
+
+  test('are replaced, and nothing else', () => {
+    const shown = JSON.stringify(withoutSensitiveTexts(DOCUMENT, 'X'));
+    assert.equal(shown.match(/"X"/g)?.length, 10);
+    assert.equal(shown.match(/"shown"/g)?.length, 2);
+    assert.ok(shown.includes('"secrets":{"F":{"secret":"literal"}}'));
+  });
+
+  test('give the redactor what is probably a secret in them', () => {
+    const text = `curl -H 'X-Any: a1b2c3d4e5f6' -u admin:s3cr3t-w0rd-x https://u:p4ss@h.example/ubuntu2204/kube-1-2 --token=plainword\n`;
+    const words = secretWords(text);
+    for (const secret of ['a1b2c3d4e5f6', 's3cr3t-w0rd-x', 'u:p4ss', 'plainword'])
+      assert.ok(words.includes(secret), secret);
+    for (const word of ['ubuntu2204', 'kube-1-2', 'curl', 'admin']) assert.ok(!words.includes(word), word);
+  });
+});

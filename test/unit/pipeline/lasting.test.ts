@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { MachineadmError } from '../../../src/document/errors.ts';
+import type { Reason } from '../../../src/document/reasons.ts';
+import { requireLasting } from '../../../src/pipeline/lasting.ts';
+import { RunTrace } from '../../../src/pipeline/run-trace.ts';
+import { runSteps, StepFailure } from '../../../src/pipeline/runner.ts';
+import type { Change, Step } from '../../../src/steps/step.ts';
+import { type MemoryHost, memoryHost } from '../../support/memory-host.ts';
+import { fakeSteps, runBench } from './fake-steps.ts';
+
+/** A step that has a file hold a text, and how often it looked. */
+function writing(id: string, path: string, content: string, more: Partial<Change> = {}): Step & { looked: number } {
+  const step: Step & { looked: number } = {
+    id,
+    title: `the ${id}`,
+    looked: 0,
+    desired: () => ({}),
+    async inspect(host) {
+      step.looked += 1;
+      return await host.readText(path);
+    },
+    plan: (_desired, actual) =>
+      actual === content ? [] : [{ id: `${id}/file`, summary: `update it`, scope: 'base', payload: {}, ...more }],
+    apply: (host) => host.writeFile({ path, content, mode: 0o644 }),
+  };
+  return step;
+}
+
+function bench(host: MemoryHost = memoryHost({ services: { containerd: { active: true } } })) {
+  return { ...runBench({ host }), trace: new RunTrace() };
+}
+
+async function runAll(steps: readonly Step[], options: ReturnType<typeof bench>): Promise<void> {
+  await runSteps(steps, options);
+  await requireLasting(steps, options);
+}
+
+async function failureOf(work: Promise<void>, step: string, reason: Reason): Promise<MachineadmError> {
+  const failure = await work.then(
+    () => assert.fail('it lasted'),
+    (error: unknown) => error,
+  );
+  assert.ok(failure instanceof StepFailure, String(failure));
+  assert.ok(failure.error instanceof MachineadmError, String(failure.error));
+  assert.deepEqual([failure.step, failure.error.reason, failure.error.exit], [step, reason, 'HostStepFailed']);
+  return failure.error;
+}
+
+describe('what the steps put in place', () => {
+  test('and another step changes again is StepUndone: both steps and the path are named', async () => {
+    const steps = [writing('swap', '/etc/fstab', 'no swap'), writing('files', '/etc/fstab', 'swap')];
+    const options = bench();
+    const error = await failureOf(runAll(steps, options), 'swap', 'StepUndone');
+    assert.equal(
+      error.message,
+      'The result of the step "the swap" (swap) did not last until the end of the run: the step "the files" (files) changed /etc/fstab after it.',
+    );
+    assert.deepEqual(error.evidence, [
+      { source: 'swap/file', text: 'to do again: update it' },
+      { source: 'files', text: 'changed /etc/fstab in this run' },
+    ]);
+    assert.equal(options.story.at(-1), 'swap Failed []');
+  });
+
+  test('lasts where each step has its own: no step after the last change is asked again', async () => {
+    const steps = [writing('a', '/etc/a', 'a'), writing('b', '/etc/b', 'b')];
+    await runAll(steps, bench());
+    // Inspect and verify, and once more only what another step followed.
+    assert.deepEqual(
+      steps.map(({ looked }) => looked),
+      [3, 2],
+    );
+  });
+
+  test('is not planned again in a run that changed nothing', async () => {
+    const host = memoryHost({ files: { '/etc/a': 'a', '/etc/b': 'b' } });
+    const steps = [writing('a', '/etc/a', 'a'), writing('b', '/etc/b', 'b')];
+    await runAll(steps, bench(host));
+    assert.deepEqual(
+      steps.map(({ looked }) => looked),
+      [1, 1],
+    );
+  });
+
+  test('is asked about once for each later change, however often the run comes to it', async () => {
+    const steps = [writing('a', '/etc/a', 'a'), writing('b', '/etc/b', 'b')];
+    const options = bench();
+    await runAll(steps, options);
+    await requireLasting(steps, options);
+    assert.equal(steps[0]?.looked, 3);
+  });
+
+  test('and a program changed, which nobody watched: the steps since are named, with the reason of the change', async () => {
+    const host = memoryHost({});
+    const undo = () => host.writeFile({ path: '/etc/a', content: 'other', mode: 0o644 });
+    const [hooks] = fakeSteps({ id: 'hooks', changes: [{ id: 'hooks/run', apply: undo }] });
+    assert.ok(hooks !== undefined);
+    const a = writing('a', '/etc/a', 'a', { ineffective: 'SwapNotDisabled' });
+    const error = await failureOf(runAll([a, hooks], bench(host)), 'a', 'SwapNotDisabled');
+    assert.match(error.message, /did not last .* Since then the run performed "the hooks" \(hooks\)\.$/);
+  });
+
+  test('of a service: the step that stopped it is named', async () => {
+    const host = memoryHost({ services: { containerd: { active: true } } });
+    const wanting = (id: string, active: boolean): Step => ({
+      id,
+      title: `the ${id}`,
+      desired: () => ({}),
+      inspect: async (asked) => (await asked.service('containerd.service')).active,
+      plan: (_desired, is) =>
+        is === active ? [] : [{ id: `${id}/act`, summary: 'act', scope: 'base', payload: undefined }],
+      apply: (acting) => acting.services[active ? 'start' : 'stop']('containerd'),
+    });
+    await host.services.stop('containerd');
+    const work = runAll([wanting('containerd', true), wanting('services', false)], bench(host));
+    const error = await failureOf(work, 'containerd', 'StepUndone');
+    assert.match(error.message, /"the services" \(services\) changed containerd after it/);
+  });
+
+  test('belongs to the machine: an image bake does not miss it', async () => {
+    const steps = [writing('a', '/etc/a', 'a', { scope: 'node' }), writing('b', '/etc/b', 'b')];
+    const options = { ...bench(), scope: 'base' as const };
+    await runAll(steps, options);
+  });
+
+  test('is waited for as long as the run may last', async () => {
+    const stop = new AbortController();
+    const reason = new MachineadmError({ reason: 'Interrupted', summary: 'stopped', remedy: 'Run again.' });
+    let looked = 0;
+    const hanging: Step = {
+      ...writing('a', '/etc/a', 'a'),
+      async inspect(host) {
+        looked += 1;
+        if (looked < 3) return await host.readText('/etc/a');
+        stop.abort(reason);
+        return await new Promise(() => {});
+      },
+    };
+    const options = { ...bench(), signal: stop.signal };
+    const failure = await runAll([hanging, writing('b', '/etc/b', 'b')], options).catch((error: unknown) => error);
+    assert.ok(failure instanceof StepFailure);
+    assert.equal(failure.error, reason);
+  });
+});

@@ -1,0 +1,26 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { attackTable, securityTestsPage } from '../../../scripts/attack-table.ts';
+
+const RESULTS = [
+  { kind: 'Races', attack: 'swap', tries: 10_000, wins: 0 },
+  { kind: 'Bombs', attack: 'gzip', tries: 1, wins: 1 },
+];
+
+test('the table lists every attack by kind, with the sums in its last row', () => {
+  assert.equal(
+    attackTable(RESULTS),
+    `| Kind | Attack | Tries | Wins |
+|---|---|---:|---:|
+| Bombs | gzip | 1 | 1 |
+| Races | swap | 10,000 | 0 |
+|  | **all** | **10,001** | **1** |
+`,
+  );
+});
+
+test('the page holds the table and says how it was made', () => {
+  const page = securityTestsPage(RESULTS);
+  assert.ok(page.endsWith(attackTable(RESULTS)));
+  assert.match(page, /test:attacks/);
+});
