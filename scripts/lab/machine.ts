@@ -28,9 +28,9 @@ const INITS: Readonly<Record<Init, { readonly isUp: string; readonly reboot: str
     isUp: 'systemctl is-system-running | grep -qxE "running|degraded"',
     reboot: 'systemctl reboot',
   },
-  // OpenRC names the runlevel when it is done with it, and keeps a link for each service that it is starting.
+  // The runlevel has its name before its services are started; openrc itself ends after them.
   openrc: {
-    isUp: 'test "$(cat /run/openrc/softlevel)" = default && test -z "$(ls -A /run/openrc/starting)"',
+    isUp: 'test "$(cat /run/openrc/softlevel)" = default && ! pgrep -x openrc',
     reboot: 'init 6',
   },
 };

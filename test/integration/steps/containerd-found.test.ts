@@ -127,9 +127,13 @@ inThrowAwayMachine(import.meta.filename, () => {
     });
     const apply = (containerd: Partial<ContainerdModel>) => runStep(step, host, model(containerd), { facts });
 
-    const meets = async (fate: Fate, run: () => ReturnType<typeof apply>) => {
-      // The file layer keeps directories open until the turn ends, and the test has just replaced one.
+    const install = async () => {
+      daemon.install(found.root);
+      // The file layer keeps directories open until the turn ends, and this has replaced one.
       await nextTurn();
+    };
+
+    const meets = async (fate: Fate, run: () => ReturnType<typeof apply>) => {
       const before = readIfThere();
       if (typeof fate === 'string' && fate !== 'fine') {
         await assert.rejects(run, (error: unknown) => {
@@ -150,7 +154,7 @@ inThrowAwayMachine(import.meta.filename, () => {
 
     describe(`configurations found by ${suite}`, () => {
       before(async () => {
-        daemon.install(found.root);
+        await install();
         facts = await gatherFacts(host);
       });
       after(() => daemon.stop());
@@ -163,7 +167,7 @@ inThrowAwayMachine(import.meta.filename, () => {
         const text = readFileSync(join(BAD, name), 'utf8');
         for (const mode of ['Managed', 'Merge'] as const) {
           test(`${name}, ${mode}: ${String(expected[mode])}`, async () => {
-            daemon.install(found.root);
+            await install();
             writeFileSync(PATH, text);
             await meets(expected[mode], () => apply({ mode }));
             if (typeof expected[mode] === 'string' && expected[mode] !== 'fine') return;
@@ -175,7 +179,7 @@ inThrowAwayMachine(import.meta.filename, () => {
         const { settings: fate } = expected;
         if (fate === undefined) continue;
         test(`${name}, as settings: ${String(fate)}`, async () => {
-          daemon.install(found.root);
+          await install();
           const settings = without(toTable(parse(text)), ['version']);
           if (fate === 'DocumentInvalid') assert.match(await problemsOf(settings), /containerd\.settings\./);
           else {
@@ -187,7 +191,7 @@ inThrowAwayMachine(import.meta.filename, () => {
 
       for (const name of readdirSync(GOOD)) {
         test(`${name}, merged into: nothing is said against it, and what it says holds`, async () => {
-          daemon.install(found.root);
+          await install();
           writeFileSync(PATH, readFileSync(join(GOOD, name), 'utf8'));
           const { left, warnings } = await apply({ mode: 'Merge' });
           assert.deepEqual(left, []);
@@ -220,7 +224,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       }
 
       test('merged: what the document says, among what was there, in the words of this containerd', async () => {
-        daemon.install(found.root);
+        await install();
         writeFileSync(PATH, inOtherWords(suite));
         const run = await apply({
           mode: 'Merge',

@@ -7,14 +7,32 @@ import { inThrowAwayMachine } from '../../support/namespace.ts';
 
 const PROGRAM = resolve(import.meta.dirname, '../../fixtures/steps/write-files.ts');
 const COUNT = 1000;
+const UNFINISHED = ' <unfinished ...>';
 
 /** In a directory that is open: no name of a directory is resolved between the check and the write. */
 const BIRTH = /^openat\(AT_FDCWD, "\/proc\/self\/fd\/\d+\/\.file-.*O_CREAT.* = (\d+)$/;
 const RENAMED = /^rename\("\/proc\/self\/fd\/(\d+)\/\.file-.*", "\/proc\/self\/fd\/\1\/file-/;
 
-/** A system call of the trace, as strace -f prints it, without the number of the process. */
+/**
+ * The system calls of a trace by `strace -f`, without the number of the process, in the order in which they began. A call
+ * during which another thread made one is printed in two parts, `… <unfinished ...>` and `<... name resumed>…`.
+ */
 function callsOf(trace: string): string[] {
-  return trace.split('\n').map((line) => line.replace(/^\d+\s+/, ''));
+  const calls: string[] = [];
+  const unfinished = new Map<string, number>();
+  for (const line of trace.split('\n')) {
+    const [, thread = '', text = ''] = /^(\d+)\s+(.*)$/.exec(line) ?? [];
+    const resumed = /^<\.\.\. \w+ resumed>(.*)$/.exec(text)?.[1];
+    const begun = unfinished.get(thread);
+    if (resumed !== undefined && begun !== undefined) {
+      calls[begun] += resumed;
+      unfinished.delete(thread);
+    } else {
+      if (text.endsWith(UNFINISHED)) unfinished.set(thread, calls.length);
+      calls.push(text.replace(UNFINISHED, ''));
+    }
+  }
+  return calls;
 }
 
 inThrowAwayMachine(import.meta.filename, () => {
@@ -44,7 +62,7 @@ inThrowAwayMachine(import.meta.filename, () => {
         const descriptor = BIRTH.exec(call)?.[1];
         if (descriptor === undefined) continue;
         const own = calls
-          .slice(index + 1, index + 12)
+          .slice(index + 1, index + 40)
           .filter((next) => next.includes(`(${descriptor},`) || next.startsWith('rename'));
         const order = own.slice(0, 4).map((next) => next.slice(0, next.indexOf('(')));
         assert.deepEqual(order, ['fchown', 'fchmod', 'write', 'rename'], own.join('\n'));
