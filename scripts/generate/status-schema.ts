@@ -29,6 +29,9 @@ export const failure = z.looseObject({
   remedy: z.string(),
   retryable: z.boolean().describe('true where the same command may succeed later with the same input'),
   step: optionalText,
+  causes: z
+    .exactOptional(z.array(reason).readonly())
+    .describe('from the root cause to what the run saw fail, the reason among them; absent where it is the only one'),
 });
 
 const sinkReport = z.looseObject({

@@ -1,6 +1,7 @@
 import type { Verdict } from '../diagnosis/verdict.ts';
 import { MachineadmError } from '../document/errors.ts';
 import { exitCode } from '../document/exit-codes.ts';
+import { formatCauses } from '../reporting/progress.ts';
 import { type OutputFormat, printJson, printText } from './output.ts';
 
 /**
@@ -38,7 +39,7 @@ export function formatVerdict(verdict: Verdict): string {
     `failure${phase}: ${verdict.reason}${confidence}`,
     verdict.summary,
     ...evidenceLines(verdict),
-    ...(verdict.causes.length < 2 ? [] : [`led to: ${verdict.causes.slice(1).join(', then ')}`]),
+    ...formatCauses(verdict),
     ...(verdict.symptoms.length === 0 ? [] : [`also seen: ${verdict.symptoms.join(', ')}`]),
     `remedy: ${verdict.remedy}`,
     `the same command may succeed later: ${verdict.retryable ? 'yes' : 'no'}`,

@@ -32,7 +32,7 @@ const HIGHEST_OF_EARLIER_ATTEMPT = 10;
 
 /**
  * Names the cause in what was observed, whatever its order: every entry is tried on every line, priority decides, the
- * earlier line on a tie. A symptom wins only where no cause was found; warnings and noise never do. What only hints
+ * earlier line on a tie. Where a line names a cause, an entry that only names its area adds nothing and is left out. A symptom wins only where no cause was found; warnings and noise never do. What only hints
  * (a retry, an earlier attempt, a kubelet that had no part) is among the others and never the best.
  * @returns `best` is undefined when nothing in the catalogue matches: the caller must not guess a name.
  */
@@ -48,8 +48,10 @@ export function classify(lines: readonly ObservedLine[]): Classification {
     const weakness =
       weaknessOf(line, run, run.attempts[index] ?? 0) ??
       (index < cameUp && line.source === 'kubelet' && FATAL.test(line.text) ? 'overcome' : undefined);
-    return conditions.entries
-      .filter((entry) => possible?.has(entry) !== false && proves(entry, line))
+    const proven = conditions.entries.filter((entry) => possible?.has(entry) !== false && proves(entry, line));
+    const isExplained = proven.some(({ kind }) => kind === 'cause');
+    return proven
+      .filter(({ kind }) => kind !== 'generic' || !isExplained)
       .map((entry): Finding => {
         const weak = weakness ?? (index < (conditions.overcomeUntil.get(entry) ?? -1) ? 'overcome' : undefined);
         return { entry, line, score: scoreOf(entry, weak), ...(weak === undefined ? {} : { weakness: weak }) };

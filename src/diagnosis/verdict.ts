@@ -101,13 +101,14 @@ export function verdict(facts: VerdictFacts): Verdict {
 }
 
 /** A failing verdict as the run reports it. */
-export function failureOf({ reason, summary, evidence, remedy, retryable }: Verdict): Failure {
+export function failureOf({ reason, summary, evidence, remedy, retryable, causes }: Verdict): Failure {
   return {
     reason: reason === '' || reason === 'Unknown' ? 'BootstrapperFailed' : reason,
     summary,
     evidence: evidence.map(({ source, text }) => ({ source, text })),
     remedy,
     retryable,
+    ...(causes.length < 2 ? {} : { causes }),
   };
 }
 
@@ -157,7 +158,7 @@ function failureOfRun(
     cleanup: cleanupAfter(run, best?.entry.cleanup ?? 'none'),
     phase: run.phase,
     evidence: limited(state === 'concluded' || !isExplainable(failure) ? own : [...own, ...kubeadmError(lines)]),
-    causes: [failure.reason],
+    causes: failure.causes ?? [failure.reason],
     symptoms: reasonsOf(others, failure.reason),
     remedy: failure.remedy,
     confidence: REFINABLE.has(failure.reason) ? 0.5 : 0.95,

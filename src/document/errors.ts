@@ -31,6 +31,8 @@ export interface Failure {
   readonly remedy: string;
   readonly retryable: boolean;
   readonly step?: string;
+  /** Reasons from the root cause to what the run saw fail, this reason among them; absent where it is the only one. */
+  readonly causes?: readonly string[];
 }
 
 /**

@@ -129,6 +129,7 @@ const REDUCTIONS: readonly (readonly [string, (event: ReportEvent) => ReportEven
   ['conditions.message', (event) => withMessages(event, 200)],
   ['warnings', ({ warnings: _, ...rest }) => rest],
   ['failure.evidence', (event) => withFailure(event, (failure) => ({ ...failure, evidence: [] }))],
+  ['failure.causes', (event) => withFailure(event, ({ causes: _, ...failure }) => failure)],
   ['message', (event) => withMessages(withTexts(event, 300), 60)],
   ['message', (event) => withMessages(withTexts(event, 80), 0)],
 ];

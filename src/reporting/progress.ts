@@ -87,9 +87,26 @@ export function formatFailure(failure: Failure, style: Style = PLAIN): string {
   const lines = [
     `${paint(failure.reason, 'red', style)}${step}: ${failure.summary}`,
     ...failure.evidence.map((item) => `  ${item.source}: ${oneLine(item.text)}`),
+    ...formatCauses(failure),
     `${paint('What to do', 'bold', style)}: ${failure.remedy}${failure.retryable ? ' The same command may succeed later.' : ''}`,
   ];
   return lines.join('\n');
+}
+
+/** The chain of causes that a reason stands in: what caused it, and what it led to. Nothing for a reason alone. */
+export function formatCauses({
+  reason,
+  causes = [],
+}: {
+  reason: string;
+  causes?: readonly string[];
+}): readonly string[] {
+  const position = causes.indexOf(reason);
+  const [before, after] = [causes.slice(0, Math.max(0, position)), causes.slice(position + 1)];
+  return [
+    ...(before.length === 0 ? [] : [`caused by: ${before.join(', then ')}`]),
+    ...(after.length === 0 ? [] : [`led to: ${after.join(', then ')}`]),
+  ];
 }
 
 /** The status of a run for `machineadm status`: several lines, without the last newline. */

@@ -126,8 +126,7 @@ function isStatus(value: Fields): value is Fields & RunStatus {
     isRecord(process) &&
     hasNumbers(process, 'pid', 'startTicks') &&
     isListOf(value.steps, (step) => hasStrings(step, 'id', 'state') && Array.isArray(step.changes)) &&
-    Array.isArray(value.warnings) &&
-    value.warnings.every((warning) => typeof warning === 'string') &&
+    isListOfStrings(value.warnings) &&
     isListOf(
       value.conditions,
       (one) => hasStrings(one, 'type', 'status', 'reason') && isInstant(one.lastTransitionTime),
@@ -143,12 +142,17 @@ function isFailure(failure: unknown): boolean {
   return (
     isRecord(failure) &&
     hasStrings(failure, 'reason', 'summary', 'remedy') &&
-    isListOf(failure.evidence, (one) => hasStrings(one, 'source', 'text'))
+    isListOf(failure.evidence, (one) => hasStrings(one, 'source', 'text')) &&
+    (failure.causes === undefined || isListOfStrings(failure.causes))
   );
 }
 
 function isListOf(value: unknown, isItem: (item: Fields) => boolean): boolean {
   return Array.isArray(value) && value.every((item: unknown) => isRecord(item) && isItem(item));
+}
+
+function isListOfStrings(value: unknown): boolean {
+  return Array.isArray(value) && value.every((item) => typeof item === 'string');
 }
 
 function hasStrings(value: Fields, ...names: readonly string[]): boolean {

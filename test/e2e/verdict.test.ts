@@ -10,6 +10,7 @@ interface Told {
   readonly retryable: boolean;
   readonly remedy: string;
   readonly evidence: readonly { readonly source: string; readonly text: string }[];
+  readonly causes: readonly string[];
 }
 
 describe('one verdict', { skip: labUnavailable() ?? false, timeout: 20 * MINUTE }, () => {
@@ -56,6 +57,7 @@ describe('one verdict', { skip: labUnavailable() ?? false, timeout: 20 * MINUTE 
       assert.equal(told.reason, reason);
       assert.equal(told.retryable, failure?.retryable);
       assert.equal(told.remedy, failure?.remedy);
+      assert.deepEqual(told.causes, failure?.causes ?? [reason]);
       assert.deepEqual(
         told.evidence.map(({ source, text }) => ({ source, text })),
         failure?.evidence,

@@ -38,7 +38,7 @@ describe('which of several lines names the cause', () => {
     assert.equal(best?.entry.reason, 'SwapEnabled');
     assert.deepEqual(
       others.map((other) => other.entry.reason),
-      ['KubeletCrashLoop', 'KubeletNotHealthy', 'ControlPlaneComponentNotHealthy'],
+      ['KubeletNotHealthy', 'ControlPlaneComponentNotHealthy'],
     );
   });
 

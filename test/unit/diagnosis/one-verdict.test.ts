@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { formatVerdict } from '../../../src/cli/diagnose.ts';
 import type { ObservedLine } from '../../../src/diagnosis/classify.ts';
 import { verdictOn } from '../../../src/diagnosis/index.ts';
 import { failureOf, type Verdict, verdict } from '../../../src/diagnosis/verdict.ts';
 import { type Failure, MachineadmError } from '../../../src/document/errors.ts';
 import { REASONS, type Reason } from '../../../src/document/reasons.ts';
+import { formatFailure } from '../../../src/reporting/progress.ts';
 import { capturedTranscripts } from './transcripts.ts';
 
 /** The error with which a run meets such a failure of kubeadm. */
@@ -24,10 +26,11 @@ describe('a run, and whoever reads its status later, give the same verdict', () 
   for (const { name, expected, lines } of capturedTranscripts()) {
     if (expected.outcome !== 'failure') continue;
     test(name, () => {
-      const failure = failureOf(verdictOn(errorOf(lines), beside(lines)));
+      const found = verdictOn(errorOf(lines), beside(lines));
+      const failure = failureOf(found);
       const later = verdict({ lines, run: { state: 'concluded', failure } });
       assert.deepEqual(failureOf(later), failure);
-      assert.equal(later.causes.at(-1), failure.reason);
+      assert.deepEqual(later.causes, found.causes);
 
       // Saved logs of the same run, without its status: what they name is what the run named.
       const fromLogs = verdict({ lines });
@@ -91,6 +94,35 @@ test('the causes lead from the root to what the run saw', () => {
     },
   ]);
   assert.deepEqual(found.causes, ['SwapEnabled', 'KubeletStartLimitHit', 'KubeletNotHealthy']);
+  assert.deepEqual(failureOf(found).causes, found.causes);
+});
+
+test('a reason alone has no chain of causes in the status', () => {
+  const found = verdictOn(errorOf([]));
+  assert.deepEqual(found.causes, ['BootstrapperFailed']);
+  assert.equal(failureOf(found).causes, undefined);
+});
+
+test('the status of a deadline that passed keeps the cause, and says it before the reason', () => {
+  const failure = failureOf(
+    verdictOn(errorOf([], 'DeadlinePassed'), [
+      { source: 'kubelet', origin: 'journal of kubelet', text: 'running with swap on is not supported' },
+    ]),
+  );
+  assert.equal(failure.reason, 'DeadlinePassed');
+  assert.deepEqual(failure.causes, ['SwapEnabled', 'DeadlinePassed']);
+  const later = verdict({ lines: [], run: { state: 'concluded', failure } });
+  for (const text of [formatFailure(failure), formatVerdict(later)]) assert.match(text, /^caused by: SwapEnabled$/m);
+});
+
+test('status and diagnose show the same chain of causes', () => {
+  const failure: Failure = { ...failureOf(verdictOn(errorOf([], 'KubeletNotHealthy'))), reason: 'SwapEnabled' };
+  const causes = ['SwapEnabled', 'KubeletStartLimitHit', 'KubeletNotHealthy'];
+  const later = verdict({ lines: [], run: { state: 'concluded', failure: { ...failure, causes } } });
+  assert.deepEqual(later.causes, causes);
+  for (const text of [formatFailure({ ...failure, causes }), formatVerdict(later)]) {
+    assert.match(text, /^led to: KubeletStartLimitHit, then KubeletNotHealthy$/m);
+  }
 });
 
 test('kubelet lines in the transcript of a readiness failure are those of the kubelet, not of kubeadm', () => {

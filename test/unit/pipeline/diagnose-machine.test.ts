@@ -43,6 +43,16 @@ describe('the verdict on a machine', () => {
     assert.match(check?.text ?? '', /^the last run failed: Swap is on\./);
   });
 
+  test('after a run that failed has the chain of causes that its status holds', async () => {
+    const causes = ['SwapEnabled', 'KubeletNotHealthy'];
+    const failed = statusAfter({
+      kind: 'concluded',
+      conclusion: { outcome: 'Failed', exitCode: 11, failure: { ...FAILURE, causes } },
+    });
+    assert.deepEqual((await verdictOnMachine(memoryHost(NODE), SELF, failed))?.causes, causes);
+    assert.deepEqual(failed.failure?.causes, causes);
+  });
+
   test('that an earlier run made a node, and that works no more, is what a run would find now', async () => {
     const verdict = await verdictOnMachine(memoryHost(NODE), SELF, SUCCEEDED);
     assert.equal(verdict?.outcome, 'failure');

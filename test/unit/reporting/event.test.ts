@@ -32,7 +32,8 @@ function concluded(): ReportEvent {
 function longFailure() {
   const text = `${'x'.repeat(4000)}😀`;
   const evidence = Array.from({ length: 20 }, () => ({ source: 'journal of kubelet', text }));
-  return { ...FAILURE, summary: `Swap is on. ${'😀'.repeat(900)}`, evidence };
+  const causes = ['SwapEnabled', ...Array.from({ length: 30 }, () => 'ControlPlaneComponentNotHealthy')];
+  return { ...FAILURE, summary: `Swap is on. ${'😀'.repeat(900)}`, evidence, causes };
 }
 
 describe('an event', () => {
@@ -80,6 +81,14 @@ describe('an event that is made to fit', () => {
       assert.ok(JSON.stringify(event).isWellFormed(), 'no half of a surrogate pair');
     });
   }
+
+  test('keeps the chain of causes until the evidence is gone', () => {
+    assert.equal(concluded().failure?.causes?.length, 31);
+    assert.equal(fitted(concluded(), SIZE_CLASSES.large).failure?.causes?.length, 31);
+    const small = fitted(concluded(), 2048);
+    assert.equal(small.failure?.causes, undefined);
+    assert.ok(small.omitted?.includes('failure.causes'), small.omitted?.join());
+  });
 
   test('loses detail before it loses words', () => {
     const event = fitted(concluded(), sizeOf(concluded()) - 1);

@@ -7,7 +7,7 @@ import { MachineadmError } from '../../../src/document/errors.ts';
 import { withChecksum } from '../../../src/host/checksum.ts';
 import type { RunStatus } from '../../../src/reporting/status.ts';
 import { type Liveness, parseStatus, readStatus, waitForStatus } from '../../../src/reporting/status-file.ts';
-import { IDENTITY, statusAfter } from './runs.ts';
+import { FAILURE, IDENTITY, statusAfter } from './runs.ts';
 
 const RUNNING = statusAfter({ kind: 'stepStarted', step: 'kubeadm' });
 const DONE = statusAfter({ kind: 'concluded', conclusion: { outcome: 'Succeeded', exitCode: 0 } });
@@ -98,6 +98,11 @@ describe('a file that is not a status is refused as StatusUnreadable', () => {
     ['with another thing for a step', JSON.stringify({ ...DONE, steps: ['kubeadm'] }), /hold something else/],
     ['with a time that is none', JSON.stringify({ ...DONE, startedAt: 'soon' }), /hold something else/],
     ['with half a failure', JSON.stringify({ ...DONE, failure: { reason: 'X' } }), /hold something else/],
+    [
+      'with a cause that is no word',
+      JSON.stringify({ ...DONE, failure: { ...FAILURE, causes: [1] } }),
+      /hold something/,
+    ],
     ['with a number for a warning', JSON.stringify({ ...DONE, warnings: [1] }), /hold something else/],
     ['without its process', JSON.stringify({ ...DONE, process: { pid: 'x' } }), /fields are missing/],
   ];
