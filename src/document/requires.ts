@@ -1,11 +1,15 @@
+const COMPARATOR = '(?:>=|<=|>|<|=)?v?[0-9]+(?:\\.[0-9]+)?(?:\\.[0-9]+)?';
+
+/** A condition on a version, such as `>=0.2 <2`. */
+export const CONDITION = new RegExp(`^\\s*${COMPARATOR}(?:\\s+${COMPARATOR})*\\s*$`);
+
 /** Whether a version satisfies a condition such as `>=0.2.0`, `>=0.2 <2`, `1.4.0`; undefined = not a condition. */
 export function satisfies(version: string, condition: string): boolean | undefined {
+  if (!CONDITION.test(condition)) return undefined;
   const comparators = condition.trim().split(/\s+/);
   let satisfied = true;
   for (const comparator of comparators) {
-    const match = /^(>=|<=|>|<|=)?v?(\d+)(?:\.(\d+))?(?:\.(\d+))?$/.exec(comparator);
-    if (match === null) return undefined;
-    const [, operator = '=', ...wanted] = match;
+    const [, operator = '=', ...wanted] = /^([<>]?=?)v?(\d+)(?:\.(\d+))?(?:\.(\d+))?$/.exec(comparator) ?? [];
     const order = compare(
       numbers(version),
       wanted.map((part) => Number(part ?? 0)),

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { absolutePath, duration, secret } from './fields.ts';
 
 const DNS_NAME =
-  /^(?=.{1,253}$)[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?)+$/;
+  /^[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?)+$/;
 
 /** NetBIOS names end at 15 characters, and adcli cuts a longer one without a word ([MS-NBTE] 2.2.1). */
 export const COMPUTER_NAME = /^[A-Za-z0-9](?:[A-Za-z0-9-]{0,13}[A-Za-z0-9])?$/;
@@ -22,7 +22,7 @@ const credentials = z.union(
 );
 
 export const activeDirectory = z.strictObject({
-  domain: z.string().regex(DNS_NAME, 'not the DNS name of a domain, such as "corp.example.com"'),
+  domain: z.string().max(253, 'longer than 253 characters').regex(DNS_NAME, 'not the DNS name of a domain, such as "corp.example.com"'),
   computerName: z
     .string()
     .regex(COMPUTER_NAME, 'not the name of a computer: at most 15 letters, digits and "-"')
@@ -31,7 +31,7 @@ export const activeDirectory = z.strictObject({
   computerOU: z
     .string()
     .regex(
-      /^(?:OU|CN)=[^,]+(?:,(?:OU|CN|DC)=[^,]+)+$/i,
+      /^(?:[Oo][Uu]|[Cc][Nn])=[^,]+(?:,(?:[Oo][Uu]|[Cc][Nn]|[Dd][Cc])=[^,]+)+$/,
       'not a distinguished name: "OU=Nodes,DC=corp,DC=example,DC=com"',
     )
     .optional()

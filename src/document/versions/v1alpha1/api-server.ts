@@ -1,11 +1,11 @@
 import * as z from 'zod';
 import { SIZE_PATTERN } from '../../units.ts';
-import { absolutePath, certificatePem, dnsSubdomain, duration, secret } from './fields.ts';
+import { absolutePath, certificatePem, dnsSubdomain, duration, httpsUrl, secret, url } from './fields.ts';
 
 /** What the API server is given as files. Words of Kubernetes' own formats are kept; API versions are chosen by us. */
 
 const connection = {
-  server: z.url({ protocol: /^https$/, error: 'not an https URL, such as https://auth.example:8443/authenticate' }),
+  server: url('https', 'not an https URL, such as https://auth.example:8443/authenticate'),
   tlsServerName: z.string().min(1).optional().describe("The name that the server's certificate bears."),
   certificateAuthority: certificatePem.optional().describe('Who signed it. Default: what the API server image trusts.'),
   clientCertificate: z.strictObject({ certificate: certificatePem, key: secret }).optional(),
@@ -98,7 +98,7 @@ const encryptionAtRest = z.strictObject({
               .regex(/^[^:]+$/, 'may not hold ":"'),
             endpoint: z
               .string()
-              .regex(/^unix:\/\/\/(?!.*\.\.)[^\s]+$/, 'not a socket, such as unix:///run/kms/kms.sock'),
+              .regex(/^unix:\/\/\/(?:\.?[^.\s])+\.?$/, 'not a socket, such as unix:///run/kms/kms.sock'),
             timeout: duration.optional().describe('Default 3s.'),
             version: z.enum(['v1', 'v2']).optional().describe('Of the KMS protocol; default v2.'),
           })
@@ -119,8 +119,8 @@ const rulesOfUser = z.array(z.strictObject({ expression: z.string().min(1), mess
 
 const jwt = z.strictObject({
   issuer: z.strictObject({
-    url: z.url({ protocol: /^https$/, error: 'not an https URL' }),
-    discoveryURL: z.url({ protocol: /^https$/, error: 'not an https URL' }).optional(),
+    url: httpsUrl,
+    discoveryURL: httpsUrl.optional(),
     certificateAuthority: certificatePem.optional(),
     audiences: z.array(z.string().min(1)).min(1),
   }),
@@ -159,7 +159,7 @@ const authentication = z.strictObject({
         .strictObject({
           enabled: z.boolean(),
           paths: z
-            .array(z.string().startsWith('/'))
+            .array(z.string().regex(/^\//, 'must begin with "/"'))
             .min(1)
             .optional()
             .describe('Only these. kubeadm needs /readyz, /livez and /healthz.'),

@@ -77,7 +77,7 @@ const commandLine = z.array(z.string()).min(1).describe('Program and arguments.'
 const exec = z.strictObject({
   command: z
     .string()
-    .regex(/^(?:\/[^\0\n]+|[A-Za-z0-9._+-]+)$/, 'not a program: an absolute path, or a name without "/"')
+    .regex(/^(?:\/[^\x00\n]+|[A-Za-z0-9._+-]+)$/, 'not a program: an absolute path, or a name without "/"')
     .describe('Gets the order (role, cluster, node, join, …) as JSON on standard input.'),
   args: z.array(z.string()).optional().describe('Visible to every user: no secrets.'),
   env: z.array(environmentVariable).optional(),

@@ -7,10 +7,6 @@ export function checkHooks(hooks: HostSection['hooks']): Finding[] {
   for (const [phase, group] of Object.entries(hooks ?? {})) {
     if (group === undefined) continue;
     const path = ['host', 'hooks', phase];
-    for (const [name, value] of Object.entries(group.environment ?? {})) {
-      if (!value.includes('\0')) continue;
-      findings.push({ path: [...path, 'environment', name], message: 'a zero byte cannot be in the environment' });
-    }
     for (const name of Object.keys(group.secrets ?? {})) {
       if (!Object.hasOwn(group.environment ?? {}, name)) continue;
       const hint = 'rename one of them';

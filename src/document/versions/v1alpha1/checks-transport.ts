@@ -53,8 +53,7 @@ function credentialsOf({ url, headers }: Request): string | undefined {
 
 /** Whether nobody else can listen. */
 function isPrivate(url: string): boolean {
-  const { protocol, hostname } = new URL(url);
-  return protocol === 'https:' || /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname);
+  return /^https:|^http:\/\/(?:[^/?#@]*@)?(?:localhost|127(?:\.\d+){3}|\[::1\])(?::\d*)?(?:[/?#]|$)/.test(url);
 }
 
 function isAws(value: unknown): value is { readonly endpoint?: string; readonly allowInsecure?: boolean } {

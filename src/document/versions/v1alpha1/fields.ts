@@ -15,27 +15,46 @@ export const wholeOf64Bits = verbatimNumber.refine((value) => {
   return whole !== undefined && (BigInt.asUintN(64, whole) === whole || BigInt.asIntN(64, whole) === whole);
 }, WHOLE_OF_64_BITS);
 
-/** Field types that several sections share. Each says in its message what is right, not only what is wrong. */
+/**
+ * Field types that several sections share. Each says in its message what is right, not only what is wrong. Their patterns are
+ * published in the JSON Schema, where Go (RE2), Python and JavaScript read them: no lookaround, no backreference, no flags.
+ */
 
 export const duration = z
   .string({ error: 'expected a duration with a unit, such as "90s"' })
   .regex(DURATION_PATTERN, 'not a duration: write a number with its unit, such as "90s", "5m" or "1h30m"')
   .meta({ title: 'Duration' });
 
+/** A part of a path that is not "..". `not` is what separates the parts. */
+function pathPart(not: string): string {
+  const other = `[^${not}\\x00\\n]`;
+  return `(?:[^${not}.\\x00\\n]${other}*|\\.(?:[^${not}.\\x00\\n]${other}*)?|\\.\\.${other}+)`;
+}
+
+function pathOf(root: string, separator: string): string {
+  const part = pathPart(separator);
+  return `${root}(?:${part}(?:[${separator}]${part})*[${separator}]?)?`;
+}
+
+function pathProblem({ input }: { readonly input: unknown }): string {
+  const path = String(input);
+  if (!/^(?:\/|[A-Za-z]:[\\/])/.test(path) || /^\/.*\/\//.test(path)) return 'not an absolute path';
+  if (/[\0\n]/.test(path)) return 'a path may not hold control characters';
+  return path.split(/[\\/]/).includes('..') ? 'a path may not hold ".."' : 'not an absolute path';
+}
+
+const LINUX_PATH = pathOf('/', '/');
+
 export const absolutePath = z
   .string()
   .max(512, 'longer than 512 characters')
-  .regex(/^\/(?!.*\/\/)/, { error: 'not an absolute path', abort: true })
-  .refine((path) => !path.split('/').includes('..'), 'a path may not hold ".."')
-  .refine((path) => !path.includes('\0') && !path.includes('\n'), 'a path may not hold control characters');
+  .regex(new RegExp(`^${LINUX_PATH}$`), { error: pathProblem });
 
 /** A path of the machine: absolute on Linux, or with its drive on Windows (`checks-platform.ts` tells which it may be). */
 export const machinePath = z
   .string()
   .max(512, 'longer than 512 characters')
-  .regex(/^(?:\/(?!.*\/\/)|[A-Za-z]:[\\/](?!.*[\\/]{2}))/, { error: 'not an absolute path', abort: true })
-  .refine((path) => !path.split(/[\\/]/).includes('..'), 'a path may not hold ".."')
-  .refine((path) => !path.includes('\0') && !path.includes('\n'), 'a path may not hold control characters');
+  .regex(new RegExp(`^(?:${LINUX_PATH}|${pathOf('[A-Za-z]:[\\\\/]', '\\\\/')})$`), { error: pathProblem });
 
 export const fileMode = z
   .string({ error: 'expected a mode as a string, such as "0644"' })
@@ -60,18 +79,41 @@ export const hostname = z
     'not a valid host name: use lower-case letters, digits, "-" and "." (RFC 1123)',
   );
 
+/** 1 to 65535. */
+const PORT = '(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])';
+
 /** `host:port`, also `[2001:db8::1]:6443`. */
 export const hostPort = z
   .string()
-  .regex(/^(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?):\d{1,5}$/, {
-    error: 'not host:port, such as "10.0.0.10:6443"',
-    abort: true,
-  })
-  .refine((text) => Number(text.slice(text.lastIndexOf(':') + 1)) <= 65535, 'the port is above 65535');
+  .regex(new RegExp(`^(?:\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?):${PORT}$`), {
+    error: ({ input }) => {
+      const port = /^(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]*):(\d+)$/.exec(String(input))?.[1];
+      if (port !== undefined && Number(port) > 65535) return 'the port is above 65535';
+      return port === undefined || Number(port) > 0 ? 'not host:port, such as "10.0.0.10:6443"' : 'the port is 0';
+    },
+  });
 
 export const cidr = z
   .string()
   .regex(/^(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9A-Fa-f:]+)\/\d{1,3}$/, 'not a subnet, such as "10.244.0.0/16"');
+
+const URL_PATTERNS = {
+  https: /^https:\/\/[^\s/?#\\]+(?:[/?#][^\s\\]*)?$/,
+  http: /^https?:\/\/[^\s/?#\\]+(?:[/?#][^\s\\]*)?$/,
+  proxy: /^(?:https?|socks5):\/\/[^\s/?#\\]+(?:[/?#][^\s\\]*)?$/,
+};
+
+/** A URL with one of the schemes, as everybody reads it: in lower case, with "//", and without blanks and backslashes. */
+export function url(schemes: keyof typeof URL_PATTERNS, error: string) {
+  return z
+    .string({ error })
+    .regex(URL_PATTERNS[schemes], { error, abort: true })
+    .refine((text) => URL.canParse(text), error);
+}
+
+export const httpUrl = url('http', 'not an http or https URL');
+
+export const httpsUrl = url('https', 'not an https URL');
 
 export const sha256 = z.string().regex(/^[0-9a-f]{64}$/, 'not a SHA-256 digest: 64 lower-case hex digits');
 
@@ -144,7 +186,7 @@ export const imageTag = z.string().regex(/^\w[\w.-]{0,127}$/, 'not the tag of an
 
 /** A command line argument of a component, without the leading dashes. */
 export const argument = z.strictObject({
-  name: z.string().regex(/^[a-z0-9][a-z0-9.-]*$/i, 'not an argument name: write it without leading dashes'),
+  name: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9.-]*$/, 'not an argument name: write it without leading dashes'),
   value: z.string({ error: 'expected a string; write numbers and booleans in quotes' }),
 });
 

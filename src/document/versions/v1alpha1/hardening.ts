@@ -16,7 +16,7 @@ export const hardening = z
       .optional()
       .describe('Controls by id that are off because they break clusters, or of a profile that is not chosen.'),
     exceptions: z
-      .array(z.strictObject({ id: controlId, reason: z.string().trim().min(1, 'an exception needs a reason') }))
+      .array(z.strictObject({ id: controlId, reason: z.string().regex(/\S/, 'an exception needs a reason') }))
       .optional()
       .describe('Controls that are not applied, each with its reason; an audit tells them.'),
   })

@@ -7,6 +7,7 @@ import {
   environmentName,
   fileMode,
   hostname,
+  httpUrl,
   machinePath,
   secret,
   sha256,
@@ -25,7 +26,7 @@ const hookFields = {
     .min(1, 'a hook without commands')
     .describe('Run in order in one shell process; exports persist from one entry to the next.'),
   environment: z
-    .record(environmentName, z.string())
+    .record(environmentName, z.string().regex(/^[^\x00]*$/, 'a zero byte cannot be in the environment'))
     .optional()
     .describe('Environment variables of all entries. `${name}` in a value is replaced by a variable of the document.'),
   secrets: z
@@ -48,7 +49,7 @@ const earlyHookGroup = z.strictObject({
 });
 
 const httpSource = z.strictObject({
-  url: z.url({ protocol: /^https?$/, error: 'not an http or https URL' }),
+  url: httpUrl,
   sha256: sha256.describe('Of the body: what comes over the network is checked.'),
   headers: z.record(z.string().regex(/^[A-Za-z0-9-]+$/, 'not the name of a header'), secret).optional(),
   allowInsecure,

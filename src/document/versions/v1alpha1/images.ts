@@ -1,11 +1,10 @@
 import * as z from 'zod';
 import type { Finding } from '../../diagnostics.ts';
-import { absolutePath, allowInsecure, secret, sha256 } from './fields.ts';
+import { absolutePath, allowInsecure, httpUrl, secret, sha256 } from './fields.ts';
 
 const archive = z.strictObject({
   path: absolutePath.optional().describe('A file on this machine. Excludes url.'),
-  url: z
-    .url({ protocol: /^https?$/, error: 'not an http or https URL' })
+  url: httpUrl
     .optional()
     .describe('Downloaded, imported and deleted. Needs sha256.'),
   sha256: sha256.optional().describe('Of the file as it lies there, compressed or not.'),

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { absolutePath, certificatePem, environmentVariable, hostPort, secret } from './fields.ts';
+import { absolutePath, certificatePem, environmentVariable, hostPort, secret, url } from './fields.ts';
 
 /** `kubernetes.join`: how a machine finds its cluster, and how both prove who they are. */
 
@@ -32,11 +32,11 @@ const user = z.union(
 );
 
 const kubeconfig = z.strictObject({
-  server: z.url({ protocol: /^https$/, error: 'not an https URL, such as https://api.example:6443' }),
+  server: url('https', 'not an https URL, such as https://api.example:6443'),
   tlsServerName: z.string().min(1).optional(),
   insecureSkipTLSVerify: z.boolean().optional().describe('Default false. Excludes certificateAuthority.'),
   certificateAuthority: certificatePem.optional(),
-  proxyURL: z.url({ protocol: /^(?:https?|socks5)$/, error: 'not an http, https or socks5 URL' }).optional(),
+  proxyURL: url('proxy', 'not an http, https or socks5 URL').optional(),
   user: user.optional().describe('Absent: tlsBootstrapToken proves who asks.'),
 });
 

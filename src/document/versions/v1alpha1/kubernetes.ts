@@ -15,6 +15,7 @@ import {
   labels,
   publicKeyPem,
   secret,
+  url,
 } from './fields.ts';
 import { join } from './join.ts';
 
@@ -109,7 +110,7 @@ const etcd = z.strictObject({
     .optional(),
   external: z
     .strictObject({
-      endpoints: z.array(z.url({ error: 'not a URL, such as https://10.0.0.20:2379' })).min(1),
+      endpoints: z.array(url('http', 'not a URL, such as https://10.0.0.20:2379')).min(1),
       caFile: absolutePath,
       certFile: absolutePath,
       keyFile: absolutePath,

@@ -1,12 +1,11 @@
 import * as z from 'zod';
-import { allowInsecure, duration, EMPTY_SECRET, environmentName, machinePath, secret, sha256 } from './fields.ts';
+import { allowInsecure, duration, EMPTY_SECRET, environmentName, httpUrl, machinePath, secret, sha256 } from './fields.ts';
 
 const awsRegion = z
   .string()
   .regex(/^[a-z]{2}(?:-[a-z]+)+-\d$/, 'not an AWS region')
   .optional();
-const awsEndpoint = z
-  .url({ protocol: /^https?$/ })
+const awsEndpoint = httpUrl
   .optional()
   .describe('For VPC endpoints. Default: the public one of the region.');
 
@@ -24,7 +23,7 @@ const secretSource = z.union(
     }),
     z.strictObject({
       http: z.strictObject({
-        url: z.url({ protocol: /^https?$/, error: 'not an http or https URL' }),
+        url: httpUrl,
         headers: z.record(z.string().regex(/^[A-Za-z0-9-]+$/, 'not the name of a header'), secret).optional(),
         allowInsecure,
         sha256: sha256.optional(),

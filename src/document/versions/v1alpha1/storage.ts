@@ -23,8 +23,8 @@ export const device = z.union(deviceShapes, {
 
 const partitionSize = z
   .string({ error: 'expected a size in quotes' })
-  .refine(
-    (text) => text === 'Rest' || SIZE_PATTERN.test(text) || /^(?:100|[1-9]\d?)%$/.test(text),
+  .regex(
+    new RegExp(`${SIZE_PATTERN.source}|^(?:Rest|(?:100|[1-9][0-9]?)%)$`),
     'not a size: write "20Gi", "50%" or "Rest"',
   );
 

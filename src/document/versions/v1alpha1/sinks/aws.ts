@@ -1,11 +1,11 @@
 import * as z from 'zod';
 import type { Finding, PathSegment } from '../../../diagnostics.ts';
 import type { AWSSinkModel } from '../../../model-sinks.ts';
+import { httpUrl } from '../fields.ts';
 import { oneOf } from './exclusive.ts';
 import { remoteFields, toRemoteOptions } from './fields.ts';
 
 const region = z.string().regex(/^[a-z]{2}(?:-[a-z]+)+-\d$/, 'not an AWS region');
-const endpoint = z.url({ protocol: /^https?$/, error: 'not an http or https URL' });
 
 export const awsSink = z
   .strictObject({
@@ -18,8 +18,7 @@ export const awsSink = z
       )
       .optional()
       .describe('Of an SNS topic, FIFO or standard. This or queueURL.'),
-    queueURL: z
-      .url({ protocol: /^https?$/, error: 'not an http or https URL' })
+    queueURL: httpUrl
       .regex(
         /^https?:\/\/[^/?#]+\/\d{12}\/[A-Za-z0-9_-]{1,80}(?:\.fifo)?$/,
         'not the URL of a queue, such as https://sqs.eu-west-1.amazonaws.com/123456789012/bootstrap',
@@ -27,7 +26,7 @@ export const awsSink = z
       .optional()
       .describe('Of an SQS queue, FIFO or standard. This or topicARN.'),
     region: region.optional().describe('Default: that in topicARN or queueURL, or else that of the machine.'),
-    endpoint: endpoint.optional().describe('Of SNS, for VPC endpoints. Default: the public one of the region.'),
+    endpoint: httpUrl.optional().describe('Of SNS, for VPC endpoints. Default: the public one of the region.'),
     bucket: z
       .strictObject({
         name: z.string().regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, 'not the name of a bucket'),
@@ -37,7 +36,7 @@ export const awsSink = z
           .max(200)
           .optional(),
         region: region.optional().describe('Default: that of the topic or queue.'),
-        endpoint: endpoint.optional().describe('For VPC endpoints. Default: the public one of the region.'),
+        endpoint: httpUrl.optional().describe('For VPC endpoints. Default: the public one of the region.'),
       })
       .optional()
       .describe('An S3 bucket for events above 64 KiB; without one, what is above 252 KiB is sent shortened.'),

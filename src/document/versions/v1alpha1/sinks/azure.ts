@@ -1,22 +1,21 @@
 import * as z from 'zod';
 import type { Finding, PathSegment } from '../../../diagnostics.ts';
 import type { AzureSinkModel } from '../../../model-sinks.ts';
+import { httpUrl } from '../fields.ts';
 import { oneOf } from './exclusive.ts';
 import { remoteFields, toRemoteOptions } from './fields.ts';
 
 export const azureSink = z
   .strictObject({
     type: z.literal('Azure'),
-    queueURL: z
-      .url({ protocol: /^https?$/, error: 'not an http or https URL' })
+    queueURL: httpUrl
       .regex(
         /\/[a-z0-9](?:-?[a-z0-9]){2,62}\/?$/,
         'not the URL of a queue, such as https://account.queue.core.windows.net/bootstrap',
       )
       .optional()
       .describe('Of a queue of Azure Storage. This or topicEndpoint.'),
-    topicEndpoint: z
-      .url({ protocol: /^https?$/, error: 'not an http or https URL' })
+    topicEndpoint: httpUrl
       .regex(
         /\/api\/events$/,
         'not the endpoint of a topic, such as https://bootstrap.westeurope-1.eventgrid.azure.net/api/events',

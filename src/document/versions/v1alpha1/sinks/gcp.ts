@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { GCPSinkModel } from '../../../model-sinks.ts';
+import { httpUrl } from '../fields.ts';
 import { remoteFields, toRemoteOptions } from './fields.ts';
 
 const PUBLIC_ENDPOINT = 'https://pubsub.googleapis.com';
@@ -19,8 +20,7 @@ export const gcpSink = z
       .regex(/^[A-Za-z0-9-]+@[A-Za-z0-9.-]+$/, 'not the address of a service account')
       .optional()
       .describe("One of those attached to the machine. Default: the machine's own."),
-    endpoint: z
-      .url({ protocol: /^https?$/, error: 'not an http or https URL' })
+    endpoint: httpUrl
       .optional()
       .describe(`For regional and private endpoints. Default: ${PUBLIC_ENDPOINT}.`),
     ...remoteFields,

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { Finding } from '../../../diagnostics.ts';
 import type { ClusterAccess, KubernetesSinkModel, NodeSinkModel } from '../../../model-sinks/kubernetes.ts';
 import type { ResolveSecret } from '../convert-values.ts';
-import { absolutePath, certificatePem, dnsSubdomain, secret } from '../fields.ts';
+import { absolutePath, certificatePem, dnsSubdomain, httpsUrl, secret } from '../fields.ts';
 import { remoteFields, tlsFields, toRemoteOptions } from './fields.ts';
 
 /** RFC 1123 label, as Kubernetes demands of the names of namespaces. */
@@ -19,8 +19,7 @@ export const kubernetesSink = z
     kubeconfig: secret
       .optional()
       .describe('In the place of server, certificateAuthority and token or clientCertificate; it may name no files.'),
-    server: z
-      .url({ protocol: /^https$/, error: 'not an https URL' })
+    server: httpsUrl
       .optional()
       .describe('The API server of the management cluster. It is reached directly, not through host.proxy.'),
     tlsServerName: dnsSubdomain.optional().describe("In the server's certificate, where it is not the host of server."),

@@ -1,5 +1,7 @@
 import * as z from 'zod';
 
+const DEVICE = /^(?:(?:\/(?:[^\s/.][^\s/]*|\.[^\s/.][^\s/]*|\.\.[^\s/]+))+|COM[1-9])$/;
+
 export const journalSink = z
   .strictObject({ type: z.literal('Journal') })
   .describe('Structured entries of journald; syslog where there is none.');
@@ -18,8 +20,12 @@ export const consoleSink = z
     device: z
       .string()
       .max(512)
-      .regex(/^(?:\/\S+|COM[1-9])$/, 'not a device: write its path, such as "/dev/ttyS0", or "COM1"')
-      .refine((path) => !path.split('/').includes('..'), 'a path may not hold ".."')
+      .regex(DEVICE, {
+        error: ({ input }) =>
+          String(input).split('/').includes('..')
+            ? 'a path may not hold ".."'
+            : 'not a device: write its path, such as "/dev/ttyS0", or "COM1"',
+      })
       .optional()
       .describe('Default /dev/console.'),
   })

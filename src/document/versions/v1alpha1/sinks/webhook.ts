@@ -1,14 +1,13 @@
 import * as z from 'zod';
 import type { WebhookSinkModel } from '../../../model-sinks.ts';
 import { headersOf, type ResolveSecret } from '../convert-values.ts';
-import { allowInsecure, secret } from '../fields.ts';
+import { allowInsecure, httpUrl, secret } from '../fields.ts';
 import { remoteFields, tlsFields, toRemoteOptions, toSinkTls } from './fields.ts';
 
 export const webhookSink = z
   .strictObject({
     type: z.literal('Webhook'),
-    url: z
-      .url({ protocol: /^https?$/, error: 'not an http or https URL' })
+    url: httpUrl
       .describe('Not a secret: put tokens into headers. Redirects are not followed.'),
     secret: secret.optional().describe('Signs each request (Standard Webhooks): whsec_ and 24 to 64 bytes in base64.'),
     previousSecret: secret.optional().describe('Signs as well, while a receiver changes from one secret to the next.'),
