@@ -7,9 +7,10 @@ import { dirname, join, resolve } from 'node:path';
 import * as z from 'zod';
 import { buildInfo } from '../src/cli/build-info.ts';
 import { createProgram } from '../src/cli/program.ts';
-import { DOCUMENT_VERSIONS, jsonSchema } from '../src/document/index.ts';
+import { DOCUMENT_VERSIONS } from '../src/document/index.ts';
 import { contractWithClauses } from './generate/clauses.ts';
 import { convertCodesMarkdown } from './generate/convert-codes.ts';
+import { documentSchema } from './generate/document-schema/index.ts';
 import { downloadScriptText, downloadScriptWindowsText } from './generate/download-script.ts';
 import { eventSchema } from './generate/event-schema.ts';
 import { hardeningControlsMarkdown } from './generate/hardening-controls.ts';
@@ -25,7 +26,7 @@ export function generatedFiles(root: string): ReadonlyMap<string, string> {
   const files = new Map<string, string>();
   for (const version of DOCUMENT_VERSIONS) {
     const name = version.apiVersion.split('/')[1];
-    files.set(`contract/schema/${name}.json`, json(jsonSchema(version)));
+    files.set(`contract/schema/${name}.json`, json(documentSchema(version)));
   }
   const status = { $id: 'https://machineadm.dev/schema/status.v1.json', ...z.toJSONSchema(statusSchema) };
   files.set('contract/status.v1.schema.json', json(status));

@@ -82,13 +82,13 @@ async function declarations(root: string, directory: string): Promise<void> {
     JSON.stringify({ extends: join(root, 'tsconfig.json'), compilerOptions: { types: [] }, files, include: [] }),
   );
   const emit = ['--noEmit', 'false', '--emitDeclarationOnly', '--declaration'];
-  const places = ['--rootDir', join(root, 'src'), '--outDir', work];
+  const places = ['--rootDir', root, '--outDir', work];
   execFileSync(join(root, 'node_modules/.bin/tsc'), ['--project', project, ...emit, ...places], {
     cwd: root,
     stdio: 'inherit',
   });
   for (const [name, source] of Object.entries(ENTRIES)) {
-    const text = await readFile(join(work, source.replace(/^src\//, '').replace(/\.ts$/, '.d.ts')), 'utf8');
+    const text = await readFile(join(work, source.replace(/\.ts$/, '.d.ts')), 'utf8');
     if (/^(?:import|export) .* from |\bimport\(/m.test(text)) throw new Error(`the types of ${name} name another file`);
     await writeFile(join(directory, `${name}.d.ts`), text);
   }

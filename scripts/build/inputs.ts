@@ -5,7 +5,14 @@ import { join } from 'node:path';
 
 /** Everything a binary is made from. */
 const INPUTS = ['src/**/*', 'scripts/build.ts', 'scripts/build/*', 'package.json', 'package-lock.json'];
-const INPUT_PATHS = ['src', 'scripts/build.ts', 'scripts/build', 'package.json', 'package-lock.json'];
+const INPUT_PATHS = [
+  'src',
+  'contract/schema',
+  'scripts/build.ts',
+  'scripts/build',
+  'package.json',
+  'package-lock.json',
+];
 
 /** A digest over names and contents of all inputs and the given words; equal digests make equal binaries. */
 export function inputsDigest(root: string, ...words: readonly string[]): string {

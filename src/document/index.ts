@@ -8,7 +8,6 @@
 export { type Diagnostic, diagnosticRecord, formatDiagnostic, formatWarning, type Place } from './diagnostics.ts';
 export { MachineadmError } from './errors.ts';
 export { exampleDocument } from './example.ts';
-export { jsonSchema } from './json-schema.ts';
 export { type DocumentSource, type LoadedDocument, type LoadOptions, type LoadResult, loadDocument } from './load.ts';
 export type { Model, Role } from './model.ts';
 export { leaves } from './tree.ts';

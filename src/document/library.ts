@@ -88,10 +88,9 @@ export const apiVersions: readonly string[] = DOCUMENT_VERSIONS.map(({ apiVersio
 
 /** The JSON Schema (draft 2020-12) of a document version, by default the newest. Throws a RangeError for one that is not read. */
 export function jsonSchema(apiVersion?: string): Readonly<Record<string, unknown>> {
-  if (apiVersion === undefined) return schemaOf();
-  const version = DOCUMENT_VERSIONS.find((one) => one.apiVersion === apiVersion);
-  if (version === undefined) throw new RangeError(`${apiVersion} is none of ${apiVersions.join(', ')}`);
-  return schemaOf(version);
+  const schema = schemaOf(apiVersion);
+  if (schema === undefined) throw new RangeError(`${apiVersion} is none of ${apiVersions.join(', ')}`);
+  return schema;
 }
 
 /** An annotated document to start from, valid as it is. */

@@ -162,7 +162,7 @@ describe('what is published', () => {
   }
 
   test('the JSON Schema describes every section and refuses unknown keys', () => {
-    const schema = jsonSchema();
+    const schema = jsonSchema() ?? {};
     assert.equal(schema.additionalProperties, false);
     assert.deepEqual(
       Object.keys(schema.properties as object).sort(),

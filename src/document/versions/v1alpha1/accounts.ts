@@ -15,7 +15,7 @@ export const groups = z.array(
   z.strictObject({
     name: accountName,
     gid: id.optional(),
-    system: z.boolean().optional().describe('Take the id from the range of system groups.'),
+    system: z.boolean().optional(),
   }),
 );
 
@@ -27,26 +27,22 @@ export const users = z.array(
       .string()
       .regex(/^[^:\n]*$/, 'may hold neither ":" nor a line break')
       .optional(),
-    primaryGroup: accountName.optional().describe('Created when it does not exist.'),
-    groups: z.array(accountName).optional().describe('Supplementary groups; created when they do not exist.'),
+    primaryGroup: accountName.optional(),
+    groups: z.array(accountName).optional(),
     home: absolutePath.optional(),
     shell: absolutePath.optional(),
     system: z.boolean().optional(),
-    passwordHash: secret.optional().describe('As crypt(5) makes it: "$6$…", "$y$…".'),
-    locked: z.boolean().optional().describe('Bars the password; SSH keys still work. Default true.'),
-    inactive: z.boolean().optional().describe('Expire the account: nobody can use it. Default false.'),
-    sudo: z
-      .union([sudoRule, z.array(sudoRule).min(1)])
-      .optional()
-      .describe('What stands behind the name in sudoers: "ALL=(ALL) NOPASSWD:ALL". Checked by visudo; none = no rule.'),
+    passwordHash: secret.optional(),
+    locked: z.boolean().optional(),
+    inactive: z.boolean().optional(),
+    sudo: z.union([sudoRule, z.array(sudoRule).min(1)]).optional(),
     sshAuthorizedKeys: z
       .array(
         z
           .string()
           .regex(/^[^\n]*(?:ssh-|ecdsa-|sk-)[A-Za-z0-9@.-]+ [A-Za-z0-9+/]+=*(?: [^\n]*)?$/, 'not an SSH public key'),
       )
-      .optional()
-      .describe('The keys, all of them, that may log in; a block in authorized_keys is managed, other lines are kept.'),
+      .optional(),
   }),
 );
 

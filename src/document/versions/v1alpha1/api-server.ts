@@ -1,18 +1,27 @@
 import * as z from 'zod';
 import { SIZE_PATTERN } from '../../units.ts';
-import { absolutePath, certificatePem, dnsSubdomain, duration, httpsUrl, secret, url } from './fields.ts';
+import {
+  absolutePath,
+  certificatePem,
+  clientCertificate,
+  dnsSubdomain,
+  duration,
+  httpsUrl,
+  secret,
+  url,
+} from './fields.ts';
 
 /** What the API server is given as files. Words of Kubernetes' own formats are kept; API versions are chosen by us. */
 
 const connection = {
   server: url('https', 'not an https URL, such as https://auth.example:8443/authenticate'),
-  tlsServerName: z.string().min(1).optional().describe("The name that the server's certificate bears."),
-  certificateAuthority: certificatePem.optional().describe('Who signed it. Default: what the API server image trusts.'),
-  clientCertificate: z.strictObject({ certificate: certificatePem, key: secret }).optional(),
-  token: secret.optional().describe('Bearer token that the API server shows.'),
+  tlsServerName: z.string().min(1).optional(),
+  certificateAuthority: certificatePem.optional(),
+  clientCertificate: clientCertificate.optional(),
+  token: secret.optional(),
 };
 
-const reviewVersion = z.enum(['v1', 'v1beta1']).optional().describe('Of the review object; default v1.');
+const reviewVersion = z.enum(['v1', 'v1beta1']).optional();
 
 const size = z
   .string({ error: 'expected a size in quotes' })
@@ -23,51 +32,48 @@ const stages = z.array(z.enum(['RequestReceived', 'ResponseStarted', 'ResponseCo
 const words = z.array(z.string());
 
 const audit = z.strictObject({
-  policy: z
-    .strictObject({
-      rules: z
-        .array(
-          z.strictObject({
-            level: z.enum(['None', 'Metadata', 'Request', 'RequestResponse']),
-            users: words.optional(),
-            userGroups: words.optional(),
-            verbs: words.optional(),
-            resources: z
-              .array(
-                z.strictObject({
-                  group: z
-                    .string()
-                    .regex(/^(?:|[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)$/, 'not an API group; write it without its version')
-                    .optional(),
-                  resources: words.optional(),
-                  resourceNames: words.optional(),
-                }),
-              )
-              .optional(),
-            namespaces: words.optional(),
-            nonResourceURLs: z
-              .array(z.string().regex(/^(?:\*|\/[^*]*\*?)$/, 'not a URL path: it begins with "/", and "*" comes last'))
-              .optional(),
-            omitStages: stages.optional(),
-            omitManagedFields: z.boolean().optional(),
-          }),
-        )
-        .min(1, 'a policy without rules: the API server refuses it')
-        .describe('The first that matches a request decides.'),
-      omitStages: stages.optional(),
-      omitManagedFields: z.boolean().optional(),
-    })
-    .describe('An audit policy without apiVersion and kind.'),
+  policy: z.strictObject({
+    rules: z
+      .array(
+        z.strictObject({
+          level: z.enum(['None', 'Metadata', 'Request', 'RequestResponse']),
+          users: words.optional(),
+          userGroups: words.optional(),
+          verbs: words.optional(),
+          resources: z
+            .array(
+              z.strictObject({
+                group: z
+                  .string()
+                  .regex(/^(?:|[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)$/, 'not an API group; write it without its version')
+                  .optional(),
+                resources: words.optional(),
+                resourceNames: words.optional(),
+              }),
+            )
+            .optional(),
+          namespaces: words.optional(),
+          nonResourceURLs: z
+            .array(z.string().regex(/^(?:\*|\/[^*]*\*?)$/, 'not a URL path: it begins with "/", and "*" comes last'))
+            .optional(),
+          omitStages: stages.optional(),
+          omitManagedFields: z.boolean().optional(),
+        }),
+      )
+      .min(1, 'a policy without rules: the API server refuses it'),
+    omitStages: stages.optional(),
+    omitManagedFields: z.boolean().optional(),
+  }),
   log: z
     .strictObject({
-      path: absolutePath.optional().describe('Default /var/log/kubernetes/audit/audit.log.'),
-      maxAge: duration.optional().describe('Whole days; default 30d.'),
-      maxBackups: z.int().min(0).optional().describe('Default 10.'),
-      maxSize: size.optional().describe('Whole Mi; default 100Mi.'),
-      mode: auditMode.optional().describe('Default Blocking.'),
+      path: absolutePath.optional(),
+      maxAge: duration.optional(),
+      maxBackups: z.int().min(0).optional(),
+      maxSize: size.optional(),
+      mode: auditMode.optional(),
     })
     .optional(),
-  webhook: z.strictObject({ ...connection, mode: auditMode.optional().describe('Default Batch.') }).optional(),
+  webhook: z.strictObject({ ...connection, mode: auditMode.optional() }).optional(),
 });
 
 const keys = z.strictObject({
@@ -75,15 +81,14 @@ const keys = z.strictObject({
     .array(
       z.strictObject({
         name: z.string().min(1),
-        key: secret.describe('Base64 of the random bytes: head -c 32 /dev/urandom | base64.'),
+        key: secret,
       }),
     )
-    .min(1, 'at least one key')
-    .describe('The first encrypts, all decrypt.'),
+    .min(1, 'at least one key'),
 });
 
 const encryptionAtRest = z.strictObject({
-  resources: z.array(z.string().min(1)).min(1).optional().describe('Default [secrets].'),
+  resources: z.array(z.string().min(1)).min(1).optional(),
   providers: z
     .array(
       z.strictObject({
@@ -99,20 +104,19 @@ const encryptionAtRest = z.strictObject({
             endpoint: z
               .string()
               .regex(/^unix:\/\/\/(?:\.?[^.\s])+\.?$/, 'not a socket, such as unix:///run/kms/kms.sock'),
-            timeout: duration.optional().describe('Default 3s.'),
-            version: z.enum(['v1', 'v2']).optional().describe('Of the KMS protocol; default v2.'),
+            timeout: duration.optional(),
+            version: z.enum(['v1', 'v2']).optional(),
           })
           .optional(),
-        identity: z.strictObject({}).optional().describe('Not encrypted: what was written before encryption began.'),
+        identity: z.strictObject({}).optional(),
       }),
     )
-    .min(1, 'at least one provider')
-    .describe('The first writes, all read. One kind each.'),
+    .min(1, 'at least one provider'),
 });
 
 const claimOrExpression = z.strictObject({
   claim: z.string().min(1).optional(),
-  prefix: z.string().optional().describe('"" for none.'),
+  prefix: z.string().optional(),
   expression: z.string().min(1).optional(),
 });
 const rulesOfUser = z.array(z.strictObject({ expression: z.string().min(1), message: z.string().optional() }));
@@ -150,40 +154,28 @@ const authentication = z.strictObject({
       version: reviewVersion,
       cacheTTL: duration.optional(),
     })
-    .optional()
-    .describe('Asked about bearer tokens (TokenReview).'),
+    .optional(),
   structured: z
     .strictObject({
       jwt: z.array(jwt).max(64).optional(),
       anonymous: z
         .strictObject({
           enabled: z.boolean(),
-          paths: z
-            .array(z.string().regex(/^\//, 'must begin with "/"'))
-            .min(1)
-            .optional()
-            .describe('Only these. kubeadm needs /readyz, /livez and /healthz.'),
+          paths: z.array(z.string().regex(/^\//, 'must begin with "/"')).min(1).optional(),
         })
         .optional(),
     })
-    .optional()
-    .describe('AuthenticationConfiguration (1.30 on). In the place of the arguments oidc-*.'),
+    .optional(),
 });
 
 const matchTTL = {
-  authorizedTTL: duration.optional().describe('Default 5m.'),
-  unauthorizedTTL: duration.optional().describe('Default 30s.'),
+  authorizedTTL: duration.optional(),
+  unauthorizedTTL: duration.optional(),
 };
 
 const authorization = z.strictObject({
-  modes: z
-    .array(z.enum(['Node', 'RBAC', 'Webhook']))
-    .optional()
-    .describe('The order; default [Node, RBAC, Webhook].'),
-  webhook: z
-    .strictObject({ ...connection, version: reviewVersion, ...matchTTL })
-    .optional()
-    .describe('Asked whether a request is allowed (SubjectAccessReview).'),
+  modes: z.array(z.enum(['Node', 'RBAC', 'Webhook'])).optional(),
+  webhook: z.strictObject({ ...connection, version: reviewVersion, ...matchTTL }).optional(),
   structured: z
     .array(
       z.strictObject({
@@ -194,29 +186,26 @@ const authorization = z.strictObject({
             ...connection,
             version: reviewVersion,
             ...matchTTL,
-            timeout: duration.optional().describe('At most 30s; default 3s.'),
+            timeout: duration.optional(),
             failurePolicy: z.enum(['NoOpinion', 'Deny']),
-            matchConditions: z.array(z.string().min(1)).max(64).optional().describe('CEL expressions; all must hold.'),
+            matchConditions: z.array(z.string().min(1)).max(64).optional(),
           })
           .optional(),
       }),
     )
     .min(1)
-    .optional()
-    .describe('AuthorizationConfiguration (1.30 on): the authorizers in their order.'),
+    .optional(),
 });
 
 const plugin = z.string().min(1);
 const admission = z.strictObject({
-  enable: z.array(plugin).optional().describe('Beside the default ones and NodeRestriction.'),
+  enable: z.array(plugin).optional(),
   disable: z.array(plugin).optional(),
   config: z
     .array(
       z.strictObject({
         plugin,
-        configuration: z
-          .record(z.string(), z.unknown())
-          .describe("In the plugin's words. For PodSecurity and EventRateLimit without apiVersion and kind."),
+        configuration: z.record(z.string(), z.unknown()),
       }),
     )
     .min(1)
@@ -225,8 +214,8 @@ const admission = z.strictObject({
 
 /** Fields of `kubernetes.controlPlane.apiServer`. */
 export const apiServerFiles = {
-  audit: audit.optional().describe('Who did what: the policy, and where events go.'),
-  encryptionAtRest: encryptionAtRest.optional().describe('How objects are encrypted in etcd.'),
+  audit: audit.optional(),
+  encryptionAtRest: encryptionAtRest.optional(),
   authentication: authentication.optional(),
   authorization: authorization.optional(),
   admission: admission.optional(),

@@ -5,7 +5,7 @@ import { absolutePath, duration, environmentVariable } from './fields.ts';
 
 const retry = z.strictObject({
   attempts: z.int().min(1).max(3, 'at most 3: after that, replacing the machine is the better answer').optional(),
-  backoff: duration.optional().describe('Before the second attempt, doubled before the third; default 10s.'),
+  backoff: duration.optional(),
 });
 
 const patch = z
@@ -18,7 +18,7 @@ const patch = z
       'kubeletconfiguration',
       'corednsdeployment',
     ]),
-    type: z.enum(['strategic', 'merge', 'json']).optional().describe('Default strategic.'),
+    type: z.enum(['strategic', 'merge', 'json']).optional(),
     patch: z.union([z.record(z.string(), z.unknown()), z.array(z.unknown()).min(1)], {
       error: 'expected a map, or for the type json a list of operations',
     }),
@@ -58,46 +58,38 @@ const kubeadm = z.strictObject({
     .max(5, 'at most 5: above, kubeadm prints the bodies of requests, Secrets among them')
     .optional(),
   skipPhases: z.array(z.string().regex(/^[a-z0-9-]+(?:\/[a-z0-9-]+)*$/, 'not the name of a phase')).optional(),
-  ignorePreflightErrors: z.array(z.string().min(1)).optional().describe('Names of preflight checks, or "all".'),
+  ignorePreflightErrors: z.array(z.string().min(1)).optional(),
   patches: z
     .union([z.array(patch), z.strictObject({ directory: absolutePath })], {
       error: 'expected a list of {target, type, patch}, or {directory}',
     })
     .optional(),
-  extraDocuments: z
-    .array(extraDocument)
-    .optional()
-    .describe('Configuration of the kubelet and of kube-proxy, as it is.'),
-  retry: retry.optional().describe('Default: 3 attempts where the cause of a failure may pass.'),
+  extraDocuments: z.array(extraDocument).optional(),
+  retry: retry.optional(),
 });
 
 /** A program and its arguments. */
-const commandLine = z.array(z.string()).min(1).describe('Program and arguments.');
+const commandLine = z.array(z.string()).min(1);
 
 const exec = z.strictObject({
   command: z
     .string()
-    .regex(/^(?:\/[^\x00\n]+|[A-Za-z0-9._+-]+)$/, 'not a program: an absolute path, or a name without "/"')
-    .describe('Gets the order (role, cluster, node, join, …) as JSON on standard input.'),
-  args: z.array(z.string()).optional().describe('Visible to every user: no secrets.'),
+    .regex(/^(?:\/[^\0\n]+|[A-Za-z0-9._+-]+)$/, 'not a program: an absolute path, or a name without "/"'),
+  args: z.array(z.string()).optional(),
   env: z.array(environmentVariable).optional(),
-  timeout: duration.optional().describe('Default 20m.'),
-  successTest: z.strictObject({ command: commandLine }).optional().describe('Ends with status 0 once the node works.'),
+  timeout: duration.optional(),
+  successTest: z.strictObject({ command: commandLine }).optional(),
   failurePatterns: z
     .array(
       z.strictObject({
         pattern: z.string().min(1).max(500).refine(isPattern, 'not a regular expression'),
-        reason: z.string().min(1).describe('What went wrong, a sentence.'),
+        reason: z.string().min(1),
         remedy: z.string().min(1).optional(),
-        retryable: z.boolean().optional().describe('Whether another attempt may succeed; default false.'),
+        retryable: z.boolean().optional(),
       }),
     )
-    .optional()
-    .describe('Tried on every line in order, once the program has failed.'),
-  reset: z
-    .strictObject({ command: commandLine })
-    .optional()
-    .describe('Undoes it: before another attempt, and for reset.'),
+    .optional(),
+  reset: z.strictObject({ command: commandLine }).optional(),
   retry: retry.optional(),
 });
 
@@ -112,7 +104,7 @@ function isPattern(text: string): boolean {
 
 export const bootstrapper = z.strictObject({
   kubeadm: kubeadm.optional(),
-  exec: exec.optional().describe("A program in kubeadm's place."),
+  exec: exec.optional(),
 });
 
 export type BootstrapperSection = z.infer<typeof bootstrapper>;

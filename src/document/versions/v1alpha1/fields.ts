@@ -3,9 +3,9 @@ import { DURATION_PATTERN } from '../../units.ts';
 import { Verbatim, wholeNumber } from '../../verbatim.ts';
 
 /** A number of another program's words, which keeps the text it is written with where JavaScript would change it. */
-export const verbatimNumber = z
-  .custom<number | Verbatim>((value) => typeof value === 'number' || value instanceof Verbatim)
-  .meta({ type: 'number' });
+export const verbatimNumber = z.custom<number | Verbatim>(
+  (value) => typeof value === 'number' || value instanceof Verbatim,
+);
 
 export const WHOLE_OF_64_BITS = 'expected a whole number of at most 64 bits, or a string';
 
@@ -22,8 +22,7 @@ export const wholeOf64Bits = verbatimNumber.refine((value) => {
 
 export const duration = z
   .string({ error: 'expected a duration with a unit, such as "90s"' })
-  .regex(DURATION_PATTERN, 'not a duration: write a number with its unit, such as "90s", "5m" or "1h30m"')
-  .meta({ title: 'Duration' });
+  .regex(DURATION_PATTERN, 'not a duration: write a number with its unit, such as "90s", "5m" or "1h30m"');
 
 /** A part of a path that is not "..". `not` is what separates the parts. */
 function pathPart(not: string): string {
@@ -127,10 +126,9 @@ export const secret = z.union([z.string().min(1, EMPTY_SECRET), z.strictObject({
 });
 
 /** For a request whose URL is plain http though credentials or secrets travel with it. */
-export const allowInsecure = z
-  .boolean()
-  .optional()
-  .describe('Permits this one over plain http, where everybody on the way can read it. Default false.');
+export const allowInsecure = z.boolean().optional();
+
+export const headers = z.record(z.string().regex(/^[A-Za-z0-9-]+$/, 'not the name of a header'), secret);
 
 export type SecretField = z.infer<typeof secret>;
 
@@ -147,14 +145,12 @@ function isCertificate(text: string): boolean {
   return holdsPem(text, 'CERTIFICATE', '-----END CERTIFICATE-----');
 }
 
-const CERTIFICATE_PATTERN = '-----BEGIN CERTIFICATE-----[\\s\\S]+-----END CERTIFICATE-----';
+export const certificatePem = z.string().refine(isCertificate, 'not a PEM certificate');
 
-export const certificatePem = z
-  .string()
-  .refine(isCertificate, 'not a PEM certificate')
-  .meta({ pattern: CERTIFICATE_PATTERN });
+/** What proves this machine to a server (mutual TLS). */
+export const clientCertificate = z.strictObject({ certificate: certificatePem, key: secret });
 
-const VARIABLE_PATTERN = '^\\$\\{[A-Za-z_][A-Za-z0-9_]*\\}$';
+const VARIABLE = /^\$\{[A-Za-z_][A-Za-z0-9_]*\}$/;
 
 /**
  * The same in a field that takes variables, where one may stand for the whole: its value is judged once it is known, and
@@ -162,16 +158,14 @@ const VARIABLE_PATTERN = '^\\$\\{[A-Za-z_][A-Za-z0-9_]*\\}$';
  */
 export const certificateOrVariable = z
   .string()
-  .refine((text) => new RegExp(VARIABLE_PATTERN).test(text) || isCertificate(text), 'not a PEM certificate')
-  .meta({ pattern: `${VARIABLE_PATTERN}|${CERTIFICATE_PATTERN}` });
+  .refine((text) => VARIABLE.test(text) || isCertificate(text), 'not a PEM certificate');
 
 export const publicKeyPem = z
   .string()
   .refine(
     (text) => holdsPem(text, 'PUBLIC KEY', '-----END') || holdsPem(text, 'RSA PUBLIC KEY', '-----END'),
     'not a PEM public key',
-  )
-  .meta({ pattern: '-----BEGIN (?:RSA )?PUBLIC KEY-----[\\s\\S]+-----END' });
+  );
 
 /** distribution/reference: a registry, with an address in brackets where it is IPv6, and a path in lower case. */
 export const imageRepository = z
@@ -191,7 +185,7 @@ export const argument = z.strictObject({
 });
 
 export const environmentVariable = z.strictObject({
-  name: z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'not the name of an environment variable'),
+  name: environmentName,
   value: z.string({ error: 'expected a string; write numbers and booleans in quotes' }),
 });
 

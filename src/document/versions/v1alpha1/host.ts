@@ -6,10 +6,10 @@ import {
   duration,
   environmentName,
   fileMode,
+  headers,
   hostname,
   httpUrl,
   machinePath,
-  secret,
   sha256,
   WHOLE_OF_64_BITS,
   wholeOf64Bits,
@@ -18,46 +18,32 @@ import { storage } from './storage.ts';
 import { certificateAuthorities, proxy, services, time } from './system.ts';
 
 const hookFields = {
-  shell: z.enum(['sh', 'bash', 'powershell', 'cmd']).optional().describe('Default sh; on Windows powershell.'),
-  onError: z.enum(['Fail', 'Continue']).optional().describe('Default Fail: the first failing entry ends the run.'),
-  timeout: duration.optional().describe('Of the whole group; default 10m. Its process group is killed then.'),
-  commands: z
-    .array(z.string().min(1, 'an empty command'))
-    .min(1, 'a hook without commands')
-    .describe('Run in order in one shell process; exports persist from one entry to the next.'),
+  shell: z.enum(['sh', 'bash', 'powershell', 'cmd']).optional(),
+  onError: z.enum(['Fail', 'Continue']).optional(),
+  timeout: duration.optional(),
+  commands: z.array(z.string().min(1, 'an empty command')).min(1, 'a hook without commands'),
   environment: z
-    .record(environmentName, z.string().regex(/^[^\x00]*$/, 'a zero byte cannot be in the environment'))
-    .optional()
-    .describe('Environment variables of all entries. `${name}` in a value is replaced by a variable of the document.'),
-  secrets: z
-    .record(environmentName, z.strictObject({ secret: z.string() }))
-    .optional()
-    .describe(
-      'Environment variables that hold the path of a file with the secret: mode 0600, in memory, removed after the hook.',
-    ),
-  expand: z
-    .boolean()
-    .optional()
-    .describe(
-      "Replace ${name} by variables in `commands`. Default false: such text is the shell's. A value with a character that a shell interprets is refused; use `environment` for such a value.",
-    ),
+    .record(environmentName, z.string().regex(/^[^\0]*$/, 'a zero byte cannot be in the environment'))
+    .optional(),
+  secrets: z.record(environmentName, z.strictObject({ secret: z.string() })).optional(),
+  expand: z.boolean().optional(),
 };
 const hookGroup = z.strictObject(hookFields);
 const earlyHookGroup = z.strictObject({
   ...hookFields,
-  frequency: z.enum(['Once', 'Always']).optional().describe('Default Once an instance. Always: at every boot.'),
+  frequency: z.enum(['Once', 'Always']).optional(),
 });
 
 const httpSource = z.strictObject({
   url: httpUrl,
-  sha256: sha256.describe('Of the body: what comes over the network is checked.'),
-  headers: z.record(z.string().regex(/^[A-Za-z0-9-]+$/, 'not the name of a header'), secret).optional(),
+  sha256: sha256,
+  headers: headers.optional(),
   allowInsecure,
 });
 
 const file = z.strictObject({
   path: machinePath,
-  content: z.string().optional().describe('The content, byte for byte. Excludes contentFrom.'),
+  content: z.string().optional(),
   contentFrom: z
     .union(
       [
@@ -68,35 +54,22 @@ const file = z.strictObject({
       { error: 'expected {secret: name}, {file: path} or {http: {url, sha256}}' },
     )
     .optional(),
-  encoding: z.enum(['base64', 'gzip+base64']).optional().describe('How `content` is encoded in the document.'),
-  mode: fileMode.optional().describe('Default "0644"; "0600" with content from a secret.'),
+  encoding: z.enum(['base64', 'gzip+base64']).optional(),
+  mode: fileMode.optional(),
   owner: z
     .string()
     .regex(/^[A-Za-z0-9_.-]+(?::[A-Za-z0-9_.-]+)?$/, 'not an owner: write "user:group", "user" or numeric ids')
-    .optional()
-    .describe('Default root:root.'),
-  directoryMode: fileMode.optional().describe('Of directories created above the file; default "0755".'),
-  append: z
-    .boolean()
-    .optional()
-    .describe('Add the content behind what the file has, once. Default false: it is the whole file.'),
-  expand: z.boolean().optional().describe('Replace ${name} by variables in `content`. Default false.'),
+    .optional(),
+  directoryMode: fileMode.optional(),
+  append: z.boolean().optional(),
+  expand: z.boolean().optional(),
 });
 
 export const host = z.strictObject({
-  platform: z
-    .enum(['Linux', 'Windows'])
-    .optional()
-    .describe('What the machine runs. Default Linux. On another one the document is refused.'),
+  platform: z.enum(['Linux', 'Windows']).optional(),
   hostname: hostname.optional(),
-  rebootPolicy: z
-    .enum(['Never', 'IfRequired'])
-    .optional()
-    .describe('Whether the machine is rebooted where a change needs it, to go on behind that. Default IfRequired.'),
-  kernelModules: z
-    .array(z.string().regex(/^[A-Za-z0-9_-]+$/, 'not a module name'))
-    .optional()
-    .describe('Loaded now, and at every boot.'),
+  rebootPolicy: z.enum(['Never', 'IfRequired']).optional(),
+  kernelModules: z.array(z.string().regex(/^[A-Za-z0-9_-]+$/, 'not a module name')).optional(),
   sysctl: z
     .record(
       z.string().regex(/^[A-Za-z0-9_./-]+$/, 'not a sysctl key, such as net.ipv4.ip_forward'),
@@ -104,25 +77,22 @@ export const host = z.strictObject({
         error: WHOLE_OF_64_BITS,
       }),
     )
-    .optional()
-    .describe('Applied now, persisted, and read back.'),
-  swap: z.enum(['Disabled', 'Unmanaged']).optional().describe('Default Unmanaged.'),
+    .optional(),
+  swap: z.enum(['Disabled', 'Unmanaged']).optional(),
   storage: storage.optional(),
   groups: groups.optional(),
   users: users.optional(),
   files: z.array(file).optional(),
   time: time.optional(),
   proxy: proxy.optional(),
-  certificateAuthorities: certificateAuthorities
-    .optional()
-    .describe("Trusted by the system, and by machineadm's own requests."),
-  activeDirectory: activeDirectory.optional().describe('Makes the machine a member of an Active Directory domain.'),
+  certificateAuthorities: certificateAuthorities.optional(),
+  activeDirectory: activeDirectory.optional(),
   services: services.optional(),
   hooks: z
     .strictObject({
-      early: earlyHookGroup.optional().describe('Before anything else is changed.'),
-      beforeBootstrap: hookGroup.optional().describe('After the files under /run/kubeadm are laid; may edit them.'),
-      afterBootstrap: hookGroup.optional().describe('After proven success, never after a failure.'),
+      early: earlyHookGroup.optional(),
+      beforeBootstrap: hookGroup.optional(),
+      afterBootstrap: hookGroup.optional(),
     })
     .optional(),
 });

@@ -1,28 +1,17 @@
 import * as z from 'zod';
 import type { Finding } from '../../diagnostics.ts';
-import { absolutePath, allowInsecure, httpUrl, secret, sha256 } from './fields.ts';
+import { absolutePath, allowInsecure, headers, httpUrl, sha256 } from './fields.ts';
 
 const archive = z.strictObject({
-  path: absolutePath.optional().describe('A file on this machine. Excludes url.'),
-  url: httpUrl
-    .optional()
-    .describe('Downloaded, imported and deleted. Needs sha256.'),
-  sha256: sha256.optional().describe('Of the file as it lies there, compressed or not.'),
-  headers: z
-    .record(z.string().regex(/^[A-Za-z0-9-]+$/, 'not the name of a header'), secret)
-    .optional()
-    .describe('Sent with the request for url.'),
+  path: absolutePath.optional(),
+  url: httpUrl.optional(),
+  sha256: sha256.optional(),
+  headers: headers.optional(),
   allowInsecure,
 });
 
 export const images = z.strictObject({
-  archives: z
-    .array(archive)
-    .optional()
-    .describe(
-      'Archives that are imported into containerd: OCI or docker layout, plain tar, gzip or zstd. With them and without ' +
-        'kubernetes.node.imagePullPolicy the machine counts as air-gapped.',
-    ),
+  archives: z.array(archive).optional(),
   required: z
     .array(
       z
@@ -32,8 +21,7 @@ export const images = z.strictObject({
           'not an image reference',
         ),
     )
-    .optional()
-    .describe('Must be present before the bootstrapper runs. Of a name with tag and digest, the digest counts.'),
+    .optional(),
 });
 
 export type ImagesSection = z.infer<typeof images>;

@@ -16,13 +16,10 @@ const user = z.union(
   [
     z.strictObject({
       exec: z.strictObject({
-        command: z.string().min(1).describe('A credential plugin of client-go.'),
+        command: z.string().min(1),
         args: z.array(z.string()).optional(),
         env: z.array(environmentVariable).optional(),
-        apiVersion: z
-          .enum(['client.authentication.k8s.io/v1', 'client.authentication.k8s.io/v1beta1'])
-          .optional()
-          .describe('Default client.authentication.k8s.io/v1.'),
+        apiVersion: z.enum(['client.authentication.k8s.io/v1', 'client.authentication.k8s.io/v1beta1']).optional(),
         provideClusterInfo: z.boolean().optional(),
       }),
     }),
@@ -34,19 +31,19 @@ const user = z.union(
 const kubeconfig = z.strictObject({
   server: url('https', 'not an https URL, such as https://api.example:6443'),
   tlsServerName: z.string().min(1).optional(),
-  insecureSkipTLSVerify: z.boolean().optional().describe('Default false. Excludes certificateAuthority.'),
+  insecureSkipTLSVerify: z.boolean().optional(),
   certificateAuthority: certificatePem.optional(),
   proxyURL: url('proxy', 'not an http, https or socks5 URL').optional(),
-  user: user.optional().describe('Absent: tlsBootstrapToken proves who asks.'),
+  user: user.optional(),
 });
 
 const file = z.strictObject({
-  path: absolutePath.optional().describe('Default /run/kubeadm/discovery.conf.'),
-  kubeconfig: kubeconfig.optional().describe('Written to `path`. Absent: something else puts the file there.'),
+  path: absolutePath.optional(),
+  kubeconfig: kubeconfig.optional(),
 });
 
 export const join = z.strictObject({
-  discovery: z.strictObject({ token: token.optional(), file: file.optional() }).describe('One of them.'),
+  discovery: z.strictObject({ token: token.optional(), file: file.optional() }),
   tlsBootstrapToken: secret.optional(),
   caCertPath: absolutePath.optional(),
 });

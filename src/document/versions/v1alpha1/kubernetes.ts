@@ -43,7 +43,7 @@ const podEnvironmentVariable = z.union(
 );
 
 const componentFields = {
-  args: z.array(argument).optional().describe('Arguments without dashes; repeats where the component allows them.'),
+  args: z.array(argument).optional(),
   env: z.array(podEnvironmentVariable).optional(),
   volumes: z
     .array(
@@ -63,7 +63,7 @@ const component = z.strictObject(componentFields);
 
 const keyPair = z.strictObject({
   certificate: certificateOrVariable,
-  key: secret.optional().describe('PEM. Absent where only the certificate is handed out.'),
+  key: secret.optional(),
 });
 
 const cluster = z.strictObject({
@@ -73,11 +73,8 @@ const cluster = z.strictObject({
   serviceSubnets: z.array(cidr).optional(),
   dnsDomain: dnsSubdomain.optional(),
   imageRepository: imageRepository.optional(),
-  featureGates: z
-    .record(z.string().regex(/^[A-Za-z0-9]+$/, 'not the name of a feature gate'), z.boolean())
-    .optional()
-    .describe("kubeadm's own feature gates."),
-  certificatesDirectory: absolutePath.optional().describe('Default /etc/kubernetes/pki.'),
+  featureGates: z.record(z.string().regex(/^[A-Za-z0-9]+$/, 'not the name of a feature gate'), z.boolean()).optional(),
+  certificatesDirectory: absolutePath.optional(),
   certificateValidity: duration.optional(),
   caCertificateValidity: duration.optional(),
   encryptionAlgorithm: z.enum(['RSA-2048', 'RSA-3072', 'RSA-4096', 'ECDSA-P256', 'ECDSA-P384']).optional(),
@@ -92,8 +89,7 @@ const cluster = z.strictObject({
         groups: z.array(z.string().regex(/^system:bootstrappers:[a-z0-9:-]+$/, 'not a bootstrap group')).optional(),
       }),
     )
-    .optional()
-    .describe('For machines that join. Default: none of ours; kubeadm makes one.'),
+    .optional(),
 });
 
 const etcd = z.strictObject({
@@ -131,26 +127,20 @@ const controlPlane = z.strictObject({
   controllerManager: component.optional(),
   scheduler: component.optional(),
   etcd: etcd.optional(),
-  certificateKey: secret.optional().describe('64 hex digits: shares the certificates between control planes.'),
+  certificateKey: secret.optional(),
   staticPods: z
     .array(
       z.strictObject({
-        name: dnsSubdomain.describe('Of the file below /etc/kubernetes/manifests, without ".yaml".'),
-        manifest: z.string().min(1).describe('One Pod, as YAML or JSON.'),
-        adminKubeconfig: z
-          .enum(['Auto', 'AsWritten'])
-          .optional()
-          .describe(
-            'Auto (default): super-admin.conf in the place of admin.conf where kubeadm init needs it (1.29 on).',
-          ),
+        name: dnsSubdomain,
+        manifest: z.string().min(1),
+        adminKubeconfig: z.enum(['Auto', 'AsWritten']).optional(),
       }),
     )
-    .optional()
-    .describe('Pods that must run before the API server answers, as kube-vip.'),
+    .optional(),
 });
 
 const node = z.strictObject({
-  name: dnsSubdomain.optional().describe('Default: the lower-cased host name.'),
+  name: dnsSubdomain.optional(),
   providerID: z.string().min(1).optional(),
   labels: labels.optional(),
   taints: z
@@ -161,8 +151,7 @@ const node = z.strictObject({
         effect: z.enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute']),
       }),
     )
-    .optional()
-    .describe("Absent: kubeadm's default for the role. []: none."),
+    .optional(),
   criSocket: z
     .string()
     .regex(/^unix:\/\/\/|^npipe:\/\//, 'not a socket URL, such as unix:///run/containerd/containerd.sock')
@@ -171,7 +160,7 @@ const node = z.strictObject({
   imagePullSerial: z.boolean().optional(),
   kubelet: z
     .strictObject({
-      config: z.record(z.string(), z.unknown()).optional().describe('Fields of KubeletConfiguration v1beta1.'),
+      config: z.record(z.string(), z.unknown()).optional(),
       args: z.array(argument).optional(),
     })
     .optional(),
@@ -185,7 +174,7 @@ export const kubernetes = z.strictObject({
       'not an exact version, such as "v1.35.2": nothing is looked up',
     ),
   role: z.enum(['InitControlPlane', 'JoinControlPlane', 'Worker']),
-  bootstrapper: bootstrapper.optional().describe('Default kubeadm.'),
+  bootstrapper: bootstrapper.optional(),
   cluster: cluster.optional(),
   pki: z
     .strictObject({
@@ -211,7 +200,7 @@ export const kubernetes = z.strictObject({
       proxy: z
         .strictObject({
           enabled: z.boolean().optional(),
-          config: z.record(z.string(), z.unknown()).optional().describe('Fields of KubeProxyConfiguration v1alpha1.'),
+          config: z.record(z.string(), z.unknown()).optional(),
         })
         .optional(),
     })
@@ -224,16 +213,13 @@ export const kubernetes = z.strictObject({
       etcd: duration.optional(),
       tlsBootstrap: duration.optional(),
       discovery: duration.optional(),
-      overall: duration.optional().describe('Of the whole run; default 30m.'),
+      overall: duration.optional(),
     })
     .optional(),
   ready: z
     .strictObject({
-      require: z
-        .enum(['KubeletHealthy', 'NodeRegistered', 'NodeReady', 'Command'])
-        .optional()
-        .describe('Default NodeRegistered. With bootstrapper.exec: Command (its successTest), else KubeletHealthy.'),
-      timeout: duration.optional().describe('Default 5m.'),
+      require: z.enum(['KubeletHealthy', 'NodeRegistered', 'NodeReady', 'Command']).optional(),
+      timeout: duration.optional(),
     })
     .optional(),
 });

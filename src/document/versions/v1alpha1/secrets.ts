@@ -1,13 +1,20 @@
 import * as z from 'zod';
-import { allowInsecure, duration, EMPTY_SECRET, environmentName, httpUrl, machinePath, secret, sha256 } from './fields.ts';
+import {
+  allowInsecure,
+  duration,
+  EMPTY_SECRET,
+  environmentName,
+  headers,
+  httpUrl,
+  machinePath,
+  sha256,
+} from './fields.ts';
 
 const awsRegion = z
   .string()
   .regex(/^[a-z]{2}(?:-[a-z]+)+-\d$/, 'not an AWS region')
   .optional();
-const awsEndpoint = httpUrl
-  .optional()
-  .describe('For VPC endpoints. Default: the public one of the region.');
+const awsEndpoint = httpUrl.optional();
 
 const secretSource = z.union(
   [
@@ -17,14 +24,14 @@ const secretSource = z.union(
     z.strictObject({ systemdCredential: z.string().regex(/^[A-Za-z0-9_.-]+$/, 'not the name of a credential') }),
     z.strictObject({
       exec: z.strictObject({
-        command: z.array(z.string()).min(1).describe('Program and arguments; the secret is what it prints.'),
-        timeout: duration.optional().describe('Default 30s.'),
+        command: z.array(z.string()).min(1),
+        timeout: duration.optional(),
       }),
     }),
     z.strictObject({
       http: z.strictObject({
         url: httpUrl,
-        headers: z.record(z.string().regex(/^[A-Za-z0-9-]+$/, 'not the name of a header'), secret).optional(),
+        headers: headers.optional(),
         allowInsecure,
         sha256: sha256.optional(),
         pointer: z
@@ -37,7 +44,7 @@ const secretSource = z.union(
       awsSecretsManager: z.strictObject({
         secretId: z.string().min(1),
         region: awsRegion,
-        key: z.string().min(1).optional().describe('A key of a secret that is a JSON object.'),
+        key: z.string().min(1).optional(),
         endpoint: awsEndpoint,
         allowInsecure,
       }),

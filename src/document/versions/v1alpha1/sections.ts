@@ -8,21 +8,15 @@ import { reporting } from './reporting.ts';
 import { containerRuntime } from './runtime.ts';
 import { secrets } from './secrets.ts';
 
-const metadata = z
-  .strictObject({
-    name: z.string().min(1).max(253),
-    namespace: z.string().min(1).max(253).optional(),
-    uid: z.string().min(1).max(128).optional(),
-    cluster: z.string().min(1).max(253).optional(),
-    labels: z.record(z.string(), z.string()).optional(),
-  })
-  .describe('Identity of the machine in the management cluster, for reports.');
+const metadata = z.strictObject({
+  name: z.string().min(1).max(253),
+  namespace: z.string().min(1).max(253).optional(),
+  uid: z.string().min(1).max(128).optional(),
+  cluster: z.string().min(1).max(253).optional(),
+  labels: z.record(z.string(), z.string()).optional(),
+});
 
-const apply = z
-  .enum(['Once', 'EveryBoot'])
-  .describe(
-    'What the units of machineadm do at a boot after the document was applied: nothing until it changes, or apply it again. Default Once.',
-  );
+const apply = z.enum(['Once', 'EveryBoot']);
 
 const variableSource = z.union(
   [
@@ -34,16 +28,14 @@ const variableSource = z.union(
     z.strictObject({
       metadata: z.strictObject({
         provider: z.enum(['aws', 'gcp', 'azure', 'openstack']),
-        path: z.string().min(1).describe("As the provider's service names it: instance-id, compute/vmId, …"),
+        path: z.string().min(1),
       }),
     }),
   ],
   { error: 'expected one of {value}, {env}, {envFile}, {file}, {instanceData}, {metadata}' },
 );
 
-const variables = z
-  .record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'not a name'), variableSource)
-  .describe('Used as ${name} where a field allows it. One that does not exist ends the run before any change.');
+const variables = z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'not a name'), variableSource);
 
 /** The sections in reading order. `requires`, `apiVersion` and `kind` are checked before them, for every version. */
 export const sections = {

@@ -2,8 +2,8 @@ import * as z from 'zod';
 import { SIZE_PATTERN } from '../../units.ts';
 import { absolutePath, duration } from './fields.ts';
 
-const waitFor = duration.optional().describe('How long to wait for the device to appear; default 60s.');
-const partition = z.int().min(1).max(128).optional().describe('One of its partitions, by number.');
+const waitFor = duration.optional();
+const partition = z.int().min(1).max(128).optional();
 
 const deviceShapes = [
   z.strictObject({ path: absolutePath, partition, timeout: waitFor }),
@@ -38,11 +38,8 @@ const partitionType = z.union(
 
 const disk = z.strictObject({
   device,
-  table: z.enum(['gpt', 'mbr']).optional().describe('Default gpt. mbr ends at 2 TiB and four partitions.'),
-  wipe: z
-    .boolean()
-    .optional()
-    .describe('Destroy an existing table or signature. Default false: a used disk is an error.'),
+  table: z.enum(['gpt', 'mbr']).optional(),
+  wipe: z.boolean().optional(),
   partitions: z
     .array(
       z.strictObject({
@@ -55,7 +52,7 @@ const disk = z.strictObject({
           )
           .optional(),
         size: partitionSize,
-        type: partitionType.optional().describe('Default linux.'),
+        type: partitionType.optional(),
       }),
     )
     .min(1, 'a disk without partitions'),
@@ -68,32 +65,25 @@ const filesystem = z.strictObject({
     .string()
     .regex(/^[\x21-\x7e]{1,255}$/, 'not a label')
     .optional(),
-  options: z.array(z.string().min(1)).optional().describe('Given to mkfs as they are.'),
-  overwrite: z.boolean().optional().describe('Format whatever is there. Default false.'),
-  replace: z
-    .array(z.string().regex(/^[A-Za-z0-9_]+$/, 'not the name of a file system, as blkid prints it'))
-    .optional()
-    .describe('Types that may be formatted over without `overwrite`, as blkid names them: [ntfs].'),
+  options: z.array(z.string().min(1)).optional(),
+  overwrite: z.boolean().optional(),
+  replace: z.array(z.string().regex(/^[A-Za-z0-9_]+$/, 'not the name of a file system, as blkid prints it')).optional(),
 });
 
 const mount = z.strictObject({
   device,
-  path: absolutePath.optional().describe('The mount point. Left out for swap, which has none.'),
+  path: absolutePath.optional(),
   type: z
     .string()
     .regex(/^[A-Za-z0-9_.-]+$/, 'not the name of a file system')
-    .optional()
-    .describe('Default: what is on the device.'),
+    .optional(),
   options: z.array(z.string().regex(/^[^\s,]+$/, 'one option an entry')).optional(),
 });
 
 export const storage = z.strictObject({
   disks: z.array(disk).optional(),
   filesystems: z.array(filesystem).optional(),
-  mounts: z
-    .array(mount)
-    .optional()
-    .describe('Mounted now and at every boot, in order of depth; the run fails when one is not.'),
+  mounts: z.array(mount).optional(),
 });
 
 export type StorageSection = z.infer<typeof storage>;

@@ -4,28 +4,21 @@ import { certificatePem, duration, secret } from './fields.ts';
 const serverName = z.string().regex(/^[A-Za-z0-9:.-]+$/, 'not a host name or address');
 
 export const time = z.strictObject({
-  enabled: z.boolean().optional().describe('Default true. false stops and disables the time service.'),
-  servers: z.array(serverName).optional().describe("Default: the distribution's."),
+  enabled: z.boolean().optional(),
+  servers: z.array(serverName).optional(),
   synchronized: z
     .strictObject({
-      within: duration.optional().describe('How far the clock may be off; default 5s.'),
-      timeout: duration.optional().describe('How long to wait for that; default 60s.'),
+      within: duration.optional(),
+      timeout: duration.optional(),
     })
-    .optional()
-    .describe('Wait until the clock is right before anything depends on it.'),
+    .optional(),
 });
 
 export const proxy = z.strictObject({
-  http: secret.optional().describe('URL; may hold credentials, which are treated as secrets.'),
+  http: secret.optional(),
   https: secret.optional(),
-  no: z
-    .array(z.string().regex(/^[^\s,]+$/, 'one host, domain or subnet an entry'))
-    .optional()
-    .describe('Reached directly, beside this machine, the cluster and the metadata addresses, which always are.'),
-  for: z
-    .array(z.enum(['agent', 'containerd', 'kubelet', 'environment']))
-    .optional()
-    .describe('Who uses it; default [agent, containerd, kubelet].'),
+  no: z.array(z.string().regex(/^[^\s,]+$/, 'one host, domain or subnet an entry')).optional(),
+  for: z.array(z.enum(['agent', 'containerd', 'kubelet', 'environment'])).optional(),
 });
 
 export const certificateAuthorities = z.array(
@@ -50,8 +43,7 @@ export const services = z.array(
           content: z.string().min(1),
         }),
       )
-      .optional()
-      .describe('Drop-ins of its unit; the service restarts when one changed. One no longer named stays.'),
+      .optional(),
   }),
 );
 

@@ -7,42 +7,37 @@ import { remoteFields, toRemoteOptions } from './fields.ts';
 
 const region = z.string().regex(/^[a-z]{2}(?:-[a-z]+)+-\d$/, 'not an AWS region');
 
-export const awsSink = z
-  .strictObject({
-    type: z.literal('AWS'),
-    topicARN: z
-      .string()
-      .regex(
-        /^arn:aws(?:-[a-z]+)*:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}(?:\.fifo)?$/,
-        'not the ARN of a topic, such as arn:aws:sns:eu-west-1:123456789012:bootstrap',
-      )
-      .optional()
-      .describe('Of an SNS topic, FIFO or standard. This or queueURL.'),
-    queueURL: httpUrl
-      .regex(
-        /^https?:\/\/[^/?#]+\/\d{12}\/[A-Za-z0-9_-]{1,80}(?:\.fifo)?$/,
-        'not the URL of a queue, such as https://sqs.eu-west-1.amazonaws.com/123456789012/bootstrap',
-      )
-      .optional()
-      .describe('Of an SQS queue, FIFO or standard. This or topicARN.'),
-    region: region.optional().describe('Default: that in topicARN or queueURL, or else that of the machine.'),
-    endpoint: httpUrl.optional().describe('Of SNS, for VPC endpoints. Default: the public one of the region.'),
-    bucket: z
-      .strictObject({
-        name: z.string().regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, 'not the name of a bucket'),
-        prefix: z
-          .string()
-          .regex(/^(?:[A-Za-z0-9._-]+\/)*$/, 'not a prefix: write it with a "/" at its end, such as "reports/"')
-          .max(200)
-          .optional(),
-        region: region.optional().describe('Default: that of the topic or queue.'),
-        endpoint: httpUrl.optional().describe('For VPC endpoints. Default: the public one of the region.'),
-      })
-      .optional()
-      .describe('An S3 bucket for events above 64 KiB; without one, what is above 252 KiB is sent shortened.'),
-    ...remoteFields,
-  })
-  .describe('A topic of SNS or a queue of SQS, with the role of the machine (IMDSv2).');
+export const awsSink = z.strictObject({
+  type: z.literal('AWS'),
+  topicARN: z
+    .string()
+    .regex(
+      /^arn:aws(?:-[a-z]+)*:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}(?:\.fifo)?$/,
+      'not the ARN of a topic, such as arn:aws:sns:eu-west-1:123456789012:bootstrap',
+    )
+    .optional(),
+  queueURL: httpUrl
+    .regex(
+      /^https?:\/\/[^/?#]+\/\d{12}\/[A-Za-z0-9_-]{1,80}(?:\.fifo)?$/,
+      'not the URL of a queue, such as https://sqs.eu-west-1.amazonaws.com/123456789012/bootstrap',
+    )
+    .optional(),
+  region: region.optional(),
+  endpoint: httpUrl.optional(),
+  bucket: z
+    .strictObject({
+      name: z.string().regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, 'not the name of a bucket'),
+      prefix: z
+        .string()
+        .regex(/^(?:[A-Za-z0-9._-]+\/)*$/, 'not a prefix: write it with a "/" at its end, such as "reports/"')
+        .max(200)
+        .optional(),
+      region: region.optional(),
+      endpoint: httpUrl.optional(),
+    })
+    .optional(),
+  ...remoteFields,
+});
 
 export type AWSSinkSection = z.infer<typeof awsSink>;
 

@@ -5,30 +5,23 @@ import { httpUrl } from '../fields.ts';
 import { oneOf } from './exclusive.ts';
 import { remoteFields, toRemoteOptions } from './fields.ts';
 
-export const azureSink = z
-  .strictObject({
-    type: z.literal('Azure'),
-    queueURL: httpUrl
-      .regex(
-        /\/[a-z0-9](?:-?[a-z0-9]){2,62}\/?$/,
-        'not the URL of a queue, such as https://account.queue.core.windows.net/bootstrap',
-      )
-      .optional()
-      .describe('Of a queue of Azure Storage. This or topicEndpoint.'),
-    topicEndpoint: httpUrl
-      .regex(
-        /\/api\/events$/,
-        'not the endpoint of a topic, such as https://bootstrap.westeurope-1.eventgrid.azure.net/api/events',
-      )
-      .optional()
-      .describe('Of an Event Grid topic with the CloudEvents 1.0 schema. This or queueURL.'),
-    clientID: z
-      .uuid({ error: 'not a client id: a UUID' })
-      .optional()
-      .describe('Of a user-assigned identity. Default: the system-assigned one, or the only one.'),
-    ...remoteFields,
-  })
-  .describe('A queue of Azure Storage or a topic of Event Grid, with the managed identity of the machine.');
+export const azureSink = z.strictObject({
+  type: z.literal('Azure'),
+  queueURL: httpUrl
+    .regex(
+      /\/[a-z0-9](?:-?[a-z0-9]){2,62}\/?$/,
+      'not the URL of a queue, such as https://account.queue.core.windows.net/bootstrap',
+    )
+    .optional(),
+  topicEndpoint: httpUrl
+    .regex(
+      /\/api\/events$/,
+      'not the endpoint of a topic, such as https://bootstrap.westeurope-1.eventgrid.azure.net/api/events',
+    )
+    .optional(),
+  clientID: z.uuid({ error: 'not a client id: a UUID' }).optional(),
+  ...remoteFields,
+});
 
 export type AzureSinkSection = z.infer<typeof azureSink>;
 

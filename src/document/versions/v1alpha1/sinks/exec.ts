@@ -4,14 +4,12 @@ import type { ResolveSecret } from '../convert-values.ts';
 import { environmentName, secret } from '../fields.ts';
 import { remoteFields, toRemoteOptions } from './fields.ts';
 
-export const execSink = z
-  .strictObject({
-    type: z.literal('Exec'),
-    command: z.array(z.string()).min(1).describe('Program and arguments. It reads one event, one line of JSON.'),
-    environment: z.record(environmentName, secret).optional(),
-    ...remoteFields,
-  })
-  .describe('Hands each event to a program on standard input.');
+export const execSink = z.strictObject({
+  type: z.literal('Exec'),
+  command: z.array(z.string()).min(1),
+  environment: z.record(environmentName, secret).optional(),
+  ...remoteFields,
+});
 
 export function toExecSink(section: z.infer<typeof execSink>, name: string, resolve: ResolveSecret): ExecSinkModel {
   return {

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { RemoteOptions, SinkTlsModel } from '../../../model-sinks.ts';
 import { milliseconds, type ResolveSecret } from '../convert-values.ts';
-import { certificatePem, duration, secret } from '../fields.ts';
+import { certificatePem, clientCertificate, duration } from '../fields.ts';
 
 const DEFAULT_TIMEOUT_MS = 10_000;
 
@@ -11,25 +11,18 @@ export const remoteFields = {
     .string()
     .max(63)
     .regex(/^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$/, 'not a name: use letters, digits, ".", "_" and "-"')
-    .optional()
-    .describe('In messages and tables. Default: the type of the sink.'),
+    .optional(),
   events: z
     .array(z.enum(['started', 'stepChanged', 'waiting', 'warning', 'concluded', 'readinessChanged']))
     .min(1)
-    .optional()
-    .describe('What it is told. Default: started, warning, concluded, readinessChanged (of a watch).'),
-  timeout: duration.optional().describe('How long one delivery may take; default 10s.'),
+    .optional(),
+  timeout: duration.optional(),
 };
 
 /** What a document may say of TLS, for a sink that speaks it. */
 export const tlsFields = {
-  certificateAuthority: certificatePem
-    .optional()
-    .describe("PEM certificates trusted by this sink beside the system's and host.certificateAuthorities."),
-  clientCertificate: z
-    .strictObject({ certificate: certificatePem, key: secret })
-    .optional()
-    .describe('What the sink shows the receiver (mutual TLS).'),
+  certificateAuthority: certificatePem.optional(),
+  clientCertificate: clientCertificate.optional(),
 };
 
 export function toRemoteOptions(section: z.infer<z.ZodObject<typeof remoteFields>>, name: string): RemoteOptions {

@@ -2,9 +2,7 @@ import * as z from 'zod';
 import type { GuestinfoSinkModel } from '../../../model-sinks.ts';
 import { remoteFields, toRemoteOptions } from './fields.ts';
 
-export const guestinfoSink = z
-  .strictObject({ type: z.literal('Guestinfo'), ...remoteFields })
-  .describe('guestinfo variables of a virtual machine of vSphere, set through VMware Tools.');
+export const guestinfoSink = z.strictObject({ type: z.literal('Guestinfo'), ...remoteFields });
 
 export function toGuestinfoSink(section: z.infer<typeof guestinfoSink>, name: string): GuestinfoSinkModel {
   return { kind: 'Guestinfo', ...toRemoteOptions(section, name) };

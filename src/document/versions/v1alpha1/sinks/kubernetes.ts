@@ -13,35 +13,25 @@ const namespace = z
     'not the name of a namespace: use lower-case letters, digits and "-" (RFC 1123)',
   );
 
-export const kubernetesSink = z
-  .strictObject({
-    type: z.literal('Kubernetes'),
-    kubeconfig: secret
-      .optional()
-      .describe('In the place of server, certificateAuthority and token or clientCertificate; it may name no files.'),
-    server: httpsUrl
-      .optional()
-      .describe('The API server of the management cluster. It is reached directly, not through host.proxy.'),
-    tlsServerName: dnsSubdomain.optional().describe("In the server's certificate, where it is not the host of server."),
-    certificateAuthority: certificatePem.optional().describe('PEM of who signs for the API server; nobody else may.'),
-    token: secret.optional().describe('A bearer token, such as one of a ServiceAccount.'),
-    clientCertificate: tlsFields.clientCertificate.describe('In the place of a token.'),
-    configMap: z
-      .strictObject({ namespace, name: dnsSubdomain })
-      .describe('Must exist: the machine may patch it and create none.'),
-    ...remoteFields,
-    events: remoteFields.events.describe('What it is told. Default: started, concluded, readinessChanged.'),
-  })
-  .describe('Writes the conditions of this machine into a ConfigMap of the management cluster.');
+export const kubernetesSink = z.strictObject({
+  type: z.literal('Kubernetes'),
+  kubeconfig: secret.optional(),
+  server: httpsUrl.optional(),
+  tlsServerName: dnsSubdomain.optional(),
+  certificateAuthority: certificatePem.optional(),
+  token: secret.optional(),
+  clientCertificate: tlsFields.clientCertificate,
+  configMap: z.strictObject({ namespace, name: dnsSubdomain }),
+  ...remoteFields,
+  events: remoteFields.events,
+});
 
-export const nodeSink = z
-  .strictObject({
-    type: z.literal('Node'),
-    kubeconfig: absolutePath.optional().describe("The kubelet's. Default: /etc/kubernetes/kubelet.conf."),
-    ...remoteFields,
-    events: remoteFields.events.describe('What it is told. Default: concluded, readinessChanged.'),
-  })
-  .describe("Writes the conditions of this machine onto its own Node, with the kubelet's credential.");
+export const nodeSink = z.strictObject({
+  type: z.literal('Node'),
+  kubeconfig: absolutePath.optional(),
+  ...remoteFields,
+  events: remoteFields.events,
+});
 
 /** What of a sink that writes to the management cluster only its fields together show. */
 export function checkKubernetesSink(section: z.infer<typeof kubernetesSink>, path: Finding['path']): Finding[] {

@@ -12,37 +12,30 @@ const subject = z
   .string()
   .regex(/^[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*$/, 'not a subject without wildcards, such as "machines.bootstrap"');
 
-export const natsSink = z
-  .strictObject({
-    type: z.literal('NATS'),
-    servers: z
-      .array(z.string().regex(SERVER, 'not a server, such as "tls://nats.example.com:4222"'))
-      .min(1)
-      .max(16)
-      .describe('Tried in an order drawn anew each time. tls:// refuses a server that does not speak TLS.'),
-    subject: subject.describe('One that a stream of JetStream listens on.'),
-    stream: z
-      .string()
-      .regex(/^[A-Za-z0-9_-]+$/, 'not the name of a stream')
-      .optional()
-      .describe('The stream that must be the one to store it. Default: whichever listens.'),
-    credentials: z
-      .union(
-        [
-          z.strictObject({ token: secret }),
-          z.strictObject({ user: z.string().min(1), password: secret }),
-          z.strictObject({ credentialsFile: secret.describe('Content of a .creds file: a JWT and a seed.') }),
-          z.strictObject({ nkey: secret.describe('The seed of a user.') }),
-        ],
-        { error: 'expected one of {token}, {user, password}, {credentialsFile}, {nkey}' },
-      )
-      .optional(),
-    inboxPrefix: subject.optional().describe('What the subjects of answers begin with. Default: _INBOX.'),
-    allowInsecure,
-    ...tlsFields,
-    ...remoteFields,
-  })
-  .describe('A subject of NATS that a stream of JetStream stores.');
+export const natsSink = z.strictObject({
+  type: z.literal('NATS'),
+  servers: z.array(z.string().regex(SERVER, 'not a server, such as "tls://nats.example.com:4222"')).min(1).max(16),
+  subject: subject,
+  stream: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]+$/, 'not the name of a stream')
+    .optional(),
+  credentials: z
+    .union(
+      [
+        z.strictObject({ token: secret }),
+        z.strictObject({ user: z.string().min(1), password: secret }),
+        z.strictObject({ credentialsFile: secret }),
+        z.strictObject({ nkey: secret }),
+      ],
+      { error: 'expected one of {token}, {user, password}, {credentialsFile}, {nkey}' },
+    )
+    .optional(),
+  inboxPrefix: subject.optional(),
+  allowInsecure,
+  ...tlsFields,
+  ...remoteFields,
+});
 
 export type NATSSinkSection = z.infer<typeof natsSink>;
 

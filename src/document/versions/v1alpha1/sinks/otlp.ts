@@ -1,32 +1,27 @@
 import * as z from 'zod';
 import type { OTLPSinkModel } from '../../../model-sinks.ts';
 import { headersOf, type ResolveSecret } from '../convert-values.ts';
-import { allowInsecure, httpUrl, secret } from '../fields.ts';
+import { allowInsecure, headers, httpUrl } from '../fields.ts';
 import { remoteFields, tlsFields, toRemoteOptions, toSinkTls } from './fields.ts';
 
 // A trace is told when it is complete: there is nothing to choose.
 const { events: _events, ...fields } = remoteFields;
 
-const NOT_A_TRACEPARENT =
-  'not a traceparent (W3C Trace Context), such as 00-<32 hex digits>-<16 hex digits>-01';
+const NOT_A_TRACEPARENT = 'not a traceparent (W3C Trace Context), such as 00-<32 hex digits>-<16 hex digits>-01';
 
-export const otlpSink = z
-  .strictObject({
-    type: z.literal('OTLP'),
-    url: httpUrl
-      .describe('The whole of it, such as https://collector.example.com:4318/v1/traces.'),
-    headers: z.record(z.string().regex(/^[A-Za-z0-9-]+$/, 'not the name of a header'), secret).optional(),
-    allowInsecure,
-    traceparent: z
-      .string()
-      .regex(/^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/, { error: NOT_A_TRACEPARENT, abort: true })
-      .regex(/^00-0*[1-9a-f][0-9a-f]*-0*[1-9a-f]/, NOT_A_TRACEPARENT)
-      .optional()
-      .describe('The span that the run belongs to. Default: the run is a trace of its own.'),
-    ...tlsFields,
-    ...fields,
-  })
-  .describe('A collector of OpenTelemetry: the run as a trace with a span for each step (OTLP/HTTP, JSON).');
+export const otlpSink = z.strictObject({
+  type: z.literal('OTLP'),
+  url: httpUrl,
+  headers: headers.optional(),
+  allowInsecure,
+  traceparent: z
+    .string()
+    .regex(/^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/, { error: NOT_A_TRACEPARENT, abort: true })
+    .regex(/^00-0*[1-9a-f][0-9a-f]*-0*[1-9a-f]/, NOT_A_TRACEPARENT)
+    .optional(),
+  ...tlsFields,
+  ...fields,
+});
 
 export function toOTLPSink(section: z.infer<typeof otlpSink>, name: string, resolve: ResolveSecret): OTLPSinkModel {
   return {

@@ -1,0 +1,230 @@
+import type * as z from 'zod';
+import type { PathSegment } from '../../../src/document/diagnostics.ts';
+import { portablePattern } from './patterns.ts';
+
+/** A JSON Schema (draft 2020-12). */
+export type JsonSchema = { [keyword: string]: unknown };
+
+/** What the converter adds to what zod knows. */
+export interface Additions {
+  /** Schemas that are published once, under `$defs`, by their name. */
+  readonly definitions: ReadonlyMap<z.core.$ZodType, string>;
+  /** What a rule in code means in a JSON Schema, by the schema that has it. */
+  readonly rules: ReadonlyMap<z.core.$ZodType, JsonSchema>;
+  /** What an object demands across its fields, by its field path. */
+  readonly conditions: ReadonlyMap<string, readonly JsonSchema[]>;
+  /** Description, default and examples of a field, by its path. */
+  field(path: string): JsonSchema;
+  /** Whether `${name}` is replaced in the string at a place of the document. */
+  isExpandable(place: readonly PathSegment[]): boolean;
+}
+
+/** Where the converter is: the field path that documentation goes by, and a place of the document that has it. */
+interface At {
+  /** `host.files[].mode`; in a definition `Device.path`; the value of a map is `*`, a kind of sink `[Webhook]`. */
+  readonly field: string;
+  readonly place: readonly PathSegment[];
+}
+
+export const VARIABLE_TEXT = 'VariableText';
+
+/** The JSON Schema of a zod schema, and the definitions that it refers to. Throws for what it cannot express. */
+export function convertSchema(
+  root: z.core.$ZodType,
+  additions: Additions,
+): { readonly schema: JsonSchema; readonly definitions: Readonly<Record<string, JsonSchema>> } {
+  const definitions: Record<string, JsonSchema> = {};
+
+  const convert = (schema: z.core.$ZodType, at: At): JsonSchema => {
+    const { def } = schema._zod;
+    if (def.type === 'optional') return convert((def as z.core.$ZodOptionalDef).innerType, at);
+    const converted = convertAlternative(schema, at);
+    const name = additions.definitions.get(schema);
+    return acceptingVariables(converted, at, name === undefined ? converted : definitions[name]);
+  };
+
+  /** One of a union, or the whole: as it is without variables. */
+  const convertAlternative = (schema: z.core.$ZodType, at: At): JsonSchema => {
+    const name = additions.definitions.get(schema);
+    if (name === undefined) return convertInline(schema, at);
+    if (definitions[name] === undefined) {
+      // Before its parts: a definition may hold itself.
+      definitions[name] = {};
+      definitions[name] = convertInline(schema, { field: name, place: at.place });
+    }
+    return { $ref: `#/$defs/${name}` };
+  };
+
+  const convertInline = (schema: z.core.$ZodType, at: At): JsonSchema => ({
+    ...structure(schema, at),
+    ...additions.rules.get(schema),
+  });
+
+  const structure = (schema: z.core.$ZodType, at: At): JsonSchema => {
+    const { def } = schema._zod;
+    switch (def.type) {
+      case 'string':
+        return stringSchema(schema);
+      case 'number':
+        return numberSchema(schema);
+      case 'boolean':
+        return { type: 'boolean' };
+      case 'enum':
+        return { type: 'string', enum: Object.values((def as z.core.$ZodEnumDef).entries) };
+      case 'literal': {
+        const [value] = (def as z.core.$ZodLiteralDef<string | boolean>).values;
+        return { type: typeof value, const: value };
+      }
+      case 'array': {
+        const { minimum, maximum } = limitsOf(schema);
+        const { element } = def as z.core.$ZodArrayDef;
+        return {
+          type: 'array',
+          ...(minimum === undefined ? {} : { minItems: minimum }),
+          ...(maximum === undefined ? {} : { maxItems: maximum }),
+          items: convert(element, { field: `${at.field}[]`, place: [...at.place, 0] }),
+        };
+      }
+      case 'record': {
+        const { keyType, valueType } = def as z.core.$ZodRecordDef;
+        const names = convert(keyType, { field: `${at.field}.<name>`, place: [] });
+        return {
+          type: 'object',
+          ...(Object.keys(names).length > 1 || '$ref' in names ? { propertyNames: names } : {}),
+          additionalProperties: convert(valueType, { field: `${at.field}.*`, place: [...at.place, 'name'] }),
+        };
+      }
+      case 'object':
+        return objectSchema(schema as z.core.$ZodObject, at);
+      case 'union':
+        return {
+          anyOf: (def as z.core.$ZodUnionDef).options.map((option) => convertAlternative(option, branchAt(option, at))),
+        };
+      case 'lazy':
+        return convertInline((def as z.core.$ZodLazyDef).getter(), at);
+      case 'unknown':
+        return {};
+      case 'custom':
+        if (additions.rules.has(schema)) return {};
+    }
+    throw new TypeError(`${at.field}: no JSON Schema is known for a ${def.type}`);
+  };
+
+  const objectSchema = (schema: z.core.$ZodObject, at: At): JsonSchema => {
+    const { shape, catchall } = schema._zod.def;
+    const fields = Object.entries(shape);
+    const conditions = additions.conditions.get(at.field);
+    const required = fields.filter(([, part]) => part._zod.optin !== 'optional').map(([key]) => key);
+    return {
+      type: 'object',
+      properties: Object.fromEntries(
+        fields.map(([key, part]) => {
+          const field = at.field === '' ? key : `${at.field}.${key}`;
+          return [key, { ...additions.field(field), ...convert(part, { field, place: [...at.place, key] }) }];
+        }),
+      ),
+      ...(required.length === 0 ? {} : { required }),
+      ...(catchall?._zod.def.type === 'never' ? { additionalProperties: false } : {}),
+      ...(conditions === undefined ? {} : { allOf: conditions.map(withDeclaredProperties) }),
+    };
+  };
+
+  /** A field in which variables are replaced takes any text that holds one: its form is checked on the machine. */
+  const acceptingVariables = (schema: JsonSchema, { place }: At, resolved: JsonSchema = schema): JsonSchema => {
+    if (place.length === 0 || !additions.isExpandable(place) || !isRestricted(resolved)) return schema;
+    const alternatives = Array.isArray(schema.anyOf) ? (schema.anyOf as JsonSchema[]) : [schema];
+    return { anyOf: [...alternatives, { $ref: `#/$defs/${VARIABLE_TEXT}` }] };
+  };
+
+  const schema = convert(root, { field: '', place: [] });
+  return { schema, definitions };
+}
+
+/** Branches of a union that are told apart by a field `type` have each their own fields. */
+function branchAt(option: z.core.$ZodType, at: At): At {
+  const { def } = option._zod;
+  if (def.type !== 'object') return at;
+  const type = (def as z.core.$ZodObjectDef).shape.type?._zod.def;
+  if (type?.type !== 'literal') return at;
+  return { ...at, field: `${at.field}[${(type as z.core.$ZodLiteralDef<string>).values[0]}]` };
+}
+
+/** Whether a schema refuses some text with a variable in it. */
+function isRestricted(schema: JsonSchema): boolean {
+  if (Array.isArray(schema.anyOf)) return (schema.anyOf as JsonSchema[]).every(isRestricted);
+  if (schema.type === 'object' || schema.type === 'array') return false;
+  return '$ref' in schema || ['pattern', 'allOf', 'maxLength', 'enum', 'const'].some((keyword) => keyword in schema);
+}
+
+interface Limits {
+  readonly minimum: number | undefined;
+  readonly maximum: number | undefined;
+  readonly patterns: readonly RegExp[];
+}
+
+/** What the checks of a schema say; rules in code say nothing here. */
+function limitsOf(schema: z.core.$ZodType): Limits {
+  const { def, traits } = schema._zod;
+  // A format such as IPv4 is a schema and its own first check.
+  const own = traits.has('$ZodCheck') ? [schema as unknown as z.core.$ZodCheck] : [];
+  const checks = [...own, ...((def as z.core.$ZodTypeDef).checks ?? [])].map(
+    ({ _zod }) =>
+      _zod.def as z.core.$ZodCheckDef & { minimum?: number; maximum?: number; value?: number; pattern?: RegExp },
+  );
+  const values = (name: string) =>
+    checks.flatMap(({ check, minimum, maximum, value }) => (check === name ? [minimum ?? maximum ?? value ?? 0] : []));
+  const lower = [...values('min_length'), ...values('greater_than')];
+  const upper = [...values('max_length'), ...values('less_than')];
+  return {
+    minimum: lower.length === 0 ? undefined : Math.max(...lower),
+    maximum: upper.length === 0 ? undefined : Math.min(...upper),
+    patterns: checks.flatMap(({ pattern }) => pattern ?? []),
+  };
+}
+
+function stringSchema(schema: z.core.$ZodType): JsonSchema {
+  const { minimum, maximum, patterns: own } = limitsOf(schema);
+  const patterns = own.map(portablePattern);
+  const [first] = patterns;
+  return {
+    type: 'string',
+    ...(minimum === undefined ? {} : { minLength: minimum }),
+    ...(maximum === undefined ? {} : { maxLength: maximum }),
+    ...(patterns.length === 1 ? first : {}),
+    ...(patterns.length > 1 ? { allOf: patterns } : {}),
+  };
+}
+
+function numberSchema(schema: z.core.$ZodType): JsonSchema {
+  const { minimum, maximum } = limitsOf(schema);
+  const isWhole = (schema._zod.def as z.core.$ZodNumberFormatDef).format === 'safeint';
+  return {
+    type: isWhole ? 'integer' : 'number',
+    ...(minimum === undefined ? {} : { minimum }),
+    ...(maximum === undefined ? {} : { maximum }),
+  };
+}
+
+/** ajv's strict mode wants every required property to be declared beside. */
+function withDeclaredProperties(schema: JsonSchema): JsonSchema {
+  const converted = Object.fromEntries(
+    Object.entries(schema).map(([keyword, value]) => [keyword, declared(keyword, value)]),
+  );
+  if (!Array.isArray(schema.required)) return converted;
+  const names = (schema.required as string[]).map((name) => [name, true]);
+  return { ...converted, properties: { ...Object.fromEntries(names), ...(converted.properties as object) } };
+}
+
+const SCHEMA_KEYWORDS = ['if', 'then', 'else', 'not', 'items', 'contains', 'additionalProperties', 'propertyNames'];
+
+function declared(keyword: string, value: unknown): unknown {
+  if (keyword === 'properties') {
+    return Object.fromEntries(
+      Object.entries(value as object).map(([name, part]) => [name, declared('if', part as unknown)]),
+    );
+  }
+  if (['allOf', 'anyOf', 'oneOf'].includes(keyword)) return (value as JsonSchema[]).map((part) => declared('if', part));
+  if (SCHEMA_KEYWORDS.includes(keyword) && typeof value === 'object')
+    return withDeclaredProperties(value as JsonSchema);
+  return value;
+}

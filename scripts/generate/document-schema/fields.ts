@@ -1,0 +1,56 @@
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import type { JsonSchema } from './convert.ts';
+
+/** What a reader needs to know of a field. `fields/*.yaml` says it, by field path. */
+interface Field {
+  readonly description: string;
+  /** The value that an absent field stands for. */
+  readonly default?: unknown;
+  /** In words where no single value says it; of a field that is required there is neither. */
+  readonly absent?: string;
+  readonly example: unknown;
+}
+
+export interface FieldReference {
+  /** The keywords of a field: description, default and examples. Empty for a field that is not described. */
+  annotations(path: string): JsonSchema;
+  /** Entries that no field has asked for. */
+  unused(): readonly string[];
+  has(path: string): Field | undefined;
+}
+
+const FOLDER = join(import.meta.dirname, 'fields');
+
+/**
+ * The reference of all fields. A key names a path, or several that say the same, separated by commas; `*` is any name.
+ * The first key that fits counts.
+ */
+export function fieldReference(): FieldReference {
+  const fields = globSync('*.yaml', { cwd: FOLDER })
+    .sort()
+    .flatMap((file) => Object.entries(parse(readFileSync(join(FOLDER, file), 'utf8')) as Record<string, Field>))
+    .flatMap(([key, field]) => key.split(', ').map((path) => ({ path, field, pattern: patternOf(path) })));
+  const used = new Set<string>();
+  const find = (path: string) => fields.find(({ pattern }) => pattern.test(path));
+  return {
+    has: (path) => find(path)?.field,
+    annotations(path) {
+      const found = find(path);
+      if (found === undefined) return {};
+      used.add(found.path);
+      const { description, absent, example } = found.field;
+      return {
+        description: absent === undefined ? description : `${description} Default: ${absent}.`,
+        ...('default' in found.field ? { default: found.field.default } : {}),
+        examples: [example],
+      };
+    },
+    unused: () => fields.map(({ path }) => path).filter((path) => !used.has(path)),
+  };
+}
+
+function patternOf(path: string): RegExp {
+  return new RegExp(`^${path.replace(/[.[\]]/g, '\\$&').replaceAll('*', '[^.]*')}$`);
+}
