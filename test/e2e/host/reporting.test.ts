@@ -16,8 +16,10 @@ const UNIT = readFileSync(join(UNITS, 'machineadm-provision.service'), 'utf8')
   .replace(' --boot', '')
   .replaceAll('/etc/machineadm/bootstrap.yaml', DOCUMENT);
 
+/** When the receiver had taken the last event: seconds since the machine's boot. */
+const TAKEN_AT = '/root/taken-at';
 /** A program that takes events slowly, and not at all before the file /root/repaired is there. */
-const SLOW = `cat >/root/last; [ -e /root/repaired ] || exit 75; sleep 3; cat /root/last >>${RECEIVED}`;
+const SLOW = `cat >/root/last; [ -e /root/repaired ] || exit 75; sleep 3; cut -d" " -f1 /proc/uptime >${TAKEN_AT}; cat /root/last >>${RECEIVED}`;
 
 async function lay(node: Node, commands: readonly string[] = []): Promise<void> {
   await node.lay({
@@ -68,10 +70,9 @@ describe('reporting from a unit of systemd', { skip: labUnavailable(), timeout: 
   test('outlives the unit, which nobody waits for, and says its status to it', { timeout: 3 * MINUTE }, async () => {
     await lay(node);
     await node.machine.shell('touch /root/repaired');
-    const began = Date.now();
     await node.machine.shell('systemctl start bootstrap.service');
-    const tookMs = Date.now() - began;
-    assert.ok(tookMs < 6_000, `each event takes the receiver 3 s; the unit was started after ${tookMs} ms`);
+    const started = 'systemctl show -p ActiveEnterTimestampMonotonic --value bootstrap.service';
+    const startedAt = Number(await node.machine.shell(started)) / 1e6;
     const text = await node.machine.shell('systemctl show -p StatusText --value bootstrap.service');
     assert.match(text, /^provision of reported succeeded in /);
     // What is left of the unit is killed.
@@ -82,6 +83,8 @@ describe('reporting from a unit of systemd', { skip: labUnavailable(), timeout: 
       (await received(node)).map(({ type }) => type),
       ['started', 'concluded'],
     );
+    const takenAt = Number(await node.read(TAKEN_AT));
+    assert.ok(startedAt > 0 && startedAt < takenAt, `started ${startedAt} s after boot, reported after ${takenAt} s`);
     const units = await node.machine.shell(
       'systemctl list-units --all --plain --no-legend "machineadm-report-*.service"',
     );
@@ -118,6 +121,39 @@ describe('reporting from a unit of systemd', { skip: labUnavailable(), timeout: 
       'systemctl start machineadm-report-flush.service; systemctl show -p ConditionResult --value machineadm-report-flush.service',
     );
     assert.equal(again, 'no\n', 'nothing waits, nothing is started');
+  });
+
+  test('the timer runs a command in a sandbox, which a drop-in widens', { timeout: 2 * MINUTE }, async () => {
+    const unit = 'machineadm-report-flush.service';
+    const attempts = {
+      'writes data of root': 'echo >/root/attempt',
+      'writes data of another user': 'echo >/var/tmp/foreign',
+      'speaks to the service manager': 'systemctl is-active dbus.service',
+      'writes to the console': 'echo >/dev/console',
+      'changes a program': 'touch /usr/local/bin/attempt',
+      'changes the configuration': 'touch /etc/pager/attempt',
+      'becomes another user': 'setpriv --reuid daemon true',
+      'makes a program setuid': 'chmod u+s /root/attempt',
+      'makes a namespace': 'unshare --mount true',
+      'changes a sysctl': 'sysctl -qw kernel.domainname=attempt',
+    };
+    const report = Object.entries(attempts).map(([name, command]) => `if ${command}; then echo '${name}' >&3; fi\n`);
+    await node.machine.write('/root/attempts.sh', `exec 3>&1 >/dev/null 2>&1\n${report.join('')}`);
+    await node.machine.shell(
+      'mkdir /etc/pager; touch /var/tmp/foreign; chown daemon /var/tmp/foreign; chmod 600 /var/tmp/foreign',
+    );
+    const attempt = async (more: string): Promise<readonly string[]> => {
+      const dropIn = `[Unit]\nConditionDirectoryNotEmpty=\n[Service]\nExecStart=\nExecStart=/bin/sh /root/attempts.sh\n`;
+      const output = 'StandardOutput=truncate:/root/attempted\n';
+      await node.machine.write(`/etc/systemd/system/${unit}.d/attempts.conf`, `${dropIn}${output}${more}`);
+      await node.machine.shell(`systemctl daemon-reload; systemctl start ${unit}`);
+      return ((await node.read('/root/attempted')) ?? '').trim().split('\n');
+    };
+    const inside = Object.keys(attempts).slice(0, 4);
+    assert.deepEqual(await attempt(''), inside);
+    // The drop-in of docs/reporting.md.
+    const widened = await attempt('CapabilityBoundingSet=CAP_SETUID CAP_SETGID\nReadWritePaths=/etc/pager\n');
+    assert.deepEqual(widened, [...inside, 'changes the configuration', 'becomes another user']);
   });
 
   test('is a secret to nobody: no event, no secret in what the deliverer leaves', { timeout: 2 * MINUTE }, async () => {
