@@ -74,7 +74,7 @@ export interface ExecModel {
 
 /** What a line of the program means, once it failed. */
 export interface FailurePattern {
-  /** A regular expression in JavaScript's syntax, without flags. */
+  /** A regular expression in RE2's syntax. */
   readonly pattern: string;
   /** A sentence for people. */
   readonly reason: string;

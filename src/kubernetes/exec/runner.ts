@@ -1,5 +1,5 @@
 import { type Evidence, MachineadmError } from '../../document/errors.ts';
-import type { ExecModel, FailurePattern } from '../../document/model.ts';
+import type { ExecModel } from '../../document/model.ts';
 import { formatDuration } from '../../document/units.ts';
 import type { CommandResult, Host } from '../../host/host.ts';
 import { describeKill, killOf, remedyOfKill, signalOfStatus } from '../../host/killed.ts';
@@ -45,7 +45,7 @@ export async function runProgram(host: Host, exec: ExecModel, order: string, wat
     }),
   );
   if (result.status === 0 && !result.timedOut) return;
-  throw programFailed(exec, result, lines);
+  throw await programFailed(exec, result, lines);
 }
 
 /** Whether the document's success test passes now; undefined where it has none. */
@@ -117,8 +117,12 @@ async function whereKilled(
   }
 }
 
-function programFailed(exec: ExecModel, result: CommandResult, lines: readonly string[]): MachineadmError {
-  const { found, givenUp } = explain(exec.failurePatterns, lines);
+async function programFailed(
+  exec: ExecModel,
+  result: CommandResult,
+  lines: readonly string[],
+): Promise<MachineadmError> {
+  const found = await explain(exec.failurePatterns, lines);
   const how = outcome(result, exec.timeoutMs);
   return new MachineadmError({
     reason: 'ExecBootstrapperFailed',
@@ -127,17 +131,9 @@ function programFailed(exec: ExecModel, result: CommandResult, lines: readonly s
     remedy:
       found?.pattern.remedy ??
       'Read the lines of the program in the evidence, correct the document or the machine, and run machineadm provision again.',
-    evidence: [
-      ...(givenUp === undefined ? [] : [tooSlow(givenUp)]),
-      ...[...new Set([...(found === undefined ? [] : [found.line]), ...lines.slice(-SHOWN_LINES)])].map(evidence),
-    ],
+    evidence: [...new Set([...(found === undefined ? [] : [found.line]), ...lines.slice(-SHOWN_LINES)])].map(evidence),
     retryable: found?.pattern.retryable ?? false,
   });
-}
-
-function tooSlow({ reason }: FailurePattern): Evidence {
-  const text = `the pattern of "${reason}" and those after it were given up: it backtracks too long on these lines`;
-  return { source: 'failurePatterns', text };
 }
 
 function outcome({ status, timedOut, outOfMemory }: CommandResult, limitMs: number): string {

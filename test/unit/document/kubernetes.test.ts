@@ -113,17 +113,58 @@ describe('what is refused about the bootstrapper', () => {
       init('bootstrapper: {exec: {command: k3s}}, ready: {require: NodeReady}'),
       /NodeReady is seen with kubeadm's kubeconfigs only/,
     ],
-    [
-      'a failure pattern that is no expression',
-      init('bootstrapper: {exec: {command: k3s, failurePatterns: [{pattern: "(", reason: x}]}}'),
-      /not a regular expression/,
-    ],
   ];
   for (const [name, body, expected] of cases) {
     test(name, async () => {
       const problems = await problemsOf(body);
       assert.equal(problems.length, 1, problems.join('\n'));
       assert.match(problems[0] ?? '', expected);
+    });
+  }
+});
+
+describe('the failure patterns of a program', () => {
+  const patternsIn = (...patterns: readonly string[]): string => {
+    const entries = patterns.map((pattern) => `{pattern: ${JSON.stringify(pattern)}, reason: x}`);
+    return init(`bootstrapper: {exec: {command: k3s, failurePatterns: [${entries.join(', ')}]}}`);
+  };
+
+  test('may use what RE2 has: groups, names, flags, classes, repetition', async () => {
+    const { exec } = await kubernetesOf(
+      patternsIn(
+        '(?i)refused',
+        '^(a|b)+?c{2,3}$',
+        '(?P<host>\\S+):(?<port>\\d+)',
+        '[^\\w\\s]\\x41\\p{Greek}',
+        '(?s-m:.)',
+      ),
+    );
+    assert.equal(exec?.failurePatterns.length, 5);
+  });
+
+  const refused: readonly (readonly [string, string, string])[] = [
+    ['a(?=b)', 'RE2 has no lookahead and no lookbehind (at character 2)', 'describe the line itself'],
+    ['\\(?=a(?!b)', 'RE2 has no lookahead and no lookbehind (at character 6)', 'describe the line itself'],
+    ['(?<=a)b', 'RE2 has no lookahead and no lookbehind (at character 1)', 'describe the line itself'],
+    ['(a)\\1', 'RE2 has no backreferences (at character 4)', 'repeat the expression'],
+    ['(?<n>a)\\k<n>', 'RE2 has no backreferences (at character 8)', 'repeat the expression'],
+    ['\\u00e9', 'RE2 has no escape \\u (at character 1)', 'write the character itself, or \\x{20AC} for \\u20AC'],
+    ['a\\Z', 'not an escape of RE2 (at character 2)', 'write the character without the backslash'],
+    ['a{1001}', 'a repetition of more than 1000 (at character 2)', 'write * or +, or a smaller number'],
+    ['.{0,900}', 'too large a pattern', 'repeat less'],
+    ['(', 'not a regular expression of RE2: missing closing )', 'correct the pattern'],
+    [
+      'x[b-a]',
+      'not a regular expression of RE2: invalid character class range (at character 3)',
+      'correct the pattern',
+    ],
+  ];
+  for (const [pattern, message, hint] of refused) {
+    test(`are refused where RE2 cannot express them: ${pattern}`, async () => {
+      const problems = await problemsOf(patternsIn('fine', pattern));
+      assert.equal(problems.length, 1, problems.join('\n'));
+      const at = 'kubernetes.bootstrapper.exec.failurePatterns[1].pattern: ';
+      assert.ok(problems[0]?.includes(`${at}${message} (hint: ${hint}`), problems[0]);
     });
   }
 });

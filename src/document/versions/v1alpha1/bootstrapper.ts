@@ -82,7 +82,7 @@ const exec = z.strictObject({
   failurePatterns: z
     .array(
       z.strictObject({
-        pattern: z.string().min(1).max(500).refine(isPattern, 'not a regular expression'),
+        pattern: z.string().min(1).max(500),
         reason: z.string().min(1),
         remedy: z.string().min(1).optional(),
         retryable: z.boolean().optional(),
@@ -92,15 +92,6 @@ const exec = z.strictObject({
   reset: z.strictObject({ command: commandLine }).optional(),
   retry: retry.optional(),
 });
-
-function isPattern(text: string): boolean {
-  try {
-    new RegExp(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 export const bootstrapper = z.strictObject({
   kubeadm: kubeadm.optional(),

@@ -3,6 +3,7 @@ import { checkFileContents, checkHost, checkSecretNames } from './checks.ts';
 import { checkActiveDirectory } from './checks-active-directory.ts';
 import { checkManifests } from './checks-bootstrapper.ts';
 import { checkContainerd } from './checks-containerd.ts';
+import { checkFailurePatterns } from './checks-failure-patterns.ts';
 import { checkHardening } from './checks-hardening.ts';
 import { checkKubernetes } from './checks-kubernetes.ts';
 import { checkPlatform } from './checks-platform.ts';
@@ -49,6 +50,7 @@ export const v1alpha1: DocumentVersion<Sections> = {
     ...(await checkFileContents(parsed)),
     ...checkKubernetes(parsed),
     ...(await checkManifests(parsed)),
+    ...(await checkFailurePatterns(parsed)),
     ...checkHardening(parsed),
   ],
   lint,
