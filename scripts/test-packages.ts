@@ -26,6 +26,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
   rpmbuild: 'rpm',
   lintian: 'lintian',
   python3: 'python3',
+  jsonschema: 'python3-jsonschema',
 };
 
 const SEARCHED = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'];

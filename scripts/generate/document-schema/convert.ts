@@ -50,7 +50,7 @@ export function convertSchema(
     if (definitions[name] === undefined) {
       // Before its parts: a definition may hold itself.
       definitions[name] = {};
-      definitions[name] = convertInline(schema, { field: name, place: at.place });
+      definitions[name] = { ...additions.field(name), ...convertInline(schema, { field: name, place: at.place }) };
     }
     return { $ref: `#/$defs/${name}` };
   };
@@ -120,7 +120,9 @@ export function convertSchema(
       properties: Object.fromEntries(
         fields.map(([key, part]) => {
           const field = at.field === '' ? key : `${at.field}.${key}`;
-          return [key, { ...additions.field(field), ...convert(part, { field, place: [...at.place, key] }) }];
+          const converted = convert(part, { field, place: [...at.place, key] });
+          const constant = 'const' in converted ? { examples: [converted.const] } : {};
+          return [key, { ...additions.field(field), ...constant, ...converted }];
         }),
       ),
       ...(required.length === 0 ? {} : { required }),

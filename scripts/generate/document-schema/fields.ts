@@ -10,7 +10,8 @@ interface Field {
   readonly default?: unknown;
   /** In words where no single value says it; of a field that is required there is neither. */
   readonly absent?: string;
-  readonly example: unknown;
+  /** Not of a constant. */
+  readonly example?: unknown;
 }
 
 export interface FieldReference {
@@ -24,8 +25,8 @@ export interface FieldReference {
 const FOLDER = join(import.meta.dirname, 'fields');
 
 /**
- * The reference of all fields. A key names a path, or several that say the same, separated by commas; `*` is any name.
- * The first key that fits counts.
+ * The reference of all fields. A key names a path, or several that say the same, separated by commas; `*` is any name
+ * and `**` any number of them. A key without them counts before one with them.
  */
 export function fieldReference(): FieldReference {
   const fields = globSync('*.yaml', { cwd: FOLDER })
@@ -33,7 +34,8 @@ export function fieldReference(): FieldReference {
     .flatMap((file) => Object.entries(parse(readFileSync(join(FOLDER, file), 'utf8')) as Record<string, Field>))
     .flatMap(([key, field]) => key.split(', ').map((path) => ({ path, field, pattern: patternOf(path) })));
   const used = new Set<string>();
-  const find = (path: string) => fields.find(({ pattern }) => pattern.test(path));
+  const exact = new Map(fields.map((field) => [field.path, field]));
+  const find = (path: string) => exact.get(path) ?? fields.find(({ pattern }) => pattern.test(path));
   return {
     has: (path) => find(path)?.field,
     annotations(path) {
@@ -44,7 +46,7 @@ export function fieldReference(): FieldReference {
       return {
         description: absent === undefined ? description : `${description} Default: ${absent}.`,
         ...('default' in found.field ? { default: found.field.default } : {}),
-        examples: [example],
+        ...(example === undefined ? {} : { examples: [example] }),
       };
     },
     unused: () => fields.map(({ path }) => path).filter((path) => !used.has(path)),
@@ -52,5 +54,7 @@ export function fieldReference(): FieldReference {
 }
 
 function patternOf(path: string): RegExp {
-  return new RegExp(`^${path.replace(/[.[\]]/g, '\\$&').replaceAll('*', '[^.]*')}$`);
+  return new RegExp(
+    `^${path.replace(/[.[\]]/g, '\\$&').replace(/\*\*?/g, (stars) => (stars === '*' ? '[^.]*' : '.*'))}$`,
+  );
 }

@@ -6,6 +6,9 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { RE2JS } from 're2js';
+import { fieldReference } from '../../../scripts/generate/document-schema/fields.ts';
+import { documentSchema } from '../../../scripts/generate/document-schema/index.ts';
+import { DOCUMENT_VERSIONS } from '../../../src/document/index.ts';
 import { jsonSchema } from '../../../src/document/json-schema.ts';
 
 const schema = jsonSchema() ?? {};
@@ -22,6 +25,17 @@ function* parts(value: unknown, pointer = ''): Generator<{ pointer: string; part
 
 const patterns = [...parts(schema)].flatMap(({ pointer, part }) =>
   typeof part.pattern === 'string' ? [{ pointer, pattern: part.pattern }] : [],
+);
+
+const fields = [...parts(schema)].flatMap(({ pointer, part }) =>
+  // Conditions name fields without describing them.
+  part.type === 'object' && part.properties !== undefined
+    ? Object.entries(part.properties as Record<string, Record<string, unknown>>).map(([name, field]) => ({
+        pointer: `${pointer}/properties/${name}`,
+        field,
+        isRequired: Array.isArray(part.required) && part.required.includes(name),
+      }))
+    : [],
 );
 
 const GO = ['/usr/bin/go', '/usr/local/go/bin/go', ...globSync('/usr/lib/go-*/bin/go')].find((path) =>
@@ -71,5 +85,42 @@ func main() {
       assert.ok(!('format' in part), pointer);
       assert.ok(!Array.isArray(part.type), pointer);
     }
+  });
+
+  test('describes each field, what its absence means, and an example', () => {
+    assert.ok(fields.length > 600, `${fields.length} fields`);
+    for (const { pointer, field, isRequired } of fields) {
+      const { description, examples } = field;
+      assert.match(String(description), /^[A-Z"].*\.$/s, pointer);
+      assert.ok(Array.isArray(examples) && examples.length > 0, `${pointer} has no example`);
+      const hasDefault = 'default' in field || / Default: /.test(String(description));
+      assert.equal(
+        hasDefault,
+        !isRequired,
+        `${pointer}: an optional field has a default, in words at least; no other has one`,
+      );
+    }
+  });
+
+  test('accepts its own examples and defaults', () => {
+    const ajv = new Ajv2020({ validateSchema: false, inlineRefs: false, code: { optimize: false }, schemas: [schema] });
+    const definitions = Object.entries(schema.$defs ?? {}).map(([name, field]: [string, Record<string, unknown>]) => ({
+      pointer: `/$defs/${name}`,
+      field,
+    }));
+    for (const { pointer, field } of [...fields, ...definitions]) {
+      const accepts = ajv.compile({ $ref: `${schema.$id}#${pointer}` });
+      const values = ['default' in field ? [field.default] : [], field.examples ?? []].flat(1);
+      for (const value of values)
+        assert.ok(accepts(value), `${pointer}: ${JSON.stringify(value)} ${ajv.errorsText(accepts.errors)}`);
+    }
+  });
+
+  test('uses every entry of the reference', () => {
+    const reference = fieldReference();
+    const [version] = DOCUMENT_VERSIONS;
+    assert.ok(version !== undefined);
+    documentSchema(version, reference);
+    assert.deepEqual(reference.unused(), []);
   });
 });
