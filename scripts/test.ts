@@ -1,6 +1,6 @@
 /**
  * Runs the checks and the tests: `node scripts/test.ts [--summary FILE] check unit integration attacks e2e`, any of the
- * parts.
+ * parts. With files of tests after the parts (`npm test -- test/unit/seal.test.ts`) only these files are run.
  *
  * check: types, lint, format and the rules of the house (test/unit/architecture.test.ts). The other parts are the
  * directories of the same name below test/. The last line is the sum over all of them.
@@ -24,6 +24,8 @@ type Part = (typeof PARTS)[number];
 
 /** Of each attack, in the part of that name. */
 const ATTACK_TRIES = 10_000;
+
+const CONCURRENCY = Math.max(2, availableParallelism());
 
 const HOUSE_RULES = 'test/unit/architecture.test.ts';
 
@@ -51,15 +53,33 @@ function filesOf(part: Part, pattern = '**/*.test.ts'): string[] {
   return found;
 }
 
-/** The files of check, unit and integration, which share nothing and may be run side by side. */
-function testFiles(parts: readonly Part[]): string[] {
-  const files = (['unit', 'integration'] as const)
-    .filter((part) => parts.includes(part))
-    .flatMap((part) => filesOf(part));
-  // The part of that name runs them with more tries.
-  if (parts.includes('integration') && !parts.includes('attacks')) files.push(...filesOf('attacks'));
-  if (parts.includes('check') && !files.includes(HOUSE_RULES)) files.unshift(HOUSE_RULES);
-  return files;
+/** The unit tests by room. Those of a room share one process: to start one for each file takes longer than they do. */
+function unitRooms(): readonly (readonly string[])[] {
+  const rooms = Map.groupBy(filesOf('unit'), (file) => file.split('/')[2]);
+  return [...rooms.values()].sort((a, b) => b.length - a.length);
+}
+
+/** Runs the unit tests of a few rooms at a time. */
+async function runUnitTests(): Promise<readonly Counts[]> {
+  const waiting = [...unitRooms()];
+  const worker = async (): Promise<readonly Counts[]> => {
+    const counts: Counts[] = [];
+    for (let files = waiting.shift(); files !== undefined; files = waiting.shift()) {
+      const room = await runTests(files, { isolation: 'none', output: 'after' });
+      process.stdout.write(room.held);
+      counts.push(room);
+    }
+    return counts;
+  };
+  return (await Promise.all(Array.from({ length: CONCURRENCY }, worker))).flat();
+}
+
+/** The tests in which each file has its own process: they change their environment, or start namespaces. */
+function isolatedFiles(parts: readonly Part[]): string[] {
+  const files = parts.includes('check') && !parts.includes('unit') ? [HOUSE_RULES] : [];
+  if (!parts.includes('integration')) return files;
+  // The attacks have a part of their own, with more tries.
+  return [...files, ...filesOf('integration'), ...(parts.includes('attacks') ? [] : filesOf('attacks'))];
 }
 
 /**
@@ -80,7 +100,15 @@ function compileSources(): void {
 /** One `node --test`. `output: 'after'` holds its output back until it ends: for one that runs beside another. */
 async function runTests(
   files: readonly string[],
-  { concurrency = 1, output = 'live' }: { readonly concurrency?: number; readonly output?: 'live' | 'after' },
+  {
+    concurrency = 1,
+    output = 'live',
+    isolation = 'process',
+  }: {
+    readonly concurrency?: number;
+    readonly output?: 'live' | 'after';
+    readonly isolation?: 'process' | 'none';
+  },
 ): Promise<Counts & { readonly held: Buffer }> {
   const directory = mkdtempSync(join(tmpdir(), 'machineadm-test-'));
   const report = join(directory, 'summary.json');
@@ -89,7 +117,8 @@ async function runTests(
       process.execPath,
       [
         '--test',
-        `--test-concurrency=${concurrency}`,
+        `--test-isolation=${isolation}`,
+        ...(isolation === 'process' ? [`--test-concurrency=${concurrency}`] : []),
         '--test-reporter=spec',
         '--test-reporter-destination=stdout',
         `--test-reporter=${join(root, 'scripts/test-summary.ts')}`,
@@ -150,12 +179,15 @@ async function main(): Promise<number> {
     allowPositionals: true,
     options: { summary: { type: 'string' }, generate: { type: 'boolean', default: false } },
   });
-  const unknown = positionals.filter((word) => !isPart(word));
+  const chosen = positionals.filter((word) => word.endsWith('.test.ts'));
+  const unknown = positionals.filter((word) => !isPart(word) && !chosen.includes(word));
   if (unknown.length > 0 || positionals.length === 0) {
-    console.error(`usage: node scripts/test.ts [--summary FILE] [--generate] PART...   (parts: ${PARTS.join(', ')})`);
+    console.error(
+      `usage: node scripts/test.ts [--summary FILE] [--generate] PART... [FILE.test.ts...]   (parts: ${PARTS.join(', ')})`,
+    );
     return 2;
   }
-  const parts = PARTS.filter((part) => positionals.includes(part));
+  const parts = chosen.length > 0 ? [] : PARTS.filter((part) => positionals.includes(part));
   const all: Counts[] = [];
   if (parts.includes('check')) {
     all.push(check('types (tsc)', 'typescript/bin/tsc', ['--noEmit']));
@@ -163,8 +195,9 @@ async function main(): Promise<number> {
   }
   if (parts.some((part) => part !== 'check' && part !== 'unit')) installTestPackages();
   compileSources();
-  const files = testFiles(parts);
-  if (files.length > 0) all.push(await runTests(files, { concurrency: Math.max(2, availableParallelism()) }));
+  if (parts.includes('unit')) all.push(...(await runUnitTests()));
+  const files = [...isolatedFiles(parts), ...chosen];
+  if (files.length > 0) all.push(await runTests(files, { concurrency: CONCURRENCY }));
   if (parts.includes('attacks')) all.push(await runAttacks(values.generate));
   if (parts.includes('e2e')) all.push(...(await runEndToEnd()));
 

@@ -71,7 +71,7 @@ describe('a text is cleansed of', () => {
       '    - --service-account-key-file=/etc/kubernetes/pki/sa.pub',
       '    - --enable-bootstrap-token-auth=true',
       'tokenTTL: 24h0m0s',
-      'imageID: sha256:0123456789abcdef',
+      'imageID: sha256:3ba1c6b2ff51dfc1',
       'authentication:',
       'server: https://10.0.0.10:6443',
     ]) {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import {
   bootId,
@@ -96,6 +96,6 @@ describe('who this machine is', () => {
   });
 
   test('the agent is started again by Node and an absolute path, outside the binary', () => {
-    assert.deepEqual(selfCommand(), [process.execPath, process.argv[1]]);
+    assert.deepEqual(selfCommand(), [process.execPath, resolve(process.argv[1] ?? '')]);
   });
 });
