@@ -32,8 +32,9 @@ export function formatVerdict(verdict: Verdict): string {
   const confidence = verdict.confidence === 0 ? '' : ` (confidence ${Math.round(verdict.confidence * 100)} %)`;
   const cleanup = {
     none: undefined,
-    reset: 'kubeadm reset -f',
-    'reset+member': 'kubeadm reset -f, and see that the etcd member is gone',
+    reset: 'remove what this one left: machineadm provision does so by itself, else kubeadm reset -f',
+    'reset+member':
+      'remove what this one left, the etcd member too: machineadm provision does so by itself, else kubeadm reset -f and etcdctl member remove',
   }[verdict.cleanup];
   return [
     `failure${phase}: ${verdict.reason}${confidence}`,

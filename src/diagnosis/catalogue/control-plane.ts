@@ -139,7 +139,7 @@ export const CONTROL_PLANE: readonly CatalogueEntry[] = [
     pattern: /could not bootstrap the admin user in file admin\.conf/,
     retryable: true,
     cleanup: 'reset',
-    remedy: 'Check that this machine reaches the control-plane endpoint, then `kubeadm reset -f` and provision again.',
+    remedy: 'Check that this machine reaches the control-plane endpoint, then provision again.',
     reference: 'k/k phases/kubeconfig EnsureAdminClusterRoleBinding (1.29+)',
     example:
       'error execution phase wait-control-plane: could not bootstrap the admin user in file admin.conf: unable to create ClusterRoleBinding: client rate limiter Wait returned an error: context deadline exceeded',

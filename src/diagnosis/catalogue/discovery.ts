@@ -203,7 +203,7 @@ export const DISCOVERY: readonly CatalogueEntry[] = [
     pattern: /cannot create certificate signing request: Unauthorized/,
     retryable: false,
     cleanup: 'reset',
-    remedy: 'Create a new token, run `kubeadm reset -f` here, and issue a new document.',
+    remedy: 'Create a new token and provision with a new document.',
     reference: 'kubernetes/kubeadm#809, #792',
     example:
       'E1120 10:03:05.123456   17678 run.go:72] "command failed" err="failed to run Kubelet: cannot create certificate signing request: Unauthorized"',

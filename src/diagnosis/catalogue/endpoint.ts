@@ -193,7 +193,7 @@ export const ENDPOINT: readonly CatalogueEntry[] = [
     pattern: /Unable to register node with API server.*x509: certificate signed by unknown authority/,
     retryable: false,
     cleanup: 'reset',
-    remedy: 'Run `kubeadm reset -f` and provision again with a document of the right cluster.',
+    remedy: 'Run `machineadm reset`, then provision with a document of the right cluster.',
     reference: 'k/k pkg/kubelet/kubelet_node_status.go',
     example:
       'E1120 10:02:11.000 kubelet_node_status.go:106] "Unable to register node with API server" err="Post \\"https://10.0.0.10:6443/api/v1/nodes\\": tls: failed to verify certificate: x509: certificate signed by unknown authority" node="worker-3"',

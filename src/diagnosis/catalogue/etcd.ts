@@ -41,7 +41,7 @@ export const ETCD: readonly CatalogueEntry[] = [
     retryable: true,
     cleanup: 'reset+member',
     remedy:
-      'Check port 2380 between the members and the disk of the new one; `kubeadm reset -f` removes the member, then provision again.',
+      'Check port 2380 between the members and the disk of the new one, then provision again: that removes the member first.',
     reference: 'kubernetes/kubeadm#2997; kubernetes/kubernetes#135738',
     example:
       'error execution phase control-plane-join/etcd: error creating local etcd static pod manifest file: etcdserver: can only promote a learner member which is in sync with leader',
@@ -56,7 +56,7 @@ export const ETCD: readonly CatalogueEntry[] = [
     retryable: true,
     cleanup: 'reset+member',
     remedy:
-      'Read the kubelet journal for why etcd did not start; run `kubeadm reset -f` and remove the unstarted member, then provision again.',
+      'Read the kubelet journal for why etcd did not start, then provision again: that removes the unstarted member first.',
     reference:
       'kubernetes/kubernetes#136014 (1.36, backported to 1.32-1.35 in Feb 2026); text as in the deckhouse port',
     example:
@@ -85,7 +85,7 @@ export const ETCD: readonly CatalogueEntry[] = [
     pattern: /etcdserver: (Peer URLs already exists|member ID already exist)/,
     retryable: false,
     cleanup: 'reset+member',
-    remedy: 'Remove the old member with `etcdctl member remove`, run `kubeadm reset -f`, then provision again.',
+    remedy: 'Remove the old member with `etcdctl member remove` on another control plane, then provision again.',
     reference: 'kubernetes/kubeadm#2095; kubernetes/kubernetes#127491',
     example:
       'error execution phase control-plane-join/etcd: error creating local etcd static pod manifest file: etcdserver: Peer URLs already exists',
@@ -144,7 +144,7 @@ export const ETCD: readonly CatalogueEntry[] = [
     retryable: true,
     cleanup: 'reset+member',
     remedy:
-      'Open ports 2379 and 2380 between the members; `kubeadm reset -f` removes the member, then provision again.',
+      'Open ports 2379 and 2380 between the members, then provision again: that removes the new member first.',
     reference: 'k/k util/etcd/etcd.go WaitForClusterAvailable; kubernetes/kubeadm#1712',
     example:
       'error execution phase control-plane-join/etcd: error creating local etcd static pod manifest file: timeout waiting for etcd cluster to be available',
@@ -160,7 +160,7 @@ export const ETCD: readonly CatalogueEntry[] = [
     retryable: true,
     cleanup: 'reset+member',
     remedy:
-      'Open port 2380 between the control planes in both directions; `kubeadm reset -f` removes the member, then provision again.',
+      'Open port 2380 between the control planes in both directions, then provision again: that removes the new member first.',
     reference: 'etcd server/etcdserver/cluster_util.go getClusterFromRemotePeers',
     example:
       '2026-11-20 17:50:30.367024 W | etcdserver: could not get cluster response from https://10.99.0.201:2380: Get "https://10.99.0.201:2380/members": dial tcp 10.99.0.201:2380: i/o timeout',
@@ -188,7 +188,7 @@ export const ETCD: readonly CatalogueEntry[] = [
     pattern: /error validating peerURLs .*(member count is unequal|unmatched member)/,
     retryable: false,
     cleanup: 'reset+member',
-    remedy: 'Remove the stale member, run `kubeadm reset -f` here, then provision again.',
+    remedy: 'Remove the stale member with `etcdctl member remove`, then provision again.',
     reference: 'etcd server/etcdserver/server.go, api/membership/cluster.go',
     example:
       '{"level":"fatal","ts":"2026-11-20T10:03:00.123Z","caller":"etcdmain/etcd.go:183","msg":"discovery failed","error":"error validating peerURLs {ClusterID:cdf818194e3a8c32 Members:[&{ID:8e9e05c52164694d}] RemovedMemberIDs:[]}: member count is unequal"}',
@@ -203,7 +203,7 @@ export const ETCD: readonly CatalogueEntry[] = [
     pattern: /the member has been permanently removed from the cluster/,
     retryable: false,
     cleanup: 'reset+member',
-    remedy: 'Run `kubeadm reset -f`, make sure that the data directory is empty, then provision again.',
+    remedy: 'Run `machineadm reset`, make sure that the data directory is empty, then provision again.',
     reference: 'etcd server/etcdserver/api/rafthttp/util.go',
     example: '{"level":"warn","msg":"the member has been permanently removed from the cluster"}',
   },
@@ -217,7 +217,7 @@ export const ETCD: readonly CatalogueEntry[] = [
     pattern: /(request )?cluster ID mismatch/,
     retryable: false,
     cleanup: 'reset+member',
-    remedy: 'Make sure that the endpoint belongs to one cluster; run `kubeadm reset -f` and provision again.',
+    remedy: 'Make sure that the endpoint belongs to one cluster; run `machineadm reset` and provision again.',
     reference: 'etcd server/etcdserver/api/rafthttp/http.go',
     example:
       '{"level":"warn","msg":"request cluster ID mismatch","local-member-id":"8e9e05c52164694d","remote-peer-id":"91bc3c398fb3c146"}',
@@ -231,7 +231,7 @@ export const ETCD: readonly CatalogueEntry[] = [
     pattern: /"rejected connection( on (peer|client) endpoint)?".*"error":"(remote error: tls|tls: |x509)/,
     retryable: false,
     cleanup: 'reset+member',
-    remedy: "Give the document the cluster's own etcd CA, run `kubeadm reset -f`, then provision again.",
+    remedy: "Give the document the cluster's own etcd CA, run `machineadm reset`, then provision again.",
     reference: 'etcd server/embed/config_logging.go',
     example:
       '{"level":"warn","ts":"2026-11-20T10:03:00.123Z","caller":"embed/config_logging.go:170","msg":"rejected connection on peer endpoint","remote-addr":"10.0.0.12:41234","server-name":"","error":"remote error: tls: bad certificate"}',

@@ -51,7 +51,7 @@ export const KUBELET: readonly CatalogueEntry[] = [
     pattern: /unable to load bootstrap kubeconfig: stat (\S+): no such file or directory/,
     retryable: false,
     cleanup: 'reset',
-    remedy: 'Run `kubeadm reset -f` and provision again.',
+    remedy: 'Run `machineadm reset` and provision again.',
     reference: 'kubernetes-sigs/kubespray#3769',
     example:
       'E1120 10:03:05.123456 run.go:72] "command failed" err="failed to run Kubelet: unable to load bootstrap kubeconfig: stat /etc/kubernetes/bootstrap-kubelet.conf: no such file or directory"',

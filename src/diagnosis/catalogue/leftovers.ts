@@ -98,7 +98,7 @@ export const LEFTOVERS: readonly CatalogueEntry[] = [
     pattern: /\[ERROR FileAvailable-[^\]]+\]: \S+ already exists/,
     retryable: false,
     cleanup: 'reset',
-    remedy: 'Remove the named file, usually with `kubeadm reset -f`, then provision again.',
+    remedy: 'Remove the named file, then provision again.',
     reference: 'k/k cmd/kubeadm/app/preflight/checks.go FileAvailableCheck',
     example: '\t[ERROR FileAvailable--opt-k8s-manifests-etcd.yaml]: /opt/k8s/manifests/etcd.yaml already exists',
   },
@@ -141,7 +141,7 @@ export const LEFTOVERS: readonly CatalogueEntry[] = [
     pattern: /a kubeconfig file "([^"]+)" exists already but has got the wrong CA cert/,
     retryable: false,
     cleanup: 'reset',
-    remedy: 'Run `kubeadm reset -f`, or remove the named file, then provision again.',
+    remedy: 'Remove the named file, then provision again.',
     reference: 'k/k phases/kubeconfig/kubeconfig.go validateKubeConfig',
     example:
       'error execution phase kubeconfig/admin: a kubeconfig file "/etc/kubernetes/admin.conf" exists already but has got the wrong CA cert',
@@ -155,7 +155,7 @@ export const LEFTOVERS: readonly CatalogueEntry[] = [
     pattern: /certificate [\w/-]+ (is not signed by corresponding CA|not signed by CA certificate)/,
     retryable: false,
     cleanup: 'reset',
-    remedy: 'Remove the named certificate and its key (keep the CA), or run `kubeadm reset -f`, then provision again.',
+    remedy: 'Remove the named certificate and its key (keep the CA), then provision again.',
     reference: 'k/k phases/certs/certs.go writeCertificateFilesIfNotExist',
     example:
       'error execution phase certs/apiserver: failed to write or validate certificate "apiserver": certificate apiserver is not signed by corresponding CA',

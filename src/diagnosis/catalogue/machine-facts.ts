@@ -30,7 +30,7 @@ export const MACHINE_FACTS: readonly CatalogueEntry[] = [
       'certificate /etc/kubernetes/pki/ca.crt is not valid before 2027-06-01T00:00:00.000Z: the clock is behind, or it was made for later',
   }),
   fact('fact-certificate-stale', 'StaleCertificates', 82, /^certificate \S+ is not signed by the CA beside it$/, {
-    remedy: 'Remove the certificates of the earlier cluster with `kubeadm reset -f`.',
+    remedy: 'Remove the certificate that the evidence names and its key, so that kubeadm makes new ones; keep the CA.',
     example: 'certificate /etc/kubernetes/pki/apiserver.crt is not signed by the CA beside it',
     cleanup: 'reset',
   }),
@@ -69,7 +69,7 @@ export const MACHINE_FACTS: readonly CatalogueEntry[] = [
     82,
     /^the certificate of the API server at \S+ is not signed by /,
     {
-      remedy: 'The CA on this machine is of another cluster: run `kubeadm reset -f`, or correct the endpoint.',
+      remedy: 'The CA on this machine is of another cluster: remove /etc/kubernetes/pki/ca.crt, or correct the endpoint.',
       example: 'the certificate of the API server at 10.0.0.10:6443 is not signed by /etc/kubernetes/pki/ca.crt',
       cleanup: 'reset',
     },

@@ -117,7 +117,7 @@ export const NODE: readonly CatalogueEntry[] = [
       /[Ee]viction manager: attempting to reclaim\W+(resourceName=)?"?(ephemeral-storage|imagefs|nodefs|inodes|containerfs)|nodeCondition=\["DiskPressure"\]|node has conditions: \[DiskPressure\]/,
     retryable: false,
     cleanup: 'reset',
-    remedy: 'Give the machine a larger disk, or free space, then `kubeadm reset -f` and provision again.',
+    remedy: 'Give the machine a larger disk, or free space, then provision again.',
     reference: 'kubernetes-sigs/kubespray#3049; kubernetes/minikube#7073',
     example:
       'I1120 10:04:00.123456    1789 eviction_manager.go:366] "Eviction manager: attempting to reclaim" resourceName="ephemeral-storage"',
@@ -131,7 +131,7 @@ export const NODE: readonly CatalogueEntry[] = [
     pattern: /[Ee]viction manager: attempting to reclaim\W+(resourceName=)?"?memory/,
     retryable: false,
     cleanup: 'reset',
-    remedy: 'Give the machine more memory, then `kubeadm reset -f` and provision again.',
+    remedy: 'Give the machine more memory, then provision again.',
     reference: 'k/k pkg/kubelet/eviction',
     example: '"Eviction manager: attempting to reclaim" resourceName="memory"',
   },

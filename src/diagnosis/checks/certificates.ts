@@ -84,7 +84,7 @@ function judge(path: string, certificate: X509Certificate, issuer: X509Certifica
       state: 'failed',
       reason: 'StaleCertificates',
       text: `certificate ${path} is not signed by the CA beside it`,
-      remedy: 'Remove the certificates of the earlier cluster with `kubeadm reset -f`.',
+      remedy: 'Remove it and its key, so that kubeadm makes new ones; keep the CA.',
     };
   }
   if (validToDate.getTime() - now < SOON_MS) {

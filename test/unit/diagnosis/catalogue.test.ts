@@ -56,6 +56,19 @@ describe('every entry of the catalogue', () => {
 
   for (const entry of NOISE) test(`${entry.id} matches its example`, () => assert.match(entry.example, entry.pattern));
 
+  // machineadm removes what its own attempts left, and keeps what was there before; kubeadm reset does neither.
+  test('names kubeadm reset only where kubeadm ran before machineadm', () => {
+    const named = CATALOGUE.filter(({ remedy }) => remedy.includes('kubeadm reset')).map(({ id }) => id);
+    assert.deepEqual(named, [
+      'preflight-port-10250',
+      'preflight-port-in-use',
+      'preflight-manifest-exists',
+      'preflight-kubelet-conf-exists',
+      'preflight-bootstrap-kubelet-conf-exists',
+      'preflight-ca-exists',
+    ]);
+  });
+
   test('has a priority that fits its kind', () => {
     for (const { id, kind, priority } of CATALOGUE) {
       if (kind === 'cause') assert.ok(priority >= 80, id);
