@@ -360,7 +360,7 @@ export const REASONS = {
   CSRForbidden: bootstrapper('The cluster does not let the kubelet ask for its certificate.'),
   TLSBootstrapTimeout: bootstrapper('The kubelet did not get its client certificate in time.'),
   NodeRegistrationTimeout: bootstrapper('The kubelet did not register its Node in time.'),
-  NodeNameConflict: bootstrapper('A Ready Node of this name already exists in the cluster.'),
+  NodeNameConflict: bootstrapper('A Node of this name already exists in the cluster.'),
   NodeGetForbidden: bootstrapper('The cluster does not let a joining node read its Node.'),
   APIServerUnreachableFromKubelet: bootstrapper('The kubelet cannot reach the API server.'),
   AdmissionWebhookFailed: bootstrapper('An admission webhook of the cluster refused a request, or did not answer.'),

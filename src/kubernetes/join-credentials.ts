@@ -2,8 +2,11 @@ import { createHash, X509Certificate } from 'node:crypto';
 import { MachineadmError } from '../document/errors.ts';
 import type { KubernetesModel, TokenDiscovery } from '../document/model.ts';
 import type { Secret } from '../document/secret.ts';
-import { askHttps, type HttpsAnswer, type HttpsQuestion } from '../host/https.ts';
+import { type ApiCredential, getObject } from '../host/api-server.ts';
+import type { ReportedIdentity } from '../host/facts.ts';
+import { askHttps } from '../host/https.ts';
 import { member, text } from '../host/untyped.ts';
+import { getNode } from './node-client.ts';
 
 /** What a join proves itself with, found out. */
 export interface JoinCredentials {
@@ -24,27 +27,74 @@ const CERTIFICATES = '/api/v1/namespaces/kube-system/secrets/kubeadm-certs';
  * @throws MachineadmError `BootstrapTokenExpired` or `CertificateKeySecretExpired`, neither worth a retry
  */
 export async function requireLivingCredentials(
-  { endpoint, caCertHashes }: TokenDiscovery,
+  discovery: TokenDiscovery,
   { token, fetchesCertificates }: JoinCredentials,
   signal: AbortSignal,
 ): Promise<void> {
-  // Public, and not yet to be trusted: kubeadm reads it the same way before it checks the signature and the hashes.
-  const info = await get(endpoint, CLUSTER_INFO, { rejectUnauthorized: false }, signal);
-  const data = info?.status === 200 ? member(parsed(info.body), 'data') : undefined;
-  if (data === undefined) return;
+  const { endpoint } = discovery;
+  const info = await clusterInfo(endpoint, signal);
+  if (info === undefined) return;
   const [id = ''] = token.reveal().split('.');
   // The controller signs cluster-info for every living token (k/k pkg/controller/bootstrap/bootstrapsigner.go).
-  if (text(member(data, `jws-kubeconfig-${id}`)) === undefined) throw tokenExpired(endpoint);
-  if (!fetchesCertificates) return;
-  const authority = await authorityIn(text(member(data, 'kubeconfig')));
-  // The token is shown to the cluster that the document pins, and to no other.
-  if (authority === undefined || !caCertHashes.includes(hashOf(authority))) return;
-  const headers = { authorization: `Bearer ${token.reveal()}` };
-  const answer = await get(endpoint, CERTIFICATES, { ca: authority, headers }, signal);
-  if (answer?.status === 404) throw certificatesExpired(endpoint);
+  if (text(member(info, `jws-kubeconfig-${id}`)) === undefined) throw tokenExpired(endpoint);
+  const credential = fetchesCertificates ? await credentialFor(discovery, info, token) : undefined;
+  if (credential === undefined) return;
+  const answer = await getObject(credential, CERTIFICATES, signal);
+  if (answer.kind === 'absent') throw certificatesExpired(endpoint);
 }
 
-/** What of a document `requireLivingCredentials` can judge; undefined where nothing. */
+/**
+ * Before a join: whether a living machine has the name of this one. kubeadm refuses only where the Node is Ready (k/k
+ * cmd/kubeadm/app/phases/join/kubelet.go), which it is not before a pod network is installed. It would then announce a
+ * second etcd member of that name, which cannot start and takes the quorum from the first, and two kubelets would
+ * write one Node. A Node whose kubelet went silent is a leftover that a join takes over: the node controller sets its
+ * Ready condition to Unknown. What cannot be found out is left to kubeadm.
+ *
+ * @throws MachineadmError `NodeNameConflict`
+ */
+export async function requireFreeNodeName(
+  discovery: TokenDiscovery,
+  machine: Pick<ReportedIdentity, 'machineId' | 'systemUuid'> & { readonly token: Secret; readonly nodeName: string },
+  signal: AbortSignal,
+): Promise<void> {
+  const { machineId, nodeName, systemUuid, token } = machine;
+  const info = await clusterInfo(discovery.endpoint, signal);
+  const credential = info === undefined ? undefined : await credentialFor(discovery, info, token);
+  if (credential === undefined) return;
+  const answer = await getNode(credential, nodeName, signal);
+  if (answer.kind !== 'found') return;
+  const node = answer.object;
+  const lives = node.ready?.status === 'True' || node.ready?.status === 'False';
+  const isOwn = node.machineId === machineId && (systemUuid === undefined || node.systemUuid === systemUuid);
+  if (lives && !isOwn) throw nameTaken(nodeName, node.machineId);
+}
+
+/** Public, and not yet to be trusted: kubeadm reads it the same way before it checks the signature and the hashes. */
+async function clusterInfo(endpoint: string, signal: AbortSignal): Promise<unknown> {
+  const within = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
+  try {
+    const url = new URL(CLUSTER_INFO, `https://${endpoint}`);
+    const { status, body } = await askHttps(url, { rejectUnauthorized: false, signal: within });
+    const info: unknown = status === 200 ? JSON.parse(body) : undefined;
+    return member(info, 'data');
+  } catch {
+    signal.throwIfAborted();
+    return undefined;
+  }
+}
+
+/** The token is shown to the cluster that the document pins, and to no other. */
+async function credentialFor(
+  { endpoint, caCertHashes }: TokenDiscovery,
+  info: unknown,
+  token: Secret,
+): Promise<ApiCredential | undefined> {
+  const certificateAuthority = await authorityIn(text(member(info, 'kubeconfig')));
+  if (certificateAuthority === undefined || !caCertHashes.includes(hashOf(certificateAuthority))) return undefined;
+  return { server: new URL(`https://${endpoint}`), serverName: undefined, certificateAuthority, token };
+}
+
+/** The part of a document that these checks need; undefined where it proves itself otherwise. */
 export function tokenDiscoveryOf({ join }: KubernetesModel): TokenDiscovery | undefined {
   return join !== undefined && 'token' in join.discovery ? join.discovery : undefined;
 }
@@ -72,30 +122,6 @@ function hashOf(pem: string): string {
   }
 }
 
-/** undefined: nobody answered. Throws for `signal` only. */
-async function get(
-  endpoint: string,
-  path: string,
-  options: Pick<HttpsQuestion, 'ca' | 'rejectUnauthorized' | 'headers'>,
-  signal: AbortSignal,
-): Promise<HttpsAnswer | undefined> {
-  const within = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
-  try {
-    return await askHttps(new URL(path, `https://${endpoint}`), { ...options, signal: within });
-  } catch {
-    signal.throwIfAborted();
-    return undefined;
-  }
-}
-
-function parsed(body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch {
-    return undefined;
-  }
-}
-
 function tokenExpired(endpoint: string): MachineadmError {
   return new MachineadmError({
     reason: 'BootstrapTokenExpired',
@@ -112,5 +138,20 @@ function certificatesExpired(endpoint: string): MachineadmError {
     remedy:
       'On a control plane run kubeadm init phase upload-certs --upload-certs, put the new key into the document, and run machineadm provision again.',
     evidence: [{ source: endpoint, text: 'Secret kube-system/kubeadm-certs does not exist' }],
+  });
+}
+
+function nameTaken(nodeName: string, machineId: string): MachineadmError {
+  return new MachineadmError({
+    reason: 'NodeNameConflict',
+    summary: `A Node named ${nodeName} already exists in the cluster, and another machine runs it. Nothing was changed in the cluster.`,
+    remedy:
+      'Give this machine a name of its own (kubernetes.node.name, host.hostname). If the other machine is gone, delete its Node (kubectl delete node).',
+    evidence: [
+      {
+        source: 'API server',
+        text: `Node ${nodeName} already exists in the cluster: its kubelet reports machine ID ${machineId}`,
+      },
+    ],
   });
 }

@@ -1,5 +1,4 @@
-import { type Answer, getObject } from '../host/api-server.ts';
-import type { ClusterCredential } from '../host/kubeconfig.ts';
+import { type Answer, type ApiCredential, getObject } from '../host/api-server.ts';
 import { member, text } from '../host/untyped.ts';
 
 /** The parts of a Node that tell whose it is and whether it works. */
@@ -18,7 +17,7 @@ export interface NodeView {
 
 /** GETs a Node by its name. Never throws but for `signal`. */
 export async function getNode(
-  credential: ClusterCredential,
+  credential: ApiCredential,
   name: string,
   signal?: AbortSignal,
 ): Promise<Answer<NodeView>> {

@@ -3,10 +3,11 @@ import type { KubernetesModel } from '../document/model.ts';
 import { type Facts, reportedIdentity } from '../host/facts.ts';
 import type { Host, QueryHost } from '../host/host.ts';
 import { unitTrouble } from '../host/unit-trouble.ts';
-import { requireLivingCredentials, tokenDiscoveryOf } from '../kubernetes/join-credentials.ts';
 import { attemptOf } from '../kubernetes/kubeadm/attempt.ts';
 import { kubeadmConfigPath, renderRedacted } from '../kubernetes/kubeadm/config.ts';
+import { skippedPhases, withSkippedPhases } from '../kubernetes/kubeadm/configured.ts';
 import { kubeadmDeadlineMs } from '../kubernetes/kubeadm/deadline.ts';
+import { requireJoinable } from '../kubernetes/kubeadm/joinable.ts';
 import { findLeftovers } from '../kubernetes/kubeadm/leftovers.ts';
 import { MembershipWitness } from '../kubernetes/kubeadm/membership.ts';
 import type { KubeadmCommand, KubeadmNote } from '../kubernetes/kubeadm/output.ts';
@@ -14,7 +15,6 @@ import { kubeadmObstacles } from '../kubernetes/kubeadm/preflight.ts';
 import { decideRecovery, type Recovery } from '../kubernetes/kubeadm/recovery.ts';
 import { undoNote } from '../kubernetes/kubeadm/reset-order.ts';
 import { type KubeadmInvocation, runKubeadm } from '../kubernetes/kubeadm/runner.ts';
-import { skippedPhases, withSkippedPhases } from '../kubernetes/kubeadm/skip-phases.ts';
 import { requireStartableKubelet, staysDown } from '../kubernetes/kubelet-unit.ts';
 import { expectedNodeName } from '../kubernetes/node-name.ts';
 import { KUBELET_KUBECONFIG } from '../kubernetes/paths.ts';
@@ -165,8 +165,7 @@ export const kubeadm: Step<KubeadmDesired, KubeadmActual, KubeadmPayload> = {
       case 'adopt':
         return;
       case 'run':
-        if (payload.again) await requireCredentials(host, payload.desired.kubernetes, execution.signal);
-        return await bootstrap(host, payload.desired, payload.resume, execution);
+        return await bootstrap(host, payload, execution);
     }
   },
 };
@@ -227,15 +226,11 @@ async function whatIsLeft(host: QueryHost, desired: KubeadmDesired, record: Step
   return recovery === 'finished' ? 'adopt' : 'anew';
 }
 
-async function requireCredentials(host: Host, kubernetes: KubernetesModel, signal: AbortSignal): Promise<void> {
-  const discovery = tokenDiscoveryOf(kubernetes);
-  if (discovery === undefined) return;
-  const { certificateKey } = kubernetes.controlPlane;
-  const fetchesCertificates = kubernetes.role === 'JoinControlPlane' && certificateKey !== undefined;
-  await requireLivingCredentials(discovery, { token: await host.secret(discovery.token), fetchesCertificates }, signal);
-}
-
-async function bootstrap(host: Host, desired: KubeadmDesired, resume: boolean, execution: Execution): Promise<void> {
+async function bootstrap(
+  host: Host,
+  { desired, resume, again }: Extract<KubeadmPayload, { readonly kind: 'run' }>,
+  execution: Execution,
+): Promise<void> {
   const { kubernetes, command, cgroupDriver, programs } = desired;
   if (programs.kubeadm === undefined) {
     throw new MachineadmError({
@@ -246,6 +241,7 @@ async function bootstrap(host: Host, desired: KubeadmDesired, resume: boolean, e
   }
   const path = kubeadmConfigPath(command);
   const configuration = await host.readText(path);
+  await requireJoinable(host, desired, { configuration, again }, execution.signal);
   if (configuration === undefined) {
     throw new MachineadmError({
       reason: 'KubeadmConfigFileMissing',

@@ -9,6 +9,8 @@ export interface ClusterState {
   readonly certificates: boolean;
   /** PEM that cluster-info names in the place of the authority. */
   readonly ca?: string;
+  /** By name. */
+  readonly nodes?: Readonly<Record<string, object>>;
 }
 
 /** An API server as a machine meets it that has no certificate yet. */
@@ -23,7 +25,10 @@ export async function startJoinableCluster(authority: Authority, state: ClusterS
       const data = { kubeconfig, ...(state.signed ? { 'jws-kubeconfig-abcdef': 'x..y' } : {}) };
       return void response.writeHead(200).end(JSON.stringify({ data }));
     }
-    response.writeHead(state.certificates ? 200 : 404).end('{}');
+    const node = /\/nodes\/(.+)$/.exec(request.url ?? '')?.[1];
+    const object = node === undefined ? state.certificates && {} : state.nodes?.[node];
+    if (object) return void response.writeHead(200).end(JSON.stringify(object));
+    response.writeHead(404).end(JSON.stringify({ kind: 'Status', reason: 'NotFound' }));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {

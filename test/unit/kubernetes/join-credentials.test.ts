@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createHash, X509Certificate } from 'node:crypto';
 import { describe, test } from 'node:test';
 import { Secret } from '../../../src/document/secret.ts';
-import { requireLivingCredentials } from '../../../src/kubernetes/join-credentials.ts';
+import { requireFreeNodeName, requireLivingCredentials } from '../../../src/kubernetes/join-credentials.ts';
 import { newAuthority } from '../../support/api-server.ts';
 import { type ClusterState, startJoinableCluster } from '../../support/joinable-cluster.ts';
 import { inlineSecret } from '../../support/kubernetes-model.ts';
@@ -18,9 +18,16 @@ function hashOf(pem: string): string {
 
 const cluster = (state: ClusterState) => startJoinableCluster(authority, state);
 
-async function judge(endpoint: string, fetchesCertificates: boolean, hash = hashOf(authority.certificate)) {
-  const discovery = { token: inlineSecret(TOKEN), endpoint, caCertHashes: [hash], unsafeSkipCAVerification: false };
-  await requireLivingCredentials(discovery, { token: new Secret(TOKEN), fetchesCertificates }, signal);
+function discoveryOf(endpoint: string, hash = hashOf(authority.certificate)) {
+  return { token: inlineSecret(TOKEN), endpoint, caCertHashes: [hash], unsafeSkipCAVerification: false };
+}
+
+async function judge(endpoint: string, fetchesCertificates: boolean, hash?: string) {
+  await requireLivingCredentials(
+    discoveryOf(endpoint, hash),
+    { token: new Secret(TOKEN), fetchesCertificates },
+    signal,
+  );
 }
 
 describe('before another attempt to join', () => {
@@ -52,5 +59,59 @@ describe('before another attempt to join', () => {
 
   test('what does not answer is left to kubeadm', async () => {
     await judge('127.0.0.1:1', true);
+  });
+});
+
+describe('the name of a joining machine', () => {
+  const OWN = { machineId: 'a'.repeat(32) };
+  const nodeOf = (machineID: string, ready: string | undefined, systemUUID = '') => ({
+    metadata: { name: 'node-1' },
+    status: {
+      nodeInfo: { machineID, systemUUID },
+      conditions: ready === undefined ? [] : [{ type: 'Ready', status: ready }],
+    },
+  });
+
+  async function requireFree(nodes: Readonly<Record<string, object>>, systemUuid?: string, hash?: string) {
+    await using server = await cluster({ signed: true, certificates: true, nodes });
+    const machine = {
+      machineId: OWN.machineId,
+      ...(systemUuid === undefined ? {} : { systemUuid }),
+      token: new Secret(TOKEN),
+      nodeName: 'node-1',
+    };
+    await requireFreeNodeName(discoveryOf(server.endpoint, hash), machine, signal);
+    return server.bearers.length;
+  }
+
+  for (const ready of ['True', 'False']) {
+    test(`is taken where the kubelet of another machine reports Ready as ${ready}`, async () => {
+      await assert.rejects(requireFree({ 'node-1': nodeOf('b'.repeat(32), ready) }), {
+        reason: 'NodeNameConflict',
+        retryable: false,
+        message: /node-1/,
+      });
+    });
+  }
+
+  test('is taken where a copy of this machine has it', async () => {
+    const copied = { 'node-1': nodeOf(OWN.machineId, 'True', 'OTHER') };
+    await assert.rejects(requireFree(copied, 'OWN'), { reason: 'NodeNameConflict' });
+  });
+
+  test('is free where its kubelet went silent or never reported, where it is our own, and where no Node has it', async () => {
+    for (const node of [
+      nodeOf('b'.repeat(32), 'Unknown'),
+      nodeOf('b'.repeat(32), undefined),
+      nodeOf(OWN.machineId, 'True'),
+    ]) {
+      await requireFree({ 'node-1': node });
+    }
+    await requireFree({ 'node-1': nodeOf(OWN.machineId, 'True', 'OWN') }, 'OWN');
+    await requireFree({ 'node-2': nodeOf('b'.repeat(32), 'True') });
+  });
+
+  test('is left to kubeadm where the cluster is not the one that is pinned', async () => {
+    assert.equal(await requireFree({ 'node-1': nodeOf('b'.repeat(32), 'True') }, undefined, 'sha256:0'), 0);
   });
 });

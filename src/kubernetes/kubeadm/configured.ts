@@ -10,14 +10,20 @@ const FLAG = '--skip-phases=';
 export async function skippedPhases(flags: readonly string[], configuration: string): Promise<readonly string[]> {
   const flag = flags.find((one) => one.startsWith(FLAG));
   if (flag !== undefined) return flag.slice(FLAG.length).split(',');
+  const phases = member(await commandConfiguration(configuration), 'skipPhases');
+  return Array.isArray(phases) ? phases.filter((phase) => typeof phase === 'string') : [];
+}
+
+/** The name of the Node as the configuration on the disk has it; undefined: kubeadm takes the host name. */
+export async function registeredName(configuration: string): Promise<string | undefined> {
+  return text(member(member(await commandConfiguration(configuration), 'nodeRegistration'), 'name'));
+}
+
+/** What the configuration says of the command itself: its InitConfiguration or JoinConfiguration. */
+async function commandConfiguration(configuration: string): Promise<unknown> {
   const { parseAllDocuments } = await import('yaml');
-  return parseAllDocuments(configuration).flatMap((document) => {
-    const object: unknown = document.toJS();
-    const kind = text(member(object, 'kind'));
-    const phases = member(object, 'skipPhases');
-    if ((kind !== 'InitConfiguration' && kind !== 'JoinConfiguration') || !Array.isArray(phases)) return [];
-    return phases.filter((phase) => typeof phase === 'string');
-  });
+  const objects = parseAllDocuments(configuration).map((document): unknown => document.toJS());
+  return objects.find((object) => /^(Init|Join)Configuration$/.test(text(member(object, 'kind')) ?? ''));
 }
 
 /** The same flags with these phases skipped. */

@@ -1,0 +1,37 @@
+import type { KubernetesModel } from '../../document/model.ts';
+import type { Host } from '../../host/host.ts';
+import { requireFreeNodeName, requireLivingCredentials, tokenDiscoveryOf } from '../join-credentials.ts';
+import { registeredName } from './configured.ts';
+
+/** What a machine joins as. */
+export interface Joiner {
+  readonly kubernetes: KubernetesModel;
+  /** Where kubeadm's configuration names none. */
+  readonly nodeName: string;
+  readonly machineId: string;
+  readonly systemUuid: string | undefined;
+}
+
+/**
+ * Before a join: what kubeadm would find out after minutes, or not at all.
+ *
+ * @param attempt.configuration kubeadm's, as it is on the disk
+ * @param attempt.again an earlier attempt began: what proved this machine then may have expired since
+ * @throws MachineadmError `BootstrapTokenExpired`, `CertificateKeySecretExpired` or `NodeNameConflict`
+ */
+export async function requireJoinable(
+  host: Host,
+  { kubernetes, nodeName, machineId, systemUuid }: Joiner,
+  { configuration = '', again }: { readonly configuration: string | undefined; readonly again: boolean },
+  signal: AbortSignal,
+): Promise<void> {
+  const discovery = tokenDiscoveryOf(kubernetes);
+  if (discovery === undefined) return;
+  const token = await host.secret(discovery.token);
+  const { certificateKey } = kubernetes.controlPlane;
+  const fetchesCertificates = kubernetes.role === 'JoinControlPlane' && certificateKey !== undefined;
+  if (again) await requireLivingCredentials(discovery, { token, fetchesCertificates }, signal);
+  const name = (await registeredName(configuration)) ?? nodeName;
+  const machine = { token, nodeName: name, machineId, ...(systemUuid === undefined ? {} : { systemUuid }) };
+  await requireFreeNodeName(discovery, machine, signal);
+}
