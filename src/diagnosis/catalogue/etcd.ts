@@ -91,6 +91,23 @@ export const ETCD: readonly CatalogueEntry[] = [
       'error execution phase control-plane-join/etcd: error creating local etcd static pod manifest file: etcdserver: Peer URLs already exists',
   },
   {
+    // kubeadm before 1.22 takes a member that has this machine's peer URL for its own, and starts etcd with the members'
+    // names as they are: one that never started has none.
+    id: 'etcd-local-name',
+    source: 'container',
+    only: true,
+    kind: 'cause',
+    reason: 'EtcdMemberAlreadyExists',
+    priority: 119,
+    pattern: /couldn't find local name \\*"[^"]+" in the initial cluster configuration/,
+    retryable: false,
+    cleanup: 'reset+member',
+    remedy:
+      'Remove the member that never started and has the peer URL of this machine (`etcdctl member list`, `etcdctl member remove` on another control plane), then provision again.',
+    reference: 'etcd embed/etcd.go; k/k phases/etcd/local.go CreateStackedEtcdStaticPodManifestFile',
+    example: `2026-11-22 15:34:58.046358 C | etcdmain: couldn't find local name "cp-2" in the initial cluster configuration`,
+  },
+  {
     id: 'etcd-too-many-learners',
     source: 'kubeadm',
     kind: 'cause',
@@ -143,8 +160,7 @@ export const ETCD: readonly CatalogueEntry[] = [
     pattern: /timeout waiting for etcd cluster to be available/,
     retryable: true,
     cleanup: 'reset+member',
-    remedy:
-      'Open ports 2379 and 2380 between the members, then provision again: that removes the new member first.',
+    remedy: 'Open ports 2379 and 2380 between the members, then provision again: that removes the new member first.',
     reference: 'k/k util/etcd/etcd.go WaitForClusterAvailable; kubernetes/kubeadm#1712',
     example:
       'error execution phase control-plane-join/etcd: error creating local etcd static pod manifest file: timeout waiting for etcd cluster to be available',

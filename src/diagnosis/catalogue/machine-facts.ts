@@ -63,13 +63,20 @@ export const MACHINE_FACTS: readonly CatalogueEntry[] = [
     example: 'the API endpoint 10.0.0.10:6443 cannot be reached (ETIMEDOUT)',
     retryable: true,
   }),
+  fact('fact-endpoint-etcd', 'EtcdClusterUnhealthy', 84, /^the API server at \S+ answers, but its etcd does not$/, {
+    remedy:
+      'Restore etcd of that cluster: look whether its members run and have a quorum (`etcdctl endpoint status --cluster`), then provision again.',
+    example: 'the API server at 10.0.0.10:6443 answers, but its etcd does not',
+    retryable: true,
+  }),
   fact(
     'fact-endpoint-untrusted',
     'APIServerCertUntrusted',
     82,
     /^the certificate of the API server at \S+ is not signed by /,
     {
-      remedy: 'The CA on this machine is of another cluster: remove /etc/kubernetes/pki/ca.crt, or correct the endpoint.',
+      remedy:
+        'The CA on this machine is of another cluster: remove /etc/kubernetes/pki/ca.crt, or correct the endpoint.',
       example: 'the certificate of the API server at 10.0.0.10:6443 is not signed by /etc/kubernetes/pki/ca.crt',
       cleanup: 'reset',
     },

@@ -97,7 +97,11 @@ function unreachable(shown: string, code: string): Check {
 interface Greeting {
   readonly status: number;
   readonly date: string | undefined;
+  readonly body: string;
 }
+
+/** A list of checks is short; more is none of an API server. */
+const LONGEST_BODY = 64 * 1024;
 
 /** TLS and one request. Without a CA on the disk the certificate is not judged, as a joining machine cannot yet. */
 async function greet(
@@ -107,13 +111,25 @@ async function greet(
   now: () => number,
 ): Promise<readonly Check[]> {
   const ca = await host.readText(CA_PATH);
+  const answer = await ask({ name, port }, '/version', ca);
+  if (typeof answer === 'string') return [refusedByTls(shown, answer)];
+  const judged = ca === undefined ? ' (its certificate was not judged: no CA is here yet)' : '';
+  return [
+    { id: 'endpoint/tls', group: 'network', state: 'ok', text: `the API server at ${shown} answers${judged}` },
+    ...clockCheck(answer.date, now()),
+    ...etcdCheck(shown, await ask({ name, port }, '/livez', ca)),
+  ];
+}
+
+/** What an API server answers without credentials, or the code of the error. */
+async function ask({ name, port }: Endpoint, path: string, ca: string | undefined): Promise<Greeting | string> {
   const { request } = await import('node:https');
-  const answer = await new Promise<Greeting | string>((done) => {
+  return new Promise<Greeting | string>((done) => {
     const outgoing = request(
       {
         host: name,
         port,
-        path: '/version',
+        path,
         agent: false,
         timeout: STEP_MS,
         ...(ca === undefined ? { rejectUnauthorized: false } : { ca, rejectUnauthorized: true }),
@@ -121,19 +137,36 @@ async function greet(
         ...(isIP(name) === 0 ? { servername: name } : {}),
       },
       (response) => {
-        response.destroy();
-        done({ status: response.statusCode ?? 0, date: response.headers.date });
+        let body = '';
+        const end = (): void =>
+          done({ status: response.statusCode ?? 0, date: response.headers.date, body: body.slice(0, LONGEST_BODY) });
+        response.setEncoding('utf8');
+        response.on('data', (piece: string) => {
+          body += piece;
+          if (body.length > LONGEST_BODY) response.destroy();
+        });
+        // Also where it is cut off: the status is an answer already.
+        response.once('close', end);
       },
     );
     outgoing.once('timeout', () => outgoing.destroy(new Error('no answer in time')));
     outgoing.once('error', (error) => done(codeOf(error)));
     outgoing.end();
   });
-  if (typeof answer === 'string') return [refusedByTls(shown, answer)];
-  const judged = ca === undefined ? ' (its certificate was not judged: no CA is here yet)' : '';
+}
+
+/** A failing health check lists what fails, each in a line (k/k apiserver pkg/server/healthz); strangers may ask for it. */
+function etcdCheck(shown: string, health: Greeting | string): readonly Check[] {
+  if (typeof health === 'string' || health.status !== 500 || !/^\[-\]etcd failed/m.test(health.body)) return [];
   return [
-    { id: 'endpoint/tls', group: 'network', state: 'ok', text: `the API server at ${shown} answers${judged}` },
-    ...clockCheck(answer.date, now()),
+    {
+      id: 'endpoint/etcd',
+      group: 'network',
+      state: 'failed',
+      reason: 'EtcdClusterUnhealthy',
+      text: `the API server at ${shown} answers, but its etcd does not`,
+      remedy: 'Restore etcd of that cluster: look whether its members run and have a quorum.',
+    },
   ];
 }
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
+import { createServer as createHttpsServer } from 'node:https';
 import { createServer } from 'node:net';
 import { describe, test } from 'node:test';
 import { CATALOGUE } from '../../../../src/diagnosis/catalogue.ts';
@@ -190,6 +191,31 @@ describe('the way to the API server', () => {
       'endpoint/tls failed APIServerCertUntrusted',
     ]);
   });
+});
+
+test('an API server whose etcd does not answer', async () => {
+  const authority = newAuthority();
+  let health = { status: 200, body: 'ok' };
+  const { certificate, key } = authority.issue('kube-apiserver', ['127.0.0.1']);
+  const server = createHttpsServer({ cert: certificate, key }, (request, response) => {
+    const { status, body } = request.url === '/livez' ? health : { status: 200, body: '{}' };
+    response.writeHead(status).end(body);
+  }).listen(0, '127.0.0.1');
+  await new Promise((done) => server.once('listening', done));
+  const address = server.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  const look = () => checkEndpoint(memoryHost(), { name: '127.0.0.1', port }, Date.now);
+  assert.deepEqual(brief(await look()).slice(1), ['endpoint/tls ok', 'clock/offset ok']);
+  health = { status: 500, body: '[+]ping ok\n[-]etcd failed: reason withheld\nlivez check failed\n' };
+  const checks = await look();
+  health = { status: 500, body: '[+]ping ok\n[+]etcd ok\n[-]poststarthook/x failed: reason withheld\n' };
+  const other = await look();
+  server.closeAllConnections();
+  await new Promise((done) => server.close(done));
+  assert.deepEqual(brief(checks).slice(3), ['endpoint/etcd failed EtcdClusterUnhealthy']);
+  const facts = CATALOGUE.filter(({ source }) => source === 'check');
+  assert.ok(facts.some(({ pattern, reason }) => pattern.test(checks[3]?.text ?? '') && reason === checks[3]?.reason));
+  assert.deepEqual(brief(other).slice(3), []);
 });
 
 test('the words of a look that failed are known to the catalogue', async () => {
