@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { QueryHost } from '../host/host.ts';
 import { describeExit } from '../host/unit-facts.ts';
 import { COMPONENTS } from './control-plane-health.ts';
@@ -28,4 +29,33 @@ export async function endedLately(host: QueryHost, criSocket: string, nowMs: num
   return first === undefined
     ? undefined
     : `${first.name} ended ${describeExit(first.exitCode)} less than ${QUIET_MS / 1000} s ago`;
+}
+
+const LOOK_EVERY_MS = 2_000;
+/** With the kubelet's pauses of 10 and 20 s between them: within the 40 s in which kubeadm expects a new member to start. */
+const ENDS_OF_A_DEAD_ETCD = 3;
+
+/**
+ * Waits until etcd of this machine has ended again and again since it was first started, and says how; undefined once
+ * aborted.
+ */
+export async function untilEtcdStaysDown(
+  host: QueryHost,
+  criSocket: string,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const begun = Date.now();
+  while (!signal.aborted) {
+    const exited = await host
+      .cri(criSocket)
+      .exitedContainers()
+      .catch(() => []);
+    const last = exited.find(({ name, finishedAtMs }) => name === 'etcd' && finishedAtMs >= begun);
+    // The kubelet keeps but the last container of a pod; its number says how many there were.
+    if (last !== undefined && last.exitCode !== 0 && last.attempt + 1 >= ENDS_OF_A_DEAD_ETCD) {
+      return `etcd ended ${last.attempt + 1} times, last ${describeExit(last.exitCode)}`;
+    }
+    await pause(LOOK_EVERY_MS, undefined, { signal }).catch(() => undefined);
+  }
+  return undefined;
 }

@@ -69,6 +69,32 @@ export async function requireFreeNodeName(
   if (lives && !isOwn) throw nameTaken(nodeName, node.machineId);
 }
 
+/**
+ * Before a control plane joins: whether a CA on the disk is that of the cluster. kubeadm downloads the shared certificates
+ * over those that are there (k/k cmd/kubeadm/app/phases/copycerts), and the CA of another cluster, as in a restored image,
+ * would be lost with its key.
+ *
+ * @param path of the CA
+ * @param pem what it holds
+ * @throws MachineadmError `StaleCertificates`
+ */
+export function requirePinnedAuthority({ caCertHashes }: TokenDiscovery, path: string, pem: string): void {
+  const certificates = pem.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? [];
+  const hashes = certificates.map(hashOf);
+  if (caCertHashes.length === 0 || hashes.length === 0 || hashes.some((hash) => caCertHashes.includes(hash))) return;
+  throw new MachineadmError({
+    reason: 'StaleCertificates',
+    summary: `${path} is of another cluster than the one that is joined. Nothing was changed.`,
+    remedy: `Keep the certificates and keys of that cluster elsewhere if they are needed, remove them, and run machineadm provision again. If ${path} is right, correct the caCertHashes of the document.`,
+    evidence: [
+      {
+        source: path,
+        text: `${path} has the hash ${hashes.join(', ')}, and the document pins ${caCertHashes.join(', ')}`,
+      },
+    ],
+  });
+}
+
 /** Public, and not yet to be trusted: kubeadm reads it the same way before it checks the signature and the hashes. */
 async function clusterInfo(endpoint: string, signal: AbortSignal): Promise<unknown> {
   const within = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);

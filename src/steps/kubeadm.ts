@@ -260,6 +260,7 @@ async function bootstrap(
       // Only preflight refuses what an earlier run made; every later phase accepts it (kubernetes/kubeadm#2095).
       flags: [`--config=${path}`, ...(resume ? withSkippedPhases(flags, ['preflight', ...skipped]) : flags)],
       expectsSuccessText: !skipped.includes('show-join-command'),
+      criSocket: kubernetes.node.criSocket,
     },
     execution,
   );

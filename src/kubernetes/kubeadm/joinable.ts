@@ -1,6 +1,11 @@
 import type { KubernetesModel } from '../../document/model.ts';
 import type { Host } from '../../host/host.ts';
-import { requireFreeNodeName, requireLivingCredentials, tokenDiscoveryOf } from '../join-credentials.ts';
+import {
+  requireFreeNodeName,
+  requireLivingCredentials,
+  requirePinnedAuthority,
+  tokenDiscoveryOf,
+} from '../join-credentials.ts';
 import { registeredName } from './configured.ts';
 
 /** What a machine joins as. */
@@ -17,7 +22,8 @@ export interface Joiner {
  *
  * @param attempt.configuration kubeadm's, as it is on the disk
  * @param attempt.again an earlier attempt began: what proved this machine then may have expired since
- * @throws MachineadmError `BootstrapTokenExpired`, `CertificateKeySecretExpired` or `NodeNameConflict`
+ * @throws MachineadmError `StaleCertificates`, `BootstrapTokenExpired`, `CertificateKeySecretExpired` or
+ *   `NodeNameConflict`
  */
 export async function requireJoinable(
   host: Host,
@@ -27,6 +33,9 @@ export async function requireJoinable(
 ): Promise<void> {
   const discovery = tokenDiscoveryOf(kubernetes);
   if (discovery === undefined) return;
+  const authorityPath = `${kubernetes.cluster.certificatesDirectory}/ca.crt`;
+  const authority = kubernetes.role === 'JoinControlPlane' ? await host.readText(authorityPath) : undefined;
+  if (authority !== undefined) requirePinnedAuthority(discovery, authorityPath, authority);
   const token = await host.secret(discovery.token);
   const { certificateKey } = kubernetes.controlPlane;
   const fetchesCertificates = kubernetes.role === 'JoinControlPlane' && certificateKey !== undefined;

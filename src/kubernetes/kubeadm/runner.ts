@@ -1,6 +1,7 @@
 import { type Evidence, MachineadmError } from '../../document/errors.ts';
 import type { CommandResult, Host } from '../../host/host.ts';
 import { describeKill, type Kill, killOf, remedyOfKill, signalOfStatus } from '../../host/killed.ts';
+import { untilEtcdStaysDown } from '../control-plane-ends.ts';
 import { untilKubeletStaysDown } from '../kubelet-unit.ts';
 import { endingOf, judge, type KubeadmCommand, type KubeadmNote, KubeadmProgress, type OutputLine } from './output.ts';
 
@@ -19,10 +20,14 @@ export interface KubeadmInvocation {
   readonly flags: readonly string[];
   /** False where the phase that announces success is skipped. */
   readonly expectsSuccessText: boolean;
+  readonly criSocket: string;
 }
 
 /** k/k cmd/kubeadm/app/cmd/phases/init/kubelet.go and join/kubelet.go: said right before it starts the kubelet. */
 const KUBELET_STARTED = /^\[kubelet-start\] Starting the kubelet|^\[(kubelet-check|wait-control-plane)\] /;
+
+/** k/k cmd/kubeadm/app/phases/etcd/local.go: said by a join right before it waits. */
+const ETCD_AWAITED = /^\[etcd\] Waiting for the new etcd member to join the cluster/;
 
 /** kubeadm prints a few hundred lines, with --v=5 some thousand; what a diagnosis needs stands at the end. */
 const TRANSCRIPT_LINES = 5_000;
@@ -55,16 +60,19 @@ export async function runKubeadm(host: Host, invocation: KubeadmInvocation, watc
 
 async function supervised(
   host: Host,
-  { command }: KubeadmInvocation,
+  { command, criSocket }: KubeadmInvocation,
   args: readonly string[],
   progress: KubeadmProgress,
   watch: KubeadmWatch,
 ): Promise<CommandResult> {
   const down = new AbortController();
   const ended = new AbortController();
-  let following: Promise<void> | undefined;
-  const giveUp = (why: string | undefined): void => {
-    if (why !== undefined) down.abort(kubeletDown(command, why));
+  let kubelet: Promise<void> | undefined;
+  let etcd: Promise<void> | undefined;
+  const giveUpOn = (awaited: Awaited): ((why: string | undefined) => void) => {
+    return (why) => {
+      if (why !== undefined) down.abort(staysDown(command, awaited, why));
+    };
   };
   try {
     return await host.run({
@@ -73,8 +81,13 @@ async function supervised(
       signal: AbortSignal.any([watch.signal, down.signal]),
       supervised: true,
       onLine: (stream, text) => {
-        // From here on it waits for the kubelet, for minutes: one that cannot come up is noticed at once.
-        if (KUBELET_STARTED.test(text)) following ??= untilKubeletStaysDown(host, ended.signal).then(giveUp);
+        // From here on it waits for minutes: what cannot come up is noticed at once.
+        if (KUBELET_STARTED.test(text)) {
+          kubelet ??= untilKubeletStaysDown(host, ended.signal).then(giveUpOn('kubelet'));
+        }
+        if (ETCD_AWAITED.test(text)) {
+          etcd ??= untilEtcdStaysDown(host, criSocket, ended.signal).then(giveUpOn('etcd'));
+        }
         // The note first: what a watcher does with a line must not come between the line and the journal.
         if (progress.observe({ stream, text })) watch.remember(progress.note);
         watch.line(text);
@@ -90,17 +103,21 @@ async function supervised(
     throw new MachineadmError({ ...details, transcript: transcriptOf(progress.lines) });
   } finally {
     ended.abort();
-    await following;
+    await kubelet;
+    await etcd;
   }
 }
 
-/** kubeadm was ended: what it waited for does not come. The verdict names the cause by the unit. */
-function kubeletDown(command: KubeadmCommand, why: string): MachineadmError {
+type Awaited = 'kubelet' | 'etcd';
+
+/** kubeadm was ended: what it waited for does not come. The verdict names the cause by the unit, or by the container. */
+function staysDown(command: KubeadmCommand, awaited: Awaited, why: string): MachineadmError {
+  const source = awaited === 'etcd' ? 'container runtime' : 'service manager';
   return new MachineadmError({
     reason: 'BootstrapperFailed',
-    summary: `kubeadm ${command} was ended while it waited for the kubelet, which does not come up: ${why}.`,
-    remedy: 'Correct what keeps the kubelet from running, and run machineadm provision again.',
-    evidence: [{ source: 'service manager', text: why }],
+    summary: `kubeadm ${command} was ended while it waited for ${awaited === 'etcd' ? 'etcd' : 'the kubelet'}, which does not come up: ${why}.`,
+    remedy: `Correct what keeps ${awaited === 'etcd' ? 'etcd' : 'the kubelet'} from running, and run machineadm provision again.`,
+    evidence: [{ source, text: why }],
   });
 }
 

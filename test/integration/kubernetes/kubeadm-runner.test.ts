@@ -28,7 +28,12 @@ async function run(script: string, signal = new AbortController().signal) {
   try {
     await runKubeadm(
       withKubeadm(script),
-      { command: 'join', flags: ['--config=/nowhere'], expectsSuccessText: true },
+      {
+        command: 'join',
+        flags: ['--config=/nowhere'],
+        expectsSuccessText: true,
+        criSocket: 'unix:///run/nowhere.sock',
+      },
       { signal, line: (line) => void lines.push(line), remember: (note) => void notes.push(note) },
     );
   } catch (thrown) {

@@ -2,7 +2,11 @@ import assert from 'node:assert/strict';
 import { createHash, X509Certificate } from 'node:crypto';
 import { describe, test } from 'node:test';
 import { Secret } from '../../../src/document/secret.ts';
-import { requireFreeNodeName, requireLivingCredentials } from '../../../src/kubernetes/join-credentials.ts';
+import {
+  requireFreeNodeName,
+  requireLivingCredentials,
+  requirePinnedAuthority,
+} from '../../../src/kubernetes/join-credentials.ts';
 import { newAuthority } from '../../support/api-server.ts';
 import { type ClusterState, startJoinableCluster } from '../../support/joinable-cluster.ts';
 import { inlineSecret } from '../../support/kubernetes-model.ts';
@@ -59,6 +63,26 @@ describe('before another attempt to join', () => {
 
   test('what does not answer is left to kubeadm', async () => {
     await judge('127.0.0.1:1', true);
+  });
+});
+
+describe('a CA on the disk of a joining control plane', () => {
+  const other = newAuthority().certificate;
+  const require = (pem: string, hash?: string) =>
+    requirePinnedAuthority(discoveryOf('x:6443', hash), '/pki/ca.crt', pem);
+
+  test('is left alone where it is of another cluster', () => {
+    assert.throws(() => require(other), {
+      reason: 'StaleCertificates',
+      message: /^\/pki\/ca\.crt is of another cluster/,
+    });
+  });
+
+  test('is accepted where the document pins it, also beside another one, and where nothing can be said', () => {
+    require(authority.certificate);
+    require(`${other}${authority.certificate}`);
+    require('none');
+    requirePinnedAuthority({ ...discoveryOf('x:6443'), caCertHashes: [] }, '/pki/ca.crt', other);
   });
 });
 

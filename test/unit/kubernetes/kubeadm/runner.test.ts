@@ -1,15 +1,24 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { MachineadmError } from '../../../../src/document/errors.ts';
+import type { CriContainer } from '../../../../src/host/cri.ts';
 import type { KubeadmNote } from '../../../../src/kubernetes/kubeadm/output.ts';
 import { runKubeadm } from '../../../../src/kubernetes/kubeadm/runner.ts';
 import { type MemoryProgram, type MemoryService, memoryHost } from '../../../support/memory-host.ts';
 
-async function run(kubeadm: MemoryProgram, signal = new AbortController().signal, kubelet: MemoryService = {}) {
+async function run(
+  kubeadm: MemoryProgram,
+  signal = new AbortController().signal,
+  kubelet: MemoryService = {},
+  exited: readonly CriContainer[] = [],
+) {
   const notes: KubeadmNote[] = [];
   const lines: string[] = [];
-  const host = memoryHost({ programs: { kubeadm }, services: { kubelet } });
-  const invocation = { command: 'join', flags: ['--config=/run/kubeadm/x.yaml'], expectsSuccessText: true } as const;
+  const cri = { exitedContainers: async () => exited };
+  const host = memoryHost({ programs: { kubeadm }, services: { kubelet }, cri });
+  const criSocket = 'unix:///run/containerd/containerd.sock';
+  const flags = ['--config=/run/kubeadm/x.yaml'];
+  const invocation = { command: 'join', flags, expectsSuccessText: true, criSocket } as const;
   const watch = {
     signal,
     line: (line: string) => void lines.push(line),
@@ -70,6 +79,44 @@ describe('running kubeadm', () => {
       error.transcript.map(({ text }) => text),
       ['[kubelet-start] Starting the kubelet'],
     );
+  });
+
+  describe('while it waits for the new etcd member', () => {
+    const containerOf = (part: Partial<CriContainer>): CriContainer => ({
+      id: 'c',
+      name: 'etcd',
+      podName: 'etcd-node-1',
+      namespace: 'kube-system',
+      exitCode: 1,
+      attempt: 2,
+      reason: 'Error',
+      finishedAtMs: Date.now() + 60_000,
+      logPath: '',
+      ...part,
+    });
+    const waits: MemoryProgram = async ({ onLine, signal }) => {
+      onLine?.('stdout', '[etcd] Waiting for the new etcd member to join the cluster. This can take up to 40s');
+      await new Promise((resolve) => {
+        signal?.addEventListener('abort', resolve);
+        setTimeout(resolve, 200).unref();
+      });
+      signal?.throwIfAborted();
+      return { stdout: 'This node has joined the cluster:\n' };
+    };
+
+    test('it is ended where etcd ended three times', async () => {
+      const { error } = await run(waits, undefined, {}, [containerOf({})]);
+      assert.ok(error instanceof MachineadmError);
+      assert.equal(error.reason, 'BootstrapperFailed');
+      const text = 'etcd ended 3 times, last with exit status 1';
+      assert.deepEqual(error.evidence, [{ source: 'container runtime', text }]);
+    });
+
+    test('it goes on where etcd ended less often, earlier, or of its own accord', async () => {
+      for (const part of [{ attempt: 1 }, { finishedAtMs: Date.now() - 60_000 }, { exitCode: 0 }, { name: 'other' }]) {
+        assert.equal((await run(waits, undefined, {}, [containerOf(part)])).error, undefined);
+      }
+    });
   });
 
   test('fails when it ends with 0 and never joined', async () => {
