@@ -42,18 +42,27 @@ function isInstalled(program: string): boolean {
   });
 }
 
-/**
- * Installs, as root on a Debian-like system, the packages whose programs the tests miss. Elsewhere, or when apt fails,
- * it says what is missing: the tests that need it will skip themselves.
- */
-export function installTestPackages(): void {
-  const missing = Object.keys(PACKAGES).filter((program) => !isInstalled(program));
+function missingPrograms(): readonly string[] {
+  return Object.keys(PACKAGES).filter((program) => !isInstalled(program));
+}
+
+/** Says which programs are missing: the tests that need them skip themselves, and are counted as skipped. */
+export function tellMissingPrograms(): void {
+  const missing = missingPrograms();
   if (missing.length === 0) return;
-  if (process.getuid?.() !== 0 || !isInstalled('apt-get')) {
-    console.log(`not installed here: ${missing.join(', ')}; the tests that need them will be skipped`);
-    return;
-  }
+  console.log(`not installed here: ${missing.join(', ')}; the tests that need them are skipped`);
+  console.log('`npm run setup:tests`, as root on a Debian-like system, installs them');
+}
+
+/** Installs the packages whose programs are missing. @returns whether all are there now. */
+function installTestPackages(): boolean {
+  const missing = missingPrograms();
+  if (missing.length === 0) return true;
   const packages = [...new Set(missing.map((program) => PACKAGES[program] ?? program))];
+  if (process.getuid?.() !== 0 || !isInstalled('apt-get')) {
+    console.error(`this needs root and apt-get; the packages are named so in Debian: ${packages.join(' ')}`);
+    return false;
+  }
   console.log(`installing with apt: ${packages.join(', ')}`);
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
   const install = ['install', '--yes', '--quiet', '--no-install-recommends', ...packages];
@@ -63,5 +72,7 @@ export function installTestPackages(): void {
     spawnSync('apt-get', ['update', '--quiet'], { stdio: 'ignore', env });
     ({ status } = spawnSync('apt-get', install, { stdio: ['ignore', 'ignore', 'inherit'], env }));
   }
-  if (status !== 0) console.log(`apt-get could not install them; the tests that need them will be skipped`);
+  return status === 0;
 }
+
+if (import.meta.main) process.exitCode = installTestPackages() ? 0 : 1;

@@ -16,7 +16,7 @@ import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import * as z from 'zod';
 import { attackTable, readAttackResults, SECURITY_TESTS, securityTestsPage } from './attack-table.ts';
-import { installTestPackages } from './test-packages.ts';
+import { tellMissingPrograms } from './test-packages.ts';
 
 const root = resolve(import.meta.dirname, '..');
 const PARTS = ['check', 'unit', 'integration', 'attacks', 'e2e'] as const;
@@ -193,7 +193,7 @@ async function main(): Promise<number> {
     all.push(check('types (tsc)', 'typescript/bin/tsc', ['--noEmit']));
     all.push(check('lint and format (biome)', '@biomejs/biome/bin/biome', ['check', '.']));
   }
-  if (parts.some((part) => part !== 'check' && part !== 'unit')) installTestPackages();
+  if (parts.some((part) => part !== 'check' && part !== 'unit')) tellMissingPrograms();
   compileSources();
   if (parts.includes('unit')) all.push(...(await runUnitTests()));
   const files = [...isolatedFiles(parts), ...chosen];
