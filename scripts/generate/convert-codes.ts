@@ -1,4 +1,4 @@
-import { CODES, type Severity } from '../../src/convert/index.ts';
+import { CODES, DROPPED, type Severity } from '../../src/convert/index.ts';
 
 const HEADINGS: Readonly<Record<Severity, string>> = {
   error: 'Errors: nothing is written until the input, or an option, is another one',
@@ -29,5 +29,15 @@ export function convertCodesMarkdown(): string {
     'A code is never renamed or reused; new ones are added.',
     '',
     ...sections,
+    '## Left out without a code',
+    '',
+    'Everything else of an input is written to the document or reported. These are the only exceptions.',
+    '',
+    '| Reason | What, and why nothing is lost |',
+    '|---|---|',
+    ...Object.entries(DROPPED)
+      .map(([name, reason]) => `| \`${name}\` | ${reason} |`)
+      .sort(),
+    '',
   ].join('\n');
 }

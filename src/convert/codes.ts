@@ -6,9 +6,13 @@
 export const CODES = {
   // The input.
   InputInvalid: error('The input is not what its kind may hold.'),
+  KeyRepeated: decision('A key is given twice in one map: the last value is taken, as the reader of the input does.'),
   InputUnknown: error('There is nothing in the input that could be converted.'),
   ObjectIgnored: note('An object of the input has no part in a machine.'),
   UnknownField: decision('A field that the converter does not know is left out.'),
+  FieldWithoutCounterpart: decision('A field of kubeadm for which the document has none is left out.'),
+  WithoutEffect: note('A field that has no effect beside another one is left out.'),
+  NotForThisRole: note('kubeadm does not read this configuration for the role of this machine.'),
   RoleUnclear: error('Whether the machine starts the cluster or joins it is not said.'),
   VersionMissing: error('The version of Kubernetes is not in the input.'),
   DocumentRefused: error('The document that came out has mistakes: its schema is stricter than the input.'),
@@ -78,6 +82,9 @@ export const CODES = {
   MountRequired: warning('A mount that fails ends the run, whether or not nofail is given.'),
   MountColumns: note('The columns dump and pass of fstab are left to machineadm.'),
   MountRemoved: note('A mount without a mount point only takes away an entry of cloud-init.'),
+  MountUnitKept: warning(
+    'A mount unit says more than a mount of the document: it stays a unit, which systemd mounts later.',
+  ),
   MountUnsupported: decision('What is mounted is no block device: left out. Write it to /etc/fstab with a file.'),
 
   // Commands.

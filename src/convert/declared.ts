@@ -2,16 +2,16 @@ import type { PathSegment } from '../document/diagnostics.ts';
 import { formatPath } from '../document/diagnostics.ts';
 import type { Role } from '../document/model.ts';
 import type { ConvertOptions } from './conversion.ts';
-import { type ConvertedDocument, convertSpec } from './document.ts';
+import { type ConvertedDocument, convertSpec, dropOtherRoles } from './document.ts';
 import { renderTemplates, TEMPLATE_HINT } from './go-template.ts';
 import { type InputObject, type Inputs, isMap } from './inputs.ts';
 import { Expressions, markTree } from './jinja.ts';
 import type { Report } from './report.ts';
 import { Source } from './source.ts';
 import type { Spec } from './spec.ts';
-import { readKubeadmConfigSpec } from './spec-kubeadm-config.ts';
+import { readCommands, readKubeadmConfigSpec } from './spec-kubeadm-config.ts';
 import { surroundingsOf } from './surroundings.ts';
-import { readContainerLinux } from './user-data/container-linux.ts';
+import { CONTAINER_LINUX, readContainerLinux } from './user-data/container-linux.ts';
 import { findSubstitution, markEnvironment } from './user-data/environment.ts';
 import { yamlValue } from './yaml.ts';
 
@@ -64,15 +64,14 @@ export async function convertDeclared(
   const isIgnition = isMap(written) && written.format === 'ignition';
   const value = isIgnition ? templated : markTree(templated, placeOf, expressions, report);
   const spec = await readSpec(value, object, path, expressions, report);
-  if (object.kind.startsWith('KubeadmControlPlane')) tellControllerFields(object, report);
   const documents: ConvertedDocument[] = [];
   const roles = rolesOf(object, spec, options, report);
   for (const role of roles) {
     const context = { report, expressions, options, surroundings, object: object.title };
     documents.push(...(await convertSpec(spec, role, inputs.secrets, context)));
   }
-  // What stopped a document is told already, and left most of its input unread.
-  if (documents.length === roles.length) tellUnread(spec, roles, report);
+  dropOtherRoles(spec, roles, report);
+  report.settle(roles.length > 0 && documents.length === roles.length);
   return documents;
 }
 
@@ -82,28 +81,31 @@ async function readSpec(
   path: readonly PathSegment[],
   expressions: Expressions,
   report: Report,
-): Promise<Spec & { readonly root: Source }> {
-  const root = (content: unknown): Source => Source.of(nested(content, path), object.title, report).get(...path);
-  const source = root(value);
+): Promise<Spec> {
+  const whole = Source.of(withPart(object.value, path, value), object.title, report);
+  dropObject(whole, object, path, report);
+  const source = whole.get(...path);
   const additional = source.get('ignition', 'containerLinuxConfig', 'additionalConfig');
   const text = additional.text();
   const parts =
     text === undefined
       ? undefined
-      : readContainerLinux(Source.of(await yamlValue(text, additional, report), additional.place, report), report);
+      : readContainerLinux(
+          Source.of(await yamlValue(text, additional, report), additional.place, report, CONTAINER_LINUX),
+          report,
+        );
   const environmentFiles = parts?.environmentFiles ?? [];
+  const substitution = findSubstitution(readCommands(source.get('preKubeadmCommands')), environmentFiles, report);
+  const { file } = substitution;
+  for (const part of CONFIGURATIONS) {
+    if (file !== undefined) source.replace(part, (configuration) => markEnvironment(configuration, file, expressions));
+    // TypeMeta, which v1beta1 embeds.
+    for (const name of ['apiVersion', 'kind']) source.get(part, name).drop('TypeMeta');
+  }
   const first = readKubeadmConfigSpec(source, report);
-  const substitution = findSubstitution(first.beforeCommands, environmentFiles, report);
-  const file = substitution.file;
-  const kubeadm =
-    file === undefined ? source : root(isMap(value) ? { ...value, ...substituted(value, file, expressions) } : value);
   return {
     ...first,
-    root: source,
     beforeCommands: substitution.commands,
-    cluster: kubeadm.get('clusterConfiguration'),
-    init: kubeadm.get('initConfiguration'),
-    join: kubeadm.get('joinConfiguration'),
     files: [...first.files, ...(parts?.files ?? [])],
     users: [...first.users, ...(parts?.users ?? [])],
     groups: parts?.groups ?? [],
@@ -113,19 +115,26 @@ async function readSpec(
   };
 }
 
-/** kubeadm's part of a specification, with the names of an environment file in it made variables. */
-function substituted(
-  spec: Readonly<Record<string, unknown>>,
-  file: string,
-  expressions: Expressions,
-): Readonly<Record<string, unknown>> {
-  const parts = ['clusterConfiguration', 'initConfiguration', 'joinConfiguration'];
-  return Object.fromEntries(parts.map((name) => [name, markEnvironment(spec[name], file, expressions)]));
+const CONFIGURATIONS = ['clusterConfiguration', 'initConfiguration', 'joinConfiguration'];
+
+/** The object with another value at a path: places are told by their path in the whole object. */
+function withPart(object: unknown, [name, ...below]: readonly PathSegment[], value: unknown): unknown {
+  if (name === undefined) return value;
+  const map = isMap(object) ? object : {};
+  return { ...map, [name]: withPart(map[name], below, value) };
 }
 
-/** So that places are told by their path in the whole object. */
-function nested(value: unknown, path: readonly PathSegment[]): unknown {
-  return path.toReversed().reduce<unknown>((inner, name) => ({ [name]: inner }), value);
+/** What of an object around its specification stays in the management cluster. */
+function dropObject(whole: Source, object: InputObject, path: readonly PathSegment[], report: Report): void {
+  for (const name of ['apiVersion', 'kind']) whole.get(name).drop('TypeMeta');
+  for (const name of ['metadata', 'status']) whole.get(name).drop('ObjectMeta');
+  if (path.includes('template')) whole.get('spec', 'template', 'metadata').drop('ObjectMeta');
+  if (!object.kind.startsWith('KubeadmControlPlane')) return;
+  const around = whole.get(...path.slice(0, -1));
+  const fields = around.members().filter(([name]) => name !== path.at(-1));
+  const names = fields.map(([name]) => name).filter((name) => name !== 'version');
+  if (names.length > 0) report.add('ControllerField', around, names.join(', '));
+  for (const [, field] of fields) field.drop('ControllerFields');
 }
 
 function rolesOf(object: InputObject, spec: Spec, { role }: ConvertOptions, report: Report): readonly Role[] {
@@ -146,25 +155,4 @@ function rolesOf(object: InputObject, spec: Spec, { role }: ConvertOptions, repo
   const fits = possible.length === 0 || possible.includes(role) || (!ofControlPlane && role !== 'InitControlPlane');
   if (!fits) report.add('RoleUnclear', object.title, `it is not a ${role}; it can become ${possible.join(' or ')}`);
   return fits ? [role] : [];
-}
-
-/** What a KubeadmControlPlane says beside the configuration of its machines. */
-function tellControllerFields(object: InputObject, report: Report): void {
-  const spec = isMap(object.value.spec) ? object.value.spec : {};
-  const names = Object.keys(spec).filter((name) => !['kubeadmConfigSpec', 'version', 'template'].includes(name));
-  if (names.length > 0) report.add('ControllerField', `${object.title}: spec`, names.join(', '));
-}
-
-/** Nothing is lost unnoticed. kubeadm's configurations are judged where a document was made of them. */
-function tellUnread(spec: Spec & { readonly root: Source }, roles: readonly Role[], report: Report): void {
-  const parts = ['clusterConfiguration', 'initConfiguration', 'joinConfiguration'];
-  const initializes = roles.includes('InitControlPlane');
-  const joins = roles.some((role) => role !== 'InitControlPlane');
-  const used = [...(initializes ? [spec.cluster, spec.init] : []), ...(joins ? [spec.join] : [])];
-  const others = spec.root.members().flatMap(([name, member]) => (parts.includes(name) ? [] : member.unread()));
-  for (const part of [...others, ...used.flatMap((one) => one.unread())]) {
-    // TypeMeta, which v1beta1 embeds.
-    if (/\.(?:apiVersion|kind)$/.test(part.place)) continue;
-    report.add('UnknownField', part, 'nothing in the document stands for it');
-  }
 }

@@ -10,6 +10,7 @@ import { convertHooks } from './host/hooks.ts';
 import { convertStorage } from './host/storage.ts';
 import { convertTime } from './host/time.ts';
 import { convertKubernetes } from './kubernetes/index.ts';
+import type { Report } from './report.ts';
 import { SecretBook, type SecretObject } from './secrets.ts';
 import type { Spec } from './spec.ts';
 import { structured } from './structure/index.ts';
@@ -64,6 +65,7 @@ export async function convertSpec(
     host: prepared,
     containerRuntime,
     kubernetes: node,
+    reporting: spec.sentinel === undefined ? undefined : { sentinel: { path: spec.sentinel } },
   };
   const placed = variables.place(withoutNothing(sections), report, object) as typeof sections;
   const document = withoutNothing({
@@ -75,11 +77,27 @@ export async function convertSpec(
     host: ordered(placed.host),
     containerRuntime: placed.containerRuntime,
     kubernetes: placed.kubernetes,
+    reporting: placed.reporting,
   });
   if (secrets.holdsValues) report.add('SecretInDocument', object, 'write it 0600, and no copy of it anywhere');
   const yaml = await emitDocument(document as object, `Converted from ${object}.`);
   await judge(yaml, conversion);
   return [{ role, name: machine.name, yaml, holdsSecrets: secrets.holdsValues }];
+}
+
+/** kubeadm reads its configurations by role: what it does not read for these is left out, and reported as a whole. */
+export function dropOtherRoles(
+  { cluster, init, join, extraDocuments }: Spec,
+  roles: readonly Role[],
+  report: Report,
+): void {
+  const starts = roles.includes('InitControlPlane');
+  const joins = roles.some((role) => role !== 'InitControlPlane');
+  for (const part of [...(starts ? [] : [cluster, init, ...extraDocuments]), ...(joins ? [] : [join])]) {
+    if (part.unread().length === 0) continue;
+    report.add('NotForThisRole', part, `kubeadm ${starts ? 'init' : 'join'} does not read it`);
+    part.drop('OtherRole');
+  }
 }
 
 function convertHost(spec: Spec, initializes: boolean, conversion: Conversion): HostSection {

@@ -1,7 +1,9 @@
+import { VERBATIM_TAG, Verbatim } from '../document/verbatim.ts';
+
 /** Writes a document for people: sections in the order of the reference, long texts as blocks, no line folded. */
 export async function emitDocument(document: object, title: string): Promise<string> {
   const { Document, visit } = await import('yaml');
-  const written = new Document(document, { aliasDuplicateObjects: false });
+  const written = new Document(document, { aliasDuplicateObjects: false, customTags: [VERBATIM_TAG] });
   visit(written, {
     Scalar(_key, scalar) {
       if (typeof scalar.value === 'string' && scalar.value.includes('\n') && isBlockText(scalar.value)) {
@@ -21,7 +23,7 @@ function isBlockText(text: string): boolean {
 /** Without what is undefined, at every depth. */
 export function withoutNothing(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutNothing);
-  if (typeof value !== 'object' || value === null) return value;
+  if (typeof value !== 'object' || value === null || value instanceof Verbatim) return value;
   return Object.fromEntries(
     Object.entries(value).flatMap(([key, item]): [string, unknown][] =>
       item === undefined ? [] : [[key, withoutNothing(item)]],

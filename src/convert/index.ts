@@ -1,10 +1,10 @@
 import type { Role } from '../document/model.ts';
 import type { ConvertOptions } from './conversion.ts';
 import { convertDeclared, type Declared, declaredOf } from './declared.ts';
-import { type ConvertedDocument, convertSpec } from './document.ts';
+import { type ConvertedDocument, convertSpec, dropOtherRoles } from './document.ts';
 import { type InputObject, type InputText, readInputs } from './inputs.ts';
 import { Expressions } from './jinja.ts';
-import { type Decision, Report } from './report.ts';
+import { type Decision, type DroppedPart, Report } from './report.ts';
 import { surroundingsOf } from './surroundings.ts';
 import { readCloudConfig } from './user-data/cloud-config.ts';
 import { readIgnition } from './user-data/ignition.ts';
@@ -12,6 +12,7 @@ import { readIgnition } from './user-data/ignition.ts';
 export { CODES, type Code, type Severity } from './codes.ts';
 export type { ConvertOptions } from './conversion.ts';
 export type { ConvertedDocument } from './document.ts';
+export { DROPPED } from './dropped.ts';
 export type { InputText } from './inputs.ts';
 export type { Decision } from './report.ts';
 
@@ -26,6 +27,8 @@ export interface Conversion {
   /** Empty where an error forbids it. Decisions that nobody accepted yet do not: the caller judges them. */
   readonly documents: readonly ConvertedDocument[];
   readonly decisions: readonly Decision[];
+  /** What was left out without a decision, by the list of such reasons. */
+  readonly dropped: readonly DroppedPart[];
 }
 
 export async function convert(texts: readonly InputText[], options: ConvertOptions = {}): Promise<Conversion> {
@@ -47,7 +50,10 @@ export async function convert(texts: readonly InputText[], options: ConvertOptio
       spec.join.get('controlPlane').isMap,
     );
     const context = { report, expressions, options, surroundings, object: title };
-    documents.push(...(await convertSpec(spec, role, inputs.secrets, context)));
+    const converted = await convertSpec(spec, role, inputs.secrets, context);
+    documents.push(...converted);
+    if (role !== undefined) dropOtherRoles(spec, [role], report);
+    report.settle(converted.length > 0);
   }
   for (const object of inputs.objects) {
     const declared = declaredOf(object, report);
@@ -55,12 +61,17 @@ export async function convert(texts: readonly InputText[], options: ConvertOptio
     if (declared === undefined || carried.has(object.name)) tellIgnored(object, declared, report);
     else documents.push(...(await convertDeclared(declared, inputs, options, report)));
   }
+  for (const { namespace, name, data, named } of inputs.secrets) {
+    const unused = Array.from(data.keys()).filter((key) => !named.has(key));
+    const title = `Secret ${namespace === undefined ? '' : `${namespace}/`}${name}`;
+    if (unused.length > 0) report.add('ObjectIgnored', title, `no configuration names ${unused.join(', ')}`);
+  }
   if (documents.length === 0 && report.decisions.every(({ severity }) => severity !== 'error')) {
     const kinds = 'KubeadmConfig, KubeadmControlPlane, a Template of them, or a bootstrap data Secret';
     report.add('InputUnknown', texts.map(({ name }) => name).join(', '), `expected ${kinds}`);
   }
   const failed = report.decisions.some(({ severity }) => severity === 'error');
-  return { documents: failed ? [] : documents, decisions: report.decisions };
+  return { documents: failed ? [] : documents, decisions: report.decisions, dropped: report.dropped };
 }
 
 function roleOfUserData(initializes: boolean, joins: boolean, controlPlane: boolean): Role | undefined {

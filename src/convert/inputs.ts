@@ -1,3 +1,4 @@
+import { Verbatim } from '../document/verbatim.ts';
 import type { Report } from './report.ts';
 import { fromBase64, type SecretObject, textOf } from './secrets.ts';
 import { isCloudConfig } from './user-data/cloud-config.ts';
@@ -52,7 +53,9 @@ export async function readInputs(texts: readonly InputText[], report: Report): P
     const data = secretData(object, report);
     const carried = userDataOf(object, data);
     if (carried !== undefined) userData.push(carried);
-    secrets.push({ namespace: object.namespace, name: object.name, data });
+    // A bootstrap data Secret says its format, too; what it is shows in the text itself.
+    const named = new Set(carried === undefined ? [] : ['value', 'format']);
+    secrets.push({ namespace: object.namespace, name: object.name, data, named });
   }
   return { objects: objects.filter(({ kind, group }) => kind !== 'Secret' || group !== ''), userData, secrets };
 }
@@ -72,14 +75,7 @@ async function readObjects(name: string, text: string, report: Report): Promise<
       report.add('InputInvalid', `${name}:${mistake.linePos?.[0].line ?? 1}`, `not YAML: ${mistake.code}`);
       continue;
     }
-    if (document.contents !== null)
-      objects.push(
-        ...toObjects(
-          plain(() => document.toJS(), name, report),
-          name,
-          report,
-        ),
-      );
+    if (document.contents !== null) objects.push(...toObjects(await plain(document, name, report), name, report));
   }
   return objects;
 }
@@ -134,5 +130,5 @@ function parsedJson(text: string): unknown {
 }
 
 export function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Verbatim);
 }

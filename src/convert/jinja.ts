@@ -1,3 +1,4 @@
+import { Verbatim } from '../document/verbatim.ts';
 import type { Report } from './report.ts';
 
 /**
@@ -132,7 +133,7 @@ export function markTree(
   if (Array.isArray(value)) {
     return value.map((item, index) => markTree(item, placeOf, expressions, report, [...path, index]));
   }
-  if (typeof value !== 'object' || value === null) return value;
+  if (typeof value !== 'object' || value === null || value instanceof Verbatim) return value;
   return Object.fromEntries(
     Object.entries(value).map(([key, item]) => [key, markTree(item, placeOf, expressions, report, [...path, key])]),
   );

@@ -9,6 +9,8 @@ export interface SecretObject {
   readonly namespace: string | undefined;
   readonly name: string;
   readonly data: ReadonlyMap<string, Uint8Array>;
+  /** Its keys that a configuration names. */
+  readonly named: Set<string>;
 }
 
 /** A field of the document that holds a secret. */
@@ -78,16 +80,17 @@ export class SecretBook {
 
   /** The bytes of a key of a Secret of the input, for what is no secret in it. */
   bytes(namespace: string | undefined, name: string, key: string): Uint8Array | undefined {
-    return this.#objects
-      .find(
-        (object) => object.name === name && (namespace === undefined || (object.namespace ?? namespace) === namespace),
-      )
-      ?.data.get(key);
+    const found = this.#objects.find(
+      (object) => object.name === name && (namespace === undefined || (object.namespace ?? namespace) === namespace),
+    );
+    found?.named.add(key);
+    return found?.data.get(key);
   }
 
   /** The same, only where Secrets may be inlined. */
   inlineBytes(namespace: string | undefined, name: string, key: string): Uint8Array | undefined {
-    return this.#inline ? this.bytes(namespace, name, key) : undefined;
+    const bytes = this.bytes(namespace, name, key);
+    return this.#inline ? bytes : undefined;
   }
 
   #add(wanted: string, entry: SecretEntry): SecretName {

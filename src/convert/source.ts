@@ -1,23 +1,38 @@
 import { formatPath, type PathSegment } from '../document/diagnostics.ts';
+import { Verbatim } from '../document/verbatim.ts';
+import type { Code } from './codes.ts';
+import type { Dropped } from './dropped.ts';
 import type { Placed, Report } from './report.ts';
 
-/** What a tree of sources shares: who is told of mistakes, and what was read. */
+/** What the parts of one tree share. */
 interface Reading {
   readonly object: string;
   readonly report: Report;
   /** Numbers and booleans are taken where a string belongs: what YAML 1.1 made of an unquoted word. */
   readonly lenient: boolean;
-  readonly read: Set<string>;
+  readonly unknown: Code;
+  readonly remedy: string;
+}
+
+/** How a tree is read, and how what nobody read of it is reported. */
+interface SourceOptions {
+  readonly lenient?: boolean;
+  /** Default: UnknownField. */
+  readonly unknown?: Code;
+  readonly remedy?: string;
 }
 
 /**
- * A value of the input that remembers what was read of it, so that nothing is lost unnoticed: `unread` lists the rest.
- * A part that is not there is a source without a value; a part of the wrong type is told as InputInvalid.
+ * A value of the input that remembers what was read of it, so that nothing is lost unnoticed. The report knows every tree
+ * that was opened, and reports its unread parts once the conversion is done (`Report.settle`): no reader can forget to.
+ * A part that is not there is a source without a value; a part of the wrong type is reported as InputInvalid.
  */
 export class Source implements Placed {
   readonly path: readonly PathSegment[];
   readonly #value: unknown;
   readonly #reading: Reading;
+  readonly #parts = new Map<PathSegment, Source>();
+  #isRead = false;
 
   private constructor(value: unknown, path: readonly PathSegment[], reading: Reading) {
     this.#value = value;
@@ -26,8 +41,11 @@ export class Source implements Placed {
   }
 
   /** @param object how messages name the object: `KubeadmConfig clusters/a` */
-  static of(value: unknown, object: string, report: Report, options: { readonly lenient?: boolean } = {}): Source {
-    return new Source(value, [], { object, report, lenient: options.lenient ?? false, read: new Set() });
+  static of(value: unknown, object: string, report: Report, options: SourceOptions = {}): Source {
+    const { lenient = false, unknown = 'UnknownField', remedy = 'nothing in the document stands for it' } = options;
+    const source = new Source(value, [], { object, report, lenient, unknown, remedy });
+    report.track(() => source.#reportUnread());
+    return source;
   }
 
   get place(): string {
@@ -41,24 +59,28 @@ export class Source implements Placed {
   }
 
   get(...names: readonly PathSegment[]): Source {
-    let value = this.#value;
-    for (const name of names) value = childOf(value, name);
-    return new Source(value, [...this.path, ...names], this.#reading);
+    let source: Source = this;
+    for (const name of names) source = source.#part(name);
+    return source;
+  }
+
+  /** Puts another value in the place of a part, for all who read it from now on. */
+  replace(name: string, change: (value: unknown) => unknown): void {
+    const part = this.#part(name);
+    this.#parts.set(name, new Source(change(part.#value), part.path, this.#reading));
   }
 
   text(): string | undefined {
     if (!this.#take()) return undefined;
     if (typeof this.#value === 'string') return this.#value;
-    if (this.#reading.lenient && (typeof this.#value === 'number' || typeof this.#value === 'boolean')) {
-      return String(this.#value);
-    }
+    if (this.#reading.lenient && (this.isNumber || typeof this.#value === 'boolean')) return String(this.#value);
     return this.#wrong('a string');
   }
 
   integer(): number | undefined {
     if (!this.#take()) return undefined;
-    const value = this.#value;
-    if (typeof value === 'number' && Number.isInteger(value)) return value;
+    const value = this.#value instanceof Verbatim ? Number(this.#value.text) : this.#value;
+    if (Number.isSafeInteger(value)) return Number(value);
     if (this.#reading.lenient && typeof value === 'string' && /^-?\d+$/.test(value)) return Number(value);
     return this.#wrong('a whole number');
   }
@@ -102,30 +124,65 @@ export class Source implements Placed {
     return isMap(this.#value);
   }
 
-  /** The value as it is, all of it taken for read. */
+  get isNumber(): boolean {
+    return typeof this.#value === 'number' || this.#value instanceof Verbatim;
+  }
+
+  /** The value as it is, all of it written to the document or reported by the caller. */
   whole(): unknown {
     this.#take();
     return this.#value;
   }
 
-  /** Paths of the leaves that nobody read. */
+  /** Leaves this part out of the document without a word, for a reason on the list of them. */
+  drop(reason: Dropped): void {
+    for (const part of this.#leaves(true)) {
+      part.#isRead = true;
+      this.#reading.report.drop(reason, part);
+    }
+  }
+
+  /** Leaves of this part that nobody read. A map or list without any counts as one, where nobody knows its name. */
   unread(): readonly Source[] {
-    if (!this.exists || this.#wasRead()) return [];
-    const below = this.isList ? this.items() : this.isMap ? this.members().map(([, member]) => member) : [this];
-    return below.flatMap((part) => (part === this ? [this] : part.unread()));
+    return this.#leaves(false);
+  }
+
+  #leaves(withRead: boolean): readonly Source[] {
+    const found: Source[] = [];
+    const visit = (source: Source, isKnown: boolean): void => {
+      if ((source.#isRead && !withRead) || !source.exists) return;
+      const names = keysOf(source.#value);
+      if (names === undefined || (names.length === 0 && !isKnown)) found.push(source);
+      for (const name of names ?? []) {
+        const wasAskedFor = source.#parts.has(name);
+        visit(source.#part(name), wasAskedFor);
+      }
+    };
+    visit(this, true);
+    return found;
+  }
+
+  #reportUnread(): void {
+    const { report, unknown, remedy } = this.#reading;
+    for (const part of this.unread()) {
+      const known = withoutCounterpart(part.path);
+      if (known === undefined) report.add(unknown, part, remedy);
+      else report.add('FieldWithoutCounterpart', part, known);
+    }
+  }
+
+  #part(name: PathSegment): Source {
+    const known = this.#parts.get(name);
+    if (known !== undefined) return known;
+    const part = new Source(childOf(this.#value, name), [...this.path, name], this.#reading);
+    this.#parts.set(name, part);
+    return part;
   }
 
   #take(): boolean {
     if (this.#value === undefined) return false;
-    this.#reading.read.add(formatPath(this.path));
+    this.#isRead = true;
     return this.#value !== null;
-  }
-
-  #wasRead(): boolean {
-    return (
-      this.path.some((_segment, index) => this.#reading.read.has(formatPath(this.path.slice(0, index + 1)))) ||
-      this.#reading.read.has('')
-    );
   }
 
   /** The value itself is not shown: it may be a secret in the wrong place. */
@@ -135,8 +192,32 @@ export class Source implements Placed {
   }
 }
 
+/** Fields of kubeadm that say something, and for which the document has no field; what to do about each. */
+const WITHOUT_COUNTERPART: readonly (readonly [RegExp, string])[] = [
+  [/(?:^|\.)dryRun$/, 'kubeadm would change nothing; `machineadm plan` shows what a run changes'],
+  [
+    /(?:^|\.)timeouts\.upgradeManifests(?:Seconds)?$/,
+    'of use to `kubeadm upgrade` only, which reads a file of its own',
+  ],
+  [/(?:^|\.)etcd\.external\.httpEndpoints\[\d+\]$/, 'since 1.35; write them to etcd itself'],
+  [/(?:^|\.)dns\.type$/, 'CoreDNS is the only one since 1.21'],
+  [/(?:^|\.)useHyperKubeImage$/, 'hyperkube images end with 1.18'],
+];
+
+function withoutCounterpart(path: readonly PathSegment[]): string | undefined {
+  const text = formatPath(path);
+  return WITHOUT_COUNTERPART.find(([pattern]) => pattern.test(text))?.[1];
+}
+
 function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  return !ArrayBuffer.isView(value) && !(value instanceof Verbatim);
+}
+
+/** Names of the parts of a value; undefined for a scalar. */
+function keysOf(value: unknown): readonly PathSegment[] | undefined {
+  if (Array.isArray(value)) return Array.from(value.keys());
+  return isMap(value) ? Object.keys(value) : undefined;
 }
 
 function childOf(value: unknown, name: PathSegment): unknown {

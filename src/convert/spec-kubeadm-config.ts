@@ -8,7 +8,11 @@ import type { CommandSpec, DiskSpec, FileSpec, FilesystemSpec, SecretKey, Spec, 
  * through additionalConfig comes from the caller.
  */
 export function readKubeadmConfigSpec(spec: Source, report: Report): Omit<Spec, 'services' | 'groups'> {
-  const flavour = spec.get('format').text() === 'ignition' ? 'ignition' : 'cloud-config';
+  const format = spec.get('format').text() ?? '';
+  if (!['', 'cloud-config', 'ignition'].includes(format)) {
+    report.add('InputInvalid', spec.get('format'), 'expected cloud-config or ignition');
+  }
+  const flavour = format === 'ignition' ? 'ignition' : 'cloud-config';
   if (spec.get('useExperimentalRetryJoin').flag() === true) {
     report.add('RetryJoin', spec.get('useExperimentalRetryJoin'), 'see kubernetes.bootstrapper.kubeadm.retry');
   }
@@ -29,7 +33,10 @@ export function readKubeadmConfigSpec(spec: Source, report: Report): Omit<Spec, 
     time: ntp.exists
       ? { enabled: ntp.get('enabled').flag() ?? true, servers: ntp.get('servers').texts(), at: ntp }
       : undefined,
-    disks: spec.get('diskSetup', 'partitions').items().map(readDisk),
+    disks: spec
+      .get('diskSetup', 'partitions')
+      .items()
+      .map((disk) => readDisk(disk, report)),
     filesystems: spec.get('diskSetup', 'filesystems').items().map(readFilesystem),
     mounts: spec
       .get('mounts')
@@ -39,6 +46,7 @@ export function readKubeadmConfigSpec(spec: Source, report: Report): Omit<Spec, 
     beforeCommands: readCommands(spec.get('preKubeadmCommands')),
     afterCommands: readCommands(spec.get('postKubeadmCommands')),
     verbosity: spec.get('verbosity'),
+    sentinel: undefined,
     cluster: spec.get('clusterConfiguration'),
     init: spec.get('initConfiguration'),
     join: spec.get('joinConfiguration'),
@@ -62,9 +70,17 @@ function readFile(file: Source, report: Report): FileSpec {
     append: file.get('append').flag() ?? false,
     content: content ?? '',
     secret,
-    template: file.get('contentFormat').text() === 'Template',
+    template: isTemplate(file.get('contentFormat'), report),
+    rights: [file.get('owner'), file.get('permissions')],
     at: file,
   };
+}
+
+/** ContentFormat of the API has one value beside none. */
+function isTemplate(format: Source, report: Report): boolean {
+  const text = format.text() ?? '';
+  if (text !== '' && text !== 'Template') report.add('InputInvalid', format, 'expected Template');
+  return text === 'Template';
 }
 
 function readUser(user: Source, report: Report): UserSpec {
@@ -91,7 +107,7 @@ function readUser(user: Source, report: Report): UserSpec {
   };
 }
 
-function readDisk(disk: Source): DiskSpec {
+function readDisk(disk: Source, report: Report): DiskSpec {
   const layout = disk
     .get('diskLayout')
     .items()
@@ -100,6 +116,7 @@ function readDisk(disk: Source): DiskSpec {
       type: partition.get('partitionType').text(),
     }));
   const whole = disk.get('layout').flag();
+  if (whole === false && layout.length > 0) report.add('WithoutEffect', disk.get('layout'), 'diskLayout is taken');
   return {
     device: disk.get('device').text() ?? '',
     table: disk.get('tableType').text(),

@@ -11,7 +11,7 @@ export interface Spec {
   readonly resolved: boolean;
   readonly files: readonly FileSpec[];
   readonly users: readonly UserSpec[];
-  readonly groups: readonly string[];
+  readonly groups: readonly GroupSpec[];
   readonly time: TimeSpec | undefined;
   readonly disks: readonly DiskSpec[];
   readonly filesystems: readonly FilesystemSpec[];
@@ -21,6 +21,8 @@ export interface Spec {
   readonly afterCommands: readonly CommandSpec[];
   readonly services: readonly ServiceSpec[];
   readonly verbosity: Source;
+  /** Where the user data says success; undefined for the place that Cluster API looks at. */
+  readonly sentinel: string | undefined;
   /** ClusterConfiguration, InitConfiguration and JoinConfiguration; sources without a value where there is none. */
   readonly cluster: Source;
   readonly init: Source;
@@ -49,7 +51,9 @@ export interface FileSpec {
   readonly secret: SecretKey | undefined;
   /** True: what the Secret brings is a Go template; `content` is rendered already. */
   readonly template: boolean;
-  readonly at: Placed;
+  /** Owner and mode in the input, for a part of the document that has its own. */
+  readonly rights: readonly Source[];
+  readonly at: Source;
 }
 
 export interface UserSpec {
@@ -66,6 +70,11 @@ export interface UserSpec {
   readonly sudo: readonly string[];
   readonly keys: readonly string[] | undefined;
   readonly inactive: boolean;
+  readonly at: Placed;
+}
+
+export interface GroupSpec {
+  readonly name: string;
   readonly at: Placed;
 }
 

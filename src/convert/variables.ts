@@ -1,4 +1,5 @@
 import { formatPath, type PathSegment } from '../document/diagnostics.ts';
+import { Verbatim } from '../document/verbatim.ts';
 import { isExpandable } from '../document/versions/v1alpha1/variables.ts';
 import { type Expressions, hasMark, MARK } from './jinja.ts';
 import type { Report } from './report.ts';
@@ -41,7 +42,7 @@ export class Variables {
     const walk = (value: unknown, path: readonly PathSegment[]): unknown => {
       if (typeof value === 'string') return this.#settle(value, path, demanding, report, object);
       if (Array.isArray(value)) return value.map((item, index) => walk(item, [...path, index]));
-      if (typeof value !== 'object' || value === null) return value;
+      if (typeof value !== 'object' || value === null || value instanceof Verbatim) return value;
       return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, walk(item, [...path, key])]));
     };
     return walk(demanding, []);

@@ -15,6 +15,8 @@ export function platformOf(spec: Spec): NonNullable<HostSection['platform']> {
 /** Without what a document has no words for on Windows; each is told. */
 export function withoutLinuxOnly(spec: Spec, report: Report): Spec {
   for (const { name, at } of spec.users) report.add('WindowsHost', at, `the user ${name}`);
+  for (const { name, at } of spec.groups) report.add('WindowsHost', at, `the group ${name}`);
+  for (const { name, at } of spec.services) report.add('WindowsHost', at, `the service ${name}`);
   for (const { at } of [...spec.disks, ...spec.filesystems, ...spec.mounts, ...spec.bootCommands]) {
     report.add('WindowsHost', at, 'cloudbase-init has no such plug-in either');
   }

@@ -1,5 +1,6 @@
-import type { Document, ParsedNode } from 'yaml';
+import type { Document, ParsedNode, parseDocument } from 'yaml';
 import type { Diagnostic } from '../document/diagnostics.ts';
+import { exactly } from '../document/verbatim.ts';
 import { parseYaml } from '../document/yaml/parse.ts';
 import type { Placed, Report } from './report.ts';
 
@@ -7,6 +8,15 @@ import type { Placed, Report } from './report.ts';
 const HARMLESS_LENGTH = 64 * 1024;
 
 type Version = '1.1' | '1.2';
+
+/** Dates stay the text that they are written as. The library looks for equal keys in the square of their number. */
+function options(version: Version) {
+  const customTags: ParseOptions['customTags'] = (tags) =>
+    tags.filter((tag) => typeof tag === 'string' || tag.tag !== 'tag:yaml.org,2002:timestamp');
+  return { version, uniqueKeys: false, customTags };
+}
+
+type ParseOptions = NonNullable<Parameters<typeof parseDocument>[1]>;
 
 /**
  * The value of a YAML text of the input; undefined where it has none, which is reported. The text is never shown: it may be
@@ -21,15 +31,36 @@ export async function yamlValue(
   version: Version = '1.1',
 ): Promise<unknown> {
   if (refuseHostile(text, at, report) !== undefined) return undefined;
-  const { parseDocument } = await import('yaml');
-  const document = parsed(() => parseDocument(text, { version, uniqueKeys: false }), at, report);
+  const { LineCounter, parseDocument } = await import('yaml');
+  const lineCounter = new LineCounter();
+  const document = parsed(() => parseDocument(text, { ...options(version), lineCounter }), at, report);
   if (document === undefined) return undefined;
   const [mistake] = document.errors;
   if (mistake !== undefined) {
     report.add('InputInvalid', at, `not YAML: ${mistake.code} in line ${mistake.linePos?.[0].line ?? '?'}`);
     return undefined;
   }
-  return plain(() => document.toJS(), at, report);
+  for (const offset of await repeatedKeys(document)) {
+    report.add('KeyRepeated', at, `in line ${lineCounter.linePos(offset).line}: remove one of the two`);
+  }
+  return await plain(document, at, report);
+}
+
+/** Where keys stand that their map has already. */
+async function repeatedKeys(document: Document): Promise<readonly number[]> {
+  const { isScalar, visit } = await import('yaml');
+  const offsets: number[] = [];
+  visit(document, {
+    Map(_key, map) {
+      const seen = new Set<unknown>();
+      for (const { key } of map.items) {
+        if (!isScalar(key)) continue;
+        if (seen.has(key.value)) offsets.push(key.range?.[0] ?? 0);
+        seen.add(key.value);
+      }
+    },
+  });
+  return offsets;
 }
 
 /** The documents of a text; none of one that is refused. A key that is given twice is reported. */
@@ -47,8 +78,7 @@ export async function yamlDocuments(
     line += piece.split('\n').length - 1;
   }
   const { parseAllDocuments } = await import('yaml');
-  // The library looks for equal keys in the square of their number; ours are found above.
-  const documents = parsed(() => parseAllDocuments(text, { version, uniqueKeys: false }), at, report);
+  const documents = parsed(() => parseAllDocuments(text, options(version)), at, report);
   return Array.isArray(documents) ? documents : [];
 }
 
@@ -76,12 +106,23 @@ function refuseHostile(text: string, at: Placed | string, report: Report, lines?
   return problem;
 }
 
-/** What turns a parsed document into values may still refuse it. */
-export function plain(value: () => unknown, at: Placed | string, report: Report): unknown {
+/** The value of a parsed document. A number that JavaScript would change is kept as it is written. */
+export async function plain(document: Document, at: Placed | string, report: Report): Promise<unknown> {
+  const { visit } = await import('yaml');
+  visit(document, {
+    Scalar(_key, scalar) {
+      if (typeof scalar.value === 'number' && DECIMAL.test(scalar.source ?? '')) {
+        scalar.value = exactly(scalar.source ?? '', scalar.value);
+      }
+    },
+  });
   try {
-    return value();
+    return document.toJS();
   } catch {
     report.add('InputInvalid', at, 'not YAML: an alias without its anchor, or too many of them');
     return undefined;
   }
 }
+
+/** A number that YAML 1.1 and 1.2 read alike. */
+const DECIMAL = /^[-+]?(?:0|[1-9]\d*)(?:\.\d*)?(?:[eE][-+]?\d+)?$/;

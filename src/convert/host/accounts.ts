@@ -9,7 +9,7 @@ type UserSection = UsersSection[number];
 const HASH = /^(?:\$[a-z0-9-]+\$[^:\s]+|[*!])$/i;
 
 export function convertGroups(spec: Spec): GroupsSection | undefined {
-  return spec.groups.length === 0 ? undefined : spec.groups.map((name) => ({ name }));
+  return spec.groups.length === 0 ? undefined : spec.groups.map(({ name }) => ({ name }));
 }
 
 /** `host.users`, by what cloudinit/config/cc_users_groups.py does with the same fields. */

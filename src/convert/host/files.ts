@@ -139,7 +139,8 @@ function modeOf({ permissions, at }: FileSpec, { report }: Conversion): string {
 /** A user alone leaves the file's group as it was born: root (cloudinit/util.py, chownbyname). */
 function ownerOf({ owner }: FileSpec): string {
   if (owner === undefined || owner === '') return DEFAULT_OWNER;
-  const [user = 'root', group = ''] = owner.split(':');
+  const [user = 'root', ...rest] = owner.split(':');
+  const group = rest.join(':');
   return `${user === '' ? 'root' : user}:${group === '' ? 'root' : group}`;
 }
 

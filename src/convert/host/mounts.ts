@@ -41,7 +41,7 @@ function convertMount(mount: MountSpec, spec: Spec, azure: boolean, conversion: 
     .split(',')
     .filter((option) => option !== '' && !LEFT_OUT.test(option) && !(swap && option === 'sw'));
   report.add('MountRequired', at, swap ? source : target);
-  if (rest.length > 2) report.add('MountColumns', at, swap ? source : target);
+  if (rest.length > 2) report.add('MountColumns', at, `${swap ? source : target}: ${rest.slice(2).join(' ')}`);
   // An alias stands for its first partition where there are some (cloudinit/config/cc_mounts.py, sanitize_devname).
   const partition = named.partition ?? (/^ephemeral\d+$/.test(source) ? 1 : undefined);
   return {

@@ -31,6 +31,9 @@ function convertDisk(disk: DiskSpec, azure: boolean, conversion: Conversion): Di
   if (disk.overwrite) report.add('DiskOverwrite', disk.at, disk.device);
   else report.add('UsedDiskRefused', disk.at, disk.device);
   const table = disk.table === 'gpt' ? 'gpt' : 'mbr';
+  if (disk.table !== undefined && disk.table !== table) {
+    report.add('InputInvalid', disk.at, 'expected gpt or mbr as the type of the table');
+  }
   return {
     device: named.device,
     table,

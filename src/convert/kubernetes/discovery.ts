@@ -34,13 +34,16 @@ async function tokenDiscovery(
   conversion: Conversion,
   variable: Variable,
 ): Promise<NonNullable<Discovery['token']>> {
-  const { secrets, options } = conversion;
+  const { secrets, options, report } = conversion;
   const token = nonEmpty(source.get('token'));
   const hashes = someTexts(source.get('caCertHashes')) ?? (options.caCertHashes && [...options.caCertHashes]);
   const unsafe = source.get('unsafeSkipCAVerification').flag();
   const authority = clusterAuthority(conversion);
   const known = hashes ?? (authority === undefined ? undefined : listOf(await caCertHash(authority)));
   const trusts = unsafe === true && known === undefined;
+  if (unsafe === true && !trusts) {
+    report.add('WithoutEffect', source.get('unsafeSkipCAVerification'), 'the CA is verified by its hash');
+  }
   return {
     token:
       token === undefined
@@ -83,6 +86,13 @@ function declaredKubeconfig(source: Source, conversion: Conversion, variable: Va
   const server = nonEmpty(cluster.get('server'));
   const insecure = cluster.get('insecureSkipTLSVerify').flag() === true;
   const data = nonEmpty(cluster.get('certificateAuthorityData'));
+  if (insecure && data !== undefined) {
+    conversion.report.add(
+      'InputInvalid',
+      cluster,
+      'insecureSkipTLSVerify and certificateAuthorityData exclude each other',
+    );
+  }
   const authority = data === undefined ? clusterAuthority(conversion) : pemOf(data, cluster, conversion);
   return {
     server: server ?? `https://${endpointOf(cluster.get('server'), conversion, variable)}`,
@@ -96,10 +106,7 @@ function declaredKubeconfig(source: Source, conversion: Conversion, variable: Va
 
 /** The kubeconfig that the provider wrote into the user data. */
 function writtenKubeconfig(source: Source, conversion: Conversion): Kubeconfig {
-  const cluster = source.get('clusters', 0, 'cluster');
-  for (const part of ['apiVersion', 'kind', 'preferences', 'contexts', 'current-context']) source.get(part).whole();
-  source.get('clusters', 0, 'name').whole();
-  source.get('users', 0, 'name').whole();
+  const { cluster, user } = currentContext(source);
   const data = nonEmpty(cluster.get('certificate-authority-data'));
   return {
     server: cluster.get('server').text() ?? '',
@@ -107,8 +114,30 @@ function writtenKubeconfig(source: Source, conversion: Conversion): Kubeconfig {
     insecureSkipTLSVerify: cluster.get('insecure-skip-tls-verify').flag() === true ? true : undefined,
     certificateAuthority: data === undefined ? undefined : pemOf(data, cluster, conversion),
     proxyURL: nonEmpty(cluster.get('proxy-url')),
-    user: userOf(source.get('users', 0, 'user'), conversion),
+    user: userOf(user, conversion),
   };
+}
+
+/** The cluster and the user of the current context, as kubeadm takes them; of no context the first ones. */
+function currentContext(source: Source): { readonly cluster: Source; readonly user: Source } {
+  for (const header of ['apiVersion', 'kind']) source.get(header).drop('TypeMeta');
+  // Known, and empty as Go writes it: what stands in it is reported.
+  source.get('preferences');
+  const named = (list: string, name: string | undefined): Source => {
+    const entries = source.get(list).items();
+    const index = entries.findIndex((entry) => name === undefined || entry.get('name').text() === name);
+    return source.get(list, Math.max(index, 0));
+  };
+  const context = named('contexts', source.get('current-context').text());
+  const entries = (['cluster', 'user'] as const).map((what) => {
+    const name = context.get('context', what);
+    const entry = named(`${what}s`, nonEmpty(name));
+    for (const part of [name, entry.get('name')]) part.drop('KubeconfigNames');
+    return entry.get(what);
+  });
+  for (const part of [source.get('current-context'), context.get('name')]) part.drop('KubeconfigNames');
+  const [cluster = source, user = source] = entries;
+  return { cluster, user };
 }
 
 function pemOf(data: string, at: Source, { report }: Conversion): string | undefined {
@@ -128,7 +157,7 @@ function userOf(user: Source, { report, secrets }: Conversion): Kubeconfig['user
   if (token !== undefined) return { token: secrets.value('discoveryToken', token) };
   const exec = user.get('exec');
   if (!exec.exists) return undefined;
-  exec.get('interactiveMode').whole();
+  exec.get('interactiveMode').drop('NeverInteractive');
   const env = exec
     .get('env')
     .items()

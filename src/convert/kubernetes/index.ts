@@ -24,11 +24,11 @@ export async function convertKubernetes(
   variable: Variable,
 ): Promise<KubernetesSection | undefined> {
   const { cluster } = spec;
-  const target = readTarget(nonEmpty(cluster.get('kubernetesVersion')), conversion);
+  const target = readTarget(cluster.get('kubernetesVersion'), conversion);
   if (target === undefined) return undefined;
   const initializes = role === 'InitControlPlane';
   const configuration = initializes ? spec.init : spec.join;
-  const kubeadm = convertKubeadm(spec, configuration, conversion);
+  const kubeadm = convertKubeadm(spec, configuration, initializes, conversion);
   return {
     version: target.version,
     role,
@@ -49,7 +49,12 @@ function pkiOf(spec: Spec, joins: boolean, conversion: Conversion, variable: Var
   return spec.resolved ? pkiOfFiles(spec, conversion) : pkiOfSecrets(spec, joins, conversion, variable);
 }
 
-function convertKubeadm(spec: Spec, configuration: Spec['init'], { report }: Conversion): Kubeadm | undefined {
+function convertKubeadm(
+  spec: Spec,
+  configuration: Spec['init'],
+  initializes: boolean,
+  { report }: Conversion,
+): Kubeadm | undefined {
   const verbosity = spec.verbosity.integer();
   if (verbosity !== undefined && verbosity > HIGHEST_VERBOSITY) {
     report.add('VerbosityLowered', spec.verbosity, `instead of ${verbosity}`);
@@ -61,7 +66,7 @@ function convertKubeadm(spec: Spec, configuration: Spec['init'], { report }: Con
     ignorePreflightErrors: someTexts(configuration.get('nodeRegistration', 'ignorePreflightErrors')),
     patches: directory === undefined ? undefined : { directory },
     extraDocuments:
-      spec.extraDocuments.length === 0
+      !initializes || spec.extraDocuments.length === 0
         ? undefined
         : spec.extraDocuments.map((document) => document.whole() as NonNullable<Kubeadm['extraDocuments']>[number]),
   });

@@ -2,7 +2,7 @@ import type { KubernetesSection } from '../../document/versions/v1alpha1/kuberne
 import type { Conversion } from '../conversion.ts';
 import { type SecretName, textOf } from '../secrets.ts';
 import type { Source } from '../source.ts';
-import type { Spec } from '../spec.ts';
+import type { FileSpec, Spec } from '../spec.ts';
 import { nonEmpty, some } from './components.ts';
 
 type Pki = NonNullable<KubernetesSection['pki']>;
@@ -17,45 +17,73 @@ const FILES = { ca: 'ca', etcd: 'etcd/ca', frontProxy: 'front-proxy-ca' } as con
 const SECRETS = { ca: 'ca', etcd: 'etcd', frontProxy: 'proxy', serviceAccount: 'sa' } as const;
 const CLIENT_SECRET = 'apiserver-etcd-client';
 
-/** Paths at which the provider writes certificates and keys, for a configuration. */
-export function certificatePaths(cluster: Source): ReadonlySet<string> {
+/** A certificate and its key, where the provider writes them for a configuration. */
+interface PairPaths {
+  readonly certificate: string;
+  readonly key?: string;
+}
+
+function pairPaths(cluster: Source): Readonly<Record<keyof Pki, PairPaths>> {
   const directory = nonEmpty(cluster.get('certificatesDir')) ?? DEFAULT_DIRECTORY;
-  const pairs = Object.values(FILES).flatMap((name) => [`${directory}/${name}.crt`, `${directory}/${name}.key`]);
   const external = cluster.get('etcd', 'external');
-  const ofEtcd = ['caFile', 'certFile', 'keyFile'].flatMap((name) => external.get(name).text() ?? []);
-  const client = [`${directory}/apiserver-etcd-client.crt`, `${directory}/apiserver-etcd-client.key`];
-  return new Set([...pairs, `${directory}/sa.pub`, `${directory}/sa.key`, ...ofEtcd, ...client]);
+  const named = (name: string): string => external.get(name).text() ?? '';
+  const below = (name: string): PairPaths => ({
+    certificate: `${directory}/${name}.crt`,
+    key: `${directory}/${name}.key`,
+  });
+  return {
+    ca: below(FILES.ca),
+    etcd: external.exists ? { certificate: named('caFile') } : below(FILES.etcd),
+    frontProxy: below(FILES.frontProxy),
+    serviceAccount: { certificate: `${directory}/sa.pub`, key: `${directory}/sa.key` },
+    apiserverEtcdClient: external.exists
+      ? { certificate: named('certFile'), key: named('keyFile') }
+      : below('apiserver-etcd-client'),
+  };
+}
+
+/**
+ * The files of user data that become `kubernetes.pki`, by path. A key without its certificate, and what is not root's,
+ * stays a file.
+ */
+export function certificatesAmong(files: readonly FileSpec[], cluster: Source): ReadonlyMap<string, FileSpec> {
+  const found = (path: string | undefined): FileSpec | undefined => {
+    const several = files.filter((file) => file.path === path && path !== '');
+    const [file] = several;
+    return several.length === 1 && file !== undefined && isPlain(file) ? file : undefined;
+  };
+  return new Map(
+    Object.entries(pairPaths(cluster)).flatMap(([name, { certificate, key }]) => {
+      const pair = [found(certificate), found(key)];
+      const isWhole = pair[0] !== undefined && (name !== 'serviceAccount' || pair[1] !== undefined);
+      return isWhole ? pair.flatMap((file) => (file === undefined ? [] : [[file.path, file] as const])) : [];
+    }),
+  );
+}
+
+function isPlain({ secret, encoding = '', append, owner = '' }: FileSpec): boolean {
+  return secret === undefined && encoding === '' && !append && /^(?:(?:root|0)?(?::(?:root|0))?)$/.test(owner);
 }
 
 /** `kubernetes.pki` from the files of the user data. */
 export function pkiOfFiles(spec: Spec, conversion: Conversion): Pki | undefined {
   const { cluster, certificates } = spec;
-  const directory = nonEmpty(cluster.get('certificatesDir')) ?? DEFAULT_DIRECTORY;
-  const external = cluster.get('etcd', 'external');
-  const text = (path: string): string | undefined => certificates.get(path)?.content;
-  const pair = (name: string, certificate: string, key: string): Pair | undefined => {
+  const paths = pairPaths(cluster);
+  const text = (path: string | undefined): string | undefined =>
+    path === undefined ? undefined : certificates.get(path)?.content;
+  const pair = (name: string, { certificate, key }: PairPaths): Pair | undefined => {
     const pem = text(certificate);
     const secret = text(key);
     if (pem === undefined) return undefined;
     return { certificate: pem, key: secret === undefined ? undefined : conversion.secrets.value(`${name}Key`, secret) };
   };
-  const etcdFiles: readonly [string, string] = external.exists
-    ? [external.get('caFile').text() ?? '', '']
-    : [`${directory}/${FILES.etcd}.crt`, `${directory}/${FILES.etcd}.key`];
-  const clientFiles: readonly [string, string] = external.exists
-    ? [external.get('certFile').text() ?? '', external.get('keyFile').text() ?? '']
-    : [`${directory}/apiserver-etcd-client.crt`, `${directory}/apiserver-etcd-client.key`];
-  const publicKey = text(`${directory}/sa.pub`);
-  const accountKey = text(`${directory}/sa.key`);
+  const account = pair('serviceAccount', paths.serviceAccount);
   return some({
-    ca: pair('ca', `${directory}/${FILES.ca}.crt`, `${directory}/${FILES.ca}.key`),
-    etcd: pair('etcdCA', ...etcdFiles),
-    frontProxy: pair('frontProxyCA', `${directory}/${FILES.frontProxy}.crt`, `${directory}/${FILES.frontProxy}.key`),
-    serviceAccount:
-      publicKey === undefined || accountKey === undefined
-        ? undefined
-        : { publicKey, key: conversion.secrets.value('serviceAccountKey', accountKey) },
-    apiserverEtcdClient: pair('apiserverEtcdClient', ...clientFiles),
+    ca: pair('ca', paths.ca),
+    etcd: pair('etcdCA', paths.etcd),
+    frontProxy: pair('frontProxyCA', paths.frontProxy),
+    serviceAccount: account?.key === undefined ? undefined : { publicKey: account.certificate, key: account.key },
+    apiserverEtcdClient: pair('apiserverEtcdClient', paths.apiserverEtcdClient),
   });
 }
 

@@ -1,5 +1,6 @@
 import type { Conversion } from '../conversion.ts';
 import type { Placed } from '../report.ts';
+import type { Source } from '../source.ts';
 
 /** What the kubeadm that will run can be told, by the minor version of Kubernetes. */
 export interface Target {
@@ -15,8 +16,9 @@ export const V1BETA4_MINOR = 31;
  * The version, from the options, the configuration itself, or the objects beside it. Reported where there is none: the
  * document names an exact one.
  */
-export function readTarget(inConfiguration: string | undefined, conversion: Conversion): Target | undefined {
+export function readTarget(at: Source, conversion: Conversion): Target | undefined {
   const { options, surroundings, report, object, resolved } = conversion;
+  const inConfiguration = at.text() || undefined;
   const [first, second] = resolved
     ? [inConfiguration, surroundings.kubernetesVersion]
     : [surroundings.kubernetesVersion, inConfiguration];
@@ -26,6 +28,9 @@ export function readTarget(inConfiguration: string | undefined, conversion: Conv
     const hint = 'give --kubernetes-version, or the Machine or MachineDeployment beside it';
     report.add('VersionMissing', object, version === undefined ? hint : `the version given is not exact: ${hint}`);
     return undefined;
+  }
+  if (inConfiguration !== undefined && inConfiguration !== version) {
+    report.add('ClusterValue', at, `${version}, not ${inConfiguration}`);
   }
   return { version: version.startsWith('v') ? version : `v${version}`, minor: Number(minor) };
 }

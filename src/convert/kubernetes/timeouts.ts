@@ -29,8 +29,7 @@ export function convertTimeouts(
     onlySince(minor, read(field), timeouts.get(`${field}Seconds`), target, conversion);
   const controlPlane =
     read('controlPlaneComponentHealthCheck') ?? read('timeoutForControlPlane', cluster.get('apiServer'));
-  const ofDiscovery = joins ? read('timeout', configuration.get('discovery')) : undefined;
-  const tlsBootstrap = read('tlsBootstrap') ?? ofDiscovery;
+  const tlsBootstrap = read('tlsBootstrap') ?? (joins ? read('timeout', configuration.get('discovery')) : undefined);
   const isNew = target.minor >= V1BETA4_MINOR;
   return some({
     controlPlane,

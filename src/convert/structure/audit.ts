@@ -21,11 +21,11 @@ export async function liftAudit(lifting: Lifting): Promise<void> {
   const value = (name: string): string | undefined => args.find((one) => one.name === name)?.value;
   const path = value(POLICY);
   const file = lifting.files.find((one) => one.path === path);
-  const text = file === undefined ? undefined : lifting.textOf(file);
   const known = new Set<string>([POLICY, LOG_PATH, ...Object.keys(LIMITS)]);
-  const others = args.some(({ name }) => name.startsWith('audit-') && !known.has(name));
-  if (file === undefined || text === undefined || others) return;
-  const policy = await policyOf(text);
+  const others = args.filter(({ name }) => name.startsWith('audit-') && !known.has(name));
+  const isTwice = [...known].some((name) => args.filter((one) => one.name === name).length > 1);
+  if (file === undefined || others.length > 0 || isTwice) return;
+  const policy = policyOf(await lifting.yamlOf(file));
   const limits = Object.keys(LIMITS).map((name) => value(name));
   const logs = value(LOG_PATH);
   // "-" is standard output, which the document has no word for.
@@ -50,7 +50,10 @@ export async function liftAudit(lifting: Lifting): Promise<void> {
   const needed = (mount: string): boolean =>
     args.some(({ name, value: target }) => !known.has(name) && below(mount, target)) ||
     lifting.files.some((one) => one !== file && below(mount, one.path));
-  const volumes = (apiServer.volumes ?? []).filter(({ mountPath }) => !serves(mountPath) || needed(mountPath));
+  const served = (apiServer.volumes ?? []).filter(({ mountPath }) => serves(mountPath) && !needed(mountPath));
+  // Elsewhere on the machine, where the document would not put it.
+  if (served.some(({ hostPath, mountPath }) => hostPath !== mountPath)) return;
+  const volumes = (apiServer.volumes ?? []).filter((volume) => !served.includes(volume));
   lifting.takeFile(file, 'kubernetes.controlPlane.apiServer.audit');
   const left = args.filter(({ name }) => !known.has(name));
   lifting.kubernetes = {
@@ -67,16 +70,11 @@ export async function liftAudit(lifting: Lifting): Promise<void> {
   };
 }
 
-async function policyOf(text: string): Promise<Audit['policy'] | undefined> {
-  const { parse } = await import('yaml');
-  let policy: unknown;
-  try {
-    policy = parse(text);
-  } catch {
-    return undefined;
-  }
+function policyOf(policy: unknown): Audit['policy'] | undefined {
   if (!isMap(policy) || policy.kind !== 'Policy' || !String(policy.apiVersion).startsWith('audit.k8s.io/'))
     return undefined;
-  const { apiVersion: _apiVersion, kind: _kind, metadata: _metadata, ...rest } = policy;
+  const { apiVersion: _apiVersion, kind: _kind, metadata = {}, ...rest } = policy;
+  // Says nothing to the API server; but somebody wrote it.
+  if (Object.values(Object(metadata)).some((value) => value !== null)) return undefined;
   return rest as Audit['policy'];
 }

@@ -3,6 +3,8 @@ import type { KubernetesSection } from '../../document/versions/v1alpha1/kuberne
 import type { ContainerRuntimeSection } from '../../document/versions/v1alpha1/runtime.ts';
 import type { Conversion } from '../conversion.ts';
 import { hasMark } from '../jinja.ts';
+import { Report } from '../report.ts';
+import { yamlValue } from '../yaml.ts';
 
 /** The sections of a converted document that `--structure` changes. */
 export interface Sections {
@@ -37,10 +39,14 @@ export class Lifting {
     return this.#commands;
   }
 
-  /** The text of a file that is written whole, and is known here; undefined for any other. */
-  textOf(file: FileSection): string | undefined {
-    if (file.append === true || file.encoding !== undefined) return undefined;
-    const { contentFrom } = file;
+  /**
+   * The text of a file that is written whole, belongs to root and is known here; undefined for any other. One that only its
+   * owner may read is given where the field that takes its place keeps it so: `isPrivate`.
+   */
+  textOf(file: FileSection, { isPrivate = false } = {}): string | undefined {
+    const { contentFrom, owner, mode = '' } = file;
+    if (file.append === true || file.encoding !== undefined || owner !== 'root:root') return undefined;
+    if (!isPrivate && Number.parseInt(mode, 8) % 0o10 < 4) return undefined;
     const text =
       contentFrom === undefined
         ? file.content
@@ -50,13 +56,21 @@ export class Lifting {
     return text === undefined || hasMark(text) ? undefined : text;
   }
 
+  /** What the YAML of such a file says, as Go reads it; undefined for what is not YAML, or has a key twice. */
+  async yamlOf(file: FileSection): Promise<unknown> {
+    const text = this.textOf(file, { isPrivate: true });
+    const problems = new Report();
+    const value = text === undefined ? undefined : await yamlValue(text, file.path, problems);
+    return problems.decisions.length === 0 ? value : undefined;
+  }
+
   /** Takes a file out, as `field` says the same. */
   takeFile(file: FileSection, field: string): void {
     this.#files = this.#files.filter((one) => one !== file);
     if (file.contentFrom !== undefined && 'secret' in file.contentFrom) {
       this.#conversion.secrets.drop(file.contentFrom.secret);
     }
-    this.tell(`${file.path} is ${field}`);
+    this.tell(`${file.path} (mode ${file.mode}) is ${field}`);
   }
 
   /** Takes out the commands that a pattern matches as a whole. */

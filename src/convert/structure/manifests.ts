@@ -14,16 +14,16 @@ const PREPARES = /sed\s[^\n]*super-admin\.conf[^\n]*(?:\\\n[^\n]*)?\/etc\/kubern
 export async function liftStaticPods(lifting: Lifting): Promise<void> {
   const { kubernetes } = lifting;
   if (kubernetes === undefined || kubernetes.role === 'Worker') return;
-  const { parse } = await import('yaml');
-  const pods = lifting.files.flatMap((file) => {
+  const pods: { readonly file: FileSection; readonly name: string; readonly manifest: string }[] = [];
+  for (const file of lifting.files) {
     const name = MANIFEST.exec(file.path)?.[1];
-    const manifest = lifting.textOf(file);
-    if (name === undefined || manifest === undefined) return [];
-    const pod = parsed(() => parse(manifest));
-    return isMap(pod) && pod.kind === 'Pod' && pod.apiVersion === 'v1' ? [{ file, name, manifest }] : [];
-  });
+    const manifest = lifting.textOf(file, { isPrivate: true });
+    const pod = name === undefined ? undefined : await lifting.yamlOf(file);
+    if (name === undefined || manifest === undefined || !isMap(pod)) continue;
+    if (pod.kind === 'Pod' && pod.apiVersion === 'v1') pods.push({ file, name, manifest });
+  }
   if (pods.length === 0) return;
-  const scripts = lifting.files.filter((file) => PREPARES.test(lifting.textOf(file) ?? ''));
+  const scripts = lifting.files.filter((file) => PREPARES.test(lifting.textOf(file, { isPrivate: true }) ?? ''));
   const auto = scripts.length > 0 || lifting.commands.some((command) => PREPARES.test(command));
   for (const { file } of pods) lifting.takeFile(file, 'kubernetes.controlPlane.staticPods');
   lifting.kubernetes = {
@@ -75,12 +75,11 @@ export async function liftPatches(lifting: Lifting): Promise<void> {
   const kubeadm = kubernetes?.bootstrapper?.kubeadm;
   const given = kubeadm?.patches;
   if (kubernetes === undefined || given === undefined || Array.isArray(given)) return;
-  const { parse } = await import('yaml');
   const directory = given.directory.replace(/\/$/, '');
   const files = lifting.files
     .filter(({ path }) => path.startsWith(`${directory}/`))
     .toSorted((a, b) => (a.path < b.path ? -1 : 1));
-  const patches = files.map((file) => patchOf(file, directory, (text) => parse(text), lifting.textOf(file)));
+  const patches = await Promise.all(files.map(async (file) => patchOf(file, directory, await lifting.yamlOf(file))));
   if (files.length === 0 || patches.some((patch) => patch === undefined)) return;
   const useful = patches.flatMap((patch) => (patch === undefined || isUseless(patch, kubernetes.role) ? [] : [patch]));
   for (const file of files) lifting.takeFile(file, 'kubernetes.bootstrapper.kubeadm.patches');
@@ -90,16 +89,10 @@ export async function liftPatches(lifting: Lifting): Promise<void> {
   };
 }
 
-function patchOf(
-  { path }: FileSection,
-  directory: string,
-  parse: (text: string) => unknown,
-  text: string | undefined,
-): Patch | undefined {
+function patchOf({ path }: FileSection, directory: string, content: unknown): Patch | undefined {
   const [, target, , type = 'strategic'] = PATCH_NAME.exec(path.slice(directory.length + 1)) ?? [];
-  const content = text === undefined || target === undefined ? undefined : parsed(() => parse(text));
   const fits = type === 'json' ? Array.isArray(content) : isMap(content);
-  if (!fits) return undefined;
+  if (target === undefined || !fits) return undefined;
   return { target, type, patch: content } as Patch;
 }
 
@@ -107,14 +100,6 @@ function patchOf(
 function isUseless({ target }: Patch, role: string): boolean {
   if (role === 'Worker') return target !== 'kubeletconfiguration';
   return role !== 'InitControlPlane' && target === 'corednsdeployment';
-}
-
-function parsed(parse: () => unknown): unknown {
-  try {
-    return parse();
-  } catch {
-    return undefined;
-  }
 }
 
 function escaped(text: string): string {

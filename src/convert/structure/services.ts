@@ -1,4 +1,3 @@
-import type { FileSection } from '../../document/versions/v1alpha1/host.ts';
 import type { ProxySection, ServicesSection } from '../../document/versions/v1alpha1/system.ts';
 import type { Lifting } from './lifting.ts';
 
@@ -27,7 +26,10 @@ type ProxyValues = Readonly<Record<'http' | 'https' | 'no', string | undefined>>
 function liftProxy(lifting: Lifting): void {
   const found = lifting.files.flatMap((file) => {
     const service = DROP_IN.exec(file.path)?.[1];
-    const values = service === 'containerd' || service === 'kubelet' ? proxyOf(lifting.textOf(file)) : undefined;
+    const values =
+      service === 'containerd' || service === 'kubelet'
+        ? proxyOf(lifting.textOf(file, { isPrivate: true }))
+        : undefined;
     return values === undefined ? [] : [{ file, service, values }];
   });
   const [first] = found;
@@ -79,15 +81,10 @@ function liftDropIns(lifting: Lifting): void {
   for (const file of lifting.files) {
     const [, service, name] = DROP_IN.exec(file.path) ?? [];
     const content = lifting.textOf(file);
-    if (service === undefined || name === undefined || content === undefined || !isPublic(file)) continue;
+    if (service === undefined || name === undefined || content === undefined) continue;
     change(lifting, service, (one) => ({ ...one, dropIns: [...(one.dropIns ?? []), { name, content }] }));
     lifting.takeFile(file, `host.services, a drop-in of ${service}`);
   }
-}
-
-/** A drop-in of the document is 0644. */
-function isPublic({ contentFrom, owner }: FileSection): boolean {
-  return contentFrom === undefined && owner === 'root:root';
 }
 
 function liftEnabled(lifting: Lifting): void {

@@ -1,7 +1,7 @@
 import { type Expressions, markExpressions } from '../jinja.ts';
 import type { Report } from '../report.ts';
 import { Source } from '../source.ts';
-import type { CommandSpec, DiskSpec, FileSpec, FilesystemSpec, MountSpec, Spec, UserSpec } from '../spec.ts';
+import type { CommandSpec, DiskSpec, FileSpec, FilesystemSpec, GroupSpec, MountSpec, Spec, UserSpec } from '../spec.ts';
 import { yamlValue } from '../yaml.ts';
 import { readKubeadmPart, splitCommands } from './kubeadm-run.ts';
 
@@ -26,15 +26,20 @@ export async function readCloudConfig(
   const marked = isTemplate ? markExpressions(text, object, expressions, report) : text;
   const value = await yamlValue(marked, object, report);
   if (value === undefined) return undefined;
-  const config = Source.of(value, object, report, { lenient: true });
+  const config = Source.of(value, object, report, {
+    lenient: true,
+    unknown: 'UserDataKey',
+    remedy: 'the document has no counterpart: do the same with a file or a command, or leave it out',
+  });
   const files = config.get('write_files').items().map(readFile);
   const runs = readCommands(config.get('runcmd'));
   const split = splitCommands(runs);
   if (split === undefined) report.add('UserDataWithoutKubeadm', object, 'no command runs kubeadm init or join');
   const kubeadm = await readKubeadmPart(files, split?.run, object, report);
   const ntp = config.get('ntp');
-  const spec: Spec = {
+  return {
     ...kubeadm,
+    sentinel: split?.run.sentinel,
     flavour: 'cloud-config',
     resolved: true,
     users: config.get('users').items().map(readUser),
@@ -50,22 +55,26 @@ export async function readCloudConfig(
     afterCommands: split?.after ?? [],
     services: [],
   };
-  for (const part of config.unread()) report.add('UserDataKey', part, 'machineadm does not know what to do with it');
-  return spec;
 }
 
 function readFile(file: Source): FileSpec {
   return {
     path: file.get('path').text() ?? '',
     owner: file.get('owner').text(),
-    permissions: file.get('permissions').text(),
+    permissions: readPermissions(file.get('permissions')),
     encoding: file.get('encoding').text(),
     append: file.get('append').flag() ?? false,
     content: file.get('content').text() ?? '',
     secret: undefined,
     template: false,
+    rights: [file.get('owner'), file.get('permissions')],
     at: file,
   };
+}
+
+/** A number is the mode itself (cloudinit/config/cc_write_files.py, decode_perms): YAML 1.1 reads 0644 as 420. */
+function readPermissions(permissions: Source): string | undefined {
+  return permissions.isNumber ? `0${(permissions.integer() ?? 0).toString(8)}` : permissions.text();
 }
 
 /** A command is a line for the shell, or a list of words (cloudinit/util.py, shellify). */
@@ -104,8 +113,9 @@ function readUser(user: Source): UserSpec {
 }
 
 /** A name, or a name with its members. */
-function readGroup(group: Source): readonly string[] {
-  return group.isMap ? group.members().map(([name]) => name) : [group.text() ?? ''];
+function readGroup(group: Source): readonly GroupSpec[] {
+  const names = group.isMap ? group.members().map(([name]) => name) : [group.text() ?? ''];
+  return names.map((name) => ({ name, at: group }));
 }
 
 /** cloudinit/config/cc_disk_setup.py: by device; `layout` true, false, or percentages with a type each. */

@@ -1,6 +1,7 @@
-import type { Report } from '../report.ts';
+import type { Placed, Report } from '../report.ts';
 import type { Source } from '../source.ts';
 import type { FileSpec, ServiceSpec, Spec, UserSpec } from '../spec.ts';
+import { otherSettings, unitSettings } from './unit-file.ts';
 
 /**
  * Parts of a Container Linux Config (YAML, snake_case) or of an Ignition 2.3 config (JSON, camelCase) that have a place in
@@ -10,12 +11,12 @@ import type { FileSpec, ServiceSpec, Spec, UserSpec } from '../spec.ts';
 export interface ContainerLinuxParts {
   readonly files: readonly FileSpec[];
   readonly users: readonly UserSpec[];
-  readonly groups: readonly string[];
+  readonly groups: Spec['groups'];
   readonly services: readonly ServiceSpec[];
   readonly disks: Spec['disks'];
   readonly filesystems: Spec['filesystems'];
   /** EnvironmentFile= of the drop-ins of kubeadm.service. */
-  readonly environmentFiles: readonly string[];
+  readonly environmentFiles: readonly EnvironmentFile[];
 }
 
 const KUBEADM_UNIT = 'kubeadm.service';
@@ -25,8 +26,10 @@ export function readContainerLinux(config: Source, report: Report): ContainerLin
   const units = config.get('systemd', 'units').items();
   const ofKubeadm = units.filter((unit) => unit.get('name').text() === KUBEADM_UNIT);
   const others = units.filter((unit) => !ofKubeadm.includes(unit));
-  const directories = config.get('storage', 'directories').items();
-  const parts: ContainerLinuxParts = {
+  for (const directory of config.get('storage', 'directories').items()) {
+    dropPart(directory, 'a directory; one above a file is made with it', report);
+  }
+  return {
     files: [
       ...config
         .get('storage', 'files')
@@ -38,8 +41,8 @@ export function readContainerLinux(config: Source, report: Report): ContainerLin
     groups: config
       .get('passwd', 'groups')
       .items()
-      .flatMap((group) => group.get('name').text() ?? []),
-    services: others.flatMap(readUnit),
+      .map((group) => ({ name: group.get('name').text() ?? '', at: group })),
+    services: others.flatMap((unit) => readUnit(unit, report)),
     disks: config
       .get('storage', 'disks')
       .items()
@@ -50,54 +53,55 @@ export function readContainerLinux(config: Source, report: Report): ContainerLin
       .flatMap((one) => readFilesystem(one, report)),
     environmentFiles: ofKubeadm.flatMap((unit) => replaceUnit(unit, report)),
   };
-  for (const directory of directories) {
-    report.add('ContainerLinuxConfigDropped', directory, `a directory; one above a file is made with it`);
-    directory.whole();
-  }
-  for (const part of config.unread()) report.add('ContainerLinuxConfigDropped', part, 'the document has no such thing');
-  return parts;
+}
+
+/** A part of such a config as it is read: what has no place in the document is a decision. */
+export const CONTAINER_LINUX = {
+  unknown: 'ContainerLinuxConfigDropped',
+  remedy: 'the document has no such thing',
+} as const;
+
+/** Leaves a whole part out, which is reported once. */
+function dropPart(part: Source, message: string, report: Report): readonly never[] {
+  report.add('ContainerLinuxConfigDropped', part, message);
+  part.whole();
+  return [];
 }
 
 function readFile(file: Source, report: Report): readonly FileSpec[] {
   const path = file.get('path').text() ?? '';
   const filesystem = file.get('filesystem').text() ?? 'root';
-  if (filesystem !== 'root')
-    report.add('ContainerLinuxConfigDropped', file, `${path} is of the file system ${filesystem}`);
+  if (filesystem !== 'root') return dropPart(file, `${path} is of the file system ${filesystem}`, report);
   const contents = file.get('contents');
   const source = contents.get('source').text();
   const inline = contents.get('inline').text() ?? (source === undefined ? '' : undefined);
   const data = source === undefined ? undefined : dataURL(source);
-  const gzipped = contents.get('compression').text() === 'gzip';
-  contents.get('verification').whole();
   if (contents.get('remote').exists || (source !== undefined && data === undefined)) {
-    contents.get('remote').whole();
-    report.add(
-      'ContainerLinuxConfigDropped',
-      contents,
-      `${path} is downloaded: write contentFrom.http with its digest`,
-    );
-    return [];
+    return dropPart(file, `${path} is downloaded: write contentFrom.http with its digest`, report);
+  }
+  const compression = contents.get('compression').text() ?? '';
+  const isBase64 = data?.encoding === 'base64';
+  if (compression !== '' && (compression !== 'gzip' || !isBase64)) {
+    report.add('InputInvalid', contents.get('compression'), 'expected gzip, in base64');
   }
   const mode = file.get('mode').integer();
-  const encoded = data?.encoding === 'base64' ? (gzipped ? 'gzip+base64' : 'base64') : undefined;
   const owner = [file.get('user'), file.get('group')].map(
     (who) => who.get('name').text() ?? who.get('id').integer() ?? 'root',
   );
-  return filesystem !== 'root'
-    ? []
-    : [
-        {
-          path,
-          owner: owner.join(':'),
-          permissions: mode === undefined ? undefined : `0${mode.toString(8)}`,
-          encoding: encoded,
-          append: file.get('append').flag() ?? false,
-          content: inline ?? data?.text ?? '',
-          secret: undefined,
-          template: false,
-          at: file,
-        },
-      ];
+  return [
+    {
+      path,
+      owner: owner.join(':'),
+      permissions: mode === undefined ? undefined : `0${mode.toString(8)}`,
+      encoding: isBase64 ? (compression === 'gzip' ? 'gzip+base64' : 'base64') : undefined,
+      append: file.get('append').flag() ?? false,
+      content: inline ?? data?.text ?? '',
+      secret: undefined,
+      template: false,
+      rights: [file.get('user'), file.get('group'), file.get('mode')],
+      at: file,
+    },
+  ];
 }
 
 /** RFC 2397. Text is given as it is, base64 stays encoded where it is no text. */
@@ -127,40 +131,72 @@ function unitFile(unit: Source): readonly FileSpec[] {
       content: contents,
       secret: undefined,
       template: false,
+      rights: [unit.get('name')],
       at: unit,
     },
   ];
 }
 
-function readUnit(unit: Source): readonly ServiceSpec[] {
+function readUnit(unit: Source, report: Report): readonly ServiceSpec[] {
   const enabled = unit.get('enabled').flag() ?? unit.get('enable').flag();
   const masked = unit.get('mask').flag();
   const dropIns = unit
     .get('dropins')
     .items()
     .map((dropIn) => ({ name: dropIn.get('name').text() ?? '', content: dropIn.get('contents').text() ?? '' }));
-  if (enabled === undefined && masked === undefined && dropIns.length === 0) return [];
+  if (enabled === undefined && masked === undefined && dropIns.length === 0) {
+    const isFile = (unit.get('contents').text() ?? '') !== '';
+    return isFile ? [] : dropPart(unit, 'a unit without contents that is neither enabled nor masked', report);
+  }
   return [{ name: unit.get('name').text() ?? '', enabled, masked, dropIns, at: unit }];
 }
 
-/** Of kubeadm's own unit only where its variables come from matters; machineadm has an order of its own. */
-function replaceUnit(unit: Source, report: Report): readonly string[] {
-  for (const part of ['enabled', 'enable', 'contents']) unit.get(part).whole();
+/** What the provider's unit says (clc.go): it runs the script once, after the network. */
+const PROVIDERS_UNIT = new Set([
+  '[Unit] Description',
+  '[Unit] ConditionPathExists=/etc/kubeadm.yml',
+  '[Unit] After=network.target',
+  '[Service] Type=oneshot',
+  '[Service] ExecStart=/etc/kubeadm.sh',
+  '[Service] ExecStart=/bin/bash /etc/kubeadm.sh',
+  '[Install] WantedBy=multi-user.target',
+]);
+/** What a drop-in may say without a loss: machineadm has an order of its own, and waits for what it needs. */
+const ORDER = ['After', 'Before', 'Requires', 'Wants', 'BindsTo'].map((key) => `[Unit] ${key}`);
+const OF_DROP_IN = new Set([...ORDER, '[Service] EnvironmentFile']);
+
+/** A file of variables of kubeadm's unit. */
+export interface EnvironmentFile {
+  readonly path: string;
+  readonly at: Placed;
+}
+
+/** Of kubeadm's own unit only where its variables come from matters. */
+function replaceUnit(unit: Source, report: Report): readonly EnvironmentFile[] {
+  unit.get('name').drop('UnitReplaced');
+  for (const name of ['enabled', 'enable'] as const) {
+    const part = unit.get(name);
+    if (part.flag() === true) part.drop('UnitReplaced');
+    else if (part.exists) dropPart(part, 'machineadm starts kubeadm; it is not run by a unit', report);
+  }
+  const remedy = 'write a drop-in of machineadm-provision.service into the image';
+  const contents = unit.get('contents');
+  const others = otherSettings(unitSettings(contents.text() ?? ''), PROVIDERS_UNIT);
+  if (others.length > 0) dropPart(contents, `${others.join(', ')}: ${remedy}`, report);
+  else contents.drop('UnitReplaced');
   return unit
     .get('dropins')
     .items()
     .flatMap((dropIn) => {
-      const lines = (dropIn.get('contents').text() ?? '').split('\n').map((line) => line.trim());
+      const settings = unitSettings(dropIn.get('contents').text() ?? '');
       const name = dropIn.get('name').text() ?? '';
-      const known = /^(?:$|#|;|\[(?:Unit|Service|Install)\]|(?:After|Before|Requires|Wants|BindsTo|EnvironmentFile)=)/;
-      if (lines.some((line) => !known.test(line))) {
-        report.add(
-          'ContainerLinuxConfigDropped',
-          dropIn,
-          `${name}: write a drop-in of machineadm-provision.service into the image`,
-        );
-      } else report.add('UnitReplaced', dropIn, name);
-      return lines.flatMap((line) => /^EnvironmentFile=-?(\/\S+)$/.exec(line)?.[1] ?? []);
+      const unknown = otherSettings(settings, OF_DROP_IN);
+      if (unknown.length > 0) dropPart(dropIn, `${name}: ${unknown.join(', ')}: ${remedy}`, report);
+      else report.add('UnitReplaced', dropIn, name);
+      return settings.flatMap(({ key, value }) => {
+        const path = key === 'EnvironmentFile' ? /^-?(\/\S+)$/.exec(value)?.[1] : undefined;
+        return path === undefined ? [] : [{ path, at: dropIn }];
+      });
     });
 }
 
@@ -190,27 +226,20 @@ function readUser(user: Source): UserSpec {
 function readDisk(disk: Source, report: Report): Spec['disks'] {
   const partitions = disk.get('partitions').items();
   const overwrite = disk.get('wipeTable').flag() ?? disk.get('wipe_table').flag() ?? false;
-  const sized = partitions.some((part) =>
-    ['size', 'sizeMiB', 'start', 'startMiB'].some((name) => part.get(name).whole()),
-  );
-  for (const part of partitions)
-    for (const name of ['number', 'label', 'typeGuid', 'type_guid']) part.get(name).whole();
   const device = disk.get('device').text() ?? '';
-  if (partitions.length > 1 || sized) {
-    report.add('ContainerLinuxConfigDropped', disk, `${device}: write its partitions to host.storage.disks`);
-    return [];
+  const isSized = partitions.some((part) =>
+    ['size', 'sizeMiB', 'start', 'startMiB'].some((name) => (part.get(name).integer() ?? 0) !== 0),
+  );
+  if (partitions.length > 1 || isSized) {
+    return dropPart(disk, `${device}: write its partitions to host.storage.disks`, report);
   }
   return [{ device, table: 'gpt', overwrite, layout: partitions.length === 1, at: disk }];
 }
 
 function readFilesystem(filesystem: Source, report: Report): Spec['filesystems'] {
   const mount = filesystem.get('mount');
-  filesystem.get('name').whole();
-  if (!mount.exists) {
-    report.add('ContainerLinuxConfigDropped', filesystem, 'a file system that is only a name for files');
-    filesystem.whole();
-    return [];
-  }
+  if (!mount.exists) return dropPart(filesystem, 'a file system that is only a name for files', report);
+  filesystem.get('name').drop('FilesystemName');
   const create = mount.get('create');
   const force = create.get('force').flag() ?? false;
   const options = [...create.get('options').texts(), ...mount.get('options').texts()];

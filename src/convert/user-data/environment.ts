@@ -1,6 +1,8 @@
+import { Verbatim } from '../../document/verbatim.ts';
 import type { Expressions } from '../jinja.ts';
 import type { Report } from '../report.ts';
 import type { CommandSpec } from '../spec.ts';
+import type { EnvironmentFile } from './container-linux.ts';
 
 /**
  * Flatcar's way to instance data: the unit that runs kubeadm reads a file of KEY=value lines, and commands put the values
@@ -17,10 +19,10 @@ const SUBSTITUTES = /^\s*envsubst\s*<\s*\/etc\/kubeadm\.yml\s*>\s*(\/\S+)\s*$/;
 
 export function findSubstitution(
   commands: readonly CommandSpec[],
-  environmentFiles: readonly string[],
+  environmentFiles: readonly EnvironmentFile[],
   report: Report,
 ): Substitution {
-  const [file] = environmentFiles;
+  const file = environmentFiles[0]?.path;
   const begins = commands.findIndex(({ command }) => SUBSTITUTES.test(command));
   const temporary = SUBSTITUTES.exec(commands[begins]?.command ?? '')?.[1];
   const move = commands[begins + 1];
@@ -31,7 +33,13 @@ export function findSubstitution(
   const changed = commands
     .slice(0, Math.max(begins, 0))
     .some(({ command }) => /^\s*(?:export\s+)?[A-Z_][A-Z0-9_]*=/m.test(command));
-  if (file === undefined || begins === -1 || !moves || changed) return { commands, file: undefined };
+  const isSubstituted = file !== undefined && begins !== -1 && moves && !changed;
+  for (const { path, at } of environmentFiles) {
+    if (isSubstituted && path === file) continue;
+    const remedy = `commands do not see the variables of ${path}: read it in them (set -a; . ${path}), or in kubeadm's file`;
+    report.add('ContainerLinuxConfigDropped', at, remedy);
+  }
+  if (!isSubstituted) return { commands, file: undefined };
   report.add('Structured', move.at, `envsubst on kubeadm's configuration: variables from ${file}`);
   return { commands: commands.filter((_command, index) => index !== begins && index !== begins + 1), file };
 }
@@ -44,7 +52,7 @@ export function markEnvironment(value: unknown, file: string, expressions: Expre
     );
   }
   if (Array.isArray(value)) return value.map((item) => markEnvironment(item, file, expressions));
-  if (typeof value !== 'object' || value === null) return value;
+  if (typeof value !== 'object' || value === null || value instanceof Verbatim) return value;
   return Object.fromEntries(
     Object.entries(value).map(([key, item]) => [key, markEnvironment(item, file, expressions)]),
   );

@@ -1,11 +1,13 @@
+import type { Dropped } from '../dropped.ts';
 import type { Expressions } from '../jinja.ts';
 import type { Report } from '../report.ts';
 import { fromBase64, textOf } from '../secrets.ts';
 import { Source } from '../source.ts';
-import type { CommandSpec, FileSpec, Spec, UserSpec } from '../spec.ts';
-import { readContainerLinux } from './container-linux.ts';
+import type { CommandSpec, FileSpec, MountSpec, ServiceSpec, Spec, TimeSpec, UserSpec } from '../spec.ts';
+import { CONTAINER_LINUX, readContainerLinux } from './container-linux.ts';
 import { findSubstitution, markEnvironment } from './environment.ts';
-import { kubeadmRun, readKubeadmPart, splitCommands } from './kubeadm-run.ts';
+import { kubeadmRun, readKubeadmPart, SENTINEL, splitCommands } from './kubeadm-run.ts';
+import { otherSettings, unitSettings } from './unit-file.ts';
 
 /** cluster-api bootstrap/kubeadm/pkg/ignition/clc/clc.go: what the template writes beside the user's own. */
 const SCRIPT = '/etc/kubeadm.sh';
@@ -24,7 +26,7 @@ export async function readIgnition(
   expressions: Expressions,
   report: Report,
 ): Promise<Spec | undefined> {
-  const config = Source.of(value, object, report);
+  const config = Source.of(value, object, report, CONTAINER_LINUX);
   const version = config.get('ignition', 'version').text() ?? '';
   if (!/^2\.[0-3]\.0$/.test(version)) {
     report.add(
@@ -34,12 +36,7 @@ export async function readIgnition(
     );
     return undefined;
   }
-  for (const part of ['version', 'config', 'timeouts', 'security']) {
-    const source = config.get('ignition', part);
-    if (Object.keys(Object(source.whole())).length > 0 && part !== 'version') {
-      report.add('ContainerLinuxConfigDropped', source, `ignition.${part}`);
-    }
-  }
+  config.get('ignition', 'version').drop('IgnitionVersion');
   const parts = readContainerLinux(config, report);
   const texts = parts.files.map(asText);
   const script = texts.find(({ path }) => path === SCRIPT);
@@ -53,31 +50,153 @@ export async function readIgnition(
       : file,
   );
   const kubeadm = await readKubeadmPart(marked, split?.run, object, report);
-  const ntp = marked.find(({ path }) => path === NTP);
-  const servers = [...(ntp?.content ?? '').matchAll(/^\s*server\s+(\S+)/gm)].map(([, server = '']) => server);
-  if (marked.some(({ path }) => path === SSHD)) {
-    report.add('PasswordLogin', object, 'the sshd_config of the provider is left out');
-  }
+  const lifted = [
+    ...(script === undefined ? [] : [lift(script, 'UnitReplaced')]),
+    ...liftSshd(marked, report),
+    ...parts.users.flatMap((user) => liftSudoers(user, marked)),
+    ...liftTime(marked, parts.services),
+    ...liftMounts(marked, parts.services, report),
+  ];
+  const files = new Set(lifted.flatMap((one) => one.files ?? []));
+  const services = new Set(lifted.flatMap((one) => one.services ?? []));
+  const after = afterCommands(split?.after ?? []);
   return {
     ...kubeadm,
+    sentinel: split?.run.sentinel ?? after.sentinel,
     flavour: 'ignition',
     resolved: true,
-    files: kubeadm.files.filter(
-      ({ path }) => ![SCRIPT, SSHD, NTP].includes(path) && !isSudoers(path, parts.users) && !isMountUnit(path),
-    ),
-    users: parts.users.map((user) => withSudo(user, marked)),
+    files: kubeadm.files.filter((file) => !files.has(file)),
+    users: parts.users.map((user) => ({
+      ...user,
+      sudo: lifted.find(({ user: name }) => name === user.name)?.sudo ?? [],
+    })),
     groups: parts.groups,
-    time: ntp === undefined ? undefined : { enabled: true, servers, at: ntp.at },
+    time: lifted.flatMap((one) => one.time ?? [])[0],
     disks: parts.disks,
     filesystems: parts.filesystems,
-    mounts: mountsOf(parts.files),
+    mounts: lifted.flatMap((one) => one.mounts ?? []),
     bootCommands: [],
     beforeCommands: substitution.commands,
-    afterCommands: (split?.after ?? []).filter(
-      ({ command }) => !/^\s*(?:mkdir -p \/run\/cluster-api|mv \/etc\/kubeadm\.yml \/tmp\/)/.test(command),
-    ),
-    services: parts.services.filter(({ name }) => !/^ntpd?\.service$/.test(name) && !name.endsWith('.mount')),
+    afterCommands: after.commands,
+    services: parts.services.filter((service) => !services.has(service)),
   };
+}
+
+/** What files and units of the provider become, and those that go with it. */
+interface Lifted {
+  readonly files?: readonly FileSpec[];
+  readonly services?: readonly ServiceSpec[];
+  readonly user?: string;
+  readonly sudo?: readonly string[];
+  readonly time?: TimeSpec;
+  readonly mounts?: readonly MountSpec[];
+}
+
+/** Takes a file out that is known as a whole; owner and mode are those of what takes its place. */
+function lift(file: FileSpec, reason: Dropped, becomes: Lifted = {}): Lifted {
+  for (const part of file.rights) part.drop(reason);
+  return { ...becomes, files: [file] };
+}
+
+/** The lines of a file without comments and blanks; undefined where it is not root's, or not known as text. */
+function linesOf(file: FileSpec | undefined): readonly string[] | undefined {
+  if (file === undefined || file.owner !== 'root:root' || file.encoding !== undefined || file.append) return undefined;
+  return file.content
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '' && !line.startsWith('#'));
+}
+
+/** The provider's commands behind kubeadm: they write the sentinel, and put kubeadm's file away. */
+function afterCommands(commands: readonly CommandSpec[]): {
+  readonly commands: readonly CommandSpec[];
+  readonly sentinel: string | undefined;
+} {
+  const writes = /^\s*mkdir -p \/run\/cluster-api && echo success > (\S+)\s*$/;
+  const sentinel = commands.map(({ command }) => writes.exec(command)?.[1]).find((path) => path !== undefined);
+  return {
+    commands: commands.filter(
+      ({ command }) => !writes.test(command) && !/^\s*mv \/etc\/kubeadm\.yml \/tmp\/\s*$/.test(command),
+    ),
+    sentinel: sentinel === SENTINEL ? undefined : sentinel,
+  };
+}
+
+/** clc.go: the whole sshd_config, for users that log in by password. */
+const SSHD_LINES =
+  /^(?:Subsystem sftp internal-sftp|ClientAliveInterval 180|UseDNS no|UsePAM yes|PrintLastLog no.*|PrintMotd no.*|Match User \S+|PasswordAuthentication yes)$/;
+
+function liftSshd(files: readonly FileSpec[], report: Report): readonly Lifted[] {
+  const file = files.find(({ path }) => path === SSHD);
+  if (file === undefined || linesOf(file)?.every((line) => SSHD_LINES.test(line)) !== true) return [];
+  report.add('PasswordLogin', file.at, 'the sshd_config of the provider is left out');
+  return [lift(file, 'UnitReplaced')];
+}
+
+/** `/etc/sudoers.d/NAME` holds `NAME RULE`. */
+function liftSudoers({ name }: UserSpec, files: readonly FileSpec[]): readonly Lifted[] {
+  const file = files.find(({ path }) => path === `/etc/sudoers.d/${name}`);
+  const lines = linesOf(file);
+  if (file === undefined || lines?.every((line) => line.startsWith(`${name} `)) !== true) return [];
+  return [lift(file, 'SudoersFile', { user: name, sudo: lines.map((line) => line.slice(name.length + 1).trim()) })];
+}
+
+/** clc.go: what its ntp.conf says beside the servers. */
+const NTP_DEFAULTS = /^restrict (?:default(?: nomodify| nopeer| noquery| notrap| limited| kod)*|127\.0\.0\.1|\[::1\])$/;
+
+function liftTime(files: readonly FileSpec[], services: readonly ServiceSpec[]): readonly Lifted[] {
+  const service = services.find(({ name }) => /^ntpd?\.service$/.test(name));
+  const file = files.find(({ path }) => path === NTP);
+  const lines = linesOf(file);
+  const servers = lines?.flatMap((line) => /^server (\S+)$/.exec(line)?.[1] ?? []) ?? [];
+  const others = (lines ?? []).filter((line) => !/^server \S+$/.test(line) && !NTP_DEFAULTS.test(line));
+  if (others.length > 0 || (file !== undefined && lines === undefined)) return [];
+  const isPlain = service === undefined || isStarted(service);
+  const at = file?.at ?? service?.at;
+  if (at === undefined || !isPlain) return [];
+  const becomes = { services: service === undefined ? [] : [service], time: { enabled: true, servers, at } };
+  return [file === undefined ? becomes : lift(file, 'TimeService', becomes)];
+}
+
+/** Enabled, and nothing else is said of it. */
+function isStarted({ enabled, masked, dropIns }: ServiceSpec): boolean {
+  return enabled === true && masked !== true && dropIns.length === 0;
+}
+
+/** clc.go, and what a unit of a mount is for anyway. */
+const OF_MOUNT = new Set([
+  '[Unit] Description',
+  '[Unit] Before=local-fs.target',
+  '[Mount] What',
+  '[Mount] Where',
+  '[Mount] Type',
+  '[Mount] Options',
+  '[Install] WantedBy=multi-user.target',
+  '[Install] WantedBy=local-fs.target',
+  '[Install] RequiredBy=local-fs.target',
+]);
+
+/** Mount units become mounts where all that they say is known; others stay units, which systemd mounts. */
+function liftMounts(files: readonly FileSpec[], services: readonly ServiceSpec[], report: Report): readonly Lifted[] {
+  return files.flatMap((file) => {
+    const name = /^\/etc\/systemd\/system\/([^/]+\.mount)$/.exec(file.path)?.[1];
+    if (name === undefined) return [];
+    const service = services.find((one) => one.name === name);
+    const settings = unitSettings(file.content);
+    const values = (key: string): readonly string[] =>
+      settings.flatMap((one) => (one.section === 'Mount' && one.key === key ? [one.value] : []));
+    const columns = ['What', 'Where', 'Type', 'Options'].map(values);
+    const others = otherSettings(settings, OF_MOUNT);
+    const isOnce = columns.every(({ length }, index) => length === 1 || (index > 1 && length === 0));
+    if (others.length > 0 || !isOnce || service === undefined || !isStarted(service)) {
+      const why = others.length > 0 ? others.join(', ') : 'it is not simply one mount that is enabled';
+      report.add('MountUnitKept', file.at, `${name}: ${why}`);
+      return [];
+    }
+    const [[what = ''] = [], [where = ''] = [], [type = ''] = [], [options = ''] = []] = columns;
+    const mount = { columns: [what, where, type === '' ? 'auto' : type, options], at: file.at };
+    return [lift(file, 'MountUnit', { services: [service], mounts: [mount] })];
+  });
 }
 
 /** The base64 of a data URL as the text that it is, where it is one. */
@@ -108,31 +227,4 @@ function scriptCommands({ content, at }: FileSpec): readonly CommandSpec[] {
 
 function quotesClose(line: string): boolean {
   return (line.match(/'/g) ?? []).length % 2 === 0 && (line.match(/(?<!\\)"/g) ?? []).length % 2 === 0;
-}
-
-function isSudoers(path: string, users: readonly UserSpec[]): boolean {
-  return users.some(({ name }) => path === `/etc/sudoers.d/${name}`);
-}
-
-function isMountUnit(path: string): boolean {
-  return /^\/etc\/systemd\/system\/[^/]+\.mount$/.test(path);
-}
-
-/** `/etc/sudoers.d/NAME` holds `NAME RULE`. */
-function withSudo(user: UserSpec, files: readonly FileSpec[]): UserSpec {
-  const rules = files.find(({ path }) => path === `/etc/sudoers.d/${user.name}`)?.content.split('\n') ?? [];
-  const sudo = rules.flatMap((line) =>
-    line.startsWith(`${user.name} `) ? [line.slice(user.name.length + 1).trim()] : [],
-  );
-  return { ...user, sudo };
-}
-
-/** The mount units that the provider writes: What= and Where=, the name is not always what systemd wants. */
-function mountsOf(files: readonly FileSpec[]): Spec['mounts'] {
-  return files.flatMap(({ path, content, at }) => {
-    if (!isMountUnit(path)) return [];
-    const value = (key: string): string => new RegExp(`^${key}=(.*)$`, 'm').exec(content)?.[1]?.trim() ?? '';
-    const columns = [value('What'), value('Where'), value('Type') === '' ? 'auto' : value('Type'), value('Options')];
-    return value('What') === '' || value('Where') === '' ? [] : [{ columns, at }];
-  });
 }
