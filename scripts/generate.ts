@@ -16,10 +16,17 @@ import { eventSchema } from './generate/event-schema.ts';
 import { hardeningControlsMarkdown } from './generate/hardening-controls.ts';
 import { manPage } from './generate/man-page.ts';
 import { statusSchema } from './generate/status-schema.ts';
-import { exitCodesJson, exitCodesMarkdown, publishedReasons, reasonsMarkdown } from './generate/tables.ts';
+import {
+  exitCodesJson,
+  exitCodesMarkdown,
+  publishedReasons,
+  publishedStepIds,
+  reasonsMarkdown,
+} from './generate/tables.ts';
 
 const CONTRACT = 'contract/CONTRACT.md';
 const PUBLISHED_REASONS = 'test/fixtures/reasons.txt';
+const PUBLISHED_STEPS = 'test/fixtures/step-ids.txt';
 
 /** What every generated file must hold, by its path below `root`. */
 export function generatedFiles(root: string): ReadonlyMap<string, string> {
@@ -54,6 +61,7 @@ export function generatedFiles(root: string): ReadonlyMap<string, string> {
     downloadScriptWindowsText(readFileSync(join(root, 'packaging/download/machineadm-download.ps1'), 'utf8')),
   );
   files.set(PUBLISHED_REASONS, publishedReasons(read(root, PUBLISHED_REASONS) ?? ''));
+  files.set(PUBLISHED_STEPS, publishedStepIds(read(root, PUBLISHED_STEPS) ?? ''));
   return files;
 }
 

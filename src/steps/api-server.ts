@@ -112,12 +112,14 @@ export const apiServer: Step<ApiServerDesired, ApiServerActual, ApiServerPayload
       ? 'prove that the API server serves with what the document asks of it'
       : 'note that the document asks nothing of the API server';
     if (actual.state === 'ahead') {
-      return [change(proof, { knownAfter: 'kubeadm' }, { noted: undefined, reconfigures: false, resumes: false })];
+      return [
+        change(proof, { knownAfter: 'kubeadm' as const }, { noted: undefined, reconfigures: false, resumes: false }),
+      ];
     }
     const { differences, unfinished, noted } = actual;
     if (differences.length > 0 || unfinished) {
       const why = differences.length > 0 ? differences.join('; ') : 'an earlier run was killed in it';
-      const secrets = actual.dependsOnSecrets ? { knownAfter: 'secrets' } : {};
+      const secrets = actual.dependsOnSecrets ? { knownAfter: 'secrets' as const } : {};
       return [
         change(`give the API server another configuration: ${why}`, secrets, {
           noted,

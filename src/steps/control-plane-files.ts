@@ -70,7 +70,7 @@ export const controlPlaneFiles: Step<KubernetesModel, ControlPlaneFilesActual, C
       id: `control-plane-files/${path}`,
       summary: `${path}: ${how}`,
       scope: 'node' as const,
-      ...(known ? {} : { knownAfter: 'secrets' }),
+      ...(known ? {} : { knownAfter: 'secrets' as const }),
       ineffective: 'FileNotWritten' as const,
       payload: { kind: 'file' as const, kubernetes, path },
     }));

@@ -187,7 +187,7 @@ function contentDifference(file: FileModel, unknown: 'source' | 'secrets' | unde
 }
 
 /** The earlier step that decides what is not known yet. */
-function knownAfter(desired: FilesDesired, file: FileModel, now: FileActual): { knownAfter?: string } {
+function knownAfter(desired: FilesDesired, file: FileModel, now: FileActual): Pick<Change, 'knownAfter'> {
   const { uid, gid, sha256, unknown } = now.wanted;
   if (unknown === 'secrets') return { knownAfter: 'secrets' };
   const ownerUnknown = uid === undefined || gid === undefined;

@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { MachineadmError } from '../document/errors.ts';
 import type { HookGroup, Model } from '../document/model.ts';
+import type { StepId } from '../document/step-ids.ts';
 import type { Host } from '../host/host.ts';
 import type { StateKind } from './hook-driver.ts';
 import { hookFailed, hookStateLost, hookTimedOut } from './hook-errors.ts';
@@ -51,7 +52,7 @@ export const afterBootstrapHooks = hooksStep('hooks-after-bootstrap', 'hooks aft
  * ran without `set -e`, or without a function that it calls, could pass a check that fails. Commands that were changed in
  * between start the group from its first entry, too. The commands are never arguments, and their standard input is empty.
  */
-function hooksStep(id: string, title: string, phase: HookPhase): Step<HooksDesired, HooksActual, HooksPayload> {
+function hooksStep(id: StepId, title: string, phase: HookPhase): Step<HooksDesired, HooksActual, HooksPayload> {
   const script = hookScript(id);
   const changeId = `${id}/run`;
   return {

@@ -109,7 +109,7 @@ export const images: Step<ImagesDesired, ImagesActual, ImagesPayload> = {
 
   plan(desired, { present, contents, interrupted, leftDownloads: left, memoryBytes }) {
     const changes: Change<ImagesPayload>[] = [];
-    const unknown = present === undefined && desired.runtimeIsManaged ? { knownAfter: 'containerd' } : {};
+    const unknown = present === undefined && desired.runtimeIsManaged ? { knownAfter: 'containerd' as const } : {};
     // Before others are downloaded: they may need the space.
     if (left.length > 0) {
       const summary = `remove ${left.join(', ')}: downloads that were cut off, and that the document names no more`;

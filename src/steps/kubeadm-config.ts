@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { OWN_PATCH } from '../document/ownership/kubernetes-paths.ts';
 import { redact } from '../document/redaction.ts';
+import type { StepId } from '../document/step-ids.ts';
 import type { Host, QueryHost } from '../host/host.ts';
 import { member } from '../host/untyped.ts';
 import { parseVersion } from '../host/version.ts';
@@ -28,7 +29,7 @@ export type KubeadmConfigDesired = Omit<KubeadmConfigInput, 'kubeadm'> &
      * Set to hooks of this document that are to install kubeadm. Until then it is taken to be of the document's version:
      * hooks edit the configuration, and often in the same group that installs kubeadm.
      */
-    readonly installedBy?: string;
+    readonly installedBy?: StepId;
   };
 
 export interface KubeadmConfigActual {
@@ -49,7 +50,7 @@ export interface KubeadmConfigActual {
 export interface KubeadmConfigPayload {
   readonly input: KubeadmConfigInput;
   readonly path: string;
-  readonly installedBy?: string;
+  readonly installedBy?: StepId;
 }
 
 /**

@@ -81,7 +81,7 @@ export const kubeadmImages: Step<KubeadmImagesDesired, KubeadmImagesActual, Kube
         scope: 'node',
         ineffective: 'ImageMissing',
         payload: desired,
-        ...(wanted === undefined ? { knownAfter: 'kubeadm-config' } : {}),
+        ...(wanted === undefined ? { knownAfter: 'kubeadm-config' as const } : {}),
       },
     ];
   },

@@ -55,7 +55,7 @@ export const pki: Step<KubernetesModel, PkiActual, PkiPayload> = {
       id: `pki/${path}`,
       summary: `${path}: ${how}`,
       scope: 'node',
-      ...(known ? {} : { knownAfter: 'secrets' }),
+      ...(known ? {} : { knownAfter: 'secrets' as const }),
       ineffective: 'FileNotWritten',
       payload: { kubernetes, path },
     }));

@@ -2,6 +2,7 @@ import type { Evidence } from '../document/errors.ts';
 import type { Model } from '../document/model.ts';
 import type { Claim } from '../document/ownership/claim.ts';
 import type { Reason } from '../document/reasons.ts';
+import type { StepId } from '../document/step-ids.ts';
 import type { Facts } from '../host/facts.ts';
 import type { Host, QueryHost } from '../host/host.ts';
 import type { Inventory } from '../kubernetes/kubeadm/inventory.ts';
@@ -10,12 +11,12 @@ export type { Inventory } from '../kubernetes/kubeadm/inventory.ts';
 
 /**
  * What a step is. `desired` and `plan` are pure, `inspect` only reads, `apply` makes one change. The runner verifies a
- * step by inspecting and planning again: the second plan must be empty. Adding a step touches two files: the step, and
- * its line in `pipeline/pipeline.ts`.
+ * step by inspecting and planning again: the second plan must be empty. Adding a step touches the step,
+ * its id in `document/step-ids.ts`, and its line in `pipeline/pipeline.ts`.
  */
 export interface Step<Desired = unknown, Actual = unknown, Payload = unknown> {
-  /** Stable; the same word in plan, journal, status, timeline and docs. */
-  readonly id: string;
+  /** The same word in plan, journal, status, timeline and docs. */
+  readonly id: StepId;
   /** One line for people: "kernel settings". */
   readonly title: string;
   /**
@@ -107,7 +108,7 @@ export interface Change<Payload = unknown> {
    */
   readonly concurrently?: number;
   /** Steps whose remembered work this change destroys: what they did before counts no more. */
-  readonly undoes?: readonly string[];
+  readonly undoes?: readonly StepId[];
   /** Paths, with all below them, that this change deletes: a plan counts on it for the steps that follow. */
   readonly removes?: readonly string[];
   /** What must follow this change; journalled as owed before the change is made. */
@@ -117,8 +118,8 @@ export interface Change<Payload = unknown> {
    * behind the reboot with the same step, which then must not need another.
    */
   readonly needsReboot?: true;
-  /** Set where the real content is known only after this earlier step ran. */
-  readonly knownAfter?: string;
+  /** Set where the real content is known only after this earlier step ran, or once the secrets were read. */
+  readonly knownAfter?: StepId | 'secrets';
   /** The reason reported when the change was made but does not hold when read back. */
   readonly ineffective?: Reason;
   readonly payload: Payload;

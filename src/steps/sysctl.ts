@@ -141,7 +141,7 @@ function keyChange(
         ? `${key}: ${value} again, as ${resetBy} resets it`
         : `${key}: ${from} -> ${value}`,
     scope: 'node',
-    ...(awaited ? { knownAfter: 'kernel-modules' } : {}),
+    ...(awaited ? { knownAfter: 'kernel-modules' as const } : {}),
     ineffective: 'SysctlNotEffective',
     payload: { kind: 'key', key, value },
   };

@@ -1,9 +1,10 @@
 import type { PathSegment } from '../diagnostics.ts';
+import type { StepId } from '../step-ids.ts';
 
 /** A path of the machine that one step manages because of one field of the document. */
 export interface Claim {
-  /** Its stable id, as in the plan. */
-  readonly step: string;
+  /** The step, or the agent itself. */
+  readonly step: StepId | 'machineadm';
   readonly field: readonly PathSegment[];
   /** Absolute; of a directory for the kinds `names` and `tree`. */
   readonly path: string;

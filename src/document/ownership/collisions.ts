@@ -1,3 +1,4 @@
+import type { StepId } from '../step-ids.ts';
 import type { Claim } from './claim.ts';
 
 /** Two claims of one path, in the order of the table; `how` says why they cannot both hold. */
@@ -108,7 +109,7 @@ function beneath(single: readonly Placed[]): Collision[] {
 }
 
 /** Steps that write before file systems are mounted. A test holds it to the order of the pipeline. */
-export const BEFORE_MOUNTS: ReadonlySet<string> = new Set([
+export const BEFORE_MOUNTS: ReadonlySet<StepId | 'machineadm'> = new Set<StepId | 'machineadm'>([
   'machineadm',
   'hooks-boot',
   'hostname',

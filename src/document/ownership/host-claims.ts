@@ -1,5 +1,6 @@
 import type { PathSegment } from '../diagnostics.ts';
 import type { HostModel, Model } from '../model.ts';
+import type { StepId } from '../step-ids.ts';
 import type { Claim } from './claim.ts';
 import {
   ACCOUNT_DATABASES,
@@ -57,12 +58,12 @@ export function hostClaims({ host, containerd }: Model): readonly Claim[] {
   ];
 }
 
-function claim(step: string, field: readonly PathSegment[], kind: Kind, path: string, names?: RegExp): Claim {
+function claim(step: StepId, field: readonly PathSegment[], kind: Kind, path: string, names?: RegExp): Claim {
   return names === undefined ? { step, field, path, kind } : { step, field, path, kind, names };
 }
 
 /** A claim of each of these paths. */
-function claims(step: string, field: readonly PathSegment[], kind: Kind, ...paths: readonly string[]): Claim[] {
+function claims(step: StepId, field: readonly PathSegment[], kind: Kind, ...paths: readonly string[]): Claim[] {
   return paths.map((path) => claim(step, field, kind, path));
 }
 

@@ -1,5 +1,6 @@
 import type { PathSegment } from '../diagnostics.ts';
 import type { ApiServerModel, KubernetesModel, Model } from '../model.ts';
+import type { StepId } from '../step-ids.ts';
 import type { Claim } from './claim.ts';
 import {
   ADMISSION_CONFIG,
@@ -51,7 +52,7 @@ export function kubernetesClaims({ kubernetes, reporting }: Model): readonly Cla
   ];
 }
 
-function claims(step: string, field: readonly PathSegment[], ...paths: readonly string[]): Claim[] {
+function claims(step: StepId, field: readonly PathSegment[], ...paths: readonly string[]): Claim[] {
   return paths.map((path) => ({ step, field, path, kind: 'file' }));
 }
 

@@ -114,7 +114,7 @@ function registryChange(actual: RegistryActual): readonly Change<RegistryPayload
     scope: secretsOf(registry).length === 0 ? ('base' as const) : ('node' as const),
     // What was proven of registries (steps/registries.ts) was proven of other files.
     repeatable: false,
-    undoes: ['registries'],
+    undoes: ['registries'] as const,
     ineffective: 'ContainerdConfigNotEffective' as const,
     payload: { kind: 'registry' as const, actual },
   };

@@ -49,7 +49,7 @@ export function changesFor(mends: Mends): readonly Change<HardeningPlace>[] {
         ? `wait until ${component} runs with what its manifest says: ${ids(component)}`
         : `${manifestPath(component)}, and wait until it runs so: ${ids(component)}`;
     // The step before gives the API server back what the document says.
-    const later = component === 'kube-apiserver' ? { knownAfter: 'api-server' } : {};
+    const later = component === 'kube-apiserver' ? { knownAfter: 'api-server' as const } : {};
     const payload = { kind: 'component', component, edits } as const;
     changes.push({ ...common, ...later, id: `hardening/${component}`, summary, payload });
   }

@@ -104,7 +104,7 @@ export const filesystems: Step<FilesystemsDesired, FilesystemsActual, Filesystem
         summary: `${describeDevice(filesystem.device)}: ${summary}`,
         scope: 'node',
         repeatable: false,
-        ...(state === undefined && desired.disks.length > 0 ? { knownAfter: 'disks' } : {}),
+        ...(state === undefined && desired.disks.length > 0 ? { knownAfter: 'disks' as const } : {}),
         ineffective: 'FilesystemNotMade',
         payload: { filesystem, place: placeOf(index), note },
       });

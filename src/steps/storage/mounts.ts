@@ -141,7 +141,7 @@ function summaryOf(mount: MountModel, state: MountState | undefined): string | u
   return parts.length === 0 ? undefined : parts.join('; ');
 }
 
-function knownAfter({ filesystems, disks }: MountsDesired): { knownAfter?: string } {
+function knownAfter({ filesystems, disks }: MountsDesired): Pick<Change, 'knownAfter'> {
   if (filesystems.length > 0) return { knownAfter: 'filesystems' };
   return disks.length > 0 ? { knownAfter: 'disks' } : {};
 }

@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { HookGroup } from '../../document/model.ts';
+import type { StepId } from '../../document/step-ids.ts';
 import type { Host } from '../../host/host.ts';
 import { member } from '../../host/untyped.ts';
 import { type FailedEntry, hookFailed, hookTimedOut } from '../hook-errors.ts';
@@ -45,7 +46,7 @@ export const windowsAfterBootstrapHooks = windowsHooksStep(
  * $ErrorActionPreference or the functions of those before it could pass a check that fails.
  */
 function windowsHooksStep(
-  id: string,
+  id: StepId,
   title: string,
   phase: HookPhase,
 ): Step<HookGroup, WindowsHooksActual, WindowsHooksPayload> {

@@ -7,7 +7,7 @@ import { requireLasting } from '../../../src/pipeline/lasting.ts';
 import { RunTrace } from '../../../src/pipeline/run-trace.ts';
 import { runSteps, StepFailure } from '../../../src/pipeline/runner.ts';
 import { facts } from '../../support/facts.ts';
-import { type FakeStep, fakeSteps, runBench } from './fake-steps.ts';
+import { type FakeStep, fakeSteps, madeUp, runBench } from './fake-steps.ts';
 
 const EARLY: FakeStep = {
   id: 'early',
@@ -23,7 +23,7 @@ async function run(wishes: readonly FakeStep[], now: Facts, before = BARE) {
   const steps = fakeSteps(...wishes);
   const bench = runBench();
   const options = withHooks({ ...bench, facts: before, trace: new RunTrace() }, steps, async () => now);
-  const hooks = steps.findIndex(({ id }) => id === 'before');
+  const hooks = steps.findIndex(({ id }) => id === madeUp('before'));
   const [host, kubernetes] = hooks < 0 ? [steps, []] : [steps.slice(0, hooks), steps.slice(hooks)];
   let failure: unknown;
   try {

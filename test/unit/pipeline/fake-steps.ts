@@ -1,3 +1,4 @@
+import type { StepId } from '../../../src/document/step-ids.ts';
 import type { Facts } from '../../../src/host/facts.ts';
 import { afterRecord, newJournalState, stepRecord } from '../../../src/pipeline/journal.ts';
 import type { JournalRecord } from '../../../src/pipeline/journal-record.ts';
@@ -10,8 +11,10 @@ import { type MemoryHost, memoryHost } from '../../support/memory-host.ts';
 import { identity } from './records.ts';
 
 /** A change of a fake step, which is done as soon as it was applied. */
-export interface FakeChange extends Partial<Omit<Change, 'payload'>> {
+export interface FakeChange extends Partial<Omit<Change, 'payload' | 'undoes' | 'knownAfter'>> {
   readonly id: string;
+  readonly undoes?: readonly string[];
+  readonly knownAfter?: string;
   /** Applied, it does not hold. */
   readonly futile?: boolean;
   apply?(execution: Execution): Promise<void> | void;
@@ -49,13 +52,18 @@ export function fakeSteps(...wishes: readonly FakeStep[]): readonly Step[] {
   return wishes.map((wish) => fakeStep(wish));
 }
 
+/** The runner knows no step by its id, so that tests of it make ids up. */
+export function madeUp(id: string): StepId {
+  return id as StepId;
+}
+
 function fakeStep(wish: FakeStep): Step {
   const { id, changes = [], inspect, followUp, unasked, desired, ...rest } = wish;
   const applied = new Set<string>();
   return {
     title: `the ${id}`,
     ...rest,
-    id,
+    id: madeUp(id),
     desired: (_model, facts) => (unasked === true ? undefined : (desired?.(facts) ?? {})),
     async inspect(_host, _desired, record) {
       await inspect?.(record);
@@ -65,7 +73,13 @@ function fakeStep(wish: FakeStep): Step {
       const known = actual instanceof Set ? actual : new Set();
       return changes
         .filter((change) => change.futile === true || !known.has(change.id))
-        .map((change) => ({ scope: 'base', summary: `do ${change.id}`, ...withoutApply(change), payload: change }));
+        .map((change) => ({
+          id: change.id,
+          scope: 'base',
+          summary: `do ${change.id}`,
+          ...withoutApply(change),
+          payload: change,
+        }));
     },
     async apply(_host, change, execution) {
       const { payload } = change;
@@ -76,8 +90,12 @@ function fakeStep(wish: FakeStep): Step {
   };
 }
 
-function withoutApply({ apply: _apply, futile: _futile, ...change }: FakeChange): Omit<FakeChange, 'apply' | 'futile'> {
-  return change;
+function withoutApply({ apply: _apply, futile: _futile, undoes, knownAfter, ...change }: FakeChange): Partial<Change> {
+  return {
+    ...change,
+    ...(undoes === undefined ? {} : { undoes: undoes.map(madeUp) }),
+    ...(knownAfter === undefined ? {} : { knownAfter: madeUp(knownAfter) }),
+  };
 }
 
 /** A journal in memory. */

@@ -7,12 +7,12 @@ import { RunTrace } from '../../../src/pipeline/run-trace.ts';
 import { runSteps, StepFailure } from '../../../src/pipeline/runner.ts';
 import type { Change, Step } from '../../../src/steps/step.ts';
 import { type MemoryHost, memoryHost } from '../../support/memory-host.ts';
-import { fakeSteps, runBench } from './fake-steps.ts';
+import { fakeSteps, madeUp, runBench } from './fake-steps.ts';
 
 /** A step that has a file hold a text, and how often it looked. */
 function writing(id: string, path: string, content: string, more: Partial<Change> = {}): Step & { looked: number } {
   const step: Step & { looked: number } = {
-    id,
+    id: madeUp(id),
     title: `the ${id}`,
     looked: 0,
     desired: () => ({}),
@@ -104,7 +104,7 @@ describe('what the steps put in place', () => {
   test('of a service: the step that stopped it is named', async () => {
     const host = memoryHost({ services: { containerd: { active: true } } });
     const wanting = (id: string, active: boolean): Step => ({
-      id,
+      id: madeUp(id),
       title: `the ${id}`,
       desired: () => ({}),
       inspect: async (asked) => (await asked.service('containerd.service')).active,

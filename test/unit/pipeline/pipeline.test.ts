@@ -2,10 +2,13 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
+import { publishedStepIds } from '../../../scripts/generate/tables.ts';
+import { STEP_IDS, type StepId } from '../../../src/document/step-ids.ts';
 import { ALL_STEPS, PIPELINE, pipelineFor, stepsFor } from '../../../src/pipeline/pipeline.ts';
 import { stepTitles } from '../../../src/pipeline/titles.ts';
 import type { FollowUp } from '../../../src/steps/step.ts';
 
+const PUBLISHED = readFileSync(resolve(import.meta.dirname, '../../fixtures/step-ids.txt'), 'utf8');
 const SOURCES = resolve(import.meta.dirname, '../../../src');
 
 /** The steps in the order of the pipeline, each with the text of the files that are its own. */
@@ -57,9 +60,24 @@ describe('the pipeline', () => {
     assert.deepEqual(stepsFor('all', 'linux'), ALL_STEPS);
   });
 
+  test('has the steps that are published, each once, and no other', () => {
+    const ids = [...stepsFor('all', 'windows'), ...ALL_STEPS].map(({ id }) => id);
+    assert.deepEqual([...new Set(ids)].sort(), [...STEP_IDS]);
+    assert.equal(new Set(ALL_STEPS.map(({ id }) => id)).size, ALL_STEPS.length);
+  });
+
+  test('never lost a step that was published (test/fixtures/step-ids.txt)', () => {
+    const known = new Set<string>(STEP_IDS);
+    assert.deepEqual(
+      PUBLISHED.split('\n').filter((id) => id !== '' && !known.has(id)),
+      [],
+    );
+    assert.equal(publishedStepIds(PUBLISHED), PUBLISHED, 'npm run generate records new ones');
+  });
+
   test('proves readiness before the sentinel, and lays the configuration before kubeadm', () => {
     const order = ALL_STEPS.map((step) => step.id);
-    const before = (a: string, b: string) => {
+    const before = (a: StepId, b: StepId) => {
       assert.ok(order.includes(a) && order.includes(b), `${a} and ${b} are steps`);
       assert.ok(order.indexOf(a) < order.indexOf(b), `${a} comes before ${b}`);
     };

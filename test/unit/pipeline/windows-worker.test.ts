@@ -15,6 +15,7 @@ import {
   workerModel,
   workerSteps,
 } from '../../support/windows-worker.ts';
+import { madeUp } from './fake-steps.ts';
 
 const STORY_BEHIND_THE_REBOOT = [
   'kubeadm-reset Unchanged []',
@@ -113,7 +114,7 @@ describe('a Windows worker', () => {
     const step = domainStep();
     const spy = {
       ...step,
-      id: 'spy',
+      id: madeUp('spy'),
       desired: () => ({}),
       plan: () => [],
       inspect: async () => {
