@@ -191,7 +191,7 @@ function deflateStart(bytes: Buffer): number | undefined {
 }
 
 /** A run of base64 in one line, or lines of it: MIME breaks at 76 characters, YAML indents. */
-const RUNS = /(?:^[ \t]*[A-Za-z0-9+/]{40,}\r?\n)+[ \t]*[A-Za-z0-9+/]+={0,2}|[A-Za-z0-9+/]{8,}={0,2}/gm;
+const RUNS = /(?:^[ \t]*[A-Za-z0-9+/]{40,}\r?\n){1,10000}[ \t]*[A-Za-z0-9+/]+={0,2}|[A-Za-z0-9+/]{8,}={0,2}/gm;
 
 /** The first bytes of gzip at the three places where a byte may begin among digits of base64. */
 const GZIP_IN_BASE64 = /H4sI|[+-]LC|fiw/;

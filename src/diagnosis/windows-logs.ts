@@ -55,11 +55,11 @@ export async function windowsEventLines(
   const query = `*[System[(${levels}) and TimeCreated[timediff(@SystemTime) <= ${ageMs}]]]`;
   const args = ['qe', 'System', `/q:${query}`, `/c:${EVENTS}`, '/rd:true', '/f:RenderedXml'];
   const { stdout } = await host.query({ program: 'wevtutil.exe', args });
-  const events = stdout.match(/<Event\b[\s\S]*?<\/Event>/g) ?? [];
+  const events = stdout.split('</Event>').slice(0, -1);
   return events.reverse().flatMap((event): ObservedLine[] => {
-    const provider = /<Provider\b[^>]*\bName=['"]([^'"]+)['"]/.exec(event)?.[1];
-    const id = /<EventID\b[^>]*>(\d+)<\/EventID>/.exec(event)?.[1];
-    const message = /<Message>([\s\S]*?)<\/Message>/.exec(event)?.[1];
+    const provider = /<Provider\b[^<>]*\bName=['"]([^'"]+)['"]/.exec(event)?.[1];
+    const id = /<EventID\b[^<>]*>(\d+)<\/EventID>/.exec(event)?.[1];
+    const message = /<Message>([^<]*)<\/Message>/.exec(event)?.[1];
     if (provider === undefined || id === undefined) return [];
     const said = message === undefined ? dataOf(event) : unescapeXml(message);
     // What systemd is to Linux: it starts services and tells how they ended.
@@ -70,7 +70,7 @@ export async function windowsEventLines(
 
 /** What an event has where its provider's texts are not installed. */
 function dataOf(event: string): string {
-  return [...event.matchAll(/<Data\b[^>]*>([^<]*)<\/Data>/g)].map(([, value = '']) => unescapeXml(value)).join(' ');
+  return [...event.matchAll(/<Data\b[^<>]*>([^<]*)<\/Data>/g)].map(([, value = '']) => unescapeXml(value)).join(' ');
 }
 
 function unescapeXml(text: string): string {

@@ -1,7 +1,7 @@
 const DURATION_UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /** `90s`, `1h30m`, `500ms`, `365d`: one or more numbers, each with its unit. */
-export const DURATION_PATTERN = /^(?:\d+(?:ms|s|m|h|d))+$/;
+export const DURATION_PATTERN = /^(?:\d+(?:ms?|[shd]))+$/;
 
 /**
  * Milliseconds of a duration that matches `DURATION_PATTERN`; undefined for text that does not.
@@ -9,7 +9,7 @@ export const DURATION_PATTERN = /^(?:\d+(?:ms|s|m|h|d))+$/;
 export function parseDuration(text: string): number | undefined {
   if (!DURATION_PATTERN.test(text)) return undefined;
   let total = 0;
-  for (const [, amount, unit] of text.matchAll(/(\d+)(ms|s|m|h|d)/g)) {
+  for (const [, amount, unit] of text.matchAll(/(\d+)(ms?|[shd])/gy)) {
     total += Number(amount) * (DURATION_UNIT_MS[unit ?? ''] ?? 0);
   }
   return Number.isSafeInteger(total) ? total : undefined;
@@ -32,7 +32,7 @@ export const SIZE_PATTERN = /^\d+(?:\.\d+)?(?:Ki|Mi|Gi|Ti|K|M|G|T)$/;
 /** Bytes of a size that matches `SIZE_PATTERN`; undefined for text that does not. */
 export function parseSize(text: string): number | undefined {
   if (!SIZE_PATTERN.test(text)) return undefined;
-  const [, amount, unit] = /^([\d.]+)(\w+)$/.exec(text) ?? [];
+  const [, amount, unit] = /^([\d.]+)([A-Z]i?)$/.exec(text) ?? [];
   const bytes = Math.floor(Number(amount) * (SIZE_UNIT[unit ?? ''] ?? Number.NaN));
   return Number.isSafeInteger(bytes) ? bytes : undefined;
 }

@@ -35,7 +35,7 @@ export function wholeNumber(text: string): bigint | undefined {
 /** A number with point or exponent as JSON and TOML write it; undefined for what is not finite. */
 export function decimal(text: string): string | undefined {
   const [, sign, whole = '', fraction = '', exponent = ''] =
-    /^([-+]?)(\d*)\.?(\d*)((?:[eE][-+]?\d+)?)$/.exec(text) ?? [];
+    /^([-+]?)(\d*)(?:\.(\d*))?((?:[eE][-+]?\d+)?)$/.exec(text) ?? [];
   if (sign === undefined || whole + fraction === '') return undefined;
   const digits = whole.replace(/^0+(?=\d)/, '') || '0';
   const point = text.includes('.') ? `.${fraction || '0'}` : '';

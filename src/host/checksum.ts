@@ -9,9 +9,11 @@ const FIELD = /,(\s*)"crc32": ?"([0-9a-f]{8})"(\s*\})\s*$/;
 
 /** The text of a JSON object with its checksum as the last field, on one line or indented, as the text is; any other text as it is. */
 export function withChecksum(json: string): string {
-  const match = /^([\s\S]*?)(\s*)\}\s*$/.exec(json);
-  if (match === null) return json;
-  const [, head = '', space = ''] = match;
+  const object = json.trimEnd();
+  if (!object.endsWith('}')) return json;
+  const inside = object.slice(0, -1);
+  const head = inside.trimEnd();
+  const space = inside.slice(head.length);
   const indented = space.includes('\n');
   const field = `,${indented ? '\n  ' : ''}"crc32":${indented ? ' ' : ''}"${hex(crc32(head))}"`;
   return `${head}${field}${space}}`;

@@ -80,7 +80,7 @@ async function troubleOfElf(
   if (interpreter === undefined) return undefined;
   const name = new TextDecoder()
     .decode(await host.readRange(path, interpreter.at, interpreter.bytes))
-    .replace(/\0.*$/s, '');
+    .replace(/\0.*/s, '');
   return (await host.stat(name)) === undefined ? `needs ${name}, which does not exist` : undefined;
 }
 

@@ -13,7 +13,7 @@ export function isOwnAddress(hostname: string): boolean {
 
 /** One spelling for each address: the URL parser has one (WHATWG URL, host serializing). */
 function canonical(address: string): string | undefined {
-  const bare = address.replace(/%.*$/, '');
+  const bare = address.replace(/%.*/s, '');
   const host = URL.parse(`http://${bare.includes(':') ? `[${bare}]` : bare}/`)?.hostname;
   return host !== undefined && /^\[.*\]$|^\d+\.\d+\.\d+\.\d+$/.test(host) ? host : undefined;
 }

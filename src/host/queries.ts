@@ -118,7 +118,7 @@ const QUERIES: Readonly<Record<string, readonly QueryForm[]>> = {
       needs: ['--config', '--kubernetes-version'],
       valued: {
         '--config': PATH,
-        '--kubernetes-version': /^v\d+\.\d+\.\d+\S*$/,
+        '--kubernetes-version': /^v\d+\.\d+\.\d+(?:[^\s\d]\S*)?$/,
         '--image-repository': /^(?:[a-z0-9]|\[[0-9a-fA-F:]+\])[\w.:/-]*$/,
         '--feature-gates': /^[A-Za-z0-9=,]+$/,
         '-o': /^(text|json|yaml)$/,

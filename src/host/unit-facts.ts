@@ -77,7 +77,7 @@ function endOf(code: string, status: number): UnitFacts['ended'] {
 
 /** `{ path=/usr/bin/kubelet ; argv[]=/usr/bin/kubelet $KUBELET_ARGS ; ignore_errors=no ; … }` */
 function argumentsIn(execStart: string): readonly string[] {
-  const argv = /argv\[\]=(.*?) ; ignore_errors=/.exec(execStart)?.[1] ?? '';
+  const [, argv = ''] = execStart.split(' ; ignore_errors=', 1).join().split('argv[]=', 2);
   return argv.split(' ').filter((argument) => argument !== '');
 }
 

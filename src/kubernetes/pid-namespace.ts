@@ -7,7 +7,7 @@ import type { QueryHost } from '../host/host.ts';
  */
 export async function pidNamespaceDepth(host: QueryHost, pid: string): Promise<number | undefined> {
   const status = await host.readText(`/proc/${pid}/status`).catch(() => undefined);
-  const ids = /^NSpid:\s*(.+)$/m
+  const ids = /^NSpid:[ \t]*(\S.*)$/m
     .exec(status ?? '')?.[1]
     ?.trim()
     .split(/\s+/);

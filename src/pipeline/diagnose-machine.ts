@@ -134,7 +134,7 @@ async function bootTime(host: QueryHost, platform: Facts['platform'], bootId: st
 /** host:port of the API server that the kubelet was told of. Its credentials are not read out. */
 async function kubeconfigServer(host: QueryHost): Promise<string | undefined> {
   const text = (await host.readText(KUBELET_KUBECONFIG)) ?? '';
-  return /^\s*server: https:\/\/(\S+)$/m.exec(text)?.[1];
+  return /^[ \t]*server: https:\/\/(\S+)$/m.exec(text)?.[1];
 }
 
 /** Streams have no files: a line is counted within its origin. */

@@ -62,7 +62,7 @@ function culpritsBy(later: readonly Touch[], names: ReadonlySet<string>): readon
 
 /** Words of one line, without the punctuation around them: a path or a service is one. */
 function wordsOf(text: string): readonly string[] {
-  return text.split(/[\s;,()]+/).map((word) => word.replace(/[:.]+$/, '').replace(/\.service$/, ''));
+  return text.split(/[\s;,()]+/).map((word) => word.replace(/(?<![:.])[:.]+$/, '').replace(/\.service$/, ''));
 }
 
 function undone(

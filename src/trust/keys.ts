@@ -13,8 +13,8 @@ export interface TrustedKey {
   readonly notAfter: string | undefined;
 }
 
-const BLOCK = /-----BEGIN ([A-Z0-9 ]+)-----[\s\S]*?-----END \1-----/g;
-const NOT_AFTER = /^\s*#?\s*not-after:\s*(.*?)\s*$/im;
+const BLOCK = /-----BEGIN ([A-Z0-9 ]{1,60})-----[\s\S]{0,20000}?-----END \1-----/g;
+const NOT_AFTER = /^(?:[ \t]*#)?[ \t]*not-after:(.*)$/im;
 
 /**
  * The keys of a PEM file. Text before a key is allowed (RFC 7468, 5.2), and a line `not-after: 2031-12-31` in it says
@@ -25,7 +25,7 @@ export function parseKeys(text: string, source: string): readonly TrustedKey[] {
   let end = 0;
   for (const match of text.matchAll(BLOCK)) {
     const [block, label = ''] = match;
-    const notAfter = NOT_AFTER.exec(text.slice(end, match.index))?.[1];
+    const notAfter = NOT_AFTER.exec(text.slice(end, match.index))?.[1]?.trim();
     end = match.index + block.length;
     if (/PRIVATE/.test(label)) {
       throw invalid(source, 'it holds a private key', 'Take it away from here; only public keys are needed to verify.');

@@ -46,7 +46,7 @@ export function sourceAt(location: string, client: HttpClient, authorization: Se
       throw invalid(location, 'no file can be named behind a query or fragment');
     if (authorization !== undefined && url.protocol === 'http:')
       throw invalid(location, 'its credential would travel unencrypted');
-    return httpSource(location.replace(/\/+$/, ''), client, authorization);
+    return httpSource(location.replace(/(?<!\/)\/+$/, ''), client, authorization);
   }
   if (authorization !== undefined) throw invalid(location, 'only an https location is given a credential');
   if (url?.protocol === 'file:') return directorySource(fileURLToPath(url));

@@ -74,10 +74,11 @@ function withoutStrings(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, withoutStrings(item)]));
 }
 
-const TABLE = /^\s*\[+([^\]]*(?:"[^"]*"[^\]]*)*)\]+/;
+/** A quote that is not closed stands for itself: what a header names must be seen of a broken file, too. */
+const TABLE = /^\s*\[{1,2}((?:[^\]"]|"(?:[^"]*"|(?![^"]*")))*)\]/;
 const SECRET_TABLE = /(?:^|[."'])(?:headers?|auths?|credentials?)["']?\s*$/i;
-const ASSIGNMENT = /^(\s*[\w."'-]+\s*=\s*).*$/;
-const INLINE_TABLE = /((?:^|[\s{,])["']?(?:headers?|auths?|credentials?)["']?\s*=\s*)\{.*$/i;
+const ASSIGNMENT = /^\s*[\w."'-]+\s*=\s*/;
+const INLINE_TABLE = /((?:^|[\s{,])["']?(?:headers?|auths?|credentials?)["']?\s*=\s*)\{.*/is;
 
 /** containerd's configuration, which must stay readable when it is broken: by its lines. */
 function withoutSecretTables(text: string): string {
@@ -89,7 +90,7 @@ function withoutSecretTables(text: string): string {
       if (table !== undefined) secret = SECRET_TABLE.test(table);
       if (table !== undefined || line.trim() === '') return line;
       if (!secret) return line.replace(INLINE_TABLE, `$1${REMOVED}`);
-      return ASSIGNMENT.exec(line)?.[1]?.concat(REMOVED) ?? REMOVED;
+      return ASSIGNMENT.exec(line)?.[0].concat(REMOVED) ?? REMOVED;
     })
     .join('\n');
 }

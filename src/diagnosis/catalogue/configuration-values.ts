@@ -79,7 +79,7 @@ export const CONFIGURATION_VALUES: readonly CatalogueEntry[] = [
     kind: 'cause',
     reason: 'UnknownKubeadmFeatureGate',
     priority: 102,
-    pattern: /(unrecognized feature-gate key: \S+|featureGates: Invalid value: .* is not a valid feature name)/,
+    pattern: /(unrecognized feature-gate key: \S+|featureGates: Invalid value: .{0,300} is not a valid feature name)/,
     retryable: false,
     cleanup: 'none',
     remedy: 'Remove the gate from kubernetes.cluster.featureGates: this kubeadm does not have it, or has it no more.',

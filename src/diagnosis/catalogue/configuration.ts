@@ -80,7 +80,7 @@ export const CONFIGURATION: readonly CatalogueEntry[] = [
     reason: 'KubeadmConfigUnknownField',
     priority: 45,
     pattern:
-      /error unmarshaling configuration schema\.GroupVersionKind\{[^}]*\}: .*(unknown field|duplicate field|already set)/,
+      /error unmarshaling configuration schema\.GroupVersionKind\{[^{}]*\}: .{0,1000}(unknown field|duplicate field|already set)/,
     retryable: false,
     cleanup: 'none',
     remedy: 'Correct the field: kubeadm dropped it, so the setting has no effect.',

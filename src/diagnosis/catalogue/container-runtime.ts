@@ -140,7 +140,7 @@ export const CONTAINER_RUNTIME: readonly CatalogueEntry[] = [
     reason: 'ContainerdCRIPluginFailed',
     priority: 118,
     pattern:
-      /failed to load plugin.*(io\.containerd\.(grpc|cri)\.v1\.(cri|images|runtime))|(io\.containerd\.(grpc|cri)\.v1\.(cri|images|runtime)).*failed to load plugin/,
+      /failed to load plugin.{0,300}(io\.containerd\.(grpc|cri)\.v1\.(cri|images|runtime))|(io\.containerd\.(grpc|cri)\.v1\.(cri|images|runtime)).{0,300}failed to load plugin/,
     retryable: false,
     cleanup: 'none',
     remedy:

@@ -122,7 +122,7 @@ export const CONTROL_PLANE: readonly CatalogueEntry[] = [
     reason: 'APIServerUnstable',
     priority: 85,
     pattern:
-      /error execution phase (upload-config|upload-certs|mark-control-plane|bootstrap-token|kubelet-finalize|addon|control-plane-join\/mark-control-plane)\S*: .*(connection refused|EOF|i\/o timeout|TLS handshake timeout|context deadline exceeded|timed out waiting|etcdserver|connection reset)/,
+      /error execution phase (upload-config|upload-certs|mark-control-plane|bootstrap-token|kubelet-finalize|addon|control-plane-join\/mark-control-plane)\S*: .{0,1000}(connection refused|EOF|i\/o timeout|TLS handshake timeout|context deadline exceeded|timed out waiting|etcdserver|connection reset)/,
     retryable: true,
     cleanup: 'none',
     remedy: 'Look at the load balancer and etcd, then provision again: the rest can be repeated.',

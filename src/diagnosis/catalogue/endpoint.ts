@@ -22,7 +22,8 @@ export const ENDPOINT: readonly CatalogueEntry[] = [
     kind: 'cause',
     reason: 'APIEndpointConnectionRefused',
     priority: 111,
-    pattern: /(configmaps\/cluster-info|configmaps\/kubeadm-config)\S*": dial tcp \S+: connect: connection refused/,
+    pattern:
+      /(configmaps\/cluster-info|configmaps\/kubeadm-config)\S{0,200}": dial tcp \S+: connect: connection refused/,
     retryable: true,
     cleanup: 'none',
     remedy: 'Wait until the first control plane or its load balancer listens on the endpoint, then provision again.',
@@ -37,7 +38,7 @@ export const ENDPOINT: readonly CatalogueEntry[] = [
     reason: 'APIEndpointTimeout',
     priority: 110,
     pattern:
-      /(configmaps\/cluster-info|configmaps\/kubeadm-config)\S*": (dial tcp \S+: (i\/o timeout|connect: (no route to host|network is unreachable|connection timed out))|net\/http: TLS handshake timeout)/,
+      /(configmaps\/cluster-info|configmaps\/kubeadm-config)\S{0,200}": (dial tcp \S+: (i\/o timeout|connect: (no route to host|network is unreachable|connection timed out))|net\/http: TLS handshake timeout)/,
     retryable: true,
     cleanup: 'none',
     remedy:
@@ -54,7 +55,7 @@ export const ENDPOINT: readonly CatalogueEntry[] = [
     // Also printed where the name server is what does not answer: the checks of the endpoint know better.
     priority: 80,
     pattern:
-      /(configmaps\/cluster-info|configmaps\/kubeadm-config)\S*": (net\/http: request canceled|context deadline exceeded)/,
+      /(configmaps\/cluster-info|configmaps\/kubeadm-config)\S{0,200}": (net\/http: request canceled|context deadline exceeded)/,
     retryable: true,
     cleanup: 'none',
     remedy:
@@ -70,7 +71,7 @@ export const ENDPOINT: readonly CatalogueEntry[] = [
     reason: 'APIEndpointNotTLS',
     priority: 111,
     pattern:
-      /(configmaps\/cluster-info|configmaps\/kubeadm-config)\S*": (http: server gave HTTP response to HTTPS client|tls: first record does not look like a TLS handshake)/,
+      /(configmaps\/cluster-info|configmaps\/kubeadm-config)\S{0,200}": (http: server gave HTTP response to HTTPS client|tls: first record does not look like a TLS handshake)/,
     retryable: false,
     cleanup: 'none',
     remedy: 'Correct the port of the endpoint, or have the load balancer pass TLS through to the API servers.',
@@ -85,7 +86,7 @@ export const ENDPOINT: readonly CatalogueEntry[] = [
     reason: 'APIEndpointLoadBalancerUnhealthy',
     priority: 110,
     pattern:
-      /(configmaps\/cluster-info|configmaps\/kubeadm-config)\S*": (EOF|unexpected EOF|read tcp \S+: read: connection reset by peer|http: server closed idle connection)/,
+      /(configmaps\/cluster-info|configmaps\/kubeadm-config)\S{0,200}": (EOF|unexpected EOF|read tcp \S+: read: connection reset by peer|http: server closed idle connection)/,
     retryable: true,
     cleanup: 'none',
     remedy: 'Wait until the load balancer sees a healthy control plane, then provision again.',
@@ -116,7 +117,7 @@ export const ENDPOINT: readonly CatalogueEntry[] = [
     kind: 'cause',
     reason: 'APIServerCertUntrusted',
     priority: 113,
-    pattern: /(configmaps\/|\/api\/v1\/|\/apis\/|API Server: ).*x509: certificate signed by unknown authority/,
+    pattern: /(configmaps\/|\/api\/v1\/|\/apis\/|API Server: ).{0,500}x509: certificate signed by unknown authority/,
     retryable: false,
     cleanup: 'none',
     remedy: 'Let the load balancer pass TLS through, and check that endpoint and CA belong to the same cluster.',
@@ -132,7 +133,7 @@ export const ENDPOINT: readonly CatalogueEntry[] = [
     reason: 'APIServerCertSANMismatch',
     priority: 100,
     pattern:
-      /x509: (certificate is valid for .*, not |cannot validate certificate for \S+ because it doesn't contain any IP SANs)/,
+      /x509: (certificate is valid for .{0,2000}, not |cannot validate certificate for \S+ because it doesn't contain any IP SANs)/,
     retryable: false,
     cleanup: 'none',
     remedy: "Add the endpoint to kubernetes.controlPlane.apiServer.certSANs and renew the API server's certificate.",
@@ -190,7 +191,7 @@ export const ENDPOINT: readonly CatalogueEntry[] = [
     kind: 'cause',
     reason: 'APIServerCertUntrusted',
     priority: 114,
-    pattern: /Unable to register node with API server.*x509: certificate signed by unknown authority/,
+    pattern: /Unable to register node with API server.{0,500}x509: certificate signed by unknown authority/,
     retryable: false,
     cleanup: 'reset',
     remedy: 'Run `machineadm reset`, then provision with a document of the right cluster.',

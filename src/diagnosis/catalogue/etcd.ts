@@ -37,7 +37,7 @@ export const ETCD: readonly CatalogueEntry[] = [
     reason: 'EtcdLearnerNotInSync',
     priority: 105,
     pattern:
-      /error creating local etcd static pod manifest file: .*can only promote a learner member which is in sync with leader/,
+      /error creating local etcd static pod manifest file: .{0,500}can only promote a learner member which is in sync with leader/,
     retryable: true,
     cleanup: 'reset+member',
     remedy:
@@ -201,7 +201,7 @@ export const ETCD: readonly CatalogueEntry[] = [
     kind: 'cause',
     reason: 'EtcdMemberListMismatch',
     priority: 119,
-    pattern: /error validating peerURLs .*(member count is unequal|unmatched member)/,
+    pattern: /error validating peerURLs .{0,500}(member count is unequal|unmatched member)/,
     retryable: false,
     cleanup: 'reset+member',
     remedy: 'Remove the stale member with `etcdctl member remove`, then provision again.',
@@ -244,7 +244,7 @@ export const ETCD: readonly CatalogueEntry[] = [
     kind: 'cause',
     reason: 'EtcdPeerTLSRejected',
     priority: 112,
-    pattern: /"rejected connection( on (peer|client) endpoint)?".*"error":"(remote error: tls|tls: |x509)/,
+    pattern: /"rejected connection( on (peer|client) endpoint)?".{0,500}"error":"(remote error: tls|tls: |x509)/,
     retryable: false,
     cleanup: 'reset+member',
     remedy: "Give the document the cluster's own etcd CA, run `machineadm reset`, then provision again.",

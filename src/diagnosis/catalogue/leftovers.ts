@@ -95,7 +95,7 @@ export const LEFTOVERS: readonly CatalogueEntry[] = [
     kind: 'generic',
     reason: 'PreflightFileExists',
     priority: 60,
-    pattern: /\[ERROR FileAvailable-[^\]]+\]: \S+ already exists/,
+    pattern: /\[ERROR FileAvailable-[^[\]]+\]: \S+ already exists/,
     retryable: false,
     cleanup: 'reset',
     remedy: 'Remove the named file, then provision again.',
@@ -108,7 +108,7 @@ export const LEFTOVERS: readonly CatalogueEntry[] = [
     kind: 'cause',
     reason: 'EtcdDataDirNotEmpty',
     priority: 100,
-    pattern: /\[ERROR DirAvailable-[^\]]*etcd[^\]]*\]: \S+ is not empty/,
+    pattern: /\[ERROR DirAvailable-[^[\]]{0,200}etcd[^[\]]{0,200}\]: \S+ is not empty/,
     retryable: false,
     cleanup: 'reset',
     remedy:

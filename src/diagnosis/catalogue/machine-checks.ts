@@ -76,7 +76,7 @@ export const MACHINE_CHECKS: readonly CatalogueEntry[] = [
     kind: 'cause',
     reason: 'MissingExecutable',
     priority: 100,
-    pattern: /\[ERROR FileExisting-([^\]]+)\]: \S+ not found in system path/,
+    pattern: /\[ERROR FileExisting-([^[\]]+)\]: \S+ not found in system path/,
     retryable: false,
     cleanup: 'none',
     remedy: 'Install the named program in the image; look also whether it lies outside the PATH (/usr/sbin).',

@@ -85,7 +85,7 @@ export const NODE: readonly CatalogueEntry[] = [
     kind: 'cause',
     reason: 'NodeIdentityMismatch',
     priority: 118,
-    pattern: /is forbidden: node \\*"?[^"\\]+\\*"? (is not allowed to|cannot) modify node /,
+    pattern: /is forbidden: node \\*"?[^"\\\s]+\\*"? (is not allowed to|cannot) modify node /,
     retryable: false,
     cleanup: 'reset',
     remedy: 'Set kubernetes.node.name to the name that the kubelet uses (lower case; some clouds set their own).',

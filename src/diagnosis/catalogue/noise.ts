@@ -18,7 +18,8 @@ export const NOISE: readonly NoiseEntry[] = [
   },
   {
     id: 'etcd-learner-retry-noise',
-    pattern: /"msg":"retrying of unary invoker failed".*can only promote a learner member which is in sync with leader/,
+    pattern:
+      /"msg":"retrying of unary invoker failed".{0,500}can only promote a learner member which is in sync with leader/,
     reference: 'kubernetes/kubeadm#3287',
     example:
       '{"level":"warn","ts":"2026-02-15T22:07:35.784150Z","logger":"etcd-client","caller":"v3@v3.6.4/retry_interceptor.go:65","msg":"retrying of unary invoker failed","target":"etcd-endpoints://0xc000828f00/10.0.0.11:2379","method":"/etcdserverpb.Cluster/MemberPromote","attempt":0,"error":"rpc error: code = FailedPrecondition desc = etcdserver: can only promote a learner member which is in sync with leader"}',

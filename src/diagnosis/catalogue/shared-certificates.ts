@@ -8,7 +8,7 @@ export const SHARED_CERTIFICATES: readonly CatalogueEntry[] = [
     kind: 'cause',
     reason: 'SharedCertificatesMissing',
     priority: 100,
-    pattern: /failure loading (certificate|key) for ([\w -]+): couldn't load /,
+    pattern: /failure loading (certificate|key) for ([\w -]{1,80}): couldn't load /,
     retryable: false,
     cleanup: 'none',
     remedy:

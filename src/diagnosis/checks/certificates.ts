@@ -47,7 +47,7 @@ export async function checkCertificates(host: QueryHost, now: number): Promise<r
 async function readCertificate(host: QueryHost, path: string): Promise<X509Certificate | 'unreadable' | undefined> {
   const text = await host.readText(path);
   if (text === undefined) return undefined;
-  const pem = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/.exec(text)?.[0];
+  const pem = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/.exec(text)?.[0];
   if (pem === undefined) return 'unreadable';
   try {
     return new X509Certificate(pem);

@@ -2,7 +2,7 @@ import type { QueryHost } from '../../host/host.ts';
 import type { Check } from './check.ts';
 
 /** RFC 1123 subdomain, as a Node's name must be (k/k staging/src/k8s.io/apimachinery/pkg/util/validation). */
-const NODE_NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+const NODE_NAME = /^[a-z0-9](?:-*[a-z0-9])*(?:\.[a-z0-9](?:-*[a-z0-9])*)*$/;
 
 /** Whether the host name can name a Node, and resolves. `willBeSet`: the document sets it, so it need not resolve yet. */
 export async function checkHostname(host: QueryHost, name: string, willBeSet: boolean): Promise<readonly Check[]> {

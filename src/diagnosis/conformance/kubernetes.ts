@@ -89,7 +89,7 @@ export const KUBERNETES_CLAUSES: readonly Clause[] = [
       const text = await host.readText('/etc/containerd/config.toml');
       if (text === undefined) return kept("containerd's defaults");
       // The packages of Docker ship it with disabled_plugins = ["cri"].
-      return /^\s*disabled_plugins\s*=\s*\[[^\]]*["'](?:io\.containerd\.grpc\.v1\.)?cri["']/m.test(text)
+      return /^[ \t]*disabled_plugins\s*=\s*\[[^[\]]*["'](?:io\.containerd\.grpc\.v1\.)?cri["']/m.test(text)
         ? broken('disabled_plugins names cri', 'Take it out, or let containerRuntime.containerd of the document do it.')
         : kept('on');
     }),

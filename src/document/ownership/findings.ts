@@ -60,7 +60,7 @@ function hintFor(at: Claim, other: Claim, how: Collision['how']): string {
   return 'remove one of them: each run would change the file twice';
 }
 
-const SWAP_LINE = /^\s*[^#\s]\S*\s+\S+\s+swap\b/m;
+const SWAP_LINE = /^[ \t]*[^#\s]\S*[ \t]+\S+[ \t]+swap\b/m;
 /** Below /etc it is the swap step's own directory. */
 const SWAP_UNIT = /^(?:\/run|\/usr\/lib|\/usr\/local\/lib|\/lib)\/systemd\/system\/[^/]+\.swap$/;
 

@@ -42,7 +42,7 @@ export function parseOsRelease(text: string): Facts['os'] {
     return line
       ?.slice(key.length + 1)
       .trim()
-      .replace(/^(["'])(.*)\1$/, '$2');
+      .replace(/^"(.*)"$|^'(.*)'$/, '$1$2');
   };
   return { id: value('ID') ?? 'linux', version: value('VERSION_ID') ?? '' };
 }

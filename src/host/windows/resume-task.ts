@@ -93,7 +93,7 @@ export function commandLine(args: readonly string[]): string {
   return args
     .map((arg) => {
       if (arg !== '' && !/[\s"]/.test(arg)) return arg;
-      return `"${arg.replace(/(\\*)"/g, '$1$1\\"').replace(/(\\+)$/, '$1$1')}"`;
+      return `"${arg.replace(/(?<!\\)(\\*)"/g, '$1$1\\"').replace(/(?<!\\)(\\+)$/, '$1$1')}"`;
     })
     .join(' ');
 }

@@ -66,11 +66,11 @@ export function descriptorOf(mode: number, type: 'file' | 'directory'): string {
  * everything), is 0777.
  */
 export function modeOf(descriptor: string, type: 'file' | 'directory'): number {
-  const list = /D:([A-Z]*)((?:\([^)]*\))*)/.exec(descriptor);
+  const list = /D:([A-Z]*)((?:\([^)]{0,1000}\))*)/.exec(descriptor);
   // NO_ACCESS_CONTROL: a null DACL.
   if (list === null || /NO_ACCESS_CONTROL/.test(descriptor)) return 0o777;
   let rights = 0;
-  for (const [, ace = ''] of (list[2] ?? '').matchAll(/\(([^)]*)\)/g)) {
+  for (const [, ace = ''] of (list[2] ?? '').matchAll(/\(([^)]{0,1000})\)/g)) {
     const [kind, flags = '', given = '', , , account = ''] = ace.split(';');
     // Denials only take away; object and conditional entries (OA, XA) are counted as what they allow at most.
     if (kind === 'D' || kind === 'OD' || kind === 'XD') continue;

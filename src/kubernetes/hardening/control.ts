@@ -154,7 +154,7 @@ export function follows(rule: Rule, value: string | undefined): boolean {
     case 'at-least':
       return /^-?\d+$/.test(value) && Number(value) >= is.number;
     case 'some-time':
-      return /^(?:\d+(?:\.\d+)?(?:ns|us|µs|ms|s|m|h))+$/.test(value) && /[1-9]/.test(value);
+      return /^(?:\d+(?:\.\d+)?(?:[nuµ]s|ms?|[sh]))+$/.test(value) && /[1-9]/.test(value);
     case 'includes':
       return items.includes(is.item);
     case 'excludes':

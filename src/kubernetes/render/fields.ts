@@ -33,7 +33,13 @@ export function goDuration(milliseconds: number): string {
   const hours = Math.floor(totalSeconds / 3600);
   const minutes = Math.floor((totalSeconds % 3600) / 60);
   const fraction = milliseconds % 1000;
-  const seconds = `${totalSeconds % 60}${fraction === 0 ? '' : `.${String(fraction).padStart(3, '0').replace(/0+$/, '')}`}s`;
+  const seconds = `${totalSeconds % 60}${
+    fraction === 0
+      ? ''
+      : `.${String(fraction)
+          .padStart(3, '0')
+          .replace(/(?<!0)0+$/, '')}`
+  }s`;
   if (hours > 0) return `${hours}h${minutes}m${seconds}`;
   return minutes > 0 ? `${minutes}m${seconds}` : seconds;
 }

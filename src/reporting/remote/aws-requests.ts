@@ -31,7 +31,7 @@ export function putObject(
   { key }: StoredEvent,
   event: ReportEvent,
 ): AwsRequest {
-  const endpoint = bucket.endpoint?.replace(/\/+$/, '');
+  const endpoint = bucket.endpoint?.replace(/(?<!\/)\/+$/, '');
   // The certificate of *.s3.… covers no name with a dot; and what an endpoint is for answers to paths.
   const url =
     endpoint !== undefined

@@ -34,7 +34,7 @@ export function signatureHeaders(
 function keyOf(secret: Secret): Buffer {
   const text = secret.reveal().trim().replace(PREFIX, '');
   const key = Buffer.from(text, 'base64');
-  const isBase64 = key.toString('base64').replace(/=+$/, '') === text.replace(/=+$/, '');
+  const isBase64 = key.toString('base64').replace(/(?<!=)=+$/, '') === text.replace(/(?<!=)=+$/, '');
   if (isBase64 && key.length >= SHORTEST_KEY_BYTES && key.length <= LONGEST_KEY_BYTES) return key;
   throw new MachineadmError({
     reason: 'SecretUnavailable',
