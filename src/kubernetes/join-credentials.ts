@@ -79,7 +79,7 @@ export async function requireFreeNodeName(
  * @throws MachineadmError `StaleCertificates`
  */
 export function requirePinnedAuthority({ caCertHashes }: TokenDiscovery, path: string, pem: string): void {
-  const certificates = pem.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? [];
+  const certificates = pem.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
   const hashes = certificates.map(hashOf);
   if (caCertHashes.length === 0 || hashes.length === 0 || hashes.some((hash) => caCertHashes.includes(hash))) return;
   throw new MachineadmError({
