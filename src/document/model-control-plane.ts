@@ -83,6 +83,8 @@ export type EtcdModel =
   | {
       readonly kind: 'external';
       readonly endpoints: readonly string[];
+      /** Where etcd serves /metrics and /version apart from gRPC; empty = where it serves gRPC. */
+      readonly httpEndpoints: readonly string[];
       readonly caFile: string;
       readonly certFile: string;
       readonly keyFile: string;

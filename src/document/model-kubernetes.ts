@@ -1,3 +1,4 @@
+import type { PatchTarget } from './kubernetes-releases/kubeadm.ts';
 import type { Argument, ControlPlaneModel, EnvironmentVariable } from './model-control-plane.ts';
 import type { SecretValue } from './secret.ts';
 
@@ -46,14 +47,6 @@ export interface KubeadmPatch {
   readonly type: 'strategic' | 'merge' | 'json';
   readonly patch: Readonly<Record<string, unknown>> | readonly unknown[];
 }
-
-export type PatchTarget =
-  | 'etcd'
-  | 'kube-apiserver'
-  | 'kube-controller-manager'
-  | 'kube-scheduler'
-  | 'kubeletconfiguration'
-  | 'corednsdeployment';
 
 /** A program in kubeadm's place. */
 export interface ExecModel {

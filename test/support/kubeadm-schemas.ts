@@ -194,7 +194,7 @@ const v1beta4 = z.discriminatedUnion('kind', [
         local: z
           .strictObject({ ...etcdFields, extraArgs: argumentList.optional(), extraEnvs: extraEnvs.optional() })
           .optional(),
-        external: externalEtcd.optional(),
+        external: externalEtcd.extend({ httpEndpoints: z.array(text).min(1).optional() }).optional(),
       })
       .optional(),
     apiServer: z.strictObject({ ...listComponentFields, certSANs: z.array(text).optional() }).optional(),

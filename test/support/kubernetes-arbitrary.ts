@@ -49,12 +49,13 @@ const etcd = fc.oneof(
     serverCertSANs: names,
     peerCertSANs: names,
   }),
-  fc.constant({
-    kind: 'external' as const,
-    endpoints: ['https://10.0.0.20:2379'],
-    caFile: '/etc/etcd/ca.crt',
-    certFile: '/etc/etcd/client.crt',
-    keyFile: '/etc/etcd/client.key',
+  fc.record({
+    kind: fc.constant('external' as const),
+    endpoints: fc.constant(['https://10.0.0.20:2379']),
+    httpEndpoints: fc.constantFrom([], ['https://10.0.0.20:2378']),
+    caFile: fc.constant('/etc/etcd/ca.crt'),
+    certFile: fc.constant('/etc/etcd/client.crt'),
+    keyFile: fc.constant('/etc/etcd/client.key'),
   }),
 );
 
@@ -107,7 +108,13 @@ const patches = fc.oneof(
     patches: fc.array(
       fc.oneof(
         fc.record({
-          target: fc.constantFrom('etcd', 'kube-apiserver', 'kubeletconfiguration', 'corednsdeployment'),
+          target: fc.constantFrom(
+            'etcd',
+            'kube-apiserver',
+            'kubeletconfiguration',
+            'corednsdeployment',
+            'kubeproxydaemonset',
+          ),
           type: fc.constantFrom('strategic', 'merge'),
           patch: fc.constant({ metadata: { labels: { 'e2e.example/patched': 'on' } } }),
         }),
@@ -146,7 +153,10 @@ export const anyKubernetesModel: fc.Arbitrary<KubernetesModel> = fc
       serviceSubnets: fc.constantFrom([], ['10.96.0.0/12']),
       dnsDomain: optional(fc.constant('cluster.local')),
       imageRepository: optional(fc.constant('registry.example/k8s')),
-      featureGates: fc.dictionary(fc.constantFrom('ControlPlaneKubeletLocalMode', 'IPv6DualStack'), fc.boolean()),
+      featureGates: fc.dictionary(
+        fc.constantFrom('ControlPlaneKubeletLocalMode', 'IPv6DualStack', 'RootlessControlPlane'),
+        fc.boolean(),
+      ),
       certificatesDirectory: fc.constantFrom('/etc/kubernetes/pki', '/srv/pki'),
       certificateValidityMs: rarely(durationMs),
       caCertificateValidityMs: rarely(durationMs),

@@ -1,3 +1,4 @@
+import { isRefusedByKubelet } from '../../document/kubernetes-releases/node-labels.ts';
 import type { KubernetesSection } from '../../document/versions/v1alpha1/kubernetes.ts';
 import type { Conversion } from '../conversion.ts';
 import type { Source } from '../source.ts';
@@ -6,6 +7,7 @@ import { onlySince, type Target, V1BETA4_MINOR } from './target.ts';
 
 type Node = NonNullable<KubernetesSection['node']>;
 type Taint = NonNullable<Node['taints']>[number];
+type Arguments = NonNullable<Node['kubelet']>['args'];
 
 /** cluster-api api/core/v1beta2: NodeUninitializedTaint. */
 const UNINITIALIZED: Taint = { key: 'node.cluster.x-k8s.io/uninitialized', effect: 'NoSchedule' };
@@ -18,17 +20,7 @@ export function convertNode(
   target: Target,
   conversion: Conversion,
 ): Node | undefined {
-  const { report } = conversion;
-  const args = convertArguments(registration.get('kubeletExtraArgs'), target, conversion);
-  for (const { name, value } of args ?? []) {
-    if (name === 'node-labels' && /(?:^|,)node-role\.kubernetes\.io\//.test(value)) {
-      report.add(
-        'LabelRefused',
-        registration.get('kubeletExtraArgs'),
-        'node-role.kubernetes.io/: label the Node from outside',
-      );
-    }
-  }
+  const args = withoutRefusedLabels(registration.get('kubeletExtraArgs'), target, conversion);
   const serial = registration.get('imagePullSerial');
   const asks = serial.flag();
   return some({
@@ -39,6 +31,18 @@ export function convertNode(
     // One after the other is what every version does.
     imagePullSerial: asks === false ? onlySince(V1BETA4_MINOR, asks, serial, target, conversion) : asks,
     kubelet: args === undefined ? undefined : { args },
+  });
+}
+
+/** The kubelet's arguments without the labels that keep it from starting. */
+function withoutRefusedLabels(source: Source, target: Target, conversion: Conversion): Arguments {
+  return convertArguments(source, target, conversion)?.flatMap(({ name, value }) => {
+    const labels = name === 'node-labels' ? value.split(',') : [];
+    const refused = labels.filter((label) => isRefusedByKubelet(label.trim().replace(/=.*$/s, '')));
+    if (refused.length === 0) return [{ name, value }];
+    conversion.report.add('LabelRefused', source, `${refused.join(',')} left out: label the Node from outside`);
+    const kept = labels.filter((label) => !refused.includes(label)).join(',');
+    return kept === '' ? [] : [{ name, value: kept }];
   });
 }
 

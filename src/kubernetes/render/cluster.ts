@@ -1,3 +1,5 @@
+import { ETCD_HTTP_ENDPOINTS } from '../../document/kubernetes-releases/kubeadm.ts';
+import { includes } from '../../document/kubernetes-releases/minor.ts';
 import type { ApiServerModel, ClusterModel, ComponentModel, EtcdModel, KubernetesModel } from '../../document/model.ts';
 import { apiServerComponent } from '../api-server/component.ts';
 import { DEFAULT_CERTIFICATES_DIRECTORY } from '../paths.ts';
@@ -148,8 +150,14 @@ function component(model: ComponentModel, field: string, target: KubeadmTarget, 
 
 function etcd(model: EtcdModel, target: KubeadmTarget, problems: Problems): Fields | undefined {
   if (model.kind === 'external') {
-    const { endpoints, caFile, certFile, keyFile } = model;
-    return { external: { endpoints: [...endpoints], caFile, certFile, keyFile } };
+    const { endpoints, httpEndpoints, caFile, certFile, keyFile } = model;
+    if (httpEndpoints.length > 0 && !includes(ETCD_HTTP_ENDPOINTS, target.minor)) {
+      const field = 'kubernetes.controlPlane.etcd.external.httpEndpoints';
+      const problem = 'this kubeadm knows no endpoints of etcd apart from those of gRPC';
+      problems.add({ field, problem, remedy: needsKubeadm(ETCD_HTTP_ENDPOINTS.since, field) });
+    }
+    const http = listOrNothing(httpEndpoints);
+    return { external: asked({ endpoints: [...endpoints], httpEndpoints: http, caFile, certFile, keyFile }) };
   }
   const field = 'kubernetes.controlPlane.etcd.local';
   const local = askedOrNothing({

@@ -1,25 +1,12 @@
+import { KUBEADM_GATES } from '../../document/kubernetes-releases/kubeadm.ts';
+import { includes } from '../../document/kubernetes-releases/minor.ts';
 import type { ClusterModel } from '../../document/model.ts';
 import type { Problems } from './problems.ts';
 import type { KubeadmTarget } from './version.ts';
 
-interface GateWindow {
-  /** First and last minor that know the gate; kubeadm refuses a configuration with a gate outside its window. */
-  readonly since: number;
-  readonly until: number;
-}
-
-/**
- * Gates whose window is certain (k/k cmd/kubeadm/app/features/features.go and its changelogs). Other names are passed on
- * and kubeadm judges them.
- */
-const GATE_WINDOWS: Readonly<Record<string, GateWindow>> = {
-  ControlPlaneKubeletLocalMode: { since: 31, until: 35 },
-  NodeLocalCRISocket: { since: 32, until: 36 },
-};
-
 /**
  * kubeadm's own feature gates, with the key algorithm among them where v1beta4's field is missing. A gate is dropped where
- * its value is what the version does anyway: false before it came, true after it became the only behaviour.
+ * its value is what the version does anyway, before it came and after it was removed. A name that is in no table is passed on.
  */
 export function featureGates(
   cluster: ClusterModel,
@@ -28,18 +15,20 @@ export function featureGates(
 ): Record<string, boolean> {
   const gates: Record<string, boolean> = {};
   for (const [name, enabled] of Object.entries(cluster.featureGates)) {
-    const window = GATE_WINDOWS[name];
-    if (window === undefined || (window.since <= target.minor && target.minor <= window.until)) {
+    const gate = Object.hasOwn(KUBEADM_GATES, name) ? KUBEADM_GATES[name] : undefined;
+    if (gate === undefined || includes(gate, target.minor)) {
       gates[name] = enabled;
       continue;
     }
-    const tooEarly = target.minor < window.since;
-    if (enabled === !tooEarly) continue;
+    const { since = 0, until = 0, afterwards } = gate;
+    const tooEarly = target.minor < since;
+    if (enabled === (tooEarly ? false : afterwards)) continue;
+    const on = enabled ? 'on' : 'off';
     problems.add({
       field: `kubernetes.cluster.featureGates.${name}`,
       problem: tooEarly
-        ? `the gate came with kubeadm 1.${window.since}`
-        : `the gate was removed after kubeadm 1.${window.until}, what it gated cannot be switched off any more`,
+        ? `the gate came with kubeadm 1.${since}`
+        : `the gate was removed after kubeadm 1.${until}, what it gated cannot be switched ${on} any more`,
       remedy: `Remove the gate ${name} from the document.`,
     });
   }

@@ -1,4 +1,6 @@
-import type { KubernetesModel, PatchTarget } from '../../document/model.ts';
+import { PATCH_TARGETS } from '../../document/kubernetes-releases/kubeadm.ts';
+import { includes } from '../../document/kubernetes-releases/minor.ts';
+import type { KubernetesModel } from '../../document/model.ts';
 import { KUBEADM_PATCHES_DIRECTORY } from '../paths.ts';
 import { KUBELET_CONFIGURATION } from './kubelet.ts';
 import { needsKubeadm, type Problems } from './problems.ts';
@@ -22,12 +24,6 @@ export interface Patches {
 /** Sorts before the patches that people write, so that theirs win; says whose it is in a directory of theirs. */
 const KUBELET_PATCH = 'kubeletconfiguration0machineadm+merge.yaml';
 const PATCH_MODE = 0o640;
-
-/** Targets that came after 1.20 (k/k cmd/kubeadm/app/util/patches; k/k#110405, k/k#119740), by minor. */
-const TARGET_SINCE: Readonly<Partial<Record<PatchTarget, number>>> = {
-  kubeletconfiguration: 25,
-  corednsdeployment: 32,
-};
 
 /**
  * The patches of this run: those of the document, and the kubelet's configuration of a machine that joins. `kubeadm join`
@@ -87,11 +83,11 @@ function documentPatches(
   problems: Problems,
 ): readonly NamedPatch[] {
   return kubeadm.patches.map((patch, index) => {
-    const since = TARGET_SINCE[patch.target] ?? 0;
+    const window = PATCH_TARGETS[patch.target];
     const field = `kubernetes.bootstrapper.kubeadm.patches[${index}].target`;
-    if (target.minor < since) {
-      const problem = `kubeadm has had the patch target ${patch.target} since 1.${since}`;
-      problems.add({ field, problem, remedy: needsKubeadm(since, field) });
+    if (!includes(window, target.minor)) {
+      const problem = `kubeadm has had the patch target ${patch.target} since 1.${window.since}`;
+      problems.add({ field, problem, remedy: needsKubeadm(window.since, field) });
     }
     const number = String(index + 1).padStart(3, '0');
     return { name: `${patch.target}${number}+${patch.type}.yaml`, content: patch.patch };

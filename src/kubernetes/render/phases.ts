@@ -1,6 +1,7 @@
+import { NEWEST_KNOWN_MINOR } from '../../document/kubernetes-releases/minor.ts';
 import type { KubernetesModel } from '../../document/model.ts';
 import type { Problems } from './problems.ts';
-import { type KubeadmTarget, NEWEST_KNOWN_MINOR } from './version.ts';
+import type { KubeadmTarget } from './version.ts';
 
 interface Phase {
   readonly name: string;

@@ -1,12 +1,8 @@
 import { MachineadmError } from '../../document/errors.ts';
+import { NEWEST_KNOWN_MINOR, OLDEST_MINOR } from '../../document/kubernetes-releases/minor.ts';
 import type { Version } from '../../host/facts.ts';
 
 export type KubeadmConfigVersion = 'v1beta2' | 'v1beta3' | 'v1beta4';
-
-/** The oldest minor of kubeadm 1.x that is spoken to. */
-export const OLDEST_MINOR = 20;
-/** The newest minor whose configuration is known; newer ones are tried and left to `kubeadm config validate`. */
-export const NEWEST_KNOWN_MINOR = 37;
 
 /** The kubeadm that will read the configuration. */
 export interface KubeadmTarget {

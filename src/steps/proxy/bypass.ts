@@ -24,7 +24,8 @@ function ofCluster(kubernetes: KubernetesModel | undefined): readonly string[] {
   if (kubernetes === undefined) return [];
   const { cluster, controlPlane, join } = kubernetes;
   const services = cluster.serviceSubnets.length > 0 ? cluster.serviceSubnets : [DEFAULT_SERVICE_SUBNET];
-  const etcd = controlPlane.etcd.kind === 'external' ? controlPlane.etcd.endpoints : [];
+  const etcd =
+    controlPlane.etcd.kind === 'external' ? [...controlPlane.etcd.endpoints, ...controlPlane.etcd.httpEndpoints] : [];
   const endpoints = [cluster.controlPlaneEndpoint, join?.discovery.endpoint, ...etcd];
   return [
     ...(controlPlane.apiEndpoint.advertiseAddress === undefined ? [] : [controlPlane.apiEndpoint.advertiseAddress]),

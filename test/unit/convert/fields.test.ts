@@ -202,7 +202,7 @@ const CLUSTER: Field[] = (() => {
     field('clusterConfiguration.dns.imageRepository', 'r.example/dns', 'kubernetes.addons.dns.imageRepository'),
     field('clusterConfiguration.dns.imageTag', 'v1', 'kubernetes.addons.dns.imageTag'),
     field('clusterConfiguration.encryptionAlgorithm', 'ECDSA-P384', 'kubernetes.cluster.encryptionAlgorithm'),
-    field('clusterConfiguration.featureGates', { A: true }, 'kubernetes.cluster.featureGates'),
+    field('clusterConfiguration.featureGates', { PublicKeysECDSA: true }, 'kubernetes.cluster.featureGates'),
     field('clusterConfiguration.imageRepository', 'r.example', 'kubernetes.cluster.imageRepository'),
     outside('endpoints', 'https://10.0.0.2:2379', true),
     outside('caFile', '/etc/ca'),

@@ -224,6 +224,7 @@ describe('where the files go', () => {
       caFile: '/etc/etcd/ca.crt',
       certFile: '/etc/etcd/client.crt',
       keyFile: '/etc/etcd/client.key',
+      httpEndpoints: [],
     } as const;
     const kubernetes = kubernetesModel({
       pki: { etcd: all.etcd, apiserverEtcdClient: all.apiserverEtcdClient },
@@ -238,7 +239,7 @@ describe('where the files go', () => {
   });
 
   test('a key that is put nowhere is not asked for, neither to place nor to check', () => {
-    const external = { kind: 'external', endpoints: [], caFile: '/ca', certFile: '/crt', keyFile: '/key' } as const;
+    const external = { kind: 'external', endpoints: [], httpEndpoints: [], caFile: '/ca', certFile: '/crt', keyFile: '/key' } as const;
     const kubernetes = kubernetesModel({ pki: { etcd: all.etcd }, controlPlane: { etcd: external } });
     const secrets = () => assert.fail('a secret was read');
     assert.deepEqual(

@@ -95,6 +95,7 @@ describe('the table of paths', () => {
   const externalEtcd = {
     kind: 'external',
     endpoints: [],
+    httpEndpoints: [],
     caFile: '/e/ca',
     certFile: '/e/crt',
     keyFile: '/e/key',

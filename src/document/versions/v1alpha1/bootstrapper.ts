@@ -17,6 +17,7 @@ const patch = z
       'kube-scheduler',
       'kubeletconfiguration',
       'corednsdeployment',
+      'kubeproxydaemonset',
     ]),
     type: z.enum(['strategic', 'merge', 'json']).optional(),
     patch: z.union([z.record(z.string(), z.unknown()), z.array(z.unknown()).min(1)], {

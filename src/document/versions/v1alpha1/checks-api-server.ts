@@ -1,5 +1,6 @@
 import type { Finding, PathSegment } from '../../diagnostics.ts';
 import { nearestName } from '../../diagnostics.ts';
+import { minorOf } from '../../kubernetes-releases/minor.ts';
 import { parseDuration, parseSize } from '../../units.ts';
 import { admissionPlugins, NEWEST_KNOWN_PLUGINS_MINOR } from './admission-plugins.ts';
 import type { ApiServerFilesSection } from './api-server.ts';
@@ -18,7 +19,7 @@ const MI = 2 ** 20;
 export function checkApiServer(kubernetes: KubernetesSection, secrets: NonNullable<Sections['secrets']>): Finding[] {
   const section = kubernetes.controlPlane?.apiServer;
   if (section === undefined) return [];
-  const minor = minorOf(kubernetes);
+  const minor = minorOf(kubernetes.version);
   return [
     ...checkAudit(section, minor),
     ...checkEncryption(section, minor, secrets),
@@ -40,11 +41,6 @@ export function checkApiServerOfExec({ controlPlane }: KubernetesSection): Findi
       message: 'has no effect: the API server of bootstrapper.exec is its own affair',
       hint: 'remove it',
     }));
-}
-
-function minorOf({ version }: KubernetesSection): number {
-  const [major = 0, minor = 0] = version.slice(1).split('.').map(Number);
-  return major > 1 ? Number.POSITIVE_INFINITY : minor;
 }
 
 /** What the schema cannot say of audit.k8s.io (k/k staging/src/k8s.io/apiserver/pkg/apis/audit/validation/validation.go). */

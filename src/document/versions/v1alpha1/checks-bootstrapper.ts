@@ -50,7 +50,7 @@ export function checkPatches({ role, bootstrapper }: KubernetesSection): Finding
   return patches.flatMap(({ target }, index): Finding[] => {
     const useless =
       (role === 'Worker' && target !== 'kubeletconfiguration') ||
-      (role !== 'InitControlPlane' && target === 'corednsdeployment');
+      (role !== 'InitControlPlane' && ['corednsdeployment', 'kubeproxydaemonset'].includes(target));
     if (!useless) return [];
     const path = ['kubernetes', 'bootstrapper', 'kubeadm', 'patches', index, 'target'];
     return [{ path, message: `${target} has no effect for the role ${role}`, hint: 'remove it' }];

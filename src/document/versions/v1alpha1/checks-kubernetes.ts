@@ -1,4 +1,5 @@
 import type { Finding, PathSegment } from '../../diagnostics.ts';
+import { minorOf, OLDEST_MINOR } from '../../kubernetes-releases/minor.ts';
 import { checkApiServer, checkApiServerOfExec } from './checks-api-server.ts';
 import {
   checkBootstrapTokens,
@@ -8,15 +9,16 @@ import {
   checkReady,
   checkStaticPods,
 } from './checks-bootstrapper.ts';
+import { checkComponents } from './checks-components.ts';
+import { checkControlCharacters } from './checks-control-characters.ts';
+import { checkKubeadmConfiguration } from './checks-kubeadm-cluster.ts';
+import { checkNode } from './checks-node.ts';
 import type { SecretField } from './fields.ts';
 import type { KubernetesSection } from './kubernetes.ts';
 import type { Sections } from './sections.ts';
 
 const TOKEN = /^[a-z0-9]{6}\.[a-z0-9]{16}$/;
 const CERTIFICATE_KEY = /^[0-9a-f]{64}$/;
-
-/** kubeadm before 1.20 has no lab, no golden and no users left (v1beta2 began in 1.15). */
-const OLDEST_MINOR = 20;
 
 /** Mistakes across the fields of `kubernetes`. */
 export function checkKubernetes(sections: Sections): Finding[] {
@@ -46,12 +48,15 @@ function checkKubeadm(kubernetes: KubernetesSection, secrets: NonNullable<Sectio
     ...checkStaticPods(kubernetes),
     ...checkReady(kubernetes),
     ...checkApiServer(kubernetes, secrets),
+    ...checkKubeadmConfiguration(kubernetes),
+    ...checkComponents(kubernetes),
+    ...checkNode(kubernetes),
+    ...checkControlCharacters(kubernetes),
   ];
 }
 
 function checkVersion({ version }: KubernetesSection): Finding[] {
-  const [major, minor] = version.slice(1).split('.').map(Number);
-  if (major === 1 && (minor ?? 0) >= OLDEST_MINOR) return [];
+  if (version.startsWith('v1.') && minorOf(version) >= OLDEST_MINOR) return [];
   return [{ path: ['kubernetes', 'version'], message: `Kubernetes ${version} is older than v1.${OLDEST_MINOR}` }];
 }
 

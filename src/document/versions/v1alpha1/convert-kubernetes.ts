@@ -147,7 +147,9 @@ function toComponent(section: ComponentSection | undefined): ComponentModel {
 }
 
 function toEtcd(section: NonNullable<KubernetesSection['controlPlane']>['etcd']): EtcdModel {
-  if (section?.external !== undefined) return { kind: 'external', ...section.external };
+  if (section?.external !== undefined) {
+    return { kind: 'external', ...section.external, httpEndpoints: section.external.httpEndpoints ?? [] };
+  }
   const local = section?.local;
   return {
     kind: 'local',

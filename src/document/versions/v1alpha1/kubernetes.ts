@@ -92,6 +92,8 @@ const cluster = z.strictObject({
     .optional(),
 });
 
+const etcdURL = url('http', 'not a URL, such as https://10.0.0.20:2379');
+
 const etcd = z.strictObject({
   local: z
     .strictObject({
@@ -106,7 +108,8 @@ const etcd = z.strictObject({
     .optional(),
   external: z
     .strictObject({
-      endpoints: z.array(url('http', 'not a URL, such as https://10.0.0.20:2379')).min(1),
+      endpoints: z.array(etcdURL).min(1),
+      httpEndpoints: z.array(etcdURL).optional(),
       caFile: absolutePath,
       certFile: absolutePath,
       keyFile: absolutePath,

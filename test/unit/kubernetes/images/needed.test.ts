@@ -50,7 +50,14 @@ describe('the images that a document needs', () => {
   });
 
   test('lack etcd where it is external, and addons that are off where kubeadm can be told so', async () => {
-    const external = { kind: 'external', endpoints: [], caFile: '', certFile: '', keyFile: '' } as const;
+    const external = {
+      kind: 'external',
+      endpoints: [],
+      httpEndpoints: [],
+      caFile: '',
+      certFile: '',
+      keyFile: '',
+    } as const;
     const addons = {
       dns: { enabled: false, imageRepository: undefined, imageTag: undefined },
       proxy: { enabled: false, config: {} },

@@ -1,0 +1,45 @@
+import type { MinorWindow } from './minor.ts';
+
+export interface KubeadmGate extends MinorWindow {
+  /** What kubeadm does once the gate is gone, where it has one. */
+  readonly afterwards?: boolean;
+}
+
+/**
+ * kubeadm's own feature gates. Source: k/k cmd/kubeadm/app/features/features.go and the tables "feature gates", "deprecated
+ * feature gates" and "removed feature gates" of https://kubernetes.io/docs/reference/setup-tools/kubeadm/kubeadm-init/
+ * (for 1.36); RootlessControlPlane: k/k#102158, k/k#134178. NodeLocalCRISocket became GA in 1.36 and is gone with 1.37.
+ */
+export const KUBEADM_GATES: Readonly<Record<string, KubeadmGate>> = {
+  ControlPlaneKubeletLocalMode: { since: 31, until: 35, afterwards: true },
+  EtcdLearnerMode: { since: 27, until: 32, afterwards: true },
+  IPv6DualStack: { until: 23, afterwards: true },
+  NodeLocalCRISocket: { since: 32, until: 36, afterwards: true },
+  PublicKeysECDSA: {},
+  RootlessControlPlane: { since: 22, until: 34, afterwards: false },
+  UnversionedKubeletConfigMap: { since: 22, until: 25, afterwards: true },
+  UpgradeAddonsBeforeControlPlane: { since: 28, until: 30, afterwards: false },
+  WaitForAllControlPlaneComponents: { since: 30, until: 34, afterwards: true },
+};
+
+/** The newest minor whose gates are known. */
+export const NEWEST_KUBEADM_GATES_MINOR = 36;
+
+/**
+ * Patch targets (k/k cmd/kubeadm/app/util/patches), and since when: k/k#110405, k/k#124820, k/k#138090. The last one was
+ * merged with documentation for 1.36, shortly before that release.
+ */
+export const PATCH_TARGETS = {
+  etcd: { since: 20 },
+  'kube-apiserver': { since: 20 },
+  'kube-controller-manager': { since: 20 },
+  'kube-scheduler': { since: 20 },
+  kubeletconfiguration: { since: 25 },
+  corednsdeployment: { since: 32 },
+  kubeproxydaemonset: { since: 36 },
+} as const;
+
+export type PatchTarget = keyof typeof PATCH_TARGETS;
+
+/** `etcd.external.httpEndpoints` (k/k#134890). */
+export const ETCD_HTTP_ENDPOINTS = { since: 35 } as const;

@@ -1,0 +1,32 @@
+import type { Finding } from '../../diagnostics.ts';
+import { API_SERVER } from './api-server-findings.ts';
+import { lintComponentGates } from './checks-components.ts';
+import type { KubernetesSection } from './kubernetes.ts';
+import type { Sections } from './sections.ts';
+
+/** What `kubernetes` may ask for and will hurt. */
+export function lintKubernetes({ kubernetes }: Sections): Finding[] {
+  if (kubernetes === undefined || kubernetes.bootstrapper?.exec !== undefined) return [];
+  return [...tokensWithoutAnonymous(kubernetes), ...lintComponentGates(kubernetes)];
+}
+
+/** What a machine that joins by token reads before it can prove who it is (k/k cmd/kubeadm/app/discovery/token/token.go). */
+const CLUSTER_INFO = '/api/v1/namespaces/kube-public/configmaps/cluster-info';
+
+function tokensWithoutAnonymous({ cluster, controlPlane }: KubernetesSection): Finding[] {
+  if ((cluster?.bootstrapTokens ?? []).length === 0) return [];
+  const { authentication, args = [] } = controlPlane?.apiServer ?? {};
+  const anonymous = authentication?.structured?.anonymous;
+  const flag = args.findLastIndex(({ name }) => name === 'anonymous-auth');
+  const message =
+    'no machine can join with kubernetes.cluster.bootstrapTokens: their discovery is an anonymous request';
+  if (anonymous !== undefined) {
+    if (anonymous.enabled && anonymous.paths?.includes(CLUSTER_INFO) !== false) return [];
+    const path = [...API_SERVER, 'authentication', 'structured', 'anonymous', anonymous.enabled ? 'paths' : 'enabled'];
+    const hint = anonymous.enabled ? `add ${CLUSTER_INFO}` : 'join with kubernetes.join.discovery.file';
+    return [{ path, message, hint }];
+  }
+  if (args[flag]?.value !== 'false') return [];
+  const hint = 'join with kubernetes.join.discovery.file';
+  return [{ path: [...API_SERVER, 'args', flag, 'value'], message, hint }];
+}
