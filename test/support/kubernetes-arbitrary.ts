@@ -252,7 +252,7 @@ export function inWordsOfTheOldest(model: KubernetesModel): KubernetesModel {
       apiServer: plain(model.controlPlane.apiServer),
       controllerManager: plain(model.controlPlane.controllerManager),
       scheduler: plain(model.controlPlane.scheduler),
-      etcd: store.kind === 'local' ? { ...store, args: once(store.args), env: [] } : store,
+      etcd: store.kind === 'local' ? { ...store, args: once(store.args), env: [] } : { ...store, httpEndpoints: [] },
     },
     node: {
       ...model.node,

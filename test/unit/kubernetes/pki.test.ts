@@ -239,7 +239,14 @@ describe('where the files go', () => {
   });
 
   test('a key that is put nowhere is not asked for, neither to place nor to check', () => {
-    const external = { kind: 'external', endpoints: [], httpEndpoints: [], caFile: '/ca', certFile: '/crt', keyFile: '/key' } as const;
+    const external = {
+      kind: 'external',
+      endpoints: [],
+      httpEndpoints: [],
+      caFile: '/ca',
+      certFile: '/crt',
+      keyFile: '/key',
+    } as const;
     const kubernetes = kubernetesModel({ pki: { etcd: all.etcd }, controlPlane: { etcd: external } });
     const secrets = () => assert.fail('a secret was read');
     assert.deepEqual(

@@ -5,8 +5,7 @@ import type { KubernetesSection } from './kubernetes.ts';
  * What YAML forbids (https://yaml.org/spec/1.2.2/#51-character-set) and go-yaml refuses as "control characters are not
  * allowed"; and what only looks allowed: no command line holds NUL, and no name of Kubernetes any of the others.
  */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-const FORBIDDEN = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ufeff\ufffe\uffff]/;
+const FORBIDDEN = /(?![\t\n\r\u0085])[\p{Cc}\ufeff\ufffe\uffff]/u;
 
 /** Of a line in /var/lib/kubelet/kubeadm-flags.env. */
 const LINE_BREAK = /[\r\n]/;

@@ -11,7 +11,7 @@ import { isIPAddress, parseSubnet, type Subnet } from './subnets.ts';
  * part of it, and are judged by that part.
  */
 export function checkKubeadmConfiguration(kubernetes: KubernetesSection): Finding[] {
-  const findings = [...checkSubnetForm(kubernetes), ...checkEndpointPorts(kubernetes), ...checkIgnored(kubernetes)];
+  const findings = [...checkSubnetForm(kubernetes), ...checkIgnored(kubernetes)];
   if (kubernetes.role !== 'InitControlPlane') return [...findings, ...checkAuthorityPath(kubernetes)];
   return [
     ...findings,
@@ -107,18 +107,6 @@ function checkNodeMask(
     return [{ path, message, hint }];
   }
   return [];
-}
-
-/** Nothing listens on port 0. */
-function checkEndpointPorts({ cluster, join }: KubernetesSection): Finding[] {
-  const endpoints = [
-    [cluster?.controlPlaneEndpoint, ['cluster', 'controlPlaneEndpoint']],
-    [join?.discovery.token?.endpoint, ['join', 'discovery', 'token', 'endpoint']],
-  ] as const;
-  return endpoints.flatMap(([endpoint, path]) => {
-    if (endpoint === undefined || Number(endpoint.slice(endpoint.lastIndexOf(':') + 1)) !== 0) return [];
-    return [{ path: ['kubernetes', ...path], message: 'the port is 0', hint: 'such as 6443' }];
-  });
 }
 
 /** k/k staging/src/k8s.io/apimachinery/pkg/util/validation/validation.go, IsDNS1123Subdomain: labels of any length. */
