@@ -1,67 +1,80 @@
-import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { MachineadmError } from '../../src/document/errors.ts';
 import { CANARIES, type FuzzTarget } from './target.ts';
 
-/** Processor time of an input: this much for any, and so much for each character. */
-const LEAST_MS = 400;
-const MS_PER_CHARACTER = 100 / 100_000;
-/** Who else uses the machine may cost caches and clock; a square costs hundreds of times as much. */
-const TOLERANCE = 5;
+/** What came of an input: all that was said about it, and what is wrong with that. */
+export interface Examined {
+  readonly told: string;
+  readonly defect: string | undefined;
+}
+
+/** Processor time below which nothing is measured again. */
+const NOTICEABLE_MS = 50;
+/** What a character of an input may cost, as a multiple of what one of the seeds costs at the same time. */
+const DEARER = 100;
+/** Whatever the length, as many characters are allowed for. */
+const FREE_CHARACTERS = 2000;
+
+/** What the parser did beside returning: a warning of the process, an error that nobody waits for. */
+const strays: string[] = [];
+
+/** From now on a warning of the process counts as what the parser said. */
+export function watchWarnings(): void {
+  process.emitWarning = (warning: string | Error) => {
+    strays.push(`a warning of the process: ${String(warning)}`);
+  };
+}
+
+/** From now on an error that nobody waits for counts as one of the parser. */
+export function watchErrors(): void {
+  const stray = (error: unknown) =>
+    strays.push(`an error outside of the call: ${error instanceof Error ? error.stack : String(error)}`);
+  process.on('uncaughtException', stray).on('unhandledRejection', stray);
+}
+
+/** Has a target read an input, and judges how it does. */
+export async function examine(target: FuzzTarget, input: string): Promise<Examined> {
+  const before = process.cpuUsage();
+  let told: string;
+  try {
+    told = await target.run(input);
+  } catch (error) {
+    if (!(error instanceof MachineadmError))
+      return { told: '', defect: `threw ${error instanceof Error ? error.stack : String(error)}` };
+    told = [error.reason, error.message, error.remedy, ...error.evidence.map(({ text }) => text)].join('\n');
+  }
+  const { user, system } = process.cpuUsage(before);
+  const [stray] = strays.splice(0);
+  if (stray !== undefined) return { told, defect: stray };
+  if (CANARIES.some((canary) => told.includes(canary))) return { told, defect: `told a secret: ${told.slice(0, 500)}` };
+  if (user + system > NOTICEABLE_MS * 1000 && (await isDear(target, input)))
+    return { told, defect: `${Math.round((user + system) / 1000)} ms for ${input.length} characters` };
+  return { told, defect: undefined };
+}
 
 /** What is wrong with how a target reads an input; undefined where nothing is. */
 export async function defectOf(target: FuzzTarget, input: string): Promise<string | undefined> {
-  let slow: string | undefined;
+  return (await examine(target, input)).defect;
+}
+
+/** Processor time of reading inputs, in milliseconds. Whatever the target throws is judged elsewhere. */
+export async function costOf(target: FuzzTarget, inputs: readonly string[]): Promise<number> {
+  const before = process.cpuUsage();
+  for (const input of inputs) await target.run(input).catch(() => undefined);
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1000;
+}
+
+/** Compared with the seeds three times, because others use the machine, too. */
+async function isDear(target: FuzzTarget, input: string): Promise<boolean> {
+  const characters = target.seeds.reduce((sum, { length }) => sum + length, 0);
   for (let round = 0; round < 3; round++) {
-    const before = process.cpuUsage();
-    let told: string;
-    try {
-      told = await target.run(input);
-    } catch (error) {
-      if (!(error instanceof MachineadmError)) return `threw ${error instanceof Error ? error.stack : String(error)}`;
-      told = [error.message, error.remedy, ...error.evidence.map(({ text }) => text)].join('\n');
+    let [spent, read] = [0, 0];
+    while (spent < 5 && read < 1_000_000) {
+      spent += await costOf(target, target.seeds);
+      read += characters;
     }
-    const leaked = CANARIES.find((canary) => told.includes(canary));
-    if (leaked !== undefined) return `told a secret: ${told.slice(0, 500)}`;
-    const { user, system } = process.cpuUsage(before);
-    const spent = (user + system) / 1000;
-    const budget = TOLERANCE * (LEAST_MS + input.length * MS_PER_CHARACTER);
-    if (spent <= budget) return undefined;
-    slow = `${Math.round(spent)} ms of processor time for ${input.length} characters`;
+    const allowed = DEARER * (spent / read) * (input.length + FREE_CHARACTERS);
+    if ((await costOf(target, [input])) <= allowed) return false;
   }
-  return slow;
-}
-
-const CORPUS = new URL('../../test/fixtures/fuzz/', import.meta.url);
-
-/** The inputs that once were defects: they are tried first, and others are made of them. */
-export function corpusOf(target: FuzzTarget): readonly string[] {
-  const directory = new URL(`${target.name}/`, CORPUS);
-  if (!existsSync(directory)) return [];
-  return readdirSync(directory)
-    .sort()
-    .map((name) => readFileSync(new URL(name, directory), 'utf8'));
-}
-
-/** Keeps an input that showed a defect, as a fixture. */
-export function keep(target: FuzzTarget, input: string): string {
-  const directory = new URL(`${target.name}/`, CORPUS);
-  mkdirSync(directory, { recursive: true });
-  const name = `${createHash('sha256').update(input).digest('hex').slice(0, 12)}.txt`;
-  writeFileSync(new URL(name, directory), input);
-  return `test/fixtures/fuzz/${target.name}/${name}`;
-}
-
-/** An input that shows the same kind of defect with as little text as can be found in a short time. */
-export async function shrink(target: FuzzTarget, input: string): Promise<string> {
-  let best = input;
-  const until = Date.now() + 10_000;
-  for (let size = Math.ceil(best.length / 2); size >= 1 && Date.now() < until; size = Math.floor(size / 2)) {
-    for (let at = 0; at < best.length && Date.now() < until; ) {
-      const shorter = best.slice(0, at) + best.slice(at + size);
-      if ((await defectOf(target, shorter)) !== undefined) best = shorter;
-      else at += size;
-    }
-  }
-  return best;
+  return true;
 }

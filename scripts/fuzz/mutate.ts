@@ -1,69 +1,110 @@
-/** A small generator of numbers whose seed makes a run repeatable (mulberry32). */
-export class Random {
-  #state: number;
+import type { Random } from './random.ts';
+import { CANARIES, type FuzzTarget } from './target.ts';
 
-  constructor(seed: number) {
-    this.#state = seed | 0;
-  }
+const LONGEST = 200_000;
 
-  /** From 0 up to `limit`, which is left out. */
-  below(limit: number): number {
-    this.#state = (this.#state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % limit;
+/** An input made of others: cut, copied, joined, with the parser's own tokens in it, or changed within its grammar. */
+export function mutate(random: Random, corpus: readonly string[], target: FuzzTarget): string {
+  let input = random.pick(corpus);
+  for (let change = random.below(4); change >= 0; change--) {
+    const keepsGrammar = target.isGrammatical === true || random.below(2) === 0;
+    const within =
+      target.grammar !== undefined && keepsGrammar ? random.pick(target.grammar)(random, input) : undefined;
+    if (within === undefined && target.isGrammatical === true) continue;
+    input = within ?? (target.isBinary ? changedBytes : changedText)(random, input, corpus, target.tokens);
   }
-
-  pick<Item>(items: readonly Item[]): Item {
-    const item = items[this.below(items.length)];
-    if (item === undefined) throw new RangeError('nothing to pick from');
-    return item;
-  }
+  const cut = withoutDisplaced(input.slice(0, LONGEST), target);
+  return target.isBinary ? cut : cut.toWellFormed();
 }
 
-/** An input made of others: cut, copied, joined, and with the parser's own tokens in it; rarely with one of them many times. */
-export function mutate(random: Random, corpus: readonly string[], tokens: readonly string[]): string {
-  let text = random.pick(corpus);
-  for (let change = random.below(5); change >= 0; change--) text = changed(random, text, corpus, tokens);
-  return text.slice(0, 200_000).toWellFormed();
+/** The word before each canary of the seeds: the field whose value is a secret. */
+const FIELD = /([A-Za-z_]+)[^A-Za-z_]*$/;
+const fields = new WeakMap<FuzzTarget, ReadonlySet<string>>();
+
+function fieldsOf(target: FuzzTarget): ReadonlySet<string> {
+  const known = fields.get(target);
+  if (known !== undefined) return known;
+  const found = target.seeds.flatMap((seed) =>
+    CANARIES.flatMap((canary) =>
+      seed
+        .split(canary)
+        .slice(0, -1)
+        .map((before) => FIELD.exec(before)?.[1] ?? ''),
+    ),
+  );
+  const words = new Set(found);
+  fields.set(target, words);
+  return words;
 }
 
-function changed(random: Random, text: string, corpus: readonly string[], tokens: readonly string[]): string {
-  const at = random.below(text.length + 1);
-  switch (random.below(8)) {
-    case 0:
-      return text.slice(0, at) + random.pick(tokens) + text.slice(at);
-    case 1:
-      return text.slice(0, at) + text.slice(at + 1 + random.below(8));
-    case 2: {
-      const from = random.below(text.length + 1);
-      return text.slice(0, at) + text.slice(from, from + random.below(60)) + text.slice(at);
+/** A secret that was moved into another field is one no longer: a message may quote it there. */
+function withoutDisplaced(input: string, target: FuzzTarget): string {
+  let text = input;
+  for (const canary of CANARIES) {
+    for (let at = text.indexOf(canary); at >= 0; at = text.indexOf(canary, at + 1)) {
+      const field = FIELD.exec(text.slice(Math.max(0, at - 60), at))?.[1] ?? '';
+      if (!fieldsOf(target).has(field)) text = `${text.slice(0, at)}displaced${text.slice(at + canary.length)}`;
     }
-    case 3: {
+  }
+  return text;
+}
+
+type Change = (random: Random, input: string, corpus: readonly string[], tokens: readonly string[]) => string;
+
+const changedText: Change = (random, text, corpus, tokens) => {
+  switch (random.below(4)) {
+    case 0: {
       const lines = text.split('\n');
-      const line = random.below(lines.length);
-      const [moved = ''] = lines.splice(line, 1);
+      const [moved = ''] = lines.splice(random.below(lines.length), 1);
       lines.splice(random.below(lines.length + 1), 0, moved);
       return lines.join('\n');
     }
-    case 4: {
+    case 1: {
       const lines = text.split('\n');
       const line = random.below(lines.length);
       lines[line] = ' '.repeat(random.below(4)) + (lines[line] ?? '').replace(/^ {0,2}/, '');
       return lines.join('\n');
     }
-    case 5: {
+    default:
+      return changed(random, text, corpus, tokens, random.below(4) === 0 ? 0x10000 : 128);
+  }
+};
+
+const changedBytes: Change = (random, bytes, corpus, tokens) => {
+  const at = random.below(bytes.length + 1);
+  if (random.below(3) > 0) return changed(random, bytes, corpus, tokens, 256);
+  const flipped = (bytes.charCodeAt(at) || 0) ^ (1 << random.below(8));
+  return bytes.slice(0, at) + String.fromCharCode(flipped) + bytes.slice(at + 1);
+};
+
+/** @param codes how many characters there are to choose from */
+function changed(
+  random: Random,
+  input: string,
+  corpus: readonly string[],
+  tokens: readonly string[],
+  codes: number,
+): string {
+  const at = random.below(input.length + 1);
+  const [before, after] = [input.slice(0, at), input.slice(at)];
+  switch (random.below(7)) {
+    case 0:
+      return before + random.pick(tokens) + after;
+    case 1:
+      return before + after.slice(1 + random.below(8));
+    case 2: {
+      const from = random.below(input.length + 1);
+      return before + input.slice(from, from + random.below(60)) + after;
+    }
+    case 3: {
       const other = random.pick(corpus);
-      return text.slice(0, at) + other.slice(random.below(other.length + 1));
+      return before + other.slice(random.below(other.length + 1));
     }
-    case 6:
-      return (
-        text.slice(0, at) + String.fromCharCode(random.below(random.below(4) === 0 ? 0x10000 : 128)) + text.slice(at)
-      );
-    default: {
-      if (random.below(30) > 0) return text.slice(0, at) + text.slice(at + 1);
-      const size = 1000 + random.below(60_000);
-      return text.slice(0, at) + random.pick(tokens).repeat(size).slice(0, size) + text.slice(at);
-    }
+    case 4:
+      return before + String.fromCharCode(random.below(codes)) + after.slice(random.below(2));
+    case 5:
+      return random.below(20) > 0 ? before : before + random.pick(tokens).repeat(1 + random.below(500)) + after;
+    default:
+      return before + after.slice(1);
   }
 }

@@ -104,10 +104,13 @@ function replacement(whole: string, kind: string, place: string, expressions: Ex
   return whole;
 }
 
-/** An expression is code, not a value, and short; a long one is cut. */
+/**
+ * How an expression begins: the name or word in it. The rest is withheld: a literal may be a secret, and so may whatever
+ * stands behind two brackets that were never meant to open one.
+ */
 function shown(expression: string): string {
-  const line = expression.replace(/\s+/g, ' ');
-  return line.length > 60 ? `${line.slice(0, 57)}…` : line;
+  const [begins = ''] = /^\{[{%#][-+]?\s*[A-Za-z_]?[\w.]{0,60}/.exec(expression) ?? [];
+  return `${begins.replace(/\s+/g, ' ')} … ${expression.slice(-2)}`;
 }
 
 const NAME = '[A-Za-z_][A-Za-z0-9_]*';

@@ -1,5 +1,6 @@
 import type { Document, ParsedNode, parseDocument } from 'yaml';
 import type { Diagnostic } from '../document/diagnostics.ts';
+import { QUIET } from '../document/foreign-yaml.ts';
 import { exactly } from '../document/verbatim.ts';
 import { parseYaml } from '../document/yaml/parse.ts';
 import type { Placed, Report } from './report.ts';
@@ -13,7 +14,7 @@ type Version = '1.1' | '1.2';
 function options(version: Version) {
   const customTags: ParseOptions['customTags'] = (tags) =>
     tags.filter((tag) => typeof tag === 'string' || tag.tag !== 'tag:yaml.org,2002:timestamp');
-  return { version, uniqueKeys: false, customTags };
+  return { version, ...QUIET, uniqueKeys: false, customTags };
 }
 
 type ParseOptions = NonNullable<Parameters<typeof parseDocument>[1]>;

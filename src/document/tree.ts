@@ -47,7 +47,7 @@ export function toPlain(tree: Tree, keeps?: KeepsNumber, misfits?: (readonly Pat
       case 'list':
         return part.items.map((item, index) => at(index, item));
       case 'map':
-        return Object.fromEntries(Array.from(part.entries, ([key, { value }]) => [key, at(key, value)]));
+        return withText(Object.fromEntries(Array.from(part.entries, ([key, { value }]) => [key, at(key, value)])));
     }
   };
   const scalar = ({ value, number }: ScalarTree): unknown => {
@@ -58,6 +58,15 @@ export function toPlain(tree: Tree, keeps?: KeepsNumber, misfits?: (readonly Pat
     return new Verbatim(number);
   };
   return visit(tree);
+}
+
+/**
+ * A map of this kind has no text and cannot be compared in JavaScript: a key `toString` stands in the way. zod compares
+ * whatever lies under a key `length`.
+ */
+function withText(map: object): object {
+  if (!Object.hasOwn(map, 'toString') && !Object.hasOwn(map, 'valueOf')) return map;
+  return Object.defineProperty(map, Symbol.toPrimitive, { value: () => '[map]' });
 }
 
 function exactValue({ value, number }: ScalarTree): ScalarTree['value'] | Verbatim {

@@ -76,12 +76,13 @@ export interface LogLines {
 
 /**
  * Reads the bytes of a log. What was cut off may end within a character, so lines are counted in bytes. A power cut can
- * also leave the length of a file and not its content: such a last line holds zeros, and was never promised to be there.
+ * also leave the length of a file and not its content: such a last line holds zeros, a sector of them or what it has of one,
+ * and was never promised to be there. A single zero is damage to what was.
  */
 export function linesOf(bytes: Uint8Array): LogLines {
   const end = bytes.lastIndexOf(0x0a) + 1;
   const lastLine = bytes.subarray(0, Math.max(0, end - 1)).lastIndexOf(0x0a) + 1;
-  const length = bytes.subarray(lastLine, end).includes(0) ? lastLine : end;
+  const length = Buffer.from(bytes.subarray(lastLine, end)).includes('\0\0') ? lastLine : end;
   const text = (from: number, to: number): string => new TextDecoder().decode(bytes.subarray(from, to));
   const lines = length === 0 ? [] : text(0, length - 1).split('\n');
   const [unended] = /^.*"crc32":"[0-9a-f]{8}"\}/.exec(text(length, bytes.length)) ?? [];

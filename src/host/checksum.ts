@@ -5,7 +5,9 @@ import { crc32 } from 'node:zlib';
  * finds every error of up to 32 bits in a row, which is what a disk does to a sector; etcd keeps a CRC of each record of
  * its log, too (etcd server/storage/wal/encoder.go). Not a defence against whoever may write the file.
  */
-const FIELD = /,(\s*)"crc32": ?"([0-9a-f]{8})"(\s*\})\s*$/;
+const NAME = 'crc32';
+/** The last field, where it may be the checksum: its name may be damaged, too. */
+const FIELD = /,\s*"([^"]{4,6})": ?"([^"]{7,9})"(\s*\})\s*$/;
 
 /** The text of a JSON object with its checksum as the last field, on one line or indented, as the text is; any other text as it is. */
 export function withChecksum(json: string): string {
@@ -15,20 +17,21 @@ export function withChecksum(json: string): string {
   const head = inside.trimEnd();
   const space = inside.slice(head.length);
   const indented = space.includes('\n');
-  const field = `,${indented ? '\n  ' : ''}"crc32":${indented ? ' ' : ''}"${hex(crc32(head))}"`;
+  const field = `,${indented ? '\n  ' : ''}"${NAME}":${indented ? ' ' : ''}"${hex(crc32(head))}"`;
   return `${head}${field}${space}}`;
 }
 
 /**
  * The text without its checksum; undefined where they do not belong together. A text that has none is taken as it is:
- * earlier versions wrote none, and damage to the field itself leaves the rest as it was.
+ * earlier versions wrote none.
  */
 export function withoutChecksum(text: string): string | undefined {
   const match = FIELD.exec(text);
   if (match === null) return text;
-  const [, , sum, end] = match;
+  const [, name, sum, end] = match;
   const head = text.slice(0, match.index);
-  return hex(crc32(head)) === sum ? `${head}${end}` : undefined;
+  if (hex(crc32(head)) === sum) return `${head}${end}`;
+  return name === NAME ? undefined : text;
 }
 
 function hex(sum: number): string {

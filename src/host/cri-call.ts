@@ -60,15 +60,20 @@ export async function withSession<Answer>(path: string, use: (session: ClientHtt
   }
 }
 
-/** One unary gRPC call (grpc/doc/PROTOCOL-HTTP2.md): a length-prefixed message each way, the status in the trailers. */
-export function call(
+/**
+ * One unary gRPC call (grpc/doc/PROTOCOL-HTTP2.md): a length-prefixed message each way, the status in the trailers.
+ *
+ * @param read takes what is wanted out of the answer; a message within that cannot be decoded is a `CriError`, too
+ */
+export function call<Answer>(
   session: ClientHttp2Session,
   path: string,
   method: Method,
   request: Uint8Array,
   deadlineMs: number,
-): Promise<ProtobufMessage> {
-  const { promise, resolve, reject } = Promise.withResolvers<ProtobufMessage>();
+  read: (answer: ProtobufMessage) => Answer,
+): Promise<Answer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Answer>();
   const fail = (code: number, message: string, cause?: unknown) =>
     reject(new CriError(path, method.name, code, message, cause));
 
@@ -122,7 +127,7 @@ export function call(
     } else if (status !== '0') fail(Number(status), decodeURIComponentLeniently(String(headers['grpc-message'] ?? '')));
     else {
       try {
-        resolve(new ProtobufMessage(unframe(Buffer.concat(parts))));
+        resolve(read(new ProtobufMessage(unframe(Buffer.concat(parts)))));
       } catch (error) {
         fail(
           INTERNAL,

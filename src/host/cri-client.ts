@@ -21,23 +21,26 @@ const NOTHING = new Uint8Array(0);
  */
 export function connectCri(socket: string, deadlineMs: number = DEFAULT_DEADLINE_MS): CriQueries {
   const path = socket.replace(/^unix:\/\//, '');
-  const ask = (method: Method, request: Uint8Array) =>
-    withSession(path, (session) => call(session, path, method, request, deadlineMs));
+  const ask = <Answer>(method: Method, request: Uint8Array, read: (answer: ProtobufMessage) => Answer) =>
+    withSession(path, (session) => call(session, path, method, request, deadlineMs, read));
 
   return {
     async version() {
-      const answer = await ask(RUNTIME.version, NOTHING);
-      return { runtimeName: answer.string(2), runtimeVersion: answer.string(3) };
+      return await ask(RUNTIME.version, NOTHING, (answer) => ({
+        runtimeName: answer.string(2),
+        runtimeVersion: answer.string(3),
+      }));
     },
     async status() {
-      const answer = await ask(RUNTIME.status, NOTHING);
-      return (answer.message(1)?.messages(1) ?? []).map(conditionOf);
+      return await ask(RUNTIME.status, NOTHING, (answer) => (answer.message(1)?.messages(1) ?? []).map(conditionOf));
     },
     async cgroupDriver() {
       try {
-        const linux = (await ask(RUNTIME.runtimeConfig, NOTHING)).message(1);
         // enum CgroupDriver {SYSTEMD = 0; CGROUPFS = 1}
-        return linux === undefined ? undefined : linux.integer(1) === 0n ? 'systemd' : 'cgroupfs';
+        return await ask(RUNTIME.runtimeConfig, NOTHING, (answer) => {
+          const driver = answer.message(1)?.integer(1);
+          return driver === undefined ? undefined : driver === 0n ? 'systemd' : 'cgroupfs';
+        });
       } catch (error) {
         if (error instanceof CriError && error.code === UNIMPLEMENTED) return undefined;
         throw error;
@@ -45,24 +48,26 @@ export function connectCri(socket: string, deadlineMs: number = DEFAULT_DEADLINE
     },
     async configuration() {
       // StatusRequest{verbose=1}, StatusResponse{info=2}
-      const info = (await ask(RUNTIME.status, varintField(1, 1))).map(2);
-      return configurationOf(info.get('config'));
+      return await ask(RUNTIME.status, varintField(1, 1), (answer) => configurationOf(answer.map(2).get('config')));
     },
     async images() {
-      return (await ask(IMAGE.listImages, NOTHING)).messages(1).map(imageOf);
+      return await ask(IMAGE.listImages, NOTHING, (answer) => answer.messages(1).map(imageOf));
     },
     exitedContainers() {
       return withSession(path, async (session) => {
-        const list = await call(session, path, RUNTIME.listContainers, exitedOnly(), deadlineMs);
-        const newest = [...list.messages(1)]
-          .sort((a, b) => Number(b.integer(7) - a.integer(7)))
-          .slice(0, MOST_EXITED_CONTAINERS);
+        const newest = await call(session, path, RUNTIME.listContainers, exitedOnly(), deadlineMs, (list) =>
+          [...list.messages(1)]
+            .sort((a, b) => Number(b.integer(7) - a.integer(7)))
+            .slice(0, MOST_EXITED_CONTAINERS)
+            .map((container) => ({ request: stringField(1, container.string(1)), ended: endedOf(container) })),
+        );
         const containers: CriContainer[] = [];
-        for (const container of newest) {
-          const request = stringField(1, container.string(1));
-          const answer = await call(session, path, RUNTIME.containerStatus, request, deadlineMs).catch(goneMeanwhile);
-          const status = answer?.message(1);
-          if (status !== undefined) containers.push(containerOf(container, status));
+        for (const { request, ended } of newest) {
+          const found = await call(session, path, RUNTIME.containerStatus, request, deadlineMs, (answer) => {
+            const status = answer.message(1);
+            return status === undefined ? undefined : ended(status);
+          }).catch(goneMeanwhile);
+          if (found !== undefined) containers.push(found);
         }
         return containers.sort((a, b) => b.finishedAtMs - a.finishedAtMs);
       });
@@ -83,12 +88,12 @@ export async function pullImage(
   const path = socket.replace(/^unix:\/\//, '');
   // PullImageRequest{image=1: ImageSpec{image=1}}, PullImageResponse{image_ref=1}
   const request = messageField(1, stringField(1, reference));
-  const answer = await withSession(path, async (session) => {
+  return await withSession(path, async (session) => {
     const stop = () => session.destroy();
     signal.throwIfAborted();
     signal.addEventListener('abort', stop, { once: true });
     try {
-      return await call(session, path, IMAGE.pullImage, request, deadlineMs);
+      return await call(session, path, IMAGE.pullImage, request, deadlineMs, (answer) => answer.string(1));
     } catch (error) {
       signal.throwIfAborted();
       throw error;
@@ -96,7 +101,6 @@ export async function pullImage(
       signal.removeEventListener('abort', stop);
     }
   });
-  return answer.string(1);
 }
 
 /**
@@ -111,12 +115,13 @@ export async function removePods(
   const path = socket.replace(/^unix:\/\//, '');
   return await withSession(path, async (session) => {
     // ListPodSandboxResponse{items=1: PodSandbox{id=1}}
-    const list = await call(session, path, RUNTIME.listPodSandbox, NOTHING, deadlineMs);
-    const pods = list.messages(1).map((pod) => stringField(1, pod.string(1)));
+    const pods = await call(session, path, RUNTIME.listPodSandbox, NOTHING, deadlineMs, (list) =>
+      list.messages(1).map((pod) => stringField(1, pod.string(1))),
+    );
     for (const pod of pods) {
       for (const method of [RUNTIME.stopPodSandbox, RUNTIME.removePodSandbox]) {
         signal.throwIfAborted();
-        await call(session, path, method, pod, deadlineMs).catch(goneMeanwhile);
+        await call(session, path, method, pod, deadlineMs, () => undefined).catch(goneMeanwhile);
       }
     }
     return pods.length;
@@ -202,19 +207,23 @@ function imageOf(image: ProtobufMessage): CriImage {
  * Container{id=1, metadata=3{name=1, attempt=2}, labels=8}, ContainerStatus{finished_at=6 in ns, exit_code=7, reason=10,
  * log_path=15}; the kubelet labels its containers (k8s.io/kubelet/pkg/types/labels.go).
  */
-function containerOf(container: ProtobufMessage, status: ProtobufMessage): CriContainer {
+function endedOf(container: ProtobufMessage): (status: ProtobufMessage) => CriContainer {
   const labels = container.map(8);
-  return {
+  const metadata = container.message(3);
+  const known = {
     id: container.string(1),
-    name: labels.get('io.kubernetes.container.name') ?? container.message(3)?.string(1) ?? '',
+    name: labels.get('io.kubernetes.container.name') ?? metadata?.string(1) ?? '',
     podName: labels.get('io.kubernetes.pod.name') ?? '',
     namespace: labels.get('io.kubernetes.pod.namespace') ?? '',
+    attempt: Number(metadata?.integer(2) ?? 0n),
+  };
+  return (status) => ({
+    ...known,
     exitCode: Number(BigInt.asIntN(32, status.integer(7))),
-    attempt: Number(container.message(3)?.integer(2) ?? 0n),
     reason: status.string(10),
     finishedAtMs: Number(status.integer(6) / 1_000_000n),
     logPath: status.string(15),
-  };
+  });
 }
 
 /** A container removed between list and status is no error of ours. */

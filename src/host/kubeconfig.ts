@@ -1,3 +1,4 @@
+import { foreignYaml } from '../document/foreign-yaml.ts';
 import { Secret } from '../document/secret.ts';
 import type { ApiCredential } from './api-server.ts';
 import type { QueryHost } from './host.ts';
@@ -43,14 +44,8 @@ export async function parseKubeconfig(
   name: string,
   readFile?: (path: string) => Promise<string | undefined>,
 ): Promise<ApiCredential> {
-  const { parse } = await import('yaml');
-  let config: unknown;
-  try {
-    config = parse(source);
-  } catch {
-    // The parser quotes the line it stumbles over, which may be a key.
-    throw new KubeconfigUnusable(`${name} is not valid YAML`);
-  }
+  const config = await foreignYaml(source);
+  if (config === undefined) throw new KubeconfigUnusable(`${name} is not valid YAML`);
   const context = named(config, 'contexts', text(member(config, 'current-context')), 'context');
   const cluster = named(config, 'clusters', text(member(context, 'cluster')), 'cluster');
   const user = named(config, 'users', text(member(context, 'user')), 'user');

@@ -1,5 +1,6 @@
 import { createHash, X509Certificate } from 'node:crypto';
 import { MachineadmError } from '../document/errors.ts';
+import { foreignYaml } from '../document/foreign-yaml.ts';
 import type { KubernetesModel, TokenDiscovery } from '../document/model.ts';
 import type { Secret } from '../document/secret.ts';
 import { type ApiCredential, getObject } from '../host/api-server.ts';
@@ -127,15 +128,10 @@ export function tokenDiscoveryOf({ join }: KubernetesModel): TokenDiscovery | un
 
 async function authorityIn(kubeconfig: string | undefined): Promise<string | undefined> {
   if (kubeconfig === undefined) return undefined;
-  const { parse } = await import('yaml');
-  try {
-    const clusters = member(parse(kubeconfig), 'clusters');
-    const first: unknown = Array.isArray(clusters) ? clusters[0] : undefined;
-    const encoded = text(member(member(first, 'cluster'), 'certificate-authority-data'));
-    return encoded === undefined ? undefined : Buffer.from(encoded, 'base64').toString('utf8');
-  } catch {
-    return undefined;
-  }
+  const clusters = member(await foreignYaml(kubeconfig), 'clusters');
+  const first: unknown = Array.isArray(clusters) ? clusters[0] : undefined;
+  const encoded = text(member(member(first, 'cluster'), 'certificate-authority-data'));
+  return encoded === undefined ? undefined : Buffer.from(encoded, 'base64').toString('utf8');
 }
 
 /** `sha256:<hex>` of the public key, as kubeadm pins it (k/k cmd/kubeadm/app/util/pubkeypin). */

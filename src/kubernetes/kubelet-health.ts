@@ -1,3 +1,4 @@
+import { foreignYaml } from '../document/foreign-yaml.ts';
 import type { QueryHost } from '../host/host.ts';
 import { member, text } from '../host/untyped.ts';
 import { askHealthEndpoint } from './health-endpoint.ts';
@@ -43,13 +44,8 @@ interface Endpoint {
 }
 
 async function endpointOf(source: string): Promise<Endpoint | undefined> {
-  const { parse } = await import('yaml');
-  let config: unknown;
-  try {
-    config = parse(source);
-  } catch {
-    return undefined;
-  }
+  const config = await foreignYaml(source);
+  if (config === undefined) return undefined;
   const port = member(config, 'healthzPort');
   const address = text(member(config, 'healthzBindAddress')) ?? DEFAULT_ADDRESS;
   return {

@@ -1,3 +1,4 @@
+import { QUIET } from '../document/foreign-yaml.ts';
 import type { KubernetesModel } from '../document/model.ts';
 import { staticPodPath } from '../document/ownership/kubernetes-paths.ts';
 import type { Version } from '../host/facts.ts';
@@ -41,7 +42,7 @@ function needsSuperAdmin({ role }: KubernetesModel, kubeadm: Version): boolean {
 /** The same manifest with super-admin.conf under the volumes of admin.conf; comments and order stay. */
 async function withSuperAdmin(manifest: string): Promise<string> {
   const { parseDocument } = await import('yaml');
-  const document = parseDocument(manifest);
+  const document = parseDocument(manifest, QUIET);
   const volumes = member(member(document.toJS(), 'spec'), 'volumes');
   const affected = Array.isArray(volumes)
     ? volumes.flatMap((volume, index) =>

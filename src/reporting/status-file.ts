@@ -7,6 +7,7 @@ import { bootId, isProcessAlive } from '../host/identity.ts';
 import { readText } from '../host/linux/read.ts';
 import { localPath } from '../host/local-path.ts';
 import { concludingCondition, setCondition } from './conditions.ts';
+import { isRecord, isStatus } from './shapes.ts';
 import type { RunStatus } from './status.ts';
 import { STATUS_PATHS, type StatusPaths } from './status-writer.ts';
 
@@ -112,61 +113,6 @@ export function parseStatus(text: string, path: string): RunStatus {
   return value;
 }
 
-type Fields = Readonly<Record<string, unknown>>;
-
-/** All that the readers of this program use, so that a damaged file is told as such and never met half-way. */
-function isStatus(value: Fields): value is Fields & RunStatus {
-  const { host, process, failure, reports = [], failedAttempts = [] } = value;
-  return (
-    hasStrings(value, 'runId', 'phase', 'command') &&
-    ['startedAt', 'updatedAt'].every((field) => isInstant(value[field])) &&
-    ['machine', 'document', 'agent'].every((field) => isRecord(value[field])) &&
-    isRecord(host) &&
-    hasStrings(host, 'machineId', 'bootId') &&
-    isRecord(process) &&
-    hasNumbers(process, 'pid', 'startTicks') &&
-    isListOf(value.steps, (step) => hasStrings(step, 'id', 'state') && Array.isArray(step.changes)) &&
-    isListOfStrings(value.warnings) &&
-    isListOf(
-      value.conditions,
-      (one) => hasStrings(one, 'type', 'status', 'reason') && isInstant(one.lastTransitionTime),
-    ) &&
-    isListOf(value.timeline, (one) => hasStrings(one, 'name') && hasNumbers(one, 'sinceBootMs', 'durationMs')) &&
-    isListOf(reports, (one) => hasStrings(one, 'sink', 'type', 'target', 'state') && hasNumbers(one, 'pending')) &&
-    isListOf(failedAttempts, (one) => hasNumbers(one, 'attempt') && hasStrings(one, 'reason', 'summary')) &&
-    (failure === undefined || isFailure(failure))
-  );
-}
-
-function isFailure(failure: unknown): boolean {
-  return (
-    isRecord(failure) &&
-    hasStrings(failure, 'reason', 'summary', 'remedy') &&
-    isListOf(failure.evidence, (one) => hasStrings(one, 'source', 'text')) &&
-    (failure.causes === undefined || isListOfStrings(failure.causes))
-  );
-}
-
-function isListOf(value: unknown, isItem: (item: Fields) => boolean): boolean {
-  return Array.isArray(value) && value.every((item: unknown) => isRecord(item) && isItem(item));
-}
-
-function isListOfStrings(value: unknown): boolean {
-  return Array.isArray(value) && value.every((item) => typeof item === 'string');
-}
-
-function hasStrings(value: Fields, ...names: readonly string[]): boolean {
-  return names.every((name) => typeof value[name] === 'string');
-}
-
-function hasNumbers(value: Fields, ...names: readonly string[]): boolean {
-  return names.every((name) => typeof value[name] === 'number');
-}
-
-function isInstant(value: unknown): boolean {
-  return typeof value === 'string' && !Number.isNaN(Date.parse(value));
-}
-
 async function asItIs(status: RunStatus, liveness: Liveness): Promise<RunStatus> {
   if (status.phase === 'Concluded') return status;
   const sameBoot = status.host.bootId === (await liveness.bootId());
@@ -257,10 +203,6 @@ async function readIfThere(path: string): Promise<string | undefined> {
   } catch (error) {
     throw unreadable(path, error instanceof Error ? error.message : String(error), error);
   }
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function unreadable(path: string, why: string, cause?: unknown): MachineadmError {

@@ -2,6 +2,7 @@ import { posix } from 'node:path';
 import type { HookGroup } from '../document/model.ts';
 import { HOOKS_SERVICE } from '../document/ownership/paths.ts';
 import type { BootCommand, BootFile } from '../host/boot-command.ts';
+import { withChecksum, withoutChecksum } from '../host/checksum.ts';
 import type { Facts } from '../host/facts.ts';
 import { selfCommand } from '../host/self-command.ts';
 import type { Change, Step } from './step.ts';
@@ -167,14 +168,14 @@ export function bootHooksCommand(command: readonly string[]): BootCommand {
 
 function keptText(group: HookGroup, { machineId, cloudInstanceId }: Facts): string {
   const kept: KeptHooks = { machineId, cloudInstanceId, group };
-  return `${JSON.stringify({ version: 1, ...kept })}\n`;
+  return `${withChecksum(JSON.stringify({ version: 1, ...kept }))}\n`;
 }
 
-/** Reads the file; undefined for what no version of machineadm wrote. */
+/** Reads the file; undefined for what no version of machineadm wrote, and for what was damaged: it is run by root. */
 export function parseKeptHooks(text: string): KeptHooks | undefined {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = JSON.parse(withoutChecksum(text) ?? '');
   } catch {
     return undefined;
   }

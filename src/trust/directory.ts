@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
+import { checkedJson } from './checked-json.ts';
 import { floorOf, type TrustMemory } from './memory.ts';
 import { refusal } from './refusals.ts';
 import { LIST, MANIFEST, type VerifiedList, verifyList } from './release.ts';
@@ -40,19 +41,12 @@ export interface VerifiedDirectory extends VerifiedList {
 
 /** Throws `ReleaseManifestInvalid`. */
 export function parseDirectory(bytes: Uint8Array): DirectoryManifest {
-  let value: unknown;
-  try {
-    value = JSON.parse(Buffer.from(bytes).toString('utf8'));
-  } catch {
-    throw refusal('ReleaseManifestInvalid', `${DIRECTORY_MANIFEST} is not JSON`);
-  }
-  const parsed = Directory.safeParse(value);
-  if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  const field = issue?.path.join('.') ?? '';
+  const directory = checkedJson(Directory, Buffer.from(bytes).toString('utf8'));
+  if (directory.ok) return directory.value;
+  if (directory.issue === undefined) throw refusal('ReleaseManifestInvalid', `${DIRECTORY_MANIFEST} is not JSON`);
   throw refusal(
     'ReleaseManifestInvalid',
-    `${DIRECTORY_MANIFEST} is not that of a signed directory: ${field} is missing or wrong`,
+    `${DIRECTORY_MANIFEST} is not that of a signed directory: ${directory.issue.path} is missing or wrong`,
   );
 }
 

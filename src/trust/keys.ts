@@ -1,5 +1,6 @@
 import { createHash, createPublicKey, type KeyObject } from 'node:crypto';
 import { MachineadmError } from '../document/errors.ts';
+import { pemBlocks } from '../document/pem.ts';
 import { publish } from '../document/redaction.ts';
 
 /** A public key that releases may be signed with. */
@@ -13,8 +14,7 @@ export interface TrustedKey {
   readonly notAfter: string | undefined;
 }
 
-const BLOCK = /-----BEGIN ([A-Z0-9 ]{1,60})-----[\s\S]{0,20000}?-----END \1-----/g;
-const NOT_AFTER = /^(?:[ \t]*#)?[ \t]*not-after:(.*)$/im;
+const NOT_AFTER = /^[ \t]*(?:#[ \t]*)?not-after:(.*)$/im;
 
 /**
  * The keys of a PEM file. Text before a key is allowed (RFC 7468, 5.2), and a line `not-after: 2031-12-31` in it says
@@ -23,10 +23,9 @@ const NOT_AFTER = /^(?:[ \t]*#)?[ \t]*not-after:(.*)$/im;
 export function parseKeys(text: string, source: string): readonly TrustedKey[] {
   const keys: TrustedKey[] = [];
   let end = 0;
-  for (const match of text.matchAll(BLOCK)) {
-    const [block, label = ''] = match;
-    const notAfter = NOT_AFTER.exec(text.slice(end, match.index))?.[1]?.trim();
-    end = match.index + block.length;
+  for (const { label, text: block, index } of pemBlocks(text)) {
+    const notAfter = NOT_AFTER.exec(text.slice(end, index))?.[1]?.trim();
+    end = index + block.length;
     if (/PRIVATE/.test(label)) {
       throw invalid(source, 'it holds a private key', 'Take it away from here; only public keys are needed to verify.');
     }

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { checkedJson } from './checked-json.ts';
 import { refusal } from './refusals.ts';
 import { isReleaseVersion } from './release-version.ts';
 
@@ -55,17 +56,11 @@ export type ReleaseManifest = z.infer<typeof Manifest>;
 
 /** Throws `ReleaseManifestInvalid`. */
 export function parseManifest(bytes: Uint8Array): ReleaseManifest {
-  let value: unknown;
-  try {
-    value = JSON.parse(Buffer.from(bytes).toString('utf8'));
-  } catch {
-    throw refusal('ReleaseManifestInvalid', 'manifest.json is not JSON');
-  }
-  const parsed = Manifest.safeParse(value);
-  if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  const where = issue === undefined ? '' : `: ${issue.path.join('.')}: ${issue.message}`;
-  throw refusal('ReleaseManifestInvalid', `manifest.json is not that of a release${where}`);
+  const manifest = checkedJson(Manifest, Buffer.from(bytes).toString('utf8'));
+  if (manifest.ok) return manifest.value;
+  if (manifest.issue === undefined) throw refusal('ReleaseManifestInvalid', 'manifest.json is not JSON');
+  const { path, message } = manifest.issue;
+  throw refusal('ReleaseManifestInvalid', `manifest.json is not that of a release: ${path}: ${message}`);
 }
 
 /**

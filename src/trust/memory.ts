@@ -2,8 +2,10 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import * as z from 'zod';
 import { MachineadmError } from '../document/errors.ts';
+import { withChecksum, withoutChecksum } from '../host/checksum.ts';
 import { localPath } from '../host/local-path.ts';
 import { placeVerified, readSmallFile } from '../host/release-files.ts';
+import { checkedJson } from './checked-json.ts';
 import { compareReleases, isReleaseVersion } from './release-version.ts';
 import type { TrustStore } from './store.ts';
 
@@ -43,16 +45,14 @@ export function defaultMemoryPath(): string {
 /** Reads the memory; a file that does not exist is an empty one. Throws `TrustedKeyInvalid` for one that is damaged. */
 export async function recall(path: string): Promise<TrustMemory> {
   const bytes = await readSmallFile(path, LIMIT, () => unusable(path));
-  if (bytes === undefined) return NOTHING;
-  let value: unknown;
-  try {
-    value = JSON.parse(Buffer.from(bytes).toString('utf8'));
-  } catch {
-    throw unusable(path);
-  }
-  const parsed = Memory.safeParse(value);
-  if (!parsed.success) throw unusable(path);
-  return parsed.data;
+  return bytes === undefined ? NOTHING : parseMemory(Buffer.from(bytes).toString('utf8'), path);
+}
+
+/** The text of the memory. Throws `TrustedKeyInvalid` for one that is damaged. */
+export function parseMemory(text: string, path: string): TrustMemory {
+  const memory = checkedJson(Memory, withoutChecksum(text));
+  if (!memory.ok) throw unusable(path);
+  return memory.value;
 }
 
 /** Adds to the memory on the disk what was verified; writes nothing where it is known. Throws as `recall`, and `FileError`. */
@@ -67,7 +67,7 @@ export async function remember(path: string, learned: Partial<Omit<TrustMemory, 
     ...(minimum.length === 0 ? {} : { minimumVersion: minimum.at(-1) }),
   };
   if (JSON.stringify(next) === JSON.stringify(known)) return;
-  await placeVerified(path, pieces(`${JSON.stringify(next, undefined, 2)}\n`), () => {});
+  await placeVerified(path, pieces(`${withChecksum(JSON.stringify(next, undefined, 2))}\n`), () => {});
 }
 
 function withNewer(known: TrustMemory['directories'], seen: SeenDirectory): TrustMemory['directories'] {

@@ -1,6 +1,7 @@
 import { createHash, createVerify } from 'node:crypto';
 import * as z from 'zod';
 import { MachineadmError } from '../document/errors.ts';
+import { checkedJson } from './checked-json.ts';
 import type { TrustedKey } from './keys.ts';
 import { refusal } from './refusals.ts';
 import type { TrustStore } from './store.ts';
@@ -113,26 +114,22 @@ function parseSignature(
 ): { readonly signatures: readonly Uint8Array[]; readonly digest?: Uint8Array } {
   if (kind === 'der') return { signatures: [bytes] };
   if (kind === 'set') {
-    const parsed = SignatureSet.safeParse(jsonOf(bytes));
-    if (!parsed.success) throw refusal('SignatureInvalid', `what should be the signatures of ${name} is not`);
-    return { signatures: parsed.data.signatures.map((one) => Buffer.from(one.signature, 'base64')) };
+    const set = checkedJson(SignatureSet, textOf(bytes));
+    if (!set.ok) throw refusal('SignatureInvalid', `what should be the signatures of ${name} is not`);
+    return { signatures: set.value.signatures.map((one) => Buffer.from(one.signature, 'base64')) };
   }
-  const parsed = Bundle.safeParse(jsonOf(bytes));
-  if (!parsed.success)
+  const bundle = checkedJson(Bundle, textOf(bytes));
+  if (!bundle.ok)
     throw refusal('SignatureInvalid', `the bundle of ${name} is not a Sigstore bundle v0.3 with a signature`);
-  const { messageDigest, signature } = parsed.data.messageSignature;
+  const { messageDigest, signature } = bundle.value.messageSignature;
   return {
     signatures: [Buffer.from(signature, 'base64')],
     digest: Buffer.from(messageDigest.digest, 'base64'),
   };
 }
 
-function jsonOf(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(Buffer.from(bytes).toString('utf8'));
-  } catch {
-    return undefined;
-  }
+function textOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('utf8');
 }
 
 function expiry({ id, source, notAfter }: TrustedKey, now: Date): readonly string[] {

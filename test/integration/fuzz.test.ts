@@ -1,10 +1,15 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { describe, test } from 'node:test';
-import { corpusOf, defectOf } from '../../scripts/fuzz/check.ts';
+import { readFileSync } from 'node:fs';
+import { before, describe, test } from 'node:test';
+
+import { defectOf, watchWarnings } from '../../scripts/fuzz/check.ts';
+import { corpusOf } from '../../scripts/fuzz/corpus.ts';
+import { withTable } from '../../scripts/fuzz/figures.ts';
 import { TARGETS } from '../../scripts/fuzz/targets/index.ts';
 
 describe('inputs that once were defects', () => {
+  before(watchWarnings);
   for (const target of TARGETS) {
     test(target.name, async () => {
       for (const input of [...target.seeds, ...corpusOf(target)])
@@ -24,6 +29,11 @@ describe('npm run fuzz', () => {
     const { status, stdout, stderr } = fuzz('--minutes', '0.15');
     assert.equal(status, 0, stdout + stderr);
     for (const { name } of TARGETS) assert.match(stdout, new RegExp(`^${name} +[1-9]\\d* cases +0 defects`, 'm'));
+  });
+
+  test('has its figures in docs/fuzzing.md', () => {
+    const page = readFileSync('docs/fuzzing.md', 'utf8');
+    assert.equal(page, withTable(page, TARGETS), 'npm run fuzz -- --generate writes them');
   });
 
   test('names its targets where one is not known', () => {

@@ -1,5 +1,7 @@
 import { diagnosticRecord, formatDiagnostic } from '../../../src/document/diagnostics.ts';
 import { type LoadOptions, loadDocument } from '../../../src/document/load.ts';
+import { json } from '../mutators/json.ts';
+import { yaml } from '../mutators/yaml.ts';
 import { CANARIES, type FuzzTarget } from '../target.ts';
 
 const [SECRET, TOKEN, KEY] = CANARIES;
@@ -108,23 +110,28 @@ async function validate(texts: readonly string[], options: Partial<LoadOptions> 
 
 export const documentYaml: FuzzTarget = {
   name: 'document-yaml',
+  reads: 'Bootstrap documents in YAML',
   seeds: [HOST, KUBERNETES],
   tokens: YAML_TOKENS,
+  grammar: [yaml],
   run: (input) => validate([input]),
 };
 
 export const documentJson: FuzzTarget = {
   name: 'document-json',
+  reads: 'Bootstrap documents in JSON',
   seeds: [
     `{"apiVersion":"machineadm.dev/v1alpha1","kind":"MachineBootstrap","metadata":{"name":"n"},\n"secrets":{"a":{"value":"${SECRET}"}},"host":{"files":[{"path":"/a","contentFrom":{"secret":"a"}}],"sysctl":{"kernel.shmmax":18446744073692774399}}}\n`,
   ],
   tokens: ['{', '}', '[', ']', '"', ':', ',', '\\u', '\\ud800', '\\"', '1e21', '-0', 'null', ' ', '\n', '\\'],
+  grammar: [json],
   run: (input) => validate([input]),
 };
 
 /** Two sources in one input, with a line of `=` between them. */
 export const merge: FuzzTarget = {
   name: 'merge',
+  reads: 'Documents and drop-ins, merged',
   seeds: [
     `${HOST}====\nhost: {files: [{path: /a, content: y}], kernelModules: [b]}\nsecrets: {a: {value: "${KEY}"}}\n`,
     `${KUBERNETES}====\nkubernetes: {node: {taints: []}, join: null}\nhost: {swap: null}\n`,
@@ -135,10 +142,12 @@ export const merge: FuzzTarget = {
 
 export const variables: FuzzTarget = {
   name: 'variables',
+  reads: 'Variables in documents',
   seeds: [
     `apiVersion: machineadm.dev/v1alpha1\nkind: MachineBootstrap\nmetadata: {name: "n-\${a}"}\nvariables: {a: {env: A}, b: {value: ${SECRET}}, c: {file: /c}}\nhost: {hostname: "\${a}", files: [{path: /x, expand: true, content: "\${a} \${b} $\${c} \${d}"}]}\n`,
   ],
   tokens: ['${', '}', '${a}', '$${a}', '$', '${b}', ' ', '"', '\n', '{env: A}', 'expand: true'],
+  grammar: [yaml],
   run: (input) =>
     validate([input], {
       resolveVariables: async (name) => ({ value: name === 'c' ? undefined : `${KEY}-${name}`, known: ['x'] }),

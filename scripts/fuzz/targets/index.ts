@@ -1,6 +1,14 @@
 import type { FuzzTarget } from '../target.ts';
 import { documentJson, documentYaml, merge, variables } from './document.ts';
+import { life } from './life.ts';
+import { accounts, journalctl, kubeadmOutput, storage, system, units } from './machine.ts';
+import { activeDirectory, archives, certificates } from './materials.ts';
+import { criReplies, http2Frames, httpAnswers, kubeconfig, metadata } from './network.ts';
+import { journal, kept, prepared, spool, status } from './state.ts';
 import { convertedYaml, log, templates, toml } from './texts.ts';
+import { directoryList, releaseManifest, signatures, trustedKeys, trustMemory } from './trust.ts';
+import { encodings, ignition, objects, userData } from './user-data.ts';
+import { windows } from './windows.ts';
 
 /** Every parser that bytes from outside reach. A new one needs a line here and its seeds beside it. */
 export const TARGETS: readonly FuzzTarget[] = [
@@ -9,7 +17,37 @@ export const TARGETS: readonly FuzzTarget[] = [
   merge,
   variables,
   templates,
+  userData,
+  ignition,
+  objects,
+  encodings,
   convertedYaml,
   toml,
   log,
+  journal,
+  status,
+  spool,
+  prepared,
+  kept,
+  releaseManifest,
+  directoryList,
+  signatures,
+  trustMemory,
+  trustedKeys,
+  criReplies,
+  http2Frames,
+  httpAnswers,
+  metadata,
+  kubeconfig,
+  accounts,
+  storage,
+  system,
+  units,
+  journalctl,
+  kubeadmOutput,
+  certificates,
+  archives,
+  activeDirectory,
+  windows,
+  life,
 ];

@@ -15,6 +15,7 @@ const [SECRET, TOKEN, KEY] = CANARIES;
 
 export const templates: FuzzTarget = {
   name: 'templates',
+  reads: 'jinja and Go templates',
   seeds: [
     'a {{- if .controlPlane.version -}} {{ .controlPlane.version }} {{ else }} none {{ end }}\n{{/* x */}}\n',
     '## template: jinja\n#cloud-config\nruncmd: ["echo {{ ds.meta_data.rack }}", "{% raw %}{{ x }}{% endraw %}"]\n',
@@ -48,6 +49,7 @@ export const templates: FuzzTarget = {
 
 export const convertedYaml: FuzzTarget = {
   name: 'converted-yaml',
+  reads: 'YAML in converted objects',
   seeds: [`apiVersion: v1\nkind: Secret\nstringData: {a: ${SECRET}}\n---\n- &x {b: "${KEY}"}\n- *x\n- ${TOKEN}\n`],
   tokens: ['---\n', ' ', '\n', ': ', '- ', '"', "'", '[', '{', '}', '&a ', '*a', '|\n', '<<: *x\n', '!!binary ', '? '],
   run: async (input) => {
@@ -60,6 +62,7 @@ export const convertedYaml: FuzzTarget = {
 
 export const toml: FuzzTarget = {
   name: 'toml',
+  reads: 'TOML of containerd',
   seeds: [
     `version = 2\nroot = "/a"\n[plugins."io.containerd.grpc.v1.cri".registry.configs."r".auth]\npassword = "${KEY}"\nx = [1.0, 1e6, 0x10, 1979-05-27T07:32:00Z, { a = 1_000, b = "# x" }]\ny = """\na = 1.0\n"""\nz = 'l'\n[[t]]\nd = 07:32:00\n`,
   ],
@@ -98,6 +101,7 @@ const TRANSCRIPTS = new URL('../../../test/fixtures/transcripts/', import.meta.u
 
 export const log: FuzzTarget = {
   name: 'log',
+  reads: 'Saved logs, for `diagnose --log`',
   seeds: readdirSync(TRANSCRIPTS)
     .filter((name) => /^[ab]0.*\.log$/.test(name))
     .map((name) => readFileSync(new URL(name, TRANSCRIPTS), 'utf8').slice(0, 20_000)),

@@ -1,3 +1,4 @@
+import { pemBlocks } from '../../document/pem.ts';
 import { fromBase64 } from '../secrets.ts';
 
 /**
@@ -6,7 +7,7 @@ import { fromBase64 } from '../secrets.ts';
  * Without node:crypto: the converter runs in browsers and controllers, too.
  */
 export async function caCertHash(pem: string): Promise<string | undefined> {
-  const body = /-----BEGIN CERTIFICATE-----([\s\S]+?)-----END CERTIFICATE-----/.exec(pem)?.[1];
+  const body = pemBlocks(pem).find(({ label }) => label === 'CERTIFICATE')?.body;
   const der = body === undefined ? undefined : fromBase64(body);
   const key = der === undefined ? undefined : publicKeyInfo(der);
   if (key === undefined) return undefined;

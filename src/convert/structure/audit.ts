@@ -71,8 +71,8 @@ export async function liftAudit(lifting: Lifting): Promise<void> {
 }
 
 function policyOf(policy: unknown): Audit['policy'] | undefined {
-  if (!isMap(policy) || policy.kind !== 'Policy' || !String(policy.apiVersion).startsWith('audit.k8s.io/'))
-    return undefined;
+  if (!isMap(policy) || policy.kind !== 'Policy' || typeof policy.apiVersion !== 'string') return undefined;
+  if (!policy.apiVersion.startsWith('audit.k8s.io/')) return undefined;
   const { apiVersion: _apiVersion, kind: _kind, metadata = {}, ...rest } = policy;
   // Says nothing to the API server; but somebody wrote it.
   if (Object.values(Object(metadata)).some((value) => value !== null)) return undefined;

@@ -1,3 +1,4 @@
+import { pemBlocks } from '../../document/pem.ts';
 import type { Lifting } from './lifting.ts';
 
 /** Kernel settings, modules, swap, the host name and trusted authorities. */
@@ -90,11 +91,7 @@ function liftAuthorities(lifting: Lifting): void {
   for (const file of lifting.files) {
     const name = ANCHORS.exec(file.path)?.[1];
     const pem = lifting.textOf(file);
-    if (
-      name === undefined ||
-      pem === undefined ||
-      !/-----BEGIN CERTIFICATE-----[\s\S]+-----END CERTIFICATE-----/.test(pem)
-    )
+    if (name === undefined || pem === undefined || !pemBlocks(pem).some(({ label }) => label === 'CERTIFICATE'))
       continue;
     const plain = name
       .toLowerCase()

@@ -1,4 +1,5 @@
 import { X509Certificate } from 'node:crypto';
+import { pemBlocks } from '../../document/pem.ts';
 import type { QueryHost } from '../../host/host.ts';
 import type { Check } from './check.ts';
 
@@ -47,7 +48,7 @@ export async function checkCertificates(host: QueryHost, now: number): Promise<r
 async function readCertificate(host: QueryHost, path: string): Promise<X509Certificate | 'unreadable' | undefined> {
   const text = await host.readText(path);
   if (text === undefined) return undefined;
-  const pem = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/.exec(text)?.[0];
+  const pem = pemBlocks(text).find(({ label }) => label === 'CERTIFICATE')?.text;
   if (pem === undefined) return 'unreadable';
   try {
     return new X509Certificate(pem);

@@ -1,4 +1,5 @@
 import { MachineadmError } from '../../document/errors.ts';
+import { foreignYaml } from '../../document/foreign-yaml.ts';
 import { member, text } from '../../host/untyped.ts';
 
 /** What objects of a resource are written with. */
@@ -42,11 +43,23 @@ interface Entry {
 
 async function entriesOf(source: string | undefined): Promise<readonly Entry[]> {
   if (source === undefined) return [];
-  const { parse } = await import('yaml');
-  return list(member(parse(source), 'resources')).map((entry) => ({
-    resources: list(member(entry, 'resources')).map(String),
+  const configuration = await foreignYaml(source);
+  if (configuration === undefined) throw unreadable();
+  return list(member(configuration, 'resources')).map((entry) => ({
+    resources: list(member(entry, 'resources')).filter((resource) => typeof resource === 'string'),
     providers: list(member(entry, 'providers')),
   }));
+}
+
+/** What it was encrypted with must be known before it is encrypted with something else. */
+function unreadable(): MachineadmError {
+  return new MachineadmError({
+    reason: 'EncryptionKeyNeeded',
+    summary:
+      'The encryption configuration that the API server uses is not YAML: what etcd holds is encrypted with is not known.',
+    remedy:
+      'Correct the file that --encryption-provider-config of the API server names, and run machineadm provision again.',
+  });
 }
 
 /** The first entry that names a resource decides (k/k …/apiserver/pkg/server/options/encryptionconfig/config.go). */

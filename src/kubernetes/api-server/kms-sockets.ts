@@ -1,5 +1,6 @@
 import { dirname } from 'node:path/posix';
 import { MachineadmError } from '../../document/errors.ts';
+import { foreignYaml } from '../../document/foreign-yaml.ts';
 import type { KubernetesModel } from '../../document/model.ts';
 import type { QueryHost } from '../../host/host.ts';
 import { member, text } from '../../host/untyped.ts';
@@ -34,9 +35,8 @@ export async function requireKmsSockets(host: QueryHost, { controlPlane }: Kuber
 async function podDirectories(manifests: readonly string[]): Promise<ReadonlySet<string>> {
   const directories = new Set<string>();
   if (manifests.length === 0) return directories;
-  const { parse } = await import('yaml');
   for (const manifest of manifests) {
-    const volumes = member(member(parse(manifest), 'spec'), 'volumes');
+    const volumes = member(member(await foreignYaml(manifest), 'spec'), 'volumes');
     for (const volume of Array.isArray(volumes) ? volumes : []) {
       const path = text(member(member(volume, 'hostPath'), 'path'));
       if (path !== undefined) directories.add(path.replace(/\/$/, ''));

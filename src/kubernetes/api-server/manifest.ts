@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { foreignYaml, QUIET } from '../../document/foreign-yaml.ts';
 import { member, text } from '../../host/untyped.ts';
 import { STATIC_PODS_DIRECTORY } from '../paths.ts';
 
@@ -25,13 +26,7 @@ export interface ApiServerManifest {
 
 /** Reads a manifest; undefined for what is no manifest of an API server. */
 export async function readManifest(source: string): Promise<ApiServerManifest | undefined> {
-  const { parse } = await import('yaml');
-  let pod: unknown;
-  try {
-    pod = parse(source);
-  } catch {
-    return undefined;
-  }
+  const pod = await foreignYaml(source);
   const container = list(member(member(pod, 'spec'), 'containers'))[0];
   const command = [...list(member(container, 'command')), ...list(member(container, 'args'))].map(String);
   if (command.length === 0) return undefined;
@@ -49,7 +44,7 @@ export async function readManifest(source: string): Promise<ApiServerManifest | 
 /** The same manifest as another pod: the kubelet restarts what it holds, whether or not anything else changed. */
 export async function asAnotherPod(source: string, at: Date): Promise<string> {
   const { parseDocument, Scalar } = await import('yaml');
-  const document = parseDocument(source);
+  const document = parseDocument(source, QUIET);
   const value = new Scalar(at.toISOString());
   // YAML 1.1, which the kubelet reads, has timestamps.
   value.type = Scalar.QUOTE_DOUBLE;
@@ -61,7 +56,7 @@ export async function asAnotherPod(source: string, at: Date): Promise<string> {
 export async function isSamePod(one: string, other: string): Promise<boolean> {
   const { parseDocument } = await import('yaml');
   const [a, b] = [one, other].map((source): unknown => {
-    const document = parseDocument(source);
+    const document = parseDocument(source, QUIET);
     if (document.errors.length > 0) return source;
     document.deleteIn(['metadata', 'annotations', CONFIGURED_ANNOTATION]);
     return document.toJS();

@@ -1,6 +1,7 @@
 import { dirname } from 'node:path/posix';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MachineadmError } from '../../document/errors.ts';
+import { foreignYaml } from '../../document/foreign-yaml.ts';
 import type { KubernetesModel } from '../../document/model.ts';
 import { getObject } from '../../host/api-server.ts';
 import type { Version } from '../../host/facts.ts';
@@ -117,9 +118,16 @@ async function prepare(
   const { log } = kubernetes.controlPlane.apiServer.audit ?? {};
   if (log !== undefined) await host.makeDirectory(dirname(log.path), API_SERVER_DIRECTORY_MODE);
   const patchesDirectory = await layPatches(host, kubernetes, kubeadm);
-  const { parse } = await import('yaml');
   const { endpoint } = oldManifest;
-  const wanted = { kubernetes, kubeadm, patchesDirectory, cluster: parse(cluster), before, nodeName, endpoint };
+  const wanted = {
+    kubernetes,
+    kubeadm,
+    patchesDirectory,
+    cluster: await foreignYaml(cluster),
+    before,
+    nodeName,
+    endpoint,
+  };
   const configuration = reconfiguration(wanted);
   const rendered = await renderManifest(host, configuration, {
     kubeadm,
@@ -237,8 +245,8 @@ async function clusterConfiguration(host: Host, { signal, waitingFor }: Reconfig
       const answer = await getObject(credential, path, signal);
       const found =
         answer.kind === 'found' ? text(member(member(answer.object, 'data'), 'ClusterConfiguration')) : undefined;
-      if (found !== undefined) return found;
-      why = 'why' in answer ? answer.why : 'there is no kubeadm-config';
+      if (found !== undefined && (await foreignYaml(found)) !== undefined) return found;
+      why = 'why' in answer ? answer.why : `kubeadm-config ${found === undefined ? 'is not there' : 'is not YAML'}`;
       // What it says is not there will not come by asking again.
       if (!('why' in answer) || Date.now() >= until) break;
       waitingFor(`the API server to show the cluster's configuration: ${why}`);

@@ -1,5 +1,6 @@
 import { MachineadmError } from '../../document/errors.ts';
 import { API_SERVER_TRANSACTION } from '../../document/ownership/kubernetes-paths.ts';
+import { withChecksum, withoutChecksum } from '../../host/checksum.ts';
 import type { Host, QueryHost } from '../../host/host.ts';
 import { member, text } from '../../host/untyped.ts';
 
@@ -33,7 +34,7 @@ export async function beginTransaction(
     files.push({ path, content, mode: stat?.mode ?? 0o600 });
   }
   const transaction: Transaction = { ...facts, files };
-  await host.writeFile({ path: TRANSACTION, content: JSON.stringify(transaction), mode: 0o600 });
+  await host.writeFile({ path: TRANSACTION, content: withChecksum(JSON.stringify(transaction)), mode: 0o600 });
   await host.sync(TRANSACTION);
   return transaction;
 }
@@ -42,20 +43,29 @@ export async function beginTransaction(
 export async function readTransaction(host: QueryHost): Promise<Transaction | undefined> {
   const source = await host.readText(TRANSACTION);
   if (source === undefined) return undefined;
-  const value: unknown = JSON.parse(source);
+  let value: unknown;
+  try {
+    value = JSON.parse(withoutChecksum(source) ?? '');
+  } catch {
+    throw unreadable();
+  }
   const [files, cluster, processes] = [
     member(value, 'files'),
     text(member(value, 'cluster')),
     member(value, 'processes'),
   ];
-  if (!Array.isArray(files) || cluster === undefined || !Array.isArray(processes)) throw unreadable();
+  const isPid = (pid: unknown): pid is string => typeof pid === 'string';
+  if (!Array.isArray(files) || cluster === undefined || !Array.isArray(processes) || !processes.every(isPid))
+    throw unreadable();
   return {
     cluster,
-    processes: processes.map(String),
+    processes,
     files: files.map((file: unknown) => {
-      const [path, mode] = [text(member(file, 'path')), member(file, 'mode')];
+      const [path, content, mode] = [text(member(file, 'path')), member(file, 'content'), member(file, 'mode')];
+      // Without content the file is removed: one that cannot be read must not be taken for one that was not there.
       if (path === undefined || typeof mode !== 'number') throw unreadable();
-      return { path, content: text(member(file, 'content')), mode };
+      if (content !== undefined && typeof content !== 'string') throw unreadable();
+      return { path, content, mode };
     }),
   };
 }

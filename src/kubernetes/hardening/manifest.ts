@@ -1,3 +1,4 @@
+import { QUIET } from '../../document/foreign-yaml.ts';
 import { member } from '../../host/untyped.ts';
 import type { Mount, NamedValue } from './control.ts';
 
@@ -17,7 +18,7 @@ export type ManifestEdit =
 /** Reads a manifest. Throws `SyntaxError` where it is no pod with a container. */
 export async function readManifest(text: string): Promise<Manifest> {
   const { parseDocument } = await import('yaml');
-  const pod = podOf(parseDocument(text));
+  const pod = podOf(parseDocument(text, QUIET));
   const container = containerOf(pod);
   const volumes = new Map(
     list(container.volumes).map((volume) => [
@@ -56,7 +57,7 @@ export function hostPathOf(manifest: Manifest, path: string): string | undefined
 /** The same manifest with these edits, everything else as it stands there. */
 export async function editManifest(text: string, edits: readonly ManifestEdit[]): Promise<string> {
   const { parseDocument, isSeq } = await import('yaml');
-  const document = parseDocument(text);
+  const document = parseDocument(text, QUIET);
   const { words, key } = containerOf(podOf(document));
   let changed = [...words];
   for (const edit of edits) {

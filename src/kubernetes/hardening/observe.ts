@@ -1,3 +1,4 @@
+import { foreignYaml } from '../../document/foreign-yaml.ts';
 import type { QueryHost } from '../../host/host.ts';
 import { member, text } from '../../host/untyped.ts';
 import {
@@ -179,14 +180,7 @@ function placesOf(
 
 async function parsed(host: QueryHost, path: string): Promise<unknown> {
   const source = await host.readText(path);
-  if (source === undefined) return undefined;
-  const { parse } = await import('yaml');
-  try {
-    return parse(source);
-  } catch {
-    // What the parser says may quote a secret; that it cannot be read is all that matters.
-    return undefined;
-  }
+  return source === undefined ? undefined : await foreignYaml(source);
 }
 
 async function kernelValue(host: QueryHost, key: string): Promise<string | undefined> {

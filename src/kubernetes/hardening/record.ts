@@ -1,6 +1,7 @@
 import { CONTROL_IDS } from '../../document/hardening-controls.ts';
 import type { HardeningModel } from '../../document/model.ts';
 import { HARDENING_PROFILES } from '../../document/model-hardening.ts';
+import { withChecksum, withoutChecksum } from '../../host/checksum.ts';
 import type { QueryHost } from '../../host/host.ts';
 import { member, text } from '../../host/untyped.ts';
 
@@ -9,7 +10,7 @@ export const HARDENING_RECORD = '/var/lib/machineadm/hardening.json';
 
 export function recordText(hardening: HardeningModel): string {
   const { profiles, include, exceptions } = hardening;
-  return `${JSON.stringify({ version: 1, profiles, include, exceptions }, undefined, 2)}\n`;
+  return `${withChecksum(JSON.stringify({ version: 1, profiles, include, exceptions }, undefined, 2))}\n`;
 }
 
 /** The section that this machine was provisioned with; undefined = none, or it cannot be understood. */
@@ -18,7 +19,7 @@ export async function readRecord(host: QueryHost): Promise<HardeningModel | unde
   if (source === undefined) return undefined;
   let content: unknown;
   try {
-    content = JSON.parse(source);
+    content = JSON.parse(withoutChecksum(source) ?? '');
   } catch {
     return undefined;
   }

@@ -1,3 +1,4 @@
+import { foreignYaml } from '../../document/foreign-yaml.ts';
 import type { KubernetesModel, Model } from '../../document/model.ts';
 import { member, text } from '../../host/untyped.ts';
 import { parseVersion } from '../../host/version.ts';
@@ -125,9 +126,9 @@ function pauseImage(kubernetes: KubernetesModel): { readonly image: string; read
 
 /** The images of the static pods of the document. */
 export async function staticPodImages({ controlPlane }: KubernetesModel): Promise<readonly NeededImage[]> {
-  const { parse } = await import('yaml');
-  return controlPlane.staticPods.flatMap(({ name, manifest }) => {
-    const spec = member(parse(manifest), 'spec');
+  const pods = controlPlane.staticPods.map(async ({ name, manifest }) => ({ name, pod: await foreignYaml(manifest) }));
+  return (await Promise.all(pods)).flatMap(({ name, pod }) => {
+    const spec = member(pod, 'spec');
     const containers = [member(spec, 'initContainers'), member(spec, 'containers')].flatMap((list) =>
       Array.isArray(list) ? list.map((container: unknown) => text(member(container, 'image'))) : [],
     );

@@ -1,3 +1,4 @@
+import { foreignYamlDocuments } from '../../document/foreign-yaml.ts';
 import { member, text } from '../../host/untyped.ts';
 
 /** The flag that says which phases to leave out; it beats the field of the same meaning (cobra workflow.Runner). */
@@ -21,8 +22,7 @@ export async function registeredName(configuration: string): Promise<string | un
 
 /** What the configuration says of the command itself: its InitConfiguration or JoinConfiguration. */
 async function commandConfiguration(configuration: string): Promise<unknown> {
-  const { parseAllDocuments } = await import('yaml');
-  const objects = parseAllDocuments(configuration).map((document): unknown => document.toJS());
+  const objects = await foreignYamlDocuments(configuration);
   return objects.find((object) => /^(Init|Join)Configuration$/.test(text(member(object, 'kind')) ?? ''));
 }
 

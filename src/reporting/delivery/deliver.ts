@@ -184,7 +184,7 @@ function reportOf({ plan, target, outcome }: Worked, at: Moment): SinkReport {
         ? 'Pending'
         : refused > 0
           ? 'Refused'
-          : outcome.setAside.includes('unreadable')
+          : outcome.setAside.includes('unreadable') || state.unreadable === true
             ? 'Unreadable'
             : state.lost > 0 || outcome.setAside.length > 0
               ? 'Lost'
@@ -202,6 +202,7 @@ function messageOf({ pending, refused, setAside, state }: SinkOutcome): string {
     ...((pending > 0 || refused > 0) && state.lastError !== undefined ? [state.lastError] : []),
     ...(state.lost > 0 ? [`lost, as too much waited or for too long: ${count(state.lost)}`] : []),
     ...(unreadable === 0 ? [] : [`damaged and kept in quarantine: ${count(unreadable ?? 0)}`]),
+    ...(state.unreadable === true ? ['what was counted before was damaged: more may have been lost'] : []),
     ...(foreign === 0 ? [] : [`of the machine that this disk was copied from: ${count(foreign ?? 0)}`]),
   ].join('; ');
 }

@@ -64,7 +64,8 @@ export async function deliverSink(delivery: SinkDelivery): Promise<SinkOutcome> 
       await spool.remove(next);
       counts.delivered += 1;
       failures = 0;
-      state = { failures: 0, refused: state.refused, lost: state.lost, told: false };
+      const { lastError: _, ...rest } = state;
+      state = { ...rest, failures: 0, told: false };
     } else if (result.kind === 'refused') {
       await spool.remove(next);
       counts.refused += 1;

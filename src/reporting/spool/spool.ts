@@ -1,6 +1,7 @@
 import { withChecksum, withoutChecksum } from '../../host/checksum.ts';
 import type { Host } from '../../host/host.ts';
 import { fitted, type ReportEvent } from '../event.ts';
+import { isEvent, isRecord } from '../shapes.ts';
 
 /** Where events wait: on disk, and where that cannot be written, in memory. */
 export const SPOOL_ROOTS: readonly string[] = ['/var/lib/machineadm/spool', '/run/machineadm/spool'];
@@ -24,6 +25,8 @@ export interface SinkState {
   readonly lost: number;
   /** Whether its trouble was told to the other sinks. */
   readonly told: boolean;
+  /** What was counted before was damaged on the disk: more may have been lost. */
+  readonly unreadable?: true;
 }
 
 export const FRESH_STATE: SinkState = { failures: 0, refused: 0, lost: 0, told: false };
@@ -101,7 +104,8 @@ export class Spool {
       const sink = PLAN_NAME.exec(name)?.[1];
       if (sink === undefined || plans.has(sink)) continue;
       const text = withoutChecksum((await this.#host.readText(path)) ?? '')?.trimEnd();
-      if (text !== undefined && text !== '') plans.set(sink, text);
+      if (text === undefined) await this.#keep(path);
+      else if (text !== '') plans.set(sink, text);
     }
     return plans;
   }
@@ -137,20 +141,29 @@ export class Spool {
 
   /** Takes an event out of what waits, and keeps it byte for byte for whoever looks into it. */
   async setAside({ path }: SpooledEvent): Promise<void> {
+    await this.#keep(path);
+    await this.#host.removeFile(path);
+  }
+
+  /** A copy of what is damaged, before anything takes its place. */
+  async #keep(path: string): Promise<void> {
     const content = await this.#host.readFile(path);
+    if (content === undefined) return;
     const at = path.lastIndexOf('/');
     const directory = `${path.slice(0, at)}/${QUARANTINE}`;
-    if (content !== undefined) {
-      await this.#host.makeDirectory(directory, 0o700);
-      await this.#host.writeFile({ path: directory + path.slice(at), content, mode: 0o600 });
-    }
-    await this.#host.removeFile(path);
+    await this.#host.makeDirectory(directory, 0o700);
+    await this.#host.writeFile({ path: directory + path.slice(at), content, mode: 0o600 });
   }
 
   async state(sink: string): Promise<SinkState> {
     for (const root of [...this.#roots].reverse()) {
-      const text = await this.#host.readText(`${root}/${sink}~state.json`);
-      if (text !== undefined) return parseState(text);
+      const path = `${root}/${sink}~state.json`;
+      const text = await this.#host.readText(path);
+      if (text === undefined) continue;
+      const state = parseState(text);
+      if (state !== undefined) return state;
+      await this.#keep(path);
+      return { ...FRESH_STATE, unreadable: true };
     }
     return FRESH_STATE;
   }
@@ -235,30 +248,23 @@ export function isExpired(
 /** A clock that says less was not set yet: this program did not exist. */
 const PLAUSIBLE_SINCE = Date.parse('2025-01-01T00:00:00Z');
 
-function isEvent(value: unknown): value is ReportEvent {
-  if (!isRecord(value) || value.kind !== 'BootstrapEvent' || value.apiVersion !== 'machineadm.dev/event/v1')
-    return false;
-  const { id, type, time, host, conditions } = value;
-  return [id, type, time].every((field) => typeof field === 'string') && isRecord(host) && Array.isArray(conditions);
-}
-
-function parseState(text: string): SinkState {
+/** undefined: it is damaged, or none. */
+function parseState(text: string): SinkState | undefined {
+  let value: unknown;
   try {
-    const value: unknown = JSON.parse(withoutChecksum(text) ?? '');
-    if (!isRecord(value)) return FRESH_STATE;
-    const { failures, lastError, refused, lost, told } = value;
-    return {
-      failures: typeof failures === 'number' ? failures : 0,
-      refused: typeof refused === 'number' ? refused : 0,
-      lost: typeof lost === 'number' ? lost : 0,
-      told: told === true,
-      ...(typeof lastError === 'string' ? { lastError } : {}),
-    };
+    value = JSON.parse(withoutChecksum(text) ?? '');
   } catch {
-    return FRESH_STATE;
+    return undefined;
   }
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  if (!isRecord(value)) return undefined;
+  const { failures, lastError, refused, lost, told, unreadable } = value;
+  if (typeof failures !== 'number' || typeof refused !== 'number' || typeof lost !== 'number') return undefined;
+  return {
+    failures,
+    refused,
+    lost,
+    told: told === true,
+    ...(typeof lastError === 'string' ? { lastError } : {}),
+    ...(unreadable === true ? { unreadable } : {}),
+  };
 }

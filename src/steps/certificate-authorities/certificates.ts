@@ -1,5 +1,6 @@
 import { createHash, X509Certificate } from 'node:crypto';
 import type { CertificateAuthorityModel } from '../../document/model.ts';
+import { pemBlocks } from '../../document/pem.ts';
 
 /** One certificate of the document. */
 export interface Authority {
@@ -11,8 +12,6 @@ export interface Authority {
   readonly fingerprint: string;
 }
 
-const BLOCK = /-----BEGIN ([A-Z0-9 ]+)-----([\s\S]*?)-----END \1-----/g;
-
 /**
  * The certificates of an entry, or what keeps one from being trusted, in words without its content.
  *
@@ -23,7 +22,7 @@ export function authoritiesOf(
   now: number,
 ): { readonly authorities: readonly Authority[] } | { readonly problem: string } {
   const authorities: Authority[] = [];
-  for (const [, label = '', body = ''] of pem.matchAll(BLOCK)) {
+  for (const { label, body } of pemBlocks(pem)) {
     const which = `certificate ${authorities.length + 1} of ${name}`;
     if (label.includes('PRIVATE KEY')) return { problem: `${name} holds a private key, which has no place here` };
     if (label !== 'CERTIFICATE') return { problem: `${name} holds a ${label.toLowerCase()}, not only certificates` };
@@ -46,7 +45,7 @@ export function authoritiesOf(
 /** SHA-256 of every certificate in a bundle, without the cost of understanding them. */
 export function fingerprintsIn(bundle: string): ReadonlySet<string> {
   const found = new Set<string>();
-  for (const [, label, body = ''] of bundle.matchAll(BLOCK)) {
+  for (const { label, body } of pemBlocks(bundle)) {
     // p11-kit and OpenSSL also know TRUSTED CERTIFICATE, which holds more than the certificate.
     if (label === 'CERTIFICATE') found.add(createHash('sha256').update(Buffer.from(body, 'base64')).digest('hex'));
   }

@@ -1,10 +1,10 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { MachineadmError } from '../../document/errors.ts';
 import type { RegistryEndpoint, RegistryModel } from '../../document/model.ts';
+import { pemBlocks } from '../../document/pem.ts';
 import type { QueryHost } from '../../host/host.ts';
 import type { Missing } from '../step.ts';
 
-const BLOCK = /-----BEGIN CERTIFICATE-----\s[\s\S]*?-----END CERTIFICATE-----/g;
 const REMEDY = 'Put the PEM certificate, whole and still valid, and for a client its own key into the document.';
 
 /**
@@ -67,7 +67,7 @@ async function clientProblem(
 }
 
 function certificateProblem(pem: string, now: number): string | undefined {
-  const blocks = pem.match(BLOCK) ?? [];
+  const blocks = pemBlocks(pem).flatMap(({ label, text }) => (label === 'CERTIFICATE' ? [text] : []));
   if (blocks.length === 0) return 'holds no PEM certificate';
   for (const block of blocks) {
     let certificate: X509Certificate;

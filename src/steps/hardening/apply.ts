@@ -1,3 +1,4 @@
+import { QUIET } from '../../document/foreign-yaml.ts';
 import type { Host } from '../../host/host.ts';
 import { changeComponent, type Pace } from '../../kubernetes/hardening/component-restart.ts';
 import { withoutFlag } from '../../kubernetes/hardening/kubelet-flags.ts';
@@ -33,7 +34,7 @@ export async function applyPlace(host: Host, place: HardeningPlace, execution: E
 async function changeConfiguration(host: Host, fields: ReadonlyMap<string, unknown>): Promise<void> {
   const { parseDocument } = await import('yaml');
   await rewrite(host, KUBELET_CONFIG, (text) => {
-    const document = parseDocument(text);
+    const document = parseDocument(text, QUIET);
     for (const [field, value] of fields) {
       const path = field.split('.');
       if (value === null) document.deleteIn(path);

@@ -1,4 +1,5 @@
 import type { QueryHost } from '../../host/host.ts';
+import { printedJson } from './json-rows.ts';
 import type { PartitionTable } from './partition-layout.ts';
 
 /** The partition table on a disk; undefined when there is none, or none that sfdisk(8) can judge. */
@@ -9,7 +10,7 @@ export async function readPartitionTable(host: QueryHost, path: string): Promise
 
 /** What `sfdisk --json` prints; undefined for a table of another kind (sun, sgi, bsd). */
 export function parsePartitionTable(stdout: string): PartitionTable | undefined {
-  const table = field(JSON.parse(stdout), 'partitiontable');
+  const table = field(printedJson('sfdisk', stdout), 'partitiontable');
   const kind = { gpt: 'gpt', dos: 'mbr' }[text(field(table, 'label')) ?? ''];
   if (kind !== 'gpt' && kind !== 'mbr') return undefined;
   // Printed since util-linux 2.35; before, sectors are the 512 bytes that nearly all disks have.

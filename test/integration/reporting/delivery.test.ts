@@ -132,6 +132,21 @@ inThrowAwayMachine(import.meta.filename, () => {
     assert.deepEqual([again.status, again.stdout], [0, 'nothing waits\n']);
   });
 
+  test('counters of a sink that were damaged are said to be, with what waits delivered', async () => {
+    await provisionWith([exec(`[ -e ${REPAIRED} ] || exit 75; ${TAKE}`, { name: 'Kept' })]);
+    await reported('Kept');
+    const waits = spooled('Kept').length;
+    const path = '/var/lib/machineadm/spool/Kept~state.json';
+    const damaged = readFileSync(path, 'utf8').replace('"lost":', '"lOst":');
+    writeFileSync(path, damaged);
+    writeFileSync(REPAIRED, '');
+    const flush = await agent(['report', 'flush', '-o', 'json']);
+    const [report] = JSON.parse(flush.stdout).reports;
+    assert.deepEqual([flush.status, report.state, report.pending, ids().length], [20, 'Unreadable', 0, waits]);
+    assert.match(report.message, /damaged: more may have been lost/);
+    assert.equal(readFileSync('/var/lib/machineadm/spool/quarantine/Kept~state.json', 'utf8'), damaged);
+  });
+
   test('a run of an image tells no remote sink and leaves no spool', async () => {
     await provisionWith([exec(TAKE)]);
     await reported('Exec');

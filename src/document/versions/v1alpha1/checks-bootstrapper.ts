@@ -1,4 +1,5 @@
 import type { Finding } from '../../diagnostics.ts';
+import { QUIET } from '../../foreign-yaml.ts';
 import type { KubernetesSection } from './kubernetes.ts';
 import type { Sections } from './sections.ts';
 
@@ -81,7 +82,7 @@ export async function checkManifests({ kubernetes }: Sections): Promise<Finding[
   if (pods.length === 0) return findings;
   const { parseAllDocuments } = await import('yaml');
   for (const [index, { manifest }] of pods.entries()) {
-    const documents = parseAllDocuments(manifest);
+    const documents = parseAllDocuments(manifest, QUIET);
     const [only, second] = Array.isArray(documents) ? documents : [];
     const path = ['kubernetes', 'controlPlane', 'staticPods', index, 'manifest'];
     if (only === undefined || only.errors.length > 0) findings.push({ path, message: 'not YAML' });

@@ -120,7 +120,7 @@ describe('the spool', () => {
     assert.equal(await host.readText(`${DISK}/quarantine/${event.path.slice(DISK.length + 1)}`), damaged);
   });
 
-  test('counts what it gave up to make room, and starts anew from a damaged state', async () => {
+  test('counts what it gave up to make room, and says that a damaged state was', async () => {
     const host = memoryHost();
     const spool = new Spool(host);
     for (let sequence = 1; sequence <= SPOOL_LIMITS.events + 3; sequence += 1)
@@ -132,7 +132,8 @@ describe('the spool', () => {
       content: ((await host.readText(path)) ?? '').replace('"lost":3', '"lost":1'),
       mode: 0o600,
     });
-    assert.equal((await spool.state('a')).lost, 0);
+    assert.deepEqual(await spool.state('a'), { failures: 0, refused: 0, lost: 0, told: false, unreadable: true });
+    assert.match((await host.readText(`${DISK}/quarantine/a~state.json`)) ?? '', /"lost":1/);
   });
 
   test('overlooks what is not its own, a half-written file of a killed process included', async () => {

@@ -1,0 +1,65 @@
+import { costOf } from './check.ts';
+import type { Random } from './random.ts';
+import type { FuzzTarget } from './target.ts';
+
+/** Twice the input costs twice; a square costs four times as much. */
+const SUPERLINEAR = 3;
+/** Below this the clock and the collector of garbage are measured, and not the parser. */
+const MEASURABLE_MS = 4;
+/** A cost that shows all there is to see. */
+const ENOUGH_MS = 200;
+/** The largest input that is measured. */
+const LONGEST = 128 * 1024;
+
+/** Inputs of one kind and any size: a piece, many times, between a beginning and an end. */
+interface Family {
+  readonly before: string;
+  readonly piece: string;
+  readonly after: string;
+}
+
+/** A family made of an input and the parser's own tokens. */
+export function anyFamily(random: Random, corpus: readonly string[], target: FuzzTarget): Family {
+  const input = random.pick(corpus);
+  const at = random.below(input.length + 1);
+  const length = 1 + random.below(40);
+  const own = () => (random.below(3) === 0 ? input.slice(at, at + length) : random.pick(target.tokens));
+  const piece = random.below(2) === 0 ? own() : own() + own();
+  return { before: input.slice(0, at), piece: piece === '' ? 'a' : piece, after: input.slice(at) };
+}
+
+/**
+ * An input of the family whose cost shows that work grows faster than the input; undefined where it does not. Two doublings
+ * one after the other must each cost too much, and both must do so again: others use the machine, too.
+ */
+export async function superlinear(
+  target: FuzzTarget,
+  { before, piece, after }: Family,
+): Promise<{ readonly input: string; readonly defect: string } | undefined> {
+  const sized = (count: number): string => before + piece.repeat(count) + after;
+  let [previous, cost] = [0, 0];
+  for (let count = 1; count * piece.length <= LONGEST; count *= 2) {
+    const next = await costOf(target, [sized(count)]);
+    const grows = previous >= MEASURABLE_MS && cost > SUPERLINEAR * previous && next > SUPERLINEAR * cost;
+    if (grows && (await growsAgain(target, sized, count))) {
+      const costs = [previous, cost, next].map((ms) => Math.round(ms)).join(', ');
+      return {
+        input: sized(count),
+        defect: `costs grow faster than the input: ${costs} ms for ${count / 4}, ${count / 2}, ${count} times ${JSON.stringify(piece)}`,
+      };
+    }
+    if (next > ENOUGH_MS && cost > MEASURABLE_MS) return undefined;
+    [previous, cost] = [cost, next];
+  }
+  return undefined;
+}
+
+async function growsAgain(target: FuzzTarget, sized: (count: number) => string, count: number): Promise<boolean> {
+  const least = async (times: number): Promise<number> => {
+    const costs = [];
+    for (let round = 0; round < 3; round++) costs.push(await costOf(target, [sized(times)]));
+    return Math.min(...costs);
+  };
+  const costs = [await least(count / 4), await least(count / 2), await least(count)];
+  return costs.every((cost, index) => index === 0 || cost > SUPERLINEAR * (costs[index - 1] ?? 0));
+}

@@ -1,0 +1,105 @@
+import type { ReportEvent } from './event.ts';
+import type { RunStatus } from './status.ts';
+
+/**
+ * What every reader of stored reports needs of them: a damaged file is told as such, and never met half-way. Fields that a
+ * newer version added are let through. By hand, because `machineadm status` loads no schema library.
+ */
+type Check = (value: unknown) => boolean;
+
+const string: Check = (value) => typeof value === 'string';
+const number: Check = (value) => typeof value === 'number';
+const instant: Check = (value) => typeof value === 'string' && !Number.isNaN(Date.parse(value));
+
+function optional(check: Check): Check {
+  return (value) => value === undefined || check(value);
+}
+
+function oneOf(...words: readonly unknown[]): Check {
+  return (value) => words.includes(value);
+}
+
+function listOf(check: Check): Check {
+  return (value) => Array.isArray(value) && value.every(check);
+}
+
+function object(fields: Readonly<Record<string, Check>>): Check {
+  const checks = Object.entries(fields);
+  return (value) =>
+    isRecord(value) && checks.every(([name, check]) => check(Object.hasOwn(value, name) ? value[name] : undefined));
+}
+
+const STEP = object({ id: string, state: string, changes: listOf(string), durationMs: optional(number) });
+const CONDITION = { type: string, status: string, reason: string, message: string };
+const FAILURE = object({
+  reason: string,
+  summary: string,
+  remedy: string,
+  evidence: listOf(object({ source: string, text: string })),
+  step: optional(string),
+  causes: optional(listOf(string)),
+});
+
+/** What status and event have in common. */
+const REPORT = {
+  runId: string,
+  command: string,
+  phase: string,
+  attempt: number,
+  agent: object({ version: string }),
+  machine: object({ name: string, namespace: optional(string), cluster: optional(string), uid: optional(string) }),
+  host: object({ machineId: string, bootId: string }),
+  waitingFor: optional(string),
+  outcome: optional(string),
+  exitCode: optional(number),
+  failure: optional(FAILURE),
+};
+const TIMELINE = listOf(object({ name: string, sinceBootMs: number, durationMs: number }));
+
+const STATUS = object({
+  ...REPORT,
+  document: object({ appliedAt: optional(string), apply: optional(oneOf('Once', 'EveryBoot')) }),
+  step: optional(string),
+  startedAt: instant,
+  updatedAt: instant,
+  process: object({ pid: number, startTicks: number }),
+  steps: listOf(STEP),
+  warnings: listOf(string),
+  conditions: listOf(object({ ...CONDITION, lastTransitionTime: instant })),
+  timeline: TIMELINE,
+  failedAttempts: optional(listOf(object({ attempt: number, reason: string, summary: string }))),
+  reports: optional(
+    listOf(
+      object({ sink: string, type: string, target: string, state: string, pending: number, message: optional(string) }),
+    ),
+  ),
+});
+
+const EVENT = object({
+  ...REPORT,
+  apiVersion: oneOf('machineadm.dev/event/v1'),
+  kind: oneOf('BootstrapEvent'),
+  id: string,
+  type: string,
+  time: string,
+  sinceBootMs: number,
+  message: string,
+  conditions: listOf(object(CONDITION)),
+  step: optional(STEP),
+  warnings: optional(listOf(string)),
+  steps: optional(listOf(STEP)),
+  timeline: optional(TIMELINE),
+  omitted: optional(listOf(string)),
+});
+
+export function isStatus(value: object): value is RunStatus {
+  return STATUS(value);
+}
+
+export function isEvent(value: unknown): value is ReportEvent {
+  return EVENT(value);
+}
+
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
