@@ -5,6 +5,7 @@ import { buildInfo } from './build-info.ts';
 import { addConformanceCommand } from './conformance-command.ts';
 import { addConvert } from './convert-options.ts';
 import { EXAMPLES } from './examples.ts';
+import type { ExplainOptions } from './explain.ts';
 import {
   type AuditOptions,
   conventionIn,
@@ -297,6 +298,16 @@ export function createProgram(done: (status: number) => void): Command {
     .description('print the JSON Schema of the document, for editors')
     .addHelpText('after', '\nExample:\n  machineadm schema > machineadm.schema.json')
     .action(async () => done(await (await import('./schema.ts')).schema()));
+
+  program
+    .command('explain')
+    .description('tell what a field of the document is for, its type, default and example')
+    .argument('[field]', 'its path, such as kubernetes.join or reporting.sinks.Webhook', '')
+    .option('--recursive', 'list the names of all fields below it')
+    .addHelpText('after', '\nExample:\n  machineadm explain host.files')
+    .action(async (field: string, options: ExplainOptions) =>
+      done(await (await import('./explain.ts')).explain(field, options)),
+    );
 
   program
     .command('completion')

@@ -353,6 +353,15 @@ reporting:
     assert.equal((await agent(['schema'])).stdout, readFileSync(join(ROOT, 'contract/schema/v1alpha1.json'), 'utf8'));
   });
 
+  test('explain tells what a field is for; of an unknown one what may have been meant', async () => {
+    const { stdout } = await agent(['explain', 'host.files.mode']);
+    assert.match(stdout, /^FIELD: {6}host\.files\.mode <FileMode>$/m);
+    assert.match(stdout, /^ {4}mode: "0600"$/m);
+    const unknown = await agent(['explain', 'host.fles']);
+    assert.equal(unknown.status, 2);
+    assert.match(unknown.stderr, /no field "fles" below host.*\nDid you mean "files"\?/);
+  });
+
   test('example prints a document for each role that validate accepts from standard input', async () => {
     for (const role of ['InitControlPlane', 'JoinControlPlane', 'Worker']) {
       const { stdout } = await agent(['example', '--role', role]);

@@ -1,0 +1,114 @@
+import { MachineadmError } from '../document/errors.ts';
+import { exitCode } from '../document/exit-codes.ts';
+import { DOCUMENT_VERSIONS } from '../document/index.ts';
+import { jsonSchema } from '../document/json-schema.ts';
+import {
+  isUnknownField,
+  lastName,
+  type SchemaField,
+  SchemaFields,
+  type SchemaPart,
+} from '../document/schema-fields.ts';
+import { printText } from './output.ts';
+
+export interface ExplainOptions {
+  readonly recursive?: true;
+}
+
+const INDENT = 4;
+const NARROWEST = 60;
+const WIDEST = 100;
+
+/** `machineadm explain PATH`: what a field of the document is for, as `kubectl explain` tells it; from the schema alone. */
+export async function explain(path: string, { recursive }: ExplainOptions): Promise<number> {
+  const version = DOCUMENT_VERSIONS.at(-1);
+  const schema: SchemaPart | undefined = jsonSchema(version?.apiVersion);
+  if (version === undefined || schema === undefined) throw new Error('there is no schema');
+  const fields = new SchemaFields(schema);
+  const found = fields.find(path);
+  if (isUnknownField(found)) {
+    throw new MachineadmError({
+      reason: 'UsageInvalid',
+      summary: `there is no field "${found.name}" ${found.below === '' ? 'in the document' : `below ${found.below}`}`,
+      remedy: `${found.hint.charAt(0).toUpperCase()}${found.hint.slice(1)} \`machineadm explain --recursive\` lists all.`,
+    });
+  }
+  const head = ['KIND:       MachineBootstrap', `VERSION:    ${version.apiVersion}`, ''];
+  const body = recursive === true ? tree(fields, found) : await page(fields, found);
+  printText([...head, ...body].join('\n'));
+  return exitCode('Success');
+}
+
+async function page(fields: SchemaFields, field: SchemaField): Promise<readonly string[]> {
+  const { part } = field;
+  const below = fields.fieldsOf(field);
+  const kinds = fields.kindsOf(field);
+  return [
+    ...(field.path === '' ? [] : [`FIELD:      ${signature(field)}`, '']),
+    ...section('DESCRIPTION', wrapped(part.description ?? '', INDENT)),
+    ...section('DEFAULT', part.default === undefined ? [] : await yaml(part.default)),
+    ...section('ALLOWED', part.enum === undefined ? [] : wrapped(part.enum.map(String).join(', '), INDENT)),
+    ...section('EXAMPLE', await examples(field)),
+    ...section('FIELDS', below.flatMap(summary)),
+    ...section('ONE OF', kinds.flatMap(summary)),
+  ];
+}
+
+/** The name of a field with its type: `join <object>`. */
+function signature({ path, type, required }: SchemaField, name = path): string {
+  return `${name} <${type}>${required ? ' -required-' : ''}`;
+}
+
+function summary(field: SchemaField): readonly string[] {
+  const text = wrapped(field.part.description ?? '', 2 * INDENT);
+  return [`${' '.repeat(INDENT)}${signature(field, lastName(field.path))}`, ...text, ''];
+}
+
+function section(title: string, lines: readonly string[]): readonly string[] {
+  if (lines.length === 0) return [];
+  return [`${title}:`, ...lines, ...(lines.at(-1) === '' ? [] : [''])];
+}
+
+/** All names below a field, each level deeper. */
+function tree(fields: SchemaFields, field: SchemaField, depth = 0, seen: ReadonlySet<string> = new Set()): string[] {
+  const below = [...fields.fieldsOf(field), ...fields.kindsOf(field)];
+  return below.flatMap((one) => [
+    `${' '.repeat(2 * depth)}${signature(one, lastName(one.path))}`,
+    // A type that holds itself, such as a table of TOML, is shown once.
+    ...(seen.has(one.type) ? [] : tree(fields, one, depth + 1, new Set([...seen, one.type].filter(isShared)))),
+  ]);
+}
+
+function isShared(type: string): boolean {
+  return /^[A-Z]/.test(type);
+}
+
+/** The first example where it stands in a document: `sysctl:` and the values below it. */
+async function examples({ path, part }: SchemaField): Promise<readonly string[]> {
+  const example = part.examples?.[0];
+  if (example === undefined) return [];
+  return await yaml(path === '' ? example : { [lastName(path)]: example });
+}
+
+async function yaml(value: unknown): Promise<readonly string[]> {
+  const { stringify } = await import('yaml');
+  return stringify(value)
+    .trimEnd()
+    .split('\n')
+    .map((line) => `${' '.repeat(INDENT)}${line}`);
+}
+
+/** Text in lines as wide as the terminal, within reason. */
+function wrapped(text: string, indent: number): readonly string[] {
+  if (text === '') return [];
+  const width = Math.min(WIDEST, Math.max(NARROWEST, process.stdout.columns ?? 80)) - indent;
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(/\s+/)) {
+    if (line !== '' && line.length + 1 + word.length > width) {
+      lines.push(line);
+      line = word;
+    } else line = line === '' ? word : `${line} ${word}`;
+  }
+  return [...lines, line].map((one) => `${' '.repeat(indent)}${one}`);
+}
