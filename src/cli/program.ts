@@ -1,11 +1,10 @@
-import { Command, CommanderError, Option } from 'commander';
+import { Command, CommanderError } from 'commander';
 import { conventionalExitCode, exitCode } from '../document/exit-codes.ts';
-import type { Role } from '../document/model.ts';
 import { buildInfo } from './build-info.ts';
 import { addConformanceCommand } from './conformance-command.ts';
 import { addConvert } from './convert-options.ts';
+import { addDocumentCommands } from './document-commands.ts';
 import { EXAMPLES } from './examples.ts';
-import type { ExplainOptions } from './explain.ts';
 import {
   type AuditOptions,
   conventionIn,
@@ -282,32 +281,7 @@ export function createProgram(done: (status: number) => void): Command {
 
   addTrustCommands(program, done);
 
-  program
-    .command('example')
-    .description('print an annotated document to start from')
-    .addOption(
-      new Option('--role <role>', 'what the machine becomes')
-        .choices(['InitControlPlane', 'JoinControlPlane', 'Worker'])
-        .default('InitControlPlane'),
-    )
-    .addHelpText('after', '\nExample:\n  machineadm example --role Worker > bootstrap.yaml')
-    .action(async (options: { role: Role }) => done(await (await import('./example.ts')).example(options)));
-
-  program
-    .command('schema')
-    .description('print the JSON Schema of the document, for editors')
-    .addHelpText('after', '\nExample:\n  machineadm schema > machineadm.schema.json')
-    .action(async () => done(await (await import('./schema.ts')).schema()));
-
-  program
-    .command('explain')
-    .description('tell what a field of the document is for, its type, default and example')
-    .argument('[field]', 'its path, such as kubernetes.join or reporting.sinks.Webhook', '')
-    .option('--recursive', 'list the names of all fields below it')
-    .addHelpText('after', '\nExample:\n  machineadm explain host.files')
-    .action(async (field: string, options: ExplainOptions) =>
-      done(await (await import('./explain.ts')).explain(field, options)),
-    );
+  addDocumentCommands(program, done);
 
   program
     .command('completion')
