@@ -1,5 +1,5 @@
 import { stringify } from 'yaml';
-import { formatReplacedList, replacedListRecord } from '../document/diagnostics.ts';
+import { formatReplacedPart, replacedPartRecord } from '../document/diagnostics.ts';
 import { exitCode } from '../document/exit-codes.ts';
 import { leaves } from '../document/index.ts';
 import { REDACTED } from '../document/redaction/redactor.ts';
@@ -23,10 +23,10 @@ export async function configShow(options: DocumentOptions & { readonly origin?: 
       value: hidden.has(path) ? REDACTED : value,
       origin: `${at.file}:${at.line}:${at.column}`,
     }));
-    if (options.output === 'json') printJson({ fields, replacedLists: replaced.map(replacedListRecord) });
+    if (options.output === 'json') printJson({ fields, replaced: replaced.map(replacedPartRecord) });
     else {
       const rows = redactDeep(fields).map(({ path, value, origin }) => `${origin}  ${path} = ${JSON.stringify(value)}`);
-      printText([...rows, ...replaced.map(formatReplacedList)].join('\n'));
+      printText([...rows, ...replaced.map(formatReplacedPart)].join('\n'));
     }
     return exitCode('Success');
   }

@@ -1,9 +1,9 @@
 import {
   diagnosticRecord,
   formatDiagnostic,
-  formatReplacedList,
+  formatReplacedPart,
   formatWarning,
-  replacedListRecord,
+  replacedPartRecord,
 } from '../document/diagnostics.ts';
 import { exitCode } from '../document/exit-codes.ts';
 import { DocumentError, openDocument } from '../pipeline/load.ts';
@@ -20,13 +20,13 @@ export async function validate({ document, output }: DocumentOptions): Promise<n
     const loaded = await openDocument(document, buildInfo().version);
     const { apiVersion, digest, warnings, unresolved, replaced } = loaded;
     if (output === 'json') {
-      const replacedLists = replaced.map(replacedListRecord);
-      const found = { problems: [], warnings: warnings.map(diagnosticRecord), unresolved, replacedLists };
+      const parts = replaced.map(replacedPartRecord);
+      const found = { problems: [], warnings: warnings.map(diagnosticRecord), unresolved, replaced: parts };
       printJson({ valid: true, apiVersion, sha256: digest, ...found });
     } else {
       const left = unresolved.map((path) => `not judged here: ${path}: depends on a variable of the machine`);
       const verdict = `valid: ${document.join(', ')} (${apiVersion}, sha256 ${digest.slice(0, 12)}…)`;
-      printText([...warnings.map(formatWarning), ...replaced.map(formatReplacedList), ...left, verdict].join('\n'));
+      printText([...warnings.map(formatWarning), ...replaced.map(formatReplacedPart), ...left, verdict].join('\n'));
     }
     return exitCode('Success');
   } catch (error) {

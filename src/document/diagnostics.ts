@@ -71,22 +71,24 @@ export function diagnosticRecord({ place, path, message, hint }: Diagnostic): ob
   return { ...place, path, message, ...(hint === undefined ? {} : { hint }) };
 }
 
-/** A list of an earlier source that a later one replaced as a whole, because its entries have no key to merge by. */
-export interface ReplacedList {
+/** A part of an earlier source that is not in the merged document: a later one replaced it, or removed it with null. */
+export interface ReplacedPart {
   readonly path: readonly PathSegment[];
+  readonly what: 'value' | 'list' | 'section';
+  readonly isRemoved: boolean;
   readonly at: Place;
   readonly previous: Place;
 }
 
 /** `note: file:line:column  path: replaces the list at file:line:column`. */
-export function formatReplacedList({ path, at, previous }: ReplacedList): string {
-  const message = `replaces the list at ${previous.file}:${previous.line}:${previous.column}`;
+export function formatReplacedPart({ path, what, isRemoved, at, previous }: ReplacedPart): string {
+  const message = `${isRemoved ? 'removes' : 'replaces'} the ${what} at ${previous.file}:${previous.line}:${previous.column}`;
   return `note: ${formatDiagnostic({ place: at, path: formatPath(path), message, hint: undefined })}`;
 }
 
-/** The same for `-o json`: `{file, line, column, path, previous: {file, line, column}}`. */
-export function replacedListRecord({ path, at, previous }: ReplacedList): object {
-  return { ...at, path: formatPath(path), previous };
+/** The same for `-o json`: `{file, line, column, path, what, removed, previous: {file, line, column}}`. */
+export function replacedPartRecord({ path, what, isRemoved, at, previous }: ReplacedPart): object {
+  return { ...at, path: formatPath(path), what, removed: isRemoved, previous };
 }
 
 /** More problems than this help nobody, and cost a hostile document's reader its memory. */

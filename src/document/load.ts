@@ -5,7 +5,7 @@ import {
   formatPath,
   type PathSegment,
   pathOf,
-  type ReplacedList,
+  type ReplacedPart,
   sortDiagnostics,
   unknownKey,
 } from './diagnostics.ts';
@@ -55,8 +55,8 @@ export interface LoadedDocument {
   readonly lastingDigest: string | undefined;
   /** The merged document with the place of every part, before variables were replaced. */
   readonly tree: Tree;
-  /** Lists of earlier sources that later ones took the place of. */
-  readonly replaced: readonly ReplacedList[];
+  /** Parts of earlier sources that later ones replaced or removed. */
+  readonly replaced: readonly ReplacedPart[];
   /** What is allowed but will hurt. */
   readonly warnings: readonly Diagnostic[];
   /** Paths whose value depends on a variable that could not be asked for here; the model may lack them. */

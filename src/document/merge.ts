@@ -1,4 +1,4 @@
-import type { PathSegment, ReplacedList } from './diagnostics.ts';
+import type { PathSegment, Place, ReplacedPart } from './diagnostics.ts';
 import { type ListTree, type MapTree, type Tree, toPlain } from './tree.ts';
 
 /** The fields that tell the entries of a list apart, for the list at a path; undefined for a list without such. */
@@ -6,12 +6,13 @@ export type EntryKeys = (path: readonly PathSegment[]) => readonly string[] | un
 
 /**
  * Merges the sources of a document in their order. Maps merge key by key and lists of things entry by entry, by what
- * identifies an entry; scalars and other lists are replaced; null removes what an earlier source set.
+ * identifies an entry; scalars and other lists are replaced; null removes what an earlier source set. Every scalar of every
+ * source is in the result, or below a part that is reported as replaced.
  */
 export function mergeSources(
   sources: readonly MapTree[],
   entryKeys: EntryKeys,
-): { readonly tree: MapTree | undefined; readonly replaced: readonly ReplacedList[] } {
+): { readonly tree: MapTree | undefined; readonly replaced: readonly ReplacedPart[] } {
   const merger = new Merger(entryKeys);
   const [first, ...others] = sources;
   const tree = others.reduce<MapTree | undefined>((base, over) => base && merger.maps(base, over), first);
@@ -19,7 +20,7 @@ export function mergeSources(
 }
 
 class Merger {
-  readonly replaced: ReplacedList[] = [];
+  readonly replaced: ReplacedPart[] = [];
   readonly #entryKeys: EntryKeys;
   readonly #path: PathSegment[] = [];
 
@@ -31,8 +32,10 @@ class Merger {
     const entries = new Map(base.entries);
     for (const [key, { keyAt, value }] of over.entries) {
       const existing = base.entries.get(key)?.value;
-      if (isNull(value)) entries.delete(key);
-      else if (existing === undefined) {
+      if (isNull(value)) {
+        if (existing !== undefined) this.#within(key, () => this.#report(existing, value.at, true));
+        entries.delete(key);
+      } else if (existing === undefined) {
         const added = withoutNulls(value);
         if (added !== undefined) entries.set(key, { keyAt, value: added });
       } else entries.set(key, { keyAt, value: this.#within(key, () => this.#trees(existing, value)) });
@@ -42,11 +45,29 @@ class Merger {
 
   #trees(base: Tree, over: Tree): Tree {
     if (base.kind === 'map' && over.kind === 'map') return this.maps(base, over);
-    if (base.kind !== 'list' || over.kind !== 'list') return withoutNulls(over) ?? over;
-    const keys = this.#entryKeys(this.#path);
-    if (keys !== undefined) return this.#lists(base, over, keys);
-    if (base.items.length > 0) this.replaced.push({ path: [...this.#path], at: over.at, previous: base.at });
-    return over;
+    const keys = base.kind === 'list' && over.kind === 'list' ? this.#entryKeys(this.#path) : undefined;
+    if (keys !== undefined && base.kind === 'list' && over.kind === 'list') return this.#lists(base, over, keys);
+    const replacing = withoutNulls(over) ?? over;
+    this.#reportReplaced(base, replacing);
+    return replacing;
+  }
+
+  #reportReplaced(base: Tree, ...replacing: readonly Tree[]): void {
+    const [first] = replacing;
+    if (first === undefined || replacing.some((one) => sameText(one, base))) return;
+    this.#report(base, first.at, false);
+  }
+
+  /** A part that came together from several sources is reported by its parts. */
+  #report(part: Tree, at: Place, isRemoved: boolean): void {
+    if (isNull(part)) return;
+    if (part.kind === 'scalar' || isOfOneSource(part)) {
+      const what = part.kind === 'scalar' ? 'value' : part.kind === 'list' ? 'list' : 'section';
+      const isEmpty = part.kind !== 'scalar' && childrenOf(part).length === 0;
+      if (!isEmpty) this.replaced.push({ path: [...this.#path], what, isRemoved, at, previous: part.at });
+      return;
+    }
+    for (const [segment, child] of childrenOf(part)) this.#within(segment, () => this.#report(child, at, isRemoved));
   }
 
   /** Entries of one key: one of each source merge; where a source has several, the later source's take their place. */
@@ -66,6 +87,8 @@ class Merger {
         if (isPair && only !== undefined) items.push(this.#within(index, () => this.#trees(item, only)));
         else items.push(...replacing.map((one) => withoutNulls(one) ?? one));
       }
+      const isReplaced = replacing !== undefined && (replacing.length > 1 || (earlier.get(key)?.length ?? 0) > 1);
+      if (isReplaced) this.#within(index, () => this.#reportReplaced(item, ...replacing));
     }
     for (const item of over.items) {
       const key = keyOf(item, keys);
@@ -108,6 +131,22 @@ function keyOf(item: Tree, keys: readonly string[]): string | undefined {
 function sorted(value: unknown): unknown {
   if (value === null || typeof value !== 'object' || Array.isArray(value)) return value;
   return Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+}
+
+function childrenOf(tree: MapTree | ListTree): readonly (readonly [PathSegment, Tree])[] {
+  if (tree.kind === 'list') return Array.from(tree.items.entries());
+  return Array.from(tree.entries, ([key, { value }]) => [key, value] as const);
+}
+
+function isOfOneSource(tree: Tree): boolean {
+  const { file } = tree.at;
+  const isOfIt = (part: Tree): boolean =>
+    part.at.file === file && (part.kind === 'scalar' || childrenOf(part).every(([, child]) => isOfIt(child)));
+  return isOfIt(tree);
+}
+
+function sameText(a: Tree, b: Tree): boolean {
+  return JSON.stringify(toPlain(a)) === JSON.stringify(toPlain(b));
 }
 
 function isNull(tree: Tree): boolean {

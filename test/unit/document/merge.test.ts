@@ -3,10 +3,10 @@ import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import type * as z from 'zod';
-import { formatDiagnostic, formatReplacedList } from '../../../src/document/diagnostics.ts';
+import { formatDiagnostic, formatReplacedPart, type Place } from '../../../src/document/diagnostics.ts';
 import { loadDocument } from '../../../src/document/load.ts';
 import { mergeSources } from '../../../src/document/merge.ts';
-import { type MapTree, toPlain } from '../../../src/document/tree.ts';
+import { leaves, type MapTree, type ScalarTree, type Tree, toPlain } from '../../../src/document/tree.ts';
 import { ENTRY_KEYS, entryKeys } from '../../../src/document/versions/v1alpha1/entry-keys.ts';
 import { sections } from '../../../src/document/versions/v1alpha1/sections.ts';
 import { parseYaml } from '../../../src/document/yaml/parse.ts';
@@ -133,8 +133,23 @@ describe('sources of a document', () => {
       'host:\n  kernelModules: [b]\n  time: {servers: [c]}\n  files: [{path: /a, content: x}]\n',
     );
     assert.ok(result.ok);
-    assert.deepEqual(result.document.replaced.map(formatReplacedList), [
+    assert.deepEqual(result.document.replaced.map(formatReplacedPart), [
       'note: 1.yaml:2:18  host.kernelModules: replaces the list at 0.yaml:4:23',
+    ]);
+  });
+
+  test('report every value that is replaced or removed, with both places', async () => {
+    const result = await load(
+      `${HEADER}host: {hostname: a, swap: Disabled, sysctl: {net.a: 1, net.b: 2}}\n`,
+      'host: {hostname: b, swap: Disabled, sysctl: {net.c: 3}}\n',
+      'host: {sysctl: null}\n',
+    );
+    assert.ok(result.ok);
+    assert.deepEqual(result.document.replaced.map(formatReplacedPart), [
+      'note: 1.yaml:1:18  host.hostname: replaces the value at 0.yaml:4:18',
+      'note: 2.yaml:1:16  host.sysctl["net.a"]: removes the value at 0.yaml:4:53',
+      'note: 2.yaml:1:16  host.sysctl["net.b"]: removes the value at 0.yaml:4:63',
+      'note: 2.yaml:1:16  host.sysctl["net.c"]: removes the value at 1.yaml:1:53',
     ]);
   });
 
@@ -203,6 +218,62 @@ describe('the order of sources', () => {
         assert.deepEqual(toPlain(grouped), toPlain(plain(trees)));
       }),
       { numRuns: 300 },
+    );
+  });
+});
+
+describe('conservation', () => {
+  const scalar = fc.constantFrom<unknown>('scalar', null);
+  const loose = fc.letrec<{ part: unknown }>((tie) => ({
+    part: fc.oneof(
+      { maxDepth: 3, withCrossShrink: true },
+      scalar,
+      fc.array(tie('part'), { maxLength: 3 }),
+      fc.dictionary(fc.constantFrom('k', 'l', 'm'), tie('part'), { maxKeys: 3 }),
+    ),
+  })).part;
+  const named = fc.array(
+    fc.record({ name: fc.constantFrom('x', 'y'), value: loose, more: loose }, { requiredKeys: [] }),
+    { maxLength: 3 },
+  );
+  const source = fc.record(
+    {
+      metadata: loose,
+      host: fc.record({ groups: fc.oneof(named, scalar), services: named, kernelModules: loose }, { requiredKeys: [] }),
+      other: loose,
+    },
+    { requiredKeys: [] },
+  );
+
+  test('every scalar of every source is in the result, or in a part that is reported as replaced or removed', () => {
+    fc.assert(
+      fc.property(fc.array(source, { minLength: 2, maxLength: 4 }), (documents) => {
+        let count = 0;
+        // Each scalar is another one, so that only its own place can hold it.
+        const unique = (_key: string, value: unknown) => (value === 'scalar' ? `scalar-${count++}` : value);
+        const trees = documents.map((document, index) => tree(JSON.stringify(document, unique), `${index}.yaml`));
+        const { tree: result, replaced } = mergeSources(trees, entryKeys);
+        assert.ok(result);
+        const key = ({ file, line, column }: Place) => `${file}:${line}:${column}`;
+        const kept = new Set(leaves(result).map(({ at }) => key(at)));
+        const reported = new Set(replaced.map(({ previous }) => key(previous)));
+        const lost: string[] = [];
+        const visit = (part: Tree, path: string, isReported: boolean): void => {
+          const known = isReported || reported.has(key(part.at));
+          if (part.kind === 'list')
+            for (const [index, item] of part.items.entries()) visit(item, `${path}.${index}`, known);
+          else if (part.kind === 'map') {
+            for (const [name, { value }] of part.entries) visit(value, `${path}.${name}`, known);
+          } else if (part.value !== null && !known && !kept.has(key(part.at)) && !isName(part)) lost.push(path);
+        };
+        // Entries of one name merge: the name stands there once.
+        const names = new Set(leaves(result).map(({ value }) => value));
+        const isName = ({ value }: ScalarTree): boolean =>
+          (value === 'x' || value === 'y') && (names.has(value) || replaced.length > 0);
+        for (const one of trees) visit(one, one.at.file, false);
+        assert.deepEqual(lost, []);
+      }),
+      { numRuns: 2000 },
     );
   });
 });
