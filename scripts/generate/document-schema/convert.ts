@@ -1,6 +1,7 @@
 import type * as z from 'zod';
 import type { PathSegment } from '../../../src/document/diagnostics.ts';
 import { portablePattern } from './patterns.ts';
+import { strictly } from './strict.ts';
 
 /** A JSON Schema (draft 2020-12). */
 export type JsonSchema = { [keyword: string]: unknown };
@@ -127,7 +128,7 @@ export function convertSchema(
       ),
       ...(required.length === 0 ? {} : { required }),
       ...(catchall?._zod.def.type === 'never' ? { additionalProperties: false } : {}),
-      ...(conditions === undefined ? {} : { allOf: conditions.map(withDeclaredProperties) }),
+      ...(conditions === undefined ? {} : { allOf: conditions.map(strictly) }),
     };
   };
 
@@ -205,28 +206,4 @@ function numberSchema(schema: z.core.$ZodType): JsonSchema {
     ...(minimum === undefined ? {} : { minimum }),
     ...(maximum === undefined ? {} : { maximum }),
   };
-}
-
-/** ajv's strict mode wants every required property to be declared beside. */
-function withDeclaredProperties(schema: JsonSchema): JsonSchema {
-  const converted = Object.fromEntries(
-    Object.entries(schema).map(([keyword, value]) => [keyword, declared(keyword, value)]),
-  );
-  if (!Array.isArray(schema.required)) return converted;
-  const names = (schema.required as string[]).map((name) => [name, true]);
-  return { ...converted, properties: { ...Object.fromEntries(names), ...(converted.properties as object) } };
-}
-
-const SCHEMA_KEYWORDS = ['if', 'then', 'else', 'not', 'items', 'contains', 'additionalProperties', 'propertyNames'];
-
-function declared(keyword: string, value: unknown): unknown {
-  if (keyword === 'properties') {
-    return Object.fromEntries(
-      Object.entries(value as object).map(([name, part]) => [name, declared('if', part as unknown)]),
-    );
-  }
-  if (['allOf', 'anyOf', 'oneOf'].includes(keyword)) return (value as JsonSchema[]).map((part) => declared('if', part));
-  if (SCHEMA_KEYWORDS.includes(keyword) && typeof value === 'object')
-    return withDeclaredProperties(value as JsonSchema);
-  return value;
 }

@@ -1,10 +1,11 @@
 import * as z from 'zod';
 import { CONDITION } from '../../../src/document/requires.ts';
 import type { DocumentVersion } from '../../../src/document/versions/version.ts';
+import { CONDITIONS } from './conditions/index.ts';
 import { convertSchema, type JsonSchema, VARIABLE_TEXT } from './convert.ts';
 import { type FieldReference, fieldReference } from './fields.ts';
 import { portablePattern } from './patterns.ts';
-import { CONDITIONS, definitionsOf, rulesOf } from './v1alpha1.ts';
+import { definitionsOf, rulesOf } from './v1alpha1.ts';
 
 /**
  * The JSON Schema (draft 2020-12) of a document version: what editors, controllers and other languages judge a document
@@ -28,7 +29,7 @@ export function documentSchema(version: DocumentVersion, reference: FieldReferen
   const { schema, definitions } = convertSchema(document, {
     definitions: definitionsOf(document),
     rules: rulesOf(document),
-    conditions: CONDITIONS,
+    conditions: new Map(Object.entries(CONDITIONS)),
     field: (path) => reference.annotations(path),
     isExpandable: (place) => version.variables?.isExpandable(place, {}) === true,
   });

@@ -67,8 +67,6 @@ export function rulesOf(document: z.core.$ZodType): ReadonlyMap<z.core.$ZodType,
 
 const CERTIFICATE = '-----BEGIN CERTIFICATE-----[\\s\\S]+-----END CERTIFICATE-----';
 
-export const CONDITIONS: ReadonlyMap<string, readonly JsonSchema[]> = new Map();
-
 /** The schema of a field: without `optional` around it. Throws for a path that is none. */
 export function schemaAt(document: z.core.$ZodType, path: string): z.core.$ZodType {
   let schema = bare(document);

@@ -4,7 +4,7 @@ import { API_SERVER } from './api-server-findings.ts';
 import type { ComponentSection } from './kubernetes.ts';
 
 /** Arguments that a section of the document sets, or that the API server refuses beside it. */
-const OWNERS: readonly {
+export const OWNERS: readonly {
   readonly field: string;
   readonly asked: (section: ApiServerFilesSection) => boolean;
   readonly argument: RegExp;
@@ -28,7 +28,7 @@ const OWNERS: readonly {
     // k/k pkg/kubeapiserver/options/authentication.go: the flags oidc-* and a configuration exclude each other.
     field: 'authentication.structured',
     asked: ({ authentication }) => authentication?.structured !== undefined,
-    argument: /^(authentication-config|oidc-.*)$/,
+    argument: /^(authentication-config$|oidc-)/,
   },
   {
     field: 'authentication.structured.anonymous',
@@ -69,7 +69,7 @@ export function checkArguments(section: ApiServerFilesSection & ComponentSection
 }
 
 /** The names of the volumes that the sections bring (`src/kubernetes/api-server/component.ts`). */
-const VOLUMES = /^(audit-(policy|webhook|log)|encryption|authentication|authorization|admission|kms-\d+)$/;
+export const VOLUMES = /^(audit-(policy|webhook|log)|encryption|authentication|authorization|admission|kms-\d+)$/;
 
 export function checkVolumes(section: ApiServerFilesSection & ComponentSection): Finding[] {
   const asks = (['audit', 'encryptionAtRest', 'authentication', 'authorization', 'admission'] as const).some(

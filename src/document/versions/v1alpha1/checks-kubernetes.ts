@@ -17,8 +17,8 @@ import type { SecretField } from './fields.ts';
 import type { KubernetesSection } from './kubernetes.ts';
 import type { Sections } from './sections.ts';
 
-const TOKEN = /^[a-z0-9]{6}\.[a-z0-9]{16}$/;
-const CERTIFICATE_KEY = /^[0-9a-f]{64}$/;
+export const TOKEN = /^[a-z0-9]{6}\.[a-z0-9]{16}$/;
+export const CERTIFICATE_KEY = /^[0-9a-f]{64}$/;
 
 /** Mistakes across the fields of `kubernetes`. */
 export function checkKubernetes(sections: Sections): Finding[] {

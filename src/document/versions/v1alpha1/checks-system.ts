@@ -6,7 +6,7 @@ import type { Sections } from './sections.ts';
 import type { ServicesSection, TimeSection } from './system.ts';
 
 /** crypt(5) hashes begin with "$" and their method; "*" and "!" stand for "no password". DES hashes have no place here. */
-const PASSWORD_HASH = /^(?:\$[a-z0-9-]+\$[^:\s]+|[*!])$/i;
+export const PASSWORD_HASH = /^(?:\$[A-Za-z0-9-]+\$[^:\s]+|[*!])$/;
 
 /** Contradictions and doubles among accounts, time and services of the host. */
 export function checkSystem({ host, secrets }: Sections): Finding[] {

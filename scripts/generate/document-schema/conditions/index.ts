@@ -1,0 +1,20 @@
+import type { JsonSchema } from '../convert.ts';
+import { API_SERVER_CONDITIONS } from './api-server.ts';
+import { HOST_CONDITIONS } from './host.ts';
+import { KUBERNETES_CONDITIONS } from './kubernetes.ts';
+import { PLATFORM_CONDITIONS } from './platform.ts';
+import { REPORTING_CONDITIONS } from './reporting.ts';
+import { RUNTIME_CONDITIONS } from './runtime.ts';
+
+/**
+ * What `src/document/versions/v1alpha1/checks*.ts` refuse across fields, as far as a schema can judge it: by the field path
+ * of the object whose fields they are about. None of them refuses more than the checks do; contract/vectors compares.
+ */
+export const CONDITIONS: Readonly<Record<string, readonly JsonSchema[]>> = {
+  ...PLATFORM_CONDITIONS,
+  ...HOST_CONDITIONS,
+  ...RUNTIME_CONDITIONS,
+  ...KUBERNETES_CONDITIONS,
+  ...API_SERVER_CONDITIONS,
+  ...REPORTING_CONDITIONS,
+};

@@ -1,0 +1,72 @@
+import type { JsonSchema } from '../convert.ts';
+import { all, any, given, is, must, not, text, textWithout, VARIABLE, when, without } from './language.ts';
+
+const HOOKS = ['early', 'beforeBootstrap', 'afterBootstrap'].map((phase) => `host.hooks.${phase}.shell`);
+
+const WINDOWS_PATH = /^[A-Za-z]:[\\/]/;
+
+/** What no name on NTFS may hold; `:` only behind the letter of a drive. */
+const IMPOSSIBLE_PATH =
+  /[<>"|?*]|[. ](?:[\\/]|$)|^\/[^:]*:|^[A-Za-z]:[^:]*:|[\\/](?:[Cc][Oo][Nn]|[Pp][Rr][Nn]|[Aa][Uu][Xx]|[Nn][Uu][Ll]|[Cc][Oo][Mm]\d|[Ll][Pp][Tt]\d)(?:\.[^\\/]*)?(?:[\\/]|$)/;
+
+const windows = all(
+  without(
+    'containerRuntime',
+    'images',
+    'hardening',
+    'host.kernelModules',
+    'host.sysctl',
+    'host.storage',
+    'host.groups',
+    'host.users',
+    'host.services[].dropIns',
+    'host.files[].owner',
+    'host.activeDirectory.keytab',
+    'host.activeDirectory.servicePrincipals',
+    'host.activeDirectory.kerberos',
+    'host.activeDirectory.registerAddress',
+    'host.activeDirectory.logins',
+    'secrets.*.systemdCredential',
+    'kubernetes.bootstrapper.exec',
+  ),
+  must('host.swap', { const: 'Unmanaged' }),
+  must('host.hostname', any(VARIABLE, all(text(/^[a-z0-9-]{1,15}$/), textWithout(/^\d+$/)))),
+  ...HOOKS.map((path) => must(path, { enum: ['powershell', 'cmd'] })),
+  must('host.hooks.early.frequency', { const: 'Once' }),
+  must('host.activeDirectory.onReset', { const: 'Keep' }),
+  must('host.files[].mode', text(/^0?(?:600|700|644|755)$/)),
+  must('host.files[].directoryMode', text(/^0?(?:700|755)$/)),
+  must('host.files[].path', any(VARIABLE, textWithout(IMPOSSIBLE_PATH))),
+  must('variables.*.instanceData', text(/^(?:v1\.|ds\.meta[-_]data\.)?(?:local[-_])?hostname$/)),
+  must('kubernetes.role', { const: 'Worker' }),
+  must('kubernetes.node.criSocket', textWithout(/^unix:/)),
+  must('reporting.sinks[].type', not({ enum: ['Journal', 'SystemdNotify'] })),
+);
+
+const linux = all(
+  ...['host.files[].path', 'secrets.*.file'].map((path) => must(path, any(VARIABLE, textWithout(WINDOWS_PATH)))),
+  must('host.files[].contentFrom.file', textWithout(WINDOWS_PATH)),
+  ...HOOKS.map((path) => must(path, { enum: ['sh', 'bash'] })),
+  must('reporting.sinks[].type', not({ const: 'WindowsEventLog' })),
+);
+
+const driver = (name: string): JsonSchema => any(VARIABLE, { const: name });
+
+/** The kubelet has the cgroup driver of the container runtime. */
+const sameDriver = (name: string): JsonSchema =>
+  all(
+    must('kubernetes.node.kubelet.config.cgroupDriver', driver(name)),
+    must('kubernetes.node.kubelet.args[]', when(is('name', 'cgroup-driver'), given('value', driver(name)))),
+  );
+
+/** What is about the document as a whole. */
+export const PLATFORM_CONDITIONS: Readonly<Record<string, readonly JsonSchema[]>> = {
+  '': [
+    when(is('host.platform', 'Windows'), windows, linux),
+    when(
+      given('containerRuntime.containerd'),
+      when(is('containerRuntime.containerd.cgroupDriver', 'cgroupfs'), sameDriver('cgroupfs'), sameDriver('systemd')),
+    ),
+    when(given('kubernetes.bootstrapper.exec'), must('hardening.profiles[]', { const: 'cis-os' })),
+  ],
+};
