@@ -5,8 +5,32 @@ export interface Place {
   readonly column: number;
 }
 
+/**
+ * The kinds of problems, for programs; contract/vectors/README.md says what each means. A kind is never renamed.
+ */
+export const PROBLEM_CODES = [
+  'SyntaxError',
+  'UnknownField',
+  'MissingField',
+  'InvalidType',
+  'InvalidValue',
+  'Conflict',
+  'Duplicate',
+  'Collision',
+  'UnknownReference',
+  'UnsupportedVersion',
+  'UnsupportedPlatform',
+  'RequiresNewerAgent',
+  'Risk',
+  'DocumentNotTrusted',
+  'SecretReadableByAll',
+] as const;
+
+export type ProblemCode = (typeof PROBLEM_CODES)[number];
+
 /** One problem of a document: what, where, and what to do about it. */
 export interface Diagnostic {
+  readonly code: ProblemCode;
   readonly place: Place;
   /** `host.files[2].mode`; empty for the document as a whole. */
   readonly path: string;
@@ -18,6 +42,8 @@ export type PathSegment = string | number;
 
 /** A mistake that no single field shows: what is said where, and what to do. */
 export interface Finding {
+  /** Default `Conflict`: fields that contradict or need each other. */
+  readonly code?: ProblemCode;
   readonly path: readonly PathSegment[];
   readonly message: string;
   readonly hint?: string;
@@ -56,7 +82,7 @@ export function formatPath(segments: readonly PathSegment[]): string {
 }
 
 /** `file:line:column  path: message (hint: …)`, the form that editors and people know. */
-export function formatDiagnostic({ place, path, message, hint }: Diagnostic): string {
+export function formatDiagnostic({ place, path, message, hint }: Omit<Diagnostic, 'code'>): string {
   const where = `${place.file}:${place.line}:${place.column}`;
   return `${where}  ${path === '' ? '' : `${path}: `}${message}${hint === undefined ? '' : ` (hint: ${hint})`}`;
 }
@@ -66,9 +92,9 @@ export function formatWarning(diagnostic: Diagnostic): string {
   return `warning: ${formatDiagnostic(diagnostic)}`;
 }
 
-/** A diagnostic as `-o json` shows it: `{file, line, column, path, message, hint?}`. */
-export function diagnosticRecord({ place, path, message, hint }: Diagnostic): object {
-  return { ...place, path, message, ...(hint === undefined ? {} : { hint }) };
+/** A diagnostic as `-o json` shows it: `{code, file, line, column, path, message, hint?}`. */
+export function diagnosticRecord({ code, place, path, message, hint }: Diagnostic): object {
+  return { code, ...place, path, message, ...(hint === undefined ? {} : { hint }) };
 }
 
 /** A part of an earlier source that is not in the merged document: a later one replaced it, or removed it with null. */
@@ -103,7 +129,12 @@ export function sortDiagnostics(diagnostics: readonly Diagnostic[], files: reado
   );
   const last = sorted[MOST_PROBLEMS];
   if (last === undefined) return sorted;
-  const more = { place: last.place, path: '', message: `${sorted.length - MOST_PROBLEMS} more problems from here on` };
+  const more = {
+    code: last.code,
+    place: last.place,
+    path: '',
+    message: `${sorted.length - MOST_PROBLEMS} more problems from here on`,
+  };
   return [...sorted.slice(0, MOST_PROBLEMS), { ...more, hint: 'correct those above first' }];
 }
 
@@ -114,9 +145,10 @@ export function sortDiagnostics(diagnostics: readonly Diagnostic[], files: reado
 export function unknownKey(path: readonly PathSegment[], known: readonly string[]): Finding {
   const key = String(path.at(-1));
   const near = nearestName(key, known);
-  if (near !== undefined) return { path, key, message: 'unknown key', hint: `did you mean "${near}"?` };
+  if (near !== undefined)
+    return { code: 'UnknownField', path, key, message: 'unknown key', hint: `did you mean "${near}"?` };
   const hint = known.length === 0 ? {} : { hint: `known here: ${choices(known, key)}` };
-  return { path, key, hidesKey: true, message: 'unknown key', ...hint };
+  return { code: 'UnknownField', path, key, hidesKey: true, message: 'unknown key', ...hint };
 }
 
 /** Names to choose from: all of a few, of many the five that are nearest to what was written. */

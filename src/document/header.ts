@@ -16,6 +16,7 @@ export function convertible(raw: ReadonlyMap<string, unknown>): Finding | undefi
   const kind = raw.get('kind');
   if (typeof kind === 'string' && CONVERTED_KINDS.test(kind)) {
     return {
+      code: 'InvalidValue',
       path: ['kind'],
       message: `a ${kind} is not a bootstrap document, whose kind is MachineBootstrap`,
       hint: CONVERT,
@@ -24,7 +25,7 @@ export function convertible(raw: ReadonlyMap<string, unknown>): Finding | undefi
   const [key] = raw.has('apiVersion') ? [] : USER_DATA_KEYS.filter((name) => raw.has(name));
   if (key === undefined) return undefined;
   const format = key === 'ignition' ? 'an Ignition configuration' : 'cloud-config user data';
-  return { path: [key], key, message: `${format} is not a bootstrap document`, hint: CONVERT };
+  return { code: 'InvalidValue', path: [key], key, message: `${format} is not a bootstrap document`, hint: CONVERT };
 }
 
 export function checkHeader(raw: ReadonlyMap<string, unknown>, versions: readonly DocumentVersion[]): Finding[] {
@@ -33,6 +34,7 @@ export function checkHeader(raw: ReadonlyMap<string, unknown>, versions: readonl
   const apiVersion = raw.get('apiVersion');
   if (apiVersion === undefined) {
     findings.push({
+      code: 'MissingField',
       path: [],
       message: '"apiVersion" is missing',
       hint: `add apiVersion: ${versions.at(-1)?.apiVersion}`,
@@ -41,12 +43,23 @@ export function checkHeader(raw: ReadonlyMap<string, unknown>, versions: readonl
     // Anything but a version of ours may be a secret that slipped into the wrong line.
     const isOurs = typeof apiVersion === 'string' && /^machineadm\.dev\/v\d{1,4}[a-z0-9]{0,12}$/.test(apiVersion);
     const message = `this agent does not read ${isOurs ? JSON.stringify(apiVersion) : 'this version'}`;
-    findings.push({ path: ['apiVersion'], message, hint: `it reads ${known}; a newer agent may read more` });
+    findings.push({
+      code: 'InvalidValue',
+      path: ['apiVersion'],
+      message,
+      hint: `it reads ${known}; a newer agent may read more`,
+    });
   }
   const kind = raw.get('kind');
-  if (kind === undefined) findings.push({ path: [], message: '"kind" is missing', hint: 'add kind: MachineBootstrap' });
+  if (kind === undefined)
+    findings.push({ code: 'MissingField', path: [], message: '"kind" is missing', hint: 'add kind: MachineBootstrap' });
   else if (kind !== 'MachineBootstrap') {
-    findings.push({ path: ['kind'], message: 'not a bootstrap document', hint: 'kind must be MachineBootstrap' });
+    findings.push({
+      code: 'InvalidValue',
+      path: ['kind'],
+      message: 'not a bootstrap document',
+      hint: 'kind must be MachineBootstrap',
+    });
   }
   return findings;
 }
@@ -60,7 +73,7 @@ export function checkRequires(
   const newer: Finding[] = [];
   if (requires === undefined) return { mistakes, newer };
   if (requires === null || typeof requires !== 'object' || Array.isArray(requires)) {
-    mistakes.push({ path: ['requires'], message: 'expected a map with agentVersion or features' });
+    mistakes.push({ code: 'InvalidType', path: ['requires'], message: 'expected a map with agentVersion or features' });
     return { mistakes, newer };
   }
   for (const [key, value] of Object.entries(requires) as [string, unknown][]) {
@@ -68,19 +81,25 @@ export function checkRequires(
     if (key === 'agentVersion') {
       const satisfied = typeof value === 'string' ? satisfies(agentVersion, value) : undefined;
       if (satisfied === undefined) {
-        mistakes.push({ path, message: 'not a version condition', hint: 'write it such as ">=0.1.0"' });
+        mistakes.push({
+          code: 'InvalidValue',
+          path,
+          message: 'not a version condition',
+          hint: 'write it such as ">=0.1.0"',
+        });
       } else if (!satisfied) {
         const message = `the document needs an agent ${String(value)}; this is ${agentVersion}`;
-        newer.push({ path, message, hint: 'install a matching machineadm in the image' });
+        newer.push({ code: 'RequiresNewerAgent', path, message, hint: 'install a matching machineadm in the image' });
       }
     } else if (key === 'features') {
       const features: readonly unknown[] = Array.isArray(value) ? value : [];
       if (!Array.isArray(value) || features.some((feature) => typeof feature !== 'string')) {
-        mistakes.push({ path, message: 'expected a list of feature names' });
+        mistakes.push({ code: 'InvalidType', path, message: 'expected a list of feature names' });
       }
       features.forEach((feature, index) => {
         if (typeof feature === 'string' && !version.features.includes(feature)) {
           newer.push({
+            code: 'RequiresNewerAgent',
             path: [...path, index],
             message: 'this agent lacks the feature',
             hint: 'install a newer machineadm in the image',

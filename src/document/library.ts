@@ -12,6 +12,8 @@ import { DOCUMENT_VERSIONS } from './versions/index.ts';
 
 /** A mistake, or what is allowed but will hurt. */
 export interface Problem {
+  /** What kind of problem it is. A kind is never renamed; new ones may come. */
+  readonly code: string;
   /** Name of the source, as it was given. */
   readonly file: string;
   /** Counted from 1. */
@@ -78,7 +80,9 @@ export async function validateDocument(
     const file = sources[0]?.name ?? 'document';
     return {
       valid: false,
-      problems: [{ file, line: 1, column: 1, path: '', message: error.message, hint: error.remedy }],
+      problems: [
+        { code: 'SyntaxError', file, line: 1, column: 1, path: '', message: error.message, hint: error.remedy },
+      ],
     };
   }
 }
@@ -98,6 +102,6 @@ export function example(role: 'InitControlPlane' | 'JoinControlPlane' | 'Worker'
   return exampleDocument(role);
 }
 
-function problemOf({ place, path, message, hint }: Diagnostic): Problem {
-  return { ...place, path, message, ...(hint === undefined ? {} : { hint }) };
+function problemOf({ code, place, path, message, hint }: Diagnostic): Problem {
+  return { code, ...place, path, message, ...(hint === undefined ? {} : { hint }) };
 }

@@ -126,7 +126,10 @@ export async function loadDocument(sources: readonly DocumentSource[], options: 
       lastingDigest: lasting === undefined ? undefined : await sha256(canonicalJson(lasting)),
       tree: merged,
       replaced,
-      warnings: sortDiagnostics((version.lint?.(plainData(sections)) ?? []).map(place), names),
+      warnings: sortDiagnostics(
+        (version.lint?.(plainData(sections)) ?? []).map((finding) => place({ code: 'Risk', ...finding })),
+        names,
+      ),
       unresolved: expansion.unknown.map(formatPath),
     },
   };
@@ -147,10 +150,10 @@ async function modelOf(
 }
 
 function placed(finding: Finding, tree: Tree): Diagnostic {
-  const { path, key, other, hint } = finding;
+  const { code = 'Conflict', path, key, other, hint } = finding;
   const place = key === undefined ? placeOf(tree, path) : placeOfKey(tree, path.slice(0, -1), key);
   const message = other === undefined ? finding.message : `${finding.message} ${whereIs(tree, other)}`;
-  return { place, path: pathOf(finding), message, hint };
+  return { code, place, path: pathOf(finding), message, hint };
 }
 
 /** `host.swap (node.yaml:7:3)`. */
@@ -159,21 +162,47 @@ function whereIs(tree: Tree, path: readonly PathSegment[]): string {
   return `${formatPath(path)} (${file}:${line}:${column})`;
 }
 
-/** The document as plain data, and the numbers in it that no number of JavaScript holds. */
+/** The document as plain data, the numbers in it that no number of JavaScript holds, and keys that no object keeps. */
 function plainMap(
   tree: Tree,
   version: DocumentVersion | undefined,
 ): { readonly raw: ReadonlyMap<string, unknown>; readonly misfits: readonly Finding[] } {
   const misfits: (readonly PathSegment[])[] = [];
+  const reserved = [...reservedKeys(tree)].map(
+    (path): Finding => ({
+      code: 'UnknownField',
+      path,
+      key: '__proto__',
+      message: 'a key that no field has',
+      hint: 'remove it',
+    }),
+  );
   const plain = toPlain(tree, version?.keepsNumber?.bind(version) ?? (() => false), misfits);
   return {
     raw: new Map(plain !== null && typeof plain === 'object' ? Object.entries(plain) : []),
-    misfits: misfits.map((path) => ({
-      path,
-      message: 'a number that is too large to be kept exactly, or not finite',
-      hint: 'write it in quotes if it is a text',
-    })),
+    misfits: [
+      ...reserved,
+      ...misfits.map(
+        (path): Finding => ({
+          code: 'InvalidValue',
+          path,
+          message: 'a number that is too large to be kept exactly, or not finite',
+          hint: 'write it in quotes if it is a text',
+        }),
+      ),
+    ],
   };
+}
+
+/** Where `__proto__` is a key: zod leaves it out of what it reads, so that what is below it would be lost. */
+function* reservedKeys(tree: Tree, path: readonly PathSegment[] = []): Generator<readonly PathSegment[]> {
+  if (tree.kind === 'list')
+    for (const [index, item] of tree.items.entries()) yield* reservedKeys(item, [...path, index]);
+  if (tree.kind !== 'map') return;
+  for (const [key, { value }] of tree.entries) {
+    if (key === '__proto__') yield [...path, key];
+    else yield* reservedKeys(value, [...path, key]);
+  }
 }
 
 /** Replaces variables, when their own section is sound. */
@@ -204,7 +233,8 @@ function checkSections(raw: ReadonlyMap<string, unknown>, version: DocumentVersi
     if (!known.includes(key)) findings.push(unknownKey([key], known));
   }
   for (const name of version.required) {
-    if (!raw.has(name)) findings.push({ path: [], message: `"${name}" is missing`, hint: `add ${name}` });
+    if (!raw.has(name))
+      findings.push({ code: 'MissingField', path: [], message: `"${name}" is missing`, hint: `add ${name}` });
   }
   for (const [name, schema] of Object.entries(version.sections)) {
     if (raw.has(name)) for (const finding of schemaFindings(schema, raw.get(name), [name])) findings.push(finding);

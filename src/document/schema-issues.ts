@@ -10,7 +10,8 @@ export function schemaFindings(schema: z.ZodType, value: unknown, at: readonly P
   const findings: Finding[] = [];
   // Beyond what is told, a finding says only how many there are, and where.
   for (const issue of result.error.issues) {
-    if (findings.length > 2 * MOST_PROBLEMS) findings.push({ path: [...at, ...segmentsOf(issue)], message: '' });
+    if (findings.length > 2 * MOST_PROBLEMS)
+      findings.push({ code: 'InvalidValue', path: [...at, ...segmentsOf(issue)], message: '' });
     else findings.push(...fromIssue(issue, schema, value, at));
   }
   return findings;
@@ -32,12 +33,26 @@ function fromIssue(issue: z.core.$ZodIssue, schema: z.ZodType, value: unknown, a
     case 'invalid_type': {
       if (found === undefined) {
         const key = path.at(-1);
-        return [{ path: path.slice(0, -1), message: `"${String(key)}" is missing`, hint: `add ${String(key)}` }];
+        return [
+          {
+            code: 'MissingField',
+            path: path.slice(0, -1),
+            message: `"${String(key)}" is missing`,
+            hint: `add ${String(key)}`,
+          },
+        ];
       }
       const expected = issue.message.startsWith('Invalid input')
         ? `expected ${article(issue.expected)}`
         : issue.message;
-      return [{ path, message: `${expected}, found ${kindOf(found)}`, ...typeHint(issue.expected, found) }];
+      return [
+        {
+          code: 'InvalidType',
+          path,
+          message: `${expected}, found ${kindOf(found)}`,
+          ...typeHint(issue.expected, found),
+        },
+      ];
     }
     case 'invalid_value': {
       const values = issue.values.map(String);
@@ -45,19 +60,25 @@ function fromIssue(issue: z.core.$ZodIssue, schema: z.ZodType, value: unknown, a
       const hint = near === undefined ? undefined : `did you mean "${near}"?`;
       const all = choices(values, typeof found === 'string' ? found : '');
       const message = `expected ${values.length > 1 ? `one of ${all}` : `${values[0]}`}`;
-      return [{ path, message, ...(hint === undefined ? {} : { hint }) }];
+      return [{ code: 'InvalidValue', path, message, ...(hint === undefined ? {} : { hint }) }];
     }
     case 'invalid_union':
       return fromUnion(issue, schema, value, at, path);
     case 'invalid_key':
-      return [{ path, key: String(path.at(-1)), hidesKey: true, message: keyMessage(issue) }];
+      return [{ code: 'InvalidValue', path, key: String(path.at(-1)), hidesKey: true, message: keyMessage(issue) }];
     case 'too_small':
     case 'too_big':
-      return [{ path, message: isRaw(issue.message) ? sizeMessage(issue) : issue.message }];
+      return [{ code: 'InvalidValue', path, message: isRaw(issue.message) ? sizeMessage(issue) : issue.message }];
     case 'invalid_format':
-      return [{ path, message: isRaw(issue.message) ? formatMessage(issue) : issue.message }];
+      return [{ code: 'InvalidValue', path, message: isRaw(issue.message) ? formatMessage(issue) : issue.message }];
     default:
-      return [{ path, message: isRaw(issue.message) ? 'a value that is not allowed here' : issue.message }];
+      return [
+        {
+          code: 'InvalidValue',
+          path,
+          message: isRaw(issue.message) ? 'a value that is not allowed here' : issue.message,
+        },
+      ];
   }
 }
 
@@ -105,7 +126,13 @@ function fromUnion(
     .sort((a, b) => a.length - b.length)[0];
   const deep = closest?.filter((error) => error.code !== 'unrecognized_keys') ?? [];
   if (closest === undefined || deep.length === 0) {
-    return [{ path, message: isRaw(issue.message) ? 'none of the forms that are allowed here' : issue.message }];
+    return [
+      {
+        code: 'InvalidType',
+        path,
+        message: isRaw(issue.message) ? 'none of the forms that are allowed here' : issue.message,
+      },
+    ];
   }
   return deep.flatMap((error) =>
     fromIssue({ ...error, path: [...issue.path, ...error.path] } as z.core.$ZodIssue, schema, value, at),

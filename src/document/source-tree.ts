@@ -32,7 +32,13 @@ export async function sourceTree(
     if (parsed?.kind === 'map') maps.push(parsed);
     else if (parsed !== undefined) {
       const message = 'the document is not a map';
-      problems.push({ place: parsed.at, path: '', message, hint: 'it begins with apiVersion and kind' });
+      problems.push({
+        code: 'InvalidType',
+        place: parsed.at,
+        path: '',
+        message,
+        hint: 'it begins with apiVersion and kind',
+      });
     }
   }
   const added = sinks.flatMap((text) => parseYaml(SINK_OPTION, text, problems) ?? []);

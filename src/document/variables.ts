@@ -69,6 +69,7 @@ export async function expandVariables(
       const exists =
         known === undefined || known.length === 0 ? 'nothing is there' : `there is ${choices(known, name)}`;
       findings.push({
+        code: 'UnknownReference',
         path,
         message: `the variable "${name}" has no value: ${describe(source)} does not exist`,
         hint: exists,
@@ -98,7 +99,8 @@ export async function expandVariables(
       inserted += value?.length ?? 0;
       if (inserted > MOST_EXPANDED) {
         const message = 'the values of variables make the document larger than 8 MiB';
-        if (inserted - (value?.length ?? 0) <= MOST_EXPANDED) findings.push({ path, message, hint: 'use files' });
+        if (inserted - (value?.length ?? 0) <= MOST_EXPANDED)
+          findings.push({ code: 'InvalidValue', path, message, hint: 'use files' });
         return '';
       }
       if (value !== undefined && source.kind !== 'value' && allowed(path) === 'shell' && !isShellSafe(value))
@@ -143,11 +145,12 @@ function interpreted(name: string, path: readonly PathSegment[]): Finding {
 }
 
 /** A name that is nearly a known one is told; any other stands in the document at the place given. */
-function missing(name: string, known: readonly string[]): Pick<Finding, 'message' | 'hint'> {
+function missing(name: string, known: readonly string[]): Pick<Finding, 'code' | 'message' | 'hint'> {
   const near = nearestName(name, known);
-  if (near !== undefined) return { message: `there is no variable "${name}"`, hint: `did you mean "${near}"?` };
+  if (near !== undefined)
+    return { code: 'UnknownReference', message: `there is no variable "${name}"`, hint: `did you mean "${near}"?` };
   const hint = known.length === 0 ? 'add it under "variables"' : `"variables" has ${choices(known, name)}`;
-  return { message: 'there is no variable of this name', hint };
+  return { code: 'UnknownReference', message: 'there is no variable of this name', hint };
 }
 
 function describe(source: VariableSource): string {

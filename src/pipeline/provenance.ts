@@ -11,6 +11,7 @@ const INSECURE = '--insecure-document takes it as it is, for a test';
 /** Warnings of documents that a run would refuse. */
 export function warningsOfDistrusted(pieces: readonly SourcePiece[]): readonly Diagnostic[] {
   return distrustedOf(pieces).map(({ name, distrust }) => ({
+    code: 'DocumentNotTrusted',
     place: { file: name, line: 1, column: 1 },
     path: '',
     message: `others could change what root does: ${distrust}; a run refuses it`,
@@ -63,6 +64,7 @@ export function exposedSecrets(
   return leaves(document.tree)
     .filter(({ at, value }) => open.has(at.file) && typeof value === 'string' && values.has(value))
     .map(({ at, path }) => ({
+      code: 'SecretReadableByAll',
       place: at,
       path,
       message: 'every user of the machine can read this secret; a run refuses it',

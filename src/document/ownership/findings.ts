@@ -12,7 +12,7 @@ export function ownershipFindings(model: Model): readonly Finding[] {
     ...collisionsOf(claimsOf(model)).filter(isNew).map(toFinding),
     ...swapFindings(model.host),
     ...serviceFindings(model),
-  ];
+  ].map((finding) => ({ code: 'Collision', ...finding }));
 }
 
 /** The others are refused where the section is checked: a path twice in one spelling, and a static pod of kubeadm's. */

@@ -19,13 +19,13 @@ export function parseYaml(file: string, source: string, problems: Diagnostic[]):
     const tree = parser.document();
     for (const { place, path, first } of parser.parts.duplicates) {
       const hint = `it is first given in line ${first}; keep one`;
-      problems.push({ place, path, message: 'the key is given twice', hint });
+      problems.push({ code: 'SyntaxError', place, path, message: 'the key is given twice', hint });
     }
     return tree;
   } catch (error) {
     if (!(error instanceof YamlError)) throw error;
     const { at: place, hint } = error;
-    problems.push({ place, path: '', message: error.message, hint });
+    problems.push({ code: 'SyntaxError', place, path: '', message: error.message, hint });
     return undefined;
   }
 }

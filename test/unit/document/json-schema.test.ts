@@ -28,8 +28,8 @@ const patterns = [...parts(schema)].flatMap(({ pointer, part }) =>
 );
 
 const fields = [...parts(schema)].flatMap(({ pointer, part }) =>
-  // Conditions name fields without describing them.
-  part.type === 'object' && part.properties !== undefined
+  // Conditions, which name fields without describing them, stand below allOf.
+  part.type === 'object' && part.properties !== undefined && !/\/allOf\/\d/.test(pointer)
     ? Object.entries(part.properties as Record<string, Record<string, unknown>>).map(([name, field]) => ({
         pointer: `${pointer}/properties/${name}`,
         field,

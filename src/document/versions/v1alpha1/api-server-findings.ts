@@ -5,5 +5,10 @@ export const API_SERVER: readonly PathSegment[] = ['kubernetes', 'controlPlane',
 
 /** A field that came later. */
 export function since(path: readonly PathSegment[], minor: number): Finding {
-  return { path, message: `needs Kubernetes 1.${minor}`, hint: 'remove it, or raise kubernetes.version' };
+  return {
+    code: 'UnsupportedVersion',
+    path,
+    message: `needs Kubernetes 1.${minor}`,
+    hint: 'remove it, or raise kubernetes.version',
+  };
 }

@@ -39,7 +39,11 @@ export function checkAuthentication(section: Section, minor: number): Finding[] 
   structured.jwt?.forEach((jwt, index) => {
     findings.push(...checkJwt(jwt, [...at, 'jwt', index], minor));
     if (issuers.has(jwt.issuer.url)) {
-      findings.push({ path: [...at, 'jwt', index, 'issuer', 'url'], message: 'this issuer is given twice' });
+      findings.push({
+        code: 'Duplicate',
+        path: [...at, 'jwt', index, 'issuer', 'url'],
+        message: 'this issuer is given twice',
+      });
     }
     issuers.add(jwt.issuer.url);
   });
@@ -85,7 +89,7 @@ function checkJwt(
     } else if (/^(?:.*\.)?(?:k8s|kubernetes)\.io\//.test(key)) {
       findings.push({ path: at, message: 'the domains k8s.io and kubernetes.io are reserved' });
     }
-    if (keys.has(key)) findings.push({ path: at, message: 'this key is given twice' });
+    if (keys.has(key)) findings.push({ code: 'Duplicate', path: at, message: 'this key is given twice' });
     keys.add(key);
   });
   claimValidationRules?.forEach((rule, index) => {
@@ -129,7 +133,7 @@ export function checkAuthorization({ authorization }: Section, minor: number): F
     if (missing.length > 0)
       findings.push({ path: [...path, 'modes'], message: `${missing.join(' and ')} must be among them` });
     if (new Set(modes).size !== (modes ?? []).length)
-      findings.push({ path: [...path, 'modes'], message: 'a mode is given twice' });
+      findings.push({ code: 'Duplicate', path: [...path, 'modes'], message: 'a mode is given twice' });
     return findings;
   }
   if (minor < 30) return [since([...path, 'structured'], 30)];
@@ -138,10 +142,11 @@ export function checkAuthorization({ authorization }: Section, minor: number): F
   structured.forEach((authorizer, index) => {
     const at = [...path, 'structured', index];
     const { type, name, webhook: asked } = authorizer;
-    if (names.has(name)) findings.push({ path: [...at, 'name'], message: `a second authorizer "${name}"` });
+    if (names.has(name))
+      findings.push({ code: 'Duplicate', path: [...at, 'name'], message: `a second authorizer "${name}"` });
     names.add(name);
     if (type !== 'Webhook' && structured.findIndex((other) => other.type === type) < index) {
-      findings.push({ path: [...at, 'type'], message: `a second authorizer ${type}` });
+      findings.push({ code: 'Duplicate', path: [...at, 'type'], message: `a second authorizer ${type}` });
     }
     if ((type === 'Webhook') !== (asked !== undefined)) {
       const message = asked === undefined ? 'the type Webhook needs "webhook"' : `the type ${type} has no webhook`;

@@ -118,7 +118,8 @@ function checkAdmission({ admission }: ApiServerFilesSection, minor: number): Fi
   config.forEach(({ plugin, configuration }, index) => {
     const at = [...path, 'config', index];
     judge(plugin, [...at, 'plugin']);
-    if (seen.has(plugin)) findings.push({ path: [...at, 'plugin'], message: `a second configuration of ${plugin}` });
+    if (seen.has(plugin))
+      findings.push({ code: 'Duplicate', path: [...at, 'plugin'], message: `a second configuration of ${plugin}` });
     seen.add(plugin);
     const ours = ['PodSecurity', 'EventRateLimit'].includes(plugin);
     if (ours && ('apiVersion' in configuration || 'kind' in configuration)) {

@@ -35,7 +35,8 @@ export function checkExtraConfiguration({ bootstrapper, node, addons }: Kubernet
     const path = ['kubernetes', 'bootstrapper', 'kubeadm', 'extraDocuments', index];
     const elsewhere = kind === 'KubeletConfiguration' ? node?.kubelet?.config : addons?.proxy?.config;
     const place = kind === 'KubeletConfiguration' ? 'kubernetes.node.kubelet.config' : 'kubernetes.addons.proxy.config';
-    if (seen.has(kind)) findings.push({ path, message: `a second ${kind}`, hint: 'keep one of them' });
+    if (seen.has(kind))
+      findings.push({ code: 'Duplicate', path, message: `a second ${kind}`, hint: 'keep one of them' });
     else if (elsewhere !== undefined) {
       findings.push({ path, message: `${place} says the same`, hint: 'keep one of them' });
     }
@@ -71,7 +72,7 @@ export function checkStaticPods({ controlPlane }: KubernetesSection): Finding[] 
       const hint = 'change it through kubernetes.bootstrapper.kubeadm.patches';
       return [{ path, message: `kubeadm itself writes ${name}.yaml`, hint }];
     }
-    return twice ? [{ path, message: `a second static pod of the name "${name}"` }] : [];
+    return twice ? [{ code: 'Duplicate', path, message: `a second static pod of the name "${name}"` }] : [];
   });
 }
 

@@ -35,13 +35,18 @@ export function checkEncryption(
         // The value itself is never shown.
         if (problem !== undefined) findings.push({ path: [...at, kind, 'keys', place, 'key'], message: problem });
         if (names.has(name))
-          findings.push({ path: [...at, kind, 'keys', place, 'name'], message: `a second key "${name}"` });
+          findings.push({
+            code: 'Duplicate',
+            path: [...at, kind, 'keys', place, 'name'],
+            message: `a second key "${name}"`,
+          });
         names.add(name);
       });
     }
     const { kms } = provider;
     if (kms === undefined) return;
-    if (kmsNames.has(kms.name)) findings.push({ path: [...at, 'kms', 'name'], message: `a second KMS "${kms.name}"` });
+    if (kmsNames.has(kms.name))
+      findings.push({ code: 'Duplicate', path: [...at, 'kms', 'name'], message: `a second KMS "${kms.name}"` });
     kmsNames.add(kms.name);
     const version = kms.version ?? 'v2';
     if (version === 'v2' && minor < 27) {
@@ -59,7 +64,7 @@ export function checkEncryption(
     if (message !== undefined) findings.push({ path: at, message });
     else if (resource.includes('*') && minor < 27) findings.push(since(at, 27));
     else if (isCovered(resource, index, encryptionAtRest.resources ?? [])) {
-      findings.push({ path: at, message: `${resource} is named twice`, hint: 'keep one of them' });
+      findings.push({ code: 'Duplicate', path: at, message: `${resource} is named twice`, hint: 'keep one of them' });
     }
   });
   return findings;

@@ -8,7 +8,12 @@ export function checkHardening({ hardening: section, kubernetes }: Sections): Fi
   const findings: Finding[] = [];
   const refuseRepeated = (list: readonly string[], path: (index: number) => readonly (string | number)[]) => {
     for (const index of repeated(list).keys()) {
-      findings.push({ path: path(index), message: `${list[index]} is named already`, hint: 'keep one of them' });
+      findings.push({
+        code: 'Duplicate',
+        path: path(index),
+        message: `${list[index]} is named already`,
+        hint: 'keep one of them',
+      });
     }
   };
   const excepted = (section.exceptions ?? []).map(({ id }) => id);

@@ -162,7 +162,13 @@ function checkWindowsFiles(host: HostSection | undefined): Finding[] {
     // The very same text is told by the checks of all platforms.
     else if (host.files?.[first]?.path !== file.path) {
       const other = ['host', 'files', first];
-      findings.push({ path: [...at, 'path'], message: 'on Windows the same file as', other, hint: 'keep one of them' });
+      findings.push({
+        code: 'Duplicate',
+        path: [...at, 'path'],
+        message: 'on Windows the same file as',
+        other,
+        hint: 'keep one of them',
+      });
     }
   });
   return findings;

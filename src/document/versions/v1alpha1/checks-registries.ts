@@ -13,7 +13,13 @@ export function checkRegistries(registries: RegistriesSection): Finding[] {
       ...checkHost(registry, path),
       ...earlier(twice, index).map((first): Finding => {
         const message = `${registry.host} is already`;
-        return { path: [...path, 'host'], message, other: [...HERE, first], hint: 'list its mirrors in one entry' };
+        return {
+          code: 'Duplicate',
+          path: [...path, 'host'],
+          message,
+          other: [...HERE, first],
+          hint: 'list its mirrors in one entry',
+        };
       }),
       ...checkServer(registry, path),
       ...checkEndpoint(registry, registry.server ?? 'https://', path),
@@ -77,7 +83,13 @@ function checkMirrors({ mirrors = [], fallback }: RegistrySection, path: readonl
     return [
       ...earlier(twice, index).map((first): Finding => {
         const other = [...path, 'mirrors', first];
-        return { path: [...here, 'url'], message: `${mirror.url} is already`, other, hint: 'keep one of them' };
+        return {
+          code: 'Duplicate',
+          path: [...here, 'url'],
+          message: `${mirror.url} is already`,
+          other,
+          hint: 'keep one of them',
+        };
       }),
       ...checkEndpoint(mirror, mirror.url, here),
     ];

@@ -17,6 +17,14 @@ function sameNames(names: readonly string[]): Finding[] {
     if (first === index) return [];
     const path = ['reporting', 'sinks', index];
     const other = ['reporting', 'sinks', first];
-    return [{ path, message: `a sink of the name "${name}" is already at`, other, hint: 'give it another name' }];
+    return [
+      {
+        code: 'Duplicate',
+        path,
+        message: `a sink of the name "${name}" is already at`,
+        other,
+        hint: 'give it another name',
+      },
+    ];
   });
 }

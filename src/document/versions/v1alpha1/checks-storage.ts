@@ -100,7 +100,15 @@ function twice(list: 'disks' | 'filesystems', entries: readonly { readonly devic
       return [];
     }
     const path = [...STORAGE, list, index, 'device'];
-    return [{ path, message: 'the same device as', other: [...STORAGE, list, first], hint: 'keep one of them' }];
+    return [
+      {
+        code: 'Duplicate',
+        path,
+        message: 'the same device as',
+        other: [...STORAGE, list, first],
+        hint: 'keep one of them',
+      },
+    ];
   });
 }
 
@@ -115,7 +123,9 @@ function pathsTwice(mounts: readonly Mount[]): Finding[] {
     }
     const message = `${path} is already the path of`;
     const other = [...STORAGE, 'mounts', first];
-    return [{ path: [...STORAGE, 'mounts', index, 'path'], message, other, hint: 'keep one of them' }];
+    return [
+      { code: 'Duplicate', path: [...STORAGE, 'mounts', index, 'path'], message, other, hint: 'keep one of them' },
+    ];
   });
 }
 

@@ -32,7 +32,15 @@ function doubles(list: readonly { readonly name: string }[] | undefined, section
       return [];
     }
     const path = ['host', section, index, 'name'];
-    return [{ path, message: `${name} is already`, other: ['host', section, earlier], hint: 'keep one of them' }];
+    return [
+      {
+        code: 'Duplicate',
+        path,
+        message: `${name} is already`,
+        other: ['host', section, earlier],
+        hint: 'keep one of them',
+      },
+    ];
   });
 }
 
@@ -52,7 +60,7 @@ function checkIds<Key extends 'uid' | 'gid'>(
     }
     if (other === account.name) return [];
     const path = ['host', section, index, key];
-    return [{ path, message: `${id} is already the ${key} of ${other}`, hint: 'give each its own' }];
+    return [{ code: 'Duplicate', path, message: `${id} is already the ${key} of ${other}`, hint: 'give each its own' }];
   });
 }
 
@@ -89,10 +97,13 @@ function checkServices(services: ServicesSection | undefined): Finding[] {
     if (excluded)
       findings.push({ path, message: 'a masked service neither runs nor starts', hint: 'keep one of them' });
     findings.push(
-      ...doubleDropIns(service).map((at) => ({
-        path: [...path, 'dropIns', at, 'name'],
-        message: 'another drop-in of this service has this name',
-      })),
+      ...doubleDropIns(service).map(
+        (at): Finding => ({
+          code: 'Duplicate',
+          path: [...path, 'dropIns', at, 'name'],
+          message: 'another drop-in of this service has this name',
+        }),
+      ),
     );
     return findings;
   });

@@ -65,6 +65,7 @@ export function checkHost(sections: Sections): Finding[] {
     if (first === undefined) paths.set(file.path, index);
     else {
       findings.push({
+        code: 'Duplicate',
         path: ['host', 'files', index, 'path'],
         message: `${file.path} is already written by`,
         other: ['host', 'files', first],
@@ -78,7 +79,7 @@ export function checkHost(sections: Sections): Finding[] {
     const first = keys.get(canonical);
     if (first !== undefined) {
       const message = `the same key as "${first}", in another spelling`;
-      findings.push({ path: ['host', 'sysctl', key], key, message, hint: 'keep one of them' });
+      findings.push({ code: 'Duplicate', path: ['host', 'sysctl', key], key, message, hint: 'keep one of them' });
     }
     keys.set(canonical, key);
     if (canonical.split('/').some((part) => part === '' || part === '.' || part === '..')) {

@@ -39,7 +39,13 @@ export function checkImages({ images: section }: { readonly images?: ImagesSecti
     if (name !== undefined && earlier === undefined) first.set(name, index);
     if (earlier !== undefined) {
       const message = 'the same archive as';
-      findings.push({ path, message, other: ['images', 'archives', earlier], hint: 'keep one of them' });
+      findings.push({
+        code: 'Duplicate',
+        path,
+        message,
+        other: ['images', 'archives', earlier],
+        hint: 'keep one of them',
+      });
     }
   });
   return findings;

@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import fc from 'fast-check';
+import type { ProblemCode } from '../../../src/document/diagnostics.ts';
+import { jsonSchema } from '../../../src/document/json-schema.ts';
+import { loadDocument } from '../../../src/document/load.ts';
+import { changedDocuments } from '../../support/schema-arbitrary.ts';
+
+/** What only the whole document or the agent shows: other entries, other sections, versions of Kubernetes. */
+const BEYOND_A_SCHEMA: readonly ProblemCode[] = [
+  'Collision',
+  'Duplicate',
+  'RequiresNewerAgent',
+  'UnknownReference',
+  'UnsupportedVersion',
+];
+
+/** Refusals of one value or across two fields that no schema can compute, by how their message begins. */
+const NOT_COMPUTED =
+  /^(?:no runtime of the name|root and state must be different|not one Pod|not YAML|is an image of|a place in another domain|the percentages add up|environment sets|must differ from url|[A-Za-z]+ is (?:disabled|among the exceptions), too|must be above 0s|the API server counts whole|not (?:an? )?(?:URL|http|https|IP|base64|gzip)|no admission plugin|the year|.* is already the [ug]id of)/;
+
+test('validate and the JSON Schema agree on documents made of examples, wherever a schema can judge', async () => {
+  const judge = new Ajv2020({ strict: true }).compile(jsonSchema() ?? {});
+  const counts = { valid: 0, invalid: 0, invalidToBoth: 0 };
+  await fc.assert(
+    fc.asyncProperty(changedDocuments(jsonSchema() ?? {}), async (document) => {
+      const text = JSON.stringify(document);
+      const result = await loadDocument([{ name: 'd', bytes: new TextEncoder().encode(text) }], {
+        agentVersion: '0.1.0',
+      });
+      const accepted = judge(JSON.parse(text));
+      if (result.ok) {
+        counts.valid++;
+        // What stands beside a value that only the machine knows is judged there; a schema judges it at once.
+        const isJudged = result.document.unresolved.length === 0;
+        assert.ok(
+          accepted || !isJudged,
+          `the schema refuses what validate takes: ${JSON.stringify(judge.errors?.slice(0, 3))}`,
+        );
+      } else {
+        counts.invalid++;
+        if (!accepted) counts.invalidToBoth++;
+        else {
+          const judgeable = result.problems.filter(
+            ({ code, message }) => !BEYOND_A_SCHEMA.includes(code) && !NOT_COMPUTED.test(message),
+          );
+          assert.deepEqual(judgeable, [], 'only validate refuses it');
+        }
+      }
+    }),
+    { numRuns: 400 },
+  );
+  assert.ok(counts.valid > 80 && counts.invalidToBoth > 80, JSON.stringify(counts));
+});
