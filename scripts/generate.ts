@@ -15,7 +15,7 @@ import { downloadScriptText, downloadScriptWindowsText } from './generate/downlo
 import { eventSchema } from './generate/event-schema.ts';
 import { hardeningControlsMarkdown } from './generate/hardening-controls.ts';
 import { manPage } from './generate/man-page.ts';
-import { statusSchema } from './generate/status-schema.ts';
+import { statusSchema, summarySchema } from './generate/status-schema.ts';
 import {
   exitCodesJson,
   exitCodesMarkdown,
@@ -37,6 +37,8 @@ export function generatedFiles(root: string): ReadonlyMap<string, string> {
   }
   const status = { $id: 'https://machineadm.dev/schema/status.v1.json', ...z.toJSONSchema(statusSchema) };
   files.set('contract/status.v1.schema.json', json(status));
+  const summary = { $id: 'https://machineadm.dev/schema/summary.v1.json', ...z.toJSONSchema(summarySchema) };
+  files.set('contract/summary.v1.schema.json', json(summary));
   const event = { $id: 'https://machineadm.dev/schema/event.v1.json', ...z.toJSONSchema(eventSchema) };
   files.set('contract/event.v1.schema.json', json(event));
   files.set('contract/exit-codes.json', exitCodesJson());

@@ -34,8 +34,15 @@ export function manPage(program: Command, version: string): string {
 }
 
 const FILES: readonly (readonly [string, string])[] = [
-  ['/run/machineadm/status.json', 'What the run does now and how it ended; world-readable, holds no secret.'],
-  ['/var/lib/machineadm/', 'The journal from which an interrupted run resumes, and a copy of the status.'],
+  [
+    '/run/machineadm/status.json',
+    'What the run does now and how it ended; for root and the group machineadm, where there is one.',
+  ],
+  ['/run/machineadm/summary.json', 'The same for all users: phase, outcome, reason and times.'],
+  [
+    '/var/lib/machineadm/',
+    'The journal from which an interrupted run resumes, and copies of the status and its summary.',
+  ],
   ['/run/cluster-api/bootstrap-success.complete', 'The sentinel: there only after the node was seen to work.'],
 ];
 

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { RunStatus } from '../../src/reporting/status.ts';
+import type { RunSummary } from '../../src/reporting/summary.ts';
 import type { SameFields } from './same-fields.ts';
 
 /**
@@ -108,8 +109,34 @@ export const statusSchema = z
         'how far the remote sinks have been told, once the run ended; it changes neither outcome nor exit code',
       ),
   })
-  .describe('What a run of machineadm does now and how it ended: /run/machineadm/status.json. Holds no secret.');
+  .describe(
+    'What a run of machineadm does now and how it ended: /run/machineadm/status.json. Holds no secret. For root and the group machineadm; summary.v1.schema.json is for all users.',
+  );
 
-type Matches = SameFields<z.infer<typeof statusSchema>, RunStatus>;
-const matches: Matches = true;
+const { command, runId, phase, startedAt, updatedAt, process, outcome, exitCode } = statusSchema.shape;
+
+export const summarySchema = z
+  .looseObject({
+    apiVersion: z.literal('machineadm.dev/summary/v1'),
+    kind: z.literal('BootstrapSummary'),
+    command,
+    runId,
+    phase,
+    outcome,
+    exitCode,
+    reason: z.exactOptional(reason).describe('of the failure, where there is one: see reasons.md'),
+    startedAt,
+    updatedAt,
+    host: z.looseObject({ bootId: z.string() }),
+    process,
+  })
+  .describe(
+    'What every user of the machine may know of a run: /run/machineadm/summary.json, written after each status. Words of fixed lists, times and numbers; no text.',
+  );
+
+type Matches = [
+  SameFields<z.infer<typeof statusSchema>, RunStatus>,
+  SameFields<z.infer<typeof summarySchema>, Omit<RunSummary, 'reason'> & { readonly reason?: string }>,
+];
+const matches: Matches = [true, true];
 void matches;

@@ -29,7 +29,7 @@ interface PackagedFile {
 
 /**
  * Lays the tree that a package installs below `directory`: the program in /usr/bin, as no package may touch /usr/local,
- * the units that start it there, completion, manual page and documentation.
+ * the units that start it there, the group of the status, completion, manual page and documentation.
  */
 export async function layContents(source: PackageSource, directory: string, zsh: ZshDirectory): Promise<void> {
   for (const [path, { content, mode }] of await contents(source, zsh)) {
@@ -52,6 +52,7 @@ async function contents(source: PackageSource, zsh: ZshDirectory): Promise<Reado
     const text = await readFile(join(source.root, unit), 'utf8');
     put(`usr/lib/systemd/system/${basename(unit)}`, text.replaceAll('/usr/local/bin/', '/usr/bin/'));
   }
+  put('usr/lib/sysusers.d/machineadm.conf', await readFile(join(source.root, 'packaging/sysusers/machineadm.conf')));
   const completion = (shell: string): string =>
     execFileSync(source.nativeBinary, ['completion', shell], { encoding: 'utf8' });
   put('usr/share/bash-completion/completions/machineadm', completion('bash'));

@@ -2,15 +2,14 @@ import { MachineadmError } from '../document/errors.ts';
 import { exitCode } from '../document/exit-codes.ts';
 import { parseDuration } from '../document/units.ts';
 import { stepTitles } from '../pipeline/titles.ts';
-import { colorWanted, formatStatus, type Style } from '../reporting/progress.ts';
-import type { RunStatus } from '../reporting/status.ts';
-import { readStatus, waitForStatus } from '../reporting/status-file.ts';
+import { colorWanted, formatStatus, formatSummary, type Style } from '../reporting/progress.ts';
+import { type Reported, readReported, readStatus, remedyForDetails, waitForStatus } from '../reporting/status-file.ts';
 import { formatTimeline } from '../reporting/timeline-chart.ts';
 import { type OutputFormat, printJson, printNotice, printText } from './output.ts';
 
 /**
  * `machineadm status`: how the run goes or ended. With `--wait` it ends when the run does, with the run's exit status;
- * 13 when that did not happen in time.
+ * 13 when that did not happen in time. A user who may not read the status gets its summary, with the same exit status.
  */
 export async function status(options: {
   readonly output: OutputFormat;
@@ -19,9 +18,11 @@ export async function status(options: {
 }): Promise<number> {
   const timeoutMs = parseDuration(options.timeout);
   if (timeoutMs === undefined) throw notADuration(options.timeout);
-  const found = options.wait === true ? await wait(timeoutMs, options.timeout) : await readStatus();
+  const found = options.wait === true ? await wait(timeoutMs, options.timeout) : await readReported();
   if (found === undefined) throw options.wait === true ? noRunInTime(options.timeout) : noRun();
-  print(found, options.output, formatStatus);
+  if (options.output === 'json') printJson(found);
+  else printText(found.kind === 'BootstrapSummary' ? formatSummary(found, style()) : formatStatus(found, style()));
+  if (found.kind === 'BootstrapSummary') printNotice(`This is the public summary. ${remedyForDetails()}`);
   if (options.wait !== true) return exitCode('Success');
   return found.phase === 'Concluded' || found.outcome !== undefined
     ? (found.exitCode ?? exitCode('InternalError'))
@@ -29,8 +30,8 @@ export async function status(options: {
 }
 
 /** Waits for the end of the run, and for its beginning where there is none yet; then a person is told so. */
-async function wait(timeoutMs: number, timeout: string): Promise<RunStatus | undefined> {
-  if ((await readStatus()) === undefined)
+async function wait(timeoutMs: number, timeout: string): Promise<Reported | undefined> {
+  if ((await readReported()) === undefined)
     printNotice(`no run has begun on this machine; waiting up to ${timeout} for one`);
   return await waitForStatus({ timeoutMs });
 }
@@ -40,15 +41,14 @@ export async function timeline({ output }: { readonly output: OutputFormat }): P
   const found = await readStatus();
   if (found === undefined) throw noRun();
   if (output === 'json') printJson({ runId: found.runId, timeline: found.timeline });
-  else print(found, output, formatTimeline);
+  else printText(formatTimeline(found, style()));
   return exitCode('Success');
 }
 
-function print(found: RunStatus, output: OutputFormat, format: (status: RunStatus, style: Style) => string): void {
+function style(): Style {
   const titles = stepTitles();
   const color = colorWanted(process.stdout.isTTY === true, process.env);
-  if (output === 'json') printJson(found);
-  else printText(format(found, { color, titleOf: (step) => titles.get(step) ?? step }));
+  return { color, titleOf: (step) => titles.get(step) ?? step };
 }
 
 function noRun(): MachineadmError {

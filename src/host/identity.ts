@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { uptime } from 'node:os';
+import { errnoOf } from './file-error.ts';
 import { isRunning, parseProcessStat, readProcess } from './linux/processes.ts';
 
 export { selfCommand } from './self-command.ts';
@@ -31,7 +32,18 @@ export async function isProcessAlive(identity: ProcessIdentity): Promise<boolean
   // Only a run has such an identity, and a run holds the lock for as long as it lives.
   if (IS_WINDOWS) return (await import('./windows/lock.ts')).holdsWindowsLock(LOCK_FILE, identity.pid);
   const found = await readProcess(identity.pid);
-  return found !== undefined && found.startTicks === identity.startTicks && isRunning(found);
+  if (found === undefined) return isHidden(identity.pid);
+  return found.startTicks === identity.startTicks && isRunning(found);
+}
+
+/** Whether a process runs that /proc does not show to this user (its mount option `hidepid`): kill(2) says EPERM then. */
+function isHidden(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return false;
+  } catch (error) {
+    return errnoOf(error) === 'EPERM';
+  }
 }
 
 /** The machine id of machine-id(5), 32 hex digits; empty where there is none yet, as in an image that is being built. */

@@ -16,6 +16,7 @@ export const INSTANCE_PATHS: readonly InstancePath[] = [
   // Ours.
   { path: '/var/lib/machineadm/journal', what: 'the journal of a run', remedy: REMOVE },
   { path: '/var/lib/machineadm/status.json', what: 'the status of a run', remedy: REMOVE },
+  { path: '/var/lib/machineadm/summary.json', what: 'the summary of a run', remedy: REMOVE },
   { path: '/var/lib/machineadm/hooks', below: true, what: 'hooks of a machine', remedy: REMOVE },
   { path: '/etc/machineadm/bootstrap.yaml', what: "a machine's document", remedy: REMOVE },
   // Of the bootstrap (k/k cmd/kubeadm/app/constants/constants.go).

@@ -5,6 +5,7 @@ import { toPlain } from '../document/tree.ts';
 import { withChecksum, withoutChecksum } from '../host/checksum.ts';
 import type { Facts } from '../host/facts.ts';
 import type { Host, QueryHost } from '../host/host.ts';
+import { removeStatus } from '../reporting/status-writer.ts';
 import { isBake, isSameInstance, type JournalState, type PreparedNote } from './journal.ts';
 import type { InstanceIdentity } from './journal-record.ts';
 import { pipelineFor } from './pipeline.ts';
@@ -98,7 +99,7 @@ export async function writePrepared(host: Host, prepared: Prepared): Promise<voi
 export async function leaveOnlyManifest(host: Host, journal: JournalState, statusCopy: string): Promise<void> {
   if (!isBake(journal) || journal.owed.size > 0) return;
   await host.removeFile(JOURNAL_PATH);
-  await host.removeFile(statusCopy);
+  await removeStatus(host, statusCopy);
   await host.sync(PREPARED_PATH);
 }
 

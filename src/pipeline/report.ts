@@ -1,20 +1,20 @@
 import { MachineadmError } from '../document/errors.ts';
 import type { LoadedDocument } from '../document/load.ts';
 import type { LocalSinkModel } from '../document/model.ts';
-import { withChecksum } from '../host/checksum.ts';
 import type { Host } from '../host/host.ts';
 import { gatherFacts, openHost } from '../host/index.ts';
 import { acquireLock, LOCK_PATH, type Lock } from '../host/lock.ts';
 import { deliverAll } from '../reporting/delivery/deliver.ts';
 import { untilTaken } from '../reporting/delivery/linger.ts';
 import { tellLocalSink } from '../reporting/delivery/local.ts';
+import { parseStatus } from '../reporting/parse-status.ts';
 import { isLocal, isRemote } from '../reporting/remote/registry.ts';
 import { systemClock } from '../reporting/reporter.ts';
 import { CARRIED_SECRETS, type SinkPlan } from '../reporting/spool/frozen-sink.ts';
 import { Spool } from '../reporting/spool/spool.ts';
 import type { RunStatus, SinkReport } from '../reporting/status.ts';
-import { parseStatus, readStatus } from '../reporting/status-file.ts';
-import { STATUS_PATHS } from '../reporting/status-writer.ts';
+import { readStatus } from '../reporting/status-file.ts';
+import { STATUS_PATHS, writeStatus } from '../reporting/status-writer.ts';
 import { openDocument } from './load.ts';
 import { refuseUnlessRoot } from './preflight.ts';
 
@@ -143,10 +143,8 @@ async function patchStatus(host: Host, reports: readonly SinkReport[]): Promise<
     if (status === undefined) continue;
     const named = new Set(reports.map(({ sink }) => sink));
     const others = (status.reports ?? []).filter(({ sink }) => !named.has(sink));
-    const changed = JSON.stringify({ ...status, reports: [...others, ...reports] }, undefined, 2);
-    const content = `${withChecksum(changed)}\n`;
     // A status that cannot be written is no reason to send the events again.
-    await host.writeFile({ path, content, mode: 0o644, directoryMode: 0o755 }).catch(() => undefined);
+    await writeStatus(host, path, { ...status, reports: [...others, ...reports] }).catch(() => undefined);
   }
 }
 

@@ -4,7 +4,7 @@ import { archiveLog } from '../host/append-log.ts';
 import type { Host } from '../host/host.ts';
 import { endOrphans, gatherFacts, openHost, requireLinux } from '../host/index.ts';
 import { acquireLock, LOCK_PATH } from '../host/lock.ts';
-import { STATUS_PATHS } from '../reporting/status-writer.ts';
+import { removeStatus, STATUS_PATHS } from '../reporting/status-writer.ts';
 import { performReset, type ResetWatch } from '../steps/reset/perform.ts';
 import { type Made, planReset, type ResetPlan } from '../steps/reset/plan.ts';
 import type { JournalState } from './journal.ts';
@@ -52,7 +52,7 @@ export async function reset(request: ResetRequest): Promise<ResetPlan | undefine
     await noteReset(host, journal, runId);
     await performReset(host, plan, request);
     // They tell of a node that is no more.
-    for (const path of Object.values(STATUS_PATHS)) await host.removeFile(path);
+    for (const path of Object.values(STATUS_PATHS)) await removeStatus(host, path);
     archiveLog(JOURNAL_PATH, `${JOURNAL_PATH}.reset`);
     return plan;
   } finally {

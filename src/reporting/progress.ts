@@ -1,6 +1,8 @@
 import type { Failure } from '../document/errors.ts';
+import { REASONS } from '../document/reasons.ts';
 import { formatDuration } from '../document/units.ts';
 import type { RunEvent, RunStatus, StepStatus } from './status.ts';
+import type { RunSummary } from './summary.ts';
 
 /** How text is shown: `color` off where NO_COLOR is set or nobody looks at a terminal. */
 export interface Style {
@@ -113,11 +115,8 @@ export function formatCauses({
 export function formatStatus(status: RunStatus, style: Style = PLAIN): string {
   const identity = [status.machine.namespace, status.machine.name].filter((part) => part !== undefined).join('/');
   const cluster = status.machine.cluster === undefined ? '' : ` of cluster ${status.machine.cluster}`;
-  const color = status.outcome === undefined ? 'yellow' : status.outcome === 'Succeeded' ? 'green' : 'red';
-  const phase =
-    status.outcome === undefined ? `Running (${status.phase})` : `${status.outcome} (exit ${status.exitCode ?? '?'})`;
   const lines = [
-    `${identity}${cluster}: ${status.command} ${paint(phase, color, style)}`,
+    `${identity}${cluster}: ${formatState(status, style)}`,
     `  run ${status.runId}, attempt ${status.attempt}, machineadm ${status.agent.version}`,
     `  started ${status.startedAt}, last change ${status.updatedAt}`,
   ];
@@ -141,6 +140,24 @@ export function formatStatus(status: RunStatus, style: Style = PLAIN): string {
   }
   if (status.failure !== undefined) lines.push('', formatFailure(status.failure, style));
   return lines.join('\n');
+}
+
+/** The summary of a run for users who may not read its status: what its fixed words mean, and nothing of the run. */
+export function formatSummary(summary: RunSummary, style: Style = PLAIN): string {
+  const { reason } = summary;
+  const meaning = reason === undefined ? undefined : REASONS[reason]?.meaning;
+  return [
+    formatState(summary, style),
+    `  run ${summary.runId}`,
+    `  started ${summary.startedAt}, last change ${summary.updatedAt}`,
+    ...(reason === undefined ? [] : [`  ${paint(reason, 'red', style)}${meaning === undefined ? '' : `: ${meaning}`}`]),
+  ].join('\n');
+}
+
+function formatState({ command, phase, outcome, exitCode }: RunStatus | RunSummary, style: Style): string {
+  const color = outcome === undefined ? 'yellow' : outcome === 'Succeeded' ? 'green' : 'red';
+  const state = outcome === undefined ? `Running (${phase})` : `${outcome} (exit ${exitCode ?? '?'})`;
+  return `${command} ${paint(state, color, style)}`;
 }
 
 /** What units do at later boots. */

@@ -1,5 +1,4 @@
 import { redact, redactDeep } from '../document/redaction.ts';
-import type { Host } from '../host/host.ts';
 import { reportEvent } from './event.ts';
 import type { Outbox } from './outbox.ts';
 import {
@@ -16,7 +15,7 @@ import {
 import type { Sink } from './sink.ts';
 import { SinkQueue } from './sink-queue.ts';
 import type { Phase, RunEvent, RunStatus, TimelineEntry } from './status.ts';
-import { STATUS_PATHS, type StatusPaths, StatusWriter } from './status-writer.ts';
+import { STATUS_PATHS, type StatusPaths, StatusWriter, type StatusWriterOptions } from './status-writer.ts';
 
 /**
  * What a run tells about itself. Every method but `conclude` and `close` returns at once and never throws: nothing
@@ -52,7 +51,7 @@ export interface Reporter {
 
 export interface ReporterOptions {
   readonly identity: RunIdentity;
-  readonly host: Pick<Host, 'writeFile' | 'sync'>;
+  readonly host: StatusWriterOptions['host'];
   readonly paths?: StatusPaths;
   /** Told every event at once, for the progress on a terminal. */
   readonly onEvent?: (event: RunEvent) => void;

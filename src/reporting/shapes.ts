@@ -1,5 +1,6 @@
 import type { ReportEvent } from './event.ts';
 import type { RunStatus } from './status.ts';
+import type { RunSummary } from './summary.ts';
 
 /**
  * What every reader of stored reports needs of them: a damaged file is told as such, and never met half-way. Fields that a
@@ -75,6 +76,19 @@ const STATUS = object({
   ),
 });
 
+const SUMMARY = object({
+  runId: string,
+  command: string,
+  phase: string,
+  startedAt: instant,
+  updatedAt: instant,
+  host: object({ bootId: string }),
+  process: object({ pid: number, startTicks: number }),
+  outcome: optional(string),
+  exitCode: optional(number),
+  reason: optional(string),
+});
+
 const EVENT = object({
   ...REPORT,
   apiVersion: oneOf('machineadm.dev/event/v1'),
@@ -94,6 +108,10 @@ const EVENT = object({
 
 export function isStatus(value: object): value is RunStatus {
   return STATUS(value);
+}
+
+export function isSummary(value: object): value is RunSummary {
+  return SUMMARY(value);
 }
 
 export function isEvent(value: unknown): value is ReportEvent {

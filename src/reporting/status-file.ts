@@ -1,44 +1,73 @@
-import { watch } from 'node:fs';
+import { type BigIntStats, lstatSync, watch } from 'node:fs';
 import { basename, dirname } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { MachineadmError } from '../document/errors.ts';
 import { exitCode } from '../document/exit-codes.ts';
-import { withoutChecksum } from '../host/checksum.ts';
+import { FileError } from '../host/file-error.ts';
 import { bootId, isProcessAlive } from '../host/identity.ts';
 import { readText } from '../host/linux/read.ts';
 import { localPath } from '../host/local-path.ts';
 import { concludingCondition, setCondition } from './conditions.ts';
-import { isRecord, isStatus } from './shapes.ts';
+import { parseStatus, parseSummary, unreadable } from './parse-status.ts';
 import type { RunStatus } from './status.ts';
-import { STATUS_PATHS, type StatusPaths } from './status-writer.ts';
+import { STATUS_GROUP, STATUS_PATHS, type StatusPaths } from './status-writer.ts';
+import { type RunSummary, summaryPath } from './summary.ts';
 
-/** What a reader must know of the machine to tell a running run from a killed one. */
+/** What a reader asks of the machine to tell a running run from a killed one. */
 export interface Liveness {
   /** The kernel's boot id, which changes with each start of the machine. */
   bootId(): Promise<string>;
   /** True while this very process runs: the pid may have been given to another one since. */
   isRunning(process: RunStatus['process']): Promise<boolean>;
+  /** The text of a file; undefined where there is none. Default: by the file layer. */
+  readText?(path: string): Promise<string | undefined>;
 }
+
+/** A status; for a user who may not read it, its public summary. */
+export type Reported = RunStatus | RunSummary;
 
 /**
  * The status of the last run, as it really is: one that did not conclude and whose process or boot is gone is
  * `Interrupted`. After a reboot the copy on disk tells of the run before, and so it does where the file is damaged.
- * undefined = no run was ever reported here. Throws `StatusUnreadable` where every file there is is damaged or not ours.
+ * undefined = no run was ever reported here. Throws `StatusUnreadable` where every file there is is damaged or not ours,
+ * and `NotPrivilegedUser` where this user may not read the summary either, or it cannot say how the run ended.
  */
-export async function readStatus(
+export async function readReported(
   paths: StatusPaths = STATUS_PATHS,
   liveness: Liveness = systemLiveness,
-): Promise<RunStatus | undefined> {
+): Promise<Reported | undefined> {
   let damage: unknown;
   for (const path of [paths.current, paths.copy]) {
     try {
-      const text = await readIfThere(path);
-      if (text !== undefined) return await asItIs(parseStatus(text, path), liveness);
+      const found = await readAt(path, liveness);
+      if (found !== undefined) return found;
     } catch (error) {
+      // A status that exists and may not be read is newer than the copy.
+      if (error instanceof MachineadmError && error.reason === 'NotPrivilegedUser') throw error;
       damage ??= error;
     }
   }
   if (damage !== undefined) throw damage;
   return undefined;
+}
+
+/** The same for commands that need the whole status. Throws `NotPrivilegedUser` where this user may not read it. */
+export async function readStatus(
+  paths: StatusPaths = STATUS_PATHS,
+  liveness: Liveness = systemLiveness,
+): Promise<RunStatus | undefined> {
+  const found = await readReported(paths, liveness);
+  if (found?.kind === 'BootstrapSummary') throw forbidden(paths.current, 'only its summary is public');
+  return found;
+}
+
+/** How a user gets at what the summary leaves out. */
+export function remedyForDetails({ current }: StatusPaths = STATUS_PATHS): string {
+  if (process.platform === 'win32') return 'Run the command as an administrator.';
+  const isForGroup = (statOf(current)?.gid ?? 0n) !== 0n;
+  return isForGroup
+    ? `Run the command as root, or as a member of the group ${STATUS_GROUP} ("usermod -aG ${STATUS_GROUP} USER").`
+    : 'Run the command as root.';
 }
 
 /** Since when this machine counts as bootstrapped, as the last run's status told it; undefined when it did not. */
@@ -59,29 +88,33 @@ export interface WaitOptions {
   readonly paths?: StatusPaths;
   readonly liveness?: Liveness;
   /** Called with each new status, the first and the last included. */
-  readonly onChange?: (status: RunStatus) => void;
+  readonly onChange?: (status: Reported) => void;
 }
 
 /** How often a wait looks without being told: a killed run changes no file, and a directory may not exist yet. */
 const LOOK_EVERY_MS = 2_000;
 
+/** How long a summary may take to follow its status. */
+const MOST_PAUSES = 10;
+const PAUSE_MS = 20;
+
 /**
  * Waits until a run of this boot concluded, or turned out to be interrupted. The kernel tells of changes (inotify on
  * the directory, as the file is replaced). Resolves with the last status seen; undefined when none appeared in time.
- * Rejects with the signal's reason when aborted, and with `StatusUnreadable`.
+ * Rejects with the signal's reason when aborted, and as `readReported` does.
  */
-export async function waitForStatus(options: WaitOptions): Promise<RunStatus | undefined> {
+export async function waitForStatus(options: WaitOptions): Promise<Reported | undefined> {
   const { current } = options.paths ?? STATUS_PATHS;
   const liveness = options.liveness ?? systemLiveness;
   const until = performance.now() + options.timeoutMs;
-  const watcher = new DirectoryWatcher(dirname(localPath(current)), basename(localPath(current)));
-  let last: RunStatus | undefined;
+  const [file, summary] = [localPath(current), localPath(summaryPath(current))];
+  const watcher = new DirectoryWatcher(dirname(file), [basename(file), basename(summary)]);
+  let last: Reported | undefined;
   try {
     for (;;) {
       options.signal?.throwIfAborted();
       watcher.arm();
-      const text = await readIfThere(current);
-      const status = text === undefined ? undefined : await asItIs(parseStatus(text, current), liveness);
+      const status = await readAt(current, liveness);
       if (status !== undefined && JSON.stringify(status) !== JSON.stringify(last)) {
         last = status;
         options.onChange?.(status);
@@ -95,29 +128,71 @@ export async function waitForStatus(options: WaitOptions): Promise<RunStatus | u
   }
 }
 
-/** Parses a status document. Newer fields are let through; what every reader needs is checked. */
-export function parseStatus(text: string, path: string): RunStatus {
-  const json = withoutChecksum(text);
-  if (json === undefined) throw unreadable(path, 'its checksum is wrong');
-  let value: unknown;
-  try {
-    value = JSON.parse(json);
-  } catch (error) {
-    throw unreadable(path, 'it is not JSON', error);
+/** The status at a path as it really is. */
+async function readAt(path: string, liveness: Liveness): Promise<Reported | undefined> {
+  let before: string | undefined;
+  for (let pauses = 0; ; ) {
+    const found = await readEither(path, liveness.readText ?? readFromDisk);
+    if (found === undefined) return undefined;
+    const gone = found.phase === 'Concluded' ? '' : await whyGone(found, liveness);
+    if (gone === undefined) return found;
+    if (found.kind === 'BootstrapSummary' && isBehind(path)) {
+      // Its status was replaced a moment ago, or the run was killed before it came to the summary.
+      if (pauses === MOST_PAUSES) throw forbidden(path, 'its summary is older, so it does not say how the run ended');
+      pauses += 1;
+      await sleep(PAUSE_MS);
+      continue;
+    }
+    if (gone === '') return found;
+    // It may have concluded between the read and the look at its process. Once that is gone, nothing changes any more.
+    const text = JSON.stringify(found);
+    if (text === before)
+      return found.kind === 'BootstrapSummary' ? interruptedSummary(found) : interrupted(found, gone);
+    before = text;
   }
-  if (!isRecord(value) || value.kind !== 'BootstrapStatus') throw unreadable(path, 'it is not a bootstrap status');
-  if (value.apiVersion !== 'machineadm.dev/status/v1') {
-    throw unreadable(path, `its version is ${JSON.stringify(value.apiVersion)}, this machineadm reads v1`);
-  }
-  if (!isStatus(value)) throw unreadable(path, 'fields are missing, or hold something else');
-  return value;
 }
 
-async function asItIs(status: RunStatus, liveness: Liveness): Promise<RunStatus> {
-  if (status.phase === 'Concluded') return status;
-  const sameBoot = status.host.bootId === (await liveness.bootId());
-  if (sameBoot && (await liveness.isRunning(status.process))) return status;
-  return interrupted(status, sameBoot ? 'its process is gone' : 'the machine was started again');
+/** Why a run that did not conclude runs no more; undefined while it does. */
+async function whyGone({ host, process }: Reported, liveness: Liveness): Promise<string | undefined> {
+  if (host.bootId !== (await liveness.bootId())) return 'the machine was started again';
+  return (await liveness.isRunning(process)) ? undefined : 'its process is gone';
+}
+
+/** The status at a path, or the summary beside it where only that may be read. */
+async function readEither(path: string, read: Read): Promise<Reported | undefined> {
+  const text = await readUnlessDenied(path, read);
+  if (text !== DENIED) return text === undefined ? undefined : parseStatus(text, path);
+  const beside = summaryPath(path);
+  const summary = await readUnlessDenied(beside, read);
+  if (summary === DENIED) throw forbidden(path, `and neither ${beside}`);
+  if (summary === undefined) throw forbidden(path, 'and it has no summary');
+  return parseSummary(summary, beside);
+}
+
+type Read = (path: string) => Promise<string | undefined>;
+
+const DENIED = Symbol('denied');
+
+async function readUnlessDenied(path: string, read: Read): Promise<string | undefined | typeof DENIED> {
+  try {
+    return await read(path);
+  } catch (error) {
+    // Windows has EPERM where Linux has EACCES.
+    if (error instanceof FileError && ['EACCES', 'EPERM'].includes(error.code)) return DENIED;
+    throw unreadable(path, error instanceof Error ? error.message : String(error), error);
+  }
+}
+
+async function readFromDisk(path: string): Promise<string | undefined> {
+  return await readText(localPath(path));
+}
+
+function forbidden(path: string, why: string): MachineadmError {
+  return new MachineadmError({
+    reason: 'NotPrivilegedUser',
+    summary: `This user may not read the status ${path}: ${why}`,
+    remedy: remedyForDetails({ current: path, copy: path }),
+  });
 }
 
 /** The status of a run that was killed, which it could not write itself. */
@@ -143,6 +218,25 @@ function interrupted(status: RunStatus, why: string): RunStatus {
   };
 }
 
+function interruptedSummary(summary: RunSummary): RunSummary {
+  const ended = { phase: 'Concluded', outcome: 'Interrupted', reason: 'Interrupted' } as const;
+  return { ...summary, ...ended, exitCode: exitCode('Interrupted') };
+}
+
+/** Whether a status is newer than its summary, which is written after it. Needs no right to read either. */
+function isBehind(path: string): boolean {
+  const [status, summary] = [statOf(path), statOf(summaryPath(path))];
+  return status !== undefined && summary !== undefined && status.mtimeNs > summary.mtimeNs;
+}
+
+function statOf(path: string): BigIntStats | undefined {
+  try {
+    return lstatSync(localPath(path), { bigint: true });
+  } catch {
+    return undefined;
+  }
+}
+
 const systemLiveness: Liveness = {
   async bootId() {
     return await bootId();
@@ -152,16 +246,16 @@ const systemLiveness: Liveness = {
   },
 };
 
-/** Tells that a name in a directory changed since it was armed. Works as a mere timer while there is no directory. */
+/** Tells that one of some names in a directory changed since it was armed. Works as a mere timer while there is no directory. */
 class DirectoryWatcher {
   readonly #directory: string;
-  readonly #name: string;
+  readonly #names: readonly string[];
   #watcher: ReturnType<typeof watch> | undefined;
   #changed = Promise.withResolvers<void>();
 
-  constructor(directory: string, name: string) {
+  constructor(directory: string, names: readonly string[]) {
     this.#directory = directory;
-    this.#name = name;
+    this.#names = names;
   }
 
   /** From now on changes count. Called before the file is read, so that none is missed in between. */
@@ -170,7 +264,7 @@ class DirectoryWatcher {
     if (this.#watcher !== undefined) return;
     try {
       this.#watcher = watch(this.#directory, { persistent: true }, (event, name) => {
-        if (name === this.#name || name === null) this.#changed.resolve();
+        if (name === null || this.#names.includes(name)) this.#changed.resolve();
         // The directory itself was removed: another may come in its place.
         if (event === 'rename' && name === basename(this.#directory)) this.close();
       });
@@ -195,22 +289,4 @@ class DirectoryWatcher {
     this.#watcher?.close();
     this.#watcher = undefined;
   }
-}
-
-async function readIfThere(path: string): Promise<string | undefined> {
-  try {
-    return await readText(localPath(path));
-  } catch (error) {
-    throw unreadable(path, error instanceof Error ? error.message : String(error), error);
-  }
-}
-
-function unreadable(path: string, why: string, cause?: unknown): MachineadmError {
-  return new MachineadmError({
-    reason: 'StatusUnreadable',
-    summary: `The status file ${path} cannot be read: ${why}.`,
-    remedy: 'Look at the file; remove it if it is damaged. The next run writes a new one.',
-    evidence: [{ source: path, text: why }],
-    cause,
-  });
 }

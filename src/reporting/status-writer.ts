@@ -1,7 +1,10 @@
 import { withChecksum } from '../host/checksum.ts';
 import type { Host } from '../host/host.ts';
+import { localGroupId } from '../host/local-group.ts';
 import type { RunStatus } from './status.ts';
+import { summaryOf, summaryPath } from './summary.ts';
 
+/** Where a status and, beside each, its summary are. */
 export interface StatusPaths {
   /** On a file system that a reboot empties: what is there is of this boot. */
   readonly current: string;
@@ -14,16 +17,59 @@ export const STATUS_PATHS: StatusPaths = {
   copy: '/var/lib/machineadm/status.json',
 };
 
+/** Its members may read the status. Packages create it; machineadm only looks it up. */
+export const STATUS_GROUP = 'machineadm';
+
+type Writing = Pick<Host, 'writeFile' | 'readText'>;
+
+/**
+ * Writes a status and then its summary, each by rename: a summary never says more than the status beside it. Throws
+ * `FileError`.
+ */
+export async function writeStatus(host: Writing, path: string, status: RunStatus): Promise<void> {
+  await writeWhole(host, path, status);
+  await writeSummary(host, path, status);
+}
+
+/** The status is for root and the members of `STATUS_GROUP`. */
+async function writeWhole(host: Writing, path: string, status: RunStatus): Promise<void> {
+  const gid = (await localGroupId(host, STATUS_GROUP).catch(() => undefined)) ?? 0;
+  const file = { path, content: contentOf(status), mode: 0o640, directoryMode: 0o755 };
+  try {
+    await host.writeFile({ ...file, gid });
+  } catch (error) {
+    // A user namespace may lack the group: its members lose their view of the run then, and the run loses nothing.
+    if (gid === 0) throw error;
+    await host.writeFile(file);
+  }
+}
+
+/** The summary is for all users. */
+async function writeSummary(host: Writing, path: string, status: RunStatus): Promise<void> {
+  const content = contentOf(summaryOf(status));
+  await host.writeFile({ path: summaryPath(path), content, mode: 0o644, directoryMode: 0o755 });
+}
+
+/** Removes a status and its summary. The summary goes first: without the status it would stand for a run. */
+export async function removeStatus(host: Pick<Host, 'removeFile'>, path: string): Promise<void> {
+  await host.removeFile(summaryPath(path));
+  await host.removeFile(path);
+}
+
+function contentOf(value: object): string {
+  return `${withChecksum(JSON.stringify(value, undefined, 2))}\n`;
+}
+
 export interface StatusWriterOptions {
-  readonly host: Pick<Host, 'writeFile' | 'sync'>;
+  readonly host: Writing & Pick<Host, 'sync'>;
   readonly paths: StatusPaths;
   /** Told once for each path that cannot be written. */
   readonly onTrouble: (message: string) => void;
 }
 
 /**
- * Keeps the status file true. Writes follow one another, and while one runs only the newest status is kept for the
- * next, so that a slow disk delays nothing. A path that cannot be written is told of once, and tried again.
+ * Keeps the status and its summary true. Writes follow one another, and while one runs only the newest status is kept for
+ * the next, so that a slow disk delays nothing. A path that cannot be written is told of once, and tried again.
  */
 export class StatusWriter {
   readonly #options: StatusWriterOptions;
@@ -59,9 +105,11 @@ export class StatusWriter {
     // The caller must see this promise in `#writing` before it can end.
     await Promise.resolve();
     for (let status = this.#take(); status !== undefined; status = this.#take()) {
-      const content = `${withChecksum(JSON.stringify(status, undefined, 2))}\n`;
-      await this.#put(this.#options.paths.current, content);
-      await this.#put(this.#options.paths.copy, content);
+      const { host, paths } = this.#options;
+      for (const path of [paths.current, paths.copy]) {
+        await this.#put(path, () => writeWhole(host, path, status));
+        if (!this.#broken.has(path)) await this.#put(summaryPath(path), () => writeSummary(host, path, status));
+      }
     }
     this.#writing = undefined;
   }
@@ -72,9 +120,9 @@ export class StatusWriter {
     return status;
   }
 
-  async #put(path: string, content: string): Promise<void> {
+  async #put(path: string, write: () => Promise<void>): Promise<void> {
     try {
-      await this.#options.host.writeFile({ path, content, mode: 0o644, directoryMode: 0o755 });
+      await write();
       this.#broken.delete(path);
     } catch (error) {
       if (this.#broken.has(path)) return;

@@ -2,7 +2,10 @@ import type { Failure } from '../document/errors.ts';
 
 export type { Failure } from '../document/errors.ts';
 
-/** The status document, `/run/machineadm/status.json`: what the run does now and how it ended. No secrets, 0644. */
+/**
+ * The status document, `/run/machineadm/status.json`: what the run does now and how it ended. No secrets. For root and the
+ * group `machineadm`; other users read its summary (`summary.ts`).
+ */
 export interface RunStatus {
   readonly apiVersion: 'machineadm.dev/status/v1';
   readonly kind: 'BootstrapStatus';

@@ -71,6 +71,7 @@ describe('the packages for Linux', { skip: lacks('dpkg-deb', 'rpmbuild', 'xz') }
       assert.match(listing, /^drwx------ .*\/etc\/machineadm\/?$/m);
       assert.match(listing, /^-rwxr-xr-x .*\/usr\/bin\/machineadm$/m);
       assert.match(listing, /^-rw-r--r-- .*\/usr\/lib\/systemd\/system\/machineadm-provision\.service$/m);
+      assert.match(listing, /^-rw-r--r-- .*\/usr\/lib\/sysusers\.d\/machineadm\.conf$/m);
       const owners = listing
         .trim()
         .split('\n')
@@ -115,10 +116,15 @@ describe('the packages for Linux', { skip: lacks('dpkg-deb', 'rpmbuild', 'xz') }
     return stdout;
   }
 
+  /** Says whether the group of the status is there, has a number of the system and no members. */
+  const GROUP = `getent group machineadm | awk -F: '{print $1, ($3 < 1000), $4 == ""}'`;
+
   test('the deb is installed, verified, removed and purged', { skip: noRoot || lacks('dpkg') }, () => {
     const output = inCopy(`
       rm -rf /etc/machineadm
       dpkg --install /quickstart/*.deb >/dev/null
+      ${GROUP}
+      id=$(getent group machineadm)
       machineadm version
       dpkg --verify machineadm
       systemd-analyze verify --man=no /usr/lib/systemd/system/machineadm-* 2>&1
@@ -133,11 +139,28 @@ describe('the packages for Linux', { skip: lacks('dpkg-deb', 'rpmbuild', 'xz') }
       find /etc/systemd/system -name 'machineadm-*'
       dpkg --purge machineadm >/dev/null 2>&1 || true
       cat /var/lib/machineadm/journal
+      test "$(getent group machineadm)" = "$id"
       find /usr /etc -xdev \\( -name 'machineadm' -o -name 'machineadm.*' -o -name '_machineadm' \\) | sort`);
     assert.equal(
       output,
-      'machineadm version\nExecStart=/usr/bin/machineadm provision --boot -d /etc/machineadm/bootstrap.yaml\nenabled\nenabled\nenabled\nstate\n',
+      'machineadm 1 1\nmachineadm version\nExecStart=/usr/bin/machineadm provision --boot -d /etc/machineadm/bootstrap.yaml\nenabled\nenabled\nenabled\nstate\n',
     );
+  });
+
+  test('a system without systemd-sysusers gets the group as well; one without either program installs the package', {
+    skip: noRoot || lacks('dpkg', 'groupadd'),
+  }, () => {
+    const output = inCopy(`
+      rm /usr/bin/systemd-sysusers
+      dpkg --install /quickstart/*.deb >/dev/null
+      ${GROUP}
+      dpkg --purge machineadm >/dev/null 2>&1
+      groupdel machineadm
+      rm "$(command -v groupadd)"
+      dpkg --install /quickstart/*.deb >/dev/null
+      machineadm version
+      getent group machineadm || echo none`);
+    assert.equal(output, 'machineadm 1 1\nmachineadm version\nnone\n');
   });
 
   test('the rpm is installed, verified and removed', { skip: noRoot || lacks('rpm') }, () => {
@@ -145,6 +168,7 @@ describe('the packages for Linux', { skip: lacks('dpkg-deb', 'rpmbuild', 'xz') }
     const output = inCopy(`
       rm -rf /etc/machineadm
       rpm --install --nodeps --nosignature /quickstart/*.rpm
+      ${GROUP}
       machineadm version
       rpm --verify --nodeps machineadm
       systemctl --quiet enable machineadm-provision.service 2>/dev/null
@@ -152,8 +176,9 @@ describe('the packages for Linux', { skip: lacks('dpkg-deb', 'rpmbuild', 'xz') }
       rpm --erase machineadm
       test ! -e /usr/bin/machineadm
       find /etc/systemd/system -name 'machineadm-*'
-      find /usr /etc -xdev \\( -name 'machineadm' -o -name 'machineadm.*' -o -name '_machineadm' \\) | sort`);
-    assert.equal(output, 'machineadm version\nenabled\n');
+      find /usr /etc -xdev \\( -name 'machineadm' -o -name 'machineadm.*' -o -name '_machineadm' \\) | sort
+      ${GROUP}`);
+    assert.equal(output, 'machineadm 1 1\nmachineadm version\nenabled\nmachineadm 1 1\n');
   });
 });
 

@@ -9,8 +9,8 @@ import type { Reason } from '../../src/document/reasons.ts';
 import { openQueryHost } from '../../src/host/index.ts';
 import { dropKeptDirectories } from '../../src/host/linux/directories.ts';
 import { openJournal, peekJournal } from '../../src/pipeline/run-journal.ts';
+import { parseStatus } from '../../src/reporting/parse-status.ts';
 import type { Condition, RunStatus } from '../../src/reporting/status.ts';
-import { parseStatus } from '../../src/reporting/status-file.ts';
 import { type Agent, type AgentRun, agent, startAgent, statusOf } from '../support/agent.ts';
 import { inThrowAwayMachine } from '../support/namespace.ts';
 
@@ -447,16 +447,19 @@ inThrowAwayMachine(import.meta.filename, () => {
     assert.equal(existsSync(STATE) || existsSync(RUN), false);
   });
 
-  test('what a run leaves is for root, but its status is for all', async () => {
+  test('what a run leaves is for root, but the summary of its status is for all', async () => {
     lay(WRITES_FILE);
     await agent(PROVISION);
     const mode = (path: string) => `${basename(path)} ${(statSync(path).mode & 0o777).toString(8)}`;
-    const paths = [`${STATE}/journal`, `${RUN}/lock`, `${RUN}/status.json`, `${STATE}/status.json`, RUN, STATE];
+    const both = ['status.json', 'summary.json'].flatMap((name) => [`${RUN}/${name}`, `${STATE}/${name}`]);
+    const paths = [`${STATE}/journal`, `${RUN}/lock`, ...both, RUN, STATE];
     assert.deepEqual(paths.map(mode), [
       'journal 600',
       'lock 600',
-      'status.json 644',
-      'status.json 644',
+      'status.json 640',
+      'status.json 640',
+      'summary.json 644',
+      'summary.json 644',
       'machineadm 755',
       'machineadm 755',
     ]);

@@ -63,7 +63,7 @@ const OUTSIDE_OF_THE_FILE_LAYER: Readonly<Record<string, string>> = {
   'src/host/real-path.ts': 'asks where links of directories lead, to compare paths; nothing is opened by the answer',
   'src/host/windows/program-directories.ts': 'asks which directories of programs are there',
   'src/host/trusted-roots.ts': "reads the system's public certificates",
-  'src/reporting/status-file.ts': 'watches a directory, and reads what is in it by the file layer',
+  'src/reporting/status-file.ts': 'watches a directory and compares times; what is in it is read by the file layer',
   'src/seal.ts': 'writes /proc/self',
 };
 

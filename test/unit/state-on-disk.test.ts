@@ -12,7 +12,9 @@ import { readJournal } from '../../src/pipeline/journal.ts';
 import { parsePrepared } from '../../src/pipeline/prepared.ts';
 import { freeze } from '../../src/reporting/spool/frozen-sink.ts';
 import { Spool } from '../../src/reporting/spool/spool.ts';
-import { parseStatus, readStatus } from '../../src/reporting/status-file.ts';
+import { parseStatus, parseSummary } from '../../src/reporting/parse-status.ts';
+import { readStatus } from '../../src/reporting/status-file.ts';
+import { summaryOf } from '../../src/reporting/summary.ts';
 import { parseKeptHooks } from '../../src/steps/boot-hooks.ts';
 import { parseMemory } from '../../src/trust/memory.ts';
 import { memoryHost } from '../support/memory-host.ts';
@@ -110,6 +112,11 @@ describe('a file on a disk that decays is read as it was, or refused', () => {
   test('the status', async () => {
     const text = `${withChecksum(JSON.stringify(statusAfter({ kind: 'stepStarted', step: 'a' }), undefined, 2))}\n`;
     await assertNoSilentChange(text, (bytes) => parseStatus(bytes.toString(), 'status.json'));
+  });
+
+  test('the summary of a status', async () => {
+    const summary = summaryOf(statusAfter({ kind: 'concluded', conclusion: { outcome: 'Succeeded', exitCode: 0 } }));
+    await assertNoSilentChange(sealed(summary), (bytes) => parseSummary(bytes.toString(), 'summary.json'));
   });
 
   test('what an image was prepared with', async () => {

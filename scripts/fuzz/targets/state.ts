@@ -6,10 +6,11 @@ import { type JournalState, readJournal, stepRecord, withNotes } from '../../../
 import { parsePrepared, usableNotes } from '../../../src/pipeline/prepared.ts';
 import { asSeenBy } from '../../../src/pipeline/run-journal.ts';
 import { eventLine, fitted, SIZE_CLASSES } from '../../../src/reporting/event.ts';
-import { formatLive, formatStatus } from '../../../src/reporting/progress.ts';
+import { formatLive, formatStatus, formatSummary } from '../../../src/reporting/progress.ts';
 import { freeze, thaw } from '../../../src/reporting/spool/frozen-sink.ts';
 import { isExpired, Spool } from '../../../src/reporting/spool/spool.ts';
-import { parseStatus } from '../../../src/reporting/status-file.ts';
+import { parseStatus, parseSummary } from '../../../src/reporting/parse-status.ts';
+import { summaryOf } from '../../../src/reporting/summary.ts';
 import { formatTimeline } from '../../../src/reporting/timeline-chart.ts';
 import { parseKeptHooks } from '../../../src/steps/boot-hooks.ts';
 import { memoryHost } from '../../../test/support/memory-host.ts';
@@ -109,6 +110,15 @@ export const status: FuzzTarget = {
     const style = { color: true, titleOf: (step: string) => step };
     return [formatStatus(found, style), formatTimeline(found, style), formatLive(found, 1e12, 80, style)].join('\n');
   },
+};
+
+export const summary: FuzzTarget = {
+  name: 'summary',
+  reads: 'The summary of the status',
+  seeds: [sealedText(summaryOf(STATUS)), sealedText(summaryOf(statusAfter({ kind: 'stepStarted', step: 'kubeadm' })))],
+  tokens: JSON_TOKENS,
+  grammar: [sealedJson, json],
+  run: async (input) => formatSummary(parseSummary(input, '/run/machineadm/summary.json'), { color: true }),
 };
 
 const PLAN = freeze({

@@ -2,7 +2,7 @@ import type { Facts } from '../../host/facts.ts';
 import type { QueryHost } from '../../host/host.ts';
 
 /** Version of contract/CONTRACT.md that the suite checks. It grows with every change of a clause. */
-export const CONTRACT_VERSION = '1.0';
+export const CONTRACT_VERSION = '1.1';
 
 /** RFC 2119: a machine that breaks a MUST does not keep the contract; a SHOULD costs what its clause says. */
 export type Level = 'MUST' | 'SHOULD';

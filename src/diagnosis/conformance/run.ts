@@ -1,12 +1,17 @@
+import { withoutChecksum } from '../../host/checksum.ts';
 import type { FileStat, QueryHost } from '../../host/host.ts';
+import { localGroupId } from '../../host/local-group.ts';
 import { member } from '../../host/untyped.ts';
 import { broken, type Clause, kept, type Subject, unchecked } from './clause.ts';
 import { enablement } from './unit-files.ts';
 
 const STATUS = '/run/machineadm/status.json';
+const SUMMARY = '/run/machineadm/summary.json';
 const STATE = '/var/lib/machineadm';
-/** Read by others on purpose: the status, and the names of hardening profiles. */
-const PUBLIC = [`${STATE}/status.json`, `${STATE}/hardening.json`];
+/** May read the status, where the machine has it. */
+const GROUP = 'machineadm';
+/** Read by others on purpose: the summary of the status, and the names of hardening profiles. */
+const PUBLIC = [`${STATE}/summary.json`, `${STATE}/hardening.json`];
 const SENTINEL = '/run/cluster-api/bootstrap-success.complete';
 const DOCUMENT = '/etc/machineadm/bootstrap.yaml';
 const NO_RUN = 'no run was made here';
@@ -16,12 +21,12 @@ export const RUN_CLAUSES: readonly Clause[] = [
   {
     id: 'RUN-01',
     level: 'MUST',
-    title: `${STATUS} is 0644 and root's, and has what every version 1 of it has`,
+    title: `${STATUS} is 0640 of root and the group ${GROUP}, or of root where there is no such group, and has what every version 1 of it has`,
     async look({ host, status }) {
       const stat = await host.stat(STATUS);
       if (stat === undefined || status === undefined) return unchecked(NO_RUN);
-      const wrong = wrongMode(STATUS, stat, 0o644);
-      if (wrong !== undefined) return broken(wrong, 'Nobody but machineadm writes it.');
+      const wrong = wrongMode(STATUS, stat, 0o640) ?? (await wrongGroup(host, STATUS, stat));
+      if (wrong !== undefined) return broken(wrong, `Let nobody else write it. ${REMEDY_FOR_MODES}`);
       const missing = ['runId', 'command', 'phase', 'startedAt', 'updatedAt', 'steps', 'conditions', 'document'].filter(
         (field) => !(field in status),
       );
@@ -57,7 +62,7 @@ export const RUN_CLAUSES: readonly Clause[] = [
   {
     id: 'RUN-03',
     level: 'MUST',
-    title: `what lies in ${STATE} is for root alone, but the status and the names of hardening profiles`,
+    title: `what lies in ${STATE} is for root alone, but the status, which its group may read, its summary and the names of hardening profiles`,
     async look({ host, isBooted }) {
       const open = await openTo(host, STATE);
       if (open === undefined) return unchecked(isBooted ? NO_RUN : 'there is nothing yet');
@@ -91,6 +96,34 @@ export const RUN_CLAUSES: readonly Clause[] = [
         : broken(`it is ${state}`, 'Run machineadm provision again; let no preset of the image disable it.');
     },
   },
+  {
+    id: 'RUN-06',
+    level: 'MUST',
+    title: `${SUMMARY} is 0644 and root's, and says of the run what the status says: users who may not read that can wait for it`,
+    async look({ host, status }) {
+      if (status === undefined) return unchecked(NO_RUN);
+      const stat = await host.stat(SUMMARY);
+      if (stat === undefined)
+        return broken('it is not there', 'An earlier version wrote the status: run provision again.');
+      const directory = await host.stat('/run/machineadm');
+      const wrong =
+        wrongMode(SUMMARY, stat, 0o644) ??
+        (directory === undefined ? undefined : wrongMode('/run/machineadm', directory, 0o755));
+      if (wrong !== undefined) return broken(wrong, 'Let nobody else change it: it is read by other users.');
+      const summary = parsed(await host.readText(SUMMARY));
+      if (summary === undefined) return broken('it is damaged', 'Let nobody else write it. Run provision again.');
+      if ([status.phase, member(summary, 'phase')].some((phase) => phase !== 'Concluded')) {
+        return unchecked('the run had not concluded when it was read');
+      }
+      const other = ['runId', 'outcome', 'exitCode'].filter((field) => member(summary, field) !== status[field]);
+      return other.length === 0
+        ? kept(`outcome ${String(status.outcome)}`)
+        : broken(
+            `it has another ${other.join(', ')} than the status`,
+            'Let nobody else write it. Run provision again.',
+          );
+    },
+  },
 ];
 
 /**
@@ -108,6 +141,23 @@ function isBootstrapped(status: Subject['status']): boolean {
   );
 }
 
+const REMEDY_FOR_MODES = 'The next run of machineadm writes it with the right mode and group.';
+
+/** A status is the group's where the machine has it. A group made since the last run takes effect with the next. */
+async function wrongGroup(host: QueryHost, path: string, { gid }: FileStat): Promise<string | undefined> {
+  const group = (await localGroupId(host, GROUP)) ?? 0;
+  return gid === 0 || gid === group ? undefined : `${path} belongs to group ${gid}`;
+}
+
+/** The value of a JSON text with or without a checksum; undefined where it is damaged. */
+function parsed(text: string | undefined): unknown {
+  try {
+    return JSON.parse(withoutChecksum(text ?? '') ?? '');
+  } catch {
+    return undefined;
+  }
+}
+
 /** The files below that others may read or write, those left out that are for them; undefined when there is no such directory. */
 async function openTo(host: QueryHost, directory: string): Promise<readonly string[] | undefined> {
   const names = await host.list(directory);
@@ -117,7 +167,8 @@ async function openTo(host: QueryHost, directory: string): Promise<readonly stri
     const path = `${directory}/${name}`;
     const stat = await host.stat(path);
     if (stat === undefined || PUBLIC.includes(path)) continue;
-    if (stat.type === 'file' && (stat.mode & 0o077) !== 0) open.push(`${path} (${octal(stat)})`);
+    const most = path === `${STATE}/status.json` ? 0o040 : 0;
+    if (stat.type === 'file' && (stat.mode & 0o077 & ~most) !== 0) open.push(`${path} (${octal(stat)})`);
     // What lies in a directory that others cannot enter is out of their reach.
     if (stat.type === 'directory' && (stat.mode & 0o011) !== 0) open.push(...((await openTo(host, path)) ?? []));
   }

@@ -1,3 +1,4 @@
+import { idIn } from '../local-group.ts';
 import { runCommand } from './commands.ts';
 import { readText, which } from './read.ts';
 
@@ -26,14 +27,4 @@ async function idOf(account: string, database: Database): Promise<number | undef
   if ((await which('getent')) === undefined) return undefined;
   const result = await runCommand({ program: 'getent', args: [database.name, account], timeoutMs: 30_000 });
   return result.status === 0 ? idIn(result.stdout, account) : undefined;
-}
-
-/** passwd(5) and group(5) both have the name first and the id third. */
-function idIn(lines: string, account: string): number | undefined {
-  const fields = lines
-    .split('\n')
-    .map((line) => line.split(':'))
-    .find(([name]) => name === account);
-  const id = fields?.[2];
-  return id !== undefined && /^\d+$/.test(id) ? Number(id) : undefined;
 }

@@ -27,6 +27,7 @@ import { begun, ended, identity, MACHINE_B } from './records.ts';
 const NOTE = { step: 'images', change: 'images/a.tar', note: { fingerprint: 'f' } };
 const JOURNAL = '/var/lib/machineadm/journal';
 const STATUS = '/var/lib/machineadm/status.json';
+const SUMMARY = '/var/lib/machineadm/summary.json';
 
 function stateOf(...records: readonly JournalRecord[]) {
   return records.reduce(afterRecord, newJournalState(identity(), false));
@@ -159,12 +160,12 @@ describe('the manifest of an image', () => {
 });
 
 describe('after a bake', () => {
-  const machine = () => memoryHost({ files: { [JOURNAL]: 'x', [STATUS]: '{}' } });
+  const machine = () => memoryHost({ files: { [JOURNAL]: 'x', [STATUS]: '{}', [SUMMARY]: '{}' } });
 
   test('nothing stays but the manifest', async () => {
     const host = machine();
     await leaveOnlyManifest(host, stateOf(begun('1', { command: 'prepare' }), ended('1')), STATUS);
-    assert.deepEqual([host.text(JOURNAL), host.text(STATUS)], [undefined, undefined]);
+    assert.deepEqual([JOURNAL, STATUS, SUMMARY].map(host.text), [undefined, undefined, undefined]);
   });
 
   for (const [what, state] of [
@@ -177,7 +178,7 @@ describe('after a bake', () => {
     test(`the journal stays where ${what}`, async () => {
       const host = machine();
       await leaveOnlyManifest(host, state, STATUS);
-      assert.deepEqual([host.text(JOURNAL), host.text(STATUS)], ['x', '{}']);
+      assert.deepEqual([JOURNAL, STATUS, SUMMARY].map(host.text), ['x', '{}', '{}']);
     });
   }
 });

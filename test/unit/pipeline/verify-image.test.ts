@@ -31,6 +31,7 @@ describe('an image', () => {
     '/var/lib/machineadm/journal',
     '/var/lib/machineadm/journal.0123',
     '/var/lib/machineadm/status.json',
+    '/var/lib/machineadm/summary.json',
     '/var/lib/machineadm/hooks/every-boot.json',
     '/etc/machineadm/bootstrap.yaml',
     '/etc/kubernetes/kubelet.conf',

@@ -5,11 +5,13 @@ import type { NewFile } from '../../../src/host/host.ts';
 import { openReporter, type Reporter } from '../../../src/reporting/reporter.ts';
 import type { Sink } from '../../../src/reporting/sink.ts';
 import type { RunEvent, RunStatus } from '../../../src/reporting/status.ts';
-import { memoryHost } from '../../support/memory-host.ts';
+import { type MemoryHost, memoryHost } from '../../support/memory-host.ts';
 import { FAILURE, IDENTITY } from './runs.ts';
 
 const CURRENT = '/run/machineadm/status.json';
 const COPY = '/var/lib/machineadm/status.json';
+const SUMMARY = '/run/machineadm/summary.json';
+const SUMMARY_COPY = '/var/lib/machineadm/summary.json';
 
 function recording(overrides: Partial<Sink> = {}): Sink & { readonly events: RunEvent[] } {
   const events: RunEvent[] = [];
@@ -38,19 +40,99 @@ async function run(reporter: Reporter): Promise<void> {
 }
 
 describe('the status file', () => {
-  test('is there, readable by all and true, before the document is read', async () => {
+  const modeOf = async (host: MemoryHost, path: string) => {
+    const { mode = 0, uid, gid } = (await host.stat(path)) ?? {};
+    return `${mode.toString(8)} ${uid}:${gid}`;
+  };
+  const GROUPS = 'root:x:0:\nmachineadm:x:998:alice\n';
+
+  test('is there and true before the document is read: for root, and its summary for all', async () => {
     const host = memoryHost();
     await openReporter({ identity: IDENTITY, host });
     assert.equal(parsed(host.text(CURRENT)).phase, 'Loading');
-    assert.deepEqual(await host.stat(CURRENT), {
-      type: 'file',
-      mode: 0o644,
-      uid: 0,
-      gid: 0,
-      size: host.text(CURRENT)?.length,
-    });
+    for (const [status, summary] of [
+      [CURRENT, SUMMARY],
+      [COPY, SUMMARY_COPY],
+    ] as const) {
+      assert.equal(await modeOf(host, status), '640 0:0');
+      assert.equal(await modeOf(host, summary), '644 0:0');
+    }
     assert.equal((await host.stat('/run/machineadm'))?.mode, 0o755);
     assert.equal(host.text(COPY), host.text(CURRENT));
+    assert.equal(host.text(SUMMARY_COPY), host.text(SUMMARY));
+  });
+
+  for (const file of ['/etc/group', '/usr/lib/group']) {
+    test(`belongs to the group machineadm that ${file} has`, async () => {
+      const host = memoryHost({ files: { '/etc/group': 'root:x:0:\n', [file]: GROUPS } });
+      await openReporter({ identity: IDENTITY, host });
+      assert.deepEqual(await Promise.all([CURRENT, COPY, SUMMARY].map((path) => modeOf(host, path))), [
+        '640 0:998',
+        '640 0:998',
+        '644 0:0',
+      ]);
+    });
+  }
+
+  test('belongs to a group that only a directory service knows as little as to none', async () => {
+    const host = memoryHost({ groups: { machineadm: 5000 } });
+    await openReporter({ identity: IDENTITY, host });
+    assert.equal(await modeOf(host, CURRENT), '640 0:0');
+    assert.deepEqual(host.queries, []);
+  });
+
+  test('follows a group that a step of the run makes', async () => {
+    const host = memoryHost({ files: { '/etc/group': 'root:x:0:\n' } });
+    const reporter = await openReporter({ identity: IDENTITY, host });
+    host.put('/etc/group', GROUPS);
+    await reporter.conclude({ outcome: 'Succeeded', exitCode: 0 });
+    assert.equal(await modeOf(host, CURRENT), '640 0:998');
+  });
+
+  test('is written for root where the kernel refuses the group', async () => {
+    const host = memoryHost({ files: { '/etc/group': GROUPS } });
+    const writeFile = (file: NewFile) =>
+      file.gid === 998 ? Promise.reject(new Error('EINVAL')) : host.writeFile(file);
+    const reporter = await openReporter({ identity: IDENTITY, host: { ...host, writeFile } });
+    await reporter.conclude({ outcome: 'Succeeded', exitCode: 0 });
+    assert.equal(parsed(host.text(CURRENT)).phase, 'Concluded');
+    assert.equal(await modeOf(host, CURRENT), '640 0:0');
+    assert.deepEqual(reporter.status.warnings, []);
+  });
+
+  test('of an earlier version, which was for all, is closed with the first write', async () => {
+    const host = memoryHost({ files: { [CURRENT]: '{}', [COPY]: '{}' } });
+    assert.equal(await modeOf(host, COPY), '644 0:0');
+    await openReporter({ identity: IDENTITY, host });
+    assert.deepEqual(await Promise.all([CURRENT, COPY].map((path) => modeOf(host, path))), ['640 0:0', '640 0:0']);
+  });
+
+  test('comes before its summary at each write, so that a summary never says more', async () => {
+    const host = memoryHost();
+    const written: string[] = [];
+    const writeFile = async (file: NewFile) => {
+      written.push(`${file.path} ${parsed(String(file.content)).phase}`);
+      await host.writeFile(file);
+    };
+    const reporter = await openReporter({ identity: IDENTITY, host: { ...host, writeFile } });
+    await reporter.conclude({ outcome: 'Succeeded', exitCode: 0 });
+    const order = [CURRENT, SUMMARY, COPY, SUMMARY_COPY];
+    assert.deepEqual(
+      written,
+      ['Loading', 'Concluded'].flatMap((phase) => order.map((path) => `${path} ${phase}`)),
+    );
+  });
+
+  test('that cannot be written leaves its summary as it was', async () => {
+    const host = memoryHost();
+    let isFull = false;
+    const writeFile = (file: NewFile) =>
+      isFull && file.path === CURRENT ? Promise.reject(new Error('no space left')) : host.writeFile(file);
+    const reporter = await openReporter({ identity: IDENTITY, host: { ...host, writeFile } });
+    isFull = true;
+    await reporter.conclude({ outcome: 'Succeeded', exitCode: 0 });
+    assert.equal(parsed(host.text(SUMMARY)).phase, 'Loading');
+    assert.equal(parsed(host.text(SUMMARY_COPY)).phase, 'Concluded');
   });
 
   test('has the conclusion when `conclude` resolves, and its copy is flushed to disk', async () => {
@@ -70,7 +152,7 @@ describe('the status file', () => {
       ...host,
       writeFile: async (file: NewFile) => {
         await new Promise((resolve) => setTimeout(resolve, 20));
-        written.push(parsed(String(file.content)).phase);
+        if (file.path.endsWith('status.json')) written.push(parsed(String(file.content)).phase);
       },
     };
     const reporter = await openReporter({ identity: IDENTITY, host: slow });

@@ -1,12 +1,23 @@
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { chown, mkdir, mkdtemp, rename, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import { MachineadmError } from '../../../src/document/errors.ts';
 import { withChecksum } from '../../../src/host/checksum.ts';
+import { FileError } from '../../../src/host/file-error.ts';
+import { readText as readFromDisk } from '../../../src/host/linux/read.ts';
+import { parseStatus, parseSummary } from '../../../src/reporting/parse-status.ts';
 import type { RunStatus } from '../../../src/reporting/status.ts';
-import { type Liveness, parseStatus, readStatus, waitForStatus } from '../../../src/reporting/status-file.ts';
+import {
+  type Liveness,
+  readReported,
+  readStatus,
+  remedyForDetails,
+  waitForStatus,
+} from '../../../src/reporting/status-file.ts';
+import { summaryOf, summaryPath } from '../../../src/reporting/summary.ts';
 import { FAILURE, IDENTITY, statusAfter } from './runs.ts';
 
 const RUNNING = statusAfter({ kind: 'stepStarted', step: 'kubeadm' });
@@ -27,7 +38,12 @@ afterEach(() => rm(root, { recursive: true }));
 async function put(status: RunStatus | string, which: 'current' | 'copy' = 'current'): Promise<void> {
   const path = paths()[which];
   await mkdir(join(path, '..'), { recursive: true });
-  await writeFile(`${path}.new`, typeof status === 'string' ? status : JSON.stringify(status));
+  await replace(path, typeof status === 'string' ? status : JSON.stringify(status));
+}
+
+async function replace(path: string, text: string, seconds = Date.now() / 1000): Promise<void> {
+  await writeFile(`${path}.new`, text);
+  await utimes(`${path}.new`, seconds, seconds);
   await rename(`${path}.new`, path);
 }
 
@@ -85,6 +101,171 @@ describe('reading the status', () => {
     await put({ ...RUNNING, process: process_ });
     assert.equal((await readStatus(paths()))?.outcome, 'Interrupted');
   });
+});
+
+/** The machine as a user sees it who may read no status: `readable` are the names of the files that he may read. */
+function unprivileged(liveness: Liveness, readable: readonly string[] = ['summary.json']): Liveness {
+  const readText = async (path: string) =>
+    readable.includes(basename(path)) ? await readFromDisk(path) : await deny(path);
+  return { ...liveness, readText };
+}
+
+async function deny(path: string): Promise<undefined> {
+  if (!existsSync(path)) return undefined;
+  throw new FileError(
+    'read',
+    path,
+    Object.assign(new Error(`EACCES: permission denied, open '${path}'`), { code: 'EACCES' }),
+  );
+}
+
+/** Replaces both files as the writer does. The summary may be of another status, and older or newer by so many seconds. */
+async function putBoth(
+  status: RunStatus,
+  which: 'current' | 'copy' = 'current',
+  summary: { readonly of?: RunStatus | string; readonly laterBy?: number } = {},
+): Promise<void> {
+  const time = Date.now() / 1000;
+  await mkdir(join(paths()[which], '..'), { recursive: true });
+  await replace(paths()[which], JSON.stringify(status), time);
+  const text = typeof summary.of === 'string' ? summary.of : JSON.stringify(summaryOf(summary.of ?? status));
+  await replace(summaryPath(paths()[which]), text, time + (summary.laterBy ?? 0));
+}
+
+describe('reading the status without the right to', () => {
+  const FAILED = statusAfter({ kind: 'concluded', conclusion: { outcome: 'Failed', exitCode: 11, failure: FAILURE } });
+
+  test('finds the summary, with the outcome, the exit code and the reason', async () => {
+    await putBoth(FAILED);
+    assert.deepEqual(await readReported(paths(), unprivileged(alive)), summaryOf(FAILED));
+    await assert.rejects(readStatus(paths(), unprivileged(alive)), {
+      reason: 'NotPrivilegedUser',
+      message: /only its summary is public/,
+    });
+  });
+
+  test('finds the status where that may be read, and asks for no summary', async () => {
+    await putBoth(FAILED, 'current', { of: '{' });
+    assert.deepEqual(await readReported(paths(), unprivileged(alive, ['status.json'])), FAILED);
+  });
+
+  test('tells a running run from one that was killed, and from one of an earlier boot', async () => {
+    await putBoth(RUNNING);
+    assert.deepEqual(await readReported(paths(), unprivileged(alive)), summaryOf(RUNNING));
+    const ended = { phase: 'Concluded', outcome: 'Interrupted', reason: 'Interrupted', exitCode: 14 } as const;
+    assert.deepEqual(await readReported(paths(), unprivileged(killed)), { ...summaryOf(RUNNING), ...ended });
+    await rm(join(root, 'run'), { recursive: true });
+    await putBoth(RUNNING, 'copy');
+    assert.deepEqual(await readReported(paths(), unprivileged(rebooted)), { ...summaryOf(RUNNING), ...ended });
+  });
+
+  test('a summary that is behind its status says nothing false: of a run, of a killed one, of the one before', async () => {
+    await putBoth(DONE, 'current', { of: RUNNING, laterBy: -1 });
+    assert.deepEqual(await readReported(paths(), unprivileged(alive)), summaryOf(RUNNING), 'it was so a moment ago');
+    await assert.rejects(readReported(paths(), unprivileged(killed)), {
+      reason: 'NotPrivilegedUser',
+      message: /its summary is older/,
+    });
+    await putBoth(RUNNING, 'current', { of: DONE, laterBy: -1 });
+    await putBoth(DONE, 'copy');
+    await assert.rejects(readReported(paths(), unprivileged(killed)), { message: /its summary is older/ });
+  });
+
+  test('a summary that follows its status in a moment is waited for', async () => {
+    await putBoth(DONE, 'current', { of: RUNNING, laterBy: -1 });
+    const reading = readReported(paths(), unprivileged(killed));
+    setTimeout(() => void replace(summaryPath(paths().current), JSON.stringify(summaryOf(DONE))), 40);
+    assert.deepEqual(await reading, summaryOf(DONE));
+  });
+
+  test('takes the good copy of a summary that is damaged, and refuses where both are', async () => {
+    for (const damaged of [
+      '{',
+      '',
+      withChecksum(JSON.stringify(summaryOf(FAILED))).replace('"Failed"', '"Succeeded"'),
+    ]) {
+      await putBoth(FAILED, 'current', { of: damaged });
+      await putBoth(FAILED, 'copy');
+      assert.deepEqual(await readReported(paths(), unprivileged(alive)), summaryOf(FAILED));
+      await putBoth(FAILED, 'copy', { of: damaged });
+      await assert.rejects(readReported(paths(), unprivileged(alive)), {
+        reason: 'StatusUnreadable',
+        message: /summary\.json cannot be read/,
+      });
+    }
+  });
+
+  test('is refused where there is no summary, or none that may be read; an older copy is not taken for it', async () => {
+    await putBoth(DONE, 'copy');
+    await put(FAILED);
+    await assert.rejects(readReported(paths(), unprivileged(alive)), {
+      reason: 'NotPrivilegedUser',
+      message: /it has no summary/,
+      remedy: 'Run the command as root.',
+    });
+    await putBoth(FAILED);
+    await assert.rejects(readReported(paths(), unprivileged(alive, [])), { reason: 'NotPrivilegedUser' });
+  });
+
+  test('finds nothing where nothing ran', async () =>
+    assert.equal(await readReported(paths(), unprivileged(alive)), undefined));
+
+  test('names the group that the status belongs to, once it belongs to one', {
+    skip: process.getuid?.() !== 0,
+  }, async () => {
+    await putBoth(FAILED);
+    assert.equal(remedyForDetails(paths()), 'Run the command as root.');
+    await chown(paths().current, 0, 998);
+    assert.match(remedyForDetails(paths()), /a member of the group machineadm \("usermod -aG machineadm USER"\)/);
+  });
+
+  test('waits by the summary as by the status', async () => {
+    await putBoth(RUNNING);
+    const phases: string[] = [];
+    const waiting = waitForStatus({
+      timeoutMs: 10_000,
+      paths: paths(),
+      liveness: unprivileged(alive),
+      onChange: (found) => phases.push(`${found.kind} ${found.phase}`),
+    });
+    setTimeout(() => void putBoth({ ...RUNNING, phase: 'Kubernetes' }), 100);
+    setTimeout(() => void putBoth(FAILED), 250);
+    const found = await waiting;
+    assert.deepEqual([found?.outcome, found?.exitCode], ['Failed', 11]);
+    assert.deepEqual(
+      phases.filter((phase, index) => phase !== phases[index - 1]),
+      ['Loading', 'Kubernetes', 'Concluded'].map((phase) => `BootstrapSummary ${phase}`),
+    );
+  });
+});
+
+test('a run that concludes while it is looked for is not called interrupted', async () => {
+  await putBoth(RUNNING);
+  const isRunning = async () => {
+    await putBoth(DONE);
+    return false;
+  };
+  for (const liveness of [{ ...alive, isRunning }, unprivileged({ ...alive, isRunning })]) {
+    await putBoth(RUNNING);
+    assert.equal((await readReported(paths(), liveness))?.outcome, 'Succeeded');
+  }
+});
+
+describe('a file that is not a summary is refused as StatusUnreadable', () => {
+  const summary = summaryOf(DONE);
+  const cases: readonly (readonly [string, object, RegExp])[] = [
+    ['a status', DONE, /not a bootstrap summary/],
+    ['of a later version', { ...summary, apiVersion: 'machineadm.dev/summary/v2' }, /v2.*reads v1/],
+    ['without its process', { ...summary, process: {} }, /fields are missing/],
+    ['with a time that is none', { ...summary, updatedAt: 'soon' }, /hold something else/],
+    ['with a number for a reason', { ...summary, reason: 1 }, /hold something else/],
+    ['with a word for an exit code', { ...summary, exitCode: 'x' }, /hold something else/],
+  ];
+  for (const [what, value, why] of cases) {
+    test(what, () => {
+      assert.throws(() => parseSummary(JSON.stringify(value), '/x'), { reason: 'StatusUnreadable', message: why });
+    });
+  }
 });
 
 describe('a file that is not a status is refused as StatusUnreadable', () => {
@@ -162,7 +343,7 @@ describe('waiting for a conclusion', () => {
     await put(RUNNING);
     const status = await waitForStatus({ timeoutMs: 50, paths: paths(), liveness: alive });
     assert.equal(status?.outcome, undefined);
-    assert.equal(status?.step, 'kubeadm');
+    assert.equal(status?.kind === 'BootstrapStatus' && status.step, 'kubeadm');
   });
 
   test('stops when it is told to', async () => {

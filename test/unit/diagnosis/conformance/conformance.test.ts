@@ -58,8 +58,11 @@ const BOOTSTRAPPED = {
   updatedAt: 't',
   steps: [{ id: 'sentinel', state: 'Unchanged' }],
   document: {},
+  exitCode: 0,
   conditions: [{ type: 'machineadm.dev/BootstrapSucceeded', status: 'True' }],
 };
+
+const SUMMARY = JSON.stringify({ runId: BOOTSTRAPPED.runId, phase: 'Concluded', outcome: 'Succeeded', exitCode: 0 });
 
 const KUBELET_DROP_IN = `[Service]
 Environment="KUBELET_CONFIG_ARGS=--config=/var/lib/kubelet/config.yaml"
@@ -91,10 +94,13 @@ function subject(different: Difference = {}): Subject {
       '/proc/self/fd': { type: 'directory' },
       '/sys/module/overlay': { type: 'directory' },
       '/sys/module/br_netfilter': { type: 'directory' },
-      '/run/machineadm/status.json': '{}',
+      '/etc/group': 'root:x:0:\nmachineadm:x:998:\n',
+      '/run/machineadm/status.json': { mode: 0o640, gid: 998 },
+      '/run/machineadm/summary.json': SUMMARY,
       '/run/cluster-api/bootstrap-success.complete': 'success\n',
       '/var/lib/machineadm/journal': { mode: 0o600 },
-      '/var/lib/machineadm/status.json': '{}',
+      '/var/lib/machineadm/status.json': { mode: 0o640, gid: 998 },
+      '/var/lib/machineadm/summary.json': SUMMARY,
       '/etc/machineadm/bootstrap.yaml': { mode: 0o600 },
       ...different.files,
     },
@@ -193,7 +199,10 @@ describe('a clause that is broken is named, and no other', () => {
       'both units enabled',
       { programs: { systemctl: enabled({ 'machineadm-provision.service': 'enabled' }) } },
     ],
-    ['RUN-01', 'a status that nobody can read', { files: { '/run/machineadm/status.json': { mode: 0o600 } } }],
+    ['RUN-01', 'a status that its group cannot read', { files: { '/run/machineadm/status.json': { mode: 0o600 } } }],
+    ['RUN-01', 'a status for all', { files: { '/run/machineadm/status.json': { mode: 0o644 } } }],
+    ['RUN-01', 'a status of another group', { files: { '/run/machineadm/status.json': { mode: 0o640, gid: 27 } } }],
+    ['RUN-01', 'a status of a group that is gone', { change: (host) => host.put('/etc/group', 'root:x:0:\n') }],
     ['RUN-01', 'a status of another kind', { subject: { status: { ...BOOTSTRAPPED, kind: 'Other' } } }],
     ['RUN-02', 'a sentinel of another content', { files: { '/run/cluster-api/bootstrap-success.complete': 'ok' } }],
     [
@@ -202,8 +211,26 @@ describe('a clause that is broken is named, and no other', () => {
       { change: (host) => host.put('/run/cluster-api', { type: 'directory', mode: 0o700 }) },
     ],
     ['RUN-03', 'a journal for all', { files: { '/var/lib/machineadm/journal': { mode: 0o644 } } }],
+    ['RUN-03', 'a copy of the status for all', { files: { '/var/lib/machineadm/status.json': { mode: 0o644 } } }],
     ['RUN-03', 'a report for all', { files: { '/var/lib/machineadm/spool/a': { mode: 0o640 } } }],
     ['RUN-04', 'a document for all', { files: { '/etc/machineadm/bootstrap.yaml': { mode: 0o644 } } }],
+    ['RUN-06', 'no summary', { change: (host) => host.take('/run/machineadm/summary.json') }],
+    [
+      'RUN-06',
+      'a summary that users cannot read',
+      { files: { '/run/machineadm/summary.json': { mode: 0o640, content: SUMMARY } } },
+    ],
+    [
+      'RUN-06',
+      'a summary that users cannot reach',
+      { change: (host) => host.put('/run/machineadm', { type: 'directory', mode: 0o700 }) },
+    ],
+    ['RUN-06', 'a damaged summary', { files: { '/run/machineadm/summary.json': SUMMARY.slice(1) } }],
+    [
+      'RUN-06',
+      'a summary of another outcome',
+      { files: { '/run/machineadm/summary.json': SUMMARY.replace('Succeeded', 'Failed') } },
+    ],
     [
       'RUN-05',
       'a unit that a preset disabled',
@@ -235,6 +262,19 @@ describe('a clause that is broken is named, and no other', () => {
 });
 
 describe('what does not apply is said, and breaks nothing', () => {
+  test('the group of the status on a machine that has none, and a group that was made after the last run', async () => {
+    const files = { '/run/machineadm/status.json': { mode: 0o640 } };
+    for (const groups of ['root:x:0:\n', 'root:x:0:\nmachineadm:x:998:\n']) {
+      assert.deepEqual(await brokenBy({ files: { ...files, '/etc/group': groups } }), []);
+    }
+  });
+
+  test('a summary that was read while a run went on', async () => {
+    const files = { '/run/machineadm/summary.json': SUMMARY.replace('Concluded', 'Host') };
+    const found = (await judgements({ files })).find(({ id }) => id === 'RUN-06');
+    assert.equal(found?.state, 'unchecked');
+  });
+
   test('an image without Kubernetes', async () => {
     const found = await judgements({ facts: { kubeadm: undefined, kubelet: undefined } });
     const states = found.filter(({ id }) => id.startsWith('KUB-')).map(({ state }) => state);

@@ -1,0 +1,46 @@
+import { MachineadmError } from '../document/errors.ts';
+import { withoutChecksum } from '../host/checksum.ts';
+import { isRecord, isStatus, isSummary } from './shapes.ts';
+import type { RunStatus } from './status.ts';
+import type { RunSummary } from './summary.ts';
+
+/** Parses a status document. Newer fields are let through; what every reader needs is checked. */
+export function parseStatus(text: string, path: string): RunStatus {
+  const value = parsed(text, path, 'BootstrapStatus', 'status');
+  if (!isStatus(value)) throw unreadable(path, 'fields are missing, or hold something else');
+  return value;
+}
+
+/** The same for the summary of a status. */
+export function parseSummary(text: string, path: string): RunSummary {
+  const value = parsed(text, path, 'BootstrapSummary', 'summary');
+  if (!isSummary(value)) throw unreadable(path, 'fields are missing, or hold something else');
+  return value;
+}
+
+function parsed(text: string, path: string, kind: string, name: 'status' | 'summary'): object {
+  const json = withoutChecksum(text);
+  if (json === undefined) throw unreadable(path, 'its checksum is wrong');
+  let value: unknown;
+  try {
+    value = JSON.parse(json);
+  } catch (error) {
+    throw unreadable(path, 'it is not JSON', error);
+  }
+  if (!isRecord(value) || value.kind !== kind) throw unreadable(path, `it is not a bootstrap ${name}`);
+  if (value.apiVersion !== `machineadm.dev/${name}/v1`) {
+    throw unreadable(path, `its version is ${JSON.stringify(value.apiVersion)}, this machineadm reads v1`);
+  }
+  return value;
+}
+
+/** What is said of a status file, or a summary, that cannot be used. */
+export function unreadable(path: string, why: string, cause?: unknown): MachineadmError {
+  return new MachineadmError({
+    reason: 'StatusUnreadable',
+    summary: `The status file ${path} cannot be read: ${why}.`,
+    remedy: 'Look at the file; remove it if it is damaged. The next run writes a new one.',
+    evidence: [{ source: path, text: why }],
+    cause,
+  });
+}
