@@ -67,7 +67,7 @@ export async function remember(path: string, learned: Partial<Omit<TrustMemory, 
     ...(minimum.length === 0 ? {} : { minimumVersion: minimum.at(-1) }),
   };
   if (JSON.stringify(next) === JSON.stringify(known)) return;
-  await placeVerified(path, pieces(`${withChecksum(JSON.stringify(next, undefined, 2))}\n`), () => {});
+  await placeVerified(path, pieces(`${withChecksum(JSON.stringify(next, undefined, 2))}\n`), () => {}, 0o600);
 }
 
 function withNewer(known: TrustMemory['directories'], seen: SeenDirectory): TrustMemory['directories'] {

@@ -4,7 +4,7 @@ import { life } from './life.ts';
 import { accounts, journalctl, kubeadmOutput, storage, system, units } from './machine.ts';
 import { activeDirectory, archives, certificates } from './materials.ts';
 import { criReplies, http2Frames, httpAnswers, kubeconfig, metadata } from './network.ts';
-import { journal, kept, prepared, spool, status } from './state.ts';
+import { journal, kept, prepared, spool, status, summary } from './state.ts';
 import { convertedYaml, log, templates, toml } from './texts.ts';
 import { directoryList, releaseManifest, signatures, trustedKeys, trustMemory } from './trust.ts';
 import { encodings, ignition, objects, userData } from './user-data.ts';
@@ -26,6 +26,7 @@ export const TARGETS: readonly FuzzTarget[] = [
   log,
   journal,
   status,
+  summary,
   spool,
   prepared,
   kept,

@@ -38,6 +38,8 @@ export async function layPatches(
     }
   }
   const ours = [...found].filter(([name]) => name.startsWith('kube-apiserver'));
+  // Before `renderManifest` comes to it: the directory is for root from its beginning.
+  await host.makeDirectory(ROOT, 0o700);
   for (const [name, content] of ours) await host.writeFile({ path: `${ROOT}${PATCHES}/${name}`, content, mode: 0o600 });
   return ours.length === 0 ? undefined : PATCHES;
 }
