@@ -240,16 +240,25 @@ inThrowAwayMachine(import.meta.filename, () => {
     }
   });
 
-  test('what the deliverer adds to the status leaves both files as they have to be', async () => {
+  test('what the deliverer adds to the status leaves both files as they have to be, with the rights of its unit', async () => {
     setGroup(`machineadm:x:${GROUP_ID}:`);
-    lay(WRITES, { reporting: { deadline: '1s', sinks: [{ type: 'Exec', command: ['/bin/false'] }] } });
+    lay(WRITES, { reporting: { deadline: '1s', sinks: [{ type: 'Exec', command: ['/bin/sh', '-c', 'exit 75'] }] } });
     assert.equal((await agent(PROVISION)).status, 0);
-    const before = summaryIn();
-    await agent(['report', 'flush']);
-    assert.match(readFileSync(`${RUN}/status.json`, 'utf8'), /"state": "Refused"/);
-    assert.deepEqual(summaryIn(), before);
-    assert.equal(access(`${RUN}/status.json`), `640 0:${GROUP_ID}`);
-    assert.equal(access(`${RUN}/summary.json`), '644 0:0');
+    const unit = readFileSync(
+      join(import.meta.dirname, '../../packaging/systemd/machineadm-report-flush.service'),
+      'utf8',
+    );
+    const capabilities = (/^CapabilityBoundingSet=(.*)$/m.exec(unit)?.[1] ?? '').toLowerCase().split(' ');
+    const set = ['-all', ...capabilities.map((name) => name.replace('cap_', '+'))].join(',');
+    rmSync(`${RUN}/summary.json`);
+    const flushed = await agent(['report', 'flush', '--within', '1s'], { wrapper: ['setpriv', '--bounding-set', set] });
+    assert.equal(flushed.status, 20, flushed.stderr);
+    assert.match(readFileSync(`${RUN}/status.json`, 'utf8'), /"state": "Pending"/);
+    for (const directory of [RUN, STATE]) {
+      assert.equal(access(join(directory, 'status.json')), `640 0:${GROUP_ID}`);
+      assert.equal(access(join(directory, 'summary.json')), '644 0:0');
+      assert.equal(summaryIn(directory).outcome, 'Succeeded');
+    }
     assert.equal((await agent(['status'], NOBODY)).status, 0);
   });
 
