@@ -10,9 +10,9 @@ import { readTransaction, TRANSACTION } from '../../src/kubernetes/api-server/tr
 import { HARDENING_RECORD, readRecord, recordText } from '../../src/kubernetes/hardening/record.ts';
 import { readJournal } from '../../src/pipeline/journal.ts';
 import { parsePrepared } from '../../src/pipeline/prepared.ts';
+import { parseStatus, parseSummary } from '../../src/reporting/parse-status.ts';
 import { freeze } from '../../src/reporting/spool/frozen-sink.ts';
 import { Spool } from '../../src/reporting/spool/spool.ts';
-import { parseStatus, parseSummary } from '../../src/reporting/parse-status.ts';
 import { readStatus } from '../../src/reporting/status-file.ts';
 import { summaryOf } from '../../src/reporting/summary.ts';
 import { parseKeptHooks } from '../../src/steps/boot-hooks.ts';

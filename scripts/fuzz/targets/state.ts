@@ -6,10 +6,10 @@ import { type JournalState, readJournal, stepRecord, withNotes } from '../../../
 import { parsePrepared, usableNotes } from '../../../src/pipeline/prepared.ts';
 import { asSeenBy } from '../../../src/pipeline/run-journal.ts';
 import { eventLine, fitted, SIZE_CLASSES } from '../../../src/reporting/event.ts';
+import { parseStatus, parseSummary } from '../../../src/reporting/parse-status.ts';
 import { formatLive, formatStatus, formatSummary } from '../../../src/reporting/progress.ts';
 import { freeze, thaw } from '../../../src/reporting/spool/frozen-sink.ts';
 import { isExpired, Spool } from '../../../src/reporting/spool/spool.ts';
-import { parseStatus, parseSummary } from '../../../src/reporting/parse-status.ts';
 import { summaryOf } from '../../../src/reporting/summary.ts';
 import { formatTimeline } from '../../../src/reporting/timeline-chart.ts';
 import { parseKeptHooks } from '../../../src/steps/boot-hooks.ts';
