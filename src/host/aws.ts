@@ -77,7 +77,8 @@ async function call(
 
 function errorType(text: string): string {
   try {
-    return stringAt(JSON.parse(text), '__type')?.split('#').at(-1) ?? '';
+    const type = stringAt(JSON.parse(text), '__type')?.split('#').at(-1) ?? '';
+    return /^[A-Za-z.]{1,100}$/.test(type) ? type : '';
   } catch {
     return '';
   }

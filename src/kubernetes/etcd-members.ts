@@ -132,8 +132,9 @@ export async function listMembers(peers: EtcdPeers, signal?: AbortSignal): Promi
   const members = member(answer, 'members');
   if (!Array.isArray(members)) return undefined;
   return members.map((one) => {
+    const id = text(member(one, 'ID')) ?? '';
     return {
-      id: text(member(one, 'ID')) ?? '0',
+      id: /^\d{1,20}$/.test(id) ? id : '0',
       name: text(member(one, 'name')) ?? '',
       peerUrls: textsOf(member(one, 'peerURLs')),
       clientUrls: textsOf(member(one, 'clientURLs')),

@@ -46,12 +46,28 @@ export function sourceAt(location: string, client: HttpClient, authorization: Se
       throw invalid(location, 'no file can be named behind a query or fragment');
     if (authorization !== undefined && url.protocol === 'http:')
       throw invalid(location, 'its credential would travel unencrypted');
-    return httpSource(location.replace(/(?<!\/)\/+$/, ''), client, authorization);
+    const base = location.replace(/(?<!\/)\/+$/, '');
+    const path = withoutThrowing(() => decodeURIComponent(new URL(base).pathname));
+    if (path === undefined)
+      throw invalid(location, 'a percent sign in its path is not followed by two digits of UTF-8');
+    return httpSource(base, path, client, authorization);
   }
   if (authorization !== undefined) throw invalid(location, 'only an https location is given a credential');
-  if (url?.protocol === 'file:') return directorySource(fileURLToPath(url));
+  if (url?.protocol === 'file:') {
+    const path = withoutThrowing(() => fileURLToPath(url));
+    if (path === undefined) throw invalid(location, 'it is no path on this machine');
+    return directorySource(path);
+  }
   if (/^[a-z][a-z0-9+.-]+:/i.test(location)) throw invalid(location, 'it is neither http, https, file nor a directory');
   return directorySource(location);
+}
+
+function withoutThrowing(read: () => string): string | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
 }
 
 function invalid(location: string, why: string): MachineadmError {
@@ -63,10 +79,10 @@ function invalid(location: string, why: string): MachineadmError {
   });
 }
 
-function httpSource(base: string, client: HttpClient, authorization: Secret | undefined): Source {
+function httpSource(base: string, path: string, client: HttpClient, authorization: Secret | undefined): Source {
   return {
     name: base,
-    path: decodeURIComponent(new URL(base).pathname),
+    path,
     async *open(file, limit, left) {
       const url = `${base}/${file}`;
       const what = shown('GET', url);

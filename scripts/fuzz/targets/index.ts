@@ -1,4 +1,6 @@
 import type { FuzzTarget } from '../target.ts';
+import { accepted } from './accepted.ts';
+import { answers } from './answers.ts';
 import { documentJson, documentYaml, merge, variables } from './document.ts';
 import { life } from './life.ts';
 import { accounts, journalctl, kubeadmOutput, storage, system, units } from './machine.ts';
@@ -16,6 +18,7 @@ export const TARGETS: readonly FuzzTarget[] = [
   documentJson,
   merge,
   variables,
+  accepted,
   templates,
   userData,
   ignition,
@@ -39,6 +42,7 @@ export const TARGETS: readonly FuzzTarget[] = [
   http2Frames,
   httpAnswers,
   metadata,
+  answers,
   kubeconfig,
   accounts,
   storage,
