@@ -40,7 +40,17 @@ export async function startInBackground(background: BackgroundCommand): Promise<
   child.unref();
 }
 
-async function startUnit({ name, description, command, longestMs }: BackgroundCommand): Promise<boolean> {
+async function startUnit(background: BackgroundCommand): Promise<boolean> {
+  try {
+    const args = transientUnit(background);
+    return (await runCommand({ program: 'systemd-run', args, timeoutMs: SYSTEMD_RUN_MS })).status === 0;
+  } catch {
+    return false;
+  }
+}
+
+/** The arguments of systemd-run(1). */
+export function transientUnit({ name, description, command, longestMs }: BackgroundCommand): readonly string[] {
   const properties = [
     `Description=${description}`,
     `RuntimeMaxSec=${Math.ceil(longestMs / 1000)}`,
@@ -51,10 +61,5 @@ async function startUnit({ name, description, command, longestMs }: BackgroundCo
     'Nice=5',
     'NoNewPrivileges=yes',
   ].flatMap((property) => ['-p', property]);
-  try {
-    const args = ['--quiet', '--no-block', '--collect', `--unit=${name}`, ...properties, '--', ...command];
-    return (await runCommand({ program: 'systemd-run', args, timeoutMs: SYSTEMD_RUN_MS })).status === 0;
-  } catch {
-    return false;
-  }
+  return ['--quiet', '--no-block', '--collect', `--unit=${name}`, ...properties, '--', ...command];
 }

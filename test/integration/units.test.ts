@@ -27,6 +27,11 @@ function cannotJudgeUnits(): string | false {
   return stdout?.includes('--offline') ? false : 'needs systemd-analyze 250 or newer';
 }
 
+test('the service of OpenRC leaves no core dump', () => {
+  const text = readFileSync(resolve(ROOT, 'packaging/openrc/machineadm-report-flush'), 'utf8');
+  assert.match(text, /^command_args="-c 'ulimit -c 0; /m);
+});
+
 describe('the units that talk to the network for as long as the machine runs', { skip: cannotJudgeUnits() }, () => {
   // 30 is an exposure of 3.0 of 10 (systemd-analyze(1), "security"); the command fails above it.
   for (const name of ['machineadm-report-flush', 'machineadm-report-watch']) {

@@ -68,7 +68,7 @@ describe('a console', { skip: !hasPython && 'needs python3 for a pseudo terminal
   test('that nobody drains hangs neither the run nor the exit, and is told of in the status', async () => {
     const { status, tookMs, warnings } = await report('full', 100);
     assert.equal(status, 0);
-    assert.ok(tookMs < 5_000, `${Math.round(tookMs)} ms`);
+    assert.ok(tookMs < 30_000, `${Math.round(tookMs)} ms`);
     assert.match(warnings[0] ?? '', /^sink Console \/dev\/pts\/\d+ did not take a report: did not end within 200 ms$/);
     const written: { outcome: string; warnings: unknown } = JSON.parse(
       await readFile(join(directory, 'status.json'), 'utf8'),

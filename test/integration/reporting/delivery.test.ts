@@ -9,6 +9,7 @@ import { inThrowAwayMachine } from '../../support/namespace.ts';
 import {
   assertUndisturbed,
   deliverersEnded,
+  EXIT_MS,
   flushed,
   freshMachine,
   provisionWith,
@@ -182,7 +183,7 @@ inThrowAwayMachine(import.meta.filename, () => {
     const failing = { hooks: { early: { commands: ['exit 3'] } } };
     const { run, exitMs } = await provisionWith([exec(TAKE)], { host: failing });
     assert.equal(run.status, 10);
-    assert.ok(exitMs < 1500);
+    assert.ok(exitMs < EXIT_MS, `the agent ended ${exitMs} ms after its conclusion`);
     await reported('Exec');
     const last = events().at(-1);
     assert.deepEqual([last?.outcome, last?.exitCode, last?.failure?.reason], ['Failed', 10, 'HookFailed']);

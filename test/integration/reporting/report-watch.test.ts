@@ -50,7 +50,7 @@ inThrowAwayMachine(import.meta.filename, () => {
     const begun = performance.now();
     watch.kill('SIGTERM');
     const run = await watch.ended;
-    assert.ok(performance.now() - begun < 3_000, 'a watch ends when it is told to');
+    assert.ok(performance.now() - begun < 30_000, 'a watch ends when it is told to');
     return run;
   }
 

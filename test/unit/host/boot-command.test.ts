@@ -19,6 +19,7 @@ describe('a command at every boot', () => {
     assert.equal(file.service, 'machineadm-test.service');
     assert.equal(file.mode, 0o644);
     assert.match(file.content, /^Type=oneshot$/m);
+    assert.match(file.content, /^LimitCORE=0$/m);
     assert.match(file.content, /^Description=what's run at 100%%$/m);
     assert.match(file.content, /^WantedBy=multi-user\.target$/m);
   });
@@ -36,7 +37,9 @@ describe('a command at every boot', () => {
     const directory = mkdtempSync(join(tmpdir(), 'machineadm-boot-'));
     try {
       const probe = join(directory, 'my "agent"');
-      writeFileSync(probe, '#!/bin/sh\nprintf "%s|" "$@" ${NODE_OPTIONS-unset}\nexit 3\n', { mode: 0o755 });
+      writeFileSync(probe, '#!/bin/sh\nprintf "%s|" "$@" ${NODE_OPTIONS-unset} "$(ulimit -c)"\nexit 3\n', {
+        mode: 0o755,
+      });
       const { content } = openrcBootFile({ ...BOOT, command: [probe, ...BOOT.command.slice(1)] });
       const log = join(directory, 'log');
       const script = content.replace('/var/log/machineadm-test.log', log);
@@ -47,7 +50,7 @@ describe('a command at every boot', () => {
         env: { PATH: process.env.PATH, NODE_OPTIONS: '--require /tmp/evil.js' },
       });
       assert.equal(run.status, 3, run.stderr);
-      assert.equal(readFileSync(log, 'utf8'), `${[...BOOT.command.slice(1), 'unset'].join('|')}|`);
+      assert.equal(readFileSync(log, 'utf8'), `${[...BOOT.command.slice(1), 'unset', '0'].join('|')}|`);
     } finally {
       rmSync(directory, { recursive: true });
     }

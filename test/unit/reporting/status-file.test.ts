@@ -310,7 +310,6 @@ describe('waiting for a conclusion', () => {
   test('is told of each change by the kernel, long before it would look again', async () => {
     await put(RUNNING);
     const phases: string[] = [];
-    const began = performance.now();
     const waiting = waitForStatus({
       timeoutMs: 10_000,
       paths: paths(),
@@ -320,7 +319,7 @@ describe('waiting for a conclusion', () => {
     setTimeout(() => void put({ ...RUNNING, phase: 'Kubernetes' }), 100);
     setTimeout(() => void put(DONE), 250);
     assert.equal((await waiting)?.outcome, 'Succeeded');
-    assert.ok(performance.now() - began < 1500);
+    // Who looks now and then would not have seen the one in the middle.
     assert.deepEqual(phases, ['Loading', 'Kubernetes', 'Concluded']);
   });
 

@@ -53,7 +53,7 @@ describe('locations', () => {
       throw unavailable(name, 'there is no such file', false);
     };
     await assert.rejects(fromFirst([first], attempt, { deadlineMs: 60_000 }), { reason: 'ReleaseUnavailable' });
-    assert.ok(performance.now() - began < 1000);
+    assert.ok(performance.now() - began < 30_000, 'there would be a minute for more attempts');
   });
 
   test('are not blamed for what this machine cannot do', async () => {

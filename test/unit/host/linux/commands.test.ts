@@ -157,15 +157,15 @@ describe('the output of a command', () => {
     };
     const started = performance.now();
     await assert.rejects(runCommand(shell('echo a; sleep 60', { onLine })), { reason: 'HookFailed' });
-    assert.ok(performance.now() - started < 5_000);
+    assert.ok(performance.now() - started < 30_000, 'the command would run for a minute');
   });
 
   test('a child in the background that holds the pipes does not hold up the result, and goes on', async () => {
     const started = performance.now();
-    const result = await runCommand(shell('sleep 30 & echo $!'));
+    const result = await runCommand(shell('sleep 60 & echo $!'));
     const pid = Number(result.stdout);
     try {
-      assert.ok(performance.now() - started < 10_000);
+      assert.ok(performance.now() - started < 30_000, 'the child runs for a minute');
       assert.equal(result.status, 0);
       assert.equal(await isAlive(pid), true);
     } finally {
@@ -196,7 +196,7 @@ describe('ending a command early', () => {
     const result = await runCommand(shell(script, { timeoutMs: 300 }));
     const tookMs = performance.now() - started;
     assert.equal(result.timedOut, true);
-    assert.ok(tookMs > 5_000 && tookMs < 15_000, `${tookMs} ms`);
+    assert.ok(tookMs > 5_000, `${tookMs} ms`);
     assert.equal(await isAlive(Number(result.stdout)), false);
   });
 

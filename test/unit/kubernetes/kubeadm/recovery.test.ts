@@ -156,11 +156,11 @@ describe('an unfinished init', () => {
     assert.equal(await decide(memoryHost({ files: { ...files, [KUBELET_CONF]: rotated } }), past), 'resume');
   });
 
-  test('does not wait for an API server whose etcd never ran', { timeout: 20_000 }, async () => {
+  test('does not wait for an API server whose etcd never ran', async () => {
     const files = { ...initialized(DEAD), '/etc/kubernetes/manifests/etcd.yaml': 'pod' };
     const began = performance.now();
     assert.equal(await decide(memoryHost({ files }), past, 60_000), 'reset');
-    assert.ok(performance.now() - began < 10_000);
+    assert.ok(performance.now() - began < 30_000, 'it would be waited for for a minute');
   });
 
   test('waits for an API server that comes up with the machine', async () => {

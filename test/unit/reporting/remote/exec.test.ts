@@ -83,6 +83,6 @@ describe('a program as a sink', () => {
     const began = performance.now();
     const result = await deliver('sleep 60 & sleep 60', { timeoutMs: 200 });
     assert.match(result.kind === 'retry' ? result.why : '', /^no answer/);
-    assert.ok(performance.now() - began < 3000);
+    assert.ok(performance.now() - began < 30_000, 'the programs would run for a minute');
   });
 });
