@@ -30,6 +30,8 @@ export interface AgentRun {
 export interface Agent {
   readonly pid: number;
   readonly stdin: Writable;
+  /** What it has printed on standard error so far. */
+  messages(): string;
   kill(signal: NodeJS.Signals): void;
   /** Resolves when it has ended and everything it printed was read. */
   readonly ended: Promise<AgentRun>;
@@ -49,7 +51,14 @@ export function startAgent(args: readonly string[], options: AgentOptions = {}):
   const child = spawn(program, rest, { env, stdio: ['pipe', 'pipe', 'pipe'], cwd: options.cwd ?? '/' });
   // One that ends without reading its input.
   child.stdin.on('error', () => {});
-  return { pid: child.pid ?? -1, stdin: child.stdin, kill: (signal) => void child.kill(signal), ended: endOf(child) };
+  const [output, messages]: [Uint8Array[], Uint8Array[]] = [[], []];
+  return {
+    pid: child.pid ?? -1,
+    stdin: child.stdin,
+    messages: () => Buffer.concat(messages).toString(),
+    kill: (signal) => void child.kill(signal),
+    ended: endOf(child, output, messages),
+  };
 }
 
 /** Runs machineadm to its end. */
@@ -68,14 +77,16 @@ export function statusOf(run: AgentRun): RunStatus {
   }
 }
 
-async function endOf(child: ChildProcessByStdio<Writable, Readable, Readable>): Promise<AgentRun> {
-  const [stdout, stderr] = [child.stdout, child.stderr].map(async (stream) => {
-    const chunks: Uint8Array[] = [];
+async function endOf(
+  child: ChildProcessByStdio<Writable, Readable, Readable>,
+  output: Uint8Array[],
+  messages: Uint8Array[],
+): Promise<AgentRun> {
+  const keep = async (stream: Readable, chunks: Uint8Array[]): Promise<void> => {
     for await (const chunk of stream) chunks.push(chunk);
-    return Buffer.concat(chunks).toString();
-  });
+  };
   const closed = once(child, 'close');
-  const [out = '', err = ''] = await Promise.all([stdout, stderr]);
-  await closed;
-  return { status: child.exitCode, signal: child.signalCode, stdout: out, stderr: err };
+  await Promise.all([keep(child.stdout, output), keep(child.stderr, messages), closed]);
+  const [stdout, stderr] = [output, messages].map((chunks) => Buffer.concat(chunks).toString());
+  return { status: child.exitCode, signal: child.signalCode, stdout: stdout ?? '', stderr: stderr ?? '' };
 }
