@@ -90,8 +90,8 @@ export const toml: FuzzTarget = {
     'verbatim',
   ],
   run: async (input) => {
-    const table = await parseOthers('/etc/containerd/config.toml', input);
-    const again = await parseOthers('/etc/containerd/config.toml', await tableText(table));
+    const { tree: table } = await parseOthers('/etc/containerd/config.toml', input);
+    const { tree: again } = await parseOthers('/etc/containerd/config.toml', await tableText(table));
     if (!sameTables(table, again)) throw new TypeError('a table is not what was written of it');
     return '';
   },

@@ -2,8 +2,9 @@ import { dirname } from 'node:path/posix';
 import { MachineadmError } from '../../document/errors.ts';
 import type { TomlTable } from '../../document/model.ts';
 import type { QueryHost } from '../../host/host.ts';
+import type { FoundConfiguration, FoundFiles } from './changed-values.ts';
 import { CONFIGURATION_PATH } from './configuration.ts';
-import { parseTable } from './toml-text.ts';
+import { parseTable, placesOf } from './toml-text.ts';
 import { mergeTables, stringsAt, tableAt, without } from './toml-tree.ts';
 
 /** A text that is no TOML, and where it stops being so. */
@@ -26,9 +27,9 @@ export async function parseToml(text: string): Promise<{ readonly tree: TomlTabl
 }
 
 /** A file that somebody wrote and that is to be merged into. Throws `ContainerdConfigSyntax`. */
-export async function parseOthers(path: string, text: string): Promise<TomlTable> {
+export async function parseOthers(path: string, text: string): Promise<FoundConfiguration> {
   const parsed = await parseToml(text);
-  if ('tree' in parsed) return parsed.tree;
+  if ('tree' in parsed) return { tree: parsed.tree, places: await placesOf(path, text) };
   const { row, column, message } = parsed.problem;
   throw new MachineadmError({
     reason: 'ContainerdConfigSyntax',
@@ -44,20 +45,24 @@ export async function parseOthers(path: string, text: string): Promise<TomlTable
  */
 export async function withDropIns(
   host: QueryHost,
-  root: TomlTable,
-): Promise<{ readonly tree: TomlTable; readonly folded: readonly string[] }> {
+  root: FoundConfiguration,
+): Promise<FoundConfiguration & FoundFiles & { readonly folded: readonly string[] }> {
   const folded: string[] = [];
-  let tree = without(root, ['imports']);
-  const pending = await matching(host, stringsAt(root, ['imports']), CONFIGURATION_PATH);
+  const files = [root];
+  let tree = without(root.tree, ['imports']);
+  let places = without(root.places, ['imports']);
+  const pending = await matching(host, stringsAt(root.tree, ['imports']), CONFIGURATION_PATH);
   for (let path = pending.shift(); path !== undefined; path = pending.shift()) {
     const text = folded.includes(path) ? undefined : await host.readText(path);
     if (text === undefined) continue;
     folded.push(path);
     const dropIn = await parseOthers(path, text);
-    pending.push(...(await matching(host, stringsAt(dropIn, ['imports']), path)));
-    tree = replaced(tree, dropIn);
+    files.push(dropIn);
+    pending.push(...(await matching(host, stringsAt(dropIn.tree, ['imports']), path)));
+    tree = replaced(tree, dropIn.tree);
+    places = replaced(places, dropIn.places);
   }
-  return { tree, folded };
+  return { tree, places, folded, files };
 }
 
 /** containerd 1.x services/server/config/config.go, mergeConfig: lists grow, sections of plug-ins are replaced. */

@@ -104,7 +104,7 @@ function configure(desired: ContainerdDesired, actual: ContainerdActual): Change
       actual,
       warnings: [
         ...mistakes.map((mistake) => `the configuration of containerd that was found is mended: ${mistake}`),
-        ...leftBehindWarnings(actual.leftBehind),
+        ...changedWarnings(actual.changed, model.mode),
         ...dropInWarnings(version, actual.dropIns),
         ...folded.map((path) => `${path} is now part of ${CONFIGURATION_PATH} and no longer read by containerd`),
       ],
@@ -149,15 +149,13 @@ async function refuseMissing(host: Host, desired: ContainerdDesired): Promise<vo
   });
 }
 
-const MOST_TOLD = 8;
-
-function leftBehindWarnings(keys: readonly string[]): readonly string[] {
+function changedWarnings(keys: readonly string[], mode: ContainerdDesired['model']['mode']): readonly string[] {
   if (keys.length === 0) return [];
-  const told = keys.slice(0, MOST_TOLD).join(', ');
-  const more = keys.length > MOST_TOLD ? ` and ${keys.length - MOST_TOLD} more` : '';
-  return [
-    `of the configuration of containerd that was found, these are not taken over: ${told}${more} (write them into the document, or say mode: Merge)`,
-  ];
+  const what =
+    mode === 'Managed'
+      ? `these are not taken over: ${keys.join(', ')} (write them into the document, or say mode: Merge)`
+      : `these change: ${keys.join(', ')}`;
+  return [`of the configuration of containerd that was found, ${what}`];
 }
 
 function dropInWarnings(version: Version | undefined, dropIns: readonly string[]): readonly string[] {

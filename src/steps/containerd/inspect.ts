@@ -4,6 +4,7 @@ import type { CriConfiguration } from '../../host/cri.ts';
 import type { Version } from '../../host/facts.ts';
 import type { QueryHost, ServiceState } from '../../host/host.ts';
 import type { StepRecord } from '../step.ts';
+import { changedValues, type FoundFiles } from './changed-values.ts';
 import {
   CONFIGURATION_PATH,
   configurationText,
@@ -19,9 +20,10 @@ import { refuseContradictions } from './contradictions.ts';
 import { checkConfiguration } from './effective.ts';
 import { parseOthers, parseToml, withDropIns } from './found.ts';
 import { findIllness } from './health.ts';
-import { leftBehind, mistakesIn } from './mistakes.ts';
+import { mistakesIn } from './mistakes.ts';
 import { type ForgottenRegistry, inspectRegistries, type RegistryActual } from './registries.ts';
 import { sandboxImageOf } from './sandbox-image.ts';
+import { placesOf } from './toml-text.ts';
 import { stringAt } from './toml-tree.ts';
 
 export interface ContainerdDesired {
@@ -45,8 +47,8 @@ export interface ContainerdActual {
   readonly current: { readonly text: string; readonly mode: number } | undefined;
   /** What was wrong with the file that is there and is mended, for people. */
   readonly mistakes: readonly string[];
-  /** Keys of the file that is there and is replaced, whose values will hold no more. */
-  readonly leftBehind: readonly string[];
+  /** Values of what is there that will not hold any more, each as `key (file:line)`. */
+  readonly changed: readonly string[];
   /** Drop-ins whose content the configuration to have holds itself. */
   readonly folded: readonly string[];
   readonly originalKept: boolean;
@@ -90,7 +92,10 @@ export async function inspect(
     current,
     mistakes: isRight ? [] : found.mistakes,
     folded: found.folded,
-    leftBehind: isRight || found.replaced === undefined ? [] : leftBehind(found.replaced, effective, version),
+    changed:
+      isRight || found.others === undefined
+        ? []
+        : changedValues(found.others, tree, version, model.mode === 'Managed' ? effective : undefined),
     originalKept: kept !== undefined,
     service,
     outdated,
@@ -103,8 +108,8 @@ interface Found {
   readonly tree: TomlTable | undefined;
   /** What the file holds now, for a merge that may leave it as it is. */
   readonly current?: { readonly text: string; readonly tree: TomlTable };
-  /** A file of somebody's that is replaced as a whole. */
-  readonly replaced?: TomlTable;
+  /** What others wrote, and is replaced or merged into. */
+  readonly others?: FoundFiles;
   readonly mistakes: readonly string[];
   readonly folded: readonly string[];
 }
@@ -132,7 +137,11 @@ async function findReplaced(version: Version, text: string | undefined, others: 
   const tree = parsed !== undefined && 'tree' in parsed ? parsed.tree : undefined;
   if (others === undefined) return { tree, mistakes: [], folded: [] };
   const now = await parseToml(others);
-  if ('tree' in now) return { tree, replaced: now.tree, mistakes: mistakesIn(now.tree, version), folded: [] };
+  if ('tree' in now) {
+    const places = await placesOf(CONFIGURATION_PATH, others);
+    const found = { files: [{ tree: now.tree, places }], places };
+    return { tree, others: found, mistakes: mistakesIn(now.tree, version), folded: [] };
+  }
   const { row, column } = now.problem;
   const mistakes = [`it was not TOML at row ${row}, column ${column}, so that containerd does not start`];
   return { tree, mistakes, folded: [] };
@@ -147,10 +156,11 @@ async function findMerged(
 ): Promise<Found> {
   const text = others ?? kept;
   if (text === undefined) return { tree: undefined, mistakes: [], folded: [] };
-  const tree = await parseOthers(others === undefined ? ORIGINAL_PATH : CONFIGURATION_PATH, text);
-  const base = version.major >= 2 ? { tree, folded: [] } : await withDropIns(host, tree);
+  const file = await parseOthers(others === undefined ? ORIGINAL_PATH : CONFIGURATION_PATH, text);
+  const all = version.major >= 2 ? { ...file, files: [file], folded: [] } : await withDropIns(host, file);
+  const base = { tree: all.tree, folded: all.folded };
   if (others === undefined) return { ...base, mistakes: [] };
-  return { ...base, current: { text, tree }, mistakes: mistakesIn(tree, version) };
+  return { ...base, others: all, current: { text, tree: file.tree }, mistakes: mistakesIn(file.tree, version) };
 }
 
 /** Why a running daemon is not the one that this file makes: it is ill, or it read another file when it started. */

@@ -1,9 +1,9 @@
 import type { TomlTable } from '../../document/model.ts';
 import type { Version } from '../../host/facts.ts';
 import { takesOneDirectory } from './configuration.ts';
-import { hasVersion2Words, inWordsOf } from './migrate.ts';
+import { hasVersion2Words } from './migrate.ts';
 import { CRI, IMAGES, isOfCri, RUNC_SHIM, RUNTIME } from './plugin-ids.ts';
-import { dottedKey, isTable, leavesOf, stringAt, stringsAt, tableAt, valueAt } from './toml-tree.ts';
+import { isTable, stringAt, stringsAt, tableAt, valueAt } from './toml-tree.ts';
 
 /**
  * What was wrong with a configuration found, for the containerd that read it: things that it does not say and that our own
@@ -75,22 +75,6 @@ function ofRegistries(plugins: TomlTable, version: Version): readonly string[] {
   }
   return mistakes;
 }
-
-/**
- * Keys of a configuration found whose values do not hold in `effective`, which is what containerd makes of ours: what Managed
- * leaves behind. What is said of CRI and of our own fields anyway is not among them.
- */
-export function leftBehind(found: TomlTable, effective: TomlTable, version: Version): readonly string[] {
-  return leavesOf(inWordsOf(found, version)).flatMap(({ path, value }) => {
-    if (path.length === 1 && OURS.includes(path[0] ?? '')) return [];
-    const now = valueAt(effective, path);
-    const isZero = value === '' || value === 0 || value === false || (Array.isArray(value) && value.length === 0);
-    if (now === undefined ? isZero : JSON.stringify(now) === JSON.stringify(value)) return [];
-    return [dottedKey(path)];
-  });
-}
-
-const OURS = ['version', 'imports', 'disabled_plugins', 'required_plugins'];
 
 /** containerd plugins/cri/images/plugin.go, migrateConfig: it returns early where a file of version 2 names no runtime. */
 function unusedSnapshotter(plugins: TomlTable, version: Version): readonly string[] {

@@ -25,10 +25,26 @@ export async function parseTable(text: string): Promise<TomlTable> {
   if (isDeep(whole, DEEPEST)) throw new TomlError('nested too deeply', { toml: text, ptr: 0 });
   const literals: string[] = [];
   const mark = unusedMark(text);
-  const marked = replaceLiterals(text, (literal) => `"${mark}${literals.push(literal) - 1}"`);
+  const marked = replaceScalars(text, (scalar) =>
+    isChanged(scalar) ? `"${mark}${literals.push(scalar) - 1}"` : undefined,
+  );
   return toTable(literals.length === 0 ? whole : parse(marked, WHOLE_NUMBERS), (value) =>
     value.startsWith(mark) ? literals[Number(value.slice(mark.length))] : undefined,
   );
+}
+
+/** A table of the same shape as that of a text, with the place of each scalar in its stead: `PATH:LINE:COLUMN`. */
+export async function placesOf(path: string, text: string): Promise<TomlTable> {
+  const { parse } = await import('smol-toml');
+  let [line, lineStart, seen] = [1, 0, 0];
+  const places = replaceScalars(text, (_scalar, at) => {
+    for (let end = text.indexOf('\n', seen); end >= 0 && end < at; end = text.indexOf('\n', seen)) {
+      line++;
+      lineStart = seen = end + 1;
+    }
+    return JSON.stringify(`${path}:${line}:${at - lineStart + 1}`);
+  });
+  return toTable(parse(places, WHOLE_NUMBERS));
 }
 
 /** The text of a tree; the same tree gives the same bytes. */
@@ -88,8 +104,8 @@ const DATE_AND_TIME = /\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d[0-9:.Zz+-]*/y;
 const COMMENT = /#[^\n]*/y;
 const WORD = /[^\s,=#[\]{}"']+/y;
 
-/** Replaces the numbers and dates of a valid text that JavaScript would change. */
-function replaceLiterals(text: string, replacement: (literal: string) => string): string {
+/** Replaces scalars of a valid text where there is something to replace them by. */
+function replaceScalars(text: string, replacement: (scalar: string, at: number) => string | undefined): string {
   const pieces: string[] = [];
   let end = 0;
   /** Brackets of values that are open: keys follow a `{`, values a `[`. */
@@ -101,12 +117,14 @@ function replaceLiterals(text: string, replacement: (literal: string) => string)
       pattern.lastIndex = at;
       return pattern.exec(text)?.[0].length ?? 0;
     };
-    length = matched(STRING) || matched(COMMENT) || (isValue && matched(DATE_AND_TIME)) || matched(WORD);
+    const comment = char === '#' ? matched(COMMENT) : 0;
+    length = comment || matched(STRING) || (isValue && matched(DATE_AND_TIME)) || matched(WORD);
+    const replaced = length > 0 && comment === 0 && isValue ? replacement(text.slice(at, at + length), at) : undefined;
     if (length === 0) {
       isValue = isValueAfter(char, isValue, open);
       length = 1;
-    } else if (isValue && isChanged(text.slice(at, at + length))) {
-      pieces.push(text.slice(end, at), replacement(text.slice(at, at + length)));
+    } else if (replaced !== undefined) {
+      pieces.push(text.slice(end, at), replaced);
       end = at + length;
     }
   }

@@ -76,7 +76,8 @@ export function sameTables(a: TomlTable, b: TomlTable): boolean {
   return keys.length === Object.keys(b).length && keys.every((key) => Object.hasOwn(b, key) && same(a[key], b[key]));
 }
 
-function same(a: TomlValue | undefined, b: TomlValue | undefined): boolean {
+/** Equal values; numbers as they are written. */
+export function same(a: TomlValue | undefined, b: TomlValue | undefined): boolean {
   if (isTable(a) && isTable(b)) return sameTables(a, b);
   if (Array.isArray(a) && Array.isArray(b)) {
     return a.length === b.length && a.every((item: TomlValue, index) => same(item, b[index]));

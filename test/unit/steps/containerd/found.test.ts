@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import fc from 'fast-check';
 import { parse, stringify } from 'smol-toml';
 import { MachineadmError } from '../../../../src/document/errors.ts';
 import type { ContainerdModel, TomlTable } from '../../../../src/document/model.ts';
+import type { Version } from '../../../../src/host/facts.ts';
 import { parseVersion } from '../../../../src/host/version.ts';
+import { changedValues } from '../../../../src/steps/containerd/changed-values.ts';
+import { configurationTree } from '../../../../src/steps/containerd/configuration.ts';
 import { withDropIns } from '../../../../src/steps/containerd/found.ts';
 import { containerdStep } from '../../../../src/steps/containerd/index.ts';
-import { leftBehind } from '../../../../src/steps/containerd/mistakes.ts';
-import { toTable } from '../../../../src/steps/containerd/toml-text.ts';
+import { parseTable, placesOf, tableText, toTable } from '../../../../src/steps/containerd/toml-text.ts';
 import { valueAt } from '../../../../src/steps/containerd/toml-tree.ts';
 import { containerdModel } from '../../../support/containerd-model.ts';
 import { facts } from '../../../support/facts.ts';
@@ -136,13 +139,15 @@ describe('merging into a configuration', () => {
         warnings.length,
       ];
     };
-    assert.deepEqual(await directory('2.1.9'), ['/a', 1]);
+    // The mistake, and the value that changes.
+    assert.deepEqual(await directory('2.1.9'), ['/a', 2]);
     assert.deepEqual(await directory('2.0.11'), ['/a:/b', 0]);
   });
 });
 
 describe('drop-ins of 1.x', () => {
-  const folded = async (root: TomlTable, files: Record<string, string>) => withDropIns(memoryHost({ files }), root);
+  const folded = async (tree: TomlTable, files: Record<string, string>) =>
+    withDropIns(memoryHost({ files }), { tree, places: {} });
 
   test('patterns, lists that grow, sections that are replaced, drop-ins of drop-ins, and circles', async () => {
     const found = await folded(
@@ -165,16 +170,134 @@ describe('drop-ins of 1.x', () => {
   });
 });
 
-describe('what is left behind of a configuration that is replaced', () => {
-  test('keys whose values hold no more; neither defaults nor what we say anyway', () => {
-    const version = parseVersion('1.7.24');
-    assert.ok(version);
-    const found = toTable(
-      parse(
-        `version = 2\nimports = ["/x"]\ndisabled_plugins = ["cri"]\noom_score = -1\n[plugins."${CRI}"]\nenable_selinux = false\nmax_concurrent_downloads = 3\nsandbox_image = "mine"\n`,
-      ),
-    );
+const theirs = async (text: string) => {
+  const places = await placesOf(PATH, text);
+  return { files: [{ tree: await parseTable(text), places }], places };
+};
+
+describe('what changes of a configuration that is there', () => {
+  const version = (text: string): Version => parseVersion(text) ?? assert.fail(text);
+
+  test('replaced: values that hold no more, with their place; neither defaults nor what is said anyway', async () => {
+    const text = `version = 2\nimports = ["/x"]\ndisabled_plugins = ["cri"]\noom_score = -1\n[plugins."${CRI}"]\nenable_selinux = false\nmax_concurrent_downloads = 3\nsandbox_image = "mine"\n`;
     const effective = { oom_score: 0, plugins: { [CRI]: { max_concurrent_downloads: 3, sandbox_image: 'ours' } } };
-    assert.deepEqual(leftBehind(found, effective, version), ['oom_score', `plugins."${CRI}".sandbox_image`]);
+    assert.deepEqual(changedValues(await theirs(text), {}, version('1.7.24'), effective), [
+      `oom_score (${PATH}:4)`,
+      `plugins."${CRI}".sandbox_image (${PATH}:8)`,
+    ]);
+  });
+
+  test('merged into: every value that the document replaces is a warning with its place', async () => {
+    const text = `version = 2
+oom_score = -5
+disabled_plugins = ["cri", "io.containerd.snapshotter.v1.zfs"]
+[plugins."${CRI}"]
+sandbox_image = "mine"
+systemd_cgroup = true
+[plugins."${CRI}".containerd.runtimes.runc]
+runtime_type = "io.containerd.runc.v2"
+options = {SystemdCgroup = false, BinaryName = "runc"}
+`;
+    const { warnings } = await runStep(step, machine({ [PATH]: text }), model({ sandboxImage: 'p' }), on('2.1.9'));
+    assert.deepEqual(
+      warnings.filter((warning) => warning.includes('these change')),
+      [
+        `of the configuration of containerd that was found, these change: disabled_plugins (${PATH}:3), plugins."${CRI}".sandbox_image (${PATH}:5), plugins."${CRI}".systemd_cgroup (${PATH}:6), plugins."${CRI}".containerd.runtimes.runc.options.SystemdCgroup (${PATH}:9)`,
+      ],
+    );
+  });
+
+  test('drop-ins of 1.x that are folded in: what they replace has its place in the other file', async () => {
+    const main = `version = 2\nimports = ["/d/*.toml"]\n[plugins."${CRI}"]\nenable_selinux = true\n`;
+    const dropIn = `[plugins."${CRI}"]\nsandbox_image = "theirs"\n`;
+    const host = machine({ [PATH]: main, '/d/a.toml': dropIn });
+    const { warnings } = await runStep(step, host, model({ sandboxImage: 'p' }), on('1.7.24'));
+    assert.ok(
+      warnings.some((warning) =>
+        warning.endsWith(
+          `these change: plugins."${CRI}".enable_selinux (${PATH}:4), plugins."${CRI}".sandbox_image (/d/a.toml:2)`,
+        ),
+      ),
+      warnings.join('\n'),
+    );
+  });
+
+  test('conservation: each scalar of any configuration is in what comes out, or named with its place', async () => {
+    const IMAGES = 'io.containerd.cri.v1.images';
+    const RUNTIME = 'io.containerd.cri.v1.runtime';
+    const key = fc.constantFrom('a', 'b c', 'bin_dir', 'snapshotter', 'sandbox_mode', 'config_path', 'SystemdCgroup');
+    const scalar = fc.constantFrom('text', 'number');
+    const { part } = fc.letrec<{ part: unknown }>((tie) => ({
+      part: fc.oneof(
+        { maxDepth: 3, withCrossShrink: true },
+        scalar,
+        fc.array(scalar, { maxLength: 3 }),
+        fc.dictionary(key, tie('part'), { maxKeys: 3 }),
+        fc.array(fc.dictionary(key, tie('part'), { maxKeys: 2 }), { maxLength: 2 }),
+      ),
+    }));
+    const table = fc.dictionary(key, part, { maxKeys: 3 });
+    const runtimes = fc.dictionary(
+      fc.constantFrom('runc', 'kata'),
+      fc.record({ runtime_type: scalar, options: table }, { requiredKeys: [] }),
+    );
+    const cri = fc.record(
+      {
+        sandbox_image: scalar,
+        systemd_cgroup: scalar,
+        stream_server_port: scalar,
+        max_concurrent_downloads: scalar,
+        cni: fc.record({ bin_dir: scalar, bin_dirs: fc.array(scalar), conf_dir: scalar }, { requiredKeys: [] }),
+        registry: fc.record({ config_path: scalar, mirrors: table, own: part }, { requiredKeys: [] }),
+        containerd: fc.record({ runtimes, snapshotter: scalar, own: part }, { requiredKeys: [] }),
+        own: part,
+      },
+      { requiredKeys: [] },
+    );
+    const found = fc.record(
+      {
+        root: scalar,
+        oom_score: scalar,
+        disabled_plugins: fc.array(scalar),
+        required_plugins: fc.array(scalar),
+        grpc: table,
+        own: part,
+        plugins: fc.record(
+          { [CRI]: cri, cri, [IMAGES]: cri, [RUNTIME]: cri, 'io.containerd.server.v1.grpc': table, other: table },
+          { requiredKeys: [] },
+        ),
+      },
+      { requiredKeys: [] },
+    );
+    await fc.assert(
+      fc.asyncProperty(found, fc.constantFrom('1.7.24', '2.0.11', '2.1.9'), async (configuration, containerd) => {
+        let count = 0;
+        const unique = JSON.parse(JSON.stringify(configuration), (_key, value) =>
+          value === 'text' ? `scalar.${count++}.` : value === 'number' ? 1000 + count++ : value,
+        );
+        const text = stringify(unique);
+        const others = await theirs(text);
+        const [tree] = others.files.map((file) => file.tree);
+        const wanted = configurationTree({
+          model: containerdModel({ mode: 'Merge', snapshotter: 'native', root: '/r', settings: { grpc: { a: 'x' } } }),
+          version: version(containerd),
+          architecture: 'amd64',
+          sandboxImage: 'pause',
+          original: tree,
+        });
+        const written = await tableText(wanted);
+        const changed = changedValues(others, wanted, version(containerd));
+        const lines = text.split('\n');
+        const lost = Array.from(
+          text.matchAll(/scalar\.\d+\.|(?<= |\[)1\d\d\d\b/g),
+          ([scalarText]) => scalarText,
+        ).filter((one) => {
+          const line = lines.findIndex((candidate) => candidate.includes(one)) + 1;
+          return !written.includes(one) && !changed.some((name) => new RegExp(`[( ]${PATH}:${line}[,)]`).test(name));
+        });
+        assert.deepEqual(lost, [], `${text}\n---\n${changed.join('\n')}`);
+      }),
+      { numRuns: 500 },
+    );
   });
 });
