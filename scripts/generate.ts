@@ -15,6 +15,7 @@ import { downloadScriptText, downloadScriptWindowsText } from './generate/downlo
 import { eventSchema } from './generate/event-schema.ts';
 import { hardeningControlsMarkdown } from './generate/hardening-controls.ts';
 import { manPage } from './generate/man-page.ts';
+
 import { statusSchema, summarySchema } from './generate/status-schema.ts';
 import {
   exitCodesJson,
@@ -23,6 +24,7 @@ import {
   publishedStepIds,
   reasonsMarkdown,
 } from './generate/tables.ts';
+import { vectors } from './generate/vectors.ts';
 
 const CONTRACT = 'contract/CONTRACT.md';
 const PUBLISHED_REASONS = 'test/fixtures/reasons.txt';
@@ -35,6 +37,7 @@ export function generatedFiles(root: string): ReadonlyMap<string, string> {
     const name = version.apiVersion.split('/')[1];
     files.set(`contract/schema/${name}.json`, json(documentSchema(version)));
   }
+  for (const [file, list] of Object.entries(vectors())) files.set(`contract/vectors/${file}`, json(list));
   const status = { $id: 'https://machineadm.dev/schema/status.v1.json', ...z.toJSONSchema(statusSchema) };
   files.set('contract/status.v1.schema.json', json(status));
   const summary = { $id: 'https://machineadm.dev/schema/summary.v1.json', ...z.toJSONSchema(summarySchema) };

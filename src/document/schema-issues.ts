@@ -60,7 +60,8 @@ function fromIssue(issue: z.core.$ZodIssue, schema: z.ZodType, value: unknown, a
       const hint = near === undefined ? undefined : `did you mean "${near}"?`;
       const all = choices(values, typeof found === 'string' ? found : '');
       const message = `expected ${values.length > 1 ? `one of ${all}` : `${values[0]}`}`;
-      return [{ code: 'InvalidValue', path, message, ...(hint === undefined ? {} : { hint }) }];
+      const code = found === undefined ? 'MissingField' : 'InvalidValue';
+      return [{ code, path, message, ...(hint === undefined ? {} : { hint }) }];
     }
     case 'invalid_union':
       return fromUnion(issue, schema, value, at, path);
@@ -102,14 +103,12 @@ function sizeMessage(issue: z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig): 
 }
 
 const FORMATS: Readonly<Record<string, string>> = {
-  url: 'not a URL',
   ipv4: 'not an IP address',
   ipv6: 'not an IP address',
   datetime: 'not an RFC 3339 time, such as "2026-01-31T12:00:00Z"',
 };
 
 function formatMessage(issue: z.core.$ZodIssueInvalidStringFormat): string {
-  if (issue.format === 'starts_with') return `must begin with "${String(Reflect.get(issue, 'prefix'))}"`;
   return FORMATS[issue.format] ?? 'not in the form that is expected here';
 }
 
@@ -128,7 +127,7 @@ function fromUnion(
   if (closest === undefined || deep.length === 0) {
     return [
       {
-        code: 'InvalidType',
+        code: valueAt(value, segmentsOf(issue)) === undefined ? 'MissingField' : 'InvalidType',
         path,
         message: isRaw(issue.message) ? 'none of the forms that are allowed here' : issue.message,
       },

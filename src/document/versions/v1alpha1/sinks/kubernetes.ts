@@ -77,8 +77,9 @@ export function toKubernetesSink(
 function toAccess(section: z.infer<typeof kubernetesSink>, name: string, resolve: ResolveSecret): ClusterAccess {
   const { kubeconfig, server, tlsServerName, certificateAuthority, token, clientCertificate: client } = section;
   if (kubeconfig !== undefined) return { kubeconfig: resolve(kubeconfig, `the kubeconfig of the sink ${name}`) };
-  if (server === undefined || certificateAuthority === undefined) throw new TypeError(`sink ${name} was not checked`);
-  const reached = { server, serverName: tlsServerName, certificateAuthority };
+  if (certificateAuthority === undefined) throw new TypeError(`sink ${name} was not checked`);
+  // It is missing only while its variable is not known, as in `validate`: nothing is sent then.
+  const reached = { server: server ?? '', serverName: tlsServerName, certificateAuthority };
   if (token !== undefined) {
     return { ...reached, credential: { token: resolve(token, `the token of the sink ${name}`) } };
   }
