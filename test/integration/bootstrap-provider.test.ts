@@ -2,15 +2,14 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { parse } from 'yaml';
-import { agent } from '../support/agent.ts';
+import { agent, MAIN } from '../support/agent.ts';
 import { MACHINE, NAMESPACE, providerObjects, shownCommands } from '../support/bootstrap-provider.ts';
 import { goldenUserData } from '../support/capi.ts';
 
-const MAIN = resolve(import.meta.dirname, '../../src/main.ts');
 const GOLDEN = goldenUserData('02-worker-registry-mirrors', 'join-worker');
 
 /** Knows one Machine and one Secret, as an API server that prints them; keeps what is created. */

@@ -7,10 +7,9 @@ import { after, before, describe, test } from 'node:test';
 import type { Command } from 'commander';
 import { parse, parseAllDocuments } from 'yaml';
 import { createProgram } from '../../src/cli/program.ts';
-import { type AgentOptions, type AgentRun, agent } from '../support/agent.ts';
+import { type AgentOptions, type AgentRun, agent, MAIN } from '../support/agent.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
-const MAIN = join(ROOT, 'src/main.ts');
 /** What every colour begins with. */
 const ESCAPE = '\u001b';
 

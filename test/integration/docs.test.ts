@@ -7,10 +7,9 @@ import { after, before, describe, test } from 'node:test';
 import { createProgram } from '../../src/cli/program.ts';
 import { formatDiagnostic } from '../../src/document/diagnostics.ts';
 import { loadDocument } from '../../src/document/load.ts';
-import { agent } from '../support/agent.ts';
+import { agent, MAIN } from '../support/agent.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
-const MAIN = join(ROOT, 'src/main.ts');
 const PAGES = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', ...globSync('docs/**/*.md', { cwd: ROOT })];
 
 interface Block {

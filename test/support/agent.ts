@@ -5,7 +5,8 @@ import type { Readable, Writable } from 'node:stream';
 import type { RunStatus } from '../../src/reporting/status.ts';
 import { compileCache } from './compile-cache.ts';
 
-const MAIN = resolve(import.meta.dirname, '../../src/main.ts');
+/** What Node runs: the sources, or what `npm test` made of them (`scripts/test.ts`), which starts sooner. */
+export const MAIN = process.env.MACHINEADM_TEST_AGENT ?? resolve(import.meta.dirname, '../../src/main.ts');
 
 export interface AgentOptions {
   /** Given to standard input, which is then closed; default: closed at once. */
@@ -14,7 +15,7 @@ export interface AgentOptions {
   /** What runs it, such as `setpriv …`. */
   readonly wrapper?: readonly string[];
   readonly cwd?: string;
-  /** What Node runs in the place of the sources: a bundle of them. */
+  /** What Node runs in the place of `MAIN`. */
   readonly main?: string;
 }
 
@@ -26,7 +27,7 @@ export interface AgentRun {
   readonly stderr: string;
 }
 
-/** machineadm, running with this Node, from its sources where nothing else is said. */
+/** machineadm, running with this Node. */
 export interface Agent {
   readonly pid: number;
   readonly stdin: Writable;
@@ -45,7 +46,7 @@ export function startAgent(args: readonly string[], options: AgentOptions = {}):
     options.main ?? MAIN,
     ...args,
   ];
-  // The cache knows the sources only, and what is not in it would be written to it.
+  // The cache knows nothing else, and what is not in it would be written to it.
   const cache = options.main === undefined ? compileCache() : {};
   const env = { PATH: process.env.PATH, HOME: '/root', LANG: 'C.UTF-8', ...cache, ...options.env };
   const child = spawn(program, rest, { env, stdio: ['pipe', 'pipe', 'pipe'], cwd: options.cwd ?? '/' });

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
+import { MAIN } from '../../support/agent.ts';
 import { debianCloudInit } from '../../support/debian-cloud-init.ts';
 import { inThrowAwayMachine } from '../../support/namespace.ts';
 
-const MAIN = resolve(import.meta.dirname, '../../../src/main.ts');
 const TOKEN = 'abcdef.0123456789abcdef';
 const PASSWORD = 'correct horse "battery" staple';
 const DOCUMENT = '/srv/bootstrap.yaml';

@@ -13,7 +13,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { createServer } from 'node:http';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
@@ -25,6 +25,7 @@ import { gatherFacts, openHost } from '../../../src/host/index.ts';
 import { DOWNLOADS_DIRECTORY } from '../../../src/steps/images/import.ts';
 import { images } from '../../../src/steps/images.ts';
 import { EMPTY_RECORD } from '../../../src/steps/step.ts';
+import { MAIN } from '../../support/agent.ts';
 import { containerdModel } from '../../support/containerd-model.ts';
 import { debianContainerd, type Suite } from '../../support/debian-containerd.ts';
 import { hostModel } from '../../support/host-model.ts';
@@ -33,7 +34,6 @@ import { inThrowAwayMachine } from '../../support/namespace.ts';
 import { planned, runStep } from '../../support/run-step.ts';
 
 const SOCKET = '/run/containerd/containerd.sock';
-const MAIN = resolve(import.meta.dirname, '../../../src/main.ts');
 const SUITES: readonly Suite[] = ['bookworm', 'trixie', 'sid'];
 const MIB = 1024 * 1024;
 
