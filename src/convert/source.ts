@@ -199,7 +199,6 @@ const WITHOUT_COUNTERPART: readonly (readonly [RegExp, string])[] = [
     /(?:^|\.)timeouts\.upgradeManifests(?:Seconds)?$/,
     'of use to `kubeadm upgrade` only, which reads a file of its own',
   ],
-  [/(?:^|\.)etcd\.external\.httpEndpoints\[\d+\]$/, 'since 1.35; write them to etcd itself'],
   [/(?:^|\.)dns\.type$/, 'CoreDNS is the only one since 1.21'],
   [/(?:^|\.)useHyperKubeImage$/, 'hyperkube images end with 1.18'],
 ];

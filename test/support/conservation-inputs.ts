@@ -47,7 +47,7 @@ const CLUSTER = {
   controlPlaneEndpoint: 'api.example:6443',
   certificatesDir: '/etc/kubernetes/pki2',
   imageRepository: 'registry.example/k8s',
-  featureGates: { SomeGate: true },
+  featureGates: { PublicKeysECDSA: true },
   encryptionAlgorithm: 'RSA-3072',
   apiServer: { ...component('api', args('v')), certSANs: ['san.example'] },
   controllerManager: component('cm', args('bind')),

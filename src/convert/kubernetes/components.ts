@@ -138,7 +138,8 @@ export function convertExternalEtcd(etcd: Source): Etcd | undefined {
   if (!external.exists) return undefined;
   const file = (name: string): string => external.get(name).text() ?? '';
   const endpoints = [...external.get('endpoints').texts()];
-  return { external: { endpoints, caFile: file('caFile'), certFile: file('certFile'), keyFile: file('keyFile') } };
+  const files = { caFile: file('caFile'), certFile: file('certFile'), keyFile: file('keyFile') };
+  return { external: { endpoints, httpEndpoints: someTexts(external.get('httpEndpoints')), ...files } };
 }
 
 /** "" counts as not given: Go marshals fields without omitempty so. */

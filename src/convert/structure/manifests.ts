@@ -1,3 +1,4 @@
+import { isPatchedOn, PATCH_TARGETS } from '../../document/kubernetes-releases/kubeadm.ts';
 import type { FileSection } from '../../document/versions/v1alpha1/host.ts';
 import { isMap } from '../inputs.ts';
 import type { Lifting } from './lifting.ts';
@@ -66,8 +67,9 @@ function takeScript(lifting: Lifting, script: FileSection, field: string): void 
 type Kubeadm = NonNullable<NonNullable<NonNullable<Lifting['kubernetes']>['bootstrapper']>['kubeadm']>;
 type Patch = Exclude<NonNullable<Kubeadm['patches']>, { directory: string }>[number];
 
-const PATCH_NAME =
-  /^(etcd|kube-apiserver|kube-controller-manager|kube-scheduler|kubeletconfiguration|corednsdeployment)([^+]*)(?:\+(strategic|merge|json))?\.(?:ya?ml|json)$/;
+const PATCH_NAME = new RegExp(
+  `^(${Object.keys(PATCH_TARGETS).join('|')})([^+]*)(?:\\+(strategic|merge|json))?\\.(?:ya?ml|json)$`,
+);
 
 /** Where all files of kubeadm's patches directory are known, they become its patches (k/k cmd/kubeadm/app/util/patches). */
 export async function liftPatches(lifting: Lifting): Promise<void> {
@@ -81,7 +83,10 @@ export async function liftPatches(lifting: Lifting): Promise<void> {
     .toSorted((a, b) => (a.path < b.path ? -1 : 1));
   const patches = await Promise.all(files.map(async (file) => patchOf(file, directory, await lifting.yamlOf(file))));
   if (files.length === 0 || patches.some((patch) => patch === undefined)) return;
-  const useful = patches.flatMap((patch) => (patch === undefined || isUseless(patch, kubernetes.role) ? [] : [patch]));
+  // kubeadm ignores the others there; the document refuses to ask for them.
+  const useful = patches.flatMap((patch) =>
+    patch === undefined || !isPatchedOn(patch.target, kubernetes.role) ? [] : [patch],
+  );
   for (const file of files) lifting.takeFile(file, 'kubernetes.bootstrapper.kubeadm.patches');
   lifting.kubernetes = {
     ...kubernetes,
@@ -94,12 +99,6 @@ function patchOf({ path }: FileSection, directory: string, content: unknown): Pa
   const fits = type === 'json' ? Array.isArray(content) : isMap(content);
   if (target === undefined || !fits) return undefined;
   return { target, type, patch: content } as Patch;
-}
-
-/** kubeadm ignores it there; the document refuses to ask for it. */
-function isUseless({ target }: Patch, role: string): boolean {
-  if (role === 'Worker') return target !== 'kubeletconfiguration';
-  return role !== 'InitControlPlane' && target === 'corednsdeployment';
 }
 
 function escaped(text: string): string {

@@ -25,21 +25,36 @@ export const KUBEADM_GATES: Readonly<Record<string, KubeadmGate>> = {
 /** The newest minor whose gates are known. */
 export const NEWEST_KUBEADM_GATES_MINOR = 36;
 
+/** A minor that kubeadm has something from, and the machines on which it has an effect. */
+interface PatchTargetFacts {
+  readonly since: number;
+  readonly on: 'every machine' | 'control planes' | 'the first control plane';
+}
+
 /**
  * Patch targets (k/k cmd/kubeadm/app/util/patches), and since when: k/k#110405, k/k#124820, k/k#138090. The last one was
  * merged with documentation for 1.36, shortly before that release.
  */
 export const PATCH_TARGETS = {
-  etcd: { since: 20 },
-  'kube-apiserver': { since: 20 },
-  'kube-controller-manager': { since: 20 },
-  'kube-scheduler': { since: 20 },
-  kubeletconfiguration: { since: 25 },
-  corednsdeployment: { since: 32 },
-  kubeproxydaemonset: { since: 36 },
-} as const;
+  etcd: { since: 20, on: 'control planes' },
+  'kube-apiserver': { since: 20, on: 'control planes' },
+  'kube-controller-manager': { since: 20, on: 'control planes' },
+  'kube-scheduler': { since: 20, on: 'control planes' },
+  kubeletconfiguration: { since: 25, on: 'every machine' },
+  corednsdeployment: { since: 32, on: 'the first control plane' },
+  kubeproxydaemonset: { since: 36, on: 'the first control plane' },
+} as const satisfies Readonly<Record<string, PatchTargetFacts>>;
 
 export type PatchTarget = keyof typeof PATCH_TARGETS;
 
+/** Whether kubeadm reads patches of the target on a machine of this role: a worker has no static pods, a join no addons. */
+export function isPatchedOn(target: PatchTarget, role: 'InitControlPlane' | 'JoinControlPlane' | 'Worker'): boolean {
+  const { on } = PATCH_TARGETS[target];
+  return on === 'every machine' || role === 'InitControlPlane' || (on === 'control planes' && role !== 'Worker');
+}
+
 /** `etcd.external.httpEndpoints` (k/k#134890). */
 export const ETCD_HTTP_ENDPOINTS = { since: 35 } as const;
+
+/** The key algorithm ECDSA-P384 (k/k#131677). */
+export const ECDSA_P384 = { since: 34 } as const;

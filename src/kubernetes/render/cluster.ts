@@ -1,4 +1,4 @@
-import { ETCD_HTTP_ENDPOINTS } from '../../document/kubernetes-releases/kubeadm.ts';
+import { ECDSA_P384, ETCD_HTTP_ENDPOINTS } from '../../document/kubernetes-releases/kubeadm.ts';
 import { includes } from '../../document/kubernetes-releases/minor.ts';
 import type { ApiServerModel, ClusterModel, ComponentModel, EtcdModel, KubernetesModel } from '../../document/model.ts';
 import { apiServerComponent } from '../api-server/component.ts';
@@ -93,14 +93,14 @@ function commaSeparated(list: readonly string[]): string | undefined {
   return list.length === 0 ? undefined : list.join(',');
 }
 
-/** Key algorithm and validity, fields of v1beta4. ECDSA-P384 came with 1.34 (k/k#131677). */
+/** Key algorithm and validity, fields of v1beta4. */
 function certificateFields(cluster: ClusterModel, target: KubeadmTarget, problems: Problems): Fields {
   const algorithm = cluster.encryptionAlgorithm;
-  if (algorithm === 'ECDSA-P384' && target.minor < 34) {
+  if (algorithm === 'ECDSA-P384' && !includes(ECDSA_P384, target.minor)) {
     problems.add({
       field: 'kubernetes.cluster.encryptionAlgorithm',
       problem: 'ECDSA-P384 is not known to this version',
-      remedy: 'Use kubeadm 1.34 or newer, or choose another algorithm.',
+      remedy: `Use kubeadm 1.${ECDSA_P384.since} or newer, or choose another algorithm.`,
     });
   }
   if (target.configVersion === 'v1beta4') {

@@ -432,6 +432,13 @@ describe('what is warned of', () => {
         'kubernetes.node.kubelet.config.featureGates.SomethingNew: whether kubelet 1.36 has the feature gate SomethingNew is not known: it does not start if not (hint: see "kubelet --help")',
       ],
     ],
+    [
+      'a gate that a newer kubeadm may have',
+      cluster('featureGates: {SomethingNew: true}', 'v1.38.0'),
+      [
+        'kubernetes.cluster.featureGates.SomethingNew: whether kubeadm 1.38 has this feature gate is not known: it refuses to run if not (hint: see "kubeadm init --help")',
+      ],
+    ],
     ['anonymous paths without bootstrap tokens', init(anonymous('enabled: true, paths: [/livez]')), []],
     [
       'anonymous paths with cluster-info',
@@ -446,6 +453,41 @@ describe('what is warned of', () => {
       assert.deepEqual(await warningsOf(body), expected);
     });
   }
+});
+
+describe('fields that came later', () => {
+  const external =
+    '{endpoints: ["https://a:2379"], httpEndpoints: ["https://a:2378"], caFile: /a, certFile: /b, keyFile: /c}';
+  const etcd = (version: string) => init(`controlPlane: {etcd: {external: ${external}}}`, version);
+  const patch = (target: string, version: string) =>
+    init(`bootstrapper: {kubeadm: {patches: [{target: ${target}, patch: {a: b}}]}}`, version);
+  const hint = '(hint: remove it, or raise kubernetes.version)';
+  refuses([
+    [
+      'HTTP endpoints of etcd',
+      etcd('v1.33.0'),
+      `kubernetes.controlPlane.etcd.external.httpEndpoints: kubeadm 1.33 does not have this: it came with 1.35 ${hint}`,
+    ],
+    [
+      'patches of kube-proxy',
+      patch('kubeproxydaemonset', 'v1.34.0'),
+      `kubernetes.bootstrapper.kubeadm.patches[0].target: kubeadm 1.34 does not have this: it came with 1.36 ${hint}`,
+    ],
+    [
+      'an algorithm',
+      cluster('encryptionAlgorithm: ECDSA-P384', 'v1.32.0'),
+      `kubernetes.cluster.encryptionAlgorithm: kubeadm 1.32 does not have this: it came with 1.34 ${hint}`,
+    ],
+    [
+      'patches of kube-proxy on a machine that joins',
+      worker('bootstrapper: {kubeadm: {patches: [{target: kubeproxydaemonset, patch: {a: b}}]}}'),
+      'kubernetes.bootstrapper.kubeadm.patches[0].target: kubeproxydaemonset has no effect for the role Worker (hint: remove it)',
+    ],
+  ]);
+  accepts([
+    ['of the next minor, whose kubeadm may be there', etcd('v1.34.0')],
+    ['of this minor', patch('kubeproxydaemonset', 'v1.36.0')],
+  ]);
 });
 
 test('each refusal says where', async () => {

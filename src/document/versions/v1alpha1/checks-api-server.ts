@@ -1,8 +1,8 @@
 import type { Finding, PathSegment } from '../../diagnostics.ts';
 import { nearestName } from '../../diagnostics.ts';
+import { admissionPlugins, NEWEST_KNOWN_PLUGINS_MINOR } from '../../kubernetes-releases/admission-plugins.ts';
 import { minorOf } from '../../kubernetes-releases/minor.ts';
 import { parseDuration, parseSize } from '../../units.ts';
-import { admissionPlugins, NEWEST_KNOWN_PLUGINS_MINOR } from './admission-plugins.ts';
 import type { ApiServerFilesSection } from './api-server.ts';
 import { API_SERVER, since } from './api-server-findings.ts';
 import { checkAuthentication, checkAuthorization, checkConnection } from './checks-api-server-access.ts';

@@ -1,6 +1,12 @@
 import { choices, type Finding, nearestName, type PathSegment } from '../../diagnostics.ts';
 import { componentGates } from '../../kubernetes-releases/component-gates.ts';
-import { KUBEADM_GATES, NEWEST_KUBEADM_GATES_MINOR } from '../../kubernetes-releases/kubeadm.ts';
+import {
+  ECDSA_P384,
+  ETCD_HTTP_ENDPOINTS,
+  KUBEADM_GATES,
+  NEWEST_KUBEADM_GATES_MINOR,
+  PATCH_TARGETS,
+} from '../../kubernetes-releases/kubeadm.ts';
 import { includes, minorOf } from '../../kubernetes-releases/minor.ts';
 import type { KubernetesSection } from './kubernetes.ts';
 import { isIPAddress, parseSubnet, type Subnet } from './subnets.ts';
@@ -11,7 +17,7 @@ import { isIPAddress, parseSubnet, type Subnet } from './subnets.ts';
  * part of it, and are judged by that part.
  */
 export function checkKubeadmConfiguration(kubernetes: KubernetesSection): Finding[] {
-  const findings = [...checkSubnetForm(kubernetes), ...checkIgnored(kubernetes)];
+  const findings = [...checkSubnetForm(kubernetes), ...checkIgnored(kubernetes), ...checkPatchTargets(kubernetes)];
   if (kubernetes.role !== 'InitControlPlane') return [...findings, ...checkAuthorityPath(kubernetes)];
   return [
     ...findings,
@@ -21,6 +27,7 @@ export function checkKubeadmConfiguration(kubernetes: KubernetesSection): Findin
     ...checkExternalEtcd(kubernetes),
     ...checkTokenGroups(kubernetes),
     ...checkKubeadmGates(kubernetes),
+    ...checkNewerFields(kubernetes),
   ];
 }
 
@@ -222,4 +229,42 @@ function nearGate(name: string, minor: number): string {
   const names = known.map(([gate]) => gate);
   const near = nearestName(name, names);
   return near === undefined ? `kubeadm has ${choices(names, name)}` : `did you mean "${near}"?`;
+}
+
+/** Of the kubeadm of a gate that is in no table, in a minor that may have new ones. */
+export function lintKubeadmGates({ cluster, version, role }: KubernetesSection): Finding[] {
+  const minor = minorOf(version);
+  if (minor <= NEWEST_KUBEADM_GATES_MINOR || role !== 'InitControlPlane') return [];
+  const unknown = Object.keys(cluster?.featureGates ?? {}).filter((name) => !Object.hasOwn(KUBEADM_GATES, name));
+  return unknown.map((name) => {
+    const message = `whether kubeadm 1.${minor} has this feature gate is not known: it refuses to run if not`;
+    return { path: [...CLUSTER, 'featureGates', name], key: name, message, hint: 'see "kubeadm init --help"' };
+  });
+}
+
+/** What neither kubeadm of this minor nor the next one, which may install it too, can express. */
+function needs(since: number, version: string, path: readonly PathSegment[]): Finding[] {
+  const minor = minorOf(version);
+  if (since <= minor + 1) return [];
+  const message = `kubeadm 1.${minor} does not have this: it came with 1.${since}`;
+  return [{ path, message, hint: 'remove it, or raise kubernetes.version' }];
+}
+
+function checkNewerFields({ cluster, controlPlane, version }: KubernetesSection): Finding[] {
+  const external = ['kubernetes', 'controlPlane', 'etcd', 'external', 'httpEndpoints'];
+  const http = controlPlane?.etcd?.external?.httpEndpoints ?? [];
+  return [
+    ...(http.length === 0 ? [] : needs(ETCD_HTTP_ENDPOINTS.since, version, external)),
+    ...(cluster?.encryptionAlgorithm === 'ECDSA-P384'
+      ? needs(ECDSA_P384.since, version, [...CLUSTER, 'encryptionAlgorithm'])
+      : []),
+  ];
+}
+
+function checkPatchTargets({ bootstrapper, version }: KubernetesSection): Finding[] {
+  const patches = bootstrapper?.kubeadm?.patches;
+  return (Array.isArray(patches) ? patches : []).flatMap(({ target }, index) => {
+    const path = ['kubernetes', 'bootstrapper', 'kubeadm', 'patches', index, 'target'];
+    return needs(PATCH_TARGETS[target].since, version, path);
+  });
 }

@@ -1,13 +1,14 @@
 import type { Finding } from '../../diagnostics.ts';
 import { API_SERVER } from './api-server-findings.ts';
 import { lintComponentGates } from './checks-components.ts';
+import { lintKubeadmGates } from './checks-kubeadm-cluster.ts';
 import type { KubernetesSection } from './kubernetes.ts';
 import type { Sections } from './sections.ts';
 
 /** What `kubernetes` may ask for and will hurt. */
 export function lintKubernetes({ kubernetes }: Sections): Finding[] {
   if (kubernetes === undefined || kubernetes.bootstrapper?.exec !== undefined) return [];
-  return [...tokensWithoutAnonymous(kubernetes), ...lintComponentGates(kubernetes)];
+  return [...tokensWithoutAnonymous(kubernetes), ...lintComponentGates(kubernetes), ...lintKubeadmGates(kubernetes)];
 }
 
 /** What a machine that joins by token reads before it can prove who it is (k/k cmd/kubeadm/app/discovery/token/token.go). */

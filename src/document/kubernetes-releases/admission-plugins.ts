@@ -1,8 +1,10 @@
+import { includes, type MinorWindow } from './minor.ts';
+
 /**
  * The admission plugins that are compiled into the API server, by the minors of 1.x that have them (k/k
  * pkg/kubeapiserver/options/plugins.go and the changelogs). It does not start with a name that it does not know.
  */
-const ADMISSION_PLUGINS: Readonly<Record<string, { readonly since?: number; readonly until?: number }>> = {
+const ADMISSION_PLUGINS: Readonly<Record<string, MinorWindow>> = {
   AlwaysAdmit: {},
   AlwaysDeny: {},
   AlwaysPullImages: {},
@@ -51,6 +53,6 @@ export const NEWEST_KNOWN_PLUGINS_MINOR = 35;
 /** The names that an API server of this minor knows, as far as we know. */
 export function admissionPlugins(minor: number): readonly string[] {
   return Object.entries(ADMISSION_PLUGINS)
-    .filter(([, { since = 0, until = Number.POSITIVE_INFINITY }]) => since <= minor && minor <= until)
+    .filter(([, window]) => includes(window, minor))
     .map(([name]) => name);
 }
