@@ -81,6 +81,11 @@ export function formatPath(segments: readonly PathSegment[]): string {
   return text;
 }
 
+/** The findings of a check that is about one kind of problem. */
+export function withCode(code: ProblemCode, findings: readonly Finding[]): Finding[] {
+  return findings.map((finding) => ({ code, ...finding }));
+}
+
 /** `file:line:column  path: message (hint: …)`, the form that editors and people know. */
 export function formatDiagnostic({ place, path, message, hint }: Omit<Diagnostic, 'code'>): string {
   const where = `${place.file}:${place.line}:${place.column}`;

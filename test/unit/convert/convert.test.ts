@@ -33,6 +33,13 @@ describe('what the provider does wrong today is done right (or told)', () => {
     }
   });
 
+  test('an external etcd keeps its HTTP endpoints', async () => {
+    const files = { caFile: '/a', certFile: '/b', keyFile: '/c' };
+    const external = { endpoints: ['https://a:2379'], httpEndpoints: ['https://a:2378'], ...files };
+    const { document } = await converted({ clusterConfiguration: { etcd: { external } } });
+    assert.deepEqual(document.kubernetes.controlPlane.etcd.external, external);
+  });
+
   test('any content ends in one line break, without carriage returns, as the provider writes it', async () => {
     await fc.assert(
       fc.asyncProperty(

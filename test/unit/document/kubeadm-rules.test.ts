@@ -511,6 +511,25 @@ test('each refusal says where', async () => {
   );
 });
 
+test('programs can tell a value that is wrong from one of another version', async () => {
+  const codes = async (body: string) => {
+    const result = await load(
+      `apiVersion: machineadm.dev/v1alpha1\nkind: MachineBootstrap\nmetadata: {name: n1}\n${body}`,
+    );
+    return result.ok ? [] : result.problems.map(({ code }) => code);
+  };
+  assert.deepEqual(await codes(cluster('podSubnets: [10.0.0.0/33]')), ['InvalidValue']);
+  assert.deepEqual(await codes(cluster('podSubnets: [10.0.0.0/16, 10.1.0.0/16]')), ['Conflict']);
+  assert.deepEqual(await codes(cluster('featureGates: {EtcdLearnerMode: true}')), ['UnsupportedVersion']);
+  assert.deepEqual(await codes(init('node: {kubelet: {args: [{name: container-runtime, value: remote}]}}')), [
+    'UnsupportedVersion',
+  ]);
+  assert.deepEqual(
+    await codes(worker('node: {taints: [{key: a, effect: NoSchedule}, {key: a, effect: NoSchedule}]}')),
+    ['Duplicate'],
+  );
+});
+
 test('thousands of unknown gates cost no more than their suggestions', async () => {
   const flag = (count: number) =>
     init(

@@ -164,7 +164,8 @@ function checkGates(kubernetes: KubernetesSection, minor: number): Finding[] {
   const gates = componentGates();
   const suggestion = suggestions(minor);
   return settings.flatMap(({ component, name, value, ...place }): Finding[] => {
-    if (name === undefined) return [{ ...place, message: 'not feature gates, such as "A=true,B=false"' }];
+    if (name === undefined)
+      return [{ code: 'InvalidValue', ...place, message: 'not feature gates, such as "A=true,B=false"' }];
     const mistake = gateMistake(name, value, gates.get(name), minor, suggestion);
     if (mistake === undefined) return [];
     return [

@@ -59,7 +59,14 @@ function checkSubnets(kubernetes: KubernetesSection): Finding[] {
     if (subnets.length > 2) return [{ path: [...path, 2], message: 'kubeadm takes at most two subnets', hint }];
     if (first !== undefined && first.bits === second?.bits) {
       const family = first.bits === 32 ? 'IPv4' : 'IPv6';
-      return [{ path: [...path, 1], message: `a second ${family} subnet: kubeadm takes one of each family`, hint }];
+      return [
+        {
+          code: 'Conflict',
+          path: [...path, 1],
+          message: `a second ${family} subnet: kubeadm takes one of each family`,
+          hint,
+        },
+      ];
     }
     return subnets.flatMap((subnet, index) =>
       subnet === undefined
@@ -166,7 +173,9 @@ function checkIgnored({ bootstrapper }: KubernetesSection): Finding[] {
   const other = names.findIndex((name) => name !== 'all');
   if (!names.includes('all') || other < 0) return [];
   const path = ['kubernetes', 'bootstrapper', 'kubeadm', 'ignorePreflightErrors', other];
-  return [{ path, message: 'kubeadm takes no other name beside "all"', hint: 'remove it, or remove "all"' }];
+  return [
+    { code: 'Conflict', path, message: 'kubeadm takes no other name beside "all"', hint: 'remove it, or remove "all"' },
+  ];
 }
 
 /** ValidateJoinConfiguration. */
@@ -198,7 +207,7 @@ function checkKubeadmGates({ cluster, version }: KubernetesSection): Finding[] {
   const names = Object.keys(cluster?.featureGates ?? {});
   const ofComponents = names.some((name) => !Object.hasOwn(KUBEADM_GATES, name)) ? componentGates() : undefined;
   return names.flatMap((name): Finding[] => {
-    const place = { path: [...CLUSTER, 'featureGates', name], key: name };
+    const place = { code: 'UnsupportedVersion', path: [...CLUSTER, 'featureGates', name], key: name } as const;
     const gate = Object.hasOwn(KUBEADM_GATES, name) ? KUBEADM_GATES[name] : undefined;
     if (gate === undefined) {
       if (minor > NEWEST_KUBEADM_GATES_MINOR) return [];
@@ -247,7 +256,7 @@ function needs(since: number, version: string, path: readonly PathSegment[]): Fi
   const minor = minorOf(version);
   if (since <= minor + 1) return [];
   const message = `kubeadm 1.${minor} does not have this: it came with 1.${since}`;
-  return [{ path, message, hint: 'remove it, or raise kubernetes.version' }];
+  return [{ code: 'UnsupportedVersion', path, message, hint: 'remove it, or raise kubernetes.version' }];
 }
 
 function checkNewerFields({ cluster, controlPlane, version }: KubernetesSection): Finding[] {

@@ -1,4 +1,4 @@
-import type { Finding, PathSegment } from '../../diagnostics.ts';
+import { type Finding, type PathSegment, withCode } from '../../diagnostics.ts';
 import { minorOf, OLDEST_MINOR } from '../../kubernetes-releases/minor.ts';
 import { checkApiServer, checkApiServerOfExec } from './checks-api-server.ts';
 import {
@@ -48,10 +48,10 @@ function checkKubeadm(kubernetes: KubernetesSection, secrets: NonNullable<Sectio
     ...checkStaticPods(kubernetes),
     ...checkReady(kubernetes),
     ...checkApiServer(kubernetes, secrets),
-    ...checkKubeadmConfiguration(kubernetes),
-    ...checkComponents(kubernetes),
-    ...checkNode(kubernetes),
-    ...checkControlCharacters(kubernetes),
+    ...withCode('InvalidValue', checkKubeadmConfiguration(kubernetes)),
+    ...withCode('UnsupportedVersion', checkComponents(kubernetes)),
+    ...withCode('InvalidValue', checkNode(kubernetes)),
+    ...withCode('InvalidValue', checkControlCharacters(kubernetes)),
   ];
 }
 

@@ -54,12 +54,15 @@ function checkTaints({ node }: KubernetesSection): Finding[] {
             },
           ]),
     ]),
-    ...doubles.map(([index, first]) => ({
-      path: [...path, index],
-      message: 'the same key and effect as',
-      other: [...path, first],
-      hint: 'keep one of them',
-    })),
+    ...doubles.map(
+      ([index, first]): Finding => ({
+        code: 'Duplicate',
+        path: [...path, index],
+        message: 'the same key and effect as',
+        other: [...path, first],
+        hint: 'keep one of them',
+      }),
+    ),
   ];
 }
 

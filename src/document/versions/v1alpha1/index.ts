@@ -1,4 +1,4 @@
-import type { Finding, ProblemCode } from '../../diagnostics.ts';
+import { withCode } from '../../diagnostics.ts';
 import type { DocumentVersion } from '../version.ts';
 import { checkFileContents, checkHost, checkSecretNames } from './checks.ts';
 import { checkActiveDirectory } from './checks-active-directory.ts';
@@ -37,10 +37,10 @@ export const v1alpha1: DocumentVersion<Sections> = {
   entryKeys,
   keepsNumber,
   check: async (parsed) => [
-    ...as('UnknownReference', checkSecretNames(parsed)),
+    ...withCode('UnknownReference', checkSecretNames(parsed)),
     ...checkHost(parsed),
     ...checkStorage(parsed),
-    ...as('UnsupportedPlatform', checkPlatform(parsed)),
+    ...withCode('UnsupportedPlatform', checkPlatform(parsed)),
     ...checkSystem(parsed),
     ...checkProxy(parsed),
     ...checkActiveDirectory(parsed),
@@ -48,21 +48,16 @@ export const v1alpha1: DocumentVersion<Sections> = {
     ...checkImages(parsed),
     ...checkTransport(parsed),
     ...checkContainerd(parsed),
-    ...as('InvalidValue', await checkFileContents(parsed)),
+    ...withCode('InvalidValue', await checkFileContents(parsed)),
     ...checkKubernetes(parsed),
-    ...as('InvalidValue', await checkManifests(parsed)),
-    ...as('InvalidValue', await checkFailurePatterns(parsed)),
+    ...withCode('InvalidValue', await checkManifests(parsed)),
+    ...withCode('InvalidValue', await checkFailurePatterns(parsed)),
     ...checkHardening(parsed),
   ],
   lint,
   lasting: ({ kubernetes: section }) => (section === undefined ? undefined : lastingKubernetes(section)),
   toModel,
 };
-
-/** The findings of a check that is about one kind of problem. */
-function as(code: ProblemCode, findings: readonly Finding[]): Finding[] {
-  return findings.map((finding) => ({ code, ...finding }));
-}
 
 /** Tokens expire and are written anew into every document; waits and deadlines change nothing on the machine. */
 function lastingKubernetes(section: KubernetesSection): unknown {
