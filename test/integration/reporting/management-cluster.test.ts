@@ -28,7 +28,7 @@ function unavailable(): string | undefined {
   return missing.length > 0 ? `needs ${missing.join(' and ')}` : apiServerUnavailable();
 }
 
-describe('the material for a management cluster', { skip: unavailable() ?? false, timeout: 120_000 }, () => {
+describe('the material for a management cluster', { skip: unavailable() ?? false, timeout: 600_000 }, () => {
   let server: KubeApiServer;
   let directory = '';
   let account = '';
@@ -53,7 +53,7 @@ describe('the material for a management cluster', { skip: unavailable() ?? false
       }
       await installCopier();
     },
-    { timeout: 60_000 },
+    { timeout: 300_000 },
   );
   after(async () => {
     await server?.[Symbol.asyncDispose]();
