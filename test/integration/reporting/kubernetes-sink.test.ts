@@ -41,7 +41,7 @@ describe('a machine reports to a management cluster', {
       for (const machine of ['m1', 'm2']) await makeReport(server, machine);
       token = await tokenOf(server, 'm1');
     },
-    { timeout: 60_000 },
+    { timeout: 300_000 },
   );
   after(async () => server?.[Symbol.asyncDispose]());
 

@@ -76,7 +76,7 @@ describe('the mirror of a management cluster', { skip, timeout: 180_000 }, () =>
       port = await freePort();
       await serve();
     },
-    { timeout: 90_000 },
+    { timeout: 300_000 },
   );
   after(async () => {
     if (nginx?.exitCode === null) {
