@@ -1,5 +1,6 @@
 import { MachineadmError } from '../document/errors.ts';
 import { withoutChecksum } from '../host/checksum.ts';
+import { type Check, listOf, object, optional, string } from '../host/shape.ts';
 import type { FollowUp, Inventory } from '../steps/step.ts';
 
 /**
@@ -64,22 +65,22 @@ export interface InstanceIdentity {
   readonly machineId: string;
 }
 
-/** What each kind of record must have for `afterRecord`: a field, and what it is. */
-const SHAPES: Readonly<Record<JournalRecord['is'], Readonly<Record<string, 'string' | 'object' | 'array'>>>> = {
-  instance: { identity: 'object' },
-  run: { run: 'string', command: 'string' },
-  owed: { followUps: 'array' },
-  started: { step: 'string', change: 'string' },
-  note: { step: 'string', change: 'string' },
-  done: { step: 'string', change: 'string' },
-  settled: { followUp: 'string' },
-  wrote: { path: 'string', before: 'string' },
-  enabled: { service: 'string' },
-  inventory: { entries: 'array' },
-  reboot: { step: 'string', now: 'string' },
-  step: { step: 'string' },
-  concluded: { outcome: 'string' },
-  reset: { run: 'string' },
+/** What each kind of record must have for `afterRecord`. */
+const SHAPES: Readonly<Record<JournalRecord['is'], Check>> = {
+  instance: object({ identity: object({ machineId: optional(string) }) }),
+  run: object({ run: string, command: string, sources: optional(listOf(string)) }),
+  owed: object({ followUps: listOf(string) }),
+  started: object({ step: string, change: string }),
+  note: object({ step: string, change: string }),
+  done: object({ step: string, change: string, undoes: optional(listOf(string)) }),
+  settled: object({ followUp: string }),
+  wrote: object({ path: string, before: string }),
+  enabled: object({ service: string }),
+  inventory: object({ entries: listOf(object({ path: string })) }),
+  reboot: object({ step: string, now: string }),
+  step: object({ step: string }),
+  concluded: object({ outcome: string }),
+  reset: object({ run: string }),
 };
 
 /** One line of a journal. Throws `JournalUnreadable` for what machineadm did not write. */
@@ -100,13 +101,7 @@ export function parseRecord(path: string, line: string, index: number): JournalR
 function isRecord(value: unknown): value is JournalRecord {
   if (value === null || typeof value !== 'object' || !('is' in value)) return false;
   const shape = Object.entries(SHAPES).find(([is]) => is === value.is)?.[1];
-  if (shape === undefined) return false;
-  const fields = new Map<string, unknown>(Object.entries(value));
-  return Object.entries(shape).every(([name, type]) => {
-    const field = fields.get(name);
-    if (type === 'array') return Array.isArray(field);
-    return typeof field === type && field !== null;
-  });
+  return shape?.(value) === true;
 }
 
 /** The error for a journal whose line `line`, counted from 1, is none of its records. */

@@ -5,6 +5,7 @@ import { toPlain } from '../document/tree.ts';
 import { withChecksum, withoutChecksum } from '../host/checksum.ts';
 import type { Facts } from '../host/facts.ts';
 import type { Host, QueryHost } from '../host/host.ts';
+import { isRecord } from '../host/shape.ts';
 import { removeStatus } from '../reporting/status-writer.ts';
 import { isBake, isSameInstance, type JournalState, type PreparedNote } from './journal.ts';
 import type { InstanceIdentity } from './journal-record.ts';
@@ -157,10 +158,6 @@ function listOf<Item>(
   if (!Array.isArray(value)) return undefined;
   const items = value.map((item: unknown) => (isRecord(item) ? read(item) : undefined));
   return items.every((item) => item !== undefined) ? items : undefined;
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function digestOf(value: unknown): string {

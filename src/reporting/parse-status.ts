@@ -1,6 +1,7 @@
 import { MachineadmError } from '../document/errors.ts';
 import { withoutChecksum } from '../host/checksum.ts';
-import { isRecord, isStatus, isSummary } from './shapes.ts';
+import { isRecord } from '../host/shape.ts';
+import { isStatus, isSummary } from './shapes.ts';
 import type { RunStatus } from './status.ts';
 import type { RunSummary } from './summary.ts';
 

@@ -1,34 +1,7 @@
+import { instant, listOf, number, object, oneOf, optional, string } from '../host/shape.ts';
 import type { ReportEvent } from './event.ts';
 import type { RunStatus } from './status.ts';
 import type { RunSummary } from './summary.ts';
-
-/**
- * What every reader of stored reports needs of them: a damaged file is told as such, and never met half-way. Fields that a
- * newer version added are let through. By hand, because `machineadm status` loads no schema library.
- */
-type Check = (value: unknown) => boolean;
-
-const string: Check = (value) => typeof value === 'string';
-const number: Check = (value) => typeof value === 'number';
-const instant: Check = (value) => typeof value === 'string' && !Number.isNaN(Date.parse(value));
-
-function optional(check: Check): Check {
-  return (value) => value === undefined || check(value);
-}
-
-function oneOf(...words: readonly unknown[]): Check {
-  return (value) => words.includes(value);
-}
-
-function listOf(check: Check): Check {
-  return (value) => Array.isArray(value) && value.every(check);
-}
-
-function object(fields: Readonly<Record<string, Check>>): Check {
-  const checks = Object.entries(fields);
-  return (value) =>
-    isRecord(value) && checks.every(([name, check]) => check(Object.hasOwn(value, name) ? value[name] : undefined));
-}
 
 const STEP = object({ id: string, state: string, changes: listOf(string), durationMs: optional(number) });
 const CONDITION = { type: string, status: string, reason: string, message: string };
@@ -116,8 +89,4 @@ export function isSummary(value: object): value is RunSummary {
 
 export function isEvent(value: unknown): value is ReportEvent {
   return EVENT(value);
-}
-
-export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -7,6 +7,7 @@ import { defectOf, watchWarnings } from '../../scripts/fuzz/check.ts';
 import { corpusOf } from '../../scripts/fuzz/corpus.ts';
 import { withTable } from '../../scripts/fuzz/figures.ts';
 import { TARGETS } from '../../scripts/fuzz/targets/index.ts';
+import { life } from '../../scripts/fuzz/targets/life.ts';
 
 describe('inputs that once were defects', () => {
   before(watchWarnings);
@@ -18,6 +19,14 @@ describe('inputs that once were defects', () => {
   }
 });
 
+test('a run that is killed at any of its changes ends as one that is not', async () => {
+  const document = life.seeds[0]?.replace(/^\d+\n/, '') ?? '';
+  const changes = Number.parseInt(await life.run(`0\n${document}`), 10);
+  assert.ok(changes > 20);
+  // A change of a step is one or more changes of the machine.
+  for (let at = 0; at < 2 * changes; at++) assert.equal(await life.run(`${at}\n${document}`), `${changes} changes`);
+});
+
 describe('npm run fuzz', () => {
   const fuzz = (...args: string[]) =>
     spawnSync(process.execPath, ['scripts/fuzz.ts', ...args], {
@@ -25,8 +34,8 @@ describe('npm run fuzz', () => {
       env: { ...process.env, NODE_NO_WARNINGS: '1' },
     });
 
-  test('finds nothing in a short run over every target', () => {
-    const { status, stdout, stderr } = fuzz('--minutes', '0.15');
+  test('finds nothing in a short run over every target, the same each time', () => {
+    const { status, stdout, stderr } = fuzz('--minutes', '0.15', '--seed', '1');
     assert.equal(status, 0, stdout + stderr);
     for (const { name } of TARGETS) assert.match(stdout, new RegExp(`^${name} +[1-9]\\d* cases +0 defects`, 'm'));
   });

@@ -155,6 +155,18 @@ function machine(): MemoryHost {
   return Object.assign(host, { userId: idIn('/etc/passwd'), groupId: idIn('/etc/group') });
 }
 
+/** What the service manager, or a service, read when it was last told to: a restart that is left out shows by it. */
+async function remember(host: MemoryHost, name: string): Promise<void> {
+  const read: string[] = [];
+  for (const directory of [
+    '/etc/machineadm',
+    '/etc/systemd/system/containerd.service.d',
+    '/etc/systemd/system/kubelet.service.d',
+  ])
+    for (const file of (await host.list(directory)) ?? []) read.push(file, host.text(`${directory}/${file}`) ?? '');
+  host.put(`/run/read-by/${name}`, read.join('\n'));
+}
+
 /** The machine has lost its power: nothing happens any more. */
 class Killed extends Error {}
 
@@ -204,10 +216,10 @@ class Life {
       run: (command) => this.change(() => host.run(command)),
       services: {
         ...services,
-        reload: () => this.change(() => services.reload()),
-        start: act(services.start),
+        reload: () => this.change(() => services.reload().then(() => remember(host, 'manager'))),
+        start: act((name) => services.start(name).then(() => remember(host, name))),
         stop: act(services.stop),
-        restart: act(services.restart),
+        restart: act((name) => services.restart(name).then(() => remember(host, name))),
         enable: act(services.enable),
         disable: act(services.disable),
         mask: act(services.mask),

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { HostModel, LocalSinkModel, RemoteSinkModel } from '../../document/model.ts';
 import type { SecretValue } from '../../document/secret.ts';
 import { isSecretValue } from '../../document/secret-values.ts';
+import { isRecord } from '../../host/shape.ts';
 import { isRemoteKind } from '../remote/registry.ts';
 
 /** What the agent's own requests need of the document. */
@@ -85,8 +86,4 @@ function withSecrets(node: unknown, replace: (secret: SecretValue) => unknown): 
 
 function mapped(node: object, replace: (secret: SecretValue) => unknown): unknown {
   return Object.fromEntries(Object.entries(node).map(([key, item]) => [key, withSecrets(item, replace)]));
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,7 +1,8 @@
 import { withChecksum, withoutChecksum } from '../../host/checksum.ts';
 import type { Host } from '../../host/host.ts';
+import { isRecord } from '../../host/shape.ts';
 import { fitted, type ReportEvent } from '../event.ts';
-import { isEvent, isRecord } from '../shapes.ts';
+import { isEvent } from '../shapes.ts';
 
 /** Where events wait: on disk, and where that cannot be written, in memory. */
 export const SPOOL_ROOTS: readonly string[] = ['/var/lib/machineadm/spool', '/run/machineadm/spool'];
