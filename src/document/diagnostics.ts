@@ -19,6 +19,7 @@ export const PROBLEM_CODES = [
   'Collision',
   'UnknownReference',
   'UnsupportedVersion',
+  'RefusedByKubernetes',
   'UnsupportedPlatform',
   'RequiresNewerAgent',
   'Risk',

@@ -66,7 +66,7 @@ export const KUBERNETES_VECTORS: readonly Source[] = [
     'InvalidValue',
     init(`cluster: {bootstrapTokens: [{token: ${TOKEN}, groups: [¦"system:masters"]}]}`),
   ),
-  beyond('a subnet that is none', 'Conflict', init('cluster: {podSubnets: [¦"999.999.0.0/99"]}')),
+  beyond('a subnet that is none', 'RefusedByKubernetes', init('cluster: {podSubnets: [¦"999.999.0.0/99"]}')),
   invalid('a gate that is a text', 'InvalidType', init('cluster: {featureGates: {A: ¦"true"}}')),
   invalid('a gate with a dash', 'InvalidValue', init('cluster: {featureGates: {¦a-b: true}}')),
   invalid('an unknown algorithm', 'InvalidValue', init('cluster: {encryptionAlgorithm: ¦RSA-1024}')),
@@ -233,6 +233,29 @@ export const KUBERNETES_VECTORS: readonly Source[] = [
   valid('addons', init('addons: {dns: {enabled: false}, proxy: {config: {mode: nftables}}}')),
   invalid('a configuration of no proxy', 'Conflict', init('addons: {proxy: {enabled: false, config: ¦{}}}')),
   invalid('an unknown proof', 'InvalidValue', init('ready: {require: ¦Running}')),
+  beyond('a subnet of /33', 'RefusedByKubernetes', init('cluster: {podSubnets: [¦10.0.0.0/33]}')),
+  beyond(
+    'two subnets of one family',
+    'RefusedByKubernetes',
+    init('cluster: {podSubnets: [10.0.0.0/16, ¦10.1.0.0/16]}'),
+  ),
+  beyond('services in a /8', 'RefusedByKubernetes', init('cluster: {serviceSubnets: [¦10.0.0.0/8]}')),
+  beyond('a label of a role', 'RefusedByKubernetes', init('node: {labels: {¦node-role.kubernetes.io/worker: ""}}')),
+  beyond(
+    'a name for a certificate with a blank',
+    'RefusedByKubernetes',
+    init('controlPlane: {apiServer: {certSANs: [¦"a b"]}}'),
+  ),
+  beyond(
+    'a gate that kubeadm removed',
+    'UnsupportedVersion',
+    init('cluster: {featureGates: {¦EtcdLearnerMode: true}}'),
+  ),
+  beyond(
+    'a flag that the kubelet removed',
+    'UnsupportedVersion',
+    init('node: {kubelet: {args: [{name: ¦container-runtime, value: remote}]}}'),
+  ),
   beyond(
     'a token that is not there',
     'UnknownReference',

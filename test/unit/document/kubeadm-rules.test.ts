@@ -518,8 +518,8 @@ test('programs can tell a value that is wrong from one of another version', asyn
     );
     return result.ok ? [] : result.problems.map(({ code }) => code);
   };
-  assert.deepEqual(await codes(cluster('podSubnets: [10.0.0.0/33]')), ['InvalidValue']);
-  assert.deepEqual(await codes(cluster('podSubnets: [10.0.0.0/16, 10.1.0.0/16]')), ['Conflict']);
+  assert.deepEqual(await codes(cluster('podSubnets: [10.0.0.0/33]')), ['RefusedByKubernetes']);
+  assert.deepEqual(await codes(cluster('podSubnets: [10.0.0.0/16, 10.1.0.0/16]')), ['RefusedByKubernetes']);
   assert.deepEqual(await codes(cluster('featureGates: {EtcdLearnerMode: true}')), ['UnsupportedVersion']);
   assert.deepEqual(await codes(init('node: {kubelet: {args: [{name: container-runtime, value: remote}]}}')), [
     'UnsupportedVersion',

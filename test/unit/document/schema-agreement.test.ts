@@ -7,13 +7,14 @@ import { jsonSchema } from '../../../src/document/json-schema.ts';
 import { loadDocument } from '../../../src/document/load.ts';
 import { changedDocuments } from '../../support/schema-arbitrary.ts';
 
-/** What only the whole document or the agent shows: other entries, other sections, versions of Kubernetes. */
+/** What only the whole document or the agent shows: other entries, other sections, versions of Kubernetes and its own rules. */
 const BEYOND_A_SCHEMA: readonly ProblemCode[] = [
   'Collision',
   'Duplicate',
   'RequiresNewerAgent',
   'UnknownReference',
   'UnsupportedVersion',
+  'RefusedByKubernetes',
 ];
 
 /** Refusals of one value or across two fields that no schema can compute, by how their message begins. */

@@ -165,7 +165,7 @@ function checkGates(kubernetes: KubernetesSection, minor: number): Finding[] {
   const suggestion = suggestions(minor);
   return settings.flatMap(({ component, name, value, ...place }): Finding[] => {
     if (name === undefined)
-      return [{ code: 'InvalidValue', ...place, message: 'not feature gates, such as "A=true,B=false"' }];
+      return [{ code: 'RefusedByKubernetes', ...place, message: 'not feature gates, such as "A=true,B=false"' }];
     const mistake = gateMistake(name, value, gates.get(name), minor, suggestion);
     if (mistake === undefined) return [];
     return [

@@ -61,7 +61,6 @@ function checkSubnets(kubernetes: KubernetesSection): Finding[] {
       const family = first.bits === 32 ? 'IPv4' : 'IPv6';
       return [
         {
-          code: 'Conflict',
           path: [...path, 1],
           message: `a second ${family} subnet: kubeadm takes one of each family`,
           hint,
@@ -173,9 +172,7 @@ function checkIgnored({ bootstrapper }: KubernetesSection): Finding[] {
   const other = names.findIndex((name) => name !== 'all');
   if (!names.includes('all') || other < 0) return [];
   const path = ['kubernetes', 'bootstrapper', 'kubeadm', 'ignorePreflightErrors', other];
-  return [
-    { code: 'Conflict', path, message: 'kubeadm takes no other name beside "all"', hint: 'remove it, or remove "all"' },
-  ];
+  return [{ path, message: 'kubeadm takes no other name beside "all"', hint: 'remove it, or remove "all"' }];
 }
 
 /** ValidateJoinConfiguration. */

@@ -48,10 +48,10 @@ function checkKubeadm(kubernetes: KubernetesSection, secrets: NonNullable<Sectio
     ...checkStaticPods(kubernetes),
     ...checkReady(kubernetes),
     ...checkApiServer(kubernetes, secrets),
-    ...withCode('InvalidValue', checkKubeadmConfiguration(kubernetes)),
+    ...withCode('RefusedByKubernetes', checkKubeadmConfiguration(kubernetes)),
     ...withCode('UnsupportedVersion', checkComponents(kubernetes)),
-    ...withCode('InvalidValue', checkNode(kubernetes)),
-    ...withCode('InvalidValue', checkControlCharacters(kubernetes)),
+    ...withCode('RefusedByKubernetes', checkNode(kubernetes)),
+    ...withCode('RefusedByKubernetes', checkControlCharacters(kubernetes)),
   ];
 }
 
