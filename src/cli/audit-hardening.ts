@@ -2,13 +2,13 @@ import { exitCode } from '../document/exit-codes.ts';
 import { type AuditedControl, auditHardening, type HardeningReport } from '../pipeline/audit-hardening.ts';
 import { buildInfo } from './build-info.ts';
 import type { AuditOptions } from './options.ts';
-import { printJson, printText } from './output.ts';
+import { printJson, printReport } from './output.ts';
 
 /** `machineadm audit --profile P`: each control of a benchmark with what proves it. 20 while one fails. */
 export async function auditHardeningCommand({ document, profile, output }: AuditOptions): Promise<number> {
   const report = await auditHardening(document ?? [], profile ?? [], buildInfo().version);
   if (output === 'json') printJson(report);
-  else printText(formatReport(report));
+  else printReport(formatReport(report));
   return exitCode(report.summary.fail > 0 ? 'DifferencesFound' : 'Success');
 }
 

@@ -11,7 +11,7 @@ import { documentSecrets } from '../document/secrets-of.ts';
 import { openDocument } from '../pipeline/load.ts';
 import { buildInfo } from './build-info.ts';
 import type { DocumentOptions } from './options.ts';
-import { printJson, printText } from './output.ts';
+import { printJson, printReport } from './output.ts';
 
 /** `machineadm audit --residue`: where other tools left the secrets of the document; with `--scrub` they are overwritten. */
 export async function auditResidueCommand(options: DocumentOptions & { readonly scrub?: true }): Promise<number> {
@@ -23,7 +23,7 @@ export async function auditResidueCommand(options: DocumentOptions & { readonly 
     options.scrub === true ? { overwrite } : {},
   );
   if (options.output === 'json') printJson(report);
-  else printText(formatReport(report));
+  else printReport(formatReport(report));
   const remains = report.residues.some(({ state }) => state !== 'Scrubbed');
   return exitCode(remains ? 'DifferencesFound' : 'Success');
 }

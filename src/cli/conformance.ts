@@ -1,7 +1,7 @@
 import { exitCode } from '../document/exit-codes.ts';
 import type { Reason } from '../document/reasons.ts';
 import { type ConformanceReport, conformance } from '../pipeline/conformance.ts';
-import { type OutputFormat, printJson, printText } from './output.ts';
+import { type OutputFormat, printJson, printReport } from './output.ts';
 
 const REASON: Reason = 'ContractBroken';
 
@@ -9,7 +9,7 @@ const REASON: Reason = 'ContractBroken';
 export async function conformanceCommand({ output }: { readonly output: OutputFormat }): Promise<number> {
   const report = await conformance();
   if (output === 'json') printJson(report.conforms ? report : { ...report, reason: REASON });
-  else printText(formatConformance(report));
+  else printReport(formatConformance(report));
   return exitCode(report.conforms ? 'Success' : 'DifferencesFound');
 }
 

@@ -2,7 +2,7 @@ import type { Verdict } from '../diagnosis/verdict.ts';
 import { MachineadmError } from '../document/errors.ts';
 import { exitCode } from '../document/exit-codes.ts';
 import { formatCauses } from '../reporting/progress.ts';
-import { type OutputFormat, printJson, printText } from './output.ts';
+import { type OutputFormat, printJson, printReport } from './output.ts';
 
 /**
  * `machineadm diagnose`: names why a bootstrap failed, on this machine or from saved logs. The verdict is the data, so
@@ -19,7 +19,7 @@ export async function diagnose(options: {
       ? await (await import('../pipeline/diagnose-machine.ts')).diagnoseMachine(exitStatus)
       : await (await import('../diagnosis/diagnose-logs.ts')).diagnoseLogs(options.log, exitStatus);
   if (options.output === 'json') printJson(verdict);
-  else printText(formatVerdict(verdict));
+  else printReport(formatVerdict(verdict));
   return exitCode('Success');
 }
 

@@ -2,7 +2,7 @@ import type { Check } from '../diagnosis/checks/check.ts';
 import { exitCode } from '../document/exit-codes.ts';
 import { type DoctorReport, examine } from '../pipeline/doctor.ts';
 import { buildInfo } from './build-info.ts';
-import { type OutputFormat, printJson, printText } from './output.ts';
+import { type OutputFormat, printJson, printReport } from './output.ts';
 
 /** `machineadm doctor`: whether a bootstrap can succeed here, or a node works. 20 when something stands in the way. */
 export async function doctor(options: {
@@ -11,7 +11,7 @@ export async function doctor(options: {
 }): Promise<number> {
   const report = await examine(options.document ?? [], buildInfo().version);
   if (options.output === 'json') printJson(report);
-  else printText(formatReport(report));
+  else printReport(formatReport(report));
   return exitCode(report.failed > 0 ? 'DifferencesFound' : 'Success');
 }
 

@@ -1,7 +1,7 @@
 import { MachineadmError } from '../document/errors.ts';
 import { exitCode } from '../document/exit-codes.ts';
+import { oneLine } from '../document/printable.ts';
 import { runBootHooks } from '../pipeline/boot-hooks.ts';
-import { oneLine } from '../reporting/progress.ts';
 import { printNotice } from './output.ts';
 
 /**

@@ -1,5 +1,6 @@
 import { MachineadmError } from '../document/errors.ts';
 import { exitCode } from '../document/exit-codes.ts';
+import { printable } from '../document/printable.ts';
 import { redact, redactDeep } from '../document/redaction.ts';
 
 export type OutputFormat = 'text' | 'json';
@@ -7,6 +8,11 @@ export type OutputFormat = 'text' | 'json';
 /** Data for the caller: the only thing that goes to standard output. */
 export function printText(text: string): void {
   process.stdout.write(text.endsWith('\n') ? text : `${text}\n`);
+}
+
+/** A report for people: what it quotes of programs and files is not to drive their terminal. */
+export function printReport(text: string): void {
+  printText(printable(text));
 }
 
 /** One JSON value on standard output, redacted. */
@@ -26,13 +32,13 @@ export function printNotice(text: string): void {
 export function printError(error: unknown, format: OutputFormat): number {
   if (!(error instanceof MachineadmError)) {
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    printNotice(redact(`machineadm: internal error, please report it: ${text}`));
+    printNotice(printable(redact(`machineadm: internal error, please report it: ${text}`)));
     if (format === 'json') printJson({ error: { reason: 'InternalError', summary: text } });
     return exitCode('InternalError');
   }
   const { reason, message: summary, remedy, evidence } = error;
   if (format === 'json') printJson({ error: { reason, summary, remedy, evidence } });
-  printNotice(redact(formatError(error)));
+  printNotice(printable(redact(formatError(error))));
   return exitCode(error.exit);
 }
 

@@ -4,7 +4,7 @@ import { openDocument } from '../pipeline/load.ts';
 import { makePlan, type Plan } from '../pipeline/plan.ts';
 import { buildInfo } from './build-info.ts';
 import type { DocumentOptions } from './options.ts';
-import { printJson, printNotice, printText } from './output.ts';
+import { printJson, printNotice, printReport } from './output.ts';
 
 /** `machineadm plan`: what a run would change. It is handed a host that can only be asked. */
 export async function plan(
@@ -17,7 +17,7 @@ export async function plan(
   if (options.output === 'json') printJson({ ...planned, warnings: warnings.map(diagnosticRecord) });
   else {
     if (warnings.length > 0) printNotice(warnings.map(formatWarning).join('\n'));
-    printText(formatPlan(planned, options.diff === true));
+    printReport(formatPlan(planned, options.diff === true));
   }
   const differs = options.exitCode === true && planned.changes.length > 0;
   return exitCode(differs ? 'DifferencesFound' : 'Success');

@@ -1,4 +1,5 @@
-import { colorWanted, formatEvent, formatLive, oneLine, type Style } from '../reporting/progress.ts';
+import { oneLine } from '../document/printable.ts';
+import { colorWanted, formatEvent, formatLive, type Style } from '../reporting/progress.ts';
 import type { RunEvent, RunStatus } from '../reporting/status.ts';
 
 /** The progress of a run on standard error. */

@@ -1,10 +1,10 @@
 import { MachineadmError } from '../document/errors.ts';
 import { exitCode } from '../document/exit-codes.ts';
 import type { ReadyModel } from '../document/model.ts';
+import { oneLine } from '../document/printable.ts';
 import { redact } from '../document/redaction.ts';
 import { parseDuration } from '../document/units.ts';
 import { watchNode } from '../pipeline/report-watch.ts';
-import { oneLine } from '../reporting/progress.ts';
 import { buildInfo } from './build-info.ts';
 import { printNotice, printText } from './output.ts';
 

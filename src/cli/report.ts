@@ -1,9 +1,9 @@
 import { MachineadmError } from '../document/errors.ts';
 import { exitCode } from '../document/exit-codes.ts';
+import { oneLine } from '../document/printable.ts';
 import { formatDuration, parseDuration } from '../document/units.ts';
 import { flush } from '../pipeline/report.ts';
 import { testSinks } from '../pipeline/report-test.ts';
-import { oneLine } from '../reporting/progress.ts';
 import { buildInfo } from './build-info.ts';
 import type { DocumentOptions } from './options.ts';
 import { type OutputFormat, printJson, printNotice, printText } from './output.ts';

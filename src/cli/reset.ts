@@ -1,7 +1,7 @@
 import { MachineadmError } from '../document/errors.ts';
 import { exitCode } from '../document/exit-codes.ts';
+import { oneLine } from '../document/printable.ts';
 import { describeReset, type ResetPlan, reset } from '../pipeline/reset.ts';
-import { oneLine } from '../reporting/progress.ts';
 import { type OutputFormat, printJson, printNotice, printText } from './output.ts';
 
 export interface ResetOptions {

@@ -9,7 +9,7 @@ import { exitCode } from '../document/exit-codes.ts';
 import { DocumentError, openDocument } from '../pipeline/load.ts';
 import { buildInfo } from './build-info.ts';
 import type { DocumentOptions } from './options.ts';
-import { printJson, printText } from './output.ts';
+import { printJson, printReport } from './output.ts';
 
 /**
  * `machineadm validate`: every mistake of a document; of one without mistakes, what it may say but will hurt, and what
@@ -26,14 +26,14 @@ export async function validate({ document, output }: DocumentOptions): Promise<n
     } else {
       const left = unresolved.map((path) => `not judged here: ${path}: depends on a variable of the machine`);
       const verdict = `valid: ${document.join(', ')} (${apiVersion}, sha256 ${digest.slice(0, 12)}…)`;
-      printText([...warnings.map(formatWarning), ...replaced.map(formatReplacedPart), ...left, verdict].join('\n'));
+      printReport([...warnings.map(formatWarning), ...replaced.map(formatReplacedPart), ...left, verdict].join('\n'));
     }
     return exitCode('Success');
   } catch (error) {
     if (!(error instanceof DocumentError)) throw error;
     if (output === 'json')
       printJson({ valid: false, reason: error.reason, problems: error.problems.map(diagnosticRecord) });
-    else printText([...error.problems.map(formatDiagnostic), `${error.message} [${error.reason}]`].join('\n'));
+    else printReport([...error.problems.map(formatDiagnostic), `${error.message} [${error.reason}]`].join('\n'));
     return exitCode(error.exit);
   }
 }

@@ -4,7 +4,7 @@ import { openDocument } from '../pipeline/load.ts';
 import { type ImageVerdict, verifyImage } from '../pipeline/verify-image.ts';
 import { buildInfo } from './build-info.ts';
 import type { DocumentOptions } from './options.ts';
-import { printJson, printText } from './output.ts';
+import { printJson, printReport } from './output.ts';
 
 const REASON: Reason = 'ImageNotReady';
 
@@ -13,7 +13,7 @@ export async function verifyImageCommand({ document, output }: DocumentOptions):
   const verdict = await verifyImage(await openDocument(document, buildInfo().version));
   const ready = verdict.changes.length + verdict.findings.length === 0;
   if (output === 'json') printJson({ ready, ...(ready ? {} : { reason: REASON }), ...verdict });
-  else printText(ready ? 'the image is ready' : formatVerdict(verdict));
+  else printReport(ready ? 'the image is ready' : formatVerdict(verdict));
   return exitCode(ready ? 'Success' : 'DifferencesFound');
 }
 

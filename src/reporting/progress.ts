@@ -1,4 +1,5 @@
 import type { Failure } from '../document/errors.ts';
+import { oneLine } from '../document/printable.ts';
 import { REASONS } from '../document/reasons.ts';
 import { formatDuration } from '../document/units.ts';
 import type { RunEvent, RunStatus, StepStatus } from './status.ts';
@@ -87,10 +88,10 @@ export function formatLive(status: RunStatus, nowMs: number, columns: number, st
 export function formatFailure(failure: Failure, style: Style = PLAIN): string {
   const step = failure.step === undefined ? '' : ` (step ${titleOf(failure.step, style)})`;
   const lines = [
-    `${paint(failure.reason, 'red', style)}${step}: ${failure.summary}`,
+    `${paint(failure.reason, 'red', style)}${step}: ${oneLine(failure.summary)}`,
     ...failure.evidence.map((item) => `  ${item.source}: ${oneLine(item.text)}`),
     ...formatCauses(failure),
-    `${paint('What to do', 'bold', style)}: ${failure.remedy}${failure.retryable ? ' The same command may succeed later.' : ''}`,
+    `${paint('What to do', 'bold', style)}: ${oneLine(failure.remedy)}${failure.retryable ? ' The same command may succeed later.' : ''}`,
   ];
   return lines.join('\n');
 }
@@ -181,26 +182,6 @@ function titleOf(step: string, style: Style): string {
 function count(amount: number, noun: string): string {
   return `${amount} ${noun}${amount === 1 ? '' : 's'}`;
 }
-
-/**
- * On one line, and without what drives a terminal: a child's output must not clear the screen, name the window, answer
- * for the keyboard, or show other text than it is. ECMA-48: CSI (5.4), OSC and other strings (5.6), escapes of two bytes;
- * Unicode's marks of direction (UAX 9), as CVE-2021-42574 abuses them.
- */
-export function oneLine(text: string): string {
-  return text
-    .replace(CONTROL_SEQUENCES, '')
-    .replace(/\s+/g, ' ')
-    .replace(/[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, '');
-}
-
-const ESC = String.fromCharCode(0x1b);
-const BEL = String.fromCharCode(0x07);
-const CSI = String.fromCharCode(0x9b);
-const CONTROL_SEQUENCES = new RegExp(
-  `(?:${ESC}\\[|${CSI})[0-?]{0,64}[ -/]{0,8}[@-~]|${ESC}[\\]PX^_][^${ESC}${BEL}]{0,4096}(?:${BEL}|${ESC}\\\\|$)|${ESC}[ -/]{0,8}[0-~]?`,
-  'g',
-);
 
 function cut(text: string, columns: number): string {
   return text.length <= columns ? text : `${text.slice(0, Math.max(0, columns - 1))}…`;

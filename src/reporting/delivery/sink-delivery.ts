@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { oneLine } from '../../document/printable.ts';
 import { redact } from '../../document/redaction.ts';
 import { DeadlineExceeded, withDeadline } from '../deadline.ts';
 import { fitted, type ReportEvent } from '../event.ts';
-import { oneLine } from '../progress.ts';
 import type { DeliveryContext, DeliveryResult, RemoteSink } from '../remote/remote-sink.ts';
 import { isExpired, type SinkState, type Spool, type SpooledEvent } from '../spool/spool.ts';
 import { pauseMs } from './pause.ts';

@@ -1,9 +1,10 @@
 import { closeSync, writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MachineadmError } from '../../document/errors.ts';
+import { oneLine } from '../../document/printable.ts';
 import { openConsole } from '../../host/device.ts';
 import { errnoOf } from '../../host/file-error.ts';
-import { formatEvent, oneLine } from '../progress.ts';
+import { formatEvent } from '../progress.ts';
 import type { Sink } from '../sink.ts';
 
 /** A serial line of 9600 baud carries 960 characters a second: a line must not take longer than that. */

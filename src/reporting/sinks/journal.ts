@@ -1,6 +1,7 @@
 import { MachineadmError } from '../../document/errors.ts';
+import { oneLine } from '../../document/printable.ts';
 import type { Host } from '../../host/host.ts';
-import { formatEvent, formatFailure, oneLine } from '../progress.ts';
+import { formatEvent, formatFailure } from '../progress.ts';
 import type { Sink } from '../sink.ts';
 import type { RunEvent } from '../status.ts';
 

@@ -1,6 +1,7 @@
 import { MachineadmError } from '../../document/errors.ts';
+import { oneLine } from '../../document/printable.ts';
 import type { Host } from '../../host/host.ts';
-import { formatEvent, oneLine } from '../progress.ts';
+import { formatEvent } from '../progress.ts';
 import type { Sink } from '../sink.ts';
 
 /**

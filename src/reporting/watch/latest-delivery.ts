@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { oneLine } from '../../document/printable.ts';
 import { redact } from '../../document/redaction.ts';
 import { pauseMs } from '../delivery/pause.ts';
 import { attempt, type SinkDelivery } from '../delivery/sink-delivery.ts';
 import type { ReportEvent } from '../event.ts';
-import { oneLine } from '../progress.ts';
 
 export interface LatestDeliveryOptions extends Pick<SinkDelivery, 'sink' | 'timeoutMs' | 'context' | 'signal'> {
   readonly name: string;

@@ -1,6 +1,6 @@
+import { oneLine } from '../../document/printable.ts';
 import { redactDeep } from '../../document/redaction.ts';
 import type { ReportCondition, ReportEvent } from '../event.ts';
-import { oneLine } from '../progress.ts';
 import type { Moment } from '../run-state.ts';
 
 /** Who watches what: the same in every event of a watch. */

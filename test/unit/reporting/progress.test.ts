@@ -1,13 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import {
-  colorWanted,
-  formatEvent,
-  formatFailure,
-  formatLive,
-  formatStatus,
-  oneLine,
-} from '../../../src/reporting/progress.ts';
+import { oneLine } from '../../../src/document/printable.ts';
+import { colorWanted, formatEvent, formatFailure, formatLive, formatStatus } from '../../../src/reporting/progress.ts';
 import type { RunEvent, StepStatus } from '../../../src/reporting/status.ts';
 import { BEGAN, FAILURE, statusAfter } from './runs.ts';
 

@@ -1,0 +1,23 @@
+/**
+ * Text without what drives a terminal: what a program or a file says must not clear the screen, name the window, answer
+ * for the keyboard, or show other text than it is. Lines and tabs stay. ECMA-48: CSI (5.4), OSC and other strings (5.6),
+ * escapes of two bytes; Unicode's marks of direction (UAX 9), as CVE-2021-42574 abuses them.
+ */
+export function printable(text: string): string {
+  return text
+    .replace(CONTROL_SEQUENCES, '')
+    .replace(/(?![\n\t])[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, '');
+}
+
+/** The same on one line. */
+export function oneLine(text: string): string {
+  return printable(text.replace(CONTROL_SEQUENCES, '').replace(/\s+/g, ' '));
+}
+
+const ESC = String.fromCharCode(0x1b);
+const BEL = String.fromCharCode(0x07);
+const CSI = String.fromCharCode(0x9b);
+const CONTROL_SEQUENCES = new RegExp(
+  `(?:${ESC}\\[|${CSI})[0-?]{0,64}[ -/]{0,8}[@-~]|${ESC}[\\]PX^_][^${ESC}${BEL}]{0,4096}(?:${BEL}|${ESC}\\\\|$)|${ESC}[ -/]{0,8}[0-~]?`,
+  'g',
+);
