@@ -1,4 +1,5 @@
 import type * as z from 'zod';
+import { globalRegistry } from 'zod';
 import type { PathSegment } from '../../../src/document/diagnostics.ts';
 import { portablePattern } from './patterns.ts';
 import { strictly } from './strict.ts';
@@ -63,6 +64,9 @@ export function convertSchema(
 
   const structure = (schema: z.core.$ZodType, at: At): JsonSchema => {
     const { def } = schema._zod;
+    if (globalRegistry.get(schema)?.description !== undefined) {
+      throw new TypeError(`${at.field}: describe it in scripts/generate/document-schema/fields`);
+    }
     switch (def.type) {
       case 'string':
         return stringSchema(schema);

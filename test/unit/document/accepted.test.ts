@@ -7,8 +7,10 @@ import { CARRIERS, wrapDocument } from '../../../src/carriers/index.ts';
 import { formatDiagnostic } from '../../../src/document/diagnostics.ts';
 import { MachineadmError } from '../../../src/document/errors.ts';
 import { exampleDocument } from '../../../src/document/example.ts';
+import { jsonSchema } from '../../../src/document/json-schema.ts';
 import { validateDocument } from '../../../src/document/library.ts';
 import { loadDocument } from '../../../src/document/load.ts';
+import type { Model } from '../../../src/document/model.ts';
 import { redactDeep } from '../../../src/document/redaction.ts';
 import { documentSecrets } from '../../../src/document/secrets-of.ts';
 import { leaves, toPlain } from '../../../src/document/tree.ts';
@@ -16,7 +18,13 @@ import { VERBATIM_TAG } from '../../../src/document/verbatim.ts';
 import { sections } from '../../../src/document/versions/v1alpha1/sections.ts';
 import { parseYaml } from '../../../src/document/yaml/parse.ts';
 import { parseVersion, renderKubeadm } from '../../../src/kubernetes/render/index.ts';
+import { stepsFor } from '../../../src/pipeline/pipeline.ts';
+import { planStep } from '../../../src/pipeline/runner.ts';
+import { EMPTY_RECORD, type Step } from '../../../src/steps/step.ts';
 import { problemsOf } from '../../support/document.ts';
+import { facts } from '../../support/facts.ts';
+import { type MemoryProgram, memoryHost, queryOnly } from '../../support/memory-host.ts';
+import { changedDocuments } from '../../support/schema-arbitrary.ts';
 
 const MINORS = [20, 21, 22, 25, 28, 30, 31, 33, 35, 37];
 const ROLES = ['InitControlPlane', 'JoinControlPlane', 'Worker'] as const;
@@ -52,6 +60,7 @@ async function useEverywhere(text: string): Promise<boolean> {
       }),
     );
   }
+  for (const step of stepsFor('all', model.host.platform)) attempts.push(() => planned(step, model));
   for (const attempt of attempts) {
     try {
       await attempt();
@@ -61,6 +70,18 @@ async function useEverywhere(text: string): Promise<boolean> {
   }
   return true;
 }
+
+/** What a step would change on a machine that has every tool, and nothing else. */
+async function planned(step: Step, model: Model): Promise<unknown> {
+  const desired = step.desired(model, facts({ platform: model.host.platform }));
+  if (desired === undefined) return undefined;
+  const host = queryOnly(memoryHost({ programs: ANY_PROGRAM }));
+  await step.preflight?.(host, desired);
+  const changes = await planStep(step, desired, host, EMPTY_RECORD, 'all');
+  return changes.map(({ id, summary, diff }) => ({ id, summary, diff }));
+}
+
+const ANY_PROGRAM = new Proxy<Readonly<Record<string, MemoryProgram>>>({}, { get: () => () => ({}), has: () => true });
 
 const WORDS = [
   ...[
@@ -193,7 +214,7 @@ const BASES = ROLES.map((role) => {
 });
 
 describe('a document that is accepted', () => {
-  test('is rendered, wrapped and shown without an internal error, whatever its fields hold', async () => {
+  test('is rendered, wrapped, planned and shown without an internal error, whatever its fields hold', async () => {
     let accepted = 0;
     await fc.assert(
       fc.asyncProperty(
@@ -208,6 +229,17 @@ describe('a document that is accepted', () => {
       { numRuns: 400 },
     );
     assert.ok(accepted > 20, `${accepted} were accepted: too few to prove anything`);
+  });
+
+  test('is planned, too, where it is made of the examples of the schema', async () => {
+    let accepted = 0;
+    await fc.assert(
+      fc.asyncProperty(changedDocuments(jsonSchema() ?? {}), async (document) => {
+        if (await useEverywhere(JSON.stringify(document))) accepted++;
+      }),
+      { numRuns: 150 },
+    );
+    assert.ok(accepted > 40, `${accepted} were accepted: too few to prove anything`);
   });
 
   const base = 'apiVersion: machineadm.dev/v1alpha1\nkind: MachineBootstrap\nmetadata: {name: n}\n';
