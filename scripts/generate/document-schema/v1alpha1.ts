@@ -49,7 +49,8 @@ export function definitionsOf(document: z.core.$ZodType): ReadonlyMap<z.core.$Zo
 export function rulesOf(document: z.core.$ZodType): ReadonlyMap<z.core.$ZodType, JsonSchema> {
   return new Map<z.core.$ZodType, JsonSchema>([
     [fields.certificatePem, { pattern: CERTIFICATE }],
-    [fields.certificateOrVariable, { pattern: CERTIFICATE }],
+    // The text of a reference is taken, too: what it stands for is judged once it is known.
+    [fields.certificateOrVariable, { pattern: `^\\$\\$\\{[A-Za-z_][A-Za-z0-9_]*\\}$|${CERTIFICATE}` }],
     [fields.publicKeyPem, { pattern: '-----BEGIN (?:RSA )?PUBLIC KEY-----[\\s\\S]+-----END' }],
     [fields.verbatimNumber, { type: 'number' }],
     [fields.wholeOf64Bits, { type: 'integer', minimum: -(2 ** 63), maximum: 2 ** 64 }],

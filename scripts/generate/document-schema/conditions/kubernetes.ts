@@ -55,6 +55,19 @@ const kubeadm = all(
   when(given('addons.proxy.config'), must(`${extraDocuments}[].kind`, not({ const: 'KubeProxyConfiguration' }))),
 );
 
+/** What kubeadm refuses whatever its version: `checks-kubeadm-cluster.ts`. */
+const kubeadmConfiguration = all(
+  when(
+    given('bootstrapper.kubeadm.ignorePreflightErrors', contains(text(/^[Aa][Ll][Ll]$/))),
+    must('bootstrapper.kubeadm.ignorePreflightErrors[]', text(/^[Aa][Ll][Ll]$/)),
+  ),
+  when(
+    is('role', 'InitControlPlane'),
+    must('controlPlane.etcd.external.endpoints[]', text(/^https:/)),
+    must('join.caCertPath', text(/\.crt$/)),
+  ),
+);
+
 const exec = all(
   must('ready.require', not({ enum: ['NodeRegistered', 'NodeReady'] })),
   when(is('ready.require', 'Command'), given('bootstrapper.exec.successTest')),
@@ -70,7 +83,7 @@ export const KUBERNETES_CONDITIONS: Readonly<Record<string, readonly JsonSchema[
   kubernetes: [
     when(is('role', 'InitControlPlane'), without('join'), all(has('join'), without('cluster.bootstrapTokens'))),
     when(is('role', 'Worker'), without('controlPlane', 'pki')),
-    when(given('bootstrapper.exec'), exec, kubeadm),
+    when(given('bootstrapper.exec'), exec, all(kubeadm, kubeadmConfiguration)),
   ],
   'kubernetes.bootstrapper': [exclusive('kubeadm', 'exec')],
   'kubernetes.bootstrapper.kubeadm.patches[]': [
