@@ -7,10 +7,17 @@ export const SECURITY_TESTS = 'docs/security-tests.md';
 const AttackResult = z.object({ kind: z.string(), attack: z.string(), tries: z.int(), wins: z.int() });
 type AttackResult = z.infer<typeof AttackResult>;
 
-/** The rows that the attack tests left in a file (`test/support/attacks.ts`), a line of JSON each. */
+/** The rows that the attack tests left in a file (`test/support/attacks.ts`), a line of JSON each; those of one name summed. */
 export function readAttackResults(file: string): readonly AttackResult[] {
   const lines = readFileSync(file, 'utf8').trim().split('\n');
-  return lines.map((line) => AttackResult.parse(JSON.parse(line)));
+  const rows = new Map<string, AttackResult>();
+  for (const line of lines) {
+    const { kind, attack, tries, wins } = AttackResult.parse(JSON.parse(line));
+    const name = `${kind}\n${attack}`;
+    const { tries: earlier = 0, wins: won = 0 } = rows.get(name) ?? {};
+    rows.set(name, { kind, attack, tries: earlier + tries, wins: won + wins });
+  }
+  return [...rows.values()];
 }
 
 /** One table of Markdown, by kind and name, with the sums in its last row. */

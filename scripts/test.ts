@@ -54,6 +54,12 @@ function filesOf(part: Part, pattern = '**/*.test.ts'): string[] {
   return found;
 }
 
+/** The files with an attack in them, wherever they are: they import `test/support/attacks.ts`. */
+function attackFiles(): string[] {
+  const files = globSync('test/{attacks,unit,integration}/**/*.test.ts', { cwd: root }).sort();
+  return files.filter((file) => /support\/attacks\.ts'/.test(readFileSync(join(root, file), 'utf8')));
+}
+
 /** The unit tests by room. Those of a room share one process: to start one for each file takes longer than they do. */
 function unitRooms(): readonly (readonly string[])[] {
   const rooms = Map.groupBy(filesOf('unit'), (file) => file.split('/')[2]);
@@ -168,7 +174,7 @@ async function runAttacks(generate: boolean): Promise<Counts> {
   process.env.MACHINEADM_ATTACK_TRIES = String(ATTACK_TRIES);
   process.env.MACHINEADM_ATTACK_RESULTS = results;
   try {
-    const counts = await runTests(filesOf('attacks'), {});
+    const counts = await runTests(attackFiles(), {});
     const found = readAttackResults(results);
     console.log(`\n${attackTable(found)}`);
     if (generate) writeFileSync(join(root, SECURITY_TESTS), securityTestsPage(found));

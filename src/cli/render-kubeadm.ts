@@ -1,5 +1,6 @@
 import { MachineadmError } from '../document/errors.ts';
 import { exitCode } from '../document/exit-codes.ts';
+import { redact } from '../document/redaction.ts';
 import { parseVersion, renderKubeadm } from '../kubernetes/render/index.ts';
 import { openDocument } from '../pipeline/load.ts';
 import { buildInfo } from './build-info.ts';
@@ -50,6 +51,7 @@ export async function renderKubeadmCommand(options: {
         .split('\n')
         .map((line) => `#   ${line}`),
     );
-  printText(`${notes.join('\n')}\n${text}`);
+  // Arguments, variables and settings of other programs hold secrets, too, though no field says so.
+  printText(redact(`${notes.join('\n')}\n${text}`));
   return exitCode('Success');
 }

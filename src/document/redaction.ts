@@ -13,7 +13,10 @@ observeSecrets((value) => redactor.learn(value));
 
 /** From now on what is probably secret in a text of a document that may hold secrets is removed wherever it appears. */
 export function learnFrom(texts: readonly SensitiveText[]): void {
-  for (const { text } of texts) for (const word of secretWords(text)) redactor.learn(word);
+  for (const { text, isSecret } of texts) {
+    if (isSecret) redactor.learn(text);
+    for (const word of secretWords(text)) redactor.learn(word);
+  }
 }
 
 /** Removes everything secret from text. Applied to all text that leaves the process. */

@@ -1,21 +1,26 @@
 import { formatPath, type PathSegment } from './diagnostics.ts';
+import { fields } from './redaction/field-detector.ts';
 
 /** A string of a document that may hold a secret though no field of the type "secret" holds it. */
 export interface SensitiveText {
   /** As `host.hooks.early.commands[0]`. */
   readonly path: string;
   readonly text: string;
+  /** Its name says that all of it is a secret. */
+  readonly isSecret: boolean;
 }
 
 /**
  * Everything that people write secrets into without declaring them: commands of hooks, environment variables, headers, manifests
- * of static pods, and files that only their owner may read.
+ * of static pods, files that only their owner may read, and whatever has the name of a secret, such as `password` in the
+ * settings of another program.
  */
 export function sensitiveTexts(document: unknown): readonly SensitiveText[] {
   const found: SensitiveText[] = [];
   const visit = (node: unknown, path: readonly PathSegment[], owner: unknown): void => {
     if (typeof node === 'string') {
-      if (isSensitive(path, owner)) found.push({ path: formatPath(path), text: node });
+      const isSecret = hasSecretName(path, owner, node);
+      if (isSecret || isSensitive(path, owner)) found.push({ path: formatPath(path), text: node, isSecret });
     } else if (Array.isArray(node)) {
       for (const [index, item] of node.entries()) visit(item, [...path, index], owner);
     } else if (isRecord(node)) {
@@ -48,7 +53,19 @@ function isSensitive(path: readonly PathSegment[], owner: unknown): boolean {
   if (section === 'host' && part === 'files' && last === 'content') return isOwnerOnly(owner);
   if (above === 'headers' || above === 'environment') return true;
   if (last === 'manifest' && path.at(-3) === 'staticPods') return true;
-  return last === 'value' && path.at(-3) === 'env';
+  return last === 'value' && (path.at(-3) === 'env' || path.includes('patches'));
+}
+
+/** By its key, or for arguments and variables by the `name` beside its `value`. The `secret` of a reference is a name itself. */
+function hasSecretName(path: readonly PathSegment[], owner: unknown, text: string): boolean {
+  const key = path.findLast((segment) => typeof segment === 'string');
+  if (key === undefined || (key === 'secret' && isRecord(owner) && Object.keys(owner).length === 1)) return false;
+  const name = key === 'value' && isRecord(owner) && typeof owner.name === 'string' ? owner.name : key;
+  let isSecret = false;
+  fields(`${JSON.stringify(name)}: ${JSON.stringify(text)}`, () => {
+    isSecret = true;
+  });
+  return isSecret;
 }
 
 function isOwnerOnly(file: unknown): boolean {

@@ -14,7 +14,7 @@ import {
 } from 'node:fs';
 import { basename } from 'node:path';
 import { withoutChecksum } from './checksum.ts';
-import { FileError } from './file-error.ts';
+import { FileError, fileError } from './file-error.ts';
 import { localPath } from './local-path.ts';
 import { openPlace, type Place, requireRegular } from './place.ts';
 
@@ -40,7 +40,7 @@ export function openAppendLog(log: string): AppendLog {
     using place = openPlace(path, { closed: true });
     return openAt(place);
   } catch (cause) {
-    throw new FileError('write', path, cause);
+    throw fileError('write', path, cause);
   }
 }
 
@@ -176,7 +176,7 @@ export function replaceLog(log: string, firstLine: string, archived: string | un
     renameSync(fresh, place.at);
     place.flush();
   } catch (cause) {
-    throw new FileError('write', path, cause);
+    throw fileError('write', path, cause);
   }
 }
 
@@ -189,7 +189,7 @@ export function archiveLog(log: string, archive: string): void {
     rmSync(place.at);
     place.flush();
   } catch (cause) {
-    throw new FileError('write', path, cause);
+    throw fileError('write', path, cause);
   }
 }
 

@@ -26,9 +26,9 @@ export class FileError extends MachineadmError {
   }
 }
 
-/** The same as a function, for what writes. */
-export function fileError(path: string, cause: unknown, operation: FileOperation = 'write'): FileError {
-  return new FileError(operation, path, cause);
+/** What to throw of an operation on a file: the `FileError`, or the cause where it tells all itself. */
+export function fileError(operation: FileOperation, path: string, cause: unknown): MachineadmError {
+  return cause instanceof MachineadmError ? cause : new FileError(operation, path, cause);
 }
 
 /** A path that an unprivileged user could lead elsewhere: what root reads or writes there would be his choice (CWE-59). */

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { closeSync, constants, fstatSync, ftruncateSync, readFileSync, writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MachineadmError } from '../document/errors.ts';
-import { FileError } from './file-error.ts';
+import { fileError } from './file-error.ts';
 import { ownProcess } from './identity.ts';
 import { cleanEnvironment } from './linux/environment.ts';
 import { openPlace, requireRegular } from './place.ts';
@@ -71,7 +71,7 @@ function openLockFile(path: string): number {
     requireRegular(descriptor, path);
     return descriptor;
   } catch (error) {
-    throw new FileError('create', path, error);
+    throw fileError('create', path, error);
   }
 }
 

@@ -14,7 +14,7 @@ import {
 } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { MachineadmError } from '../document/errors.ts';
-import { errnoOf, FileError, UnsafePath } from './file-error.ts';
+import { errnoOf, FileError, fileError, UnsafePath } from './file-error.ts';
 import { openInput } from './input-file.ts';
 import { isClosed } from './linux/directory-step.ts';
 import { list } from './linux/read.ts';
@@ -44,9 +44,8 @@ export async function readSmallFile(
       closeSync(descriptor);
     }
   } catch (error) {
-    if (error instanceof MachineadmError) throw error;
     if (errnoOf(error) === 'ENOENT') return undefined;
-    throw new FileError('read', path, error);
+    throw fileError('read', path, error);
   }
 }
 
@@ -64,7 +63,7 @@ export async function othersMayWrite(path: string): Promise<boolean> {
     return found === undefined || !isClosed(found);
   } catch (error) {
     if (error instanceof UnsafePath) return true;
-    throw new FileError('read', path, error);
+    throw fileError('read', path, error);
   }
 }
 
@@ -138,8 +137,7 @@ export async function placeVerified(
       evidence: [{ source: path, text: `it was verified with the SHA-256 ${found.sha256}` }],
     });
   } catch (error) {
-    if (error instanceof MachineadmError) throw error;
-    throw new FileError('write', path, error);
+    throw fileError('write', path, error);
   }
 }
 

@@ -71,14 +71,17 @@ export async function run(request: RunRequest): Promise<RunStatus> {
   const runId = randomUUID();
   const facts = await gatherFacts(openQueryHost());
   refuseUnlessRoot(facts);
-  const lock = await acquireLock(LOCK_PATH, LOCK_PATIENCE_MS).catch((error: unknown) => {
-    throw asRefusal(error);
-  });
+  const lock = await acquireLock(LOCK_PATH, LOCK_PATIENCE_MS).catch(refuse);
   try {
     return await runLocked(request, runId, facts);
   } finally {
     lock.release();
   }
+}
+
+/** Nothing was changed yet. */
+function refuse(error: unknown): never {
+  throw asRefusal(error);
 }
 
 async function runLocked(request: RunRequest, runId: string, facts: Facts): Promise<RunStatus> {
@@ -87,7 +90,7 @@ async function runLocked(request: RunRequest, runId: string, facts: Facts): Prom
   const opened = openHost({ runId, network: () => network, signal: AbortSignal.any([request.signal, ended.signal]) });
   const host = request.command === 'prepare' ? bakingHost(opened) : opened;
   const startedMs = Date.now();
-  const before = await peekJournal(host);
+  const before = await peekJournal(host).catch(refuse);
   const judged = await judge(request, host, facts, before);
   network = judged.network;
   // A refusal changes nothing, and what is reported of a machine that works stays true.

@@ -1,216 +1,328 @@
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { beforeEach, describe, test } from 'node:test';
+import { type ChildProcess, execFileSync } from 'node:child_process';
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { dirname, resolve } from 'node:path';
+import { after, before, beforeEach, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
-import { agent, startAgent } from '../support/agent.ts';
-import { ATTACKS_SKIP, reportAttack } from '../support/attacks.ts';
+import { type AgentRun, agent, startAgent } from '../support/agent.ts';
+import { ATTACKS_SKIP, IS_WHOLE_ATTACK, reportAttack } from '../support/attacks.ts';
+import {
+  CanaryDocuments,
+  DOCUMENTS,
+  type DocumentName,
+  isPublicField,
+  PRINT_COUNT,
+  TELL_ALL,
+} from '../support/canary-documents.ts';
 import { ENCODINGS } from '../support/encodings.ts';
+import { startServer, type TestServer } from '../support/http-servers.ts';
+import { startJournald } from '../support/journald.ts';
 import { inThrowAwayMachine } from '../support/namespace.ts';
+import { fieldsForSecrets } from '../support/schema-fields.ts';
 import { freshMachine } from '../support/sink-faults.ts';
 
 const DOCUMENT = '/tmp/canaries.yaml';
 const RECEIVED = '/tmp/received';
 const BUNDLE = '/tmp/canaries.tar.gz';
+const STAMP = '/tmp/canaries-began';
+const STAND_IN = resolve(import.meta.dirname, '../fixtures/kubeadm-stand-in/kubeadm');
+const HANGS = '/run/stand-in/hangs';
 
-/** A value that is nowhere else: found outside of its target, it came from there. Lower case and digits, as many tokens are. */
-function canary(place: string): string {
-  let state = 0x811c9dc5;
-  let value = '';
-  for (let index = 0; value.length < 24; index += 1) {
-    for (const letter of `${place}${index}`) state = Math.imul(state ^ letter.charCodeAt(0), 0x01000193) >>> 0;
-    value += state.toString(36);
-  }
-  return `q7${value.slice(0, 22)}`;
-}
+const documents = new CanaryDocuments();
+const { canaries } = documents;
 
-const PLACES: string[] = [];
-const at = (place: string): string => {
-  if (!PLACES.includes(place)) PLACES.push(place);
-  return canary(place);
-};
-
-/** What a program that a hook runs may do with its secret: print it in every encoding that a shell has. */
-const PRINTS = [
-  'cat "$F"',
-  'base64 -w0 "$F"',
-  '{ printf x; cat "$F"; } | base64 -w0',
-  '{ printf xy; cat "$F"; } | base64 -w0',
-  'base64 -w0 "$F" | tr +/ -_',
-  'od -An -v -tx1 "$F" | tr -d " \\n"',
-  'od -An -v -to1 "$F" | sed "s/ /\\\\\\\\/g" | tr -d "\\n"',
-  'sed "s/[0-9]/%3&/g" "$F"',
-  'printf \'{"inner":"{\\\\"v\\\\":\\\\"%s\\\\"}"}\' "$(cat "$F")"',
-  'base64 -w0 "$F" | base64 -w0',
-  'printf "<v>%s</v>" "$(sed "s/[0-9]/\\&#x3&;/g" "$F")"',
-  'printf "v: \'%s\'" "$(cat "$F")"',
+/**
+ * Where secrets belong, and only as files that no other user may read: the documents and what they are taken from, the
+ * files that they are for, what is handed to kubeadm, and what machineadm keeps of them until it needs it no more
+ * (SECURITY.md, "Where secrets rest"): in memory the secrets of sinks and of a hook that runs or was killed; on disk
+ * URLs of sinks beside reports that wait, and the shell of a hook that is not done.
+ */
+const TARGETS = [
+  /^\/tmp\/(?:canar|order$)/,
+  /^\/(?:run\/kubeadm|etc\/kubernetes)\//,
+  /^\/etc\/g?shadow/,
+  /^\/run\/machineadm\/(?:reporting|hooks-\w+)\//,
+  /^\/var\/lib\/machineadm\/(?:hooks\/|spool\/[^/]*~sink\.json$)/,
 ];
 
-function documentOf(last: string): unknown {
-  const declared = Array.from({ length: 12 }, (_, index) => `declared${index}`);
-  const prints = declared.map(
-    (_, index) => `F=$SECRET_${index}; ${PRINTS[index % PRINTS.length]}; echo " print ${index}"`,
-  );
-  const http = (place: string) => ({
-    url: `http://127.0.0.1:9/${place}`,
-    headers: { 'x-any': at(`headers of ${place}`) },
+/** The documents whose runs come as far as the program that gets the secrets. */
+const KUBERNETES: readonly DocumentName[] = ['init', 'webhooks', 'control-plane', 'worker', 'exec'];
+const UNCHANGING: readonly DocumentName[] = IS_WHOLE_ATTACK ? DOCUMENTS : ['machine', 'init'];
+
+describe('the fields of the document', () => {
+  const fields = fieldsForSecrets();
+
+  test('each that could hold a secret has one here, or is declared to be public', () => {
+    const forgotten = [...fields.keys()].filter((field) => !canaries.fields.has(field) && !isPublicField(field));
+    assert.deepEqual(forgotten, []);
+    const secret = [...fields].filter(([, kind]) => kind === 'secret').map(([field]) => field);
+    assert.deepEqual(secret.filter(isPublicField), [], 'a field for secrets is not public');
+    assert.deepEqual(
+      [...canaries.fields].filter((field) => !fields.has(field) || isPublicField(field)),
+      [],
+    );
+    assert.ok(canaries.names.length >= 60, `${canaries.names.length} places`);
   });
-  return {
-    apiVersion: 'machineadm.dev/v1alpha1',
-    kind: 'MachineBootstrap',
-    metadata: { name: 'canaries' },
-    secrets: {
-      ...Object.fromEntries(declared.map((name) => [name, { value: at(name) }])),
-      unused: { value: at('an unused secret') },
-      served: { http: http('a secret from a server') },
-    },
-    host: {
-      files: [
-        { path: '/tmp/canary-content', mode: '0600', content: `key=${at('content of a file of its owner')}\n` },
-        { path: '/tmp/canary-append', mode: '0600', append: true, content: `token ${at('what is added to a file')}\n` },
-        { path: '/tmp/canary-secret', contentFrom: { secret: 'declared0' } },
-        {
-          path: '/tmp/canary-encoded',
-          mode: '0400',
-          encoding: 'base64',
-          content: Buffer.from(at('encoded content')).toString('base64'),
-        },
-      ],
-      hooks: {
-        early: {
-          environment: { ANY: at('environment of a hook') },
-          secrets: Object.fromEntries(declared.map((name, index) => [`SECRET_${index}`, { secret: name }])),
-          commands: [
-            `: curl -H "Authorization: Bearer ${at('bearer in a command')}" https://x.example`,
-            `: --password ${at('flag in a command')}`,
-            `: PASSWORD=${at('assignment in a command')}`,
-            `: https://user:${at('URL in a command')}@x.example/p?sig=${at('query in a command')}`,
-            `echo token=${at('what a command prints')} "$ANY"`,
-            `set -x; : ${at('what a trace shows')}; set +x`,
-            ...prints,
-            last,
-          ],
-        },
-      },
-    },
-    reporting: {
-      sinks: [
-        { type: 'Exec', command: ['sh', '-c', `cat >>${RECEIVED}`], environment: { V: at('environment of a sink') } },
-        { type: 'Webhook', ...http('a webhook') },
-        { type: 'Webhook', url: `http://user:${at('user of a URL')}@127.0.0.1:9/p?token=${at('query of a URL')}` },
-        { type: 'OTLP', ...http('traces') },
-      ],
-    },
-  };
-}
-
-/** Places and encodings of canaries that a text holds. */
-function leaksIn(where: string, text: string): string[] {
-  return PLACES.flatMap((place) =>
-    ENCODINGS.flatMap(({ name, encode }) => {
-      // At other offsets the first and the last digit of base64 belong to the neighbours as well.
-      const written = name.startsWith('base64') ? encode(canary(place)).slice(4, -4) : encode(canary(place));
-      return written.length >= 16 && text.includes(written) ? [`${where}: ${place} as ${name}`] : [];
-    }),
-  );
-}
-
-function filesBelow(directory: string): string[] {
-  if (!existsSync(directory)) return [];
-  return readdirSync(directory, { recursive: true, encoding: 'utf8' })
-    .map((name) => join(directory, name))
-    .filter((path) => statSync(path, { throwIfNoEntry: false })?.isFile() === true);
-}
-
-/** What a run leaves: its state, its reports, and what a sink was given. The spool is for sinks and holds their headers. */
-function leftBehind(): string[] {
-  const files = [...filesBelow('/run/machineadm'), ...filesBelow('/var/lib/machineadm'), RECEIVED].filter(
-    (path) => existsSync(path) && (statSync(path).mode & 0o044) !== 0,
-  );
-  return files.flatMap((path) => leaksIn(path, readFileSync(path, 'latin1')));
-}
+});
 
 inThrowAwayMachine(import.meta.filename, () => {
   describe('secrets are found nowhere but where they belong', { skip: ATTACKS_SKIP }, () => {
-    beforeEach(freshMachine);
+    let server: TestServer;
+    let journald: ChildProcess | undefined;
+    const healthz = createServer((_request, response) => response.end('ok'));
 
-    const write = (last = 'true'): void => writeFileSync(DOCUMENT, JSON.stringify(documentOf(last)), { mode: 0o600 });
-    const run = async (args: readonly string[], expected?: number): Promise<string[]> => {
-      const { stdout, stderr, status } = await agent(args);
-      if (expected !== undefined) assert.equal(status, expected, stderr);
-      else assert.ok(status !== null && ![1, 2, 3].includes(status), `${args.join(' ')}: ${status} ${stderr}`);
-      // The search is worth nothing where nothing was printed.
-      if (args[0] === 'provision') {
-        assert.ok(stderr.includes('[redacted]'), stderr);
-        for (let index = 0; index < 12; index += 1)
-          assert.match(stderr, new RegExp(`\\[redacted\\].* print ${index}$`, 'm'));
-      }
-      return leaksIn(args.join(' '), stdout + stderr);
-    };
-    const report = (attack: string, leaks: readonly string[], outputs: number): void => {
-      for (const leak of leaks) console.log(`leak: ${leak}`);
-      reportAttack({ kind: 'Canaries', attack, tries: PLACES.length * ENCODINGS.length * outputs, wins: leaks.length });
-    };
-
-    test('the search finds them where they belong', () => {
-      write('false');
-      assert.deepEqual(
-        new Set(leaksIn('', readFileSync(DOCUMENT, 'utf8')).map((leak) => leak.slice(2).split(' as ')[0])).size,
-        PLACES.length,
-      );
-      for (const { name, encode } of ENCODINGS)
-        assert.notDeepEqual(leaksIn('', `x ${encode(canary('declared0'))} y`), [], name);
+    before(async () => {
+      put('/usr/local/sbin/kubelet', '#!/bin/sh\necho Kubernetes v1.31.4\n', 0o755);
+      // Whatever it gets it tells, in whatever form; then it does what kubeadm does.
+      const told = '/run/kubeadm/* /run/kubeadm/*/* /etc/kubernetes/pki/* /etc/kubernetes/pki/*/* /etc/kubernetes/*.*';
+      const kubeadm = `case $1 in init|join) set -- "$@"; tell() { ${TELL_ALL}; }; tell ${told}; env | base64 -w0; echo;; esac`;
+      put('/usr/local/sbin/kubeadm', `#!/bin/sh\n${kubeadm}\nexec /usr/local/sbin/kubeadm-stand-in "$@"\n`, 0o755);
+      copyFileSync(STAND_IN, '/usr/local/sbin/kubeadm-stand-in');
+      chmodSync('/usr/local/sbin/kubeadm-stand-in', 0o755);
+      const order = `cat >/tmp/order; echo "$*"; env | base64 -w0; set -- /tmp/order /run/kubeadm/* /etc/kubernetes/*.*; ${TELL_ALL}`;
+      const end = `[ ! -e /run/stand-in/fail ] || { read -r _ how </run/stand-in/fail; [ "$how" != hang ] || { touch ${HANGS}; sleep 300; }; exit 3; }`;
+      put('/usr/local/sbin/bootstrap', `#!/bin/sh\n${order}\n${end}\n`, 0o755);
+      for (const [path, content] of Object.entries(documents.sources.files)) put(path, content, 0o600);
+      const { served } = documents.sources;
+      server = await startServer(() => ({ body: JSON.stringify({ data: { value: served } }) }));
+      await new Promise<void>((done) => healthz.listen(10248, '127.0.0.1', done));
+      journald = await startJournald();
+    });
+    after(async () => {
+      await server[Symbol.asyncDispose]();
+      await new Promise((done) => healthz.close(done));
+      journald?.kill();
+    });
+    beforeEach(async () => {
+      await freshMachine();
+      for (const path of ['/run/kubeadm', '/etc/kubernetes', '/var/lib/kubelet', '/var/lib/etcd', '/run/stand-in'])
+        rmSync(path, { recursive: true, force: true });
+      for (const path of ['/tmp/canary-target', RECEIVED, BUNDLE]) rmSync(path, { recursive: true, force: true });
+      writeFileSync(STAMP, '');
     });
 
-    test('by what changes nothing: validate, plan, config show', async () => {
-      write();
+    const textOf = (name: DocumentName, last = 'true'): string =>
+      JSON.stringify(documents.tree(name, { url: server.url, received: RECEIVED, last }));
+    const write = (name: DocumentName, last?: string): void =>
+      writeFileSync(DOCUMENT, textOf(name, last), { mode: 0o600 });
+    const env = documents.sources.environment;
+    const run = async (args: readonly string[], wanted?: readonly number[]): Promise<AgentRun> => {
+      const done = await agent(args, { env });
+      const { status, stderr } = done;
+      const isExpected =
+        wanted === undefined ? status !== null && ![1, 2, 3].includes(status) : wanted.includes(status ?? -1);
+      assert.ok(isExpected, `${args.join(' ')}: ${status} ${stderr}`);
+      return done;
+    };
+    const leaksOf = async (args: readonly string[], wanted?: readonly number[]): Promise<string[]> => {
+      const { stdout, stderr } = await run(args, wanted);
+      return canaries.leaksIn(args.join(' '), stdout + stderr);
+    };
+    const places = (name: DocumentName): number =>
+      new Set(canaries.leaksIn('', textOf(name)).map((leak) => leak.split(' as ')[0])).size +
+      (name === 'host' ? Object.keys(documents.sources.files).length + 2 : 0);
+    const report = (attack: string, leaks: readonly string[], searches: number): void => {
+      for (const leak of leaks) console.log(`leak: ${leak}`);
+      reportAttack({ kind: 'Canaries', attack, tries: searches * ENCODINGS.length, wins: leaks.length });
+    };
+
+    /** What tells of a run afterwards, all of it or the most telling, and what it left anywhere. Returns leaks and the count of outputs. */
+    async function aftermath(isTelling: boolean): Promise<{ readonly leaks: string[]; readonly outputs: number }> {
       const commands = [
-        ['validate', '-d', DOCUMENT],
-        ['plan', '-d', DOCUMENT],
-        ['plan', '-d', DOCUMENT, '-o', 'json'],
-        ['config', 'show', '-d', DOCUMENT],
-        ['config', 'show', '-d', DOCUMENT, '-o', 'json'],
-        ['config', 'show', '--origin', '-d', DOCUMENT],
-        ['config', 'show', '--origin', '-d', DOCUMENT, '-o', 'json'],
+        ['status'],
+        ['status', '-o', 'json'],
+        ['timeline'],
+        ['diagnose'],
+        ['diagnose', '-o', 'json'],
+        ['plan', '--diff', '-d', DOCUMENT],
+        ['audit', '--residue', '-d', DOCUMENT],
+        ['report', 'flush', '-d', DOCUMENT, '--within', '1s'],
       ];
       const leaks: string[] = [];
-      for (const args of commands) leaks.push(...(await run(args)));
-      report('a command that changes nothing', leaks, commands.length);
+      const asked = IS_WHOLE_ATTACK ? (isTelling ? commands : commands.slice(1, 2)) : [];
+      for (const args of asked) leaks.push(...(await leaksOf(args)));
+      await agent(['bundle', '-d', DOCUMENT, '-o', BUNDLE], { env });
+      leaks.push(...canaries.leaksIn('bundle', gunzipSync(readFileSync(BUNDLE)).toString('latin1')));
+      for (const path of leftBehind()) leaks.push(...canaries.leaksIn(path, readFileSync(path, 'latin1')));
+      if (journald !== undefined) {
+        const text = execFileSync('journalctl', ['-q', '-a', '-o', 'export', '--no-pager'], {
+          encoding: 'latin1',
+          maxBuffer: 2 ** 28,
+        });
+        leaks.push(...canaries.leaksIn('the journal', text));
+      }
+      return { leaks, outputs: asked.length + 3 };
+    }
+
+    /** Kills a run in its last words. */
+    async function killed(isThere: () => boolean): Promise<string[]> {
+      const started = startAgent(['provision', '-d', DOCUMENT], { env });
+      started.stdin.end();
+      for (let count = 0; !isThere() && count < 1500; count += 1) await sleep(20);
+      assert.ok(isThere(), 'the run did not come to its last words');
+      started.kill('SIGKILL');
+      const { stdout, stderr } = await started.ended;
+      return canaries.leaksIn('provision, killed', stdout + stderr);
+    }
+
+    test('the search finds them where they belong', () => {
+      const seeded = [
+        ...DOCUMENTS.map((name) => textOf(name)),
+        ...Object.values(documents.sources.files),
+        ...Object.values(env),
+        documents.sources.served,
+      ];
+      const found = canaries.leaksIn('', seeded.join('\n')).map((leak) => leak.slice(2).split(' as ')[0]);
+      // Gzip is no encoding that is undone; its file is searched for once it is written.
+      assert.deepEqual(
+        canaries.names.filter((name) => !found.includes(name)),
+        ['host.files[].content (in gzip and base64)'],
+      );
+      for (const text of canaries.written('host.hooks.early.environment.*'))
+        assert.notDeepEqual(canaries.leaksIn('', `x ${text} y`), [], text);
     });
 
-    for (const [outcome, last, exit] of [
+    test('by what changes nothing', async () => {
+      const leaks: string[] = [];
+      let searches = 0;
+      const others = [
+        ['validate', '-d', DOCUMENT],
+        ['plan', '-d', DOCUMENT],
+        ['plan', '-o', 'json', '-d', DOCUMENT],
+        ['config', 'show', '-d', DOCUMENT, '-o', 'json'],
+        ['config', 'show', '--origin', '-d', DOCUMENT],
+        ['images', 'list', '-d', DOCUMENT],
+        ['doctor', '-d', DOCUMENT],
+      ];
+      for (const name of UNCHANGING) {
+        write(name);
+        const commands = [
+          ['plan', '--diff', '-d', DOCUMENT],
+          ['config', 'show', '-d', DOCUMENT],
+          ...(KUBERNETES.includes(name) && name !== 'exec' ? [['render', 'kubeadm', '-d', DOCUMENT]] : []),
+          ...(IS_WHOLE_ATTACK ? [['config', 'show', '--origin', '-d', DOCUMENT, '-o', 'json']] : []),
+          ...(IS_WHOLE_ATTACK && (name === 'host' || name === 'init') ? others : []),
+        ];
+        for (const args of commands) leaks.push(...(await leaksOf(args)).map((leak) => `${name}: ${leak}`));
+        searches += commands.length * places(name);
+      }
+      report('validate, plan, plan --diff, config show, render kubeadm, doctor', leaks, searches);
+    });
+
+    test('by what writes them into user data', { skip: !IS_WHOLE_ATTACK }, async () => {
+      const leaks: string[] = [];
+      let searches = 0;
+      for (const name of DOCUMENTS) {
+        write(name);
+        const file = '/tmp/canaries.user-data';
+        const { stdout, stderr } = await run(['wrap', '--format', 'cloud-init', '--to', file, '-d', DOCUMENT], [0]);
+        assert.ok(statSync(file).size > 0);
+        assert.equal(statSync(file).mode & 0o077, 0);
+        leaks.push(...canaries.leaksIn('wrap', stdout + stderr));
+        // Standard output is what was asked for; the rest is not.
+        const printed = await run(['wrap', '--format', 'ignition', '-d', DOCUMENT], [0]);
+        leaks.push(...canaries.leaksIn('wrap', printed.stderr));
+        for (const path of leftBehind()) leaks.push(...canaries.leaksIn(path, readFileSync(path, 'latin1')));
+        searches += 3 * places(name);
+      }
+      report('wrap: all but the user data', leaks, searches);
+    });
+
+    for (const [outcome, last, expected] of [
       ['succeeds', 'true', 0],
       ['fails', 'echo the last words; exit 7', 10],
     ] as const) {
-      test(`by a run that ${outcome}, and by what tells of it`, async () => {
-        write(last);
-        const commands = [
-          ['provision', '-d', DOCUMENT],
-          ['status'],
-          ['status', '-o', 'json'],
-          ['timeline'],
-          ['diagnose'],
-          ['plan', '-d', DOCUMENT],
-        ];
-        const leaks: string[] = [];
-        for (const args of commands) leaks.push(...(await run(args, args[0] === 'provision' ? exit : undefined)));
-        await agent(['bundle', '-d', DOCUMENT, '-o', BUNDLE]);
-        if (existsSync(BUNDLE)) leaks.push(...leaksIn('bundle', gunzipSync(readFileSync(BUNDLE)).toString('latin1')));
-        else throw new Error('there is no bundle');
-        report(`a run that ${outcome}`, [...leaks, ...leftBehind()], commands.length + 1);
+      test(`by a run that ${outcome}, and by what tells of it`, {
+        skip: !IS_WHOLE_ATTACK && expected === 0,
+      }, async () => {
+        write('host', last);
+        const { stdout, stderr } = await run(['provision', '-d', DOCUMENT], [expected]);
+        // The search is worth nothing where nothing was printed.
+        for (let index = 0; index < PRINT_COUNT + 5; index += 1)
+          assert.match(stderr, new RegExp(`\\[redacted\\].* print ${index}$`, 'm'));
+        const { leaks, outputs } = await aftermath(true);
+        assert.ok(statSync(RECEIVED).size > 0);
+        if (expected === 0) assert.ok(existsSync('/tmp/canary-target/packed'));
+        leaks.push(...canaries.leaksIn('provision', stdout + stderr));
+        report(`a run that ${outcome}`, leaks, (outputs + 1) * places('host'));
       });
+
+      // A control plane is believed only when its API server answers, which no stand-in has.
+      const programs = expected === 0 ? (['worker', 'exec'] as const) : KUBERNETES;
+      for (const name of IS_WHOLE_ATTACK ? programs : programs.filter((program) => program === 'init')) {
+        test(`by a run of ${name} whose bootstrapper prints all it has, and that ${outcome}`, async () => {
+          write(name);
+          if (expected !== 0) put('/run/stand-in/fail', 'kubelet-start old');
+          const { stdout, stderr } = await run(['provision', '-d', DOCUMENT], [expected === 0 ? 0 : 11]);
+          assert.match(stderr, /== \/run\/kubeadm|BootstrapOrder/);
+          assert.match(stderr, /\[redacted\]/);
+          const { leaks, outputs } = await aftermath(name === 'init');
+          leaks.push(...canaries.leaksIn('provision', stdout + stderr));
+          report(
+            `a bootstrapper that prints all it has, in a run that ${outcome} (${name})`,
+            leaks,
+            (outputs + 1) * places(name),
+          );
+        });
+      }
     }
 
-    test('by a run that is killed', async () => {
-      write('touch /tmp/in-the-last; sleep 30');
-      const started = startAgent(['provision', '-d', DOCUMENT]);
-      started.stdin.end();
-      for (let count = 0; !existsSync('/tmp/in-the-last') && count < 1500; count += 1) await sleep(20);
-      started.kill('SIGKILL');
-      const { stdout, stderr } = await started.ended;
-      const leaks = [...leaksIn('provision', stdout + stderr), ...(await run(['status'])), ...leftBehind()];
-      report('a run that is killed', leaks, 3);
+    test('by a run that is refused before any change', { skip: !IS_WHOLE_ATTACK }, async () => {
+      for (const name of ['machine', 'domain', 'account'] as const) {
+        write(name);
+        const { stdout, stderr, status } = await run(['provision', '-d', DOCUMENT]);
+        assert.notEqual(status, 0);
+        const { leaks, outputs } = await aftermath(false);
+        leaks.push(...canaries.leaksIn('provision', stdout + stderr));
+        report(`a run that is refused (${name})`, leaks, (outputs + 1) * places(name));
+      }
     });
+
+    test('by a run that is killed', async () => {
+      write('host', 'touch /tmp/canary-target-last; sleep 30');
+      const leaks = await killed(() => existsSync('/tmp/canary-target-last'));
+      const told = await aftermath(true);
+      report('a run that is killed', [...leaks, ...told.leaks], (told.outputs + 1) * places('host'));
+    });
+
+    for (const name of IS_WHOLE_ATTACK ? (['init', 'worker', 'exec'] as const) : []) {
+      test(`by a run of ${name} that is killed with its bootstrapper`, async () => {
+        write(name);
+        put('/run/stand-in/fail', 'kubelet-start hang');
+        const leaks = await killed(() => existsSync(HANGS));
+        const told = await aftermath(false);
+        report(
+          `a bootstrapper that prints all it has, in a run that is killed (${name})`,
+          [...leaks, ...told.leaks],
+          (told.outputs + 1) * places(name),
+        );
+      });
+    }
   });
 });
+
+function put(path: string, content: string, mode = 0o644): void {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o755 });
+  writeFileSync(path, content);
+  chmodSync(path, mode);
+}
+
+/** Files that were written since the test began and are no targets, whatever their mode. */
+function leftBehind(): string[] {
+  const places = ['/tmp', '/run', '/etc', '/var', '/root'];
+  // Caches belong to other programs, which may be at work on this machine.
+  const find = ['-xdev', '-name', '.cache', '-prune', '-o', '-type', 'f', '-newer', STAMP, '-print0'];
+  const written = execFileSync('find', [...places, ...find], { encoding: 'utf8' })
+    .split('\0')
+    .filter((path) => path !== '');
+  return written.filter(
+    (path) =>
+      !path.startsWith('/run/log/journal') && (isForOthers(path) || !TARGETS.some((target) => target.test(path))),
+  );
+}
+
+function isForOthers(path: string): boolean {
+  return (statSync(path).mode & 0o004) !== 0;
+}

@@ -19,6 +19,7 @@ import { fileDigest } from '../../scripts/build/inputs.ts';
 import { nativeTarget } from '../../scripts/build/runtime.ts';
 import { buildInto } from '../../scripts/build.ts';
 import { newAuthority } from '../support/api-server.ts';
+import { attack } from '../support/attacks.ts';
 import { startServer } from '../support/http-servers.ts';
 
 const root = resolve(import.meta.dirname, '../..');
@@ -98,18 +99,22 @@ describe('the build', () => {
     ]);
   });
 
-  test('runs no foreign code that NODE_OPTIONS names', () => {
-    const trace = join(directory, 'trace');
-    const intruder = join(directory, 'intruder.cjs');
-    writeFileSync(intruder, `require('node:fs').writeFileSync(${JSON.stringify(trace)}, 'here');`);
-    const environment = { NODE_OPTIONS: `--require ${intruder}` };
-    // The trap itself works: plain Node falls into it.
-    execFileSync(process.execPath, ['-e', ''], { env: environment });
-    assert.ok(existsSync(trace), 'the trap does not work');
-    rmSync(trace);
-    run([], environment);
-    assert.ok(!existsSync(trace), 'NODE_OPTIONS ran code inside the binary');
-  });
+  test(
+    'runs no foreign code that NODE_OPTIONS names',
+    attack('Environment and process', 'NODE_OPTIONS loads code', () => {
+      const trace = join(directory, 'trace');
+      const intruder = join(directory, 'intruder.cjs');
+      writeFileSync(intruder, `require('node:fs').writeFileSync(${JSON.stringify(trace)}, 'here');`);
+      const environment = { NODE_OPTIONS: `--require ${intruder}` };
+      // The trap itself works: plain Node falls into it.
+      execFileSync(process.execPath, ['-e', ''], { env: environment });
+      assert.ok(existsSync(trace), 'the trap does not work');
+      rmSync(trace);
+      run([], environment);
+      assert.ok(!existsSync(trace), 'NODE_OPTIONS ran code inside the binary');
+      return 1;
+    }),
+  );
 
   describe('is sealed against', () => {
     const authority = newAuthority();
@@ -135,98 +140,140 @@ describe('the build', () => {
       { SSL_CERT_DIR: traps, NODE_USE_SYSTEM_CA: '1' },
     ];
     for (const env of trusting) {
-      test(`a certificate that ${Object.keys(env).join(' and ')} would make it accept`, async () => {
-        await using server = await startServer(() => ({ body: 'x' }), authority.issue('stranger', ['127.0.0.1']));
-        const answers = (await told(['get', server.url], env)).trim().split('\n');
-        assert.equal(answers.length, 2, answers.join('\n'));
-        for (const answer of answers) assert.match(answer, /certificate/, answer);
-        assert.deepEqual(server.requests, []);
-      });
+      test(
+        `a certificate that ${Object.keys(env).join(' and ')} would make it accept`,
+        attack(
+          'Environment and process',
+          `${Object.keys(env).join(' and ')} makes it accept a stranger's certificate`,
+          async () => {
+            await using server = await startServer(() => ({ body: 'x' }), authority.issue('stranger', ['127.0.0.1']));
+            const answers = (await told(['get', server.url], env)).trim().split('\n');
+            assert.equal(answers.length, 2, answers.join('\n'));
+            for (const answer of answers) assert.match(answer, /certificate/, answer);
+            assert.deepEqual(server.requests, []);
+            return 1;
+          },
+        ),
+      );
     }
 
-    test('a proxy that the environment names with NODE_USE_ENV_PROXY', async () => {
-      await using proxy = await startServer(() => ({ body: 'x' }));
-      const env = { NODE_USE_ENV_PROXY: '1', HTTPS_PROXY: proxy.url, HTTP_PROXY: proxy.url };
-      await told(['get', 'https://127.0.0.1:1/'], env);
-      assert.deepEqual(proxy.requests, []);
-    });
+    test(
+      'a proxy that the environment names with NODE_USE_ENV_PROXY',
+      attack('Environment and process', 'NODE_USE_ENV_PROXY sends requests through a proxy', async () => {
+        await using proxy = await startServer(() => ({ body: 'x' }));
+        const env = { NODE_USE_ENV_PROXY: '1', HTTPS_PROXY: proxy.url, HTTP_PROXY: proxy.url };
+        await told(['get', 'https://127.0.0.1:1/'], env);
+        assert.deepEqual(proxy.requests, []);
+        return 1;
+      }),
+    );
 
-    test('the header that NODE_DEBUG would print', async () => {
-      await using server = await startServer(() => ({ body: 'x' }), authority.issue('stranger', ['127.0.0.1']));
-      assert.doesNotMatch(
-        await told(['get', server.url], { NODE_DEBUG: 'http,https,net,tls,fetch,undici' }),
-        /canary-of-the-header|HTTPS? \d+:/,
-      );
-    });
+    test(
+      'the header that NODE_DEBUG would print',
+      attack('Environment and process', 'NODE_DEBUG prints the headers of requests', async () => {
+        await using server = await startServer(() => ({ body: 'x' }), authority.issue('stranger', ['127.0.0.1']));
+        assert.doesNotMatch(
+          await told(['get', server.url], { NODE_DEBUG: 'http,https,net,tls,fetch,undici' }),
+          /canary-of-the-header|HTTPS? \d+:/,
+        );
+        return 1;
+      }),
+    );
 
-    test('an OpenSSL configuration, which can load code', async () => {
-      // A FIFO without a writer: a process that opened it would wait for ever.
-      const fifo = join(traps, 'openssl.cnf');
-      execFileSync('mkfifo', [fifo]);
-      assert.throws(
-        () =>
-          execFileSync(process.execPath, ['-e', ''], { env: { OPENSSL_CONF: fifo }, timeout: 2000, stdio: 'ignore' }),
-        /ETIMEDOUT/,
-        'the trap does not work',
-      );
-      assert.match(
-        execFileSync(binary, [], { env: { OPENSSL_CONF: fifo }, timeout: 60_000, encoding: 'utf8' }),
-        /c0ffee/,
-      );
-    });
+    test(
+      'an OpenSSL configuration, which can load code',
+      attack('Environment and process', 'OPENSSL_CONF loads code', async () => {
+        // A FIFO without a writer: a process that opened it would wait for ever.
+        const fifo = join(traps, 'openssl.cnf');
+        execFileSync('mkfifo', [fifo]);
+        assert.throws(
+          () =>
+            execFileSync(process.execPath, ['-e', ''], { env: { OPENSSL_CONF: fifo }, timeout: 2000, stdio: 'ignore' }),
+          /ETIMEDOUT/,
+          'the trap does not work',
+        );
+        assert.match(
+          execFileSync(binary, [], { env: { OPENSSL_CONF: fifo }, timeout: 60_000, encoding: 'utf8' }),
+          /c0ffee/,
+        );
+        return 1;
+      }),
+    );
 
     for (const name of ['NODE_V8_COVERAGE', 'NODE_COMPILE_CACHE', 'NODE_REDIRECT_WARNINGS']) {
-      test(`files that ${name} would make it write`, { skip: process.getuid?.() === 0 ? false : 'needs root' }, () => {
-        const target = join(traps, name);
-        execFileSync(binary, ['lazy'], { env: { [name]: target }, stdio: 'ignore' });
-        // Node makes the directory itself before the first line of a program runs.
-        const written =
-          existsSync(target) && statSync(target).isDirectory() ? readdirSync(target, { recursive: true }) : [];
-        assert.deepEqual(
-          written.filter((file) => statSync(join(target, String(file))).isFile()),
-          [],
-        );
-        if (name === 'NODE_REDIRECT_WARNINGS') assert.ok(!existsSync(target));
-      });
+      test(
+        `files that ${name} would make it write`,
+        { skip: process.getuid?.() === 0 ? false : 'needs root' },
+        attack('Environment and process', `${name} writes files`, () => {
+          const target = join(traps, name);
+          execFileSync(binary, ['lazy'], { env: { [name]: target }, stdio: 'ignore' });
+          // Node makes the directory itself before the first line of a program runs.
+          const written =
+            existsSync(target) && statSync(target).isDirectory() ? readdirSync(target, { recursive: true }) : [];
+          assert.deepEqual(
+            written.filter((file) => statSync(join(target, String(file))).isFile()),
+            [],
+          );
+          if (name === 'NODE_REDIRECT_WARNINGS') assert.ok(!existsSync(target));
+          return 1;
+        }),
+      );
     }
 
-    test('every such variable: none reaches the program or its children, all others do', () => {
-      const names = ['NODE_DEBUG', 'NODE_ICU_DATA', 'NODE_PENDING_DEPRECATION', 'OPENSSL_MODULES', 'SSLKEYLOGFILE'];
-      const env = Object.fromEntries([...names, 'HOME', 'NOTIFY_SOCKET'].map((name) => [name, '/nowhere']));
-      assert.deepEqual(run(['env'], env), ['HOME', 'NOTIFY_SOCKET']);
-    });
+    test(
+      'every such variable: none reaches the program or its children, all others do',
+      attack(
+        'Environment and process',
+        'NODE_*, OPENSSL_*, SSL_* and SSLKEYLOGFILE reach the program or its children',
+        () => {
+          const names = ['NODE_DEBUG', 'NODE_ICU_DATA', 'NODE_PENDING_DEPRECATION', 'OPENSSL_MODULES', 'SSLKEYLOGFILE'];
+          const env = Object.fromEntries([...names, 'HOME', 'NOTIFY_SOCKET'].map((name) => [name, '/nowhere']));
+          assert.deepEqual(run(['env'], env), ['HOME', 'NOTIFY_SOCKET']);
+          return 5;
+        },
+      ),
+    );
 
-    test('SIGUSR1, which opens a debugger in any other Node', async () => {
-      const child = spawn(binary, ['wait'], { env: {}, stdio: ['pipe', 'pipe', 'pipe'] });
-      const said: Buffer[] = [];
-      child.stderr.on('data', (piece: Buffer) => said.push(piece));
-      await once(child.stdout, 'data');
-      child.kill('SIGUSR1');
-      child.stdin.end('still here\n');
-      const [answer]: unknown[] = await once(child.stdout, 'data');
-      const [status]: unknown[] = await once(child, 'close');
-      assert.deepEqual([String(answer), status, Buffer.concat(said).toString()], ['still here\n\n', 0, '']);
-    });
+    test(
+      'SIGUSR1, which opens a debugger in any other Node',
+      attack('Environment and process', 'SIGUSR1 opens the debugger', async () => {
+        const child = spawn(binary, ['wait'], { env: {}, stdio: ['pipe', 'pipe', 'pipe'] });
+        const said: Buffer[] = [];
+        child.stderr.on('data', (piece: Buffer) => said.push(piece));
+        await once(child.stdout, 'data');
+        child.kill('SIGUSR1');
+        child.stdin.end('still here\n');
+        const [answer]: unknown[] = await once(child.stdout, 'data');
+        const [status]: unknown[] = await once(child, 'close');
+        assert.deepEqual([String(answer), status, Buffer.concat(said).toString()], ['still here\n\n', 0, '']);
+        return 1;
+      }),
+    );
 
     const pattern = existsSync(CORE_PATTERN) ? readFileSync(CORE_PATTERN, 'utf8').trim() : '|';
     const dumpsElsewhere = /[|/%]/.test(pattern) ? 'needs a kernel that writes core dumps where a program runs' : false;
 
-    test('a core dump that holds its memory', { skip: dumpsElsewhere }, async () => {
-      const canary = `canary-${process.pid}-of-the-memory`;
-      /** Whether the core dump of a program that aborts holds a variable of its environment; undefined without a dump. */
-      const isInDumpOf = async (program: readonly string[]): Promise<boolean | undefined> => {
-        const cwd = mkdtempSync(join(traps, 'core-'));
-        const env = { PATH: process.env.PATH ?? '', CANARY: canary };
-        const args = ['-c', 'ulimit -c unlimited; exec "$@"', 'sh', ...program];
-        const child = spawn('sh', args, { cwd, env, stdio: ['pipe', 'pipe', 'ignore'] });
-        await once(child.stdout, 'data');
-        child.kill('SIGABRT');
-        await once(child, 'close');
-        const [dump] = readdirSync(cwd);
-        return dump === undefined ? undefined : readFileSync(join(cwd, dump)).includes(canary);
-      };
-      assert.equal(await isInDumpOf(['sh', '-c', 'echo; read line']), true, 'the trap does not work');
-      assert.notEqual(await isInDumpOf([binary, 'wait']), true);
-    });
+    test(
+      'a core dump that holds its memory',
+      { skip: dumpsElsewhere },
+      attack('Environment and process', 'a core dump holds the memory of the process', async () => {
+        const canary = `canary-${process.pid}-of-the-memory`;
+        /** Whether the core dump of a program that aborts holds a variable of its environment; undefined without a dump. */
+        const isInDumpOf = async (program: readonly string[]): Promise<boolean | undefined> => {
+          const cwd = mkdtempSync(join(traps, 'core-'));
+          const env = { PATH: process.env.PATH ?? '', CANARY: canary };
+          const args = ['-c', 'ulimit -c unlimited; exec "$@"', 'sh', ...program];
+          const child = spawn('sh', args, { cwd, env, stdio: ['pipe', 'pipe', 'ignore'] });
+          await once(child.stdout, 'data');
+          child.kill('SIGABRT');
+          await once(child, 'close');
+          const [dump] = readdirSync(cwd);
+          return dump === undefined ? undefined : readFileSync(join(cwd, dump)).includes(canary);
+        };
+        assert.equal(await isInDumpOf(['sh', '-c', 'echo; read line']), true, 'the trap does not work');
+        assert.notEqual(await isInDumpOf([binary, 'wait']), true);
+        return 1;
+      }),
+    );
   });
 });

@@ -9,6 +9,9 @@ import type { TestContext } from 'node:test';
 /** `npm run test:attacks` asks for 10,000; beside the integration tests each race is short. */
 export const ATTACK_TRIES = Number(process.env.MACHINEADM_ATTACK_TRIES ?? 300);
 
+/** Whether all is attacked, and not only the most telling part of it. */
+export const IS_WHOLE_ATTACK = ATTACK_TRIES >= 10_000;
+
 /** Attacks need a second user, and directories that root may give to it. */
 export const ATTACKS_SKIP = process.platform !== 'linux' || process.getuid?.() !== 0 ? 'needs Linux and root' : false;
 
@@ -24,12 +27,59 @@ export interface AttackResult {
   readonly wins: number;
 }
 
+const RESULT_MARK = 'attack result: ';
+
+/** What tests need that run in a throw-away machine, from which nothing but their output comes out. */
+export function attackEnvironment(): Readonly<Record<string, string>> {
+  const { MACHINEADM_ATTACK_TRIES: tries, MACHINEADM_ATTACK_RESULTS: results } = process.env;
+  return {
+    ...(tries === undefined ? {} : { MACHINEADM_ATTACK_TRIES: tries }),
+    ...(results === undefined ? {} : { MACHINEADM_ATTACK_RESULTS: 'stdout' }),
+  };
+}
+
+/** Adds the rows that tests in a throw-away machine printed. */
+export function collectAttackResults(output: string): void {
+  const file = process.env.MACHINEADM_ATTACK_RESULTS;
+  if (file === undefined) return;
+  const lines = output.split('\n').filter((line) => line.startsWith(RESULT_MARK));
+  for (const line of lines) appendFileSync(file, `${line.slice(RESULT_MARK.length)}\n`);
+}
+
+function recordAttack(result: AttackResult): void {
+  const line = JSON.stringify(result);
+  const file = process.env.MACHINEADM_ATTACK_RESULTS;
+  if (file === 'stdout') console.log(`${RESULT_MARK}${line}`);
+  else if (file !== undefined) appendFileSync(file, `${line}\n`);
+}
+
 /** Adds a row to the table that `scripts/test.ts attacks` prints, and fails the test where the attacker won. */
 export function reportAttack(result: AttackResult): void {
-  const file = process.env.MACHINEADM_ATTACK_RESULTS;
-  if (file !== undefined) appendFileSync(file, `${JSON.stringify(result)}\n`);
+  recordAttack(result);
   assert.ok(result.tries > 0, `${result.attack}: nothing was tried`);
   assert.equal(result.wins, 0, `${result.attack}: the attacker won ${result.wins} of ${result.tries} tries`);
+}
+
+/**
+ * The body of a test that carries out an attack: a row of the table, won where the body throws. It may return how many
+ * tries it made, and 0 where it made none (a program is missing). Rows of one name become one.
+ */
+export function attack(
+  kind: string,
+  name: string,
+  body: (context: TestContext) => unknown,
+): (context: TestContext) => Promise<void> {
+  return async (context) => {
+    let made: unknown;
+    try {
+      made = await body(context);
+    } catch (error) {
+      recordAttack({ kind, attack: name, tries: 1, wins: 1 });
+      throw error;
+    }
+    const tries = typeof made === 'number' ? made : 1;
+    if (tries > 0) recordAttack({ kind, attack: name, tries, wins: 0 });
+  };
 }
 
 export interface Race {

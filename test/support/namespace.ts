@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
 import { test } from 'node:test';
+import { attackEnvironment, collectAttackResults, IS_WHOLE_ATTACK } from './attacks.ts';
 import { compileCache } from './compile-cache.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
@@ -83,7 +84,7 @@ function runInside(
     // NODE_TEST_CONTEXT would make the inner run a part of the outer one, which it is not.
     const { PATH, MACHINEADM_E2E } = process.env;
     const all = MACHINEADM_E2E === undefined ? {} : { MACHINEADM_E2E };
-    const env = { PATH, HOME: '/root', LANG: 'C.UTF-8', ...compileCache(), ...all };
+    const env = { PATH, HOME: '/root', LANG: 'C.UTF-8', ...compileCache(), ...attackEnvironment(), ...all };
     const inner = [process.execPath, '--test', '--test-reporter=spec', file];
     const run = spawnSync(
       'unshare',
@@ -91,11 +92,12 @@ function runInside(
       {
         env,
         encoding: 'utf8',
-        timeout: 600_000,
+        timeout: IS_WHOLE_ATTACK ? 3_600_000 : 600_000,
         // unshare(1) waits for its child whatever milder signal it gets, and then --kill-child ends all.
         killSignal: 'SIGKILL',
       },
     );
+    collectAttackResults(run.stdout);
     assert.equal(run.status, 0, `${run.stdout}\n${run.stderr}`);
     assert.match(run.stdout, /^ℹ pass [1-9]/m, 'tests ran inside');
   });

@@ -37,7 +37,7 @@ export interface EntryOptions extends WalkOptions {
 /** Our own directories: what is in them decides what the next run does. */
 const OWN = /^\/(?:run|var\/lib)\/machineadm\//;
 
-function isOwn(path: string): boolean {
+export function isOwn(path: string): boolean {
   return OWN.test(path);
 }
 
@@ -81,9 +81,11 @@ export function openFile({ at, directory, path }: Entry, flags: number, mode?: n
   // Opening a FIFO to read would wait for its other end; one that is written to is the caller's choice.
   const nonBlocking = (flags & constants.O_WRONLY) === 0 ? constants.O_NONBLOCK : 0;
   const descriptor = openSync(at, flags | constants.O_NOFOLLOW | nonBlocking, mode);
-  if (isClosed(directory.stat)) return descriptor;
+  if (isClosed(directory.stat) && !isOwn(path)) return descriptor;
   try {
-    const why = whyNotFile(directory.stat, fstatSync(descriptor));
+    const found = fstatSync(descriptor);
+    // Our own files are no directories, devices or FIFOs, whose reader would wait for ever.
+    const why = isOwn(path) && !found.isFile() ? 'is not a regular file' : whyNotFile(directory.stat, found);
     if (why !== undefined) throw new UnsafePath(path, why);
     return descriptor;
   } catch (error) {

@@ -2,11 +2,10 @@ import { createHash, hash as hashOf } from 'node:crypto';
 import { closeSync, constants, fstatSync, lstatSync, readdirSync, readFileSync, type Stats } from 'node:fs';
 import { access, type FileHandle, stat as followedStat, open } from 'node:fs/promises';
 import { join } from 'node:path/posix';
-import { MachineadmError } from '../../document/errors.ts';
-import { errnoOf, FileError } from '../file-error.ts';
+import { errnoOf, fileError, UnsafePath } from '../file-error.ts';
 import type { FileStat } from '../host.ts';
 import { isProcMounted, procPath } from './directories.ts';
-import { lstatEntry, openDirectory, openEntry, openFile } from './entry.ts';
+import { isOwn, lstatEntry, openDirectory, openEntry, openFile } from './entry.ts';
 import { PATH_OF_ROOT } from './environment.ts';
 
 /** Up to here a regular file is read in the thread that asks; what is larger, or no file, through Node's thread pool. */
@@ -122,6 +121,7 @@ function openFollowed(path: string): number {
     return openFile(entry, constants.O_RDONLY);
   } catch (error) {
     if (errnoOf(error) !== 'ELOOP') throw error;
+    if (isOwn(path)) throw new UnsafePath(path, 'is a symbolic link');
   }
   using entry = openEntry(path, { follow: true });
   return openFile(entry, constants.O_RDONLY);
@@ -166,8 +166,7 @@ async function unlessAbsent<T>(path: string, action: () => Promise<T>): Promise<
   } catch (error) {
     const code = errnoOf(error);
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
-    if (error instanceof MachineadmError) throw error;
-    throw new FileError('read', path, error);
+    throw fileError('read', path, error);
   }
 }
 

@@ -17,7 +17,7 @@ import {
 import { open } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path/posix';
 import { MachineadmError } from '../../document/errors.ts';
-import { errnoOf, FileError, type FileOperation, UnsafePath } from '../file-error.ts';
+import { errnoOf, FileError, type FileOperation, fileError, UnsafePath } from '../file-error.ts';
 import type { CommandResult, NewFile, StreamedFile } from '../host.ts';
 import { runCommand } from './commands.ts';
 import { dropKeptDirectories, O_PATH, procPath } from './directories.ts';
@@ -210,8 +210,7 @@ async function attempt(operation: FileOperation, path: string, action: () => Pro
   try {
     await action();
   } catch (error) {
-    if (error instanceof MachineadmError) throw error;
-    throw new FileError(operation, path, error);
+    throw fileError(operation, path, error);
   }
 }
 

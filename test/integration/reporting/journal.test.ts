@@ -1,33 +1,24 @@
 import assert from 'node:assert/strict';
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdir, writeFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { collect } from '../../../src/diagnosis/collect.ts';
 import { linuxHost, linuxQueryHost } from '../../../src/host/linux/host.ts';
 import { openReporter } from '../../../src/reporting/reporter.ts';
 import { journalSink, MESSAGE_IDS } from '../../../src/reporting/sinks/journal.ts';
+import { JOURNALD, startJournald } from '../../support/journald.ts';
 import { inThrowAwayMachine } from '../../support/namespace.ts';
 import { FAILURE, IDENTITY } from '../../unit/reporting/runs.ts';
 
-const JOURNALD = '/usr/lib/systemd/systemd-journald';
-
 inThrowAwayMachine(import.meta.filename, () => {
   describe('a real journald', { skip: !existsSync(JOURNALD) && 'needs systemd-journald' }, () => {
-    let journald: ChildProcess;
+    let journald: ChildProcess | undefined;
     before(async () => {
-      // journald asks for its own control group, and the throw-away machine has an empty /sys/fs/cgroup.
-      execFileSync('mount', ['-t', 'cgroup2', 'none', '/sys/fs/cgroup']);
-      await mkdir('/run/systemd/journald.conf.d', { recursive: true });
-      // In memory and for this machine only: neither the kernel's log nor audit, which are not in a namespace.
-      const settings = '[Journal]\nStorage=volatile\nReadKMsg=no\nAudit=no\nForwardToWall=no\n';
-      await writeFile('/run/systemd/journald.conf.d/test.conf', settings);
-      journald = spawn(JOURNALD, { stdio: 'ignore' });
-      for (let tries = 0; !existsSync('/run/systemd/journal/socket') && tries < 100; tries += 1) await sleep(50);
+      journald = await startJournald();
     });
     after(() => {
-      journald.kill();
+      journald?.kill();
     });
 
     /** All entries of a run, oldest first. */

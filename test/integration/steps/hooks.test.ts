@@ -12,6 +12,7 @@ import type { Command } from '../../../src/host/host.ts';
 import { openHost } from '../../../src/host/index.ts';
 import { afterBootstrapHooks, earlyHooks } from '../../../src/steps/hooks.ts';
 import { EMPTY_RECORD } from '../../../src/steps/step.ts';
+import { attack } from '../../support/attacks.ts';
 import { hostModel } from '../../support/host-model.ts';
 import { inThrowAwayMachine } from '../../support/namespace.ts';
 import { planned, runStep } from '../../support/run-step.ts';
@@ -63,25 +64,28 @@ inThrowAwayMachine(import.meta.filename, () => {
         assert.deepEqual(seen.slice(-2), ['0022', '0']);
       });
 
-      test('sees what the document sets, and secrets as files that only root reads, which go with the group', async () => {
-        const value = 'hook secret $(id) "quoted"';
-        const secrets = {
-          SECRET_FILE: { name: 'secrets.s', source: { kind: 'value', secret: new Secret(value) } },
-        } as const;
-        const injected = "'; touch /tmp/injected; $(touch /tmp/injected) #";
-        await run(
-          [
-            `printf '%s\\n' "$RACK" >${OUT}; stat -c '%a %U' "$SECRET_FILE" >>${OUT}; cat "$SECRET_FILE" >>${OUT}`,
-            `echo >>${OUT}; echo "$SECRET_FILE" >>${OUT}; tr '\\0' '\\n' </proc/$$/environ | grep -c quoted >>${OUT}`,
-          ],
-          { shell, environment: { RACK: injected }, secrets, onError: 'Continue' },
-        );
-        const [rack, mode, read, path, inEnvironment] = lines();
-        assert.deepEqual([rack, mode, read, inEnvironment], [injected, '600 root', value, '0']);
-        assert.ok(!existsSync('/tmp/injected'));
-        assert.match(path ?? '', /^\/run\/machineadm\/hooks-early\/secret-1$/);
-        assert.ok(!existsSync(path ?? ''));
-      });
+      test(
+        'sees what the document sets, and secrets as files that only root reads, which go with the group',
+        attack('Secrets on the machine', `other users read the secret files of a hook in ${shell}`, async () => {
+          const value = 'hook secret $(id) "quoted"';
+          const secrets = {
+            SECRET_FILE: { name: 'secrets.s', source: { kind: 'value', secret: new Secret(value) } },
+          } as const;
+          const injected = "'; touch /tmp/injected; $(touch /tmp/injected) #";
+          await run(
+            [
+              `printf '%s\\n' "$RACK" >${OUT}; stat -c '%a %U' "$SECRET_FILE" >>${OUT}; cat "$SECRET_FILE" >>${OUT}`,
+              `echo >>${OUT}; echo "$SECRET_FILE" >>${OUT}; tr '\\0' '\\n' </proc/$$/environ | grep -c quoted >>${OUT}`,
+            ],
+            { shell, environment: { RACK: injected }, secrets, onError: 'Continue' },
+          );
+          const [rack, mode, read, path, inEnvironment] = lines();
+          assert.deepEqual([rack, mode, read, inEnvironment], [injected, '600 root', value, '0']);
+          assert.ok(!existsSync('/tmp/injected'));
+          assert.match(path ?? '', /^\/run\/machineadm\/hooks-early\/secret-1$/);
+          assert.ok(!existsSync(path ?? ''));
+        }),
+      );
 
       test('that fails tells nothing of its text, but which field it is', async () => {
         const commands = ['true', 'curl -H "Authorization: Bearer hidden-in-a-command" http://127.0.0.1:1/ -s'];
@@ -160,17 +164,20 @@ inThrowAwayMachine(import.meta.filename, () => {
     });
   }
 
-  test('the commands are in no argument and in no file that others may read; nothing is left', async () => {
-    const done = await run([
-      `export SECRET=hunter-two`,
-      `for p in /proc/[0-9]*; do tr '\\0' ' ' <$p/cmdline 2>/dev/null; echo; done | grep -c 'hunter-tw[o]' >>${OUT}; ` +
-        `find /run/machineadm /var/lib/machineadm -perm /077 >>${OUT}`,
-    ]);
-    assert.deepEqual(lines(), ['0']);
-    assert.deepEqual(readdirSync('/run/machineadm/hooks-early'), []);
-    assert.deepEqual(readdirSync('/var/lib/machineadm/hooks'), []);
-    assert.doesNotMatch(JSON.stringify(done.changes.map(({ summary }) => summary)), /hunter/);
-  });
+  test(
+    'the commands are in no argument and in no file that others may read; nothing is left',
+    attack('Secrets on the machine', 'other users read the commands of a hook', async () => {
+      const done = await run([
+        `export SECRET=hunter-two`,
+        `for p in /proc/[0-9]*; do tr '\\0' ' ' <$p/cmdline 2>/dev/null; echo; done | grep -c 'hunter-tw[o]' >>${OUT}; ` +
+          `find /run/machineadm /var/lib/machineadm -perm /077 >>${OUT}`,
+      ]);
+      assert.deepEqual(lines(), ['0']);
+      assert.deepEqual(readdirSync('/run/machineadm/hooks-early'), []);
+      assert.deepEqual(readdirSync('/var/lib/machineadm/hooks'), []);
+      assert.doesNotMatch(JSON.stringify(done.changes.map(({ summary }) => summary)), /hunter/);
+    }),
+  );
 
   test('a group that does not end in time is HookTimedOut, and its process group is gone', async () => {
     const commands = ['true', `sh -c 'echo $$ >${OUT}; exec sleep 1000' & wait`];

@@ -24,6 +24,7 @@ import {
   renderDownloadScript,
 } from '../../../src/carriers/download-script.ts';
 import { newAuthority } from '../../support/api-server.ts';
+import { attack } from '../../support/attacks.ts';
 import { startServer, type TestServer } from '../../support/http-servers.ts';
 import {
   askingOnce,
@@ -229,62 +230,90 @@ describe('the download script', { skip, timeout: 900_000 }, () => {
         installs(await go({ digests: digests(), locations: [{ url: `file://${join(scratch, 'release')}` }] }));
       });
 
-      test('refuses a bit flipped', async () => {
-        await using server = await mirror((file) =>
-          isArchive(file) ? { body: flipped(release.files.get(file) ?? Buffer.alloc(0)) } : undefined,
-        );
-        refused(await go({ digests: digests(), locations: [server] }), 68, /has the SHA-256/);
-        refused(await go({ keys: [publisher], locations: [server] }), 68, /has the SHA-256/);
-      });
+      test(
+        'refuses a bit flipped',
+        attack(`Download script (${downloader})`, 'a bit of the archive is flipped', async () => {
+          await using server = await mirror((file) =>
+            isArchive(file) ? { body: flipped(release.files.get(file) ?? Buffer.alloc(0)) } : undefined,
+          );
+          refused(await go({ digests: digests(), locations: [server] }), 68, /has the SHA-256/);
+          refused(await go({ keys: [publisher], locations: [server] }), 68, /has the SHA-256/);
+          return 2;
+        }),
+      );
 
-      test('refuses half an archive that claims to be whole, and takes none that breaks off', async () => {
-        const half = (file: string) => release.files.get(file)?.subarray(0, 100) ?? Buffer.alloc(0);
-        await using short = await mirror((file) => (isArchive(file) ? { body: half(file) } : undefined));
-        refused(await go({ digests: digests(), locations: [short] }), 68, /has the SHA-256/);
-        await using broken = await mirror((file) =>
-          isArchive(file)
-            ? { body: half(file), headers: { 'content-length': '100000', connection: 'close' } }
-            : undefined,
-        );
-        const result = await go({ digests: digests(), locations: [broken] }, { change: askingOnce });
-        // python3 and busybox take the end of the connection for the end of the file; then the digest tells.
-        assert.ok(result.status === 67 || result.status === 68, result.stderr);
-        assert.deepEqual(result.installed, []);
-      });
+      test(
+        'refuses half an archive that claims to be whole, and takes none that breaks off',
+        attack(`Download script (${downloader})`, 'half an archive is served as the whole', async () => {
+          const half = (file: string) => release.files.get(file)?.subarray(0, 100) ?? Buffer.alloc(0);
+          await using short = await mirror((file) => (isArchive(file) ? { body: half(file) } : undefined));
+          refused(await go({ digests: digests(), locations: [short] }), 68, /has the SHA-256/);
+          await using broken = await mirror((file) =>
+            isArchive(file)
+              ? { body: half(file), headers: { 'content-length': '100000', connection: 'close' } }
+              : undefined,
+          );
+          const result = await go({ digests: digests(), locations: [broken] }, { change: askingOnce });
+          // python3 and busybox take the end of the connection for the end of the file; then the digest tells.
+          assert.ok(result.status === 67 || result.status === 68, result.stderr);
+          assert.deepEqual(result.installed, []);
+          return 2;
+        }),
+      );
 
-      test('refuses a release that a stranger signed', async () => {
-        await using server = await mirror((file) => ({ body: foreign.files.get(file) ?? '' }));
-        refused(await go({ keys: [publisher], locations: [server] }), 69, /none of the keys/);
-      });
+      test(
+        'refuses a release that a stranger signed',
+        attack(`Download script (${downloader})`, 'a release that a stranger signed', async () => {
+          await using server = await mirror((file) => ({ body: foreign.files.get(file) ?? '' }));
+          refused(await go({ keys: [publisher], locations: [server] }), 69, /none of the keys/);
+          return 1;
+        }),
+      );
 
-      test('refuses the signature of another file', async () => {
-        const other = await publisher.sign(release.files.get('manifest.json') ?? Buffer.alloc(0));
-        await using server = await mirror((file) =>
-          file === 'SHA256SUMS.sig' ? { body: Buffer.from(other) } : undefined,
-        );
-        refused(await go({ keys: [publisher], locations: [server] }), 69, /none of the keys/);
-      });
+      test(
+        'refuses the signature of another file',
+        attack(`Download script (${downloader})`, 'the signature of another file', async () => {
+          const other = await publisher.sign(release.files.get('manifest.json') ?? Buffer.alloc(0));
+          await using server = await mirror((file) =>
+            file === 'SHA256SUMS.sig' ? { body: Buffer.from(other) } : undefined,
+          );
+          refused(await go({ keys: [publisher], locations: [server] }), 69, /none of the keys/);
+          return 1;
+        }),
+      );
 
-      test('refuses an older release replayed under the name of this one', async () => {
-        await using server = await mirror((file) => ({ body: older.files.get(file.replace(VERSION, OLDER)) ?? '' }));
-        refused(await go({ keys: [publisher], locations: [server] }), 71, /of another release/);
-        refused(await go({ digests: digests(), locations: [server] }), 68, /has the SHA-256/);
-      });
+      test(
+        'refuses an older release replayed under the name of this one',
+        attack(`Download script (${downloader})`, 'an older release under the name of this one', async () => {
+          await using server = await mirror((file) => ({ body: older.files.get(file.replace(VERSION, OLDER)) ?? '' }));
+          refused(await go({ keys: [publisher], locations: [server] }), 71, /of another release/);
+          refused(await go({ digests: digests(), locations: [server] }), 68, /has the SHA-256/);
+          return 2;
+        }),
+      );
 
-      test('tells a web page from a file', async () => {
-        await using server = await mirror(() => ({ body: '<!DOCTYPE html><title>Welcome to the hotel</title>' }));
-        refused(await go({ digests: digests(), locations: [server] }), 75, /is a web page/);
-        refused(await go({ keys: [publisher], locations: [server] }), 75, /is a web page/);
-      });
+      test(
+        'tells a web page from a file',
+        attack(`Download script (${downloader})`, 'a web page in the place of a file', async () => {
+          await using server = await mirror(() => ({ body: '<!DOCTYPE html><title>Welcome to the hotel</title>' }));
+          refused(await go({ digests: digests(), locations: [server] }), 75, /is a web page/);
+          refused(await go({ keys: [publisher], locations: [server] }), 75, /is a web page/);
+          return 2;
+        }),
+      );
 
-      test('takes the second location when the first lies, and asks the liar once', async () => {
-        await using liar = await mirror((file) => (isArchive(file) ? { body: 'something else' } : undefined));
-        await using honest = await mirror();
-        const result = await go({ digests: digests(), locations: [liar, honest] });
-        installs(result);
-        assert.equal(liar.requests.length, 1);
-        assert.match(result.stderr, /has the SHA-256/);
-      });
+      test(
+        'takes the second location when the first lies, and asks the liar once',
+        attack(`Download script (${downloader})`, 'a mirror that serves other bytes', async () => {
+          await using liar = await mirror((file) => (isArchive(file) ? { body: 'something else' } : undefined));
+          await using honest = await mirror();
+          const result = await go({ digests: digests(), locations: [liar, honest] });
+          installs(result);
+          assert.equal(liar.requests.length, 1);
+          assert.match(result.stderr, /has the SHA-256/);
+          return 1;
+        }),
+      );
 
       test('takes the second location when the first is not there', async () => {
         await using honest = await mirror();
@@ -314,82 +343,118 @@ describe('the download script', { skip, timeout: 900_000 }, () => {
         assert.match(result.stderr, /warning: the key expired on 20201231/);
       });
 
-      test('refuses a revoked key by that name, also where it is still listed', async () => {
-        await using server = await mirror();
-        const keys = [stranger, publisher];
-        refused(await go({ keys, revokedKeys: [publisher.publicKey], locations: [server] }), 70, /revoked key/);
-      });
+      test(
+        'refuses a revoked key by that name, also where it is still listed',
+        attack(`Download script (${downloader})`, 'a release signed by a revoked key', async () => {
+          await using server = await mirror();
+          const keys = [stranger, publisher];
+          refused(await go({ keys, revokedKeys: [publisher.publicKey], locations: [server] }), 70, /revoked key/);
+          return 1;
+        }),
+      );
 
-      test('notices that the program was swapped after it was verified', async () => {
-        await using server = await mirror();
-        const change = (text: string) =>
-          text.replace('restorecon -F "$to" 2>/dev/null', 'echo "#!/bin/sh" >"$to" # an attacker is as fast as this');
-        const result = await go({ digests: digests(), locations: [server] }, { change, args: ['provision'] });
-        refused(result, 74, /was swapped after it was verified/);
-        assert.equal(result.stdout, '');
-      });
+      test(
+        'notices that the program was swapped after it was verified',
+        attack(`Download script (${downloader})`, 'the program is swapped after it was verified', async () => {
+          await using server = await mirror();
+          const change = (text: string) =>
+            text.replace('restorecon -F "$to" 2>/dev/null', 'echo "#!/bin/sh" >"$to" # an attacker is as fast as this');
+          const result = await go({ digests: digests(), locations: [server] }, { change, args: ['provision'] });
+          refused(result, 74, /was swapped after it was verified/);
+          assert.equal(result.stdout, '');
+          return 1;
+        }),
+      );
 
-      test('takes no more than an archive may have', async () => {
-        await using server = await mirror((file) => (isArchive(file) ? { body: Buffer.alloc(200_000) } : undefined));
-        const change = (text: string) => text.replace('268435456', '100000');
-        refused(await go({ digests: digests(), locations: [server] }, { change }), 68, /is too large/);
-      });
+      test(
+        'takes no more than an archive may have',
+        attack(`Download script (${downloader})`, 'an archive that does not end', async () => {
+          await using server = await mirror((file) => (isArchive(file) ? { body: Buffer.alloc(200_000) } : undefined));
+          const change = (text: string) => text.replace('268435456', '100000');
+          refused(await go({ digests: digests(), locations: [server] }, { change }), 68, /is too large/);
+          return 1;
+        }),
+      );
 
       if (downloader === 'busybox') {
-        test('asks no https location: this wget checks no certificate', async () => {
-          await using server = await mirror(undefined, true);
-          const result = await go({ digests: digests(), locations: [server] }, { change: askingOnce });
-          refused(result, 67, /http or file only/);
-          assert.deepEqual(server.requests, []);
-        });
+        test(
+          'asks no https location: this wget checks no certificate',
+          attack(
+            `Download script (${downloader})`,
+            'an https location, where this wget checks no certificate',
+            async () => {
+              await using server = await mirror(undefined, true);
+              const result = await go({ digests: digests(), locations: [server] }, { change: askingOnce });
+              refused(result, 67, /http or file only/);
+              assert.deepEqual(server.requests, []);
+              return 1;
+            },
+          ),
+        );
         return;
       }
 
-      test('installs over https from a server whose authority is pinned, and from no other', async () => {
-        await using server = await mirror(undefined, true);
-        installs(await go({ digests: digests(), locations: [{ url: server.url, pinned: true }] }));
-        const once = { change: askingOnce };
-        refused(await go({ digests: digests(), locations: [{ url: server.url }] }, once), 67, /certificate/i);
-        const other = { certificateAuthorities: newAuthority('another').certificate };
-        const pinned = [{ url: server.url, pinned: true }];
-        refused(await go({ digests: digests(), locations: pinned, ...other }, once), 67, /certificate/i);
-      });
+      test(
+        'installs over https from a server whose authority is pinned, and from no other',
+        attack(`Download script (${downloader})`, 'a certificate of another authority', async () => {
+          await using server = await mirror(undefined, true);
+          installs(await go({ digests: digests(), locations: [{ url: server.url, pinned: true }] }));
+          const once = { change: askingOnce };
+          refused(await go({ digests: digests(), locations: [{ url: server.url }] }, once), 67, /certificate/i);
+          const other = { certificateAuthorities: newAuthority('another').certificate };
+          const pinned = [{ url: server.url, pinned: true }];
+          refused(await go({ digests: digests(), locations: pinned, ...other }, once), 67, /certificate/i);
+          return 2;
+        }),
+      );
 
-      test('follows no redirect from https to http', async () => {
-        await using open = await mirror();
-        await using server = await mirror(
-          (file) => ({ status: 302, headers: { location: `${open.url}/${VERSION}/${file}` } }),
-          true,
-        );
-        const result = await go({ digests: digests(), locations: [{ url: server.url, pinned: true }] });
-        refused(result, 76, /redirect|Protocol/);
-        assert.deepEqual(open.requests, []);
-      });
+      test(
+        'follows no redirect from https to http',
+        attack(`Download script (${downloader})`, 'a redirect from https to http', async () => {
+          await using open = await mirror();
+          await using server = await mirror(
+            (file) => ({ status: 302, headers: { location: `${open.url}/${VERSION}/${file}` } }),
+            true,
+          );
+          const result = await go({ digests: digests(), locations: [{ url: server.url, pinned: true }] });
+          refused(result, 76, /redirect|Protocol/);
+          assert.deepEqual(open.requests, []);
+          return 1;
+        }),
+      );
 
-      test('gives its credential to the location it is for, and to no other server', async () => {
-        const credential = join(scratch, `credential-${downloader}`);
-        writeFileSync(credential, 'Authorization: Bearer of-this-machine\n', { mode: 0o600 });
-        const seen: (string | undefined)[] = [];
-        const strangers: (string | undefined)[] = [];
-        await using elsewhere = await startServer(({ headers, url = '' }) => {
-          strangers.push(headers.authorization);
-          return { body: release.files.get(url.slice(VERSION.length + 2)) ?? '' };
-        }, identity);
-        await using server = await startServer(({ headers, url = '' }) => {
-          seen.push(headers.authorization);
-          // Another name of the same machine is another server to an HTTP client.
-          return { status: 302, headers: { location: `${elsewhere.url}${url}` } };
-        }, identity);
-        const locations = [
-          { url: server.url, pinned: true, authorizationFile: credential },
-          { url: elsewhere.url, pinned: true },
-        ];
-        const result = await go({ digests: digests(), locations });
-        installs(result);
-        assert.equal(seen[0], 'Bearer of-this-machine');
-        assert.ok(strangers.length > 0);
-        assert.ok(!strangers.includes('Bearer of-this-machine'));
-      });
+      test(
+        'gives its credential to the location it is for, and to no other server',
+        attack(
+          `Download script (${downloader})`,
+          'a redirect to a server that wants the credential of another',
+          async () => {
+            const credential = join(scratch, `credential-${downloader}`);
+            writeFileSync(credential, 'Authorization: Bearer of-this-machine\n', { mode: 0o600 });
+            const seen: (string | undefined)[] = [];
+            const strangers: (string | undefined)[] = [];
+            await using elsewhere = await startServer(({ headers, url = '' }) => {
+              strangers.push(headers.authorization);
+              return { body: release.files.get(url.slice(VERSION.length + 2)) ?? '' };
+            }, identity);
+            await using server = await startServer(({ headers, url = '' }) => {
+              seen.push(headers.authorization);
+              // Another name of the same machine is another server to an HTTP client.
+              return { status: 302, headers: { location: `${elsewhere.url}${url}` } };
+            }, identity);
+            const locations = [
+              { url: server.url, pinned: true, authorizationFile: credential },
+              { url: elsewhere.url, pinned: true },
+            ];
+            const result = await go({ digests: digests(), locations });
+            installs(result);
+            assert.equal(seen[0], 'Bearer of-this-machine');
+            assert.ok(strangers.length > 0);
+            assert.ok(!strangers.includes('Bearer of-this-machine'));
+            return 1;
+          },
+        ),
+      );
     });
   }
 
@@ -417,18 +482,22 @@ describe('the download script', { skip, timeout: 900_000 }, () => {
       installs(await run({ digests: digests(), locations: [server] }, { directory }));
     });
 
-    test('lets others write to the directory, is not installed to', async () => {
-      await using server = await mirror();
-      const directory = mkdtempSync(join(scratch, 'bin-'));
-      const shared = join(directory, 'shared');
-      mkdirSync(shared);
-      chmodSync(shared, 0o777);
-      const result = await run({ digests: digests(), locations: [server], directories: [shared] }, { directory });
-      assert.deepEqual([result.status, readdirSync(shared)], [72, []], result.stderr);
-      const own = join(directory, 'own');
-      const next = await run({ digests: digests(), locations: [server], directories: [shared, own] }, { directory });
-      assert.deepEqual([next.status, readdirSync(shared), readdirSync(own)], [0, [], ['machineadm']], next.stderr);
-    });
+    test(
+      'lets others write to the directory, is not installed to',
+      attack('Download script', 'the target directory is writable for all', async () => {
+        await using server = await mirror();
+        const directory = mkdtempSync(join(scratch, 'bin-'));
+        const shared = join(directory, 'shared');
+        mkdirSync(shared);
+        chmodSync(shared, 0o777);
+        const result = await run({ digests: digests(), locations: [server], directories: [shared] }, { directory });
+        assert.deepEqual([result.status, readdirSync(shared)], [72, []], result.stderr);
+        const own = join(directory, 'own');
+        const next = await run({ digests: digests(), locations: [server], directories: [shared, own] }, { directory });
+        assert.deepEqual([next.status, readdirSync(shared), readdirSync(own)], [0, [], ['machineadm']], next.stderr);
+        return 2;
+      }),
+    );
 
     for (const [what, change] of Object.entries<(shared: string) => void>({
       'is writable for its group': (shared) => chmodSync(shared, 0o775),
@@ -442,19 +511,23 @@ describe('the download script', { skip, timeout: 900_000 }, () => {
         symlinkSync(`${shared}.open`, shared);
       },
     })) {
-      test(`has a directory that ${what}, is not installed to, and nothing there is run`, async () => {
-        await using server = await mirror();
-        const shared = join(mkdtempSync(join(scratch, 'bin-')), 'above', 'shared');
-        mkdirSync(shared, { recursive: true });
-        change(shared);
-        // The right program, as the swap between a verification and a start would show it.
-        writeFileSync(join(shared, 'machineadm'), program(VERSION), { mode: 0o755 });
-        const own = mkdtempSync(join(scratch, 'bin-'));
-        const wish = { digests: digests(), locations: [server], directories: [shared, own] };
-        const result = await run(wish, { directory: own, args: ['status'] });
-        installs(result, 'ran status\n');
-        assert.deepEqual(readdirSync(shared), ['machineadm']);
-      });
+      test(
+        `has a directory that ${what}, is not installed to, and nothing there is run`,
+        attack('Download script', `the target directory ${what}`, async () => {
+          await using server = await mirror();
+          const shared = join(mkdtempSync(join(scratch, 'bin-')), 'above', 'shared');
+          mkdirSync(shared, { recursive: true });
+          change(shared);
+          // The right program, as the swap between a verification and a start would show it.
+          writeFileSync(join(shared, 'machineadm'), program(VERSION), { mode: 0o755 });
+          const own = mkdtempSync(join(scratch, 'bin-'));
+          const wish = { digests: digests(), locations: [server], directories: [shared, own] };
+          const result = await run(wish, { directory: own, args: ['status'] });
+          installs(result, 'ran status\n');
+          assert.deepEqual(readdirSync(shared), ['machineadm']);
+          return 1;
+        }),
+      );
     }
 
     for (const [what, make] of Object.entries<(path: string) => void>({
@@ -472,49 +545,65 @@ describe('the download script', { skip, timeout: 900_000 }, () => {
       },
       'a FIFO': (path) => void spawnSync('mkfifo', ['-m', '755', path]),
     })) {
-      test(`has ${what} under the name, replaces it`, async () => {
-        await using server = await mirror();
-        const directory = mkdtempSync(join(scratch, 'bin-'));
-        const path = join(directory, 'machineadm');
-        make(path);
-        const result = await run({ digests: digests(), locations: [server] }, { directory });
-        assert.equal(result.status, 0, result.stderr);
-        const found = lstatSync(path);
-        assert.deepEqual([found.isFile(), found.uid, found.mode & 0o7777], [true, 0, 0o755]);
-      });
+      test(
+        `has ${what} under the name, replaces it`,
+        attack('Download script', `${what} under the name of the program`, async () => {
+          await using server = await mirror();
+          const directory = mkdtempSync(join(scratch, 'bin-'));
+          const path = join(directory, 'machineadm');
+          make(path);
+          const result = await run({ digests: digests(), locations: [server] }, { directory });
+          assert.equal(result.status, 0, result.stderr);
+          const found = lstatSync(path);
+          assert.deepEqual([found.isFile(), found.uid, found.mode & 0o7777], [true, 0, 0o755]);
+          return 1;
+        }),
+      );
     }
 
-    test('has a directory under the name, is not installed into it', async () => {
-      await using server = await mirror();
-      const directory = mkdtempSync(join(scratch, 'bin-'));
-      mkdirSync(join(directory, 'machineadm'));
-      const result = await run({ digests: digests(), locations: [server] }, { directory });
-      assert.deepEqual([result.status, readdirSync(join(directory, 'machineadm'))], [72, []], result.stderr);
-      assert.match(result.stderr, /is a directory \[72\]/);
-    });
+    test(
+      'has a directory under the name, is not installed into it',
+      attack('Download script', 'a directory under the name of the program', async () => {
+        await using server = await mirror();
+        const directory = mkdtempSync(join(scratch, 'bin-'));
+        mkdirSync(join(directory, 'machineadm'));
+        const result = await run({ digests: digests(), locations: [server] }, { directory });
+        assert.deepEqual([result.status, readdirSync(join(directory, 'machineadm'))], [72, []], result.stderr);
+        assert.match(result.stderr, /is a directory \[72\]/);
+        return 1;
+      }),
+    );
 
-    test('has a FIFO for a release on its disk, is not held up by it beyond the deadline', async () => {
-      const release = mkdtempSync(join(scratch, 'fifo-'));
-      mkdirSync(join(release, VERSION));
-      for (const extension of ['xz', 'gz'])
-        spawnSync('mkfifo', [join(release, VERSION, `machineadm-${VERSION}-linux-amd64.${extension}`)]);
-      const wish = { digests: digests(), locations: [{ url: `file://${release}` }], deadlineSeconds: 2 };
-      refused(await run(wish), 67, /failed: /);
-    });
+    test(
+      'has a FIFO for a release on its disk, is not held up by it beyond the deadline',
+      attack('Download script', 'a FIFO in the place of a release on the disk', async () => {
+        const release = mkdtempSync(join(scratch, 'fifo-'));
+        mkdirSync(join(release, VERSION));
+        for (const extension of ['xz', 'gz'])
+          spawnSync('mkfifo', [join(release, VERSION, `machineadm-${VERSION}-linux-amd64.${extension}`)]);
+        const wish = { digests: digests(), locations: [{ url: `file://${release}` }], deadlineSeconds: 2 };
+        refused(await run(wish), 67, /failed: /);
+        return 1;
+      }),
+    );
 
-    test('starts it with a umask of 000, gets directories and a program that are closed to others', async () => {
-      await using server = await mirror();
-      const above = mkdtempSync(join(scratch, 'bin-'));
-      const directory = join(above, 'opt', 'bin');
-      const shell = ['sh', '-c', 'umask 000; exec dash "$@"', 'sh'];
-      const result = await run(
-        { digests: digests(), locations: [server], directories: [directory] },
-        { shell, directory: above },
-      );
-      assert.equal(result.status, 0, result.stderr);
-      const modes = ['opt', 'opt/bin', 'opt/bin/machineadm'].map((name) => statSync(join(above, name)).mode & 0o7777);
-      assert.deepEqual(modes, [0o755, 0o755, 0o755]);
-    });
+    test(
+      'starts it with a umask of 000, gets directories and a program that are closed to others',
+      attack('Download script', 'a umask of 000', async () => {
+        await using server = await mirror();
+        const above = mkdtempSync(join(scratch, 'bin-'));
+        const directory = join(above, 'opt', 'bin');
+        const shell = ['sh', '-c', 'umask 000; exec dash "$@"', 'sh'];
+        const result = await run(
+          { digests: digests(), locations: [server], directories: [directory] },
+          { shell, directory: above },
+        );
+        assert.equal(result.status, 0, result.stderr);
+        const modes = ['opt', 'opt/bin', 'opt/bin/machineadm'].map((name) => statSync(join(above, name)).mode & 0o7777);
+        assert.deepEqual(modes, [0o755, 0o755, 0o755]);
+        return 1;
+      }),
+    );
 
     test('mounts the first directory noexec, gets it into the next', async () => {
       await using server = await mirror();
@@ -536,47 +625,69 @@ describe('the download script', { skip, timeout: 900_000 }, () => {
       assert.deepEqual([result.status, readdirSync(second)], [0, ['machineadm']], result.stderr);
     });
 
-    test('cannot run the program, is told so and keeps nothing of it', async () => {
-      const unfit = await releaseOf('unfit', '#!/bin/sh\necho "GLIBC_2.28 not found" >&2\nexit 1\n');
-      const url = `file://${join(scratch, 'unfit', 'release')}`;
-      refused(await run({ digests: digests(unfit), locations: [{ url }] }), 73, /GLIBC_2\.28 not found/);
-    });
+    test(
+      'cannot run the program, is told so and keeps nothing of it',
+      attack('Download script', 'a program that cannot run', async () => {
+        const unfit = await releaseOf('unfit', '#!/bin/sh\necho "GLIBC_2.28 not found" >&2\nexit 1\n');
+        const url = `file://${join(scratch, 'unfit', 'release')}`;
+        refused(await run({ digests: digests(unfit), locations: [{ url }] }), 73, /GLIBC_2\.28 not found/);
+        return 1;
+      }),
+    );
 
-    test('got a program under the right name that is of another version, does not install it', async () => {
-      await releaseOf('mislabelled', program(OLDER));
-      const url = `file://${join(scratch, 'mislabelled', 'release')}`;
-      refused(await run({ keys: [publisher], locations: [{ url }] }), 71, /it is 1\.3\.0, not 1\.4\.2/);
-    });
+    test(
+      'got a program under the right name that is of another version, does not install it',
+      attack('Download script', 'a program of another version under the right name', async () => {
+        await releaseOf('mislabelled', program(OLDER));
+        const url = `file://${join(scratch, 'mislabelled', 'release')}`;
+        refused(await run({ keys: [publisher], locations: [{ url }] }), 71, /it is 1\.3\.0, not 1\.4\.2/);
+        return 1;
+      }),
+    );
 
     for (const downloader of ['curl', 'python3', 'wget', 'busybox']) {
-      test(`has a clock of 1970 and ${downloader}, installs by a digest or a signature over http`, async (context) => {
-        const faketime = where('faketime');
-        if (faketime === undefined) return context.skip('faketime is not installed');
-        await using server = await mirror();
-        const shell = [
-          faketime,
-          '-f',
-          '@1970-01-01 00:00:10',
-          ...(downloader === 'busybox' ? ['busybox', 'sh'] : ['dash']),
-        ];
-        const options = { shell, downloader, change: (text: string) => text.replace('unset LD_PRELOAD', 'unset') };
-        installs(await run({ digests: digests(), locations: [server] }, options));
-        installs(await run({ keys: [{ ...publisher, notAfter: '2031-01-01' }], locations: [server] }, options));
-      });
+      test(
+        `has a clock of 1970 and ${downloader}, installs by a digest or a signature over http`,
+        attack('Download script', `a clock of 1970 and ${downloader}`, async (context) => {
+          const faketime = where('faketime');
+          if (faketime === undefined) {
+            context.skip('faketime is not installed');
+            return 0;
+          }
+          await using server = await mirror();
+          const shell = [
+            faketime,
+            '-f',
+            '@1970-01-01 00:00:10',
+            ...(downloader === 'busybox' ? ['busybox', 'sh'] : ['dash']),
+          ];
+          const options = { shell, downloader, change: (text: string) => text.replace('unset LD_PRELOAD', 'unset') };
+          installs(await run({ digests: digests(), locations: [server] }, options));
+          installs(await run({ keys: [{ ...publisher, notAfter: '2031-01-01' }], locations: [server] }, options));
+          return 2;
+        }),
+      );
     }
 
-    test('has a clock of 1970, is told so where a certificate needs it', async (context) => {
-      const faketime = where('faketime');
-      if (faketime === undefined) return context.skip('faketime is not installed');
-      const shell = [faketime, '-f', '@1970-01-01 00:00:10', 'dash'];
-      const change = (text: string) => text.replace('unset LD_PRELOAD', 'unset');
-      await using tls = await mirror(undefined, true);
-      const result = await run(
-        { digests: digests(), locations: [{ url: tls.url, pinned: true }] },
-        { shell, change: (text) => askingOnce(change(text)) },
-      );
-      refused(result, 67, /certificate is not yet valid.*\(clock: 1970-01-01\)/);
-    });
+    test(
+      'has a clock of 1970, is told so where a certificate needs it',
+      attack('Download script', 'a clock of 1970, where a certificate needs the time', async (context) => {
+        const faketime = where('faketime');
+        if (faketime === undefined) {
+          context.skip('faketime is not installed');
+          return 0;
+        }
+        const shell = [faketime, '-f', '@1970-01-01 00:00:10', 'dash'];
+        const change = (text: string) => text.replace('unset LD_PRELOAD', 'unset');
+        await using tls = await mirror(undefined, true);
+        const result = await run(
+          { digests: digests(), locations: [{ url: tls.url, pinned: true }] },
+          { shell, change: (text) => askingOnce(change(text)) },
+        );
+        refused(result, 67, /certificate is not yet valid.*\(clock: 1970-01-01\)/);
+        return 1;
+      }),
+    );
 
     test('has a console that nobody reads, is not held up by it', async () => {
       const holder = spawn('python3', [
@@ -597,12 +708,15 @@ describe('the download script', { skip, timeout: 900_000 }, () => {
       }
     });
 
-    test('got half of the script, does nothing', async () => {
-      await using server = await mirror();
-      const result = await run({ digests: digests(), locations: [server] }, { change: (text) => text.slice(0, -14) });
-      assert.deepEqual(result.installed, []);
-      assert.deepEqual(server.requests, []);
-    });
+    test(
+      'got half of the script, does nothing',
+      attack('Download script', 'half of the script arrives', async () => {
+        await using server = await mirror();
+        const result = await run({ digests: digests(), locations: [server] }, { change: (text) => text.slice(0, -14) });
+        assert.deepEqual(result.installed, []);
+        assert.deepEqual(server.requests, []);
+      }),
+    );
 
     test('is told to stop, leaves nothing behind', async () => {
       await using server = await startServer(() => 'silence');

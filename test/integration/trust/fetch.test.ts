@@ -17,6 +17,7 @@ import { type DirectoryWish, signDirectory } from '../../../scripts/release.ts';
 import { placeVerified } from '../../../src/host/release-files.ts';
 import { agent as anyAgent } from '../../support/agent.ts';
 import { newAuthority } from '../../support/api-server.ts';
+import { attack } from '../../support/attacks.ts';
 import { startServer, type TestServer } from '../../support/http-servers.ts';
 import { flipped, newKey, type TestKey, type TestRelease, testRelease } from '../../support/release.ts';
 
@@ -155,104 +156,152 @@ describe('machineadm fetch and verify', { timeout: 900_000 }, () => {
       assert.ok(run.files.includes('LICENSES.txt'));
     });
 
-    test('refuses a bit flipped', async () => {
-      await using server = await mirror((file) =>
-        isArchive(file) ? { body: flipped(release.files.get(file) ?? Buffer.alloc(0)) } : undefined,
-      );
-      refused(await fetch([server.url]), 'DigestMismatch', ARCHIVES);
-    });
+    test(
+      'refuses a bit flipped',
+      attack('Releases and documents', 'a bit of a release is flipped', async () => {
+        await using server = await mirror((file) =>
+          isArchive(file) ? { body: flipped(release.files.get(file) ?? Buffer.alloc(0)) } : undefined,
+        );
+        refused(await fetch([server.url]), 'DigestMismatch', ARCHIVES);
+        return 1;
+      }),
+    );
 
-    test('refuses half an archive, also where the server claims more', async () => {
-      const half = (file: string) => release.files.get(file)?.subarray(0, 50) ?? Buffer.alloc(0);
-      await using short = await mirror((file) => (isArchive(file) ? { body: half(file) } : undefined));
-      refused(await fetch([short.url]), 'DigestMismatch', ARCHIVES);
-      await using broken = await mirror((file) =>
-        isArchive(file) ? { body: half(file), headers: { 'content-length': '90', connection: 'close' } } : undefined,
-      );
-      const run = await fetch([broken.url], { deadline: '3s' });
-      assert.deepEqual([run.status, run.answer.error.reason], [4, 'ReleaseUnavailable']);
-      assert.deepEqual(
-        run.files.filter((name) => ARCHIVES.test(name)),
-        [],
-      );
-    });
+    test(
+      'refuses half an archive, also where the server claims more',
+      attack('Releases and documents', 'half an archive is served as the whole', async () => {
+        const half = (file: string) => release.files.get(file)?.subarray(0, 50) ?? Buffer.alloc(0);
+        await using short = await mirror((file) => (isArchive(file) ? { body: half(file) } : undefined));
+        refused(await fetch([short.url]), 'DigestMismatch', ARCHIVES);
+        await using broken = await mirror((file) =>
+          isArchive(file) ? { body: half(file), headers: { 'content-length': '90', connection: 'close' } } : undefined,
+        );
+        const run = await fetch([broken.url], { deadline: '3s' });
+        assert.deepEqual([run.status, run.answer.error.reason], [4, 'ReleaseUnavailable']);
+        assert.deepEqual(
+          run.files.filter((name) => ARCHIVES.test(name)),
+          [],
+        );
+        return 2;
+      }),
+    );
 
-    test('refuses more bytes than were signed for, without waiting for their end', async () => {
-      await using server = await mirror((file) => (isArchive(file) ? { body: Buffer.alloc(100_000) } : undefined));
-      refused(await fetch([server.url]), 'DigestMismatch', ARCHIVES);
-    });
+    test(
+      'refuses more bytes than were signed for, without waiting for their end',
+      attack('Releases and documents', 'a release with more bytes than were signed for', async () => {
+        await using server = await mirror((file) => (isArchive(file) ? { body: Buffer.alloc(100_000) } : undefined));
+        refused(await fetch([server.url]), 'DigestMismatch', ARCHIVES);
+        return 1;
+      }),
+    );
 
-    test("refuses a stranger's release", async () => {
-      refused(await fetch([join(scratch, 'foreign', 'release')]), 'SignatureInvalid');
-    });
+    test(
+      "refuses a stranger's release",
+      attack('Releases and documents', 'a release that a stranger signed', async () => {
+        refused(await fetch([join(scratch, 'foreign', 'release')]), 'SignatureInvalid');
+        return 1;
+      }),
+    );
 
-    test('refuses the signature of another file', async () => {
-      const other = await publisher.sign(release.files.get('manifest.json') ?? Buffer.alloc(0));
-      await using server = await mirror((file) =>
-        file === 'SHA256SUMS.sig' ? { body: Buffer.from(other) } : undefined,
-      );
-      refused(await fetch([server.url]), 'SignatureInvalid');
-    });
+    test(
+      'refuses the signature of another file',
+      attack('Releases and documents', 'the signature of another file', async () => {
+        const other = await publisher.sign(release.files.get('manifest.json') ?? Buffer.alloc(0));
+        await using server = await mirror((file) =>
+          file === 'SHA256SUMS.sig' ? { body: Buffer.from(other) } : undefined,
+        );
+        refused(await fetch([server.url]), 'SignatureInvalid');
+        return 1;
+      }),
+    );
 
-    test('keeps no bundle either that is not of the list', async () => {
-      await using server = await mirror((file) =>
-        file.endsWith('.json') && file !== 'manifest.json' ? { body: '{}' } : undefined,
-      );
-      refused(await fetch([server.url]), 'SignatureInvalid', /^SHA256SUMS/);
-    });
+    test(
+      'keeps no bundle either that is not of the list',
+      attack('Releases and documents', 'a bundle that is not of the list (mix and match)', async () => {
+        await using server = await mirror((file) =>
+          file.endsWith('.json') && file !== 'manifest.json' ? { body: '{}' } : undefined,
+        );
+        refused(await fetch([server.url]), 'SignatureInvalid', /^SHA256SUMS/);
+        return 1;
+      }),
+    );
 
-    test('refuses an older release replayed under the name of this one', async () => {
-      await using server = await mirror((file) => ({ body: older.files.get(file.replace(VERSION, OLDER)) ?? '' }));
-      refused(await fetch([server.url]), 'ReleaseVersionMismatch');
-    });
+    test(
+      'refuses an older release replayed under the name of this one',
+      attack('Releases and documents', 'an older release under the name of a newer one (rollback)', async () => {
+        await using server = await mirror((file) => ({ body: older.files.get(file.replace(VERSION, OLDER)) ?? '' }));
+        refused(await fetch([server.url]), 'ReleaseVersionMismatch');
+        return 1;
+      }),
+    );
 
-    test('refuses a release older than this machine, or its mirror, allows', async () => {
-      const trust = mkdtempSync(join(scratch, 'trust-'));
-      writeFileSync(join(trust, 'minimum-version'), '# since the advisory\n2.0.0\n');
-      refused(await fetch([join(scratch, 'release')], { trust }), 'ReleaseTooOld');
-      const next = await testRelease(join(scratch, 'next'), '2.0.0', publisher, { minimumVersion: '2.0.0' });
-      const directory = to();
-      const first = await agent([
-        'fetch',
-        '--release',
-        '2.0.0',
-        '--from',
-        join(next.directory, '..'),
-        '--to',
-        directory,
-        '--key',
-        join(scratch, 'publisher.pem'),
-      ]);
-      assert.equal(first.status, 0, first.stderr);
-      const run = await fetch([join(scratch, 'release')], { directory });
-      assert.deepEqual([run.status, run.answer.error.reason], [21, 'ReleaseTooOld']);
-      assert.ok(!existsSync(join(directory, VERSION)));
-    });
+    test(
+      'refuses a release older than this machine, or its mirror, allows',
+      attack(
+        'Releases and documents',
+        'a release below the minimum version of the machine or its mirror (rollback)',
+        async () => {
+          const trust = mkdtempSync(join(scratch, 'trust-'));
+          writeFileSync(join(trust, 'minimum-version'), '# since the advisory\n2.0.0\n');
+          refused(await fetch([join(scratch, 'release')], { trust }), 'ReleaseTooOld');
+          const next = await testRelease(join(scratch, 'next'), '2.0.0', publisher, { minimumVersion: '2.0.0' });
+          const directory = to();
+          const first = await agent([
+            'fetch',
+            '--release',
+            '2.0.0',
+            '--from',
+            join(next.directory, '..'),
+            '--to',
+            directory,
+            '--key',
+            join(scratch, 'publisher.pem'),
+          ]);
+          assert.equal(first.status, 0, first.stderr);
+          const run = await fetch([join(scratch, 'release')], { directory });
+          assert.deepEqual([run.status, run.answer.error.reason], [21, 'ReleaseTooOld']);
+          assert.ok(!existsSync(join(directory, VERSION)));
+          return 2;
+        },
+      ),
+    );
 
-    test('follows no redirect from https to http', async () => {
-      await using open = await mirror();
-      await using server = await mirror(
-        (file) => ({ status: 302, headers: { location: `${open.url}/${VERSION}/${file}` } }),
-        true,
-      );
-      refused(await fetch([server.url], { more: ['--ca', join(scratch, 'ca.pem')] }), 'RedirectRefused');
-      assert.deepEqual(open.requests, []);
-    });
+    test(
+      'follows no redirect from https to http',
+      attack('Releases and documents', 'a redirect from https to http', async () => {
+        await using open = await mirror();
+        await using server = await mirror(
+          (file) => ({ status: 302, headers: { location: `${open.url}/${VERSION}/${file}` } }),
+          true,
+        );
+        refused(await fetch([server.url], { more: ['--ca', join(scratch, 'ca.pem')] }), 'RedirectRefused');
+        assert.deepEqual(open.requests, []);
+        return 1;
+      }),
+    );
 
-    test('tells a web page from a file', async () => {
-      await using server = await mirror(() => ({ body: '<!DOCTYPE html><title>Welcome to the hotel</title>' }));
-      refused(await fetch([server.url]), 'WebPageReceived');
-      await using later = await mirror((file) => (isArchive(file) ? { body: '<html>Sign in</html>' } : undefined));
-      refused(await fetch([later.url]), 'WebPageReceived', ARCHIVES);
-    });
+    test(
+      'tells a web page from a file',
+      attack('Releases and documents', 'a web page in the place of a file', async () => {
+        await using server = await mirror(() => ({ body: '<!DOCTYPE html><title>Welcome to the hotel</title>' }));
+        refused(await fetch([server.url]), 'WebPageReceived');
+        await using later = await mirror((file) => (isArchive(file) ? { body: '<html>Sign in</html>' } : undefined));
+        refused(await fetch([later.url]), 'WebPageReceived', ARCHIVES);
+        return 2;
+      }),
+    );
 
-    test('takes the second location when the first lies, and says so', async () => {
-      await using liar = await mirror((file) => (isArchive(file) ? { body: 'something else' } : undefined));
-      await using honest = await mirror();
-      const run = await fetch([liar.url, honest.url]);
-      assert.deepEqual([run.status, run.answer.from], [0, honest.url], run.stderr);
-      assert.match(run.stderr, /is not the file that is known.*\[DigestMismatch\]/);
-    });
+    test(
+      'takes the second location when the first lies, and says so',
+      attack('Releases and documents', 'a mirror that serves other bytes', async () => {
+        await using liar = await mirror((file) => (isArchive(file) ? { body: 'something else' } : undefined));
+        await using honest = await mirror();
+        const run = await fetch([liar.url, honest.url]);
+        assert.deepEqual([run.status, run.answer.from], [0, honest.url], run.stderr);
+        assert.match(run.stderr, /is not the file that is known.*\[DigestMismatch\]/);
+        return 1;
+      }),
+    );
 
     test('tells why no location gave it', async () => {
       const run = await fetch(['http://127.0.0.1:1', join(scratch, 'nothing')], { deadline: '3s' });
@@ -272,22 +321,26 @@ describe('machineadm fetch and verify', { timeout: 900_000 }, () => {
       assert.match(run.stderr, /warning: the signing key .* expired on 2020-12-31/);
     });
 
-    test('refuses a revoked key, on this machine or by a newer release in the mirror', async () => {
-      const trust = mkdtempSync(join(scratch, 'trust-'));
-      writeFileSync(join(trust, 'revoked'), `${publisher.keyId}\n`);
-      refused(await fetch([join(scratch, 'release')], { trust }), 'SigningKeyRevoked');
+    test(
+      'refuses a revoked key, on this machine or by a newer release in the mirror',
+      attack('Releases and documents', 'a release signed by a revoked key', async () => {
+        const trust = mkdtempSync(join(scratch, 'trust-'));
+        writeFileSync(join(trust, 'revoked'), `${publisher.keyId}\n`);
+        refused(await fetch([join(scratch, 'release')], { trust }), 'SigningKeyRevoked');
 
-      const both = join(scratch, 'both.pem');
-      writeFileSync(both, publisher.pem + stranger.pem);
-      const next = { minimumVersion: OLDER, revokedKeys: [publisher.keyId] };
-      await testRelease(join(scratch, 'rotated'), '1.5.0', stranger, next);
-      const directory = to();
-      const place = ['--from', join(scratch, 'rotated', 'release'), '--to', directory];
-      const first = await agent(['fetch', '--release', '1.5.0', ...place, '--key', both]);
-      assert.equal(first.status, 0, first.stderr);
-      const run = await fetch([join(scratch, 'release')], { directory, key: both });
-      assert.deepEqual([run.status, run.answer.error.reason], [21, 'SigningKeyRevoked']);
-    });
+        const both = join(scratch, 'both.pem');
+        writeFileSync(both, publisher.pem + stranger.pem);
+        const next = { minimumVersion: OLDER, revokedKeys: [publisher.keyId] };
+        await testRelease(join(scratch, 'rotated'), '1.5.0', stranger, next);
+        const directory = to();
+        const place = ['--from', join(scratch, 'rotated', 'release'), '--to', directory];
+        const first = await agent(['fetch', '--release', '1.5.0', ...place, '--key', both]);
+        assert.equal(first.status, 0, first.stderr);
+        const run = await fetch([join(scratch, 'release')], { directory, key: both });
+        assert.deepEqual([run.status, run.answer.error.reason], [21, 'SigningKeyRevoked']);
+        return 2;
+      }),
+    );
 
     test('works with the clock at 1970 where no certificate needs it', async () => {
       const key = join(scratch, 'expires.pem');
@@ -302,24 +355,28 @@ describe('machineadm fetch and verify', { timeout: 900_000 }, () => {
       assert.deepEqual([run.status, run.stderr], [0, '']);
     });
 
-    test('sends the credential of a location to it alone', async () => {
-      const seen: (string | undefined)[] = [];
-      await using other = await startServer(({ headers, url = '' }) => {
-        seen.push(headers.authorization);
-        return { body: release.files.get(url.slice(VERSION.length + 2)) ?? '' };
-      }, identity);
-      await using server = await startServer(({ headers, url = '' }) => {
-        assert.equal(headers.authorization, 'Bearer of-this-machine');
-        return { status: 302, headers: { location: `${other.url}${url}` } };
-      }, identity);
-      const file = join(scratch, 'credential');
-      writeFileSync(file, 'Authorization: Bearer of-this-machine\n', { mode: 0o600 });
-      const more = ['--ca', join(scratch, 'ca.pem'), '--authorization', `${server.url}=${file}`];
-      const run = await fetch([server.url], { more });
-      assert.equal(run.status, 0, run.stderr);
-      assert.ok(seen.length > 0 && seen.every((header) => header === undefined));
-      assert.ok(!`${run.stdout}${run.stderr}`.includes('of-this-machine'));
-    });
+    test(
+      'sends the credential of a location to it alone',
+      attack('Releases and documents', 'a redirect to a server that wants the credential of another', async () => {
+        const seen: (string | undefined)[] = [];
+        await using other = await startServer(({ headers, url = '' }) => {
+          seen.push(headers.authorization);
+          return { body: release.files.get(url.slice(VERSION.length + 2)) ?? '' };
+        }, identity);
+        await using server = await startServer(({ headers, url = '' }) => {
+          assert.equal(headers.authorization, 'Bearer of-this-machine');
+          return { status: 302, headers: { location: `${other.url}${url}` } };
+        }, identity);
+        const file = join(scratch, 'credential');
+        writeFileSync(file, 'Authorization: Bearer of-this-machine\n', { mode: 0o600 });
+        const more = ['--ca', join(scratch, 'ca.pem'), '--authorization', `${server.url}=${file}`];
+        const run = await fetch([server.url], { more });
+        assert.equal(run.status, 0, run.stderr);
+        assert.ok(seen.length > 0 && seen.every((header) => header === undefined));
+        assert.ok(!`${run.stdout}${run.stderr}`.includes('of-this-machine'));
+        return 1;
+      }),
+    );
 
     test('trusts nobody where no key is named', async () => {
       const run = await agent([
@@ -427,102 +484,134 @@ describe('machineadm fetch and verify', { timeout: 900_000 }, () => {
       return { ...run, reason: JSON.parse(run.stdout).error?.reason, files: filesBelow(where) };
     }
 
-    test('are not taken from an older signed list than was seen, nor from another list of that version', async () => {
-      const memory = newMemory();
-      const [first, second] = [await signed('images', 1), await signed('images', 2)];
-      for (const mirror of [first, second, second]) {
-        const run = await take(mirror, 'images/bootstrap.yaml', memory);
-        assert.deepEqual([run.status, run.files], [0, ['bootstrap.yaml']], run.stderr);
-      }
-      const other = await signed('images', 2, { createdAt: new Date(0) });
-      for (const mirror of [first, other]) {
-        const run = await take(mirror, 'images/bootstrap.yaml', memory);
-        assert.deepEqual([run.status, run.reason, run.files], [21, 'RolledBack', []], run.stderr);
-      }
-      // Another key's list of the place does not fall below the first's either.
-      writeFileSync(join(scratch, 'two.pem'), publisher.pem + stranger.pem);
-      const strangers = join(mkdtempSync(join(scratch, 'signed-')), 'images');
-      mkdirSync(strangers);
-      writeFileSync(join(strangers, 'bootstrap.yaml'), 'x');
-      await signDirectory(strangers, { version: 1 }, stranger);
-      const run = await take(join(strangers, '..'), 'images/bootstrap.yaml', memory, [
-        '--key',
-        join(scratch, 'two.pem'),
-      ]);
-      assert.deepEqual([run.status, run.reason], [21, 'RolledBack']);
-    });
+    test(
+      'are not taken from an older signed list than was seen, nor from another list of that version',
+      attack(
+        'Releases and documents',
+        'an older list, or another list of the same version, of documents (rollback)',
+        async () => {
+          const memory = newMemory();
+          const [first, second] = [await signed('images', 1), await signed('images', 2)];
+          for (const mirror of [first, second, second]) {
+            const run = await take(mirror, 'images/bootstrap.yaml', memory);
+            assert.deepEqual([run.status, run.files], [0, ['bootstrap.yaml']], run.stderr);
+          }
+          const other = await signed('images', 2, { createdAt: new Date(0) });
+          for (const mirror of [first, other]) {
+            const run = await take(mirror, 'images/bootstrap.yaml', memory);
+            assert.deepEqual([run.status, run.reason, run.files], [21, 'RolledBack', []], run.stderr);
+          }
+          // Another key's list of the place does not fall below the first's either.
+          writeFileSync(join(scratch, 'two.pem'), publisher.pem + stranger.pem);
+          const strangers = join(mkdtempSync(join(scratch, 'signed-')), 'images');
+          mkdirSync(strangers);
+          writeFileSync(join(strangers, 'bootstrap.yaml'), 'x');
+          await signDirectory(strangers, { version: 1 }, stranger);
+          const run = await take(join(strangers, '..'), 'images/bootstrap.yaml', memory, [
+            '--key',
+            join(scratch, 'two.pem'),
+          ]);
+          assert.deepEqual([run.status, run.reason], [21, 'RolledBack']);
+          return 3;
+        },
+      ),
+    );
 
-    test('are not taken from the list of another directory, of a release, or of none', async () => {
-      const mirror = await signed('site/images', 1);
-      const put = (place: string): void => {
-        cpSync(join(mirror, 'site/images'), join(mirror, place), { recursive: true });
-      };
-      for (const place of ['site/documents', 'images', 'xsite/images']) {
-        put(place);
-        const run = await take(mirror, `${place}/bootstrap.yaml`, newMemory());
-        assert.deepEqual([place, run.status, run.reason, run.files], [place, 21, 'WrongPlace', []]);
-      }
-      assert.equal((await take(join(mirror, 'site'), 'images/bootstrap.yaml', newMemory())).status, 0);
-      const ofRelease = await take(join(scratch, 'release'), `${VERSION}/LICENSES.txt`, newMemory());
-      assert.deepEqual([ofRelease.status, ofRelease.reason, ofRelease.files], [21, 'WrongPlace', []]);
-    });
+    test(
+      'are not taken from the list of another directory, of a release, or of none',
+      attack('Releases and documents', 'the signed list of another directory, or of a release (exchange)', async () => {
+        const mirror = await signed('site/images', 1);
+        const put = (place: string): void => {
+          cpSync(join(mirror, 'site/images'), join(mirror, place), { recursive: true });
+        };
+        for (const place of ['site/documents', 'images', 'xsite/images']) {
+          put(place);
+          const run = await take(mirror, `${place}/bootstrap.yaml`, newMemory());
+          assert.deepEqual([place, run.status, run.reason, run.files], [place, 21, 'WrongPlace', []]);
+        }
+        assert.equal((await take(join(mirror, 'site'), 'images/bootstrap.yaml', newMemory())).status, 0);
+        const ofRelease = await take(join(scratch, 'release'), `${VERSION}/LICENSES.txt`, newMemory());
+        assert.deepEqual([ofRelease.status, ofRelease.reason, ofRelease.files], [21, 'WrongPlace', []]);
+        return 4;
+      }),
+    );
 
-    test('are not taken once their list has expired; a clock from before the signing cannot tell', async () => {
-      const day = 86_400_000;
-      const lasting = await signed('images', 1, { expiresAt: new Date(Date.now() + day) });
-      assert.equal((await take(lasting, 'images/bootstrap.yaml', newMemory())).status, 0);
-      const past = { createdAt: new Date(Date.now() - 2 * day), expiresAt: new Date(Date.now() - day) };
-      const run = await take(await signed('images', 1, past), 'images/bootstrap.yaml', newMemory());
-      assert.deepEqual([run.status, run.reason, run.files], [21, 'SignatureExpired', []]);
-      const future = { createdAt: new Date(Date.now() + day), expiresAt: new Date(Date.now() + 2 * day) };
-      const early = await take(await signed('images', 1, future), 'images/bootstrap.yaml', newMemory());
-      assert.equal(early.status, 0);
-      assert.match(early.stderr, /its expiry was not checked/);
-    });
+    test(
+      'are not taken once their list has expired; a clock from before the signing cannot tell',
+      attack('Releases and documents', 'a list that has expired (freeze)', async () => {
+        const day = 86_400_000;
+        const lasting = await signed('images', 1, { expiresAt: new Date(Date.now() + day) });
+        assert.equal((await take(lasting, 'images/bootstrap.yaml', newMemory())).status, 0);
+        const past = { createdAt: new Date(Date.now() - 2 * day), expiresAt: new Date(Date.now() - day) };
+        const run = await take(await signed('images', 1, past), 'images/bootstrap.yaml', newMemory());
+        assert.deepEqual([run.status, run.reason, run.files], [21, 'SignatureExpired', []]);
+        const future = { createdAt: new Date(Date.now() + day), expiresAt: new Date(Date.now() + 2 * day) };
+        const early = await take(await signed('images', 1, future), 'images/bootstrap.yaml', newMemory());
+        assert.equal(early.status, 0);
+        assert.match(early.stderr, /its expiry was not checked/);
+        return 1;
+      }),
+    );
 
-    test('are not taken by a key that a release or directory revoked before, wherever that was', async () => {
-      const memory = newMemory();
-      const both = join(scratch, 'both-keys.pem');
-      writeFileSync(both, publisher.pem + stranger.pem);
-      const release = { minimumVersion: OLDER, revokedKeys: [publisher.keyId] };
-      const rotated = await testRelease(join(scratch, 'revoking'), '1.5.0', stranger, release);
-      const fetched = ['--from', join(rotated.directory, '..'), '--to', to(), '--key', both, '--memory', memory];
-      assert.equal((await agent(['fetch', '--release', '1.5.0', ...fetched])).status, 0);
-      const more = ['--key', both];
-      const run = await take(await signed('images', 1), 'images/bootstrap.yaml', memory, more);
-      assert.deepEqual([run.status, run.reason, run.files], [21, 'SigningKeyRevoked', []]);
-      // A mirror on a disk says so itself, to a machine that has seen nothing.
-      const mirror = await signed('images', 1);
-      cpSync(rotated.directory, join(mirror, '1.5.0'), { recursive: true });
-      const fresh = await take(mirror, 'images/bootstrap.yaml', newMemory(), more);
-      assert.deepEqual([fresh.status, fresh.reason], [21, 'SigningKeyRevoked']);
-    });
+    test(
+      'are not taken by a key that a release or directory revoked before, wherever that was',
+      attack('Releases and documents', 'documents signed by a key that was revoked elsewhere', async () => {
+        const memory = newMemory();
+        const both = join(scratch, 'both-keys.pem');
+        writeFileSync(both, publisher.pem + stranger.pem);
+        const release = { minimumVersion: OLDER, revokedKeys: [publisher.keyId] };
+        const rotated = await testRelease(join(scratch, 'revoking'), '1.5.0', stranger, release);
+        const fetched = ['--from', join(rotated.directory, '..'), '--to', to(), '--key', both, '--memory', memory];
+        assert.equal((await agent(['fetch', '--release', '1.5.0', ...fetched])).status, 0);
+        const more = ['--key', both];
+        const run = await take(await signed('images', 1), 'images/bootstrap.yaml', memory, more);
+        assert.deepEqual([run.status, run.reason, run.files], [21, 'SigningKeyRevoked', []]);
+        // A mirror on a disk says so itself, to a machine that has seen nothing.
+        const mirror = await signed('images', 1);
+        cpSync(rotated.directory, join(mirror, '1.5.0'), { recursive: true });
+        const fresh = await take(mirror, 'images/bootstrap.yaml', newMemory(), more);
+        assert.deepEqual([fresh.status, fresh.reason], [21, 'SigningKeyRevoked']);
+        return 2;
+      }),
+    );
 
-    test('are taken with as many signatures as this machine demands, and not with one key twice', async () => {
-      const trust = mkdtempSync(join(scratch, 'trust-'));
-      writeFileSync(join(trust, 'threshold'), '2\n');
-      writeFileSync(join(trust, 'keys.pem'), publisher.pem + stranger.pem);
-      const more = ['--trust-directory', trust];
-      const one = await take(await signed('images', 1), 'images/bootstrap.yaml', newMemory(), more);
-      assert.deepEqual([one.status, one.reason, one.files], [21, 'TooFewSignatures', []]);
-      const twice = await take(await signed('images', 1, {}, publisher), 'images/bootstrap.yaml', newMemory(), more);
-      assert.deepEqual([twice.status, twice.reason], [21, 'TooFewSignatures']);
-      const two = await take(await signed('images', 1, {}, stranger), 'images/bootstrap.yaml', newMemory(), more);
-      assert.deepEqual([two.status, two.files], [0, ['bootstrap.yaml']], two.stderr);
-    });
+    test(
+      'are taken with as many signatures as this machine demands, and not with one key twice',
+      attack('Releases and documents', 'too few signatures, or two by one key (threshold)', async () => {
+        const trust = mkdtempSync(join(scratch, 'trust-'));
+        writeFileSync(join(trust, 'threshold'), '2\n');
+        writeFileSync(join(trust, 'keys.pem'), publisher.pem + stranger.pem);
+        const more = ['--trust-directory', trust];
+        const one = await take(await signed('images', 1), 'images/bootstrap.yaml', newMemory(), more);
+        assert.deepEqual([one.status, one.reason, one.files], [21, 'TooFewSignatures', []]);
+        const twice = await take(await signed('images', 1, {}, publisher), 'images/bootstrap.yaml', newMemory(), more);
+        assert.deepEqual([twice.status, twice.reason], [21, 'TooFewSignatures']);
+        const two = await take(await signed('images', 1, {}, stranger), 'images/bootstrap.yaml', newMemory(), more);
+        assert.deepEqual([two.status, two.files], [0, ['bootstrap.yaml']], two.stderr);
+        return 2;
+      }),
+    );
 
-    test('are not taken while the memory is damaged', async () => {
-      const memory = newMemory();
-      writeFileSync(memory, '{"apiVersion":');
-      const run = await take(await signed('images', 1), 'images/bootstrap.yaml', memory);
-      assert.deepEqual([run.status, run.reason, run.files], [4, 'TrustedKeyInvalid', []]);
-    });
+    test(
+      'are not taken while the memory is damaged',
+      attack('Releases and documents', 'the memory of seen versions is damaged', async () => {
+        const memory = newMemory();
+        writeFileSync(memory, '{"apiVersion":');
+        const run = await take(await signed('images', 1), 'images/bootstrap.yaml', memory);
+        assert.deepEqual([run.status, run.reason, run.files], [4, 'TrustedKeyInvalid', []]);
+        return 1;
+      }),
+    );
 
-    test('nor is a name followed out of the location', async () => {
-      const run = await agent(['fetch', '../etc/passwd', '--from', scratch, ...words(to())]);
-      assert.equal(run.status, 2);
-      assert.match(run.stderr, /is not a plain name \[DownloadInvalid\]/);
-    });
+    test(
+      'nor is a name followed out of the location',
+      attack('Releases and documents', 'a name that leads out of the location', async () => {
+        const run = await agent(['fetch', '../etc/passwd', '--from', scratch, ...words(to())]);
+        assert.equal(run.status, 2);
+        assert.match(run.stderr, /is not a plain name \[DownloadInvalid\]/);
+        return 1;
+      }),
+    );
   });
 
   describe('verify', () => {
@@ -545,41 +634,53 @@ describe('machineadm fetch and verify', { timeout: 900_000 }, () => {
       assert.deepEqual(state(), before);
     });
 
-    test('refuses a file that was changed, of another release, or not of this one', async () => {
-      const copy = mkdtempSync(join(scratch, 'copy-'));
-      for (const [name, bytes] of release.files) writeFileSync(join(copy, name), bytes);
-      const archive = join(copy, `machineadm-${VERSION}-linux-amd64.gz`);
-      writeFileSync(archive, flipped(readFileSync(archive)));
-      const changed = await verify(archive);
-      assert.deepEqual([changed.status, /\[DigestMismatch\]/.test(changed.stderr)], [21, true]);
-      const other = await verify('--release', OLDER, join(copy, 'manifest.json'));
-      assert.deepEqual([other.status, /\[ReleaseVersionMismatch\]/.test(other.stderr)], [21, true]);
-      writeFileSync(join(copy, 'stowaway'), 'x');
-      const stowaway = await verify(join(copy, 'stowaway'));
-      assert.deepEqual([stowaway.status, /has neither stowaway/.test(stowaway.stderr)], [21, true]);
-    });
+    test(
+      'refuses a file that was changed, of another release, or not of this one',
+      attack('Releases and documents', 'verify is given a changed, foreign or unlisted file', async () => {
+        const copy = mkdtempSync(join(scratch, 'copy-'));
+        for (const [name, bytes] of release.files) writeFileSync(join(copy, name), bytes);
+        const archive = join(copy, `machineadm-${VERSION}-linux-amd64.gz`);
+        writeFileSync(archive, flipped(readFileSync(archive)));
+        const changed = await verify(archive);
+        assert.deepEqual([changed.status, /\[DigestMismatch\]/.test(changed.stderr)], [21, true]);
+        const other = await verify('--release', OLDER, join(copy, 'manifest.json'));
+        assert.deepEqual([other.status, /\[ReleaseVersionMismatch\]/.test(other.stderr)], [21, true]);
+        writeFileSync(join(copy, 'stowaway'), 'x');
+        const stowaway = await verify(join(copy, 'stowaway'));
+        assert.deepEqual([stowaway.status, /has neither stowaway/.test(stowaway.stderr)], [21, true]);
+        return 3;
+      }),
+    );
 
-    test('takes a detached signature of openssl or cosign', async () => {
-      const [document, signature] = [join(scratch, 'document.yaml'), join(scratch, 'document.sig')];
-      writeFileSync(document, 'kind: MachineBootstrap\n');
-      writeFileSync(signature, await publisher.sign(readFileSync(document)));
-      assert.equal((await verify('--signature', signature, document)).status, 0);
-      writeFileSync(document, 'kind: Trojan\n');
-      const run = await verify('--signature', signature, document);
-      assert.deepEqual([run.status, /\[SignatureInvalid\]/.test(run.stderr)], [21, true]);
-    });
+    test(
+      'takes a detached signature of openssl or cosign',
+      attack('Releases and documents', 'a file is exchanged beside its detached signature', async () => {
+        const [document, signature] = [join(scratch, 'document.yaml'), join(scratch, 'document.sig')];
+        writeFileSync(document, 'kind: MachineBootstrap\n');
+        writeFileSync(signature, await publisher.sign(readFileSync(document)));
+        assert.equal((await verify('--signature', signature, document)).status, 0);
+        writeFileSync(document, 'kind: Trojan\n');
+        const run = await verify('--signature', signature, document);
+        assert.deepEqual([run.status, /\[SignatureInvalid\]/.test(run.stderr)], [21, true]);
+        return 1;
+      }),
+    );
 
-    test('believes a bundle about nothing but its signature', async () => {
-      const list = join(release.directory, 'SHA256SUMS');
-      const bundle = join(release.directory, 'SHA256SUMS.sigstore.json');
-      assert.equal((await verify('--bundle', bundle, list)).status, 0);
-      const forged = JSON.parse(readFileSync(bundle, 'utf8'));
-      const other = join(scratch, 'forged.json');
-      forged.messageSignature.messageDigest.digest = Buffer.alloc(32).toString('base64');
-      writeFileSync(other, JSON.stringify(forged));
-      const run = await verify('--bundle', other, list);
-      assert.match(run.stderr, /belongs to another file \[SignatureInvalid\]/);
-    });
+    test(
+      'believes a bundle about nothing but its signature',
+      attack('Releases and documents', 'a bundle with a forged digest', async () => {
+        const list = join(release.directory, 'SHA256SUMS');
+        const bundle = join(release.directory, 'SHA256SUMS.sigstore.json');
+        assert.equal((await verify('--bundle', bundle, list)).status, 0);
+        const forged = JSON.parse(readFileSync(bundle, 'utf8'));
+        const other = join(scratch, 'forged.json');
+        forged.messageSignature.messageDigest.digest = Buffer.alloc(32).toString('base64');
+        writeFileSync(other, JSON.stringify(forged));
+        const run = await verify('--bundle', other, list);
+        assert.match(run.stderr, /belongs to another file \[SignatureInvalid\]/);
+        return 1;
+      }),
+    );
 
     test('needs a key, or a digest', async () => {
       const run = await agent([
@@ -592,17 +693,21 @@ describe('machineadm fetch and verify', { timeout: 900_000 }, () => {
     });
   });
 
-  test('what was swapped between its verification and its name is noticed, and removed', async () => {
-    const directory = mkdtempSync(join(scratch, 'swap-'));
-    const path = join(directory, 'machineadm');
-    const swapped = async function* () {
-      yield Buffer.from('what was verified');
-    };
-    const swap = (): void => {
-      const [temporary = ''] = readdirSync(directory);
-      writeFileSync(join(directory, temporary), 'what an attacker wrote');
-    };
-    await assert.rejects(placeVerified(path, swapped(), swap), { reason: 'VerifiedFileChanged' });
-    assert.deepEqual(readdirSync(directory), []);
-  });
+  test(
+    'what was swapped between its verification and its name is noticed, and removed',
+    attack('Releases and documents', 'a program is swapped between verification and its name', async () => {
+      const directory = mkdtempSync(join(scratch, 'swap-'));
+      const path = join(directory, 'machineadm');
+      const swapped = async function* () {
+        yield Buffer.from('what was verified');
+      };
+      const swap = (): void => {
+        const [temporary = ''] = readdirSync(directory);
+        writeFileSync(join(directory, temporary), 'what an attacker wrote');
+      };
+      await assert.rejects(placeVerified(path, swapped(), swap), { reason: 'VerifiedFileChanged' });
+      assert.deepEqual(readdirSync(directory), []);
+      return 1;
+    }),
+  );
 });

@@ -16,8 +16,20 @@ const DOCUMENT = {
     ],
     proxy: { for: ['environment'] },
   },
+  containerRuntime: {
+    containerd: { settings: { plugins: { auth: { password: 'k' }, name: 'shown' } } },
+  },
   kubernetes: {
-    controlPlane: { staticPods: [{ name: 'p', manifest: 'g' }] },
+    controlPlane: {
+      apiServer: {
+        args: [
+          { name: 'cloud-token', value: 'l' },
+          { name: 'v', value: 'shown' },
+        ],
+      },
+      staticPods: [{ name: 'p', manifest: 'g' }],
+    },
+    join: { discovery: { token: { token: { secret: 'literal' } } } },
     bootstrapper: { exec: { env: [{ name: 'E', value: 'h' }] } },
   },
   reporting: { sinks: [{ headers: { a: 'i', b: { secret: 'literal' } }, environment: { V: 'j' } }] },
@@ -34,6 +46,8 @@ describe('the texts in which people write secrets', () => {
         'host.hooks.early.environment.A d',
         'host.files[0].content e',
         'host.files[3].content f',
+        'containerRuntime.containerd.settings.plugins.auth.password k',
+        'kubernetes.controlPlane.apiServer.args[0].value l',
         'kubernetes.controlPlane.staticPods[0].manifest g',
         'kubernetes.bootstrapper.exec.env[0].value h',
         'reporting.sinks[0].headers.a i',
@@ -44,9 +58,20 @@ describe('the texts in which people write secrets', () => {
 
   test('are replaced, and nothing else', () => {
     const shown = JSON.stringify(withoutSensitiveTexts(DOCUMENT, 'X'));
-    assert.equal(shown.match(/"X"/g)?.length, 10);
-    assert.equal(shown.match(/"shown"/g)?.length, 2);
+    assert.equal(shown.match(/"X"/g)?.length, 12);
+    assert.equal(shown.match(/"shown"/g)?.length, 4);
     assert.ok(shown.includes('"secrets":{"F":{"secret":"literal"}}'));
+  });
+
+  test('are secrets as a whole where their name says so', () => {
+    const secret = sensitiveTexts(DOCUMENT).filter(({ isSecret }) => isSecret);
+    assert.deepEqual(
+      secret.map(({ text }) => text),
+      ['k', 'l'],
+    );
+    assert.deepEqual(sensitiveTexts({ a: { password: 'correct horse' }, b: { passwordFile: '/p', tokenTTL: '24h' } }), [
+      { path: 'a.password', text: 'correct horse', isSecret: true },
+    ]);
   });
 
   test('give the redactor what is probably a secret in them', () => {

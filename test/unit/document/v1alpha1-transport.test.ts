@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { attack } from '../../support/attacks.ts';
 import { problemsOf } from '../../support/document.ts';
 
 const DIGEST = '0'.repeat(64);
 const HEADERS = 'headers: {authorization: {secret: s}}';
+const REGISTRY = 'containerRuntime: {containerd: {registries: [{host: r.example, ';
+const PASSWORD = 'credentials: {username: someone, password: a-password}';
+const ARN = 'arn:aws:sns:eu-west-1:123456789012:b';
 
 /** Each place from which a credential or a secret goes over the network: its document, and what of it is readable. */
 const PLACES: Readonly<Record<string, readonly [(url: string, more: string) => string, string, string]>> = {
@@ -45,25 +49,72 @@ const PLACES: Readonly<Record<string, readonly [(url: string, more: string) => s
     'reporting.sinks[0].url',
     'the headers',
   ],
+  'a registry with a password': [
+    (url, more) => `${REGISTRY}server: '${url}', ${PASSWORD}${more}}]}}\n`,
+    'containerRuntime.containerd.registries[0].server',
+    'the password',
+  ],
+  'a mirror of images with a password': [
+    (url, more) => `${REGISTRY}mirrors: [{url: '${url}', ${PASSWORD}${more}}]}]}}\n`,
+    'containerRuntime.containerd.registries[0].mirrors[0].url',
+    'the password',
+  ],
+  'a mirror of images with headers': [
+    (url, more) => `secrets: {s: {file: /s}}\n${REGISTRY}mirrors: [{url: '${url}', ${HEADERS}${more}}]}]}}\n`,
+    'containerRuntime.containerd.registries[0].mirrors[0].url',
+    'the headers',
+  ],
+  ...Object.fromEntries(
+    (
+      [
+        ['a topic of SNS', `{type: AWS, topicARN: '${ARN}', endpoint: '<url>'<more>}`, 'endpoint'],
+        ['a queue of SQS', `{type: AWS, queueURL: '<url>/123456789012/b'<more>}`, 'queueURL'],
+        [
+          'a bucket of S3',
+          `{type: AWS, topicARN: '${ARN}', bucket: {name: reports, endpoint: '<url>'<more>}}`,
+          'bucket.endpoint',
+        ],
+        ['a queue of Azure', `{type: Azure, queueURL: '<url>/bootstrap'<more>}`, 'queueURL'],
+        ['a topic of Azure', `{type: Azure, topicEndpoint: '<url>/api/events'<more>}`, 'topicEndpoint'],
+        [
+          'a topic of Pub/Sub',
+          `{type: GCP, topic: projects/my-project/topics/b-1, endpoint: '<url>'<more>}`,
+          'endpoint',
+        ],
+      ] as const
+    ).map(([what, sink, field]) => [
+      what,
+      [
+        (url: string, more: string) =>
+          `reporting: {sinks: [${sink.replace('<url>', url.replace(/\/p$/, '')).replace('<more>', more)}]}\n`,
+        `reporting.sinks[0].${field}`,
+        'the identity of the machine',
+      ] as const,
+    ]),
+  ),
 };
 
 describe('over plain http', () => {
   for (const [what, [document, path, exposed]] of Object.entries(PLACES)) {
-    test(`${what}: refused, and allowed to this machine, over https and where it says so`, async () => {
-      const problems = await problemsOf(document('http://x.example/p', ''));
-      assert.equal(problems.length, 1, problems.join('\n'));
-      assert.ok(
-        problems[0]?.endsWith(
-          `${path}: ${exposed} would be readable on the way: the URL is plain http (hint: write https://; allowInsecure: true beside it permits this one)`,
-        ),
-        problems[0],
-      );
-      for (const url of ['https://x.example/p', 'http://127.0.0.1:8080/p', 'http://localhost/p', 'http://[::1]/p'])
-        assert.deepEqual(await problemsOf(document(url, '')), [], url);
-      assert.deepEqual(await problemsOf(document('http://x.example/p', ', allowInsecure: true')), []);
-      for (const url of ['http://127.0.0.1.x.example/p', 'http://localhost.x.example/p'])
-        assert.equal((await problemsOf(document(url, ''))).length, 1, url);
-    });
+    test(
+      `${what}: refused, and allowed to this machine, over https and where it says so`,
+      attack('Credentials over plain http', `${what}, over plain http`, async () => {
+        const problems = await problemsOf(document('http://x.example/p', ''));
+        assert.equal(problems.length, 1, problems.join('\n'));
+        assert.ok(
+          problems[0]?.endsWith(
+            `${path}: ${exposed} would be readable on the way: the URL is plain http (hint: write https://; allowInsecure: true beside it permits this one)`,
+          ),
+          problems[0],
+        );
+        for (const url of ['https://x.example/p', 'http://127.0.0.1:8080/p', 'http://localhost/p', 'http://[::1]/p'])
+          assert.deepEqual(await problemsOf(document(url, '')), [], url);
+        assert.deepEqual(await problemsOf(document('http://x.example/p', ', allowInsecure: true')), []);
+        for (const url of ['http://127.0.0.1.x.example/p', 'http://localhost.x.example/p'])
+          assert.equal((await problemsOf(document(url, ''))).length, 1, url);
+        return 3;
+      }),
+    );
   }
 
   test('what holds no credential needs nothing; credentials in the URL are credentials', async () => {

@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import { formatDiagnostic } from '../../../src/document/diagnostics.ts';
 import { loadDocument } from '../../../src/document/load.ts';
 import type { VariableResolver } from '../../../src/document/variables.ts';
+import { attack } from '../../support/attacks.ts';
 import { problemsOf } from '../../support/document.ts';
 
 const HEADER = 'apiVersion: machineadm.dev/v1alpha1\nkind: MachineBootstrap\nmetadata: {name: n1}\n';
@@ -47,43 +48,51 @@ describe('variables', () => {
       async () => ({ value });
     const body = (hook: string): string => `${RACK}host:\n  hooks: {early: ${hook}}\n`;
 
-    test('are replaced in the environment as they are, whatever is in them', async () => {
-      const value = `'; rm -rf / #$(id)\`id\`\n"`;
-      const result = await loadWith(
-        body('{environment: {RACK: "at ${rack}"}, commands: [\'echo "$RACK"\']}'),
-        answering(value),
-      );
-      assert.ok(result.ok);
-      const { early } = result.document.model.host.hooks;
-      assert.deepEqual([early?.environment, early?.commands], [{ RACK: `at ${value}` }, ['echo "$RACK"']]);
-    });
+    test(
+      'are replaced in the environment as they are, whatever is in them',
+      attack('Variables in hooks', 'shell syntax in a value that becomes an environment variable', async () => {
+        const value = `'; rm -rf / #$(id)\`id\`\n"`;
+        const result = await loadWith(
+          body('{environment: {RACK: "at ${rack}"}, commands: [\'echo "$RACK"\']}'),
+          answering(value),
+        );
+        assert.ok(result.ok);
+        const { early } = result.document.model.host.hooks;
+        assert.deepEqual([early?.environment, early?.commands], [{ RACK: `at ${value}` }, ['echo "$RACK"']]);
+        return 1;
+      }),
+    );
 
-    test('are refused in a command when a shell would interpret them, with the place of the command', async () => {
-      const commands = body('{expand: true, commands: ["true", "echo ${rack}"]}');
-      for (const value of [
-        'a b',
-        'a;b',
-        '$(id)',
-        '`id`',
-        "'",
-        '"',
-        'a|b',
-        'a&b',
-        '-rf',
-        '*',
-        '%PATH%',
-        'a\nb',
-        '~',
-        '{a,b}',
-        '\\',
-      ]) {
-        const result = await loadWith(commands, answering(value));
-        assert.ok(!result.ok, value);
-        assert.deepEqual(result.problems.map(formatDiagnostic), [
-          `doc.yaml:6:52  host.hooks.early.commands[1]: the value of the variable "rack" has a character that a shell interprets (hint: set an environment variable to it (environment: {VALUE: \${rack}}) and write "$VALUE" in the command)`,
-        ]);
-      }
-    });
+    test(
+      'are refused in a command when a shell would interpret them, with the place of the command',
+      attack('Variables in hooks', 'shell syntax in a value that is expanded in a command', async () => {
+        const commands = body('{expand: true, commands: ["true", "echo ${rack}"]}');
+        for (const value of [
+          'a b',
+          'a;b',
+          '$(id)',
+          '`id`',
+          "'",
+          '"',
+          'a|b',
+          'a&b',
+          '-rf',
+          '*',
+          '%PATH%',
+          'a\nb',
+          '~',
+          '{a,b}',
+          '\\',
+        ]) {
+          const result = await loadWith(commands, answering(value));
+          assert.ok(!result.ok, value);
+          assert.deepEqual(result.problems.map(formatDiagnostic), [
+            `doc.yaml:6:52  host.hooks.early.commands[1]: the value of the variable "rack" has a character that a shell interprets (hint: set an environment variable to it (environment: {VALUE: \${rack}}) and write "$VALUE" in the command)`,
+          ]);
+        }
+        return 15;
+      }),
+    );
 
     test('are replaced in a command when no shell would interpret them', async () => {
       for (const value of ['r7', 'i-0abc', '10.0.0.1', 'fd00::1', 'eu-west-1a', '/dev/sda', 'a=b', 'x@y']) {

@@ -51,6 +51,7 @@ const SERVER_SETTINGS = [
   'dialTimeout',
   'headers',
   'credentials',
+  'allowInsecure',
 ] as const satisfies readonly (keyof RegistrySection)[];
 
 function checkServer(registry: RegistrySection, path: readonly PathSegment[]): Finding[] {

@@ -1,5 +1,7 @@
 import type { Finding, PathSegment } from '../../diagnostics.ts';
+import type { EndpointSection } from './registries.ts';
 import type { Sections } from './sections.ts';
+import type { SinkSection } from './sinks/index.ts';
 
 /** What a request shows to everybody on its way. */
 interface Request {
@@ -39,10 +41,52 @@ export function checkTransport(sections: Sections): Finding[] {
   for (const [index, { url, headers, allowInsecure }] of (sections.images?.archives ?? []).entries()) {
     if (url !== undefined) judge(['images', 'archives', index], 'url', { url, headers, allowInsecure });
   }
+  for (const [index, registry] of (sections.containerRuntime?.containerd?.registries ?? []).entries()) {
+    const path = ['containerRuntime', 'containerd', 'registries', index];
+    const { server, mirrors = [] } = registry;
+    if (server !== undefined) judge(path, 'server', { ...registry, url: server }, loginOf(registry));
+    for (const [at, mirror] of mirrors.entries()) judge([...path, 'mirrors', at], 'url', mirror, loginOf(mirror));
+  }
   for (const [index, sink] of (sections.reporting?.sinks ?? []).entries()) {
-    if (sink.type === 'Webhook' || sink.type === 'OTLP') judge(['reporting', 'sinks', index], 'url', sink);
+    const path = ['reporting', 'sinks', index];
+    if (sink.type === 'Webhook' || sink.type === 'OTLP') judge(path, 'url', sink);
+    for (const { at, field, url, allowInsecure } of cloudRequests(sink))
+      if (url !== undefined) judge([...path, ...at], field, { url, allowInsecure }, 'the identity of the machine');
   }
   return findings;
+}
+
+function loginOf({ credentials }: EndpointSection): string | undefined {
+  return credentials === undefined ? undefined : 'the password';
+}
+
+/** URLs of a cloud that the document replaces. Requests there bear the identity of the machine: a token, or a signature. */
+function cloudRequests(sink: SinkSection): readonly CloudRequest[] {
+  switch (sink.type) {
+    case 'AWS':
+      return [
+        { at: [], field: 'queueURL', url: sink.queueURL, allowInsecure: sink.allowInsecure },
+        { at: [], field: 'endpoint', url: sink.endpoint, allowInsecure: sink.allowInsecure },
+        { at: ['bucket'], field: 'endpoint', url: sink.bucket?.endpoint, allowInsecure: sink.bucket?.allowInsecure },
+      ];
+    case 'Azure':
+      return [
+        { at: [], field: 'queueURL', url: sink.queueURL, allowInsecure: sink.allowInsecure },
+        { at: [], field: 'topicEndpoint', url: sink.topicEndpoint, allowInsecure: sink.allowInsecure },
+      ];
+    case 'GCP':
+      return [{ at: [], field: 'endpoint', url: sink.endpoint, allowInsecure: sink.allowInsecure }];
+    default:
+      return [];
+  }
+}
+
+interface CloudRequest {
+  /** Below the sink. */
+  readonly at: readonly PathSegment[];
+  readonly field: string;
+  readonly url: string | undefined;
+  readonly allowInsecure: boolean | undefined;
 }
 
 function credentialsOf({ url, headers }: Request): string | undefined {

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { absolutePath, certificatePem, clientCertificate, duration, headers, secret } from './fields.ts';
+import { absolutePath, allowInsecure, certificatePem, clientCertificate, duration, headers, secret } from './fields.ts';
 
 /** `containerRuntime.containerd.registries`: where the images of a registry come from. */
 
@@ -33,6 +33,7 @@ const endpoint = {
   dialTimeout: duration.optional(),
   headers: headers.optional(),
   credentials: z.strictObject({ username: secret, password: secret }).optional(),
+  allowInsecure,
 };
 
 const mirror = z.strictObject({
@@ -56,5 +57,12 @@ export type RegistriesSection = z.infer<typeof registries>;
 export type RegistrySection = RegistriesSection[number];
 export type EndpointSection = Pick<
   RegistrySection,
-  'ca' | 'clientCertificate' | 'skipVerify' | 'overridePath' | 'dialTimeout' | 'headers' | 'credentials'
+  | 'ca'
+  | 'clientCertificate'
+  | 'skipVerify'
+  | 'overridePath'
+  | 'dialTimeout'
+  | 'headers'
+  | 'credentials'
+  | 'allowInsecure'
 >;

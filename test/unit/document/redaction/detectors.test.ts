@@ -2,21 +2,30 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Redactor } from '../../../../src/document/redaction/redactor.ts';
 import { TOKEN_SHAPES } from '../../../../src/document/redaction/token-shapes.ts';
+import { attack } from '../../../support/attacks.ts';
 import { PLAIN_LINES, SECRET_LINES, withSecret } from '../../../support/secret-lines.ts';
 
 const redactor = new Redactor();
 
 describe('a secret that nobody told', () => {
   for (const line of SECRET_LINES) {
-    test(`is removed from ${JSON.stringify(line.line)}`, () => {
-      for (let count = 0; count < 20; count += 1) {
-        const { text, value } = withSecret(line);
-        const clean = redactor.redact(text);
-        assert.ok(!clean.includes(value), `${text} became ${clean}`);
-        assert.ok(!clean.includes(value.slice(0, Math.ceil(value.length / 2))), `${text} became ${clean}`);
-        if (/^[\w ]+[ =:]/.test(line.line)) assert.notEqual(clean, '[redacted]');
-      }
-    });
+    test(
+      `is removed from ${JSON.stringify(line.line)}`,
+      attack(
+        'Undeclared secrets',
+        'a common line with a secret that nobody declared, in a log, a status or a bundle',
+        () => {
+          for (let count = 0; count < 20; count += 1) {
+            const { text, value } = withSecret(line);
+            const clean = redactor.redact(text);
+            assert.ok(!clean.includes(value), `${text} became ${clean}`);
+            assert.ok(!clean.includes(value.slice(0, Math.ceil(value.length / 2))), `${text} became ${clean}`);
+            if (/^[\w ]+[ =:]/.test(line.line)) assert.notEqual(clean, '[redacted]');
+          }
+          return 20;
+        },
+      ),
+    );
   }
 
   test('is removed where it is in the middle of a log', () => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { describe, test } from 'node:test';
 import { Redactor } from '../../../../src/document/redaction/redactor.ts';
+import { attack } from '../../../support/attacks.ts';
 import { ENCODINGS } from '../../../support/encodings.ts';
 
 const KEY = `-----BEGIN X KEY-----\n${'aGVsbG8gd29ybGQgaGVyZSBJIGFt'.repeat(2)}\n${'c2Vjb25kIGxpbmUgb2YgdGhlIGtl'.repeat(2)}\nqq==\n-----END X KEY-----\n`;
@@ -26,15 +27,19 @@ const learnt = (...values: string[]): Redactor => {
 describe('a value that was learnt', () => {
   for (const [what, value] of Object.entries(VALUES)) {
     for (const { name, encode } of ENCODINGS) {
-      test(`(${what}) is removed as ${name}`, () => {
-        const text = encode(value);
-        const clean = learnt(value).redact(`before: ${text} :after`);
-        assert.match(clean, /^before: .*\[redacted\].* :after$/s);
-        // What is left of its spelling: quotes, and digits of base64 that belong to neighbours as well.
-        const left = clean.slice('before: '.length, -' :after'.length).replaceAll('[redacted]', '');
-        assert.ok(left.length <= 12 || text.length - left.length >= value.length * 0.8, left);
-        for (const part of value.match(/[\w-]{6,}/g) ?? []) assert.ok(!clean.includes(part), clean);
-      });
+      test(
+        `(${what}) is removed as ${name}`,
+        attack('Known secrets', 'a known secret in another encoding', () => {
+          const text = encode(value);
+          const clean = learnt(value).redact(`before: ${text} :after`);
+          assert.match(clean, /^before: .*\[redacted\].* :after$/s);
+          // What is left of its spelling: quotes, and digits of base64 that belong to neighbours as well.
+          const left = clean.slice('before: '.length, -' :after'.length).replaceAll('[redacted]', '');
+          assert.ok(left.length <= 12 || text.length - left.length >= value.length * 0.8, left);
+          for (const part of value.match(/[\w-]{6,}/g) ?? []) assert.ok(!clean.includes(part), clean);
+          return 1;
+        }),
+      );
     }
   }
 
@@ -135,13 +140,17 @@ describe('the work for a text', () => {
     );
 
   for (const part of HOSTILE) {
-    test(`grows with its length and no faster: ${JSON.stringify(part)}`, () => {
-      const text = part.repeat(Math.ceil(12_000 / part.length));
-      // Quadratic work is 16 times as much for four times the length.
-      assert.ok(spent(text.repeat(4)) < 9 * Math.max(spent(text), 3_000));
-      redactor.redact(text);
-      assert.ok(redactor.work < 80 * text.length + 2 ** 21, `${redactor.work} for ${text.length}`);
-    });
+    test(
+      `grows with its length and no faster: ${JSON.stringify(part)}`,
+      attack('Hostile texts', 'a text that makes the redactor slow', () => {
+        const text = part.repeat(Math.ceil(12_000 / part.length));
+        // Quadratic work is 16 times as much for four times the length.
+        assert.ok(spent(text.repeat(4)) < 9 * Math.max(spent(text), 3_000));
+        redactor.redact(text);
+        assert.ok(redactor.work < 80 * text.length + 2 ** 21, `${redactor.work} for ${text.length}`);
+        return 1;
+      }),
+    );
   }
 
   test('is bounded for encodings inside each other: what is too deep is removed unread', () => {

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { Finding, PathSegment } from '../../../diagnostics.ts';
 import type { AWSSinkModel } from '../../../model-sinks.ts';
-import { httpUrl } from '../fields.ts';
+import { allowInsecure, httpUrl } from '../fields.ts';
 import { oneOf } from './exclusive.ts';
 import { remoteFields, toRemoteOptions } from './fields.ts';
 
@@ -34,8 +34,10 @@ export const awsSink = z.strictObject({
         .optional(),
       region: region.optional(),
       endpoint: httpUrl.optional(),
+      allowInsecure,
     })
     .optional(),
+  allowInsecure,
   ...remoteFields,
 });
 

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { Finding, PathSegment } from '../../../diagnostics.ts';
 import type { AzureSinkModel } from '../../../model-sinks.ts';
-import { httpUrl } from '../fields.ts';
+import { allowInsecure, httpUrl } from '../fields.ts';
 import { oneOf } from './exclusive.ts';
 import { remoteFields, toRemoteOptions } from './fields.ts';
 
@@ -20,6 +20,7 @@ export const azureSink = z.strictObject({
     )
     .optional(),
   clientID: z.uuid({ error: 'not a client id: a UUID' }).optional(),
+  allowInsecure,
   ...remoteFields,
 });
 

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { GCPSinkModel } from '../../../model-sinks.ts';
-import { httpUrl } from '../fields.ts';
+import { allowInsecure, httpUrl } from '../fields.ts';
 import { remoteFields, toRemoteOptions } from './fields.ts';
 
 const PUBLIC_ENDPOINT = 'https://pubsub.googleapis.com';
@@ -18,6 +18,7 @@ export const gcpSink = z.strictObject({
     .regex(/^[A-Za-z0-9-]+@[A-Za-z0-9.-]+$/, 'not the address of a service account')
     .optional(),
   endpoint: httpUrl.optional(),
+  allowInsecure,
   ...remoteFields,
 });
 
