@@ -797,6 +797,7 @@ export const PUBLIC_FIELDS: readonly string[] = [
   'kubernetes.controlPlane.apiServer.admission.disable[]',
   'kubernetes.controlPlane.apiServer.admission.config[].plugin',
   'kubernetes.controlPlane.etcd.external.endpoints[]',
+  'kubernetes.controlPlane.etcd.external.httpEndpoints[]',
   'kubernetes.node.providerID',
   'kubernetes.node.taints[].*',
   'kubernetes.join.discovery.file.kubeconfig.tlsServerName',

@@ -30,7 +30,7 @@ export function fieldsForSecrets(): ReadonlyMap<string, FieldKind> {
     const kind = kindOf(node);
     if (kind !== undefined) fields.set(path, kind);
     if (kind === 'secret') return;
-    for (const branch of branchesOf(node)) visit(branch, `${path}${discriminator(root, branch)}`, references);
+    for (const branch of alternativesOf(node)) visit(branch, `${path}${discriminator(root, branch)}`, references);
     if (isSchema(properties))
       for (const [key, child] of Object.entries(properties))
         visit(child, path === '' ? key : `${path}.${key}`, references);
@@ -51,7 +51,9 @@ function kindOf(node: Schema): FieldKind | undefined {
   if (node.format === 'uri') return 'URL';
   if (node.format !== undefined) return undefined;
   const { maxLength } = node;
-  const patterns = [node, ...branchesOf(node)].flatMap(({ pattern }) => (typeof pattern === 'string' ? [pattern] : []));
+  const patterns = [node, ...schemasIn(node.allOf)].flatMap(({ pattern }) =>
+    typeof pattern === 'string' ? [pattern] : [],
+  );
   return PROBES.find(
     ([, text]) =>
       patterns.every((pattern) => new RegExp(pattern, 'u').test(text)) &&
@@ -61,17 +63,20 @@ function kindOf(node: Schema): FieldKind | undefined {
 
 /** A text, or `{secret: name}`. */
 function isSecret(node: Schema): boolean {
-  const branches = branchesOf(node);
+  const branches = alternativesOf(node);
   return (
     branches.some(({ type }) => type === 'string') &&
     branches.some(({ properties }) => isSchema(properties) && Object.keys(properties).join() === 'secret')
   );
 }
 
-function branchesOf({ anyOf, oneOf, allOf }: Schema): readonly Schema[] {
-  return [anyOf, oneOf, allOf].flatMap((branches): Schema[] =>
-    Array.isArray(branches) ? branches.filter(isSchema) : [],
-  );
+/** Each can be what the value is. What `allOf` holds are rules across fields. */
+function alternativesOf({ anyOf, oneOf }: Schema): readonly Schema[] {
+  return [...schemasIn(anyOf), ...schemasIn(oneOf)];
+}
+
+function schemasIn(list: unknown): readonly Schema[] {
+  return Array.isArray(list) ? list.filter(isSchema) : [];
 }
 
 /** `(Webhook)` for the kind of a union that it is. */
