@@ -50,7 +50,7 @@ async function freePort(): Promise<number> {
   return typeof address === 'object' && address !== null ? address.port : 0;
 }
 
-describe('the mirror of a management cluster', { skip, timeout: 180_000 }, () => {
+describe('the mirror of a management cluster', { skip, timeout: 600_000 }, () => {
   let server: KubeApiServer;
   let scratch = '';
   let port = 0;
