@@ -8,3 +8,8 @@ export function member(value: unknown, name: string): unknown {
 export function text(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
+
+/** A text, a number or a truth value as text; undefined for everything else: a map need not even have a text. */
+export function scalar(value: unknown): string | undefined {
+  return ['string', 'number', 'bigint', 'boolean'].includes(typeof value) ? String(value) : undefined;
+}

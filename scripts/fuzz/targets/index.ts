@@ -1,6 +1,7 @@
 import type { FuzzTarget } from '../target.ts';
 import { accepted } from './accepted.ts';
 import { answers } from './answers.ts';
+import { controlPlane } from './control-plane.ts';
 import { documentJson, documentYaml, merge, variables } from './document.ts';
 import { life } from './life.ts';
 import { accounts, journalctl, kubeadmOutput, storage, system, units } from './machine.ts';
@@ -44,6 +45,7 @@ export const TARGETS: readonly FuzzTarget[] = [
   metadata,
   answers,
   kubeconfig,
+  controlPlane,
   accounts,
   storage,
   system,

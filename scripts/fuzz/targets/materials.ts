@@ -15,6 +15,7 @@ import { header, tar } from '../../../test/support/image-archive.ts';
 import { inlineSecret, kubernetesModel } from '../../../test/support/kubernetes-model.ts';
 import { memoryHost } from '../../../test/support/memory-host.ts';
 import { der, pem } from '../mutators/der.ts';
+import { json } from '../mutators/json.ts';
 import { CANARIES, type FuzzTarget, type Mutation } from '../target.ts';
 
 const [SECRET] = CANARIES;
@@ -88,20 +89,21 @@ const checksummed: Mutation = (random, input) => {
 
 const CONFIG = JSON.stringify({ architecture: 'amd64', os: 'linux', rootfs: { type: 'layers', diff_ids: [] } });
 const HEX = 'a'.repeat(64);
-const DOCKER = tar([
+const DOCKER_FILES = [
   {
     name: 'manifest.json',
     content: JSON.stringify([{ Config: `${HEX}.json`, RepoTags: ['a.example/b:1'], Layers: [] }]),
   },
   { name: `${HEX}.json`, content: CONFIG },
-]);
+];
+const DOCKER = tar(DOCKER_FILES);
 const descriptor = (mediaType: string) => ({
   mediaType,
   digest: `sha256:${HEX}`,
   size: 10,
   annotations: { 'org.opencontainers.image.ref.name': 'a.example/b:1' },
 });
-const OCI = tar([
+const OCI_FILES = [
   { name: 'oci-layout', content: '{"imageLayoutVersion":"1.0.0"}' },
   {
     name: 'index.json',
@@ -114,12 +116,22 @@ const OCI = tar([
     name: `blobs/sha256/${HEX}`,
     content: JSON.stringify({ config: descriptor('application/vnd.oci.image.config.v1+json'), layers: [] }),
   },
-]);
+];
+const OCI = tar(OCI_FILES);
 const LONG = Buffer.concat([
   header('././@LongLink', 14, 'L'),
   Buffer.from('manifest.json\0'.padEnd(512, '\0')),
   DOCKER,
 ]);
+
+/** An archive whose documents were changed as JSON. */
+const retarred: Mutation = (random) => {
+  const files = random.pick([DOCKER_FILES, OCI_FILES]);
+  const at = random.below(files.length);
+  return latin1(
+    tar(files.map((file, index) => (index === at ? { ...file, content: json(random, file.content) ?? '' } : file))),
+  );
+};
 
 export const archives: FuzzTarget = {
   name: 'image-archives',
@@ -142,7 +154,7 @@ export const archives: FuzzTarget = {
     'BZh',
   ],
   isBinary: true,
-  grammar: [checksummed],
+  grammar: [checksummed, retarred],
   run: async (input) => {
     const host = memoryHost({ files: { '/a.tar': bytesOf(input) } });
     try {

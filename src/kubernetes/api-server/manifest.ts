@@ -27,12 +27,17 @@ export interface ApiServerManifest {
 /** Reads a manifest; undefined for what is no manifest of an API server. */
 export async function readManifest(source: string): Promise<ApiServerManifest | undefined> {
   const pod = await foreignYaml(source);
+  const annotations = member(member(pod, 'metadata'), 'annotations');
+  // Where machineadm writes its own.
+  if (![member(pod, 'metadata'), annotations].every(isMapOrNothing)) return undefined;
   const container = list(member(member(pod, 'spec'), 'containers'))[0];
-  const command = [...list(member(container, 'command')), ...list(member(container, 'args'))].map(String);
+  const command = [...list(member(container, 'command')), ...list(member(container, 'args'))].filter(
+    (word) => typeof word === 'string',
+  );
   if (command.length === 0) return undefined;
   return {
     command,
-    endpoint: text(member(member(member(pod, 'metadata'), 'annotations'), ENDPOINT_ANNOTATION)),
+    endpoint: text(member(annotations, ENDPOINT_ANNOTATION)),
     env: list(member(container, 'env')).flatMap((variable) => text(member(variable, 'name')) ?? []),
     volumes: list(member(member(pod, 'spec'), 'volumes')).flatMap((volume) => {
       const [name, hostPath] = [text(member(volume, 'name')), text(member(member(volume, 'hostPath'), 'path'))];
@@ -62,6 +67,10 @@ export async function isSamePod(one: string, other: string): Promise<boolean> {
     return document.toJS();
   });
   return isDeepStrictEqual(a, b);
+}
+
+function isMapOrNothing(value: unknown): boolean {
+  return value === undefined || value === null || (typeof value === 'object' && !Array.isArray(value));
 }
 
 function list(value: unknown): readonly unknown[] {

@@ -3,7 +3,7 @@ const ENCRYPTING = ['aescbc', 'secretbox', 'kms'];
 
 /** True where these resources hold the Secrets. */
 export function holdsSecrets(resources: readonly unknown[]): boolean {
-  return resources.some((name) => ['secrets', '*.', '*.*'].includes(String(name)));
+  return resources.some((name) => ['secrets', '*.', '*.*'].includes(typeof name === 'string' ? name : ''));
 }
 
 /** True where Secrets are written encrypted: the first provider writes, all read. */

@@ -1,5 +1,6 @@
 import type { Finding } from '../../document/diagnostics.ts';
 import type { HostModel, KubernetesModel } from '../../document/model.ts';
+import { scalar } from '../../host/untyped.ts';
 import { contradiction } from './contradiction.ts';
 import { type Check, type Control, describeRule, follows } from './control.ts';
 import { fieldText } from './judge.ts';
@@ -46,7 +47,7 @@ export function hardenKubelet(
         break;
       case 'kube-proxy-metrics': {
         const address = kubernetes.addons.proxy.config.metricsBindAddress;
-        if (address === undefined || /^(127\.|\[?::1\]?:|$)/.test(String(address))) break;
+        if (address === undefined || /^(127\.|\[?::1\]?:|$)/.test(scalar(address) ?? '')) break;
         const path = ['kubernetes', 'addons', 'proxy', 'config', 'metricsBindAddress'];
         findings.push(contradiction(path, control, 'be an address of this machine only'));
         break;

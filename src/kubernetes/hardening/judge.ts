@@ -1,5 +1,5 @@
 import type { Evidence } from '../../document/errors.ts';
-import { member, text } from '../../host/untyped.ts';
+import { member, scalar, text } from '../../host/untyped.ts';
 import { KUBELET_CONFIG } from '../paths.ts';
 import { uncovered } from './audit-policy.ts';
 import { type Check, type Component, type Control, describeRule, follows, type Rule } from './control.ts';
@@ -161,7 +161,7 @@ function judgeGate({ gate, never, at }: Extract<Check, { kind: 'feature-gate' }>
   for (const place of at) {
     if (place === 'kubelet') {
       const set = member(member(seen.kubeletConfig, 'featureGates'), gate);
-      if (set !== undefined) lists.push({ source: KUBELET_CONFIG, value: `${gate}=${String(set)}` });
+      if (set !== undefined) lists.push({ source: KUBELET_CONFIG, value: `${gate}=${scalar(set) ?? ''}` });
       const flags = seen.kubeletFlags.filter(({ name }) => name === 'feature-gates');
       lists.push(...flags.map(({ source, value }) => ({ source, value })));
     } else {
@@ -189,7 +189,7 @@ export function fieldValue(object: unknown, field: string): unknown {
 export function fieldText(object: unknown, field: string): string | undefined {
   const value = fieldValue(object, field);
   if (value === undefined || value === null) return undefined;
-  return Array.isArray(value) ? value.join(',') : String(value);
+  return Array.isArray(value) ? value.map((item) => scalar(item) ?? '').join(',') : (scalar(value) ?? '');
 }
 
 function judgeKubelet({ field, flag, rule }: Extract<Check, { kind: 'kubelet' }>, seen: Observed): Verdict {

@@ -1,5 +1,5 @@
 import { QUIET } from '../../document/foreign-yaml.ts';
-import { member } from '../../host/untyped.ts';
+import { member, text } from '../../host/untyped.ts';
 import type { Mount, NamedValue } from './control.ts';
 
 /** The parts of a static pod's manifest that hardening looks at: one component, as kubeadm writes it. */
@@ -21,13 +21,10 @@ export async function readManifest(text: string): Promise<Manifest> {
   const pod = podOf(parseDocument(text, QUIET));
   const container = containerOf(pod);
   const volumes = new Map(
-    list(container.volumes).map((volume) => [
-      String(member(volume, 'name')),
-      member(member(volume, 'hostPath'), 'path'),
-    ]),
+    list(container.volumes).map((volume) => [nameOf(volume), member(member(volume, 'hostPath'), 'path')]),
   );
   const mounts = list(member(container.fields, 'volumeMounts')).flatMap((mount) => {
-    const hostPath = volumes.get(String(member(mount, 'name')));
+    const hostPath = volumes.get(nameOf(mount));
     const mountPath = member(mount, 'mountPath');
     return typeof hostPath === 'string' && typeof mountPath === 'string' ? [{ mountPath, hostPath }] : [];
   });
@@ -103,7 +100,15 @@ interface ParsedYaml {
 
 function podOf(document: ParsedYaml): unknown {
   if (document.errors.length > 0) throw new SyntaxError('not valid YAML');
-  return document.toJS();
+  try {
+    return document.toJS();
+  } catch (cause) {
+    throw new SyntaxError('an alias without its anchor, or too many of them', { cause });
+  }
+}
+
+function nameOf(value: unknown): string {
+  return text(member(value, 'name')) ?? '';
 }
 
 function containerOf(pod: unknown): Container {

@@ -1,5 +1,6 @@
 import { MachineadmError } from '../../document/errors.ts';
 import type { QueryHost } from '../../host/host.ts';
+import { scalar } from '../../host/untyped.ts';
 import { type ArchiveFile, tarSource } from './archive.ts';
 import { arrayOf, objectOf, stringsOf } from './json.ts';
 import { fullReference } from './references.ts';
@@ -143,8 +144,11 @@ function imageOf(
     for (const part of [config, ...arrayOf(layers)].filter((one) => !isElsewhere(one))) {
       requireBlob(contents, blobPath(part) ?? '');
     }
-    const id = String(objectOf(config).digest);
-    return { id, ...foreignPlatform(contents.documents.get(configPath), architecture) };
+    const { digest } = objectOf(config);
+    return {
+      id: typeof digest === 'string' ? digest : undefined,
+      ...foreignPlatform(contents.documents.get(configPath), architecture),
+    };
   }
   return ofIndex(contents, arrayOf(manifests), architecture, depth);
 }
@@ -199,7 +203,7 @@ function blobPath(descriptor: unknown): string | undefined {
 
 /** Layers that may not be distributed lie at a URL (OCI image specification, layer.md). */
 function isElsewhere(descriptor: unknown): boolean {
-  return /nondistributable|foreign/.test(String(objectOf(descriptor).mediaType));
+  return /nondistributable|foreign/.test(scalar(objectOf(descriptor).mediaType) ?? '');
 }
 
 function requireBlob({ blobs }: Contents, path: string): void {

@@ -1,4 +1,5 @@
 import { MachineadmError } from '../../document/errors.ts';
+import { scalar } from '../../host/untyped.ts';
 
 /** What a program printed as JSON. Throws `HostStepFailed` where it is none: nothing is decided by what is not understood. */
 export function printedJson(program: string, stdout: string): unknown {
@@ -28,11 +29,6 @@ export function jsonRows(
   if (!Array.isArray(rows)) return [];
   return rows.map((row: unknown) => {
     const cells = Object.entries(typeof row === 'object' && row !== null ? row : {});
-    return Object.fromEntries(cells.map(([name, value]) => [name, cellOf(value)]));
+    return Object.fromEntries(cells.map(([name, value]) => [name, scalar(value)]));
   });
-}
-
-/** A list or a map is no cell. */
-function cellOf(value: unknown): string | undefined {
-  return ['string', 'number', 'boolean'].includes(typeof value) ? String(value) : undefined;
 }
