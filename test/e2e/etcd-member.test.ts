@@ -1,25 +1,16 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { controlPlaneDocument, initDocument, newSeeds } from '../support/documents.ts';
+import { membersSeenBy } from '../support/etcd-members.ts';
 import { AGENT, ALL_CASES, assertSucceeded, Fleet, JOURNAL, labUnavailable, type Node, told } from '../support/lab.ts';
 import { assertNoLeaks } from '../support/twice.ts';
 
 const MINUTE = 60_000;
 const skip = labUnavailable() ?? (ALL_CASES ? false : 'not of the core set: set MACHINEADM_E2E=all');
 
-interface Member {
-  readonly ID: string;
-  readonly name?: string;
-  readonly peerURLs: readonly string[];
-}
-
-/** The members of the cluster as its first one tells them. */
+/** The members of the cluster as its first one lists them. */
 async function members(first: Node): Promise<readonly string[]> {
-  const pki = '/etc/kubernetes/pki/etcd';
-  const credential = `--cacert ${pki}/ca.crt --cert ${pki}/healthcheck-client.crt --key ${pki}/healthcheck-client.key`;
-  const url = 'https://127.0.0.1:2379/v3/cluster/member/list';
-  const answer = await first.machine.shell(`curl --silent --show-error --max-time 20 ${credential} --data '{}' ${url}`);
-  const { members: list }: { members: readonly Member[] } = JSON.parse(answer);
+  const list = await membersSeenBy(first);
   return list.map(({ name = '', peerURLs }) => `${name} ${peerURLs.join(',')}`).sort();
 }
 

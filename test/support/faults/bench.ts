@@ -12,9 +12,10 @@ import {
   type Seeds,
   workerDocument,
 } from '../documents.ts';
+import { type Member, membersSeenBy } from '../etcd-members.ts';
 import { assertSucceeded, type Fleet, Node, type Provisioned } from '../lab.ts';
 import { Gate } from './gate.ts';
-import type { FaultRole, Sabotage } from './sabotage.ts';
+import { type FaultRole, FIRSTS, type Sabotage } from './sabotage.ts';
 
 const IMAGES = [
   'pause',
@@ -36,10 +37,20 @@ const SHORT: DocumentTree = {
   kubernetes: { timeouts: { controlPlane: '25s', discovery: '8s' }, ready: { timeout: '15s' } },
 };
 
+const JOINING = ['10.99.0.201', '10.99.0.202'] as const;
+
+/** A machine to break and, where it is to join, a cluster of its own for that. */
+interface Lane {
+  readonly node: Node;
+  readonly first: Node | undefined;
+}
+
 /** What a sabotaged run left to look at. */
 export interface Sabotaged {
   readonly node: Node;
   readonly run: Provisioned;
+  /** The members of etcd right before and after the run; undefined where no control plane joins. */
+  readonly members: { readonly before: readonly Member[]; readonly after: readonly Member[] } | undefined;
 }
 
 /**
@@ -49,71 +60,70 @@ export interface Sabotaged {
 export class FaultBench {
   readonly #fleet: Fleet;
   readonly #seeds: Seeds = newSeeds();
-  readonly #free: Node[] = [];
-  readonly #waiting: ((node: Node) => void)[] = [];
+  readonly #free: Lane[] = [];
+  readonly #waiting: ((lane: Lane) => void)[] = [];
   readonly #gate = new Gate();
-  #first: Node | undefined;
 
   private constructor(fleet: Fleet) {
     this.#fleet = fleet;
   }
 
-  /** @param role what the machines are to become; joining ones get a cluster to join */
-  static async open(fleet: Fleet, role: FaultRole, machines: number): Promise<FaultBench> {
+  /** @param role what the machines are to become; each that joins gets a cluster to join */
+  static async open(fleet: Fleet, role: FaultRole, lanes: number): Promise<FaultBench> {
     const bench = new FaultBench(fleet);
     const base = await bench.#prepare({ name: 'flt-base', ip: '10.99.0.200' });
-    const sites = Array.from({ length: machines }, (_, index) => ({
-      name: `flt-${'abcd'[index] ?? 'x'}`,
-      ip: `10.99.0.${201 + index}`,
-    }));
-    const first: NodeSite | undefined = role === 'init' ? undefined : { name: 'flt-first', ip: '10.99.0.209' };
     await base.machine.powerOff();
-    for (const site of first === undefined ? sites : [first, ...sites]) {
-      const node = new Node(await fleet.copyDisk(base, site));
-      if (site === first) await bench.#makeCluster(node);
-      else {
-        await node.machine.snapshot();
-        bench.#free.push(node);
-      }
+    for (const [index, ip] of JOINING.slice(0, lanes).entries()) {
+      const letter = 'ab'[index];
+      const node = new Node(await fleet.copyDisk(base, { name: `flt-${letter}`, ip }));
+      await node.machine.snapshot();
+      const site = { name: `flt-first-${letter}`, ip: FIRSTS[index] ?? '' };
+      const first = role === 'init' ? undefined : new Node(await fleet.copyDisk(base, site));
+      bench.#free.push({ node, first });
     }
     await fleet.remove(base);
+    await Promise.all(bench.#free.map(({ first }) => first && bench.#makeCluster(first)));
     return bench;
   }
 
   /** Sabotages a machine, runs the agent on it, and hands both to `look`; makes everything whole afterwards. */
   async drive(sabotage: Sabotage, look: (sabotaged: Sabotaged) => Promise<void>): Promise<void> {
-    const leave = await this.#gate.enter(needsAll(sabotage));
-    const node = this.#free.pop() ?? (await new Promise<Node>((resolve) => this.#waiting.push(resolve)));
+    const leave = await this.#gate.enter(sabotage.alone === true);
+    const lane = this.#free.pop() ?? (await new Promise<Lane>((resolve) => this.#waiting.push(resolve)));
     try {
-      await look({ node, run: await this.#run(node, sabotage) });
+      await look(await this.#run(lane, sabotage));
     } finally {
-      await node.machine.pullPlug();
+      await lane.node.machine.pullPlug();
       try {
-        await this.#restoreCluster(sabotage, node.site.name);
+        await restoreCluster(sabotage, lane);
       } finally {
         const next = this.#waiting.shift();
-        if (next === undefined) this.#free.push(node);
-        else next(node);
+        if (next === undefined) this.#free.push(lane);
+        else next(lane);
         leave();
       }
     }
   }
 
-  async #run(node: Node, sabotage: Sabotage): Promise<Provisioned> {
+  async #run(lane: Lane, sabotage: Sabotage): Promise<Sabotaged> {
+    const { node, first } = lane;
     const { machine } = node;
+    const places = placesOf(lane);
     await machine.revert();
     await machine.boot();
-    await node.lay(this.#document(node, sabotage));
-    if (sabotage.hook !== undefined) await machine.write(HOOK, sabotage.hook, '700');
-    if (sabotage.before !== undefined) await machine.shell(sabotage.before);
-    if (sabotage.cluster !== undefined) await this.#first?.machine.shell(sabotage.cluster);
-    if (sabotage.during !== undefined) await startBeside(machine, sabotage.during);
-    return await node.provision();
-  }
-
-  /** The first control plane of the cluster that is joined. */
-  get first(): Node | undefined {
-    return this.#first;
+    await node.lay(this.#document(lane, sabotage));
+    if (sabotage.hook !== undefined) await machine.write(HOOK, places + sabotage.hook, '700');
+    if (sabotage.before !== undefined) await machine.shell(places + sabotage.before);
+    if (sabotage.cluster !== undefined) await first?.machine.shell(places + sabotage.cluster);
+    const witness = sabotage.role === 'control plane' ? first : undefined;
+    const before = witness && (await membersSeenBy(witness));
+    if (sabotage.during !== undefined) await startBeside(machine, places + sabotage.during);
+    const run = await node.provision();
+    return {
+      node,
+      run,
+      members: witness && before && { before, after: await membersSeenBy(witness) },
+    };
   }
 
   async #prepare(site: NodeSite): Promise<Node> {
@@ -133,12 +143,11 @@ export class FaultBench {
     await node.machine.powerOff();
     await node.machine.snapshot();
     await node.machine.boot();
-    this.#first = node;
-    await this.#untilServing();
+    await untilServing(node);
   }
 
-  #document(node: Node, sabotage: Sabotage): DocumentTree {
-    const endpoint = this.#first?.machine.ip ?? '';
+  #document({ node, first }: Lane, sabotage: Sabotage): DocumentTree {
+    const endpoint = first?.machine.ip ?? '';
     const document = {
       init: () => initDocument(node.site, this.#seeds),
       worker: () => workerDocument(node.site, this.#seeds, endpoint),
@@ -146,41 +155,43 @@ export class FaultBench {
     }[sabotage.role]();
     const hook =
       sabotage.hook === undefined ? {} : { host: { hooks: { beforeBootstrap: { commands: [`sh -eu ${HOOK}`] } } } };
-    return merge(merge(merge(document, SHORT), merge(attempts(1), hook)), sabotage.document ?? {});
-  }
-
-  async #restoreCluster(sabotage: Sabotage, joined: string): Promise<void> {
-    const first = this.#first;
-    if (first === undefined) return;
-    const whole = sabotage.spoils === true || (sabotage.cluster !== undefined && sabotage.restore === undefined);
-    if (whole) {
-      await first.machine.revert();
-      await first.machine.boot();
-    } else {
-      if (sabotage.restore !== undefined) await first.machine.exec(['sh', '-c', sabotage.restore]);
-    }
-    await this.#untilServing();
-    if (!whole)
-      await first.machine.shell(`${KUBECTL} delete node ${joined} --ignore-not-found; ${KUBECTL} delete csr --all`);
-  }
-
-  async #untilServing(): Promise<void> {
-    for (let left = 120; left > 0; left -= 1) {
-      const answer = await this.#first?.machine.exec([
-        'sh',
-        '-c',
-        `${KUBECTL} get --raw /readyz && ${KUBECTL} get cm -n kube-public cluster-info`,
-      ]);
-      if (answer?.status === 0) return;
-      await pause(1_000);
-    }
-    throw new Error('the first control plane does not serve');
+    const besides =
+      typeof sabotage.document === 'function' ? sabotage.document((first ?? node).site) : (sabotage.document ?? {});
+    return merge(merge(merge(document, SHORT), merge(attempts(1), hook)), besides);
   }
 }
 
-/** What changes the cluster, or shows on all machines at once as the kernel's log does, is driven with no other beside it. */
-function needsAll({ cluster, spoils, alone }: Sabotage): boolean {
-  return cluster !== undefined || spoils === true || alone === true;
+async function restoreCluster(sabotage: Sabotage, lane: Lane): Promise<void> {
+  const { first, node } = lane;
+  if (first === undefined) return;
+  if (sabotage.spoils === true || (sabotage.cluster !== undefined && sabotage.restore === undefined)) {
+    await first.machine.revert();
+    await first.machine.boot();
+    return await untilServing(first);
+  }
+  if (sabotage.restore !== undefined) await first.machine.exec(['sh', '-c', placesOf(lane) + sabotage.restore]);
+  await untilServing(first);
+  const joined = node.site.name;
+  await first.machine.shell(`${KUBECTL} delete node ${joined} --ignore-not-found; ${KUBECTL} delete csr --all`);
+}
+
+async function untilServing(first: Node): Promise<void> {
+  for (let left = 120; left > 0; left -= 1) {
+    const answer = await first.machine.exec([
+      'sh',
+      '-c',
+      `${KUBECTL} get --raw /readyz && ${KUBECTL} get cm -n kube-public cluster-info`,
+    ]);
+    if (answer.status === 0) return;
+    await pause(1_000);
+  }
+  throw new Error(`${first.site.name} does not serve`);
+}
+
+/** What the shell of a sabotage knows: the machine that is broken, and the first control plane of the cluster it joins. */
+function placesOf({ node, first }: Lane): string {
+  const joined = first === undefined ? '' : ` FIRST=${first.site.name} FIRST_IP=${first.site.ip}`;
+  return `NODE=${node.site.name} IP=${node.site.ip}${joined}\n`;
 }
 
 /** A unit of its own, so that it outlives the shell that starts it and ends with the machine. */

@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import type { Member } from '../etcd-members.ts';
 import type { Provisioned } from '../lab.ts';
 import { ALL_CASES, assertFailed, assertSucceeded, Fleet, labUnavailable, type Node, SENTINEL, told } from '../lab.ts';
-import { FaultBench } from './bench.ts';
+import { FaultBench, type Sabotaged } from './bench.ts';
 import { capture } from './capture.ts';
 import { SABOTAGES } from './index.ts';
 import { record, resultOf } from './results.ts';
 import type { FaultResult, FaultRole, Sabotage } from './sabotage.ts';
+
+type Members = NonNullable<Sabotaged['members']>;
 
 const MINUTE = 60_000;
 /** Two machines wait side by side: most of a failure's time is a timeout of kubeadm's. */
@@ -50,10 +53,11 @@ export function driveFaults(role: FaultRole): void {
 
     for (const sabotage of sabotages) {
       test(`${sabotage.id}: ${sabotage.what}`, { timeout: 30 * MINUTE }, () =>
-        bench.drive(sabotage, async ({ node, run }) => {
+        bench.drive(sabotage, async ({ node, run, members }) => {
           results.push(resultOf(sabotage, run));
           if (CAPTURES !== undefined) await capture(CAPTURES, node, run, sabotage);
           await assertTrue(node, run, sabotage);
+          if (members !== undefined) assertMembersKept(node, members, sabotage);
         }),
       );
     }
@@ -69,4 +73,21 @@ async function assertTrue(node: Node, run: Provisioned, { expected }: Sabotage):
     assert.equal(await node.read(SENTINEL), undefined, 'no sentinel without success');
   } else await assertFailed(node, run, exitCode, step, reason);
   assert.match(JSON.stringify([run.status.failure?.summary, run.status.failure?.evidence]), proof, told(run));
+}
+
+/**
+ * A run that fails has removed and changed no member of etcd. A member of this machine's own may have come, where kubeadm
+ * got as far as announcing it: the next run removes that one.
+ */
+function assertMembersKept(node: Node, { before, after }: Members, { expected, spoils }: Sabotage): void {
+  const own = `https://${node.site.ip}:2380`;
+  const isNewOwn = ({ id, peerURLs }: Member): boolean =>
+    peerURLs.includes(own) && before.every((member) => member.id !== id);
+  const announced = after.filter(isNewOwn);
+  assert.deepEqual(
+    after.filter((member) => !announced.includes(member)),
+    before,
+  );
+  if (expected === 'success') assert.equal(announced.length, 1);
+  else if (spoils !== true) assert.deepEqual(announced, []);
 }

@@ -1,5 +1,8 @@
 import type { Reason } from '../../../src/document/reasons.ts';
-import type { DocumentTree } from '../documents.ts';
+import type { DocumentTree, NodeSite } from '../documents.ts';
+
+/** Addresses of the first control planes that are joined: machines are broken side by side, each with a cluster of its own. */
+export const FIRSTS = ['10.99.0.209', '10.99.0.219'] as const;
 
 /** What the machine was to become. */
 export type FaultRole = 'init' | 'worker' | 'control plane';
@@ -15,7 +18,10 @@ export interface ExpectedFailure {
   readonly proof: RegExp;
 }
 
-/** One way in which a machine is broken, and the truth about it. */
+/**
+ * One way in which a machine is broken, and the truth about it. Its shell knows the machine as $NODE and $IP, and the first
+ * control plane of the cluster that it joins as $FIRST and $FIRST_IP.
+ */
 export interface Sabotage {
   /** Stable; the row of the table, and the fixture, have this name. */
   readonly id: string;
@@ -32,12 +38,14 @@ export interface Sabotage {
   readonly cluster?: string;
   /** Shell, on the first control plane, that takes `cluster` back; without it the first control plane is put back whole. */
   readonly restore?: string;
-  /** True where a failing join leaves a mark in the cluster: the first control plane is put back whole. */
+  /**
+   * True where the join leaves a mark in the cluster, such as a member of etcd: the first control plane is put back whole.
+   */
   readonly spoils?: true;
   /** True where it shows on other machines of the lab, too, which share one kernel and its log. */
   readonly alone?: true;
-  /** What the document has besides. */
-  readonly document?: DocumentTree;
+  /** What the document has besides; as a function, of the first control plane. */
+  readonly document?: DocumentTree | ((first: NodeSite) => DocumentTree);
   readonly expected: ExpectedFailure | 'success';
   /** Why the expected reason is the area of the cause, and not the cause itself: nothing that can be observed tells more. */
   readonly area?: string;

@@ -1,3 +1,5 @@
+import type { Sabotage } from './sabotage.ts';
+
 /** Shell that several sabotages have in common. */
 
 /** A drop-in for a unit, with `[Service]` and these lines. */
@@ -82,4 +84,62 @@ export const CA_EXTENSIONS =
 
 export function serverExtensions(names: string): string {
   return `keyUsage=critical,digitalSignature,keyEncipherment\\nextendedKeyUsage=serverAuth,clientAuth\\nsubjectAltName=${names}`;
+}
+
+/** kubectl on the first control plane. */
+export const K = 'kubectl --kubeconfig /etc/kubernetes/admin.conf';
+
+export const BALANCER = 7443;
+
+/** A load balancer on the first control plane that ends TLS with this certificate of /root/forged. */
+export function balancer(name: string): string {
+  const listen = `OPENSSL-LISTEN:${BALANCER},reuseaddr,fork,verify=0,cert=/root/forged/${name}.crt,key=/root/forged/${name}.key`;
+  return `systemd-run --quiet --collect --unit=balancer socat ${listen} OPENSSL:127.0.0.1:6443,verify=0; ${until(`ss -ltn | grep -q :${BALANCER}`)}`;
+}
+
+const POD_NETWORK = '/etc/cni/net.d/10-e2e.conflist';
+
+/** The first control plane has a network for pods, as far as its kubelet asks for one, so that it is Ready. */
+export const NODE_READY: Pick<Sabotage, 'cluster' | 'restore'> = {
+  cluster: [
+    'mkdir -p /etc/cni/net.d',
+    `echo '{"cniVersion":"0.4.0","name":"e2e","plugins":[{"type":"loopback"}]}' > ${POD_NETWORK}`,
+    until(`${K} get node $FIRST --no-headers | grep -q ' Ready '`),
+  ].join('\n'),
+  restore: `rm ${POD_NETWORK}; ${until(`${K} get node $FIRST --no-headers | grep -q ' NotReady '`)}`,
+};
+
+/** Leaves a Node of the broken machine's name in the cluster, of a machine that is no more, with this status of its Ready. */
+export function leftoverNode(ready: 'True' | 'Unknown'): string {
+  const nodeInfo = {
+    machineID: 'f'.repeat(32),
+    bootID: 'ffffffff-ffff-4fff-8fff-ffffffffffff',
+    systemUUID: '',
+    kernelVersion: '',
+    osImage: '',
+    containerRuntimeVersion: '',
+    kubeletVersion: '',
+    kubeProxyVersion: '',
+    operatingSystem: 'linux',
+    architecture: 'amd64',
+  };
+  // With what a kubelet of 1.20 takes for granted in a Node, and panics where it is not there.
+  const amounts = { cpu: '1', memory: '1Gi', 'hugepages-2Mi': '0' };
+  const conditions = [{ type: 'Ready', status: ready, reason: 'Left', message: 'of a machine that is gone' }];
+  const node = {
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: { name: '$NODE', labels: { 'kubernetes.io/hostname': '$NODE' } },
+    status: { nodeInfo, capacity: amounts, allocatable: amounts, conditions },
+  };
+  return `${K} create -f - <<NODE\n${JSON.stringify(node)}\nNODE`;
+}
+
+/** An object of the cluster is taken away, and put back afterwards. */
+export function without(kind: string, name: string, namespace?: string): Pick<Sabotage, 'cluster' | 'restore'> {
+  const where = namespace === undefined ? '' : `-n ${namespace} `;
+  return {
+    cluster: `${K} ${where}get ${kind} ${name} -o json | jq 'del(.metadata.uid, .metadata.resourceVersion)' > /root/taken.json; ${K} ${where}delete ${kind} ${name}`,
+    restore: `${K} ${where}create -f /root/taken.json`,
+  };
 }

@@ -1,22 +1,24 @@
-import type { DocumentTree } from '../documents.ts';
-import type { Sabotage } from './sabotage.ts';
-import { CA_EXTENSIONS, certificate, serverExtensions, until } from './shell.ts';
+import type { DocumentTree, NodeSite } from '../documents.ts';
+import { FIRSTS, type Sabotage } from './sabotage.ts';
+import {
+  BALANCER,
+  balancer,
+  CA_EXTENSIONS,
+  certificate,
+  K,
+  killAlways,
+  leftoverNode,
+  NODE_READY,
+  serverExtensions,
+  until,
+  without,
+} from './shell.ts';
 
-/** The first control plane. */
-export const FIRST = { name: 'flt-first', ip: '10.99.0.209' } as const;
-const K = 'kubectl --kubeconfig /etc/kubernetes/admin.conf';
 const PKI = '/etc/kubernetes/pki';
-const BALANCER = 7443;
 
 /** Joins by another endpoint, or another token. */
 function discovery(token: DocumentTree): DocumentTree {
   return { kubernetes: { join: { discovery: { token } } } };
-}
-
-/** A load balancer on the first control plane that ends TLS with this certificate of /root/forged. */
-function balancer(name: string): string {
-  const listen = `OPENSSL-LISTEN:${BALANCER},reuseaddr,fork,verify=0,cert=/root/forged/${name}.crt,key=/root/forged/${name}.key`;
-  return `systemd-run --quiet --collect --unit=balancer socat ${listen} OPENSSL:127.0.0.1:6443,verify=0; ${until(`ss -ltn | grep -q :${BALANCER}`)}`;
 }
 
 /** A server on the first control plane that is none of Kubernetes. */
@@ -24,21 +26,12 @@ function server(command: string): string {
   return `systemd-run --quiet --collect --unit=balancer socat TCP-LISTEN:${BALANCER},reuseaddr,fork ${command}; ${until(`ss -ltn | grep -q :${BALANCER}`)}`;
 }
 
-const THROUGH_BALANCER = discovery({ endpoint: `${FIRST.ip}:${BALANCER}` });
+const THROUGH_BALANCER = ({ ip }: NodeSite) => discovery({ endpoint: `${ip}:${BALANCER}` });
 const STOP_BALANCER = 'systemctl stop balancer';
-const NAMES = `DNS:${FIRST.name},IP:${FIRST.ip}`;
+const NAMES = FIRSTS.map((ip) => `IP:${ip}`).join();
 const SERVER = '/CN=kube-apiserver';
 /** The last thing that kubeadm writes before the kubelet asks for its certificate. */
 const TLS_BOOTSTRAP = until('test -e /etc/kubernetes/bootstrap-kubelet.conf');
-
-/** An object of the cluster is taken away, and put back afterwards. */
-function without(kind: string, name: string, namespace?: string): Pick<Sabotage, 'cluster' | 'restore'> {
-  const where = namespace === undefined ? '' : `-n ${namespace} `;
-  return {
-    cluster: `${K} ${where}get ${kind} ${name} -o json | jq 'del(.metadata.uid, .metadata.resourceVersion)' > /root/taken.json; ${K} ${where}delete ${kind} ${name}`,
-    restore: `${K} ${where}create -f /root/taken.json`,
-  };
-}
 
 /** A worker that joins. */
 export const WORKER: readonly Sabotage[] = [
@@ -69,7 +62,7 @@ export const WORKER: readonly Sabotage[] = [
     id: 'worker-endpoint-refuses',
     role: 'worker',
     what: 'Nothing listens at the endpoint',
-    document: discovery({ endpoint: `${FIRST.ip}:6999` }),
+    document: ({ ip }) => discovery({ endpoint: `${ip}:6999` }),
     fixture: 'c04-join-refused',
     expected: { reason: 'APIEndpointConnectionRefused', step: 'kubeadm', exitCode: 11, proof: /6999/ },
   },
@@ -228,5 +221,53 @@ export const WORKER: readonly Sabotage[] = [
     ...without('clusterrolebinding', 'kubeadm:get-nodes'),
     fixture: 'd04-join-node-get-forbidden',
     expected: { reason: 'NodeGetForbidden', step: 'kubeadm', exitCode: 11, proof: /forbidden/ },
+  },
+  {
+    id: 'worker-name-taken',
+    role: 'worker',
+    what: 'The document gives the machine the name of a node that lives',
+    ...NODE_READY,
+    document: ({ name }) => ({ kubernetes: { node: { name } } }),
+    fixture: 'c15-join-node-name-taken',
+    expected: { reason: 'NodeNameConflict', step: 'kubeadm', exitCode: 11, proof: /already exists in the cluster/ },
+  },
+  {
+    id: 'worker-name-taken-not-ready',
+    role: 'worker',
+    what: 'The document gives the machine the name of a node that lives and is not Ready yet',
+    spoils: true,
+    document: ({ name }) => ({ kubernetes: { node: { name } } }),
+    expected: { reason: 'NodeNameConflict', step: 'kubeadm', exitCode: 11, proof: /already exists in the cluster/ },
+  },
+  {
+    id: 'worker-node-left',
+    role: 'worker',
+    what: 'A Node of this name is left over from a machine that is gone: no fault',
+    cluster: leftoverNode('Unknown'),
+    restore: ':',
+    expected: 'success',
+  },
+  {
+    id: 'worker-node-left-ready',
+    role: 'worker',
+    what: 'A Node of this name is left over from a machine that died just now, so that it is Ready still',
+    cluster: leftoverNode('True'),
+    restore: ':',
+    expected: { reason: 'NodeNameConflict', step: 'kubeadm', exitCode: 11, proof: /already exists in the cluster/ },
+  },
+  {
+    id: 'worker-ca-left',
+    role: 'worker',
+    what: 'The CA of another cluster is on the disk, as in a restored image',
+    before: `${certificate({ name: 'ca', subject: '/CN=kubernetes', extensions: CA_EXTENSIONS })}\nmkdir -p ${PKI} && cp ca.crt ${PKI}`,
+    fixture: 'c08-join-ca-exists',
+    expected: { reason: 'CACertificateExists', step: 'kubeadm', exitCode: 11, proof: /ca\.crt/ },
+  },
+  {
+    id: 'worker-kubelet-killed',
+    role: 'worker',
+    what: 'The kubelet is killed whenever it runs, from its bootstrap kubeconfig on',
+    during: `${TLS_BOOTSTRAP}; ${killAlways('kubelet')}`,
+    expected: { reason: 'KubeletKilled', step: 'kubeadm', exitCode: 11, proof: /SIGKILL/ },
   },
 ];
