@@ -63,7 +63,7 @@ export const MACHINE_FACTS: readonly CatalogueEntry[] = [
     example: 'the API endpoint 10.0.0.10:6443 cannot be reached (ETIMEDOUT)',
     retryable: true,
   }),
-  fact('fact-endpoint-etcd', 'EtcdClusterUnhealthy', 84, /^the API server at \S+ answers, but its etcd does not$/, {
+  fact('fact-endpoint-etcd', 'EtcdNoLeader', 84, /^the API server at \S+ answers, but its etcd does not$/, {
     remedy:
       'Restore etcd of that cluster: look whether its members run and have a quorum (`etcdctl endpoint status --cluster`), then provision again.',
     example: 'the API server at 10.0.0.10:6443 answers, but its etcd does not',

@@ -155,7 +155,10 @@ async function ask({ name, port }: Endpoint, path: string, ca: string | undefine
   });
 }
 
-/** A failing health check lists what fails, each in a line (k/k apiserver pkg/server/healthz); strangers may ask for it. */
+/**
+ * A failing health check lists what fails, each in a line (k/k apiserver pkg/server/healthz); strangers may ask for it. An API
+ * server whose etcd is not there at all ends: one that lives has an etcd that does not answer, for want of a leader.
+ */
 function etcdCheck(shown: string, health: Greeting | string): readonly Check[] {
   if (typeof health === 'string' || health.status !== 500 || !/^\[-\]etcd failed/m.test(health.body)) return [];
   return [
@@ -163,7 +166,7 @@ function etcdCheck(shown: string, health: Greeting | string): readonly Check[] {
       id: 'endpoint/etcd',
       group: 'network',
       state: 'failed',
-      reason: 'EtcdClusterUnhealthy',
+      reason: 'EtcdNoLeader',
       text: `the API server at ${shown} answers, but its etcd does not`,
       remedy: 'Restore etcd of that cluster: look whether its members run and have a quorum.',
     },

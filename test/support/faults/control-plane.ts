@@ -124,7 +124,12 @@ export const CONTROL_PLANE: readonly Sabotage[] = [
       'systemctl stop second',
       until(`! ${K} --request-timeout 5s get --raw /readyz > /dev/null 2>&1`),
     ].join('\n'),
-    expected: { reason: 'EtcdClusterUnhealthy', step: 'kubeadm', exitCode: 11, proof: /its etcd does not/ },
+    expected: {
+      reason: 'EtcdNoLeader',
+      step: 'kubeadm',
+      exitCode: 11,
+      proof: /its etcd does not|etcdserver: request timed out/,
+    },
   },
   {
     id: 'control-plane-ca-foreign',

@@ -212,7 +212,7 @@ test('an API server whose etcd does not answer', async () => {
   const other = await look();
   server.closeAllConnections();
   await new Promise((done) => server.close(done));
-  assert.deepEqual(brief(checks).slice(3), ['endpoint/etcd failed EtcdClusterUnhealthy']);
+  assert.deepEqual(brief(checks).slice(3), ['endpoint/etcd failed EtcdNoLeader']);
   const facts = CATALOGUE.filter(({ source }) => source === 'check');
   assert.ok(facts.some(({ pattern, reason }) => pattern.test(checks[3]?.text ?? '') && reason === checks[3]?.reason));
   assert.deepEqual(brief(other).slice(3), []);
