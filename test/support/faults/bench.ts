@@ -37,7 +37,12 @@ const SHORT: DocumentTree = {
   kubernetes: { timeouts: { controlPlane: '25s', discovery: '8s' }, ready: { timeout: '15s' } },
 };
 
-const JOINING = ['10.99.0.201', '10.99.0.202'] as const;
+const ADDRESSES = ['10.99.0.201', '10.99.0.202', '10.99.0.203'] as const;
+
+/** How many machines are broken side by side: most of a failure's time is a timeout of kubeadm's. */
+export function lanesOf(role: FaultRole): number {
+  return role === 'init' ? ADDRESSES.length : FIRSTS.length;
+}
 
 /** A machine to break and, where it is to join, a cluster of its own for that. */
 interface Lane {
@@ -73,8 +78,8 @@ export class FaultBench {
     const bench = new FaultBench(fleet);
     const base = await bench.#prepare({ name: 'flt-base', ip: '10.99.0.200' });
     await base.machine.powerOff();
-    for (const [index, ip] of JOINING.slice(0, lanes).entries()) {
-      const letter = 'ab'[index];
+    for (const [index, ip] of ADDRESSES.slice(0, lanes).entries()) {
+      const letter = 'abc'[index];
       const node = new Node(await fleet.copyDisk(base, { name: `flt-${letter}`, ip }));
       await node.machine.snapshot();
       const site = { name: `flt-first-${letter}`, ip: FIRSTS[index] ?? '' };

@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import type { Member } from '../etcd-members.ts';
 import type { Provisioned } from '../lab.ts';
 import { ALL_CASES, assertFailed, assertSucceeded, Fleet, labUnavailable, type Node, SENTINEL, told } from '../lab.ts';
-import { FaultBench, type Sabotaged } from './bench.ts';
+import { FaultBench, lanesOf, type Sabotaged } from './bench.ts';
 import { capture } from './capture.ts';
 import { SABOTAGES } from './index.ts';
 import { record, resultOf } from './results.ts';
@@ -12,8 +12,6 @@ import type { FaultResult, FaultRole, Sabotage } from './sabotage.ts';
 type Members = NonNullable<Sabotaged['members']>;
 
 const MINUTE = 60_000;
-/** Two machines wait side by side: most of a failure's time is a timeout of kubeadm's. */
-const MACHINES = 2;
 /** Rewrites docs/faults.md and what the unit tests hold it against. */
 const WRITES = process.env.MACHINEADM_WRITE_FAULTS === '1';
 /** A directory: what each machine logged is written there, in the form of `test/fixtures/transcripts`. */
@@ -33,7 +31,7 @@ export function driveFaults(role: FaultRole): void {
   describe(`a broken machine says what is broken: ${role}`, {
     skip,
     timeout: 90 * MINUTE,
-    concurrency: MACHINES,
+    concurrency: lanesOf(role),
   }, () => {
     const results: FaultResult[] = [];
     let fleet: Fleet;
@@ -42,7 +40,7 @@ export function driveFaults(role: FaultRole): void {
     before(
       async () => {
         fleet = await Fleet.open();
-        bench = await FaultBench.open(fleet, role, Math.min(MACHINES, sabotages.length));
+        bench = await FaultBench.open(fleet, role, Math.min(lanesOf(role), sabotages.length));
       },
       { timeout: 30 * MINUTE },
     );
