@@ -188,7 +188,7 @@ export const CONTROL_PLANE: readonly Sabotage[] = [
     cluster: 'iptables -I INPUT -i host0 -p tcp --dport 2379 -j DROP',
     restore: 'iptables -D INPUT -i host0 -p tcp --dport 2379 -j DROP',
     fixture: 'd01-cpjoin-etcd-2379-blocked',
-    expected: { reason: 'EtcdClusterUnhealthy', step: 'kubeadm', exitCode: 11, proof: /2379/ },
+    expected: { reason: 'EtcdClusterUnhealthy', step: 'kubeadm', exitCode: 11, proof: /check-etcd/ },
   },
   {
     id: 'control-plane-etcd-killed',

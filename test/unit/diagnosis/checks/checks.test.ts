@@ -204,10 +204,11 @@ test('an API server whose etcd does not answer', async () => {
   await new Promise((done) => server.once('listening', done));
   const address = server.address();
   const port = typeof address === 'object' && address !== null ? address.port : 0;
-  const look = () => checkEndpoint(memoryHost(), { name: '127.0.0.1', port }, Date.now);
+  const look = (host = memoryHost()) => checkEndpoint(host, { name: '127.0.0.1', port }, Date.now);
   assert.deepEqual(brief(await look()).slice(1), ['endpoint/tls ok', 'clock/offset ok']);
   health = { status: 500, body: '[+]ping ok\n[-]etcd failed: reason withheld\nlivez check failed\n' };
   const checks = await look();
+  const own = await look(memoryHost({ files: { '/etc/kubernetes/manifests/etcd.yaml': 'pod' } }));
   health = { status: 500, body: '[+]ping ok\n[+]etcd ok\n[-]poststarthook/x failed: reason withheld\n' };
   const other = await look();
   server.closeAllConnections();
@@ -216,6 +217,7 @@ test('an API server whose etcd does not answer', async () => {
   const facts = CATALOGUE.filter(({ source }) => source === 'check');
   assert.ok(facts.some(({ pattern, reason }) => pattern.test(checks[3]?.text ?? '') && reason === checks[3]?.reason));
   assert.deepEqual(brief(other).slice(3), []);
+  assert.deepEqual(brief(own).slice(3), [], 'etcd of this machine may be the cause');
 });
 
 test('the words of a look that failed are known to the catalogue', async () => {
