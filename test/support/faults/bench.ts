@@ -180,12 +180,13 @@ async function restoreCluster(sabotage: Sabotage, lane: Lane): Promise<void> {
   await first.machine.shell(`${KUBECTL} delete node ${joined} --ignore-not-found; ${KUBECTL} delete csr --all`);
 }
 
+/** A machine can join as soon as cluster-info is signed, which the controller manager does some time after the API server serves. */
 async function untilServing(first: Node): Promise<void> {
   for (let left = 120; left > 0; left -= 1) {
     const answer = await first.machine.exec([
       'sh',
       '-c',
-      `${KUBECTL} get --raw /readyz && ${KUBECTL} get cm -n kube-public cluster-info`,
+      `${KUBECTL} get --raw /readyz && ${KUBECTL} get cm -n kube-public cluster-info -o yaml | grep jws-kubeconfig`,
     ]);
     if (answer.status === 0) return;
     await pause(1_000);
