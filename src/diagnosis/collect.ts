@@ -39,6 +39,9 @@ const KERNEL_LINES = 500;
 const CONTAINERS = 8;
 const CONTAINER_LINES = 60;
 const LOG_TAIL_BYTES = 64 * 1024;
+/** How a program of Go says why it ends (runtime/panic.go, runtime/cgo); its stacks come after it, and are long. */
+const LAST_WORDS = / [FP] (panic: |fatal error: |runtime(\/cgo)?: |SIG[A-Z]+: )/;
+const MOST_LAST_WORDS = 4;
 
 /**
  * Gathers what the machine says about a failure: unit states, the journals of kubelet, containerd and kernel since
@@ -197,12 +200,11 @@ async function containerLog(host: QueryHost, container: CriContainer): Promise<r
   const size = (await host.stat(container.logPath))?.size ?? 0;
   const bytes = await host.readRange(container.logPath, Math.max(0, size - LOG_TAIL_BYTES), LOG_TAIL_BYTES);
   const origin = `log of container ${container.name}`;
-  return new TextDecoder()
-    .decode(bytes)
-    .trimEnd()
-    .split('\n')
-    .slice(-CONTAINER_LINES)
-    .map((line): ObservedLine => ({ source: 'container', origin, text: line }));
+  const lines = new TextDecoder().decode(bytes).trimEnd().split('\n');
+  const earlier = lines.slice(0, -CONTAINER_LINES).filter((line) => LAST_WORDS.test(line));
+  return [...earlier.slice(-MOST_LAST_WORDS), ...lines.slice(-CONTAINER_LINES)].map(
+    (line): ObservedLine => ({ source: 'container', origin, text: line }),
+  );
 }
 
 function cancellableDelay(ms: number): { readonly passed: Promise<void>; cancel(): void } {

@@ -32,6 +32,9 @@ const PHASE_TAG =
   /^\[(preflight|certs|kubeconfig|kubelet-start|control-plane|etcd|wait-control-plane|upload-config|upload-certs|mark-control-plane|bootstrap-token|kubelet-finalize|addons|discovery|download-certs|check-etcd|kubelet-wait-bootstrap)\] /;
 
 const REACHED_KUBELET = /^\[(kubelet-start|kubelet-check|wait-control-plane|kubelet-wait-bootstrap)\]/;
+/** It stops the kubelet first, and starts it once its files are written (k/k cmd/kubeadm/app/phases/kubelet). */
+const KUBELET_STOPPED = /^\[kubelet-start\]/;
+const KUBELET_STARTED = /^\[kubelet-start\] Starting the kubelet/;
 /** Phases that fail for what is under the kubelet. */
 const KUBELET_PHASES =
   /^(kubelet-start|wait-control-plane|kubelet-wait-bootstrap|control-plane-join|etcd-join|upload-config|upload-certs|mark-control-plane|bootstrap-token|kubelet-finalize|addon)/;
@@ -59,8 +62,7 @@ export function readKubeadmRun(lines: readonly ObservedLine[]): KubeadmRun {
   return {
     ending,
     phase: phase === '' && ending === 'failed' ? 'configuration' : phase,
-    reachedKubelet:
-      ending === 'absent' || texts.some((text) => REACHED_KUBELET.test(text)) || KUBELET_PHASES.test(phase),
+    reachedKubelet: ending === 'absent' || reachedKubelet(texts, phase),
     traces: texts.some((text) => LEFT_MEMBER.test(text))
       ? 'member'
       : texts.some((text) => LEFT_TRACES.test(text)) || KUBELET_PHASES.test(phase)
@@ -69,6 +71,14 @@ export function readKubeadmRun(lines: readonly ObservedLine[]): KubeadmRun {
     attempts,
     lastAttempt,
   };
+}
+
+function reachedKubelet(texts: readonly string[], phase: string): boolean {
+  const isBeforeStart =
+    phase === 'kubelet-start' &&
+    texts.some((text) => KUBELET_STOPPED.test(text)) &&
+    !texts.some((text) => KUBELET_STARTED.test(text));
+  return !isBeforeStart && (texts.some((text) => REACHED_KUBELET.test(text)) || KUBELET_PHASES.test(phase));
 }
 
 function endingOf(texts: readonly string[]): KubeadmRun['ending'] {

@@ -58,6 +58,19 @@ export const MACHINE_FACTS: readonly CatalogueEntry[] = [
       cleanup: 'reset',
     },
   ),
+  fact(
+    'fact-etcd-port-blocked',
+    'EtcdUnreachableFromAPIServer',
+    82,
+    /^etcd of this machine listens on port \d+, but \S+ cannot be reached from here /,
+    {
+      remedy:
+        'Open the port that the evidence names on this machine: look at its packet filters (`iptables -S`, `nft list ruleset`).',
+      example: 'etcd of this machine listens on port 2379, but 127.0.0.1:2379 cannot be reached from here (ETIMEDOUT)',
+      retryable: true,
+      cleanup: 'reset',
+    },
+  ),
   fact('fact-endpoint-timeout', 'APIEndpointTimeout', 81, /^the API endpoint \S+ cannot be reached /, {
     remedy: 'Look at routes and firewalls between this machine and the endpoint, then provision again.',
     example: 'the API endpoint 10.0.0.10:6443 cannot be reached (ETIMEDOUT)',

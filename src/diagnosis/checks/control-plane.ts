@@ -1,8 +1,10 @@
 import type { QueryHost } from '../../host/host.ts';
 import type { Check } from './check.ts';
-import type { Endpoint } from './endpoint.ts';
+import { type Endpoint, probeTcp } from './endpoint.ts';
+import { listeningPorts } from './ports.ts';
 
 const TIMEOUT_MS = 3000;
+const ETCD: Endpoint = { name: '127.0.0.1', port: 2379 };
 
 /**
  * Whether the API server and etcd of this machine answer their health endpoints, where their manifests are here. Both
@@ -15,9 +17,27 @@ export async function checkControlPlane(host: QueryHost): Promise<readonly Check
   const server = await ownApiServer(host);
   if (server !== undefined) checks.push(judge('kube-apiserver', 'the API server', await askApiServer(server)));
   if (manifests.includes('etcd.yaml')) {
-    checks.push(judge('etcd', 'etcd', await ask('http://127.0.0.1:2381/health')));
+    checks.push(judge('etcd', 'etcd', await ask('http://127.0.0.1:2381/health')), ...(await etcdPortCheck(host)));
   }
   return checks;
+}
+
+/** The API server of this machine asks etcd there; a packet filter may let it listen and drop what comes for it. */
+async function etcdPortCheck(host: QueryHost): Promise<readonly Check[]> {
+  if (!(await listeningPorts(host)).has(ETCD.port)) return [];
+  const failure = await probeTcp(ETCD.name, ETCD.port);
+  // Refused: it stopped listening in the meantime.
+  if (failure === undefined || failure === 'ECONNREFUSED') return [];
+  return [
+    {
+      id: 'control-plane/etcd-port',
+      group: 'control plane',
+      state: 'failed',
+      reason: 'EtcdUnreachableFromAPIServer',
+      text: `etcd of this machine listens on port ${ETCD.port}, but ${ETCD.name}:${ETCD.port} cannot be reached from here (${failure})`,
+      remedy: `Open TCP port ${ETCD.port} on this machine: look at its packet filters (\`iptables -S\`, \`nft list ruleset\`).`,
+    },
+  ];
 }
 
 /** Where the API server of this machine is reached, by its manifest; undefined: it has none. */

@@ -47,8 +47,8 @@ export const INIT_CLUSTER: readonly Sabotage[] = [
     role: 'init',
     what: "The API server's certificate on the disk is of the right CA and names another machine",
     hook: `${certificate({ name: 'apiserver', subject: '/CN=kube-apiserver', extensions: serverExtensions(LOCAL), ca: `${PKI}/ca` })}\ncp apiserver.crt apiserver.key ${PKI}`,
-    area: 'kubeadm 1.20 accepts the certificate, and no component names it as the cause.',
-    expected: { reason: 'ControlPlaneComponentNotHealthy', step: 'kubeadm', exitCode: 11, proof: /./ },
+    document: { kubernetes: { timeouts: { controlPlane: '45s' } } },
+    expected: { reason: 'APIServerCertSANMismatch', step: 'kubeadm', exitCode: 11, proof: /certificate is valid for/ },
   },
   {
     id: 'init-serving-certificate-expired',

@@ -169,12 +169,11 @@ export const INIT_RUNTIME: readonly Sabotage[] = [
   {
     id: 'init-pods-few-processes',
     role: 'init',
-    what: 'A pod may have 16 threads',
+    what: 'A pod may have six threads',
     document: {
-      kubernetes: { timeouts: { controlPlane: '40s' }, node: { kubelet: { config: { podPidsLimit: 16 } } } },
+      kubernetes: { timeouts: { controlPlane: '40s' }, node: { kubelet: { config: { podPidsLimit: 6 } } } },
     },
-    area: 'programs that may start no thread wait without a word.',
-    expected: { reason: 'ControlPlaneComponentNotHealthy', step: 'kubeadm', exitCode: 11, proof: /./ },
+    expected: { reason: 'ProcessLimitReached', step: 'kubeadm', exitCode: 11, proof: /thread|pthread_create/ },
   },
   {
     id: 'init-shims-killed',

@@ -105,7 +105,12 @@ export const INIT_SERVICES: readonly Sabotage[] = [
     what: 'containerd is masked and stopped right before kubeadm',
     hook: 'systemctl mask --now containerd',
     fixture: '30-init-containerd-stopped',
-    expected: { reason: 'ContainerdUnhealthy', step: 'kubeadm-images', exitCode: 10, proof: /containerd/ },
+    expected: {
+      reason: 'ContainerRuntimeNotRunning',
+      step: 'kubeadm-images',
+      exitCode: 10,
+      proof: /containerd\.service: masked/,
+    },
   },
   {
     id: 'init-containerd-dies',

@@ -74,8 +74,7 @@ export const INIT_SURROUNDINGS: readonly Sabotage[] = [
     what: 'A packet filter drops what comes for etcd',
     before: 'iptables -I INPUT -p tcp --dport 2379 -j DROP',
     document: { kubernetes: { timeouts: { controlPlane: '60s' } } },
-    area: 'the API server still waits for etcd, and only the logs of containers that ended are read.',
-    expected: { reason: 'ControlPlaneComponentNotHealthy', step: 'kubeadm', exitCode: 11, proof: /./ },
+    expected: { reason: 'EtcdUnreachableFromAPIServer', step: 'kubeadm', exitCode: 11, proof: /2379/ },
   },
   {
     id: 'init-filter-kubelet',

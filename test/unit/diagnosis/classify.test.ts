@@ -42,6 +42,18 @@ describe('which of several lines names the cause', () => {
     );
   });
 
+  test('not the kubelet that kubeadm itself stopped and has not started again', () => {
+    const stopped: ObservedLine = {
+      source: 'unit',
+      origin: 'service manager',
+      text: 'kubelet.service: stopped (inactive)',
+    };
+    const writing = kubeadm('[kubelet-start] Writing kubelet environment file with flags to file "/var/lib/kubelet/x"');
+    const failed = kubeadm('error execution phase kubelet-start: open /var/lib/kubelet/x: read-only file system');
+    assert.equal(classify([stopped, writing, failed]).best?.entry.reason, 'ReadOnlyFilesystem');
+    assert.equal(classify([stopped, writing, STARTED, failed]).best?.entry.reason, 'KubeletStopped');
+  });
+
   test('the symptom where no cause was found', () => {
     const { best } = classify([STARTED, kubeadm('[kubelet-check] The kubelet is not healthy after 4m0s')]);
     assert.equal(best?.entry.reason, 'KubeletNotHealthy');

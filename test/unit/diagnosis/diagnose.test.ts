@@ -86,6 +86,26 @@ describe('a failure of kubeadm is explained', () => {
     assert.equal(failure.evidence[0]?.source, 'log of container etcd');
   });
 
+  test('by the line with which a program of Go ends, however long the stacks after it', async () => {
+    const line = (text: string) => `2026-11-20T10:00:05.0Z stderr F ${text}\n`;
+    const logPath = '/var/log/pods/kube-system_etcd-cp-1_x/etcd/0.log';
+    const stacks = Array.from({ length: 200 }, (_, at) => line(`r${at}     0x0`)).join('');
+    const log = `${line('runtime/cgo: pthread_create failed: Resource temporarily unavailable')}${stacks}`;
+    const etcd: CriContainer = {
+      id: '1',
+      name: 'etcd',
+      podName: 'etcd-cp-1',
+      namespace: 'kube-system',
+      attempt: 0,
+      reason: 'Error',
+      exitCode: 2,
+      finishedAtMs: BEGAN + 5000,
+      logPath,
+    };
+    const host = memoryHost({ files: { [logPath]: log }, cri: { exitedContainers: async () => [etcd] } });
+    assert.equal((await diagnose(host, kubeadmFailed(UNHEALTHY), CONTEXT)).reason, 'ProcessLimitReached');
+  });
+
   test('with the endpoint of the document, where it is about the endpoint', () => {
     const error = kubeadmFailed([]);
     const text =
