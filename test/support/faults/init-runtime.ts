@@ -141,10 +141,10 @@ export const INIT_RUNTIME: readonly Sabotage[] = [
   {
     id: 'init-pods-out-of-memory',
     role: 'init',
-    what: 'All pods together may use 48 MiB of memory',
-    during: `${until('test -e /sys/fs/cgroup/memory/kubepods/memory.limit_in_bytes')}; while :; do echo 48M > /sys/fs/cgroup/memory/kubepods/memory.limit_in_bytes || true; sleep 0.2; done`,
+    what: 'All pods together may use 24 MiB of memory',
+    during: `${until('test -e /sys/fs/cgroup/memory/kubepods/memory.limit_in_bytes')}; while :; do echo 24M > /sys/fs/cgroup/memory/kubepods/memory.limit_in_bytes || true; sleep 0.2; done`,
     alone: true,
-    document: { kubernetes: { timeouts: { controlPlane: '45s' } } },
+    document: { kubernetes: { timeouts: { controlPlane: '75s' } } },
     expected: { reason: 'OutOfMemory', step: 'kubeadm', exitCode: 11, proof: /OOM|memory/i },
   },
   {
