@@ -19,6 +19,12 @@ export function mutate(random: Random, corpus: readonly string[], target: FuzzTa
 
 /** The word before each canary of the seeds: the field whose value is a secret. */
 const FIELD = /([A-Za-z_]+)[^A-Za-z_]*$/;
+
+function fieldBefore(text: string): string | undefined {
+  // In a URL the letters of an escape belong to no word.
+  return FIELD.exec(text.slice(-60).replace(/%[0-9A-F]{2}/gi, ' '))?.[1];
+}
+
 const fields = new WeakMap<FuzzTarget, ReadonlySet<string>>();
 
 function fieldsOf(target: FuzzTarget): ReadonlySet<string> {
@@ -29,7 +35,7 @@ function fieldsOf(target: FuzzTarget): ReadonlySet<string> {
       seed
         .split(canary)
         .slice(0, -1)
-        .map((before) => FIELD.exec(before)?.[1] ?? ''),
+        .map((before) => fieldBefore(before) ?? ''),
     ),
   );
   const words = new Set(found);
@@ -42,7 +48,7 @@ function withoutDisplaced(input: string, target: FuzzTarget): string {
   let text = input;
   for (const canary of CANARIES) {
     for (let at = text.indexOf(canary); at >= 0; at = text.indexOf(canary, at + 1)) {
-      const field = FIELD.exec(text.slice(Math.max(0, at - 60), at))?.[1] ?? '';
+      const field = fieldBefore(text.slice(Math.max(0, at - 60), at)) ?? '';
       if (!fieldsOf(target).has(field)) text = `${text.slice(0, at)}displaced${text.slice(at + canary.length)}`;
     }
   }

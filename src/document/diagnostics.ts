@@ -77,7 +77,8 @@ export function formatPath(segments: readonly PathSegment[]): string {
   for (const segment of segments) {
     if (typeof segment === 'number') text += `[${segment}]`;
     else if (/^[A-Za-z_][\w-]*$/.test(segment)) text += text === '' ? segment : `.${segment}`;
-    else text += `[${JSON.stringify(segment)}]`;
+    // A list or a map that YAML made a key of holds values, which may be secrets.
+    else text += /^[[{]|\n/.test(segment) ? '["…"]' : `[${JSON.stringify(segment)}]`;
   }
   return text;
 }

@@ -272,6 +272,8 @@ async function run(model: Model, host: MemoryHost, lines: string[], life: Life):
   } catch (error) {
     const cause = error instanceof StepFailure ? error.error : error;
     if (cause instanceof Killed) return 'killed';
+    // The machine in memory raises an errno where a real one throws a FileError.
+    if (cause instanceof Error && cause.message.includes('simulated')) return cause.message;
     if (cause instanceof MachineadmError) return `${cause.reason} ${cause.message} ${cause.remedy}`;
     throw cause;
   }
@@ -358,6 +360,7 @@ export const life: FuzzTarget = {
 };
 
 function refusalOf(error: unknown): string {
+  if (error instanceof Error && error.message.includes('simulated')) return error.message;
   if (error instanceof MachineadmError) return error.message;
   throw error;
 }

@@ -71,7 +71,7 @@ function dropPart(part: Source, message: string, report: Report): readonly never
 function readFile(file: Source, report: Report): readonly FileSpec[] {
   const path = file.get('path').text() ?? '';
   const filesystem = file.get('filesystem').text() ?? 'root';
-  if (filesystem !== 'root') return dropPart(file, `${path} is of the file system ${filesystem}`, report);
+  if (filesystem !== 'root') return dropPart(file, `${path} is of another file system than root`, report);
   const contents = file.get('contents');
   const source = contents.get('source').text();
   const inline = contents.get('inline').text() ?? (source === undefined ? '' : undefined);

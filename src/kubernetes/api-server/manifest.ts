@@ -48,25 +48,33 @@ export async function readManifest(source: string): Promise<ApiServerManifest | 
 
 /** The same manifest as another pod: the kubelet restarts what it holds, whether or not anything else changed. */
 export async function asAnotherPod(source: string, at: Date): Promise<string> {
-  const { parseDocument, Scalar } = await import('yaml');
+  const { isMap, parseDocument, Scalar } = await import('yaml');
   const document = parseDocument(source, QUIET);
   const value = new Scalar(at.toISOString());
   // YAML 1.1, which the kubelet reads, has timestamps.
   value.type = Scalar.QUOTE_DOUBLE;
+  for (const path of [['metadata'], ['metadata', 'annotations']])
+    if (!isMap(document.getIn(path))) document.setIn(path, document.createNode({}));
   document.setIn(['metadata', 'annotations', CONFIGURED_ANNOTATION], value);
   return document.toString({ lineWidth: 0 });
 }
 
 /** Whether two manifests make the same pod, but for when machineadm restarted it. */
 export async function isSamePod(one: string, other: string): Promise<boolean> {
-  const { parseDocument } = await import('yaml');
-  const [a, b] = [one, other].map((source): unknown => {
-    const document = parseDocument(source, QUIET);
-    if (document.errors.length > 0) return source;
-    document.deleteIn(['metadata', 'annotations', CONFIGURED_ANNOTATION]);
-    return document.toJS();
-  });
+  const [a, b] = await Promise.all([one, other].map(withoutOwnAnnotation));
   return isDeepStrictEqual(a, b);
+}
+
+async function withoutOwnAnnotation(source: string): Promise<unknown> {
+  const pod = await foreignYaml(source);
+  const metadata = member(pod, 'metadata');
+  const annotations = member(metadata, 'annotations');
+  if (pod === undefined || typeof metadata !== 'object' || metadata === null) return pod ?? source;
+  if (typeof annotations === 'object' && annotations !== null)
+    Reflect.deleteProperty(annotations, CONFIGURED_ANNOTATION);
+  // One that holds nothing is none.
+  if (Object.keys(annotations ?? {}).length === 0) Reflect.deleteProperty(metadata, 'annotations');
+  return pod;
 }
 
 function isMapOrNothing(value: unknown): boolean {
