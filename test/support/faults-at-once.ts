@@ -77,7 +77,7 @@ export function describeFaults(
     const survived = new Map<FaultySink, Survived>();
     let provisioned: Provisioned;
 
-    before(async () => {
+    const prepare = async (): Promise<void> => {
       await freshMachine();
       using _ = fullDisk ? fullSpoolDisk() : undefined;
       for (const [fault, start] of Object.entries(faults)) broken.set(fault, await start(stack));
@@ -109,6 +109,15 @@ export function describeFaults(
       const again = await flushed();
       assert.deepEqual([again.status, again.stdout], [0, 'nothing waits\n']);
       if (fullDisk) assert.deepEqual(readdirSync(SPOOL), ['full'], 'nothing found room on the disk');
+    };
+    before(async () => {
+      try {
+        await prepare();
+      } catch (error) {
+        // Receivers that still listen would keep this process for ever.
+        await stack.disposeAsync();
+        throw error;
+      }
     });
     after(async () => await stack.disposeAsync());
 

@@ -296,7 +296,7 @@ inThrowAwayMachine(import.meta.filename, () => {
         const sinks = (await httpReceivers(stack)).map(({ name, sinkAt, port, taken }) => ({
           name: `${name}-unresolved`,
           // The collector gets a key, and a name may lead anywhere.
-          sink: { ...sinkAt(`http://receiver.example:${port}`), ...(name === 'otlp' ? { allowInsecure: true } : {}) },
+          sink: { ...sinkAt(`http://receiver.example:${port}`), allowInsecure: true },
           taken,
         }));
         await silenceResolver(stack);
