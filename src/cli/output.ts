@@ -20,8 +20,13 @@ export function printJson(value: unknown): void {
   process.stdout.write(`${JSON.stringify(redactDeep(value), undefined, 2)}\n`);
 }
 
-/** Words for people beside the data. */
+/** Words for people beside the data: what they quote of servers, programs and files is not to drive their terminal. */
 export function printNotice(text: string): void {
+  printPainted(printable(text));
+}
+
+/** The same for a text that has our own colours in it, and whose quotations are clean already. */
+export function printPainted(text: string): void {
   process.stderr.write(text.endsWith('\n') ? text : `${text}\n`);
 }
 
@@ -32,13 +37,13 @@ export function printNotice(text: string): void {
 export function printError(error: unknown, format: OutputFormat): number {
   if (!(error instanceof MachineadmError)) {
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    printNotice(printable(redact(`machineadm: internal error, please report it: ${text}`)));
+    printNotice(redact(`machineadm: internal error, please report it: ${text}`));
     if (format === 'json') printJson({ error: { reason: 'InternalError', summary: text } });
     return exitCode('InternalError');
   }
   const { reason, message: summary, remedy, evidence } = error;
   if (format === 'json') printJson({ error: { reason, summary, remedy, evidence } });
-  printNotice(printable(redact(formatError(error))));
+  printNotice(redact(formatError(error)));
   return exitCode(error.exit);
 }
 

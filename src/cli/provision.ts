@@ -6,7 +6,7 @@ import { stepTitles } from '../pipeline/titles.ts';
 import { colorWanted, formatFailure, formatStatus, type Style } from '../reporting/progress.ts';
 import { buildInfo } from './build-info.ts';
 import type { DocumentOptions } from './options.ts';
-import { printJson, printNotice, printText } from './output.ts';
+import { printJson, printNotice, printPainted, printText } from './output.ts';
 import { openProgress } from './progress.ts';
 
 /** What `provision` takes beside a document. */
@@ -53,7 +53,7 @@ export async function provision(
     if (output === 'json') printJson(status);
     else printText(formatStatus(status, styleFor(process.stdout)));
     if (output === 'json' && status.failure !== undefined) {
-      printNotice(formatFailure(status.failure, styleFor(process.stderr)));
+      printPainted(formatFailure(status.failure, styleFor(process.stderr)));
     }
     return conventionalExitCode(exitCodes, status.exitCode ?? exitCode('InternalError'), endedForReboot(status));
   } finally {

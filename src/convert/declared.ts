@@ -7,7 +7,7 @@ import { renderTemplates, TEMPLATE_HINT } from './go-template.ts';
 import { type InputObject, type Inputs, isMap } from './inputs.ts';
 import { Expressions, markTree } from './jinja.ts';
 import type { Report } from './report.ts';
-import { Source } from './source.ts';
+import { Source, toldKey } from './source.ts';
 import type { Spec } from './spec.ts';
 import { readCommands, readKubeadmConfigSpec } from './spec-kubeadm-config.ts';
 import { surroundingsOf } from './surroundings.ts';
@@ -133,7 +133,7 @@ function dropObject(whole: Source, object: InputObject, path: readonly PathSegme
   const around = whole.get(...path.slice(0, -1));
   const fields = around.members().filter(([name]) => name !== path.at(-1));
   const names = fields.map(([name]) => name).filter((name) => name !== 'version');
-  if (names.length > 0) report.add('ControllerField', around, names.join(', '));
+  if (names.length > 0) report.add('ControllerField', around, names.map(toldKey).join(', '));
   for (const [, field] of fields) field.drop('ControllerFields');
 }
 

@@ -5,6 +5,7 @@ import { type ConvertedDocument, convertSpec, dropOtherRoles } from './document.
 import { type InputObject, type InputText, readInputs } from './inputs.ts';
 import { Expressions } from './jinja.ts';
 import { type Decision, type DroppedPart, Report } from './report.ts';
+import { toldKey } from './source.ts';
 import { surroundingsOf } from './surroundings.ts';
 import { readCloudConfig } from './user-data/cloud-config.ts';
 import { readIgnition } from './user-data/ignition.ts';
@@ -64,7 +65,8 @@ export async function convert(texts: readonly InputText[], options: ConvertOptio
   for (const { namespace, name, data, named } of inputs.secrets) {
     const unused = Array.from(data.keys()).filter((key) => !named.has(key));
     const title = `Secret ${namespace === undefined ? '' : `${namespace}/`}${name}`;
-    if (unused.length > 0) report.add('ObjectIgnored', title, `no configuration names ${unused.join(', ')}`);
+    if (unused.length > 0)
+      report.add('ObjectIgnored', title, `no configuration names ${unused.map(toldKey).join(', ')}`);
   }
   if (documents.length === 0 && report.decisions.every(({ severity }) => severity !== 'error')) {
     const kinds = 'KubeadmConfig, KubeadmControlPlane, a Template of them, or a bootstrap data Secret';

@@ -1,6 +1,7 @@
 import { Verbatim } from '../document/verbatim.ts';
 import type { Report } from './report.ts';
 import { fromBase64, type SecretObject, textOf } from './secrets.ts';
+import { toldKey } from './source.ts';
 import { isCloudConfig } from './user-data/cloud-config.ts';
 import { isIgnition } from './user-data/ignition.ts';
 import { plain, yamlDocuments } from './yaml.ts';
@@ -101,7 +102,7 @@ function secretData({ value, title }: InputObject, report: Report): ReadonlyMap<
   const data = new Map<string, Uint8Array>();
   for (const [key, encoded] of Object.entries(isMap(value.data) ? value.data : {})) {
     const bytes = typeof encoded === 'string' ? fromBase64(encoded) : undefined;
-    if (bytes === undefined) report.add('InputInvalid', `${title}: data.${key}`, 'not base64');
+    if (bytes === undefined) report.add('InputInvalid', `${title}: data.${toldKey(key)}`, 'not base64');
     else data.set(key, bytes);
   }
   for (const [key, text] of Object.entries(isMap(value.stringData) ? value.stringData : {})) {

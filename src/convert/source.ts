@@ -29,27 +29,30 @@ interface SourceOptions {
  */
 export class Source implements Placed {
   readonly path: readonly PathSegment[];
+  /** The path without what only looks like a key: the place of a value that slipped into one is told, the value is not. */
+  readonly #told: readonly PathSegment[];
   readonly #value: unknown;
   readonly #reading: Reading;
   readonly #parts = new Map<PathSegment, Source>();
   #isRead = false;
 
-  private constructor(value: unknown, path: readonly PathSegment[], reading: Reading) {
+  private constructor(value: unknown, path: readonly PathSegment[], told: readonly PathSegment[], reading: Reading) {
     this.#value = value;
     this.path = path;
+    this.#told = told;
     this.#reading = reading;
   }
 
   /** @param object how messages name the object: `KubeadmConfig clusters/a` */
   static of(value: unknown, object: string, report: Report, options: SourceOptions = {}): Source {
     const { lenient = false, unknown = 'UnknownField', remedy = 'nothing in the document stands for it' } = options;
-    const source = new Source(value, [], { object, report, lenient, unknown, remedy });
+    const source = new Source(value, [], [], { object, report, lenient, unknown, remedy });
     report.track(() => source.#reportUnread());
     return source;
   }
 
   get place(): string {
-    const path = formatPath(this.path);
+    const path = formatPath(this.#told);
     return path === '' ? this.#reading.object : `${this.#reading.object}: ${path}`;
   }
 
@@ -67,7 +70,7 @@ export class Source implements Placed {
   /** Puts another value in the place of a part, for all who read it from now on. */
   replace(name: string, change: (value: unknown) => unknown): void {
     const part = this.#part(name);
-    this.#parts.set(name, new Source(change(part.#value), part.path, this.#reading));
+    this.#parts.set(name, new Source(change(part.#value), part.path, part.#told, this.#reading));
   }
 
   text(): string | undefined {
@@ -113,7 +116,7 @@ export class Source implements Placed {
       this.#wrong('a map');
       return [];
     }
-    return Object.keys(this.#value).map((key) => [key, this.get(key)]);
+    return Object.keys(this.#value).map((key) => [key, this.#part(key, true)]);
   }
 
   get isList(): boolean {
@@ -155,7 +158,7 @@ export class Source implements Placed {
       if (names === undefined || (names.length === 0 && !isKnown)) found.push(source);
       for (const name of names ?? []) {
         const wasAskedFor = source.#parts.has(name);
-        visit(source.#part(name), wasAskedFor);
+        visit(source.#part(name, true), wasAskedFor);
       }
     };
     visit(this, true);
@@ -171,10 +174,12 @@ export class Source implements Placed {
     }
   }
 
-  #part(name: PathSegment): Source {
+  /** @param isOfInput true: the name was found in the input, and may be anything. */
+  #part(name: PathSegment, isOfInput = false): Source {
     const known = this.#parts.get(name);
     if (known !== undefined) return known;
-    const part = new Source(childOf(this.#value, name), [...this.path, name], this.#reading);
+    const told = isOfInput && typeof name === 'string' ? toldKey(name) : name;
+    const part = new Source(childOf(this.#value, name), [...this.path, name], [...this.#told, told], this.#reading);
     this.#parts.set(name, part);
     return part;
   }
@@ -190,6 +195,14 @@ export class Source implements Placed {
     this.#reading.report.add('InputInvalid', this, `expected ${expected}`);
     return undefined;
   }
+}
+
+/**
+ * A key of the input as reports tell it. Names of fields, arguments, labels and devices are words with few digits; of
+ * anything else that stands where a key does, and is long enough for a secret, only the place is told.
+ */
+export function toldKey(name: string): string {
+  return name.length < 8 || /^[A-Za-z._/-]*(?:\d[A-Za-z._/-]*){0,3}$/.test(name) ? name : '…';
 }
 
 /** Fields of kubeadm that say something, and for which the document has no field; what to do about each. */

@@ -30,7 +30,7 @@ export function formatEvent(event: RunEvent, style: Style = PLAIN): string | und
     case 'step':
       return formatStep(event.step, style);
     case 'waiting':
-      return `${titleOf(event.step, style)}: waiting for ${event.waitingFor}`;
+      return `${titleOf(event.step, style)}: waiting for ${oneLine(event.waitingFor)}`;
     case 'warning':
       return `${paint('warning', 'yellow', style)}: ${oneLine(event.message)}`;
     case 'concluded':
@@ -89,7 +89,7 @@ export function formatFailure(failure: Failure, style: Style = PLAIN): string {
   const step = failure.step === undefined ? '' : ` (step ${titleOf(failure.step, style)})`;
   const lines = [
     `${paint(failure.reason, 'red', style)}${step}: ${oneLine(failure.summary)}`,
-    ...failure.evidence.map((item) => `  ${item.source}: ${oneLine(item.text)}`),
+    ...failure.evidence.map((item) => `  ${oneLine(item.source)}: ${oneLine(item.text)}`),
     ...formatCauses(failure),
     `${paint('What to do', 'bold', style)}: ${oneLine(failure.remedy)}${failure.retryable ? ' The same command may succeed later.' : ''}`,
   ];

@@ -1,11 +1,22 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFileSync, spawnSync } from 'node:child_process';
-import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:http';
-import { dirname, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
+import { stringify } from 'yaml';
 import { type AgentRun, agent, startAgent } from '../support/agent.ts';
 import { ATTACKS_SKIP, IS_WHOLE_ATTACK, reportAttack } from '../support/attacks.ts';
 import {
@@ -16,6 +27,7 @@ import {
   PRINT_COUNT,
   TELL_ALL,
 } from '../support/canary-documents.ts';
+import { type CanaryInput, CanaryInputs, mistyped } from '../support/canary-inputs.ts';
 import { ENCODINGS } from '../support/encodings.ts';
 import { startServer, type TestServer } from '../support/http-servers.ts';
 import { startJournald } from '../support/journald.ts';
@@ -234,6 +246,86 @@ inThrowAwayMachine(import.meta.filename, () => {
       report('wrap: all but the user data', leaks, searches);
     });
 
+    describe('by what converts from Cluster API', () => {
+      const { canaries: converted, inputs } = new CanaryInputs();
+      const INPUTS = '/tmp/canary-inputs';
+      const CONVERTED = '/tmp/canary-converted';
+      const textsOf = (input: CanaryInput): readonly (readonly [string, string])[] =>
+        Object.entries(input).map(([name, value]) => [name, typeof value === 'string' ? value : stringify(value)]);
+      const namesIn = (text: string): ReadonlySet<string> =>
+        new Set(converted.leaksIn('', text).map((leak) => leak.slice(2).replace(/ as [^)]*$/, '')));
+      const lay = (input: CanaryInput): readonly string[] => {
+        rmSync(INPUTS, { recursive: true, force: true });
+        mkdirSync(INPUTS, { mode: 0o700 });
+        for (const [name, text] of textsOf(input)) put(join(INPUTS, name), text, 0o600);
+        return [
+          'convert',
+          '--kubernetes-version',
+          'v1.35.2',
+          ...Object.keys(input).flatMap((name) => ['-f', join(INPUTS, name)]),
+        ];
+      };
+      beforeEach(() => rmSync(CONVERTED, { recursive: true, force: true }));
+
+      for (const [what, input] of Object.entries(inputs)) {
+        test(`out of a ${what}`, async () => {
+          const seeded = namesIn(
+            textsOf(input)
+              .map(([, text]) => text)
+              .join('\n'),
+          );
+          const command = lay(input);
+          const wrapped = ['--wrap', 'cloud-init', '--role', what === 'worker' ? 'Worker' : 'JoinControlPlane'];
+          const ways: readonly (readonly [number, readonly string[]])[] = [
+            [0, ['--accept', 'all', '--inline-secrets', '--to', CONVERTED]],
+            [0, ['--accept', 'all', '--report', 'json']],
+            [3, ['--strict', '--accept', 'all', '--inline-secrets']],
+            ...(IS_WHOLE_ATTACK
+              ? ([
+                  [0, ['--accept', 'all', '--inline-secrets', '--structure']],
+                  [0, ['--accept', 'all', '--inline-secrets', ...wrapped]],
+                  [3, ['--strict', '--inline-secrets', '--report', 'json']],
+                ] as const)
+              : []),
+          ];
+          const leaks: string[] = [];
+          let kept: ReadonlySet<string> = new Set();
+          for (const [expected, options] of ways) {
+            const { stdout, stderr } = await run([...command, ...options], [expected]);
+            // Standard output is the target, unless there is nothing to write.
+            const told = expected === 0 && !options.includes('--to') ? stderr : stdout + stderr;
+            leaks.push(...converted.leaksIn(options.join(' '), told));
+            if (!options.includes('--to')) continue;
+            const paths = readdirSync(CONVERTED).map((name) => join(CONVERTED, name));
+            kept = namesIn(paths.map((path) => readFileSync(path, 'utf8')).join('\n'));
+          }
+          const dropped = /chpasswd|that nothing names/;
+          const missing = [...seeded].filter((name) => !kept.has(name) && !dropped.test(name));
+          assert.deepEqual(missing, [], 'the search finds them where they belong');
+          leaks.push(...leftBehind(converted));
+          report(`convert: all but the document (${what})`, leaks, (ways.length + 1) * seeded.size);
+        });
+      }
+
+      test('out of what is mistyped', async () => {
+        const leaks: string[] = [];
+        let searches = 0;
+        for (const what of ['control plane', 'worker'] as const) {
+          const [[first = '', tree] = [], ...beside] = Object.entries(inputs[what]);
+          assert.ok(typeof tree === 'object');
+          const mistakes = [...mistyped(tree, converted)].filter((_, index) => IS_WHOLE_ATTACK || index % 20 === 0);
+          for (const [mistake, wrong] of mistakes) {
+            const command = lay({ [first]: wrong, ...Object.fromEntries(beside) });
+            const { status, stdout, stderr } = await run([...command, '--inline-secrets', '--report', 'json'], [0, 3]);
+            leaks.push(...converted.leaksIn(mistake, status === 0 ? stderr : stdout + stderr));
+            searches += 1;
+          }
+        }
+        leaks.push(...leftBehind(converted));
+        report('convert: what it tells of a mistyped field', leaks, searches);
+      });
+    });
+
     for (const [outcome, last, expected] of [
       ['succeeds', 'true', 0],
       ['fails', 'echo the last words; exit 7', 10],
@@ -314,7 +406,7 @@ function put(path: string, content: string, mode = 0o644): void {
 }
 
 /** What is found in files that were written since the test began and are no targets, whatever their mode. */
-function leftBehind(): string[] {
+function leftBehind(sought = canaries): string[] {
   const places = ['/tmp', '/run', '/etc', '/var', '/root'];
   // Caches belong to other programs, which may be at work on this machine.
   const find = ['-xdev', '-name', '.cache', '-prune', '-o', '-type', 'f', '-newer', STAMP, '-print0'];
@@ -325,7 +417,7 @@ function leftBehind(): string[] {
   const leaks = written.flatMap((path) => {
     try {
       const isSearched = isForOthers(path) || !TARGETS.some((target) => target.test(path));
-      return isSearched ? canaries.leaksIn(path, readFileSync(path, 'latin1')) : [];
+      return isSearched ? sought.leaksIn(path, readFileSync(path, 'latin1')) : [];
     } catch (error) {
       if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
       throw error;

@@ -18,18 +18,19 @@ function convertMount(mount: MountSpec, spec: Spec, azure: boolean, conversion: 
   const { report } = conversion;
   const { columns, at } = mount;
   const [source = '', target = '', ...rest] = columns;
+  const [from, to] = [pathOr(source, 'its device'), pathOr(target, 'its mount point')];
   // In Ignition the type is missing, and the third column is the first option (pkg/ignition/clc/clc.go).
   const [type = 'auto', optionText = ''] =
     spec.flavour === 'ignition' && !spec.resolved ? ['auto', rest.join(',')] : rest;
   if (target === '' || target === 'None') {
-    report.add('MountRemoved', at, source);
+    report.add('MountRemoved', at, from);
     return undefined;
   }
   if (
     /^(?:tmpfs|nfs4?|cifs|overlay|none|bind)$/.test(type) ||
     (/:|^\/\//.test(source) && !source.startsWith('/dev/'))
   ) {
-    report.add('MountUnsupported', at, `${source} on ${target}`);
+    report.add('MountUnsupported', at, `${from} on ${to}`);
     return undefined;
   }
   const label =
@@ -40,8 +41,8 @@ function convertMount(mount: MountSpec, spec: Spec, azure: boolean, conversion: 
   const options = optionText
     .split(',')
     .filter((option) => option !== '' && !LEFT_OUT.test(option) && !(swap && option === 'sw'));
-  report.add('MountRequired', at, swap ? source : target);
-  if (rest.length > 2) report.add('MountColumns', at, `${swap ? source : target}: ${rest.slice(2).join(' ')}`);
+  report.add('MountRequired', at, swap ? from : to);
+  if (rest.length > 2) report.add('MountColumns', at, `${swap ? from : to}: ${rest.slice(2).map(numberOr).join(' ')}`);
   // An alias stands for its first partition where there are some (cloudinit/config/cc_mounts.py, sanitize_devname).
   const partition = named.partition ?? (/^ephemeral\d+$/.test(source) ? 1 : undefined);
   return {
@@ -50,4 +51,13 @@ function convertMount(mount: MountSpec, spec: Spec, azure: boolean, conversion: 
     type: swap ? 'swap' : type === 'auto' ? undefined : type,
     options: options.length === 0 ? undefined : options,
   };
+}
+
+/** A source with a password in it (`https://user:word@host/share`), or options in the wrong column, are not told. */
+function pathOr(text: string, what: string): string {
+  return /^[\w./+-]+(?:[:=][\w./+-]+)?$/.test(text) ? text : what;
+}
+
+function numberOr(column: string): string {
+  return /^\d{1,4}$/.test(column) ? column : '…';
 }

@@ -458,6 +458,31 @@ describe('machineadm fetch and verify', { timeout: 900_000 }, () => {
       assert.equal(next.status, 0, next.stderr);
     });
 
+    test(
+      'and nobody else may write to what a fetch makes, whatever the umask',
+      attack('Releases and documents', 'a fetch under a umask of 000', async () => {
+        await signDirectory(directory, {}, publisher);
+        const wrapper = ['sh', '-c', 'umask 000; exec "$@"', 'sh'];
+        const made: string[] = [];
+        for (const what of [
+          ['--release', VERSION, '--from', join(scratch, 'release')],
+          ['images/', '--from', scratch],
+        ]) {
+          const below = mkdtempSync(join(scratch, 'umask-'));
+          const memory = join(below, 'state/machineadm/trust.json');
+          const place = [...words(join(below, 'srv/mirror')), '--memory', memory];
+          const run = await agent(['fetch', ...what, ...place], { wrapper });
+          assert.equal(run.status, 0, run.stderr);
+          assert.ok(existsSync(memory), 'what was verified is remembered');
+          made.push(...readdirSync(below, { recursive: true }).map((name) => join(below, String(name))));
+        }
+        const open = made.filter((path) => (statSync(path).mode & 0o022) !== 0);
+        assert.deepEqual(open, []);
+        for (const kind of ['isFile', 'isDirectory'] as const) assert.ok(made.some((path) => statSync(path)[kind]()));
+        return made.length;
+      }),
+    );
+
     /** A mirror of signed directories: their files by path below it. */
     async function signed(place: string, version: number, wish: DirectoryWish = {}, ...keys: TestKey[]) {
       const made = join(mkdtempSync(join(scratch, 'signed-')), ...place.split('/'));

@@ -1,13 +1,28 @@
 import assert from 'node:assert/strict';
 import { mock, test } from 'node:test';
 import { formatVerdict } from '../../../src/cli/diagnose.ts';
-import { printError, printReport } from '../../../src/cli/output.ts';
+import { printError, printNotice, printReport } from '../../../src/cli/output.ts';
+import { openProgress } from '../../../src/cli/progress.ts';
 import { readSavedLog } from '../../../src/diagnosis/saved-log.ts';
 import { verdict } from '../../../src/diagnosis/verdict.ts';
 import { MachineadmError } from '../../../src/document/errors.ts';
-import { formatFailure } from '../../../src/reporting/progress.ts';
+import { formatEvent, formatFailure, formatLive, formatStatus } from '../../../src/reporting/progress.ts';
+import { attack } from '../../support/attacks.ts';
+import { statusAfter } from '../reporting/runs.ts';
 
-const HOSTILE = '\u001b[2J\u001b]0;owned\u0007\u009b31mwords\u001b[0m\r\u202e';
+/** What drives a terminal, around words that are shown: what a test says of `words` must hold for each. */
+const HOSTILE: readonly string[] = [
+  '\u001b[2J\u001b]0;owned\u0007\u009b31mwords\u001b[0m\r\u202e',
+  '\u001b]52;c;b3duZWQ=\u0007words',
+  '\u001b]8;;https://owned.example\u001b\\words\u001b]8;;\u001b\\',
+  '\u001bP$q"p\u001b\\words\u001b[6n',
+  '\u001b_owned\u001b\\\u001b^owned\u001b\\words',
+  '\u001b[?1049h\u001b[1;1Hwords\u001b[?25l',
+  '\u001bcwords\u0008\u007f\u0000',
+  '\u009d0;words\u0085',
+  '\u2066\u200fwords\u2069',
+  '\u001b[31mwords\u001b',
+];
 
 function printed(stream: 'stdout' | 'stderr', work: () => unknown): string {
   const pieces: string[] = [];
@@ -23,37 +38,100 @@ function printed(stream: 'stdout' | 'stderr', work: () => unknown): string {
 /** Control characters of a text, without those that a report of several lines has. */
 const controlsOf = (text: string): readonly string[] => text.match(/(?!\n)[\p{Cc}\u202e]/gu) ?? [];
 
-test('an error shows what a program printed, and lets it drive no terminal', () => {
-  const error = new MachineadmError({
-    reason: 'HookFailed',
-    summary: `the command failed: ${HOSTILE}`,
-    remedy: 'Correct it.',
-    evidence: [{ source: `hook ${HOSTILE}`, text: `it printed ${HOSTILE}` }],
-  });
-  const text = printed('stderr', () => printError(error, 'text'));
-  assert.equal(
-    text,
-    'machineadm: the command failed: words [HookFailed]\n  hook words: it printed words\nCorrect it.\n',
-  );
-  const internal = printed('stderr', () => printError(new Error(HOSTILE), 'text'));
-  assert.match(internal, /internal error, please report it: Error: words\n/);
-  assert.deepEqual(controlsOf(internal), []);
-});
+const TERMINALS = 'Terminals';
 
-test('a failure of a run does neither', () => {
-  const text = formatFailure({
-    reason: 'HookFailed',
-    summary: `failed: ${HOSTILE}`,
-    remedy: `Correct ${HOSTILE}`,
-    evidence: [{ source: 'hook', text: HOSTILE }],
-    retryable: false,
-  });
-  assert.deepEqual(controlsOf(text), []);
-});
+/** One try for each. */
+function eachHostile(show: (hostile: string) => string): number {
+  for (const hostile of HOSTILE) {
+    const text = show(hostile);
+    assert.deepEqual(controlsOf(text), [], JSON.stringify(text));
+    assert.match(text, /words/);
+  }
+  return HOSTILE.length;
+}
 
-test('nor does a verdict about saved logs', () => {
-  const log = `failed to create shim task: OCI runtime create failed: runc create failed: ${HOSTILE}\n`;
-  const text = printed('stdout', () => printReport(formatVerdict(verdict({ lines: readSavedLog(log) }))));
-  assert.match(text, /OCIRuntimeCreateFailed/);
-  assert.deepEqual(controlsOf(text), []);
-});
+test(
+  'an error shows what a program printed, and lets it drive no terminal',
+  attack(TERMINALS, 'escape sequences in what an error quotes', () => {
+    const errorOf = (hostile: string): MachineadmError =>
+      new MachineadmError({
+        reason: 'HookFailed',
+        summary: `the command failed: ${hostile}`,
+        remedy: 'Correct it.',
+        evidence: [{ source: `hook ${hostile}`, text: `it printed ${hostile}` }],
+      });
+    assert.equal(
+      printed('stderr', () => printError(errorOf(HOSTILE[0] ?? ''), 'text')),
+      'machineadm: the command failed: words [HookFailed]\n  hook words: it printed words\nCorrect it.\n',
+    );
+    const internal = printed('stderr', () => printError(new Error(HOSTILE[0]), 'text'));
+    assert.match(internal, /internal error, please report it: Error: words\n/);
+    return (
+      eachHostile((hostile) => printed('stderr', () => printError(errorOf(hostile), 'text'))) +
+      eachHostile((hostile) => printed('stderr', () => printError(new Error(hostile), 'text')))
+    );
+  }),
+);
+
+test(
+  'a notice about what a server or a file says does neither',
+  attack(TERMINALS, 'escape sequences in what a notice quotes', () =>
+    eachHostile((hostile) => printed('stderr', () => printNotice(`the mirror said ${hostile}`))),
+  ),
+);
+
+test(
+  'nor a failure of a run',
+  attack(TERMINALS, 'escape sequences in the failure of a run', () =>
+    eachHostile((hostile) =>
+      formatFailure({
+        reason: 'HookFailed',
+        summary: `failed: ${hostile}`,
+        remedy: `Correct ${hostile}`,
+        evidence: [{ source: `hook ${hostile}`, text: hostile }],
+        retryable: false,
+      }),
+    ),
+  ),
+);
+
+test(
+  'nor what a run waits for, and what it warns of',
+  attack(TERMINALS, 'escape sequences in the progress of a run', () => {
+    const status = statusAfter();
+    const now = Date.parse(status.startedAt);
+    return (
+      eachHostile((hostile) => formatEvent({ kind: 'waiting', step: 'readiness', waitingFor: hostile, status }) ?? '') +
+      eachHostile((hostile) => formatEvent({ kind: 'warning', message: hostile, status }) ?? '') +
+      eachHostile((hostile) => formatLive({ ...status, waitingFor: hostile }, now, 200)) +
+      eachHostile((hostile) => formatStatus({ ...status, waitingFor: hostile, warnings: [hostile] }))
+    );
+  }),
+);
+
+test(
+  'nor what a child of a run prints',
+  attack(TERMINALS, 'escape sequences in the output of a child', () => {
+    // On a terminal its own line at the bottom is erased first.
+    const erase = '\r\u001b[2K';
+    return eachHostile((hostile) =>
+      printed('stderr', () => {
+        const progress = openProgress(process.stderr, new Map());
+        progress.onOutput('hook', hostile);
+        progress.close();
+      }).replaceAll(erase, ''),
+    );
+  }),
+);
+
+test(
+  'nor a verdict about saved logs',
+  attack(TERMINALS, 'escape sequences in a log that is diagnosed', () =>
+    eachHostile((hostile) => {
+      const log = `failed to create shim task: OCI runtime create failed: runc create failed: ${hostile}\n`;
+      const text = printed('stdout', () => printReport(formatVerdict(verdict({ lines: readSavedLog(log) }))));
+      assert.match(text, /OCIRuntimeCreateFailed/);
+      return text;
+    }),
+  ),
+);

@@ -484,3 +484,40 @@ describe('objects find each other', () => {
     assert.deepEqual(await roles({ role: 'JoinControlPlane' }), ['JoinControlPlane']);
   });
 });
+
+describe('a report quotes no value', () => {
+  const SECRET = 'q7fh8e0zkxnbky1l1siia1bi';
+  const slipped: Readonly<Record<string, object>> = {
+    'that became a key': { unknown: { [`ops:${SECRET}`]: 1 }, ntp: { [SECRET]: true } },
+    'that slid into the mount point': { mounts: [['/dev/sdb', `/mnt - defaults,password=${SECRET}`, 'ext4', 'ro']] },
+    'that is the password of a share': { mounts: [[`https://ops:${SECRET}@dav.example/a`, '/mnt', 'davfs']] },
+    'behind the options of a mount': { mounts: [['/dev/sdb', '/a', 'ext4', 'ro', `password=${SECRET}`, '2']] },
+  };
+  for (const [what, spec] of Object.entries(slipped)) {
+    test(what, async () => {
+      const { decisions } = await converting([config(spec)], VERSION);
+      assert.notEqual(decisions.length, 0);
+      assert.ok(!JSON.stringify(decisions).includes(SECRET), JSON.stringify(decisions));
+    });
+  }
+
+  test('that became a key of a Secret, or of an object that only the controllers read', async () => {
+    const secret = {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'b' },
+      data: { [SECRET]: '%', [`${SECRET}0`]: '' },
+    };
+    const controlPlane = {
+      apiVersion: 'controlplane.cluster.x-k8s.io/v1beta2',
+      kind: 'KubeadmControlPlane',
+      metadata: { name: 'a' },
+      spec: { version: 'v1.35.2', kubeadmConfigSpec: { initConfiguration: {} }, [`ops:${SECRET}`]: 1 },
+    };
+    const { decisions } = await converting([controlPlane, secret]);
+    const codes = decisions.map(({ code }) => code);
+    for (const code of ['ControllerField', 'InputInvalid', 'ObjectIgnored'] as const)
+      assert.ok(codes.includes(code), code);
+    assert.ok(!JSON.stringify(decisions).includes(SECRET), JSON.stringify(decisions));
+  });
+});

@@ -3,6 +3,7 @@ import { symlinkSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { MachineadmError } from '../../../../src/document/errors.ts';
 import { windowsScript } from '../../../../src/host/windows/powershell.ts';
+import { attack } from '../../../support/attacks.ts';
 import { MachineKilled, windowsMachine } from '../../../support/windows-machine.ts';
 
 const CLOSED = 'O:BAG:SYD:PAI(A;;FA;;;SY)(A;;FA;;;BA)';
@@ -134,7 +135,22 @@ describe('the fake Windows machine', () => {
 
 describe('programs of a Windows machine', () => {
   const kubeadm = { program: 'kubeadm', args: ['version', '-o', 'short'] };
-  const open = 'O:BAG:SYD:AI(A;ID;FA;;;BA)(A;ID;FA;;;SY)(A;ID;0x1200a9;;;BU)(A;CIID;LC;;;BU)';
+  const closed = 'O:BAG:SYD:AI(A;ID;FA;;;BA)(A;ID;FA;;;SY)(A;ID;0x1200a9;;;BU)';
+  /** What leaves `C:\\k` to others, by what it says. Authenticated Users are AU, Everyone is WD. */
+  const open = {
+    'users may make files, as C:\\ hands it down': `${closed}(A;CIID;LC;;;BU)`,
+    'users may make programs': `${closed}(A;OICIID;DC;;;BU)`,
+    'everyone may do everything': `${closed}(A;OICI;FA;;;WD)`,
+    'whoever is logged in may change': `${closed}(A;OICI;0x1301bf;;;AU)`,
+    'one user may write': `${closed}(A;;FW;;;S-1-5-21-1-2-3-1001)`,
+    'users may remove what is in it': `${closed}(A;;DT;;;BU)`,
+    'users may change its rights': `${closed}(A;;WD;;;BU)`,
+    'users may take it': `${closed}(A;;WO;;;BU)`,
+    'a denial stands before the right': 'O:BAG:SYD:(D;;DC;;;BG)(A;;FA;;;BU)',
+    'a user owns it': closed.replace('O:BA', 'O:S-1-5-21-1-2-3-1001'),
+    'it has no list of rights': 'O:BAG:SYD:NO_ACCESS_CONTROL',
+    'it says nothing of rights': 'O:BAG:SY',
+  };
 
   test('are run from C:\\k where only administrators may write to it, which is asked once', async () => {
     await using machine = windowsMachine();
@@ -143,20 +159,26 @@ describe('programs of a Windows machine', () => {
     assert.equal(machine.calls.filter(({ script }) => script === 'read-security').length, 1);
   });
 
-  test('are refused where users may put programs there, as C:\\ hands it down', async () => {
-    await using machine = windowsMachine();
-    machine.state.programs = open;
-    const host = machine.host();
-    const refusal = {
-      reason: 'UnsafePath',
-      exit: 'Refused',
-      message: /C:\\k: users who are not administrators may write/,
-    };
-    await assert.rejects(host.query(kubeadm), refusal);
-    await assert.rejects(host.run(kubeadm), refusal);
-    assert.deepEqual(
-      machine.calls.filter(({ program }) => /kubeadm/.test(program)),
-      [],
+  for (const [why, descriptor] of Object.entries(open)) {
+    test(
+      `are refused where users may put programs there: ${why}`,
+      attack('Windows', 'a program is run from C:\\k, where users may put programs', async () => {
+        await using machine = windowsMachine();
+        machine.state.programs = descriptor;
+        const host = machine.host();
+        const refusal = {
+          reason: 'UnsafePath',
+          exit: 'Refused',
+          message: /C:\\k: users who are not administrators may write/,
+        };
+        await assert.rejects(host.query(kubeadm), refusal);
+        await assert.rejects(host.run(kubeadm), refusal);
+        assert.deepEqual(
+          machine.calls.filter(({ program }) => /kubeadm/.test(program)),
+          [],
+        );
+        return 2;
+      }),
     );
-  });
+  }
 });
