@@ -1,5 +1,5 @@
 import type { PathSegment } from '../document/diagnostics.ts';
-import { formatPath } from '../document/diagnostics.ts';
+import { formatPath, toldKey } from '../document/diagnostics.ts';
 import type { Role } from '../document/model.ts';
 import type { ConvertOptions } from './conversion.ts';
 import { type ConvertedDocument, convertSpec, dropOtherRoles } from './document.ts';
@@ -7,7 +7,7 @@ import { renderTemplates, TEMPLATE_HINT } from './go-template.ts';
 import { type InputObject, type Inputs, isMap } from './inputs.ts';
 import { Expressions, markTree } from './jinja.ts';
 import type { Report } from './report.ts';
-import { Source, toldKey } from './source.ts';
+import { Source } from './source.ts';
 import type { Spec } from './spec.ts';
 import { readCommands, readKubeadmConfigSpec } from './spec-kubeadm-config.ts';
 import { surroundingsOf } from './surroundings.ts';

@@ -1,3 +1,4 @@
+import { toldKey } from '../document/diagnostics.ts';
 import type { Role } from '../document/model.ts';
 import type { ConvertOptions } from './conversion.ts';
 import { convertDeclared, type Declared, declaredOf } from './declared.ts';
@@ -5,7 +6,6 @@ import { type ConvertedDocument, convertSpec, dropOtherRoles } from './document.
 import { type InputObject, type InputText, readInputs } from './inputs.ts';
 import { Expressions } from './jinja.ts';
 import { type Decision, type DroppedPart, Report } from './report.ts';
-import { toldKey } from './source.ts';
 import { surroundingsOf } from './surroundings.ts';
 import { readCloudConfig } from './user-data/cloud-config.ts';
 import { readIgnition } from './user-data/ignition.ts';

@@ -1,7 +1,7 @@
+import { toldKey } from '../document/diagnostics.ts';
 import { Verbatim } from '../document/verbatim.ts';
 import type { Report } from './report.ts';
 import { fromBase64, type SecretObject, textOf } from './secrets.ts';
-import { toldKey } from './source.ts';
 import { isCloudConfig } from './user-data/cloud-config.ts';
 import { isIgnition } from './user-data/ignition.ts';
 import { plain, yamlDocuments } from './yaml.ts';

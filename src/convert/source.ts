@@ -1,4 +1,4 @@
-import { formatPath, type PathSegment } from '../document/diagnostics.ts';
+import { formatPath, type PathSegment, toldKey } from '../document/diagnostics.ts';
 import { Verbatim } from '../document/verbatim.ts';
 import type { Code } from './codes.ts';
 import type { Dropped } from './dropped.ts';
@@ -195,14 +195,6 @@ export class Source implements Placed {
     this.#reading.report.add('InputInvalid', this, `expected ${expected}`);
     return undefined;
   }
-}
-
-/**
- * A key of the input as reports tell it. Names of fields, arguments, labels and devices are words with few digits; of
- * anything else that stands where a key does, and is long enough for a secret, only the place is told.
- */
-export function toldKey(name: string): string {
-  return name.length < 8 || /^[A-Za-z._/-]*(?:\d[A-Za-z._/-]*){0,3}$/.test(name) ? name : '…';
 }
 
 /** Fields of kubeadm that say something, and for which the document has no field; what to do about each. */

@@ -65,10 +65,20 @@ const LONGEST_KEY = 80;
 export function pathOf({ path, hidesKey }: Finding): string {
   const told = hidesKey === true ? path.slice(0, -1) : path;
   return formatPath(
-    told.map((part) =>
-      typeof part === 'string' && part.length > LONGEST_KEY ? `${part.slice(0, LONGEST_KEY)}…` : part,
-    ),
+    told.map((part) => {
+      if (typeof part === 'number') return part;
+      const key = toldKey(part);
+      return key.length > LONGEST_KEY ? `${key.slice(0, LONGEST_KEY)}…` : key;
+    }),
   );
+}
+
+/**
+ * A key of the input as reports tell it. Names of fields, arguments, labels and devices are words with few digits; of
+ * anything else that stands where a key does, and is long enough for a secret, only the place is told.
+ */
+export function toldKey(name: string): string {
+  return name.length < 8 || /^[A-Za-z._/-]*(?:\d[A-Za-z._/-]*){0,3}$/.test(name) ? name : '…';
 }
 
 /** `['host','files',2,'mode']` as `host.files[2].mode`; keys that are not plain words are quoted. */
