@@ -120,6 +120,8 @@ function fromUnion(
   at: readonly PathSegment[],
   path: readonly PathSegment[],
 ): Finding[] {
+  const choice = fromChoice(issue, schema, value, path);
+  if (choice !== undefined) return choice;
   const closest = issue.errors
     .filter((errors) => errors.every((error) => error.code !== 'invalid_type' || error.path.length > 0))
     .sort((a, b) => a.length - b.length)[0];
@@ -136,6 +138,29 @@ function fromUnion(
   return deep.flatMap((error) =>
     fromIssue({ ...error, path: [...issue.path, ...error.path] } as z.core.$ZodIssue, schema, value, at),
   );
+}
+
+/** Maps of which each has a field of its own that it needs, and none of these fields is given. */
+function fromChoice(
+  issue: z.core.$ZodIssueInvalidUnion,
+  schema: z.ZodType,
+  value: unknown,
+  path: readonly PathSegment[],
+): Finding[] | undefined {
+  const inner = segmentsOf(issue);
+  const found = valueAt(value, inner);
+  if (found === null || typeof found !== 'object' || Array.isArray(found) || found instanceof Verbatim)
+    return undefined;
+  const known = keysAt(schema, inner);
+  const given = Object.keys(found);
+  const needed = issue.errors.flatMap(([first]) =>
+    first?.path.length === 1 && !given.includes(String(first.path[0])) ? [String(first.path[0])] : [],
+  );
+  if (new Set(needed).size < 2 || given.some((key) => known.includes(key))) return undefined;
+  if (given.length > 0) return given.slice(0, 2 * MOST_PROBLEMS).map((key) => unknownKey([...path, key], known));
+  const names = [...new Set(needed)];
+  const message = `none of ${names.slice(0, -1).join(', ')} and ${names.at(-1)} is given`;
+  return [{ code: 'MissingField', path, message, hint: 'give one of them' }];
 }
 
 function typeHint(expected: string, found: unknown): { hint?: string } {

@@ -148,7 +148,8 @@ function changesBelow(schema: Schema, root: Schema, path: readonly string[]): fc
 function set(document: Document, path: readonly string[], value: unknown): void {
   const [key = '', ...rest] = path;
   if (rest.length === 0) {
-    document[key] = value;
+    // Examples belong to the schema, and a later change reaches into this value.
+    document[key] = structuredClone(value);
     return;
   }
   const part = document[key];

@@ -197,7 +197,8 @@ const changes = fc.oneof(...Object.entries(sections).map(([name, schema]) => cha
 function set(document: Record<string, unknown>, path: readonly string[], value: unknown): void {
   const [key = '', ...rest] = path;
   const part = document[key];
-  if (rest.length === 0) document[key] = value;
+  // The value belongs to whoever made it, and a later change reaches into this one.
+  if (rest.length === 0) document[key] = structuredClone(value);
   else if (part !== null && typeof part === 'object' && !Array.isArray(part))
     set(part as Record<string, unknown>, rest, value);
   else {

@@ -79,3 +79,21 @@ describe('a problem of a document', () => {
     assert.match(problems.at(-1) ?? '', /\d+ more problems from here on/);
   });
 });
+
+describe('a map of which one field must be given', () => {
+  test('names all of them where there is none', async () => {
+    assert.deepEqual(await problemsOf('secrets: {a: {}}\n'), [
+      'doc.yaml:4:14  secrets.a: none of value, file, env, systemdCredential, exec, http, awsSecretsManager and awsParameter is given (hint: give one of them)',
+    ]);
+    assert.match(
+      (await problemsOf('host: {files: [{path: /etc/x, contentFrom: {}}]}\n')).join(),
+      /none of secret, file and http is given/,
+    );
+  });
+
+  test('names the one that was meant where it is mistyped', async () => {
+    assert.deepEqual(await problemsOf('secrets: {a: {fille: /x}}\n'), [
+      'doc.yaml:4:15  secrets.a.fille: unknown key (hint: did you mean "file"?)',
+    ]);
+  });
+});
