@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse, r
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Identity } from './api-server.ts';
+import { steadyPort } from './steady-port.ts';
 
 /** How a server can fail whoever talks to it. */
 export const FAULTS = [
@@ -83,7 +84,7 @@ export async function startFaultyFront(target: number, identity?: Identity, own 
     server.close();
     await once(server, 'close');
   };
-  await open(own);
+  await open(own === 0 ? await steadyPort() : own);
   const { port } = server.address() as AddressInfo;
   return {
     port,

@@ -151,7 +151,8 @@ export function readBlockScalar(cursor: Cursor, parent: number): string {
   if (!cursor.endsLine()) {
     cursor.fail('text in the line of | or >', 'begin the text in the next line');
   }
-  const given = digit === '' ? undefined : parent + Number(digit);
+  // Nothing is above the text of a whole document, which libyaml, Go's reader and the library count as 0, and not as -1.
+  const given = digit === '' ? undefined : Math.max(0, parent) + Number(digit);
   const { lines, trailing } = readLines(cursor, given, parent, opening);
   const chomp = sign === '' ? lateSign : sign;
   const body = literal ? lines.join('\n') : foldLines(lines);

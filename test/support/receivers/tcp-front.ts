@@ -1,5 +1,6 @@
 import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { steadyPort } from '../steady-port.ts';
 
 /** How a line between a machine and a receiver can fail, whatever is spoken on it. */
 export type LineFault =
@@ -33,7 +34,7 @@ export async function startTcpFront(
   let fault: LineFault = { kind: 'none' };
   let server: Server | undefined;
   const { host = '127.0.0.1' } = at;
-  let { port = 0 } = at;
+  const { port = await steadyPort() } = at;
 
   const accept = (socket: Socket): void => {
     sockets.add(socket);
@@ -45,7 +46,6 @@ export async function startTcpFront(
     server = createServer(accept);
     server.listen(port, host);
     await once(server, 'listening');
-    port = (server.address() as AddressInfo).port;
   };
   const close = async (): Promise<void> => {
     for (const socket of sockets) socket.destroy();

@@ -89,6 +89,12 @@ describe('YAML as the library reads it', () => {
     );
   });
 
+  test('a block with a stated indentation that is the whole document', () => {
+    for (const text of ['|1-\n !\n', '|1-\n  !\n', '|2\n    x\n  y\n', 'a: |1-\n  !\n']) {
+      assert.deepEqual(read(text).value, reference(text), text);
+    }
+  });
+
   test('texts with damage: never another value, one problem, its place within its line', () => {
     const bits = fc.constantFrom(
       ...[
