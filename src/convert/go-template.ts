@@ -1,3 +1,4 @@
+import { isMap } from './map.ts';
 /**
  * contentFormat Template (cluster-api v1.14): Go's text/template over `.controlPlane.version`, which is absent when the
  * version of the control plane is not known. What is rendered is what people write: the version, and if/else around it.
@@ -106,8 +107,4 @@ export function renderTemplates(
     return { ...file, content: text ?? '' };
   });
   return { ...spec, files };
-}
-
-function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

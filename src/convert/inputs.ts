@@ -1,5 +1,5 @@
 import { toldKey } from '../document/diagnostics.ts';
-import { Verbatim } from '../document/verbatim.ts';
+import { isMap } from './map.ts';
 import type { Report } from './report.ts';
 import { fromBase64, type SecretObject, textOf } from './secrets.ts';
 import { isCloudConfig } from './user-data/cloud-config.ts';
@@ -128,8 +128,4 @@ function parsedJson(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-export function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Verbatim);
 }

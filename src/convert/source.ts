@@ -2,6 +2,7 @@ import { formatPath, type PathSegment, toldKey } from '../document/diagnostics.t
 import { Verbatim } from '../document/verbatim.ts';
 import type { Code } from './codes.ts';
 import type { Dropped } from './dropped.ts';
+import { isMap } from './map.ts';
 import type { Placed, Report } from './report.ts';
 
 /** What the parts of one tree share. */
@@ -211,11 +212,6 @@ const WITHOUT_COUNTERPART: readonly (readonly [RegExp, string])[] = [
 function withoutCounterpart(path: readonly PathSegment[]): string | undefined {
   const text = formatPath(path);
   return WITHOUT_COUNTERPART.find(([pattern]) => pattern.test(text))?.[1];
-}
-
-function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
-  return !ArrayBuffer.isView(value) && !(value instanceof Verbatim);
 }
 
 /** Names of the parts of a value; undefined for a scalar. */

@@ -1,5 +1,6 @@
 import type { ConvertOptions, Surroundings } from './conversion.ts';
-import { type InputObject, type Inputs, isMap } from './inputs.ts';
+import type { InputObject, Inputs } from './inputs.ts';
+import { isMap } from './map.ts';
 
 const CLUSTER_LABEL = 'cluster.x-k8s.io/cluster-name';
 

@@ -2,6 +2,7 @@ import { formatPath, type PathSegment } from '../document/diagnostics.ts';
 import { Verbatim } from '../document/verbatim.ts';
 import { isExpandable } from '../document/versions/v1alpha1/variables.ts';
 import { type Expressions, hasMark, MARK } from './jinja.ts';
+import { isMap } from './map.ts';
 import type { Report } from './report.ts';
 
 /** Where the value of a variable of the converted document comes from. */
@@ -98,8 +99,4 @@ function demandExpansion(document: unknown): unknown {
     );
   }
   return { ...document, host };
-}
-
-function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

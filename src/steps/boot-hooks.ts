@@ -5,6 +5,7 @@ import type { BootCommand, BootFile } from '../host/boot-command.ts';
 import { withChecksum, withoutChecksum } from '../host/checksum.ts';
 import type { Facts } from '../host/facts.ts';
 import { selfCommand } from '../host/self-command.ts';
+import { isRecord } from '../host/shape.ts';
 import type { Change, Step } from './step.ts';
 
 /** Where the commands lie that run at every boot: there is no document at hand then. They may hold secrets. */
@@ -198,8 +199,4 @@ function texts(value: unknown): Readonly<Record<string, string>> {
   return Object.fromEntries(
     Object.entries(value).flatMap(([key, text]) => (typeof text === 'string' ? [[key, text]] : [])),
   );
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null;
 }

@@ -1,5 +1,5 @@
 import type { ApiServerFilesSection } from '../../document/versions/v1alpha1/api-server.ts';
-import { isMap } from '../inputs.ts';
+import { isMap } from '../map.ts';
 import type { Lifting } from './lifting.ts';
 
 type Audit = NonNullable<ApiServerFilesSection['audit']>;

@@ -1,6 +1,6 @@
 import { isPatchedOn, PATCH_TARGETS } from '../../document/kubernetes-releases/kubeadm.ts';
 import type { FileSection } from '../../document/versions/v1alpha1/host.ts';
-import { isMap } from '../inputs.ts';
+import { isMap } from '../map.ts';
 import type { Lifting } from './lifting.ts';
 
 const MANIFEST = /^\/etc\/kubernetes\/manifests\/([^/]+)\.yaml$/;

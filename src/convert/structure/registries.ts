@@ -1,6 +1,6 @@
 import type { FileSection } from '../../document/versions/v1alpha1/host.ts';
 import type { RegistrySection } from '../../document/versions/v1alpha1/registries.ts';
-import { isMap } from '../inputs.ts';
+import { isMap } from '../map.ts';
 import type { Lifting } from './lifting.ts';
 
 const HOSTS = /^\/etc\/containerd\/certs\.d\/([^/]+)\/hosts\.toml$/;

@@ -1,5 +1,6 @@
 import { parseDocument } from 'yaml';
 import { redact } from '../../document/redaction.ts';
+import { isRecord } from '../../host/shape.ts';
 
 const REMOVED = '[redacted]';
 
@@ -93,8 +94,4 @@ function withoutSecretTables(text: string): string {
       return ASSIGNMENT.exec(line)?.[0].concat(REMOVED) ?? REMOVED;
     })
     .join('\n');
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

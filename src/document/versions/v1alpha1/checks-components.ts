@@ -200,7 +200,7 @@ function gateMistake(
   return undefined;
 }
 
-/** Comparing a name with all gates is dear: a document of thousands of unknown names must not cost seconds. */
+/** Comparing a name with all gates is expensive: a document of thousands of unknown names must not cost seconds. */
 const MOST_SUGGESTIONS = 20;
 
 function suggestions(minor: number): (name: string) => string {
