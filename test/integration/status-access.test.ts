@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { stringify } from 'yaml';
 import { withoutChecksum } from '../../src/host/checksum.ts';
+import { makeDirectories } from '../../src/host/place.ts';
 import type { RunSummary } from '../../src/reporting/summary.ts';
 import { type AgentOptions, agent, startAgent } from '../support/agent.ts';
 import { inThrowAwayMachine } from '../support/namespace.ts';
@@ -260,6 +261,13 @@ inThrowAwayMachine(import.meta.filename, () => {
       assert.equal(summaryIn(directory).outcome, 'Succeeded');
     }
     assert.equal((await agent(['status'], NOBODY)).status, 0);
+  });
+
+  test('who makes a directory of his own below ours leaves ours open', () => {
+    for (const directory of [STATE, RUN]) {
+      makeDirectories(join(directory, 'spool'), 0o700);
+      assert.deepEqual([access(directory), access(join(directory, 'spool'))], ['755 0:0', '700 0:0']);
+    }
   });
 
   test('an image is left neither', async () => {

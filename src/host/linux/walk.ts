@@ -12,7 +12,10 @@ import {
 } from 'node:fs';
 import { errnoOf, UnsafePath } from '../file-error.ts';
 import { COMPONENT_FLAGS, closestKept, type Directory, keep, openRoot, procPath, release, use } from './directories.ts';
-import { isFixed, isTrusted, whyNotInto, whyNotThrough } from './directory-step.ts';
+import { isClosed, isFixed, isTrusted, whyNotInto, whyNotThrough } from './directory-step.ts';
+
+/** Whoever makes them first, for a file of his own below: every user passes them to reach what is for all. */
+const FOR_ALL: ReadonlySet<string> = new Set(['/run/machineadm', '/var/lib/machineadm']);
 
 /** As the kernel: MAXSYMLINKS. */
 const MOST_LINKS = 40;
@@ -103,7 +106,7 @@ export class Walk {
     } catch (error) {
       const { create } = this.#options;
       if (create === undefined || errnoOf(error) !== 'ENOENT') throw error;
-      return this.#make(name, create);
+      return this.#make(name, FOR_ALL.has(`${this.#plain}/${name}`) ? 0o755 : create);
     }
   }
 
@@ -140,8 +143,10 @@ export class Walk {
    * root there could not be told from one that he has put there, and would be refused by the next run.
    */
   #make(name: string, mode: number): number {
+    // Where no other user can enter it meanwhile it has its mode at once, so that a kill does not leave it narrower.
+    const first = isClosed(this.#directory.stat) ? mode : mode & 0o700;
     try {
-      mkdirSync(this.#at(name), { mode: mode & 0o700 });
+      mkdirSync(this.#at(name), { mode: first });
     } catch (error) {
       // Another process was faster: what is there is checked as if it had been there before.
       if (errnoOf(error) !== 'EEXIST') throw error;
