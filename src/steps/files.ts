@@ -9,6 +9,9 @@ import { accountsMadeBy, findObstacles, type MadeAccounts, NO_ACCOUNTS, type Obs
 import type { Change, Execution, Step } from './step.ts';
 import { textDiff } from './text-diff.ts';
 
+/** A longer file is not read to show how it changes. */
+const MOST_COMPARED = 4 * 1024 * 1024;
+
 export interface FilesDesired {
   readonly files: readonly FileModel[];
   /** An earlier step runs commands of the document, which may still make users, sources and directories appear. */
@@ -81,7 +84,7 @@ export const files: Step<FilesDesired, FilesActual, FilePayload> = {
       const now = {
         stat: found,
         sha256: found?.type === 'file' ? await host.sha256(file.path) : undefined,
-        text: shown && found !== undefined ? await host.readText(file.path) : undefined,
+        text: shown && found !== undefined && found.size <= MOST_COMPARED ? await host.readText(file.path) : undefined,
         wanted: {
           ...(file.keepsOwner === true && found !== undefined
             ? { uid: found.uid, gid: found.gid }
@@ -106,11 +109,10 @@ export const files: Step<FilesDesired, FilesActual, FilePayload> = {
       const obstacle = actual.obstacles.find((other) => other.path === file.path);
       const differences = obstacle === undefined ? differencesOf(file, now) : [obstacle.what];
       if (differences.length === 0 || (obstacle === undefined && now.isHookEdit)) return;
-      const diff = now.wanted.text === undefined ? undefined : textDiff(now.text ?? '', now.wanted.text);
       changes.push({
         id: `files/${file.path}`,
         summary: `${file.path}: ${differences.join(', ')}`,
-        ...(diff === undefined || diff === '' ? {} : { diff }),
+        diff: shownDiff(now),
         scope,
         ...knownAfter(desired, file, now),
         ineffective: 'FileNotWritten',
@@ -226,7 +228,13 @@ function accountIds(host: QueryHost) {
 function mayShow(file: FileModel, stat: FileStat | undefined): boolean {
   const readable = (mode: number): boolean => (mode & 0o004) !== 0;
   if (file.content.kind !== 'inline' || !readable(file.mode)) return false;
-  return stat === undefined || (stat.type === 'file' && readable(stat.mode) && stat.size <= 64 * 1024);
+  return stat === undefined || (stat.type === 'file' && readable(stat.mode));
+}
+
+function shownDiff({ stat, text, wanted }: FileActual): string | undefined {
+  if (wanted.text === undefined) return undefined;
+  if (stat !== undefined && text === undefined) return `${stat.size} bytes are there: too many to compare by line`;
+  return textDiff(text ?? '', wanted.text) || undefined;
 }
 
 function utf8(bytes: Uint8Array): string | undefined {

@@ -99,11 +99,10 @@ export const kubeadmConfig: Step<KubeadmConfigDesired, KubeadmConfigActual, Kube
       const { path, content, mode: wantedMode } = wanted.file;
       if (edited || (text === content && mode === wantedMode)) continue;
       // What lies there may hold tokens of an earlier document, which are not known by value: they match by their form.
-      const diff = text === content ? undefined : textDiff(redact(text ?? ''), redact(wanted.shown));
       changes.push({
         id: changeId(path),
         summary: `${path}: ${text === undefined ? 'create' : text === content ? 'mode' : 'content'}, ${octal(wantedMode)}`,
-        ...(diff === undefined || diff === '' ? {} : { diff }),
+        diff: text === content ? undefined : textDiff(redact(text ?? ''), redact(wanted.shown)) || undefined,
         scope: 'node',
         // Written anew it lacks what hooks of an earlier, unfinished run edited into it: they run again.
         repeatable: false,

@@ -135,11 +135,10 @@ function changesOf(service: ServiceModel, { state, dropIns, changedOnDisk }: Ser
 
   if (service.masked === false && state.masked) act('unmask', `unmask ${service.name}`, 'base');
   for (const { name, content, path, text } of different) {
-    const diff = textDiff(text ?? '', content);
     changes.push({
       id: `services/${service.name}/drop-in/${name}`,
       summary: `${text === undefined ? 'write' : 'update'} ${path}`,
-      ...(diff === undefined ? {} : { diff }),
+      diff: textDiff(text ?? '', content),
       scope: 'base',
       owes,
       payload: { kind: 'drop-in', path, content },

@@ -97,7 +97,7 @@ export interface Change<Payload = unknown> {
   /** One line, no secret. */
   readonly summary: string;
   /** How the text of a file changes, where that helps and holds no secret. */
-  readonly diff?: string;
+  readonly diff?: string | undefined;
   /** `base` belongs into an image; `node` belongs to this instance, or holds a secret or something that expires. */
   readonly scope: 'base' | 'node';
   /** False for what must not be repeated blindly: the journal records its start durably before it. Default true. */

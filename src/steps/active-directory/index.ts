@@ -154,11 +154,10 @@ function plan(desired: DomainMembership, actual: ActiveDirectoryActual): readonl
   const wanted = kerberosConfiguration(desired.domain);
   if (desired.kerberosConfiguration === 'Managed' && actual.kerberosConfiguration !== wanted) {
     const original = actual.kerberosConfiguration;
-    const diff = textDiff(original ?? '', wanted);
     changes.push({
       id: 'active-directory/krb5.conf',
       summary: `${original === undefined ? 'write' : 'update'} ${KERBEROS_CONFIGURATION} for ${desired.domain}`,
-      ...(diff === undefined ? {} : { diff }),
+      diff: textDiff(original ?? '', wanted),
       scope: 'base',
       payload: { kind: 'kerberos', content: wanted, original },
     });

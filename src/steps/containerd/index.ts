@@ -89,7 +89,7 @@ function configure(desired: ContainerdDesired, actual: ContainerdActual): Change
   const { wanted, current, mistakes, folded } = actual;
   const { version, model } = desired;
   const [before, after] = [maskedToml(current?.text ?? ''), maskedToml(wanted.text)];
-  const diff = before === undefined || after === undefined ? undefined : textDiff(before, after);
+  const diff = before === undefined || after === undefined ? undefined : textDiff(before, after) || undefined;
   const verb = model.mode === 'Merge' && current !== undefined ? 'merge into' : 'write';
   const mends = mistakes.length === 0 ? '' : `; mends the file found: ${mistakes.join('; ')}`;
   return {
@@ -109,7 +109,7 @@ function configure(desired: ContainerdDesired, actual: ContainerdActual): Change
         ...folded.map((path) => `${path} is now part of ${CONFIGURATION_PATH} and no longer read by containerd`),
       ],
     },
-    ...(diff === undefined || diff === '' ? {} : { diff }),
+    diff,
   };
 }
 

@@ -135,7 +135,7 @@ function registryChange(actual: RegistryActual): readonly Change<RegistryPayload
   ];
   const diff = hostsDiff(actual, wanted);
   if (diff === '' && words.length === 1) words.push(wasInterrupted ? 'again' : 'with other headers or another mode');
-  return [{ ...common, summary: words.join(' '), ...(diff === undefined || diff === '' ? {} : { diff }) }];
+  return [{ ...common, summary: words.join(' '), diff: diff || undefined }];
 }
 
 function hostsDiff({ present }: RegistryActual, wanted: readonly RegistryFile[]): string | undefined {

@@ -85,8 +85,7 @@ export const directoryLogins: Step<LoginsDesired, LoginsActual, LoginsPayload> =
     const change = (name: string, summary: string, payload: LoginsPayload, diff?: string): void => {
       const id = `directory-logins/${name}`;
       const ineffective = 'DirectoryLoginsNotConfigured';
-      const shown = diff === undefined ? {} : { diff };
-      changes.push({ id, summary, ...shown, scope: 'node', owes: [RESTART], ineffective, payload });
+      changes.push({ id, summary, diff, scope: 'node', owes: [RESTART], ineffective, payload });
     };
     const file = (name: string, path: string, mode: number, before: string | undefined, content: string): void => {
       const summary = `${before === undefined ? 'write' : 'update'} ${path}`;

@@ -108,12 +108,11 @@ function act({ service }: InstalledClient, what: keyof typeof SUMMARIES, scope: 
 
 function fileChange(file: ConfigurationFile, restart: FollowUp): Change<TimePayload> {
   const { path, present, wanted } = file;
-  const diff = textDiff(present ?? '', wanted ?? '');
   const what = wanted === undefined ? 'remove' : present === undefined ? 'write' : 'update';
   return {
     id: `time/file/${path}`,
     summary: `${what} ${path}`,
-    ...(diff === undefined ? {} : { diff }),
+    diff: textDiff(present ?? '', wanted ?? ''),
     scope: 'base',
     owes: [restart],
     payload: { kind: 'file', file },

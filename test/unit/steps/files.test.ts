@@ -48,8 +48,22 @@ describe('files', () => {
       change?.summary,
       '/etc/motd: content from 4 bytes of the document differs, mode 0664 -> 0644, owner 0:5 -> root:root',
     );
-    assert.equal(change?.diff, '-old\n+new');
+    assert.equal(change?.diff, '@@ -1,1 +1,1 @@\n-old\n+new');
     assert.equal(change?.scope, 'base');
+  });
+
+  test('a long file is compared whole, and one that is too long for it says so', async () => {
+    const present = (bytes: number) =>
+      memoryHost({ files: { '/etc/long': { content: '1234567\n'.repeat(bytes / 8) } } });
+    const model = documentOf(inline('/etc/long', `${'1234567\n'.repeat(20_000)}last\n`));
+    assert.equal(
+      (await planned(files, present(160_000), model))[0]?.diff,
+      '@@ -19998,3 +19998,4 @@\n 1234567\n 1234567\n 1234567\n+last',
+    );
+    assert.match(
+      (await planned(files, present(5_000_000), model))[0]?.diff ?? '',
+      /^5000000 bytes are there: too many/,
+    );
   });
 
   test('nothing is shown of a file that not every user may read, before or after', async () => {

@@ -68,7 +68,7 @@ describe('services', () => {
     );
     const [dropIn] = await planned(services, host, model);
     assert.equal(dropIn?.scope, 'base');
-    assert.equal(dropIn?.diff, '+[Service]\n+LimitNOFILE=65536');
+    assert.equal(dropIn?.diff, '@@ -0,0 +1,2 @@\n+[Service]\n+LimitNOFILE=65536');
   });
 
   describe('that do not run after their start', () => {
