@@ -10,17 +10,13 @@ import { parseArgs } from 'node:util';
 import { billOfMaterials } from './build/bill-of-materials.ts';
 import { bundle, makeBlob } from './build/bundle.ts';
 import { assemble } from './build/executable.ts';
-import { fileDigest, gitCommit, inputsDigest } from './build/inputs.ts';
+import { commitTime, fileDigest, gitCommit, inputsDigest } from './build/inputs.ts';
 import { licenses } from './build/licenses.ts';
-import { isNative, nativeTarget, nodeExecutable, TARGETS, type Target } from './build/runtime.ts';
-
-/** What is inside the binaries, in CycloneDX. */
-const BILL_OF_MATERIALS = 'machineadm.cdx.json';
+import { billOfMaterialsFile, isNative, nativeTarget, nodeExecutable, TARGETS, type Target } from './build/runtime.ts';
 
 /**
- * Builds the given targets into `directory`, beside LICENSES.txt, the bill of materials and
- * SHA256SUMS. The native binary is also there under
- * its short name, `machineadm`. Returns the names of the binaries written.
+ * Builds the given targets into `directory`, each with its bill of materials, beside LICENSES.txt and SHA256SUMS. The
+ * native binary is also there under its short name, `machineadm`. Returns the names of the binaries written.
  */
 export async function buildInto(
   directory: string,
@@ -29,6 +25,8 @@ export async function buildInto(
     readonly entry: string;
     readonly targets: readonly Target[];
     readonly commit: string;
+    /** The time of the commit, for the bills of materials; undefined where nothing tells it. */
+    readonly epoch?: number | undefined;
   },
 ): Promise<readonly string[]> {
   await mkdir(directory, { recursive: true });
@@ -39,7 +37,7 @@ export async function buildInto(
     const metafile = await bundle(join(options.root, options.entry), join(work, 'machineadm.cjs'), {
       commit: options.commit,
     });
-    const written: string[] = [];
+    const [written, bills]: [string[], string[]] = [[], []];
     for (const target of options.targets) {
       const blob = await makeBlob(native, work, isNative(target));
       const runtime = await nodeExecutable(options.root, target);
@@ -52,12 +50,17 @@ export async function buildInto(
         // rename(2) does nothing when both names are links to one file; then the one in `work` goes with it.
         written.push('machineadm');
       }
+      const bill = billOfMaterialsFile(target);
+      const inputs = { root: options.root, metafile, nativeNode: native, commit: options.commit, epoch: options.epoch };
+      const inside = { package: target.package, executable: runtime };
+      await writeFile(
+        join(directory, bill),
+        await billOfMaterials({ ...inputs, binary: join(directory, target.file), runtime: inside }),
+      );
+      bills.push(bill);
     }
     await writeFile(join(directory, 'LICENSES.txt'), await licenses(options.root, metafile, nativeTarget().package));
-    const runtime = { package: nativeTarget().package, executable: native };
-    const materials = await billOfMaterials(options.root, metafile, runtime, options.commit);
-    await writeFile(join(directory, BILL_OF_MATERIALS), materials);
-    await writeFile(join(directory, 'SHA256SUMS'), await checksums(directory, written));
+    await writeFile(join(directory, 'SHA256SUMS'), await checksums(directory, [...written, 'LICENSES.txt', ...bills]));
     return written;
   } finally {
     await rm(work, { recursive: true, force: true });
@@ -67,8 +70,7 @@ export async function buildInto(
 /** Lines as `sha256sum` writes them. */
 async function checksums(directory: string, files: readonly string[]): Promise<string> {
   const lines: string[] = [];
-  for (const file of [...files, 'LICENSES.txt', BILL_OF_MATERIALS])
-    lines.push(`${await fileDigest(join(directory, file))}  ${file}\n`);
+  for (const file of files) lines.push(`${await fileDigest(join(directory, file))}  ${file}\n`);
   return lines.join('');
 }
 
@@ -84,20 +86,30 @@ async function isCurrent(directory: string, digest: string): Promise<boolean> {
   return true;
 }
 
+/** `commitTime`, where there is a checkout or SOURCE_DATE_EPOCH: a binary can be built without either. */
+function knownTime(root: string): number | undefined {
+  try {
+    return commitTime(root);
+  } catch {
+    return undefined;
+  }
+}
+
 async function main(): Promise<void> {
   const { values } = parseArgs({ options: { all: { type: 'boolean', default: false } } });
   const root = resolve(import.meta.dirname, '..');
   const directory = join(root, 'dist');
   const targets = values.all ? TARGETS : [nativeTarget()];
   const commit = gitCommit(root);
-  const digest = inputsDigest(root, commit, ...targets.map((target) => target.file));
+  const epoch = knownTime(root);
+  const digest = inputsDigest(root, commit, `${epoch}`, ...targets.map((target) => target.file));
   if (await isCurrent(directory, digest)) {
     console.log('dist/ is up to date');
     return;
   }
   await rm(join(directory, '.inputs'), { force: true });
   const started = performance.now();
-  const written = await buildInto(directory, { root, entry: 'src/main.ts', targets, commit });
+  const written = await buildInto(directory, { root, entry: 'src/main.ts', targets, commit, epoch });
   await writeFile(join(directory, '.inputs'), digest);
   const seconds = ((performance.now() - started) / 1000).toFixed(1);
   console.log(`built ${written.map((file) => `dist/${file}`).join(', ')} in ${seconds} s from ${commit}`);

@@ -10,7 +10,7 @@ import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { buildInfo } from '../src/cli/build-info.ts';
 import { commitTime } from './build/inputs.ts';
-import { nativeTarget, TARGETS, type Target } from './build/runtime.ts';
+import { billOfMaterialsFile, nativeTarget, TARGETS, type Target } from './build/runtime.ts';
 import { buildLibrary, packLibrary } from './library.ts';
 import { buildDeb } from './package/deb.ts';
 import { buildRpm } from './package/rpm.ts';
@@ -33,13 +33,14 @@ export async function packageInto(
   const work = await mkdtemp(join(dist, '.package-'));
   const written: string[] = [];
   try {
-    for (const { file, platform, architecture } of options.targets) {
+    for (const target of options.targets) {
+      const { file, platform, architecture } = target;
       const source = {
         ...options,
         binary: join(dist, file),
         nativeBinary: join(dist, 'machineadm'),
         licenses: join(dist, 'LICENSES.txt'),
-        billOfMaterials: join(dist, 'machineadm.cdx.json'),
+        billOfMaterials: join(dist, billOfMaterialsFile(target)),
       };
       if (platform === 'win32') {
         written.push(await buildWindowsZip(source, dist));

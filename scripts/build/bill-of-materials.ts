@@ -4,13 +4,17 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Metafile } from 'esbuild';
 import * as z from 'zod';
+import { fileDigest } from './inputs.ts';
 import { bundledPackages } from './licenses.ts';
+import { cpeOf, type LinkedLibrary, linkedLibraries } from './node-libraries.ts';
 
 const Manifest = z.object({
   name: z.string(),
   version: z.string(),
   description: z.string().optional(),
-  license: z.string().optional(),
+  license: z.string(),
+  author: z.union([z.string(), z.object({ name: z.string() })]).optional(),
+  repository: z.union([z.string(), z.object({ url: z.string() })]).optional(),
 });
 const Lock = z.object({
   packages: z.record(z.string(), z.object({ integrity: z.string().optional() })),
@@ -20,60 +24,89 @@ const Lock = z.object({
 interface Component {
   readonly type: 'application' | 'library' | 'platform';
   readonly 'bom-ref': string;
+  readonly supplier: { readonly name: string };
   readonly name: string;
   readonly version: string;
   readonly description?: string;
-  readonly purl?: string;
-  readonly licenses?: readonly ({ readonly license: { readonly id: string } } | { readonly expression: string })[];
-  readonly hashes?: readonly { readonly alg: 'SHA-512'; readonly content: string }[];
+  readonly hashes?: readonly { readonly alg: 'SHA-256' | 'SHA-512'; readonly content: string }[];
+  readonly licenses: readonly ({ readonly license: { readonly id: string } } | { readonly expression: string })[];
+  readonly cpe?: string;
+  readonly purl: string;
+  readonly properties?: readonly { readonly name: string; readonly value: string }[];
 }
 
-/** Names of `process.versions` that say which interface there is, and not which library is inside. */
-const NO_LIBRARIES = ['node', 'modules', 'napi', 'unicode', 'cldr', 'tz'];
+/** The one who publishes the program and this bill, as packaging/deb/control and the spec file name it. */
+const SUPPLIER = { name: 'The machineadm authors' };
 
 /**
- * The bill of materials of the binary, in CycloneDX 1.5: the packages of npm that the bundle really holds, Node, and the
- * libraries that are linked into Node. The same inputs make the same text: it has no time, and its serial number
- * follows from its content.
- *
- * @param node the Node executable that is inside; it tells the libraries it was linked with
+ * The bill of materials of one platform's binary, in CycloneDX 1.5: the packages of npm that the bundle really holds,
+ * Node, and the libraries that are linked into Node; each with the names by which scanners look for vulnerabilities. The
+ * same inputs make the same text: its time is that of the commit, and its serial number follows from its content.
  */
-export async function billOfMaterials(
-  root: string,
-  metafile: Metafile,
-  node: { readonly package: string; readonly executable: string },
-  commit: string,
-): Promise<string> {
-  const lock = Lock.parse(JSON.parse(await readFile(join(root, 'package-lock.json'), 'utf8')));
-  const own = Manifest.parse(JSON.parse(await readFile(join(root, 'package.json'), 'utf8')));
-  const manifestOf = async (name: string) =>
-    Manifest.parse(JSON.parse(await readFile(join(root, 'node_modules', name, 'package.json'), 'utf8')));
+export async function billOfMaterials(inputs: {
+  readonly root: string;
+  readonly metafile: Metafile;
+  readonly binary: string;
+  /** npm's package with the Node inside, and its executable. */
+  readonly runtime: { readonly package: string; readonly executable: string };
+  /** A Node of the same version that runs here: it reports the libraries that it is linked with. */
+  readonly nativeNode: string;
+  readonly commit: string;
+  /** In seconds since 1970; undefined where neither git nor SOURCE_DATE_EPOCH knows. */
+  readonly epoch: number | undefined;
+}): Promise<string> {
+  const { root, metafile, binary, runtime, commit, epoch } = inputs;
+  const json = async (...path: readonly string[]): Promise<unknown> =>
+    JSON.parse(await readFile(join(root, ...path), 'utf8'));
+  const lock = Lock.parse(await json('package-lock.json'));
+  const own = Manifest.parse(await json('package.json'));
+  const packageNamed = async (name: string, manifest: unknown) =>
+    npmComponent(Manifest.parse(manifest), lock.packages[`node_modules/${name}`]?.integrity);
 
   const packages = await Promise.all(
-    bundledPackages(metafile).map(async (name) =>
-      npmComponent(await manifestOf(name), lock.packages[`node_modules/${name}`]?.integrity),
-    ),
+    bundledPackages(metafile).map(async (name) => packageNamed(name, await json('node_modules', name, 'package.json'))),
   );
-  const runtime: Component = {
-    ...npmComponent(await manifestOf(node.package), lock.packages[`node_modules/${node.package}`]?.integrity),
-    type: 'platform',
-  };
-  const libraries = linkedLibraries(node.executable);
+  const versions = versionsOf(inputs.nativeNode);
+  const distribution = await packageNamed(runtime.package, {
+    // npm installs the package of its own platform only; those of the others have the same version and terms.
+    ...own,
+    name: runtime.package,
+    version: versions.node,
+    description: 'Node.js, built by its maintainers, as a package of npm',
+    license: 'MIT',
+    author: 'Aria Stewart',
+  });
+  const node = nodeComponent(versions.node, await sha256(runtime.executable));
+  await checkVersions(runtime.executable, versions);
+  const libraries = linkedLibraries(versions).map(libraryComponent);
   const self: Component = {
     type: 'application',
     'bom-ref': `pkg:generic/machineadm@${own.version}`,
+    supplier: SUPPLIER,
     name: 'machineadm',
     version: own.version,
-    purl: `pkg:generic/machineadm@${own.version}?vcs_revision=${encodeURIComponent(commit)}`,
+    hashes: [{ alg: 'SHA-256', content: await sha256(binary) }],
     licenses: [{ license: { id: 'Apache-2.0' } }],
+    purl: `pkg:generic/machineadm@${own.version}?vcs_revision=${encodeURIComponent(commit)}`,
   };
   const refs = (components: readonly Component[]): readonly string[] => components.map((one) => one['bom-ref']);
   const content = {
-    metadata: { component: self },
-    components: [runtime, ...libraries, ...packages],
+    metadata: {
+      ...(epoch === undefined ? {} : { timestamp: new Date(epoch * 1000).toISOString().replace('.000Z', 'Z') }),
+      lifecycles: [{ phase: 'build' }],
+      authors: [SUPPLIER],
+      component: self,
+      supplier: SUPPLIER,
+    },
+    components: [distribution, node, ...libraries, ...packages],
     dependencies: [
-      { ref: self['bom-ref'], dependsOn: refs([runtime, ...packages]) },
-      { ref: runtime['bom-ref'], dependsOn: refs(libraries) },
+      { ref: self['bom-ref'], dependsOn: refs([distribution, ...packages]) },
+      { ref: distribution['bom-ref'], dependsOn: refs([node]) },
+      { ref: node['bom-ref'], dependsOn: refs(libraries) },
+    ],
+    // Not stated: which of the libraries and packages depend on each other.
+    compositions: [
+      { aggregate: 'complete', dependencies: [self['bom-ref'], distribution['bom-ref'], node['bom-ref']] },
     ],
   };
   const header = {
@@ -90,39 +123,85 @@ function npmComponent(manifest: z.infer<typeof Manifest>, integrity: string | un
   const { name, version, description, license } = manifest;
   // https://github.com/package-url/purl-spec, type npm: the @ of a scope is encoded
   const purl = `pkg:npm/${name.replace('@', '%40')}@${version}`;
-  const digest = integrity?.startsWith('sha512-')
-    ? Buffer.from(integrity.slice('sha512-'.length), 'base64').toString('hex')
-    : undefined;
+  if (!integrity?.startsWith('sha512-')) throw new Error(`package-lock.json pins no sha512 for ${name}`);
+  const digest = Buffer.from(integrity.slice('sha512-'.length), 'base64').toString('hex');
   return {
     type: 'library',
     'bom-ref': purl,
+    supplier: { name: supplierOf(manifest) },
     name,
     version,
     ...(description === undefined ? {} : { description }),
+    hashes: [{ alg: 'SHA-512', content: digest }],
+    licenses: [licenseOf(license)],
     purl,
-    ...(license === undefined ? {} : { licenses: [licenseOf(license)] }),
-    ...(digest === undefined ? {} : { hashes: [{ alg: 'SHA-512' as const, content: digest }] }),
   };
 }
 
-function licenseOf(license: string): { license: { id: string } } | { expression: string } {
+/** The author whom a package names, without an address; else the owner of its repository. */
+function supplierOf({ name, author, repository }: z.infer<typeof Manifest>): string {
+  const written = (typeof author === 'string' ? author : author?.name)?.replace(/\s*[<(].*$/, '').trim();
+  if (written) return written;
+  const url = typeof repository === 'string' ? repository : repository?.url;
+  const owner = /([^/:]+)\/[^/]+$/.exec(url ?? '')?.[1];
+  if (owner === undefined) throw new Error(`the package ${name} names neither an author nor a repository`);
+  return owner;
+}
+
+function nodeComponent(version: string, digest: string): Component {
+  // The purl of Syft's own search for Node binaries: scanners look such a package up by its CPE.
+  const purl = `pkg:generic/node@${version}`;
+  return {
+    type: 'platform',
+    'bom-ref': purl,
+    supplier: { name: 'OpenJS Foundation' },
+    name: 'node',
+    version,
+    description: 'The runtime inside: the symbols are stripped, the program is added',
+    hashes: [{ alg: 'SHA-256', content: digest }],
+    licenses: [licenseOf('MIT')],
+    cpe: cpeOf('nodejs:node.js', version),
+    purl,
+  };
+}
+
+function libraryComponent({ name, version, supplier, license, purl, cpes }: LinkedLibrary): Component {
+  const [cpe, ...others] = cpes;
+  return {
+    type: 'library',
+    'bom-ref': `node:${name}@${version}`,
+    supplier: { name: supplier },
+    name,
+    version,
+    licenses: [licenseOf(license)],
+    ...(cpe === undefined ? {} : { cpe }),
+    purl,
+    // CycloneDX has room for one CPE; Syft and Grype read the others here.
+    ...(others.length === 0 ? {} : { properties: others.map((value) => ({ name: 'syft:cpe23', value })) }),
+  };
+}
+
+function licenseOf(license: string): Component['licenses'][number] {
   return /[ ()]/.test(license) ? { expression: license } : { license: { id: license } };
 }
 
-/** OpenSSL, V8, zlib and the rest, as this Node itself tells them. */
-function linkedLibraries(node: string): readonly Component[] {
+function versionsOf(node: string): Readonly<Record<string, string>> & { readonly node: string } {
   const output = execFileSync(node, ['-p', 'JSON.stringify(process.versions)'], { encoding: 'utf8', env: {} });
-  const versions = z.record(z.string(), z.string()).parse(JSON.parse(output));
-  return Object.entries(versions)
-    .filter(([name]) => !NO_LIBRARIES.includes(name))
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([name, version]) => ({
-      type: 'library',
-      'bom-ref': `node:${name}@${version}`,
-      name,
-      version,
-      purl: `pkg:generic/${name}@${encodeURIComponent(version)}`,
-    }));
+  return z.object({ node: z.string() }).catchall(z.string()).parse(JSON.parse(output));
+}
+
+/** Proves that an executable, which may be of a foreign platform, holds the versions that another one reported. */
+async function checkVersions(executable: string, versions: Readonly<Record<string, string>>): Promise<void> {
+  const bytes = await readFile(executable);
+  for (const [name, version] of Object.entries(versions)) {
+    if (!bytes.includes(version)) throw new Error(`${executable} does not hold ${name} ${version}`);
+  }
+}
+
+async function sha256(path: string): Promise<string> {
+  const digest = await fileDigest(path);
+  if (digest === undefined) throw new Error(`${path} cannot be read`);
+  return digest;
 }
 
 /** RFC 9562, version 8: a UUID whose bits are its maker's business, here those of a digest. */

@@ -35,6 +35,11 @@ export function isNative(target: Target): boolean {
   return target.platform === process.platform && target.architecture === process.arch;
 }
 
+/** What is inside the binary of a target, in CycloneDX, beside it in `dist/`. */
+export function billOfMaterialsFile({ file }: Target): string {
+  return `${file.replace(/\.exe$/, '')}.cdx.json`;
+}
+
 const Lock = z.object({
   packages: z.record(z.string(), z.object({ version: z.string().optional(), integrity: z.string().optional() })),
 });

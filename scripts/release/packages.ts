@@ -37,10 +37,16 @@ export async function copyPackages(from: string, to: string, version: string): P
   return packages;
 }
 
-/** Copies what is for every platform: licences, the bill of materials, the library. SHA256SUMS alone names them. */
+/**
+ * Copies what belongs to the binaries: their bills of materials, under the names of the archives, the licences, the
+ * library. SHA256SUMS alone names them.
+ */
 export async function copyDocuments(from: string, to: string, version: string): Promise<void> {
   const built = await readdir(from);
-  for (const file of ['LICENSES.txt', 'machineadm.cdx.json', `machineadm-library-${version}.tgz`]) {
+  for (const file of ['LICENSES.txt', `machineadm-library-${version}.tgz`]) {
     if (built.includes(file)) await copyFile(join(from, file), join(to, file));
+  }
+  for (const file of built.filter((name) => name.endsWith('.cdx.json'))) {
+    await copyFile(join(from, file), join(to, file.replace(/^machineadm-/, `machineadm-${version}-`)));
   }
 }

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { nativeTarget } from '../../scripts/build/runtime.ts';
+import { billOfMaterialsFile, nativeTarget } from '../../scripts/build/runtime.ts';
 import { packageInto } from '../../scripts/package.ts';
 import { buildInfo } from '../../src/cli/build-info.ts';
 import type { RunStatus } from '../../src/reporting/status.ts';
@@ -38,7 +38,7 @@ describe('the deb of the real binary', { skip, timeout: 40 * MINUTE }, () => {
   before(
     async () => {
       fleet = await Fleet.open();
-      const built = ['machineadm', nativeTarget().file, 'LICENSES.txt', 'machineadm.cdx.json'];
+      const built = ['machineadm', nativeTarget().file, 'LICENSES.txt', billOfMaterialsFile(nativeTarget())];
       for (const name of built) symlinkSync(join(ROOT, 'dist', name), join(directory, name));
       const options = { root: ROOT, targets: [nativeTarget()], version, epoch: 1_700_000_000, level: 0 };
       [deb = ''] = await packageInto(directory, options);

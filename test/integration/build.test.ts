@@ -16,7 +16,7 @@ import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { SEALING_FLAGS, V8_FLAGS } from '../../scripts/build/bundle.ts';
 import { fileDigest } from '../../scripts/build/inputs.ts';
-import { nativeTarget } from '../../scripts/build/runtime.ts';
+import { billOfMaterialsFile, nativeTarget } from '../../scripts/build/runtime.ts';
 import { buildInto } from '../../scripts/build.ts';
 import { newAuthority } from '../support/api-server.ts';
 import { attack } from '../support/attacks.ts';
@@ -30,7 +30,14 @@ describe('the build', () => {
   const first = join(directory, 'first');
   const second = join(directory, 'second');
   const binary = join(first, 'machineadm');
-  const options = { root, entry: 'test/fixtures/build/main.ts', targets: [nativeTarget()], commit: 'c0ffee' };
+  const options = {
+    root,
+    entry: 'test/fixtures/build/main.ts',
+    targets: [nativeTarget()],
+    commit: 'c0ffee',
+    epoch: 1_700_000_000,
+  };
+  const bill = billOfMaterialsFile(nativeTarget());
 
   before(async () => {
     await buildInto(first, options);
@@ -59,25 +66,36 @@ describe('the build', () => {
     });
   });
 
-  test('lists what is inside, by name, version, licence and digest', async () => {
-    const bom = JSON.parse(readFileSync(join(first, 'machineadm.cdx.json'), 'utf8'));
+  test('lists what is inside, by name, version, supplier, licence and digest', async () => {
+    const bom = JSON.parse(readFileSync(join(first, bill), 'utf8'));
     assert.deepEqual([bom.bomFormat, bom.specVersion], ['CycloneDX', '1.5']);
     // https://cyclonedx.org/docs/1.5/json/: this pattern, and references that are unique and all there
     assert.match(bom.serialNumber, /^urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
-    const refs: readonly string[] = [bom.metadata.component, ...bom.components].map((one) => one['bom-ref']);
+    assert.equal(bom.metadata.timestamp, '2023-11-14T22:13:20Z');
+    assert.equal(bom.metadata.supplier.name, 'The machineadm authors');
+    const components: readonly Record<string, unknown>[] = [bom.metadata.component, ...bom.components];
+    const refs = components.map((one) => one['bom-ref']);
     assert.equal(new Set(refs).size, refs.length);
     for (const { ref, dependsOn } of bom.dependencies) {
       for (const named of [ref, ...dependsOn]) assert.ok(refs.includes(named), named);
     }
-    const node = bom.components.find((one: { name: string }) => one.name === nativeTarget().package);
-    assert.deepEqual([node.type, node.version, node.hashes[0].alg], ['platform', process.versions.node, 'SHA-512']);
-    assert.match(node.hashes[0].content, /^[0-9a-f]{128}$/);
-    const openssl = bom.components.find((one: { name: string }) => one.name === 'openssl');
-    assert.equal(openssl.version, process.versions.openssl);
-    assert.equal(
-      await fileDigest(join(second, 'machineadm.cdx.json')),
-      await fileDigest(join(first, 'machineadm.cdx.json')),
+    for (const one of components) {
+      for (const field of ['name', 'version', 'supplier', 'licenses', 'purl']) {
+        assert.ok(one[field] && one[field] !== '', `${one.name} has no ${field}`);
+      }
+    }
+    assert.equal(bom.metadata.component.hashes[0].content, await fileDigest(binary));
+    const named = (name: string) => bom.components.find((one: { name: string }) => one.name === name);
+    const distribution = named(nativeTarget().package);
+    assert.deepEqual([distribution.version, distribution.hashes[0].alg], [process.versions.node, 'SHA-512']);
+    assert.match(distribution.hashes[0].content, /^[0-9a-f]{128}$/);
+    const node = named('node');
+    assert.deepEqual(
+      [node.type, node.cpe],
+      ['platform', `cpe:2.3:a:nodejs:node.js:${process.versions.node}:*:*:*:*:*:*:*`],
     );
+    assert.equal(named('openssl').version, process.versions.openssl);
+    assert.equal(await fileDigest(join(second, bill)), await fileDigest(join(first, bill)));
   });
 
   test('makes the same bytes from the same inputs', async () => {
@@ -95,7 +113,7 @@ describe('the build', () => {
       'SHA256SUMS',
       'machineadm',
       nativeTarget().file,
-      'machineadm.cdx.json',
+      bill,
     ]);
   });
 

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileDigest } from '../../scripts/build/inputs.ts';
-import { nativeTarget } from '../../scripts/build/runtime.ts';
+import { billOfMaterialsFile, nativeTarget } from '../../scripts/build/runtime.ts';
 import { buildWindowsZip } from '../../scripts/package/windows.ts';
 import { zip } from '../../scripts/package/zip.ts';
 import { packageInto } from '../../scripts/package.ts';
@@ -36,7 +36,7 @@ describe('the packages for Linux', { skip: lacks('dpkg-deb', 'rpmbuild', 'xz') }
       mkdirSync(dist);
       for (const name of ['machineadm', nativeTarget().file]) writeFileSync(join(dist, name), BINARY, { mode: 0o755 });
       writeFileSync(join(dist, 'LICENSES.txt'), 'licences\n');
-      writeFileSync(join(dist, 'machineadm.cdx.json'), '{}\n');
+      writeFileSync(join(dist, billOfMaterialsFile(nativeTarget())), '{}\n');
       const options = { root, targets: [nativeTarget()], version: '0.1.0', epoch: EPOCH, level: 0 };
       // As somebody else would, at another time and with another umask.
       const before = process.umask(dist === second ? 0o077 : 0o022);

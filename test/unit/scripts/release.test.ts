@@ -64,7 +64,8 @@ describe('a release', { skip }, () => {
       ['machineadm_1.4.0_amd64.deb', 'deb', 'linux', 'amd64'],
       ['machineadm_1.4.0_arm64.deb', 'deb', 'linux', 'arm64'],
     ];
-    const documents = ['LICENSES.txt', 'machineadm-library-1.4.0.tgz', 'machineadm.cdx.json'];
+    const documents = ['LICENSES.txt', 'machineadm-library-1.4.0.tgz'];
+    const bill = 'machineadm-linux-amd64.cdx.json';
     const others = [
       'machineadm_1.3.0_amd64.deb',
       'machineadm-library-1.3.0.tgz',
@@ -72,7 +73,13 @@ describe('a release', { skip }, () => {
       '.inputs',
       'SHA256SUMS',
     ];
-    for (const name of [...packages.map(([file = '']) => file), ...documents, ...others, 'machineadm-linux-amd64']) {
+    for (const name of [
+      ...packages.map(([file = '']) => file),
+      ...documents,
+      bill,
+      ...others,
+      'machineadm-linux-amd64',
+    ]) {
       writeFileSync(join(from, name), name);
     }
     const wish = {
@@ -87,7 +94,7 @@ describe('a release', { skip }, () => {
       manifest.packages.map(({ file, format, os, architecture }) => [file, format, os, architecture]).sort(),
       packages,
     );
-    const archives = ['machineadm-1.4.0-linux-amd64.gz', 'machineadm-1.4.0-linux-amd64.xz'];
+    const archives = ['cdx.json', 'gz', 'xz'].map((extension) => `machineadm-1.4.0-linux-amd64.${extension}`);
     const listed = readFileSync(join(made, 'SHA256SUMS'), 'utf8').match(/\S+$/gm);
     assert.deepEqual(
       listed,
