@@ -33,6 +33,44 @@ export function manPage(program: Command, version: string): string {
   return `${lines.filter((line) => line !== '').join('\n')}\n`;
 }
 
+/**
+ * The manual page of a unit, section 8: what the comment at its head says, what it starts, and under which conditions.
+ *
+ * @param unit file name of the unit, such as `machineadm-audit.timer`
+ */
+export function unitManPage(unit: string, content: string, version: string): string {
+  const linesOf = (pattern: RegExp): readonly string[] => content.split('\n').filter((line) => pattern.test(line));
+  const [comment = ''] = content.split(/^\[Unit\]$/m, 1);
+  const description = /^Description=(.*?)(?: \(machineadm\))?$/m.exec(content)?.[1] ?? unit;
+  const started = linesOf(/^(?:ExecStart|On\w+)=/);
+  const conditions = linesOf(/^Condition/);
+  const other = unit.endsWith('.timer') ? unit.replace('.timer', '.service') : unit.replace('.service', '.timer');
+  const lines = [
+    `.TH ${text(unit.toUpperCase())} 8 "" "machineadm ${version}" "System Administration"`,
+    '.SH NAME',
+    `${text(unit)} \\- ${text(description)}`,
+    '.SH SYNOPSIS',
+    ...['.nf', ...started.map(text), '.fi'],
+    '.SH DESCRIPTION',
+    ...['.nf', text(comment.replace(/^# ?/gm, '').trim()), '.fi'],
+    ...(conditions.length === 0
+      ? []
+      : ['.SH CONDITIONS', 'Unless these hold, systemd skips the unit, which is no failure:', '.nf']),
+    ...conditions.map(text),
+    ...(conditions.length === 0 ? [] : ['.fi']),
+    '.SH INSTALLATION',
+    content.includes('[Install]')
+      ? text(
+          `The package does not enable it: "systemctl enable ${unit}" does, and in an image a preset (systemd.preset(5)) as well. "systemctl edit ${unit}" writes a drop-in for changes.`,
+        )
+      : `It is started by ${text(other)} and enabled with it.`,
+    '.SH SEE ALSO',
+    '.BR machineadm (1),',
+    '.BR systemd.unit (5)',
+  ];
+  return `${lines.filter((line) => line !== '').join('\n')}\n`;
+}
+
 const FILES: readonly (readonly [string, string])[] = [
   [
     '/run/machineadm/status.json',

@@ -3,6 +3,7 @@ import { globSync } from 'node:fs';
 import { chmod, mkdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
+import { unitManPage } from '../generate/man-page.ts';
 
 /** What a package is made of. */
 export interface PackageSource {
@@ -29,7 +30,7 @@ interface PackagedFile {
 
 /**
  * Lays the tree that a package installs below `directory`: the program in /usr/bin, as no package may touch /usr/local,
- * the units that start it there, the group of the status, completion, manual page and documentation.
+ * the units that start it there and their presets, the group of the status, completion, manual pages and documentation.
  */
 export async function layContents(source: PackageSource, directory: string, zsh: ZshDirectory): Promise<void> {
   for (const [path, { content, mode }] of await contents(source, zsh)) {
@@ -48,10 +49,12 @@ async function contents(source: PackageSource, zsh: ZshDirectory): Promise<Reado
     files.set(path, { content: Buffer.from(content), mode });
   };
   put('usr/bin/machineadm', await readFile(source.binary), 0o755);
-  for (const unit of globSync('packaging/systemd/*', { cwd: source.root }).sort()) {
-    const text = await readFile(join(source.root, unit), 'utf8');
-    put(`usr/lib/systemd/system/${basename(unit)}`, text.replaceAll('/usr/local/bin/', '/usr/bin/'));
+  for (const [unit, text] of await packagedUnits(source.root)) {
+    put(`usr/lib/systemd/system/${unit}`, text);
+    put(`usr/share/man/man8/${unit}.8.gz`, pack(unitManPage(unit, text, source.version)));
   }
+  const preset = 'packaging/preset/80-machineadm.preset';
+  put(`usr/lib/systemd/system-preset/${basename(preset)}`, await readFile(join(source.root, preset)));
   put('usr/lib/sysusers.d/machineadm.conf', await readFile(join(source.root, 'packaging/sysusers/machineadm.conf')));
   const completion = (shell: string): string =>
     execFileSync(source.nativeBinary, ['completion', shell], { encoding: 'utf8' });
@@ -69,6 +72,42 @@ async function contents(source: PackageSource, zsh: ZshDirectory): Promise<Reado
   put(`${documentation}/LICENSES.txt.gz`, pack(await readFile(source.licenses)));
   put(`${documentation}/machineadm.cdx.json.gz`, pack(await readFile(source.billOfMaterials)));
   return files;
+}
+
+/** The units of a package by their names: they start the program in /usr/bin, and have a manual page each. */
+async function packagedUnits(root: string): Promise<ReadonlyMap<string, string>> {
+  const units = new Map<string, string>();
+  for (const path of globSync('packaging/systemd/*', { cwd: root }).sort()) {
+    const text = (await readFile(join(root, path), 'utf8'))
+      .replaceAll('/usr/local/bin/', '/usr/bin/')
+      .replace('Documentation=', `Documentation=man:${basename(path)}(8) `);
+    units.set(basename(path), text);
+  }
+  return units;
+}
+
+/**
+ * A template of a maintainer script in which each line `@NAME@` is replaced by packaging/maintainer/NAME.sh, which deb and
+ * rpm share, and `@UNITS@` by the units that an image may have enabled.
+ *
+ * @param quoted of the shell text, for a template in which a character has another meaning
+ */
+export async function maintainerScript(
+  root: string,
+  template: string,
+  quoted: (text: string) => string = (text) => text,
+): Promise<string> {
+  const parts = new Map<string, string>();
+  for (const path of globSync('packaging/maintainer/*.sh', { cwd: root })) {
+    parts.set(basename(path, '.sh'), await readFile(join(root, path), 'utf8'));
+  }
+  const units = [...(await packagedUnits(root))].flatMap(([unit, text]) => (text.includes('[Install]') ? [unit] : []));
+  const text = (await readFile(join(root, template), 'utf8')).replace(/^ *@([a-z-]+)@\n/gm, (_, name: string) => {
+    const part = parts.get(name);
+    if (part === undefined) throw new Error(`${template}: there is no packaging/maintainer/${name}.sh`);
+    return quoted(part);
+  });
+  return text.replace('@UNITS@', units.join(' '));
 }
 
 /** gzip without a name and a time (RFC 1952): the same bytes at every build. */

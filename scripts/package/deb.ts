@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { globSync } from 'node:fs';
 import { chmod, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { layContents, type PackageSource, pack, setModesAndTimes } from './contents.ts';
+import { layContents, maintainerScript, type PackageSource, pack, setModesAndTimes } from './contents.ts';
 
 /**
  * Builds `machineadm_VERSION_ARCHITECTURE.deb` in `output`, without root: dpkg-deb writes root as the owner of all. The
@@ -44,7 +44,7 @@ export async function buildDeb(
   await writeFile(join(control, 'control'), filled);
   await writeFile(join(control, 'md5sums'), sums);
   for (const script of ['postinst', 'prerm', 'postrm']) {
-    await writeFile(join(control, script), await readFile(join(packaging, script)));
+    await writeFile(join(control, script), await maintainerScript(source.root, `packaging/deb/${script}`));
   }
   await setModesAndTimes(tree, source.epoch);
   for (const script of ['postinst', 'prerm', 'postrm']) await chmod(join(control, script), 0o755);

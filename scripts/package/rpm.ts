@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { layContents, type PackageSource } from './contents.ts';
+import { layContents, maintainerScript, type PackageSource } from './contents.ts';
 
 /**
  * Builds `machineadm-VERSION-1.ARCHITECTURE.rpm` in `output` with rpmbuild, without root; its database and directories lie
@@ -23,7 +23,10 @@ export async function buildRpm(
   await layContents(source, tree, 'site-functions');
   await mkdir(top);
   const spec = join(top, 'machineadm.spec');
-  const template = await readFile(join(source.root, 'packaging/rpm/machineadm.spec'), 'utf8');
+  // rpmbuild expands macros in scriptlets: a percent sign of the shell is written twice.
+  const template = await maintainerScript(source.root, 'packaging/rpm/machineadm.spec', (text) =>
+    text.replaceAll('%', '%%'),
+  );
   await writeFile(spec, template.replace('@VERSION@', source.version));
   const definitions = [
     `_topdir ${top}`,

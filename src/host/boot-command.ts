@@ -36,6 +36,8 @@ const DISTRUSTED_VARIABLES = 'NODE_OPTIONS NODE_EXTRA_CA_CERTS OPENSSL_CONF';
  */
 export function systemdBootFile(boot: BootCommand): BootFile {
   const service = `${boot.name}.service`;
+  // A program that was removed, with its package or without, is no failure at every boot (203/EXEC): the unit is skipped.
+  const condition = `ConditionFileIsExecutable=${boot.command[0]?.replaceAll('%', '%%')}\n`;
   const before = (boot.before ?? []).map((name) => `${name}.service`).join(' ');
   const documentation = boot.documentation === undefined ? '' : `Documentation=${boot.documentation}\n`;
   return {
@@ -46,7 +48,7 @@ export function systemdBootFile(boot: BootCommand): BootFile {
 [Unit]
 Description=${boot.description.replaceAll('%', '%%')}
 ${documentation}RequiresMountsFor=/var/lib/machineadm
-After=local-fs.target cloud-init-local.service cloud-init.service cloud-init-network.service
+${condition}After=local-fs.target cloud-init-local.service cloud-init.service cloud-init-network.service
 ${before === '' ? '' : `Before=${before}\n`}
 [Service]
 Type=oneshot
@@ -80,6 +82,7 @@ depend() {
 ${before === '' ? '' : `\tbefore ${before}\n`}}
 
 start() {
+	[ -x ${shellWord(boot.command[0] ?? '')} ] || return 0
 	ebegin ${shellWord(boot.description)}
 	ulimit -c 0
 	unset ${DISTRUSTED_VARIABLES}

@@ -1,6 +1,15 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -21,8 +30,16 @@ function lacks(...programs: readonly string[]): string | false {
 
 /** A stand-in for the binary that speaks as it does where packaging listens: the packages' other contents are the real ones. */
 const BINARY = `#!/bin/sh
-case $1 in completion) echo "# completion of machineadm for $2" ;; *) echo "machineadm $*" ;; esac
+case $1 in
+  completion) echo "# completion of machineadm for $2" ;;
+  sentinel) echo "restored /run/cluster-api/bootstrap-success.complete" >&2 ;;
+  *) echo "machineadm $*" ;;
+esac
 `;
+/** The units that an image may have enabled. */
+const ENABLEABLE = readdirSync(join(root, 'packaging/systemd')).filter((name) =>
+  readFileSync(join(root, 'packaging/systemd', name), 'utf8').includes('[Install]'),
+);
 
 describe('the packages for Linux', { skip: lacks('dpkg-deb', 'rpmbuild', 'xz') }, () => {
   const directory = mkdtempSync(join(tmpdir(), 'machineadm-packages-'));
@@ -30,6 +47,7 @@ describe('the packages for Linux', { skip: lacks('dpkg-deb', 'rpmbuild', 'xz') }
   const architecture = nativeTarget().architecture;
   let deb = '';
   let rpm = '';
+  let newer: readonly string[] = [];
 
   before(async () => {
     for (const dist of [first, second]) {
@@ -47,6 +65,8 @@ describe('the packages for Linux', { skip: lacks('dpkg-deb', 'rpmbuild', 'xz') }
         process.umask(before);
       }
     }
+    const options = { root, targets: [nativeTarget()], version: '0.2.0', epoch: EPOCH, level: 0 };
+    newer = await packageInto(first, options);
   });
   after(() => rmSync(directory, { recursive: true, force: true }));
 
@@ -72,6 +92,10 @@ describe('the packages for Linux', { skip: lacks('dpkg-deb', 'rpmbuild', 'xz') }
       assert.match(listing, /^-rwxr-xr-x .*\/usr\/bin\/machineadm$/m);
       assert.match(listing, /^-rw-r--r-- .*\/usr\/lib\/systemd\/system\/machineadm-provision\.service$/m);
       assert.match(listing, /^-rw-r--r-- .*\/usr\/lib\/sysusers\.d\/machineadm\.conf$/m);
+      assert.match(listing, /^-rw-r--r-- .*\/usr\/lib\/systemd\/system-preset\/80-machineadm\.preset$/m);
+      for (const unit of readdirSync(join(root, 'packaging/systemd'))) {
+        assert.ok(listing.includes(`/usr/share/man/man8/${unit}.8.gz`), unit);
+      }
       const owners = listing
         .trim()
         .split('\n')
@@ -105,13 +129,19 @@ describe('the packages for Linux', { skip: lacks('dpkg-deb', 'rpmbuild', 'xz') }
 
   const noRoot = process.getuid?.() === 0 ? false : 'needs root';
 
+  /** The index of manual pages is renewed at every installation otherwise, which takes seconds (man-db's postinst). */
+  const WITHOUT_INDEX = 'rm -f /var/lib/man-db/auto-update';
+
   /** Runs a script in a throw-away copy of this machine, where the packages lie at /quickstart. */
   function inCopy(script: string): string {
     const shared = join(directory, 'shared');
-    mkdirSync(shared, { recursive: true });
+    mkdirSync(join(shared, 'newer'), { recursive: true });
     for (const file of [deb, rpm]) copyFileSync(file, join(shared, basename(file)));
+    for (const file of newer) copyFileSync(file, join(shared, 'newer', basename(file)));
     chmodSync(shared, 0o755);
-    const { status, stdout, stderr } = spawnSync('sh', [overlay, shared, 'sh', '-euc', script], { encoding: 'utf8' });
+    const { status, stdout, stderr } = spawnSync('sh', [overlay, shared, 'sh', '-euc', `${WITHOUT_INDEX}\n${script}`], {
+      encoding: 'utf8',
+    });
     assert.equal(status, 0, stdout + stderr);
     return stdout;
   }
@@ -119,32 +149,154 @@ describe('the packages for Linux', { skip: lacks('dpkg-deb', 'rpmbuild', 'xz') }
   /** Says whether the group of the status is there, has a number of the system and no members. */
   const GROUP = `getent group machineadm | awk -F: '{print $1, ($3 < 1000), $4 == ""}'`;
 
-  test('the deb is installed, verified, removed and purged', { skip: noRoot || lacks('dpkg') }, () => {
+  /** Everything that a package could have left. */
+  const REST = `find / \\( -path /proc -o -path /sys -o -path /quickstart -o -path /var/lib/dpkg -o -path /var/lib/rpm -o -path /dev -o -path /tmp \\) -prune \
+    -o \\( -iname '*machineadm*' -o -path '/run/cluster-api/*' \\) -print | sort`;
+
+  /** What a run left: its state, its document, and the units that it wrote and enabled. */
+  const BOOTSTRAPPED = `
+    mkdir -p /var/lib/machineadm /run/systemd/system; echo state > /var/lib/machineadm/journal
+    for name in hooks sentinel; do
+      printf '[Service]\nType=oneshot\nExecStart=/usr/bin/machineadm %s\n[Install]\nWantedBy=multi-user.target\n' $name \
+        > /etc/systemd/system/machineadm-$name.service
+      systemctl --quiet --root=/ enable machineadm-$name.service 2>/dev/null
+    done`;
+
+  /** The kinds of package that this machine can install, and how. */
+  const managers = [
+    {
+      name: 'deb',
+      needs: ['dpkg'],
+      install: (file: string) => `dpkg --install ${file} >/dev/null`,
+      verify: 'dpkg --verify machineadm',
+      remove: 'dpkg --remove machineadm >/dev/null 2>&1',
+    },
+    {
+      // Its dependencies are packages of another kind of system; what they hold is there.
+      name: 'rpm',
+      needs: ['rpm'],
+      install: (file: string) => `rpm --upgrade --nodeps --nosignature ${file}`,
+      verify: 'rpm --verify --nodeps machineadm',
+      remove: 'rpm --erase machineadm >/dev/null 2>&1',
+    },
+  ] as const;
+
+  for (const { name, needs, install, verify, remove } of managers) {
+    const skip = noRoot || lacks(...needs, 'systemctl');
+    const lines = (output: string): readonly string[] => output.trim().split('\n');
+
+    test(`the ${name} is installed, verified, upgraded and removed; an upgrade keeps what was enabled`, {
+      skip,
+    }, () => {
+      const output = inCopy(`
+        rm -rf /etc/machineadm
+        ${install(`/quickstart/*.${name}`)}
+        ${GROUP}
+        id=$(getent group machineadm)
+        machineadm version
+        ${verify}
+        systemd-analyze verify --man=no /usr/lib/systemd/system/machineadm-* 2>&1
+        for unit in ${ENABLEABLE.join(' ')}; do man --where --sections=8 "$unit" >/dev/null || echo "no page of $unit"; done
+        grep -h ^ExecStart= /usr/lib/systemd/system/machineadm-provision.service
+        systemctl --quiet enable ${ENABLEABLE.join(' ')} 2>/dev/null
+        ${install(`/quickstart/newer/*.${name}`)}
+        ${verify}
+        systemctl is-enabled ${ENABLEABLE.join(' ')} | sort | uniq -c
+        mkdir -p /var/lib/machineadm; echo state > /var/lib/machineadm/journal
+        ${remove}
+        test "$(getent group machineadm)" = "$id"
+        ${REST}`);
+      assert.deepEqual(lines(output), [
+        'machineadm 1 1',
+        'machineadm version',
+        'ExecStart=/usr/bin/machineadm provision --boot -d /etc/machineadm/bootstrap.yaml',
+        `${ENABLEABLE.length}`.padStart(7).concat(' enabled'),
+        '/var/lib/machineadm',
+      ]);
+    });
+
+    test(`no unit of the ${name} is enabled by the presets of a first boot, but for one that the image names`, {
+      skip,
+    }, () => {
+      // As process 1 does where /etc/machine-id is missing or "uninitialized" (machine-id(5), "FIRST BOOT SEMANTICS"):
+      // Debian's systemd only enables, Fedora's resets every unit.
+      const output = inCopy(`
+        ${install(`/quickstart/*.${name}`)}
+        ${BOOTSTRAPPED}
+        rm -rf /run/systemd/system
+        for mode in enable-only full; do
+          systemctl --quiet preset-all --preset-mode=$mode 2>/dev/null
+          for unit in ${ENABLEABLE.join(' ')}; do echo "$mode $unit $(systemctl is-enabled $unit || true)"; done
+        done
+        systemctl is-enabled machineadm-hooks.service machineadm-sentinel.service
+        mkdir -p /etc/systemd/system-preset
+        echo 'enable machineadm-resume.service' > /etc/systemd/system-preset/10-machineadm.preset
+        systemctl --quiet preset-all --preset-mode=full 2>/dev/null
+        systemctl is-enabled machineadm-resume.service`);
+      assert.deepEqual(lines(output), [
+        ...['enable-only', 'full'].flatMap((mode) => ENABLEABLE.map((unit) => `${mode} ${unit} disabled`)),
+        ...['enabled', 'enabled', 'enabled'],
+      ]);
+    });
+
+    test(`the ${name} of a node is removed: its sentinel outlives a reboot, on this machine only, until the package is back`, {
+      skip,
+    }, () => {
+      const output = inCopy(`
+        echo 0123456789abcdef0123456789abcdef > /etc/machine-id
+        ${install(`/quickstart/*.${name}`)}
+        ${BOOTSTRAPPED}
+        ${remove}
+        test ! -e /usr/bin/machineadm
+        cat /etc/systemd/system/machineadm-sentinel.service.d/package-removed.conf | grep -v '^#'
+        systemctl --root=/ is-enabled machineadm-sentinel.service
+        systemd-analyze verify --man=no /etc/systemd/system/machineadm-sentinel.service 2>&1
+        umask 077
+        sed -n 's/^ExecStart=\\(.*sh.*\\)/\\1/p' /etc/systemd/system/machineadm-sentinel.service.d/*.conf | sh
+        stat --format='%a %n' /run/cluster-api /run/cluster-api/bootstrap-success.complete
+        cat /run/cluster-api/bootstrap-success.complete
+        ${install(`/quickstart/newer/*.${name}`)}
+        find /etc/systemd/system -name '*machineadm*' | sort`);
+      assert.equal(
+        output,
+        `[Unit]
+ConditionFileIsExecutable=
+ConditionHost=0123456789abcdef0123456789abcdef
+
+[Service]
+ExecStart=
+ExecStart=/bin/sh -c 'umask 022; mkdir -p /run/cluster-api && echo success >/run/cluster-api/bootstrap-success.complete'
+enabled
+755 /run/cluster-api
+644 /run/cluster-api/bootstrap-success.complete
+success
+/etc/systemd/system/machineadm-hooks.service
+/etc/systemd/system/machineadm-sentinel.service
+/etc/systemd/system/multi-user.target.wants/machineadm-hooks.service
+/etc/systemd/system/multi-user.target.wants/machineadm-sentinel.service
+`,
+      );
+    });
+  }
+
+  test('a purge of the deb leaves the state of the node and its document, and nothing else', {
+    skip: noRoot || lacks('dpkg', 'systemctl'),
+  }, () => {
     const output = inCopy(`
       rm -rf /etc/machineadm
       dpkg --install /quickstart/*.deb >/dev/null
-      ${GROUP}
-      id=$(getent group machineadm)
-      machineadm version
-      dpkg --verify machineadm
-      systemd-analyze verify --man=no /usr/lib/systemd/system/machineadm-* 2>&1
-      grep -h ^ExecStart= /usr/lib/systemd/system/machineadm-provision.service
-      systemctl --quiet enable machineadm-resume.service machineadm-audit.timer 2>/dev/null
-      systemctl is-enabled machineadm-resume.service machineadm-audit.timer
-      mkdir -p /var/lib/machineadm; echo state > /var/lib/machineadm/journal
-      dpkg --install /quickstart/*.deb >/dev/null
-      systemctl is-enabled machineadm-resume.service
-      dpkg --remove machineadm >/dev/null
-      test ! -e /usr/bin/machineadm
-      find /etc/systemd/system -name 'machineadm-*'
-      dpkg --purge machineadm >/dev/null 2>&1 || true
+      ${BOOTSTRAPPED}
+      echo document > /etc/machineadm/bootstrap.yaml
+      systemctl --root=/ --quiet enable machineadm-provision.service 2>/dev/null
+      dpkg --purge machineadm >/dev/null 2>&1
+      ${REST}
       cat /var/lib/machineadm/journal
-      test "$(getent group machineadm)" = "$id"
-      find /usr /etc -xdev \\( -name 'machineadm' -o -name 'machineadm.*' -o -name '_machineadm' \\) | sort`);
-    assert.equal(
-      output,
-      'machineadm 1 1\nmachineadm version\nExecStart=/usr/bin/machineadm provision --boot -d /etc/machineadm/bootstrap.yaml\nenabled\nenabled\nenabled\nstate\n',
-    );
+      dpkg --install /quickstart/*.deb >/dev/null
+      rm /etc/machineadm/bootstrap.yaml
+      dpkg --purge machineadm >/dev/null 2>&1
+      ${REST}`);
+    const state = '/var/lib/machineadm';
+    assert.deepEqual(output.trim().split('\n'), ['/etc/machineadm', state, 'state', state]);
   });
 
   test('a system without systemd-sysusers gets the group as well; one without either program installs the package', {
@@ -161,24 +313,6 @@ describe('the packages for Linux', { skip: lacks('dpkg-deb', 'rpmbuild', 'xz') }
       machineadm version
       getent group machineadm || echo none`);
     assert.equal(output, 'machineadm 1 1\nmachineadm version\nnone\n');
-  });
-
-  test('the rpm is installed, verified and removed', { skip: noRoot || lacks('rpm') }, () => {
-    // Its dependencies are packages of another kind of system; what they hold is there.
-    const output = inCopy(`
-      rm -rf /etc/machineadm
-      rpm --install --nodeps --nosignature /quickstart/*.rpm
-      ${GROUP}
-      machineadm version
-      rpm --verify --nodeps machineadm
-      systemctl --quiet enable machineadm-provision.service 2>/dev/null
-      systemctl is-enabled machineadm-provision.service
-      rpm --erase machineadm
-      test ! -e /usr/bin/machineadm
-      find /etc/systemd/system -name 'machineadm-*'
-      find /usr /etc -xdev \\( -name 'machineadm' -o -name 'machineadm.*' -o -name '_machineadm' \\) | sort
-      ${GROUP}`);
-    assert.equal(output, 'machineadm 1 1\nmachineadm version\nenabled\nmachineadm 1 1\n');
   });
 });
 

@@ -24,6 +24,20 @@ describe('a command at every boot', () => {
     assert.match(file.content, /^WantedBy=multi-user\.target$/m);
   });
 
+  test('is skipped, and has not failed, while its program is absent', () => {
+    const unit = systemdBootFile({ ...BOOT, command: ['/opt/my agent/100%', 'x'] }).content;
+    assert.match(unit, /^ConditionFileIsExecutable=\/opt\/my agent\/100%%$/m);
+    const script = openrcBootFile({ ...BOOT, command: ['/nonexistent/my agent', 'x'] }).content;
+    const { status, stderr } = spawnSync(
+      'sh',
+      ['-c', `ebegin() { echo began >&2; }; eend() { return "$1"; }\n${script}\nstart`],
+      {
+        encoding: 'utf8',
+      },
+    );
+    assert.deepEqual([status, stderr], [0, '']);
+  });
+
   test('is a service script of OpenRC that may be executed', () => {
     const file = openrcBootFile(BOOT);
     assert.equal(file.path, '/etc/init.d/machineadm-test');
