@@ -13,8 +13,9 @@ import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { gzipSync } from 'node:zlib';
+import { type TarEntry, tar } from '../src/diagnosis/bundle/tar.ts';
 import { nativeTarget } from './build/runtime.ts';
-import { type TarEntry, tar, tarOfFiles } from './build/tar.ts';
+import { tarOfFiles } from './build/tar.ts';
 
 /** The words of image-spec for what npm calls x64. */
 const ARCHITECTURES = { x64: 'amd64', arm64: 'arm64' } as const;

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { tar, tarOfFiles } from '../build/tar.ts';
+import { tar } from '../../src/diagnosis/bundle/tar.ts';
+import { tarOfFiles } from '../build/tar.ts';
 
 /** What `writeImageArchives` packs, as kubeadm 1.20.2 names them (k/k cmd/kubeadm/app/constants, app/images). */
 interface Image {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { tar as pack, tarHeader } from '../../src/diagnosis/bundle/tar.ts';
 
 /** A file of a tar archive. */
 export interface TarFile {
@@ -10,34 +11,7 @@ export const sha256 = (bytes: string | Uint8Array): string => createHash('sha256
 
 /** A tar archive in the ustar format, as tar(1) writes it. */
 export function tar(files: readonly TarFile[]): Buffer {
-  const blocks = files.flatMap(({ name, content }) => {
-    const bytes = Buffer.from(content);
-    return [header(name, bytes.length, '0'), bytes, Buffer.alloc((512 - (bytes.length % 512)) % 512)];
-  });
-  return Buffer.concat([...blocks, Buffer.alloc(1024)]);
-}
-
-/** One header block. */
-export function header(name: string, size: number, type: string): Buffer {
-  const block = Buffer.alloc(512);
-  block.write(name, 0);
-  block.write('0000644\0', 100);
-  block.write('0000000\0', 108);
-  block.write('0000000\0', 116);
-  block.write(`${size.toString(8).padStart(11, '0')}\0`, 124);
-  block.write('00000000000\0', 136);
-  block.write('        ', 148);
-  block.write(type, 156);
-  block.write('ustar\0', 257);
-  block.write('00', 263);
-  block.write(
-    `${block
-      .reduce((sum, byte) => sum + byte, 0)
-      .toString(8)
-      .padStart(6, '0')}\0 `,
-    148,
-  );
-  return block;
+  return pack(files.map(({ name, content }) => ({ path: name, content: Buffer.from(content), mode: 0o644 })));
 }
 
 /** Go's name of what this machine is. */
@@ -52,8 +26,8 @@ interface Padding {
 /** The smallest image: one layer with one empty directory. `note` makes its configuration, and so its id, unique. */
 export function smallestImage(note: string, architecture = HERE, padding?: Padding) {
   const content = Buffer.alloc(padding?.size ?? 0, padding?.piece ?? 0);
-  const file = content.length === 0 ? [] : [header('large', content.length, '0'), content];
-  const layer = Buffer.concat([header('empty/', 0, '5'), ...file, Buffer.alloc(1024)]);
+  const file = content.length === 0 ? [] : [tarHeader('large', content.length, '0'), content];
+  const layer = Buffer.concat([tarHeader('empty/', 0, '5'), ...file, Buffer.alloc(1024)]);
   const config = JSON.stringify({
     architecture,
     os: 'linux',

@@ -1,6 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { caCertHash } from '../../../src/convert/kubernetes/certificate-hash.ts';
+import { tarHeader } from '../../../src/diagnosis/bundle/tar.ts';
 import { checkCertificates } from '../../../src/diagnosis/checks/certificates.ts';
 import { readClock } from '../../../src/host/directory-network.ts';
 import { nodeNameOfCertificate } from '../../../src/host/kubelet-credential.ts';
@@ -11,7 +12,7 @@ import { authoritiesOf, fingerprintsIn } from '../../../src/steps/certificate-au
 import { openArchive } from '../../../src/steps/images/archive.ts';
 import { archiveImages } from '../../../src/steps/images/contents.ts';
 import { selfSigned } from '../../../test/support/certificates.ts';
-import { header, tar } from '../../../test/support/image-archive.ts';
+import { tar } from '../../../test/support/image-archive.ts';
 import { inlineSecret, kubernetesModel } from '../../../test/support/kubernetes-model.ts';
 import { memoryHost } from '../../../test/support/memory-host.ts';
 import { der, pem } from '../mutators/der.ts';
@@ -119,7 +120,7 @@ const OCI_FILES = [
 ];
 const OCI = tar(OCI_FILES);
 const LONG = Buffer.concat([
-  header('././@LongLink', 14, 'L'),
+  tarHeader('././@LongLink', 14, 'L'),
   Buffer.from('manifest.json\0'.padEnd(512, '\0')),
   DOCKER,
 ]);

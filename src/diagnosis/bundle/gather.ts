@@ -57,7 +57,8 @@ async function configuration(host: QueryHost, path: string, kind: Kind): Promise
 
 async function manifests(host: QueryHost): Promise<readonly BundleFile[]> {
   const directory = '/etc/kubernetes/manifests';
-  const names = ((await host.list(directory)) ?? []).filter((name) => name.endsWith('.yaml') && name.length < 40);
+  // As the kubelet reads them, whatever they are called (k/k pkg/kubelet/config/file.go).
+  const names = ((await host.list(directory)) ?? []).filter((name) => !name.startsWith('.'));
   return (await Promise.all(names.map((name) => configuration(host, `${directory}/${name}`, 'manifest')))).flat();
 }
 

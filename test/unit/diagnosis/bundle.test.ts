@@ -30,6 +30,17 @@ describe('the archive of a bundle', () => {
     assert.equal(read.stdout, 'ä'.repeat(700));
   });
 
+  for (const length of [60, 75, 76, 120, 255, 1500]) {
+    test(`has a file whose name has ${length} characters, at home and abroad`, () => {
+      for (const letter of ['n', 'ä']) {
+        const path = `files/${letter.repeat(length)}`;
+        const input = packBundle([{ path, content: 'whole' }], {});
+        const read = spawnSync('tar', ['-xzOf', '-', `machineadm-bundle/${path}`], { input, encoding: 'utf8' });
+        assert.deepEqual([read.stdout, read.stderr], ['whole', '']);
+      }
+    });
+  }
+
   test('has the same bytes for the same files, in whatever order they come', () => {
     assert.deepEqual(packBundle(FILES, { x: 1 }), packBundle([...FILES].reverse(), { x: 1 }));
   });
@@ -169,6 +180,20 @@ describe('what is gathered', () => {
       'files/etc/kubernetes/manifests/etcd.yaml',
       'logs/pods/etcd-0.log',
     ]);
+  });
+
+  test('has every manifest that the kubelet reads, whatever its name', async () => {
+    const names = [`${'kube-scheduler-of-the-second-control-plane'.repeat(3)}.yaml`, 'etcd.json', 'proxy'];
+    const host = memoryHost({
+      files: Object.fromEntries(
+        [...names, '.hidden.yaml'].map((name) => [`/etc/kubernetes/manifests/${name}`, 'kind: Pod\n']),
+      ),
+    });
+    const files = await gatherFiles(host);
+    assert.deepEqual(
+      files.map(({ path }) => path).sort(),
+      names.map((name) => `files/etc/kubernetes/manifests/${name}`).sort(),
+    );
   });
 
   test('is bounded: of a long log the end', async () => {
