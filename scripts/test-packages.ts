@@ -27,6 +27,12 @@ const PACKAGES: Readonly<Record<string, string>> = {
   lintian: 'lintian',
   python3: 'python3',
   jsonschema: 'python3-jsonschema',
+  chromium: 'chromium',
+  tmux: 'tmux',
+  zsh: 'zsh',
+  fish: 'fish',
+  // Its function `_init_completion` and its loader, as most systems have them.
+  '/usr/share/bash-completion/bash_completion': 'bash-completion',
 };
 
 const SEARCHED = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'];

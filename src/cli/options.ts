@@ -40,8 +40,10 @@ export async function heedInsecureDocument(_program: Command, command: Command):
   (await import('../pipeline/load.ts')).acceptInsecureSources();
 }
 
-export function outputOption(): Option {
-  return new Option('-o, --output <format>', 'for people or for machines').choices(['text', 'json']).default('text');
+/** @param more formats that this command has beside those of all */
+export function outputOption(...more: readonly string[]): Option {
+  const formats = ['text', 'json', ...more];
+  return new Option('-o, --output <format>', 'for people or for machines').choices(formats).default('text');
 }
 
 /** Sinks beside those of the document. */

@@ -178,11 +178,14 @@ export function createProgram(done: (status: number) => void): Command {
   program
     .command('status')
     .description('tell how the run on this machine goes, or how it ended')
-    .addOption(outputOption())
+    .addOption(outputOption('html'))
     .option('--wait', "wait for the end of the run, and exit with the run's exit status")
     .option('--timeout <duration>', 'how long to wait', '30m')
-    .addHelpText('after', '\nExample:\n  machineadm status --wait --timeout 10m -o json')
-    .action(async (options: { output: OutputFormat; wait?: true; timeout: string }) =>
+    .addHelpText(
+      'after',
+      '\nExamples:\n  machineadm status --wait --timeout 10m -o json\n  machineadm status -o html > status.html    a page for a ticket',
+    )
+    .action(async (options: { output: OutputFormat | 'html'; wait?: true; timeout: string }) =>
       done(await (await import('./status.ts')).status(options)),
     );
 

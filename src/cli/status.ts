@@ -1,10 +1,12 @@
 import { MachineadmError } from '../document/errors.ts';
 import { exitCode } from '../document/exit-codes.ts';
 import { parseDuration } from '../document/units.ts';
-import { stepTitles } from '../pipeline/titles.ts';
+import { statusPage } from '../pipeline/page.ts';
+import { titleOfStep } from '../pipeline/titles.ts';
 import { colorWanted, formatStatus, formatSummary, type Style } from '../reporting/progress.ts';
 import { type Reported, readReported, readStatus, remedyForDetails, waitForStatus } from '../reporting/status-file.ts';
 import { formatTimeline } from '../reporting/timeline-chart.ts';
+import { buildInfo } from './build-info.ts';
 import { type OutputFormat, printJson, printNotice, printText } from './output.ts';
 
 /**
@@ -12,7 +14,7 @@ import { type OutputFormat, printJson, printNotice, printText } from './output.t
  * 13 when that did not happen in time. A user who may not read the status gets its summary, with the same exit status.
  */
 export async function status(options: {
-  readonly output: OutputFormat;
+  readonly output: OutputFormat | 'html';
   readonly wait?: true;
   readonly timeout: string;
 }): Promise<number> {
@@ -21,6 +23,7 @@ export async function status(options: {
   const found = options.wait === true ? await wait(timeoutMs, options.timeout) : await readReported();
   if (found === undefined) throw options.wait === true ? noRunInTime(options.timeout) : noRun();
   if (options.output === 'json') printJson(found);
+  else if (options.output === 'html') printText(await statusPage(found, buildInfo().version));
   else printText(found.kind === 'BootstrapSummary' ? formatSummary(found, style()) : formatStatus(found, style()));
   if (found.kind === 'BootstrapSummary') printNotice(`This is the public summary. ${remedyForDetails()}`);
   if (options.wait !== true) return exitCode('Success');
@@ -46,9 +49,8 @@ export async function timeline({ output }: { readonly output: OutputFormat }): P
 }
 
 function style(): Style {
-  const titles = stepTitles();
   const color = colorWanted(process.stdout.isTTY === true, process.env);
-  return { color, titleOf: (step) => titles.get(step) ?? step };
+  return { color, titleOf: titleOfStep() };
 }
 
 function noRun(): MachineadmError {

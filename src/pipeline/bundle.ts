@@ -1,20 +1,24 @@
 import { type BundleFile, packBundle } from '../diagnosis/bundle/archive.ts';
 import { cleanse } from '../diagnosis/bundle/cleanse.ts';
 import { gatherFiles } from '../diagnosis/bundle/gather.ts';
-import { lookAround } from '../diagnosis/checks/check.ts';
+import { type Check, lookAround } from '../diagnosis/checks/check.ts';
+import type { Verdict } from '../diagnosis/verdict.ts';
 import type { LoadedDocument } from '../document/load.ts';
 import { redactDeep } from '../document/redaction.ts';
 import { documentSecrets } from '../document/secrets-of.ts';
 import type { Facts } from '../host/facts.ts';
 import type { QueryHost } from '../host/host.ts';
 import { gatherFacts, openQueryHost, requireLinux } from '../host/index.ts';
+import { page } from '../reporting/page/index.ts';
+import type { RunStatus } from '../reporting/status.ts';
 import { readStatus } from '../reporting/status-file.ts';
 import { verdictOnMachine } from './diagnose-machine.ts';
 import { looksAt } from './doctor.ts';
 import { openDocument } from './load.ts';
-import { makePlan } from './plan.ts';
+import { makePlan, type Plan } from './plan.ts';
 import { refuseUnlessRoot } from './preflight.ts';
 import { JOURNAL_PATH } from './run-journal.ts';
+import { titleOfStep } from './titles.ts';
 
 const LIMIT_MS = 15_000;
 
@@ -31,10 +35,34 @@ export async function makeBundle(sources: readonly string[], agentVersion: strin
   // Read first: its secrets are known from here on.
   const document = sources.length === 0 ? undefined : await openDocument(sources, agentVersion);
   if (document !== undefined) await learnSecrets(host, document);
-  const files = (
-    await Promise.all([gatherFiles(host), ownRecords(host), findings(host, facts, document), planFile(document)])
-  ).flat();
-  return packBundle(files, { kind: 'MachineadmBundle', version: 1, agent: agentVersion });
+  const [status, planned] = await Promise.all([readStatus().catch(() => undefined), planOf(document)]);
+  const [gathered, records, found] = await Promise.all([
+    gatherFiles(host),
+    ownRecords(host, status),
+    findings(host, facts, status, document),
+  ]);
+  const files = [
+    ...gathered,
+    ...records,
+    json('facts.json', facts),
+    ...(found.verdict === undefined ? [] : [json('diagnosis.json', found.verdict)]),
+    json('doctor.json', found.checks),
+    ...(planned === undefined ? [] : [json('plan.json', planned)]),
+  ];
+  const index = page({
+    ...found,
+    status,
+    facts,
+    ...(planned !== undefined && 'changes' in planned ? { plan: planned.changes } : {}),
+    files: files.map(({ path }) => path),
+    agentVersion,
+    titleOf: titleOfStep(),
+  });
+  return packBundle([...files, { path: 'index.html', content: index }], {
+    kind: 'MachineadmBundle',
+    version: 1,
+    agent: agentVersion,
+  });
 }
 
 /** Those that are had without effects. One that cannot be had cannot be in what is gathered by its value either. */
@@ -43,8 +71,7 @@ async function learnSecrets(host: QueryHost, document: LoadedDocument): Promise<
 }
 
 /** Status, timeline and the journal from which a run resumes. */
-async function ownRecords(host: QueryHost): Promise<readonly BundleFile[]> {
-  const status = await readStatus().catch(() => undefined);
+async function ownRecords(host: QueryHost, status: RunStatus | undefined): Promise<readonly BundleFile[]> {
   const journal = await host.readText(JOURNAL_PATH);
   return [
     ...(status === undefined ? [] : [json('status.json', status), json('timeline.json', status.timeline)]),
@@ -52,27 +79,29 @@ async function ownRecords(host: QueryHost): Promise<readonly BundleFile[]> {
   ];
 }
 
+interface Findings {
+  /** undefined: nobody ever tried to bootstrap this machine. */
+  readonly verdict: Verdict | undefined;
+  readonly checks: readonly Check[];
+}
+
 async function findings(
   host: QueryHost,
   facts: Facts,
+  status: RunStatus | undefined,
   document: LoadedDocument | undefined,
-): Promise<readonly BundleFile[]> {
-  const status = await readStatus().catch(() => undefined);
+): Promise<Findings> {
   const verdict = await verdictOnMachine(host, facts, status);
-  const checks = await lookAround(looksAt(host, facts, document?.model), LIMIT_MS);
-  return [
-    json('facts.json', facts),
-    ...(verdict === undefined ? [] : [json('diagnosis.json', verdict)]),
-    json('doctor.json', checks),
-  ];
+  return { verdict, checks: await lookAround(looksAt(host, facts, document?.model), LIMIT_MS) };
 }
 
-async function planFile(document: LoadedDocument | undefined): Promise<readonly BundleFile[]> {
-  if (document === undefined) return [];
+/** What a run would change, or why it would be refused; undefined without a document. */
+async function planOf(document: LoadedDocument | undefined): Promise<Plan | { refused: string } | undefined> {
+  if (document === undefined) return undefined;
   try {
-    return [json('plan.json', await makePlan(document, 'all'))];
+    return await makePlan(document, 'all');
   } catch (error) {
-    return [json('plan.json', { refused: error instanceof Error ? error.message : String(error) })];
+    return { refused: error instanceof Error ? error.message : String(error) };
   }
 }
 

@@ -4,3 +4,9 @@ import { ALL_STEPS, stepsFor } from './pipeline.ts';
 export function stepTitles(): ReadonlyMap<string, string> {
   return new Map([...stepsFor('all', 'windows'), ...ALL_STEPS].map((step) => [step.id, step.title]));
 }
+
+/** The same as a function: of a step that this machineadm does not know its id. */
+export function titleOfStep(): (step: string) => string {
+  const titles = stepTitles();
+  return (step) => titles.get(step) ?? step;
+}

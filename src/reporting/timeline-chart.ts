@@ -37,7 +37,7 @@ export function formatTimeline(
 }
 
 /** Where the columns of the bars lie in time. */
-interface Axis {
+export interface Axis {
   /** The column of a moment, not rounded; a moment that was cut out has the first column of the break. */
   column(sinceBootMs: number): number;
   /** The time that was cut out, and the first of the columns that stand for it. */
@@ -45,7 +45,7 @@ interface Axis {
 }
 
 /** The whole time in one scale; or, where the run is less than a third of it, the run in two thirds of the columns. */
-function axisOf(timeline: readonly TimelineEntry[], width: number): Axis {
+export function axisOf(timeline: readonly TimelineEntry[], width: number): Axis {
   const ends = (entries: readonly TimelineEntry[]) => entries.map((entry) => entry.sinceBootMs + entry.durationMs);
   const endMs = Math.max(1, ...ends(timeline));
   const runFromMs = Math.max(0, ...ends(timeline.filter(({ name }) => BOOT_SPANS.has(name))));

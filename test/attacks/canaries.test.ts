@@ -148,6 +148,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       const commands = [
         ['status'],
         ['status', '-o', 'json'],
+        ['status', '-o', 'html'],
         ['timeline'],
         ['diagnose'],
         ['diagnose', '-o', 'json'],
