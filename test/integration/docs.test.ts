@@ -72,6 +72,9 @@ describe('the documentation', () => {
         continue;
       }
       test(`${page}:${block.line}: the commands exist (not run: ${block.notRun})`, async () => {
+        // Another test runs the block of this page where it may change the machine.
+        const tested = /^(test\/\S+\.ts) runs it/.exec(block.notRun ?? '')?.[1];
+        if (tested !== undefined && readFileSync(join(ROOT, tested), 'utf8').includes(page)) return;
         const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
         for (const line of commandsOf(block)) {
           const [program, ...words] = line.split(/\s+/);

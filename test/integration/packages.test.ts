@@ -162,6 +162,12 @@ describe('the packages for Linux', { skip: lacks('dpkg-deb', 'rpmbuild', 'xz') }
       systemctl --quiet --root=/ enable machineadm-$name.service 2>/dev/null
     done`;
 
+  /** How an image enables a unit, as the page about packages says it. */
+  const documented = /^## Presets$[\s\S]*?^```sh\n([\s\S]*?)^```$/m
+    .exec(readFileSync(join(root, 'docs/packages.md'), 'utf8'))?.[1]
+    ?.replaceAll('systemctl enable', 'systemctl --quiet --root=/ enable');
+  assert.ok(documented?.includes('system-preset/'), 'docs/packages.md: "Presets" has lost its commands');
+
   /** The kinds of package that this machine can install, and how. */
   const managers = [
     {
@@ -229,8 +235,7 @@ describe('the packages for Linux', { skip: lacks('dpkg-deb', 'rpmbuild', 'xz') }
           for unit in ${ENABLEABLE.join(' ')}; do echo "$mode $unit $(systemctl is-enabled $unit || true)"; done
         done
         systemctl is-enabled machineadm-hooks.service machineadm-sentinel.service
-        mkdir -p /etc/systemd/system-preset
-        echo 'enable machineadm-resume.service' > /etc/systemd/system-preset/10-machineadm.preset
+        ${documented}
         systemctl --quiet preset-all --preset-mode=full 2>/dev/null
         systemctl is-enabled machineadm-resume.service`);
       assert.deepEqual(lines(output), [
