@@ -1,5 +1,5 @@
 import type { Secret } from '../document/secret.ts';
-import { askHttps, type HttpsAnswer } from './https.ts';
+import { requestOnce, type SingleAnswer } from './http/request-once.ts';
 import { member, text } from './untyped.ts';
 
 /** How to reach an API server and prove who asks. */
@@ -62,7 +62,7 @@ export async function askApiServer(credential: ApiCredential, request: ApiReques
   const { server, serverName, certificateAuthority, certificate, key, token } = credential;
   try {
     // A server behind a proxy of clusters has a path of its own: https://rancher.example.com/k8s/clusters/c-1
-    const answer = await askHttps(new URL(`${server.pathname.replace(/\/$/, '')}${path}`, server), {
+    const answer = await requestOnce(new URL(`${server.pathname.replace(/\/$/, '')}${path}`, server), {
       ...(patch === undefined ? {} : { method: 'PATCH', body: patch.body }),
       headers: {
         accept: 'application/json',
@@ -87,7 +87,7 @@ export async function askApiServer(credential: ApiCredential, request: ApiReques
   }
 }
 
-function interpret({ status, body, retryAfterMs }: HttpsAnswer): Answer<unknown> {
+function interpret({ status, headers, body }: SingleAnswer): Answer<unknown> {
   let object: unknown;
   try {
     object = JSON.parse(body);
@@ -100,7 +100,12 @@ function interpret({ status, body, retryAfterMs }: HttpsAnswer): Answer<unknown>
   if (status === 404 && text(member(object, 'reason')) === 'NotFound') return { kind: 'absent' };
   const why = `the API server answered ${status}${message === undefined ? '' : `: ${message}`}`;
   if (status === 401) return { kind: 'untrusted', why };
-  return { kind: 'refused', status, why, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
+  return { kind: 'refused', status, why, ...retryAfter(headers.get('retry-after')) };
+}
+
+/** Seconds, as API servers give it (k/k apiserver pkg/server/filters/maxinflight.go). A date needs two clocks that agree. */
+function retryAfter(header: string | undefined): { readonly retryAfterMs?: number } {
+  return header !== undefined && /^\d{1,6}$/.test(header) ? { retryAfterMs: Number(header) * 1000 } : {};
 }
 
 /** Codes of Node's TLS layer that mean the other side is not who the credential knows, and alerts about our own. */

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { Secret } from '../document/secret.ts';
-import type { HttpRequest } from './http.ts';
-import { HttpError } from './http-error.ts';
-import { parseJson, stringAt } from './json-answer.ts';
+import type { HttpRequest } from './http/client.ts';
+import { HttpError } from './http/error.ts';
+import { parseJson, stringAt } from './http/json-answer.ts';
 import type { MetadataService } from './metadata-service.ts';
 
 /** The role of this machine, as the metadata service hands it out: good for some hours. */

@@ -6,9 +6,9 @@ import {
   awsRoleCredentials,
   signedForAws,
 } from './aws-signature.ts';
-import { type HttpClient, readBody, shown } from './http.ts';
-import { HttpError } from './http-error.ts';
-import { parseJson, stringAt } from './json-answer.ts';
+import { type HttpClient, readBody, shown } from './http/client.ts';
+import { HttpError } from './http/error.ts';
+import { parseJson, stringAt } from './http/json-answer.ts';
 import type { MetadataService } from './metadata-service.ts';
 
 /** A secret of AWS Secrets Manager, or a parameter of Systems Manager. */

@@ -132,7 +132,7 @@ function windowsRemedy(code: string, path: string): string | undefined {
   return `Run as the system or as an administrator, and look at the path with "icacls ${path}".`;
 }
 
-/** The errno name of an error of Node's file system functions; undefined for anything else. */
+/** The code of an error of Node, for those of the kernel its errno name; undefined for anything else. */
 export function errnoOf(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }

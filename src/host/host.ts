@@ -2,7 +2,7 @@ import type { Evidence } from '../document/errors.ts';
 import type { Secret, SecretValue } from '../document/secret.ts';
 import type { BootCommand, BootFile } from './boot-command.ts';
 import type { CriQueries } from './cri.ts';
-import type { HttpClient } from './http.ts';
+import type { HttpClient } from './http/client.ts';
 import type { ServiceEnvironment } from './service-environment.ts';
 import type { UnitFacts } from './unit-facts.ts';
 

@@ -1,9 +1,9 @@
 import { MachineadmError } from '../document/errors.ts';
 import { Secret } from '../document/secret.ts';
 import type { MetadataProvider } from '../document/variables.ts';
-import { createHttpClient, type HttpAnswer, type HttpClient, readBody } from './http.ts';
-import { HttpError } from './http-error.ts';
-import { parseJson, stringAt } from './json-answer.ts';
+import { createHttpClient, type HttpAnswer, type HttpClient, readBody } from './http/client.ts';
+import { HttpError } from './http/error.ts';
+import { parseJson, stringAt } from './http/json-answer.ts';
 import { retry } from './retry.ts';
 
 export interface MetadataServiceOptions {

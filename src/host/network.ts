@@ -1,6 +1,6 @@
 import type { HostModel } from '../document/model.ts';
 import type { Host } from './host.ts';
-import { agentProxy, createHttpClient, type HttpClient } from './http.ts';
+import { agentProxy, createHttpClient, type HttpClient } from './http/client.ts';
 import { secretResolver } from './secret-effects.ts';
 
 /** What the document says of the agent's own requests. */

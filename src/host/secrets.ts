@@ -5,7 +5,7 @@ import { redact } from '../document/redaction.ts';
 import { Secret, type SecretValue } from '../document/secret.ts';
 import { errnoOf } from './file-error.ts';
 import type { CommandResult } from './host.ts';
-import { HttpError } from './http-error.ts';
+import { HttpError } from './http/error.ts';
 import { runCommand } from './linux/commands.ts';
 import { which } from './linux/read.ts';
 import { areInsecureSourcesAccepted, openSource } from './provenance.ts';

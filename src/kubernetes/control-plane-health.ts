@@ -2,10 +2,10 @@ import type { KubernetesModel } from '../document/model.ts';
 import type { Reason } from '../document/reasons.ts';
 import { Secret } from '../document/secret.ts';
 import type { QueryHost } from '../host/host.ts';
+import { askHealthEndpoint } from '../host/http/health-endpoint.ts';
 import { type ApiServerManifest, readManifest } from './api-server/manifest.ts';
 import { askReadyz } from './api-server/serving.ts';
 import { listMembers } from './etcd-members.ts';
-import { askHealthEndpoint } from './health-endpoint.ts';
 import { STATIC_PODS_DIRECTORY } from './paths.ts';
 
 /** kubeadm's static pods, in the order in which they need each other. */

@@ -3,9 +3,9 @@ import { MachineadmError } from '../document/errors.ts';
 import { Secret } from '../document/secret.ts';
 import { getObject } from '../host/api-server.ts';
 import type { QueryHost } from '../host/host.ts';
-import { askHttps } from '../host/https.ts';
+import { requestOnce } from '../host/http/request-once.ts';
 import { KubeconfigUnusable, readKubeconfig } from '../host/kubeconfig.ts';
-import { isOwnAddress } from '../host/own-addresses.ts';
+import { isOwnAddress } from '../host/network/own-addresses.ts';
 import { member, text } from '../host/untyped.ts';
 import { type EtcdMember, isOwnMember, isSameUrl, type MembershipEvidence } from './etcd-ownership.ts';
 import { ADMIN_KUBECONFIG, STATIC_PODS_DIRECTORY } from './paths.ts';
@@ -205,7 +205,7 @@ async function ask(peers: EtcdPeers, path: string, body: object, signal: AbortSi
 
 async function post(peers: EtcdPeers, target: URL, body: string, signal: AbortSignal | undefined): Promise<unknown> {
   const deadline = AbortSignal.timeout(REQUEST_TIMEOUT_MS);
-  const answer = await askHttps(target, {
+  const answer = await requestOnce(target, {
     method: 'POST',
     headers: { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(body)) },
     body,

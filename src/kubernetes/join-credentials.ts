@@ -5,7 +5,7 @@ import type { KubernetesModel, TokenDiscovery } from '../document/model.ts';
 import type { Secret } from '../document/secret.ts';
 import { type ApiCredential, getObject } from '../host/api-server.ts';
 import type { ReportedIdentity } from '../host/facts.ts';
-import { askHttps } from '../host/https.ts';
+import { requestOnce } from '../host/http/request-once.ts';
 import { member, text } from '../host/untyped.ts';
 import { getNode } from './node-client.ts';
 
@@ -101,7 +101,7 @@ async function clusterInfo(endpoint: string, signal: AbortSignal): Promise<unkno
   const within = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
   try {
     const url = new URL(CLUSTER_INFO, `https://${endpoint}`);
-    const { status, body } = await askHttps(url, { rejectUnauthorized: false, signal: within });
+    const { status, body } = await requestOnce(url, { rejectUnauthorized: false, signal: within });
     const info: unknown = status === 200 ? JSON.parse(body) : undefined;
     return member(info, 'data');
   } catch {

@@ -1,7 +1,7 @@
 import { foreignYaml } from '../document/foreign-yaml.ts';
 import type { QueryHost } from '../host/host.ts';
+import { askHealthEndpoint } from '../host/http/health-endpoint.ts';
 import { member, text } from '../host/untyped.ts';
-import { askHealthEndpoint } from './health-endpoint.ts';
 import { KUBELET_CONFIG } from './paths.ts';
 
 /** k/k pkg/kubelet/apis/config/v1beta1/defaults.go: healthzBindAddress and healthzPort. */

@@ -1,9 +1,9 @@
-import { type BigIntStats, lstatSync, watch } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MachineadmError } from '../document/errors.ts';
 import { exitCode } from '../document/exit-codes.ts';
 import { FileError } from '../host/file-error.ts';
+import { DirectoryWatcher, statNow } from '../host/files/watch.ts';
 import { bootId, isProcessAlive } from '../host/identity.ts';
 import { readText } from '../host/linux/read.ts';
 import { localPath } from '../host/local-path.ts';
@@ -64,7 +64,7 @@ export async function readStatus(
 /** How a user gets at what the summary leaves out. */
 export function remedyForDetails({ current }: StatusPaths = STATUS_PATHS): string {
   if (process.platform === 'win32') return 'Run the command as an administrator.';
-  const isForGroup = (statOf(current)?.gid ?? 0n) !== 0n;
+  const isForGroup = (statNow(current)?.gid ?? 0n) !== 0n;
   return isForGroup
     ? `Run the command as root, or as a member of the group ${STATUS_GROUP} ("usermod -aG ${STATUS_GROUP} USER").`
     : 'Run the command as root.';
@@ -225,16 +225,8 @@ function interruptedSummary(summary: RunSummary): RunSummary {
 
 /** Whether a status is newer than its summary, which is written after it. Needs no right to read either. */
 function isBehind(path: string): boolean {
-  const [status, summary] = [statOf(path), statOf(summaryPath(path))];
+  const [status, summary] = [statNow(path), statNow(summaryPath(path))];
   return status !== undefined && summary !== undefined && status.mtimeNs > summary.mtimeNs;
-}
-
-function statOf(path: string): BigIntStats | undefined {
-  try {
-    return lstatSync(localPath(path), { bigint: true });
-  } catch {
-    return undefined;
-  }
 }
 
 const systemLiveness: Liveness = {
@@ -245,48 +237,3 @@ const systemLiveness: Liveness = {
     return await isProcessAlive(process);
   },
 };
-
-/** Tells that one of some names in a directory changed since it was armed. Works as a mere timer while there is no directory. */
-class DirectoryWatcher {
-  readonly #directory: string;
-  readonly #names: readonly string[];
-  #watcher: ReturnType<typeof watch> | undefined;
-  #changed = Promise.withResolvers<void>();
-
-  constructor(directory: string, names: readonly string[]) {
-    this.#directory = directory;
-    this.#names = names;
-  }
-
-  /** From now on changes count. Called before the file is read, so that none is missed in between. */
-  arm(): void {
-    this.#changed = Promise.withResolvers();
-    if (this.#watcher !== undefined) return;
-    try {
-      this.#watcher = watch(this.#directory, { persistent: true }, (event, name) => {
-        if (name === null || this.#names.includes(name)) this.#changed.resolve();
-        // The directory itself was removed: another may come in its place.
-        if (event === 'rename' && name === basename(this.#directory)) this.close();
-      });
-      this.#watcher.on('error', () => this.close());
-    } catch {
-      // No directory yet, or no inotify watches left: the timer is enough.
-      this.#watcher = undefined;
-    }
-  }
-
-  async changed(ms: number, signal: AbortSignal | undefined): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, ms);
-    const abort = (): void => resolve();
-    signal?.addEventListener('abort', abort, { once: true });
-    await Promise.race([promise, this.#changed.promise]);
-    clearTimeout(timer);
-    signal?.removeEventListener('abort', abort);
-  }
-
-  close(): void {
-    this.#watcher?.close();
-    this.#watcher = undefined;
-  }
-}

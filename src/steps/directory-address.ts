@@ -1,6 +1,6 @@
 import { MachineadmError } from '../document/errors.ts';
-import type { DirectoryNetwork } from '../host/directory-network.ts';
 import type { QueryHost } from '../host/host.ts';
+import type { DirectoryNetwork } from '../host/network/directory.ts';
 import { member, text } from '../host/untyped.ts';
 import { computerPrincipal, type DomainMembership, membershipOf } from './active-directory/membership.ts';
 import { TOOL_ENVIRONMENT, withWorkDirectory } from './active-directory/work-directory.ts';
@@ -99,7 +99,7 @@ export function directoryAddressStep(
 }
 
 export const directoryAddress: Step<DomainMembership, AddressActual, AddressPayload> = directoryAddressStep(
-  async () => (await import('../host/directory-network.ts')).directoryNetwork,
+  async () => (await import('../host/network/directory.ts')).directoryNetwork,
 );
 
 /** With which the machine reaches a controller; undefined: it reaches none. */

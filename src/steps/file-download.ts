@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { MachineadmError } from '../document/errors.ts';
 import type { FileContent } from '../document/model.ts';
 import type { Host, StreamedFile } from '../host/host.ts';
-import { type HttpAnswer, shown } from '../host/http.ts';
-import { HttpError } from '../host/http-error.ts';
+import { type HttpAnswer, shown } from '../host/http/client.ts';
+import { HttpError } from '../host/http/error.ts';
 import { retry } from '../host/retry.ts';
 
 const MIB = 1024 * 1024;

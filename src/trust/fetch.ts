@@ -217,11 +217,11 @@ async function signedList(
   left: { readonly ms: number },
   now: Date,
 ) {
-  const fetch = (name: string) => wholeFile(source, directory + name, LIST_LIMIT, left);
-  const list = await fetch(LIST);
+  const whole = (name: string) => wholeFile(source, directory + name, LIST_LIMIT, left);
+  const list = await whole(LIST);
   if (looksLikeWebPage(list)) throw refusal('WebPageReceived', `${nameOf(source, directory)}/${LIST} is a web page`);
-  const bytes = await fetch(LIST_SIGNATURES);
-  const forOthers = { [LIST_BUNDLE]: await fetch(LIST_BUNDLE), [LIST_SIGNATURE]: await fetch(LIST_SIGNATURE) };
+  const bytes = await whole(LIST_SIGNATURES);
+  const forOthers = { [LIST_BUNDLE]: await whole(LIST_BUNDLE), [LIST_SIGNATURE]: await whole(LIST_SIGNATURE) };
   for (const [name, one] of Object.entries(forOthers)) {
     const signature = { kind: name === LIST_BUNDLE ? 'bundle' : 'der', bytes: one } as const;
     await findSigner(`${nameOf(source, directory)}/${LIST}`, [list], signature, { ...trust, threshold: 1 }, now);

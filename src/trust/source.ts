@@ -2,8 +2,8 @@ import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { MachineadmError } from '../document/errors.ts';
 import type { Secret } from '../document/secret.ts';
-import { type HttpClient, shown } from '../host/http.ts';
-import { HttpError } from '../host/http-error.ts';
+import { type HttpClient, shown } from '../host/http/client.ts';
+import { HttpError } from '../host/http/error.ts';
 import { isThere, piecesOf } from '../host/release-files.ts';
 import { refusal } from './refusals.ts';
 

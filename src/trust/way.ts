@@ -1,6 +1,6 @@
 import { MachineadmError } from '../document/errors.ts';
 import { Secret } from '../document/secret.ts';
-import { createHttpClient, type HttpClient } from '../host/http.ts';
+import { createHttpClient, type HttpClient } from '../host/http/client.ts';
 import { readSmallFile } from '../host/release-files.ts';
 import { type Source, sourceAt } from './source.ts';
 

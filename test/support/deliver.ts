@@ -1,5 +1,5 @@
 import type { Secret, SecretValue } from '../../src/document/secret.ts';
-import { createHttpClient, type HttpClient } from '../../src/host/http.ts';
+import { createHttpClient, type HttpClient } from '../../src/host/http/client.ts';
 import { runCommand } from '../../src/host/linux/commands.ts';
 import { resolveSecret } from '../../src/host/secrets.ts';
 import { withDeadline } from '../../src/reporting/deadline.ts';

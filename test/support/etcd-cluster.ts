@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { LAB_DIRECTORY } from '../../scripts/lab/artefacts.ts';
 import { Secret } from '../../src/document/secret.ts';
-import { askHttps } from '../../src/host/https.ts';
+import { requestOnce } from '../../src/host/http/request-once.ts';
 import type { EtcdPeers } from '../../src/kubernetes/etcd-members.ts';
 import { type Authority, type Identity, newAuthority } from './api-server.ts';
 
@@ -91,7 +91,7 @@ export async function startEtcdCluster(founders: Readonly<Record<string, string>
     for (const address of running.keys()) {
       try {
         const text = JSON.stringify(body);
-        const answer = await askHttps(new URL(path, `https://${address}:2379`), {
+        const answer = await requestOnce(new URL(path, `https://${address}:2379`), {
           method: 'POST',
           headers: { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(text)) },
           body: text,

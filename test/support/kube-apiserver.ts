@@ -8,7 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { LAB_DIRECTORY } from '../../scripts/lab/artefacts.ts';
 import { Secret } from '../../src/document/secret.ts';
 import type { ApiCredential } from '../../src/host/api-server.ts';
-import { askHttps, type HttpsQuestion } from '../../src/host/https.ts';
+import { requestOnce, type SingleRequest } from '../../src/host/http/request-once.ts';
 
 /** The lab's Kubernetes, where it was built; undefined otherwise. */
 function kubernetes(): string | undefined {
@@ -25,7 +25,7 @@ export function apiServerUnavailable(): string | undefined {
   return kubernetes() === undefined ? 'needs the Kubernetes of the lab (npm run lab -- build)' : undefined;
 }
 
-export type Method = NonNullable<HttpsQuestion['method']>;
+export type Method = NonNullable<SingleRequest['method']>;
 
 export interface KubeApiServer extends AsyncDisposable {
   readonly url: string;
@@ -157,7 +157,7 @@ async function ask(
   contentType?: string,
   body?: string,
 ) {
-  return await askHttps(new URL(path, url), {
+  return await requestOnce(new URL(path, url), {
     method,
     headers: {
       authorization: `Bearer ${token}`,

@@ -17,8 +17,8 @@ import type {
   ServiceState,
   StreamedFile,
 } from '../../src/host/host.ts';
-import { type HttpClient, type HttpRequest, shown } from '../../src/host/http.ts';
-import { HttpError } from '../../src/host/http-error.ts';
+import { type HttpClient, type HttpRequest, shown } from '../../src/host/http/client.ts';
+import { HttpError } from '../../src/host/http/error.ts';
 import { assertQuery } from '../../src/host/queries.ts';
 import { openrcEnvironment, systemdEnvironment } from '../../src/host/service-environment.ts';
 

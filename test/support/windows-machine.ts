@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Facts } from '../../src/host/facts.ts';
 import type { Command, CommandResult, Host, QueryHost } from '../../src/host/host.ts';
-import { HttpError } from '../../src/host/http-error.ts';
+import { HttpError } from '../../src/host/http/error.ts';
 import { gatherWindowsFacts } from '../../src/host/windows/facts.ts';
 import { windowsHost, windowsQueryHost } from '../../src/host/windows/host.ts';
 import { POWERSHELL, windowsPath } from '../../src/host/windows/paths.ts';

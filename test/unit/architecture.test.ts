@@ -3,7 +3,15 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
 import { build } from 'esbuild';
-import { circles, importsOf, packageOf, readImportGraph, resolveImport, startupClosure } from './import-graph.ts';
+import {
+  circles,
+  type Import,
+  importsOf,
+  packageOf,
+  readImportGraph,
+  resolveImport,
+  startupClosure,
+} from './import-graph.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const graph = readImportGraph(root, 'src');
@@ -49,11 +57,14 @@ const FILE_LAYER = [
   /^src\/host\/windows\/(lock|orphans|read|write)\.ts$/,
   /^src\/host\/(place|provenance)\.ts$/,
   // What they open or rename by is the path of a place (`Place.at`).
-  /^src\/host\/(append-log|device|input-file|lock|output-file|release-files)\.ts$/,
+  /^src\/host\/files\/console-device\.ts$/,
+  /^src\/host\/(append-log|input-file|lock|output-file|release-files)\.ts$/,
 ];
 
 /** Who else names files to node:fs, and why it cannot be led elsewhere. */
 const OUTSIDE_OF_THE_FILE_LAYER: Readonly<Record<string, string>> = {
+  'src/host/files/watch.ts': 'watches a directory and compares times; what is in it is read by the file layer',
+  'src/host/http/trusted-roots.ts': "reads the system's public certificates",
   'src/host/identity.ts': 'reads /proc, and ids of the machine from directories of root',
   'src/host/linux/openrc.ts': 'asks whether OpenRC has booted the machine',
   'src/host/linux/orphans.ts': 'reads /proc',
@@ -62,14 +73,33 @@ const OUTSIDE_OF_THE_FILE_LAYER: Readonly<Record<string, string>> = {
   'src/host/linux/systemd.ts': 'asks whether /run/systemd/system is there',
   'src/host/real-path.ts': 'asks where links of directories lead, to compare paths; nothing is opened by the answer',
   'src/host/windows/program-directories.ts': 'asks which directories of programs are there',
-  'src/host/trusted-roots.ts': "reads the system's public certificates",
-  'src/reporting/status-file.ts': 'watches a directory and compares times; what is in it is read by the file layer',
   'src/seal.ts': 'writes /proc/self',
+};
+
+/** Modules of Node and packages that reach files, other processes or the network. */
+const TOUCHES_THE_MACHINE =
+  /^(node:)?(fs|net|dns|http|http2|https|tls|dgram|child_process|cluster|worker_threads)(\/|$)|^(execa|undici|@nats-io)(\/|$)/;
+
+/** Who reaches them without `src/host/`, and why. */
+const OUTSIDE_OF_THE_HOST: Readonly<Record<string, string>> = {
+  'src/reporting/remote/nats.ts':
+    'the client of NATS opens its own connection, with certificates that the host gives it',
+  'src/seal.ts': 'closes the process before any other module is loaded',
 };
 
 /** `src/host/linux/files.ts` is of the room `host`, `src/main.ts` of `main`. */
 function roomOf(file: string): string {
   return file.split('/')[1]?.replace(/\.ts$/, '') ?? '';
+}
+
+/** The type of a module reaches nothing. */
+function isOfTheMachine({ specifier, kind }: Import): boolean {
+  return kind !== 'type' && TOUCHES_THE_MACHINE.test(specifier);
+}
+
+/** A source without its comments and string literals. */
+function withoutTexts(source: string): string {
+  return source.replace(/\/\*[\s\S]*?\*\/|\/\/.*$|`(?:[^`\\]|\\.)*`|'(?:[^'\\\n]|\\.)*'/gm, '');
 }
 
 /** Whether a file imports functions of node:fs that take a path. */
@@ -128,6 +158,23 @@ describe('the imports of src/', () => {
     assert.deepEqual(wrong, []);
   });
 
+  test('reach files, processes and the network in host/ only', () => {
+    const touching = [...graph]
+      .filter(([file, imports]) => roomOf(file) !== 'host' && imports.some(isOfTheMachine))
+      .map(([file]) => file);
+    assert.deepEqual(touching, Object.keys(OUTSIDE_OF_THE_HOST).sort());
+  });
+
+  test('use one HTTP client, in host/http/', () => {
+    const users = [...graph]
+      .filter(([, imports]) => imports.some(({ specifier }) => /^undici(\/|$)|^(node:)?https?$/.test(specifier)))
+      .map(([file]) => file);
+    assert.deepEqual(
+      users.filter((file) => !file.startsWith('src/host/http/')),
+      [],
+    );
+  });
+
   test('name files that exist', () => {
     const missing = [...graph].flatMap(([file, imports]) =>
       imports
@@ -157,10 +204,7 @@ describe('the imports of src/', () => {
     const wrong = [...graph.keys()]
       .filter((file) => roomOf(file) === 'document')
       .filter((file) => {
-        const code = readFileSync(join(root, file), 'utf8').replace(
-          /\/\*[\s\S]*?\*\/|\/\/.*$|'(?:[^'\\\n]|\\.)*'/gm,
-          '',
-        );
+        const code = withoutTexts(readFileSync(join(root, file), 'utf8'));
         return /\b(Buffer|process|global)\.|\b(setImmediate|require)\(/.test(code);
       });
     assert.deepEqual(wrong, []);
@@ -232,6 +276,14 @@ describe('the files of src/', () => {
       .filter(([file, text]) => !FILE_LAYER.some((layer) => layer.test(file)) && namesFiles(text))
       .map(([file]) => file);
     assert.deepEqual(naming.sort(), Object.keys(OUTSIDE_OF_THE_FILE_LAYER).sort());
+  });
+
+  test('reach neither network nor modules of Node by a global', () => {
+    const globals = /\bnew (WebSocket|EventSource)\b|(?<![\w.])fetch\(|\bgetBuiltinModule\(/;
+    assert.deepEqual(
+      [...texts].filter(([, text]) => globals.test(withoutTexts(text))).map(([file]) => file),
+      ['src/seal.ts'],
+    );
   });
 
   test('never end the process by force', () => {

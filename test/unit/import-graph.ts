@@ -11,10 +11,10 @@ export interface Import {
 /** Every file of a tree with its imports; the names are relative to the root. */
 export type ImportGraph = ReadonlyMap<string, readonly Import[]>;
 
-/** Reads all `.ts` files below `directory` (relative to `root`). */
+/** Reads all `.ts` files below `directory` (relative to `root`), without mere declarations (`.d.ts`), of which nothing runs. */
 export function readImportGraph(root: string, directory: string): ImportGraph {
   const graph = new Map<string, readonly Import[]>();
-  for (const file of globSync(`${directory}/**/*.ts`, { cwd: root }).sort()) {
+  for (const file of globSync(`${directory}/**/*.ts`, { cwd: root, exclude: ['**/*.d.ts'] }).sort()) {
     graph.set(file, importsOf(readFileSync(join(root, file), 'utf8')));
   }
   return graph;

@@ -1,9 +1,9 @@
 import { parseEndpoint } from '../../../src/diagnosis/checks/endpoint.ts';
 import { MachineadmError } from '../../../src/document/errors.ts';
 import { awsSecret } from '../../../src/host/aws.ts';
-import type { HttpClient } from '../../../src/host/http.ts';
+import type { HttpClient } from '../../../src/host/http/client.ts';
+import { reachedDirectly } from '../../../src/host/http/proxy-bypass.ts';
 import type { MetadataService } from '../../../src/host/metadata-service.ts';
-import { reachedDirectly } from '../../../src/host/proxy-bypass.ts';
 import { resultOfAws } from '../../../src/reporting/remote/aws-requests.ts';
 import { jsonOf } from '../../../src/reporting/remote/http-exchange.ts';
 import { resultOfStatus, retryAfterMs } from '../../../src/reporting/remote/remote-sink.ts';

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { MachineadmError } from '../../../src/document/errors.ts';
 import { Secret } from '../../../src/document/secret.ts';
 import { connectCri, pullImage, removePods } from '../../../src/host/cri-client.ts';
-import { createHttpClient, readBody } from '../../../src/host/http.ts';
+import { createHttpClient, readBody } from '../../../src/host/http/client.ts';
 import { parseKubeconfig } from '../../../src/host/kubeconfig.ts';
 import { MetadataService } from '../../../src/host/metadata-service.ts';
 import { messageField, stringField, varintField } from '../../../src/host/protobuf.ts';

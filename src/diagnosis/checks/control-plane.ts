@@ -1,6 +1,8 @@
 import type { QueryHost } from '../../host/host.ts';
+import { requestOnce } from '../../host/http/request-once.ts';
+import { probeTcp } from '../../host/network/reachability.ts';
 import type { Check } from './check.ts';
-import { type Endpoint, probeTcp } from './endpoint.ts';
+import { type Endpoint, hostAndPort } from './endpoint.ts';
 import { listeningPorts } from './ports.ts';
 
 const TIMEOUT_MS = 3000;
@@ -25,7 +27,7 @@ export async function checkControlPlane(host: QueryHost): Promise<readonly Check
 /** The API server of this machine asks etcd there; a packet filter may let it listen and drop what comes for it. */
 async function etcdPortCheck(host: QueryHost): Promise<readonly Check[]> {
   if (!(await listeningPorts(host)).has(ETCD.port)) return [];
-  const failure = await probeTcp(ETCD.name, ETCD.port);
+  const failure = await probeTcp(ETCD.name, ETCD.port, TIMEOUT_MS);
   // Refused: it stopped listening in the meantime.
   if (failure === undefined || failure === 'ECONNREFUSED') return [];
   return [
@@ -51,8 +53,8 @@ export async function ownApiServer(host: QueryHost): Promise<Endpoint | undefine
 }
 
 /** `healthy`, or what is wrong. */
-export function askApiServer({ name, port }: Endpoint): Promise<string> {
-  return ask(`https://${bracketed(name)}:${port}/livez`);
+export function askApiServer(endpoint: Endpoint): Promise<string> {
+  return ask(`https://${hostAndPort(endpoint)}/livez`);
 }
 
 function judge(id: string, name: string, answer: string): Check {
@@ -70,20 +72,18 @@ function judge(id: string, name: string, answer: string): Check {
 
 /** The certificate is not judged: this asks whether something lives, and believes nothing that it says. */
 async function ask(url: string): Promise<string> {
-  const { request } = await (url.startsWith('https') ? import('node:https') : import('node:http'));
-  return new Promise((done) => {
-    const outgoing = request(url, { agent: false, timeout: TIMEOUT_MS, rejectUnauthorized: false }, (response) => {
-      response.destroy();
-      // 401 and 403 come from a server that lives and does not let strangers ask.
-      const status = response.statusCode ?? 0;
-      done([200, 401, 403].includes(status) ? 'healthy' : `it answers ${status}`);
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
+  try {
+    const { status } = await requestOnce(new URL(url), {
+      rejectUnauthorized: false,
+      largest: 0,
+      partial: true,
+      signal,
     });
-    outgoing.once('timeout', () => outgoing.destroy(new Error(`no answer within ${TIMEOUT_MS / 1000} s`)));
-    outgoing.once('error', (error) => done(error.message));
-    outgoing.end();
-  });
-}
-
-function bracketed(address: string): string {
-  return address.includes(':') ? `[${address}]` : address;
+    // 401 and 403 come from a server that lives and does not let strangers ask.
+    return [200, 401, 403].includes(status) ? 'healthy' : `it answers ${status}`;
+  } catch (error) {
+    if (signal.aborted) return `no answer within ${TIMEOUT_MS / 1000} s`;
+    return error instanceof Error ? error.message : String(error);
+  }
 }

@@ -1,6 +1,6 @@
-import { lookup } from 'node:dns/promises';
-import { connect, isIP } from 'node:net';
 import type { QueryHost } from '../../host/host.ts';
+import { requestOnce, type SingleAnswer } from '../../host/http/request-once.ts';
+import { errorCode, probeTcp, resolveName } from '../../host/network/reachability.ts';
 import type { Check } from './check.ts';
 
 /** Where an API server is looked for. */
@@ -16,6 +16,11 @@ export function parseEndpoint(text: string): Endpoint | undefined {
   return name === undefined ? undefined : { name, port: Number(match?.[3] ?? 6443) };
 }
 
+/** `10.0.0.1:6443`, `[fd00::1]:6443`: the form of a URL. */
+export function hostAndPort({ name, port }: Endpoint): string {
+  return `${name.includes(':') ? `[${name}]` : name}:${port}`;
+}
+
 const CA_PATH = '/etc/kubernetes/pki/ca.crt';
 const STEP_MS = 4000;
 /** From here on certificates and tokens are refused in practice: kubeadm makes certificates valid from five minutes ago on. */
@@ -27,8 +32,8 @@ const GREATEST_SKEW_S = 300;
  * @param now milliseconds since the epoch
  */
 export async function checkEndpoint(host: QueryHost, endpoint: Endpoint, now: () => number): Promise<readonly Check[]> {
-  const shown = `${isIP(endpoint.name) === 6 ? `[${endpoint.name}]` : endpoint.name}:${endpoint.port}`;
-  const addresses = await resolve(endpoint.name);
+  const shown = hostAndPort(endpoint);
+  const addresses = await resolveName(endpoint.name, STEP_MS);
   if (typeof addresses === 'string') {
     return [
       {
@@ -47,33 +52,9 @@ export async function checkEndpoint(host: QueryHost, endpoint: Endpoint, now: ()
     state: 'ok',
     text: `${endpoint.name} is ${addresses.join(', ')}`,
   };
-  const refusal = await probeTcp(addresses[0] ?? endpoint.name, endpoint.port);
+  const refusal = await probeTcp(addresses[0] ?? endpoint.name, endpoint.port, STEP_MS);
   if (refusal !== undefined) return [named, unreachable(shown, refusal)];
   return [named, ...(await greet(host, endpoint, shown, now))];
-}
-
-async function resolve(name: string): Promise<readonly string[] | string> {
-  if (isIP(name) !== 0) return [name];
-  const late = new Promise<string>((done) => setTimeout(done, STEP_MS, 'no answer in time').unref());
-  const found = lookup(name, { all: true }).then(
-    (list) => list.map(({ address }) => address),
-    (error: unknown) => codeOf(error),
-  );
-  return Promise.race([found, late]);
-}
-
-/** The error with which a connection fails; undefined: it is accepted. */
-export function probeTcp(address: string, port: number): Promise<string | undefined> {
-  return new Promise((done) => {
-    const socket = connect({ host: address, port, timeout: STEP_MS });
-    const end = (result: string | undefined): void => {
-      socket.destroy();
-      done(result);
-    };
-    socket.once('connect', () => end(undefined));
-    socket.once('timeout', () => end('ETIMEDOUT'));
-    socket.once('error', (error) => end(codeOf(error)));
-  });
 }
 
 function unreachable(shown: string, code: string): Check {
@@ -94,65 +75,36 @@ function unreachable(shown: string, code: string): Check {
   };
 }
 
-interface Greeting {
-  readonly status: number;
-  readonly date: string | undefined;
-  readonly body: string;
-}
-
 /** A list of checks is short; more is none of an API server. */
 const LONGEST_BODY = 64 * 1024;
 
 /** TLS and one request. Without a CA on the disk the certificate is not judged, as a joining machine cannot yet. */
-async function greet(
-  host: QueryHost,
-  { name, port }: Endpoint,
-  shown: string,
-  now: () => number,
-): Promise<readonly Check[]> {
+async function greet(host: QueryHost, endpoint: Endpoint, shown: string, now: () => number): Promise<readonly Check[]> {
   const ca = await host.readText(CA_PATH);
-  const answer = await ask({ name, port }, '/version', ca);
+  const answer = await ask(endpoint, '/version', ca);
   if (typeof answer === 'string') return [refusedByTls(shown, answer)];
   const judged = ca === undefined ? ' (its certificate was not judged: no CA is here yet)' : '';
   return [
     { id: 'endpoint/tls', group: 'network', state: 'ok', text: `the API server at ${shown} answers${judged}` },
-    ...clockCheck(answer.date, now()),
-    ...((await hasOwnEtcd(host)) ? [] : etcdCheck(shown, await ask({ name, port }, '/livez', ca))),
+    ...clockCheck(answer.headers.get('date'), now()),
+    ...((await hasOwnEtcd(host)) ? [] : etcdCheck(shown, await ask(endpoint, '/livez', ca))),
   ];
 }
 
 /** What an API server answers without credentials, or the code of the error. */
-async function ask({ name, port }: Endpoint, path: string, ca: string | undefined): Promise<Greeting | string> {
-  const { request } = await import('node:https');
-  return new Promise<Greeting | string>((done) => {
-    const outgoing = request(
-      {
-        host: name,
-        port,
-        path,
-        agent: false,
-        timeout: STEP_MS,
-        ...(ca === undefined ? { rejectUnauthorized: false } : { ca, rejectUnauthorized: true }),
-        minVersion: 'TLSv1.2',
-        ...(isIP(name) === 0 ? { servername: name } : {}),
-      },
-      (response) => {
-        let body = '';
-        const end = (): void =>
-          done({ status: response.statusCode ?? 0, date: response.headers.date, body: body.slice(0, LONGEST_BODY) });
-        response.setEncoding('utf8');
-        response.on('data', (piece: string) => {
-          body += piece;
-          if (body.length > LONGEST_BODY) response.destroy();
-        });
-        // Also where it is cut off: the status is an answer already.
-        response.once('close', end);
-      },
-    );
-    outgoing.once('timeout', () => outgoing.destroy(new Error('no answer in time')));
-    outgoing.once('error', (error) => done(codeOf(error)));
-    outgoing.end();
-  });
+async function ask(endpoint: Endpoint, path: string, ca: string | undefined): Promise<SingleAnswer | string> {
+  const signal = AbortSignal.timeout(STEP_MS);
+  try {
+    return await requestOnce(new URL(path, `https://${hostAndPort(endpoint)}`), {
+      ...(ca === undefined ? { rejectUnauthorized: false } : { ca }),
+      largest: LONGEST_BODY,
+      // The status is an answer already.
+      partial: true,
+      signal,
+    });
+  } catch (error) {
+    return signal.aborted ? 'no answer in time' : errorCode(error);
+  }
 }
 
 /** A member on this machine that does not start may be what takes the quorum from the others. */
@@ -164,7 +116,7 @@ async function hasOwnEtcd(host: QueryHost): Promise<boolean> {
  * A failing health check lists what fails, each in a line (k/k apiserver pkg/server/healthz); strangers may ask for it. An API
  * server whose etcd is not there at all ends: one that lives has an etcd that does not answer, for want of a leader.
  */
-function etcdCheck(shown: string, health: Greeting | string): readonly Check[] {
+function etcdCheck(shown: string, health: SingleAnswer | string): readonly Check[] {
   if (typeof health === 'string' || health.status !== 500 || !/^\[-\]etcd failed/m.test(health.body)) return [];
   return [
     {
@@ -249,9 +201,4 @@ function clockCheck(date: string | undefined, now: number): readonly Check[] {
       remedy: 'Set the clock (host.time) before the machine joins.',
     },
   ];
-}
-
-function codeOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return 'code' in error && typeof error.code === 'string' ? error.code : error.message;
 }

@@ -1,8 +1,11 @@
 import type { QueryHost } from '../../host/host.ts';
+import { probeTcp } from '../../host/network/reachability.ts';
 import type { Check } from './check.ts';
 import { askApiServer, ownApiServer } from './control-plane.ts';
-import { checkEndpoint, type Endpoint, probeTcp } from './endpoint.ts';
+import { checkEndpoint, type Endpoint } from './endpoint.ts';
 import { listeningPorts } from './ports.ts';
+
+const PROBE_MS = 4_000;
 
 /**
  * The way of a first control plane to its own API server, which kubeadm and the kubelet take: checked only where that
@@ -17,7 +20,7 @@ export async function checkOwnEndpoint(
 ): Promise<readonly Check[]> {
   const own = await ownApiServer(host);
   if (own === undefined || !(await listeningPorts(host)).has(own.port)) return [];
-  const failure = await probeTcp(own.name, own.port);
+  const failure = await probeTcp(own.name, own.port, PROBE_MS);
   // Refused: it stopped listening in the meantime.
   if (failure === 'ECONNREFUSED') return [];
   if (failure !== undefined) return [blocked(own, failure)];

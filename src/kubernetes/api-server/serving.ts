@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { CriContainer } from '../../host/cri.ts';
 import type { QueryHost } from '../../host/host.ts';
-import { askHttps } from '../../host/https.ts';
+import { requestOnce } from '../../host/http/request-once.ts';
 import { KubeconfigUnusable, readKubeconfig } from '../../host/kubeconfig.ts';
 import { KUBELET_KUBECONFIG } from '../paths.ts';
 import type { ApiServerManifest } from './manifest.ts';
@@ -87,7 +87,7 @@ export async function askReadyz(
   try {
     const credential = await readKubeconfig(host, KUBELET_KUBECONFIG);
     if (credential === undefined) return `${KUBELET_KUBECONFIG} does not exist`;
-    const { status, body } = await askHttps(new URL(`https://${endpoint}/readyz`), {
+    const { status, body } = await requestOnce(new URL(`https://${endpoint}/readyz`), {
       ca: credential.certificateAuthority,
       cert: credential.certificate,
       key: credential.key.reveal(),

@@ -6,7 +6,7 @@ import {
   awsRoleCredentials,
   signedForAws,
 } from '../../host/aws-signature.ts';
-import type { HttpClient } from '../../host/http.ts';
+import type { HttpClient } from '../../host/http/client.ts';
 import { MetadataService } from '../../host/metadata-service.ts';
 import { SIZE_CLASSES } from '../event.ts';
 import { isForBucket, MESSAGE_BYTES, putObject, resultOfAws, sendMessage, storedAt } from './aws-requests.ts';

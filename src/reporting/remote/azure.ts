@@ -1,5 +1,5 @@
 import type { AzureSinkModel } from '../../document/model.ts';
-import type { HttpRequest } from '../../host/http.ts';
+import type { HttpRequest } from '../../host/http/client.ts';
 import { MetadataService } from '../../host/metadata-service.ts';
 import type { ReportEvent } from '../event.ts';
 import { CLOUD_EVENT_TYPE, cloudEvent } from './cloud-event.ts';

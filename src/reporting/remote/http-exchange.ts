@@ -1,4 +1,4 @@
-import { type HttpClient, type HttpRequest, readBody, shown } from '../../host/http.ts';
+import { type HttpClient, type HttpRequest, readBody, shown } from '../../host/http/client.ts';
 
 /** An answer that was read to its end. */
 export interface Exchange {

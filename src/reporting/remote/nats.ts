@@ -1,6 +1,6 @@
 import type { Authenticator, NatsConnection, TlsOptions } from '@nats-io/transport-node';
 import type { NATSCredentials, NATSServer, NATSSinkModel } from '../../document/model.ts';
-import { trustedRoots } from '../../host/trusted-roots.ts';
+import { trustedRoots } from '../../host/http/trusted-roots.ts';
 import { fitted, type ReportEvent, SIZE_CLASSES, sizeOf } from '../event.ts';
 import type { DeliveryContext, DeliveryResult, RemoteSink } from './remote-sink.ts';
 

@@ -1,7 +1,7 @@
 import type { SinkTlsModel } from '../../document/model.ts';
 import type { Secret, SecretValue } from '../../document/secret.ts';
 import type { Host } from '../../host/host.ts';
-import type { HttpClient } from '../../host/http.ts';
+import type { HttpClient } from '../../host/http/client.ts';
 import type { ReportEvent } from '../event.ts';
 import type { Moment } from '../run-state.ts';
 

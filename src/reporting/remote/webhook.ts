@@ -1,7 +1,7 @@
 import type { WebhookSinkModel } from '../../document/model.ts';
 import type { Secret } from '../../document/secret.ts';
-import type { HttpAnswer } from '../../host/http.ts';
-import { shown } from '../../host/http.ts';
+import type { HttpAnswer } from '../../host/http/client.ts';
+import { shown } from '../../host/http/client.ts';
 import { fitted, type ReportEvent, SIZE_CLASSES, sizeOf } from '../event.ts';
 import { CLOUD_EVENT_TYPE, cloudEvent } from './cloud-event.ts';
 import { type DeliveryContext, type DeliveryResult, type RemoteSink, resultOfStatus } from './remote-sink.ts';

@@ -1,6 +1,6 @@
 import { MachineadmError } from '../../document/errors.ts';
-import type { DirectoryNetwork } from '../../host/directory-network.ts';
 import type { Host, QueryHost } from '../../host/host.ts';
+import type { DirectoryNetwork } from '../../host/network/directory.ts';
 import { member, text } from '../../host/untyped.ts';
 import type { Change, Execution, Missing, Step, StepRecord } from '../step.ts';
 import { textDiff } from '../text-diff.ts';
@@ -85,7 +85,7 @@ export function activeDirectoryStep(network: Network): ActiveDirectoryStep {
 }
 
 export const activeDirectory: ActiveDirectoryStep = activeDirectoryStep(
-  async () => (await import('../../host/directory-network.ts')).directoryNetwork,
+  async () => (await import('../../host/network/directory.ts')).directoryNetwork,
 );
 
 async function preflight(host: QueryHost, desired: DomainMembership): Promise<readonly Missing[]> {

@@ -1,5 +1,5 @@
 import type { KubernetesModel, ProxyModel } from '../../document/model.ts';
-import { ALWAYS_DIRECT } from '../../host/proxy-bypass.ts';
+import { ALWAYS_DIRECT } from '../../host/http/proxy-bypass.ts';
 
 /** For programs that take no subnets (curl before 7.86, Python): the addresses that matter most, one by one. */
 const ONE_BY_ONE: readonly string[] = ['127.0.0.1', '::1', '169.254.169.254'];

@@ -1,6 +1,6 @@
 import { MachineadmError } from '../../document/errors.ts';
-import type { DirectoryNetwork } from '../../host/directory-network.ts';
 import type { Host, QueryHost } from '../../host/host.ts';
+import type { DirectoryNetwork } from '../../host/network/directory.ts';
 import { member, text } from '../../host/untyped.ts';
 import { READ_DOMAIN } from '../../host/windows/domain-scripts.ts';
 import { askScript } from '../../host/windows/powershell.ts';
@@ -81,7 +81,7 @@ export function windowsDomainStep(surroundings: WindowsDomainSurroundings): Wind
 }
 
 export const windowsDomain: WindowsDomainStep = windowsDomainStep({
-  network: async () => (await import('../../host/directory-network.ts')).directoryNetwork,
+  network: async () => (await import('../../host/network/directory.ts')).directoryNetwork,
   networkPatience: NETWORK_PATIENCE,
   channelPatience: CHANNEL_PATIENCE,
 });

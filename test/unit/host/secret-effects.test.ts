@@ -7,7 +7,7 @@ import { after, describe, test } from 'node:test';
 import { inspect } from 'node:util';
 import { MachineadmError } from '../../../src/document/errors.ts';
 import { Secret, type SecretSource, type SecretValue } from '../../../src/document/secret.ts';
-import { createHttpClient } from '../../../src/host/http.ts';
+import { createHttpClient } from '../../../src/host/http/client.ts';
 import { openHost, openQueryHost } from '../../../src/host/index.ts';
 import { runCommand } from '../../../src/host/linux/commands.ts';
 import { MetadataService } from '../../../src/host/metadata-service.ts';

@@ -1,4 +1,4 @@
-import { HttpError } from './http-error.ts';
+import { HttpError } from './error.ts';
 
 /** The answer of a service. Throws `HttpError` that quotes nothing of it, as it may be a secret. */
 export function parseJson(text: string, what: string): unknown {

@@ -1,9 +1,10 @@
 import type { Dispatcher } from 'undici';
-import type { ProxyModel } from '../document/model.ts';
-import type { Secret, SecretValue } from '../document/secret.ts';
-import { HttpError, httpError } from './http-error.ts';
+import type { ProxyModel } from '../../document/model.ts';
+import type { Secret, SecretValue } from '../../document/secret.ts';
+import { HttpError, httpError } from './error.ts';
 import { reachedDirectly } from './proxy-bypass.ts';
 import { trustedRoots } from './trusted-roots.ts';
+import { loadUndici, send } from './undici.ts';
 
 export interface HttpRequest {
   readonly url: string;
@@ -94,26 +95,18 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
       ...(request.totalMs === undefined ? [] : [AbortSignal.timeout(request.totalMs)]),
     ];
     try {
-      const { request: send } = await import('undici');
-      const answer = await send(url, {
-        dispatcher: await dispatcherFor(url, proxy),
+      const { status, headers, body } = await send(await dispatcherFor(url, proxy), url, {
         method: request.method ?? 'GET',
         headers: { 'user-agent': 'machineadm', 'accept-encoding': 'identity', ...request.headers },
         body: request.body ?? null,
-        headersTimeout: request.silenceMs ?? SILENCE_MS,
-        bodyTimeout: request.silenceMs ?? SILENCE_MS,
-        ...(signals.length === 0 ? {} : { signal: AbortSignal.any(signals) }),
+        silenceMs: request.silenceMs ?? SILENCE_MS,
+        signal: signals.length === 0 ? undefined : AbortSignal.any(signals),
       });
-      const headers = new Map<string, string>();
-      for (const [name, value] of Object.entries(answer.headers)) {
-        const first = Array.isArray(value) ? value[0] : value;
-        if (first !== undefined) headers.set(name.toLowerCase(), first);
-      }
       return {
-        status: answer.statusCode,
+        status,
         headers,
-        body: chunks(answer.body, what, shownProxy),
-        discard: () => answer.body.dump().catch(() => undefined),
+        body: chunks(body, what, shownProxy),
+        discard: () => body.dump().catch(() => undefined),
       };
     } catch (error) {
       throw httpError(what, error, shownProxy);
@@ -183,7 +176,7 @@ async function* chunks(
 }
 
 async function connect(url: URL, proxy: string | undefined, options: HttpClientOptions): Promise<Dispatcher> {
-  const { Agent, ProxyAgent } = await import('undici');
+  const { Agent, ProxyAgent } = await loadUndici();
   const timeout = options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS;
   // The system's bundle is 200 KiB to parse: only what speaks TLS pays for it.
   const tls = [url.protocol, proxy === undefined ? '' : new URL(proxy).protocol].includes('https:');

@@ -1,4 +1,5 @@
-import { MachineadmError } from '../document/errors.ts';
+import { MachineadmError } from '../../document/errors.ts';
+import { errnoOf } from '../file-error.ts';
 
 /** What became of a request that got no whole answer. */
 export type HttpFailureKind = 'name' | 'connection' | 'timeout' | 'tls' | 'proxy' | 'aborted' | 'redirect' | 'protocol';
@@ -37,7 +38,7 @@ const REMEDIES: Readonly<Record<HttpFailureKind, string>> = {
 /** An error of undici or of Node's sockets, in the words of this project. */
 export function httpError(what: string, cause: unknown, proxy: string | undefined): HttpError {
   if (cause instanceof HttpError) return cause;
-  const code = codeOf(cause);
+  const code = errnoOf(cause) ?? '';
   const through = proxy === undefined ? '' : ` (through the proxy ${proxy})`;
   const text = cause instanceof Error ? cause.message : String(cause);
   const nameUnknown = code === 'ENOTFOUND' || code === 'EAI_AGAIN';
@@ -54,10 +55,6 @@ export function httpError(what: string, cause: unknown, proxy: string | undefine
     return new HttpError('connection', what, `${text}${through}`, cause);
   }
   return new HttpError('protocol', what, `${text}${through}`, cause);
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
 }
 
 function isProxyFailure(code: string, text: string): boolean {

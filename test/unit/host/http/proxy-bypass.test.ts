@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { reachedDirectly } from '../../../src/host/proxy-bypass.ts';
+import { reachedDirectly } from '../../../../src/host/http/proxy-bypass.ts';
 
 const direct = (url: string, ...no: string[]) => reachedDirectly(new URL(url), no);
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Secret } from '../../../src/document/secret.ts';
-import { agentProxy, createHttpClient, type HttpClientOptions, readBody } from '../../../src/host/http.ts';
-import { HttpError } from '../../../src/host/http-error.ts';
-import { newAuthority } from '../../support/api-server.ts';
-import { startProxy, startServer } from '../../support/http-servers.ts';
+import { Secret } from '../../../../src/document/secret.ts';
+import { agentProxy, createHttpClient, type HttpClientOptions, readBody } from '../../../../src/host/http/client.ts';
+import { HttpError } from '../../../../src/host/http/error.ts';
+import { newAuthority } from '../../../support/api-server.ts';
+import { startProxy, startServer } from '../../../support/http-servers.ts';
 
 const authority = newAuthority('test authority');
 

@@ -1,8 +1,9 @@
 import { promises as dns, lookup as lookupName } from 'node:dns';
 import { connect } from 'node:net';
 import { promisify } from 'node:util';
-import type { Evidence } from '../document/errors.ts';
-import { MachineadmError } from '../document/errors.ts';
+import type { Evidence } from '../../document/errors.ts';
+import { MachineadmError } from '../../document/errors.ts';
+import { errorCode, probeTcp } from './reachability.ts';
 
 /** What is asked of a domain over the network before a secret is sent there. Each question ends by itself. */
 export interface DirectoryNetwork {
@@ -63,7 +64,7 @@ async function controllers(domain: string): Promise<readonly string[]> {
     const records = await resolver.resolveSrv(name);
     return records.sort((a, b) => a.priority - b.priority || b.weight - a.weight).map((record) => record.name);
   } catch (error) {
-    const code = codeOf(error);
+    const code = errorCode(error);
     if (ANSWERS_WITHOUT_RECORDS.includes(code)) return [];
     if (UNREADABLE_ANSWERS.includes(code)) return await domainItself(domain);
     const evidence = [{ source: `DNS ${name}`, text: code }];
@@ -85,27 +86,16 @@ async function addressOf(controller: string): Promise<string> {
   try {
     return (await promisify(lookupName)(controller)).address;
   } catch (error) {
-    const evidence = [{ source: `name of ${controller}`, text: codeOf(error) }];
+    const evidence = [{ source: `name of ${controller}`, text: errorCode(error) }];
     throw nameServiceFailed(controller, new dns.Resolver().getServers(), evidence, error);
   }
 }
 
 async function closedPorts(address: string, ports: readonly number[]): Promise<readonly ClosedPort[]> {
-  const found = await Promise.all(ports.map(async (port) => ({ port, why: await tryConnect(address, port) })));
+  const found = await Promise.all(
+    ports.map(async (port) => ({ port, why: await probeTcp(address, port, CONNECT_TIMEOUT_MS) })),
+  );
   return found.flatMap(({ port, why }) => (why === undefined ? [] : [{ port, why }]));
-}
-
-function tryConnect(host: string, port: number): Promise<string | undefined> {
-  return new Promise((done) => {
-    const socket = connect({ host, port });
-    const end = (why?: string): void => {
-      socket.destroy();
-      done(why);
-    };
-    socket.setTimeout(CONNECT_TIMEOUT_MS, () => end('ETIMEDOUT'));
-    socket.once('connect', () => end());
-    socket.once('error', (error) => end(codeOf(error)));
-  });
 }
 
 function ownAddress(controller: string): Promise<string | undefined> {
@@ -147,10 +137,6 @@ export function readClock(answer: Buffer): number | undefined {
   if (time === null) return undefined;
   const [year = 0, month = 1, ...rest] = time.slice(1).map(Number);
   return Date.UTC(year, month - 1, ...rest);
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : String(error);
 }
 
 function nameServiceFailed(

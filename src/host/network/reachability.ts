@@ -1,0 +1,29 @@
+import { lookup } from 'node:dns/promises';
+import { connect } from 'node:net';
+import { errnoOf } from '../file-error.ts';
+
+/** The addresses of a name, as programs of this machine resolve it, or the code of the error: `ENOTFOUND`. */
+export async function resolveName(name: string, timeoutMs: number): Promise<readonly string[] | string> {
+  const late = new Promise<string>((done) => setTimeout(done, timeoutMs, 'no answer in time').unref());
+  const found = lookup(name, { all: true }).then((list) => list.map(({ address }) => address), errorCode);
+  return await Promise.race([found, late]);
+}
+
+/** The code of the error with which a TCP connection fails, such as `ECONNREFUSED`; undefined: it is accepted. */
+export function probeTcp(address: string, port: number, timeoutMs: number): Promise<string | undefined> {
+  return new Promise((done) => {
+    const socket = connect({ host: address, port, timeout: timeoutMs });
+    const end = (failure?: string): void => {
+      socket.destroy();
+      done(failure);
+    };
+    socket.once('connect', () => end());
+    socket.once('timeout', () => end('ETIMEDOUT'));
+    socket.once('error', (error) => end(errorCode(error)));
+  });
+}
+
+/** The code of an error of Node's sockets, DNS or TLS; its message where it has none. */
+export function errorCode(error: unknown): string {
+  return errnoOf(error) ?? (error instanceof Error ? error.message : String(error));
+}
