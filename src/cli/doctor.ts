@@ -1,14 +1,24 @@
 import type { Check } from '../diagnosis/checks/check.ts';
 import { exitCode } from '../document/exit-codes.ts';
-import { type DoctorReport, examine } from '../pipeline/doctor.ts';
+import { type DoctorReport, examine, inventory } from '../pipeline/doctor.ts';
 import { buildInfo } from './build-info.ts';
 import { type OutputFormat, printJson, printReport } from './output.ts';
 
-/** `machineadm doctor`: whether a bootstrap can succeed here, or a node works. 20 when something stands in the way. */
+/**
+ * `machineadm doctor`: whether a bootstrap can succeed here, or a node works. 20 when something stands in the way. With
+ * `--facts` only what the machine is.
+ */
 export async function doctor(options: {
   readonly document?: readonly string[];
   readonly output: OutputFormat;
+  readonly facts?: true;
 }): Promise<number> {
+  if (options.facts) {
+    const found = await inventory();
+    if (options.output === 'json') printJson(found);
+    else printReport((await import('yaml')).stringify(found));
+    return exitCode('Success');
+  }
   const report = await examine(options.document ?? [], buildInfo().version);
   if (options.output === 'json') printJson(report);
   else printReport(formatReport(report));

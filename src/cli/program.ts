@@ -199,13 +199,14 @@ export function createProgram(done: (status: number) => void): Command {
   program
     .command('doctor')
     .description('look whether a bootstrap would stand a chance here, before anything failed; changes nothing')
-    .addOption(documentOption().makeOptionMandatory(false))
+    .addOption(documentOption().makeOptionMandatory(false).conflicts('facts'))
+    .option('--facts', 'only show what is known of the machine: system, versions, hardware; needs no root')
     .addOption(outputOption())
     .addHelpText(
       'after',
       `\nExits with ${exitCode('DifferencesFound')} when something stands in the way.\n\nExample:\n  machineadm doctor -d bootstrap.yaml`,
     )
-    .action(async (options: { document?: readonly string[]; output: OutputFormat }) =>
+    .action(async (options: { document?: readonly string[]; output: OutputFormat; facts?: true }) =>
       done(await (await import('./doctor.ts')).doctor(options)),
     );
 

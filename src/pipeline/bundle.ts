@@ -7,6 +7,7 @@ import type { LoadedDocument } from '../document/load.ts';
 import { redactDeep } from '../document/redaction.ts';
 import { documentSecrets } from '../document/secrets-of.ts';
 import type { Facts } from '../host/facts.ts';
+import { hardwareOf } from '../host/hardware.ts';
 import type { QueryHost } from '../host/host.ts';
 import { gatherFacts, openQueryHost, requireLinux } from '../host/index.ts';
 import { page } from '../reporting/page/index.ts';
@@ -36,15 +37,17 @@ export async function makeBundle(sources: readonly string[], agentVersion: strin
   const document = sources.length === 0 ? undefined : await openDocument(sources, agentVersion);
   if (document !== undefined) await learnSecrets(host, document);
   const [status, planned] = await Promise.all([readStatus().catch(() => undefined), planOf(document)]);
-  const [gathered, records, found] = await Promise.all([
+  const [gathered, records, hardware, found] = await Promise.all([
     gatherFiles(host),
     ownRecords(host, status),
+    hardwareOf(host),
     findings(host, facts, status, document),
   ]);
   const files = [
     ...gathered,
     ...records,
     json('facts.json', facts),
+    json('hardware.json', hardware),
     ...(found.verdict === undefined ? [] : [json('diagnosis.json', found.verdict)]),
     json('doctor.json', found.checks),
     ...(planned === undefined ? [] : [json('plan.json', planned)]),

@@ -11,6 +11,7 @@ import type { Verdict } from '../diagnosis/verdict.ts';
 import type { Model } from '../document/model.ts';
 import { redactDeep } from '../document/redaction.ts';
 import type { Facts } from '../host/facts.ts';
+import { type Hardware, hardwareOf } from '../host/hardware.ts';
 import type { QueryHost } from '../host/host.ts';
 import { gatherFacts, openQueryHost, requireLinux } from '../host/index.ts';
 import type { RunStatus } from '../reporting/status.ts';
@@ -60,6 +61,14 @@ export async function examine(sources: readonly string[], agentVersion: string):
     LIMIT_MS,
   );
   return report(checks, verdict);
+}
+
+/** What is true of this machine, and what it consists of: no check, and nothing of a document. */
+export async function inventory(): Promise<{ readonly facts: Facts; readonly hardware: Hardware }> {
+  requireLinux('machineadm doctor --facts');
+  const host = openQueryHost();
+  const [facts, hardware] = await Promise.all([gatherFacts(host), hardwareOf(host)]);
+  return redactDeep({ facts, hardware });
 }
 
 /** Whether the kubelet of a machine that is a node runs, and whether its Node is Ready. */
