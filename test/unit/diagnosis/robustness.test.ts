@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { readSavedLog } from '../../../src/diagnosis/saved-log.ts';
 import { verdict } from '../../../src/diagnosis/verdict.ts';
+import { assertLinear } from '../../support/cost.ts';
 import { MUTATIONS, sectionsOf } from './mutations.ts';
 import { capturedTranscripts, type Transcript } from './transcripts.ts';
 
@@ -84,16 +85,8 @@ test('no cut of any log makes it say something else', () => {
   );
 });
 
-test('a log of failing lines is judged in time that grows with its length only', () => {
+test('a log of failing lines is judged in time that grows with its length only', async () => {
   const line = 'failed to create shim task: OCI runtime create failed: runc create failed: x\n';
-  const fastest = (lines: number): number => {
-    const times = [1, 2, 3].map(() => {
-      const began = performance.now();
-      assert.equal(reasonOf(line.repeat(lines)), 'OCIRuntimeCreateFailed');
-      return performance.now() - began;
-    });
-    return Math.min(...times);
-  };
-  const [short, long] = [fastest(4_000), fastest(32_000)];
-  assert.ok(long < 32 * short, `8 times the length took ${long / short} times as long; 64 times, where it is squared`);
+  const judge = (lines: number) => assert.equal(reasonOf(line.repeat(lines)), 'OCIRuntimeCreateFailed');
+  await assertLinear('failing lines', judge, 8_000);
 });

@@ -160,11 +160,13 @@ describe('a token of the machine', () => {
     assert.equal(token.reveal(), 'at-last');
   });
 
-  test('is waited for no longer than the asker wants', async () => {
-    await using server = await startServer(() => 'silence');
-    const begun = performance.now();
-    const until = AbortSignal.timeout(200);
-    await assert.rejects(new MetadataService({ address: server.url, totalMs: 60_000 }).identityToken('gcp', { until }));
-    assert.ok(performance.now() - begun < 30_000, 'the service has a minute');
+  test('is waited for no longer than the asker wants', { timeout: 120_000 }, async () => {
+    const stop = new AbortController();
+    await using server = await startServer(() => {
+      stop.abort();
+      return 'silence';
+    });
+    const service = new MetadataService({ address: server.url, totalMs: 3_600_000 });
+    await assert.rejects(service.identityToken('gcp', { until: stop.signal }));
   });
 });

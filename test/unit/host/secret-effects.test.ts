@@ -13,8 +13,10 @@ import { runCommand } from '../../../src/host/linux/commands.ts';
 import { MetadataService } from '../../../src/host/metadata-service.ts';
 import { secretResolver } from '../../../src/host/secret-effects.ts';
 import { type AwsRole, startAwsApi } from '../../support/aws-server.ts';
+import { fakeClock } from '../../support/fake-clock.ts';
 import { startServer } from '../../support/http-servers.ts';
 import { startAws } from '../../support/metadata-servers.ts';
+import { waitUntil } from '../../support/wait-until.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'machineadm-effects-'));
 after(() => rmSync(directory, { recursive: true }));
@@ -86,14 +88,16 @@ describe('a secret that a program prints', () => {
   });
 
   test('that hangs is killed with all it started', async () => {
-    const alive = join(directory, 'alive');
-    const script = `(sleep 2; touch ${alive}) & echo $! >${directory}/pid; wait`;
-    await refused(resolver()(exec([program('hang', script)], 200)), /did not end within 0.2 s/);
-    const pid = readFileSync(join(directory, 'pid'), 'utf8').trim();
+    const file = join(directory, 'pid');
+    const script = `sleep infinity & echo $! >${file}.new; mv ${file}.new ${file}; wait`;
+    using clock = fakeClock({ deadlines: true });
+    const ended = refused(resolver()(exec([program('hang', script)], 200)), /did not end within 0.2 s/);
+    await waitUntil(() => existsSync(file), 'it has begun');
+    await clock.until(ended);
+    const pid = readFileSync(file, 'utf8').trim();
     // A container's init may leave what it inherits as a zombie.
     const stat = existsSync(`/proc/${pid}/stat`) ? readFileSync(`/proc/${pid}/stat`, 'utf8') : 'Z';
     assert.match(stat, /^Z$|\) Z /);
-    assert.equal(existsSync(alive), false);
   });
 
   test('that prints without an end is refused', async () => {

@@ -15,8 +15,10 @@ import {
   startHealthz,
 } from '../../support/api-server.ts';
 import { type EtcdServer, type FakeMember, startEtcd } from '../../support/etcd-server.ts';
+import { fakeClock } from '../../support/fake-clock.ts';
 import { kubernetesModel } from '../../support/kubernetes-model.ts';
 import { type MemoryHost, type MemoryMachine, memoryHost } from '../../support/memory-host.ts';
+import { waitUntil } from '../../support/wait-until.ts';
 
 const authority = newAuthority();
 const OWN = 'https://10.0.0.2:2380';
@@ -218,12 +220,13 @@ describe('readiness of a control plane', () => {
   });
 
   test('of a node that was proven outlasts a moment in which its API server is not ready', async () => {
+    using clock = fakeClock();
     const answers: Answers = { 'kube-apiserver': 500 };
     await using one = await machine(answers);
-    setTimeout(() => {
-      answers['kube-apiserver'] = 200;
-    }, 500);
-    assert.deepEqual(await probePatiently(one.host, DEMAND), { ready: true });
+    const probing = probePatiently(one.host, DEMAND);
+    await waitUntil(() => clock.pauses.length > 0, 'it was not ready once');
+    answers['kube-apiserver'] = 200;
+    assert.deepEqual(await clock.until(probing), { ready: true });
     answers['kube-apiserver'] = 500;
     const finding = await probePatiently(one.host, DEMAND, 0);
     assert.equal(finding.ready ? 'ready' : finding.reason, 'ControlPlaneComponentNotHealthy');

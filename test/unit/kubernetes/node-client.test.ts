@@ -94,10 +94,12 @@ describe('asking an API server', () => {
   });
 
   test('an abort ends the wait with its own reason', async () => {
-    await using server = await startApiServer(authority, () => 'silence');
     const reason = new Error('the run was ended');
     const stop = new AbortController();
-    setTimeout(() => stop.abort(reason), 50);
+    await using server = await startApiServer(authority, () => {
+      stop.abort(reason);
+      return 'silence';
+    });
     await assert.rejects(getObject(await credentialFor(server.url), '/x', stop.signal), reason);
   });
 

@@ -11,6 +11,7 @@ import {
   startApiServer,
   startHealthz,
 } from '../../support/api-server.ts';
+import { fakeClock } from '../../support/fake-clock.ts';
 import { type MemoryHost, memoryHost } from '../../support/memory-host.ts';
 
 const authority = newAuthority();
@@ -201,7 +202,10 @@ describe('waiting', () => {
     await using one = await machine(() => undefined);
     const reason = new Error('the run was ended');
     const stop = new AbortController();
-    setTimeout(() => stop.abort(reason), 100);
-    await assert.rejects(waitUntilReady(one.host, DEMAND, { ...options(60_000), signal: stop.signal }), reason);
+    using clock = fakeClock();
+    clock.at(100, () => stop.abort(reason));
+    const waiting = waitUntilReady(one.host, DEMAND, { ...options(60_000), signal: stop.signal });
+    await clock.until(assert.rejects(waiting, reason));
+    assert.equal(clock.passedMs, 100);
   });
 });

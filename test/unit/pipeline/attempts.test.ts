@@ -7,8 +7,12 @@ import type { Conclusion } from '../../../src/pipeline/conclusion.ts';
 import { BOOTSTRAP_STEPS } from '../../../src/pipeline/journal.ts';
 import { ALL_STEPS } from '../../../src/pipeline/pipeline.ts';
 import { StepFailure } from '../../../src/pipeline/runner.ts';
+import { fakeClock } from '../../support/fake-clock.ts';
 
 const HOUR = 3_600_000;
+
+/** What else an attempt may be told: the step that fails, the time that is left, and when a signal comes. */
+type More = Partial<Attempts> & { readonly step?: string; readonly leftMs?: number; readonly stopAfterMs?: number };
 
 function failed(reason: Reason, retryable: boolean, more: Partial<Conclusion> = {}): Conclusion {
   const failure: Failure = { reason, summary: `${reason}.`, evidence: [], remedy: 'Mend it.', retryable };
@@ -18,19 +22,22 @@ function failed(reason: Reason, retryable: boolean, more: Partial<Conclusion> = 
 /** Attempts that fail like this, one after the other; undefined = one that succeeds. */
 async function attempt(
   endings: readonly (Conclusion | undefined)[],
-  more: Partial<Attempts> & { readonly step?: string } = {},
+  { leftMs = HOUR, stopAfterMs, ...more }: More = {},
 ) {
+  using clock = fakeClock();
+  const stop = new AbortController();
+  if (stopAfterMs !== undefined) clock.at(stopAfterMs, () => stop.abort(new Error('SIGTERM')));
   const told: string[] = [];
   let performed = 0;
-  const result = await performAttempts(
+  const attempts = performAttempts(
     async () => {
       performed += 1;
       if (endings[performed - 1] !== undefined) throw new StepFailure(more.step ?? 'kubeadm', new Error('x'));
     },
     {
       retry: { attempts: 3, backoffMs: 1 },
-      signal: new AbortController().signal,
-      deadlineMs: Date.now() + HOUR,
+      signal: stop.signal,
+      deadlineMs: clock.now() + leftMs,
       bootstraps: (step) => step === 'kubeadm',
       conclude: async (error) => {
         const ending = endings[performed - 1];
@@ -46,7 +53,7 @@ async function attempt(
       ...more,
     },
   );
-  return { result, performed, told };
+  return { result: await clock.until(attempts), performed, told };
 }
 
 describe('another attempt in the same run', () => {
@@ -73,7 +80,7 @@ describe('another attempt in the same run', () => {
     assert.equal(result, failure);
   });
 
-  const refused: readonly (readonly [string, Conclusion, Partial<Attempts> & { readonly step?: string }])[] = [
+  const refused: readonly (readonly [string, Conclusion, More])[] = [
     ['for a cause that will not pass', failed('CACertHashMismatch', false), {}],
     ['for a failure that nobody knows', failed('BootstrapperFailed', false), {}],
     ['for a step that only prepares', failed('APIEndpointTimeout', true), { step: 'containerd' }],
@@ -81,7 +88,7 @@ describe('another attempt in the same run', () => {
     ['for a step whose own deadline passed', failed('DeadlinePassed', true, { exit: 'DeadlinePassed' }), {}],
     ['after an interruption', failed('Interrupted', true, { outcome: 'Interrupted', exit: 'Interrupted' }), {}],
     ['after a signal', failed('APIEndpointTimeout', true), { signal: AbortSignal.abort(new Error('SIGTERM')) }],
-    ['when the time is nearly up', failed('APIEndpointTimeout', true), { deadlineMs: Date.now() + 30_000 }],
+    ['when the time is nearly up', failed('APIEndpointTimeout', true), { leftMs: 30_000 }],
     ['where the document wants one only', failed('APIEndpointTimeout', true), { retry: { attempts: 1, backoffMs: 1 } }],
     ['without Kubernetes', failed('APIEndpointTimeout', true), { retry: undefined }],
   ];
@@ -95,13 +102,10 @@ describe('another attempt in the same run', () => {
   }
 
   test('is given up when a signal comes while it waits', async () => {
-    const stop = new AbortController();
-    const started = attempt([failed('APIEndpointTimeout', true), undefined], {
+    const { result, performed } = await attempt([failed('APIEndpointTimeout', true), undefined], {
       retry: { attempts: 3, backoffMs: HOUR / 2 },
-      signal: stop.signal,
+      stopAfterMs: 20,
     });
-    setTimeout(() => stop.abort(new Error('SIGTERM')), 20);
-    const { result, performed } = await started;
     assert.equal(performed, 1);
     assert.equal(result?.outcome, 'Interrupted');
   });

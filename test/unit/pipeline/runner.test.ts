@@ -5,6 +5,7 @@ import type { Reason } from '../../../src/document/reasons.ts';
 import { Secret } from '../../../src/document/secret.ts';
 import { runSteps, StepFailure } from '../../../src/pipeline/runner.ts';
 import type { Execution, Step, StepRecord } from '../../../src/steps/step.ts';
+import { fakeClock } from '../../support/fake-clock.ts';
 import { type Bench, fakeSteps, memoryJournal, runBench } from './fake-steps.ts';
 import { begun, done, started } from './records.ts';
 
@@ -411,36 +412,35 @@ describe('a run that is told to stop', () => {
 describe('the deadline of a step', () => {
   const listening = ({ signal }: { signal: AbortSignal }) =>
     new Promise<void>((_, reject) => {
-      const held = setTimeout(() => {}, 60_000);
-      signal.addEventListener('abort', () => {
-        clearTimeout(held);
-        reject(new Error('stopped'));
-      });
+      signal.addEventListener('abort', () => reject(new Error('stopped')));
     });
 
   test('passed is DeadlinePassed, naming the step and the time', async () => {
+    using clock = fakeClock({ deadlines: true });
     const steps = fakeSteps({
       id: 'k',
       title: 'kubeadm',
       deadlineMs: () => 30,
       changes: [{ id: 'k/1', apply: listening }],
     });
-    const error = await machineadmErrorOf(steps, runBench(), 'DeadlinePassed');
+    const error = await clock.until(machineadmErrorOf(steps, runBench(), 'DeadlinePassed'));
     assert.equal(error.message, 'the step "kubeadm" did not end within 30 ms');
     assert.deepEqual([error.exit, error.retryable], ['DeadlinePassed', true]);
   });
 
   test('covers looking, too', async () => {
+    using clock = fakeClock({ deadlines: true });
     const inspect = () => listening({ signal: AbortSignal.timeout(40) }).catch(() => fail());
     const steps = fakeSteps({ id: 'k', deadlineMs: () => 20, inspect });
-    await machineadmErrorOf(steps, runBench(), 'DeadlinePassed');
+    await clock.until(machineadmErrorOf(steps, runBench(), 'DeadlinePassed'));
   });
 
   test('of longer than Node can count is none', async () => {
+    using clock = fakeClock({ deadlines: true });
     const bench = runBench();
-    const apply = () => new Promise<void>((resolve) => setTimeout(resolve, 20));
+    const apply = () => new Promise<void>((resolve) => clock.at(20, resolve));
     const deadlineMs = () => 90 * 24 * 3_600_000;
-    await runSteps(fakeSteps({ id: 'k', deadlineMs, changes: [{ id: 'k/1', apply }] }), bench);
+    await clock.until(runSteps(fakeSteps({ id: 'k', deadlineMs, changes: [{ id: 'k/1', apply }] }), bench));
     assert.deepEqual(bench.story, ['k started', 'k Succeeded [k/1]']);
   });
 });

@@ -5,6 +5,7 @@ import type { NewFile } from '../../../src/host/host.ts';
 import { openReporter, type Reporter } from '../../../src/reporting/reporter.ts';
 import type { Sink } from '../../../src/reporting/sink.ts';
 import type { RunEvent, RunStatus } from '../../../src/reporting/status.ts';
+import { fakeClock } from '../../support/fake-clock.ts';
 import { type MemoryHost, memoryHost } from '../../support/memory-host.ts';
 import { FAILURE, IDENTITY } from './runs.ts';
 
@@ -146,12 +147,13 @@ describe('the status file', () => {
   });
 
   test('follows a run that is faster than the disk: the newest status wins, and nothing waits', async () => {
+    using clock = fakeClock({ deadlines: true });
     const host = memoryHost();
     const written: string[] = [];
     const slow = {
       ...host,
       writeFile: async (file: NewFile) => {
-        await new Promise((resolve) => setTimeout(resolve, 20));
+        await clock.pass(20);
         if (file.path.endsWith('status.json')) written.push(parsed(String(file.content)).phase);
       },
     };
@@ -159,7 +161,7 @@ describe('the status file', () => {
     const before = written.length;
     for (let index = 0; index < 50; index += 1) reporter.phase('Host');
     assert.equal(written.length, before, 'the run does not wait for the disk');
-    await reporter.conclude({ outcome: 'Succeeded', exitCode: 0 });
+    await clock.until(reporter.conclude({ outcome: 'Succeeded', exitCode: 0 }));
     assert.equal(written.at(-1), 'Concluded');
     assert.ok(written.length <= 8, `${written.length} writes`);
   });

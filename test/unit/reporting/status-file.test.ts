@@ -12,12 +12,14 @@ import { parseStatus, parseSummary } from '../../../src/reporting/parse-status.t
 import type { RunStatus } from '../../../src/reporting/status.ts';
 import {
   type Liveness,
+  type Reported,
   readReported,
   readStatus,
   remedyForDetails,
   waitForStatus,
 } from '../../../src/reporting/status-file.ts';
 import { summaryOf, summaryPath } from '../../../src/reporting/summary.ts';
+import { fakeClock } from '../../support/fake-clock.ts';
 import { FAILURE, IDENTITY, statusAfter } from './runs.ts';
 
 const RUNNING = statusAfter({ kind: 'stepStarted', step: 'kubeadm' });
@@ -34,6 +36,9 @@ beforeEach(async () => {
 });
 afterEach(() => rm(root, { recursive: true }));
 
+/** When the files were written, in seconds: only which of them is older counts. */
+const WRITTEN = 1_790_000_000;
+
 /** Replaces the file as the writer does. */
 async function put(status: RunStatus | string, which: 'current' | 'copy' = 'current'): Promise<void> {
   const path = paths()[which];
@@ -41,7 +46,7 @@ async function put(status: RunStatus | string, which: 'current' | 'copy' = 'curr
   await replace(path, typeof status === 'string' ? status : JSON.stringify(status));
 }
 
-async function replace(path: string, text: string, seconds = Date.now() / 1000): Promise<void> {
+async function replace(path: string, text: string, seconds = WRITTEN): Promise<void> {
   await writeFile(`${path}.new`, text);
   await utimes(`${path}.new`, seconds, seconds);
   await rename(`${path}.new`, path);
@@ -125,11 +130,10 @@ async function putBoth(
   which: 'current' | 'copy' = 'current',
   summary: { readonly of?: RunStatus | string; readonly laterBy?: number } = {},
 ): Promise<void> {
-  const time = Date.now() / 1000;
   await mkdir(join(paths()[which], '..'), { recursive: true });
-  await replace(paths()[which], JSON.stringify(status), time);
+  await replace(paths()[which], JSON.stringify(status));
   const text = typeof summary.of === 'string' ? summary.of : JSON.stringify(summaryOf(summary.of ?? status));
-  await replace(summaryPath(paths()[which]), text, time + (summary.laterBy ?? 0));
+  await replace(summaryPath(paths()[which]), text, WRITTEN + (summary.laterBy ?? 0));
 }
 
 describe('reading the status without the right to', () => {
@@ -173,9 +177,10 @@ describe('reading the status without the right to', () => {
 
   test('a summary that follows its status in a moment is waited for', async () => {
     await putBoth(DONE, 'current', { of: RUNNING, laterBy: -1 });
-    const reading = readReported(paths(), unprivileged(killed));
-    setTimeout(() => void replace(summaryPath(paths().current), JSON.stringify(summaryOf(DONE))), 40);
-    assert.deepEqual(await reading, summaryOf(DONE));
+    using clock = fakeClock();
+    clock.at(40, () => replace(summaryPath(paths().current), JSON.stringify(summaryOf(DONE))));
+    assert.deepEqual(await clock.until(readReported(paths(), unprivileged(killed))), summaryOf(DONE));
+    assert.equal(clock.passedMs, 40);
   });
 
   test('takes the good copy of a summary that is damaged, and refuses where both are', async () => {
@@ -222,15 +227,13 @@ describe('reading the status without the right to', () => {
   test('waits by the summary as by the status', async () => {
     await putBoth(RUNNING);
     const phases: string[] = [];
-    const waiting = waitForStatus({
-      timeoutMs: 10_000,
-      paths: paths(),
-      liveness: unprivileged(alive),
-      onChange: (found) => phases.push(`${found.kind} ${found.phase}`),
-    });
-    setTimeout(() => void putBoth({ ...RUNNING, phase: 'Kubernetes' }), 100);
-    setTimeout(() => void putBoth(FAILED), 250);
-    const found = await waiting;
+    const onChange = (found: Reported): void => {
+      phases.push(`${found.kind} ${found.phase}`);
+      if (found.phase === 'Loading') void putBoth({ ...RUNNING, phase: 'Kubernetes' });
+      if (found.phase === 'Kubernetes') void putBoth(FAILED);
+    };
+    const liveness = unprivileged(alive);
+    const found = await waitForStatus({ timeoutMs: 3_600_000, paths: paths(), liveness, onChange });
     assert.deepEqual([found?.outcome, found?.exitCode], ['Failed', 11]);
     assert.deepEqual(
       phases.filter((phase, index) => phase !== phases[index - 1]),
@@ -307,35 +310,39 @@ describe('waiting for a conclusion', () => {
     assert.equal((await waitForStatus({ timeoutMs: 5000, paths: paths(), liveness: alive }))?.outcome, 'Succeeded');
   });
 
-  test('is told of each change by the kernel, long before it would look again', async () => {
+  test('is told of each change by the kernel, before it would look again', { timeout: 120_000 }, async () => {
+    // No time passes: who only looked now and then would never see the changes.
+    using _clock = fakeClock({ deadlines: true });
     await put(RUNNING);
     const phases: string[] = [];
-    const waiting = waitForStatus({
-      timeoutMs: 10_000,
-      paths: paths(),
-      liveness: alive,
-      onChange: (status) => phases.push(status.phase),
-    });
-    setTimeout(() => void put({ ...RUNNING, phase: 'Kubernetes' }), 100);
-    setTimeout(() => void put(DONE), 250);
-    assert.equal((await waiting)?.outcome, 'Succeeded');
-    // Who looks now and then would not have seen the one in the middle.
+    const onChange = ({ phase }: Reported): void => {
+      phases.push(phase);
+      if (phase === 'Loading') void put({ ...RUNNING, phase: 'Kubernetes' });
+      if (phase === 'Kubernetes') void put(DONE);
+    };
+    const found = await waitForStatus({ timeoutMs: 10_000, paths: paths(), liveness: alive, onChange });
+    assert.equal(found?.outcome, 'Succeeded');
     assert.deepEqual(phases, ['Loading', 'Kubernetes', 'Concluded']);
   });
 
   test('finds a file whose directory did not exist yet', async () => {
-    setTimeout(() => void put(DONE), 50);
-    assert.equal((await waitForStatus({ timeoutMs: 6000, paths: paths(), liveness: alive }))?.outcome, 'Succeeded');
+    using clock = fakeClock({ deadlines: true });
+    clock.at(50, () => put(DONE));
+    const waiting = waitForStatus({ timeoutMs: 6000, paths: paths(), liveness: alive });
+    assert.equal((await clock.until(waiting))?.outcome, 'Succeeded');
   });
 
   test('ends when the run was killed, though no file changes then', async () => {
     await put(RUNNING);
+    using clock = fakeClock({ deadlines: true });
     let running = true;
-    setTimeout(() => {
+    clock.at(50, () => {
       running = false;
-    }, 50);
+    });
     const liveness = { ...alive, isRunning: async () => running };
-    assert.equal((await waitForStatus({ timeoutMs: 8000, paths: paths(), liveness }))?.outcome, 'Interrupted');
+    const waiting = waitForStatus({ timeoutMs: 8000, paths: paths(), liveness });
+    assert.equal((await clock.until(waiting))?.outcome, 'Interrupted');
+    assert.equal(clock.passedMs, 2_000);
   });
 
   test('returns what it saw last when the time is over', async () => {
@@ -346,9 +353,11 @@ describe('waiting for a conclusion', () => {
   });
 
   test('stops when it is told to', async () => {
+    using clock = fakeClock({ deadlines: true });
     const controller = new AbortController();
     const waiting = waitForStatus({ timeoutMs: 10_000, paths: paths(), liveness: alive, signal: controller.signal });
-    setTimeout(() => controller.abort(), 20);
-    await assert.rejects(waiting, { name: 'AbortError' });
+    clock.at(20, () => controller.abort());
+    await clock.until(assert.rejects(waiting, { name: 'AbortError' }));
+    assert.equal(clock.passedMs, 20);
   });
 });

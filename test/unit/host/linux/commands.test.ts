@@ -5,6 +5,8 @@ import { MachineadmError } from '../../../../src/document/errors.ts';
 import { Secret } from '../../../../src/document/secret.ts';
 import type { Command } from '../../../../src/host/host.ts';
 import { runCommand } from '../../../../src/host/linux/commands.ts';
+import { fakeClock } from '../../../support/fake-clock.ts';
+import { waitUntil } from '../../../support/wait-until.ts';
 
 function shell(script: string, more: Partial<Command> = {}): Command {
   return { program: 'sh', args: ['-c', script], ...more };
@@ -14,6 +16,9 @@ async function isAlive(pid: number): Promise<boolean> {
   const state = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
   return state !== '' && !/\) [ZX] /.test(state);
 }
+
+/** Whoever waits for a command that never ends is ended by this. */
+const ONE_THAT_MIGHT_HANG = { timeout: 120_000 };
 
 describe('running a command', () => {
   test('the exit status and both streams come back; a failure is not an exception', async () => {
@@ -44,10 +49,12 @@ describe('running a command', () => {
   test('SIGTERM to the child and to this process is the stop of the run, whichever is seen first', async () => {
     const stop = new AbortController();
     const reason = new MachineadmError({ reason: 'Interrupted', summary: 'stopped', remedy: 'none' });
+    using clock = fakeClock();
     const running = runCommand(shell('kill -TERM $$', { supervised: true, signal: stop.signal }));
     const ended = assert.rejects(running, (error) => error === reason);
-    setTimeout(() => stop.abort(reason), 120);
-    await ended;
+    await waitUntil(() => clock.pauses.length > 0, 'the child has ended');
+    stop.abort(reason);
+    await clock.until(ended);
   });
 
   test('arguments reach the program as they are', async () => {
@@ -151,34 +158,40 @@ describe('the output of a command', () => {
     assert.equal(result.stdout, 'text\n');
   });
 
-  test('a listener that throws ends the command and is told; it does not end this process', async () => {
-    const onLine = () => {
-      throw new MachineadmError({ reason: 'HookFailed', summary: 'enough', remedy: 'none' });
-    };
-    const started = performance.now();
-    await assert.rejects(runCommand(shell('echo a; sleep 60', { onLine })), { reason: 'HookFailed' });
-    assert.ok(performance.now() - started < 30_000, 'the command would run for a minute');
-  });
+  test(
+    'a listener that throws ends the command and is told; it does not end this process',
+    ONE_THAT_MIGHT_HANG,
+    async () => {
+      const onLine = () => {
+        throw new MachineadmError({ reason: 'HookFailed', summary: 'enough', remedy: 'none' });
+      };
+      await assert.rejects(runCommand(shell('echo a; sleep infinity', { onLine })), { reason: 'HookFailed' });
+    },
+  );
 
-  test('a child in the background that holds the pipes does not hold up the result, and goes on', async () => {
-    const started = performance.now();
-    const result = await runCommand(shell('sleep 60 & echo $!'));
-    const pid = Number(result.stdout);
-    try {
-      assert.ok(performance.now() - started < 30_000, 'the child runs for a minute');
-      assert.equal(result.status, 0);
-      assert.equal(await isAlive(pid), true);
-    } finally {
-      process.kill(pid);
-    }
-  });
+  test(
+    'a child in the background that holds the pipes does not hold up the result, and goes on',
+    ONE_THAT_MIGHT_HANG,
+    async () => {
+      const result = await runCommand(shell('sleep infinity & echo $!'));
+      const pid = Number(result.stdout);
+      try {
+        assert.equal(result.status, 0);
+        assert.equal(await isAlive(pid), true);
+      } finally {
+        process.kill(pid);
+      }
+    },
+  );
 
   test('what was written just before the end is not lost, even to a process that was busy meanwhile', async () => {
-    const running = runCommand(shell('printf x; sleep 0.3; head -c 60000 /dev/zero | tr "\\0" z'));
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    const begun = Promise.withResolvers<string>();
+    const script = 'echo x; sleep 0.3; head -c 60000 /dev/zero | tr "\\0" z';
+    const running = runCommand(shell(script, { onLine: (_, line) => begun.resolve(line) }));
+    await begun.promise;
     // Blocks the event loop over the command's end and the second of silence after it.
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_600);
-    assert.equal((await running).stdout.length, 60001);
+    assert.equal((await running).stdout.length, 60002);
   });
 });
 
@@ -191,13 +204,16 @@ describe('ending a command early', () => {
   });
 
   test('what ignores SIGTERM is killed after five seconds, also when the leader went at once', async () => {
-    const started = performance.now();
+    using clock = fakeClock({ deadlines: true });
     const script = '(trap "" TERM; echo $(exec sh -c "echo \\$PPID"); while :; do sleep 1; done) & wait';
-    const result = await runCommand(shell(script, { timeoutMs: 300 }));
-    const tookMs = performance.now() - started;
-    assert.equal(result.timedOut, true);
-    assert.ok(tookMs > 5_000, `${tookMs} ms`);
-    assert.equal(await isAlive(Number(result.stdout)), false);
+    const begun = Promise.withResolvers<string>();
+    const running = runCommand(shell(script, { timeoutMs: 300, onLine: (_, line) => begun.resolve(line) }));
+    const pid = Number((await begun.promise).replace(/^.*: /, ''));
+    await clock.pass(5_299);
+    assert.equal(await isAlive(pid), true, 'it has five seconds after the time-out');
+    const result = await clock.until(running);
+    assert.deepEqual([result.timedOut, Number(result.stdout)], [true, pid]);
+    await waitUntil(async () => !(await isAlive(pid)), 'it is killed');
   });
 
   test('a command that answers its timeout with success has not succeeded', async () => {
@@ -208,8 +224,8 @@ describe('ending a command early', () => {
   test('an abort ends it and throws the reason of the abort', async () => {
     const deadline = new MachineadmError({ reason: 'DeadlinePassed', summary: 'too late', remedy: 'be earlier' });
     const controller = new AbortController();
-    const running = runCommand(shell('sleep 60', { signal: controller.signal }));
-    setTimeout(() => controller.abort(deadline), 100);
+    const onLine = () => controller.abort(deadline);
+    const running = runCommand(shell('echo begun; sleep 60', { signal: controller.signal, onLine }));
     await assert.rejects(running, (error) => error === deadline);
     await assert.rejects(runCommand(shell('true', { signal: controller.signal })), (error) => error === deadline);
     await assert.rejects(runCommand(shell('sleep 60', { signal: AbortSignal.timeout(100) })), {

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { setTimeout as pause } from 'node:timers/promises';
 import { MembershipWitness } from '../../../../src/kubernetes/kubeadm/membership.ts';
 import { kubeconfig, newAuthority, startApiServer } from '../../../support/api-server.ts';
 import { type EtcdServer, startEtcd } from '../../../support/etcd-server.ts';
+import { fakeClock } from '../../../support/fake-clock.ts';
 import { memoryHost } from '../../../support/memory-host.ts';
+import { waitUntil } from '../../../support/wait-until.ts';
 
 const PKI = '/etc/kubernetes/pki';
 const OWN = 'https://10.0.0.2:2380';
@@ -33,10 +34,7 @@ async function witnessed(
   const witness = new MembershipWitness(host, where, new AbortController().signal, () => {
     learned += 1;
   });
-  await work(witness, async (isSo) => {
-    for (let look = 0; look < 500 && !isSo(); look += 1) await pause(10);
-    assert.ok(isSo(), JSON.stringify(witness.facts));
-  });
+  await work(witness, (isSo) => waitUntil(isSo, 'it is seen'));
   await witness.close();
   return { facts: witness.facts, learned };
 }
@@ -60,20 +58,22 @@ describe('what is seen of a join in etcd', () => {
 
   test('is never the member that had the peer URL before: kubeadm since 1.32 takes it for its own', async () => {
     await using server = await startEtcd([FIRST, { ID: '77', name: 'other', peerURLs: [OWN] }]);
+    using clock = fakeClock();
     const { facts } = await witnessed(server, async (witness, until) => {
       witness.observe(CHECKING);
       await until(() => witness.facts.etcdHeldBefore !== undefined);
       witness.observe(ANNOUNCED);
-      await pause(50);
+      await until(() => clock.pauses.length > 0);
     });
     assert.deepEqual(facts, { etcdPeerUrl: OWN, etcdHeldBefore: ['77'] });
   });
 
   test('is a member without a name only, where nobody looked before the announcement', async () => {
     await using server = await startEtcd([FIRST, { ID: '77', name: 'other', peerURLs: [OWN] }]);
-    const { facts } = await witnessed(server, async (witness) => {
+    using clock = fakeClock();
+    const { facts } = await witnessed(server, async (witness, until) => {
       witness.observe(ANNOUNCED);
-      await pause(50);
+      await until(() => clock.pauses.length > 0);
     });
     assert.deepEqual(facts, {});
   });

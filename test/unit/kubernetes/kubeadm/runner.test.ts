@@ -1,10 +1,17 @@
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { afterEach, beforeEach, describe, test } from 'node:test';
 import { MachineadmError } from '../../../../src/document/errors.ts';
 import type { CriContainer } from '../../../../src/host/cri.ts';
 import type { KubeadmNote } from '../../../../src/kubernetes/kubeadm/output.ts';
 import { runKubeadm } from '../../../../src/kubernetes/kubeadm/runner.ts';
+import { type FakeClock, fakeClock } from '../../../support/fake-clock.ts';
 import { type MemoryProgram, type MemoryService, memoryHost } from '../../../support/memory-host.ts';
+
+let clock: FakeClock;
+beforeEach(() => {
+  clock = fakeClock({ deadlines: true });
+});
+afterEach(() => clock[Symbol.dispose]());
 
 async function run(
   kubeadm: MemoryProgram,
@@ -26,7 +33,7 @@ async function run(
   };
   let error: unknown;
   try {
-    await runKubeadm(host, invocation, watch);
+    await clock.until(runKubeadm(host, invocation, watch));
   } catch (thrown) {
     error = thrown;
   }
@@ -90,7 +97,7 @@ describe('running kubeadm', () => {
       exitCode: 1,
       attempt: 2,
       reason: 'Error',
-      finishedAtMs: Date.now() + 60_000,
+      finishedAtMs: clock.now() + 60_000,
       logPath: '',
       ...part,
     });
@@ -98,7 +105,7 @@ describe('running kubeadm', () => {
       onLine?.('stdout', '[etcd] Waiting for the new etcd member to join the cluster. This can take up to 40s');
       await new Promise((resolve) => {
         signal?.addEventListener('abort', resolve);
-        setTimeout(resolve, 200).unref();
+        clock.at(200, () => resolve(undefined));
       });
       signal?.throwIfAborted();
       return { stdout: 'This node has joined the cluster:\n' };
@@ -113,7 +120,7 @@ describe('running kubeadm', () => {
     });
 
     test('it goes on where etcd ended less often, earlier, or of its own accord', async () => {
-      for (const part of [{ attempt: 1 }, { finishedAtMs: Date.now() - 60_000 }, { exitCode: 0 }, { name: 'other' }]) {
+      for (const part of [{ attempt: 1 }, { finishedAtMs: clock.now() - 60_000 }, { exitCode: 0 }, { name: 'other' }]) {
         assert.equal((await run(waits, undefined, {}, [containerOf(part)])).error, undefined);
       }
     });

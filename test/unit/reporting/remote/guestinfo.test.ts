@@ -118,12 +118,10 @@ describe('a virtual machine of vSphere', () => {
     assert.deepEqual(machine.programs, ['vmware-rpctool', 'vmtoolsd']);
   });
 
-  test('whose Tools hang holds up nothing beyond the timeout', async () => {
-    using machine = new VirtualMachine({ 'vmware-rpctool': '#!/bin/sh\nexec sleep 60\n' });
-    const begun = performance.now();
+  test('whose Tools hang holds up nothing beyond the timeout', { timeout: 120_000 }, async () => {
+    using machine = new VirtualMachine({ 'vmware-rpctool': '#!/bin/sh\nexec sleep infinity\n' });
     const result = await deliver(guestinfoSink(), concludedEvent(), { run: machine.run, timeoutMs: 300 });
     assert.equal(result.kind, 'retry');
-    assert.ok(performance.now() - begun < 30_000, 'the program would run for a minute');
     assert.deepEqual(machine.programs, ['vmware-rpctool']);
   });
 });

@@ -5,6 +5,7 @@ import type { DeliveryResult, RemoteSink } from '../../../../src/reporting/remot
 import { LatestDelivery } from '../../../../src/reporting/watch/latest-delivery.ts';
 import { watchEvent } from '../../../../src/reporting/watch/watch-event.ts';
 import { deliveryContext } from '../../../support/delivery.ts';
+import { fakeClock } from '../../../support/fake-clock.ts';
 import { at } from '../runs.ts';
 
 const { signal: _, ...CONTEXT } = deliveryContext();
@@ -103,13 +104,14 @@ describe('the sink of a watch', () => {
   });
 
   test('holds up the end of a watch by nothing', async () => {
+    using clock = fakeClock();
     const stop = new AbortController();
     const { sink } = sinkThat([{ kind: 'retry', why: 'away', afterMs: 60_000 }]);
     const { delivery } = deliveryTo(sink, stop.signal);
     delivery.offer(event(1));
-    setTimeout(() => stop.abort(), 50);
-    const begun = performance.now();
-    await delivery.idle();
-    assert.ok(performance.now() - begun < 30_000, 'the next try is in a minute');
+    clock.at(50, () => stop.abort());
+    await clock.until(delivery.idle());
+    assert.deepEqual([clock.pauses.length, clock.passedMs], [1, 50]);
+    assert.ok((clock.pauses[0] ?? 0) >= 60_000, 'it would have waited for a minute');
   });
 });

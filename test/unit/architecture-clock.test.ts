@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { describe, test } from 'node:test';
+
+const root = resolve(import.meta.dirname, '../..');
+
+/** Unit tests that read the clock of the machine, and why it is not measured how fast the machine is. */
+const READ_THE_CLOCK: Readonly<Record<string, string>> = {
+  'test/unit/diagnosis/checks/checks.test.ts': 'hands the clock over, to compare it with the date of a real server',
+  'test/unit/host/identity.test.ts': 'judges the clock since boot, between two readings of it',
+  'test/unit/kubernetes/control-plane-health.test.ts': 'dates the ends of containers from now',
+  'test/unit/reporting/remote/webhook.test.ts': 'a real receiver has another time of day',
+  'test/unit/reporting/timeline.test.ts': 'judges the clock since boot: it was earlier when this process began',
+  'test/unit/steps/active-directory/step.test.ts': 'a controller has another time of day',
+  'test/unit/steps/api-server.test.ts': 'dates the end of a container from now',
+  'test/unit/steps/certificate-authorities/certificate-authorities.test.ts': 'certificates that are valid now',
+  'test/unit/steps/pki.test.ts': 'certificates that are valid now',
+  'test/unit/steps/services.test.ts': 'dates the start of a service from now',
+  'test/unit/steps/windows/steps.test.ts': 'certificates that are valid now',
+};
+
+/** Unit tests that let real time pass. */
+const PAUSE: Readonly<Record<string, string>> = {
+  'test/unit/cli/lingering.test.ts': 'a real process is to wait for its reader longer than for its connections',
+};
+
+describe('the unit tests', () => {
+  const own = 'test/unit/architecture-clock.test.ts';
+  const texts = globSync('test/unit/**/*.ts', { cwd: root })
+    .filter((file) => file !== own)
+    .map((file) => ({ file, text: readFileSync(join(root, file), 'utf8') }));
+  const matching = (pattern: RegExp): readonly string[] =>
+    texts.flatMap(({ file, text }) => (pattern.test(text) ? [file] : [])).sort();
+
+  test('read the clock for data only: what depends on time has a fake one (test/support/fake-clock.ts)', () => {
+    assert.deepEqual(
+      matching(/\b(performance|Date)\.now\b|\bhrtime\b|\bprocess\.uptime\b/),
+      Object.keys(READ_THE_CLOCK).sort(),
+    );
+  });
+
+  test('judge no duration: no reading of the clock is taken from another', () => {
+    assert.deepEqual(matching(/(performance|Date)\.now\(\) *- *(began|begun|started|start|before|first)\b/i), []);
+  });
+
+  test('wait for conditions, never for times (test/support/wait-until.ts)', () => {
+    assert.deepEqual(
+      matching(/\bsetTimeout\(|\bsetTimeout\b[^;]*from 'node:timers|\bsetInterval\(/),
+      Object.keys(PAUSE).sort(),
+    );
+  });
+});
