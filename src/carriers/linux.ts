@@ -23,55 +23,47 @@ export function provisionCommand(load: Load): string {
 
 /** machineadm-provision.service of packaging/systemd with another command. */
 export function provisionUnit(load: Load): string {
-  return `[Unit]
-Description=Bootstrap this machine (machineadm)
-Documentation=man:machineadm(1)
-Wants=network-online.target
-After=network-online.target local-fs.target containerd.service machineadm-hooks.service machineadm-sentinel.service
-After=cloud-init.service cloud-init-network.service
-RequiresMountsFor=/var/lib/machineadm
-ConditionPathExists=${DOCUMENT}
-
-[Service]
-Type=oneshot
-RemainAfterExit=yes
-ExecStart=${programOf(load)} provision --boot -d ${DOCUMENT}
-${restartPolicy()}TimeoutStartSec=infinity
-TimeoutStopSec=60s
-KillMode=mixed
-NotifyAccess=all
-LimitCORE=0
-UnsetEnvironment=NODE_OPTIONS NODE_EXTRA_CA_CERTS OPENSSL_CONF
-StandardOutput=journal+console
-
-[Install]
-WantedBy=multi-user.target
-`;
-}
-
-/**
- * A run that was killed goes on; one that failed has said why, and the same again would not help. systemd before 244 does
- * not know it of a oneshot (NEWS of 244), no system with Ignition 3 is that old.
- */
-function restartPolicy(): string {
-  return 'Restart=on-abnormal\nRestartSec=5s\n';
+  return bootstrapUnit({
+    description: 'Bootstrap this machine (machineadm)',
+    before: '',
+    command: `${programOf(load)} provision --boot`,
+    // A run that was killed goes on; one that failed has said why, and the same again would not help. systemd before 244
+    // does not know it of a oneshot (NEWS of 244), no system with Ignition 3 is that old.
+    service: 'RemainAfterExit=yes\nRestart=on-abnormal\nRestartSec=5s\n',
+  });
 }
 
 /** machineadm-resume.service of packaging/systemd with another command. */
 export function resumeUnit(load: Load): string {
+  return bootstrapUnit({
+    description: 'Go on with the bootstrap of this machine (machineadm)',
+    before: 'Before=cloud-final.service\n',
+    command: `${programOf(load)} provision --resume`,
+    service: '',
+  });
+}
+
+interface BootstrapUnit {
+  readonly description: string;
+  readonly command: string;
+  /** Lines of their sections, each ended. */
+  readonly before: string;
+  readonly service: string;
+}
+
+function bootstrapUnit({ description, command, before, service }: BootstrapUnit): string {
   return `[Unit]
-Description=Go on with the bootstrap of this machine (machineadm)
+Description=${description}
 Documentation=man:machineadm(1)
 Wants=network-online.target
 After=network-online.target local-fs.target containerd.service machineadm-hooks.service machineadm-sentinel.service
 After=cloud-init.service cloud-init-network.service
-Before=cloud-final.service
-RequiresMountsFor=/var/lib/machineadm
+${before}RequiresMountsFor=/var/lib/machineadm
 ConditionPathExists=${DOCUMENT}
 
 [Service]
 Type=oneshot
-ExecStart=${programOf(load)} provision --resume -d ${DOCUMENT}
+${service}ExecStart=${command} -d ${DOCUMENT}
 TimeoutStartSec=infinity
 TimeoutStopSec=60s
 KillMode=mixed

@@ -4,6 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { type Evidence, MachineadmError } from '../../document/errors.ts';
 import { redact } from '../../document/redaction.ts';
+import { commandAborted, moreDescriptors } from '../child-process.ts';
 import type { Command, CommandResult } from '../host.ts';
 import { commandKilled } from '../killed.ts';
 import { keyBlockHider, LineSplitter, Tail } from '../output.ts';
@@ -45,7 +46,7 @@ export const runningSupervised = new Set<number>();
  * sender killed.
  */
 export async function runCommand(command: Command, runId?: string): Promise<CommandResult> {
-  if (command.signal?.aborted) throw aborted(command, command.signal);
+  if (command.signal?.aborted) throw commandAborted(command, command.signal);
   const program = await which(command.program);
   if (program === undefined) throw notStarted(command.program, 'it is not installed');
 
@@ -96,7 +97,7 @@ export async function runCommand(command: Command, runId?: string): Promise<Comm
   if (command.supervised === true && result.signal !== undefined && !run.timedOut) {
     if (STOP_SIGNALS.has(result.signal))
       await sleep(OWN_SIGNAL_MS, undefined, { signal: command.signal }).catch(() => {});
-    if (command.signal?.aborted) throw aborted(command, command.signal);
+    if (command.signal?.aborted) throw commandAborted(command, command.signal);
     throw commandKilled(command.program, { signal: result.signal, outOfMemory });
   }
   const exitStatus = result.exitCode ?? 128 + (result.signal === undefined ? 0 : constants.signals[result.signal]);
@@ -218,7 +219,7 @@ class Supervision {
 
   readonly #abort = (): void => {
     const { signal } = this.#command;
-    if (signal !== undefined) this.#fail(aborted(this.#command, signal));
+    if (signal !== undefined) this.#fail(commandAborted(this.#command, signal));
   };
 
   /** A listener that throws must not become an uncaught exception of the event loop. */
@@ -248,29 +249,12 @@ async function endGroup(group: number): Promise<void> {
   await groupEnded(group, END_GRACE_MS);
 }
 
-function moreDescriptors(command: Command): ('ignore' | 'pipe')[] {
-  const last = command.onDescriptorLine?.descriptor;
-  if (last === undefined) return [];
-  return Array.from({ length: last - 2 }, (_, index) => (index + 3 === last ? 'pipe' : 'ignore'));
-}
-
 function notStarted(program: string, why: string, cause?: unknown): MachineadmError {
   return new MachineadmError({
     reason: 'HostStepFailed',
     summary: `${program} could not be started: ${why}`,
     remedy: `Install ${program}, or check that it can be executed ("${program}" in a root shell).`,
     cause,
-  });
-}
-
-function aborted(command: Command, signal: AbortSignal): MachineadmError {
-  if (signal.reason instanceof MachineadmError) return signal.reason;
-  return new MachineadmError({
-    reason: 'HostStepFailed',
-    summary: `${command.program} was ended because the run was aborted`,
-    remedy: 'Run again; what was done so far is met by the next run.',
-    retryable: true,
-    cause: signal.reason,
   });
 }
 

@@ -1,8 +1,9 @@
-import { createHash, hash as hashOf } from 'node:crypto';
+import { hash as hashOf } from 'node:crypto';
 import { closeSync, constants, fstatSync, lstatSync, readdirSync, readFileSync, type Stats } from 'node:fs';
 import { access, type FileHandle, stat as followedStat, open } from 'node:fs/promises';
 import { join } from 'node:path/posix';
 import { errnoOf, fileError, UnsafePath } from '../file-error.ts';
+import { digestOf, readPiece } from '../file-pieces.ts';
 import type { FileStat } from '../host.ts';
 import { isProcMounted, procPath } from './directories.ts';
 import { isOwn, lstatEntry, openDirectory, openEntry, openFile } from './entry.ts';
@@ -30,14 +31,7 @@ export async function readText(path: string): Promise<string | undefined> {
 export function readRange(path: string, position: number, length: number): Promise<Uint8Array | undefined> {
   return unlessAbsent(path, async () => {
     await using file = await openForReading(path);
-    const range = new Uint8Array(length);
-    let filled = 0;
-    while (filled < length) {
-      const { bytesRead } = await file.read(range, filled, length - filled, position + filled);
-      if (bytesRead === 0) break;
-      filled += bytesRead;
-    }
-    return range.subarray(0, filled);
+    return await readPiece(file, position, length);
   });
 }
 
@@ -62,21 +56,9 @@ export function list(path: string): Promise<readonly string[] | undefined> {
   });
 }
 
-/** Lower-case hex SHA-256, read in pieces of 1 MiB, so that an image archive of gigabytes fits. */
+/** Lower-case hex SHA-256 of a file of any size. */
 export function sha256(path: string): Promise<string | undefined> {
-  return whole(
-    path,
-    (descriptor) => hashOf('sha256', readFileSync(descriptor)),
-    async (file) => {
-      const hash = createHash('sha256');
-      const piece = new Uint8Array(1 << 20);
-      for (;;) {
-        const { bytesRead } = await file.read(piece);
-        if (bytesRead === 0) return hash.digest('hex');
-        hash.update(piece.subarray(0, bytesRead));
-      }
-    },
-  );
+  return whole(path, (descriptor) => hashOf('sha256', readFileSync(descriptor)), digestOf);
 }
 
 /** A whole file, in this thread where it is small. */

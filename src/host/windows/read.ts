@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto';
 import { lstatSync, readdirSync, readFileSync, type Stats } from 'node:fs';
 import { open, readdir } from 'node:fs/promises';
 import { win32 } from 'node:path';
 import { errnoOf, FileError } from '../file-error.ts';
+import { digestOf, readPiece } from '../file-pieces.ts';
 import type { FileStat, QueryHost } from '../host.ts';
 import { PATH_OF_SYSTEM, windowsPath } from './paths.ts';
 import type { Security } from './security.ts';
@@ -29,14 +29,7 @@ export function fileQueries(system: WindowsSystem, security: Security): FileQuer
     readRange: (path, position, length) =>
       unlessAbsent(path, async () => {
         await using file = await open(at(path));
-        const range = new Uint8Array(length);
-        let filled = 0;
-        while (filled < length) {
-          const { bytesRead } = await file.read(range, filled, length - filled, position + filled);
-          if (bytesRead === 0) break;
-          filled += bytesRead;
-        }
-        return range.subarray(0, filled);
+        return await readPiece(file, position, length);
       }),
 
     stat: (path) =>
@@ -62,13 +55,7 @@ export function fileQueries(system: WindowsSystem, security: Security): FileQuer
     sha256: (path) =>
       unlessAbsent(path, async () => {
         await using file = await open(at(path));
-        const hash = createHash('sha256');
-        const piece = new Uint8Array(1 << 20);
-        for (;;) {
-          const { bytesRead } = await file.read(piece);
-          if (bytesRead === 0) return hash.digest('hex');
-          hash.update(piece.subarray(0, bytesRead));
-        }
+        return await digestOf(file);
       }),
 
     which: async (program) => findProgram(system, program),

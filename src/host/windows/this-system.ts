@@ -4,6 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MachineadmError } from '../../document/errors.ts';
 import { redact } from '../../document/redaction.ts';
+import { commandAborted, moreDescriptors } from '../child-process.ts';
 import type { Command, CommandResult } from '../host.ts';
 import { keyBlockHider, LineSplitter, Tail } from '../output.ts';
 import { cleanEnvironment } from './environment.ts';
@@ -32,7 +33,7 @@ export function thisSystem(recorder?: ProcessRecorder): WindowsSystem {
  * without a drive, as Go's programs take one, is on it. A timeout or an abort ends it with all it has started (taskkill /T).
  */
 async function runCommand(command: Command, recorder?: ProcessRecorder): Promise<CommandResult> {
-  if (command.signal?.aborted) throw aborted(command, command.signal);
+  if (command.signal?.aborted) throw commandAborted(command, command.signal);
   const child = spawn(command.program, [...command.args], {
     cwd: command.cwd === undefined ? `${DRIVE}\\` : windowsPath(command.cwd),
     env: cleanEnvironment(command.env),
@@ -86,7 +87,7 @@ async function runCommand(command: Command, recorder?: ProcessRecorder): Promise
           void endTree(child.pid);
         }, command.timeoutMs);
   const onAbort = (): void => {
-    if (command.signal !== undefined) fail(aborted(command, command.signal));
+    if (command.signal !== undefined) fail(commandAborted(command, command.signal));
   };
   command.signal?.addEventListener('abort', onAbort, { once: true });
   if (command.supervised === true && child.pid !== undefined) recorder?.started(child.pid);
@@ -161,23 +162,6 @@ async function feed(
     }
   }
   await pipeline(Readable.from(guarded(input), { objectMode: false }), stdin).catch(() => undefined);
-}
-
-function moreDescriptors(command: Command): ('ignore' | 'pipe')[] {
-  const last = command.onDescriptorLine?.descriptor;
-  if (last === undefined) return [];
-  return Array.from({ length: last - 2 }, (_, index) => (index + 3 === last ? 'pipe' : 'ignore'));
-}
-
-function aborted(command: Command, signal: AbortSignal): MachineadmError {
-  if (signal.reason instanceof MachineadmError) return signal.reason;
-  return new MachineadmError({
-    reason: 'HostStepFailed',
-    summary: `${command.program} was ended because the run was aborted`,
-    remedy: 'Run again; what was done so far is met by the next run.',
-    retryable: true,
-    cause: signal.reason,
-  });
 }
 
 function failed(command: Command, error: unknown): MachineadmError {

@@ -6,7 +6,7 @@ import type { ServiceEnvironment } from '../../host/service-environment.ts';
 import { blockIn, withBlock, withoutBlock } from '../marked-block.ts';
 import type { Change, FollowUp, Missing, Step } from '../step.ts';
 import { bypassOf } from './bypass.ts';
-import { proxyUrls, proxyVariables, singleQuoted } from './variables.ts';
+import { missingOfProxy, proxyUrls, proxyVariables, singleQuoted } from './variables.ts';
 
 const BLOCK = 'proxy';
 
@@ -67,15 +67,7 @@ export const proxy: Step<ProxyDesired, ProxyActual, ProxyPayload> = {
   },
 
   async preflight(host, desired): Promise<readonly Missing[]> {
-    try {
-      await proxyUrls(host, desired.proxy);
-      return [];
-    } catch (error) {
-      if (!(error instanceof MachineadmError)) throw error;
-      // What an early hook may bring is judged after it ran.
-      if (error.reason === 'SecretUnavailable' && desired.afterHooks) return [];
-      return [{ reason: error.reason, what: error.message, remedy: error.remedy, scope: 'node' }];
-    }
+    return await missingOfProxy(proxyUrls(host, desired.proxy), desired.afterHooks);
   },
 
   async inspect(host, desired) {

@@ -3,6 +3,7 @@ import type { ProxyModel } from '../../document/model.ts';
 import { holdsCredentials, proxyUrlProblem } from '../../document/proxy-url.ts';
 import { Secret } from '../../document/secret.ts';
 import type { QueryHost } from '../../host/host.ts';
+import type { Missing } from '../step.ts';
 
 /** The URLs of the document, found out. */
 export interface ProxyUrls {
@@ -31,6 +32,18 @@ export async function proxyUrls(host: QueryHost, proxy: ProxyModel): Promise<Pro
     urls[key] = text;
   }
   return urls;
+}
+
+/** Why the proxy cannot be set, where finding its URLs out fails. What an early hook may bring is checked after it ran. */
+export async function missingOfProxy(found: Promise<unknown>, afterHooks: boolean): Promise<readonly Missing[]> {
+  try {
+    await found;
+    return [];
+  } catch (error) {
+    if (!(error instanceof MachineadmError)) throw error;
+    if (error.reason === 'SecretUnavailable' && afterHooks) return [];
+    return [{ reason: error.reason, what: error.message, remedy: error.remedy, scope: 'node' }];
+  }
 }
 
 /**

@@ -112,7 +112,7 @@ export const mounts: Step<MountsDesired, MountsActual, PlacedMount> = {
     if (state.mounted === 'no') await bringUp(host, mount, state, place, execution);
     if (state.mounted === 'with other options') {
       const options = ['remount', ...mount.options].join(',');
-      await runMount(host, ['-o', options, mount.path], mount, state, place, execution);
+      await run(host, 'mount', ['-o', options, mount.path], mount, state, place, execution);
     }
     const after = await inspectMount(host, mount, device);
     if (after?.mounted !== 'yes') throw mountFailed(mount, state, place, 'it is not there when looked for (findmnt)');
@@ -202,23 +202,12 @@ async function bringUp(
     }
     const options = mount.options.length === 0 ? [] : ['-o', mount.options.join(',')];
     const args = ['-t', entry.type, ...options, '--source', device.path, '--target', mount.path];
-    await runMount(host, args, mount, state, place, execution);
+    await run(host, 'mount', args, mount, state, place, execution);
   } catch (error) {
     // As they were: nothing was mounted over them. What cannot be started again is still owed, and the cause comes first.
     for (const service of running) await host.services.start(service).catch(() => undefined);
     throw error;
   }
-}
-
-function runMount(
-  host: Host,
-  args: readonly string[],
-  mount: MountModel,
-  state: MountState,
-  place: string,
-  execution: Execution,
-): Promise<void> {
-  return run(host, 'mount', args, mount, state, place, execution);
 }
 
 async function run(

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { MachineadmError } from '../../document/errors.ts';
+import { type Evidence, MachineadmError } from '../../document/errors.ts';
 import type { TimeModel } from '../../document/model.ts';
 import { formatDuration } from '../../document/units.ts';
 import type { QueryHost } from '../../host/host.ts';
@@ -77,15 +77,24 @@ function isRight(reading: ClockReading | undefined, { withinMs }: ClockDesired):
   return reading?.synchronized === true && reading.errorMs <= withinMs;
 }
 
-function notSynchronized({ timeoutMs, withinMs }: ClockDesired, reading: ClockReading | undefined): MachineadmError {
+function notSynchronized(demand: ClockDesired, reading: ClockReading | undefined): MachineadmError {
   const off = reading?.synchronized === true ? `: it may be off by ${Math.ceil(reading.errorMs)} ms` : '';
+  return clockNotProven(demand, off, reading?.sources ?? []);
+}
+
+/** Says that the clock was not proven right in time, on any platform. */
+export function clockNotProven(
+  { timeoutMs, withinMs }: Pick<ClockDesired, 'timeoutMs' | 'withinMs'>,
+  off: string,
+  evidence: readonly Evidence[],
+): MachineadmError {
   return new MachineadmError({
     reason: 'ClockNotSynchronized',
     summary: `the clock was not proven right within ${formatDuration(withinMs)} after ${formatDuration(timeoutMs)}${off}`,
     remedy:
       'See whether the time servers answer on UDP port 123 from this machine; correct host.time.servers, or give ' +
       'host.time.synchronized.timeout more time.',
-    evidence: reading?.sources ?? [],
+    evidence,
     retryable: true,
   });
 }

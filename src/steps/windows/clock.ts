@@ -1,8 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Evidence, MachineadmError } from '../../document/errors.ts';
+import type { Evidence } from '../../document/errors.ts';
 import { formatDuration } from '../../document/units.ts';
 import type { QueryHost } from '../../host/host.ts';
 import type { Step } from '../step.ts';
+import { clockNotProven } from '../time/clock.ts';
 import { serversToAsk } from './time.ts';
 
 export interface WindowsClockDesired {
@@ -90,15 +91,7 @@ function isRight({ offsetMs }: Reading, { withinMs }: WindowsClockDesired): bool
   return offsetMs !== undefined && Math.abs(offsetMs) <= withinMs;
 }
 
-function notSynchronized({ timeoutMs, withinMs }: WindowsClockDesired, reading: Reading): MachineadmError {
+function notSynchronized(demand: WindowsClockDesired, reading: Reading): Error {
   const off = reading.offsetMs === undefined ? '' : `: it is off by ${Math.round(reading.offsetMs)} ms`;
-  return new MachineadmError({
-    reason: 'ClockNotSynchronized',
-    summary: `the clock was not proven right within ${formatDuration(withinMs)} after ${formatDuration(timeoutMs)}${off}`,
-    remedy:
-      'See whether the time servers answer on UDP port 123 from this machine; correct host.time.servers, or give ' +
-      'host.time.synchronized.timeout more time.',
-    evidence: reading.answers,
-    retryable: true,
-  });
+  return clockNotProven(demand, off, reading.answers);
 }

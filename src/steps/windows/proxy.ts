@@ -10,7 +10,7 @@ import {
   WRITE_SERVICE_ENVIRONMENT,
 } from '../../host/windows/system-scripts.ts';
 import { bypassOf } from '../proxy/bypass.ts';
-import { type ProxyUrls, proxyUrls } from '../proxy/variables.ts';
+import { missingOfProxy, type ProxyUrls, proxyUrls } from '../proxy/variables.ts';
 import type { Change, Missing, Step } from '../step.ts';
 
 const SERVICES = ['containerd', 'kubelet'] as const;
@@ -68,14 +68,7 @@ export const windowsProxy: Step<WindowsProxyDesired, WindowsProxyActual, Windows
   },
 
   async preflight(host, desired): Promise<readonly Missing[]> {
-    try {
-      await wantedVariables(host, desired);
-      return [];
-    } catch (error) {
-      if (!(error instanceof MachineadmError)) throw error;
-      if (error.reason === 'SecretUnavailable' && desired.afterHooks) return [];
-      return [{ reason: error.reason, what: error.message, remedy: error.remedy, scope: 'node' }];
-    }
+    return await missingOfProxy(wantedVariables(host, desired), desired.afterHooks);
   },
 
   async inspect(host, desired) {

@@ -1,0 +1,25 @@
+import { createHash } from 'node:crypto';
+import type { FileHandle } from 'node:fs/promises';
+
+/** At most `length` bytes from `position` on; fewer only at the end of the file. */
+export async function readPiece(file: FileHandle, position: number, length: number): Promise<Uint8Array> {
+  const range = new Uint8Array(length);
+  let filled = 0;
+  while (filled < length) {
+    const { bytesRead } = await file.read(range, filled, length - filled, position + filled);
+    if (bytesRead === 0) break;
+    filled += bytesRead;
+  }
+  return range.subarray(0, filled);
+}
+
+/** Lower-case hex SHA-256, read in pieces of 1 MiB, so that an image archive of gigabytes fits. */
+export async function digestOf(file: FileHandle): Promise<string> {
+  const hash = createHash('sha256');
+  const piece = new Uint8Array(1 << 20);
+  for (;;) {
+    const { bytesRead } = await file.read(piece);
+    if (bytesRead === 0) return hash.digest('hex');
+    hash.update(piece.subarray(0, bytesRead));
+  }
+}
