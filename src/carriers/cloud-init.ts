@@ -1,6 +1,6 @@
 import type { Carrier, Load } from './carrier.ts';
 import { base64, gzipBase64 } from './encoding.ts';
-import { DOCUMENT, DOWNLOAD_SCRIPT_PATH, provisionCommand, refusesWindows, resumeUnit } from './linux.ts';
+import { DOCUMENT, DOWNLOAD_SCRIPT_PATH, PROGRAM, provisionCommand, refusesWindows, resumeUnit } from './linux.ts';
 
 const RESUME = 'machineadm-resume.service';
 
@@ -14,7 +14,7 @@ const RESUME = 'machineadm-resume.service';
  */
 export const cloudInit: Carrier = {
   consumer: 'cloud-init',
-  program: '/usr/local/bin/machineadm',
+  program: PROGRAM,
   fetches: 'sh',
   secretFormat: 'cloud-config',
   refuses: refusesWindows,

@@ -1,6 +1,6 @@
 import type { Carrier } from './carrier.ts';
 import { gzipBase64, sha512 } from './encoding.ts';
-import { DIRECTORY, DOCUMENT, DOWNLOAD_SCRIPT_PATH, provisionUnit, refusesWindows } from './linux.ts';
+import { DIRECTORY, DOCUMENT, DOWNLOAD_SCRIPT_PATH, PROGRAM, provisionUnit, refusesWindows } from './linux.ts';
 
 /**
  * Lays the document and the unit that runs machineadm. Ignition runs once, before the system does, and the unit at every
@@ -11,7 +11,7 @@ import { DIRECTORY, DOCUMENT, DOWNLOAD_SCRIPT_PATH, provisionUnit, refusesWindow
  */
 export const ignition: Carrier = {
   consumer: 'Ignition (Flatcar, Fedora CoreOS, …)',
-  program: '/usr/local/bin/machineadm',
+  program: PROGRAM,
   fetches: 'sh',
   secretFormat: 'ignition',
   refuses: refusesWindows,

@@ -8,6 +8,7 @@ import { countedBytes, type ProfileName, profileNamed } from './profiles.ts';
 export { type BootstrapSecret, renderBootstrapSecret } from './bootstrap-secret.ts';
 export { IGNITION_VERSIONS, type IgnitionVersion } from './carrier.ts';
 export { CARRIERS, type CarrierName } from './carriers.ts';
+export { installedProgram } from './linux.ts';
 export { countedBytes, type ProfileName, profileNamed, profileNames, tooLargeFor } from './profiles.ts';
 
 export interface WrapOptions {
@@ -25,6 +26,8 @@ export interface WrapOptions {
 export interface Wrapped {
   readonly format: CarrierName;
   readonly userData: string;
+  /** Absolute path of the program that it starts; undefined where it brings the program along, or starts none. */
+  readonly program: string | undefined;
   /** Names of the secrets whose values stand in it in clear. */
   readonly secrets: readonly string[];
   /** What its reader should know of the provider asked for. */
@@ -83,7 +86,9 @@ export async function wrapDocument(
   }
   const secrets = documentSecrets(loaded).flatMap(({ name, source }) => (source.kind === 'value' ? [name] : []));
   const notes = [...(profile?.notes ?? []), ...(profile?.lacks?.(loaded.model) ?? [])];
-  return { format, userData, secrets: [...new Set(secrets)], notes };
+  const program =
+    downloadScript === undefined && carrier.program !== undefined ? programOf(carrier, options) : undefined;
+  return { format, userData, program, secrets: [...new Set(secrets)], notes };
 }
 
 /** What to do about user data that is too large. */

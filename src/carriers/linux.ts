@@ -6,6 +6,17 @@ export const DIRECTORY = '/etc/machineadm';
 export const DOCUMENT = `${DIRECTORY}/bootstrap.yaml`;
 export const DOWNLOAD_SCRIPT_PATH = `${DIRECTORY}/download.sh`;
 
+/** Where releases are unpacked into an image; a package has its own place, which `installedProgram` recognises. */
+export const PROGRAM = '/usr/local/bin/machineadm';
+
+/**
+ * The path where an image of the same kind has machineadm, judged by where it runs now: the path itself where packages and
+ * images install programs (`/usr/bin` of a package, `/opt/bin` of Flatcar); undefined for a build or a download.
+ */
+export function installedProgram(running: string): string | undefined {
+  return /^\/(?:usr(?:\/local)?\/s?bin|opt\/bin)\/machineadm$/.test(running) ? running : undefined;
+}
+
 /** A machine refuses a document for another system, before it changes anything: here it is told earlier. */
 export function refusesWindows({ host }: Model): string | undefined {
   return host.platform === 'linux' ? undefined : 'it is for Windows, by its host.platform';

@@ -1,6 +1,6 @@
 import type { Carrier } from './carrier.ts';
 import { gzipBase64 } from './encoding.ts';
-import { DIRECTORY, DOCUMENT, DOWNLOAD_SCRIPT_PATH, provisionCommand, refusesWindows } from './linux.ts';
+import { DIRECTORY, DOCUMENT, DOWNLOAD_SCRIPT_PATH, PROGRAM, provisionCommand, refusesWindows } from './linux.ts';
 
 /**
  * A script for everything that can only run one: AWS user data and cloud-init's `#!`, a remote shell, an installer's last
@@ -8,7 +8,7 @@ import { DIRECTORY, DOCUMENT, DOWNLOAD_SCRIPT_PATH, provisionCommand, refusesWin
  */
 export const script: Carrier = {
   consumer: 'any POSIX shell with base64 and gzip',
-  program: '/usr/local/bin/machineadm',
+  program: PROGRAM,
   fetches: 'sh',
   secretFormat: undefined,
   refuses: refusesWindows,

@@ -20,7 +20,10 @@ export function addCarrierOptions(command: Command): Command {
         'what this provider of Cluster API needs; user data that it does not take is refused',
       ).choices(profileNames()),
     )
-    .option('--binary <path>', 'where the image has machineadm (default: the usual place of the format)')
+    .option(
+      '--binary <path>',
+      'where the image has machineadm (default: where this program is installed, else the usual place of the format)',
+    )
     .addOption(
       new Option(
         '--fetch <location>',

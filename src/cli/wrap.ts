@@ -4,6 +4,7 @@ import {
   countedBytes,
   HOW_TO_SHRINK,
   type IgnitionVersion,
+  installedProgram,
   type ProfileName,
   profileNamed,
   profileNames,
@@ -99,7 +100,8 @@ async function carried(
   const wrapped = await wrapDocument(text, loaded, {
     format,
     profile,
-    program: binary,
+    program:
+      binary ?? (downloadScript === undefined && runsOnLinux(format) ? installedProgram(process.execPath) : undefined),
     downloadScript,
     ignitionVersion,
   });
@@ -109,7 +111,14 @@ async function carried(
   return renderBootstrapSecret({ name: secret, namespace, cluster, format: secretFormat, userData: wrapped.userData });
 }
 
-function told({ format, userData, secrets, notes }: Wrapped, asked: ProfileName | undefined): readonly string[] {
+function runsOnLinux(format: CarrierName): boolean {
+  return CARRIERS[format].program?.startsWith('/') ?? false;
+}
+
+function told(
+  { format, userData, program, secrets, notes }: Wrapped,
+  asked: ProfileName | undefined,
+): readonly string[] {
   const bytes = new TextEncoder().encode(userData).length;
   const providers = profileNames().filter((name) =>
     asked === undefined ? profileNamed(name).formats.includes(format) : name === asked,
@@ -119,6 +128,7 @@ function told({ format, userData, secrets, notes }: Wrapped, asked: ProfileName 
   return [
     `${format}: ${bytes} bytes`,
     ...sizes,
+    ...(program === undefined ? [] : [`it starts ${program}, where the image must have it (--binary)`]),
     ...(tooLarge ? [`What to do where it is too large: ${HOW_TO_SHRINK}`] : []),
     ...notes.map((note) => `${asked}: ${note}`),
     ...(secrets.length === 0

@@ -63,6 +63,7 @@ describe('machineadm wrap', () => {
     const size = Buffer.byteLength(stdout);
     assert.ok(stderr.includes(`cloud-init: ${size} bytes\n  capa   AWS EC2 user data: ${size} of 16384 bytes`), stderr);
     assert.match(stderr, /in base64/);
+    assert.match(stderr, /^it starts \/usr\/local\/bin\/machineadm, where the image must have it/m);
     assert.match(stderr, /warning: in clear in this user data: secrets\.password\./);
     assert.doesNotMatch(stderr, /not-for-everybody/);
   });

@@ -4,7 +4,8 @@
 # It prepares the image, takes away what belongs to the machine that bakes it, and fails where something of it is left.
 set -eu
 document=${MACHINEADM_DOCUMENT:?the path of the document for the image}
-machineadm=${MACHINEADM:-/usr/local/bin/machineadm}
+# sudo of RHEL leaves /usr/local/bin out of PATH.
+machineadm=${MACHINEADM:-$(command -v machineadm || echo /usr/local/bin/machineadm)}
 
 "$machineadm" prepare -d "$document"
 

@@ -7,7 +7,13 @@ import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { parse } from 'yaml';
-import { CARRIERS, type CarrierName, type WrapOptions, wrapDocument } from '../../../src/carriers/index.ts';
+import {
+  CARRIERS,
+  type CarrierName,
+  installedProgram,
+  type WrapOptions,
+  wrapDocument,
+} from '../../../src/carriers/index.ts';
 import { decodeSource } from '../../../src/document/decode.ts';
 import { MachineadmError } from '../../../src/document/errors.ts';
 import { load } from '../../support/document.ts';
@@ -120,6 +126,22 @@ describe('the carrier for cloud-init', () => {
   test('runs the program where the image has it', async () => {
     const { userData } = await wrap('cloud-init', { program: '/opt/bin/machineadm' });
     assert.deepEqual(parse(userData).runcmd, ['/opt/bin/machineadm provision -d /etc/machineadm/bootstrap.yaml']);
+  });
+
+  test('starts the program where the one that wraps is installed; a build or a download is not installed', async () => {
+    const places = ['/usr/bin/machineadm', '/usr/local/bin/machineadm', '/opt/bin/machineadm', '/usr/sbin/machineadm'];
+    assert.deepEqual(places.map(installedProgram), places);
+    for (const path of [
+      '/home/me/dist/machineadm',
+      '/usr/bin/node',
+      '/tmp/usr/bin/machineadm',
+      'C:\\k\\machineadm.exe',
+    ]) {
+      assert.equal(installedProgram(path), undefined, path);
+    }
+    assert.equal((await wrap('cloud-init')).program, '/usr/local/bin/machineadm');
+    assert.equal((await wrap('cloud-init', { program: '/usr/bin/machineadm' })).program, '/usr/bin/machineadm');
+    assert.equal((await wrap('talos')).program, undefined);
   });
 
   test('for CAPD holds base64 only, which its shim decodes, and says what CAPD cannot add', async () => {
