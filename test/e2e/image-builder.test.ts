@@ -49,11 +49,11 @@ describe("image-builder's Ansible", { skip, timeout: 30 * MINUTE }, () => {
   });
 
   /** Runs the playbook on the machine itself; gives Ansible's recap of it. */
-  async function play(): Promise<Readonly<Record<string, number>>> {
+  async function play(binary = '/root/machineadm'): Promise<Readonly<Record<string, number>>> {
     const run = await node.machine.exec(
       [
         ...['ansible-playbook', '-i', 'localhost,', '-c', 'local'],
-        ...['-e', 'machineadm_binary=/root/machineadm', '-e', 'machineadm_document=/root/base.yaml'],
+        ...['-e', `machineadm_binary=${binary}`, '-e', 'machineadm_document=/root/base.yaml'],
         '/root/checkout/packaging/image-builder/ansible/playbook.yml',
       ],
       { timeoutMs: 5 * MINUTE },
@@ -67,8 +67,8 @@ describe("image-builder's Ansible", { skip, timeout: 30 * MINUTE }, () => {
     await node.machine.shell(SYSPREP);
     const recap = await play();
     assert.deepEqual([recap.failed, recap.unreachable], [0, 0]);
-    // The binary, the unit, its enablement, and what the document asks for.
-    assert.equal(recap.changed, 4);
+    // The binary, the group, the unit, its preset with the directory, its enablement, and what the document asks for.
+    assert.equal(recap.changed, 7);
     assert.equal(await node.read('/etc/e2e/base.conf'), 'baked = true\n');
     assert.match(await node.machine.shell('ctr --namespace k8s.io images list --quiet'), /pause:3\.2/);
     assert.match(await node.machine.shell('systemctl is-enabled machineadm-resume.service'), /^enabled/);
@@ -78,6 +78,19 @@ describe("image-builder's Ansible", { skip, timeout: 30 * MINUTE }, () => {
   test('a second time changes nothing', { timeout: 8 * MINUTE }, async () => {
     const recap = await play();
     assert.deepEqual([recap.failed, recap.unreachable, recap.changed], [0, 0, 0]);
+  });
+
+  test('starts the program where the image has it', { timeout: 8 * MINUTE }, async () => {
+    const started = () => node.machine.shell('systemctl show machineadm-resume.service --property=ExecStart');
+    assert.match(await started(), /path=\/usr\/local\/bin\/machineadm ;/);
+    await node.machine.shell('mv /usr/local/bin/machineadm /usr/bin/machineadm');
+    const recap = await play('');
+    assert.deepEqual([recap.failed, recap.unreachable, recap.changed], [0, 0, 1]);
+    assert.match(await started(), /path=\/usr\/bin\/machineadm ;/);
+    assert.match(
+      await node.machine.shell('cat /etc/systemd/system-preset/10-machineadm.preset'),
+      /^enable machineadm-resume\.service$/m,
+    );
   });
 
   test('fails, with the reason, where something of the machine is left', { timeout: 8 * MINUTE }, async () => {
