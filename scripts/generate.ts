@@ -4,10 +4,10 @@
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { DOCUMENT_VERSIONS } from '@machineadm/document/index.ts';
 import * as z from 'zod';
 import { buildInfo } from '../src/cli/build-info.ts';
 import { createProgram } from '../src/cli/program.ts';
-import { DOCUMENT_VERSIONS } from '../src/document/index.ts';
 import { contractWithClauses } from './generate/clauses.ts';
 import { convertCodesMarkdown } from './generate/convert-codes.ts';
 import { documentSchema } from './generate/document-schema/index.ts';

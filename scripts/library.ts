@@ -13,7 +13,7 @@ import { licenses } from './build/licenses.ts';
 import { tarOfFiles } from './build/tar.ts';
 
 /** Entries of the package, and the sources that they are. */
-const ENTRIES = { document: 'src/document/library.ts', convert: 'src/convert/library.ts' } as const;
+const ENTRIES = { document: 'packages/document/src/library.ts', convert: 'packages/convert/src/library.ts' } as const;
 
 /** Builds the package into `directory`, which is emptied first. */
 export async function buildLibrary(root: string, directory: string): Promise<void> {

@@ -10,7 +10,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { MachineadmError } from '../src/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import { fetchFiles, fetchRelease } from '../src/trust/fetch.ts';
 import { releaseIn } from '../src/trust/mirror.ts';
 import { LIST } from '../src/trust/release.ts';

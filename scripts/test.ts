@@ -100,7 +100,9 @@ async function prepareAgent(): Promise<void> {
   await bundle(join(root, 'src/main.ts'), agent, { commit: 'unknown' });
   process.env.MACHINEADM_TEST_AGENT = agent;
   spawnSync(process.execPath, [agent, 'version'], { cwd: root, stdio: 'ignore' });
-  const sources = globSync('src/**/*.ts', { cwd: root }).filter((file) => file !== 'src/main.ts');
+  const sources = globSync(['src/**/*.ts', 'packages/*/src/**/*.ts'], { cwd: root }).filter(
+    (file) => file !== 'src/main.ts',
+  );
   const script = sources.map((file) => `await import(${JSON.stringify(join(root, file))});`).join('\n');
   spawnSync(process.execPath, ['--input-type=module', '-'], {
     cwd: root,

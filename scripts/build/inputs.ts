@@ -4,21 +4,17 @@ import { createReadStream, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** Everything a binary is made from. */
-const INPUTS = ['src/**/*', 'scripts/build.ts', 'scripts/build/*', 'package.json', 'package-lock.json'];
-const INPUT_PATHS = [
-  'src',
-  'contract/schema',
-  'scripts/build.ts',
-  'scripts/build',
-  'package.json',
-  'package-lock.json',
-];
+const INPUT_FILES = ['scripts/build.ts', 'package.json', 'package-lock.json'];
+const INPUT_DIRECTORIES = ['src', 'packages', 'contract/schema', 'scripts/build'];
 
 /** A digest over names and contents of all inputs and the given words; equal digests make equal binaries. */
 export function inputsDigest(root: string, ...words: readonly string[]): string {
   const hash = createHash('sha256');
   for (const word of words) hash.update(`${word}\0`);
-  const files = globSync(INPUTS, { cwd: root, withFileTypes: true })
+  const files = globSync([...INPUT_FILES, ...INPUT_DIRECTORIES.map((directory) => `${directory}/**/*`)], {
+    cwd: root,
+    withFileTypes: true,
+  })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name))
     .sort();
@@ -35,7 +31,7 @@ export function gitCommit(root: string): string {
     execFileSync('git', args, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim();
   try {
     const commit = git('rev-parse', '--verify', 'HEAD');
-    return git('status', '--porcelain', '--', ...INPUT_PATHS) === '' ? commit : `${commit}-dirty`;
+    return git('status', '--porcelain', '--', ...INPUT_FILES, ...INPUT_DIRECTORIES) === '' ? commit : `${commit}-dirty`;
   } catch {
     return 'unknown';
   }

@@ -1,4 +1,4 @@
-import { MachineadmError } from '../../src/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import { CANARIES, type FuzzTarget } from './target.ts';
 
 /** What came of an input: all that was said about it, and what is wrong with that. */

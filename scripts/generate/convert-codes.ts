@@ -1,4 +1,4 @@
-import { CODES, DROPPED, type Severity } from '../../src/convert/index.ts';
+import { CODES, DROPPED, type Severity } from '@machineadm/convert/index.ts';
 
 const HEADINGS: Readonly<Record<Severity, string>> = {
   error: 'Errors: nothing is written until the input, or an option, is another one',

@@ -1,6 +1,6 @@
-import { HARDENING_PROFILES } from '../../src/document/model-hardening.ts';
-import type { Control } from '../../src/kubernetes/hardening/control.ts';
-import { CONTROLS } from '../../src/kubernetes/hardening/controls/index.ts';
+import { HARDENING_PROFILES } from '@machineadm/document/model-hardening.ts';
+import type { Control } from '@machineadm/hardening/control.ts';
+import { CONTROLS } from '@machineadm/hardening/controls/index.ts';
 import { titleOf } from '../../src/kubernetes/hardening/title.ts';
 
 /** docs/hardening-controls.md: every control, by the first profile that has it. */

@@ -1,5 +1,5 @@
+import { EXIT_CODES } from '@machineadm/document/exit-codes.ts';
 import type { Argument, Command, Option } from 'commander';
-import { EXIT_CODES } from '../../src/document/exit-codes.ts';
 
 /**
  * The manual page machineadm(1) in the man(7) macros, written from what the command line itself declares, so that it

@@ -1,4 +1,4 @@
-import type { Model } from '../document/model.ts';
+import type { Model } from '@machineadm/document/model.ts';
 
 /** The versions of Ignition's configuration that carriers are written in; what is used of it is the same in all. */
 export const IGNITION_VERSIONS = ['3.0.0', '3.1.0', '3.2.0', '3.3.0'] as const;

@@ -1,6 +1,6 @@
-import { MachineadmError } from '../document/errors.ts';
-import type { LoadedDocument } from '../document/load.ts';
-import { documentSecrets } from '../document/secrets-of.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { LoadedDocument } from '@machineadm/document/load.ts';
+import { documentSecrets } from '@machineadm/document/secrets-of.ts';
 import type { Carrier, IgnitionVersion } from './carrier.ts';
 import { CARRIERS, type CarrierName } from './carriers.ts';
 import { countedBytes, type ProfileName, profileNamed } from './profiles.ts';

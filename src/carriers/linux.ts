@@ -1,4 +1,4 @@
-import type { Model } from '../document/model.ts';
+import type { Model } from '@machineadm/document/model.ts';
 import type { Load } from './carrier.ts';
 
 /** Where Linux machines find what a carrier brings. On a disk and not in /run: a run goes on after a reboot. */

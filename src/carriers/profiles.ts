@@ -1,4 +1,4 @@
-import type { Model } from '../document/model.ts';
+import type { Model } from '@machineadm/document/model.ts';
 import type { CarrierName } from './carriers.ts';
 
 /** What an infrastructure provider of Cluster API does with user data, as far as a carrier has to know. */

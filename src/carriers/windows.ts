@@ -1,4 +1,4 @@
-import type { Model } from '../document/model.ts';
+import type { Model } from '@machineadm/document/model.ts';
 import type { Load } from './carrier.ts';
 
 /** Where Windows machines find the document. */

@@ -1,4 +1,4 @@
-import { exitCode } from '../document/exit-codes.ts';
+import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { type AuditedControl, auditHardening, type HardeningReport } from '../pipeline/audit-hardening.ts';
 import { buildInfo } from './build-info.ts';
 import type { AuditOptions } from './options.ts';

@@ -1,3 +1,5 @@
+import { exitCode } from '@machineadm/document/exit-codes.ts';
+import { documentSecrets } from '@machineadm/document/secrets-of.ts';
 import {
   auditResidue,
   openQueryHost,
@@ -6,8 +8,6 @@ import {
   type ResidueReport,
   requireLinux,
 } from '../diagnosis/residue.ts';
-import { exitCode } from '../document/exit-codes.ts';
-import { documentSecrets } from '../document/secrets-of.ts';
 import { openDocument } from '../pipeline/load.ts';
 import { buildInfo } from './build-info.ts';
 import type { DocumentOptions } from './options.ts';

@@ -1,4 +1,4 @@
-import { MachineadmError } from '../document/errors.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { AuditOptions } from './options.ts';
 
 /** `machineadm audit`: benchmarks, or with `--residue` secrets that other tools left behind. Read-only but for `--scrub`. */

@@ -1,4 +1,4 @@
-import { exitCode } from '../document/exit-codes.ts';
+import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { makeBundle } from '../pipeline/bundle.ts';
 import { writeOutputFile } from '../pipeline/output-file.ts';
 import { buildInfo } from './build-info.ts';

@@ -1,5 +1,5 @@
+import { exitCode } from '@machineadm/document/exit-codes.ts';
 import type { Command, Option } from 'commander';
-import { exitCode } from '../document/exit-codes.ts';
 import { printText } from './output.ts';
 
 /** What can follow the words of a command: taken from what the command line itself declares. */

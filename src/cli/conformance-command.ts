@@ -1,5 +1,5 @@
+import { exitCode } from '@machineadm/document/exit-codes.ts';
 import type { Command } from 'commander';
-import { exitCode } from '../document/exit-codes.ts';
 import { outputOption } from './options.ts';
 import type { OutputFormat } from './output.ts';
 

@@ -1,5 +1,5 @@
-import { exitCode } from '../document/exit-codes.ts';
-import type { Reason } from '../document/reasons.ts';
+import { exitCode } from '@machineadm/document/exit-codes.ts';
+import type { Reason } from '@machineadm/document/reasons.ts';
 import { type ConformanceReport, conformance } from '../pipeline/conformance.ts';
 import { type OutputFormat, printJson, printReport } from './output.ts';
 

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
+import { CODES, type ConvertedDocument, convert, type Decision, type InputText } from '@machineadm/convert/index.ts';
+import { decodeSource } from '@machineadm/document/decode.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import { exitCode } from '@machineadm/document/exit-codes.ts';
+import type { Role } from '@machineadm/document/model.ts';
+import { redact, redactDeep } from '@machineadm/document/redaction.ts';
 import type { CarrierName } from '../carriers/carriers.ts';
-import { CODES, type ConvertedDocument, convert, type Decision, type InputText } from '../convert/index.ts';
-import { decodeSource } from '../document/decode.ts';
-import { MachineadmError } from '../document/errors.ts';
-import { exitCode } from '../document/exit-codes.ts';
-import type { Role } from '../document/model.ts';
-import { redact, redactDeep } from '../document/redaction.ts';
 import { readInputText } from '../pipeline/load.ts';
 import { makeOutputDirectory, writeOutputFile } from '../pipeline/output-file.ts';
 import { printNotice, printText } from './output.ts';

@@ -1,6 +1,6 @@
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import { exitCode } from '@machineadm/document/exit-codes.ts';
 import type { Verdict } from '../diagnosis/verdict.ts';
-import { MachineadmError } from '../document/errors.ts';
-import { exitCode } from '../document/exit-codes.ts';
 import { formatCauses } from '../reporting/progress.ts';
 import { type OutputFormat, printJson, printReport } from './output.ts';
 

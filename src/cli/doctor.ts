@@ -1,5 +1,5 @@
+import { exitCode } from '@machineadm/document/exit-codes.ts';
 import type { Check } from '../diagnosis/checks/check.ts';
-import { exitCode } from '../document/exit-codes.ts';
 import { type DoctorReport, examine, inventory } from '../pipeline/doctor.ts';
 import { buildInfo } from './build-info.ts';
 import { type OutputFormat, printJson, printReport } from './output.ts';

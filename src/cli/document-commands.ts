@@ -1,5 +1,5 @@
+import type { Role } from '@machineadm/document/index.ts';
 import { type Command, Option } from 'commander';
-import type { Role } from '../document/index.ts';
 import type { ExplainOptions } from './explain.ts';
 
 /** The commands that tell what a document looks like. */

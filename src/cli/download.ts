@@ -1,3 +1,4 @@
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import {
   type DownloadDigests,
   type DownloadKey,
@@ -6,7 +7,6 @@ import {
   renderDownloadScript,
 } from '../carriers/download-script.ts';
 import { renderWindowsDownloadScript } from '../carriers/download-script-windows.ts';
-import { MachineadmError } from '../document/errors.ts';
 import { readInputText } from '../pipeline/load.ts';
 import { parseManifest, type ReleaseManifest } from '../trust/manifest.ts';
 import { loadTrust } from '../trust/store.ts';

@@ -1,5 +1,5 @@
-import { exitCode } from '../document/exit-codes.ts';
-import { exampleDocument, type Role } from '../document/index.ts';
+import { exitCode } from '@machineadm/document/exit-codes.ts';
+import { exampleDocument, type Role } from '@machineadm/document/index.ts';
 import { printText } from './output.ts';
 
 /** `machineadm example`: a document to start from. */

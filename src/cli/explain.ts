@@ -1,14 +1,14 @@
-import { MachineadmError } from '../document/errors.ts';
-import { exitCode } from '../document/exit-codes.ts';
-import { DOCUMENT_VERSIONS } from '../document/index.ts';
-import { jsonSchema } from '../document/json-schema.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import { exitCode } from '@machineadm/document/exit-codes.ts';
+import { DOCUMENT_VERSIONS } from '@machineadm/document/index.ts';
+import { jsonSchema } from '@machineadm/document/json-schema.ts';
 import {
   isUnknownField,
   lastName,
   type SchemaField,
   SchemaFields,
   type SchemaPart,
-} from '../document/schema-fields.ts';
+} from '@machineadm/document/schema-fields.ts';
 import { printText } from './output.ts';
 
 export interface ExplainOptions {

@@ -1,6 +1,6 @@
-import { MachineadmError } from '../document/errors.ts';
-import { exitCode } from '../document/exit-codes.ts';
-import { parseDuration } from '../document/units.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import { exitCode } from '@machineadm/document/exit-codes.ts';
+import { parseDuration } from '@machineadm/document/units.ts';
 import { type Fetched, fetchFiles, fetchRelease } from '../trust/fetch.ts';
 import { defaultMemoryPath } from '../trust/memory.ts';
 import { loadTrust } from '../trust/store.ts';

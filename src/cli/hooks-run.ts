@@ -1,6 +1,6 @@
-import { MachineadmError } from '../document/errors.ts';
-import { exitCode } from '../document/exit-codes.ts';
-import { oneLine } from '../document/printable.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import { exitCode } from '@machineadm/document/exit-codes.ts';
+import { oneLine } from '@machineadm/document/printable.ts';
 import { runBootHooks } from '../pipeline/boot-hooks.ts';
 import { printNotice } from './output.ts';
 

@@ -1,4 +1,4 @@
-import { exitCode } from '../document/exit-codes.ts';
+import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { isAirGapped, neededImages } from '../kubernetes/images/needed.ts';
 import { openDocument } from '../pipeline/load.ts';
 import { buildInfo } from './build-info.ts';

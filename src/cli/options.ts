@@ -1,5 +1,5 @@
+import { EXIT_CONVENTIONS, type ExitConvention, isExitConvention } from '@machineadm/document/exit-codes.ts';
 import { type Command, Option } from 'commander';
-import { EXIT_CONVENTIONS, type ExitConvention, isExitConvention } from '../document/exit-codes.ts';
 import type { OutputFormat } from './output.ts';
 
 /** Options of `audit`: a benchmark, or secrets left behind. */

@@ -1,7 +1,7 @@
-import { MachineadmError } from '../document/errors.ts';
-import { exitCode } from '../document/exit-codes.ts';
-import { printable } from '../document/printable.ts';
-import { redact, redactDeep } from '../document/redaction.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import { exitCode } from '@machineadm/document/exit-codes.ts';
+import { printable } from '@machineadm/document/printable.ts';
+import { redact, redactDeep } from '@machineadm/document/redaction.ts';
 
 export type OutputFormat = 'text' | 'json';
 

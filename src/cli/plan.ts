@@ -1,5 +1,5 @@
-import { exitCode } from '../document/exit-codes.ts';
-import { diagnosticRecord, formatWarning } from '../document/index.ts';
+import { exitCode } from '@machineadm/document/exit-codes.ts';
+import { diagnosticRecord, formatWarning } from '@machineadm/document/index.ts';
 import { openDocument } from '../pipeline/load.ts';
 import { makePlan, type Plan } from '../pipeline/plan.ts';
 import { buildInfo } from './build-info.ts';

@@ -1,5 +1,5 @@
+import { conventionalExitCode, exitCode } from '@machineadm/document/exit-codes.ts';
 import { Command, CommanderError } from 'commander';
-import { conventionalExitCode, exitCode } from '../document/exit-codes.ts';
 import { buildInfo } from './build-info.ts';
 import { addConformanceCommand } from './conformance-command.ts';
 import { addConvert } from './convert-options.ts';

@@ -1,4 +1,4 @@
-import { oneLine } from '../document/printable.ts';
+import { oneLine } from '@machineadm/document/printable.ts';
 import { colorWanted, formatEvent, formatLive, type Style } from '../reporting/progress.ts';
 import type { RunEvent, RunStatus } from '../reporting/status.ts';
 

@@ -1,5 +1,5 @@
-import { MachineadmError } from '../document/errors.ts';
-import { conventionalExitCode, type ExitConvention, exitCode } from '../document/exit-codes.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import { conventionalExitCode, type ExitConvention, exitCode } from '@machineadm/document/exit-codes.ts';
 import { endedForReboot } from '../pipeline/going-on.ts';
 import { run } from '../pipeline/run.ts';
 import { stepTitles } from '../pipeline/titles.ts';

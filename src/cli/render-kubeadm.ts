@@ -1,6 +1,6 @@
-import { MachineadmError } from '../document/errors.ts';
-import { exitCode } from '../document/exit-codes.ts';
-import { redact } from '../document/redaction.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import { exitCode } from '@machineadm/document/exit-codes.ts';
+import { redact } from '@machineadm/document/redaction.ts';
 import { parseVersion, renderKubeadm } from '../kubernetes/render/index.ts';
 import { openDocument } from '../pipeline/load.ts';
 import { buildInfo } from './build-info.ts';

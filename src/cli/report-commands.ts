@@ -1,5 +1,5 @@
+import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { type Command, Option } from 'commander';
-import { exitCode } from '../document/exit-codes.ts';
 import { endDespiteConnections } from './lingering.ts';
 import { type DocumentOptions, documentOption, insecureDocumentOption, outputOption, sinkOption } from './options.ts';
 import type { OutputFormat } from './output.ts';

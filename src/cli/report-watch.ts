@@ -1,9 +1,9 @@
-import { MachineadmError } from '../document/errors.ts';
-import { exitCode } from '../document/exit-codes.ts';
-import type { ReadyModel } from '../document/model.ts';
-import { oneLine } from '../document/printable.ts';
-import { redact } from '../document/redaction.ts';
-import { parseDuration } from '../document/units.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import { exitCode } from '@machineadm/document/exit-codes.ts';
+import type { ReadyModel } from '@machineadm/document/model.ts';
+import { oneLine } from '@machineadm/document/printable.ts';
+import { redact } from '@machineadm/document/redaction.ts';
+import { parseDuration } from '@machineadm/document/units.ts';
 import { watchNode } from '../pipeline/report-watch.ts';
 import { buildInfo } from './build-info.ts';
 import { printNotice, printText } from './output.ts';

@@ -1,7 +1,7 @@
-import { MachineadmError } from '../document/errors.ts';
-import { exitCode } from '../document/exit-codes.ts';
-import { oneLine } from '../document/printable.ts';
-import { formatDuration, parseDuration } from '../document/units.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import { exitCode } from '@machineadm/document/exit-codes.ts';
+import { oneLine } from '@machineadm/document/printable.ts';
+import { formatDuration, parseDuration } from '@machineadm/document/units.ts';
 import { flush } from '../pipeline/report.ts';
 import { testSinks } from '../pipeline/report-test.ts';
 import { buildInfo } from './build-info.ts';

@@ -1,5 +1,5 @@
-import { exitCode } from '../document/exit-codes.ts';
-import { jsonSchema } from '../document/json-schema.ts';
+import { exitCode } from '@machineadm/document/exit-codes.ts';
+import { jsonSchema } from '@machineadm/document/json-schema.ts';
 import { printText } from './output.ts';
 
 /** `machineadm schema`: the JSON Schema of the document. */

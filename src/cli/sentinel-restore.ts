@@ -1,4 +1,4 @@
-import { exitCode } from '../document/exit-codes.ts';
+import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { restoreSentinel } from '../pipeline/sentinel.ts';
 import { printNotice } from './output.ts';
 

@@ -1,6 +1,6 @@
-import { MachineadmError } from '../document/errors.ts';
-import { exitCode } from '../document/exit-codes.ts';
-import { parseDuration } from '../document/units.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import { exitCode } from '@machineadm/document/exit-codes.ts';
+import { parseDuration } from '@machineadm/document/units.ts';
 import { statusPage } from '../pipeline/page.ts';
 import { titleOfStep } from '../pipeline/titles.ts';
 import { colorWanted, formatStatus, formatSummary, type Style } from '../reporting/progress.ts';

@@ -1,5 +1,5 @@
+import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { type Command, Option } from 'commander';
-import { exitCode } from '../document/exit-codes.ts';
 import type { FetchOptions } from './fetch.ts';
 import type { VerifyOptions } from './verify.ts';
 

@@ -4,8 +4,8 @@ import {
   formatReplacedPart,
   formatWarning,
   replacedPartRecord,
-} from '../document/diagnostics.ts';
-import { exitCode } from '../document/exit-codes.ts';
+} from '@machineadm/document/diagnostics.ts';
+import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { DocumentError, openDocument } from '../pipeline/load.ts';
 import { buildInfo } from './build-info.ts';
 import type { DocumentOptions } from './options.ts';

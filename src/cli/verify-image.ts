@@ -1,5 +1,5 @@
-import { exitCode } from '../document/exit-codes.ts';
-import type { Reason } from '../document/reasons.ts';
+import { exitCode } from '@machineadm/document/exit-codes.ts';
+import type { Reason } from '@machineadm/document/reasons.ts';
 import { openDocument } from '../pipeline/load.ts';
 import { type ImageVerdict, verifyImage } from '../pipeline/verify-image.ts';
 import { buildInfo } from './build-info.ts';

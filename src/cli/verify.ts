@@ -1,4 +1,4 @@
-import { exitCode } from '../document/exit-codes.ts';
+import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { loadTrust } from '../trust/store.ts';
 import { type Proof, verifyFiles } from '../trust/verify.ts';
 import { type OutputFormat, printJson, printNotice, printText } from './output.ts';

@@ -1,4 +1,4 @@
-import { exitCode } from '../document/exit-codes.ts';
+import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { buildInfo } from './build-info.ts';
 import { type OutputFormat, printJson, printText } from './output.ts';
 

@@ -1,3 +1,10 @@
+import { decodeSource } from '@machineadm/document/decode.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import { exitCode } from '@machineadm/document/exit-codes.ts';
+import { type DocumentSource, type LoadedDocument, loadDocument } from '@machineadm/document/load.ts';
+import { redact } from '@machineadm/document/redaction.ts';
+import { toPlain } from '@machineadm/document/tree.ts';
+import { VERBATIM_TAG } from '@machineadm/document/verbatim.ts';
 import {
   CARRIERS,
   type CarrierName,
@@ -12,13 +19,6 @@ import {
   type Wrapped,
   wrapDocument,
 } from '../carriers/index.ts';
-import { decodeSource } from '../document/decode.ts';
-import { MachineadmError } from '../document/errors.ts';
-import { exitCode } from '../document/exit-codes.ts';
-import { type DocumentSource, type LoadedDocument, loadDocument } from '../document/load.ts';
-import { redact } from '../document/redaction.ts';
-import { toPlain } from '../document/tree.ts';
-import { VERBATIM_TAG } from '../document/verbatim.ts';
 import { DocumentError, readInputText } from '../pipeline/load.ts';
 import { writeOutputFile } from '../pipeline/output-file.ts';
 import { buildInfo } from './build-info.ts';

@@ -1,4 +1,4 @@
-import { Automaton } from '../document/redaction/automaton.ts';
+import { Automaton } from '@machineadm/document/redaction/automaton.ts';
 import { CATALOGUE, type CatalogueEntry } from './catalogue.ts';
 import { RUN_TEXTS } from './kubeadm-run.ts';
 import { requiredLiterals } from './required-literals.ts';

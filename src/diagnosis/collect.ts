@@ -1,4 +1,4 @@
-import type { Evidence } from '../document/errors.ts';
+import type { Evidence } from '@machineadm/document/errors.ts';
 import type { CriContainer } from '../host/cri.ts';
 import type { Facts } from '../host/facts.ts';
 import type { QueryHost } from '../host/host.ts';

@@ -1,5 +1,5 @@
 import { basename } from 'node:path';
-import { MachineadmError } from '../document/errors.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import { readPieces } from '../host/input-file.ts';
 import type { ObservedLine } from './observed-line.ts';
 import { readSavedLog } from './saved-log.ts';

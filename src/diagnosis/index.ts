@@ -1,4 +1,4 @@
-import type { Failure, MachineadmError } from '../document/errors.ts';
+import type { Failure, MachineadmError } from '@machineadm/document/errors.ts';
 import type { QueryHost } from '../host/host.ts';
 import { type CollectContext, collect, transcriptLines } from './collect.ts';
 import type { ObservedLine } from './observed-line.ts';

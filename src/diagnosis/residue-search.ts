@@ -1,6 +1,6 @@
 import { gzipSync, inflateRawSync } from 'node:zlib';
-import type { Span } from '../document/redaction/automaton.ts';
-import { KnownValues, SHORTEST_SEARCHED } from '../document/redaction/known-values.ts';
+import type { Span } from '@machineadm/document/redaction/automaton.ts';
+import { KnownValues, SHORTEST_SEARCHED } from '@machineadm/document/redaction/known-values.ts';
 
 /** A secret to look for: its name for people, and its value. */
 export interface SoughtSecret {

@@ -1,5 +1,5 @@
-import { MachineadmError } from '../document/errors.ts';
-import type { SecretValue } from '../document/secret.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { SecretValue } from '@machineadm/document/secret.ts';
 import { FileError } from '../host/file-error.ts';
 import type { FileStat, QueryHost } from '../host/host.ts';
 import { RESIDUE_PLACES, type ResiduePlace } from './residue-places.ts';

@@ -1,6 +1,6 @@
-import type { Failure } from '../document/errors.ts';
-import { REASONS, type Reason } from '../document/reasons.ts';
-import { redactDeep } from '../document/redaction.ts';
+import type { Failure } from '@machineadm/document/errors.ts';
+import { REASONS, type Reason } from '@machineadm/document/reasons.ts';
+import { redactDeep } from '@machineadm/document/redaction.ts';
 import type { Cleanup } from './catalogue.ts';
 import { type Classification, classify, type Finding } from './classify.ts';
 import { evidenceOf, kubeadmError, limited, type VerdictEvidence } from './evidence.ts';

@@ -1,6 +1,6 @@
-import type { Secret } from '../document/secret.ts';
+import type { Secret } from '@machineadm/document/secret.ts';
+import { member, text } from '@machineadm/document/untyped.ts';
 import { requestOnce, type SingleAnswer } from './http/request-once.ts';
-import { member, text } from './untyped.ts';
 
 /** How to reach an API server and prove who asks. */
 export interface ApiCredential {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { Secret } from '../document/secret.ts';
+import { Secret } from '@machineadm/document/secret.ts';
 import type { HttpRequest } from './http/client.ts';
 import { HttpError } from './http/error.ts';
 import { parseJson, stringAt } from './http/json-answer.ts';

@@ -1,4 +1,4 @@
-import type { SecretSource } from '../document/secret.ts';
+import type { SecretSource } from '@machineadm/document/secret.ts';
 import {
   type AwsCredentials,
   awsDomain,

@@ -1,4 +1,4 @@
-import { openrcScriptPath, unitPath } from '../document/ownership/paths.ts';
+import { openrcScriptPath, unitPath } from '@machineadm/document/ownership/paths.ts';
 
 /** A machineadm command that the service manager runs once at every boot. */
 export interface BootCommand {

@@ -1,4 +1,4 @@
-import { MachineadmError } from '../document/errors.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { Command } from './host.ts';
 
 /** What `stdio` says of the descriptors after standard error. */

@@ -1,6 +1,6 @@
 import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
-import { MachineadmError } from '../document/errors.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import { errnoOf } from './file-error.ts';
 import { listDirectory, openSource, whyDirectoryDistrusted } from './provenance.ts';
 

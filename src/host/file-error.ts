@@ -1,5 +1,5 @@
-import { MachineadmError } from '../document/errors.ts';
-import type { Reason } from '../document/reasons.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { Reason } from '@machineadm/document/reasons.ts';
 
 /** A file operation that failed. `code` is the kernel's errno name (`EACCES`), for callers that can go on. */
 export class FileError extends MachineadmError {

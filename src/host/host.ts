@@ -1,5 +1,5 @@
-import type { Evidence } from '../document/errors.ts';
-import type { Secret, SecretValue } from '../document/secret.ts';
+import type { Evidence } from '@machineadm/document/errors.ts';
+import type { Secret, SecretValue } from '@machineadm/document/secret.ts';
 import type { BootCommand, BootFile } from './boot-command.ts';
 import type { CriQueries } from './cri.ts';
 import type { HttpClient } from './http/client.ts';

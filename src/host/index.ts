@@ -1,4 +1,4 @@
-import { MachineadmError } from '../document/errors.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { Facts } from './facts.ts';
 import type { Host, QueryHost } from './host.ts';
 import { runningSupervised } from './linux/commands.ts';

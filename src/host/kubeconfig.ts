@@ -1,8 +1,8 @@
-import { foreignYaml } from '../document/foreign-yaml.ts';
-import { Secret } from '../document/secret.ts';
+import { foreignYaml } from '@machineadm/document/foreign-yaml.ts';
+import { Secret } from '@machineadm/document/secret.ts';
+import { member, text } from '@machineadm/document/untyped.ts';
 import type { ApiCredential } from './api-server.ts';
 import type { QueryHost } from './host.ts';
-import { member, text } from './untyped.ts';
 
 /** The parts of a kubeconfig that kubeadm writes: the client is known by its certificate. */
 export interface ClusterCredential extends ApiCredential {

@@ -1,8 +1,5 @@
 import { X509Certificate } from 'node:crypto';
 
-/** The kubelet's own credential (k/k cmd/kubeadm/app/constants). It may write its own Node and nothing of others. */
-export const KUBELET_KUBECONFIG = '/etc/kubernetes/kubelet.conf';
-
 /** Who a kubelet's certificate says it is (k/k pkg/kubelet/certificate, `system:node:<name>`). */
 const NODE_USER = /^CN=system:node:(.+)$/m;
 

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { closeSync, constants, fstatSync, ftruncateSync, readFileSync, writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { MachineadmError } from '../document/errors.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import { fileError } from './file-error.ts';
 import { ownProcess } from './identity.ts';
 import { cleanEnvironment } from './linux/environment.ts';

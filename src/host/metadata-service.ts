@@ -1,6 +1,6 @@
-import { MachineadmError } from '../document/errors.ts';
-import { Secret } from '../document/secret.ts';
-import type { MetadataProvider } from '../document/variables.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import { Secret } from '@machineadm/document/secret.ts';
+import type { MetadataProvider } from '@machineadm/document/variables.ts';
 import { createHttpClient, type HttpAnswer, type HttpClient, readBody } from './http/client.ts';
 import { HttpError } from './http/error.ts';
 import { parseJson, stringAt } from './http/json-answer.ts';

@@ -1,4 +1,4 @@
-import type { HostModel } from '../document/model.ts';
+import type { HostModel } from '@machineadm/document/model.ts';
 import type { Host } from './host.ts';
 import { agentProxy, createHttpClient, type HttpClient } from './http/client.ts';
 import { secretResolver } from './secret-effects.ts';

@@ -1,6 +1,6 @@
 import { closeSync, constants, fsyncSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
-import { MachineadmError } from '../document/errors.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import { FileError } from './file-error.ts';
 import { isOwnDescriptor } from './own-descriptor.ts';
 import { makeDirectories, openPlace, type Place } from './place.ts';

@@ -1,4 +1,4 @@
-import { MachineadmError } from '../document/errors.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { Facts } from './facts.ts';
 import type { Command, Host } from './host.ts';
 import { SYSTEM32 } from './windows/paths.ts';

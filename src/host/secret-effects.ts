@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { MachineadmError } from '../document/errors.ts';
-import { redact } from '../document/redaction.ts';
-import { hasEffects, Secret, type SecretSource, type SecretValue } from '../document/secret.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import { redact } from '@machineadm/document/redaction.ts';
+import { hasEffects, Secret, type SecretSource, type SecretValue } from '@machineadm/document/secret.ts';
 import { awsSecret } from './aws.ts';
 import type { Command, CommandResult } from './host.ts';
 import { type HttpClient, readBody, shown } from './http/client.ts';

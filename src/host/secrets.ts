@@ -1,8 +1,8 @@
 import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path/posix';
-import { type Evidence, MachineadmError } from '../document/errors.ts';
-import { redact } from '../document/redaction.ts';
-import { Secret, type SecretValue } from '../document/secret.ts';
+import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
+import { redact } from '@machineadm/document/redaction.ts';
+import { Secret, type SecretValue } from '@machineadm/document/secret.ts';
 import { errnoOf } from './file-error.ts';
 import type { CommandResult } from './host.ts';
 import { HttpError } from './http/error.ts';

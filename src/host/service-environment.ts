@@ -1,4 +1,4 @@
-import { openrcConfigurationPath } from '../document/ownership/paths.ts';
+import { openrcConfigurationPath } from '@machineadm/document/ownership/paths.ts';
 
 /** How a service manager gives a service the variables of a file, at its next start. */
 export interface ServiceEnvironment {

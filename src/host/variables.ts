@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import type { VariableResolver } from '../document/variables.ts';
+import type { VariableResolver } from '@machineadm/document/variables.ts';
 import { hostNameAsInstanceData, INSTANCE_DATA_PATHS, lookUpInstanceData } from './instance-data.ts';
 import { readText } from './linux/read.ts';
 import { localPath } from './local-path.ts';

@@ -1,12 +1,12 @@
-import type { KubernetesModel } from '../document/model.ts';
-import type { Reason } from '../document/reasons.ts';
-import { Secret } from '../document/secret.ts';
+import type { KubernetesModel } from '@machineadm/document/model.ts';
+import { STATIC_PODS_DIRECTORY } from '@machineadm/document/ownership/kubernetes-paths.ts';
+import type { Reason } from '@machineadm/document/reasons.ts';
+import { Secret } from '@machineadm/document/secret.ts';
 import type { QueryHost } from '../host/host.ts';
 import { askHealthEndpoint } from '../host/http/health-endpoint.ts';
 import { type ApiServerManifest, readManifest } from './api-server/manifest.ts';
 import { askReadyz } from './api-server/serving.ts';
 import { listMembers } from './etcd-members.ts';
-import { STATIC_PODS_DIRECTORY } from './paths.ts';
 
 /** kubeadm's static pods, in the order in which they need each other. */
 export const COMPONENTS = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const;

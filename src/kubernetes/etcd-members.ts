@@ -1,14 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { MachineadmError } from '../document/errors.ts';
-import { Secret } from '../document/secret.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import { ADMIN_KUBECONFIG, STATIC_PODS_DIRECTORY } from '@machineadm/document/ownership/kubernetes-paths.ts';
+import { Secret } from '@machineadm/document/secret.ts';
+import { member, text } from '@machineadm/document/untyped.ts';
 import { getObject } from '../host/api-server.ts';
 import type { QueryHost } from '../host/host.ts';
 import { requestOnce } from '../host/http/request-once.ts';
 import { KubeconfigUnusable, readKubeconfig } from '../host/kubeconfig.ts';
 import { isOwnAddress } from '../host/network/own-addresses.ts';
-import { member, text } from '../host/untyped.ts';
 import { type EtcdMember, isOwnMember, isSameUrl, type MembershipEvidence } from './etcd-ownership.ts';
-import { ADMIN_KUBECONFIG, STATIC_PODS_DIRECTORY } from './paths.ts';
 
 /** What leads to the other members of a stacked etcd, and to this machine's own among them; read before a reset deletes it. */
 export interface EtcdPeers {

@@ -1,12 +1,12 @@
 import { createHash, X509Certificate } from 'node:crypto';
-import { MachineadmError } from '../document/errors.ts';
-import { foreignYaml } from '../document/foreign-yaml.ts';
-import type { KubernetesModel, TokenDiscovery } from '../document/model.ts';
-import type { Secret } from '../document/secret.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import { foreignYaml } from '@machineadm/document/foreign-yaml.ts';
+import type { KubernetesModel, TokenDiscovery } from '@machineadm/document/model.ts';
+import type { Secret } from '@machineadm/document/secret.ts';
+import { member, text } from '@machineadm/document/untyped.ts';
 import { type ApiCredential, getObject } from '../host/api-server.ts';
 import type { ReportedIdentity } from '../host/facts.ts';
 import { requestOnce } from '../host/http/request-once.ts';
-import { member, text } from '../host/untyped.ts';
 import { getNode } from './node-client.ts';
 
 /** What a join proves itself with, found out. */

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { MachineadmError } from '../document/errors.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { QueryHost, ServiceState } from '../host/host.ts';
 import { lacksKubeadmArguments } from '../host/kubelet-arguments.ts';
 import { type UnitTrouble, unitTrouble } from '../host/unit-trouble.ts';

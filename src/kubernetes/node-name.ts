@@ -1,4 +1,4 @@
-import type { KubernetesModel, Model } from '../document/model.ts';
+import type { KubernetesModel, Model } from '@machineadm/document/model.ts';
 import type { Facts } from '../host/facts.ts';
 import { nodeNameOfCertificate } from '../host/kubelet-credential.ts';
 

@@ -1,5 +1,5 @@
-import { type Failure, MachineadmError } from '../document/errors.ts';
-import type { Reason } from '../document/reasons.ts';
+import { type Failure, MachineadmError } from '@machineadm/document/errors.ts';
+import type { Reason } from '@machineadm/document/reasons.ts';
 
 /** Why a machine does not count as a working node, and what was seen. */
 export interface NotReady {

@@ -1,9 +1,13 @@
 import { createPrivateKey, createPublicKey, type KeyObject, X509Certificate } from 'node:crypto';
-import { type Evidence, MachineadmError } from '../document/errors.ts';
-import type { EtcdModel, KeyPair, KubernetesModel } from '../document/model.ts';
-import type { SecretValue } from '../document/secret.ts';
+import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
+import type { EtcdModel, KeyPair, KubernetesModel } from '@machineadm/document/model.ts';
+import {
+  CERTIFICATE_MODE,
+  CERTIFICATES_DIRECTORY_MODE,
+  KEY_MODE,
+} from '@machineadm/document/ownership/kubernetes-paths.ts';
+import type { SecretValue } from '@machineadm/document/secret.ts';
 import type { NewFile } from '../host/host.ts';
-import { CERTIFICATE_MODE, CERTIFICATES_DIRECTORY_MODE, KEY_MODE } from './paths.ts';
 
 /** The certificates and keys that the document hands out, and what is needed to read them. */
 export interface PkiInput {

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { ReadyModel } from '../document/model.ts';
+import type { ReadyModel } from '@machineadm/document/model.ts';
+import { KUBELET_KUBECONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import type { ReportedIdentity } from '../host/facts.ts';
 import type { QueryHost } from '../host/host.ts';
 import { KubeconfigUnusable, readKubeconfig } from '../host/kubeconfig.ts';
@@ -10,7 +11,6 @@ import { KubeletUnitWatch } from './kubelet-unit.ts';
 import { getNode, type NodeView } from './node-client.ts';
 import { ownNodeName } from './node-name.ts';
 import { describeWait, type NotReady, notReady } from './not-ready.ts';
-import { KUBELET_KUBECONFIG } from './paths.ts';
 
 /**
  * What must be true before this machine counts as bootstrapped. Its identity is what the kubelet fills nodeInfo from: on Linux /etc/machine-id and /proc/sys/kernel/random/boot_id

@@ -1,4 +1,4 @@
-import type { Secret, SecretValue } from '../document/secret.ts';
+import type { Secret, SecretValue } from '@machineadm/document/secret.ts';
 import type { Host, QueryHost } from '../host/host.ts';
 
 /** Looks a resolved secret up. */

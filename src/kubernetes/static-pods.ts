@@ -1,10 +1,13 @@
-import { QUIET } from '../document/foreign-yaml.ts';
-import type { KubernetesModel } from '../document/model.ts';
-import { staticPodPath } from '../document/ownership/kubernetes-paths.ts';
+import { QUIET } from '@machineadm/document/foreign-yaml.ts';
+import type { KubernetesModel } from '@machineadm/document/model.ts';
+import {
+  ADMIN_KUBECONFIG,
+  SUPER_ADMIN_KUBECONFIG,
+  staticPodPath,
+} from '@machineadm/document/ownership/kubernetes-paths.ts';
+import { member, text } from '@machineadm/document/untyped.ts';
 import type { Version } from '../host/facts.ts';
 import type { NewFile } from '../host/host.ts';
-import { member, text } from '../host/untyped.ts';
-import { ADMIN_KUBECONFIG, SUPER_ADMIN_KUBECONFIG } from './paths.ts';
 
 /** Read by the kubelet alone; CIS Kubernetes Benchmark 1.1 asks the same of kubeadm's own manifests. */
 const MANIFEST_MODE = 0o600;

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { RetryModel } from '../document/model.ts';
-import { formatDuration } from '../document/units.ts';
+import type { RetryModel } from '@machineadm/document/model.ts';
+import { formatDuration } from '@machineadm/document/units.ts';
 import type { Reporter } from '../reporting/reporter.ts';
 import type { Conclusion } from './conclusion.ts';
 import { StepFailure } from './runner.ts';

@@ -1,7 +1,7 @@
-import { nearestName } from '../document/diagnostics.ts';
-import { MachineadmError } from '../document/errors.ts';
-import { HARDENING_PROFILES, type HardeningProfile } from '../document/model-hardening.ts';
-import { redactDeep } from '../document/redaction.ts';
+import { nearestName } from '@machineadm/document/diagnostics.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import { HARDENING_PROFILES, type HardeningProfile } from '@machineadm/document/model-hardening.ts';
+import { redactDeep } from '@machineadm/document/redaction.ts';
 import { gatherFacts, openQueryHost, requireLinux } from '../host/index.ts';
 import { type AuditedControl, auditControls, readRecord } from '../steps/hardening/audit.ts';
 import { openDocument } from './load.ts';

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { type WrittenDocument, writtenDocument } from '../document/source-tree.ts';
+import { type WrittenDocument, writtenDocument } from '@machineadm/document/source-tree.ts';
 import { readSource } from '../host/document-source.ts';
 import { gatherFacts, openQueryHost } from '../host/index.ts';
 import { type AppliedDocument, type JournalState, sourcesKey } from './journal.ts';

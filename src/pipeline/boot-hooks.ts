@@ -1,5 +1,5 @@
-import { MachineadmError } from '../document/errors.ts';
-import { redact } from '../document/redaction.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import { redact } from '@machineadm/document/redaction.ts';
 import { gatherFacts, openHost, requireLinux } from '../host/index.ts';
 import { BOOT_HOOKS_FILE, BOOT_HOOKS_ID, parseKeptHooks } from '../steps/boot-hooks.ts';
 import { runHookGroup } from '../steps/hooks.ts';

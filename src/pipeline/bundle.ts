@@ -1,11 +1,11 @@
+import type { LoadedDocument } from '@machineadm/document/load.ts';
+import { redactDeep } from '@machineadm/document/redaction.ts';
+import { documentSecrets } from '@machineadm/document/secrets-of.ts';
 import { type BundleFile, packBundle } from '../diagnosis/bundle/archive.ts';
 import { cleanse } from '../diagnosis/bundle/cleanse.ts';
 import { gatherFiles } from '../diagnosis/bundle/gather.ts';
 import { type Check, lookAround } from '../diagnosis/checks/check.ts';
 import type { Verdict } from '../diagnosis/verdict.ts';
-import type { LoadedDocument } from '../document/load.ts';
-import { redactDeep } from '../document/redaction.ts';
-import { documentSecrets } from '../document/secrets-of.ts';
 import type { Facts } from '../host/facts.ts';
 import { hardwareOf } from '../host/hardware.ts';
 import type { QueryHost } from '../host/host.ts';

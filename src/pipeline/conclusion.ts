@@ -1,10 +1,10 @@
+import { type Failure, MachineadmError } from '@machineadm/document/errors.ts';
+import type { ExitName } from '@machineadm/document/exit-codes.ts';
+import type { LoadedDocument } from '@machineadm/document/load.ts';
+import { REASONS } from '@machineadm/document/reasons.ts';
+import { formatDuration } from '@machineadm/document/units.ts';
 import { diagnose, verdictOn } from '../diagnosis/index.ts';
 import { failureOf } from '../diagnosis/verdict.ts';
-import { type Failure, MachineadmError } from '../document/errors.ts';
-import type { ExitName } from '../document/exit-codes.ts';
-import type { LoadedDocument } from '../document/load.ts';
-import { REASONS } from '../document/reasons.ts';
-import { formatDuration } from '../document/units.ts';
 import type { Host } from '../host/host.ts';
 import type { Conclusion as ReportedConclusion } from '../reporting/run-state.ts';
 import type { Outcome } from '../reporting/status.ts';

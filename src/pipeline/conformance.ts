@@ -1,6 +1,6 @@
+import { redactDeep } from '@machineadm/document/redaction.ts';
 import { CONTRACT_VERSION } from '../diagnosis/conformance/clause.ts';
 import { type Judgement, judge } from '../diagnosis/conformance/index.ts';
-import { redactDeep } from '../document/redaction.ts';
 import type { QueryHost } from '../host/host.ts';
 import { gatherFacts, openQueryHost, requireLinux } from '../host/index.ts';
 import { selfCommand } from '../host/self-command.ts';

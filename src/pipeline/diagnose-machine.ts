@@ -1,9 +1,9 @@
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { ReadyModel } from '@machineadm/document/model.ts';
 import { collect, transcriptLines } from '../diagnosis/collect.ts';
 import type { ObservedLine } from '../diagnosis/observed-line.ts';
 import { readSavedLog } from '../diagnosis/saved-log.ts';
 import { type RunFacts, type Verdict, verdict } from '../diagnosis/verdict.ts';
-import { MachineadmError } from '../document/errors.ts';
-import type { ReadyModel } from '../document/model.ts';
 import type { Facts } from '../host/facts.ts';
 import type { QueryHost } from '../host/host.ts';
 import { gatherFacts, openQueryHost } from '../host/index.ts';

@@ -1,3 +1,5 @@
+import type { Model } from '@machineadm/document/model.ts';
+import { redactDeep } from '@machineadm/document/redaction.ts';
 import { checkCertificates } from '../diagnosis/checks/certificates.ts';
 import { type Check, lookAround } from '../diagnosis/checks/check.ts';
 import { checkControlPlane } from '../diagnosis/checks/control-plane.ts';
@@ -8,8 +10,6 @@ import { checkHostname, checkRouting } from '../diagnosis/checks/network.ts';
 import { checkPorts } from '../diagnosis/checks/ports.ts';
 import { checkRuntime } from '../diagnosis/checks/runtime.ts';
 import type { Verdict } from '../diagnosis/verdict.ts';
-import type { Model } from '../document/model.ts';
-import { redactDeep } from '../document/redaction.ts';
 import type { Facts } from '../host/facts.ts';
 import { type Hardware, hardwareOf } from '../host/hardware.ts';
 import type { QueryHost } from '../host/host.ts';

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import type { ExitConvention } from '../document/exit-codes.ts';
+import type { ExitConvention } from '@machineadm/document/exit-codes.ts';
 import type { Facts } from '../host/facts.ts';
 import type { Host } from '../host/host.ts';
 import { areInsecureSourcesAccepted } from '../host/provenance.ts';

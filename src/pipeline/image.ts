@@ -1,8 +1,8 @@
-import { type Evidence, MachineadmError } from '../document/errors.ts';
-import type { LoadedDocument } from '../document/load.ts';
-import type { Model } from '../document/model.ts';
-import { redact } from '../document/redaction.ts';
-import type { Secret, SecretValue } from '../document/secret.ts';
+import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
+import type { LoadedDocument } from '@machineadm/document/load.ts';
+import type { Model } from '@machineadm/document/model.ts';
+import { redact } from '@machineadm/document/redaction.ts';
+import type { Secret, SecretValue } from '@machineadm/document/secret.ts';
 import type { Host } from '../host/host.ts';
 import { scopeOf } from '../steps/file-content.ts';
 import { isOfInstance } from './instance-paths.ts';

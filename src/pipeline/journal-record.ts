@@ -1,6 +1,6 @@
-import { MachineadmError } from '../document/errors.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import { type Check, listOf, object, optional, string } from '@machineadm/document/shape.ts';
 import { withoutChecksum } from '../host/checksum.ts';
-import { type Check, listOf, object, optional, string } from '../host/shape.ts';
 import type { FollowUp, Inventory } from '../steps/step.ts';
 
 /**

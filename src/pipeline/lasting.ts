@@ -1,4 +1,4 @@
-import { MachineadmError } from '../document/errors.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { Change, Step } from '../steps/step.ts';
 import { notingHost, type RunTrace, type Touch } from './run-trace.ts';
 import { planStep, type RunOptions, StepFailure } from './runner.ts';

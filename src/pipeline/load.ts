@@ -1,10 +1,10 @@
-import { refuseSecretsOf } from '../document/added-sinks.ts';
-import { type Diagnostic, formatDiagnostic } from '../document/diagnostics.ts';
-import { MachineadmError } from '../document/errors.ts';
-import { type LoadedDocument, loadDocument } from '../document/load.ts';
-import { learnFrom } from '../document/redaction.ts';
-import { sensitiveTexts } from '../document/sensitive.ts';
-import { toPlain } from '../document/tree.ts';
+import { refuseSecretsOf } from '@machineadm/document/added-sinks.ts';
+import { type Diagnostic, formatDiagnostic } from '@machineadm/document/diagnostics.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import { type LoadedDocument, loadDocument } from '@machineadm/document/load.ts';
+import { learnFrom } from '@machineadm/document/redaction.ts';
+import { sensitiveTexts } from '@machineadm/document/sensitive.ts';
+import { toPlain } from '@machineadm/document/tree.ts';
 import { readSource, type SourcePiece } from '../host/document-source.ts';
 import {
   exposedSecrets,

@@ -1,9 +1,9 @@
 import { dirname } from 'node:path/posix';
-import { formatPath } from '../document/diagnostics.ts';
-import type { Model } from '../document/model.ts';
-import type { Claim } from '../document/ownership/claim.ts';
-import { claimsOf } from '../document/ownership/claims.ts';
-import { type Collision, canonicalPath, collisionsOf } from '../document/ownership/collisions.ts';
+import { formatPath } from '@machineadm/document/diagnostics.ts';
+import type { Model } from '@machineadm/document/model.ts';
+import type { Claim } from '@machineadm/document/ownership/claim.ts';
+import { claimsOf } from '@machineadm/document/ownership/claims.ts';
+import { type Collision, canonicalPath, collisionsOf } from '@machineadm/document/ownership/collisions.ts';
 import type { Facts } from '../host/facts.ts';
 import type { QueryHost } from '../host/host.ts';
 import type { Missing, Step } from '../steps/step.ts';

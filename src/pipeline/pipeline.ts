@@ -1,4 +1,4 @@
-import type { Platform } from '../document/model.ts';
+import type { Platform } from '@machineadm/document/model.ts';
 import { activeDirectory } from '../steps/active-directory/index.ts';
 import { apiServer } from '../steps/api-server.ts';
 import { bootHooks } from '../steps/boot-hooks.ts';

@@ -1,7 +1,7 @@
-import { MachineadmError } from '../document/errors.ts';
-import type { LoadedDocument } from '../document/load.ts';
-import type { Model } from '../document/model.ts';
-import { redactDeep } from '../document/redaction.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { LoadedDocument } from '@machineadm/document/load.ts';
+import type { Model } from '@machineadm/document/model.ts';
+import { redactDeep } from '@machineadm/document/redaction.ts';
 import type { Facts } from '../host/facts.ts';
 import type { QueryHost } from '../host/host.ts';
 import { gatherFacts, openQueryHost } from '../host/index.ts';

@@ -1,6 +1,6 @@
-import { MachineadmError } from '../document/errors.ts';
-import type { ExitName } from '../document/exit-codes.ts';
-import type { Model } from '../document/model.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { ExitName } from '@machineadm/document/exit-codes.ts';
+import type { Model } from '@machineadm/document/model.ts';
 import type { Facts } from '../host/facts.ts';
 import type { QueryHost } from '../host/host.ts';
 import type { Missing, Step, StepRecord } from '../steps/step.ts';

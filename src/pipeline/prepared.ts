@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
-import type { LoadedDocument } from '../document/load.ts';
-import { Secret } from '../document/secret.ts';
-import { toPlain } from '../document/tree.ts';
+import type { LoadedDocument } from '@machineadm/document/load.ts';
+import { Secret } from '@machineadm/document/secret.ts';
+import { isRecord } from '@machineadm/document/shape.ts';
+import { toPlain } from '@machineadm/document/tree.ts';
 import { withChecksum, withoutChecksum } from '../host/checksum.ts';
 import type { Facts } from '../host/facts.ts';
 import type { Host, QueryHost } from '../host/host.ts';
-import { isRecord } from '../host/shape.ts';
 import { removeStatus } from '../reporting/status-writer.ts';
 import { isBake, isSameInstance, type JournalState, type PreparedNote } from './journal.ts';
 import type { InstanceIdentity } from './journal-record.ts';

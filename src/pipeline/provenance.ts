@@ -1,8 +1,8 @@
-import type { Diagnostic } from '../document/diagnostics.ts';
-import { MachineadmError } from '../document/errors.ts';
-import type { LoadedDocument } from '../document/load.ts';
-import { documentSecrets } from '../document/secrets-of.ts';
-import { leaves } from '../document/tree.ts';
+import type { Diagnostic } from '@machineadm/document/diagnostics.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { LoadedDocument } from '@machineadm/document/load.ts';
+import { documentSecrets } from '@machineadm/document/secrets-of.ts';
+import { leaves } from '@machineadm/document/tree.ts';
 import type { SourcePiece } from '../host/document-source.ts';
 import { areInsecureSourcesAccepted, whyFileDistrusted } from '../host/provenance.ts';
 

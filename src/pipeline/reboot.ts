@@ -1,4 +1,4 @@
-import { MachineadmError } from '../document/errors.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { Change, Step } from '../steps/step.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { MachineadmError } from '../document/errors.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 
 /**
  * The same error as one that was met before any change: what is called a failing host step elsewhere refuses the run

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { LoadedDocument } from '../document/load.ts';
-import type { LocalSinkModel, RemoteSinkModel } from '../document/model.ts';
-import { redact } from '../document/redaction.ts';
+import type { LoadedDocument } from '@machineadm/document/load.ts';
+import type { LocalSinkModel, RemoteSinkModel } from '@machineadm/document/model.ts';
+import { redact } from '@machineadm/document/redaction.ts';
 import type { Facts } from '../host/facts.ts';
 import type { Host } from '../host/host.ts';
 import { ownProcess } from '../host/identity.ts';

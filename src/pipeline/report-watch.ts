@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { MachineadmError } from '../document/errors.ts';
-import { type LoadedDocument, loadDocument } from '../document/load.ts';
-import type { ReadyModel, RemoteSinkModel } from '../document/model.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import { type LoadedDocument, loadDocument } from '@machineadm/document/load.ts';
+import type { ReadyModel, RemoteSinkModel } from '@machineadm/document/model.ts';
 import { bootId, machineId } from '../host/identity.ts';
 import { openHost, openQueryHost, requireLinux } from '../host/index.ts';
 import { sinkContext } from '../reporting/delivery/context.ts';

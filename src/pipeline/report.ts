@@ -1,6 +1,6 @@
-import { MachineadmError } from '../document/errors.ts';
-import type { LoadedDocument } from '../document/load.ts';
-import type { LocalSinkModel } from '../document/model.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { LoadedDocument } from '@machineadm/document/load.ts';
+import type { LocalSinkModel } from '@machineadm/document/model.ts';
 import type { Host } from '../host/host.ts';
 import { gatherFacts, openHost } from '../host/index.ts';
 import { acquireLock, LOCK_PATH, type Lock } from '../host/lock.ts';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { MachineadmError } from '../document/errors.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import { archiveLog } from '../host/append-log.ts';
 import type { Host } from '../host/host.ts';
 import { endOrphans, gatherFacts, openHost, requireLinux } from '../host/index.ts';

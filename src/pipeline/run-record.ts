@@ -1,5 +1,5 @@
-import { exitCode } from '../document/exit-codes.ts';
-import type { LoadedDocument } from '../document/load.ts';
+import { exitCode } from '@machineadm/document/exit-codes.ts';
+import type { LoadedDocument } from '@machineadm/document/load.ts';
 import type { Facts } from '../host/facts.ts';
 import type { Host } from '../host/host.ts';
 import { hasRunningCommands } from '../host/index.ts';

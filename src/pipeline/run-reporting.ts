@@ -1,6 +1,6 @@
-import { formatDiagnostic } from '../document/diagnostics.ts';
-import type { LoadedDocument } from '../document/load.ts';
-import type { ReportingModel } from '../document/model.ts';
+import { formatDiagnostic } from '@machineadm/document/diagnostics.ts';
+import type { LoadedDocument } from '@machineadm/document/load.ts';
+import type { ReportingModel } from '@machineadm/document/model.ts';
 import { startInBackground } from '../host/background.ts';
 import type { Host } from '../host/host.ts';
 import { selfCommand } from '../host/self-command.ts';

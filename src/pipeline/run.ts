@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { type ExitConvention, exitCode } from '../document/exit-codes.ts';
-import type { LoadedDocument } from '../document/load.ts';
+import { type ExitConvention, exitCode } from '@machineadm/document/exit-codes.ts';
+import type { LoadedDocument } from '@machineadm/document/load.ts';
 import type { Facts } from '../host/facts.ts';
 import type { Host } from '../host/host.ts';
 import { ownProcess } from '../host/identity.ts';

@@ -1,7 +1,7 @@
-import { MachineadmError } from '../document/errors.ts';
-import type { Model } from '../document/model.ts';
-import { redact } from '../document/redaction.ts';
-import { formatDuration } from '../document/units.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { Model } from '@machineadm/document/model.ts';
+import { redact } from '@machineadm/document/redaction.ts';
+import { formatDuration } from '@machineadm/document/units.ts';
 import type { Facts } from '../host/facts.ts';
 import type { Host, QueryHost } from '../host/host.ts';
 import type { Change, Execution, Explanation, FollowUp, Step, StepRecord } from '../steps/step.ts';

@@ -1,4 +1,4 @@
-import type { LoadedDocument } from '../document/load.ts';
+import type { LoadedDocument } from '@machineadm/document/load.ts';
 import type { QueryHost } from '../host/host.ts';
 import { gatherFacts, openQueryHost, requireLinux } from '../host/index.ts';
 import { imagePart } from './image.ts';

@@ -1,4 +1,4 @@
-import { formatDuration } from '../document/units.ts';
+import { formatDuration } from '@machineadm/document/units.ts';
 
 /** The work did not end in time. */
 export class DeadlineExceeded extends Error {

@@ -1,11 +1,11 @@
-import type { Failure } from '../document/errors.ts';
-import type { EventType } from '../document/model.ts';
-import { redactDeep } from '../document/redaction.ts';
+import type { Failure } from '@machineadm/document/errors.ts';
+import type { EventType } from '@machineadm/document/model.ts';
+import { redactDeep } from '@machineadm/document/redaction.ts';
 import { formatEvent } from './progress.ts';
 import type { Moment } from './run-state.ts';
 import type { Condition, Outcome, Phase, RunEvent, RunStatus, StepStatus, TimelineEntry } from './status.ts';
 
-export type { EventType } from '../document/model.ts';
+export type { EventType } from '@machineadm/document/model.ts';
 
 /**
  * What a machine tells the world: one shape for every sink, `contract/event.v1.schema.json`. Redacted before it is made;

@@ -1,5 +1,5 @@
-import type { RemoteSinkModel } from '../document/model.ts';
-import type { SecretValue } from '../document/secret.ts';
+import type { RemoteSinkModel } from '@machineadm/document/model.ts';
+import type { SecretValue } from '@machineadm/document/secret.ts';
 import type { Host } from '../host/host.ts';
 import { withDeadline } from './deadline.ts';
 import type { ReportEvent } from './event.ts';

@@ -1,7 +1,7 @@
-import type { Failure } from '../document/errors.ts';
-import { oneLine } from '../document/printable.ts';
-import { REASONS } from '../document/reasons.ts';
-import { formatDuration } from '../document/units.ts';
+import type { Failure } from '@machineadm/document/errors.ts';
+import { oneLine } from '@machineadm/document/printable.ts';
+import { REASONS } from '@machineadm/document/reasons.ts';
+import { formatDuration } from '@machineadm/document/units.ts';
 import type { RunEvent, RunStatus, StepStatus } from './status.ts';
 import type { RunSummary } from './summary.ts';
 

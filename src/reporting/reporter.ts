@@ -1,4 +1,4 @@
-import { redact, redactDeep } from '../document/redaction.ts';
+import { redact, redactDeep } from '@machineadm/document/redaction.ts';
 import { reportEvent } from './event.ts';
 import type { Outbox } from './outbox.ts';
 import {

@@ -1,4 +1,4 @@
-import type { Failure } from '../document/errors.ts';
+import type { Failure } from '@machineadm/document/errors.ts';
 import {
   afterHooksCondition,
   alreadyBootstrapped,

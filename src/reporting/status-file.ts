@@ -1,7 +1,7 @@
 import { basename, dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { MachineadmError } from '../document/errors.ts';
-import { exitCode } from '../document/exit-codes.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { FileError } from '../host/file-error.ts';
 import { DirectoryWatcher, statNow } from '../host/files/watch.ts';
 import { bootId, isProcessAlive } from '../host/identity.ts';

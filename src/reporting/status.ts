@@ -1,6 +1,6 @@
-import type { Failure } from '../document/errors.ts';
+import type { Failure } from '@machineadm/document/errors.ts';
 
-export type { Failure } from '../document/errors.ts';
+export type { Failure } from '@machineadm/document/errors.ts';
 
 /**
  * The status document, `/run/machineadm/status.json`: what the run does now and how it ended. No secrets. For root and the

@@ -1,4 +1,4 @@
-import { formatDuration } from '../document/units.ts';
+import { formatDuration } from '@machineadm/document/units.ts';
 import type { RunStatus, TimelineEntry } from './status.ts';
 import { BOOT_SPANS } from './timeline.ts';
 

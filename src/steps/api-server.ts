@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
-import { MachineadmError } from '../document/errors.ts';
-import type { ApiServerModel, KubernetesModel } from '../document/model.ts';
-import { hasEffects } from '../document/secret.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { ApiServerModel, KubernetesModel } from '@machineadm/document/model.ts';
+import { hasEffects } from '@machineadm/document/secret.ts';
+import { member } from '@machineadm/document/untyped.ts';
 import type { Version } from '../host/facts.ts';
 import type { Host, NewFile, QueryHost } from '../host/host.ts';
-import { member } from '../host/untyped.ts';
 import type { AskedNames } from '../kubernetes/api-server/cluster-configuration.ts';
 import { apiServerComponent } from '../kubernetes/api-server/component.ts';
 import { apiServerFiles, apiServerPaths, apiServerSecrets } from '../kubernetes/api-server/files.ts';

@@ -1,10 +1,10 @@
 import { dirname } from 'node:path/posix';
-import { MachineadmError } from '../document/errors.ts';
-import type { KubernetesModel } from '../document/model.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { KubernetesModel } from '@machineadm/document/model.ts';
+import { API_SERVER_DIRECTORY_MODE, ENCRYPTION_CONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import type { Host, NewFile, QueryHost } from '../host/host.ts';
 import { apiServerFiles, apiServerPaths, apiServerSecrets } from '../kubernetes/api-server/files.ts';
 import { requireKmsSockets } from '../kubernetes/api-server/kms-sockets.ts';
-import { API_SERVER_DIRECTORY_MODE, ENCRYPTION_CONFIG } from '../kubernetes/api-server/paths.ts';
 import { writeApiServerFile } from '../kubernetes/api-server/write-file.ts';
 import { resolveSecrets } from '../kubernetes/secrets.ts';
 import { differenceOf } from './file-difference.ts';

@@ -1,4 +1,4 @@
-import type { ExecModel, FileModel, KubernetesModel, Metadata } from '../document/model.ts';
+import type { ExecModel, FileModel, KubernetesModel, Metadata } from '@machineadm/document/model.ts';
 import type { Host } from '../host/host.ts';
 import { bootstrapOrder, secretsOfOrder } from '../kubernetes/exec/order.ts';
 import { passesSuccessTest, resetProgram, runProgram } from '../kubernetes/exec/runner.ts';

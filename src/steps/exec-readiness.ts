@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { MachineadmError } from '../document/errors.ts';
-import type { ExecModel } from '../document/model.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { ExecModel } from '@machineadm/document/model.ts';
+import { member } from '@machineadm/document/untyped.ts';
 import type { Host, QueryHost } from '../host/host.ts';
-import { member } from '../host/untyped.ts';
 import { passesSuccessTest } from '../kubernetes/exec/runner.ts';
 import { type KubeletHealth, kubeletHealth } from '../kubernetes/kubelet-health.ts';
 import type { Execution, Step } from './step.ts';

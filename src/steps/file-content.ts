@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import { MachineadmError } from '../document/errors.ts';
-import type { FileModel } from '../document/model.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { FileModel } from '@machineadm/document/model.ts';
 import type { FileStat, QueryHost } from '../host/host.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { MachineadmError } from '../document/errors.ts';
-import type { FileContent } from '../document/model.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { FileContent } from '@machineadm/document/model.ts';
 import type { Host, StreamedFile } from '../host/host.ts';
 import { type HttpAnswer, shown } from '../host/http/client.ts';
 import { HttpError } from '../host/http/error.ts';

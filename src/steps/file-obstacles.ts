@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
-import type { FileModel, HostModel } from '../document/model.ts';
-import type { Reason } from '../document/reasons.ts';
+import type { FileModel, HostModel } from '@machineadm/document/model.ts';
+import type { Reason } from '@machineadm/document/reasons.ts';
 import type { FileStat, QueryHost } from '../host/host.ts';
 import { scopeOf } from './file-content.ts';
 import type { Missing } from './step.ts';

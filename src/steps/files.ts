@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { MachineadmError } from '../document/errors.ts';
-import type { FileModel } from '../document/model.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { FileModel } from '@machineadm/document/model.ts';
 import type { FileStat, Host, QueryHost } from '../host/host.ts';
 import { mountPointsOf } from '../host/mount-points.ts';
 import { contentToWrite, scopeOf, sourceOf, wantedContent, wantedMode } from './file-content.ts';

@@ -1,5 +1,5 @@
-import { MachineadmError } from '../document/errors.ts';
-import type { GroupModel } from '../document/model.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { GroupModel } from '@machineadm/document/model.ts';
 import type { QueryHost } from '../host/host.ts';
 import { readAccounts } from './accounts/databases.ts';
 import { changeAccount, missingTools } from './accounts/tools.ts';

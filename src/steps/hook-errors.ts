@@ -1,5 +1,5 @@
-import { type Evidence, MachineadmError } from '../document/errors.ts';
-import type { HookGroup } from '../document/model.ts';
+import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
+import type { HookGroup } from '@machineadm/document/model.ts';
 import { describeKill, type Kill, remedyOfKill } from '../host/killed.ts';
 
 /** How an entry ended. */

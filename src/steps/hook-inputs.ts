@@ -1,4 +1,4 @@
-import type { HookGroup } from '../document/model.ts';
+import type { HookGroup } from '@machineadm/document/model.ts';
 import type { Host } from '../host/host.ts';
 
 /** Names of variables, and their values. */

@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import type { HookGroup } from '../document/model.ts';
+import type { HookGroup } from '@machineadm/document/model.ts';
 import type { Host, QueryHost } from '../host/host.ts';
 import { DRIVER_FILES, type StateKind, wordsOf } from './hook-driver.ts';
 

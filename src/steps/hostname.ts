@@ -1,5 +1,5 @@
-import { MachineadmError } from '../document/errors.ts';
-import { CLOUD_INIT_HOSTNAME_FILE, HOSTNAME_FILE } from '../document/ownership/paths.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import { CLOUD_INIT_HOSTNAME_FILE, HOSTNAME_FILE } from '@machineadm/document/ownership/paths.ts';
 import type { Host } from '../host/host.ts';
 import type { Change, Execution, Step } from './step.ts';
 

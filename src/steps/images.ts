@@ -1,4 +1,4 @@
-import type { ImageArchive } from '../document/model.ts';
+import type { ImageArchive } from '@machineadm/document/model.ts';
 import type { CriImage } from '../host/cri.ts';
 import { CriError } from '../host/cri-client.ts';
 import type { Host, QueryHost } from '../host/host.ts';

@@ -1,5 +1,5 @@
-import { MachineadmError } from '../document/errors.ts';
-import { MODULES_FILE } from '../document/ownership/paths.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MODULES_FILE } from '@machineadm/document/ownership/paths.ts';
 import type { Host, QueryHost } from '../host/host.ts';
 import type { Change, Execution, Step } from './step.ts';
 

@@ -1,9 +1,15 @@
 import { createHash } from 'node:crypto';
-import { OWN_PATCH } from '../document/ownership/kubernetes-paths.ts';
-import { redact } from '../document/redaction.ts';
-import type { StepId } from '../document/step-ids.ts';
+import {
+  KUBEADM_CONFIG_MODE,
+  KUBEADM_PATCHES_DIRECTORY,
+  KUBEADM_RUN_DIRECTORY,
+  KUBEADM_RUN_DIRECTORY_MODE,
+  OWN_PATCH,
+} from '@machineadm/document/ownership/kubernetes-paths.ts';
+import { redact } from '@machineadm/document/redaction.ts';
+import type { StepId } from '@machineadm/document/step-ids.ts';
+import { member } from '@machineadm/document/untyped.ts';
 import type { Host, QueryHost } from '../host/host.ts';
-import { member } from '../host/untyped.ts';
 import { parseVersion } from '../host/version.ts';
 import type { KubeadmFile } from '../kubernetes/kubeadm/config.ts';
 import {
@@ -13,12 +19,6 @@ import {
   renderRedacted,
 } from '../kubernetes/kubeadm/config.ts';
 import { canValidate, validateConfig } from '../kubernetes/kubeadm/validate.ts';
-import {
-  KUBEADM_CONFIG_MODE,
-  KUBEADM_PATCHES_DIRECTORY,
-  KUBEADM_RUN_DIRECTORY,
-  KUBEADM_RUN_DIRECTORY_MODE,
-} from '../kubernetes/paths.ts';
 import type { Change, Step } from './step.ts';
 import { textDiff } from './text-diff.ts';
 

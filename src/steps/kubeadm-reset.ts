@@ -1,4 +1,4 @@
-import type { KubernetesModel } from '../document/model.ts';
+import type { KubernetesModel } from '@machineadm/document/model.ts';
 import { reportedIdentity } from '../host/facts.ts';
 import { attemptOf } from '../kubernetes/kubeadm/attempt.ts';
 import { type Inventory, keeperOf, removablePaths } from '../kubernetes/kubeadm/inventory.ts';

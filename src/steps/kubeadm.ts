@@ -1,5 +1,6 @@
-import { MachineadmError } from '../document/errors.ts';
-import type { KubernetesModel } from '../document/model.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { KubernetesModel } from '@machineadm/document/model.ts';
+import { KUBELET_KUBECONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { type Facts, reportedIdentity } from '../host/facts.ts';
 import type { Host, QueryHost } from '../host/host.ts';
 import { unitTrouble } from '../host/unit-trouble.ts';
@@ -17,7 +18,6 @@ import { undoNote } from '../kubernetes/kubeadm/reset-order.ts';
 import { type KubeadmInvocation, runKubeadm } from '../kubernetes/kubeadm/runner.ts';
 import { requireStartableKubelet, staysDown } from '../kubernetes/kubelet-unit.ts';
 import { expectedNodeName } from '../kubernetes/node-name.ts';
-import { KUBELET_KUBECONFIG } from '../kubernetes/paths.ts';
 import { documentPaths } from '../kubernetes/provided.ts';
 import { inventoryFor, inventoryNow } from './inventory.ts';
 import type { Change, Execution, Missing, Step, StepRecord } from './step.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
+import { KUBELET_FLAGS_ENVIRONMENT } from '@machineadm/document/ownership/kubernetes-paths.ts';
+import { member } from '@machineadm/document/untyped.ts';
 import type { QueryHost } from '../host/host.ts';
-import { member } from '../host/untyped.ts';
-import { KUBELET_FLAGS_ENVIRONMENT } from '../kubernetes/paths.ts';
 import type { Change, Step } from './step.ts';
 
 export interface KubeletArgumentsActual {

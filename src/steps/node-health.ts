@@ -1,5 +1,5 @@
-import type { Failure } from '../document/errors.ts';
-import type { ReadyModel } from '../document/model.ts';
+import type { Failure } from '@machineadm/document/errors.ts';
+import type { ReadyModel } from '@machineadm/document/model.ts';
 import { type Facts, reportedIdentity } from '../host/facts.ts';
 import type { QueryHost } from '../host/host.ts';
 import { failureOfFinding, type NotReady } from '../kubernetes/not-ready.ts';

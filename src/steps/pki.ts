@@ -1,6 +1,6 @@
 import { dirname } from 'node:path/posix';
-import type { KubernetesModel } from '../document/model.ts';
-import type { SecretValue } from '../document/secret.ts';
+import type { KubernetesModel } from '@machineadm/document/model.ts';
+import type { SecretValue } from '@machineadm/document/secret.ts';
 import type { Host, NewFile, QueryHost } from '../host/host.ts';
 import { checkPki, pkiFiles } from '../kubernetes/pki.ts';
 import { resolveSecrets } from '../kubernetes/secrets.ts';

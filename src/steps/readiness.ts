@@ -1,4 +1,4 @@
-import { MachineadmError } from '../document/errors.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import { reportedIdentity } from '../host/facts.ts';
 import type { Host } from '../host/host.ts';
 import { requiredComponents } from '../kubernetes/control-plane-health.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Evidence } from '../document/errors.ts';
-import { redact } from '../document/redaction.ts';
+import type { Evidence } from '@machineadm/document/errors.ts';
+import { redact } from '@machineadm/document/redaction.ts';
 import type { Host, ServiceState } from '../host/host.ts';
 import { unitTrouble } from '../host/unit-trouble.ts';
 import type { Explanation } from './step.ts';

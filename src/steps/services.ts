@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { FileModel, ServiceModel } from '../document/model.ts';
+import type { FileModel, ServiceModel } from '@machineadm/document/model.ts';
 import type { QueryHost, ServiceState } from '../host/host.ts';
 import { explainStopped, untilSteady } from './service-failure.ts';
 import type { Change, FollowUp, Missing, Step } from './step.ts';

@@ -1,8 +1,8 @@
-import type { Evidence } from '../document/errors.ts';
-import type { Model } from '../document/model.ts';
-import type { Claim } from '../document/ownership/claim.ts';
-import type { Reason } from '../document/reasons.ts';
-import type { StepId } from '../document/step-ids.ts';
+import type { Evidence } from '@machineadm/document/errors.ts';
+import type { Model } from '@machineadm/document/model.ts';
+import type { Claim } from '@machineadm/document/ownership/claim.ts';
+import type { Reason } from '@machineadm/document/reasons.ts';
+import type { StepId } from '@machineadm/document/step-ids.ts';
 import type { Facts } from '../host/facts.ts';
 import type { Host, QueryHost } from '../host/host.ts';
 import type { Inventory } from '../kubernetes/kubeadm/inventory.ts';

@@ -1,5 +1,5 @@
-import { MachineadmError } from '../document/errors.ts';
-import { FSTAB, UNIT_DIRECTORY, ZRAM_CONFIGURATION } from '../document/ownership/paths.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import { FSTAB, UNIT_DIRECTORY, ZRAM_CONFIGURATION } from '@machineadm/document/ownership/paths.ts';
 import type { QueryHost } from '../host/host.ts';
 import type { Change, Missing, Step } from './step.ts';
 import { type SwapOrigin, swapOrigins } from './swap-origins.ts';

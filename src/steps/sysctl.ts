@@ -1,7 +1,7 @@
-import { MachineadmError } from '../document/errors.ts';
-import type { SysctlSetting } from '../document/model.ts';
-import { SYSCTL_FILE } from '../document/ownership/paths.ts';
-import type { Reason } from '../document/reasons.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { SysctlSetting } from '@machineadm/document/model.ts';
+import { SYSCTL_FILE } from '@machineadm/document/ownership/paths.ts';
+import type { Reason } from '@machineadm/document/reasons.ts';
 import { errnoOf } from '../host/file-error.ts';
 import type { Host, QueryHost } from '../host/host.ts';
 import { canonicalModule } from './kernel-modules.ts';

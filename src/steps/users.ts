@@ -1,7 +1,7 @@
-import { MachineadmError } from '../document/errors.ts';
-import type { UserModel } from '../document/model.ts';
-import { authorizedKeysPath, sudoersPath } from '../document/ownership/paths.ts';
-import type { Secret, SecretValue } from '../document/secret.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { UserModel } from '@machineadm/document/model.ts';
+import { authorizedKeysPath, sudoersPath } from '@machineadm/document/ownership/paths.ts';
+import type { Secret, SecretValue } from '@machineadm/document/secret.ts';
 import type { QueryHost } from '../host/host.ts';
 import { inspectKeys, writeKeys } from './accounts/authorized-keys.ts';
 import { type Accounts, type PasswdEntry, readAccounts } from './accounts/databases.ts';

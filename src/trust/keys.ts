@@ -1,7 +1,7 @@
 import { createHash, createPublicKey, type KeyObject } from 'node:crypto';
-import { MachineadmError } from '../document/errors.ts';
-import { pemBlocks } from '../document/pem.ts';
-import { publish } from '../document/redaction.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import { pemBlocks } from '@machineadm/document/pem.ts';
+import { publish } from '@machineadm/document/redaction.ts';
 
 /** A public key that releases may be signed with. */
 export interface TrustedKey {

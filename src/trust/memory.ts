@@ -1,7 +1,7 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import * as z from 'zod';
-import { MachineadmError } from '../document/errors.ts';
 import { withChecksum, withoutChecksum } from '../host/checksum.ts';
 import { localPath } from '../host/local-path.ts';
 import { placeVerified, readSmallFile } from '../host/release-files.ts';

@@ -1,5 +1,5 @@
-import { type Evidence, MachineadmError } from '../document/errors.ts';
-import type { Reason } from '../document/reasons.ts';
+import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
+import type { Reason } from '@machineadm/document/reasons.ts';
 
 /** Reasons for which a file is not taken, whoever offers it. */
 export type RefusalReason = Extract<

@@ -1,6 +1,6 @@
 import { createHash, createVerify } from 'node:crypto';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import * as z from 'zod';
-import { MachineadmError } from '../document/errors.ts';
 import { checkedJson } from './checked-json.ts';
 import type { TrustedKey } from './keys.ts';
 import { refusal } from './refusals.ts';

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { MachineadmError } from '../document/errors.ts';
-import type { Secret } from '../document/secret.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { Secret } from '@machineadm/document/secret.ts';
 import { type HttpClient, shown } from '../host/http/client.ts';
 import { HttpError } from '../host/http/error.ts';
 import { isThere, piecesOf } from '../host/release-files.ts';

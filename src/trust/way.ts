@@ -1,5 +1,5 @@
-import { MachineadmError } from '../document/errors.ts';
-import { Secret } from '../document/secret.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import { Secret } from '@machineadm/document/secret.ts';
 import { createHttpClient, type HttpClient } from '../host/http/client.ts';
 import { readSmallFile } from '../host/release-files.ts';
 import { type Source, sourceAt } from './source.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { convert } from '@machineadm/convert/index.ts';
+import { formatDiagnostic } from '@machineadm/document/diagnostics.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import { stringify } from 'yaml';
-import { convert } from '../../src/convert/index.ts';
-import { formatDiagnostic } from '../../src/document/diagnostics.ts';
-import { MachineadmError } from '../../src/document/errors.ts';
 import { ATTACK_TRIES, reportAttack } from '../support/attacks.ts';
 import { CanaryDocuments, DOCUMENTS } from '../support/canary-documents.ts';
 import { CanaryInputs } from '../support/canary-inputs.ts';

@@ -4,9 +4,9 @@ import { chmodSync, existsSync, globSync, mkdtempSync, readFileSync, rmSync, wri
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { formatDiagnostic } from '@machineadm/document/diagnostics.ts';
+import { loadDocument } from '@machineadm/document/load.ts';
 import { createProgram } from '../../src/cli/program.ts';
-import { formatDiagnostic } from '../../src/document/diagnostics.ts';
-import { loadDocument } from '../../src/document/load.ts';
 import { agent, MAIN } from '../support/agent.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');

@@ -4,12 +4,12 @@ import { globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
+import { componentGates } from '@machineadm/document/kubernetes-releases/component-gates.ts';
+import { includes } from '@machineadm/document/kubernetes-releases/minor.ts';
+import { isRefusedByKubelet } from '@machineadm/document/kubernetes-releases/node-labels.ts';
 import fc from 'fast-check';
 import { stringify } from 'yaml';
 import { LAB_DIRECTORY } from '../../scripts/lab/artefacts.ts';
-import { componentGates } from '../../src/document/kubernetes-releases/component-gates.ts';
-import { includes } from '../../src/document/kubernetes-releases/minor.ts';
-import { isRefusedByKubelet } from '../../src/document/kubernetes-releases/node-labels.ts';
 import { parseVersion, renderKubeadm } from '../../src/kubernetes/render/index.ts';
 import { load } from '../support/document.ts';
 

@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { createContext, runInContext } from 'node:vm';
+import type { Converted } from '@machineadm/convert/library.ts';
+import type { Validation } from '@machineadm/document/library.ts';
 import { build } from 'esbuild';
 import { buildLibrary, packLibrary } from '../../scripts/library.ts';
-import type { Converted } from '../../src/convert/library.ts';
-import type { Validation } from '../../src/document/library.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 

@@ -4,8 +4,8 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, st
 import { basename } from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Reason } from '@machineadm/document/reasons.ts';
 import { stringify } from 'yaml';
-import type { Reason } from '../../src/document/reasons.ts';
 import { openQueryHost } from '../../src/host/index.ts';
 import { dropKeptDirectories } from '../../src/host/linux/directories.ts';
 import { openJournal, peekJournal } from '../../src/pipeline/run-journal.ts';

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { type Conversion, type ConvertOptions, convert } from '@machineadm/convert/index.ts';
+import { formatDiagnostic } from '@machineadm/document/diagnostics.ts';
+import { type LoadedDocument, loadDocument } from '@machineadm/document/load.ts';
+import type { VariableSource } from '@machineadm/document/variables.ts';
 import { parse, parseAllDocuments, stringify } from 'yaml';
-import { type Conversion, type ConvertOptions, convert } from '../../src/convert/index.ts';
-import { formatDiagnostic } from '../../src/document/diagnostics.ts';
-import { type LoadedDocument, loadDocument } from '../../src/document/load.ts';
-import type { VariableSource } from '../../src/document/variables.ts';
 
 const FIXTURES = join(import.meta.dirname, '../fixtures/capi');
 

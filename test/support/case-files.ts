@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { REASONS, type Reason } from '@machineadm/document/reasons.ts';
 import { parse } from 'yaml';
 import * as z from 'zod';
-import { REASONS, type Reason } from '../../src/document/reasons.ts';
 
 /** The folders of data that `test/integration/cases.test.ts` runs; test/cases/README.md tells how one is written. */
 export const CASES = join(import.meta.dirname, '../cases');
@@ -78,7 +78,7 @@ const looks = {
 const isReason = (text: string): text is Reason => Object.hasOwn(REASONS, text);
 const failure = z.strictObject({
   exit: z.int(),
-  reason: z.string().refine(isReason, 'not a reason of src/document/reasons.ts'),
+  reason: z.string().refine(isReason, 'not a reason of packages/document/src/reasons.ts'),
   /** The step that fails; none where the run is refused before any. */
   step: z.string().optional(),
   /** What the summary, the remedy or the evidence must hold. */

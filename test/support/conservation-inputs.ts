@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
+import type { PathSegment } from '@machineadm/document/diagnostics.ts';
 import { parse, stringify } from 'yaml';
-import type { PathSegment } from '../../src/document/diagnostics.ts';
 import { goldenUserData } from './capi.ts';
 import { type Followed, isMap, placeBelow } from './conservation.ts';
 

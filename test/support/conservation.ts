@@ -1,6 +1,6 @@
+import { type Conversion, type ConvertOptions, convert } from '@machineadm/convert/index.ts';
+import { formatPath, type PathSegment } from '@machineadm/document/diagnostics.ts';
 import { parseAllDocuments } from 'yaml';
-import { type Conversion, type ConvertOptions, convert } from '../../src/convert/index.ts';
-import { formatPath, type PathSegment } from '../../src/document/diagnostics.ts';
 
 /** A scalar of an input tree, and where it stands. */
 export interface Leaf {

@@ -1,4 +1,4 @@
-import type { Secret, SecretValue } from '../../src/document/secret.ts';
+import type { Secret, SecretValue } from '@machineadm/document/secret.ts';
 import { createHttpClient, type HttpClient } from '../../src/host/http/client.ts';
 import { runCommand } from '../../src/host/linux/commands.ts';
 import { resolveSecret } from '../../src/host/secrets.ts';

@@ -1,6 +1,6 @@
-import { formatDiagnostic } from '../../src/document/diagnostics.ts';
-import { type LoadedDocument, type LoadResult, loadDocument } from '../../src/document/load.ts';
-import type { DocumentVersion } from '../../src/document/versions/version.ts';
+import { formatDiagnostic } from '@machineadm/document/diagnostics.ts';
+import { type LoadedDocument, type LoadResult, loadDocument } from '@machineadm/document/load.ts';
+import type { DocumentVersion } from '@machineadm/document/versions/version.ts';
 
 const HEADER = 'apiVersion: machineadm.dev/v1alpha1\nkind: MachineBootstrap\nmetadata: {name: n1}\n';
 

@@ -1,4 +1,4 @@
-import type { HostModel, Model } from '../../src/document/model.ts';
+import type { HostModel, Model } from '@machineadm/document/model.ts';
 
 /** A document that asks for nothing but this part of the host. */
 export function hostModel(host: Partial<HostModel> = {}): Model {

@@ -5,8 +5,8 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { Secret } from '@machineadm/document/secret.ts';
 import { LAB_DIRECTORY } from '../../scripts/lab/artefacts.ts';
-import { Secret } from '../../src/document/secret.ts';
 import type { ApiCredential } from '../../src/host/api-server.ts';
 import { requestOnce, type SingleRequest } from '../../src/host/http/request-once.ts';
 

@@ -1,5 +1,5 @@
+import type { JoinModel, KubernetesModel } from '@machineadm/document/model.ts';
 import fc from 'fast-check';
-import type { JoinModel, KubernetesModel } from '../../src/document/model.ts';
 import { inlineSecret, kubernetesModel, PLAIN_API_SERVER } from './kubernetes-model.ts';
 
 /** A DNS label. */

@@ -12,8 +12,8 @@ import type {
   PkiModel,
   Role,
   TimeoutsModel,
-} from '../../src/document/model.ts';
-import { Secret, type SecretValue } from '../../src/document/secret.ts';
+} from '@machineadm/document/model.ts';
+import { Secret, type SecretValue } from '@machineadm/document/secret.ts';
 import type { Version } from '../../src/host/facts.ts';
 
 /** What a test says of a model; everything else is as in an empty document. */

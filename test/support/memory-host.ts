@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { basename, dirname } from 'node:path/posix';
-import { MachineadmError } from '../../src/document/errors.ts';
-import { redact } from '../../src/document/redaction.ts';
-import { hasEffects, Secret, type SecretValue } from '../../src/document/secret.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import { redact } from '@machineadm/document/redaction.ts';
+import { hasEffects, Secret, type SecretValue } from '@machineadm/document/secret.ts';
 import { openrcBootFile, systemdBootFile } from '../../src/host/boot-command.ts';
 import type { CriQueries } from '../../src/host/cri.ts';
 import type {

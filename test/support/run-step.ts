@@ -1,4 +1,4 @@
-import type { Model } from '../../src/document/model.ts';
+import type { Model } from '@machineadm/document/model.ts';
 import type { Facts } from '../../src/host/facts.ts';
 import type { Host, QueryHost } from '../../src/host/host.ts';
 import { type Change, EMPTY_RECORD, type Execution, type Step, type StepRecord } from '../../src/steps/step.ts';

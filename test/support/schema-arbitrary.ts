@@ -1,7 +1,7 @@
+import { exampleDocument } from '@machineadm/document/example.ts';
+import { toPlain } from '@machineadm/document/tree.ts';
+import { parseYaml } from '@machineadm/document/yaml/parse.ts';
 import fc from 'fast-check';
-import { exampleDocument } from '../../src/document/example.ts';
-import { toPlain } from '../../src/document/tree.ts';
-import { parseYaml } from '../../src/document/yaml/parse.ts';
 
 /** Documents from the published JSON Schema: its examples, defaults and choices in ever new combinations. */
 

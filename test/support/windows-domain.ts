@@ -1,5 +1,5 @@
-import type { ActiveDirectoryModel, DomainCredentials } from '../../src/document/model.ts';
-import { Secret, type SecretValue } from '../../src/document/secret.ts';
+import type { ActiveDirectoryModel, DomainCredentials } from '@machineadm/document/model.ts';
+import { Secret, type SecretValue } from '@machineadm/document/secret.ts';
 import { FIND_COMPUTER, JOIN_DOMAIN } from '../../src/host/windows/domain-scripts.ts';
 import type { Step } from '../../src/steps/step.ts';
 import { type WindowsDomainSurroundings, windowsDomainStep } from '../../src/steps/windows-domain/index.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { MachineadmError } from '../../src/document/errors.ts';
-import type { Model } from '../../src/document/model.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { Model } from '@machineadm/document/model.ts';
 import { afterRecord, newJournalState, stepRecord } from '../../src/pipeline/journal.ts';
 import type { JournalRecord } from '../../src/pipeline/journal-record.ts';
 import type { RunJournal } from '../../src/pipeline/run-journal.ts';

@@ -7,6 +7,7 @@ import {
   circles,
   type Import,
   importsOf,
+  ownPackageOf,
   packageOf,
   readImportGraph,
   resolveImport,
@@ -14,7 +15,7 @@ import {
 } from './import-graph.ts';
 
 const root = resolve(import.meta.dirname, '../..');
-const graph = readImportGraph(root, 'src');
+const graph = readImportGraph(root);
 
 /**
  * Who may import whom: the rooms of src/, from the top floor down. Everyone may import its own room. Type imports count
@@ -26,20 +27,21 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   // `kubernetes` for its pure rendering only; the pipeline opens the host.
   cli: ['pipeline', 'diagnosis', 'reporting', 'carriers', 'convert', 'trust', 'kubernetes', 'document'],
   pipeline: ['steps', 'diagnosis', 'reporting', 'host', 'document'],
-  steps: ['kubernetes', 'host', 'document'],
-  kubernetes: ['host', 'document'],
+  steps: ['kubernetes', 'hardening', 'host', 'document'],
+  kubernetes: ['host', 'hardening', 'document'],
   diagnosis: ['host', 'document'],
   reporting: ['host', 'document'],
   trust: ['host', 'document'],
   carriers: ['document'],
   convert: ['document'],
+  hardening: ['document'],
   host: ['document'],
   document: [],
 };
 
 /** Files that are long for a reason. */
 const LONG_FILES: Readonly<Record<string, string>> = {
-  'src/document/reasons.ts': 'one table, a line for each published reason',
+  'packages/document/src/reasons.ts': 'one table, a line for each published reason',
 };
 
 const LONGEST = 320;
@@ -87,10 +89,12 @@ const OUTSIDE_OF_THE_HOST: Readonly<Record<string, string>> = {
   'src/seal.ts': 'closes the process before any other module is loaded',
 };
 
-/** `src/host/linux/files.ts` is of the room `host`, `src/main.ts` of `main`. */
+/** `src/host/linux/files.ts` is of the room `host`, `src/main.ts` of `main`; a package is a room. */
 function roomOf(file: string): string {
   return file.split('/')[1]?.replace(/\.ts$/, '') ?? '';
 }
+
+const isOurs = (file: string) => /^(?:src|packages)\//.test(file);
 
 /** The type of a module reaches nothing. */
 function isOfTheMachine({ specifier, kind }: Import): boolean {
@@ -137,7 +141,7 @@ describe('the imports of src/', () => {
       const seen = graph.get(file) ?? [];
       for (const { original, path } of input.imports) {
         const specifier = original ?? path;
-        if (file.startsWith('src/') && !seen.some((one) => one.specifier === specifier)) {
+        if (isOurs(file) && !seen.some((one) => one.specifier === specifier)) {
           unseen.push(`${file} imports ${specifier}`);
         }
       }
@@ -150,7 +154,7 @@ describe('the imports of src/', () => {
     for (const [file, imports] of graph) {
       for (const { specifier } of imports) {
         const target = resolveImport(file, specifier);
-        if (target === undefined || !target.startsWith('src/')) continue;
+        if (target === undefined || !isOurs(target)) continue;
         const [from, to] = [roomOf(file), roomOf(target)];
         if (from !== to && !ARROWS[from]?.includes(to)) wrong.push(`${file} -> ${target}`);
       }
@@ -210,13 +214,17 @@ describe('the imports of src/', () => {
     assert.deepEqual(wrong, []);
   });
 
-  test('use every package that package.json declares, and no other', () => {
-    const manifest: { dependencies: Record<string, string> } = JSON.parse(
-      readFileSync(join(root, 'package.json'), 'utf8'),
-    );
-    const used = new Set([...graph.values()].flat().flatMap(({ specifier }) => packageOf(specifier) ?? []));
-    assert.deepEqual([...used].sort(), Object.keys(manifest.dependencies).sort());
-  });
+  for (const place of ['src', ...globSync('packages/*', { cwd: root })]) {
+    test(`of ${place} are of every package that its package.json declares, and of no other`, () => {
+      const declares = place === 'src' ? 'package.json' : `${place}/package.json`;
+      const { dependencies }: { dependencies: Record<string, string> } = JSON.parse(
+        readFileSync(join(root, declares), 'utf8'),
+      );
+      const own = [...graph].filter(([file]) => file.startsWith(`${place}/`)).flatMap(([, imports]) => imports);
+      const used = new Set(own.flatMap(({ specifier }) => ownPackageOf(specifier) ?? packageOf(specifier) ?? []));
+      assert.deepEqual([...used].sort(), Object.keys(dependencies).sort());
+    });
+  }
 
   test('load no package at start but the one that reads the command line', () => {
     const { packages } = startupClosure(graph, 'src/main.ts');
@@ -238,7 +246,7 @@ describe('the files of src/', () => {
   });
 
   test('are TypeScript only', () => {
-    const other = globSync('src/**/*.{js,mjs,cjs,mts,cts,jsx,tsx}', { cwd: root });
+    const other = globSync('{src,packages/*/src}/**/*.{js,mjs,cjs,mts,cts,jsx,tsx}', { cwd: root });
     assert.deepEqual(other, []);
   });
 

@@ -11,10 +11,10 @@ export interface Import {
 /** Every file of a tree with its imports; the names are relative to the root. */
 export type ImportGraph = ReadonlyMap<string, readonly Import[]>;
 
-/** Reads all `.ts` files below `directory` (relative to `root`), without mere declarations (`.d.ts`), of which nothing runs. */
-export function readImportGraph(root: string, directory: string): ImportGraph {
+/** Reads the sources of the agent and of the packages of the workspace, without mere declarations (`.d.ts`), of which nothing runs. */
+export function readImportGraph(root: string): ImportGraph {
   const graph = new Map<string, readonly Import[]>();
-  for (const file of globSync(`${directory}/**/*.ts`, { cwd: root, exclude: ['**/*.d.ts'] }).sort()) {
+  for (const file of globSync('{src,packages/*/src}/**/*.ts', { cwd: root, exclude: ['**/*.d.ts'] }).sort()) {
     graph.set(file, importsOf(readFileSync(join(root, file), 'utf8')));
   }
   return graph;
@@ -37,13 +37,23 @@ export function importsOf(text: string): readonly Import[] {
   return imports;
 }
 
-/** The file that a relative import names; undefined for packages and Node's own modules. */
+/** Where the packages of the workspace export their files from. */
+const OWN_PACKAGE = /^@machineadm\/([^/]+)\//;
+
+/** The file that an import of our own names; undefined for packages of others and Node's own modules. */
 export function resolveImport(importer: string, specifier: string): string | undefined {
+  if (OWN_PACKAGE.test(specifier)) return specifier.replace(OWN_PACKAGE, 'packages/$1/src/');
   return specifier.startsWith('.') ? normalize(join(dirname(importer), specifier)) : undefined;
 }
 
-/** The npm package that an import names; undefined for relative imports and Node's own modules. */
+/** The package of the workspace that an import names; undefined for all others. */
+export function ownPackageOf(specifier: string): string | undefined {
+  return OWN_PACKAGE.exec(specifier)?.[0].slice(0, -1);
+}
+
+/** The npm package of others that an import names; undefined for our own files and Node's own modules. */
 export function packageOf(specifier: string): string | undefined {
+  if (OWN_PACKAGE.test(specifier)) return undefined;
   if (specifier.startsWith('.') || specifier.startsWith('node:')) return undefined;
   const parts = specifier.split('/');
   return specifier.startsWith('@') ? parts.slice(0, 2).join('/') : parts[0];

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { MachineadmError } from '../../src/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import { linesOf } from '../../src/host/append-log.ts';
 import { withChecksum } from '../../src/host/checksum.ts';
 import { readTransaction, TRANSACTION } from '../../src/kubernetes/api-server/transaction.ts';

@@ -1,5 +1,5 @@
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import { parseEndpoint } from '../../../src/diagnosis/checks/endpoint.ts';
-import { MachineadmError } from '../../../src/document/errors.ts';
 import { awsSecret } from '../../../src/host/aws.ts';
 import type { HttpClient } from '../../../src/host/http/client.ts';
 import { reachedDirectly } from '../../../src/host/http/proxy-bypass.ts';

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { MachineadmError } from '../../../src/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import { requireReadable } from '../../../src/kubernetes/api-server/encryption-change.ts';
 import { asAnotherPod, isSamePod, readManifest } from '../../../src/kubernetes/api-server/manifest.ts';
 import { editManifest, readManifest as readHardened } from '../../../src/kubernetes/hardening/manifest.ts';

@@ -1,5 +1,5 @@
-import { diagnosticRecord, formatDiagnostic } from '../../../src/document/diagnostics.ts';
-import { type LoadOptions, loadDocument } from '../../../src/document/load.ts';
+import { diagnosticRecord, formatDiagnostic } from '@machineadm/document/diagnostics.ts';
+import { type LoadOptions, loadDocument } from '@machineadm/document/load.ts';
 import { json } from '../mutators/json.ts';
 import { yaml } from '../mutators/yaml.ts';
 import { CANARIES, type FuzzTarget } from '../target.ts';

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
-import { MachineadmError } from '../../../src/document/errors.ts';
-import { loadDocument } from '../../../src/document/load.ts';
-import type { Model } from '../../../src/document/model.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import { loadDocument } from '@machineadm/document/load.ts';
+import type { Model } from '@machineadm/document/model.ts';
 import { withChecksum } from '../../../src/host/checksum.ts';
 import type { Host } from '../../../src/host/host.ts';
 import { afterRecord, newJournalState, readJournal, stepRecord } from '../../../src/pipeline/journal.ts';

@@ -1,3 +1,7 @@
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import { loadDocument } from '@machineadm/document/load.ts';
+import type { Model } from '@machineadm/document/model.ts';
+import { redact } from '@machineadm/document/redaction.ts';
 import { checkCertificates } from '../../../src/diagnosis/checks/certificates.ts';
 import {
   checkCapacity,
@@ -10,10 +14,6 @@ import { checkPorts } from '../../../src/diagnosis/checks/ports.ts';
 import { collect } from '../../../src/diagnosis/collect.ts';
 import { readUnit } from '../../../src/diagnosis/conformance/unit-files.ts';
 import { verdict } from '../../../src/diagnosis/verdict.ts';
-import { MachineadmError } from '../../../src/document/errors.ts';
-import { loadDocument } from '../../../src/document/load.ts';
-import type { Model } from '../../../src/document/model.ts';
-import { redact } from '../../../src/document/redaction.ts';
 import { parseOsRelease } from '../../../src/host/linux/facts.ts';
 import { defaultRoutes, defaultRoutes6 } from '../../../src/host/linux/node-addresses.ts';
 import { parseProcessStat } from '../../../src/host/linux/processes.ts';

@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
-import { caCertHash } from '../../../src/convert/kubernetes/certificate-hash.ts';
+import { caCertHash } from '@machineadm/convert/kubernetes/certificate-hash.ts';
 import { tarHeader } from '../../../src/diagnosis/bundle/tar.ts';
 import { checkCertificates } from '../../../src/diagnosis/checks/certificates.ts';
 import { nodeNameOfCertificate } from '../../../src/host/kubelet-credential.ts';

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { renderTemplate } from '../../../src/convert/go-template.ts';
-import { Expressions, markExpressions } from '../../../src/convert/jinja.ts';
-import { Report } from '../../../src/convert/report.ts';
-import { yamlDocuments, yamlValue } from '../../../src/convert/yaml.ts';
+import { renderTemplate } from '@machineadm/convert/go-template.ts';
+import { Expressions, markExpressions } from '@machineadm/convert/jinja.ts';
+import { Report } from '@machineadm/convert/report.ts';
+import { yamlDocuments, yamlValue } from '@machineadm/convert/yaml.ts';
 import { readSavedLog } from '../../../src/diagnosis/saved-log.ts';
 import { TellingLines } from '../../../src/diagnosis/telling-lines.ts';
 import { verdict } from '../../../src/diagnosis/verdict.ts';

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
-import { convert } from '../../../src/convert/index.ts';
-import { decodeSource } from '../../../src/document/decode.ts';
+import { convert } from '@machineadm/convert/index.ts';
+import { decodeSource } from '@machineadm/document/decode.ts';
 import { json } from '../mutators/json.ts';
 import { yaml } from '../mutators/yaml.ts';
 import { CANARIES, type FuzzTarget } from '../target.ts';

@@ -1,5 +1,5 @@
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import { windowsEventLines, windowsLogLines } from '../../../src/diagnosis/windows-logs.ts';
-import { MachineadmError } from '../../../src/document/errors.ts';
 import type { CommandResult } from '../../../src/host/host.ts';
 import { gatherWindowsFacts } from '../../../src/host/windows/facts.ts';
 import { READ_FACTS } from '../../../src/host/windows/facts-scripts.ts';

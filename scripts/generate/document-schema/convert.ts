@@ -1,6 +1,6 @@
+import type { PathSegment } from '@machineadm/document/diagnostics.ts';
 import type * as z from 'zod';
 import { globalRegistry } from 'zod';
-import type { PathSegment } from '../../../src/document/diagnostics.ts';
 import { portablePattern } from './patterns.ts';
 import { strictly } from './strict.ts';
 

@@ -1,6 +1,6 @@
+import { CONDITION } from '@machineadm/document/requires.ts';
+import type { DocumentVersion } from '@machineadm/document/versions/version.ts';
 import * as z from 'zod';
-import { CONDITION } from '../../../src/document/requires.ts';
-import type { DocumentVersion } from '../../../src/document/versions/version.ts';
 import { CONDITIONS } from './conditions/index.ts';
 import { convertSchema, type JsonSchema, VARIABLE_TEXT } from './convert.ts';
 import { type FieldReference, fieldReference } from './fields.ts';

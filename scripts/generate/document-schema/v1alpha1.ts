@@ -1,6 +1,6 @@
+import * as fields from '@machineadm/document/versions/v1alpha1/fields.ts';
+import { tomlTable } from '@machineadm/document/versions/v1alpha1/toml.ts';
 import type * as z from 'zod';
-import * as fields from '../../../src/document/versions/v1alpha1/fields.ts';
-import { tomlTable } from '../../../src/document/versions/v1alpha1/toml.ts';
 import type { JsonSchema } from './convert.ts';
 
 /** What the schema of v1alpha1 says beside what its sections say themselves. */

@@ -1,4 +1,4 @@
-import type { ProblemCode } from '../../../src/document/diagnostics.ts';
+import type { ProblemCode } from '@machineadm/document/diagnostics.ts';
 
 /** Stands where the problem of a text is reported. */
 export const MARK = '¦';

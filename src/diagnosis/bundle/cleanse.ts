@@ -1,6 +1,6 @@
+import { redact } from '@machineadm/document/redaction.ts';
+import { isRecord } from '@machineadm/document/shape.ts';
 import { parseDocument } from 'yaml';
-import { redact } from '../../document/redaction.ts';
-import { isRecord } from '../../host/shape.ts';
 
 const REMOVED = '[redacted]';
 

@@ -1,4 +1,4 @@
-import type { Reason } from '../../document/reasons.ts';
+import type { Reason } from '@machineadm/document/reasons.ts';
 
 /** Where a line was read. `unit` is what the service manager says of a service now, `check` what was measured now. */
 export type LineSource = 'kubeadm' | 'kubelet' | 'containerd' | 'container' | 'systemd' | 'kernel' | 'unit' | 'check';

@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto';
-import { pemBlocks } from '../../document/pem.ts';
+import { pemBlocks } from '@machineadm/document/pem.ts';
 import type { QueryHost } from '../../host/host.ts';
 import type { Check } from './check.ts';
 

@@ -1,4 +1,4 @@
-import type { Reason } from '../../document/reasons.ts';
+import type { Reason } from '@machineadm/document/reasons.ts';
 
 /** What one look at the machine found. Holds no secret. */
 export interface Check {

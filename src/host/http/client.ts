@@ -1,6 +1,6 @@
+import type { ProxyModel } from '@machineadm/document/model.ts';
+import type { Secret, SecretValue } from '@machineadm/document/secret.ts';
 import type { Dispatcher } from 'undici';
-import type { ProxyModel } from '../../document/model.ts';
-import type { Secret, SecretValue } from '../../document/secret.ts';
 import { HttpError, httpError } from './error.ts';
 import { reachedDirectly } from './proxy-bypass.ts';
 import { trustedRoots } from './trusted-roots.ts';

@@ -1,4 +1,4 @@
-import { MachineadmError } from '../../document/errors.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import { errnoOf } from '../file-error.ts';
 
 /** What became of a request that got no whole answer. */

@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, type Stats } from 'node:fs';
 import { setImmediate } from 'node:timers';
-import { MachineadmError } from '../../document/errors.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import { trustOwnerOfRoot } from './directory-step.ts';
 
 /** open(2): the same on every architecture but alpha, parisc and sparc; Node does not name it. */

@@ -1,4 +1,4 @@
-import { MachineadmError } from '../../document/errors.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import { connectCri, pullImage, removePods } from '../cri-client.ts';
 import type { CommandResult, Host, Query, QueryHost } from '../host.ts';
 import { httpOf, type NetworkSettings } from '../network.ts';

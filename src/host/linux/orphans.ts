@@ -1,5 +1,5 @@
 import { readlink, stat } from 'node:fs/promises';
-import { MachineadmError } from '../../document/errors.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import { LOCK_PATH } from '../lock.ts';
 import { RUN_MARK } from './environment.ts';
 import {

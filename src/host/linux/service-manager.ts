@@ -1,4 +1,4 @@
-import { unitDropInPath } from '../../document/ownership/paths.ts';
+import { unitDropInPath } from '@machineadm/document/ownership/paths.ts';
 import { type BootFile, openrcBootFile, systemdBootFile } from '../boot-command.ts';
 import type { Host, QueryHost } from '../host.ts';
 import { openrcEnvironment, systemdEnvironment } from '../service-environment.ts';

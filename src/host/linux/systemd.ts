@@ -1,6 +1,6 @@
 import { existsSync, statSync } from 'node:fs';
-import { MachineadmError } from '../../document/errors.ts';
-import { redact } from '../../document/redaction.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import { redact } from '@machineadm/document/redaction.ts';
 import type { CommandResult, ServiceManager, ServiceState } from '../host.ts';
 import { parseUnitFacts, UNIT_FACT_PROPERTIES } from '../unit-facts.ts';
 import { unitTrouble } from '../unit-trouble.ts';

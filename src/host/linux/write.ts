@@ -16,7 +16,7 @@ import {
 } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path/posix';
-import { MachineadmError } from '../../document/errors.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import { errnoOf, FileError, type FileOperation, fileError, UnsafePath } from '../file-error.ts';
 import type { CommandResult, NewFile, StreamedFile } from '../host.ts';
 import { runCommand } from './commands.ts';

@@ -1,8 +1,8 @@
 import { promises as dns, lookup as lookupName } from 'node:dns';
 import { connect } from 'node:net';
 import { promisify } from 'node:util';
-import type { Evidence } from '../../document/errors.ts';
-import { MachineadmError } from '../../document/errors.ts';
+import type { Evidence } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import { errorCode, probeTcp } from './reachability.ts';
 
 /** What is asked of a domain over the network before a secret is sent there. Each question ends by itself. */

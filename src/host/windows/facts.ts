@@ -1,7 +1,7 @@
-import { MachineadmError } from '../../document/errors.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import { member, text } from '@machineadm/document/untyped.ts';
 import type { Facts, Version } from '../facts.ts';
 import type { QueryHost } from '../host.ts';
-import { member, text } from '../untyped.ts';
 import { parseVersion } from '../version.ts';
 import { READ_FACTS } from './facts-scripts.ts';
 import { DRIVE } from './paths.ts';

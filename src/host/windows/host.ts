@@ -1,5 +1,5 @@
-import { MachineadmError } from '../../document/errors.ts';
-import type { SecretValue } from '../../document/secret.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { SecretValue } from '@machineadm/document/secret.ts';
 import { connectCri, pullImage, removePods } from '../cri-client.ts';
 import type { CommandResult, Host, Query, QueryHost } from '../host.ts';
 import { isQuery } from '../queries.ts';

@@ -1,4 +1,4 @@
-import { member, text } from '../untyped.ts';
+import { member, text } from '@machineadm/document/untyped.ts';
 import { READ_FACTS } from './facts-scripts.ts';
 import { windowsQueryHost } from './host.ts';
 import { askScript } from './powershell.ts';

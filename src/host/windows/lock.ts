@@ -1,5 +1,5 @@
 import { closeSync, constants, openSync, readFileSync, writeFileSync } from 'node:fs';
-import { MachineadmError } from '../../document/errors.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import { errnoOf, FileError } from '../file-error.ts';
 import { makeDirectories } from '../place.ts';
 import { windowsPath } from './paths.ts';

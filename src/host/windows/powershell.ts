@@ -1,6 +1,6 @@
-import { type Evidence, MachineadmError } from '../../document/errors.ts';
+import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
+import { member, text as textOf } from '@machineadm/document/untyped.ts';
 import type { Command, CommandResult, Host, Query, QueryHost } from '../host.ts';
-import { member, text as textOf } from '../untyped.ts';
 
 /**
  * A script of Windows PowerShell that never changes: it is handed over encoded, and what it works on is one JSON object

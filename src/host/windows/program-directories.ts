@@ -1,6 +1,6 @@
 import { lstatSync } from 'node:fs';
 import { win32 } from 'node:path';
-import { MachineadmError } from '../../document/errors.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { Command } from '../host.ts';
 import { PATH_OF_SYSTEM, SYSTEM_ROOT } from './paths.ts';
 import type { Security } from './security.ts';

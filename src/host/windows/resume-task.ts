@@ -1,4 +1,4 @@
-import { MachineadmError } from '../../document/errors.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { Command, CommandResult, Host } from '../host.ts';
 import { OWN_DIRECTORY, SYSTEM32 } from './paths.ts';
 

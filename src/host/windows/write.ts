@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { closeSync, constants, fsyncSync, lstatSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { win32 } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { MachineadmError } from '../../document/errors.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import { errnoOf, FileError, type FileOperation } from '../file-error.ts';
 import type { Host, NewFile, StreamedFile } from '../host.ts';
 import { OWN_DIRECTORY, POWERSHELL, windowsPath } from './paths.ts';

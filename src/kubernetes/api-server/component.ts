@@ -6,8 +6,7 @@ import type {
   ComponentModel,
   EncryptionProvider,
   HostPathVolume,
-} from '../../document/model.ts';
-import { goDuration } from '../render/fields.ts';
+} from '@machineadm/document/model.ts';
 import {
   ADMISSION_CONFIG,
   ADMISSION_DIRECTORY,
@@ -21,7 +20,8 @@ import {
   AUTHORIZATION_WEBHOOK,
   ENCRYPTION_CONFIG,
   ENCRYPTION_DIRECTORY,
-} from './paths.ts';
+} from '@machineadm/document/ownership/kubernetes-paths.ts';
+import { goDuration } from '../render/fields.ts';
 
 /**
  * The API server's arguments, variables and volumes: what the document says in those words, and what its sections

@@ -1,6 +1,6 @@
-import { MachineadmError } from '../../document/errors.ts';
-import { foreignYaml } from '../../document/foreign-yaml.ts';
-import { member, text } from '../../host/untyped.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import { foreignYaml } from '@machineadm/document/foreign-yaml.ts';
+import { member, text } from '@machineadm/document/untyped.ts';
 
 /** What objects of a resource are written with. */
 type Writer =

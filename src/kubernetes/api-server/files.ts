@@ -1,5 +1,5 @@
-import { keyProblem } from '../../document/encryption-key.ts';
-import { MachineadmError } from '../../document/errors.ts';
+import { keyProblem } from '@machineadm/document/encryption-key.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import type {
   AdmissionModel,
   ApiServerModel,
@@ -8,12 +8,7 @@ import type {
   EncryptionProvider,
   KubernetesModel,
   StructuredAuthentication,
-} from '../../document/model.ts';
-import type { SecretValue } from '../../document/secret.ts';
-import type { NewFile } from '../../host/host.ts';
-import { asked, type Fields, goDuration } from '../render/fields.ts';
-import { writeDocument } from '../render/yaml.ts';
-import type { SecretLookup } from '../secrets.ts';
+} from '@machineadm/document/model.ts';
 import {
   ADMISSION_CONFIG,
   API_SERVER_DIRECTORY_MODE,
@@ -26,7 +21,12 @@ import {
   AUTHORIZATION_WEBHOOK,
   authorizerKubeconfig,
   ENCRYPTION_CONFIG,
-} from './paths.ts';
+} from '@machineadm/document/ownership/kubernetes-paths.ts';
+import type { SecretValue } from '@machineadm/document/secret.ts';
+import type { NewFile } from '../../host/host.ts';
+import { asked, type Fields, goDuration } from '../render/fields.ts';
+import { writeDocument } from '../render/yaml.ts';
+import type { SecretLookup } from '../secrets.ts';
 import { webhookKubeconfig } from './webhook-kubeconfig.ts';
 
 /**

@@ -1,9 +1,9 @@
 import { dirname } from 'node:path/posix';
-import { MachineadmError } from '../../document/errors.ts';
-import { foreignYaml } from '../../document/foreign-yaml.ts';
-import type { KubernetesModel } from '../../document/model.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import { foreignYaml } from '@machineadm/document/foreign-yaml.ts';
+import type { KubernetesModel } from '@machineadm/document/model.ts';
+import { member, text } from '@machineadm/document/untyped.ts';
 import type { QueryHost } from '../../host/host.ts';
-import { member, text } from '../../host/untyped.ts';
 import { kmsSockets } from './component.ts';
 
 /**

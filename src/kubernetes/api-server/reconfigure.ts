@@ -1,14 +1,20 @@
 import { dirname } from 'node:path/posix';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { MachineadmError } from '../../document/errors.ts';
-import { foreignYaml } from '../../document/foreign-yaml.ts';
-import type { KubernetesModel } from '../../document/model.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import { foreignYaml } from '@machineadm/document/foreign-yaml.ts';
+import type { KubernetesModel } from '@machineadm/document/model.ts';
+import {
+  API_SERVER_DIRECTORY_MODE,
+  API_SERVER_FILES,
+  AUTHORIZATION_DIRECTORY,
+  ENCRYPTION_CONFIG,
+  KUBELET_KUBECONFIG,
+} from '@machineadm/document/ownership/kubernetes-paths.ts';
+import { member, text } from '@machineadm/document/untyped.ts';
 import { getObject } from '../../host/api-server.ts';
 import type { Version } from '../../host/facts.ts';
 import type { Host, NewFile } from '../../host/host.ts';
 import { KubeconfigUnusable, readKubeconfig } from '../../host/kubeconfig.ts';
-import { member, text } from '../../host/untyped.ts';
-import { KUBELET_KUBECONFIG } from '../paths.ts';
 import { type AskedNames, reconfiguration } from './cluster-configuration.ts';
 import { requireReadable } from './encryption-change.ts';
 import { requireKmsSockets } from './kms-sockets.ts';
@@ -20,7 +26,6 @@ import {
   isSamePod,
   readManifest,
 } from './manifest.ts';
-import { API_SERVER_DIRECTORY_MODE, API_SERVER_FILES, AUTHORIZATION_DIRECTORY, ENCRYPTION_CONFIG } from './paths.ts';
 import { processesOf } from './processes.ts';
 import { layPatches, recordInCluster, renderManifest } from './render-manifest.ts';
 import { lastWords, type ServingDemand, waitUntilServing } from './serving.ts';

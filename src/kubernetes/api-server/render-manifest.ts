@@ -1,5 +1,5 @@
-import { MachineadmError } from '../../document/errors.ts';
-import type { KubernetesModel } from '../../document/model.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { KubernetesModel } from '@machineadm/document/model.ts';
 import type { Version } from '../../host/facts.ts';
 import type { Host } from '../../host/host.ts';
 import { patches } from '../render/patches.ts';

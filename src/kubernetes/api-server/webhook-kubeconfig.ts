@@ -1,4 +1,4 @@
-import type { WebhookConnection } from '../../document/model.ts';
+import type { WebhookConnection } from '@machineadm/document/model.ts';
 import { asked } from '../render/fields.ts';
 import { writeDocument } from '../render/yaml.ts';
 import type { SecretLookup } from '../secrets.ts';

@@ -10,8 +10,8 @@ import type {
   PkiModel,
   Role,
   TimeoutsModel,
-} from '../../document/model.ts';
-import type { SecretValue } from '../../document/secret.ts';
+} from '@machineadm/document/model.ts';
+import type { SecretValue } from '@machineadm/document/secret.ts';
 import type { SecretLookup } from '../secrets.ts';
 
 /**

@@ -1,6 +1,6 @@
-import { type Evidence, MachineadmError } from '../../document/errors.ts';
-import type { ExecModel } from '../../document/model.ts';
-import { formatDuration } from '../../document/units.ts';
+import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
+import type { ExecModel } from '@machineadm/document/model.ts';
+import { formatDuration } from '@machineadm/document/units.ts';
 import type { CommandResult, Host } from '../../host/host.ts';
 import { describeKill, killOf, remedyOfKill, signalOfStatus } from '../../host/killed.ts';
 import { explain } from './failure-patterns.ts';

@@ -1,4 +1,4 @@
-import type { Finding } from '../../document/diagnostics.ts';
+import type { Finding } from '@machineadm/document/diagnostics.ts';
 import type {
   AdmissionModel,
   ApiServerModel,
@@ -7,12 +7,19 @@ import type {
   EtcdModel,
   HostPathVolume,
   KubernetesModel,
-} from '../../document/model.ts';
+} from '@machineadm/document/model.ts';
+import { admissionConfiguration } from '@machineadm/hardening/admission-configuration.ts';
+import { type AuditCoverage, auditPolicyFor } from '@machineadm/hardening/audit-policy.ts';
+import { contradiction } from '@machineadm/hardening/contradiction.ts';
+import {
+  type Check,
+  type Component,
+  type Control,
+  describeRule,
+  follows,
+  type Mount,
+} from '@machineadm/hardening/control.ts';
 import { apiServerComponent } from '../api-server/component.ts';
-import { admissionConfiguration } from './admission-configuration.ts';
-import { type AuditCoverage, auditPolicyFor } from './audit-policy.ts';
-import { contradiction } from './contradiction.ts';
-import { type Check, type Component, type Control, describeRule, follows, type Mount } from './control.ts';
 import { listOf } from './judge.ts';
 import { sectionContradictions } from './section-contradictions.ts';
 

@@ -1,8 +1,8 @@
-import type { Finding } from '../../document/diagnostics.ts';
-import type { FileModel, HostModel, SysctlSetting, UserModel } from '../../document/model.ts';
-import { DENIED_MODULES_FILE } from '../../document/ownership/kubernetes-paths.ts';
-import { contradiction } from './contradiction.ts';
-import type { Check, Control } from './control.ts';
+import type { Finding } from '@machineadm/document/diagnostics.ts';
+import type { FileModel, HostModel, SysctlSetting, UserModel } from '@machineadm/document/model.ts';
+import { DENIED_MODULES_FILE } from '@machineadm/document/ownership/kubernetes-paths.ts';
+import { contradiction } from '@machineadm/hardening/contradiction.ts';
+import type { Check, Control } from '@machineadm/hardening/control.ts';
 import { matchesPattern } from './found-files.ts';
 import { octal } from './judge-files.ts';
 

@@ -1,7 +1,7 @@
-import type { Check } from './control.ts';
+import type { Check } from '@machineadm/hardening/control.ts';
+import type { Verdict } from '@machineadm/hardening/verdict.ts';
 import type { FoundFile } from './found-files.ts';
 import type { Observed } from './observe.ts';
-import type { Verdict } from './verdict.ts';
 
 /** The permission bits that a file may have at most; undefined = the check says nothing of it. */
 export function allowedMode(check: Extract<Check, { kind: 'mode' }>, file: FoundFile): number | undefined {

@@ -1,14 +1,21 @@
-import type { Evidence } from '../../document/errors.ts';
-import { member, scalar, text } from '../../host/untyped.ts';
-import { KUBELET_CONFIG } from '../paths.ts';
-import { uncovered } from './audit-policy.ts';
-import { type Check, type Component, type Control, describeRule, follows, type Rule } from './control.ts';
-import { holdsSecrets, writesEncrypted } from './encryption.ts';
+import type { Evidence } from '@machineadm/document/errors.ts';
+import { KUBELET_CONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
+import { member, scalar, text } from '@machineadm/document/untyped.ts';
+import { uncovered } from '@machineadm/hardening/audit-policy.ts';
+import {
+  type Check,
+  type Component,
+  type Control,
+  describeRule,
+  follows,
+  type Rule,
+} from '@machineadm/hardening/control.ts';
+import { holdsSecrets, writesEncrypted } from '@machineadm/hardening/encryption.ts';
+import { decided, type Verdict } from '@machineadm/hardening/verdict.ts';
 import type { FoundFile } from './found-files.ts';
 import { judgeFiles } from './judge-files.ts';
 import { judgeSystem } from './judge-system.ts';
 import { manifestPath, type NamedFile, type Observed, usable } from './observe.ts';
-import { decided, type Verdict } from './verdict.ts';
 
 /** Judges one control by what was seen. Pure. */
 export function judge(control: Control, seen: Observed): Verdict {

@@ -1,9 +1,8 @@
-import type { HostModel, KubernetesModel } from '../../document/model.ts';
+import type { HostModel, KubernetesModel } from '@machineadm/document/model.ts';
+import { ADMISSION_CONFIG, DEFAULT_CERTIFICATES_DIRECTORY } from '@machineadm/document/ownership/kubernetes-paths.ts';
+import { type Check, type Component, type Control, follows } from '@machineadm/hardening/control.ts';
+import { ADMISSION_MOUNT } from '@machineadm/hardening/controls/build.ts';
 import { apiServerComponent } from '../api-server/component.ts';
-import { ADMISSION_CONFIG } from '../api-server/paths.ts';
-import { DEFAULT_CERTIFICATES_DIRECTORY } from '../paths.ts';
-import { type Check, type Component, type Control, follows } from './control.ts';
-import { ADMISSION_MOUNT } from './controls/build.ts';
 import { anonymousByFile, fieldText, fieldValue, judge, listOf } from './judge.ts';
 import { allowedMode } from './judge-files.ts';
 import { hostPathOf, type ManifestEdit } from './manifest.ts';

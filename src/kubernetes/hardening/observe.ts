@@ -1,6 +1,4 @@
-import { foreignYaml } from '../../document/foreign-yaml.ts';
-import type { QueryHost } from '../../host/host.ts';
-import { member, text } from '../../host/untyped.ts';
+import { foreignYaml } from '@machineadm/document/foreign-yaml.ts';
 import {
   ADMIN_KUBECONFIG,
   DEFAULT_CERTIFICATES_DIRECTORY,
@@ -9,9 +7,11 @@ import {
   KUBELET_DIRECTORY,
   KUBELET_KUBECONFIG,
   STATIC_PODS_DIRECTORY,
-} from '../paths.ts';
+} from '@machineadm/document/ownership/kubernetes-paths.ts';
+import { member, text } from '@machineadm/document/untyped.ts';
+import type { Component, Control } from '@machineadm/hardening/control.ts';
+import type { QueryHost } from '../../host/host.ts';
 import { isOfThisMachine } from '../pid-namespace.ts';
-import type { Component, Control } from './control.ts';
 import { expandPattern, type FoundFile } from './found-files.ts';
 import { type KubeletFlag, kubeletFlags } from './kubelet-flags.ts';
 import { argumentsOf, hostPathOf, type Manifest, readManifest } from './manifest.ts';

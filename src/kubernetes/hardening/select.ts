@@ -1,6 +1,6 @@
-import type { HardeningModel, Role } from '../../document/model.ts';
-import type { Control } from './control.ts';
-import { CONTROLS } from './controls/index.ts';
+import type { HardeningModel, Role } from '@machineadm/document/model.ts';
+import type { Control } from '@machineadm/hardening/control.ts';
+import { CONTROLS } from '@machineadm/hardening/controls/index.ts';
 import { whyNotInVersion } from './judge.ts';
 
 /** A control that was chosen, and why it is left alone, where it is. */

@@ -1,4 +1,4 @@
-import { type Check, type Control, describeRule } from './control.ts';
+import { type Check, type Control, describeRule } from '@machineadm/hardening/control.ts';
 import { octal } from './judge-files.ts';
 
 /** What a control asks for, in one line of our own words. */

@@ -1,6 +1,6 @@
-import { foreignYaml } from '../../document/foreign-yaml.ts';
-import type { KubernetesModel, Model } from '../../document/model.ts';
-import { member, text } from '../../host/untyped.ts';
+import { foreignYaml } from '@machineadm/document/foreign-yaml.ts';
+import type { KubernetesModel, Model } from '@machineadm/document/model.ts';
+import { member, text } from '@machineadm/document/untyped.ts';
 import { parseVersion } from '../../host/version.ts';
 import { companionTags, defaultRepository } from './releases.ts';
 

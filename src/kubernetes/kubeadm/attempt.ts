@@ -1,4 +1,4 @@
-import { member, text } from '../../host/untyped.ts';
+import { member, text } from '@machineadm/document/untyped.ts';
 import type { MembershipFacts } from './membership.ts';
 
 /** What the journal knows of the last time that kubeadm was started on this machine. */

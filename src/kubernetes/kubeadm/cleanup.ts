@@ -1,4 +1,4 @@
-import { MachineadmError } from '../../document/errors.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { Host } from '../../host/host.ts';
 import { mountPointsOf } from '../../host/mount-points.ts';
 import { nodeMounts } from '../mounts.ts';

@@ -1,8 +1,12 @@
-import type { KubernetesModel } from '../../document/model.ts';
-import type { SecretValue } from '../../document/secret.ts';
+import type { KubernetesModel } from '@machineadm/document/model.ts';
+import {
+  KUBEADM_CONFIG_MODE,
+  KUBEADM_INIT_CONFIG,
+  KUBEADM_JOIN_CONFIG,
+} from '@machineadm/document/ownership/kubernetes-paths.ts';
+import type { SecretValue } from '@machineadm/document/secret.ts';
 import type { Version } from '../../host/facts.ts';
 import type { Host, NewFile, QueryHost } from '../../host/host.ts';
-import { KUBEADM_CONFIG_MODE, KUBEADM_INIT_CONFIG, KUBEADM_JOIN_CONFIG } from '../paths.ts';
 import { type RenderedKubeadm, type RenderInput, renderKubeadm } from '../render/index.ts';
 import { resolveSecrets } from '../secrets.ts';
 import type { KubeadmCommand } from './output.ts';

@@ -1,5 +1,5 @@
-import { foreignYamlDocuments } from '../../document/foreign-yaml.ts';
-import { member, text } from '../../host/untyped.ts';
+import { foreignYamlDocuments } from '@machineadm/document/foreign-yaml.ts';
+import { member, text } from '@machineadm/document/untyped.ts';
 
 /** The flag that says which phases to leave out; it beats the field of the same meaning (cobra workflow.Runner). */
 const FLAG = '--skip-phases=';

@@ -1,5 +1,3 @@
-import type { FileStat, QueryHost } from '../../host/host.ts';
-import { mountPointsOf } from '../../host/mount-points.ts';
 import {
   ADMIN_KUBECONFIG,
   BOOTSTRAP_KUBELET_KUBECONFIG,
@@ -10,7 +8,9 @@ import {
   SCHEDULER_KUBECONFIG,
   STATIC_PODS_DIRECTORY,
   SUPER_ADMIN_KUBECONFIG,
-} from '../paths.ts';
+} from '@machineadm/document/ownership/kubernetes-paths.ts';
+import type { FileStat, QueryHost } from '../../host/host.ts';
+import { mountPointsOf } from '../../host/mount-points.ts';
 
 /** Where a reset of a node deletes. */
 export interface ResetPlaces {

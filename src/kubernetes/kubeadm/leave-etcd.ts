@@ -1,8 +1,8 @@
-import { MachineadmError } from '../../document/errors.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import { DEFAULT_ETCD_DATA_DIRECTORY } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import type { Host } from '../../host/host.ts';
 import { type EtcdPeers, findEtcdPeers, removeOwnMember } from '../etcd-members.ts';
 import { type MembershipEvidence, memberIdOfData } from '../etcd-ownership.ts';
-import { DEFAULT_ETCD_DATA_DIRECTORY } from '../paths.ts';
 import { keeperOf } from './inventory.ts';
 import type { ResetOrder, ResetWatch } from './reset-order.ts';
 

@@ -1,6 +1,6 @@
-import { MachineadmError } from '../../document/errors.ts';
-import type { KubernetesModel } from '../../document/model.ts';
-import type { Reason } from '../../document/reasons.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { KubernetesModel } from '@machineadm/document/model.ts';
+import type { Reason } from '@machineadm/document/reasons.ts';
 import { programTrouble } from '../../host/executable.ts';
 import type { Facts, Version } from '../../host/facts.ts';
 import type { QueryHost } from '../../host/host.ts';

@@ -1,12 +1,17 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { MachineadmError } from '../../document/errors.ts';
-import type { Role } from '../../document/model.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { Role } from '@machineadm/document/model.ts';
+import {
+  ADMIN_KUBECONFIG,
+  BOOTSTRAP_KUBELET_KUBECONFIG,
+  KUBELET_CONFIG,
+  KUBELET_KUBECONFIG,
+} from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { type Answer, getObject } from '../../host/api-server.ts';
 import type { QueryHost } from '../../host/host.ts';
 import { KubeconfigUnusable, readKubeconfig } from '../../host/kubeconfig.ts';
 import { getNode, type NodeView } from '../node-client.ts';
 import { ownNodeName } from '../node-name.ts';
-import { ADMIN_KUBECONFIG, BOOTSTRAP_KUBELET_KUBECONFIG, KUBELET_CONFIG, KUBELET_KUBECONFIG } from '../paths.ts';
 import type { Attempt } from './attempt.ts';
 import { type Inventory, keeperOf } from './inventory.ts';
 import { type Leftovers, leftoversWithout } from './leftovers.ts';

@@ -1,4 +1,4 @@
-import type { KubernetesModel } from '../../document/model.ts';
+import type { KubernetesModel } from '@machineadm/document/model.ts';
 import type { Attempt } from './attempt.ts';
 import type { Inventory, ResetPlaces } from './inventory.ts';
 

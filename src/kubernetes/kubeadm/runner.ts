@@ -1,4 +1,4 @@
-import { type Evidence, MachineadmError } from '../../document/errors.ts';
+import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
 import type { CommandResult, Host } from '../../host/host.ts';
 import { describeKill, type Kill, killOf, remedyOfKill, signalOfStatus } from '../../host/killed.ts';
 import { untilEtcdStaysDown } from '../control-plane-ends.ts';

@@ -1,4 +1,9 @@
-import type { Argument, NodeModel, PodEnvironmentReference, PodEnvironmentVariable } from '../../document/model.ts';
+import type {
+  Argument,
+  NodeModel,
+  PodEnvironmentReference,
+  PodEnvironmentVariable,
+} from '@machineadm/document/model.ts';
 import { sortedByKey } from './fields.ts';
 import { needsKubeadm, type Problems } from './problems.ts';
 import type { KubeadmTarget } from './version.ts';

@@ -1,5 +1,5 @@
-import type { BootstrapToken } from '../../document/model.ts';
-import type { SecretValue } from '../../document/secret.ts';
+import type { BootstrapToken } from '@machineadm/document/model.ts';
+import type { SecretValue } from '@machineadm/document/secret.ts';
 import { asked, type Fields, goDuration, listOrNothing } from './fields.ts';
 import type { Problems } from './problems.ts';
 

@@ -1,8 +1,14 @@
-import { ECDSA_P384, ETCD_HTTP_ENDPOINTS } from '../../document/kubernetes-releases/kubeadm.ts';
-import { includes } from '../../document/kubernetes-releases/minor.ts';
-import type { ApiServerModel, ClusterModel, ComponentModel, EtcdModel, KubernetesModel } from '../../document/model.ts';
+import { ECDSA_P384, ETCD_HTTP_ENDPOINTS } from '@machineadm/document/kubernetes-releases/kubeadm.ts';
+import { includes } from '@machineadm/document/kubernetes-releases/minor.ts';
+import type {
+  ApiServerModel,
+  ClusterModel,
+  ComponentModel,
+  EtcdModel,
+  KubernetesModel,
+} from '@machineadm/document/model.ts';
+import { DEFAULT_CERTIFICATES_DIRECTORY } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { apiServerComponent } from '../api-server/component.ts';
-import { DEFAULT_CERTIFICATES_DIRECTORY } from '../paths.ts';
 import { renderArguments, renderEnvironment } from './arguments.ts';
 import { featureGates } from './feature-gates.ts';
 import { asked, askedOrNothing, type Fields, goDuration, listOrNothing, sortedByKey } from './fields.ts';

@@ -4,8 +4,8 @@ import type {
   FileDiscovery,
   JoinModel,
   TokenDiscovery,
-} from '../../document/model.ts';
-import type { SecretValue } from '../../document/secret.ts';
+} from '@machineadm/document/model.ts';
+import type { SecretValue } from '@machineadm/document/secret.ts';
 import { asked, type Fields, listOrNothing } from './fields.ts';
 import type { RenderedFile } from './patches.ts';
 import type { Problems } from './problems.ts';

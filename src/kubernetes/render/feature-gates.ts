@@ -1,6 +1,6 @@
-import { KUBEADM_GATES } from '../../document/kubernetes-releases/kubeadm.ts';
-import { includes } from '../../document/kubernetes-releases/minor.ts';
-import type { ClusterModel } from '../../document/model.ts';
+import { KUBEADM_GATES } from '@machineadm/document/kubernetes-releases/kubeadm.ts';
+import { includes } from '@machineadm/document/kubernetes-releases/minor.ts';
+import type { ClusterModel } from '@machineadm/document/model.ts';
 import type { Problems } from './problems.ts';
 import type { KubeadmTarget } from './version.ts';
 

@@ -1,8 +1,8 @@
-import { MachineadmError } from '../../document/errors.ts';
-import type { JoinModel, KubernetesModel } from '../../document/model.ts';
-import type { SecretValue } from '../../document/secret.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { JoinModel, KubernetesModel } from '@machineadm/document/model.ts';
+import { DEFAULT_CA_CERTIFICATE } from '@machineadm/document/ownership/kubernetes-paths.ts';
+import type { SecretValue } from '@machineadm/document/secret.ts';
 import type { Version } from '../../host/facts.ts';
-import { DEFAULT_CA_CERTIFICATE } from '../paths.ts';
 import { bootstrapTokens } from './bootstrap-tokens.ts';
 import { clusterConfiguration } from './cluster.ts';
 import { discoveryFields, discoveryFiles } from './discovery.ts';

@@ -1,4 +1,4 @@
-import type { KubernetesModel } from '../../document/model.ts';
+import type { KubernetesModel } from '@machineadm/document/model.ts';
 import { asked, type Fields } from './fields.ts';
 
 export const KUBELET_CONFIGURATION = { apiVersion: 'kubelet.config.k8s.io/v1beta1', kind: 'KubeletConfiguration' };

@@ -1,4 +1,4 @@
-import type { KubernetesModel } from '../../document/model.ts';
+import type { KubernetesModel } from '@machineadm/document/model.ts';
 import { kubeletArguments, renderArguments } from './arguments.ts';
 import { asked, type Fields, goDuration, listOrNothing } from './fields.ts';
 import { needsKubeadm, type Problems } from './problems.ts';

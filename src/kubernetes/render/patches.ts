@@ -1,7 +1,7 @@
-import { PATCH_TARGETS } from '../../document/kubernetes-releases/kubeadm.ts';
-import { includes } from '../../document/kubernetes-releases/minor.ts';
-import type { KubernetesModel } from '../../document/model.ts';
-import { KUBEADM_PATCHES_DIRECTORY } from '../paths.ts';
+import { PATCH_TARGETS } from '@machineadm/document/kubernetes-releases/kubeadm.ts';
+import { includes } from '@machineadm/document/kubernetes-releases/minor.ts';
+import type { KubernetesModel } from '@machineadm/document/model.ts';
+import { KUBEADM_PATCHES_DIRECTORY } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { KUBELET_CONFIGURATION } from './kubelet.ts';
 import { needsKubeadm, type Problems } from './problems.ts';
 import type { KubeadmTarget } from './version.ts';

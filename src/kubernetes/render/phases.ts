@@ -1,5 +1,5 @@
-import { NEWEST_KNOWN_MINOR } from '../../document/kubernetes-releases/minor.ts';
-import type { KubernetesModel } from '../../document/model.ts';
+import { NEWEST_KNOWN_MINOR } from '@machineadm/document/kubernetes-releases/minor.ts';
+import type { KubernetesModel } from '@machineadm/document/model.ts';
 import type { Problems } from './problems.ts';
 import type { KubeadmTarget } from './version.ts';
 

@@ -1,5 +1,5 @@
+import { VERBATIM_TAG } from '@machineadm/document/verbatim.ts';
 import { Document, visit } from 'yaml';
-import { VERBATIM_TAG } from '../../document/verbatim.ts';
 
 /**
  * Plain only where no YAML parser can take the text for anything but a string. kubeadm reads with sigs.k8s.io/yaml, which

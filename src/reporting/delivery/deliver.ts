@@ -1,5 +1,5 @@
-import type { LocalSinkModel } from '../../document/model.ts';
-import { redact } from '../../document/redaction.ts';
+import type { LocalSinkModel } from '@machineadm/document/model.ts';
+import { redact } from '@machineadm/document/redaction.ts';
 import type { Host } from '../../host/host.ts';
 import type { ReportEvent } from '../event.ts';
 import { remoteSinkOf } from '../remote/registry.ts';

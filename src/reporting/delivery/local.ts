@@ -1,4 +1,4 @@
-import type { LocalSinkModel } from '../../document/model.ts';
+import type { LocalSinkModel } from '@machineadm/document/model.ts';
 import type { Host } from '../../host/host.ts';
 import { withDeadline } from '../deadline.ts';
 import { sinksOf } from '../sinks/index.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { oneLine } from '../../document/printable.ts';
-import { redact } from '../../document/redaction.ts';
+import { oneLine } from '@machineadm/document/printable.ts';
+import { redact } from '@machineadm/document/redaction.ts';
 import { DeadlineExceeded, withDeadline } from '../deadline.ts';
 import { fitted, type ReportEvent } from '../event.ts';
 import type { DeliveryContext, DeliveryResult, RemoteSink } from '../remote/remote-sink.ts';

@@ -1,4 +1,4 @@
-import { formatDuration } from '../../document/units.ts';
+import { formatDuration } from '@machineadm/document/units.ts';
 import type { RunStatus } from '../status.ts';
 import { BOOT_SPANS } from '../timeline.ts';
 import { axisOf } from '../timeline-chart.ts';

@@ -1,5 +1,5 @@
-import { printable } from '../../document/printable.ts';
-import { redact } from '../../document/redaction.ts';
+import { printable } from '@machineadm/document/printable.ts';
+import { redact } from '@machineadm/document/redaction.ts';
 
 /** A piece of HTML whose text is escaped already. Made by `html` alone. */
 export class Html {

@@ -1,5 +1,5 @@
-import { REASONS } from '../../document/reasons.ts';
-import { formatDuration } from '../../document/units.ts';
+import { REASONS } from '@machineadm/document/reasons.ts';
+import { formatDuration } from '@machineadm/document/units.ts';
 import { formatCauses } from '../progress.ts';
 import type { RunStatus } from '../status.ts';
 import type { Reported } from '../status-file.ts';

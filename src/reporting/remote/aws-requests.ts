@@ -1,4 +1,4 @@
-import type { AWSBucketModel, AWSSinkModel } from '../../document/model.ts';
+import type { AWSBucketModel, AWSSinkModel } from '@machineadm/document/model.ts';
 import { type AwsRequest, awsDomain } from '../../host/aws-signature.ts';
 import { stringAt } from '../../host/http/json-answer.ts';
 import { eventLine, fitted, type ReportEvent, SIZE_CLASSES, sizeOf } from '../event.ts';

@@ -1,4 +1,4 @@
-import type { AWSSinkModel } from '../../document/model.ts';
+import type { AWSSinkModel } from '@machineadm/document/model.ts';
 import {
   type AwsCredentials,
   type AwsRequest,

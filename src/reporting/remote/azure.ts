@@ -1,4 +1,4 @@
-import type { AzureSinkModel } from '../../document/model.ts';
+import type { AzureSinkModel } from '@machineadm/document/model.ts';
 import type { HttpRequest } from '../../host/http/client.ts';
 import { MetadataService } from '../../host/metadata-service.ts';
 import type { ReportEvent } from '../event.ts';

@@ -1,5 +1,5 @@
-import type { ExecSinkModel } from '../../document/model.ts';
-import { redact } from '../../document/redaction.ts';
+import type { ExecSinkModel } from '@machineadm/document/model.ts';
+import { redact } from '@machineadm/document/redaction.ts';
 import { SIZE_CLASSES } from '../event.ts';
 import type { DeliveryResult, RemoteSink } from './remote-sink.ts';
 

@@ -1,4 +1,4 @@
-import type { GCPSinkModel } from '../../document/model.ts';
+import type { GCPSinkModel } from '@machineadm/document/model.ts';
 import { MetadataService } from '../../host/metadata-service.ts';
 import { type ReportEvent, SIZE_CLASSES } from '../event.ts';
 import { attributesOf } from './attributes.ts';

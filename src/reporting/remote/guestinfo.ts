@@ -1,4 +1,4 @@
-import { redact } from '../../document/redaction.ts';
+import { redact } from '@machineadm/document/redaction.ts';
 import type { CommandResult } from '../../host/host.ts';
 import { eventLine, type ReportEvent } from '../event.ts';
 import type { DeliveryContext, DeliveryResult, RemoteSink } from './remote-sink.ts';

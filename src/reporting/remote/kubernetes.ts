@@ -1,5 +1,5 @@
-import { MachineadmError } from '../../document/errors.ts';
-import type { ClusterAccess, KubernetesSinkModel } from '../../document/model.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { ClusterAccess, KubernetesSinkModel } from '@machineadm/document/model.ts';
 import { type ApiCredential, askApiServer } from '../../host/api-server.ts';
 import { KubeconfigUnusable, parseKubeconfig } from '../../host/kubeconfig.ts';
 import { configMapPatch, REPORT_BYTES } from './apply-patch.ts';

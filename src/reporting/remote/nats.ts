@@ -1,5 +1,5 @@
+import type { NATSCredentials, NATSServer, NATSSinkModel } from '@machineadm/document/model.ts';
 import type { Authenticator, NatsConnection, TlsOptions } from '@nats-io/transport-node';
-import type { NATSCredentials, NATSServer, NATSSinkModel } from '../../document/model.ts';
 import { trustedRoots } from '../../host/http/trusted-roots.ts';
 import { fitted, type ReportEvent, SIZE_CLASSES, sizeOf } from '../event.ts';
 import type { DeliveryContext, DeliveryResult, RemoteSink } from './remote-sink.ts';

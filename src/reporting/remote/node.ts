@@ -1,9 +1,10 @@
-import type { NodeSinkModel } from '../../document/model.ts';
+import type { NodeSinkModel } from '@machineadm/document/model.ts';
+import { KUBELET_KUBECONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { askApiServer } from '../../host/api-server.ts';
 import type { QueryHost } from '../../host/host.ts';
 import { openQueryHost } from '../../host/index.ts';
 import { KubeconfigUnusable, readKubeconfig } from '../../host/kubeconfig.ts';
-import { KUBELET_KUBECONFIG, nodeNameOfCertificate } from '../../host/kubelet-credential.ts';
+import { nodeNameOfCertificate } from '../../host/kubelet-credential.ts';
 import { SIZE_CLASSES } from '../event.ts';
 import { nodePatch } from './apply-patch.ts';
 import { applyResult } from './apply-result.ts';

@@ -1,5 +1,5 @@
-import type { SinkTlsModel } from '../../document/model.ts';
-import type { Secret, SecretValue } from '../../document/secret.ts';
+import type { SinkTlsModel } from '@machineadm/document/model.ts';
+import type { Secret, SecretValue } from '@machineadm/document/secret.ts';
 import type { Host } from '../../host/host.ts';
 import type { HttpClient } from '../../host/http/client.ts';
 import type { ReportEvent } from '../event.ts';

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
-import { MachineadmError } from '../../document/errors.ts';
-import type { Secret } from '../../document/secret.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { Secret } from '@machineadm/document/secret.ts';
 
 /** What of a Standard Webhooks secret is not the key. */
 const PREFIX = /^whsec_/;

@@ -1,5 +1,5 @@
-import type { WebhookSinkModel } from '../../document/model.ts';
-import type { Secret } from '../../document/secret.ts';
+import type { WebhookSinkModel } from '@machineadm/document/model.ts';
+import type { Secret } from '@machineadm/document/secret.ts';
 import type { HttpAnswer } from '../../host/http/client.ts';
 import { shown } from '../../host/http/client.ts';
 import { fitted, type ReportEvent, SIZE_CLASSES, sizeOf } from '../event.ts';

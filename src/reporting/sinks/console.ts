@@ -1,5 +1,5 @@
-import { MachineadmError } from '../../document/errors.ts';
-import { oneLine } from '../../document/printable.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import { oneLine } from '@machineadm/document/printable.ts';
 import { errnoOf } from '../../host/file-error.ts';
 import { type ConsoleDevice, openConsole } from '../../host/files/console-device.ts';
 import { formatEvent } from '../progress.ts';

@@ -1,5 +1,5 @@
-import { MachineadmError } from '../../document/errors.ts';
-import { oneLine } from '../../document/printable.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import { oneLine } from '@machineadm/document/printable.ts';
 import type { Host } from '../../host/host.ts';
 import { formatEvent, formatFailure } from '../progress.ts';
 import type { Sink } from '../sink.ts';

@@ -1,6 +1,6 @@
-import { MachineadmError } from '../../document/errors.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import { member } from '@machineadm/document/untyped.ts';
 import type { Host } from '../../host/host.ts';
-import { member } from '../../host/untyped.ts';
 import { WRITE_EVENT } from '../../host/windows/event-scripts.ts';
 import { runScript } from '../../host/windows/powershell.ts';
 import type { Sink } from '../sink.ts';

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import type { HostModel, LocalSinkModel, RemoteSinkModel } from '../../document/model.ts';
-import type { SecretValue } from '../../document/secret.ts';
-import { isSecretValue } from '../../document/secret-values.ts';
-import { isRecord } from '../../host/shape.ts';
+import type { HostModel, LocalSinkModel, RemoteSinkModel } from '@machineadm/document/model.ts';
+import type { SecretValue } from '@machineadm/document/secret.ts';
+import { isSecretValue } from '@machineadm/document/secret-values.ts';
+import { isRecord } from '@machineadm/document/shape.ts';
 import { isRemoteKind } from '../remote/registry.ts';
 
 /** What the agent's own requests need of the document. */

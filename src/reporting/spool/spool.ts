@@ -1,6 +1,6 @@
+import { isRecord } from '@machineadm/document/shape.ts';
 import { withChecksum, withoutChecksum } from '../../host/checksum.ts';
 import type { Host } from '../../host/host.ts';
-import { isRecord } from '../../host/shape.ts';
 import { fitted, type ReportEvent } from '../event.ts';
 import { isEvent } from '../shapes.ts';
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { oneLine } from '../../document/printable.ts';
-import { redact } from '../../document/redaction.ts';
+import { oneLine } from '@machineadm/document/printable.ts';
+import { redact } from '@machineadm/document/redaction.ts';
 import { pauseMs } from '../delivery/pause.ts';
 import { attempt, type SinkDelivery } from '../delivery/sink-delivery.ts';
 import type { ReportEvent } from '../event.ts';

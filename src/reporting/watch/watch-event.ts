@@ -1,5 +1,5 @@
-import { oneLine } from '../../document/printable.ts';
-import { redactDeep } from '../../document/redaction.ts';
+import { oneLine } from '@machineadm/document/printable.ts';
+import { redactDeep } from '@machineadm/document/redaction.ts';
 import type { ReportCondition, ReportEvent } from '../event.ts';
 import type { Moment } from '../run-state.ts';
 

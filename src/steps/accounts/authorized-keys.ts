@@ -1,6 +1,6 @@
-import { MachineadmError } from '../../document/errors.ts';
-import { authorizedKeysPath } from '../../document/ownership/paths.ts';
-import { redact } from '../../document/redaction.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import { authorizedKeysPath } from '@machineadm/document/ownership/paths.ts';
+import { redact } from '@machineadm/document/redaction.ts';
 import { FileError } from '../../host/file-error.ts';
 import type { CommandResult, Host, QueryHost } from '../../host/host.ts';
 import { withBlock, withoutBlock } from '../marked-block.ts';

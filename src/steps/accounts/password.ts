@@ -1,6 +1,6 @@
-import { MachineadmError } from '../../document/errors.ts';
-import type { UserModel } from '../../document/model.ts';
-import type { Secret } from '../../document/secret.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { UserModel } from '@machineadm/document/model.ts';
+import type { Secret } from '@machineadm/document/secret.ts';
 
 /** A crypt(5) hash that names its method, or a mark that no password matches. DES hashes have no "$" and no place here. */
 const HASH = /^(?:\$[a-z0-9-]+\$[^:\s]+|[*!])$/i;

@@ -1,5 +1,5 @@
-import type { UserModel } from '../../document/model.ts';
-import { redact } from '../../document/redaction.ts';
+import type { UserModel } from '@machineadm/document/model.ts';
+import { redact } from '@machineadm/document/redaction.ts';
 import type { QueryHost } from '../../host/host.ts';
 import type { Missing } from '../step.ts';
 

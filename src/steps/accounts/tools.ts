@@ -1,5 +1,5 @@
-import { MachineadmError } from '../../document/errors.ts';
-import { redact } from '../../document/redaction.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import { redact } from '@machineadm/document/redaction.ts';
 import type { Command, Host, QueryHost } from '../../host/host.ts';
 import type { Missing } from '../step.ts';
 

@@ -1,6 +1,6 @@
-import type { UserModel } from '../../document/model.ts';
-import { sudoersPath } from '../../document/ownership/paths.ts';
-import { Secret } from '../../document/secret.ts';
+import type { UserModel } from '@machineadm/document/model.ts';
+import { sudoersPath } from '@machineadm/document/ownership/paths.ts';
+import { Secret } from '@machineadm/document/secret.ts';
 import type { FileStat } from '../../host/host.ts';
 import type { Change } from '../step.ts';
 import type { KeysActual } from './authorized-keys.ts';

@@ -1,4 +1,4 @@
-import { Secret } from '../../document/secret.ts';
+import { Secret } from '@machineadm/document/secret.ts';
 
 /** Whom an offline join blob was made for. */
 export interface OfflineBlob {

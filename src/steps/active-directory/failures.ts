@@ -1,6 +1,6 @@
-import type { Evidence } from '../../document/errors.ts';
-import { MachineadmError } from '../../document/errors.ts';
-import type { Reason } from '../../document/reasons.ts';
+import type { Evidence } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { Reason } from '@machineadm/document/reasons.ts';
 import type { CommandResult } from '../../host/host.ts';
 
 /** A cause that the tools name on standard error, under LC_ALL=C. */

@@ -1,4 +1,4 @@
-import { MachineadmError } from '../../document/errors.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { Command, CommandResult, Host } from '../../host/host.ts';
 import type { Execution } from '../step.ts';
 import { readBlob } from './blob.ts';

@@ -1,4 +1,4 @@
-import { KERBEROS_CONFIGURATION, ORIGINAL_SUFFIX } from '../../document/ownership/paths.ts';
+import { KERBEROS_CONFIGURATION, ORIGINAL_SUFFIX } from '@machineadm/document/ownership/paths.ts';
 
 export { KERBEROS_CONFIGURATION };
 

@@ -1,4 +1,4 @@
-import { redact } from '../../document/redaction.ts';
+import { redact } from '@machineadm/document/redaction.ts';
 import type { Command, Host } from '../../host/host.ts';
 import { TOOL_ENVIRONMENT, WORK_DIRECTORY, withWorkDirectory } from './work-directory.ts';
 

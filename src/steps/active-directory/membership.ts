@@ -1,4 +1,4 @@
-import type { ActiveDirectoryModel, Model } from '../../document/model.ts';
+import type { ActiveDirectoryModel, Model } from '@machineadm/document/model.ts';
 import type { Facts } from '../../host/facts.ts';
 
 /** The membership that a document asks for, with the names that this machine has in its domain. */

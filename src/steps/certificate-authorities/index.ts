@@ -1,6 +1,6 @@
-import { MachineadmError } from '../../document/errors.ts';
-import type { CertificateAuthorityModel } from '../../document/model.ts';
-import { OWN_FILE_PREFIX } from '../../document/ownership/paths.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { CertificateAuthorityModel } from '@machineadm/document/model.ts';
+import { OWN_FILE_PREFIX } from '@machineadm/document/ownership/paths.ts';
 import type { Host } from '../../host/host.ts';
 import type { Change, Execution, FollowUp, Missing, Step } from '../step.ts';
 import { type Authority, authoritiesOf, fingerprintsIn } from './certificates.ts';

@@ -1,4 +1,4 @@
-import { TRUST_STORES } from '../../document/ownership/paths.ts';
+import { TRUST_STORES } from '@machineadm/document/ownership/paths.ts';
 import type { QueryHost } from '../../host/host.ts';
 
 /** Where an operating system takes added authorities from, and what makes its bundle of them. */

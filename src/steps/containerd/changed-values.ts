@@ -1,4 +1,4 @@
-import type { TomlTable, TomlValue } from '../../document/model.ts';
+import type { TomlTable, TomlValue } from '@machineadm/document/model.ts';
 import type { Version } from '../../host/facts.ts';
 import { inWordsOf } from './migrate.ts';
 import { fullId } from './plugin-ids.ts';

@@ -1,4 +1,4 @@
-import { MachineadmError } from '../../document/errors.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { Host } from '../../host/host.ts';
 import type { Execution } from '../step.ts';
 import { CONFIGURATION_PATH, ORIGINAL_PATH, PREVIOUS_PATH, writerOf } from './configuration.ts';

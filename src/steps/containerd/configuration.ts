@@ -1,10 +1,10 @@
-import type { ContainerdModel, Model, TomlTable } from '../../document/model.ts';
+import type { ContainerdModel, Model, TomlTable } from '@machineadm/document/model.ts';
 import {
   CONTAINERD_CONFIGURATION,
   ORIGINAL_SUFFIX,
   PREVIOUS_SUFFIX,
   REGISTRIES_DIRECTORY,
-} from '../../document/ownership/paths.ts';
+} from '@machineadm/document/ownership/paths.ts';
 import type { Version } from '../../host/facts.ts';
 import { disabledWithoutCri, inWordsOf, withBinaries } from './migrate.ts';
 import { CRI, IMAGES, OPT, OVERLAYFS, RUNTIME, TRANSFER } from './plugin-ids.ts';

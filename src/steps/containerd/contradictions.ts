@@ -1,5 +1,5 @@
-import { MachineadmError } from '../../document/errors.ts';
-import type { ContainerdModel, TomlTable } from '../../document/model.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { ContainerdModel, TomlTable } from '@machineadm/document/model.ts';
 import type { Version } from '../../host/facts.ts';
 import { compareVersions } from '../../host/version.ts';
 import type { Missing } from '../step.ts';

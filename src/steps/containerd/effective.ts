@@ -1,6 +1,6 @@
-import { type Evidence, MachineadmError } from '../../document/errors.ts';
-import type { TomlTable, TomlValue } from '../../document/model.ts';
-import { Verbatim, wholeNumber } from '../../document/verbatim.ts';
+import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
+import type { TomlTable, TomlValue } from '@machineadm/document/model.ts';
+import { Verbatim, wholeNumber } from '@machineadm/document/verbatim.ts';
 import type { CommandResult, QueryHost } from '../../host/host.ts';
 import { CONFIGURATION_PATH, holdsCredentials } from './configuration.ts';
 import { parseTable } from './toml-text.ts';

@@ -1,6 +1,6 @@
 import { dirname } from 'node:path/posix';
-import { MachineadmError } from '../../document/errors.ts';
-import type { TomlTable } from '../../document/model.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { TomlTable } from '@machineadm/document/model.ts';
 import type { QueryHost } from '../../host/host.ts';
 import type { FoundConfiguration, FoundFiles } from './changed-values.ts';
 import { CONFIGURATION_PATH } from './configuration.ts';

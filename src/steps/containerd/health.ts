@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Evidence, MachineadmError } from '../../document/errors.ts';
+import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
 import type { Host, QueryHost } from '../../host/host.ts';
 import { unitTrouble } from '../../host/unit-trouble.ts';
 import type { Execution } from '../step.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { RegistryEndpoint, RegistryModel, TomlTable } from '../../document/model.ts';
-import { ORIGINAL_SUFFIX, OWN_FILE_PREFIX, REGISTRY_HOSTS_FILE } from '../../document/ownership/paths.ts';
-import { Secret, type SecretValue } from '../../document/secret.ts';
+import type { RegistryEndpoint, RegistryModel, TomlTable } from '@machineadm/document/model.ts';
+import { ORIGINAL_SUFFIX, OWN_FILE_PREFIX, REGISTRY_HOSTS_FILE } from '@machineadm/document/ownership/paths.ts';
+import { Secret, type SecretValue } from '@machineadm/document/secret.ts';
 import { defined, table } from './toml-tree.ts';
 
 const MARK = '# Managed by machineadm:';

@@ -1,4 +1,4 @@
-import { MachineadmError } from '../../document/errors.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { Version } from '../../host/facts.ts';
 import type { Host } from '../../host/host.ts';
 import type { Change, Execution, Step } from '../step.ts';

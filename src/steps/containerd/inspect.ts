@@ -1,5 +1,5 @@
-import { MachineadmError } from '../../document/errors.ts';
-import type { ContainerdModel, KubernetesModel, TomlTable } from '../../document/model.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { ContainerdModel, KubernetesModel, TomlTable } from '@machineadm/document/model.ts';
 import type { CriConfiguration } from '../../host/cri.ts';
 import type { Version } from '../../host/facts.ts';
 import type { QueryHost, ServiceState } from '../../host/host.ts';

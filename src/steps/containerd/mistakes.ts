@@ -1,4 +1,4 @@
-import type { TomlTable } from '../../document/model.ts';
+import type { TomlTable } from '@machineadm/document/model.ts';
 import type { Version } from '../../host/facts.ts';
 import { takesOneDirectory } from './configuration.ts';
 import { hasVersion2Words } from './migrate.ts';

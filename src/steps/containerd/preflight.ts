@@ -1,4 +1,4 @@
-import type { ContainerdModel, TomlTable } from '../../document/model.ts';
+import type { ContainerdModel, TomlTable } from '@machineadm/document/model.ts';
 import { programTrouble } from '../../host/executable.ts';
 import type { Version } from '../../host/facts.ts';
 import type { QueryHost } from '../../host/host.ts';

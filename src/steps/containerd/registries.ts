@@ -1,6 +1,6 @@
-import { MachineadmError } from '../../document/errors.ts';
-import type { RegistryModel } from '../../document/model.ts';
-import { OWN_FILE_PREFIX, REGISTRY_HOSTS_FILE, registryDirectories } from '../../document/ownership/paths.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { RegistryModel } from '@machineadm/document/model.ts';
+import { OWN_FILE_PREFIX, REGISTRY_HOSTS_FILE, registryDirectories } from '@machineadm/document/ownership/paths.ts';
 import type { Host, QueryHost } from '../../host/host.ts';
 import type { Change } from '../step.ts';
 import { textDiff } from '../text-diff.ts';

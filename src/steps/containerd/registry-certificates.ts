@@ -1,7 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { MachineadmError } from '../../document/errors.ts';
-import type { RegistryEndpoint, RegistryModel } from '../../document/model.ts';
-import { pemBlocks } from '../../document/pem.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { RegistryEndpoint, RegistryModel } from '@machineadm/document/model.ts';
+import { pemBlocks } from '@machineadm/document/pem.ts';
 import type { QueryHost } from '../../host/host.ts';
 import type { Missing } from '../step.ts';
 

@@ -1,5 +1,5 @@
 import { dirname } from 'node:path/posix';
-import type { ContainerdModel, RuntimeModel, TomlTable } from '../../document/model.ts';
+import type { ContainerdModel, RuntimeModel, TomlTable } from '@machineadm/document/model.ts';
 import type { QueryHost } from '../../host/host.ts';
 import type { Missing } from '../step.ts';
 import { RUNC_SHIM } from './plugin-ids.ts';

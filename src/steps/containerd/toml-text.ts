@@ -1,5 +1,5 @@
-import type { TomlTable, TomlValue } from '../../document/model.ts';
-import { decimal, Verbatim, wholeNumber } from '../../document/verbatim.ts';
+import type { TomlTable, TomlValue } from '@machineadm/document/model.ts';
+import { decimal, Verbatim, wholeNumber } from '@machineadm/document/verbatim.ts';
 import { isTable } from './toml-tree.ts';
 
 /**

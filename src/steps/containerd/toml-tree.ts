@@ -1,5 +1,5 @@
-import type { TomlTable, TomlValue } from '../../document/model.ts';
-import { Verbatim } from '../../document/verbatim.ts';
+import type { TomlTable, TomlValue } from '@machineadm/document/model.ts';
+import { Verbatim } from '@machineadm/document/verbatim.ts';
 
 /** A scalar or array of a TOML tree, and the keys that lead to it. */
 export interface Leaf {

@@ -1,5 +1,5 @@
-import type { DirectoryLoginsModel } from '../../document/model.ts';
-import { NAME_SERVICE_SWITCH, SSSD_CONFIGURATION_PATH } from '../../document/ownership/paths.ts';
+import type { DirectoryLoginsModel } from '@machineadm/document/model.ts';
+import { NAME_SERVICE_SWITCH, SSSD_CONFIGURATION_PATH } from '@machineadm/document/ownership/paths.ts';
 import type { DomainMembership } from '../active-directory/membership.ts';
 
 /** sssd ends with status 4 where its configuration can be read by others than root. */

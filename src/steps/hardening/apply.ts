@@ -1,8 +1,8 @@
-import { QUIET } from '../../document/foreign-yaml.ts';
+import { QUIET } from '@machineadm/document/foreign-yaml.ts';
+import { KUBELET_CONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import type { Host } from '../../host/host.ts';
 import { changeComponent, type Pace } from '../../kubernetes/hardening/component-restart.ts';
 import { withoutFlag } from '../../kubernetes/hardening/kubelet-flags.ts';
-import { KUBELET_CONFIG } from '../../kubernetes/paths.ts';
 import type { Execution } from '../step.ts';
 import type { HardeningPlace } from './changes.ts';
 

@@ -1,5 +1,5 @@
-import type { Evidence } from '../../document/errors.ts';
-import type { HardeningModel } from '../../document/model.ts';
+import type { Evidence } from '@machineadm/document/errors.ts';
+import type { HardeningModel } from '@machineadm/document/model.ts';
 import type { QueryHost } from '../../host/host.ts';
 import { judge } from '../../kubernetes/hardening/judge.ts';
 import { observe } from '../../kubernetes/hardening/observe.ts';

@@ -1,9 +1,9 @@
-import type { Component } from '../../kubernetes/hardening/control.ts';
+import { KUBELET_CONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
+import type { Component } from '@machineadm/hardening/control.ts';
 import { octal } from '../../kubernetes/hardening/judge-files.ts';
 import type { ManifestEdit } from '../../kubernetes/hardening/manifest.ts';
 import type { Mends } from '../../kubernetes/hardening/mend.ts';
 import { manifestPath } from '../../kubernetes/hardening/observe.ts';
-import { KUBELET_CONFIG } from '../../kubernetes/paths.ts';
 import type { Change } from '../step.ts';
 
 /** What one change does to one place. */

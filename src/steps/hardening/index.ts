@@ -1,13 +1,13 @@
-import type { HardeningModel, HostModel, KubernetesModel } from '../../document/model.ts';
+import type { HardeningModel, HostModel, KubernetesModel } from '@machineadm/document/model.ts';
+import { KUBELET_CONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
+import type { Control } from '@machineadm/hardening/control.ts';
 import type { Host } from '../../host/host.ts';
 import { type Pace, USUAL_PACE } from '../../kubernetes/hardening/component-restart.ts';
-import type { Control } from '../../kubernetes/hardening/control.ts';
 import { judge } from '../../kubernetes/hardening/judge.ts';
 import { type Mends, mendsFor } from '../../kubernetes/hardening/mend.ts';
 import { observe } from '../../kubernetes/hardening/observe.ts';
 import { HARDENING_RECORD, recordText } from '../../kubernetes/hardening/record.ts';
 import { applied, select } from '../../kubernetes/hardening/select.ts';
-import { KUBELET_CONFIG } from '../../kubernetes/paths.ts';
 import type { Change, Execution, Step } from '../step.ts';
 import { applyPlace } from './apply.ts';
 import { changesFor, type HardeningPlace } from './changes.ts';

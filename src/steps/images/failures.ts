@@ -1,5 +1,5 @@
-import { MachineadmError } from '../../document/errors.ts';
-import { redact } from '../../document/redaction.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import { redact } from '@machineadm/document/redaction.ts';
 import type { CommandResult, QueryHost } from '../../host/host.ts';
 
 /** Throws `ImageArchiveUnreadable` for a file whose SHA-256 (lower-case hex) is another. */

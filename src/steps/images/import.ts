@@ -1,5 +1,5 @@
 import { basename } from 'node:path/posix';
-import type { ImageArchive } from '../../document/model.ts';
+import type { ImageArchive } from '@machineadm/document/model.ts';
 import type { CommandResult, Host, QueryHost } from '../../host/host.ts';
 import { shown } from '../../host/http/client.ts';
 import { download } from '../file-download.ts';

@@ -1,4 +1,4 @@
-import type { ContainerdModel } from '../../document/model.ts';
+import type { ContainerdModel } from '@machineadm/document/model.ts';
 import type { Version } from '../../host/facts.ts';
 import { OVERLAYFS } from '../containerd/plugin-ids.ts';
 import { stringAt } from '../containerd/toml-tree.ts';

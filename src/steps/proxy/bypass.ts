@@ -1,4 +1,4 @@
-import type { KubernetesModel, ProxyModel } from '../../document/model.ts';
+import type { KubernetesModel, ProxyModel } from '@machineadm/document/model.ts';
 import { ALWAYS_DIRECT } from '../../host/http/proxy-bypass.ts';
 
 /** For programs that take no subnets (curl before 7.86, Python): the addresses that matter most, one by one. */

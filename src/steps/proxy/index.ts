@@ -1,6 +1,6 @@
-import { MachineadmError } from '../../document/errors.ts';
-import type { ProxyModel } from '../../document/model.ts';
-import { ENVIRONMENT_FILE, PROXY_DROP_IN, PROXY_FILE, PROXY_SERVICES } from '../../document/ownership/paths.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { ProxyModel } from '@machineadm/document/model.ts';
+import { ENVIRONMENT_FILE, PROXY_DROP_IN, PROXY_FILE, PROXY_SERVICES } from '@machineadm/document/ownership/paths.ts';
 import type { Host, QueryHost } from '../../host/host.ts';
 import type { ServiceEnvironment } from '../../host/service-environment.ts';
 import { blockIn, withBlock, withoutBlock } from '../marked-block.ts';

@@ -1,7 +1,7 @@
-import { MachineadmError } from '../../document/errors.ts';
-import type { ProxyModel } from '../../document/model.ts';
-import { holdsCredentials, proxyUrlProblem } from '../../document/proxy-url.ts';
-import { Secret } from '../../document/secret.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { ProxyModel } from '@machineadm/document/model.ts';
+import { holdsCredentials, proxyUrlProblem } from '@machineadm/document/proxy-url.ts';
+import { Secret } from '@machineadm/document/secret.ts';
 import type { QueryHost } from '../../host/host.ts';
 import type { Missing } from '../step.ts';
 

@@ -1,5 +1,5 @@
-import { CONTAINERD_CONFIGURATION } from '../../document/ownership/paths.ts';
-import { redact } from '../../document/redaction.ts';
+import { CONTAINERD_CONFIGURATION } from '@machineadm/document/ownership/paths.ts';
+import { redact } from '@machineadm/document/redaction.ts';
 import type { Host } from '../../host/host.ts';
 import { resetProgram } from '../../kubernetes/exec/runner.ts';
 import { unmountAll } from '../../kubernetes/kubeadm/cleanup.ts';

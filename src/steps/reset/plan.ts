@@ -1,16 +1,16 @@
-import { ORIGINAL_SUFFIX } from '../../document/ownership/paths.ts';
-import type { QueryHost } from '../../host/host.ts';
-import { mountPointsOf } from '../../host/mount-points.ts';
-import { member, text } from '../../host/untyped.ts';
-import { attemptOf } from '../../kubernetes/kubeadm/attempt.ts';
-import { assumedInventory, type Inventory } from '../../kubernetes/kubeadm/inventory.ts';
-import type { ResetOrder, UndoNote } from '../../kubernetes/kubeadm/reset-order.ts';
-import { type NodeMounts, nodeMounts } from '../../kubernetes/mounts.ts';
 import {
   DEFAULT_CERTIFICATES_DIRECTORY,
   DEFAULT_ETCD_DATA_DIRECTORY,
   STATIC_PODS_DIRECTORY,
-} from '../../kubernetes/paths.ts';
+} from '@machineadm/document/ownership/kubernetes-paths.ts';
+import { ORIGINAL_SUFFIX } from '@machineadm/document/ownership/paths.ts';
+import { member, text } from '@machineadm/document/untyped.ts';
+import type { QueryHost } from '../../host/host.ts';
+import { mountPointsOf } from '../../host/mount-points.ts';
+import { attemptOf } from '../../kubernetes/kubeadm/attempt.ts';
+import { assumedInventory, type Inventory } from '../../kubernetes/kubeadm/inventory.ts';
+import type { ResetOrder, UndoNote } from '../../kubernetes/kubeadm/reset-order.ts';
+import { type NodeMounts, nodeMounts } from '../../kubernetes/mounts.ts';
 import type { LeaveOrder } from '../active-directory/leave.ts';
 
 /** What a step keeps of a file that it replaces whole (`steps/containerd/configuration.ts`). */

@@ -1,5 +1,5 @@
-import { MachineadmError } from '../../document/errors.ts';
-import type { DeviceIdentity, DeviceSelector } from '../../document/model.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { DeviceIdentity, DeviceSelector } from '@machineadm/document/model.ts';
 import type { QueryHost } from '../../host/host.ts';
 import { jsonRows } from './json-rows.ts';
 import { readSuperblock } from './signatures.ts';

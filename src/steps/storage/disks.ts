@@ -1,5 +1,5 @@
-import { MachineadmError } from '../../document/errors.ts';
-import type { DiskModel } from '../../document/model.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { DiskModel } from '@machineadm/document/model.ts';
 import type { Host, QueryHost } from '../../host/host.ts';
 import type { Change, Execution, Missing, Step } from '../step.ts';
 import { type DiskDecision, type DiskFinding, decideDisk } from './decisions.ts';

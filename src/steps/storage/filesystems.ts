@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { MachineadmError } from '../../document/errors.ts';
-import type { DiskModel, FilesystemModel } from '../../document/model.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { DiskModel, FilesystemModel } from '@machineadm/document/model.ts';
 import type { Host, QueryHost } from '../../host/host.ts';
 import type { Change, Execution, Missing, Step } from '../step.ts';
 import { decideFilesystem, type FilesystemDecision, type FilesystemFinding } from './decisions.ts';

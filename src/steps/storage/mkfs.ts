@@ -1,4 +1,4 @@
-import type { FilesystemModel } from '../../document/model.ts';
+import type { FilesystemModel } from '@machineadm/document/model.ts';
 
 type FilesystemType = FilesystemModel['type'];
 

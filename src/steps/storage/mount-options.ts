@@ -1,4 +1,4 @@
-import type { MountModel } from '../../document/model.ts';
+import type { MountModel } from '@machineadm/document/model.ts';
 
 /** Flags that the kernel shows in mountinfo as they were given; other options it rewrites, so they cannot be compared. */
 const COMPARABLE = ['ro', 'nosuid', 'nodev', 'noexec', 'noatime', 'nodiratime', 'sync', 'dirsync', 'nosymfollow'];

@@ -1,5 +1,5 @@
-import type { MountModel } from '../../document/model.ts';
-import { FSTAB } from '../../document/ownership/paths.ts';
+import type { MountModel } from '@machineadm/document/model.ts';
+import { FSTAB } from '@machineadm/document/ownership/paths.ts';
 import type { QueryHost } from '../../host/host.ts';
 import { activeSwaps } from '../swap.ts';
 import { type BlockDevice, describeDevice } from './device.ts';

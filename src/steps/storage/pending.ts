@@ -1,4 +1,4 @@
-import type { DeviceIdentity, DeviceSelector, DiskModel } from '../../document/model.ts';
+import type { DeviceIdentity, DeviceSelector, DiskModel } from '@machineadm/document/model.ts';
 import type { QueryHost } from '../../host/host.ts';
 import { awaitsPartitioning } from './disks.ts';
 

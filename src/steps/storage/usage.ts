@@ -1,4 +1,4 @@
-import { MachineadmError } from '../../document/errors.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { QueryHost } from '../../host/host.ts';
 import { jsonRows } from './json-rows.ts';
 

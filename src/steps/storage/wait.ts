@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { MachineadmError } from '../../document/errors.ts';
-import type { DeviceSelector } from '../../document/model.ts';
-import { formatDuration } from '../../document/units.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { DeviceSelector } from '@machineadm/document/model.ts';
+import { formatDuration } from '@machineadm/document/units.ts';
 import type { QueryHost } from '../../host/host.ts';
 import type { Execution } from '../step.ts';
 import { type BlockDevice, describeDevice, findDevice } from './device.ts';

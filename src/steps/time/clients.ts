@@ -1,4 +1,4 @@
-import { TIME_SERVICES } from '../../document/ownership/paths.ts';
+import { TIME_SERVICES } from '@machineadm/document/ownership/paths.ts';
 import type { QueryHost, ServiceState } from '../../host/host.ts';
 import {
   type ConfigurationFile,

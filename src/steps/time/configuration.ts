@@ -3,7 +3,7 @@ import {
   NTP_CONFIGURATIONS,
   TIME_DROP_IN,
   TIMESYNCD_CONFIGURATION,
-} from '../../document/ownership/paths.ts';
+} from '@machineadm/document/ownership/paths.ts';
 import type { QueryHost } from '../../host/host.ts';
 import { blockIn, withBlock, withoutBlock } from '../marked-block.ts';
 

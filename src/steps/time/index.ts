@@ -1,4 +1,4 @@
-import type { TimeModel } from '../../document/model.ts';
+import type { TimeModel } from '@machineadm/document/model.ts';
 import type { Change, FollowUp, Step } from '../step.ts';
 import { textDiff } from '../text-diff.ts';
 import { type InstalledClient, installedClients, TIME_CLIENTS } from './clients.ts';

@@ -1,4 +1,4 @@
-import type { Evidence } from '../../document/errors.ts';
+import type { Evidence } from '@machineadm/document/errors.ts';
 import type { QueryHost } from '../../host/host.ts';
 
 /** What a time service says of the clock. */

@@ -1,4 +1,4 @@
-import type { Model } from '../../document/model.ts';
+import type { Model } from '@machineadm/document/model.ts';
 import type { Facts } from '../../host/facts.ts';
 import { type DomainMembership, membershipOf } from '../active-directory/membership.ts';
 import type { Missing } from '../step.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { MachineadmError } from '../../document/errors.ts';
-import type { Reason } from '../../document/reasons.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { Reason } from '@machineadm/document/reasons.ts';
 import type { QueryHost } from '../../host/host.ts';
 import type { DirectoryNetwork } from '../../host/network/directory.ts';
 import type { Execution } from '../step.ts';

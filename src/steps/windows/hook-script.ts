@@ -1,4 +1,4 @@
-import type { HookGroup } from '../../document/model.ts';
+import type { HookGroup } from '@machineadm/document/model.ts';
 import type { Command, Host } from '../../host/host.ts';
 import { windowsPath } from '../../host/windows/paths.ts';
 

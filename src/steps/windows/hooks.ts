@@ -1,8 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto';
-import type { HookGroup } from '../../document/model.ts';
-import type { StepId } from '../../document/step-ids.ts';
+import type { HookGroup } from '@machineadm/document/model.ts';
+import type { StepId } from '@machineadm/document/step-ids.ts';
+import { member } from '@machineadm/document/untyped.ts';
 import type { Host } from '../../host/host.ts';
-import { member } from '../../host/untyped.ts';
 import { type FailedEntry, hookFailed, hookTimedOut } from '../hook-errors.ts';
 import { type HookEnvironment, hookEnvironment } from '../hook-inputs.ts';
 import type { HookPhase } from '../hooks.ts';

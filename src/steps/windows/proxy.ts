@@ -1,8 +1,8 @@
-import { MachineadmError } from '../../document/errors.ts';
-import type { ProxyModel } from '../../document/model.ts';
-import { holdsCredentials } from '../../document/proxy-url.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { ProxyModel } from '@machineadm/document/model.ts';
+import { holdsCredentials } from '@machineadm/document/proxy-url.ts';
+import { member, text } from '@machineadm/document/untyped.ts';
 import type { QueryHost } from '../../host/host.ts';
-import { member, text } from '../../host/untyped.ts';
 import { askScript, runScript } from '../../host/windows/powershell.ts';
 import {
   READ_ENVIRONMENT,

@@ -3,7 +3,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { MachineadmError } from '../../../src/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { Host } from '../../../src/host/host.ts';
 import { linuxHost } from '../../../src/host/linux/host.ts';
 import type { KubeadmNote } from '../../../src/kubernetes/kubeadm/output.ts';

@@ -4,9 +4,9 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { loadDocument } from '@machineadm/document/load.ts';
+import { Secret } from '@machineadm/document/secret.ts';
 import { parse, parseAllDocuments } from 'yaml';
-import { loadDocument } from '../../../src/document/load.ts';
-import { Secret } from '../../../src/document/secret.ts';
 import { type ReportEvent, reportEvent } from '../../../src/reporting/event.ts';
 import { kubernetesSink } from '../../../src/reporting/remote/kubernetes.ts';
 import { kubeconfig } from '../../support/api-server.ts';

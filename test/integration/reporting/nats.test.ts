@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { NATSSinkModel } from '@machineadm/document/model.ts';
+import { Secret, type SecretValue } from '@machineadm/document/secret.ts';
 import { credsAuthenticator, nkeyAuthenticator, nkeys, type TlsOptions } from '@nats-io/transport-node';
-import type { NATSSinkModel } from '../../../src/document/model.ts';
-import { Secret, type SecretValue } from '../../../src/document/secret.ts';
 import { sizeOf } from '../../../src/reporting/event.ts';
 import { natsSink } from '../../../src/reporting/remote/nats.ts';
 import { newAuthority } from '../../support/api-server.ts';

@@ -14,8 +14,8 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { describe, test } from 'node:test';
-import type { UserModel } from '../../../src/document/model.ts';
-import { Secret } from '../../../src/document/secret.ts';
+import type { UserModel } from '@machineadm/document/model.ts';
+import { Secret } from '@machineadm/document/secret.ts';
 import { openHost } from '../../../src/host/index.ts';
 import { groups } from '../../../src/steps/groups.ts';
 import { users } from '../../../src/steps/users.ts';

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
-import { MachineadmError } from '../../../src/document/errors.ts';
-import type { ContainerdModel, RegistryModel } from '../../../src/document/model.ts';
-import type { Reason } from '../../../src/document/reasons.ts';
-import { Secret, type SecretValue } from '../../../src/document/secret.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { ContainerdModel, RegistryModel } from '@machineadm/document/model.ts';
+import type { Reason } from '@machineadm/document/reasons.ts';
+import { Secret, type SecretValue } from '@machineadm/document/secret.ts';
 import type { Facts } from '../../../src/host/facts.ts';
 import { gatherFacts, openHost } from '../../../src/host/index.ts';
 import { containerdStep } from '../../../src/steps/containerd/index.ts';

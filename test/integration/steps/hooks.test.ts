@@ -5,9 +5,9 @@ import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync 
 import { resolve } from 'node:path';
 import { afterEach, describe, test } from 'node:test';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
-import { MachineadmError } from '../../../src/document/errors.ts';
-import type { HookGroup } from '../../../src/document/model.ts';
-import { Secret } from '../../../src/document/secret.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { HookGroup } from '@machineadm/document/model.ts';
+import { Secret } from '@machineadm/document/secret.ts';
 import type { Command } from '../../../src/host/host.ts';
 import { openHost } from '../../../src/host/index.ts';
 import { afterBootstrapHooks, earlyHooks } from '../../../src/steps/hooks.ts';

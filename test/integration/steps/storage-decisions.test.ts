@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import type { Model, StorageModel } from '../../../src/document/model.ts';
+import type { Model, StorageModel } from '@machineadm/document/model.ts';
 import { openHost } from '../../../src/host/index.ts';
 import { EMPTY_RECORD, type Step } from '../../../src/steps/step.ts';
 import { disks, filesystems } from '../../../src/steps/storage/index.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import type { StorageModel } from '../../../src/document/model.ts';
+import type { StorageModel } from '@machineadm/document/model.ts';
 import type { Host } from '../../../src/host/host.ts';
 import { openHost } from '../../../src/host/index.ts';
 import { EMPTY_RECORD, type Step } from '../../../src/steps/step.ts';

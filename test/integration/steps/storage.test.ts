@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import type { DiskModel, FilesystemModel, MountModel, StorageModel } from '../../../src/document/model.ts';
+import type { DiskModel, FilesystemModel, MountModel, StorageModel } from '@machineadm/document/model.ts';
 import { openHost } from '../../../src/host/index.ts';
 import type { Step } from '../../../src/steps/step.ts';
 import { disks, filesystems, mounts } from '../../../src/steps/storage/index.ts';

@@ -6,6 +6,8 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
+import { decodeSource } from '@machineadm/document/decode.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import { parse } from 'yaml';
 import {
   CARRIERS,
@@ -14,8 +16,6 @@ import {
   type WrapOptions,
   wrapDocument,
 } from '../../../src/carriers/index.ts';
-import { decodeSource } from '../../../src/document/decode.ts';
-import { MachineadmError } from '../../../src/document/errors.ts';
 import { load } from '../../support/document.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');

@@ -4,11 +4,11 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import {
   renderWindowsDownloadScript,
   type WindowsDownloadScript,
 } from '../../../src/carriers/download-script-windows.ts';
-import { MachineadmError } from '../../../src/document/errors.ts';
 
 const SOURCE = resolve(import.meta.dirname, '../../../packaging/download/machineadm-download.ps1');
 const digest = (text: string): string => hash('sha256', text);

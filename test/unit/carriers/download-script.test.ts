@@ -3,8 +3,8 @@ import { spawnSync } from 'node:child_process';
 import { generateKeyPairSync, hash } from 'node:crypto';
 import { describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import { type DownloadScript, renderDownloadScript } from '../../../src/carriers/download-script.ts';
-import { MachineadmError } from '../../../src/document/errors.ts';
 
 const digest = (text: string): string => hash('sha256', text);
 const digests = {

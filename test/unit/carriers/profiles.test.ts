@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { describe, test } from 'node:test';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import {
   countedBytes,
   type ProfileName,
@@ -9,7 +10,6 @@ import {
   renderBootstrapSecret,
   wrapDocument,
 } from '../../../src/carriers/index.ts';
-import { MachineadmError } from '../../../src/document/errors.ts';
 import { load } from '../../support/document.ts';
 
 /** A document whose compressed size is a little above this many bytes. */

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { mock, test } from 'node:test';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import { formatVerdict } from '../../../src/cli/diagnose.ts';
 import { printError, printNotice, printReport } from '../../../src/cli/output.ts';
 import { openProgress } from '../../../src/cli/progress.ts';
 import { readSavedLog } from '../../../src/diagnosis/saved-log.ts';
 import { verdict } from '../../../src/diagnosis/verdict.ts';
-import { MachineadmError } from '../../../src/document/errors.ts';
 import { formatEvent, formatFailure, formatLive, formatStatus } from '../../../src/reporting/progress.ts';
 import { attack } from '../../support/attacks.ts';
 import { statusAfter } from '../reporting/runs.ts';

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
+import { convert, DROPPED } from '@machineadm/convert/index.ts';
+import type { PathSegment } from '@machineadm/document/diagnostics.ts';
 import fc from 'fast-check';
 import { parse, parseAllDocuments, stringify } from 'yaml';
-import { convert, DROPPED } from '../../../src/convert/index.ts';
-import type { PathSegment } from '../../../src/document/diagnostics.ts';
 import {
   converting,
   type Followed,

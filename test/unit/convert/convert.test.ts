@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
+import type { Code, ConvertOptions } from '@machineadm/convert/index.ts';
+import { CODES, convert } from '@machineadm/convert/index.ts';
 import fc from 'fast-check';
 import { parse } from 'yaml';
-import type { Code, ConvertOptions } from '../../../src/convert/index.ts';
-import { CODES, convert } from '../../../src/convert/index.ts';
 import { codesOf, converting, EXAMPLES, example, goldenUserData, withSurroundings } from '../../support/capi.ts';
 
 const VERSION = { kubernetesVersion: 'v1.35.2' };
@@ -432,7 +432,7 @@ describe('what differs on the machine, or should be known, is told', () => {
 });
 
 test('the converter imports nothing that only Node has', () => {
-  const room = join(import.meta.dirname, '../../../src/convert');
+  const room = join(import.meta.dirname, '../../../packages/convert/src');
   const files = globSync('**/*.ts', { cwd: room });
   assert.ok(files.length > 30);
   const wrong = files.filter((file) =>

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
+import type { Code, Decision } from '@machineadm/convert/index.ts';
 import { parse } from 'yaml';
-import type { Code, Decision } from '../../../src/convert/index.ts';
 import { converting } from '../../support/capi.ts';
 
 /**

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { convert } from '@machineadm/convert/index.ts';
+import type { Model } from '@machineadm/document/model.ts';
 import { parse, parseAllDocuments } from 'yaml';
-import { convert } from '../../../src/convert/index.ts';
-import type { Model } from '../../../src/document/model.ts';
 import { parseVersion, renderKubeadm } from '../../../src/kubernetes/render/index.ts';
 import {
   codesOf,

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { renderTemplate } from '@machineadm/convert/go-template.ts';
+import { Expressions, markExpressions } from '@machineadm/convert/jinja.ts';
+import { Report } from '@machineadm/convert/report.ts';
+import { yamlDocuments, yamlValue } from '@machineadm/convert/yaml.ts';
 import fc from 'fast-check';
-import { renderTemplate } from '../../../src/convert/go-template.ts';
-import { Expressions, markExpressions } from '../../../src/convert/jinja.ts';
-import { Report } from '../../../src/convert/report.ts';
-import { yamlDocuments, yamlValue } from '../../../src/convert/yaml.ts';
 import { assertLinear } from '../../support/cost.ts';
 
 const TEXTS: Readonly<Record<string, (size: number) => string>> = {

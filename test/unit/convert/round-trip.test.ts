@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { convert } from '@machineadm/convert/index.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { KubernetesModel } from '@machineadm/document/model.ts';
 import fc from 'fast-check';
 import { stringify } from 'yaml';
-import { convert } from '../../../src/convert/index.ts';
-import { MachineadmError } from '../../../src/document/errors.ts';
-import type { KubernetesModel } from '../../../src/document/model.ts';
 import { type RenderedKubeadm, renderKubeadm } from '../../../src/kubernetes/render/index.ts';
 import { loaded } from '../../support/capi.ts';
 import { byKind } from '../../support/kubeadm-documents.ts';

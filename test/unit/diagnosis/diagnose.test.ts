@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import { Secret } from '@machineadm/document/secret.ts';
 import { collect } from '../../../src/diagnosis/collect.ts';
 import { type DiagnosisContext, diagnose, verdictOn } from '../../../src/diagnosis/index.ts';
 import { parseJournalLine } from '../../../src/diagnosis/journal-entry.ts';
 import { failureOf } from '../../../src/diagnosis/verdict.ts';
-import { MachineadmError } from '../../../src/document/errors.ts';
-import { Secret } from '../../../src/document/secret.ts';
 import type { CriContainer } from '../../../src/host/cri.ts';
 import { type MemoryProgram, memoryHost } from '../../support/memory-host.ts';
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { type Failure, MachineadmError } from '@machineadm/document/errors.ts';
+import { REASONS, type Reason } from '@machineadm/document/reasons.ts';
 import { formatVerdict } from '../../../src/cli/diagnose.ts';
 import type { ObservedLine } from '../../../src/diagnosis/classify.ts';
 import { verdictOn } from '../../../src/diagnosis/index.ts';
 import { failureOf, type Verdict, verdict } from '../../../src/diagnosis/verdict.ts';
-import { type Failure, MachineadmError } from '../../../src/document/errors.ts';
-import { REASONS, type Reason } from '../../../src/document/reasons.ts';
 import { formatFailure } from '../../../src/reporting/progress.ts';
 import { capturedTranscripts } from './transcripts.ts';
 

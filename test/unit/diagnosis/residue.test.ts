@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
+import { Secret, type SecretValue } from '@machineadm/document/secret.ts';
 import { auditResidue } from '../../../src/diagnosis/residue.ts';
 import { isSearchable, searchBytes } from '../../../src/diagnosis/residue-search.ts';
-import { Secret, type SecretValue } from '../../../src/document/secret.ts';
 import { memoryHost, queryOnly } from '../../support/memory-host.ts';
 
 const TOKEN = 'abcdef.0123456789abcdef';

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { Reason } from '@machineadm/document/reasons.ts';
 import type { ObservedLine } from '../../../src/diagnosis/classify.ts';
 import { type CollectContext, collect } from '../../../src/diagnosis/collect.ts';
 import { verdictOn } from '../../../src/diagnosis/index.ts';
 import { staticPodLines } from '../../../src/diagnosis/static-pod-lines.ts';
-import { MachineadmError } from '../../../src/document/errors.ts';
-import type { Reason } from '../../../src/document/reasons.ts';
 import type { CriContainer } from '../../../src/host/cri.ts';
 import { parseServiceState } from '../../../src/host/linux/systemd.ts';
 import { type MemoryMachine, memoryHost } from '../../support/memory-host.ts';

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
+import { formatDiagnostic } from '@machineadm/document/diagnostics.ts';
+import { REASONS } from '@machineadm/document/reasons.ts';
 import { parse } from 'yaml';
-import { formatDiagnostic } from '../../../src/document/diagnostics.ts';
-import { REASONS } from '../../../src/document/reasons.ts';
 import { load } from '../../support/document.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
+import { formatDiagnostic } from '@machineadm/document/diagnostics.ts';
+import { REASONS } from '@machineadm/document/reasons.ts';
 import { parseAllDocuments } from 'yaml';
 import { createProgram } from '../../../src/cli/program.ts';
-import { formatDiagnostic } from '../../../src/document/diagnostics.ts';
-import { REASONS } from '../../../src/document/reasons.ts';
 import { load } from '../../support/document.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { parseJsonTree } from '@machineadm/document/json-tree.ts';
+import { leaves, toPlain } from '@machineadm/document/tree.ts';
+import { parseYaml } from '@machineadm/document/yaml/parse.ts';
 import fc from 'fast-check';
-import { parseJsonTree } from '../../../src/document/json-tree.ts';
-import { leaves, toPlain } from '../../../src/document/tree.ts';
-import { parseYaml } from '../../../src/document/yaml/parse.ts';
 
 /** The same text behind an empty YAML comment: it is no JSON any more, so that the YAML parser reads it. */
 function asYaml(text: string) {

@@ -8,8 +8,8 @@ const root = resolve(import.meta.dirname, '../../..');
 
 describe('the library', () => {
   test('loads no redactor, which would keep the secrets of every document', () => {
-    const graph = readImportGraph(root, 'src');
-    for (const entry of ['src/document/library.ts', 'src/convert/library.ts']) {
+    const graph = readImportGraph(root);
+    for (const entry of ['packages/document/src/library.ts', 'packages/convert/src/library.ts']) {
       const { files } = startupClosure(graph, entry);
       assert.deepEqual(
         [...files].filter((file) => file.includes('document/redaction')),
@@ -21,7 +21,7 @@ describe('the library', () => {
 
   test('keeps nothing of the documents that it has validated', () => {
     const script = `
-      const { validateDocument } = await import(${JSON.stringify(join(root, 'src/document/library.ts'))});
+      const { validateDocument } = await import(${JSON.stringify(join(root, 'packages/document/src/library.ts'))});
       const validate = async (count) => {
         for (let index = 0; index < count; index += 1) {
           const value = String(index).repeat(20_000 / String(index).length);

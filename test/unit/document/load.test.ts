@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { formatDiagnostic } from '../../../src/document/diagnostics.ts';
-import { exampleDocument } from '../../../src/document/example.ts';
-import { loadDocument } from '../../../src/document/load.ts';
-import { leaves } from '../../../src/document/tree.ts';
+import { formatDiagnostic } from '@machineadm/document/diagnostics.ts';
+import { exampleDocument } from '@machineadm/document/example.ts';
+import { loadDocument } from '@machineadm/document/load.ts';
+import { leaves } from '@machineadm/document/tree.ts';
 import { load, loaded, problemsOf } from '../../support/document.ts';
 
 const TEN_MISTAKES = `apiVersion: machineadm.dev/v1alpha1

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
+import { formatDiagnostic, formatReplacedPart, type Place } from '@machineadm/document/diagnostics.ts';
+import { loadDocument } from '@machineadm/document/load.ts';
+import { mergeSources } from '@machineadm/document/merge.ts';
+import { leaves, type MapTree, type ScalarTree, type Tree, toPlain } from '@machineadm/document/tree.ts';
+import { ENTRY_KEYS, entryKeys } from '@machineadm/document/versions/v1alpha1/entry-keys.ts';
+import { sections } from '@machineadm/document/versions/v1alpha1/sections.ts';
+import { parseYaml } from '@machineadm/document/yaml/parse.ts';
 import fc from 'fast-check';
 import type * as z from 'zod';
-import { formatDiagnostic, formatReplacedPart, type Place } from '../../../src/document/diagnostics.ts';
-import { loadDocument } from '../../../src/document/load.ts';
-import { mergeSources } from '../../../src/document/merge.ts';
-import { leaves, type MapTree, type ScalarTree, type Tree, toPlain } from '../../../src/document/tree.ts';
-import { ENTRY_KEYS, entryKeys } from '../../../src/document/versions/v1alpha1/entry-keys.ts';
-import { sections } from '../../../src/document/versions/v1alpha1/sections.ts';
-import { parseYaml } from '../../../src/document/yaml/parse.ts';
 
 function tree(text: string, name = 'd'): MapTree {
   const parsed = parseYaml(name, text, []);

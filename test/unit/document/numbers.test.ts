@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { formatDiagnostic } from '@machineadm/document/diagnostics.ts';
+import { redactDeep } from '@machineadm/document/redaction.ts';
+import { toPlain } from '@machineadm/document/tree.ts';
+import { VERBATIM_TAG } from '@machineadm/document/verbatim.ts';
 import { stringify } from 'yaml';
-import { formatDiagnostic } from '../../../src/document/diagnostics.ts';
-import { redactDeep } from '../../../src/document/redaction.ts';
-import { toPlain } from '../../../src/document/tree.ts';
-import { VERBATIM_TAG } from '../../../src/document/verbatim.ts';
 import { writeDocument } from '../../../src/kubernetes/render/yaml.ts';
 import { load, loaded, problemsOf } from '../../support/document.ts';
 

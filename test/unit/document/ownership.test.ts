@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { canonicalPath } from '../../../src/document/ownership/collisions.ts';
+import { canonicalPath } from '@machineadm/document/ownership/collisions.ts';
 import { problemsOf } from '../../support/document.ts';
 
 const AUTHORITY = '"-----BEGIN CERTIFICATE-----\\nMIIB\\n-----END CERTIFICATE-----\\n"';

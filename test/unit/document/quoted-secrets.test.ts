@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { formatDiagnostic } from '@machineadm/document/diagnostics.ts';
+import { jsonSchema } from '@machineadm/document/json-schema.ts';
+import { loadDocument } from '@machineadm/document/load.ts';
 import fc from 'fast-check';
-import { formatDiagnostic } from '../../../src/document/diagnostics.ts';
-import { jsonSchema } from '../../../src/document/json-schema.ts';
-import { loadDocument } from '../../../src/document/load.ts';
 import { changedDocuments } from '../../support/schema-arbitrary.ts';
 
 const CANARY = 'kanarienvogel-7f3a';

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { ProblemCode } from '@machineadm/document/diagnostics.ts';
+import { jsonSchema } from '@machineadm/document/json-schema.ts';
+import { loadDocument } from '@machineadm/document/load.ts';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import fc from 'fast-check';
-import type { ProblemCode } from '../../../src/document/diagnostics.ts';
-import { jsonSchema } from '../../../src/document/json-schema.ts';
-import { loadDocument } from '../../../src/document/load.ts';
 import { changedDocuments } from '../../support/schema-arbitrary.ts';
 
 /** What only the whole document or the agent shows: other entries, other sections, versions of Kubernetes and its own rules. */

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
-import { jsonSchema } from '../../../src/document/json-schema.ts';
-import { loadDocument } from '../../../src/document/load.ts';
-import type { Model } from '../../../src/document/model.ts';
+import { jsonSchema } from '@machineadm/document/json-schema.ts';
+import { loadDocument } from '@machineadm/document/load.ts';
+import type { Model } from '@machineadm/document/model.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
 type Value = Readonly<Record<string, unknown>>;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { secretWords } from '../../../src/document/redaction/secret-words.ts';
-import { sensitiveTexts, withoutSensitiveTexts } from '../../../src/document/sensitive.ts';
+import { secretWords } from '@machineadm/document/redaction/secret-words.ts';
+import { sensitiveTexts, withoutSensitiveTexts } from '@machineadm/document/sensitive.ts';
 
 const DOCUMENT = {
   secrets: { literal: { value: 'ab' }, http: { http: { url: 'https://x', headers: { accept: 'b' } } } },

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { formatDiagnostic } from '../../../src/document/diagnostics.ts';
-import { loadDocument } from '../../../src/document/load.ts';
+import { formatDiagnostic } from '@machineadm/document/diagnostics.ts';
+import { loadDocument } from '@machineadm/document/load.ts';
 import { parseVersion, renderKubeadm } from '../../../src/kubernetes/render/index.ts';
 import { revealInline } from '../../support/kubernetes-model.ts';
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
+import { exampleDocument } from '@machineadm/document/example.ts';
+import { jsonSchema } from '@machineadm/document/json-schema.ts';
+import type { Role } from '@machineadm/document/model.ts';
+import { DOCUMENT_VERSIONS } from '@machineadm/document/versions/index.ts';
 import { DOCUMENT_API_VERSIONS } from '../../../src/cli/version.ts';
-import { exampleDocument } from '../../../src/document/example.ts';
-import { jsonSchema } from '../../../src/document/json-schema.ts';
-import type { Role } from '../../../src/document/model.ts';
-import { DOCUMENT_VERSIONS } from '../../../src/document/versions/index.ts';
 import { load, loaded, problemsOf } from '../../support/document.ts';
 
 const JOIN =

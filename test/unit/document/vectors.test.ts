@@ -3,12 +3,12 @@ import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
+import { PROBLEM_CODES } from '@machineadm/document/diagnostics.ts';
+import { jsonSchema } from '@machineadm/document/json-schema.ts';
+import { loadDocument } from '@machineadm/document/load.ts';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { parse } from 'yaml';
 import type { Vector } from '../../../scripts/generate/vectors.ts';
-import { PROBLEM_CODES } from '../../../src/document/diagnostics.ts';
-import { jsonSchema } from '../../../src/document/json-schema.ts';
-import { loadDocument } from '../../../src/document/load.ts';
 
 const root = resolve(import.meta.dirname, '../../..');
 const folder = join(root, 'contract/vectors');

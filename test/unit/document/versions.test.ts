@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { DOCUMENT_VERSIONS } from '../../../src/document/versions/index.ts';
+import { DOCUMENT_VERSIONS } from '@machineadm/document/versions/index.ts';
 import { nextVersion } from '../../fixtures/next-document-version.ts';
 import { load } from '../../support/document.ts';
 

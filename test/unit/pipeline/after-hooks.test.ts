@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MachineadmError } from '../../../src/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { Facts } from '../../../src/host/facts.ts';
 import { withHooks } from '../../../src/pipeline/after-hooks.ts';
 import { requireLasting } from '../../../src/pipeline/lasting.ts';

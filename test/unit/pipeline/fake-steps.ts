@@ -1,4 +1,4 @@
-import type { StepId } from '../../../src/document/step-ids.ts';
+import type { StepId } from '@machineadm/document/step-ids.ts';
 import type { Facts } from '../../../src/host/facts.ts';
 import { afterRecord, newJournalState, stepRecord } from '../../../src/pipeline/journal.ts';
 import type { JournalRecord } from '../../../src/pipeline/journal-record.ts';

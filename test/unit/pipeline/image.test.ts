@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import { type LoadedDocument, loadDocument } from '@machineadm/document/load.ts';
+import type { Reason } from '@machineadm/document/reasons.ts';
 import { stringify } from 'yaml';
-import { MachineadmError } from '../../../src/document/errors.ts';
-import { type LoadedDocument, loadDocument } from '../../../src/document/load.ts';
-import type { Reason } from '../../../src/document/reasons.ts';
 import { bakingHost, imagePart } from '../../../src/pipeline/image.ts';
 import { memoryHost } from '../../support/memory-host.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MachineadmError } from '../../../src/document/errors.ts';
-import type { Reason } from '../../../src/document/reasons.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { Reason } from '@machineadm/document/reasons.ts';
 import { requireLasting } from '../../../src/pipeline/lasting.ts';
 import { RunTrace } from '../../../src/pipeline/run-trace.ts';
 import { runSteps, StepFailure } from '../../../src/pipeline/runner.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MachineadmError } from '../../../src/document/errors.ts';
-import type { FileModel, HostModel, KubernetesModel, Model } from '../../../src/document/model.ts';
-import { claimsOf, OWN_STEP } from '../../../src/document/ownership/claims.ts';
-import { BEFORE_MOUNTS } from '../../../src/document/ownership/collisions.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { FileModel, HostModel, KubernetesModel, Model } from '@machineadm/document/model.ts';
+import { claimsOf, OWN_STEP } from '@machineadm/document/ownership/claims.ts';
+import { BEFORE_MOUNTS } from '@machineadm/document/ownership/collisions.ts';
 import type { QueryHost } from '../../../src/host/host.ts';
 import { apiServerPaths } from '../../../src/kubernetes/api-server/files.ts';
 import { kubeadmConfigPath } from '../../../src/kubernetes/kubeadm/config.ts';

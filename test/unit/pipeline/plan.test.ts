@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { LoadedDocument } from '../../../src/document/load.ts';
-import { Secret } from '../../../src/document/secret.ts';
+import type { LoadedDocument } from '@machineadm/document/load.ts';
+import { Secret } from '@machineadm/document/secret.ts';
 import { newJournalState } from '../../../src/pipeline/journal.ts';
 import { planSteps, refuseIfChanged } from '../../../src/pipeline/plan.ts';
 import { runSteps } from '../../../src/pipeline/runner.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MachineadmError } from '../../../src/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import { type PreflightScope, preflight, refuseUnlessRoot } from '../../../src/pipeline/preflight.ts';
 import type { Missing } from '../../../src/steps/step.ts';
 import { facts } from '../../support/facts.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { describe, test } from 'node:test';
-import { Secret } from '../../../src/document/secret.ts';
+import { Secret } from '@machineadm/document/secret.ts';
 import type { PageContent } from '../../../src/reporting/page/content.ts';
 import { page } from '../../../src/reporting/page/index.ts';
 import { FAILED, PAGES, WHOLE } from '../../support/pages.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { oneLine } from '../../../src/document/printable.ts';
+import { oneLine } from '@machineadm/document/printable.ts';
 import { colorWanted, formatEvent, formatFailure, formatLive, formatStatus } from '../../../src/reporting/progress.ts';
 import type { RunEvent, StepStatus } from '../../../src/reporting/status.ts';
 import { BEGAN, FAILURE, statusAfter } from './runs.ts';

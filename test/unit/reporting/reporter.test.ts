@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Secret } from '../../../src/document/secret.ts';
+import { Secret } from '@machineadm/document/secret.ts';
 import type { NewFile } from '../../../src/host/host.ts';
 import { openReporter, type Reporter } from '../../../src/reporting/reporter.ts';
 import type { Sink } from '../../../src/reporting/sink.ts';

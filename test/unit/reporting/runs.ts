@@ -1,4 +1,4 @@
-import type { Failure } from '../../../src/document/errors.ts';
+import type { Failure } from '@machineadm/document/errors.ts';
 import { advance, begin, type Moment, type Transition } from '../../../src/reporting/run-state.ts';
 import type { RunStatus } from '../../../src/reporting/status.ts';
 

@@ -4,7 +4,7 @@ import { chown, mkdir, mkdtemp, rename, rm, utimes, writeFile } from 'node:fs/pr
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'node:test';
-import { MachineadmError } from '../../../src/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import { withChecksum } from '../../../src/host/checksum.ts';
 import { FileError } from '../../../src/host/file-error.ts';
 import { readText as readFromDisk } from '../../../src/host/linux/read.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { REASONS, type Reason } from '@machineadm/document/reasons.ts';
 import { summarySchema } from '../../../scripts/generate/status-schema.ts';
-import { REASONS, type Reason } from '../../../src/document/reasons.ts';
 import { formatSummary } from '../../../src/reporting/progress.ts';
 import type { RunStatus } from '../../../src/reporting/status.ts';
 import { summaryOf } from '../../../src/reporting/summary.ts';

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
+import { loadDocument, type Model } from '@machineadm/document/index.ts';
 import { hostDocument, hostScript, LIGHT_WORK, longDocument } from '../../../scripts/bench/documents.ts';
-import { loadDocument, type Model } from '../../../src/document/index.ts';
 
 const quickstart = resolve(import.meta.dirname, '../../../scripts/quickstart');
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { ApiServerFilesModel, Argument, KubernetesModel, Model } from '@machineadm/document/model.ts';
+import type { SecretValue } from '@machineadm/document/secret.ts';
 import { parse, parseAllDocuments, stringify } from 'yaml';
-import type { ApiServerFilesModel, Argument, KubernetesModel, Model } from '../../../src/document/model.ts';
-import type { SecretValue } from '../../../src/document/secret.ts';
 import type { CriContainer } from '../../../src/host/cri.ts';
 import { parseVersion } from '../../../src/host/version.ts';
 import { apiServerComponent } from '../../../src/kubernetes/api-server/component.ts';

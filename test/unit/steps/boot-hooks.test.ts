@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { HookGroup } from '../../../src/document/model.ts';
+import type { HookGroup } from '@machineadm/document/model.ts';
 import { openrcBootFile, systemdBootFile } from '../../../src/host/boot-command.ts';
 import { BOOT_HOOKS_FILE, bootHooks, bootHooksCommand, parseKeptHooks } from '../../../src/steps/boot-hooks.ts';
 import { facts } from '../../support/facts.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { ApiServerFilesModel, Model, StaticPodModel } from '../../../src/document/model.ts';
-import type { SecretValue } from '../../../src/document/secret.ts';
+import type { ApiServerFilesModel, Model, StaticPodModel } from '@machineadm/document/model.ts';
+import type { SecretValue } from '@machineadm/document/secret.ts';
 import { controlPlaneFiles } from '../../../src/steps/control-plane-files.ts';
 import { EMPTY_RECORD } from '../../../src/steps/step.ts';
 import { apiServerModel } from '../../support/api-server-model.ts';

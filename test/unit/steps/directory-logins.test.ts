@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { ActiveDirectoryModel } from '../../../src/document/model.ts';
+import type { ActiveDirectoryModel } from '@machineadm/document/model.ts';
 import { sssdConfiguration, withDirectory } from '../../../src/steps/directory-logins/configuration.ts';
 import { directoryLogins } from '../../../src/steps/directory-logins/index.ts';
 import { membership } from '../../support/active-directory.ts';

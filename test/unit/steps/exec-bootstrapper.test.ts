@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { ExecModel, Model } from '../../../src/document/model.ts';
+import type { ExecModel, Model } from '@machineadm/document/model.ts';
 import { commandKilled } from '../../../src/host/killed.ts';
 import { PIPELINE } from '../../../src/pipeline/pipeline.ts';
 import { execBootstrapper } from '../../../src/steps/exec-bootstrapper.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { describe, test } from 'node:test';
-import type { FileModel, UserModel } from '../../../src/document/model.ts';
-import type { SecretSource } from '../../../src/document/secret.ts';
+import type { FileModel, UserModel } from '@machineadm/document/model.ts';
+import type { SecretSource } from '@machineadm/document/secret.ts';
 import { appended } from '../../../src/steps/file-content.ts';
 import { files } from '../../../src/steps/files.ts';
 import { hostModel } from '../../support/host-model.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MachineadmError } from '../../../src/document/errors.ts';
-import type { FileModel } from '../../../src/document/model.ts';
-import { Secret } from '../../../src/document/secret.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { FileModel } from '@machineadm/document/model.ts';
+import { Secret } from '@machineadm/document/secret.ts';
 import { mountPointsOf } from '../../../src/host/mount-points.ts';
 import { NO_ACCOUNTS } from '../../../src/steps/file-obstacles.ts';
 import { files } from '../../../src/steps/files.ts';

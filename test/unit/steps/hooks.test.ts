@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { HookGroup } from '../../../src/document/model.ts';
+import type { HookGroup } from '@machineadm/document/model.ts';
 import { hookScript, parseMarker, savedState } from '../../../src/steps/hook-script.ts';
 import { afterBootstrapHooks, beforeBootstrapHooks, earlyHooks } from '../../../src/steps/hooks.ts';
 import { EMPTY_RECORD } from '../../../src/steps/step.ts';

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { MachineadmError } from '../../../src/document/errors.ts';
-import type { ImagesModel } from '../../../src/document/model.ts';
-import type { Reason } from '../../../src/document/reasons.ts';
-import { Secret, type SecretValue } from '../../../src/document/secret.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { ImagesModel } from '@machineadm/document/model.ts';
+import type { Reason } from '@machineadm/document/reasons.ts';
+import { Secret, type SecretValue } from '@machineadm/document/secret.ts';
 import type { CriImage } from '../../../src/host/cri.ts';
 import { CriError } from '../../../src/host/cri-client.ts';
 import { images, importsAtATime } from '../../../src/steps/images.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { KubernetesModel, Model } from '../../../src/document/model.ts';
+import type { KubernetesModel, Model } from '@machineadm/document/model.ts';
 import { kubeadmReset } from '../../../src/steps/kubeadm-reset.ts';
 import { hostModel } from '../../support/host-model.ts';
 import { kubernetesModel } from '../../support/kubernetes-model.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Model } from '../../../src/document/model.ts';
+import type { Model } from '@machineadm/document/model.ts';
 import { parseServiceState } from '../../../src/host/linux/systemd.ts';
 import { parseVersion } from '../../../src/host/version.ts';
 import { kubeadm } from '../../../src/steps/kubeadm.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MachineadmError } from '../../../src/document/errors.ts';
-import type { RegistryModel } from '../../../src/document/model.ts';
-import type { Reason } from '../../../src/document/reasons.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { RegistryModel } from '@machineadm/document/model.ts';
+import type { Reason } from '@machineadm/document/reasons.ts';
 import { CriError } from '../../../src/host/cri-client.ts';
 import { registries } from '../../../src/steps/registries.ts';
 import { EMPTY_RECORD } from '../../../src/steps/step.ts';

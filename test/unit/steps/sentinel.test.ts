@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Model } from '../../../src/document/model.ts';
+import type { Model } from '@machineadm/document/model.ts';
 import { systemdBootFile } from '../../../src/host/boot-command.ts';
 import { restoringCommand, sentinel } from '../../../src/steps/sentinel.ts';
 import { hostModel } from '../../support/host-model.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MachineadmError } from '../../../src/document/errors.ts';
-import type { ServiceModel } from '../../../src/document/model.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { ServiceModel } from '@machineadm/document/model.ts';
 import { activeSwaps, swap, withoutSwap } from '../../../src/steps/swap.ts';
 import { facts } from '../../support/facts.ts';
 import { hostModel } from '../../support/host-model.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { UserModel } from '../../../src/document/model.ts';
-import { Secret } from '../../../src/document/secret.ts';
+import type { UserModel } from '@machineadm/document/model.ts';
+import { Secret } from '@machineadm/document/secret.ts';
 import { groups } from '../../../src/steps/groups.ts';
 import { users } from '../../../src/steps/users.ts';
 import { facts } from '../../support/facts.ts';

@@ -1,4 +1,4 @@
-import { OWNERS, VOLUMES } from '../../../../src/document/versions/v1alpha1/checks-api-server-arguments.ts';
+import { OWNERS, VOLUMES } from '@machineadm/document/versions/v1alpha1/checks-api-server-arguments.ts';
 import type { JsonSchema } from '../convert.ts';
 import {
   all,

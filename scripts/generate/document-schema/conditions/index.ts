@@ -7,7 +7,7 @@ import { REPORTING_CONDITIONS } from './reporting.ts';
 import { RUNTIME_CONDITIONS } from './runtime.ts';
 
 /**
- * What `src/document/versions/v1alpha1/checks*.ts` refuse across fields, as far as a schema can judge it: by the field path
+ * What `packages/document/src/versions/v1alpha1/checks*.ts` refuse across fields, as far as a schema can judge it: by the field path
  * of the object whose fields they are about. None of them refuses more than the checks do; contract/vectors compares.
  */
 export const CONDITIONS: Readonly<Record<string, readonly JsonSchema[]>> = {

@@ -1,4 +1,4 @@
-import { CERTIFICATE_KEY, TOKEN } from '../../../../src/document/versions/v1alpha1/checks-kubernetes.ts';
+import { CERTIFICATE_KEY, TOKEN } from '@machineadm/document/versions/v1alpha1/checks-kubernetes.ts';
 import type { JsonSchema } from '../convert.ts';
 import {
   all,

@@ -1,4 +1,4 @@
-import { PORT } from '../../../../src/document/versions/v1alpha1/fields.ts';
+import { PORT } from '@machineadm/document/versions/v1alpha1/fields.ts';
 import type { JsonSchema } from '../convert.ts';
 import {
   all,

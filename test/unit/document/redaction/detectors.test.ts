@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Redactor } from '../../../../src/document/redaction/redactor.ts';
-import { TOKEN_SHAPES } from '../../../../src/document/redaction/token-shapes.ts';
+import { Redactor } from '@machineadm/document/redaction/redactor.ts';
+import { TOKEN_SHAPES } from '@machineadm/document/redaction/token-shapes.ts';
 import { attack } from '../../../support/attacks.ts';
 import { PLAIN_LINES, SECRET_LINES, withSecret } from '../../../support/secret-lines.ts';
 

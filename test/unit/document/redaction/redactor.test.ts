@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { describe, test } from 'node:test';
-import { Redactor } from '../../../../src/document/redaction/redactor.ts';
+import { Redactor } from '@machineadm/document/redaction/redactor.ts';
 import { attack } from '../../../support/attacks.ts';
 import { ENCODINGS } from '../../../support/encodings.ts';
 

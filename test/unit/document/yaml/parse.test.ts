@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
+import { type Diagnostic, formatDiagnostic } from '@machineadm/document/diagnostics.ts';
+import { toPlain } from '@machineadm/document/tree.ts';
+import { Verbatim } from '@machineadm/document/verbatim.ts';
+import { resolvePlain } from '@machineadm/document/yaml/core-schema.ts';
+import { parseYaml } from '@machineadm/document/yaml/parse.ts';
 import fc from 'fast-check';
 import { parseAllDocuments, stringify } from 'yaml';
-import { type Diagnostic, formatDiagnostic } from '../../../../src/document/diagnostics.ts';
-import { toPlain } from '../../../../src/document/tree.ts';
-import { Verbatim } from '../../../../src/document/verbatim.ts';
-import { resolvePlain } from '../../../../src/document/yaml/core-schema.ts';
-import { parseYaml } from '../../../../src/document/yaml/parse.ts';
 import { attack } from '../../../support/attacks.ts';
 
 function read(text: string): { readonly value: unknown; readonly problems: readonly Diagnostic[] } {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { unitDropInPath } from '../../../../src/document/ownership/paths.ts';
+import { unitDropInPath } from '@machineadm/document/ownership/paths.ts';
 import {
   isSystemdBooted,
   parseServiceState,

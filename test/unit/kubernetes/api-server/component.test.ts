@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MachineadmError } from '../../../../src/document/errors.ts';
-import type { ApiServerFilesModel } from '../../../../src/document/model.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { ApiServerFilesModel } from '@machineadm/document/model.ts';
 import { apiServerComponent } from '../../../../src/kubernetes/api-server/component.ts';
 import { apiServerPaths } from '../../../../src/kubernetes/api-server/files.ts';
 import { renderKubeadm } from '../../../../src/kubernetes/render/index.ts';

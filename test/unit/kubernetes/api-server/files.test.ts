@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { ApiServerFilesModel } from '@machineadm/document/model.ts';
 import { parse } from 'yaml';
-import { MachineadmError } from '../../../../src/document/errors.ts';
-import type { ApiServerFilesModel } from '../../../../src/document/model.ts';
 import { apiServerFiles, apiServerPaths, apiServerSecrets } from '../../../../src/kubernetes/api-server/files.ts';
 import { apiServerModel, WEBHOOK } from '../../../support/api-server-model.ts';
 import { inlineSecret, revealInline } from '../../../support/kubernetes-model.ts';

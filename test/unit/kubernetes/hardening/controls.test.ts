@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { CONTROL_IDS } from '../../../../src/document/hardening-controls.ts';
-import { describeRule, follows, RULES } from '../../../../src/kubernetes/hardening/control.ts';
-import { CONTROLS } from '../../../../src/kubernetes/hardening/controls/index.ts';
+import { CONTROL_IDS } from '@machineadm/document/hardening-controls.ts';
+import { describeRule, follows, RULES } from '@machineadm/hardening/control.ts';
+import { CONTROLS } from '@machineadm/hardening/controls/index.ts';
 import { applied, select } from '../../../../src/kubernetes/hardening/select.ts';
 import { titleOf } from '../../../../src/kubernetes/hardening/title.ts';
 

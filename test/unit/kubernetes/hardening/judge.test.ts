@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { HardeningProfile } from '../../../../src/document/model.ts';
-import { auditPolicyFor, uncovered } from '../../../../src/kubernetes/hardening/audit-policy.ts';
-import { CONTROLS } from '../../../../src/kubernetes/hardening/controls/index.ts';
+import type { HardeningProfile } from '@machineadm/document/model.ts';
+import { auditPolicyFor, uncovered } from '@machineadm/hardening/audit-policy.ts';
+import { CONTROLS } from '@machineadm/hardening/controls/index.ts';
 import { expandPattern, matchesPattern } from '../../../../src/kubernetes/hardening/found-files.ts';
 import { judge } from '../../../../src/kubernetes/hardening/judge.ts';
 import { withoutFlag } from '../../../../src/kubernetes/hardening/kubelet-flags.ts';

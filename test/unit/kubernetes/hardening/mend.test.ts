@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { CONTROLS } from '../../../../src/kubernetes/hardening/controls/index.ts';
+import { CONTROLS } from '@machineadm/hardening/controls/index.ts';
 import { editManifest, type ManifestEdit } from '../../../../src/kubernetes/hardening/manifest.ts';
 import { mendsFor } from '../../../../src/kubernetes/hardening/mend.ts';
 import { observe } from '../../../../src/kubernetes/hardening/observe.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import type { HardeningProfile, Role } from '../../../../src/document/model.ts';
+import type { HardeningProfile, Role } from '@machineadm/document/model.ts';
 import { parseVersion, renderKubeadm } from '../../../../src/kubernetes/render/index.ts';
 import { joinWithToken } from '../../../support/hardened-join.ts';
 import { hardenedModel } from '../../../support/hardened-machine.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
+import type { ControlPlaneModel, JoinModel, KubernetesModel } from '@machineadm/document/model.ts';
 import { parse } from 'yaml';
-import type { ControlPlaneModel, JoinModel, KubernetesModel } from '../../../../src/document/model.ts';
 import { renderKubeadm } from '../../../../src/kubernetes/render/index.ts';
 import { byKind, setAt, valueAt } from '../../../support/kubeadm-documents.ts';
 import {

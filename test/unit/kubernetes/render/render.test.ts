@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { Argument, DiscoveryUser } from '@machineadm/document/model.ts';
 import { parse, parseAllDocuments } from 'yaml';
-import { MachineadmError } from '../../../../src/document/errors.ts';
-import type { Argument, DiscoveryUser } from '../../../../src/document/model.ts';
 import { kubeadmConfigVersion, type RenderInput, renderKubeadm } from '../../../../src/kubernetes/render/index.ts';
 import {
   inlineSecret,

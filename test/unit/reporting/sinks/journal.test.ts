@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MachineadmError } from '../../../../src/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { Command } from '../../../../src/host/host.ts';
 import { journalEntry, journalSink, MESSAGE_IDS } from '../../../../src/reporting/sinks/journal.ts';
 import type { RunEvent } from '../../../../src/reporting/status.ts';

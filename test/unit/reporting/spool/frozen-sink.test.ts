@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { WebhookSinkModel } from '../../../../src/document/model.ts';
-import { Secret, type SecretValue } from '../../../../src/document/secret.ts';
+import type { WebhookSinkModel } from '@machineadm/document/model.ts';
+import { Secret, type SecretValue } from '@machineadm/document/secret.ts';
 import { freeze, type SinkPlan, thaw } from '../../../../src/reporting/spool/frozen-sink.ts';
 
 const LITERAL = 'not to be found anywhere';

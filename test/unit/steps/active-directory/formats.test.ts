@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { redact } from '../../../../src/document/redaction.ts';
+import { redact } from '@machineadm/document/redaction.ts';
 import { readClock } from '../../../../src/host/network/directory.ts';
 import { readBlob } from '../../../../src/steps/active-directory/blob.ts';
 import { readKeytab } from '../../../../src/steps/active-directory/keytab.ts';

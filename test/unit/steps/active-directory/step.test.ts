@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { ActiveDirectoryModel } from '../../../../src/document/model.ts';
+import type { ActiveDirectoryModel } from '@machineadm/document/model.ts';
 import type { DirectoryNetwork } from '../../../../src/host/network/directory.ts';
 import { activeDirectoryStep } from '../../../../src/steps/active-directory/index.ts';
 import { kerberosConfiguration } from '../../../../src/steps/active-directory/kerberos-configuration.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { ContainerdModel, TomlTable } from '@machineadm/document/model.ts';
 import { parse } from 'smol-toml';
-import type { ContainerdModel, TomlTable } from '../../../../src/document/model.ts';
 import { parseVersion } from '../../../../src/host/version.ts';
 import {
   configurationText,

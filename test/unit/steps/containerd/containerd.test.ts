@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { ContainerdModel, KubernetesModel, Model } from '@machineadm/document/model.ts';
+import type { Reason } from '@machineadm/document/reasons.ts';
 import { parse, stringify } from 'smol-toml';
-import { MachineadmError } from '../../../../src/document/errors.ts';
-import type { ContainerdModel, KubernetesModel, Model } from '../../../../src/document/model.ts';
-import type { Reason } from '../../../../src/document/reasons.ts';
 import type { CriConfiguration } from '../../../../src/host/cri.ts';
 import { parseVersion } from '../../../../src/host/version.ts';
 import { containerdStep } from '../../../../src/steps/containerd/index.ts';

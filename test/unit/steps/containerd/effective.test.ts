@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { TomlTable } from '@machineadm/document/model.ts';
+import type { Reason } from '@machineadm/document/reasons.ts';
 import { stringify } from 'smol-toml';
-import { MachineadmError } from '../../../../src/document/errors.ts';
-import type { TomlTable } from '../../../../src/document/model.ts';
-import type { Reason } from '../../../../src/document/reasons.ts';
 import { assertEffective, checkConfiguration } from '../../../../src/steps/containerd/effective.ts';
 import { memoryHost } from '../../../support/memory-host.ts';
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { ContainerdModel, TomlTable } from '@machineadm/document/model.ts';
 import fc from 'fast-check';
 import { parse, stringify } from 'smol-toml';
-import { MachineadmError } from '../../../../src/document/errors.ts';
-import type { ContainerdModel, TomlTable } from '../../../../src/document/model.ts';
 import type { Version } from '../../../../src/host/facts.ts';
 import { parseVersion } from '../../../../src/host/version.ts';
 import { changedValues } from '../../../../src/steps/containerd/changed-values.ts';

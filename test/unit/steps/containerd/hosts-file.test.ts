@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { RegistryModel } from '@machineadm/document/model.ts';
+import { Secret, type SecretValue } from '@machineadm/document/secret.ts';
 import { parse } from 'smol-toml';
-import type { RegistryModel } from '../../../../src/document/model.ts';
-import { Secret, type SecretValue } from '../../../../src/document/secret.ts';
 import { type RegistryFile, registryFiles } from '../../../../src/steps/containerd/hosts-file.ts';
 import { toTable } from '../../../../src/steps/containerd/toml-text.ts';
 import { registryEndpoint } from '../../../support/containerd-model.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { ContainerdModel } from '../../../../src/document/model.ts';
+import type { ContainerdModel } from '@machineadm/document/model.ts';
 import { parseVersion } from '../../../../src/host/version.ts';
 import { containerdStep } from '../../../../src/steps/containerd/index.ts';
 import { containerdModel, registryEndpoint, runtimeModel } from '../../../support/containerd-model.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { describe, test } from 'node:test';
+import type { RegistryModel } from '@machineadm/document/model.ts';
+import { Secret, type SecretValue } from '@machineadm/document/secret.ts';
 import { parse, stringify } from 'smol-toml';
-import type { RegistryModel } from '../../../../src/document/model.ts';
-import { Secret, type SecretValue } from '../../../../src/document/secret.ts';
 import { containerdStep } from '../../../../src/steps/containerd/index.ts';
 import { EMPTY_RECORD } from '../../../../src/steps/step.ts';
 import { newAuthority } from '../../../support/api-server.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { Verbatim } from '@machineadm/document/verbatim.ts';
 import fc from 'fast-check';
 import { parse, stringify, TomlDate } from 'smol-toml';
-import { Verbatim } from '../../../../src/document/verbatim.ts';
 import { assertEffective } from '../../../../src/steps/containerd/effective.ts';
 import { parseTable, tableText, toTable } from '../../../../src/steps/containerd/toml-text.ts';
 import { mergeTables, sameTables } from '../../../../src/steps/containerd/toml-tree.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { HardeningModel } from '../../../../src/document/model.ts';
+import type { HardeningModel } from '@machineadm/document/model.ts';
 import { readManifest } from '../../../../src/kubernetes/hardening/manifest.ts';
 import { auditControls } from '../../../../src/steps/hardening/audit.ts';
 import { hardeningStep } from '../../../../src/steps/hardening/index.ts';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
-import { MachineadmError } from '../../../../src/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import { openArchive } from '../../../../src/steps/images/archive.ts';
 import { archiveImages } from '../../../../src/steps/images/contents.ts';
 import { dockerArchive, ociArchive, sha256, tar } from '../../../support/image-archive.ts';

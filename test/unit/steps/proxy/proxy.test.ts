@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { describe, test } from 'node:test';
-import { MachineadmError } from '../../../../src/document/errors.ts';
-import type { Model, ProxyModel } from '../../../../src/document/model.ts';
-import { redact } from '../../../../src/document/redaction.ts';
-import { Secret, type SecretValue } from '../../../../src/document/secret.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { Model, ProxyModel } from '@machineadm/document/model.ts';
+import { redact } from '@machineadm/document/redaction.ts';
+import { Secret, type SecretValue } from '@machineadm/document/secret.ts';
 import { proxy } from '../../../../src/steps/proxy/index.ts';
 import { EMPTY_RECORD } from '../../../../src/steps/step.ts';
 import { loaded } from '../../../support/document.ts';

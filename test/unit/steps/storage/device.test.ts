@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { DeviceIdentity, DeviceSelector } from '../../../../src/document/model.ts';
+import type { DeviceIdentity, DeviceSelector } from '@machineadm/document/model.ts';
 import { describeDevice, findDevice } from '../../../../src/steps/storage/device.ts';
 import { parseWipefs, readContents } from '../../../../src/steps/storage/signatures.ts';
 import { waitForDevice } from '../../../../src/steps/storage/wait.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { MountModel } from '../../../../src/document/model.ts';
+import type { MountModel } from '@machineadm/document/model.ts';
 import { EMPTY_RECORD, type FollowUp } from '../../../../src/steps/step.ts';
 import { mounts } from '../../../../src/steps/storage/index.ts';
 import { facts } from '../../../support/facts.ts';

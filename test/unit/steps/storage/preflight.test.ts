@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { HostModel, StorageModel } from '../../../../src/document/model.ts';
+import type { HostModel, StorageModel } from '@machineadm/document/model.ts';
 import { disks, filesystems } from '../../../../src/steps/storage/index.ts';
 import { facts } from '../../../support/facts.ts';
 import { hostModel } from '../../../support/host-model.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { TimeModel } from '../../../../src/document/model.ts';
+import type { TimeModel } from '@machineadm/document/model.ts';
 import { clock } from '../../../../src/steps/time/clock.ts';
 import { time } from '../../../../src/steps/time/index.ts';
 import { timespanMs } from '../../../../src/steps/time/readings.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { describe, test } from 'node:test';
-import { MachineadmError } from '../../../../src/document/errors.ts';
-import type { ProxyModel } from '../../../../src/document/model.ts';
-import { Secret } from '../../../../src/document/secret.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { ProxyModel } from '@machineadm/document/model.ts';
+import { Secret } from '@machineadm/document/secret.ts';
 import { files } from '../../../../src/steps/files.ts';
 import { services } from '../../../../src/steps/services.ts';
 import { EMPTY_RECORD } from '../../../../src/steps/step.ts';

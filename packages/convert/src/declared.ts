@@ -1,0 +1,159 @@
+import type { PathSegment } from '@machineadm/document/diagnostics.ts';
+import { formatPath, toldKey } from '@machineadm/document/diagnostics.ts';
+import type { Role } from '@machineadm/document/model.ts';
+import type { ConvertOptions } from './conversion.ts';
+import { type ConvertedDocument, convertSpec, dropOtherRoles } from './document.ts';
+import { renderTemplates, TEMPLATE_HINT } from './go-template.ts';
+import type { InputObject, Inputs } from './inputs.ts';
+import { Expressions, markTree } from './jinja.ts';
+import { isMap } from './map.ts';
+import type { Report } from './report.ts';
+import { Source } from './source.ts';
+import type { Spec } from './spec.ts';
+import { readCommands, readKubeadmConfigSpec } from './spec-kubeadm-config.ts';
+import { surroundingsOf } from './surroundings.ts';
+import { CONTAINER_LINUX, readContainerLinux } from './user-data/container-linux.ts';
+import { findSubstitution, markEnvironment } from './user-data/environment.ts';
+import { yamlValue } from './yaml.ts';
+
+/** A configuration as people write it, and where in its object it stands. */
+export interface Declared {
+  readonly object: InputObject;
+  readonly spec: unknown;
+  readonly path: readonly PathSegment[];
+}
+
+/** Where KubeadmConfigSpec stands, by kind (cluster-api api/{bootstrap,controlplane}/kubeadm). */
+const SPECS: Readonly<Record<string, { readonly group: string; readonly path: readonly string[] }>> = {
+  KubeadmConfig: { group: 'bootstrap.cluster.x-k8s.io', path: ['spec'] },
+  KubeadmConfigTemplate: { group: 'bootstrap.cluster.x-k8s.io', path: ['spec', 'template', 'spec'] },
+  KubeadmControlPlane: { group: 'controlplane.cluster.x-k8s.io', path: ['spec', 'kubeadmConfigSpec'] },
+  KubeadmControlPlaneTemplate: {
+    group: 'controlplane.cluster.x-k8s.io',
+    path: ['spec', 'template', 'spec', 'kubeadmConfigSpec'],
+  },
+};
+
+/** undefined for an object of another kind; one of an unknown version is reported, too. */
+export function declaredOf(object: InputObject, report: Report): Declared | undefined {
+  const known = SPECS[object.kind];
+  if (known === undefined || known.group !== object.group) return undefined;
+  if (object.version !== 'v1beta1' && object.version !== 'v1beta2') {
+    report.add('InputInvalid', object.title, `${object.version} is not known: expected v1beta1 or v1beta2`);
+    return undefined;
+  }
+  let spec: unknown = object.value;
+  for (const name of known.path) spec = isMap(spec) ? spec[name] : undefined;
+  return { object, spec: spec ?? {}, path: known.path };
+}
+
+/** One document; two for a configuration that both starts a cluster and joins it, as that of a control plane does. */
+export async function convertDeclared(
+  { object, spec: written, path }: Declared,
+  inputs: Inputs,
+  options: ConvertOptions,
+  report: Report,
+): Promise<readonly ConvertedDocument[]> {
+  const surroundings = surroundingsOf(object, inputs, options);
+  const placeOf = (below: readonly PathSegment[]): string => `${object.title}: ${formatPath([...path, ...below])}`;
+  const templated = renderTemplates(written, surroundings.controlPlaneVersion, (index, text) => {
+    const place = placeOf(['files', index]);
+    if (text === undefined) report.add('TemplateUnsupported', place, TEMPLATE_HINT);
+    else report.add('TemplateRendered', place, 'as the controller would');
+  });
+  const expressions = new Expressions();
+  const isIgnition = isMap(written) && written.format === 'ignition';
+  const value = isIgnition ? templated : markTree(templated, placeOf, expressions, report);
+  const spec = await readSpec(value, object, path, expressions, report);
+  const documents: ConvertedDocument[] = [];
+  const roles = rolesOf(object, spec, options, report);
+  for (const role of roles) {
+    const context = { report, expressions, options, surroundings, object: object.title };
+    documents.push(...(await convertSpec(spec, role, inputs.secrets, context)));
+  }
+  dropOtherRoles(spec, roles, report);
+  report.settle(roles.length > 0 && documents.length === roles.length);
+  return documents;
+}
+
+async function readSpec(
+  value: unknown,
+  object: InputObject,
+  path: readonly PathSegment[],
+  expressions: Expressions,
+  report: Report,
+): Promise<Spec> {
+  const whole = Source.of(withPart(object.value, path, value), object.title, report);
+  dropObject(whole, object, path, report);
+  const source = whole.get(...path);
+  const additional = source.get('ignition', 'containerLinuxConfig', 'additionalConfig');
+  const text = additional.text();
+  const parts =
+    text === undefined
+      ? undefined
+      : readContainerLinux(
+          Source.of(await yamlValue(text, additional, report), additional.place, report, CONTAINER_LINUX),
+          report,
+        );
+  const environmentFiles = parts?.environmentFiles ?? [];
+  const substitution = findSubstitution(readCommands(source.get('preKubeadmCommands')), environmentFiles, report);
+  const { file } = substitution;
+  for (const part of CONFIGURATIONS) {
+    if (file !== undefined) source.replace(part, (configuration) => markEnvironment(configuration, file, expressions));
+    // TypeMeta, which v1beta1 embeds.
+    for (const name of ['apiVersion', 'kind']) source.get(part, name).drop('TypeMeta');
+  }
+  const first = readKubeadmConfigSpec(source, report);
+  return {
+    ...first,
+    beforeCommands: substitution.commands,
+    files: [...first.files, ...(parts?.files ?? [])],
+    users: [...first.users, ...(parts?.users ?? [])],
+    groups: parts?.groups ?? [],
+    disks: [...first.disks, ...(parts?.disks ?? [])],
+    filesystems: [...first.filesystems, ...(parts?.filesystems ?? [])],
+    services: parts?.services ?? [],
+  };
+}
+
+const CONFIGURATIONS = ['clusterConfiguration', 'initConfiguration', 'joinConfiguration'];
+
+/** The object with another value at a path: places are told by their path in the whole object. */
+function withPart(object: unknown, [name, ...below]: readonly PathSegment[], value: unknown): unknown {
+  if (name === undefined) return value;
+  const map = isMap(object) ? object : {};
+  return { ...map, [name]: withPart(map[name], below, value) };
+}
+
+/** What of an object around its specification stays in the management cluster. */
+function dropObject(whole: Source, object: InputObject, path: readonly PathSegment[], report: Report): void {
+  for (const name of ['apiVersion', 'kind']) whole.get(name).drop('TypeMeta');
+  for (const name of ['metadata', 'status']) whole.get(name).drop('ObjectMeta');
+  if (path.includes('template')) whole.get('spec', 'template', 'metadata').drop('ObjectMeta');
+  if (!object.kind.startsWith('KubeadmControlPlane')) return;
+  const around = whole.get(...path.slice(0, -1));
+  const fields = around.members().filter(([name]) => name !== path.at(-1));
+  const names = fields.map(([name]) => name).filter((name) => name !== 'version');
+  if (names.length > 0) report.add('ControllerField', around, names.map(toldKey).join(', '));
+  for (const [, field] of fields) field.drop('ControllerFields');
+}
+
+function rolesOf(object: InputObject, spec: Spec, { role }: ConvertOptions, report: Report): readonly Role[] {
+  const ofControlPlane = object.kind.startsWith('KubeadmControlPlane');
+  const initializes = spec.init.exists || spec.cluster.exists || ofControlPlane;
+  const joinsControlPlane = ofControlPlane || spec.join.get('controlPlane').isMap || (initializes && spec.join.exists);
+  const possible: readonly Role[] = [
+    ...(initializes ? (['InitControlPlane'] as const) : []),
+    ...(joinsControlPlane ? (['JoinControlPlane'] as const) : []),
+    ...(!initializes && !joinsControlPlane && spec.join.exists ? (['Worker'] as const) : []),
+  ];
+  if (role === undefined) {
+    if (possible.length === 0) {
+      report.add('RoleUnclear', object.title, 'it has neither initConfiguration nor joinConfiguration: give --role');
+    }
+    return possible;
+  }
+  const fits = possible.length === 0 || possible.includes(role) || (!ofControlPlane && role !== 'InitControlPlane');
+  if (!fits) report.add('RoleUnclear', object.title, `it is not a ${role}; it can become ${possible.join(' or ')}`);
+  return fits ? [role] : [];
+}

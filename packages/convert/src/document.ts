@@ -1,0 +1,144 @@
+import { loadDocument } from '@machineadm/document/load.ts';
+import type { Role } from '@machineadm/document/model.ts';
+import { type HostSection, host } from '@machineadm/document/versions/v1alpha1/host.ts';
+import type { ServicesSection } from '@machineadm/document/versions/v1alpha1/system.ts';
+import type { Conversion } from './conversion.ts';
+import { emitDocument, withoutNothing } from './emit.ts';
+import { convertGroups, convertUsers } from './host/accounts.ts';
+import { convertFiles } from './host/files.ts';
+import { convertHooks } from './host/hooks.ts';
+import { convertStorage } from './host/storage.ts';
+import { convertTime } from './host/time.ts';
+import { convertKubernetes } from './kubernetes/index.ts';
+import type { Report } from './report.ts';
+import { SecretBook, type SecretObject } from './secrets.ts';
+import type { Spec } from './spec.ts';
+import { structured } from './structure/index.ts';
+import { Variables } from './variables.ts';
+import { platformOf, withoutLinuxOnly } from './windows.ts';
+
+/** A document that came out, as text. */
+export interface ConvertedDocument {
+  /** undefined for one that prepares a host only. */
+  readonly role: Role | undefined;
+  /** Of the machine, or of the object that makes machines. */
+  readonly name: string;
+  readonly yaml: string;
+  /** True: it holds values of secrets. */
+  readonly holdsSecrets: boolean;
+}
+
+type Context = Omit<Conversion, 'secrets' | 'resolved' | 'platform'>;
+
+/** One document of one specification; none where its version is not known, which is reported. */
+export async function convertSpec(
+  given: Spec,
+  role: Role | undefined,
+  objects: readonly SecretObject[],
+  context: Context,
+): Promise<readonly ConvertedDocument[]> {
+  const { options, report, surroundings, expressions, object } = context;
+  const secrets = new SecretBook(objects, options.inlineSecrets === true, options.references, report);
+  const platform = platformOf(given);
+  const conversion: Conversion = { ...context, secrets, resolved: given.resolved, platform };
+  const variables = new Variables(expressions);
+  const missing = (name: string, what: string): string => {
+    const path = secrets.path(name);
+    report.add('ControllerValueMissing', object, `${what} is read from ${path}`);
+    return variables.define(name.replace(/[^A-Za-z0-9_]+/g, '_'), { file: path });
+  };
+  const spec = platform === 'Windows' ? withoutLinuxOnly(given, report) : given;
+  const kubernetes = role === undefined ? undefined : await convertKubernetes(spec, role, conversion, missing);
+  if (role !== undefined && kubernetes === undefined) return [];
+  const plain = { host: convertHost(spec, role === 'InitControlPlane', conversion), kubernetes };
+  const {
+    host: prepared,
+    containerRuntime,
+    kubernetes: node,
+  } = options.structure === true && platform === 'Linux'
+    ? await structured(plain, conversion)
+    : { ...plain, containerRuntime: undefined };
+  const { machine, clusterName } = surroundings;
+  if (!machine.isMachine) report.add('MachineNameUnknown', object, 'write the name of the Machine into its document');
+  const sections = {
+    metadata: { name: machine.name, namespace: machine.namespace, uid: machine.uid, cluster: clusterName },
+    host: prepared,
+    containerRuntime,
+    kubernetes: node,
+    reporting: spec.sentinel === undefined ? undefined : { sentinel: { path: spec.sentinel } },
+  };
+  const placed = variables.place(withoutNothing(sections), report, object) as typeof sections;
+  const document = withoutNothing({
+    apiVersion: 'machineadm.dev/v1alpha1',
+    kind: 'MachineBootstrap',
+    metadata: placed.metadata,
+    variables: variables.section,
+    secrets: variables.place(secrets.section, report, object),
+    host: ordered(placed.host),
+    containerRuntime: placed.containerRuntime,
+    kubernetes: placed.kubernetes,
+    reporting: placed.reporting,
+  });
+  if (secrets.holdsValues) report.add('SecretInDocument', object, 'write it 0600, and no copy of it anywhere');
+  const yaml = await emitDocument(document as object, `Converted from ${object}.`);
+  await judge(yaml, conversion);
+  return [{ role, name: machine.name, yaml, holdsSecrets: secrets.holdsValues }];
+}
+
+/** kubeadm reads its configurations by role: what it does not read for these is left out, and reported as a whole. */
+export function dropOtherRoles(
+  { cluster, init, join, extraDocuments }: Spec,
+  roles: readonly Role[],
+  report: Report,
+): void {
+  const starts = roles.includes('InitControlPlane');
+  const joins = roles.some((role) => role !== 'InitControlPlane');
+  for (const part of [...(starts ? [] : [cluster, init, ...extraDocuments]), ...(joins ? [] : [join])]) {
+    if (part.unread().length === 0) continue;
+    report.add('NotForThisRole', part, `kubeadm ${starts ? 'init' : 'join'} does not read it`);
+    part.drop('OtherRole');
+  }
+}
+
+function convertHost(spec: Spec, initializes: boolean, conversion: Conversion): HostSection {
+  const files = convertFiles(spec, conversion);
+  return {
+    platform: conversion.platform === 'Windows' ? 'Windows' : undefined,
+    storage: convertStorage(spec, conversion),
+    groups: convertGroups(spec),
+    users: convertUsers(spec, conversion),
+    files: files.length === 0 ? undefined : files,
+    time: convertTime(spec, conversion),
+    services: convertServices(spec),
+    hooks: convertHooks(spec, initializes, conversion),
+  };
+}
+
+function convertServices({ services }: Spec): ServicesSection | undefined {
+  if (services.length === 0) return undefined;
+  return services.map(({ name, enabled, masked, dropIns }) => ({
+    name,
+    enabled,
+    masked,
+    // systemd starts what it finds enabled at the first boot, which is the only one that Ignition is there for.
+    state: enabled === true ? 'Started' : undefined,
+    dropIns: dropIns.length === 0 ? undefined : [...dropIns],
+  }));
+}
+
+/** Its fields in the order of the reference, whatever put them in; nothing where it says nothing. */
+function ordered(section: HostSection): HostSection | undefined {
+  const names = Object.keys(host.shape).filter((name) => name in section);
+  return names.length === 0 ? undefined : Object.fromEntries(names.map((name) => [name, Reflect.get(section, name)]));
+}
+
+/** What comes out is judged like every document; a value that it refuses was wrong in the input, too, or stricter here. */
+async function judge(yaml: string, { report, object }: Conversion): Promise<void> {
+  const bytes = new TextEncoder().encode(yaml);
+  const result = await loadDocument([{ name: 'document', bytes }], { agentVersion: '0.0.0' });
+  if (result.ok) return;
+  for (const { path, message, hint } of result.problems) {
+    const place = path === '' ? 'the document' : path;
+    report.add('DocumentRefused', object, `${place}: ${message}${hint === undefined ? '' : ` (${hint})`}`);
+  }
+}

@@ -1,0 +1,32 @@
+import { VERBATIM_TAG, Verbatim } from '@machineadm/document/verbatim.ts';
+
+/** Writes a document for people: sections in the order of the reference, long texts as blocks, no line folded. */
+export async function emitDocument(document: object, title: string): Promise<string> {
+  const { Document, visit } = await import('yaml');
+  const written = new Document(document, { aliasDuplicateObjects: false, customTags: [VERBATIM_TAG] });
+  visit(written, {
+    Scalar(_key, scalar) {
+      if (typeof scalar.value === 'string' && scalar.value.includes('\n') && isBlockText(scalar.value)) {
+        scalar.type = 'BLOCK_LITERAL';
+      }
+    },
+  });
+  written.commentBefore = ` ${title}`;
+  return written.toString({ lineWidth: 0 });
+}
+
+/** What a YAML block can hold as it is: no control characters, and no blank where it would be taken for indentation. */
+function isBlockText(text: string): boolean {
+  return !/[^\t\n\x20-\x7e\u00a0-\ud7ff\ue000-\ufffd]/.test(text) && !/^\s/.test(text) && !/[ \t]\n/.test(text);
+}
+
+/** Without what is undefined, at every depth. */
+export function withoutNothing(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNothing);
+  if (typeof value !== 'object' || value === null || value instanceof Verbatim) return value;
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([key, item]): [string, unknown][] =>
+      item === undefined ? [] : [[key, withoutNothing(item)]],
+    ),
+  );
+}

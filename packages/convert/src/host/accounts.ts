@@ -1,0 +1,71 @@
+import type { GroupsSection, UsersSection } from '@machineadm/document/versions/v1alpha1/accounts.ts';
+import type { Conversion } from '../conversion.ts';
+import { type SecretName, textOf } from '../secrets.ts';
+import type { Spec, UserSpec } from '../spec.ts';
+
+type UserSection = UsersSection[number];
+
+/** What crypt(5) makes, and the two words for "no password". */
+const HASH = /^(?:\$[a-z0-9-]+\$[^:\s]+|[*!])$/i;
+
+export function convertGroups(spec: Spec): GroupsSection | undefined {
+  return spec.groups.length === 0 ? undefined : spec.groups.map(({ name }) => ({ name }));
+}
+
+/** `host.users`, by what cloudinit/config/cc_users_groups.py does with the same fields. */
+export function convertUsers(spec: Spec, conversion: Conversion): UserSection[] | undefined {
+  const { report } = conversion;
+  const [first] = spec.users;
+  if (first === undefined) return undefined;
+  if (spec.flavour === 'cloud-config' && !spec.users.some(({ name }) => name === 'default')) {
+    report.add('DefaultUserKept', conversion.object, 'remove it in the image where it must not be there');
+  }
+  return spec.users.filter(({ name }) => name !== 'default').map((user) => convertUser(user, spec, conversion));
+}
+
+function convertUser(user: UserSpec, spec: Spec, conversion: Conversion): UserSection {
+  const { report } = conversion;
+  if (user.inactive) report.add('UserInactive', user.at, `${user.name} can log in, as today`);
+  if (spec.flavour === 'ignition' && user.lockPassword === false) {
+    report.add('PasswordLogin', user.at, 'lay a drop-in below /etc/ssh/sshd_config.d with a file where it is wanted');
+  }
+  return {
+    name: user.name,
+    gecos: user.gecos,
+    primaryGroup: user.primaryGroup,
+    groups: groupsOf(user, spec, conversion),
+    home: user.home,
+    shell: user.shell,
+    passwordHash: passwordOf(user, conversion),
+    // Locked unless the input says otherwise, here as there.
+    locked: user.lockPassword === false ? false : undefined,
+    sudo: user.sudo.length === 0 ? undefined : user.sudo.length === 1 ? user.sudo[0] : [...user.sudo],
+    sshAuthorizedKeys: user.keys === undefined ? undefined : [...user.keys],
+  };
+}
+
+function groupsOf({ groups, at }: UserSpec, spec: Spec, { report }: Conversion): string[] | undefined {
+  if (groups === undefined) return undefined;
+  // The provider splits at ", " for Ignition, so that "wheel,docker" is one group (pkg/ignition/clc/clc.go).
+  if (spec.flavour === 'ignition' && /,\S/.test(groups))
+    report.add('GroupsInIgnition', at, 'each name becomes a group');
+  const names = groups.split(',').flatMap((name) => (name.trim() === '' ? [] : [name.trim()]));
+  return names.length === 0 ? undefined : names;
+}
+
+function passwordOf(user: UserSpec, { report, secrets, surroundings }: Conversion): SecretName | undefined {
+  const wanted = `password-${user.name}`;
+  if (user.passwordSecret !== undefined) {
+    const { name, key } = user.passwordSecret;
+    const bytes = secrets.inlineBytes(surroundings.namespace, name, key);
+    if (bytes === undefined) return secrets.reference(`${name}-${key}`, user.at, `key ${key} of the Secret ${name}`);
+    return hashOf(textOf(bytes)?.trim(), wanted);
+  }
+  return user.password === undefined || user.password === '' ? undefined : hashOf(user.password, wanted);
+
+  function hashOf(hash: string | undefined, called: string): SecretName | undefined {
+    if (hash !== undefined && HASH.test(hash)) return secrets.value(called, hash);
+    report.add('PasswordNotHash', user.at, `the password of ${user.name}; "openssl passwd -6" makes a hash`);
+    return undefined;
+  }
+}

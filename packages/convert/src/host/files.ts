@@ -1,0 +1,157 @@
+import type { FileSection } from '@machineadm/document/versions/v1alpha1/host.ts';
+import type { Conversion } from '../conversion.ts';
+import { renderTemplate, TEMPLATE_HINT } from '../go-template.ts';
+import { hasMark } from '../jinja.ts';
+import { type SecretName, textOf, toBase64 } from '../secrets.ts';
+import type { FileSpec, Spec } from '../spec.ts';
+import { windowsMode } from '../windows.ts';
+
+/** cloudinit/config/cc_write_files.py: DEFAULT_PERMS, DEFAULT_OWNER. */
+const DEFAULT_MODE = '0644';
+const DEFAULT_OWNER = 'root:root';
+
+/** Names that promise privacy. */
+const PRIVATE_NAME = /(?:^|[./_-])(?:key|password|passwd|token|secret|pw|azure\.json)(?:$|[._-])|\.key$/i;
+
+/** `host.files`: the bytes, owners and modes that the provider's user data has today. */
+export function convertFiles(spec: Spec, conversion: Conversion): FileSection[] {
+  return spec.files.map((file) => convertFile(file, spec, conversion));
+}
+
+function convertFile(file: FileSpec, spec: Spec, conversion: Conversion): FileSection {
+  const { report, platform } = conversion;
+  const isWindows = platform === 'Windows';
+  const mode = isWindows ? windowsMode(modeOf(file, conversion), file, report) : modeOf(file, conversion);
+  if (Number.parseInt(mode, 8) % 8 >= 4 && PRIVATE_NAME.test(basename(file.path))) {
+    report.add('PrivateFileReadable', file.at, `${file.path} has the mode ${mode}`);
+  }
+  if (file.append && spec.flavour === 'ignition' && !spec.resolved) {
+    report.add('AppendInIgnition', file.at, `${file.path} is appended to`);
+  }
+  const below = spec.mounts.map(({ columns }) => columns[1] ?? '').find((target) => isBelow(file.path, target));
+  if (below !== undefined) report.add('FileBelowMount', file.at, `${file.path} lies below ${below}`);
+  return {
+    path: file.path,
+    ...contentOf(file, mode, conversion),
+    mode,
+    owner: isWindows ? undefined : ownerOf(file),
+    append: file.append ? true : undefined,
+  };
+}
+
+type Content = Pick<FileSection, 'content' | 'contentFrom' | 'encoding'>;
+
+function contentOf(file: FileSpec, mode: string, conversion: Conversion): Content {
+  if (file.secret !== undefined) return secretContent(file, file.secret, conversion);
+  const encoding = encodingOf(file, conversion);
+  if (encoding !== undefined) return { content: file.content.trim(), encoding };
+  const content = normalised(file, file.content, conversion);
+  // Scripts are executable; a text that nobody else may read is a secret.
+  const isPrivate = /^0?[64]00$/.test(mode) && content !== '' && !hasMark(content);
+  if (!isPrivate) return { content };
+  conversion.report.add('FileIsSecret', file.at, `${file.path} has the mode ${mode}`);
+  return { contentFrom: conversion.secrets.value(nameFor(file.path), content) };
+}
+
+/** From a Secret: by name where it stays outside, decoded where it comes in. */
+function secretContent(file: FileSpec, { name, key }: SecretKeyOf, conversion: Conversion): Content {
+  const { report, secrets, surroundings } = conversion;
+  const encoding = encodingOf(file, conversion);
+  const wanted = `${name}-${key}`;
+  const bytes = secrets.inlineBytes(surroundings.namespace, name, key);
+  if (bytes === undefined) {
+    if (encoding !== undefined) {
+      report.add(
+        'InputInvalid',
+        file.at,
+        `the encoding of a Secret is only undone where it is inlined: --inline-secrets`,
+      );
+    }
+    return { contentFrom: secrets.reference(wanted, file.at, `key ${key} of the Secret ${name}`) };
+  }
+  const text = textOf(bytes);
+  if (encoding !== undefined && text !== undefined) return { content: text.trim(), encoding };
+  if (text === undefined) {
+    report.add('SecretNotText', file.at, `key ${key} of the Secret ${name}`);
+    return { content: toBase64(bytes), encoding: 'base64' };
+  }
+  const content = normalised(file, file.template ? rendered(file, text, conversion) : text, conversion);
+  if (/\{\{|\{%/.test(content)) report.add('JinjaInSecret', file.at, `key ${key} of the Secret ${name}`);
+  const reference: SecretName = secrets.value(wanted, content);
+  return { contentFrom: reference };
+}
+
+type SecretKeyOf = NonNullable<FileSpec['secret']>;
+
+/** contentFormat Template also holds for what a Secret brings. */
+function rendered({ at, path }: FileSpec, template: string, { report, surroundings }: Conversion): string {
+  const text = renderTemplate(template, surroundings.controlPlaneVersion);
+  if (text === undefined) report.add('TemplateUnsupported', at, TEMPLATE_HINT);
+  else report.add('TemplateRendered', at, path);
+  return text ?? '';
+}
+
+function encodingOf(file: FileSpec, { report }: Conversion): FileSection['encoding'] {
+  switch (file.encoding) {
+    case undefined:
+    case '':
+    case 'text/plain':
+      return undefined;
+    case 'base64':
+    case 'b64':
+      return 'base64';
+    case 'gzip+base64':
+    case 'gz+base64':
+    case 'gzip+b64':
+    case 'gz+b64':
+      return 'gzip+base64';
+    case 'gzip':
+    case 'gz':
+      report.add('GzipAlone', file.at, 'use gzip+base64');
+      return undefined;
+    default:
+      report.add('InputInvalid', file.at, 'expected base64 or gzip+base64 as encoding');
+      return undefined;
+  }
+}
+
+/**
+ * The provider writes every content as a YAML block, which ends in exactly one line break and has no carriage returns
+ * (cluster-api bootstrap/kubeadm/pkg/cloudinit/files.go).
+ */
+function normalised({ at, path }: FileSpec, content: string, { report }: Conversion): string {
+  const body = content.replaceAll('\r\n', '\n').replace(/\n+$/, '');
+  const whole = body === '' ? '' : `${body}\n`;
+  if (whole !== content) report.add('NewlineNormalised', at, path);
+  return whole;
+}
+
+function modeOf({ permissions, at }: FileSpec, { report }: Conversion): string {
+  if (permissions === undefined || permissions === '') return DEFAULT_MODE;
+  const digits = /^(?:0o)?0*([0-7]{1,4})$/.exec(permissions)?.[1];
+  if (digits === undefined) {
+    report.add('PermissionsInvalid', at, 'write octal digits, such as "0644"');
+    return DEFAULT_MODE;
+  }
+  return `0${digits.padStart(3, '0')}`;
+}
+
+/** A user alone leaves the file's group as it was born: root (cloudinit/util.py, chownbyname). */
+function ownerOf({ owner }: FileSpec): string {
+  if (owner === undefined || owner === '') return DEFAULT_OWNER;
+  const [user = 'root', ...rest] = owner.split(':');
+  const group = rest.join(':');
+  return `${user === '' ? 'root' : user}:${group === '' ? 'root' : group}`;
+}
+
+export function basename(path: string): string {
+  return path.slice(Math.max(path.lastIndexOf('/'), path.lastIndexOf('\\')) + 1);
+}
+
+function isBelow(path: string, directory: string): boolean {
+  return directory.startsWith('/') && directory !== '/' && path.startsWith(`${directory.replace(/\/+$/, '')}/`);
+}
+
+function nameFor(path: string): string {
+  return path.replace(/^\/(?:etc\/)?/, '');
+}

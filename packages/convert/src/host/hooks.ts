@@ -1,0 +1,99 @@
+import type { HookGroupSection, HostSection } from '@machineadm/document/versions/v1alpha1/host.ts';
+import type { Conversion } from '../conversion.ts';
+import { hasMark } from '../jinja.ts';
+import type { CommandSpec, Spec } from '../spec.ts';
+
+type Hooks = NonNullable<HostSection['hooks']>;
+
+/** Ignition's name of kubeadm's file, and where machineadm keeps it. */
+const IGNITION_FILE = '/etc/kubeadm.yml';
+const INIT_FILE = '/run/kubeadm/kubeadm.yaml';
+const JOIN_FILE = '/run/kubeadm/kubeadm-join-config.yaml';
+
+/** cloudinit/config/cc_bootcmd.py exports it to the commands. */
+const INSTANCE_ID = /\$(?:INSTANCE_ID\b|\{INSTANCE_ID\b)/;
+
+/**
+ * `host.hooks`. A list of commands is one shell today, too, so exports and the working directory go on. cloud-init's
+ * script has no `set -e` (cloudinit/util.py, shellify); the provider's for Ignition has (pkg/ignition/clc/clc.go).
+ * cloudbase-init makes one batch file of them (cloudbaseinit/plugins/common/userdataplugins/cloudconfigplugins/runcmd.py).
+ */
+export function convertHooks(spec: Spec, initializes: boolean, conversion: Conversion): Hooks | undefined {
+  const { report, platform } = conversion;
+  const shell = platform === 'Windows' ? 'cmd' : spec.flavour === 'ignition' ? 'bash' : undefined;
+  const file = initializes ? INIT_FILE : JOIN_FILE;
+  const group = (commands: readonly CommandSpec[]): HookGroupSection | undefined => {
+    const [first] = commands;
+    if (first === undefined) return undefined;
+    for (const command of commands) lint(command, spec, conversion);
+    report.add('HookTimeout', first.at, 'write timeout where they need more');
+    if (spec.flavour === 'cloud-config') report.add('HookContinues', first.at, 'the commands of this list');
+    return {
+      shell,
+      onError: spec.flavour === 'ignition' ? undefined : 'Continue',
+      // The provider's script has it, and it also counts inside of a command.
+      commands: [
+        ...(spec.flavour === 'ignition' ? ['set -e'] : []),
+        ...commands.map(({ command, at }) => withKubeadmFile(command, at, spec, file, conversion)),
+      ],
+    };
+  };
+  const [after] = spec.afterCommands;
+  if (after !== undefined && spec.flavour === 'cloud-config') {
+    report.add('AfterFailure', after.at, 'what must run in any case belongs into a unit of its own');
+  }
+  const early = convertEarly(spec, conversion);
+  const beforeBootstrap = group(spec.beforeCommands);
+  const afterBootstrap = group(spec.afterCommands);
+  if (early === undefined && beforeBootstrap === undefined && afterBootstrap === undefined) return undefined;
+  return { early, beforeBootstrap, afterBootstrap };
+}
+
+function convertEarly(spec: Spec, conversion: Conversion): HookGroupSection | undefined {
+  const { report } = conversion;
+  const [first] = spec.bootCommands;
+  if (first === undefined) return undefined;
+  report.add('HookContinues', first.at, 'the commands of this list');
+  const once = spec.bootCommands.map(({ command }) => onceCommand(command));
+  const allOnce = once.every((command) => command !== undefined);
+  if (allOnce) report.add('CommandOnce', first.at, 'each command of this list');
+  else report.add('EveryBoot', first.at, 'cloud-init-per is left in those that have it');
+  const commands = allOnce ? once.flatMap((command) => command ?? []) : spec.bootCommands.map(({ command }) => command);
+  const usesId = commands.some((command) => INSTANCE_ID.test(command));
+  const id = conversion.expressions.mark('v1.instance_id');
+  return {
+    onError: 'Continue',
+    commands: usesId ? [`export INSTANCE_ID='${id}'`, ...commands] : commands,
+    frequency: allOnce ? 'Once' : 'Always',
+  };
+}
+
+/** `cloud-init-per once NAME COMMAND…` as its command; `once` and `instance` are both once on a machine of Cluster API. */
+function onceCommand(command: string): string | undefined {
+  return /^\s*cloud-init-per\s+(?:once|instance)\s+[A-Za-z0-9._-]+\s+(\S[\s\S]*)$/.exec(command)?.[1];
+}
+
+/** Commands that edit kubeadm's file before it runs: the file has another name here. */
+function withKubeadmFile(
+  command: string,
+  at: CommandSpec['at'],
+  spec: Spec,
+  file: string,
+  { report }: Conversion,
+): string {
+  if (spec.flavour !== 'ignition' || !command.includes(IGNITION_FILE)) return command;
+  report.add('CommandMovedFile', at, file);
+  return command.replaceAll(IGNITION_FILE, file);
+}
+
+function lint({ command, at }: CommandSpec, spec: Spec, { report }: Conversion): void {
+  if (/(?:^|[\s;&|(])kubeadm\s+(?:init|join|reset)\b/.test(command)) {
+    report.add('CommandRunsKubeadm', at, 'machineadm runs it, and must be the only one');
+  }
+  if (spec.flavour === 'cloud-config' && command.includes(IGNITION_FILE)) {
+    report.add('CommandUsesKubeadmFile', at, `${INIT_FILE} or ${JOIN_FILE}`);
+  }
+  if (spec.flavour === 'ignition' && /\/run\/kubeadm\//.test(command) && !hasMark(command)) {
+    report.add('CommandUsesKubeadmFile', at, 'today the command finds no such file; here it does');
+  }
+}

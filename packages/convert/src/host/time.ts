@@ -1,0 +1,15 @@
+import type { TimeSection } from '@machineadm/document/versions/v1alpha1/system.ts';
+import type { Conversion } from '../conversion.ts';
+import type { Spec } from '../spec.ts';
+
+/** `host.time`. cloud-init installs a client that is missing (cloudinit/config/cc_ntp.py); the image has to bring one here. */
+export function convertTime({ time }: Spec, { report, platform }: Conversion): TimeSection | undefined {
+  if (time === undefined) return undefined;
+  if (!time.enabled) {
+    if (time.servers.length > 0) report.add('WithoutEffect', time.at, 'servers beside enabled: false');
+    return { enabled: false };
+  }
+  if (platform === 'Linux')
+    report.add('TimeServiceNotInstalled', time.at, 'chrony, systemd-timesyncd or ntpd must be in the image');
+  return { enabled: true, servers: time.servers.length === 0 ? undefined : [...time.servers] };
+}

@@ -1,0 +1,93 @@
+import { toldKey } from '@machineadm/document/diagnostics.ts';
+import type { Role } from '@machineadm/document/model.ts';
+import type { ConvertOptions } from './conversion.ts';
+import { convertDeclared, type Declared, declaredOf } from './declared.ts';
+import { type ConvertedDocument, convertSpec, dropOtherRoles } from './document.ts';
+import { type InputObject, type InputText, readInputs } from './inputs.ts';
+import { Expressions } from './jinja.ts';
+import { type Decision, type DroppedPart, Report } from './report.ts';
+import { surroundingsOf } from './surroundings.ts';
+import { readCloudConfig } from './user-data/cloud-config.ts';
+import { readIgnition } from './user-data/ignition.ts';
+
+export { CODES, type Code, type Severity } from './codes.ts';
+export type { ConvertOptions } from './conversion.ts';
+export type { ConvertedDocument } from './document.ts';
+export { DROPPED } from './dropped.ts';
+export type { InputText } from './inputs.ts';
+export type { Decision } from './report.ts';
+
+/**
+ * The converter: from what Cluster API's kubeadm bootstrap provider reads, or from what it makes, to documents. Pure: it
+ * touches nothing, and runs in a browser or a controller, too.
+ *
+ * The way of an input: sorted into objects and user data -> one specification per machine (`spec.ts`), whichever form it
+ * came in -> the sections of a document -> variables put in place -> judged like every document.
+ */
+export interface Conversion {
+  /** Empty where an error forbids it. Decisions that nobody accepted yet do not: the caller judges them. */
+  readonly documents: readonly ConvertedDocument[];
+  readonly decisions: readonly Decision[];
+  /** What was left out without a decision, by the list of such reasons. */
+  readonly dropped: readonly DroppedPart[];
+}
+
+export async function convert(texts: readonly InputText[], options: ConvertOptions = {}): Promise<Conversion> {
+  const report = new Report();
+  const inputs = await readInputs(texts, report);
+  const documents: ConvertedDocument[] = [];
+  const carried = new Set(inputs.userData.flatMap(({ secret }) => secret?.name ?? []));
+  for (const { format, content, title, secret } of inputs.userData) {
+    const expressions = new Expressions();
+    const spec =
+      format === 'ignition'
+        ? await readIgnition(content, title, expressions, report)
+        : await readCloudConfig(String(content), title, expressions, report);
+    if (spec === undefined) continue;
+    const surroundings = surroundingsOf(secret, inputs, options);
+    const role = roleOfUserData(
+      spec.init.exists || spec.cluster.exists,
+      spec.join.exists,
+      spec.join.get('controlPlane').isMap,
+    );
+    const context = { report, expressions, options, surroundings, object: title };
+    const converted = await convertSpec(spec, role, inputs.secrets, context);
+    documents.push(...converted);
+    if (role !== undefined) dropOtherRoles(spec, [role], report);
+    report.settle(converted.length > 0);
+  }
+  for (const object of inputs.objects) {
+    const declared = declaredOf(object, report);
+    // The Secret that the provider made of a configuration bears its name, and knows more.
+    if (declared === undefined || carried.has(object.name)) tellIgnored(object, declared, report);
+    else documents.push(...(await convertDeclared(declared, inputs, options, report)));
+  }
+  for (const { namespace, name, data, named } of inputs.secrets) {
+    const unused = Array.from(data.keys()).filter((key) => !named.has(key));
+    const title = `Secret ${namespace === undefined ? '' : `${namespace}/`}${name}`;
+    if (unused.length > 0)
+      report.add('ObjectIgnored', title, `no configuration names ${unused.map(toldKey).join(', ')}`);
+  }
+  if (documents.length === 0 && report.decisions.every(({ severity }) => severity !== 'error')) {
+    const kinds = 'KubeadmConfig, KubeadmControlPlane, a Template of them, or a bootstrap data Secret';
+    report.add('InputUnknown', texts.map(({ name }) => name).join(', '), `expected ${kinds}`);
+  }
+  const failed = report.decisions.some(({ severity }) => severity === 'error');
+  return { documents: failed ? [] : documents, decisions: report.decisions, dropped: report.dropped };
+}
+
+function roleOfUserData(initializes: boolean, joins: boolean, controlPlane: boolean): Role | undefined {
+  if (initializes) return 'InitControlPlane';
+  if (!joins) return undefined;
+  return controlPlane ? 'JoinControlPlane' : 'Worker';
+}
+
+/** Kinds that are read beside a configuration. */
+const BESIDE = /^(?:Cluster|Machine|MachineDeployment|MachineSet|MachinePool)$/;
+
+function tellIgnored(object: InputObject, declared: Declared | undefined, report: Report): void {
+  if (declared !== undefined) report.add('ObjectIgnored', object.title, 'the Secret that was made of it is converted');
+  else if (!BESIDE.test(object.kind) && !/^Kubeadm/.test(object.kind)) {
+    report.add('ObjectIgnored', object.title, 'only its kind is looked at');
+  }
+}

@@ -1,0 +1,143 @@
+import { Verbatim } from '@machineadm/document/verbatim.ts';
+import type { Report } from './report.ts';
+
+/**
+ * cloud-init renders the whole user data of Cluster API as a jinja template before it reads it as YAML
+ * (cluster-api bootstrap/kubeadm/pkg/cloudinit, `## template: jinja`). An expression over instance data becomes a mark in
+ * the text, and at last a variable of the document; anything else that jinja would do is refused.
+ */
+
+/** Characters of Unicode's private use area around the number of an expression: no text of people has them. */
+const OPEN = '\uE000';
+const CLOSE = '\uE001';
+export const MARK = new RegExp(`${OPEN}(\\d+)${CLOSE}`, 'g');
+
+/** The expressions found, by the number in their marks. */
+export class Expressions {
+  readonly #paths: string[] = [];
+  readonly #indexes = new Map<string, number>();
+
+  /** The mark for a dotted path of instance data. */
+  mark(path: string): string {
+    const index = this.#indexes.get(path) ?? this.#paths.push(path) - 1;
+    this.#indexes.set(path, index);
+    return `${OPEN}${index}${CLOSE}`;
+  }
+
+  path(index: string): string | undefined {
+    return this.#paths[Number(index)];
+  }
+
+  /** Every text that is marked is put in the place of its mark. */
+  replace(text: string, replacement: (path: string) => string): string {
+    return text.replace(MARK, (whole, index: string) => {
+      const path = this.path(index);
+      return path === undefined ? whole : replacement(path);
+    });
+  }
+}
+
+export function hasMark(text: string): boolean {
+  return text.includes(OPEN);
+}
+
+const RAW = /\{%[-+]?\s*raw\s*[-+]?%\}/g;
+const END_RAW = /\{%[-+]?\s*endraw\s*[-+]?%\}/g;
+
+/** Marks the expressions of a text and unwraps `{% raw %}`. What jinja would do else is reported at `place`. */
+export function markExpressions(text: string, place: string, expressions: Expressions, report: Report): string {
+  if (!/\{[{%#]/.test(text)) return text;
+  const marked: string[] = [];
+  let end = 0;
+  for (;;) {
+    const raw = matchFrom(RAW, text, end);
+    const endRaw = raw === undefined ? undefined : matchFrom(END_RAW, text, raw.end);
+    if (raw === undefined || endRaw === undefined) break;
+    marked.push(markPlain(text.slice(end, raw.start), place, expressions, report), text.slice(raw.end, endRaw.start));
+    end = endRaw.end;
+  }
+  return marked.join('') + markPlain(text.slice(end), place, expressions, report);
+}
+
+function matchFrom(pattern: RegExp, text: string, from: number): { start: number; end: number } | undefined {
+  pattern.lastIndex = from;
+  const match = pattern.exec(text);
+  return match === null ? undefined : { start: match.index, end: match.index + match[0].length };
+}
+
+/** What closes a pair of characters that opens something, in jinja's lexer. */
+const CLOSING: Readonly<Record<string, string>> = { '{': '}}', '%': '%}', '#': '#}' };
+
+function markPlain(text: string, place: string, expressions: Expressions, report: Report): string {
+  const marked: string[] = [];
+  /** Pairs that nothing closes from here on: looked for once. */
+  const unclosed = new Set<string>();
+  let end = 0;
+  for (let start = text.indexOf('{'); start >= 0; start = text.indexOf('{', start)) {
+    const kind = text[start + 1] ?? '';
+    const closing = CLOSING[kind];
+    const close = closing === undefined || unclosed.has(kind) ? -1 : text.indexOf(closing, start + 2);
+    if (closing === undefined || close < 0) {
+      if (closing !== undefined) unclosed.add(kind);
+      start++;
+      continue;
+    }
+    const whole = text.slice(start, close + 2);
+    marked.push(text.slice(end, start), replacement(whole, kind, place, expressions, report));
+    end = close + 2;
+    start = end;
+  }
+  return marked.join('') + text.slice(end);
+}
+
+function replacement(whole: string, kind: string, place: string, expressions: Expressions, report: Report): string {
+  const path =
+    kind === '{' ? instanceDataPath(whole.slice(2, -2).replace(/^[-+]/, '').replace(/[-+]$/, '')) : undefined;
+  if (path !== undefined) return expressions.mark(path);
+  const what = kind === '{' ? 'an expression' : kind === '#' ? 'a comment' : 'control flow';
+  const hint = 'write it around with {% raw %} if it is meant for another program';
+  report.add(
+    'JinjaUnsupported',
+    place,
+    `${what} that is more than a variable of instance data: ${shown(whole)}; ${hint}`,
+  );
+  return whole;
+}
+
+/**
+ * How an expression begins: the name or word in it. The rest is withheld: a literal may be a secret, and so may whatever
+ * stands behind two brackets that were never meant to open one.
+ */
+function shown(expression: string): string {
+  const [begins = ''] = /^\{[{%#][-+]?\s*[A-Za-z_]?[\w.]{0,60}/.exec(expression) ?? [];
+  return `${begins.replace(/\s+/g, ' ')} … ${expression.slice(-2)}`;
+}
+
+const NAME = '[A-Za-z_][A-Za-z0-9_]*';
+/** In a double-quoted string of YAML the quotes are escaped, which jinja itself would choke on. */
+const PATH = new RegExp(`^${NAME}(?:\\.${NAME}|\\[\\\\?(["'])[A-Za-z0-9_-]+\\\\?\\1\\])*$`);
+
+/** `ds.meta_data["rack"]` as `ds.meta_data.rack`; undefined for anything that is not the path of a variable. */
+function instanceDataPath(expression: string): string | undefined {
+  const trimmed = expression.trim();
+  if (!PATH.test(trimmed) || /^(?:true|false|none)$/i.test(trimmed)) return undefined;
+  return trimmed.replace(/\[\\?["']([A-Za-z0-9_-]+)\\?["']\]/g, '.$1');
+}
+
+/** The same for every string of a tree, the keys left alone. `placeOf` names where a string stands. */
+export function markTree(
+  value: unknown,
+  placeOf: (path: readonly (string | number)[]) => string,
+  expressions: Expressions,
+  report: Report,
+  path: readonly (string | number)[] = [],
+): unknown {
+  if (typeof value === 'string') return markExpressions(value, placeOf(path), expressions, report);
+  if (Array.isArray(value)) {
+    return value.map((item, index) => markTree(item, placeOf, expressions, report, [...path, index]));
+  }
+  if (typeof value !== 'object' || value === null || value instanceof Verbatim) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => [key, markTree(item, placeOf, expressions, report, [...path, key])]),
+  );
+}

@@ -1,0 +1,110 @@
+import type { Role } from '@machineadm/document/model.ts';
+import type { KubernetesSection } from '@machineadm/document/versions/v1alpha1/kubernetes.ts';
+import type { Conversion } from '../conversion.ts';
+import type { Spec } from '../spec.ts';
+import { clusterIdentity, convertCluster } from './cluster.ts';
+import { convertComponents, convertExternalEtcd, nonEmpty, some, someTexts } from './components.ts';
+import { convertJoin } from './discovery.ts';
+import { convertNode } from './node.ts';
+import { pkiOfFiles, pkiOfSecrets, type Variable } from './pki.ts';
+import { readTarget, type Target } from './target.ts';
+import { convertTimeouts } from './timeouts.ts';
+
+type ControlPlane = NonNullable<KubernetesSection['controlPlane']>;
+type Kubeadm = NonNullable<NonNullable<KubernetesSection['bootstrapper']>['kubeadm']>;
+
+/** kubeadm prints bodies of requests above it; the document refuses more. */
+const HIGHEST_VERBOSITY = 5;
+
+/** The section `kubernetes`; undefined where the version is not known, which is reported. */
+export async function convertKubernetes(
+  spec: Spec,
+  role: Role,
+  conversion: Conversion,
+  variable: Variable,
+): Promise<KubernetesSection | undefined> {
+  const { cluster } = spec;
+  const target = readTarget(cluster.get('kubernetesVersion'), conversion);
+  if (target === undefined) return undefined;
+  const initializes = role === 'InitControlPlane';
+  const configuration = initializes ? spec.init : spec.join;
+  const kubeadm = convertKubeadm(spec, configuration, initializes, conversion);
+  return {
+    version: target.version,
+    role,
+    bootstrapper: kubeadm === undefined ? undefined : { kubeadm },
+    cluster: initializes
+      ? convertCluster(cluster, spec.init, target, conversion)
+      : some(clusterIdentity(cluster, conversion)),
+    pki: role === 'Worker' ? undefined : pkiOf(spec, !initializes, conversion, variable),
+    controlPlane: role === 'Worker' ? undefined : convertControlPlane(spec, initializes, target, conversion),
+    node: convertNode(configuration.get('nodeRegistration'), role, spec.resolved, target, conversion),
+    join: initializes ? undefined : await convertJoin(spec, conversion, variable),
+    addons: initializes ? convertAddons(spec) : undefined,
+    timeouts: convertTimeouts(configuration, cluster, !initializes, target, conversion),
+  };
+}
+
+function pkiOf(spec: Spec, joins: boolean, conversion: Conversion, variable: Variable): KubernetesSection['pki'] {
+  return spec.resolved ? pkiOfFiles(spec, conversion) : pkiOfSecrets(spec, joins, conversion, variable);
+}
+
+function convertKubeadm(
+  spec: Spec,
+  configuration: Spec['init'],
+  initializes: boolean,
+  { report }: Conversion,
+): Kubeadm | undefined {
+  const verbosity = spec.verbosity.integer();
+  if (verbosity !== undefined && verbosity > HIGHEST_VERBOSITY) {
+    report.add('VerbosityLowered', spec.verbosity, `instead of ${verbosity}`);
+  }
+  const directory = nonEmpty(configuration.get('patches', 'directory'));
+  return some({
+    verbosity: verbosity === undefined ? undefined : Math.min(verbosity, HIGHEST_VERBOSITY),
+    skipPhases: someTexts(configuration.get('skipPhases')),
+    ignorePreflightErrors: someTexts(configuration.get('nodeRegistration', 'ignorePreflightErrors')),
+    patches: directory === undefined ? undefined : { directory },
+    extraDocuments:
+      !initializes || spec.extraDocuments.length === 0
+        ? undefined
+        : spec.extraDocuments.map((document) => document.whole() as NonNullable<Kubeadm['extraDocuments']>[number]),
+  });
+}
+
+function convertControlPlane(
+  spec: Spec,
+  initializes: boolean,
+  target: Target,
+  conversion: Conversion,
+): ControlPlane | undefined {
+  const endpoint = initializes ? spec.init.get('localAPIEndpoint') : spec.join.get('controlPlane', 'localAPIEndpoint');
+  // Nothing else of the components is asked of a machine that joins: kubeadm reads it from the cluster.
+  const components = initializes
+    ? convertComponents(spec.cluster, target, conversion)
+    : { etcd: convertExternalEtcd(spec.cluster.get('etcd')) };
+  const own = initializes ? spec.init : spec.join.get('controlPlane');
+  const certificateKey = nonEmpty(own.get('certificateKey'));
+  return some({
+    apiEndpoint: some({
+      advertiseAddress: nonEmpty(endpoint.get('advertiseAddress')),
+      bindPort: endpoint.get('bindPort').integer() || undefined,
+    }),
+    ...components,
+    certificateKey:
+      certificateKey === undefined ? undefined : conversion.secrets.value('certificateKey', certificateKey),
+  });
+}
+
+function convertAddons({ cluster }: Spec): KubernetesSection['addons'] {
+  const dns = cluster.get('dns');
+  const proxy = cluster.get('proxy');
+  return some({
+    dns: some({
+      enabled: dns.get('disabled').flag() === true ? false : undefined,
+      imageRepository: nonEmpty(dns.get('imageRepository')),
+      imageTag: nonEmpty(dns.get('imageTag')),
+    }),
+    proxy: some({ enabled: proxy.get('disabled').flag() === true ? false : undefined }),
+  });
+}

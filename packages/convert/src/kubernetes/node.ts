@@ -1,0 +1,85 @@
+import { isRefusedByKubelet } from '@machineadm/document/kubernetes-releases/node-labels.ts';
+import type { KubernetesSection } from '@machineadm/document/versions/v1alpha1/kubernetes.ts';
+import type { Conversion } from '../conversion.ts';
+import type { Source } from '../source.ts';
+import { convertArguments, nonEmpty, some } from './components.ts';
+import { onlySince, type Target, V1BETA4_MINOR } from './target.ts';
+
+type Node = NonNullable<KubernetesSection['node']>;
+type Taint = NonNullable<Node['taints']>[number];
+type Arguments = NonNullable<Node['kubelet']>['args'];
+
+/** cluster-api api/core/v1beta2: NodeUninitializedTaint. */
+const UNINITIALIZED: Taint = { key: 'node.cluster.x-k8s.io/uninitialized', effect: 'NoSchedule' };
+
+/** `kubernetes.node`, from nodeRegistration of InitConfiguration or JoinConfiguration. */
+export function convertNode(
+  registration: Source,
+  role: KubernetesSection['role'],
+  resolved: boolean,
+  target: Target,
+  conversion: Conversion,
+): Node | undefined {
+  const args = withoutRefusedLabels(registration.get('kubeletExtraArgs'), target, conversion);
+  const serial = registration.get('imagePullSerial');
+  const asks = serial.flag();
+  return some({
+    name: nonEmpty(registration.get('name')),
+    taints: taints(registration.get('taints'), role, resolved, conversion),
+    criSocket: nonEmpty(registration.get('criSocket')),
+    imagePullPolicy: pullPolicy(registration.get('imagePullPolicy'), conversion),
+    // One after the other is what every version does.
+    imagePullSerial: asks === false ? onlySince(V1BETA4_MINOR, asks, serial, target, conversion) : asks,
+    kubelet: args === undefined ? undefined : { args },
+  });
+}
+
+/** The kubelet's arguments without the labels that keep it from starting. */
+function withoutRefusedLabels(source: Source, target: Target, conversion: Conversion): Arguments {
+  return convertArguments(source, target, conversion)?.flatMap(({ name, value }) => {
+    const labels = name === 'node-labels' ? value.split(',') : [];
+    const refused = labels.filter((label) => isRefusedByKubelet(label.trim().replace(/=.*$/s, '')));
+    if (refused.length === 0) return [{ name, value }];
+    conversion.report.add('LabelRefused', source, `${refused.join(',')} left out: label the Node from outside`);
+    const kept = labels.filter((label) => !refused.includes(label)).join(',');
+    return kept === '' ? [] : [{ name, value: kept }];
+  });
+}
+
+/** Absent, [] and a list mean three things. The provider adds its own for workers (kubeadmconfig_controller.go). */
+function taints(
+  source: Source,
+  role: KubernetesSection['role'],
+  resolved: boolean,
+  { report, options }: Conversion,
+): Taint[] | undefined {
+  const given = source.isList
+    ? source.items().map((taint): Taint => {
+        if (taint.get('timeAdded').text() !== undefined)
+          report.add('TaintTimeDropped', taint.get('timeAdded'), 'left out');
+        return {
+          key: taint.get('key').text() ?? '',
+          value: nonEmpty(taint.get('value')),
+          effect: effectOf(taint.get('effect'), report),
+        };
+      })
+    : undefined;
+  const adds = role === 'Worker' && !resolved && options.standalone !== true;
+  if (!adds || given?.some(({ key }) => key === UNINITIALIZED.key) === true) return given;
+  report.add('UninitializedTaint', source, '--standalone leaves it out');
+  return [...(given ?? []), UNINITIALIZED];
+}
+
+function effectOf(source: Source, report: Conversion['report']): Taint['effect'] {
+  const text = source.text();
+  if (text === 'NoSchedule' || text === 'PreferNoSchedule' || text === 'NoExecute') return text;
+  report.add('InputInvalid', source, 'expected NoSchedule, PreferNoSchedule or NoExecute');
+  return 'NoSchedule';
+}
+
+function pullPolicy(source: Source, { report }: Conversion): Node['imagePullPolicy'] {
+  const text = nonEmpty(source);
+  if (text === undefined || text === 'Always' || text === 'IfNotPresent' || text === 'Never') return text;
+  report.add('InputInvalid', source, 'expected Always, IfNotPresent or Never');
+  return undefined;
+}

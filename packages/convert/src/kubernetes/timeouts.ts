@@ -1,0 +1,42 @@
+import type { KubernetesSection } from '@machineadm/document/versions/v1alpha1/kubernetes.ts';
+import type { Conversion } from '../conversion.ts';
+import type { Source } from '../source.ts';
+import { some } from './components.ts';
+import { readDuration } from './durations.ts';
+import { onlySince, type Target, V1BETA4_MINOR } from './target.ts';
+
+type Timeouts = NonNullable<KubernetesSection['timeouts']>;
+
+/**
+ * `kubernetes.timeouts`. In v1beta1 two of them stand elsewhere: apiServer.timeoutForControlPlane counts for init and
+ * join, discovery.timeout becomes tlsBootstrapSeconds (cluster-api api/bootstrap/kubeadm/v1beta1/conversion.go). kubeadm
+ * v1beta3 has only these two, and takes the latter as the timeout of its discovery.
+ */
+export function convertTimeouts(
+  configuration: Source,
+  cluster: Source,
+  joins: boolean,
+  target: Target,
+  conversion: Conversion,
+): Timeouts | undefined {
+  const { report } = conversion;
+  const timeouts = configuration.get('timeouts');
+  const wrong = (at: Source): void => {
+    report.add('InputInvalid', at, 'expected a duration, such as "10m0s"');
+  };
+  const read = (field: string, owner = timeouts): string | undefined => readDuration(owner, field, wrong);
+  const since = (field: string, minor = V1BETA4_MINOR): string | undefined =>
+    onlySince(minor, read(field), timeouts.get(`${field}Seconds`), target, conversion);
+  const controlPlane =
+    read('controlPlaneComponentHealthCheck') ?? read('timeoutForControlPlane', cluster.get('apiServer'));
+  const tlsBootstrap = read('tlsBootstrap') ?? (joins ? read('timeout', configuration.get('discovery')) : undefined);
+  const isNew = target.minor >= V1BETA4_MINOR;
+  return some({
+    controlPlane,
+    kubelet: since('kubeletHealthCheck'),
+    api: since('kubernetesAPICall'),
+    etcd: since('etcdAPICall', 32),
+    tlsBootstrap: isNew ? tlsBootstrap : undefined,
+    discovery: isNew ? read('discovery') : (tlsBootstrap ?? since('discovery')),
+  });
+}

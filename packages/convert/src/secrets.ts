@@ -1,0 +1,134 @@
+import { Secret } from '@machineadm/document/secret.ts';
+import type { Placed, Report } from './report.ts';
+
+/** In memory, so that what is laid there does not outlive a reboot. */
+const DEFAULT_REFERENCES = '/run/secrets';
+
+/** A Secret of the input: its keys with the bytes behind them. */
+export interface SecretObject {
+  readonly namespace: string | undefined;
+  readonly name: string;
+  readonly data: ReadonlyMap<string, Uint8Array>;
+  /** Its keys that a configuration names. */
+  readonly named: Set<string>;
+}
+
+/** A field of the document that holds a secret. */
+export interface SecretName {
+  readonly secret: string;
+}
+
+type SecretEntry = { value: string } | { file: string };
+
+/**
+ * The `secrets` of one document. The rule: what stands in clear in the object that is converted becomes a `value`. What
+ * it takes from a Secret becomes a reference to a file on the machine, and a `value` only where inlining was asked for
+ * and the Secret is in the input.
+ */
+export class SecretBook {
+  readonly #entries = new Map<string, SecretEntry>();
+  readonly #objects: readonly SecretObject[];
+  readonly #inline: boolean;
+  readonly #directory: string;
+  readonly #report: Report;
+
+  constructor(objects: readonly SecretObject[], inline: boolean, directory: string | undefined, report: Report) {
+    this.#objects = objects;
+    this.#inline = inline;
+    this.#directory = (directory ?? DEFAULT_REFERENCES).replace(/(.)\/+$/, '$1');
+    this.#report = report;
+  }
+
+  /** The `secrets` section; undefined when there are none. */
+  get section(): Readonly<Record<string, SecretEntry>> | undefined {
+    return this.#entries.size === 0 ? undefined : Object.fromEntries(this.#entries);
+  }
+
+  get holdsValues(): boolean {
+    return [...this.#entries.values()].some((entry) => 'value' in entry);
+  }
+
+  /** A value of the input. The same value under the same name is one secret. */
+  value(wanted: string, value: string): SecretName {
+    // From now on it is removed from everything that is told.
+    new Secret(value);
+    return this.#add(wanted, { value });
+  }
+
+  /** What a secret holds, where the document holds it. */
+  valueOf(name: string): string | undefined {
+    const entry = this.#entries.get(name);
+    return entry !== undefined && 'value' in entry ? entry.value : undefined;
+  }
+
+  /** Takes a secret out that nothing uses any more. */
+  drop(name: string): void {
+    this.#entries.delete(name);
+  }
+
+  /** A file on the machine that holds the value when the document is used. */
+  reference(wanted: string, at: Placed | string, what: string): SecretName {
+    const path = this.path(wanted);
+    this.#report.add('SecretReferenced', at, `${what} is read from ${path}`);
+    return this.#add(wanted, { file: path });
+  }
+
+  /** Where a value is looked for that somebody else brings to the machine. */
+  path(name: string): string {
+    return `${this.#directory}/${name}`;
+  }
+
+  /** The bytes of a key of a Secret of the input, for what is no secret in it. */
+  bytes(namespace: string | undefined, name: string, key: string): Uint8Array | undefined {
+    const found = this.#objects.find(
+      (object) => object.name === name && (namespace === undefined || (object.namespace ?? namespace) === namespace),
+    );
+    found?.named.add(key);
+    return found?.data.get(key);
+  }
+
+  /** The same, only where Secrets may be inlined. */
+  inlineBytes(namespace: string | undefined, name: string, key: string): Uint8Array | undefined {
+    const bytes = this.bytes(namespace, name, key);
+    return this.#inline ? bytes : undefined;
+  }
+
+  #add(wanted: string, entry: SecretEntry): SecretName {
+    const base = nameOf(wanted);
+    for (let number = 1; ; number++) {
+      const name = number === 1 ? base : `${base}-${number}`;
+      const known = this.#entries.get(name);
+      if (known !== undefined && JSON.stringify(known) !== JSON.stringify(entry)) continue;
+      this.#entries.set(name, entry);
+      return { secret: name };
+    }
+  }
+}
+
+/** A name that the document allows: letters, digits, "_" and "-", a letter first. */
+function nameOf(wanted: string): string {
+  const plain = wanted.replace(/[^A-Za-z0-9_-]+/g, '-').replace(/^-+|-+$/g, '');
+  return /^[A-Za-z]/.test(plain) ? plain : `secret-${plain}`;
+}
+
+/** Text of UTF-8 bytes; undefined for other bytes, which no secret of the document can hold. */
+export function textOf(bytes: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+export function toBase64(bytes: Uint8Array): string {
+  return btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''));
+}
+
+/** undefined for what is not base64. */
+export function fromBase64(text: string): Uint8Array | undefined {
+  try {
+    return Uint8Array.from(atob(text.replace(/\s+/g, '')), (character) => character.charCodeAt(0));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,89 @@
+import type { FileSection } from '@machineadm/document/versions/v1alpha1/host.ts';
+import type { RegistrySection } from '@machineadm/document/versions/v1alpha1/registries.ts';
+import { isMap } from '../map.ts';
+import type { Lifting } from './lifting.ts';
+
+const HOSTS = /^\/etc\/containerd\/certs\.d\/([^/]+)\/hosts\.toml$/;
+const DROP_IN = /^\/etc\/containerd\/conf\.d\/[^/]+\.toml$/;
+const CERTS_D = '/etc/containerd/certs.d';
+
+type Mirror = NonNullable<RegistrySection['mirrors']>[number];
+type Capability = NonNullable<Mirror['capabilities']>[number];
+
+/**
+ * hosts.toml files (containerd docs/hosts.md) become `containerRuntime.containerd.registries`, where every key of a file is
+ * known; so do drop-ins that only say where such files are. The rest of containerd's configuration stays the image's.
+ */
+export async function liftRegistries(lifting: Lifting): Promise<void> {
+  const { parse } = await import('smol-toml');
+  const read = (file: FileSection): unknown => {
+    const text = lifting.textOf(file);
+    try {
+      return text === undefined ? undefined : parse(text);
+    } catch {
+      return undefined;
+    }
+  };
+  const registries: RegistrySection[] = [];
+  for (const file of lifting.files) {
+    const host = HOSTS.exec(file.path)?.[1];
+    const registry = host === undefined ? undefined : registryOf(host, read(file));
+    if (registry === undefined) continue;
+    registries.push(registry);
+    lifting.takeFile(file, `a registry of containerRuntime.containerd`);
+  }
+  if (registries.length === 0) return;
+  // All of them, or the directory would have two owners.
+  lifting.containerd = { mode: 'Merge', registries };
+  for (const file of lifting.files) {
+    if (DROP_IN.test(file.path) && onlyNamesDirectory(read(file)))
+      lifting.takeFile(file, 'containerRuntime.containerd');
+  }
+}
+
+function registryOf(host: string, hosts: unknown): RegistrySection | undefined {
+  if (!isMap(hosts) || Object.keys(hosts).some((key) => key !== 'server' && key !== 'host')) return undefined;
+  const { server, host: mirrors = {} } = hosts;
+  if ((server !== undefined && typeof server !== 'string') || !isMap(mirrors)) return undefined;
+  const converted = Object.entries(mirrors).map(([url, settings]) => mirrorOf(url, settings));
+  if (converted.some((mirror) => mirror === undefined)) return undefined;
+  return { host, server, mirrors: converted.flatMap((mirror) => mirror ?? []) };
+}
+
+const CAPABILITIES: readonly Capability[] = ['pull', 'resolve', 'push', 'referrers'];
+
+function mirrorOf(url: string, settings: unknown): Mirror | undefined {
+  if (!isMap(settings)) return undefined;
+  const { capabilities, override_path: overridePath, ca, skip_verify: skipVerify, ...others } = settings;
+  const known = Array.isArray(capabilities)
+    ? capabilities.map((one: unknown) => CAPABILITIES.find((name) => name === one))
+    : undefined;
+  const wellFormed =
+    Object.keys(others).length === 0 &&
+    (capabilities === undefined || (known !== undefined && !known.includes(undefined))) &&
+    (overridePath === undefined || typeof overridePath === 'boolean') &&
+    (skipVerify === undefined || typeof skipVerify === 'boolean') &&
+    (ca === undefined || typeof ca === 'string');
+  if (!wellFormed) return undefined;
+  return {
+    url,
+    capabilities: known?.flatMap((one) => one ?? []),
+    overridePath,
+    skipVerify,
+    ca: ca === undefined ? undefined : { file: ca },
+  };
+}
+
+/** `version`, and `config_path` of the CRI plug-in under either of its names. */
+function onlyNamesDirectory(configuration: unknown): boolean {
+  if (!isMap(configuration)) return false;
+  const leaves = leavesOf(configuration);
+  return (
+    leaves.length > 0 &&
+    leaves.every(([name, value]) => name === 'version' || (name === 'config_path' && value === CERTS_D))
+  );
+}
+
+function leavesOf(value: Readonly<Record<string, unknown>>): (readonly [string, unknown])[] {
+  return Object.entries(value).flatMap(([key, item]) => (isMap(item) ? leavesOf(item) : [[key, item] as const]));
+}

@@ -1,0 +1,129 @@
+import type { Diagnostic } from '@machineadm/document/diagnostics.ts';
+import { QUIET } from '@machineadm/document/foreign-yaml.ts';
+import { exactly } from '@machineadm/document/verbatim.ts';
+import { parseYaml } from '@machineadm/document/yaml/parse.ts';
+import type { Document, ParsedNode, parseDocument } from 'yaml';
+import type { Placed, Report } from './report.ts';
+
+/** Of a text of this length the library's way with mistakes (one error object for each) costs nobody anything. */
+const HARMLESS_LENGTH = 64 * 1024;
+
+type Version = '1.1' | '1.2';
+
+/** Dates stay the text that they are written as. The library looks for equal keys in the square of their number. */
+function options(version: Version) {
+  const customTags: ParseOptions['customTags'] = (tags) =>
+    tags.filter((tag) => typeof tag === 'string' || tag.tag !== 'tag:yaml.org,2002:timestamp');
+  return { version, ...QUIET, uniqueKeys: false, customTags };
+}
+
+type ParseOptions = NonNullable<Parameters<typeof parseDocument>[1]>;
+
+/**
+ * The value of a YAML text of the input; undefined where it has none, which is reported. The text is never shown: it may be
+ * a secret. A document that is made of nothing but aliases of aliases is refused by the parser, too.
+ *
+ * @param version 1.1 for what Go's sigs.k8s.io/yaml and cloud-init's PyYAML read
+ */
+export async function yamlValue(
+  text: string,
+  at: Placed | string,
+  report: Report,
+  version: Version = '1.1',
+): Promise<unknown> {
+  if (refuseHostile(text, at, report) !== undefined) return undefined;
+  const { LineCounter, parseDocument } = await import('yaml');
+  const lineCounter = new LineCounter();
+  const document = parsed(() => parseDocument(text, { ...options(version), lineCounter }), at, report);
+  if (document === undefined) return undefined;
+  const [mistake] = document.errors;
+  if (mistake !== undefined) {
+    report.add('InputInvalid', at, `not YAML: ${mistake.code} in line ${mistake.linePos?.[0].line ?? '?'}`);
+    return undefined;
+  }
+  for (const offset of await repeatedKeys(document)) {
+    report.add('KeyRepeated', at, `in line ${lineCounter.linePos(offset).line}: remove one of the two`);
+  }
+  return await plain(document, at, report);
+}
+
+/** Where keys stand that their map has already. */
+async function repeatedKeys(document: Document): Promise<readonly number[]> {
+  const { isScalar, visit } = await import('yaml');
+  const offsets: number[] = [];
+  visit(document, {
+    Map(_key, map) {
+      const seen = new Set<unknown>();
+      for (const { key } of map.items) {
+        if (!isScalar(key)) continue;
+        if (seen.has(key.value)) offsets.push(key.range?.[0] ?? 0);
+        seen.add(key.value);
+      }
+    },
+  });
+  return offsets;
+}
+
+/** The documents of a text; none of one that is refused. A key that is given twice is reported. */
+export async function yamlDocuments(
+  text: string,
+  at: Placed | string,
+  report: Report,
+  version: Version = '1.2',
+): Promise<readonly Document.Parsed<ParsedNode>[]> {
+  const pieces = text.split(/^(?=---(?:\s|$))/m);
+  let line = 0;
+  for (const piece of pieces) {
+    const problems = refuseHostile(piece, at, report, line);
+    if (problems !== undefined) return [];
+    line += piece.split('\n').length - 1;
+  }
+  const { parseAllDocuments } = await import('yaml');
+  const documents = parsed(() => parseAllDocuments(text, options(version)), at, report);
+  return Array.isArray(documents) ? documents : [];
+}
+
+/** The library's parser takes a part of the stack for each level that a text nests. */
+function parsed<Result>(parse: () => Result, at: Placed | string, report: Report): Result | undefined {
+  try {
+    return parse();
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    report.add('InputInvalid', at, 'not YAML: nested too deeply');
+    return undefined;
+  }
+}
+
+/** Reports keys that are given twice, and a long text that is not YAML, which is then not parsed any further. */
+function refuseHostile(text: string, at: Placed | string, report: Report, lines?: number): Diagnostic | undefined {
+  const problems: Diagnostic[] = [];
+  const tree = parseYaml('', text, problems);
+  const [problem] = problems;
+  if (problem === undefined) return undefined;
+  const where = `in line ${problem.place.line + (lines ?? 0)}`;
+  if (tree !== undefined && lines !== undefined) report.add('InputInvalid', at, `${problem.message} ${where}`);
+  if (tree !== undefined || text.length <= HARMLESS_LENGTH) return undefined;
+  report.add('InputInvalid', at, `${problem.message} ${where}`);
+  return problem;
+}
+
+/** The value of a parsed document. A number that JavaScript would change is kept as it is written. */
+export async function plain(document: Document, at: Placed | string, report: Report): Promise<unknown> {
+  const { visit } = await import('yaml');
+  visit(document, {
+    Scalar(_key, scalar) {
+      if (typeof scalar.value === 'number' && DECIMAL.test(scalar.source ?? '')) {
+        scalar.value = exactly(scalar.source ?? '', scalar.value);
+      }
+    },
+  });
+  try {
+    return document.toJS();
+  } catch {
+    report.add('InputInvalid', at, 'not YAML: an alias without its anchor, or too many of them');
+    return undefined;
+  }
+}
+
+/** A number that YAML 1.1 and 1.2 read alike. */
+const DECIMAL = /^[-+]?(?:0|[1-9]\d*)(?:\.\d*)?(?:[eE][-+]?\d+)?$/;

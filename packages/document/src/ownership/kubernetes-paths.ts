@@ -1,0 +1,98 @@
+/**
+ * Where kubeadm, the kubelet and we ourselves keep the files of a node, and with what permission bits. The defaults are kubeadm's (k/k
+ * cmd/kubeadm/app/constants/constants.go); the names below /run/kubeadm are those of Cluster API's kubeadm bootstrap
+ * provider (cluster-api bootstrap/kubeadm/internal/cloudinit), because scripts in the field look for them.
+ */
+
+/** Holds the rendered configuration; in memory, so that tokens do not outlive a reboot. */
+export const KUBEADM_RUN_DIRECTORY = '/run/kubeadm';
+export const KUBEADM_INIT_CONFIG = '/run/kubeadm/kubeadm.yaml';
+export const KUBEADM_JOIN_CONFIG = '/run/kubeadm/kubeadm-join-config.yaml';
+/** A configuration that kubeadm validates before it replaces the one without this suffix. */
+export const CANDIDATE_SUFFIX = '.candidate';
+/** Patches that we render; used where the document names no directory of its own. */
+export const KUBEADM_PATCHES_DIRECTORY = '/run/kubeadm/patches';
+/** Names of the patches that we render; a hook may put others beside them. */
+export const OWN_PATCH = /(?:\d{3}|0machineadm)\+(?:strategic|merge|json)\.yaml$/;
+
+export const STATIC_PODS_DIRECTORY = '/etc/kubernetes/manifests';
+export const KUBELET_CONFIG = '/var/lib/kubelet/config.yaml';
+export const KUBELET_FLAGS_ENVIRONMENT = '/var/lib/kubelet/kubeadm-flags.env';
+
+export function staticPodPath(name: string): string {
+  return `${STATIC_PODS_DIRECTORY}/${name}.yaml`;
+}
+
+export const AUDIT_POLICY = '/etc/kubernetes/audit-policy.yaml';
+export const AUDIT_WEBHOOK = '/etc/kubernetes/audit-webhook.conf';
+export const ENCRYPTION_CONFIG = '/etc/kubernetes/encryption/config.yaml';
+export const AUTHENTICATION_WEBHOOK = '/etc/kubernetes/authentication/webhook.conf';
+export const AUTHENTICATION_CONFIG = '/etc/kubernetes/authentication/config.yaml';
+export const AUTHORIZATION_DIRECTORY = '/etc/kubernetes/authorization';
+export const AUTHORIZATION_WEBHOOK = '/etc/kubernetes/authorization/webhook.conf';
+export const AUTHORIZATION_CONFIG = '/etc/kubernetes/authorization/config.yaml';
+export const ADMISSION_CONFIG = '/etc/kubernetes/admission/config.yaml';
+
+/** What the API server was before a reconfiguration of it began. It holds keys, as the files do that it keeps. */
+export const API_SERVER_TRANSACTION = '/etc/kubernetes/api-server.before.json';
+
+export function authorizerKubeconfig(name: string): string {
+  return `${AUTHORIZATION_DIRECTORY}/${name}.conf`;
+}
+
+/** What modprobe is told by hardening profiles; a later file only adds to it (modprobe.d(5)). */
+export const DENIED_MODULES_FILE = '/etc/modprobe.d/90-machineadm-hardening.conf';
+
+/**
+ * Both configurations hold bootstrap tokens, and only kubeadm and the hooks read them, as root. Cluster API's provider
+ * gives them 0640 root:root, which lets nobody else in either where root's group has no other member.
+ */
+export const KUBEADM_CONFIG_MODE = 0o600;
+export const KUBEADM_RUN_DIRECTORY_MODE = 0o755;
+
+export const KUBERNETES_DIRECTORY = '/etc/kubernetes';
+export const DEFAULT_CERTIFICATES_DIRECTORY = '/etc/kubernetes/pki';
+export const DEFAULT_CA_CERTIFICATE = '/etc/kubernetes/pki/ca.crt';
+export const ADMIN_KUBECONFIG = '/etc/kubernetes/admin.conf';
+/** Written by `kubeadm init` from 1.29 on. */
+export const SUPER_ADMIN_KUBECONFIG = '/etc/kubernetes/super-admin.conf';
+/** Holds the bootstrap token while the kubelet has no certificate; left behind by a killed join. */
+export const BOOTSTRAP_KUBELET_KUBECONFIG = '/etc/kubernetes/bootstrap-kubelet.conf';
+export const CONTROLLER_MANAGER_KUBECONFIG = '/etc/kubernetes/controller-manager.conf';
+export const SCHEDULER_KUBECONFIG = '/etc/kubernetes/scheduler.conf';
+
+export const KUBELET_DIRECTORY = '/var/lib/kubelet';
+export const KUBELET_CLIENT_CERTIFICATE = '/var/lib/kubelet/pki/kubelet-client-current.pem';
+export const DEFAULT_ETCD_DATA_DIRECTORY = '/var/lib/etcd';
+
+/** As Cluster API's provider writes them; kubeadm itself would give certificates 0644 and keys 0600. */
+export const CERTIFICATE_MODE = 0o640;
+export const KEY_MODE = 0o600;
+export const CERTIFICATES_DIRECTORY_MODE = 0o755;
+
+/** The kubelet's own credential. It may write its own Node and nothing of others. */
+export const KUBELET_KUBECONFIG = '/etc/kubernetes/kubelet.conf';
+
+/**
+ * Where the API server's files lie, on the machine and in its pod alike. Those that the API server watches for changes
+ * are alone in a directory, which is mounted whole: a file mounted by itself would stay the old one when it is replaced.
+ */
+export const ENCRYPTION_DIRECTORY = '/etc/kubernetes/encryption';
+export const AUTHENTICATION_DIRECTORY = '/etc/kubernetes/authentication';
+export const ADMISSION_DIRECTORY = '/etc/kubernetes/admission';
+
+/** All of them but the kubeconfigs of structured authorizers, whose names the document gives. */
+export const API_SERVER_FILES: readonly string[] = [
+  AUDIT_POLICY,
+  AUDIT_WEBHOOK,
+  ENCRYPTION_CONFIG,
+  AUTHENTICATION_WEBHOOK,
+  AUTHENTICATION_CONFIG,
+  AUTHORIZATION_WEBHOOK,
+  AUTHORIZATION_CONFIG,
+  ADMISSION_CONFIG,
+];
+
+/** Root's alone: some hold keys, and the API server of kubeadm runs as root. */
+export const API_SERVER_FILE_MODE = 0o600;
+export const API_SERVER_DIRECTORY_MODE = 0o700;

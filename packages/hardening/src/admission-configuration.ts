@@ -1,0 +1,41 @@
+import type { AdmissionModel } from '@machineadm/document/model.ts';
+import type { Control } from './control.ts';
+
+type Entry = AdmissionModel['config'][number];
+
+/** CIS 1.2.9: some limit for the whole server. */
+const EVENT_RATE_LIMIT: Entry = {
+  plugin: 'EventRateLimit',
+  configuration: {
+    apiVersion: 'eventratelimit.admission.k8s.io/v1alpha1',
+    kind: 'Configuration',
+    limits: [{ type: 'Server', qps: 5000, burst: 20000 }],
+  },
+};
+
+/** STIG V-254800. Pod networks and kube-proxy are privileged: without the exemption a cluster gets none. */
+const POD_SECURITY: Entry = {
+  plugin: 'PodSecurity',
+  configuration: {
+    apiVersion: 'pod-security.admission.config.k8s.io/v1',
+    kind: 'PodSecurityConfiguration',
+    defaults: {
+      enforce: 'baseline',
+      'enforce-version': 'latest',
+      audit: 'restricted',
+      'audit-version': 'latest',
+      warn: 'restricted',
+      'warn-version': 'latest',
+    },
+    exemptions: { usernames: [], runtimeClasses: [], namespaces: ['kube-system'] },
+  },
+};
+
+/** What these controls need of the API server's configuration of admission plugins. */
+export function admissionConfiguration(controls: readonly Control[]): readonly Entry[] {
+  const entries = controls.flatMap(({ check }): readonly Entry[] => {
+    if (check.kind === 'admission-configuration') return [POD_SECURITY];
+    return check.kind === 'admission-plugin' && check.plugin === 'EventRateLimit' ? [EVENT_RATE_LIMIT] : [];
+  });
+  return [...new Set(entries)];
+}

@@ -1,0 +1,114 @@
+import type { AuditPolicy } from '@machineadm/document/model.ts';
+import { member, text } from '@machineadm/document/untyped.ts';
+
+/**
+ * Audit policies (audit.k8s.io/v1): the two that benchmarks ask for, and a judgement of any other. The first rule that
+ * matches a request decides (k/k staging/src/k8s.io/apiserver/pkg/audit/policy/checker.go).
+ */
+
+const LEVELS = ['None', 'Metadata', 'Request', 'RequestResponse'] as const;
+type Level = (typeof LEVELS)[number];
+
+/**
+ * The minimal policy of CIS 3.2.1 that covers what 3.2.2 wants: bodies of Secrets and tokens never enter the log; what
+ * changes workloads is logged with its body; who entered a pod is logged.
+ */
+const KEY_CONCERNS: AuditPolicy = {
+  omitStages: ['RequestReceived'],
+  rules: [
+    {
+      level: 'Metadata',
+      resources: [
+        { group: '', resources: ['secrets', 'configmaps', 'serviceaccounts/token'] },
+        { group: 'authentication.k8s.io', resources: ['tokenreviews'] },
+      ],
+    },
+    {
+      level: 'Metadata',
+      resources: [
+        { group: '', resources: ['pods/exec', 'pods/attach', 'pods/portforward', 'pods/proxy', 'services/proxy'] },
+      ],
+    },
+    {
+      level: 'RequestResponse',
+      verbs: ['create', 'update', 'patch', 'delete', 'deletecollection'],
+      resources: [
+        { group: '', resources: ['pods'] },
+        { group: 'apps', resources: ['deployments'] },
+      ],
+    },
+    { level: 'Metadata' },
+  ],
+};
+
+/** What STIG V-242403 wants to the letter: all bodies, those of Secrets among them. */
+const EVERYTHING: AuditPolicy = { rules: [{ level: 'RequestResponse' }] };
+
+export type AuditCoverage = 'key-concerns' | 'everything';
+
+/** The stricter of what is asked for. */
+export function auditPolicyFor(coverage: AuditCoverage): AuditPolicy {
+  return coverage === 'everything' ? EVERYTHING : KEY_CONCERNS;
+}
+
+interface Asked {
+  readonly verb: string;
+  readonly group: string;
+  readonly resource: string;
+  readonly atLeast: Level;
+}
+
+/** CIS 3.2.2, its list of key security concerns. */
+const CONCERNS: readonly Asked[] = [
+  { verb: 'get', group: '', resource: 'secrets', atLeast: 'Metadata' },
+  { verb: 'update', group: '', resource: 'configmaps', atLeast: 'Metadata' },
+  { verb: 'create', group: 'authentication.k8s.io', resource: 'tokenreviews', atLeast: 'Metadata' },
+  { verb: 'create', group: '', resource: 'serviceaccounts/token', atLeast: 'Metadata' },
+  { verb: 'create', group: '', resource: 'pods', atLeast: 'Request' },
+  { verb: 'update', group: 'apps', resource: 'deployments', atLeast: 'Request' },
+  { verb: 'create', group: '', resource: 'pods/exec', atLeast: 'Metadata' },
+  { verb: 'create', group: '', resource: 'pods/portforward', atLeast: 'Metadata' },
+  { verb: 'get', group: '', resource: 'pods/proxy', atLeast: 'Metadata' },
+  { verb: 'get', group: '', resource: 'services/proxy', atLeast: 'Metadata' },
+];
+
+/** What a policy does not cover, in words; [] = it covers all of it. `policy` is parsed YAML. */
+export function uncovered(policy: unknown, coverage: AuditCoverage): readonly string[] {
+  const rules = member(policy, 'rules');
+  if (!Array.isArray(rules) || rules.length === 0) return ['the policy has no rules'];
+  return CONCERNS.flatMap((concern) => {
+    const needed = coverage === 'everything' ? 'RequestResponse' : concern.atLeast;
+    const level = levelOf(rules, concern);
+    if (LEVELS.indexOf(level) >= LEVELS.indexOf(needed)) return [];
+    return [`${concern.verb} ${concern.resource} is logged at ${level}, not at ${needed}`];
+  });
+}
+
+/** Rules for some users, groups or namespaces only are passed over: somebody else makes the same request, too. */
+function levelOf(rules: readonly unknown[], asked: Asked): Level {
+  const narrowed = (rule: unknown): boolean =>
+    ['users', 'userGroups', 'namespaces'].some((field) => items(member(rule, field)).length > 0);
+  const matching = rules.find((rule) => !narrowed(rule) && matches(rule, asked));
+  return LEVELS.find((level) => level === text(member(matching, 'level'))) ?? 'None';
+}
+
+function matches(rule: unknown, { verb, group, resource }: Asked): boolean {
+  const verbs = items(member(rule, 'verbs'));
+  if (verbs.length > 0 && !verbs.includes(verb) && !verbs.includes('*')) return false;
+  const resources = items(member(rule, 'resources'));
+  if (resources.length === 0) return items(member(rule, 'nonResourceURLs')).length === 0;
+  return resources.some((entry) => {
+    if ((text(member(entry, 'group')) ?? '') !== group || items(member(entry, 'resourceNames')).length > 0)
+      return false;
+    const names = items(member(entry, 'resources'));
+    const [main = '', sub] = resource.split('/');
+    return (
+      names.length === 0 ||
+      names.some((name) => name === '*' || name === resource || name === `${main}/*` || (sub && name === `*/${sub}`))
+    );
+  });
+}
+
+function items(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}

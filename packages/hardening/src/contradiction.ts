@@ -1,0 +1,11 @@
+import type { Finding, PathSegment } from '@machineadm/document/diagnostics.ts';
+import type { Control } from './control.ts';
+
+/** The document says something that one of its profiles forbids. */
+export function contradiction(path: readonly PathSegment[], control: Pick<Control, 'id'>, must: string): Finding {
+  return {
+    path,
+    message: `contradicts ${control.id}: it must ${must}`,
+    hint: `change it, or add {id: ${control.id}, reason: …} to hardening.exceptions`,
+  };
+}
