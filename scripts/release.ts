@@ -5,6 +5,7 @@
  *   npm run release -- --key private.pem --minimum-version 1.2.0
  *   npm run release -- --signer 'kms-sign --key release' --public-key p.pem   the private key stays where it is
  *   npm run release -- --key a.pem --key b.pem                                signed with two keys, for machines that demand it
+ *   npm run release -- --key private.pem --gpg-key release@example.com        with signed rpms, and repositories/{apt,rpm}
  *   npm run release -- --key private.pem --list images/ --expires 90          signs a directory of other files
  *
  * docs/trust.md has the layout and how keys are made, rotated and revoked.
@@ -16,12 +17,25 @@ import { buildInfo } from '../src/cli/build-info.ts';
 import { DIRECTORY_MANIFEST, parseDirectory } from '../src/trust/directory.ts';
 import { parseKeys } from '../src/trust/keys.ts';
 import { parseManifest } from '../src/trust/manifest.ts';
-import { LIST, LIST_BUNDLE, LIST_SIGNATURE, LIST_SIGNATURES, MANIFEST, SIGNING_FILES } from '../src/trust/release.ts';
+import {
+  LIST,
+  LIST_BUNDLE,
+  LIST_SIGNATURE,
+  LIST_SIGNATURES,
+  MANIFEST,
+  PROVENANCE,
+  PROVENANCE_BUNDLE,
+  SIGNING_FILES,
+} from '../src/trust/release.ts';
 import { compareReleases, isReleaseVersion } from '../src/trust/release-version.ts';
 import { commitTime, fileDigest, gitCommit } from './build/inputs.ts';
 import { archive, type ReleaseArtefact } from './release/archives.ts';
+import { type PackageSigner, packageSigner } from './release/openpgp.ts';
 import { copyDocuments, copyPackages } from './release/packages.ts';
+import { LOCAL_BUILDER, provenanceBundle, provenanceStatement } from './release/provenance.ts';
+import { buildRepositories } from './release/repositories.ts';
 import { type ReleaseSigner, signerOf, sigstoreBundle } from './release/signer.ts';
+import { copySources } from './release/sources.ts';
 
 export interface ReleaseWish {
   /** The directory with what `npm run package -- --all` made. */
@@ -34,6 +48,13 @@ export interface ReleaseWish {
   readonly minimumVersion: string;
   /** Ids of keys that must sign nothing any more. */
   readonly revokedKeys: readonly string[];
+  /** The checkout, for manifests, scripts and the changelog. A release of bare binaries has none of them. */
+  readonly checkout?: string;
+  /** Signs the rpms. */
+  readonly packageSigner?: PackageSigner;
+  /** The URI of who runs the build, and where the sources are published, for the provenance. */
+  readonly builder?: string;
+  readonly source?: string;
 }
 
 /** Makes the release and gives its directory. A release that is there already is never changed. */
@@ -56,8 +77,9 @@ export async function makeRelease(wish: ReleaseWish, ...signers: readonly Releas
       artefacts.push(...(await archive(join(from, file), work, { version, os, architecture })));
     }
     if (artefacts.length === 0) throw new Error(`there is no machineadm-OS-ARCHITECTURE in ${from}: build it first`);
-    const packages = await copyPackages(from, work, version);
+    const packages = await copyPackages(from, work, version, wish.packageSigner);
     await copyDocuments(from, work, version);
+    if (wish.checkout !== undefined) await copySources(wish.checkout, work, version, wish.createdAt);
     const manifest = {
       apiVersion: 'machineadm.dev/release/v1',
       kind: 'Release',
@@ -73,7 +95,12 @@ export async function makeRelease(wish: ReleaseWish, ...signers: readonly Releas
     const text = `${JSON.stringify(manifest, undefined, 2)}\n`;
     parseManifest(Buffer.from(text));
     await writeFile(join(work, MANIFEST), text);
+    const { builder = LOCAL_BUILDER } = wish;
+    const statement = await provenanceStatement({ ...wish, builder }, await digestsOf(work));
+    await writeFile(join(work, PROVENANCE), statement);
     await signList(work, signers);
+    // After the list, which must be the same bytes for the same commit: a signature by ECDSA never is.
+    await writeFile(join(work, PROVENANCE_BUNDLE), await provenanceBundle(statement, firstOf(signers)));
     await chmod(work, 0o755);
     await rename(work, join(to, version));
     return join(to, version);
@@ -131,12 +158,9 @@ function refuseRevoked(revokedKeys: readonly string[], signers: readonly Release
 
 /** Writes SHA256SUMS over all files of a directory, its signatures and a Sigstore bundle. Gives the names listed. */
 async function signList(directory: string, signers: readonly ReleaseSigner[]): Promise<readonly string[]> {
-  const [first] = signers;
-  if (first === undefined) throw new Error('name a key to sign with');
-  const names = await namesToList(directory);
-  const lines: string[] = [];
-  for (const name of names) lines.push(`${await fileDigest(join(directory, name))}  ${name}\n`);
-  const list = Buffer.from(lines.join(''));
+  const first = firstOf(signers);
+  const digests = await digestsOf(directory);
+  const list = Buffer.from([...digests].map(([name, digest]) => `${digest}  ${name}\n`).join(''));
   const signatures = await Promise.all(
     signers.map(async (signer) => ({ keyId: signer.keyId, bytes: await signer.sign(list) })),
   );
@@ -146,7 +170,24 @@ async function signList(directory: string, signers: readonly ReleaseSigner[]): P
   await writeFile(join(directory, LIST_SIGNATURE), signature);
   await writeFile(join(directory, LIST_BUNDLE), sigstoreBundle(list, signature, first.keyId));
   await writeFile(join(directory, LIST_SIGNATURES), `${JSON.stringify({ signatures: set }, undefined, 2)}\n`);
-  return names;
+  return [...digests.keys()];
+}
+
+function firstOf(signers: readonly ReleaseSigner[]): ReleaseSigner {
+  const [first] = signers;
+  if (first === undefined) throw new Error('name a key to sign with');
+  return first;
+}
+
+/** SHA-256 of the files that a list names, in its order. */
+async function digestsOf(directory: string): Promise<ReadonlyMap<string, string>> {
+  const digests = new Map<string, string>();
+  for (const name of await namesToList(directory)) {
+    const digest = await fileDigest(join(directory, name));
+    if (digest === undefined) throw new Error(`${join(directory, name)} cannot be read`);
+    digests.set(name, digest);
+  }
+  return digests;
 }
 
 async function namesToList(directory: string): Promise<readonly string[]> {
@@ -202,6 +243,10 @@ async function main(): Promise<void> {
       list: { type: 'string' },
       place: { type: 'string' },
       expires: { type: 'string' },
+      'gpg-key': { type: 'string' },
+      repositories: { type: 'string', default: 'repositories' },
+      builder: { type: 'string' },
+      source: { type: 'string' },
     },
   });
   const root = resolve(import.meta.dirname, '..');
@@ -224,6 +269,8 @@ async function main(): Promise<void> {
   if (values.place !== undefined || values.expires !== undefined)
     throw new Error('--place and --expires go with --list');
   const { version } = buildInfo();
+  const { builder, source, 'gpg-key': gpgKey } = values;
+  const forPackages = gpgKey === undefined ? undefined : packageSigner(gpgKey);
   const directory = await makeRelease(
     {
       from: values.from,
@@ -234,11 +281,23 @@ async function main(): Promise<void> {
       createdAt: new Date(commitTime(root) * 1000),
       minimumVersion: values['minimum-version'] ?? (await minimumOfPredecessor(values.to, version)),
       revokedKeys: await revoked(values.revoke),
+      checkout: root,
+      ...(forPackages === undefined ? {} : { packageSigner: forPackages }),
+      ...(builder === undefined ? {} : { builder }),
+      ...(source === undefined ? {} : { source }),
     },
     ...signers,
   );
   const { packages } = parseManifest(await readFile(join(directory, MANIFEST)));
   console.log(`made ${directory} with ${packages.length} packages, signed with ${keyIds}`);
+  if (forPackages === undefined) {
+    console.log('rpms are not signed, and no repositories were built: name a key of GnuPG with --gpg-key');
+    return;
+  }
+  await buildRepositories(values.to, values.repositories, forPackages);
+  console.log(
+    `built ${values.repositories}/apt and ${values.repositories}/rpm, signed with ${forPackages.fingerprint}`,
+  );
 }
 
 if (import.meta.main) {

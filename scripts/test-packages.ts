@@ -24,6 +24,8 @@ const PACKAGES: Readonly<Record<string, string>> = {
   shellcheck: 'shellcheck',
   wget: 'wget',
   rpmbuild: 'rpm',
+  gpg: 'gnupg',
+  createrepo_c: 'createrepo-c',
   lintian: 'lintian',
   python3: 'python3',
   jsonschema: 'python3-jsonschema',

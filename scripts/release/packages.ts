@@ -1,6 +1,7 @@
 import { copyFile, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileDigest } from '../build/inputs.ts';
+import type { PackageSigner } from './openpgp.ts';
 
 /** A package of a release, as manifest.json tells of it. */
 export interface ReleasePackage {
@@ -23,13 +24,19 @@ function packageNames(version: string): readonly Pick<ReleasePackage, 'file' | '
   ];
 }
 
-/** Copies the packages of this version that were built. One of another version is left where it is. */
-export async function copyPackages(from: string, to: string, version: string): Promise<readonly ReleasePackage[]> {
+/** Copies the packages of this version that were built, and signs the rpms. One of another version is left where it is. */
+export async function copyPackages(
+  from: string,
+  to: string,
+  version: string,
+  signer: PackageSigner | undefined,
+): Promise<readonly ReleasePackage[]> {
   const built = await readdir(from);
   const packages: ReleasePackage[] = [];
   for (const name of packageNames(version).filter(({ file }) => built.includes(file))) {
     const path = join(to, name.file);
     await copyFile(join(from, name.file), path);
+    if (name.format === 'rpm') signer?.signRpm(path);
     const sha256 = await fileDigest(path);
     if (sha256 === undefined) throw new Error(`${path} cannot be read`);
     packages.push({ ...name, size: (await stat(path)).size, sha256 });

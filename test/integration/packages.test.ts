@@ -3,6 +3,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import {
   chmodSync,
   copyFileSync,
+  globSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -13,11 +14,16 @@ import {
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { gunzipSync } from 'node:zlib';
 import { fileDigest } from '../../scripts/build/inputs.ts';
 import { billOfMaterialsFile, nativeTarget } from '../../scripts/build/runtime.ts';
 import { buildWindowsZip } from '../../scripts/package/windows.ts';
 import { zip } from '../../scripts/package/zip.ts';
 import { packageInto } from '../../scripts/package.ts';
+import { packageSigner } from '../../scripts/release/openpgp.ts';
+import { buildRepositories } from '../../scripts/release/repositories.ts';
+import { makeRelease } from '../../scripts/release.ts';
+import { newKey } from '../support/release.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const overlay = join(root, 'scripts/quickstart/overlay.sh');
@@ -318,6 +324,136 @@ success
       machineadm version
       getent group machineadm || echo none`);
     assert.equal(output, 'machineadm 1 1\nmachineadm version\nnone\n');
+  });
+});
+
+describe('the repositories for apt and dnf', {
+  skip: lacks('dpkg-deb', 'rpmbuild', 'xz', 'gpg', 'gpgv', 'rpmsign', 'createrepo_c'),
+}, () => {
+  // A socket of gpg-agent lies in the keyring: its path must be short.
+  const keyring = mkdtempSync(join(tmpdir(), 'gpg-'));
+  const directory = mkdtempSync(join(tmpdir(), 'machineadm-repositories-'));
+  const repositories = join(directory, 'repositories');
+  const gpg = (...args: readonly string[]) =>
+    execFileSync('gpg', ['--homedir', keyring, '--batch', '--quiet', ...args], { encoding: 'utf8', stdio: 'pipe' });
+  const versions = ['0.1.0', '0.2.0'];
+  const native = nativeTarget();
+  const names = native.architecture === 'x64' ? ['amd64', 'x86_64'] : ['arm64', 'aarch64'];
+
+  before(async () => {
+    const address = 'packages@example.com';
+    gpg('--passphrase', '', '--quick-generate-key', `Packages <${address}>`, 'ed25519', 'sign', 'never');
+    const signer = packageSigner(address, keyring);
+    for (const version of versions) {
+      const from = join(directory, `built-${version}`);
+      mkdirSync(from);
+      for (const name of ['machineadm', native.file]) {
+        writeFileSync(join(from, name), BINARY.replace('machineadm $*', `machineadm ${version} $*`), { mode: 0o755 });
+      }
+      writeFileSync(join(from, 'LICENSES.txt'), 'licences\n');
+      writeFileSync(join(from, billOfMaterialsFile(native)), '{}\n');
+      await packageInto(from, { root, targets: [native], version, epoch: EPOCH, level: 0 });
+      const of = { version, commit: 'test', createdAt: new Date(EPOCH * 1000), minimumVersion: version };
+      const to = join(directory, 'release');
+      await makeRelease({ ...of, from, to, revokedKeys: [], packageSigner: signer }, newKey());
+      await buildRepositories(to, repositories, signer);
+    }
+  });
+  after(() => {
+    spawnSync('gpgconf', ['--homedir', keyring, '--kill', 'all']);
+    for (const path of [keyring, directory]) rmSync(path, { recursive: true, force: true });
+  });
+
+  test('hold the packages of every release, and indexes that name their digests', async () => {
+    const apt = join(repositories, 'apt');
+    const packages = readFileSync(join(apt, `dists/stable/main/binary-${names[0]}/Packages`), 'utf8');
+    for (const version of versions) {
+      const [, file = ''] = new RegExp(`^Version: ${version}$[\\s\\S]*?^Filename: (.*)$`, 'm').exec(packages) ?? [];
+      const digest = await fileDigest(join(apt, file));
+      assert.match(packages, new RegExp(`^SHA256: ${digest}$`, 'm'));
+      assert.equal(digest, await fileDigest(join(directory, 'release', version, basename(file))));
+    }
+    const index = gunzipSync(
+      readFileSync(globSync(join(repositories, 'rpm/repodata/*-primary.xml.gz'))[0] ?? ''),
+    ).toString();
+    for (const version of versions) {
+      const rpm = `machineadm-${version}-1.${names[1]}.rpm`;
+      assert.ok(index.includes(`Packages/${rpm}`), index);
+      assert.ok(index.includes(`${await fileDigest(join(directory, 'release', version, rpm))}`));
+    }
+    assert.deepEqual(
+      readdirSync(directory).filter((name) => name.startsWith('.')),
+      [],
+    );
+  });
+
+  test('are signed by the key beside them: the index for apt, the one for dnf, and each rpm', () => {
+    const key = join(repositories, 'machineadm.asc');
+    const keys = join(directory, 'keys.gpg');
+    gpg('--no-default-keyring', '--dearmor', '--output', keys, key);
+    const proved = (...files: readonly string[]) =>
+      spawnSync('gpgv', ['--keyring', keys, ...files.map((file) => join(repositories, file))]).status;
+    assert.equal(proved('apt/dists/stable/InRelease'), 0);
+    assert.equal(proved('apt/dists/stable/Release.gpg', 'apt/dists/stable/Release'), 0);
+    assert.equal(proved('rpm/repodata/repomd.xml.asc', 'rpm/repodata/repomd.xml'), 0);
+    assert.notEqual(proved('rpm/repodata/repomd.xml.asc', 'apt/dists/stable/Release'), 0);
+    const database = join(directory, 'rpmdb');
+    execFileSync('rpmkeys', ['--dbpath', database, '--import', key], { stdio: 'pipe' });
+    const rpms = globSync(join(repositories, 'rpm/Packages/*.rpm'));
+    assert.equal(rpms.length, versions.length);
+    for (const rpm of rpms) {
+      const check = ['--dbpath', database, '--define', '_pkgverify_level all', '--checksig', '--verbose', rpm];
+      assert.match(
+        execFileSync('rpmkeys', check, { encoding: 'utf8', stdio: 'pipe' }),
+        /Header V4 EdDSA\/SHA256 Signature.*: OK/,
+      );
+      // Somebody who does not have the key does not get the answer that all is well.
+      assert.throws(() =>
+        execFileSync('rpmkeys', ['--dbpath', join(directory, 'no-keys'), ...check.slice(2)], { stdio: 'pipe' }),
+      );
+    }
+  });
+
+  test('are used by the real apt, which refuses a changed package and an index signed by nobody it trusts', {
+    skip: (process.getuid?.() === 0 ? false : 'needs root') || lacks('apt-get', 'dpkg'),
+  }, () => {
+    // apt reads and writes nothing but this: the machine's own sources and their keys stay out.
+    const script = `
+      rm -rf /etc/machineadm /etc/apt/sources.list /etc/apt/sources.list.d/* /var/lib/apt/lists/*
+      cp -r /quickstart/repositories /srv/repositories
+      chmod -R a+rX /srv/repositories
+      cp /srv/repositories/machineadm.asc /etc/apt/keyrings/
+      echo 'deb [signed-by=/etc/apt/keyrings/machineadm.asc] file:///srv/repositories/apt stable main' > /etc/apt/sources.list.d/machineadm.list
+      export DEBIAN_FRONTEND=noninteractive
+      echo 'Dpkg::Use-Pty "0";' > /etc/apt/apt.conf.d/99-no-terminal
+      apt-get -qq update
+      apt-cache policy machineadm | grep -c 'file:/srv/repositories/apt stable/main'
+      apt-get -qq install machineadm=0.1.0 >/dev/null 2>&1
+      machineadm version
+      apt-get -qq upgrade >/dev/null 2>&1
+      machineadm version
+      apt-get -qq purge machineadm >/dev/null 2>&1
+      apt-get clean
+      for deb in /srv/repositories/apt/pool/main/m/machineadm/*0.2.0*; do printf x >> "$deb"; done
+      if apt-get -qq install machineadm >/dev/null 2>/tmp/said; then echo 'a changed package was installed'; fi
+      grep -o -m 1 'Hash Sum mismatch' /tmp/said || cat /tmp/said
+      sed -i 's/^Suite: stable/Suite: changed/' /srv/repositories/apt/dists/stable/InRelease
+      rm -rf /var/lib/apt/lists/*
+      if apt-get -qq update 2>/tmp/said; then echo 'a changed index was read'; fi
+      grep -o -m 1 'signatures were invalid' /tmp/said || cat /tmp/said
+    `;
+    const { status, stdout, stderr } = spawnSync(
+      'sh',
+      [overlay, directory, 'sh', '-euc', `mkdir -p /srv /etc/apt/keyrings; ${script}`],
+      {
+        encoding: 'utf8',
+      },
+    );
+    assert.equal(status, 0, stdout + stderr);
+    assert.equal(
+      stdout,
+      '2\nmachineadm 0.1.0 version\nmachineadm 0.2.0 version\nHash Sum mismatch\nsignatures were invalid\n',
+    );
   });
 });
 

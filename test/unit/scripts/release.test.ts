@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { createHash, verify } from 'node:crypto';
 import {
   chmodSync,
   existsSync,
@@ -12,7 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { checkMirror } from '../../../scripts/mirror.ts';
@@ -21,6 +21,7 @@ import { makeRelease, minimumOfPredecessor, signDirectory } from '../../../scrip
 import { parseDirectory } from '../../../src/trust/directory.ts';
 import { parseManifest } from '../../../src/trust/manifest.ts';
 import { loadTrust } from '../../../src/trust/store.ts';
+import { verifyFiles } from '../../../src/trust/verify.ts';
 import { flipped, newKey, program, type TestKey, testRelease } from '../../support/release.ts';
 
 const skip = spawnSync('xz', ['--version']).status === 0 ? false : 'xz is not installed';
@@ -98,7 +99,7 @@ describe('a release', { skip }, () => {
     const listed = readFileSync(join(made, 'SHA256SUMS'), 'utf8').match(/\S+$/gm);
     assert.deepEqual(
       listed,
-      [...packages.map(([file = '']) => file), ...documents, ...archives, 'manifest.json'].sort(),
+      [...packages.map(([file = '']) => file), ...documents, ...archives, 'manifest.json', 'provenance.json'].sort(),
     );
     for (const { file, sha256, size } of manifest.packages) {
       assert.equal(sha256, createHash('sha256').update(file).digest('hex'));
@@ -110,14 +111,131 @@ describe('a release', { skip }, () => {
     }
   });
 
+  test('says how it was made: SLSA provenance over every file, signed as the release is', async () => {
+    const commit = '0123456789abcdef0123456789abcdef01234567';
+    const source = 'git+https://git.example.com/machineadm';
+    const { directory, files } = await testRelease(join(scratch, 'slsa'), '1.4.0', key, { commit, source });
+    const read = (name: string): Buffer => files.get(name) ?? assert.fail(`no ${name}`);
+    const statement = JSON.parse(read('provenance.json').toString());
+    assert.deepEqual(
+      [statement._type, statement.predicateType],
+      ['https://in-toto.io/Statement/v1', 'https://slsa.dev/provenance/v1'],
+    );
+    const subjects = [...files.keys()].filter((name) => !/^(SHA256SUMS|provenance\.)/.test(name));
+    assert.deepEqual(
+      statement.subject,
+      subjects.map((name) => ({ name, digest: { sha256: createHash('sha256').update(read(name)).digest('hex') } })),
+    );
+    const { buildDefinition, runDetails } = statement.predicate;
+    for (const uri of [buildDefinition.buildType, runDetails.builder.id]) assert.ok(URL.canParse(uri), uri);
+    assert.deepEqual(buildDefinition.resolvedDependencies, [
+      { name: 'machineadm', uri: source, digest: { gitCommit: commit } },
+    ]);
+
+    // secure-systems-lab/dsse protocol.md: what the signature is over
+    const { dsseEnvelope } = JSON.parse(read('provenance.sigstore.json').toString());
+    const payload = Buffer.from(dsseEnvelope.payload, 'base64');
+    assert.deepEqual(payload, read('provenance.json'));
+    const encoded = Buffer.concat([Buffer.from(`DSSEv1 28 application/vnd.in-toto+json ${payload.length} `), payload]);
+    const [{ sig }] = dsseEnvelope.signatures;
+    assert.ok(verify('sha256', encoded, { key: key.pem, dsaEncoding: 'der' }, Buffer.from(sig, 'base64')));
+
+    const trust = await loadTrust([pem('p.pem', key.pem)], join(scratch, 'none'));
+    const bundle = join(directory, 'provenance.sigstore.json');
+    const proved = () => verifyFiles([bundle], {}, trust, new Date());
+    assert.equal((await proved())[0]?.signedBy, key.keyId);
+    // Signed by the same key, but of another release; and a statement that was changed.
+    const other = await testRelease(join(scratch, 'slsa'), '1.5.0', key);
+    writeFileSync(bundle, other.files.get('provenance.sigstore.json') ?? '');
+    await assert.rejects(proved(), /is not the file that is known/);
+    const changed = Buffer.from(payload.toString().replace('1.4.0', '1.4.1')).toString('base64');
+    writeFileSync(
+      bundle,
+      JSON.stringify({
+        ...JSON.parse(read('provenance.sigstore.json').toString()),
+        dsseEnvelope: { ...dsseEnvelope, payload: changed },
+      }),
+    );
+    await assert.rejects(proved(), /none of the trusted keys/);
+    writeFileSync(bundle, '{}');
+    await assert.rejects(proved(), /is not a Sigstore bundle/);
+  });
+
+  test('does not say that a commit has what it has not', async () => {
+    const stated = async (name: string, commit: string) => {
+      const { files } = await testRelease(join(scratch, name), '1.4.0', key, { commit });
+      return JSON.parse(`${files.get('provenance.json')}`).predicate.buildDefinition.resolvedDependencies[0];
+    };
+    const commit = '0123456789abcdef0123456789abcdef01234567';
+    assert.deepEqual(await stated('dirty', `${commit}-dirty`), {
+      name: 'machineadm',
+      digest: { gitCommit: commit },
+      annotations: { uncommittedChanges: true },
+    });
+    assert.deepEqual(await stated('unknown', 'unknown'), { name: 'machineadm' });
+  });
+
+  test('of a checkout has its manifests, roles, scripts, contract and changes', async () => {
+    const checkout = join(scratch, 'checkout');
+    const written = {
+      'packaging/daemonset/daemonset.yaml': 'kind: DaemonSet\n',
+      'packaging/management-cluster/mint.sh': '#!/bin/sh\n',
+      'packaging/image-builder/ansible/roles/machineadm/tasks/main.yml': '[]\n',
+      'packaging/download/machineadm-download.sh': '#!/bin/sh\n',
+      'packaging/download/machineadm-download.ps1': 'exit\n',
+      'contract/CONTRACT.md': '# Contract\n',
+      'contract/schema/v1alpha1.json': '{}\n',
+      'package-lock.json': JSON.stringify({
+        packages: {
+          '': { version: '1.4.0' },
+          'node_modules/@scope/a': { version: '1.0.0', integrity: `sha512-${Buffer.alloc(64).toString('base64')}` },
+          'node_modules/own': { link: true },
+        },
+      }),
+    };
+    for (const [path, content] of Object.entries(written)) {
+      mkdirSync(dirname(join(checkout, path)), { recursive: true });
+      writeFileSync(join(checkout, path), content);
+    }
+    const git = (...args: readonly string[]) =>
+      execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@example.com', ...args], {
+        cwd: checkout,
+        stdio: 'pipe',
+      });
+    git('init', '--quiet');
+    git('add', '.');
+    git('commit', '--quiet', '--message', 'The first release');
+    const { directory, files } = await testRelease(join(scratch, 'j'), '1.4.0', key, { checkout });
+    const listed = (name: string) => execFileSync('tar', ['-tzvf', join(directory, name)], { encoding: 'utf8' });
+    assert.match(
+      listed('machineadm-1.4.0-manifests.tar.gz'),
+      /^-rw-r--r-- .* machineadm-1\.4\.0-manifests\/daemonset\/daemonset\.yaml$/m,
+    );
+    assert.match(listed('machineadm-1.4.0-manifests.tar.gz'), /^-rwxr-xr-x .*\/management-cluster\/mint\.sh$/m);
+    assert.match(
+      listed('machineadm-1.4.0-image-builder.tar.gz'),
+      /-image-builder\/ansible\/roles\/machineadm\/tasks\/main\.yml$/m,
+    );
+    assert.match(listed('machineadm-1.4.0-contract.tar.gz'), /-contract\/schema\/v1alpha1\.json$/m);
+    assert.equal(`${files.get('machineadm-download.ps1')}`, 'exit\n');
+    assert.match(
+      `${files.get('RELEASE_NOTES.md')}`,
+      /^## 1\.4\.0 \(2026-01-02\)\n[\s\S]*- The first release \([0-9a-f]+\)$/m,
+    );
+    const { resolvedDependencies } = JSON.parse(`${files.get('provenance.json')}`).predicate.buildDefinition;
+    assert.deepEqual(resolvedDependencies[1], { uri: 'pkg:npm/%40scope/a@1.0.0', digest: { sha512: '0'.repeat(128) } });
+    const again = await testRelease(join(scratch, 'k'), '1.4.0', key, { checkout });
+    assert.deepEqual(again.files.get('SHA256SUMS'), files.get('SHA256SUMS'));
+  });
+
   test('is proved by what is on every machine: openssl and sha256sum', async () => {
     const { directory } = await testRelease(join(scratch, 'f'), '1.4.0', key);
     const publicKey = pem('publisher.pem', key.pem);
-    const verify = `openssl dgst -sha256 -verify ${publicKey} -signature SHA256SUMS.sig SHA256SUMS`;
+    const verified = `openssl dgst -sha256 -verify ${publicKey} -signature SHA256SUMS.sig SHA256SUMS`;
     const shell = (command: string) => spawnSync('sh', ['-c', command], { cwd: directory, encoding: 'utf8' });
-    assert.equal(shell(`${verify} && sha256sum --check --quiet SHA256SUMS`).stdout, 'Verified OK\n');
+    assert.equal(shell(`${verified} && sha256sum --check --quiet SHA256SUMS`).stdout, 'Verified OK\n');
     writeFileSync(join(directory, 'SHA256SUMS'), 'x');
-    assert.equal(shell(verify).status, 1);
+    assert.equal(shell(verified).status, 1);
   });
 
   test('that exists is never changed', async () => {

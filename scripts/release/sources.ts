@@ -1,0 +1,42 @@
+import { globSync } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { tarOfFiles } from '../build/tar.ts';
+import { changesOf } from './changelog.ts';
+
+/** Archives of files of the checkout, each with what it holds and the folder that is left out of their names. */
+const ARCHIVES = {
+  manifests: {
+    files: 'packaging/{daemonset,management-cluster,talos,cloud-init,ignition}/**',
+    below: 'packaging/',
+  },
+  'image-builder': { files: 'packaging/image-builder/**', below: 'packaging/image-builder/' },
+  contract: { files: 'contract/**', below: 'contract/' },
+} as const;
+
+const SCRIPTS = ['packaging/download/machineadm-download.sh', 'packaging/download/machineadm-download.ps1'];
+
+/**
+ * Writes what a release takes from the checkout itself: the manifests, the role for Ansible and the template for Packer,
+ * the contract, the download scripts, the changelog and the notes of the release.
+ */
+export async function copySources(checkout: string, to: string, version: string, createdAt: Date): Promise<void> {
+  for (const [name, { files, below }] of Object.entries(ARCHIVES)) {
+    const top = `machineadm-${version}-${name}`;
+    const contents: Record<string, { content: Buffer; mode: number }> = {};
+    for (const entry of globSync(files, { cwd: checkout, withFileTypes: true })) {
+      if (!entry.isFile()) continue;
+      const path = join(entry.parentPath, entry.name);
+      const content = await readFile(path);
+      const mode = content.subarray(0, 2).toString() === '#!' ? 0o755 : 0o644;
+      contents[`${top}/${path.slice(join(checkout, below).length)}`] = { content, mode };
+    }
+    const sorted = Object.fromEntries(Object.entries(contents).sort(([a], [b]) => (a < b ? -1 : 1)));
+    await writeFile(join(to, `${top}.tar.gz`), gzipSync(tarOfFiles(sorted), { level: 9 }));
+  }
+  for (const script of SCRIPTS) await writeFile(join(to, basename(script)), await readFile(join(checkout, script)));
+  const { notes, changelog } = changesOf(checkout, version, createdAt);
+  await writeFile(join(to, 'RELEASE_NOTES.md'), notes);
+  await writeFile(join(to, 'CHANGELOG.md'), changelog);
+}
