@@ -6,8 +6,18 @@ import { type AttemptOptions, fromFirst } from './attempts.ts';
 import { DIRECTORY_MANIFEST, type VerifiedDirectory, verifyDirectory } from './directory.ts';
 import { recall, remember, type TrustMemory, withMemory } from './memory.ts';
 import { trustOfMirror } from './mirror.ts';
+import { verifyProvenance } from './provenance.ts';
 import { looksLikeWebPage, refusal } from './refusals.ts';
-import { LIST, LIST_BUNDLE, LIST_SIGNATURE, LIST_SIGNATURES, MANIFEST, verifyRelease } from './release.ts';
+import {
+  LIST,
+  LIST_BUNDLE,
+  LIST_SIGNATURE,
+  LIST_SIGNATURES,
+  MANIFEST,
+  PROVENANCE,
+  PROVENANCE_BUNDLE,
+  verifyRelease,
+} from './release.ts';
 import { isReleaseVersion } from './release-version.ts';
 import { findSigner } from './signature.ts';
 import type { Source } from './source.ts';
@@ -87,7 +97,11 @@ export async function fetchRelease(
         const open = () => source.open(`${version}/${name}`, size ?? OTHER_LIMIT, left);
         files.push(await place(join(to, version, name), { sha256, size }, open, where));
       }
-      const signedFiles = { [MANIFEST]: manifestBytes, ...placed, [LIST]: list };
+      const provenance = digests.has(PROVENANCE) ? await small(PROVENANCE_BUNDLE, MANIFEST_LIMIT) : undefined;
+      if (provenance !== undefined)
+        await verifyProvenance(provenance, digests, known, now, `${where}/${PROVENANCE_BUNDLE}`);
+      const statement = provenance === undefined ? {} : { [PROVENANCE_BUNDLE]: provenance };
+      const signedFiles = { [MANIFEST]: manifestBytes, ...statement, ...placed, [LIST]: list };
       files.push(...(await placeSigned(join(to, version), signedFiles, where)));
       const { revokedKeys: revoked, minimumVersion } = manifest;
       await remember(trusted.memoryPath, { revoked, minimumVersion });

@@ -1,6 +1,10 @@
+import { createHash } from 'node:crypto';
 import * as z from 'zod';
 import { checkedJson } from './checked-json.ts';
 import { refusal } from './refusals.ts';
+import { LIST, PROVENANCE } from './release.ts';
+import { findSigner, type Signer } from './signature.ts';
+import type { TrustStore } from './store.ts';
 
 export const DSSE_PAYLOAD_TYPE = 'application/vnd.in-toto+json';
 
@@ -20,13 +24,27 @@ export function preAuthentication(payload: Uint8Array): Buffer {
   return Buffer.concat([Buffer.from(header), payload]);
 }
 
-/** The statement in a bundle, and the signature over its pre-authentication encoding. Throws `SignatureInvalid`. */
-export function parseProvenanceBundle(
+/**
+ * Verifies the signed provenance of a release whose list is verified: signed by a trusted key, and the very statement
+ * that the list names. Throws what `findSigner` throws, and `DigestMismatch`.
+ *
+ * @param digests of the list
+ */
+export async function verifyProvenance(
   bytes: Uint8Array,
+  digests: ReadonlyMap<string, string>,
+  trust: TrustStore,
+  now: Date,
   name: string,
-): { readonly payload: Buffer; readonly signature: Buffer } {
+): Promise<Signer> {
   const bundle = checkedJson(Bundle, Buffer.from(bytes).toString('utf8'));
   if (!bundle.ok) throw refusal('SignatureInvalid', `${name} is not a Sigstore bundle v0.3 of an in-toto statement`);
   const { payload, signatures } = bundle.value.dsseEnvelope;
-  return { payload: Buffer.from(payload, 'base64'), signature: Buffer.from(signatures[0].sig, 'base64') };
+  const statement = Buffer.from(payload, 'base64');
+  const signature = { kind: 'der', bytes: Buffer.from(signatures[0].sig, 'base64') } as const;
+  const signer = await findSigner(name, [preAuthentication(statement)], signature, { ...trust, threshold: 1 }, now);
+  if (createHash('sha256').update(statement).digest('hex') !== digests.get(PROVENANCE)) {
+    throw refusal('DigestMismatch', `${name} holds another statement than the ${PROVENANCE} that ${LIST} names`);
+  }
+  return signer;
 }

@@ -1,10 +1,9 @@
-import { createHash } from 'node:crypto';
 import { basename, dirname, join } from 'node:path';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { type FileIdentity, identify, isThere, piecesOf, readSmallFile } from '../host/release-files.ts';
 import { DIRECTORY_MANIFEST, expiry, manifestOf } from './directory.ts';
 import { releaseIn } from './mirror.ts';
-import { parseProvenanceBundle, preAuthentication } from './provenance.ts';
+import { verifyProvenance } from './provenance.ts';
 import { refusal } from './refusals.ts';
 import {
   LIST,
@@ -12,7 +11,6 @@ import {
   LIST_SIGNATURE,
   LIST_SIGNATURES,
   MANIFEST,
-  PROVENANCE,
   PROVENANCE_BUNDLE,
   type VerifiedList,
   verifyList,
@@ -107,11 +105,7 @@ async function byList(
     return { ...found, path, by: 'its signature', signedBy: bundled.key.id, warnings: bundled.warnings };
   }
   if (basename(path) === PROVENANCE_BUNDLE) {
-    const { payload, signature } = parseProvenanceBundle(await small(path), path);
-    const der: Signature = { kind: 'der', bytes: signature };
-    const signed = await findSigner(path, [preAuthentication(payload)], der, { ...trust, threshold: 1 }, now);
-    // Signed it is; of this release it is by the list.
-    mustBe(path, { sha256: sha256(payload), size: payload.length }, digests.get(PROVENANCE) ?? '');
+    const signed = await verifyProvenance(await small(path), digests, trust, now, path);
     return { ...found, path, by: 'its signature', signedBy: signed.key.id, warnings: signed.warnings };
   }
   const digest = digests.get(basename(path));
@@ -147,10 +141,6 @@ async function ageOf(directory: string, digests: ReadonlyMap<string, string>, no
   if (!digests.has(DIRECTORY_MANIFEST)) return [];
   const { manifest } = await manifestOf(digests, () => small(join(directory, DIRECTORY_MANIFEST)), directory);
   return expiry(manifest, now, directory);
-}
-
-function sha256(bytes: Uint8Array): string {
-  return createHash('sha256').update(bytes).digest('hex');
 }
 
 function mustBe(path: string, found: FileIdentity, sha256: string): void {
