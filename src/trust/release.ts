@@ -22,7 +22,7 @@ export const LIST_SIGNATURE = 'SHA256SUMS.sig';
 export const LIST_BUNDLE = 'SHA256SUMS.sigstore.json';
 /** The signatures of all keys: what machineadm itself verifies. The two above are for openssl and cosign. */
 export const LIST_SIGNATURES = 'SHA256SUMS.signatures.json';
-/** How the files of a release were made: an in-toto statement, in the list as any other file. */
+/** How the files of a release were made: an in-toto statement, listed like every other file. */
 export const PROVENANCE = 'provenance.json';
 /** The same statement, signed by itself, for cosign and other verifiers of SLSA provenance; not in the list. */
 export const PROVENANCE_BUNDLE = 'provenance.sigstore.json';
