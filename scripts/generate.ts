@@ -16,6 +16,7 @@ import { eventSchema } from './generate/event-schema.ts';
 import { hardeningControlsMarkdown } from './generate/hardening-controls.ts';
 import { manPage } from './generate/man-page.ts';
 
+import { outputSchemas } from './generate/output-schemas.ts';
 import { statusSchema, summarySchema } from './generate/status-schema.ts';
 import {
   exitCodesJson,
@@ -44,6 +45,7 @@ export function generatedFiles(root: string): ReadonlyMap<string, string> {
   files.set('contract/summary.v1.schema.json', json(summary));
   const event = { $id: 'https://machineadm.dev/schema/event.v1.json', ...z.toJSONSchema(eventSchema) };
   files.set('contract/event.v1.schema.json', json(event));
+  for (const [file, schema] of outputSchemas()) files.set(`contract/${file}`, json(schema));
   files.set('contract/exit-codes.json', exitCodesJson());
   files.set('contract/exit-codes.md', exitCodesMarkdown());
   files.set('contract/reasons.md', reasonsMarkdown());

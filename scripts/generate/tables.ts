@@ -24,10 +24,10 @@ export function exitCodesMarkdown(): string {
     '|---:|---|---|',
     ...rows,
     '',
-    'Who starts `machineadm provision` may know a few numbers only: `--exit-codes` names it. A run that ends for a reboot, to go on',
+    'Who starts `machineadm provision` may know a few numbers only: `--invoker` names it. A run that ends for a reboot, to go on',
     'behind it, then ends with its number. A failure whose own number would be misread ends with 3.',
     '',
-    '| `--exit-codes` | For a reboot | Numbers that are no failures there |',
+    '| `--invoker` | For a reboot | Numbers that are no failures there |',
     '|---|---:|---|',
     ...Object.entries(EXIT_CONVENTIONS).map(
       ([name, { rebooting, taken }]) =>

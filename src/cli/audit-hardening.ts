@@ -2,12 +2,12 @@ import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { type AuditedControl, auditHardening, type HardeningReport } from '../pipeline/audit-hardening.ts';
 import { buildInfo } from './build-info.ts';
 import type { AuditOptions } from './options.ts';
-import { printJson, printReport } from './output.ts';
+import { printData, printReport } from './output.ts';
 
 /** `machineadm audit --profile P`: each control of a benchmark with what proves it. 20 while one fails. */
 export async function auditHardeningCommand({ document, profile, output }: AuditOptions): Promise<number> {
   const report = await auditHardening(document ?? [], profile ?? [], buildInfo().version);
-  if (output === 'json') printJson(report);
+  if (output !== 'text') await printData(output, 'HardeningAudit', report);
   else printReport(formatReport(report));
   return exitCode(report.summary.fail > 0 ? 'DifferencesFound' : 'Success');
 }

@@ -11,7 +11,7 @@ import {
 import { openDocument } from '../pipeline/load.ts';
 import { buildInfo } from './build-info.ts';
 import type { DocumentOptions } from './options.ts';
-import { printJson, printReport } from './output.ts';
+import { printData, printReport } from './output.ts';
 
 /** `machineadm audit --residue`: where other tools left the secrets of the document; with `--scrub` they are overwritten. */
 export async function auditResidueCommand(options: DocumentOptions & { readonly scrub?: true }): Promise<number> {
@@ -22,7 +22,7 @@ export async function auditResidueCommand(options: DocumentOptions & { readonly 
     documentSecrets(document),
     options.scrub === true ? { overwrite } : {},
   );
-  if (options.output === 'json') printJson(report);
+  if (options.output !== 'text') await printData(options.output, 'ResidueAudit', report);
   else printReport(formatReport(report));
   const remains = report.residues.some(({ state }) => state !== 'Scrubbed');
   return exitCode(remains ? 'DifferencesFound' : 'Success');

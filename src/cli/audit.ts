@@ -16,7 +16,7 @@ export async function audit(options: AuditOptions): Promise<number> {
   }
   if (residue !== true) return await (await import('./audit-hardening.ts')).auditHardeningCommand(options);
   if (options.document === undefined) {
-    throw usage('--residue needs the document whose secrets it looks for', 'Give it with -d FILE.');
+    throw usage('--residue needs the document whose secrets it looks for', 'Name it with -f FILE.');
   }
   return await (await import('./audit-residue.ts')).auditResidueCommand({ ...options, document: options.document });
 }

@@ -1,20 +1,42 @@
+import { join } from 'node:path';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { makeBundle } from '../pipeline/bundle.ts';
-import { writeOutputFile } from '../pipeline/output-file.ts';
+import { makeOutputDirectory, writeOutputFile } from '../pipeline/output-file.ts';
 import { buildInfo } from './build-info.ts';
-import { printNotice } from './output.ts';
+import { type OutputFormat, printData, printNotice } from './output.ts';
+
+export interface BundleOptions {
+  readonly document?: readonly string[];
+  readonly output: OutputFormat;
+  readonly outputFile?: string;
+  readonly outputDir?: string;
+}
+
+const FILE_NAME = 'machineadm-bundle.tar.gz';
 
 /** `machineadm bundle`: what a bug report needs, without secrets, in one file that only its owner may read. */
-export async function bundle(options: {
-  readonly document?: readonly string[];
-  readonly output: string;
-}): Promise<number> {
+export async function bundle(options: BundleOptions): Promise<number> {
+  const { output, outputFile, outputDir } = options;
+  if (outputFile !== undefined && outputDir !== undefined) {
+    throw usage('--output-file and --output-dir exclude each other', 'Give one of them.');
+  }
+  if (outputFile === '-' && output !== 'text') {
+    throw usage(`-o ${output} and --output-file - both print to stdout`, 'Write the bundle into a file.');
+  }
   const bytes = await makeBundle(options.document ?? [], buildInfo().version);
-  if (options.output === '-') {
+  if (outputFile === '-') {
     process.stdout.write(bytes);
     return exitCode('Success');
   }
-  writeOutputFile(options.output, bytes, '-o, or - for standard output');
-  printNotice(`wrote ${options.output} (${Math.ceil(bytes.length / 1024)} KiB); look through it before you hand it on`);
+  if (outputDir !== undefined) makeOutputDirectory(outputDir, '--output-dir');
+  const path = outputFile ?? join(outputDir ?? '', FILE_NAME);
+  writeOutputFile(path, bytes, '--output-file, or - for stdout');
+  if (output !== 'text') await printData(output, 'Bundle', { path, bytes: bytes.length });
+  printNotice(`wrote ${path} (${Math.ceil(bytes.length / 1024)} KiB); read it before you share it`);
   return exitCode('Success');
+}
+
+function usage(summary: string, remedy: string): MachineadmError {
+  return new MachineadmError({ reason: 'UsageInvalid', summary, remedy });
 }

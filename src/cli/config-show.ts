@@ -10,7 +10,7 @@ import { stringify } from 'yaml';
 import { openDocument } from '../pipeline/load.ts';
 import { buildInfo } from './build-info.ts';
 import type { DocumentOptions } from './options.ts';
-import { printJson, printText } from './output.ts';
+import { printData, printObject, printText } from './output.ts';
 
 /** `machineadm config show`: the merged document; with `--origin`, the source, line and column of each field. */
 export async function configShow(options: DocumentOptions & { readonly origin?: true }): Promise<number> {
@@ -23,15 +23,16 @@ export async function configShow(options: DocumentOptions & { readonly origin?: 
       value: hidden.has(path) ? REDACTED : value,
       origin: `${at.file}:${at.line}:${at.column}`,
     }));
-    if (options.output === 'json') printJson({ fields, replaced: replaced.map(replacedPartRecord) });
-    else {
+    if (options.output !== 'text') {
+      await printData(options.output, 'DocumentOrigins', { fields, replaced: replaced.map(replacedPartRecord) });
+    } else {
       const rows = redactDeep(fields).map(({ path, value, origin }) => `${origin}  ${path} = ${JSON.stringify(value)}`);
       printText([...rows, ...replaced.map(formatReplacedPart)].join('\n'));
     }
     return exitCode('Success');
   }
   const shown = redactDeep(withoutSensitiveTexts(document, REDACTED));
-  if (options.output === 'json') printJson(shown);
+  if (options.output !== 'text' && options.output !== 'yaml') await printObject(options.output, Object(shown));
   else printText(stringify(shown, { customTags: [VERBATIM_TAG] }));
   return exitCode('Success');
 }

@@ -1,15 +1,16 @@
 import { exitCode } from '@machineadm/document/exit-codes.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
 import { type ConformanceReport, conformance } from '../pipeline/conformance.ts';
-import { type OutputFormat, printJson, printReport } from './output.ts';
+import { type OutputFormat, printData, printReport } from './output.ts';
 
 const REASON: Reason = 'ContractBroken';
 
 /** `machineadm conformance`: a line for each clause of the contract. 20 where a MUST is broken. */
 export async function conformanceCommand({ output }: { readonly output: OutputFormat }): Promise<number> {
   const report = await conformance();
-  if (output === 'json') printJson(report.conforms ? report : { ...report, reason: REASON });
-  else printReport(formatConformance(report));
+  if (output !== 'text') {
+    await printData(output, 'ConformanceReport', report.conforms ? report : { ...report, reason: REASON });
+  } else printReport(formatConformance(report));
   return exitCode(report.conforms ? 'Success' : 'DifferencesFound');
 }
 

@@ -24,7 +24,7 @@ export interface ConvertCommandOptions extends CarrierOptions {
   readonly structure?: true;
   readonly accept?: readonly string[];
   readonly strict?: true;
-  readonly to?: string;
+  readonly outputDir?: string;
   /** Write user data of this format instead of documents. */
   readonly wrap?: CarrierName;
   readonly report: 'text' | 'json';
@@ -68,19 +68,19 @@ export async function convertCommand(options: ConvertCommandOptions): Promise<nu
     return exitCode('DocumentInvalid');
   }
   if (options.wrap !== undefined) await writeUserData(documents, options.wrap, options);
-  else if (options.to === undefined) printText(documents.map(({ yaml }) => yaml).join('---\n'));
+  else if (options.outputDir === undefined) printText(documents.map(({ yaml }) => yaml).join('---\n'));
   else
     await writeTexts(
       documents,
       documents.map(({ yaml }) => yaml),
       'yaml',
-      options.to,
+      options.outputDir,
     );
   return exitCode('Success');
 }
 
 const CARRIER_OPTIONS = {
-  profile: '--profile',
+  provider: '--provider',
   binary: '--binary',
   fetch: '--fetch',
   releaseManifest: '--release-manifest',
@@ -166,18 +166,18 @@ async function writeUserData(
   format: CarrierName,
   options: ConvertCommandOptions,
 ): Promise<void> {
-  if (documents.length > 1 && (options.to === undefined || options.secret !== undefined)) {
+  if (documents.length > 1 && (options.outputDir === undefined || options.secret !== undefined)) {
     throw new MachineadmError({
       reason: 'UsageInvalid',
       summary: `--wrap: ${documents.length} documents came out, and one goes into one user data`,
-      remedy: 'Pick one with --role, or write each into a file with --to and without --secret.',
+      remedy: 'Pick one with --role, or write each into a file with --output-dir and without --secret.',
     });
   }
   const { carry } = await import('./wrap.ts');
   const texts: string[] = [];
   for (const { yaml } of documents) texts.push(await carry(yaml, format, options));
-  if (options.to === undefined) printText(texts.join(''));
-  else await writeTexts(documents, texts, options.secret === undefined ? format : 'secret.json', options.to);
+  if (options.outputDir === undefined) printText(texts.join(''));
+  else await writeTexts(documents, texts, options.secret === undefined ? format : 'secret.json', options.outputDir);
 }
 
 /** Each as `NAME[.ROLE].EXTENSION`, for root alone: most hold secrets, and all say how a machine is made. */
@@ -187,10 +187,10 @@ async function writeTexts(
   extension: string,
   directory: string,
 ): Promise<void> {
-  makeOutputDirectory(directory, '--to');
+  makeOutputDirectory(directory, '--output-dir');
   for (const [index, { name, role }] of documents.entries()) {
     const path = join(directory, `${name}${role === undefined ? '' : SUFFIXES[role]}.${extension}`);
-    writeOutputFile(path, texts[index] ?? '', '--to');
+    writeOutputFile(path, texts[index] ?? '', '--output-dir');
     printNotice(`wrote ${path}`);
   }
 }

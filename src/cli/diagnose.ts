@@ -2,23 +2,25 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import { exitCode } from '@machineadm/document/exit-codes.ts';
 import type { Verdict } from '../diagnosis/verdict.ts';
 import { formatCauses } from '../reporting/progress.ts';
-import { type OutputFormat, printJson, printReport } from './output.ts';
+import { type OutputFormat, printData, printReport } from './output.ts';
+
+export interface DiagnoseOptions {
+  readonly log?: readonly string[];
+  readonly kubeadmExitCode?: string;
+  readonly output: OutputFormat;
+}
 
 /**
  * `machineadm diagnose`: names why a bootstrap failed, on this machine or from saved logs. The verdict is the data, so
  * the exit status says only whether there is one.
  */
-export async function diagnose(options: {
-  readonly log?: readonly string[];
-  readonly exitCode?: string;
-  readonly output: OutputFormat;
-}): Promise<number> {
-  const exitStatus = parseExitStatus(options.exitCode);
+export async function diagnose(options: DiagnoseOptions): Promise<number> {
+  const exitStatus = parseExitStatus(options.kubeadmExitCode);
   const verdict =
     options.log === undefined
       ? await (await import('../pipeline/diagnose-machine.ts')).diagnoseMachine(exitStatus)
       : await (await import('../diagnosis/diagnose-logs.ts')).diagnoseLogs(options.log, exitStatus);
-  if (options.output === 'json') printJson(verdict);
+  if (options.output !== 'text') await printData(options.output, 'Diagnosis', verdict);
   else printReport(formatVerdict(verdict));
   return exitCode('Success');
 }
@@ -58,7 +60,7 @@ function parseExitStatus(text: string | undefined): number | undefined {
   if (status <= 255) return status;
   throw new MachineadmError({
     reason: 'UsageInvalid',
-    summary: `--exit-code: "${text}" is not an exit status`,
+    summary: `--kubeadm-exit-code: "${text}" is not an exit status`,
     remedy: 'Write the number that kubeadm ended with, from 0 to 255.',
   });
 }

@@ -1,28 +1,40 @@
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import { exitCode } from '@machineadm/document/exit-codes.ts';
 import type { Check } from '../diagnosis/checks/check.ts';
 import { type DoctorReport, examine, inventory } from '../pipeline/doctor.ts';
 import { buildInfo } from './build-info.ts';
-import { type OutputFormat, printJson, printReport } from './output.ts';
+import { type OutputFormat, printData, printReport } from './output.ts';
+
+export interface DoctorOptions {
+  readonly document?: readonly string[];
+  readonly output: OutputFormat;
+  readonly facts?: true;
+}
 
 /**
  * `machineadm doctor`: whether a bootstrap can succeed here, or a node works. 20 when something stands in the way. With
  * `--facts` only what the machine is.
  */
-export async function doctor(options: {
-  readonly document?: readonly string[];
-  readonly output: OutputFormat;
-  readonly facts?: true;
-}): Promise<number> {
-  if (options.facts) {
+export async function doctor(options: DoctorOptions): Promise<number> {
+  if (options.facts === true) {
+    if (options.document !== undefined) throw factsOfDocument();
     const found = await inventory();
-    if (options.output === 'json') printJson(found);
+    if (options.output !== 'text') await printData(options.output, 'Facts', found);
     else printReport((await import('yaml')).stringify(found));
     return exitCode('Success');
   }
   const report = await examine(options.document ?? [], buildInfo().version);
-  if (options.output === 'json') printJson(report);
+  if (options.output !== 'text') await printData(options.output, 'DoctorReport', report);
   else printReport(formatReport(report));
   return exitCode(report.failed > 0 ? 'DifferencesFound' : 'Success');
+}
+
+function factsOfDocument(): MachineadmError {
+  return new MachineadmError({
+    reason: 'UsageInvalid',
+    summary: '--facts is about the machine alone, and a document was given',
+    remedy: 'Leave out one of the two.',
+  });
 }
 
 const MARKS: Readonly<Record<Check['state'], string>> = {

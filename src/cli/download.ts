@@ -155,5 +155,5 @@ async function textOf(path: string): Promise<string> {
 }
 
 function usage(summary: string): MachineadmError {
-  return new MachineadmError({ reason: 'UsageInvalid', summary, remedy: 'See machineadm wrap --help.' });
+  return new MachineadmError({ reason: 'UsageInvalid', summary, remedy: 'Correct the options for the download.' });
 }

@@ -5,11 +5,11 @@ import { type Fetched, fetchFiles, fetchRelease } from '../trust/fetch.ts';
 import { defaultMemoryPath } from '../trust/memory.ts';
 import { loadTrust } from '../trust/store.ts';
 import { openWay } from '../trust/way.ts';
-import { type OutputFormat, printJson, printNotice, printText } from './output.ts';
+import { type OutputFormat, printData, printNotice, printText } from './output.ts';
 
 export interface FetchOptions {
   readonly from: readonly string[];
-  readonly to: string;
+  readonly outputDir?: string;
   readonly release?: string;
   readonly platform?: readonly string[];
   readonly sha256?: string;
@@ -20,17 +20,18 @@ export interface FetchOptions {
   readonly ca?: readonly string[];
   readonly authorization?: readonly string[];
   readonly proxy?: string;
-  readonly deadline: string;
+  readonly timeout: string;
   readonly output: OutputFormat;
 }
 
 /** `machineadm fetch`: nothing that was not verified is ever under its name. */
 export async function fetchCommand(names: readonly string[], options: FetchOptions): Promise<number> {
-  const { release, to, output } = options;
+  const { release, outputDir: to, output } = options;
+  if (to === undefined) throw usage('--output-dir is missing: where the files go');
   if ((release === undefined) === (names.length === 0)) throw usage('give either --release or names of files');
   if (release !== undefined && options.sha256 !== undefined) throw usage('--sha256 is for one file');
   if (release === undefined && options.platform !== undefined) throw usage('--platform is for a release');
-  const deadlineMs = durationOf(options.deadline);
+  const deadlineMs = durationOf(options.timeout);
   const now = new Date();
   const trust = await loadTrust(options.key ?? [], options.trustDirectory);
   const trusted = { trust, memoryPath: options.memory ?? defaultMemoryPath() };
@@ -49,17 +50,17 @@ export async function fetchCommand(names: readonly string[], options: FetchOptio
       release === undefined
         ? await fetchFiles({ names, sha256: options.sha256, to }, sources, trusted, now, attempts)
         : await fetchRelease({ version: release, platforms: options.platform, to }, sources, trusted, now, attempts);
-    tell(fetched, output);
+    await tell(fetched, output);
     return exitCode('Success');
   } finally {
     await client.close();
   }
 }
 
-function tell(fetched: Fetched, output: OutputFormat): void {
+async function tell(fetched: Fetched, output: OutputFormat): Promise<void> {
   for (const warning of fetched.warnings) printNotice(`machineadm: warning: ${warning}`);
-  if (output === 'json') {
-    printJson(fetched);
+  if (output !== 'text') {
+    await printData(output, 'FetchedFiles', { ...fetched, warnings: fetched.warnings.map((message) => ({ message })) });
     return;
   }
   const lines = fetched.files.map(({ path, sha256, changed }) => `${changed ? 'fetched' : 'kept'} ${path}  ${sha256}`);
@@ -77,5 +78,5 @@ function durationOf(text: string): number {
 }
 
 function usage(summary: string): MachineadmError {
-  return new MachineadmError({ reason: 'UsageInvalid', summary, remedy: 'See machineadm fetch --help.' });
+  return new MachineadmError({ reason: 'UsageInvalid', summary, remedy: 'Correct the options.' });
 }

@@ -3,7 +3,7 @@ import { isAirGapped, neededImages } from '../kubernetes/images/needed.ts';
 import { openDocument } from '../pipeline/load.ts';
 import { buildInfo } from './build-info.ts';
 import type { DocumentOptions } from './options.ts';
-import { printJson, printNotice, printText } from './output.ts';
+import { printData, printNotice, printText } from './output.ts';
 
 /**
  * `machineadm images list`: what a document needs, one image a line, so that a mirror or an archive can be filled. Pure:
@@ -13,7 +13,7 @@ export async function imagesList({ document, output }: DocumentOptions): Promise
   const { model } = await openDocument(document, buildInfo().version);
   const { images, unknown } = await neededImages(model);
   const airGapped = isAirGapped(model);
-  if (output === 'json') printJson({ airGapped, images, unknown });
+  if (output !== 'text') await printData(output, 'ImageList', { airGapped, images, unknown });
   else {
     if (images.length > 0) printText(images.map(({ image }) => image).join('\n'));
     const uncertain = images.filter(({ certain }) => !certain);

@@ -1,6 +1,7 @@
 import { EXIT_CONVENTIONS, type ExitConvention, isExitConvention } from '@machineadm/document/exit-codes.ts';
 import { type Command, Option } from 'commander';
-import type { OutputFormat } from './output.ts';
+import { type OutputFormat, parseOutputFormat } from './output-format.ts';
+import { COLOR_MODES, type ColorMode, setTerminal } from './terminal.ts';
 
 /** Options of `audit`: a benchmark, or secrets left behind. */
 export interface AuditOptions {
@@ -17,20 +18,78 @@ export interface DocumentOptions {
   readonly output: OutputFormat;
 }
 
-export function documentOption(): Option {
-  return new Option(
-    '-d, --document <source>',
-    'a file, a directory of drop-ins, or - for standard input; repeat to merge several in order',
-  )
-    .argParser((source: string, earlier: readonly string[] | undefined) => [...(earlier ?? []), source])
-    .makeOptionMandatory();
+/** An option that stores its value under a name of its own: several flags can share one. */
+class NamedOption extends Option {
+  readonly #property: string;
+
+  constructor(flags: string, description: string, property: string) {
+    super(flags, description);
+    this.#property = property;
+  }
+
+  override attributeName(): string {
+    return this.#property;
+  }
 }
 
-/** Known to every command that finds out the secrets of a document; see `heedInsecureDocument`. */
+/** The flags that an option had in earlier versions: accepted, and not in the help. */
+export function formerly(flags: string, property: string): Option {
+  return new NamedOption(flags, '', property).hideHelp();
+}
+
+/** What a command reads: as arguments, with `-f` as in kubectl, or with the flags that `-f` had before. */
+export interface Inputs {
+  /** The property of the options that holds the sources, in the order given. */
+  readonly property: string;
+  /** What one of them is, in usage and messages. */
+  readonly noun: string;
+  readonly description: string;
+  readonly former?: string;
+  /** Absent: the command can do without. */
+  readonly required?: true;
+}
+
+const DOCUMENTS: Inputs = {
+  property: 'document',
+  noun: 'document',
+  description: 'a file, a directory of drop-ins, or - for stdin; repeat to merge several in order',
+  former: '-d, --document <source>',
+};
+
+/** Lets a command take documents: as arguments, with `-f`, or with `-d`. */
+export function addDocuments(command: Command, required?: 'required'): Command {
+  return addInputs(command, required === undefined ? DOCUMENTS : { ...DOCUMENTS, required: true });
+}
+
+/** Lets a command take inputs. They are in its options under `property`, which is absent where none is given. */
+export function addInputs(command: Command, { property, noun, description, former, required }: Inputs): Command {
+  command
+    .argument(`[${noun}...]`, description)
+    .addOption(new NamedOption('-f, --filename <source>', description, property).argParser(several));
+  if (former !== undefined) command.addOption(formerly(former, property).argParser(several));
+  return command.hook('preAction', () => {
+    const named: unknown = command.getOptionValue(property);
+    const { args } = command;
+    if (args.length > 0 && named !== undefined) {
+      command.error(`error: give each ${noun} with -f or as an argument, not both: their order would be unclear`);
+    }
+    if (args.length > 0) command.setOptionValue(property, [...args]);
+    else if (named === undefined && required === true) {
+      command.error(`error: no ${noun} given: name it as an argument or with -f`);
+    }
+  });
+}
+
+/** Collects the values of an option that can be repeated. */
+export function several(value: string, earlier: readonly string[] | undefined): readonly string[] {
+  return [...(earlier ?? []), value];
+}
+
+/** Known to every command that resolves the secrets of a document; see `heedInsecureDocument`. */
 export function insecureDocumentOption(): Option {
   return new Option(
     '--insecure-document',
-    'take a document, and files that it takes secrets from, that other users may change or read; for tests',
+    'accept a document, and files with its secrets, that other users can change or read; for tests',
   );
 }
 
@@ -40,10 +99,16 @@ export async function heedInsecureDocument(_program: Command, command: Command):
   (await import('../pipeline/load.ts')).acceptInsecureSources();
 }
 
-/** @param more formats that this command has beside those of all */
+/**
+ * `-o`: a format, in every command that prints data.
+ * @param more formats that this command has beside those of all
+ */
 export function outputOption(...more: readonly string[]): Option {
-  const formats = ['text', 'json', ...more];
-  return new Option('-o, --output <format>', 'for people or for machines').choices(formats).default('text');
+  const others = more.map((format) => `, or ${format}`).join('');
+  return new Option('-o, --output <format>', `text for people; for programs json, yaml, or jsonpath={.field}${others}`)
+    .choices(['text', 'json', 'yaml', 'name', 'jsonpath=', ...more])
+    .argParser((value) => (more.includes(value) ? value : parseOutputFormat(value)))
+    .default('text');
 }
 
 /** Sinks beside those of the document. */
@@ -51,32 +116,53 @@ export function sinkOption(): Option {
   return new Option(
     '--sink <sink>',
     "another sink, as in the document's reporting.sinks, such as '{type: Webhook, url: …}'; repeat for more",
-  ).argParser((sink: string, earlier: readonly string[] | undefined) => [...(earlier ?? []), sink]);
+  ).argParser(several);
 }
 
-const EXIT_CODES_OPTION = '--exit-codes';
+/** The flag, and the one that user data of earlier versions has. */
+const INVOKER_FLAGS: readonly string[] = ['--invoker', '--exit-codes'];
 
-export function exitCodesOption(): Option {
-  return new Option(`${EXIT_CODES_OPTION} <invoker>`, 'the exit codes of who starts it, for a reboot that a step needs')
-    .choices(Object.keys(EXIT_CONVENTIONS))
-    .default('machineadm');
+export function addInvoker(command: Command): Command {
+  const invokers = Object.keys(EXIT_CONVENTIONS);
+  return command
+    .addOption(
+      new NamedOption(
+        '--invoker <program>',
+        'the program that starts it: its convention for exit codes is followed',
+        'exitCodes',
+      )
+        .choices(invokers)
+        .default('machineadm'),
+    )
+    .addOption(formerly('--exit-codes <invoker>', 'exitCodes').choices(invokers));
 }
 
 /** Whose exit codes a command line asks for, even one that is wrong: a 2 would be read as the wish for a reboot. */
 export function conventionIn(argv: readonly string[]): ExitConvention {
   const named = argv.flatMap((word, index) => {
-    if (word === EXIT_CODES_OPTION) return [argv[index + 1] ?? ''];
-    return word.startsWith(`${EXIT_CODES_OPTION}=`) ? [word.slice(EXIT_CODES_OPTION.length + 1)] : [];
+    if (INVOKER_FLAGS.includes(word)) return [argv[index + 1] ?? ''];
+    return INVOKER_FLAGS.flatMap((flag) => (word.startsWith(`${flag}=`) ? [word.slice(flag.length + 1)] : []));
   });
   return named.find(isExitConvention) ?? 'machineadm';
 }
 
-/** Before the options are parsed, or where that failed. */
-export function wantsJson(argv: readonly string[]): boolean {
-  return argv.some(
-    (word, index) =>
-      word === '--output=json' ||
-      word === '-ojson' ||
-      (word === 'json' && /^(-o|--output)$/.test(argv[index - 1] ?? '')),
-  );
+/** What every command takes, in its help under a heading of its own. */
+export function addCommonOptions(command: Command): void {
+  const common = [
+    new Option('-v, --verbose', 'print more: positions, output of programs, stack traces'),
+    new Option('-q, --quiet', 'print results and errors only').conflicts('verbose'),
+    new Option('--color <when>', 'colour the output').choices(COLOR_MODES).default('auto'),
+    new Option('--no-color', 'the same as --color never').hideHelp(),
+  ];
+  for (const option of common) command.addOption(option.helpGroup('Common options:'));
+}
+
+/** Applies what `addCommonOptions` added; runs before every command. */
+export function heedCommonOptions(_program: Command, command: Command): void {
+  const { verbose, quiet, color } = command.opts<{ verbose?: true; quiet?: true; color?: ColorMode | false }>();
+  setTerminal({
+    verbose: verbose === true,
+    quiet: quiet === true,
+    color: color === false ? 'never' : (color ?? 'auto'),
+  });
 }

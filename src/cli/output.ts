@@ -1,50 +1,122 @@
+import type { Diagnostic } from '@machineadm/document/diagnostics.ts';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { printable } from '@machineadm/document/printable.ts';
 import { redact, redactDeep } from '@machineadm/document/redaction.ts';
+import { evaluateJsonPath } from './jsonpath.ts';
+import type { DataFormat, OutputFormat } from './output-format.ts';
+import type { OutputKind } from './output-kinds.ts';
+import { isQuiet, isVerbose } from './terminal.ts';
 
-export type OutputFormat = 'text' | 'json';
+export type { DataFormat, OutputFormat } from './output-format.ts';
 
-/** Data for the caller: the only thing that goes to standard output. */
+/** What every result begins with, but for those that have an apiVersion of their own, such as the status. */
+export const OUTPUT_API_VERSION = 'machineadm.dev/v1';
+
+/** Data for the caller: the only thing that goes to stdout. */
 export function printText(text: string): void {
   process.stdout.write(text.endsWith('\n') ? text : `${text}\n`);
 }
 
-/** A report for people: what it quotes of programs and files is not to drive their terminal. */
+/** A report for people: what it quotes of programs and files must not drive their terminal. */
 export function printReport(text: string): void {
   printText(printable(text));
 }
 
-/** One JSON value on standard output, redacted. */
-export function printJson(value: unknown): void {
-  process.stdout.write(`${JSON.stringify(redactDeep(value), undefined, 2)}\n`);
+/** A result as data, in the envelope that all results share: `apiVersion`, `kind`, then its fields. Redacted. */
+export async function printData(format: DataFormat, kind: OutputKind, fields: object): Promise<void> {
+  await printObject(format, { apiVersion: OUTPUT_API_VERSION, kind, ...fields });
 }
 
-/** Words for people beside the data: what they quote of servers, programs and files is not to drive their terminal. */
+/** An object that has its own `apiVersion` and `kind`. Redacted. */
+export async function printObject(format: DataFormat, value: object): Promise<void> {
+  const data = redactDeep(value);
+  if (format === 'json') process.stdout.write(`${JSON.stringify(data, undefined, 2)}\n`);
+  else if (format === 'yaml') {
+    const { stringify } = await import('yaml');
+    process.stdout.write(stringify(JSON.parse(JSON.stringify(data)), { lineWidth: 0, aliasDuplicateObjects: false }));
+  } else if (format === 'name') printReport(namesOf(data).join('\n'));
+  else {
+    const text = evaluateJsonPath(format.slice('jsonpath='.length), JSON.parse(JSON.stringify(data)));
+    // As kubectl prints it: without a newline that the template does not have.
+    process.stdout.write(printable(text));
+  }
+}
+
+/** `kind/name` as kubectl prints it; of a list, its items. */
+function namesOf(data: object): readonly string[] {
+  const { kind, changes, checks, images, machine, metadata } = data as Readonly<Record<string, unknown>>;
+  const listed = [
+    ...itemNames('change', changes, 'id'),
+    ...itemNames('check', checks, 'id'),
+    ...itemNames('image', images, 'image'),
+  ];
+  if (listed.length > 0) return listed;
+  const name = [machine, metadata].flatMap((part) => nameOf(part, 'name'))[0];
+  return [`${String(kind).toLowerCase()}${name === undefined ? '' : `/${name}`}`];
+}
+
+function itemNames(prefix: string, list: unknown, key: string): readonly string[] {
+  return Array.isArray(list) ? list.flatMap((item) => nameOf(item, key).map((name) => `${prefix}/${name}`)) : [];
+}
+
+function nameOf(part: unknown, key: string): readonly string[] {
+  if (typeof part !== 'object' || part === null) return [];
+  const value = Object.entries(part).find(([name]) => name === key)?.[1];
+  return typeof value === 'string' ? [value] : [];
+}
+
+/** Messages for people beside the data: what they quote of servers, programs and files must not drive their terminal. */
 export function printNotice(text: string): void {
-  printPainted(printable(text));
+  if (!isQuiet()) printPainted(printable(text));
 }
 
-/** The same for a text that has our own colours in it, and whose quotations are clean already. */
+/** The same for a text that has our own colours in it, and whose quotations are clean already; `--quiet` keeps it. */
 export function printPainted(text: string): void {
   process.stderr.write(text.endsWith('\n') ? text : `${text}\n`);
 }
 
 /**
- * Tells an error: what failed, the evidence, what to do, the reason; as JSON on standard output where data was asked
- * for. Gives the exit status.
+ * Reports an error: what failed, the evidence, what to do, the reason; as data on stdout where data was asked for.
+ * Gives the exit status.
+ *
+ * @param hint added where the command was used wrongly: which help to read
  */
-export function printError(error: unknown, format: OutputFormat): number {
+export async function printError(error: unknown, format: OutputFormat, hint?: string): Promise<number> {
   if (!(error instanceof MachineadmError)) {
-    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    printNotice(redact(`machineadm: internal error, please report it: ${text}`));
-    if (format === 'json') printJson({ error: { reason: 'InternalError', summary: text } });
+    const text = error instanceof Error ? error.message : String(error);
+    const stack = error instanceof Error && error.stack !== undefined ? error.stack : text;
+    printPainted(printable(redact(`machineadm: internal error, please report it: ${stack}`)));
+    if (format !== 'text') await printFailure(format, { reason: 'InternalError', summary: isVerbose() ? stack : text });
     return exitCode('InternalError');
   }
-  const { reason, message: summary, remedy, evidence } = error;
-  if (format === 'json') printJson({ error: { reason, summary, remedy, evidence } });
-  printNotice(redact(formatError(error)));
+  const { reason, message: summary, remedy, evidence, problems } = error;
+  if (format !== 'text') await printFailure(format, { reason, summary, remedy, evidence }, problems);
+  const lines = [formatError(error), ...(error.exit === 'Usage' && hint !== undefined ? [hint] : [])];
+  printPainted(printable(redact(lines.join('\n'))));
   return exitCode(error.exit);
+}
+
+/** Reports a command line that was refused before its command ran. Gives the exit status. */
+export async function printUsageError(message: string, format: OutputFormat, hint: string): Promise<number> {
+  if (format !== 'text') {
+    await printFailure(format, {
+      reason: 'UsageInvalid',
+      summary: message.replaceAll('\n', ' '),
+      remedy: hint,
+      evidence: [],
+    });
+  }
+  printPainted(printable(`machineadm: ${message}\n${hint}`));
+  return exitCode('Usage');
+}
+
+/** The envelope of an error; a path of JSONPath or a name leads nowhere in it, so these get JSON. */
+async function printFailure(format: DataFormat, error: object, found: readonly Diagnostic[] = []): Promise<void> {
+  const records =
+    found.length === 0 ? undefined : (await import('@machineadm/document/diagnostics.ts')).diagnosticRecord;
+  const problems = records === undefined ? [] : found.map(records);
+  await printData(format === 'yaml' ? 'yaml' : 'json', 'Error', { error, problems });
 }
 
 function formatError({ reason, message, remedy, evidence }: MachineadmError): string {

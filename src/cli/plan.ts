@@ -4,18 +4,23 @@ import { openDocument } from '../pipeline/load.ts';
 import { makePlan, type Plan } from '../pipeline/plan.ts';
 import { buildInfo } from './build-info.ts';
 import type { DocumentOptions } from './options.ts';
-import { printJson, printNotice, printReport } from './output.ts';
+import { printData, printNotice, printReport } from './output.ts';
+
+export interface PlanCommandOptions extends DocumentOptions {
+  readonly prepare?: true;
+  readonly diff?: true;
+  readonly exitCode?: true;
+}
 
 /** `machineadm plan`: what a run would change. It is handed a host that can only be asked. */
-export async function plan(
-  options: DocumentOptions & { readonly prepare?: true; readonly diff?: true; readonly exitCode?: true },
-): Promise<number> {
+export async function plan(options: PlanCommandOptions): Promise<number> {
   const scope = options.prepare === true ? 'base' : 'all';
   const document = await openDocument(options.document, buildInfo().version, { forThisMachine: scope === 'all' });
   const planned = await makePlan(document, scope);
   const { warnings } = document;
-  if (options.output === 'json') printJson({ ...planned, warnings: warnings.map(diagnosticRecord) });
-  else {
+  if (options.output !== 'text') {
+    await printData(options.output, 'Plan', { ...planned, warnings: warnings.map(diagnosticRecord) });
+  } else {
     if (warnings.length > 0) printNotice(warnings.map(formatWarning).join('\n'));
     printReport(formatPlan(planned, options.diff === true));
   }

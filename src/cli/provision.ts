@@ -3,11 +3,12 @@ import { conventionalExitCode, type ExitConvention, exitCode } from '@machineadm
 import { endedForReboot } from '../pipeline/going-on.ts';
 import { run } from '../pipeline/run.ts';
 import { stepTitles } from '../pipeline/titles.ts';
-import { colorWanted, formatFailure, formatStatus, type Style } from '../reporting/progress.ts';
+import { formatFailure, formatStatus, type Style } from '../reporting/progress.ts';
 import { buildInfo } from './build-info.ts';
 import type { DocumentOptions } from './options.ts';
-import { printJson, printNotice, printPainted, printText } from './output.ts';
+import { printNotice, printObject, printPainted, printText } from './output.ts';
 import { openProgress } from './progress.ts';
+import { usesColor } from './terminal.ts';
 
 /** What `provision` takes beside a document. */
 export interface ProvisionOptions {
@@ -30,7 +31,7 @@ export async function provision(
   const titles = stepTitles();
   const progress = openProgress(process.stderr, titles);
   const styleFor = (stream: NodeJS.WriteStream): Style => ({
-    color: colorWanted(stream.isTTY === true, process.env),
+    color: usesColor(stream),
     titleOf: (step) => titles.get(step) ?? step,
   });
   const stop = new AbortController();
@@ -50,9 +51,9 @@ export async function provision(
       onOutput: progress.onOutput,
     });
     progress.close();
-    if (output === 'json') printJson(status);
+    if (output !== 'text') await printObject(output, status);
     else printText(formatStatus(status, styleFor(process.stdout)));
-    if (output === 'json' && status.failure !== undefined) {
+    if (output !== 'text' && status.failure !== undefined) {
       printPainted(formatFailure(status.failure, styleFor(process.stderr)));
     }
     return conventionalExitCode(exitCodes, status.exitCode ?? exitCode('InternalError'), endedForReboot(status));

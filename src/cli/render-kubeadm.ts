@@ -4,13 +4,15 @@ import { redact } from '@machineadm/document/redaction.ts';
 import { parseVersion, renderKubeadm } from '../kubernetes/render/index.ts';
 import { openDocument } from '../pipeline/load.ts';
 import { buildInfo } from './build-info.ts';
-import { printText } from './output.ts';
+import type { DocumentOptions } from './options.ts';
+import { printData, printText } from './output.ts';
+
+export interface RenderOptions extends DocumentOptions {
+  readonly kubeadmVersion?: string;
+}
 
 /** `machineadm render kubeadm`: pure; works anywhere, for any kubeadm. */
-export async function renderKubeadmCommand(options: {
-  readonly document: readonly string[];
-  readonly kubeadmVersion?: string;
-}): Promise<number> {
+export async function renderKubeadmCommand(options: RenderOptions): Promise<number> {
   const { model, unresolved } = await openDocument(options.document, buildInfo().version);
   const { kubernetes, containerd, host } = model;
   if (kubernetes === undefined) {
@@ -37,8 +39,19 @@ export async function renderKubeadmCommand(options: {
     nodeName: host.hostname,
     cgroupDriver: containerd?.cgroupDriver,
   });
-  const notes = [`# kubeadm ${command} --config FILE ${flags.join(' ')}`.trimEnd()];
   const unknown = unresolved.filter((path) => path.startsWith('kubernetes.') || path === 'host.hostname');
+  if (options.output !== 'text') {
+    const { parseAllDocuments } = await import('yaml');
+    await printData(options.output, 'KubeadmConfiguration', {
+      command,
+      flags,
+      documents: parseAllDocuments(redact(text)).map((one): unknown => one.toJS()),
+      files: files.map(({ path, content }) => ({ path, content: String(content) })),
+      unresolved: unknown,
+    });
+    return exitCode('Success');
+  }
+  const notes = [`# kubeadm ${command} --config FILE ${flags.join(' ')}`.trimEnd()];
   if (unknown.length > 0) {
     notes.push('# Not as the machine will have it, because these depend on variables that are not known here:');
     for (const path of unknown) notes.push(`#   ${path}`);

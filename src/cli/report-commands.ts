@@ -1,11 +1,18 @@
 import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { type Command, Option } from 'commander';
 import { endDespiteConnections } from './lingering.ts';
-import { type DocumentOptions, documentOption, insecureDocumentOption, outputOption, sinkOption } from './options.ts';
-import type { OutputFormat } from './output.ts';
+import {
+  addDocuments,
+  type DocumentOptions,
+  formerly,
+  insecureDocumentOption,
+  outputOption,
+  sinkOption,
+} from './options.ts';
+import type { ReportFlushOptions } from './report.ts';
 import type { WatchOptions } from './report-watch.ts';
 
-/** `machineadm report …`: what remote sinks are told. */
+/** `machineadm report …`: what is sent to remote sinks. */
 export function addReportCommands(program: Command, concluded: (status: number) => void): void {
   const done = (status: number): void => {
     concluded(status);
@@ -13,44 +20,42 @@ export function addReportCommands(program: Command, concluded: (status: number) 
   };
   const report = program
     .command('report')
-    .description('tell the sinks of a document: what waits for them, or a test')
-    .addHelpText('after', '\nExample:\n  machineadm report test -d bootstrap.yaml');
-  report
+    .description('send events to the sinks of a document: those that wait, or a test')
+    .addHelpText('after', '\nExample:\n  machineadm report test -f bootstrap.yaml');
+  const flush = report
     .command('flush')
     .description('send the reports that could not be sent yet (run after each run, and by a timer)')
-    .addOption(documentOption().makeOptionMandatory(false))
     .addOption(insecureDocumentOption())
     .addOption(outputOption())
-    .option('--within <duration>', 'how long to go on trying', '30s')
-    .option('--linger <duration>', 'how long after that to make each try that falls due', '0s')
+    .option('--timeout <duration>', 'how long to try', '30s')
+    .addOption(formerly('--within <duration>', 'timeout'))
+    .option('--linger <duration>', 'how long after that to make each try that falls due', '0s');
+  addDocuments(flush)
     .addHelpText(
       'after',
-      `\nExits with ${exitCode('DifferencesFound')} while something waits, and when something was lost. With -d the sinks are those of the document, where it has one of\nthe name: after a reboot a secret that is written into the document is known from there only.\n\nExample:\n  machineadm report flush --within 2m`,
+      `\nExits with ${exitCode('DifferencesFound')} while a report waits, and when one was lost. With -f the sinks are those of the document, where it has one of\nthe name: after a reboot a secret that is written into the document is known from there only.\n\nExample:\n  machineadm report flush --timeout 2m`,
     )
-    .action(async (options: { document?: readonly string[]; output: OutputFormat; within: string; linger: string }) =>
-      done(await (await import('./report.ts')).reportFlush(options)),
-    );
-  report
+    .action(async (_, options: ReportFlushOptions) => done(await (await import('./report.ts')).reportFlush(options)));
+  const test = report
     .command('test')
-    .description('send each sink of a document an event that is marked as a test, and show what became of it')
-    .addOption(documentOption())
+    .description('send each sink of a document an event that is marked as a test, and show the result')
     .addOption(insecureDocumentOption())
     .addOption(sinkOption())
-    .addOption(outputOption())
+    .addOption(outputOption());
+  addDocuments(test, 'required')
     .addHelpText(
       'after',
-      `\nExits with ${exitCode('DifferencesFound')} when one did not take it.\n\nExample:\n  machineadm report test -d bootstrap.yaml`,
+      `\nExits with ${exitCode('DifferencesFound')} when a sink did not accept it.\n\nExample:\n  machineadm report test -f bootstrap.yaml`,
     )
-    .action(async (options: DocumentOptions & { sink?: readonly string[] }) =>
+    .action(async (_, options: DocumentOptions & { sink?: readonly string[] }) =>
       done(await (await import('./report.ts')).reportTest(options)),
     );
-  report
+  const watch = report
     .command('watch')
-    .description('look again and again whether this node works, and tell what changed; needs nothing of a bootstrap')
-    .addOption(documentOption().makeOptionMandatory(false))
+    .description('check periodically whether this node works, and report what changed; needs no bootstrap')
     .addOption(insecureDocumentOption())
-    .option('--interval <duration>', 'between two looks', '30s')
-    .option('--repeat <duration>', 'how often to tell what did not change', '10m')
+    .option('--interval <duration>', 'between two checks', '30s')
+    .option('--repeat <duration>', 'how often to report what did not change', '10m')
     .addOption(
       new Option('--require <what>', 'what counts as healthy')
         .choices(['KubeletHealthy', 'NodeRegistered', 'NodeReady'])
@@ -60,10 +65,11 @@ export function addReportCommands(program: Command, concluded: (status: number) 
       '--boot-id-file <file>',
       "where the machine's boot id is, as the kubelet's option of this name; an empty file where it is not to count",
       '/proc/sys/kernel/random/boot_id',
-    )
+    );
+  addDocuments(watch)
     .addHelpText(
       'after',
-      "\nWithout -d the machine's own Node is told, with the kubelet's credential. Runs until it is stopped.\n\nExample:\n  machineadm report watch --interval 1m",
+      "\nWithout -f the machine's own Node is updated, with the kubelet's credential. Runs until it is stopped.\n\nExample:\n  machineadm report watch --interval 1m",
     )
-    .action(async (options: WatchOptions) => done(await (await import('./report-watch.ts')).reportWatch(options)));
+    .action(async (_, options: WatchOptions) => done(await (await import('./report-watch.ts')).reportWatch(options)));
 }

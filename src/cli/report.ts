@@ -6,16 +6,18 @@ import { flush } from '../pipeline/report.ts';
 import { testSinks } from '../pipeline/report-test.ts';
 import { buildInfo } from './build-info.ts';
 import type { DocumentOptions } from './options.ts';
-import { type OutputFormat, printJson, printNotice, printText } from './output.ts';
+import { type OutputFormat, printData, printNotice, printText } from './output.ts';
 
-/** `machineadm report flush`. */
-export async function reportFlush(options: {
+export interface ReportFlushOptions {
   readonly document?: readonly string[];
   readonly output: OutputFormat;
-  readonly within: string;
+  readonly timeout: string;
   readonly linger: string;
-}): Promise<number> {
-  const withinMs = durationOf('--within', options.within);
+}
+
+/** `machineadm report flush`. */
+export async function reportFlush(options: ReportFlushOptions): Promise<number> {
+  const withinMs = durationOf('--timeout', options.timeout);
   const lingerMs = durationOf('--linger', options.linger);
   const reports = await untilSignal((signal) =>
     flush({
@@ -27,7 +29,7 @@ export async function reportFlush(options: {
       onNotice: printNotice,
     }),
   );
-  if (options.output === 'json') printJson({ reports });
+  if (options.output !== 'text') await printData(options.output, 'ReportFlush', { reports });
   else if (reports.length === 0) printText('nothing waits');
   else {
     const rows = reports.map(({ sink, target, state, pending, message }) => [
@@ -48,7 +50,7 @@ export async function reportFlush(options: {
 export async function reportTest(options: DocumentOptions & { readonly sink?: readonly string[] }): Promise<number> {
   const { document: sources, sink: sinks = [] } = options;
   const tests = await untilSignal((signal) => testSinks({ sources, sinks, agentVersion: buildInfo().version, signal }));
-  if (options.output === 'json') printJson({ sinks: tests });
+  if (options.output !== 'text') await printData(options.output, 'ReportTest', { sinks: tests });
   else if (tests.length === 0) printText('the document has no sinks');
   else {
     const rows = tests.map(({ sink, result, durationMs, target, message }) => [

@@ -2,7 +2,7 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { oneLine } from '@machineadm/document/printable.ts';
 import { describeReset, type ResetPlan, reset } from '../pipeline/reset.ts';
-import { type OutputFormat, printJson, printNotice, printText } from './output.ts';
+import { type OutputFormat, printData, printNotice, printText } from './output.ts';
 
 export interface ResetOptions {
   readonly leaveFiles?: true;
@@ -28,8 +28,9 @@ export async function resetCommand(options: ResetOptions): Promise<number> {
       },
       line: (text) => printNotice(oneLine(text)),
     });
-    if (options.output === 'json') printJson({ done: done !== undefined, actions: shown });
-    else if (done !== undefined) printText('this machine is no node any more; the journal is kept beside');
+    if (options.output !== 'text')
+      await printData(options.output, 'ResetResult', { done: done !== undefined, actions: shown });
+    else if (done !== undefined) printText('this machine is no node any more; the journal is kept as journal.reset');
     return exitCode('Success');
   } finally {
     process.off('SIGTERM', onSignal);

@@ -1,9 +1,24 @@
 import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { jsonSchema } from '@machineadm/document/json-schema.ts';
+import event from '../../contract/event.v1.schema.json' with { type: 'json' };
+import status from '../../contract/status.v1.schema.json' with { type: 'json' };
+import summary from '../../contract/summary.v1.schema.json' with { type: 'json' };
 import { printText } from './output.ts';
+import { OUTPUT_SCHEMAS } from './output-schemas.ts';
 
-/** `machineadm schema`: the JSON Schema of the document. */
-export async function schema(): Promise<number> {
-  printText(JSON.stringify(jsonSchema(), undefined, 2));
+export interface SchemaOptions {
+  readonly kind?: string;
+}
+
+/** `machineadm schema`: the JSON Schema of the document, or of a result. */
+export async function schema({ kind }: SchemaOptions): Promise<number> {
+  const schemas: Readonly<Record<string, object>> = {
+    ...OUTPUT_SCHEMAS,
+    BootstrapStatus: status,
+    BootstrapSummary: summary,
+    BootstrapEvent: event,
+  };
+  const wanted = kind === undefined || kind === 'MachineBootstrap' ? jsonSchema() : schemas[kind];
+  printText(JSON.stringify(wanted, undefined, 2));
   return exitCode('Success');
 }

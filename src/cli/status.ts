@@ -3,27 +3,30 @@ import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { parseDuration } from '@machineadm/document/units.ts';
 import { statusPage } from '../pipeline/page.ts';
 import { titleOfStep } from '../pipeline/titles.ts';
-import { colorWanted, formatStatus, formatSummary, type Style } from '../reporting/progress.ts';
+import { formatStatus, formatSummary, type Style } from '../reporting/progress.ts';
 import { type Reported, readReported, readStatus, remedyForDetails, waitForStatus } from '../reporting/status-file.ts';
 import { formatTimeline } from '../reporting/timeline-chart.ts';
 import { buildInfo } from './build-info.ts';
-import { type OutputFormat, printJson, printNotice, printText } from './output.ts';
+import { type OutputFormat, printData, printNotice, printObject, printText } from './output.ts';
+import { usesColor } from './terminal.ts';
+
+export interface StatusOptions {
+  readonly output: OutputFormat | 'html';
+  readonly wait?: true;
+  readonly timeout: string;
+}
 
 /**
  * `machineadm status`: how the run goes or ended. With `--wait` it ends when the run does, with the run's exit status;
  * 13 when that did not happen in time. A user who may not read the status gets its summary, with the same exit status.
  */
-export async function status(options: {
-  readonly output: OutputFormat | 'html';
-  readonly wait?: true;
-  readonly timeout: string;
-}): Promise<number> {
+export async function status(options: StatusOptions): Promise<number> {
   const timeoutMs = parseDuration(options.timeout);
   if (timeoutMs === undefined) throw notADuration(options.timeout);
   const found = options.wait === true ? await wait(timeoutMs, options.timeout) : await readReported();
   if (found === undefined) throw options.wait === true ? noRunInTime(options.timeout) : noRun();
-  if (options.output === 'json') printJson(found);
-  else if (options.output === 'html') printText(await statusPage(found, buildInfo().version));
+  if (options.output === 'html') printText(await statusPage(found, buildInfo().version));
+  else if (options.output !== 'text') await printObject(options.output, found);
   else printText(found.kind === 'BootstrapSummary' ? formatSummary(found, style()) : formatStatus(found, style()));
   if (found.kind === 'BootstrapSummary') printNotice(`This is the public summary. ${remedyForDetails()}`);
   if (options.wait !== true) return exitCode('Success');
@@ -43,21 +46,20 @@ async function wait(timeoutMs: number, timeout: string): Promise<Reported | unde
 export async function timeline({ output }: { readonly output: OutputFormat }): Promise<number> {
   const found = await readStatus();
   if (found === undefined) throw noRun();
-  if (output === 'json') printJson({ runId: found.runId, timeline: found.timeline });
+  if (output !== 'text') await printData(output, 'Timeline', { runId: found.runId, timeline: found.timeline });
   else printText(formatTimeline(found, style()));
   return exitCode('Success');
 }
 
 function style(): Style {
-  const color = colorWanted(process.stdout.isTTY === true, process.env);
-  return { color, titleOf: titleOfStep() };
+  return { color: usesColor(process.stdout), titleOf: titleOfStep() };
 }
 
 function noRun(): MachineadmError {
   return new MachineadmError({
     reason: 'NoRun',
     summary: 'machineadm never ran on this machine',
-    remedy: 'Start a run with `machineadm provision -d FILE`.',
+    remedy: 'Start a run with `machineadm provision -f FILE`.',
   });
 }
 

@@ -1,57 +1,60 @@
 import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { type Command, Option } from 'commander';
 import type { FetchOptions } from './fetch.ts';
+import { addInputs, formerly, outputOption, several } from './options.ts';
 import type { VerifyOptions } from './verify.ts';
 
-const repeated = (value: string, earlier: readonly string[] | undefined): string[] => [...(earlier ?? []), value];
-
-/** `fetch` and `verify`: how releases, documents and archives of images come to a machine, and are proved. */
+/** `fetch` and `verify`: how releases, documents and archives of images reach a machine and are verified. */
 export function addTrustCommands(program: Command, done: (status: number) => void): void {
   const key = () =>
-    new Option('--key <file>', 'a public key (PEM, ECDSA P-256) to believe; repeat for several').argParser(repeated);
+    new Option('--key <file>', 'a public key (PEM, ECDSA P-256) to trust; repeat for several').argParser(several);
   const trustDirectory = () =>
     new Option(
       '--trust-directory <directory>',
       'keys, revoked keys, the minimum version and the number of signatures demanded',
     ).default('/etc/machineadm/trust.d');
-  const output = () =>
-    new Option('-o, --output <format>', 'for people or for machines').choices(['text', 'json']).default('text');
 
-  program
+  const verify = program
     .command('verify')
-    .description('prove that files are what their publisher signed; changes nothing')
-    .argument('<file...>', 'programs, archives, documents')
-    .option('--sha256 <digest>', 'what one file must have')
+    .description('check that files are what their publisher signed; changes nothing')
+    .option('--sha256 <digest>', 'the digest that one file must have')
     .option('--signature <file>', 'a detached signature of one file: DER, as openssl and cosign make it')
     .option('--bundle <file>', 'a Sigstore bundle v0.3 of one file')
     .option('--list <file>', 'a SHA256SUMS with its signature beside it; default: the one beside each file')
     .option('--release <version>', 'the release that the list must be of')
     .addOption(key())
     .addOption(trustDirectory())
-    .addOption(output())
+    .addOption(outputOption());
+  addInputs(verify, {
+    property: 'file',
+    noun: 'file',
+    description: 'a program, an archive or a document',
+    required: true,
+  })
     .addHelpText(
       'after',
       `\nExits with ${exitCode('VerificationRefused')} when a file is refused.\n\nExamples:\n  machineadm verify --key publisher.pem release/1.4.0/machineadm-1.4.0-linux-amd64.gz\n  machineadm verify --list /mnt/release/1.4.0/SHA256SUMS /usr/local/bin/machineadm`,
     )
-    .action(async (files: readonly string[], options: VerifyOptions) =>
-      done(await (await import('./verify.ts')).verifyCommand(files, options)),
+    .action(async (_, options: VerifyOptions) =>
+      done(await (await import('./verify.ts')).verifyCommand(options.file, options)),
     );
 
   program
     .command('fetch')
-    .description('download a release, documents or archives of images; nothing is kept that was not verified')
+    .description('download a release, documents or archives of images; keeps only what it verified')
     .argument(
       '[name...]',
       'files below each location, verified by the signed SHA256SUMS beside them; NAME/ is all that it lists',
     )
     .addOption(
       new Option('--from <location>', 'https://…, http://…, file:///… or a directory; repeat in order of preference')
-        .argParser(repeated)
+        .argParser(several)
         .makeOptionMandatory(),
     )
-    .requiredOption('--to <directory>', 'where to; a release goes into a directory of its version')
+    .option('--output-dir <directory>', 'where to; a release goes into a directory of its version')
+    .addOption(formerly('--to <directory>', 'outputDir'))
     .option('--release <version>', 'fetch this release')
-    .option('--platform <platform>', 'only archives and packages for it, as linux-amd64; repeat for several', repeated)
+    .option('--platform <platform>', 'only archives and packages for it, as linux-amd64; repeat for several', several)
     .option('--sha256 <digest>', 'of the one file named: no signature is asked then')
     .addOption(key())
     .addOption(trustDirectory())
@@ -59,14 +62,15 @@ export function addTrustCommands(program: Command, done: (status: number) => voi
       '--memory <file>',
       'where verified versions are remembered, to refuse older ones (default: /var/lib/machineadm/trust.json; for users other than root below $XDG_STATE_HOME)',
     )
-    .option('--ca <file>', "certificates (PEM) to trust beside the system's; repeat for several", repeated)
-    .option('--authorization <location=file>', 'a file with the Authorization header for an https location', repeated)
+    .option('--ca <file>', "certificates (PEM) to trust beside the system's; repeat for several", several)
+    .option('--authorization <location=file>', 'a file with the Authorization header for an https location', several)
     .option('--proxy <url>', 'reach locations through this proxy')
-    .option('--deadline <duration>', 'for all attempts together', '15m')
-    .addOption(output())
+    .option('--timeout <duration>', 'for all attempts together', '15m')
+    .addOption(formerly('--deadline <duration>', 'timeout'))
+    .addOption(outputOption())
     .addHelpText(
       'after',
-      '\nExamples:\n  machineadm fetch --release 1.4.0 --from https://mirror.example.com/machineadm --to /srv/machineadm --key publisher.pem\n  machineadm fetch images/kubernetes.tar --from file:///mnt/usb --to /opt/images --key site.pem',
+      '\nExamples:\n  machineadm fetch --release 1.4.0 --from https://mirror.example.com/machineadm --output-dir /srv/machineadm --key publisher.pem\n  machineadm fetch images/kubernetes.tar --from file:///mnt/usb --output-dir /opt/images --key site.pem',
     )
     .action(async (names: readonly string[], options: FetchOptions) =>
       done(await (await import('./fetch.ts')).fetchCommand(names, options)),

@@ -9,7 +9,7 @@ import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { DocumentError, openDocument } from '../pipeline/load.ts';
 import { buildInfo } from './build-info.ts';
 import type { DocumentOptions } from './options.ts';
-import { printJson, printReport } from './output.ts';
+import { printData, printReport } from './output.ts';
 
 /**
  * `machineadm validate`: every mistake of a document; of one without mistakes, what it may say but will hurt, and what
@@ -19,10 +19,10 @@ export async function validate({ document, output }: DocumentOptions): Promise<n
   try {
     const loaded = await openDocument(document, buildInfo().version);
     const { apiVersion, digest, warnings, unresolved, replaced } = loaded;
-    if (output === 'json') {
+    if (output !== 'text') {
       const parts = replaced.map(replacedPartRecord);
       const found = { problems: [], warnings: warnings.map(diagnosticRecord), unresolved, replaced: parts };
-      printJson({ valid: true, apiVersion, sha256: digest, ...found });
+      await printData(output, 'Validation', { valid: true, documentVersion: apiVersion, sha256: digest, ...found });
     } else {
       const left = unresolved.map((path) => `not judged here: ${path}: depends on a variable of the machine`);
       const verdict = `valid: ${document.join(', ')} (${apiVersion}, sha256 ${digest.slice(0, 12)}…)`;
@@ -31,9 +31,10 @@ export async function validate({ document, output }: DocumentOptions): Promise<n
     return exitCode('Success');
   } catch (error) {
     if (!(error instanceof DocumentError)) throw error;
-    if (output === 'json')
-      printJson({ valid: false, reason: error.reason, problems: error.problems.map(diagnosticRecord) });
-    else printReport([...error.problems.map(formatDiagnostic), `${error.message} [${error.reason}]`].join('\n'));
+    if (output !== 'text') {
+      const problems = error.problems.map(diagnosticRecord);
+      await printData(output, 'Validation', { valid: false, reason: error.reason, problems, warnings: [] });
+    } else printReport([...error.problems.map(formatDiagnostic), `${error.message} [${error.reason}]`].join('\n'));
     return exitCode(error.exit);
   }
 }

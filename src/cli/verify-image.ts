@@ -4,7 +4,7 @@ import { openDocument } from '../pipeline/load.ts';
 import { type ImageVerdict, verifyImage } from '../pipeline/verify-image.ts';
 import { buildInfo } from './build-info.ts';
 import type { DocumentOptions } from './options.ts';
-import { printJson, printReport } from './output.ts';
+import { printData, printReport } from './output.ts';
 
 const REASON: Reason = 'ImageNotReady';
 
@@ -12,7 +12,8 @@ const REASON: Reason = 'ImageNotReady';
 export async function verifyImageCommand({ document, output }: DocumentOptions): Promise<number> {
   const verdict = await verifyImage(await openDocument(document, buildInfo().version));
   const ready = verdict.changes.length + verdict.findings.length === 0;
-  if (output === 'json') printJson({ ready, ...(ready ? {} : { reason: REASON }), ...verdict });
+  if (output !== 'text')
+    await printData(output, 'ImageReadiness', { ready, ...(ready ? {} : { reason: REASON }), ...verdict });
   else printReport(ready ? 'the image is ready' : formatVerdict(verdict));
   return exitCode(ready ? 'Success' : 'DifferencesFound');
 }
@@ -22,5 +23,5 @@ function formatVerdict({ changes, findings }: ImageVerdict): string {
     ...changes.map(({ id, summary }) => `does not hold: ${summary}  [${id}]`),
     ...findings.map(({ what, why, remedy }) => `${what}: ${why}. ${remedy}`),
   ];
-  return [...lines, `the image is not ready: ${lines.length} to mend [${REASON}]`].join('\n');
+  return [...lines, `the image is not ready: ${lines.length} to correct [${REASON}]`].join('\n');
 }

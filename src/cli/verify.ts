@@ -1,9 +1,10 @@
 import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { loadTrust } from '../trust/store.ts';
 import { type Proof, verifyFiles } from '../trust/verify.ts';
-import { type OutputFormat, printJson, printNotice, printText } from './output.ts';
+import { type OutputFormat, printData, printNotice, printText } from './output.ts';
 
 export interface VerifyOptions {
+  readonly file: readonly string[];
   readonly sha256?: string;
   readonly signature?: string;
   readonly bundle?: string;
@@ -29,7 +30,7 @@ export async function verifyCommand(paths: readonly string[], options: VerifyOpt
   for (const warning of new Set(files.flatMap(({ warnings }) => warnings))) {
     printNotice(`machineadm: warning: ${warning}`);
   }
-  if (options.output === 'json') printJson({ verified: true, files });
+  if (options.output !== 'text') await printData(options.output, 'Verification', { verified: true, files });
   else {
     const by = (key: string | undefined): string => (key === undefined ? '' : `, signed by ${key}`);
     printText(

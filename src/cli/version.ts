@@ -1,6 +1,6 @@
 import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { buildInfo } from './build-info.ts';
-import { type OutputFormat, printJson, printText } from './output.ts';
+import { type OutputFormat, printData, printText } from './output.ts';
 
 /** The apiVersions it reads, as `document/versions` registers them; a test keeps the two equal. */
 export const DOCUMENT_API_VERSIONS: readonly string[] = ['machineadm.dev/v1alpha1'];
@@ -8,7 +8,8 @@ export const DOCUMENT_API_VERSIONS: readonly string[] = ['machineadm.dev/v1alpha
 /** `machineadm version`. Loads nothing of the document: start-up is a feature. */
 export async function version({ output }: { readonly output: OutputFormat }): Promise<number> {
   const { version: agent, commit, node } = buildInfo();
-  if (output === 'json') printJson({ version: agent, commit, node, documentVersions: DOCUMENT_API_VERSIONS });
+  if (output !== 'text')
+    await printData(output, 'Version', { version: agent, commit, node, documentVersions: DOCUMENT_API_VERSIONS });
   else printText(`machineadm ${agent} (commit ${commit}, Node ${node}, reads ${DOCUMENT_API_VERSIONS.join(', ')})`);
   return exitCode('Success');
 }

@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander';
 import { IGNITION_VERSIONS } from '../carriers/carrier.ts';
 import { CARRIERS } from '../carriers/carriers.ts';
 import { profileNames } from '../carriers/profiles.ts';
-import { documentOption } from './options.ts';
+import { addDocuments, formerly, several } from './options.ts';
 import type { WrapCommandOptions } from './wrap.ts';
 
 /** What `--format` takes, and `convert --wrap`. */
@@ -12,14 +12,14 @@ export function formats(): readonly string[] {
 
 /** How a carrier is made: what `wrap` and `convert --wrap` have in common. */
 export function addCarrierOptions(command: Command): Command {
-  const several = (value: string, earlier: readonly string[] | undefined): string[] => [...(earlier ?? []), value];
   return command
     .addOption(
       new Option(
-        '--profile <provider>',
-        'what this provider of Cluster API needs; user data that it does not take is refused',
+        '--provider <provider>',
+        'for this infrastructure provider of Cluster API; user data that it does not accept is refused',
       ).choices(profileNames()),
     )
+    .addOption(formerly('--profile <provider>', 'provider').choices(profileNames()))
     .option(
       '--binary <path>',
       'where the image has machineadm (default: where this program is installed, else the usual place of the format)',
@@ -55,15 +55,15 @@ export function addWrap(program: Command, done: (status: number) => void): void 
   const command = program
     .command('wrap')
     .description('put a document into user data for the first boot of a machine; needs no root and no network')
-    .addOption(documentOption())
     .addOption(new Option('--format <format>', 'what the machine boots with').choices(formats()).makeOptionMandatory());
-  addCarrierOptions(command)
+  addDocuments(addCarrierOptions(command), 'required')
     .option('--secret <name>', 'write a bootstrap data Secret of this name that holds the user data, for Cluster API')
-    .option('--to <file>', 'write it there, 0600, instead of to standard output')
+    .option('--output-file <file>', 'write it there, mode 0600, instead of to stdout')
+    .addOption(formerly('--to <file>', 'outputFile'))
     .addHelpText(
       'after',
-      '\nExamples:\n  machineadm wrap -d bootstrap.yaml --format cloud-init --profile capa > user-data\n' +
-        '  machineadm wrap -d bootstrap.yaml --format ignition --fetch https://mirror.example --release-manifest manifest.json --key publisher.pem',
+      '\nExamples:\n  machineadm wrap -f bootstrap.yaml --format cloud-init --provider capa > user-data\n' +
+        '  machineadm wrap -f bootstrap.yaml --format ignition --fetch https://mirror.example --release-manifest manifest.json --key publisher.pem',
     )
-    .action(async (options: WrapCommandOptions) => done(await (await import('./wrap.ts')).wrapCommand(options)));
+    .action(async (_, options: WrapCommandOptions) => done(await (await import('./wrap.ts')).wrapCommand(options)));
 }

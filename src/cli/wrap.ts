@@ -26,7 +26,7 @@ import { type DownloadOptions, downloadScriptOf } from './download.ts';
 import { printNotice, printText } from './output.ts';
 
 export interface CarrierOptions extends DownloadOptions {
-  readonly profile?: ProfileName;
+  readonly provider?: ProfileName;
   readonly binary?: string;
   readonly ignitionVersion?: IgnitionVersion;
   /** Of the Secret to write; undefined = the user data as it is. */
@@ -36,7 +36,7 @@ export interface CarrierOptions extends DownloadOptions {
 export interface WrapCommandOptions extends CarrierOptions {
   readonly document: readonly string[];
   readonly format: CarrierName;
-  readonly to?: string;
+  readonly outputFile?: string;
 }
 
 /** `machineadm wrap`: the user data to standard output or into a file, its size and what it gives away to standard error. */
@@ -45,8 +45,8 @@ export async function wrapCommand(options: WrapCommandOptions): Promise<number> 
   for (const source of options.document) read.push(...(await readInputText(source)));
   const loaded = await judged(read);
   const written = await carried(await textOf(read, loaded), loaded, options.format, options);
-  if (options.to === undefined) printText(written);
-  else writeOutputFile(options.to, written, '--to');
+  if (options.outputFile === undefined) printText(written);
+  else writeOutputFile(options.outputFile, written, '--output-file');
   return exitCode('Success');
 }
 
@@ -80,7 +80,7 @@ async function carried(
   format: CarrierName,
   options: CarrierOptions,
 ): Promise<string> {
-  const { profile, binary, ignitionVersion, secret } = options;
+  const { provider: profile, binary, ignitionVersion, secret } = options;
   const { secretFormat, fetches } = CARRIERS[format];
   if (secret !== undefined && secretFormat === undefined) {
     throw new MachineadmError({

@@ -16,17 +16,16 @@ import {
 
 /** A document with mistakes; `problems` has each with its place. */
 export class DocumentError extends MachineadmError {
-  readonly problems: readonly Diagnostic[];
-
   constructor(reason: 'DocumentInvalid' | 'RequiresNewerAgent', problems: readonly Diagnostic[]) {
     const count = problems.length === 1 ? 'one problem' : `${problems.length} problems`;
     super({
       reason,
       summary: reason === 'RequiresNewerAgent' ? 'the document needs a newer agent' : `the document has ${count}`,
-      remedy: 'Mend what is listed and check with `machineadm validate`. Nothing on this machine was changed.',
+      remedy:
+        'Fix the problems listed above and check with `machineadm validate`. Nothing on this machine was changed.',
       evidence: problems.map((problem) => ({ source: 'document', text: formatDiagnostic(problem) })),
+      problems,
     });
-    this.problems = problems;
   }
 }
 

@@ -1,3 +1,4 @@
+import { styleText } from 'node:util';
 import type { Failure } from '@machineadm/document/errors.ts';
 import { oneLine } from '@machineadm/document/printable.ts';
 import { REASONS } from '@machineadm/document/reasons.ts';
@@ -14,9 +15,13 @@ export interface Style {
 
 const PLAIN: Style = { color: false };
 
-/** Whether to use colours on a stream: on a terminal, unless NO_COLOR (no-color.org) is set to anything. */
+/**
+ * Whether to use colours on a stream. FORCE_COLOR decides as in Node (`tty.WriteStream.getColorDepth`); else a terminal
+ * gets them unless NO_COLOR (no-color.org) is set to anything, or the terminal is dumb.
+ */
 export function colorWanted(isTerminal: boolean, environment: Readonly<Record<string, string | undefined>>): boolean {
-  const { NO_COLOR, TERM } = environment;
+  const { FORCE_COLOR, NO_COLOR, TERM } = environment;
+  if (FORCE_COLOR !== undefined) return FORCE_COLOR !== '0' && FORCE_COLOR !== 'false';
   return isTerminal && (NO_COLOR === undefined || NO_COLOR === '') && TERM !== 'dumb';
 }
 
@@ -169,10 +174,8 @@ const APPLY = {
 
 type Paint = 'red' | 'green' | 'yellow' | 'bold';
 
-const SGR: Readonly<Record<Paint, number>> = { bold: 1, red: 31, green: 32, yellow: 33 };
-
 function paint(text: string, color: Paint, style: Style): string {
-  return style.color ? `\u001b[${SGR[color]}m${text}\u001b[0m` : text;
+  return style.color ? styleText(color, text, { validateStream: false }) : text;
 }
 
 function titleOf(step: string, style: Style): string {

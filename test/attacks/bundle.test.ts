@@ -52,7 +52,7 @@ inThrowAwayMachine(import.meta.filename, () => {
         'Undeclared secrets',
         'a common line with a secret that nobody declared, through machineadm bundle',
         async () => {
-          const { status, stderr } = await agent(['bundle', '-o', BUNDLE]);
+          const { status, stderr } = await agent(['bundle', '--output-file', BUNDLE]);
           assert.equal(status, 0, stderr);
           const list = execFileSync('tar', ['-tzf', BUNDLE], { encoding: 'utf8' });
           const packed = execFileSync('tar', ['-xzOf', BUNDLE], { encoding: 'utf8', maxBuffer: 2 ** 28 });

@@ -159,7 +159,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       const leaks: string[] = [];
       const asked = IS_WHOLE_ATTACK ? (isTelling ? commands : commands.slice(1, 2)) : [];
       for (const args of asked) leaks.push(...(await leaksOf(args)));
-      await agent(['bundle', '-d', DOCUMENT, '-o', BUNDLE], { env });
+      await agent(['bundle', '-d', DOCUMENT, '--output-file', BUNDLE], { env });
       leaks.push(...canaries.leaksIn('bundle', gunzipSync(readFileSync(BUNDLE)).toString('latin1')));
       leaks.push(...leftBehind());
       if (journald !== undefined) {

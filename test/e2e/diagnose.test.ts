@@ -67,7 +67,7 @@ describe('before, during and after a failure', { skip: labUnavailable() ?? false
       ['with', ['-d', '/root/document.yaml']],
       ['without', []],
     ] as const) {
-      assert.equal((await machineadm('bundle', ...args, '-o', `/root/${name}.tar.gz`)).status, 0);
+      assert.equal((await machineadm('bundle', ...args, '--output-file', `/root/${name}.tar.gz`)).status, 0);
       assert.equal((await node.machine.exec(['stat', '-c', '%a', `/root/${name}.tar.gz`])).stdout.trim(), '600');
       const { stdout } = await node.machine.exec(['tar', '-xzOf', `/root/${name}.tar.gz`]);
       assert.match(stdout, /"kind": "MachineadmBundle"/);

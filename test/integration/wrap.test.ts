@@ -334,7 +334,7 @@ describe('machineadm wrap', () => {
     test('refuses options of a carrier where none is made', async () => {
       const { status, stderr } = await agent(['convert', '-f', secretFile(), '--profile', 'capa']);
       assert.equal(status, 2);
-      assert.match(stderr, /--profile is of use with --wrap only/);
+      assert.match(stderr, /--provider is of use with --wrap only/);
     });
   });
 });

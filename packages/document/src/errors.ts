@@ -1,3 +1,4 @@
+import type { Diagnostic } from './diagnostics.ts';
 import type { ExitName } from './exit-codes.ts';
 import { REASONS, type Reason } from './reasons.ts';
 
@@ -21,6 +22,8 @@ export interface ErrorDetails {
   readonly cause?: unknown;
   /** What the failed program printed, line by line, for the classifier to find the cause in. Not reported whole. */
   readonly transcript?: readonly Evidence[];
+  /** The problems of a document, each with its place. */
+  readonly problems?: readonly Diagnostic[];
 }
 
 /** How a failure is told: in the status document, to every sink, and to people. Redacted. */
@@ -46,6 +49,7 @@ export class MachineadmError extends Error {
   readonly retryable: boolean;
   readonly exit: ExitName;
   readonly transcript: readonly Evidence[];
+  readonly problems: readonly Diagnostic[];
 
   constructor(details: ErrorDetails) {
     super(details.summary, details.cause === undefined ? {} : { cause: details.cause });
@@ -56,5 +60,6 @@ export class MachineadmError extends Error {
     this.retryable = details.retryable ?? false;
     this.exit = details.exit ?? REASONS[details.reason].exit;
     this.transcript = details.transcript ?? [];
+    this.problems = details.problems ?? [];
   }
 }

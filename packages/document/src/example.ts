@@ -9,8 +9,8 @@ export function exampleDocument(role: Role): string {
 
 function header(role: Role): string {
   return `# A bootstrap document for machineadm: ${role}.
-# Check it with: machineadm validate -d FILE
-# Look at what it would do to this machine with: machineadm plan -d FILE
+# Check it with: machineadm validate -f FILE
+# Look at what it would do to this machine with: machineadm plan -f FILE
 apiVersion: machineadm.dev/v1alpha1
 kind: MachineBootstrap
 metadata:

@@ -89,7 +89,7 @@ async function strandedReports(plans: readonly SinkPlan[], delivery: Delivery): 
       state: 'Unreadable',
       pending: (await spool.waiting(sink)).length,
       updatedAt: new Date(clock().time).toISOString(),
-      message: 'how it is reached is lost or damaged; machineadm report flush -d FILE takes it from the document',
+      message: 'how it is reached is lost or damaged; machineadm report flush -f FILE takes it from the document',
     });
   }
   return reports;

@@ -30,7 +30,7 @@ secrets: {token: {value: ${TOKEN}}}
 `,
       );
       writeFileSync('/etc/default/kubelet', `KUBELET_EXTRA_ARGS=--token ${TOKEN}\nKEPT=yes\n`);
-      const { status, stderr } = await agent(['bundle', '-d', DOCUMENT, '-o', BUNDLE]);
+      const { status, stderr } = await agent(['bundle', '-d', DOCUMENT, '--output-file', BUNDLE]);
       assert.equal(status, 0, stderr);
       const read = (...names: string[]) => execFileSync('tar', ['-xzOf', BUNDLE, ...names], { encoding: 'utf8' });
       checked(JSON.parse(read('machineadm-bundle/hardware.json')));

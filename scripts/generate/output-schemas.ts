@@ -1,0 +1,263 @@
+import * as z from 'zod';
+import { OUTPUT_API_VERSION } from '../../src/cli/output.ts';
+import { OUTPUT_KINDS, type OutputKind } from '../../src/cli/output-kinds.ts';
+import { instant, milliseconds, optionalText } from './status-schema.ts';
+
+/**
+ * What `-o json` prints, by kind. Readers must accept fields that they do not know: later agents add some. A test holds the
+ * real output of every command against these (test/integration/outputs.test.ts).
+ */
+const text = z.string();
+const texts = z.array(text);
+const count = z.int().min(0);
+const digest = z.string().regex(/^[0-9a-f]{64}$/);
+const reason = z
+  .string()
+  .regex(/^[A-Z][A-Za-z0-9]*$/)
+  .describe('see reasons.md');
+const position = { file: text, line: z.int().min(1), column: z.int().min(1) };
+
+/** One shape for everything that is wrong, or may be: of a document with its place, of a machine without. */
+const problem = z.looseObject({
+  message: text,
+  code: optionalText.describe('for programs: a kind of problem of a document, or a reason'),
+  path: optionalText.describe('the field, such as host.files[2].mode; empty for the document as a whole'),
+  file: optionalText,
+  line: z.exactOptional(z.int().min(1)),
+  column: z.exactOptional(z.int().min(1)),
+  hint: optionalText.describe('what to do'),
+});
+const problems = z.array(problem);
+
+const evidence = z.array(z.looseObject({ source: text, text }));
+
+const change = z.looseObject({
+  id: text.describe('stable; the same in plan, journal, status and events'),
+  step: text,
+  summary: text,
+  scope: z.enum(['base', 'node']).describe('base: part of an image; node: of this machine only'),
+  diff: optionalText.describe('in the unified format'),
+  knownAfter: optionalText.describe('the step after which the content is known'),
+});
+
+const replaced = z.array(
+  z.looseObject({
+    ...position,
+    path: text,
+    what: z.enum(['value', 'list', 'section']),
+    removed: z.boolean(),
+    previous: z.looseObject(position),
+  }),
+);
+
+const check = z.looseObject({
+  id: text,
+  group: text,
+  state: z.enum(['ok', 'warning', 'failed', 'skipped']),
+  text,
+  reason: z.exactOptional(reason),
+  remedy: optionalText,
+});
+
+const diagnosis = {
+  outcome: z.enum(['success', 'failure']),
+  reason: text.describe('see reasons.md; Unknown where logs alone name no cause; empty on success'),
+  summary: text,
+  retryable: z.boolean().describe('true where the same command may succeed later with the same input'),
+  cleanup: z.enum(['none', 'reset', 'reset+member']).describe('what must precede another attempt'),
+  phase: text.describe('of kubeadm; empty where it is not known'),
+  evidence: z.array(z.looseObject({ source: text, line: count, text })),
+  causes: texts,
+  symptoms: texts,
+  remedy: text,
+  confidence: z.number().min(0).max(1),
+};
+
+const version = z.looseObject({ major: count, minor: count, patch: count, text });
+
+const verifiedFile = { name: optionalText, path: text, sha256: digest, signedBy: optionalText };
+
+const FIELDS: Readonly<Record<OutputKind, z.ZodRawShape>> = {
+  Bundle: { path: text, bytes: count },
+  ConformanceReport: {
+    contract: text,
+    conforms: z.boolean().describe('false where a MUST is broken'),
+    reason: z.exactOptional(reason),
+    os: z.looseObject({ id: text, version: text }),
+    clauses: z.array(
+      z.looseObject({
+        id: text,
+        level: z.enum(['MUST', 'SHOULD']),
+        title: text,
+        state: z.enum(['kept', 'broken', 'unchecked']),
+        text,
+        remedy: optionalText,
+      }),
+    ),
+  },
+  Diagnosis: diagnosis,
+  DoctorReport: {
+    verdict: z.exactOptional(z.looseObject(diagnosis)).describe('of the last run, or of the node'),
+    checks: z.array(check),
+    failed: count,
+    warnings: count.describe('how many checks warn'),
+  },
+  DocumentOrigins: {
+    fields: z.array(z.looseObject({ path: text, value: z.unknown(), origin: text.describe('file:line:column') })),
+    replaced,
+  },
+  Error: {
+    error: z.looseObject({ reason, summary: text, remedy: optionalText, evidence: z.exactOptional(evidence) }),
+    problems: problems.describe('of the document, where that is what was wrong'),
+  },
+  Facts: {
+    facts: z.looseObject({
+      platform: z.enum(['linux', 'windows']),
+      architecture: text,
+      os: z.looseObject({ id: text, version: text }),
+      kernel: text,
+      serviceManager: z.enum(['systemd', 'openrc', 'none', 'windows']),
+      hostname: text,
+      machineId: text,
+      bootId: text,
+      cloudInstanceId: optionalText,
+      nodeAddresses: texts,
+      isRoot: z.boolean(),
+      containerd: z.exactOptional(version),
+      kubeadm: z.exactOptional(version),
+      kubelet: z.exactOptional(version),
+    }),
+    hardware: z.looseObject({
+      system: z.record(z.string(), z.string()).describe('what the firmware says'),
+      cpu: z.looseObject({ model: text, threads: count, isVirtual: z.boolean() }),
+      memory: z.looseObject({ total: count, available: count, swap: count }).describe('bytes'),
+      disks: z.array(z.looseObject({ name: text, model: optionalText, bytes: count })),
+      network: z.array(z.looseObject({ name: text, driver: optionalText, mac: optionalText, mtu: count, state: text })),
+    }),
+  },
+  FetchedFiles: {
+    from: text,
+    files: z.array(z.looseObject({ ...verifiedFile, changed: z.boolean() })),
+    signedBy: optionalText,
+    warnings: problems,
+  },
+  HardeningAudit: {
+    profiles: texts,
+    node: z.looseObject({ hostname: text, role: optionalText, kubelet: optionalText }),
+    exceptionsOf: z.enum(['document', 'record', 'nobody']),
+    summary: z.looseObject({ pass: count, fail: count, exception: count, notApplicable: count }),
+    controls: z.array(
+      z.looseObject({
+        id: text,
+        state: z.enum(['pass', 'fail', 'exception', 'not-applicable']),
+        level: text,
+        title: text,
+        evidence,
+        reason: optionalText,
+      }),
+    ),
+  },
+  ImageList: {
+    airGapped: z.boolean(),
+    images: z.array(z.looseObject({ image: text, for: texts, certain: z.boolean() })),
+    unknown: texts,
+  },
+  ImageReadiness: {
+    ready: z.boolean(),
+    reason: z.exactOptional(reason),
+    changes: z.array(change).describe('of the document that are not made'),
+    findings: z.array(z.looseObject({ what: text, why: text, remedy: text })),
+  },
+  KubeadmConfiguration: {
+    command: z.enum(['init', 'join']),
+    flags: texts,
+    documents: z.array(z.looseObject({ apiVersion: text, kind: text })),
+    files: z.array(z.looseObject({ path: text, content: text })),
+    unresolved: texts.describe('fields that depend on variables that are not known here'),
+  },
+  Plan: {
+    changes: z.array(change),
+    warnings: problems,
+  },
+  ReportFlush: {
+    reports: z.array(
+      z.looseObject({
+        sink: text,
+        type: text,
+        target: text,
+        state: z.enum(['Delivered', 'Pending', 'Refused', 'Lost', 'Unreadable']),
+        pending: count,
+        updatedAt: instant,
+        message: optionalText,
+      }),
+    ),
+  },
+  ReportTest: {
+    sinks: z.array(
+      z.looseObject({
+        sink: text,
+        type: text,
+        target: text,
+        result: z.enum(['Taken', 'Refused', 'Failed']),
+        durationMs: milliseconds,
+        message: optionalText,
+      }),
+    ),
+  },
+  ResetResult: {
+    done: z.boolean().describe('false for --dry-run, and where it was not confirmed'),
+    actions: texts,
+  },
+  ResidueAudit: {
+    residues: z.array(
+      z.looseObject({
+        path: text,
+        tool: text,
+        mode: text,
+        uid: count,
+        gid: count,
+        worldReadable: z.boolean(),
+        secrets: texts.describe('their names'),
+        forms: texts,
+        state: z.enum(['Found', 'Scrubbed', 'Kept']),
+        why: optionalText,
+      }),
+    ),
+    searched: texts,
+    skipped: z.array(z.looseObject({ what: text, why: text })),
+  },
+  Timeline: {
+    runId: text,
+    timeline: z.array(z.looseObject({ name: text, sinceBootMs: z.number(), durationMs: milliseconds })),
+  },
+  Validation: {
+    valid: z.boolean(),
+    documentVersion: optionalText.describe('the apiVersion of the document'),
+    sha256: z.exactOptional(digest).describe('of the merged document'),
+    reason: z.exactOptional(reason),
+    problems,
+    warnings: problems,
+    unresolved: z.exactOptional(texts).describe('fields that depend on variables of the machine'),
+    replaced: z.exactOptional(replaced),
+  },
+  Verification: {
+    verified: z.literal(true),
+    files: z.array(z.looseObject({ ...verifiedFile, by: text, warnings: texts })),
+  },
+  Version: { version: text, commit: text, node: text, documentVersions: texts },
+};
+
+/** The JSON Schema of each kind, by its file below `contract/`. */
+export function outputSchemas(): ReadonlyMap<string, object> {
+  return new Map(
+    OUTPUT_KINDS.map((kind) => {
+      const schema = z.looseObject({
+        apiVersion: z.literal(OUTPUT_API_VERSION),
+        kind: z.literal(kind),
+        ...FIELDS[kind],
+      });
+      const $id = `https://machineadm.dev/schema/output/v1/${kind}.json`;
+      return [`output/${kind}.json`, { $id, ...z.toJSONSchema(schema) }];
+    }),
+  );
+}

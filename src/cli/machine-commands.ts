@@ -1,0 +1,108 @@
+import { exitCode } from '@machineadm/document/exit-codes.ts';
+import type { Command } from 'commander';
+import type { BundleOptions } from './bundle.ts';
+import type { DiagnoseOptions } from './diagnose.ts';
+import type { DoctorOptions } from './doctor.ts';
+import {
+  type AuditOptions,
+  addDocuments,
+  addInputs,
+  insecureDocumentOption,
+  outputOption,
+  several,
+} from './options.ts';
+import type { OutputFormat } from './output-format.ts';
+import type { StatusOptions } from './status.ts';
+
+/** The commands that look at this machine and change nothing. */
+export function addMachineCommands(program: Command, done: (status: number) => void): void {
+  program
+    .command('status')
+    .description('show how the run on this machine is going, or how it ended')
+    .addOption(outputOption('html'))
+    .option('--wait', "wait for the end of the run, and exit with the run's exit status")
+    .option('--timeout <duration>', 'how long to wait', '30m')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  machineadm status --wait --timeout 10m -o json\n  machineadm status -o html > status.html    a page for a ticket',
+    )
+    .action(async (options: StatusOptions) => done(await (await import('./status.ts')).status(options)));
+
+  program
+    .command('timeline')
+    .description("show where the time went, from the kernel's boot to the conclusion")
+    .addOption(outputOption())
+    .addHelpText('after', '\nExample:\n  machineadm timeline')
+    .action(async (options: { output: OutputFormat }) => done(await (await import('./status.ts')).timeline(options)));
+
+  const doctor = program
+    .command('doctor')
+    .description('check whether a bootstrap can succeed here, or whether the node works; changes nothing')
+    .option('--facts', 'only show what is known of the machine: system, versions, hardware; needs no root')
+    .addOption(outputOption());
+  addDocuments(doctor)
+    .addHelpText(
+      'after',
+      `\nExits with ${exitCode('DifferencesFound')} when a check fails.\n\nExample:\n  machineadm doctor -f bootstrap.yaml`,
+    )
+    .action(async (_, options: DoctorOptions) => done(await (await import('./doctor.ts')).doctor(options)));
+
+  const diagnose = program
+    .command('diagnose')
+    .description('name the cause of a failed bootstrap, on this machine or from saved logs; changes nothing')
+    .option('--kubeadm-exit-code <number>', 'the exit code of kubeadm, where it is known')
+    .addOption(outputOption());
+  addInputs(diagnose, {
+    property: 'log',
+    noun: 'log',
+    description:
+      'a console, cloud-init-output.log, journal (short or JSON), container or kubeadm log, or - for stdin; repeat for several of one machine',
+    former: '--log <file>',
+  })
+    .addHelpText(
+      'after',
+      '\nExamples:\n  machineadm diagnose\n  machineadm diagnose -f /var/log/cloud-init-output.log -o json',
+    )
+    .action(async (_, options: DiagnoseOptions) => done(await (await import('./diagnose.ts')).diagnose(options)));
+
+  const bundle = program
+    .command('bundle')
+    .description('write what a bug report needs into one file, without secrets; changes nothing else')
+    .option('--output-file <file>', 'where to, or - for stdout (default: machineadm-bundle.tar.gz)')
+    .option('--output-dir <directory>', 'write machineadm-bundle.tar.gz into this directory')
+    .addOption(outputOption());
+  addDocuments(bundle)
+    .addHelpText('after', '\nExample:\n  machineadm bundle -f bootstrap.yaml --output-file /root/bundle.tar.gz')
+    .action(async (_, options: BundleOptions) => done(await (await import('./bundle.ts')).bundle(options)));
+
+  const audit = program
+    .command('audit')
+    .description('check this machine against security benchmarks, or for secrets left on it; changes nothing')
+    .addOption(insecureDocumentOption())
+    .addOption(outputOption())
+    .option(
+      '--profile <name>',
+      'a benchmark: cis-level-1, cis-level-2, stig, cis-os; repeat for several; default: those the machine was provisioned with',
+      several,
+    )
+    .option('--residue', 'secrets of the document that cloud-init, Ignition and other tools left behind')
+    .option('--scrub', 'with --residue: overwrite them where that breaks nothing');
+  addDocuments(audit)
+    .addHelpText(
+      'after',
+      `\nExits with ${exitCode('DifferencesFound')} while a control fails or a secret is left.\n\nExamples:\n  machineadm audit --profile cis-level-1\n  machineadm audit -f bootstrap.yaml -o json\n  machineadm audit --residue -f bootstrap.yaml\n  machineadm audit --residue --scrub -f bootstrap.yaml`,
+    )
+    .action(async (_, options: AuditOptions) => done(await (await import('./audit.ts')).audit(options)));
+
+  program
+    .command('conformance')
+    .description('check this machine or image against the contract for operating systems; changes nothing')
+    .addOption(outputOption())
+    .addHelpText(
+      'after',
+      `\nExits with ${exitCode('DifferencesFound')} where a MUST is broken.\n\nExample:\n  machineadm conformance -o json\n  chroot /mnt/image machineadm conformance`,
+    )
+    .action(async (options: { output: OutputFormat }) =>
+      done(await (await import('./conformance.ts')).conformanceCommand(options)),
+    );
+}

@@ -1,0 +1,214 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { before, describe, test } from 'node:test';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import type { Command } from 'commander';
+import { parse, stringify } from 'yaml';
+import statusSchema from '../../contract/status.v1.schema.json' with { type: 'json' };
+import { OUTPUT_KINDS } from '../../src/cli/output-kinds.ts';
+import { OUTPUT_SCHEMAS } from '../../src/cli/output-schemas.ts';
+import { createProgram, leavesOf } from '../../src/cli/program.ts';
+import { agent } from '../support/agent.ts';
+import { inThrowAwayMachine } from '../support/namespace.ts';
+import { newKey, testRelease } from '../support/release.ts';
+
+const DIRECTORY = '/tmp/outputs';
+const VERSION = '1.4.0';
+const DOCUMENT = `${DIRECTORY}/document.yaml`;
+const HOST_ONLY = `${DIRECTORY}/host.yaml`;
+const BAD = `${DIRECTORY}/bad.yaml`;
+
+interface Case {
+  readonly args: readonly string[];
+  /** The kind that is printed, and the exit statuses that it may end with on some machine. */
+  readonly kind: string;
+  readonly statuses: readonly number[];
+}
+
+/** A real output of each command that has `-o`, by the words of the command. */
+const CASES: Readonly<Record<string, readonly Case[]>> = {
+  validate: [
+    { args: [DOCUMENT], kind: 'Validation', statuses: [0] },
+    { args: [BAD], kind: 'Validation', statuses: [3] },
+    { args: ['/nowhere.yaml'], kind: 'Error', statuses: [3] },
+    { args: [], kind: 'Error', statuses: [2] },
+    { args: ['--bogus'], kind: 'Error', statuses: [2] },
+  ],
+  'config show': [
+    { args: ['--origin', '-f', DOCUMENT], kind: 'DocumentOrigins', statuses: [0] },
+    { args: ['-f', DOCUMENT], kind: 'MachineBootstrap', statuses: [0] },
+    { args: ['-f', BAD], kind: 'Error', statuses: [3] },
+  ],
+  'images list': [{ args: ['-f', DOCUMENT], kind: 'ImageList', statuses: [0] }],
+  'render kubeadm': [{ args: ['-f', DOCUMENT], kind: 'KubeadmConfiguration', statuses: [0] }],
+  plan: [
+    { args: ['-f', HOST_ONLY], kind: 'Plan', statuses: [0] },
+    { args: ['-f', HOST_ONLY, '--prepare', '--diff'], kind: 'Plan', statuses: [0] },
+  ],
+  prepare: [{ args: ['--verify', '-f', HOST_ONLY], kind: 'ImageReadiness', statuses: [20] }],
+  provision: [
+    { args: ['--dry-run', '-f', HOST_ONLY], kind: 'Plan', statuses: [0] },
+    { args: ['-f', HOST_ONLY], kind: 'BootstrapStatus', statuses: [0] },
+    { args: ['-f', DOCUMENT], kind: 'BootstrapStatus', statuses: [4] },
+  ],
+  status: [
+    { args: [], kind: 'BootstrapStatus', statuses: [0] },
+    { args: ['--wait', '--timeout', 'soon'], kind: 'Error', statuses: [2] },
+  ],
+  timeline: [{ args: [], kind: 'Timeline', statuses: [0] }],
+  doctor: [
+    { args: ['-f', DOCUMENT], kind: 'DoctorReport', statuses: [20] },
+    { args: ['--facts'], kind: 'Facts', statuses: [0] },
+  ],
+  diagnose: [{ args: [`${DIRECTORY}/kubeadm.log`], kind: 'Diagnosis', statuses: [0] }],
+  bundle: [{ args: ['--output-dir', `${DIRECTORY}/bundle`], kind: 'Bundle', statuses: [0] }],
+  audit: [
+    { args: ['--profile', 'cis-os'], kind: 'HardeningAudit', statuses: [0, 20] },
+    { args: ['--residue', '-f', DOCUMENT], kind: 'ResidueAudit', statuses: [0, 20] },
+  ],
+  conformance: [{ args: [], kind: 'ConformanceReport', statuses: [0, 20] }],
+  'report flush': [{ args: [], kind: 'ReportFlush', statuses: [0] }],
+  'report test': [{ args: ['-f', HOST_ONLY], kind: 'ReportTest', statuses: [0, 20] }],
+  verify: [
+    {
+      args: ['--key', `${DIRECTORY}/publisher.pem`, `${DIRECTORY}/release/${VERSION}/manifest.json`],
+      kind: 'Verification',
+      statuses: [0],
+    },
+  ],
+  fetch: [
+    {
+      args: [
+        ...['--release', VERSION, '--from', `${DIRECTORY}/release`, '--key', `${DIRECTORY}/publisher.pem`],
+        ...['--platform', 'linux-amd64', '--output-dir', `${DIRECTORY}/fetched`],
+      ],
+      kind: 'FetchedFiles',
+      statuses: [0],
+    },
+  ],
+  reset: [{ args: ['--dry-run'], kind: 'ResetResult', statuses: [0] }],
+  version: [{ args: [], kind: 'Version', statuses: [0] }],
+};
+
+/** Commands that print something that is no result, and why they have no `-o`. */
+const WITHOUT: Readonly<Record<string, string>> = {
+  example: 'prints a document',
+  explain: 'prints a page for people; `schema` has its data',
+  schema: 'prints a JSON Schema',
+  convert: 'prints documents; its report is data with --report json',
+  wrap: 'prints user data',
+  'report watch': 'runs until it is stopped',
+  'sentinel restore': 'for units',
+  'hooks run': 'for units',
+  completion: 'prints a script',
+};
+
+function wordsOf(command: Command): string {
+  const parent = command.parent;
+  return parent === null || parent.parent === null ? command.name() : `${wordsOf(parent)} ${command.name()}`;
+}
+
+const leaves = leavesOf(createProgram(() => {}));
+
+describe('every command', () => {
+  test('prints data with -o and has its case here, or has its reason not to', () => {
+    const formatted = leaves.filter(({ options }) => options.some(({ short }) => short === '-o')).map(wordsOf);
+    assert.deepEqual(formatted.toSorted(), Object.keys(CASES).toSorted());
+    const others = leaves.map(wordsOf).filter((words) => !formatted.includes(words));
+    assert.deepEqual(others.toSorted(), Object.keys(WITHOUT).toSorted());
+  });
+
+  test('takes the common options, and a flag means one thing wherever it is', () => {
+    const meanings = new Map<string, Set<string>>();
+    for (const { options } of leaves) {
+      const visible = options.filter(({ hidden }) => !hidden);
+      for (const flag of ['--verbose', '--quiet', '--color']) assert.ok(visible.some(({ long }) => long === flag));
+      for (const { long, required } of visible) {
+        const takes = required ? 'a value' : 'none';
+        meanings.set(long ?? '', new Set([...(meanings.get(long ?? '') ?? []), takes]));
+      }
+      for (const { short, long } of visible) {
+        const wanted = { '-o': '--output', '-f': '--filename', '-v': '--verbose', '-q': '--quiet' }[short ?? ''];
+        if (wanted !== undefined) assert.equal(long, wanted);
+      }
+    }
+    const ambiguous = [...meanings].filter(([, kinds]) => kinds.size > 1).map(([flag]) => flag);
+    assert.deepEqual(ambiguous, []);
+  });
+
+  test('gives every kind of result a real output', () => {
+    const kinds = new Set(Object.values(CASES).flatMap((cases) => cases.map(({ kind }) => kind)));
+    assert.deepEqual(
+      OUTPUT_KINDS.filter((kind) => !kinds.has(kind)),
+      [],
+    );
+  });
+});
+
+inThrowAwayMachine(import.meta.filename, () => {
+  const header = { apiVersion: 'machineadm.dev/v1alpha1', kind: 'MachineBootstrap', metadata: { name: 'throw-away' } };
+
+  before(async () => {
+    mkdirSync(DIRECTORY, { recursive: true });
+    for (const path of ['/var/lib/machineadm', '/run/machineadm']) rmSync(path, { recursive: true, force: true });
+    writeFileSync(DOCUMENT, (await agent(['example'])).stdout, { mode: 0o600 });
+    const host = { files: [{ path: '/etc/machineadm-test/file', content: 'whole\n' }] };
+    writeFileSync(HOST_ONLY, stringify({ ...header, host }), { mode: 0o600 });
+    writeFileSync(BAD, stringify({ ...header, host: { swop: 'Disabled' } }), { mode: 0o600 });
+    writeFileSync(`${DIRECTORY}/kubeadm.log`, 'error execution phase preflight: [ERROR Swap]: running with swap on\n');
+    const publisher = newKey();
+    writeFileSync(`${DIRECTORY}/publisher.pem`, publisher.pem);
+    await testRelease(DIRECTORY, VERSION, publisher);
+  });
+
+  const schemas: Readonly<Record<string, object>> = { ...OUTPUT_SCHEMAS, BootstrapStatus: statusSchema };
+  const ajv = new Ajv2020({ strict: true, formats: { 'date-time': true }, allowUnionTypes: true });
+  const assertIs = (kind: string, value: unknown): void => {
+    // The schema of the document is held against examples elsewhere.
+    if (kind === 'MachineBootstrap') return;
+    const validate = ajv.compile(schemas[kind] ?? assert.fail(`${kind} has no schema`));
+    assert.ok(validate(value), `${ajv.errorsText(validate.errors)}: ${JSON.stringify(value)}`);
+  };
+
+  // In this order: what provision leaves is what status, timeline and reset report.
+  for (const [words, cases] of Object.entries(CASES)) {
+    for (const { args, kind, statuses } of cases) {
+      test(`machineadm ${[words, ...args].join(' ')} prints a ${kind} that its schema accepts`, async () => {
+        const run = await agent([...words.split(' '), ...args, '-o', 'json']);
+        assert.ok(statuses.includes(run.status ?? -1), `${run.status}: ${run.stderr}`);
+        const value = JSON.parse(run.stdout);
+        assert.match(value.apiVersion, /^machineadm\.dev\//);
+        assert.equal(value.kind, kind);
+        assertIs(kind, value);
+      });
+    }
+  }
+
+  test('schema --kind prints what these were held against', async () => {
+    const { stdout } = await agent(['schema', '--kind', 'Plan']);
+    assert.deepEqual(JSON.parse(stdout), OUTPUT_SCHEMAS.Plan);
+  });
+
+  test('-o yaml prints the same', async () => {
+    for (const args of [['validate', BAD], ['status'], ['version', '--bogus']]) {
+      const [json, yaml] = [await agent([...args, '-o', 'json']), await agent([...args, '-o', 'yaml'])];
+      assert.deepEqual(parse(yaml.stdout), JSON.parse(json.stdout));
+    }
+  });
+
+  test('-o jsonpath and -o name print what kubectl would', async () => {
+    const out = async (...args: string[]): Promise<string> => (await agent(args)).stdout;
+    assert.equal(await out('status', '-o', 'jsonpath={.outcome}'), 'Failed');
+    assert.equal(
+      await out('plan', '-f', HOST_ONLY, '-o', 'jsonpath={range .changes[*]}{.step}{"\\n"}{end}'),
+      '',
+      'nothing is left to change',
+    );
+    assert.equal(await out('config', 'show', '-f', HOST_ONLY, '-o', 'name'), 'machinebootstrap/throw-away\n');
+    const images = await out('images', 'list', '-f', DOCUMENT, '-o', 'name');
+    assert.match(images, /^image\/registry\.k8s\.io\/kube-apiserver:/m);
+    const wrong = await agent(['status', '-o', 'jsonpath={.a']);
+    assert.equal(wrong.status, 2, wrong.stdout);
+    assert.match(wrong.stderr, /a brace is not closed/);
+  });
+});
