@@ -1,7 +1,7 @@
 import type { Evidence } from '@machineadm/document/errors.ts';
-import type { CriContainer } from '../host/cri.ts';
-import type { Facts } from '../host/facts.ts';
-import type { QueryHost } from '../host/host.ts';
+import type { CriContainer } from '../host/cri/queries.ts';
+import type { Facts } from '../host/seam/facts.ts';
+import type { QueryHost } from '../host/seam/host.ts';
 import type { LineSource } from './catalogue.ts';
 import { checkCertificates } from './checks/certificates.ts';
 import type { Check } from './checks/check.ts';

@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import { readPieces } from '../host/input-file.ts';
+import { readPieces } from '../host/files/input-file.ts';
 import type { ObservedLine } from './observed-line.ts';
 import { readSavedLog } from './saved-log.ts';
 import { TellingLines } from './telling-lines.ts';

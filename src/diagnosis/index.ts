@@ -1,5 +1,5 @@
 import type { Failure, MachineadmError } from '@machineadm/document/errors.ts';
-import type { QueryHost } from '../host/host.ts';
+import type { QueryHost } from '../host/seam/host.ts';
 import { type CollectContext, collect, transcriptLines } from './collect.ts';
 import type { ObservedLine } from './observed-line.ts';
 import { failureOf, isExplainable, type Verdict, verdict } from './verdict.ts';

@@ -1,5 +1,5 @@
-import type { QueryHost } from '../host/host.ts';
-import { serviceLog } from '../host/service-log.ts';
+import type { QueryHost } from '../host/seam/host.ts';
+import { serviceLog } from '../host/services/log.ts';
 import type { LineSource } from './catalogue.ts';
 import type { ObservedLine } from './observed-line.ts';
 

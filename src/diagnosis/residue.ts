@@ -1,7 +1,7 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { SecretValue } from '@machineadm/document/secret.ts';
-import { FileError } from '../host/file-error.ts';
-import type { FileStat, QueryHost } from '../host/host.ts';
+import { FileError } from '../host/files/file-error.ts';
+import type { FileStat, QueryHost } from '../host/seam/host.ts';
 import { RESIDUE_PLACES, type ResiduePlace } from './residue-places.ts';
 import { isSearchable, type ResidueForm, type SoughtSecret, searchBytes } from './residue-search.ts';
 

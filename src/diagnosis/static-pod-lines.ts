@@ -1,5 +1,5 @@
-import type { CriContainer } from '../host/cri.ts';
-import { describeExit } from '../host/unit-facts.ts';
+import type { CriContainer } from '../host/cri/queries.ts';
+import { describeExit } from '../host/services/unit-facts.ts';
 import type { ObservedLine } from './observed-line.ts';
 
 /** kubeadm's static pods, in the order in which they need each other: the first that ends explains the others. */

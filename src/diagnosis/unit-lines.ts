@@ -1,8 +1,8 @@
-import { executableTrouble } from '../host/executable.ts';
-import type { QueryHost, ServiceState } from '../host/host.ts';
-import { lacksKubeadmArguments } from '../host/kubelet-arguments.ts';
-import { signalName } from '../host/unit-facts.ts';
-import { unitTrouble } from '../host/unit-trouble.ts';
+import { lacksKubeadmArguments } from '../host/cluster/kubelet.ts';
+import { executableTrouble } from '../host/processes/executable.ts';
+import type { QueryHost, ServiceState } from '../host/seam/host.ts';
+import { signalName } from '../host/services/unit-facts.ts';
+import { unitTrouble } from '../host/services/unit-trouble.ts';
 import type { ObservedLine } from './observed-line.ts';
 
 const ORIGIN = 'service manager';

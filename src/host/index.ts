@@ -1,18 +1,17 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { Facts } from './facts.ts';
-import type { Host, QueryHost } from './host.ts';
 import { runningSupervised } from './linux/commands.ts';
 import { gatherLinuxFacts } from './linux/facts.ts';
 import { type LinuxHostOptions, linuxHost, linuxQueryHost } from './linux/host.ts';
-import { type EndedOrphan, endOrphans as endLinuxOrphans } from './linux/orphans.ts';
-import { httpOf } from './network.ts';
+import { endOrphans as endLinuxOrphans } from './linux/orphans.ts';
+import type { Facts } from './seam/facts.ts';
+import type { EndedOrphan, Host, QueryHost } from './seam/host.ts';
+import { httpOf } from './secrets/agent-client.ts';
 import { gatherWindowsFacts } from './windows/facts.ts';
 import { windowsHost, windowsQueryHost } from './windows/host.ts';
 import { endWindowsOrphans, processRecorder } from './windows/orphans.ts';
 import { thisSystem } from './windows/this-system.ts';
 
-export type { EndedOrphan } from './linux/orphans.ts';
-export type { NetworkSettings } from './network.ts';
+export type { NetworkSettings } from './secrets/agent-client.ts';
 
 /** Those of each platform are the same. */
 export type HostOptions = LinuxHostOptions;

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { QueryHost } from '../host/host.ts';
-import { describeExit } from '../host/unit-facts.ts';
+import type { QueryHost } from '../host/seam/host.ts';
+import { describeExit } from '../host/services/unit-facts.ts';
 import { COMPONENTS } from './control-plane-health.ts';
 
 /**

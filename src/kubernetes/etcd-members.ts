@@ -3,11 +3,11 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import { ADMIN_KUBECONFIG, STATIC_PODS_DIRECTORY } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { Secret } from '@machineadm/document/secret.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
-import { getObject } from '../host/api-server.ts';
-import type { QueryHost } from '../host/host.ts';
+import { getObject } from '../host/cluster/api-server.ts';
+import { KubeconfigUnusable, readKubeconfig } from '../host/cluster/kubeconfig.ts';
 import { requestOnce } from '../host/http/request-once.ts';
-import { KubeconfigUnusable, readKubeconfig } from '../host/kubeconfig.ts';
 import { isOwnAddress } from '../host/network/own-addresses.ts';
+import type { QueryHost } from '../host/seam/host.ts';
 import { type EtcdMember, isOwnMember, isSameUrl, type MembershipEvidence } from './etcd-ownership.ts';
 
 /** What leads to the other members of a stacked etcd, and to this machine's own among them; read before a reset deletes it. */

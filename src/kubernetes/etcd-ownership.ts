@@ -1,5 +1,5 @@
-import type { QueryHost } from '../host/host.ts';
-import { ProtobufMessage } from '../host/protobuf.ts';
+import { ProtobufMessage } from '../host/cri/protobuf.ts';
+import type { QueryHost } from '../host/seam/host.ts';
 
 /** A member as the cluster knows it. One that never started has no name and no client URL. */
 export interface EtcdMember {

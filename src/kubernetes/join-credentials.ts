@@ -4,9 +4,9 @@ import { foreignYaml } from '@machineadm/document/foreign-yaml.ts';
 import type { KubernetesModel, TokenDiscovery } from '@machineadm/document/model.ts';
 import type { Secret } from '@machineadm/document/secret.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
-import { type ApiCredential, getObject } from '../host/api-server.ts';
-import type { ReportedIdentity } from '../host/facts.ts';
+import { type ApiCredential, getObject } from '../host/cluster/api-server.ts';
 import { requestOnce } from '../host/http/request-once.ts';
+import type { ReportedIdentity } from '../host/seam/facts.ts';
 import { getNode } from './node-client.ts';
 
 /** What a join proves itself with, found out. */

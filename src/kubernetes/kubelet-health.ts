@@ -1,8 +1,8 @@
 import { foreignYaml } from '@machineadm/document/foreign-yaml.ts';
 import { KUBELET_CONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
-import type { QueryHost } from '../host/host.ts';
 import { askHealthEndpoint } from '../host/http/health-endpoint.ts';
+import type { QueryHost } from '../host/seam/host.ts';
 
 /** k/k pkg/kubelet/apis/config/v1beta1/defaults.go: healthzBindAddress and healthzPort. */
 const DEFAULT_ADDRESS = '127.0.0.1';

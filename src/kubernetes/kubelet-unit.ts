@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { QueryHost, ServiceState } from '../host/host.ts';
-import { lacksKubeadmArguments } from '../host/kubelet-arguments.ts';
-import { type UnitTrouble, unitTrouble } from '../host/unit-trouble.ts';
+import { lacksKubeadmArguments } from '../host/cluster/kubelet.ts';
+import type { QueryHost, ServiceState } from '../host/seam/host.ts';
+import { type UnitTrouble, unitTrouble } from '../host/services/unit-trouble.ts';
 
 const UNIT = 'kubelet.service';
 const LOOK_EVERY_MS = 2_000;

@@ -1,5 +1,5 @@
 import { member, text } from '@machineadm/document/untyped.ts';
-import { type Answer, type ApiCredential, getObject } from '../host/api-server.ts';
+import { type Answer, type ApiCredential, getObject } from '../host/cluster/api-server.ts';
 
 /** The parts of a Node that tell whose it is and whether it works. */
 export interface NodeView {

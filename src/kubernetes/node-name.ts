@@ -1,6 +1,6 @@
 import type { KubernetesModel, Model } from '@machineadm/document/model.ts';
-import type { Facts } from '../host/facts.ts';
-import { nodeNameOfCertificate } from '../host/kubelet-credential.ts';
+import { nodeNameOfCertificate } from '../host/cluster/kubelet.ts';
+import type { Facts } from '../host/seam/facts.ts';
 
 /** The name this machine's Node will have: kubeadm takes the lower-cased host name where it is told none. */
 export function expectedNodeName(kubernetes: KubernetesModel, model: Model, facts: Facts): string {

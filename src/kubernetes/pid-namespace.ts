@@ -1,4 +1,4 @@
-import type { QueryHost } from '../host/host.ts';
+import type { QueryHost } from '../host/seam/host.ts';
 
 /**
  * How many PID namespaces lie between this machine and a process: 0 for one of its own, 1 for one in a container of it, 2

@@ -7,7 +7,7 @@ import {
   KEY_MODE,
 } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import type { SecretValue } from '@machineadm/document/secret.ts';
-import type { NewFile } from '../host/host.ts';
+import type { NewFile } from '../host/seam/host.ts';
 
 /** The certificates and keys that the document hands out, and what is needed to read them. */
 export interface PkiInput {

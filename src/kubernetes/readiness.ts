@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ReadyModel } from '@machineadm/document/model.ts';
 import { KUBELET_KUBECONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import type { ReportedIdentity } from '../host/facts.ts';
-import type { QueryHost } from '../host/host.ts';
-import { KubeconfigUnusable, readKubeconfig } from '../host/kubeconfig.ts';
+import { KubeconfigUnusable, readKubeconfig } from '../host/cluster/kubeconfig.ts';
+import type { ReportedIdentity } from '../host/seam/facts.ts';
+import type { QueryHost } from '../host/seam/host.ts';
 import { endedLately } from './control-plane-ends.ts';
 import { type Component, probeControlPlane } from './control-plane-health.ts';
 import { kubeletHealth } from './kubelet-health.ts';

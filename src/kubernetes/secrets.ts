@@ -1,5 +1,5 @@
 import type { Secret, SecretValue } from '@machineadm/document/secret.ts';
-import type { Host, QueryHost } from '../host/host.ts';
+import type { Host, QueryHost } from '../host/seam/host.ts';
 
 /** Looks a resolved secret up. */
 export type SecretLookup = (value: SecretValue) => string;

@@ -6,8 +6,8 @@ import {
   staticPodPath,
 } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
-import type { Version } from '../host/facts.ts';
-import type { NewFile } from '../host/host.ts';
+import type { Version } from '../host/seam/facts.ts';
+import type { NewFile } from '../host/seam/host.ts';
 
 /** Read by the kubelet alone; CIS Kubernetes Benchmark 1.1 asks the same of kubeadm's own manifests. */
 const MANIFEST_MODE = 0o600;

@@ -1,5 +1,5 @@
-import type { Facts } from '../host/facts.ts';
 import { gatherFacts } from '../host/index.ts';
+import type { Facts } from '../host/seam/facts.ts';
 import type { Execution, Step } from '../steps/step.ts';
 import { noteHookEdits } from './hook-edits.ts';
 import { stepsFor } from './pipeline.ts';

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { type WrittenDocument, writtenDocument } from '@machineadm/document/source-tree.ts';
-import { readSource } from '../host/document-source.ts';
 import { gatherFacts, openQueryHost } from '../host/index.ts';
+import { readSource } from '../host/secrets/document-source.ts';
 import { type AppliedDocument, type JournalState, sourcesKey } from './journal.ts';
 import { refuseUnlessRoot } from './preflight.ts';
 import { findResumable, type Resumable } from './resume.ts';

@@ -5,7 +5,7 @@ import { REASONS } from '@machineadm/document/reasons.ts';
 import { formatDuration } from '@machineadm/document/units.ts';
 import { diagnose, verdictOn } from '../diagnosis/index.ts';
 import { failureOf } from '../diagnosis/verdict.ts';
-import type { Host } from '../host/host.ts';
+import type { Host } from '../host/seam/host.ts';
 import type { Conclusion as ReportedConclusion } from '../reporting/run-state.ts';
 import type { Outcome } from '../reporting/status.ts';
 import { endsForReboot } from './reboot.ts';

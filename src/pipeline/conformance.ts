@@ -1,9 +1,9 @@
 import { redactDeep } from '@machineadm/document/redaction.ts';
 import { CONTRACT_VERSION } from '../diagnosis/conformance/clause.ts';
 import { type Judgement, judge } from '../diagnosis/conformance/index.ts';
-import type { QueryHost } from '../host/host.ts';
 import { gatherFacts, openQueryHost, requireLinux } from '../host/index.ts';
-import { selfCommand } from '../host/self-command.ts';
+import { selfCommand } from '../host/processes/identity.ts';
+import type { QueryHost } from '../host/seam/host.ts';
 import { STATUS_PATHS } from '../reporting/status-writer.ts';
 import { refuseUnlessRoot } from './preflight.ts';
 

@@ -1,4 +1,4 @@
-import type { Host } from '../host/host.ts';
+import type { Host } from '../host/seam/host.ts';
 import type { FollowUp } from '../steps/step.ts';
 
 /**

@@ -1,11 +1,10 @@
 import { resolve } from 'node:path';
 import type { ExitConvention } from '@machineadm/document/exit-codes.ts';
-import type { Facts } from '../host/facts.ts';
-import type { Host } from '../host/host.ts';
-import { areInsecureSourcesAccepted } from '../host/provenance.ts';
-import { requestReboot } from '../host/reboot.ts';
-import { type Resumption, resumptionOf } from '../host/resumption.ts';
-import { selfCommand } from '../host/self-command.ts';
+import { areInsecureSourcesAccepted } from '../host/files/provenance.ts';
+import { selfCommand } from '../host/processes/identity.ts';
+import { type Resumption, requestReboot, resumptionOf } from '../host/processes/reboot.ts';
+import type { Facts } from '../host/seam/facts.ts';
+import type { Host } from '../host/seam/host.ts';
 import type { Conclusion } from './conclusion.ts';
 
 /** What of a request decides how a run goes on that is cut off. */

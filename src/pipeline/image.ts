@@ -3,7 +3,7 @@ import type { LoadedDocument } from '@machineadm/document/load.ts';
 import type { Model } from '@machineadm/document/model.ts';
 import { redact } from '@machineadm/document/redaction.ts';
 import type { Secret, SecretValue } from '@machineadm/document/secret.ts';
-import type { Host } from '../host/host.ts';
+import type { Host } from '../host/seam/host.ts';
 import { scopeOf } from '../steps/file-content.ts';
 import { isOfInstance } from './instance-paths.ts';
 

@@ -1,11 +1,11 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { type Check, listOf, object, optional, string } from '@machineadm/document/shape.ts';
-import { withoutChecksum } from '../host/checksum.ts';
+import { withoutChecksum } from '../host/files/checksum.ts';
 import type { FollowUp, Inventory } from '../steps/step.ts';
 
 /**
  * What a run leaves for the next one, as lines of JSON. Pure: reading and judging lines happens here, making them
- * durable in `host/append-log.ts`. No secret is ever in it.
+ * durable in `host/files/append-log.ts`. No secret is ever in it.
  */
 export type JournalRecord =
   /** First line: whose journal this is. `foreign`: another instance's was found on this disk and put aside. */

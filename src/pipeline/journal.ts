@@ -1,4 +1,4 @@
-import type { Facts } from '../host/facts.ts';
+import type { Facts } from '../host/seam/facts.ts';
 import type { FollowUp, Inventory, StepRecord } from '../steps/step.ts';
 import { type InstanceIdentity, type JournalRecord, parseRecord, unreadable } from './journal-record.ts';
 

@@ -5,7 +5,7 @@ import { type LoadedDocument, loadDocument } from '@machineadm/document/load.ts'
 import { learnFrom } from '@machineadm/document/redaction.ts';
 import { sensitiveTexts } from '@machineadm/document/sensitive.ts';
 import { toPlain } from '@machineadm/document/tree.ts';
-import { readSource, type SourcePiece } from '../host/document-source.ts';
+import { readSource, type SourcePiece } from '../host/secrets/document-source.ts';
 import {
   exposedSecrets,
   refuseDistrusted,
@@ -58,7 +58,7 @@ export async function openDocument(
         : (await import('../steps/hardening/model.ts')).hardenModel(model),
     // Loaded where it is used: `validate` judges a document without the rooms that look at a machine.
     ...(options.forThisMachine === true
-      ? { resolveVariables: (await import('../host/variables.ts')).variableResolver() }
+      ? { resolveVariables: (await import('../host/secrets/variables.ts')).variableResolver() }
       : {}),
     ...(options.sinks === undefined ? {} : { sinks: options.sinks }),
   });
@@ -83,4 +83,4 @@ export interface OpenOptions {
 }
 
 /** For this process, documents are taken from wherever they are (`--insecure-document`). */
-export { acceptInsecureSources } from '../host/provenance.ts';
+export { acceptInsecureSources } from '../host/files/provenance.ts';

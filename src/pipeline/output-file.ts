@@ -1,1 +1,1 @@
-export { makeOutputDirectory, writeOutputFile } from '../host/output-file.ts';
+export { makeOutputDirectory, writeOutputFile } from '../host/files/output-file.ts';

@@ -4,8 +4,8 @@ import type { Model } from '@machineadm/document/model.ts';
 import type { Claim } from '@machineadm/document/ownership/claim.ts';
 import { claimsOf } from '@machineadm/document/ownership/claims.ts';
 import { type Collision, canonicalPath, collisionsOf } from '@machineadm/document/ownership/collisions.ts';
-import type { Facts } from '../host/facts.ts';
-import type { QueryHost } from '../host/host.ts';
+import type { Facts } from '../host/seam/facts.ts';
+import type { QueryHost } from '../host/seam/host.ts';
 import type { Missing, Step } from '../steps/step.ts';
 
 /**

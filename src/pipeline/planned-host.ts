@@ -1,4 +1,4 @@
-import type { QueryHost } from '../host/host.ts';
+import type { QueryHost } from '../host/seam/host.ts';
 
 /**
  * The machine as it will be once these paths, and what lies below them, are gone: what later steps plan on. Everything

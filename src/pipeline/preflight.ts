@@ -1,8 +1,8 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { ExitName } from '@machineadm/document/exit-codes.ts';
 import type { Model } from '@machineadm/document/model.ts';
-import type { Facts } from '../host/facts.ts';
-import type { QueryHost } from '../host/host.ts';
+import type { Facts } from '../host/seam/facts.ts';
+import type { QueryHost } from '../host/seam/host.ts';
 import type { Missing, Step, StepRecord } from '../steps/step.ts';
 import { findCollisions } from './ownership.ts';
 import { asRefusal } from './refusal.ts';

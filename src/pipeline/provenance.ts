@@ -3,8 +3,8 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { LoadedDocument } from '@machineadm/document/load.ts';
 import { documentSecrets } from '@machineadm/document/secrets-of.ts';
 import { leaves } from '@machineadm/document/tree.ts';
-import type { SourcePiece } from '../host/document-source.ts';
-import { areInsecureSourcesAccepted, whyFileDistrusted } from '../host/provenance.ts';
+import { areInsecureSourcesAccepted, whyFileDistrusted } from '../host/files/provenance.ts';
+import type { SourcePiece } from '../host/secrets/document-source.ts';
 
 const INSECURE = '--insecure-document takes it as it is, for a test';
 

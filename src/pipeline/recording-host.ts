@@ -1,4 +1,4 @@
-import type { Host, ServiceManager } from '../host/host.ts';
+import type { Host, ServiceManager } from '../host/seam/host.ts';
 import type { RunJournal } from './run-journal.ts';
 import type { RunTrace } from './run-trace.ts';
 

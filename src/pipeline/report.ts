@@ -1,9 +1,10 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { LoadedDocument } from '@machineadm/document/load.ts';
 import type { LocalSinkModel } from '@machineadm/document/model.ts';
-import type { Host } from '../host/host.ts';
+import { acquireLock, type Lock } from '../host/files/lock.ts';
+import { LOCK_PATH } from '../host/files/paths.ts';
 import { gatherFacts, openHost } from '../host/index.ts';
-import { acquireLock, LOCK_PATH, type Lock } from '../host/lock.ts';
+import type { Host } from '../host/seam/host.ts';
 import { deliverAll } from '../reporting/delivery/deliver.ts';
 import { untilTaken } from '../reporting/delivery/linger.ts';
 import { tellLocalSink } from '../reporting/delivery/local.ts';

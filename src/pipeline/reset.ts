@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import { archiveLog } from '../host/append-log.ts';
-import type { Host } from '../host/host.ts';
+import { archiveLog } from '../host/files/append-log.ts';
+import { acquireLock } from '../host/files/lock.ts';
+import { LOCK_PATH } from '../host/files/paths.ts';
 import { endOrphans, gatherFacts, openHost, requireLinux } from '../host/index.ts';
-import { acquireLock, LOCK_PATH } from '../host/lock.ts';
+import type { Host } from '../host/seam/host.ts';
 import { removeStatus, STATUS_PATHS } from '../reporting/status-writer.ts';
 import { performReset, type ResetWatch } from '../steps/reset/perform.ts';
 import { type Made, planReset, type ResetPlan } from '../steps/reset/plan.ts';

@@ -1,6 +1,6 @@
-import { type AppendLog, linesOf, openAppendLog, replaceLog } from '../host/append-log.ts';
-import { withChecksum } from '../host/checksum.ts';
-import type { QueryHost } from '../host/host.ts';
+import { type AppendLog, linesOf, openAppendLog, replaceLog } from '../host/files/append-log.ts';
+import { withChecksum } from '../host/files/checksum.ts';
+import type { QueryHost } from '../host/seam/host.ts';
 import type { FollowUp, StepRecord } from '../steps/step.ts';
 import {
   afterRecord,

@@ -1,8 +1,8 @@
 import { exitCode } from '@machineadm/document/exit-codes.ts';
 import type { LoadedDocument } from '@machineadm/document/load.ts';
-import type { Facts } from '../host/facts.ts';
-import type { Host } from '../host/host.ts';
 import { hasRunningCommands } from '../host/index.ts';
+import type { Facts } from '../host/seam/facts.ts';
+import type { Host } from '../host/seam/host.ts';
 import { absoluteSource } from './boot-apply.ts';
 import type { Conclusion } from './conclusion.ts';
 import type { JournalState, PreparedNote } from './journal.ts';

@@ -1,9 +1,9 @@
 import { formatDiagnostic } from '@machineadm/document/diagnostics.ts';
 import type { LoadedDocument } from '@machineadm/document/load.ts';
 import type { ReportingModel } from '@machineadm/document/model.ts';
-import { startInBackground } from '../host/background.ts';
-import type { Host } from '../host/host.ts';
-import { selfCommand } from '../host/self-command.ts';
+import { startInBackground } from '../host/processes/background.ts';
+import { selfCommand } from '../host/processes/identity.ts';
+import type { Host } from '../host/seam/host.ts';
 import { LINGER_MS } from '../reporting/delivery/linger.ts';
 import { Outbox } from '../reporting/outbox.ts';
 import { isLocal, isRemote } from '../reporting/remote/registry.ts';

@@ -1,4 +1,4 @@
-import type { QueryHost } from '../host/host.ts';
+import type { QueryHost } from '../host/seam/host.ts';
 
 /** A change that a step made. */
 export interface Touch {

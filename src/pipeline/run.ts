@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { type ExitConvention, exitCode } from '@machineadm/document/exit-codes.ts';
 import type { LoadedDocument } from '@machineadm/document/load.ts';
-import type { Facts } from '../host/facts.ts';
-import type { Host } from '../host/host.ts';
-import { ownProcess } from '../host/identity.ts';
+import { acquireLock } from '../host/files/lock.ts';
+import { LOCK_PATH } from '../host/files/paths.ts';
 import { endOrphans, gatherFacts, type NetworkSettings, openHost, openQueryHost, requireLinux } from '../host/index.ts';
-import { acquireLock, LOCK_PATH } from '../host/lock.ts';
+import { ownProcess } from '../host/processes/identity.ts';
+import type { Facts } from '../host/seam/facts.ts';
+import type { Host } from '../host/seam/host.ts';
 import { openReporter, type Reporter } from '../reporting/reporter.ts';
 import type { RunEvent, RunStatus } from '../reporting/status.ts';
 import { bootstrappedSince } from '../reporting/status-file.ts';

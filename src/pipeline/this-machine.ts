@@ -1,4 +1,4 @@
-import type { Facts } from '../host/facts.ts';
+import type { Facts } from '../host/seam/facts.ts';
 
 /**
  * Whether what lies on this disk was left by the machine that runs from it now, and not by the one it was copied from.

@@ -1,6 +1,6 @@
 import type { LoadedDocument } from '@machineadm/document/load.ts';
-import type { QueryHost } from '../host/host.ts';
 import { gatherFacts, openQueryHost, requireLinux } from '../host/index.ts';
+import type { QueryHost } from '../host/seam/host.ts';
 import { imagePart } from './image.ts';
 import { INSTANCE_PATHS, MACHINE_ID, SSH_DIRECTORY, SSH_HOST_KEY } from './instance-paths.ts';
 import { instanceIdentity, withNotes } from './journal.ts';

@@ -1,6 +1,6 @@
 import type { RemoteSinkModel } from '@machineadm/document/model.ts';
 import type { SecretValue } from '@machineadm/document/secret.ts';
-import type { Host } from '../host/host.ts';
+import type { Host } from '../host/seam/host.ts';
 import { withDeadline } from './deadline.ts';
 import type { ReportEvent } from './event.ts';
 import { CARRIED_SECRETS, freeze, type SinkPlan } from './spool/frozen-sink.ts';

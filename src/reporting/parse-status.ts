@@ -1,6 +1,6 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { isRecord } from '@machineadm/document/shape.ts';
-import { withoutChecksum } from '../host/checksum.ts';
+import { withoutChecksum } from '../host/files/checksum.ts';
 import { isStatus, isSummary } from './shapes.ts';
 import type { RunStatus } from './status.ts';
 import type { RunSummary } from './summary.ts';

@@ -1,6 +1,6 @@
-import { withChecksum } from '../host/checksum.ts';
-import type { Host } from '../host/host.ts';
-import { localGroupId } from '../host/local-group.ts';
+import { withChecksum } from '../host/files/checksum.ts';
+import { localGroupId } from '../host/linux/accounts.ts';
+import type { Host } from '../host/seam/host.ts';
 import type { RunStatus } from './status.ts';
 import { summaryOf, summaryPath } from './summary.ts';
 

@@ -1,4 +1,4 @@
-import type { QueryHost } from '../host/host.ts';
+import type { QueryHost } from '../host/seam/host.ts';
 import type { TimelineEntry } from './status.ts';
 
 /** The names of the spans before a run. */

@@ -2,10 +2,10 @@ import { posix } from 'node:path';
 import type { HookGroup } from '@machineadm/document/model.ts';
 import { HOOKS_SERVICE } from '@machineadm/document/ownership/paths.ts';
 import { isRecord } from '@machineadm/document/shape.ts';
-import type { BootCommand, BootFile } from '../host/boot-command.ts';
-import { withChecksum, withoutChecksum } from '../host/checksum.ts';
-import type { Facts } from '../host/facts.ts';
-import { selfCommand } from '../host/self-command.ts';
+import { withChecksum, withoutChecksum } from '../host/files/checksum.ts';
+import { selfCommand } from '../host/processes/identity.ts';
+import type { Facts } from '../host/seam/facts.ts';
+import type { BootCommand, BootFile } from '../host/services/boot-command.ts';
 import type { Change, Step } from './step.ts';
 
 /** Where the commands lie that run at every boot: there is no document at hand then. They may hold secrets. */

@@ -1,7 +1,7 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
-import type { QueryHost } from '../host/host.ts';
 import type { DirectoryNetwork } from '../host/network/directory.ts';
+import type { QueryHost } from '../host/seam/host.ts';
 import { computerPrincipal, type DomainMembership, membershipOf } from './active-directory/membership.ts';
 import { TOOL_ENVIRONMENT, withWorkDirectory } from './active-directory/work-directory.ts';
 import type { Change, Missing, Step } from './step.ts';

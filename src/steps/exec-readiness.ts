@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { ExecModel } from '@machineadm/document/model.ts';
 import { member } from '@machineadm/document/untyped.ts';
-import type { Host, QueryHost } from '../host/host.ts';
+import type { Host, QueryHost } from '../host/seam/host.ts';
 import { passesSuccessTest } from '../kubernetes/exec/runner.ts';
 import { type KubeletHealth, kubeletHealth } from '../kubernetes/kubelet-health.ts';
 import type { Execution, Step } from './step.ts';

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { FileModel } from '@machineadm/document/model.ts';
-import type { FileStat, QueryHost } from '../host/host.ts';
+import type { FileStat, QueryHost } from '../host/seam/host.ts';
 
 /**
  * Whether a file belongs into an image: not when it holds a secret, is copied from the machine it is on, or lies below

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { NewFile, QueryHost } from '../host/host.ts';
+import type { NewFile, QueryHost } from '../host/seam/host.ts';
 
 /** How the file on this machine differs from the one that is wanted, in words; undefined = it does not. */
 export async function differenceOf(host: QueryHost, file: NewFile): Promise<string | undefined> {

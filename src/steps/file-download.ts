@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { FileContent } from '@machineadm/document/model.ts';
-import type { Host, StreamedFile } from '../host/host.ts';
 import { type HttpAnswer, shown } from '../host/http/client.ts';
 import { HttpError } from '../host/http/error.ts';
-import { retry } from '../host/retry.ts';
+import { retry } from '../host/http/retry.ts';
+import type { Host, StreamedFile } from '../host/seam/host.ts';
 
 const MIB = 1024 * 1024;
 

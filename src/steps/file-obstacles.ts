@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import type { FileModel, HostModel } from '@machineadm/document/model.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
-import type { FileStat, QueryHost } from '../host/host.ts';
+import type { FileStat, QueryHost } from '../host/seam/host.ts';
 import { scopeOf } from './file-content.ts';
 import type { Missing } from './step.ts';
 

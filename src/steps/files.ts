@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { FileModel } from '@machineadm/document/model.ts';
-import type { FileStat, Host, QueryHost } from '../host/host.ts';
-import { mountPointsOf } from '../host/mount-points.ts';
+import { mountPointsOf } from '../host/files/paths.ts';
+import type { FileStat, Host, QueryHost } from '../host/seam/host.ts';
 import { contentToWrite, scopeOf, sourceOf, wantedContent, wantedMode } from './file-content.ts';
 import { download } from './file-download.ts';
 import { accountsMadeBy, findObstacles, type MadeAccounts, NO_ACCOUNTS, type Obstacle } from './file-obstacles.ts';

@@ -1,6 +1,6 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { GroupModel } from '@machineadm/document/model.ts';
-import type { QueryHost } from '../host/host.ts';
+import type { QueryHost } from '../host/seam/host.ts';
 import { readAccounts } from './accounts/databases.ts';
 import { changeAccount, missingTools } from './accounts/tools.ts';
 import { EMPTY_RECORD, type Missing, type Step } from './step.ts';

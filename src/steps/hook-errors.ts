@@ -1,6 +1,6 @@
 import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
 import type { HookGroup } from '@machineadm/document/model.ts';
-import { describeKill, type Kill, remedyOfKill } from '../host/killed.ts';
+import { describeKill, type Kill, remedyOfKill } from '../host/processes/killed.ts';
 
 /** How an entry ended. */
 export interface FailedEntry {

@@ -1,5 +1,5 @@
 import type { HookGroup } from '@machineadm/document/model.ts';
-import type { Host } from '../host/host.ts';
+import type { Host } from '../host/seam/host.ts';
 
 /** Names of variables, and their values. */
 export type HookEnvironment = Readonly<Record<string, string>>;

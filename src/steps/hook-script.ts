@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 import type { HookGroup } from '@machineadm/document/model.ts';
-import type { Host, QueryHost } from '../host/host.ts';
+import type { Host, QueryHost } from '../host/seam/host.ts';
 import { DRIVER_FILES, type StateKind, wordsOf } from './hook-driver.ts';
 
 /**

@@ -1,6 +1,6 @@
 import type { HookGroup } from '@machineadm/document/model.ts';
-import type { Command, Host } from '../host/host.ts';
-import { type Kill, killOf, killOfStatus, statusOfSignal } from '../host/killed.ts';
+import { type Kill, killOf, killOfStatus, statusOfSignal } from '../host/processes/killed.ts';
+import type { Command, Host } from '../host/seam/host.ts';
 import type { StateKind } from './hook-driver.ts';
 import { hookFailed } from './hook-errors.ts';
 import type { HookEnvironment } from './hook-inputs.ts';

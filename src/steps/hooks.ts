@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { HookGroup, Model } from '@machineadm/document/model.ts';
 import type { StepId } from '@machineadm/document/step-ids.ts';
-import type { Host } from '../host/host.ts';
+import type { Host } from '../host/seam/host.ts';
 import type { StateKind } from './hook-driver.ts';
 import { hookFailed, hookStateLost, hookTimedOut } from './hook-errors.ts';
 import { type HookEnvironment, hookEnvironment } from './hook-inputs.ts';

@@ -1,6 +1,6 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { CLOUD_INIT_HOSTNAME_FILE, HOSTNAME_FILE } from '@machineadm/document/ownership/paths.ts';
-import type { Host } from '../host/host.ts';
+import type { Host } from '../host/seam/host.ts';
 import type { Change, Execution, Step } from './step.ts';
 
 /** The running ("transient") name; hostnamectl, hostname(1) and uname(2) all end here. */

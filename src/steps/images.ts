@@ -1,7 +1,7 @@
 import type { ImageArchive } from '@machineadm/document/model.ts';
-import type { CriImage } from '../host/cri.ts';
-import { CriError } from '../host/cri-client.ts';
-import type { Host, QueryHost } from '../host/host.ts';
+import { CriError } from '../host/cri/client.ts';
+import type { CriImage } from '../host/cri/queries.ts';
+import type { Host, QueryHost } from '../host/seam/host.ts';
 import { criSocketOf } from './containerd/configuration.ts';
 import type { ArchiveImage } from './images/contents.ts';
 import { imagesMissing } from './images/failures.ts';

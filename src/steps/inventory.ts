@@ -1,4 +1,4 @@
-import type { QueryHost } from '../host/host.ts';
+import type { QueryHost } from '../host/seam/host.ts';
 import { assumedInventory, type Inventory, type ResetPlaces, takeInventory } from '../kubernetes/kubeadm/inventory.ts';
 import type { StepRecord } from './step.ts';
 

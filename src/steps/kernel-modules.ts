@@ -1,6 +1,6 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { MODULES_FILE } from '@machineadm/document/ownership/paths.ts';
-import type { Host, QueryHost } from '../host/host.ts';
+import type { Host, QueryHost } from '../host/seam/host.ts';
 import type { Change, Execution, Step } from './step.ts';
 
 /** modules-load.d(5); OpenRC's modules-load service reads the same directory. */

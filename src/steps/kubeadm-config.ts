@@ -9,8 +9,8 @@ import {
 import { redact } from '@machineadm/document/redaction.ts';
 import type { StepId } from '@machineadm/document/step-ids.ts';
 import { member } from '@machineadm/document/untyped.ts';
-import type { Host, QueryHost } from '../host/host.ts';
-import { parseVersion } from '../host/version.ts';
+import type { Host, QueryHost } from '../host/seam/host.ts';
+import { parseVersion } from '../host/seam/version.ts';
 import type { KubeadmFile } from '../kubernetes/kubeadm/config.ts';
 import {
   type KubeadmConfigInput,

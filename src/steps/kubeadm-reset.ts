@@ -1,5 +1,5 @@
 import type { KubernetesModel } from '@machineadm/document/model.ts';
-import { reportedIdentity } from '../host/facts.ts';
+import { reportedIdentity } from '../host/seam/facts.ts';
 import { attemptOf } from '../kubernetes/kubeadm/attempt.ts';
 import { type Inventory, keeperOf, removablePaths } from '../kubernetes/kubeadm/inventory.ts';
 import { findLeftovers, type Leftovers, leftoversWithout } from '../kubernetes/kubeadm/leftovers.ts';

@@ -1,9 +1,9 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { KubernetesModel } from '@machineadm/document/model.ts';
 import { KUBELET_KUBECONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import { type Facts, reportedIdentity } from '../host/facts.ts';
-import type { Host, QueryHost } from '../host/host.ts';
-import { unitTrouble } from '../host/unit-trouble.ts';
+import { type Facts, reportedIdentity } from '../host/seam/facts.ts';
+import type { Host, QueryHost } from '../host/seam/host.ts';
+import { unitTrouble } from '../host/services/unit-trouble.ts';
 import { attemptOf } from '../kubernetes/kubeadm/attempt.ts';
 import { kubeadmConfigPath, renderRedacted } from '../kubernetes/kubeadm/config.ts';
 import { skippedPhases, withSkippedPhases } from '../kubernetes/kubeadm/configured.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { KUBELET_FLAGS_ENVIRONMENT } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { member } from '@machineadm/document/untyped.ts';
-import type { QueryHost } from '../host/host.ts';
+import type { QueryHost } from '../host/seam/host.ts';
 import type { Change, Step } from './step.ts';
 
 export interface KubeletArgumentsActual {

@@ -1,7 +1,7 @@
 import type { Failure } from '@machineadm/document/errors.ts';
 import type { ReadyModel } from '@machineadm/document/model.ts';
-import { type Facts, reportedIdentity } from '../host/facts.ts';
-import type { QueryHost } from '../host/host.ts';
+import { type Facts, reportedIdentity } from '../host/seam/facts.ts';
+import type { QueryHost } from '../host/seam/host.ts';
 import { failureOfFinding, type NotReady } from '../kubernetes/not-ready.ts';
 import { type Finding, probeReadiness } from '../kubernetes/readiness.ts';
 

@@ -1,6 +1,6 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import { reportedIdentity } from '../host/facts.ts';
-import type { Host } from '../host/host.ts';
+import { reportedIdentity } from '../host/seam/facts.ts';
+import type { Host } from '../host/seam/host.ts';
 import { requiredComponents } from '../kubernetes/control-plane-health.ts';
 import { expectedNodeName } from '../kubernetes/node-name.ts';
 import {

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { type ErrorDetails, MachineadmError } from '@machineadm/document/errors.ts';
 import type { RegistryModel } from '@machineadm/document/model.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
-import { CriError } from '../host/cri-client.ts';
-import type { Host } from '../host/host.ts';
+import { CriError } from '../host/cri/client.ts';
+import type { Host } from '../host/seam/host.ts';
 import { criSocketOf } from './containerd/configuration.ts';
 import type { Change, Execution, Step } from './step.ts';
 

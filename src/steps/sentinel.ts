@@ -1,8 +1,8 @@
 import { SENTINEL_SERVICE } from '@machineadm/document/ownership/paths.ts';
 import { member } from '@machineadm/document/untyped.ts';
-import type { BootCommand, BootFile } from '../host/boot-command.ts';
-import type { Host, QueryHost } from '../host/host.ts';
-import { selfCommand } from '../host/self-command.ts';
+import { selfCommand } from '../host/processes/identity.ts';
+import type { Host, QueryHost } from '../host/seam/host.ts';
+import type { BootCommand, BootFile } from '../host/services/boot-command.ts';
 import type { Change, Step } from './step.ts';
 
 export interface SentinelDesired {

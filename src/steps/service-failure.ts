@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Evidence } from '@machineadm/document/errors.ts';
 import { redact } from '@machineadm/document/redaction.ts';
-import type { Host, ServiceState } from '../host/host.ts';
-import { unitTrouble } from '../host/unit-trouble.ts';
+import type { Host, ServiceState } from '../host/seam/host.ts';
+import { unitTrouble } from '../host/services/unit-trouble.ts';
 import type { Explanation } from './step.ts';
 
 const JOURNAL_LINES = 20;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { FileModel, ServiceModel } from '@machineadm/document/model.ts';
-import type { QueryHost, ServiceState } from '../host/host.ts';
+import type { QueryHost, ServiceState } from '../host/seam/host.ts';
 import { explainStopped, untilSteady } from './service-failure.ts';
 import type { Change, FollowUp, Missing, Step } from './step.ts';
 import { textDiff } from './text-diff.ts';

@@ -3,8 +3,8 @@ import type { Model } from '@machineadm/document/model.ts';
 import type { Claim } from '@machineadm/document/ownership/claim.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
 import type { StepId } from '@machineadm/document/step-ids.ts';
-import type { Facts } from '../host/facts.ts';
-import type { Host, QueryHost } from '../host/host.ts';
+import type { Facts } from '../host/seam/facts.ts';
+import type { Host, QueryHost } from '../host/seam/host.ts';
 import type { Inventory } from '../kubernetes/kubeadm/inventory.ts';
 
 export type { Inventory } from '../kubernetes/kubeadm/inventory.ts';

@@ -1,4 +1,4 @@
-import type { QueryHost } from '../host/host.ts';
+import type { QueryHost } from '../host/seam/host.ts';
 
 /** Something that turns swap on at every boot, or does so now. */
 export interface SwapOrigin {

@@ -1,6 +1,6 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { FSTAB, UNIT_DIRECTORY, ZRAM_CONFIGURATION } from '@machineadm/document/ownership/paths.ts';
-import type { QueryHost } from '../host/host.ts';
+import type { QueryHost } from '../host/seam/host.ts';
 import type { Change, Missing, Step } from './step.ts';
 import { type SwapOrigin, swapOrigins } from './swap-origins.ts';
 

@@ -1,4 +1,4 @@
-import type { QueryHost } from '../host/host.ts';
+import type { QueryHost } from '../host/seam/host.ts';
 
 /**
  * What the next boot makes of sysctl keys. The rules of sysctl.d(5), tested on systemd 252 and procps 4.0.2: files of

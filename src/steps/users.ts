@@ -2,7 +2,7 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { UserModel } from '@machineadm/document/model.ts';
 import { authorizedKeysPath, sudoersPath } from '@machineadm/document/ownership/paths.ts';
 import type { Secret, SecretValue } from '@machineadm/document/secret.ts';
-import type { QueryHost } from '../host/host.ts';
+import type { QueryHost } from '../host/seam/host.ts';
 import { inspectKeys, writeKeys } from './accounts/authorized-keys.ts';
 import { type Accounts, type PasswdEntry, readAccounts } from './accounts/databases.ts';
 import { passwordChange } from './accounts/password.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { basename, join } from 'node:path';
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import { type FileIdentity, identify, placeVerified } from '../host/release-files.ts';
+import { type FileIdentity, identify, placeVerified } from '../host/files/release-files.ts';
 import { type AttemptOptions, fromFirst } from './attempts.ts';
 import { DIRECTORY_MANIFEST, type VerifiedDirectory, verifyDirectory } from './directory.ts';
 import { recall, remember, type TrustMemory, withMemory } from './memory.ts';

@@ -2,9 +2,9 @@ import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { Secret } from '@machineadm/document/secret.ts';
+import { isThere, piecesOf } from '../host/files/release-files.ts';
 import { type HttpClient, shown } from '../host/http/client.ts';
 import { HttpError } from '../host/http/error.ts';
-import { isThere, piecesOf } from '../host/release-files.ts';
 import { refusal } from './refusals.ts';
 
 /** A place where files lie in the layout of a release. It is not trusted. */

@@ -1,6 +1,6 @@
 import { basename, dirname, join } from 'node:path';
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import { type FileIdentity, identify, isThere, piecesOf, readSmallFile } from '../host/release-files.ts';
+import { type FileIdentity, identify, isThere, piecesOf, readSmallFile } from '../host/files/release-files.ts';
 import { DIRECTORY_MANIFEST, expiry, manifestOf } from './directory.ts';
 import { releaseIn } from './mirror.ts';
 import { verifyProvenance } from './provenance.ts';

@@ -19,11 +19,11 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
-import { openAppendLog, replaceLog } from '../../src/host/append-log.ts';
+import { openAppendLog, replaceLog } from '../../src/host/files/append-log.ts';
+import { writeOutputFile } from '../../src/host/files/output-file.ts';
+import { placeVerified } from '../../src/host/files/release-files.ts';
 import { linuxHost } from '../../src/host/linux/host.ts';
 import { overwrite } from '../../src/host/linux/overwrite.ts';
-import { writeOutputFile } from '../../src/host/output-file.ts';
-import { placeVerified } from '../../src/host/release-files.ts';
 import { files } from '../../src/steps/files.ts';
 import { ATTACKER_UID, ATTACKS_SKIP, runRace } from '../support/attacks.ts';
 import { loaded } from '../support/document.ts';

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, openSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Host, ServiceState } from '../../src/host/host.ts';
+import type { Host, ServiceState } from '../../src/host/seam/host.ts';
 
 const LOG = '/run/containerd.log';
 

@@ -1,7 +1,7 @@
 import type { Secret, SecretValue } from '@machineadm/document/secret.ts';
 import { createHttpClient, type HttpClient } from '../../src/host/http/client.ts';
 import { runCommand } from '../../src/host/linux/commands.ts';
-import { resolveSecret } from '../../src/host/secrets.ts';
+import { resolveSecret } from '../../src/host/secrets/resolve.ts';
 import { withDeadline } from '../../src/reporting/deadline.ts';
 import type { ReportEvent } from '../../src/reporting/event.ts';
 import { fitted } from '../../src/reporting/event.ts';

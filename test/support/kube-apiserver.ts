@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Secret } from '@machineadm/document/secret.ts';
 import { LAB_DIRECTORY } from '../../scripts/lab/artefacts.ts';
-import type { ApiCredential } from '../../src/host/api-server.ts';
+import type { ApiCredential } from '../../src/host/cluster/api-server.ts';
 import { requestOnce, type SingleRequest } from '../../src/host/http/request-once.ts';
 
 /** The lab's Kubernetes, where it was built; undefined otherwise. */

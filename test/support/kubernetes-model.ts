@@ -14,7 +14,7 @@ import type {
   TimeoutsModel,
 } from '@machineadm/document/model.ts';
 import { Secret, type SecretValue } from '@machineadm/document/secret.ts';
-import type { Version } from '../../src/host/facts.ts';
+import type { Version } from '../../src/host/seam/facts.ts';
 
 /** What a test says of a model; everything else is as in an empty document. */
 export interface KubernetesOverrides {

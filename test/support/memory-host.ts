@@ -3,8 +3,9 @@ import { basename, dirname } from 'node:path/posix';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { redact } from '@machineadm/document/redaction.ts';
 import { hasEffects, Secret, type SecretValue } from '@machineadm/document/secret.ts';
-import { openrcBootFile, systemdBootFile } from '../../src/host/boot-command.ts';
-import type { CriQueries } from '../../src/host/cri.ts';
+import type { CriQueries } from '../../src/host/cri/queries.ts';
+import { type HttpClient, type HttpRequest, shown } from '../../src/host/http/client.ts';
+import { HttpError } from '../../src/host/http/error.ts';
 import type {
   Command,
   CommandResult,
@@ -16,11 +17,10 @@ import type {
   ServiceManager,
   ServiceState,
   StreamedFile,
-} from '../../src/host/host.ts';
-import { type HttpClient, type HttpRequest, shown } from '../../src/host/http/client.ts';
-import { HttpError } from '../../src/host/http/error.ts';
-import { assertQuery } from '../../src/host/queries.ts';
-import { openrcEnvironment, systemdEnvironment } from '../../src/host/service-environment.ts';
+} from '../../src/host/seam/host.ts';
+import { assertQuery } from '../../src/host/seam/queries.ts';
+import { openrcBootFile, systemdBootFile } from '../../src/host/services/boot-command.ts';
+import { openrcEnvironment, systemdEnvironment } from '../../src/host/services/environment.ts';
 
 /** An entry of the machine's file tree as a test writes it down; a bare string or bytes is a file 0644 root:root. */
 export interface MemoryFile {

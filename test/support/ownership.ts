@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { Model } from '@machineadm/document/model.ts';
 import { claimsOf, OWN_STEP } from '@machineadm/document/ownership/claims.ts';
 import { canonicalPath } from '@machineadm/document/ownership/collisions.ts';
-import type { Host } from '../../src/host/host.ts';
+import type { Host } from '../../src/host/seam/host.ts';
 import type { OwnedPath } from '../../src/steps/step.ts';
 
 /** Steps that change what other steps own, each once it is theirs to change. */

@@ -1,6 +1,6 @@
 import type { Model } from '@machineadm/document/model.ts';
-import type { Facts } from '../../src/host/facts.ts';
-import type { Host, QueryHost } from '../../src/host/host.ts';
+import type { Facts } from '../../src/host/seam/facts.ts';
+import type { Host, QueryHost } from '../../src/host/seam/host.ts';
 import { type Change, EMPTY_RECORD, type Execution, type Step, type StepRecord } from '../../src/steps/step.ts';
 import { facts } from './facts.ts';
 import { ownedBy } from './ownership.ts';

@@ -1,6 +1,6 @@
 import { lstatSync, mkdirSync } from 'node:fs';
 import { win32 } from 'node:path';
-import type { CommandResult } from '../../src/host/host.ts';
+import type { CommandResult } from '../../src/host/seam/host.ts';
 import { systemStandIns } from './windows-system-stand-ins.ts';
 
 /** Thrown by everything that is asked of a machine without power. */

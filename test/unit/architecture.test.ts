@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { existsSync, globSync, readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
 import { build } from 'esbuild';
 import {
@@ -57,30 +57,28 @@ const OF_DESCRIPTORS = new Set(
 const FILE_LAYER = [
   /^src\/host\/linux\/(anonymous-file|directories|entry|overwrite|read|walk|write)\.ts$/,
   /^src\/host\/windows\/(lock|orphans|read|write)\.ts$/,
-  /^src\/host\/(place|provenance)\.ts$/,
   // What they open or rename by is the path of a place (`Place.at`).
-  /^src\/host\/files\/console-device\.ts$/,
-  /^src\/host\/(append-log|input-file|lock|output-file|release-files)\.ts$/,
+  /^src\/host\/files\/(append-log|console-device|input-file|lock|output-file|place|provenance|release-files)\.ts$/,
 ];
 
 /** Who else names files to node:fs, and why it cannot be led elsewhere. */
 const OUTSIDE_OF_THE_FILE_LAYER: Readonly<Record<string, string>> = {
   'src/host/files/watch.ts': 'watches a directory and compares times; what is in it is read by the file layer',
   'src/host/http/trusted-roots.ts': "reads the system's public certificates",
-  'src/host/identity.ts': 'reads /proc, and ids of the machine from directories of root',
+  'src/host/processes/identity.ts': 'reads /proc, and ids of the machine from directories of root',
   'src/host/linux/openrc.ts': 'asks whether OpenRC has booted the machine',
   'src/host/linux/orphans.ts': 'reads /proc',
   'src/host/linux/out-of-memory.ts': 'reads /proc and /sys',
   'src/host/linux/processes.ts': 'reads /proc',
   'src/host/linux/systemd.ts': 'asks whether /run/systemd/system is there',
-  'src/host/real-path.ts': 'asks where links of directories lead, to compare paths; nothing is opened by the answer',
+  'src/host/files/paths.ts': 'asks where links of directories lead, to compare paths; nothing is opened by the answer',
   'src/host/windows/program-directories.ts': 'asks which directories of programs are there',
   'src/seal.ts': 'writes /proc/self',
 };
 
 /** Modules of Node and packages that reach files, other processes or the network. */
 const TOUCHES_THE_MACHINE =
-  /^(node:)?(fs|net|dns|http|http2|https|tls|dgram|child_process|cluster|worker_threads)(\/|$)|^(execa|undici|@nats-io)(\/|$)/;
+  /^(node:)?(fs|net|dns|http|http2|https|tls|dgram|child_process|cluster|worker_threads)(\/|$)|^(execa|undici|systeminformation|@nats-io)(\/|$)/;
 
 /** Who reaches them without `src/host/`, and why. */
 const OUTSIDE_OF_THE_HOST: Readonly<Record<string, string>> = {
@@ -167,6 +165,27 @@ describe('the imports of src/', () => {
       .filter(([file, imports]) => roomOf(file) !== 'host' && imports.some(isOfTheMachine))
       .map(([file]) => file);
     assert.deepEqual(touching, Object.keys(OUTSIDE_OF_THE_HOST).sort());
+  });
+
+  test('of host/ lie in the folders that docs/architecture.md names', () => {
+    const page = readFileSync(join(root, 'docs/architecture.md'), 'utf8');
+    const named = [...page.matchAll(/^\| `(\w+)\/` \|/gm)].map(([, folder]) => `src/host/${folder}`);
+    const folders = new Set([...graph.keys()].filter((file) => roomOf(file) === 'host').map((file) => dirname(file)));
+    assert.deepEqual([...folders].sort(), ['src/host', ...named].sort());
+    assert.deepEqual(globSync('src/host/*.ts', { cwd: root }), ['src/host/index.ts']);
+  });
+
+  test('lead from the types of the seam to no other folder of host/', () => {
+    const wrong = [...graph]
+      .filter(([file]) => file.startsWith('src/host/seam/'))
+      .flatMap(([file, imports]) =>
+        imports
+          .filter(({ kind }) => kind !== 'type')
+          .map(({ specifier }) => resolveImport(file, specifier) ?? specifier)
+          .filter((target) => target.startsWith('src/') && !target.startsWith('src/host/seam/'))
+          .map((target) => `${file} -> ${target}`),
+      );
+    assert.deepEqual(wrong, []);
   });
 
   test('use one HTTP client, in host/http/', () => {

@@ -1,4 +1,4 @@
-import { withChecksum, withoutChecksum } from '../../../src/host/checksum.ts';
+import { withChecksum, withoutChecksum } from '../../../src/host/files/checksum.ts';
 import type { Random } from '../random.ts';
 import type { Mutation } from '../target.ts';
 

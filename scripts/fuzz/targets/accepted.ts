@@ -11,7 +11,7 @@ import { VERBATIM_TAG } from '@machineadm/document/verbatim.ts';
 import { stringify } from 'yaml';
 import { CARRIERS, type CarrierName } from '../../../src/carriers/carriers.ts';
 import { wrapDocument } from '../../../src/carriers/index.ts';
-import { parseVersion } from '../../../src/host/version.ts';
+import { parseVersion } from '../../../src/host/seam/version.ts';
 import { hardenModel } from '../../../src/kubernetes/hardening/harden-model.ts';
 import { renderKubeadm } from '../../../src/kubernetes/render/index.ts';
 import { stepsFor } from '../../../src/pipeline/pipeline.ts';

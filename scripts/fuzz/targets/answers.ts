@@ -1,9 +1,9 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { parseEndpoint } from '../../../src/diagnosis/checks/endpoint.ts';
-import { awsSecret } from '../../../src/host/aws.ts';
+import { awsSecret } from '../../../src/host/cloud/aws-secrets.ts';
+import type { MetadataService } from '../../../src/host/cloud/metadata-service.ts';
 import type { HttpClient } from '../../../src/host/http/client.ts';
 import { reachedDirectly } from '../../../src/host/http/proxy-bypass.ts';
-import type { MetadataService } from '../../../src/host/metadata-service.ts';
 import { resultOfAws } from '../../../src/reporting/remote/aws-requests.ts';
 import { jsonOf } from '../../../src/reporting/remote/http-exchange.ts';
 import { resultOfStatus, retryAfterMs } from '../../../src/reporting/remote/remote-sink.ts';

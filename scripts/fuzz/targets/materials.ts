@@ -3,7 +3,7 @@ import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { caCertHash } from '@machineadm/convert/kubernetes/certificate-hash.ts';
 import { tarHeader } from '../../../src/diagnosis/bundle/tar.ts';
 import { checkCertificates } from '../../../src/diagnosis/checks/certificates.ts';
-import { nodeNameOfCertificate } from '../../../src/host/kubelet-credential.ts';
+import { nodeNameOfCertificate } from '../../../src/host/cluster/kubelet.ts';
 import { readClock } from '../../../src/host/network/directory.ts';
 import { checkPki } from '../../../src/kubernetes/pki.ts';
 import { readBlob } from '../../../src/steps/active-directory/blob.ts';

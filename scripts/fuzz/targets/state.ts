@@ -1,5 +1,5 @@
-import { linesOf } from '../../../src/host/append-log.ts';
-import { withChecksum } from '../../../src/host/checksum.ts';
+import { linesOf } from '../../../src/host/files/append-log.ts';
+import { withChecksum } from '../../../src/host/files/checksum.ts';
 import { readTransaction, TRANSACTION } from '../../../src/kubernetes/api-server/transaction.ts';
 import { HARDENING_RECORD, readRecord } from '../../../src/kubernetes/hardening/record.ts';
 import { type JournalState, readJournal, stepRecord, withNotes } from '../../../src/pipeline/journal.ts';

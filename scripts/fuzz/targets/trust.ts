@@ -1,5 +1,5 @@
 import { createHash, generateKeyPairSync, sign } from 'node:crypto';
-import { withChecksum } from '../../../src/host/checksum.ts';
+import { withChecksum } from '../../../src/host/files/checksum.ts';
 import { verifyDirectory } from '../../../src/trust/directory.ts';
 import { keyId, parseKeys } from '../../../src/trust/keys.ts';
 import { floorOf, parseMemory, withMemory } from '../../../src/trust/memory.ts';

@@ -1,6 +1,6 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { windowsEventLines, windowsLogLines } from '../../../src/diagnosis/windows-logs.ts';
-import type { CommandResult } from '../../../src/host/host.ts';
+import type { CommandResult } from '../../../src/host/seam/host.ts';
 import { gatherWindowsFacts } from '../../../src/host/windows/facts.ts';
 import { READ_FACTS } from '../../../src/host/windows/facts-scripts.ts';
 import { readAnswer } from '../../../src/host/windows/powershell.ts';

@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto';
-import type { QueryHost } from '../../host/host.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
 import type { BundleFile } from './archive.ts';
 import { cleanse, type Kind } from './cleanse.ts';
 

@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { pemBlocks } from '@machineadm/document/pem.ts';
-import type { QueryHost } from '../../host/host.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
 import type { Check } from './check.ts';
 
 /** Each certificate of a kubeadm node, and the CA that must have signed it (k/k cmd/kubeadm/app/phases/certs/certlist.go). */

@@ -1,6 +1,6 @@
-import type { QueryHost } from '../../host/host.ts';
 import { requestOnce } from '../../host/http/request-once.ts';
 import { probeTcp } from '../../host/network/reachability.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
 import type { Check } from './check.ts';
 import { type Endpoint, hostAndPort } from './endpoint.ts';
 import { listeningPorts } from './ports.ts';

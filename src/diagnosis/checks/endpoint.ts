@@ -1,6 +1,6 @@
-import type { QueryHost } from '../../host/host.ts';
 import { requestOnce, type SingleAnswer } from '../../host/http/request-once.ts';
 import { errorCode, probeTcp, resolveName } from '../../host/network/reachability.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
 import type { Check } from './check.ts';
 
 /** Where an API server is looked for. */

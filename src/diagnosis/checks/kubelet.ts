@@ -1,4 +1,4 @@
-import type { QueryHost } from '../../host/host.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
 import { classify } from '../classify.ts';
 import { unitLines } from '../unit-lines.ts';
 import type { Check } from './check.ts';

@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os';
-import type { QueryHost } from '../../host/host.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
 import type { Check } from './check.ts';
 
 /** k/k cmd/kubeadm/app/constants: ControlPlaneNumCPU, ControlPlaneMem. */

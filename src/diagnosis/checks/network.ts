@@ -1,4 +1,4 @@
-import type { QueryHost } from '../../host/host.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
 import type { Check } from './check.ts';
 
 /** RFC 1123 subdomain, as a Node's name must be (k/k staging/src/k8s.io/apimachinery/pkg/util/validation). */

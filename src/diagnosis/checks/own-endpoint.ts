@@ -1,5 +1,5 @@
-import type { QueryHost } from '../../host/host.ts';
 import { probeTcp } from '../../host/network/reachability.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
 import type { Check } from './check.ts';
 import { askApiServer, ownApiServer } from './control-plane.ts';
 import { checkEndpoint, type Endpoint } from './endpoint.ts';

@@ -1,4 +1,4 @@
-import type { QueryHost } from '../../host/host.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
 import type { Check } from './check.ts';
 
 /** State LISTEN in /proc/net/tcp (kernel include/net/tcp_states.h). */

@@ -1,5 +1,5 @@
-import type { Facts } from '../../host/facts.ts';
-import type { QueryHost } from '../../host/host.ts';
+import type { Facts } from '../../host/seam/facts.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
 
 /** Version of contract/CONTRACT.md that the suite checks. It grows with every change of a clause. */
 export const CONTRACT_VERSION = '1.1';

@@ -1,6 +1,6 @@
 import { dirname } from 'node:path/posix';
-import type { QueryHost } from '../../host/host.ts';
-import { parseVersion } from '../../host/version.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
+import { parseVersion } from '../../host/seam/version.ts';
 import { broken, type Clause, type Finding, kept, unchecked } from './clause.ts';
 
 /** BUILDING.md of Node 24: "Linux kernel >= 4.18, glibc >= 2.28". */

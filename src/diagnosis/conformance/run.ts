@@ -1,7 +1,7 @@
 import { member } from '@machineadm/document/untyped.ts';
-import { withoutChecksum } from '../../host/checksum.ts';
-import type { FileStat, QueryHost } from '../../host/host.ts';
-import { localGroupId } from '../../host/local-group.ts';
+import { withoutChecksum } from '../../host/files/checksum.ts';
+import { localGroupId } from '../../host/linux/accounts.ts';
+import type { FileStat, QueryHost } from '../../host/seam/host.ts';
 import { broken, type Clause, kept, type Subject, unchecked } from './clause.ts';
 import { enablement } from './unit-files.ts';
 

@@ -1,4 +1,4 @@
-import type { QueryHost } from '../../host/host.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
 
 /** Where systemd looks for system units, the first wins (systemd.unit(5), "UNIT FILE LOAD PATH"). */
 const DIRECTORIES = [

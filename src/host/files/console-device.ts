@@ -1,7 +1,7 @@
 import { closeSync, constants, openSync, writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { errnoOf } from '../file-error.ts';
-import { openPlace } from '../place.ts';
+import { errnoOf } from './file-error.ts';
+import { openPlace } from './place.ts';
 
 /** Between two tries to write to a console whose buffer is full. */
 const RETRY_MS = 50;

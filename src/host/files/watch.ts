@@ -1,6 +1,6 @@
 import { type BigIntStats, lstatSync, watch } from 'node:fs';
 import { basename } from 'node:path';
-import { localPath } from '../local-path.ts';
+import { localPath } from './paths.ts';
 
 /** Group and times of a file, in nanoseconds; undefined where there is none. Needs no right to read it. */
 export function statNow(path: string): BigIntStats | undefined {

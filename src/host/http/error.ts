@@ -1,5 +1,5 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import { errnoOf } from '../file-error.ts';
+import { errnoOf } from '../files/file-error.ts';
 
 /** What became of a request that got no whole answer. */
 export type HttpFailureKind = 'name' | 'connection' | 'timeout' | 'tls' | 'proxy' | 'aborted' | 'redirect' | 'protocol';

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { errnoOf } from '../file-error.ts';
+import { errnoOf } from '../files/file-error.ts';
 import { trustedRoots } from './trusted-roots.ts';
 import { loadUndici, send } from './undici.ts';
 

@@ -1,8 +1,8 @@
 import { hostname, release } from 'node:os';
-import type { Facts, Version } from '../facts.ts';
-import type { QueryHost } from '../host.ts';
-import { bootId, cloudInstanceId, machineId } from '../identity.ts';
-import { parseVersion } from '../version.ts';
+import { bootId, cloudInstanceId, machineId } from '../processes/identity.ts';
+import type { Facts, Version } from '../seam/facts.ts';
+import type { QueryHost } from '../seam/host.ts';
+import { parseVersion } from '../seam/version.ts';
 import { nodeAddresses } from './node-addresses.ts';
 import { serviceManagerKind } from './service-manager.ts';
 

@@ -1,11 +1,11 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import { connectCri, pullImage, removePods } from '../cri-client.ts';
-import type { CommandResult, Host, Query, QueryHost } from '../host.ts';
-import { httpOf, type NetworkSettings } from '../network.ts';
-import { assertQuery } from '../queries.ts';
-import { realPath } from '../real-path.ts';
-import { secretResolver } from '../secret-effects.ts';
-import { resolveSecret } from '../secrets.ts';
+import { connectCri, pullImage, removePods } from '../cri/client.ts';
+import { realPath } from '../files/paths.ts';
+import type { CommandResult, Host, Query, QueryHost } from '../seam/host.ts';
+import { assertQuery } from '../seam/queries.ts';
+import { httpOf, type NetworkSettings } from '../secrets/agent-client.ts';
+import { resolveSecret } from '../secrets/resolve.ts';
+import { secretResolver } from '../secrets/resolver.ts';
 import { groupId, userId } from './accounts.ts';
 import { runCommand } from './commands.ts';
 import { list, readFile, readRange, readText, sha256, stat, which } from './read.ts';

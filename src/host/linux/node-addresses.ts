@@ -1,5 +1,5 @@
 import { networkInterfaces } from 'node:os';
-import type { QueryHost } from '../host.ts';
+import type { QueryHost } from '../seam/host.ts';
 
 const ROUTES = '/proc/net/route';
 const ROUTES6 = '/proc/net/ipv6_route';

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { redact } from '@machineadm/document/redaction.ts';
-import type { CommandResult, ServiceManager, ServiceState } from '../host.ts';
-import { serviceLog } from '../service-log.ts';
+import type { CommandResult, ServiceManager, ServiceState } from '../seam/host.ts';
+import { serviceLog } from '../services/log.ts';
 import { runCommand } from './commands.ts';
 import { isRunning, readProcess } from './processes.ts';
 import { list, readRange, readText, stat } from './read.ts';

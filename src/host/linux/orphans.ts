@@ -1,6 +1,7 @@
 import { readlink, stat } from 'node:fs/promises';
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import { LOCK_PATH } from '../lock.ts';
+import { LOCK_PATH } from '../files/paths.ts';
+import type { EndedOrphan } from '../seam/host.ts';
 import { RUN_MARK } from './environment.ts';
 import {
   allProcesses,
@@ -11,14 +12,6 @@ import {
   readProcess,
   signalGroup,
 } from './processes.ts';
-
-/** A command of a killed run that continued without it, and was ended. */
-export interface EndedOrphan {
-  readonly pid: number;
-  /** The name of the program, as the kernel has it. */
-  readonly name: string;
-  readonly runId: string;
-}
 
 const GONE_WITHIN_MS = 10_000;
 

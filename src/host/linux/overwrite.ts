@@ -1,6 +1,6 @@
 import { closeSync, constants, fdatasyncSync, fstatSync, readSync, writeSync } from 'node:fs';
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import { FileError, UnsafePath } from '../file-error.ts';
+import { FileError, UnsafePath } from '../files/file-error.ts';
 import { openEntry, openFile } from './entry.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { errnoOf } from '../file-error.ts';
+import { errnoOf } from '../files/file-error.ts';
 
 /** What /proc says of a process. */
 export interface ProcessInfo {

@@ -1,9 +1,9 @@
 import { existsSync, statSync } from 'node:fs';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { redact } from '@machineadm/document/redaction.ts';
-import type { CommandResult, ServiceManager, ServiceState } from '../host.ts';
-import { parseUnitFacts, UNIT_FACT_PROPERTIES } from '../unit-facts.ts';
-import { unitTrouble } from '../unit-trouble.ts';
+import type { CommandResult, ServiceManager, ServiceState } from '../seam/host.ts';
+import { parseUnitFacts, UNIT_FACT_PROPERTIES } from '../services/unit-facts.ts';
+import { unitTrouble } from '../services/unit-trouble.ts';
 import { runCommand } from './commands.ts';
 
 const QUERY_TIMEOUT_MS = 30_000;

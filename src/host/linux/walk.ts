@@ -10,7 +10,7 @@ import {
   readlinkSync,
   type Stats,
 } from 'node:fs';
-import { errnoOf, UnsafePath } from '../file-error.ts';
+import { errnoOf, UnsafePath } from '../files/file-error.ts';
 import { COMPONENT_FLAGS, closestKept, type Directory, keep, openRoot, procPath, release, use } from './directories.ts';
 import { isClosed, isFixed, isTrusted, whyNotInto, whyNotThrough } from './directory-step.ts';
 

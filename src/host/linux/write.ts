@@ -17,8 +17,8 @@ import {
 import { open } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path/posix';
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import { errnoOf, FileError, type FileOperation, fileError, UnsafePath } from '../file-error.ts';
-import type { CommandResult, NewFile, StreamedFile } from '../host.ts';
+import { errnoOf, FileError, type FileOperation, fileError, UnsafePath } from '../files/file-error.ts';
+import type { CommandResult, NewFile, StreamedFile } from '../seam/host.ts';
 import { runCommand } from './commands.ts';
 import { dropKeptDirectories, O_PATH, procPath } from './directories.ts';
 import { whyNotInto, whyNotThrough } from './directory-step.ts';

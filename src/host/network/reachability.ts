@@ -1,6 +1,6 @@
 import { lookup } from 'node:dns/promises';
 import { connect } from 'node:net';
-import { errnoOf } from '../file-error.ts';
+import { errnoOf } from '../files/file-error.ts';
 
 /** The addresses of a name, as programs of this machine resolve it, or the code of the error: `ENOTFOUND`. */
 export async function resolveName(name: string, timeoutMs: number): Promise<readonly string[] | string> {

@@ -1,11 +1,13 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
-import type { Facts, Version } from '../facts.ts';
-import type { QueryHost } from '../host.ts';
-import { parseVersion } from '../version.ts';
+import type { Facts, Version } from '../seam/facts.ts';
+import type { QueryHost } from '../seam/host.ts';
+import { parseVersion } from '../seam/version.ts';
 import { READ_FACTS } from './facts-scripts.ts';
+import { windowsQueryHost } from './host.ts';
 import { DRIVE } from './paths.ts';
 import { askScript } from './powershell.ts';
+import { thisSystem } from './this-system.ts';
 
 /** Node's names of architectures, as Kubernetes calls them (Go's GOARCH). */
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' };
@@ -69,4 +71,10 @@ function otherDrive(drive: string | undefined): MachineadmError {
     summary: `Windows is installed on ${drive ?? 'an unknown drive'}; machineadm prepares machines that have it on ${DRIVE}`,
     remedy: 'Use an image with Windows on C:, as those of the Kubernetes image-builder are.',
   });
+}
+
+/** The id of this machine and of its boot, for what asks for nothing else. Throws `HostStepFailed`. */
+export async function readWindowsIdentity(): Promise<{ readonly machineId: string; readonly bootId: string }> {
+  const told = await askScript(windowsQueryHost(thisSystem()), READ_FACTS);
+  return { machineId: text(member(told, 'machineGuid')) ?? '', bootId: text(member(told, 'boot')) ?? '' };
 }

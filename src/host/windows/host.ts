@@ -1,10 +1,10 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { SecretValue } from '@machineadm/document/secret.ts';
-import { connectCri, pullImage, removePods } from '../cri-client.ts';
-import type { CommandResult, Host, Query, QueryHost } from '../host.ts';
-import { isQuery } from '../queries.ts';
-import { secretResolver } from '../secret-effects.ts';
-import { resolveSecret } from '../secrets.ts';
+import { connectCri, pullImage, removePods } from '../cri/client.ts';
+import type { CommandResult, Host, Query, QueryHost } from '../seam/host.ts';
+import { isQuery } from '../seam/queries.ts';
+import { resolveSecret } from '../secrets/resolve.ts';
+import { secretResolver } from '../secrets/resolver.ts';
 import { windowsPath } from './paths.ts';
 import { ProgramDirectories } from './program-directories.ts';
 import { assertWindowsQuery, isWindowsQuery } from './queries.ts';

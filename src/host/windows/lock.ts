@@ -1,7 +1,7 @@
 import { closeSync, constants, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import { errnoOf, FileError } from '../file-error.ts';
-import { makeDirectories } from '../place.ts';
+import { errnoOf, FileError } from '../files/file-error.ts';
+import { makeDirectories } from '../files/place.ts';
 import { windowsPath } from './paths.ts';
 
 /**

@@ -1,8 +1,7 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
-import type { Host } from '../host.ts';
-import type { EndedOrphan } from '../linux/orphans.ts';
+import type { EndedOrphan, Host } from '../seam/host.ts';
 import { OWN_DIRECTORY } from './paths.ts';
 import { runScript, windowsScript } from './powershell.ts';
 import type { ProcessRecorder } from './this-system.ts';

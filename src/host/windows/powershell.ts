@@ -1,6 +1,6 @@
 import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
 import { member, text as textOf } from '@machineadm/document/untyped.ts';
-import type { Command, CommandResult, Host, Query, QueryHost } from '../host.ts';
+import type { Command, CommandResult, Host, Query, QueryHost } from '../seam/host.ts';
 
 /**
  * A script of Windows PowerShell that never changes: it is handed over encoded, and what it works on is one JSON object

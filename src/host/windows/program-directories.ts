@@ -1,7 +1,7 @@
 import { lstatSync } from 'node:fs';
 import { win32 } from 'node:path';
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { Command } from '../host.ts';
+import type { Command } from '../seam/host.ts';
 import { PATH_OF_SYSTEM, SYSTEM_ROOT } from './paths.ts';
 import type { Security } from './security.ts';
 import { modeOf, ownerOf } from './security-descriptor.ts';

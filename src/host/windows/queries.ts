@@ -1,7 +1,7 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { Query } from '../host.ts';
-import { isQuery } from '../queries.ts';
-import { matches, type QueryForm } from '../query-form.ts';
+import type { Query } from '../seam/host.ts';
+import { isQuery } from '../seam/queries.ts';
+import { matches, type QueryForm } from '../seam/query-form.ts';
 import { READ_DOMAIN, TEST_SECURE_CHANNEL } from './domain-scripts.ts';
 import { READ_FACTS } from './facts-scripts.ts';
 import type { WindowsScript } from './powershell.ts';

@@ -1,9 +1,9 @@
 import { lstatSync, readdirSync, readFileSync, type Stats } from 'node:fs';
 import { open, readdir } from 'node:fs/promises';
 import { win32 } from 'node:path';
-import { errnoOf, FileError } from '../file-error.ts';
-import { digestOf, readPiece } from '../file-pieces.ts';
-import type { FileStat, QueryHost } from '../host.ts';
+import { errnoOf, FileError } from '../files/file-error.ts';
+import { digestOf, readPiece } from '../files/file-pieces.ts';
+import type { FileStat, QueryHost } from '../seam/host.ts';
 import { PATH_OF_SYSTEM, windowsPath } from './paths.ts';
 import type { Security } from './security.ts';
 import { modeOf, ownerOf } from './security-descriptor.ts';

@@ -1,5 +1,5 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { Command, CommandResult, Host } from '../host.ts';
+import type { Command, CommandResult, Host } from '../seam/host.ts';
 import { OWN_DIRECTORY, SYSTEM32 } from './paths.ts';
 
 /** The task that goes on with a run behind a reboot, and with one that was killed: started with every boot. */

@@ -1,6 +1,6 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
-import type { Host, QueryHost, ServiceManager, ServiceState } from '../host.ts';
+import type { Host, QueryHost, ServiceManager, ServiceState } from '../seam/host.ts';
 import { DRIVE } from './paths.ts';
 import { askScript, readAnswer, scriptInput } from './powershell.ts';
 import { CHANGE_SERVICE, SERVICE_EVENTS, SERVICE_STATE } from './service-scripts.ts';

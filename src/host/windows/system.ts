@@ -1,4 +1,4 @@
-import type { Command, CommandResult } from '../host.ts';
+import type { Command, CommandResult } from '../seam/host.ts';
 
 /**
  * All that the Windows host needs of a Windows machine; everything else in this room is made of it. The real one is

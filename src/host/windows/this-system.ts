@@ -4,11 +4,10 @@ import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { redact } from '@machineadm/document/redaction.ts';
-import { commandAborted, moreDescriptors } from '../child-process.ts';
-import type { Command, CommandResult } from '../host.ts';
-import { keyBlockHider, LineSplitter, Tail } from '../output.ts';
-import { cleanEnvironment } from './environment.ts';
-import { DRIVE, SYSTEM32, windowsPath } from './paths.ts';
+import { commandAborted, moreDescriptors } from '../processes/child-process.ts';
+import { keyBlockHider, LineSplitter, Tail } from '../processes/output.ts';
+import type { Command, CommandResult } from '../seam/host.ts';
+import { cleanEnvironment, DRIVE, SYSTEM32, windowsPath } from './paths.ts';
 import type { WindowsSystem } from './system.ts';
 
 const KEPT_OUTPUT_BYTES = 1024 * 1024;

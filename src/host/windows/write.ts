@@ -3,8 +3,8 @@ import { closeSync, constants, fsyncSync, lstatSync, openSync, renameSync, rmSyn
 import { win32 } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import { errnoOf, FileError, type FileOperation } from '../file-error.ts';
-import type { Host, NewFile, StreamedFile } from '../host.ts';
+import { errnoOf, FileError, type FileOperation } from '../files/file-error.ts';
+import type { Host, NewFile, StreamedFile } from '../seam/host.ts';
 import { OWN_DIRECTORY, POWERSHELL, windowsPath } from './paths.ts';
 import { readAnswer, scriptInput } from './powershell.ts';
 import type { Security } from './security.ts';

@@ -1,6 +1,6 @@
 import type { KubernetesModel } from '@machineadm/document/model.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
-import type { Version } from '../../host/facts.ts';
+import type { Version } from '../../host/seam/facts.ts';
 import { apiServerFields } from '../render/cluster.ts';
 import { asked, askedOrNothing, type Fields } from '../render/fields.ts';
 import { Problems } from '../render/problems.ts';

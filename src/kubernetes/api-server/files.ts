@@ -23,7 +23,7 @@ import {
   ENCRYPTION_CONFIG,
 } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import type { SecretValue } from '@machineadm/document/secret.ts';
-import type { NewFile } from '../../host/host.ts';
+import type { NewFile } from '../../host/seam/host.ts';
 import { asked, type Fields, goDuration } from '../render/fields.ts';
 import { writeDocument } from '../render/yaml.ts';
 import type { SecretLookup } from '../secrets.ts';

@@ -3,7 +3,7 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import { foreignYaml } from '@machineadm/document/foreign-yaml.ts';
 import type { KubernetesModel } from '@machineadm/document/model.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
-import type { QueryHost } from '../../host/host.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
 import { kmsSockets } from './component.ts';
 
 /**

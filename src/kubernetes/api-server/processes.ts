@@ -1,4 +1,4 @@
-import type { QueryHost } from '../../host/host.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
 import { isOfThisMachine } from '../pid-namespace.ts';
 
 /** Processes that run exactly this command line, as `pid:start` (clock ticks since boot): the same twice = the same. */

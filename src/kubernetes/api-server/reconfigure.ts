@@ -11,10 +11,10 @@ import {
   KUBELET_KUBECONFIG,
 } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
-import { getObject } from '../../host/api-server.ts';
-import type { Version } from '../../host/facts.ts';
-import type { Host, NewFile } from '../../host/host.ts';
-import { KubeconfigUnusable, readKubeconfig } from '../../host/kubeconfig.ts';
+import { getObject } from '../../host/cluster/api-server.ts';
+import { KubeconfigUnusable, readKubeconfig } from '../../host/cluster/kubeconfig.ts';
+import type { Version } from '../../host/seam/facts.ts';
+import type { Host, NewFile } from '../../host/seam/host.ts';
 import { type AskedNames, reconfiguration } from './cluster-configuration.ts';
 import { requireReadable } from './encryption-change.ts';
 import { requireKmsSockets } from './kms-sockets.ts';

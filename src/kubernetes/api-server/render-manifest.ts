@@ -1,7 +1,7 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { KubernetesModel } from '@machineadm/document/model.ts';
-import type { Version } from '../../host/facts.ts';
-import type { Host } from '../../host/host.ts';
+import type { Version } from '../../host/seam/facts.ts';
+import type { Host } from '../../host/seam/host.ts';
 import { patches } from '../render/patches.ts';
 import { Problems } from '../render/problems.ts';
 import { kubeadmTarget } from '../render/version.ts';

@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { KUBELET_KUBECONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import type { CriContainer } from '../../host/cri.ts';
-import type { QueryHost } from '../../host/host.ts';
+import { KubeconfigUnusable, readKubeconfig } from '../../host/cluster/kubeconfig.ts';
+import type { CriContainer } from '../../host/cri/queries.ts';
 import { requestOnce } from '../../host/http/request-once.ts';
-import { KubeconfigUnusable, readKubeconfig } from '../../host/kubeconfig.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
 import type { ApiServerManifest } from './manifest.ts';
 import { processesOf, stillRunning } from './processes.ts';
 

@@ -1,8 +1,8 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { API_SERVER_TRANSACTION } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
-import { withChecksum, withoutChecksum } from '../../host/checksum.ts';
-import type { Host, QueryHost } from '../../host/host.ts';
+import { withChecksum, withoutChecksum } from '../../host/files/checksum.ts';
+import type { Host, QueryHost } from '../../host/seam/host.ts';
 
 /** Beside the files that it keeps, and root's alone as they are. */
 export const TRANSACTION = API_SERVER_TRANSACTION;

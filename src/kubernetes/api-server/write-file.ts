@@ -1,5 +1,5 @@
 import { dirname } from 'node:path/posix';
-import type { Host, NewFile } from '../../host/host.ts';
+import type { Host, NewFile } from '../../host/seam/host.ts';
 
 /** Writes a file of the API server; a directory that is made for it is known to be ours, and goes with a reset. */
 export async function writeApiServerFile(host: Host, file: NewFile): Promise<void> {

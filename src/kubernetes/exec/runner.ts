@@ -1,8 +1,8 @@
 import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
 import type { ExecModel } from '@machineadm/document/model.ts';
 import { formatDuration } from '@machineadm/document/units.ts';
-import type { CommandResult, Host } from '../../host/host.ts';
-import { describeKill, killOf, remedyOfKill, signalOfStatus } from '../../host/killed.ts';
+import { describeKill, killOf, remedyOfKill, signalOfStatus } from '../../host/processes/killed.ts';
+import type { CommandResult, Host } from '../../host/seam/host.ts';
 import { explain } from './failure-patterns.ts';
 
 /** What a running program reports to, and what ends it. */

@@ -2,9 +2,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { ADMIN_KUBECONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import type { Component } from '@machineadm/hardening/control.ts';
-import { getObject } from '../../host/api-server.ts';
-import type { Host, QueryHost } from '../../host/host.ts';
-import { type ClusterCredential, KubeconfigUnusable, readKubeconfig } from '../../host/kubeconfig.ts';
+import { getObject } from '../../host/cluster/api-server.ts';
+import { type ClusterCredential, KubeconfigUnusable, readKubeconfig } from '../../host/cluster/kubeconfig.ts';
+import type { Host, QueryHost } from '../../host/seam/host.ts';
 import { editManifest, type ManifestEdit, readManifest } from './manifest.ts';
 import { manifestPath, readProcesses } from './observe.ts';
 

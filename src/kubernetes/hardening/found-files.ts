@@ -1,4 +1,4 @@
-import type { FileStat, QueryHost } from '../../host/host.ts';
+import type { FileStat, QueryHost } from '../../host/seam/host.ts';
 
 export interface FoundFile extends Pick<FileStat, 'mode' | 'uid' | 'gid'> {
   readonly path: string;

@@ -1,5 +1,5 @@
 import { KUBELET_FLAGS_ENVIRONMENT } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import type { QueryHost } from '../../host/host.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
 import { argumentsOf } from './manifest.ts';
 
 /** A flag that the kubelet was or will be started with. Flags win over its configuration file. */

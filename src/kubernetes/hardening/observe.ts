@@ -10,7 +10,7 @@ import {
 } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
 import type { Component, Control } from '@machineadm/hardening/control.ts';
-import type { QueryHost } from '../../host/host.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
 import { isOfThisMachine } from '../pid-namespace.ts';
 import { expandPattern, type FoundFile } from './found-files.ts';
 import { type KubeletFlag, kubeletFlags } from './kubelet-flags.ts';

@@ -2,8 +2,8 @@ import { CONTROL_IDS } from '@machineadm/document/hardening-controls.ts';
 import type { HardeningModel } from '@machineadm/document/model.ts';
 import { HARDENING_PROFILES } from '@machineadm/document/model-hardening.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
-import { withChecksum, withoutChecksum } from '../../host/checksum.ts';
-import type { QueryHost } from '../../host/host.ts';
+import { withChecksum, withoutChecksum } from '../../host/files/checksum.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
 
 /** What this machine was hardened to: an audit needs no document then. It holds no secret. */
 export const HARDENING_RECORD = '/var/lib/machineadm/hardening.json';

@@ -1,6 +1,6 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { Host } from '../../host/host.ts';
-import { mountPointsOf } from '../../host/mount-points.ts';
+import { mountPointsOf } from '../../host/files/paths.ts';
+import type { Host } from '../../host/seam/host.ts';
 import { nodeMounts } from '../mounts.ts';
 import { type Inventory, keeperOf, type ResetPlaces, removablePaths } from './inventory.ts';
 

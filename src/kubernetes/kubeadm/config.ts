@@ -5,8 +5,8 @@ import {
   KUBEADM_JOIN_CONFIG,
 } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import type { SecretValue } from '@machineadm/document/secret.ts';
-import type { Version } from '../../host/facts.ts';
-import type { Host, NewFile, QueryHost } from '../../host/host.ts';
+import type { Version } from '../../host/seam/facts.ts';
+import type { Host, NewFile, QueryHost } from '../../host/seam/host.ts';
 import { type RenderedKubeadm, type RenderInput, renderKubeadm } from '../render/index.ts';
 import { resolveSecrets } from '../secrets.ts';
 import type { KubeadmCommand } from './output.ts';

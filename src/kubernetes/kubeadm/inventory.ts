@@ -9,8 +9,8 @@ import {
   STATIC_PODS_DIRECTORY,
   SUPER_ADMIN_KUBECONFIG,
 } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import type { FileStat, QueryHost } from '../../host/host.ts';
-import { mountPointsOf } from '../../host/mount-points.ts';
+import { mountPointsOf } from '../../host/files/paths.ts';
+import type { FileStat, QueryHost } from '../../host/seam/host.ts';
 
 /** Where a reset of a node deletes. */
 export interface ResetPlaces {

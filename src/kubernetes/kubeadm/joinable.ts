@@ -1,5 +1,5 @@
 import type { KubernetesModel } from '@machineadm/document/model.ts';
-import type { Host } from '../../host/host.ts';
+import type { Host } from '../../host/seam/host.ts';
 import {
   requireFreeNodeName,
   requireLivingCredentials,

@@ -1,6 +1,6 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { DEFAULT_ETCD_DATA_DIRECTORY } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import type { Host } from '../../host/host.ts';
+import type { Host } from '../../host/seam/host.ts';
 import { type EtcdPeers, findEtcdPeers, removeOwnMember } from '../etcd-members.ts';
 import { type MembershipEvidence, memberIdOfData } from '../etcd-ownership.ts';
 import { keeperOf } from './inventory.ts';

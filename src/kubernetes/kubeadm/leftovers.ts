@@ -1,6 +1,6 @@
 import type { KubernetesModel } from '@machineadm/document/model.ts';
 import { DEFAULT_ETCD_DATA_DIRECTORY, STATIC_PODS_DIRECTORY } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import type { QueryHost } from '../../host/host.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
 import { CERTIFICATES, COMPONENTS, type Keeper, RESET_FILES } from './inventory.ts';
 
 /** What an earlier bootstrap left on the disk. */

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { QueryHost } from '../../host/host.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
 import { type EtcdPeers, findEtcdPeers, listMembers } from '../etcd-members.ts';
 import { type EtcdMember, isSameUrl } from '../etcd-ownership.ts';
 import type { KubeadmNote } from './output.ts';

@@ -1,10 +1,10 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { KubernetesModel } from '@machineadm/document/model.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
-import { programTrouble } from '../../host/executable.ts';
-import type { Facts, Version } from '../../host/facts.ts';
-import type { QueryHost } from '../../host/host.ts';
-import { parseVersion } from '../../host/version.ts';
+import { programTrouble } from '../../host/processes/executable.ts';
+import type { Facts, Version } from '../../host/seam/facts.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
+import { parseVersion } from '../../host/seam/version.ts';
 import { renderRedacted } from './config.ts';
 
 /** Something kubeadm will need and the machine lacks; the same shape as a step's finding. */

@@ -7,9 +7,9 @@ import {
   KUBELET_CONFIG,
   KUBELET_KUBECONFIG,
 } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import { type Answer, getObject } from '../../host/api-server.ts';
-import type { QueryHost } from '../../host/host.ts';
-import { KubeconfigUnusable, readKubeconfig } from '../../host/kubeconfig.ts';
+import { type Answer, getObject } from '../../host/cluster/api-server.ts';
+import { KubeconfigUnusable, readKubeconfig } from '../../host/cluster/kubeconfig.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
 import { getNode, type NodeView } from '../node-client.ts';
 import { ownNodeName } from '../node-name.ts';
 import type { Attempt } from './attempt.ts';

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
 import { DEFAULT_CERTIFICATES_DIRECTORY, KUBELET_KUBECONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import type { Host } from '../../host/host.ts';
-import { type ClusterCredential, KubeconfigUnusable, readKubeconfig } from '../../host/kubeconfig.ts';
+import { type ClusterCredential, KubeconfigUnusable, readKubeconfig } from '../../host/cluster/kubeconfig.ts';
+import type { Host } from '../../host/seam/host.ts';
 import { getNode } from '../node-client.ts';
 import { ownNodeName } from '../node-name.ts';
 import { podShims } from '../pod-shims.ts';

@@ -1,6 +1,6 @@
 import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
-import type { CommandResult, Host } from '../../host/host.ts';
-import { describeKill, type Kill, killOf, remedyOfKill, signalOfStatus } from '../../host/killed.ts';
+import { describeKill, type Kill, killOf, remedyOfKill, signalOfStatus } from '../../host/processes/killed.ts';
+import type { CommandResult, Host } from '../../host/seam/host.ts';
 import { untilEtcdStaysDown } from '../control-plane-ends.ts';
 import { untilKubeletStaysDown } from '../kubelet-unit.ts';
 import { endingOf, judge, type KubeadmCommand, type KubeadmNote, KubeadmProgress, type OutputLine } from './output.ts';

@@ -1,7 +1,7 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { CANDIDATE_SUFFIX } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import type { Version } from '../../host/facts.ts';
-import type { Host, NewFile } from '../../host/host.ts';
+import type { Version } from '../../host/seam/facts.ts';
+import type { Host, NewFile } from '../../host/seam/host.ts';
 
 const TIMEOUT_MS = 60_000;
 

@@ -1,6 +1,6 @@
 import type { SinkTlsModel } from '@machineadm/document/model.ts';
-import type { Host } from '../../host/host.ts';
 import { agentProxy, createHttpClient, type HttpClient } from '../../host/http/client.ts';
+import type { Host } from '../../host/seam/host.ts';
 import type { DeliveryContext } from '../remote/remote-sink.ts';
 import { systemClock } from '../reporter.ts';
 import type { NetworkModel } from '../spool/frozen-sink.ts';

@@ -1,6 +1,6 @@
 import type { LocalSinkModel } from '@machineadm/document/model.ts';
 import { redact } from '@machineadm/document/redaction.ts';
-import type { Host } from '../../host/host.ts';
+import type { Host } from '../../host/seam/host.ts';
 import type { ReportEvent } from '../event.ts';
 import { remoteSinkOf } from '../remote/registry.ts';
 import type { Moment } from '../run-state.ts';

@@ -1,5 +1,5 @@
 import type { LocalSinkModel } from '@machineadm/document/model.ts';
-import type { Host } from '../../host/host.ts';
+import type { Host } from '../../host/seam/host.ts';
 import { withDeadline } from '../deadline.ts';
 import { sinksOf } from '../sinks/index.ts';
 import type { RunEvent } from '../status.ts';

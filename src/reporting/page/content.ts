@@ -1,4 +1,4 @@
-import type { Facts } from '../../host/facts.ts';
+import type { Facts } from '../../host/seam/facts.ts';
 import type { Reported } from '../status-file.ts';
 
 /** What a page shows. Every part may be absent: a machine that never ran machineadm has a page in its bundle, too. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Facts } from '../../host/facts.ts';
+import type { Facts } from '../../host/seam/facts.ts';
 import { chart } from './chart.ts';
 import type { PageContent } from './content.ts';
 import { Html, html } from './html.ts';

@@ -1,4 +1,4 @@
-import type { Answer } from '../../host/api-server.ts';
+import type { Answer } from '../../host/cluster/api-server.ts';
 import { type DeliveryResult, patienceAskedFor } from './remote-sink.ts';
 
 /** What an API server's answer to a patch means for a delivery. */

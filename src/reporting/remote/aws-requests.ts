@@ -1,5 +1,5 @@
 import type { AWSBucketModel, AWSSinkModel } from '@machineadm/document/model.ts';
-import { type AwsRequest, awsDomain } from '../../host/aws-signature.ts';
+import { type AwsRequest, awsDomain } from '../../host/cloud/aws-signature.ts';
 import { stringAt } from '../../host/http/json-answer.ts';
 import { eventLine, fitted, type ReportEvent, SIZE_CLASSES, sizeOf } from '../event.ts';
 import { attributesOf } from './attributes.ts';

@@ -5,9 +5,9 @@ import {
   awsRegionOfMachine,
   awsRoleCredentials,
   signedForAws,
-} from '../../host/aws-signature.ts';
+} from '../../host/cloud/aws-signature.ts';
+import { MetadataService } from '../../host/cloud/metadata-service.ts';
 import type { HttpClient } from '../../host/http/client.ts';
-import { MetadataService } from '../../host/metadata-service.ts';
 import { SIZE_CLASSES } from '../event.ts';
 import { isForBucket, MESSAGE_BYTES, putObject, resultOfAws, sendMessage, storedAt } from './aws-requests.ts';
 import { type Exchange, exchange } from './http-exchange.ts';

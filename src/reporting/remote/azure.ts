@@ -1,6 +1,6 @@
 import type { AzureSinkModel } from '@machineadm/document/model.ts';
+import { MetadataService } from '../../host/cloud/metadata-service.ts';
 import type { HttpRequest } from '../../host/http/client.ts';
-import { MetadataService } from '../../host/metadata-service.ts';
 import type { ReportEvent } from '../event.ts';
 import { CLOUD_EVENT_TYPE, cloudEvent } from './cloud-event.ts';
 import { exchange } from './http-exchange.ts';

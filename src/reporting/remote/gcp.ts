@@ -1,5 +1,5 @@
 import type { GCPSinkModel } from '@machineadm/document/model.ts';
-import { MetadataService } from '../../host/metadata-service.ts';
+import { MetadataService } from '../../host/cloud/metadata-service.ts';
 import { type ReportEvent, SIZE_CLASSES } from '../event.ts';
 import { attributesOf } from './attributes.ts';
 import { exchange, jsonOf } from './http-exchange.ts';

@@ -1,5 +1,5 @@
 import { redact } from '@machineadm/document/redaction.ts';
-import type { CommandResult } from '../../host/host.ts';
+import type { CommandResult } from '../../host/seam/host.ts';
 import { eventLine, type ReportEvent } from '../event.ts';
 import type { DeliveryContext, DeliveryResult, RemoteSink } from './remote-sink.ts';
 

@@ -1,7 +1,7 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { ClusterAccess, KubernetesSinkModel } from '@machineadm/document/model.ts';
-import { type ApiCredential, askApiServer } from '../../host/api-server.ts';
-import { KubeconfigUnusable, parseKubeconfig } from '../../host/kubeconfig.ts';
+import { type ApiCredential, askApiServer } from '../../host/cluster/api-server.ts';
+import { KubeconfigUnusable, parseKubeconfig } from '../../host/cluster/kubeconfig.ts';
 import { configMapPatch, REPORT_BYTES } from './apply-patch.ts';
 import { applyResult } from './apply-result.ts';
 import type { DeliveryContext, RemoteSink } from './remote-sink.ts';

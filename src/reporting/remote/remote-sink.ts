@@ -1,7 +1,7 @@
 import type { SinkTlsModel } from '@machineadm/document/model.ts';
 import type { Secret, SecretValue } from '@machineadm/document/secret.ts';
-import type { Host } from '../../host/host.ts';
 import type { HttpClient } from '../../host/http/client.ts';
+import type { Host } from '../../host/seam/host.ts';
 import type { ReportEvent } from '../event.ts';
 import type { Moment } from '../run-state.ts';
 

@@ -1,7 +1,7 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { oneLine } from '@machineadm/document/printable.ts';
-import { errnoOf } from '../../host/file-error.ts';
 import { type ConsoleDevice, openConsole } from '../../host/files/console-device.ts';
+import { errnoOf } from '../../host/files/file-error.ts';
 import { formatEvent } from '../progress.ts';
 import type { Sink } from '../sink.ts';
 

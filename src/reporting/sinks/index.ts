@@ -1,5 +1,5 @@
 import type { LocalSinkModel } from '@machineadm/document/model.ts';
-import type { Host } from '../../host/host.ts';
+import type { Host } from '../../host/seam/host.ts';
 import type { Sink } from '../sink.ts';
 import { consoleSink } from './console.ts';
 import { journalSink } from './journal.ts';

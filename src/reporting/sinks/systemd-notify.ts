@@ -1,6 +1,6 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { oneLine } from '@machineadm/document/printable.ts';
-import type { Host } from '../../host/host.ts';
+import type { Host } from '../../host/seam/host.ts';
 import { formatEvent } from '../progress.ts';
 import type { Sink } from '../sink.ts';
 

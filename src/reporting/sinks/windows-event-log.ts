@@ -1,8 +1,8 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { member } from '@machineadm/document/untyped.ts';
-import type { Host } from '../../host/host.ts';
-import { WRITE_EVENT } from '../../host/windows/event-scripts.ts';
+import type { Host } from '../../host/seam/host.ts';
 import { runScript } from '../../host/windows/powershell.ts';
+import { WRITE_EVENT } from '../../host/windows/system-scripts.ts';
 import type { Sink } from '../sink.ts';
 import type { RunEvent } from '../status.ts';
 import { entryText, MESSAGE_IDS, type MessageId, messageId } from './journal.ts';

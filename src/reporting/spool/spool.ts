@@ -1,6 +1,6 @@
 import { isRecord } from '@machineadm/document/shape.ts';
-import { withChecksum, withoutChecksum } from '../../host/checksum.ts';
-import type { Host } from '../../host/host.ts';
+import { withChecksum, withoutChecksum } from '../../host/files/checksum.ts';
+import type { Host } from '../../host/seam/host.ts';
 import { fitted, type ReportEvent } from '../event.ts';
 import { isEvent } from '../shapes.ts';
 

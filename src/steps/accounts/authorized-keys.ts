@@ -1,8 +1,8 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { authorizedKeysPath } from '@machineadm/document/ownership/paths.ts';
 import { redact } from '@machineadm/document/redaction.ts';
-import { FileError } from '../../host/file-error.ts';
-import type { CommandResult, Host, QueryHost } from '../../host/host.ts';
+import { FileError } from '../../host/files/file-error.ts';
+import type { CommandResult, Host, QueryHost } from '../../host/seam/host.ts';
 import { withBlock, withoutBlock } from '../marked-block.ts';
 import type { Execution } from '../step.ts';
 import type { PasswdEntry } from './databases.ts';

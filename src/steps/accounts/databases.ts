@@ -1,5 +1,5 @@
 import { Secret } from '@machineadm/document/secret.ts';
-import type { QueryHost } from '../../host/host.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
 
 /** A line of passwd(5). */
 export interface PasswdEntry {

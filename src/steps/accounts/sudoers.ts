@@ -1,6 +1,6 @@
 import type { UserModel } from '@machineadm/document/model.ts';
 import { redact } from '@machineadm/document/redaction.ts';
-import type { QueryHost } from '../../host/host.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
 import type { Missing } from '../step.ts';
 
 export const SUDOERS_MODE = 0o440;

@@ -1,6 +1,6 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { redact } from '@machineadm/document/redaction.ts';
-import type { Command, Host, QueryHost } from '../../host/host.ts';
+import type { Command, Host, QueryHost } from '../../host/seam/host.ts';
 import type { Missing } from '../step.ts';
 
 /** Which package brings which program, as most distributions call it. */

@@ -1,7 +1,7 @@
 import type { UserModel } from '@machineadm/document/model.ts';
 import { sudoersPath } from '@machineadm/document/ownership/paths.ts';
 import { Secret } from '@machineadm/document/secret.ts';
-import type { FileStat } from '../../host/host.ts';
+import type { FileStat } from '../../host/seam/host.ts';
 import type { Change } from '../step.ts';
 import type { KeysActual } from './authorized-keys.ts';
 import type { PasswdEntry } from './databases.ts';

@@ -1,7 +1,7 @@
 import type { Evidence } from '@machineadm/document/errors.ts';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
-import type { CommandResult } from '../../host/host.ts';
+import type { CommandResult } from '../../host/seam/host.ts';
 
 /** A cause that the tools name on standard error, under LC_ALL=C. */
 export interface JoinFailure {

@@ -1,7 +1,7 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
-import type { Host, QueryHost } from '../../host/host.ts';
 import type { DirectoryNetwork } from '../../host/network/directory.ts';
+import type { Host, QueryHost } from '../../host/seam/host.ts';
 import type { Change, Execution, Missing, Step, StepRecord } from '../step.ts';
 import { textDiff } from '../text-diff.ts';
 import { DomainJoin } from './join.ts';

@@ -1,5 +1,5 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { Command, CommandResult, Host } from '../../host/host.ts';
+import type { Command, CommandResult, Host } from '../../host/seam/host.ts';
 import type { Execution } from '../step.ts';
 import { readBlob } from './blob.ts';
 import { joinFailure } from './failures.ts';

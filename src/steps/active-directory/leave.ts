@@ -1,5 +1,5 @@
 import { redact } from '@machineadm/document/redaction.ts';
-import type { Command, Host } from '../../host/host.ts';
+import type { Command, Host } from '../../host/seam/host.ts';
 import { TOOL_ENVIRONMENT, WORK_DIRECTORY, withWorkDirectory } from './work-directory.ts';
 
 /** A membership that this machine made itself, and is to give up. */

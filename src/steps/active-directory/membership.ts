@@ -1,5 +1,5 @@
 import type { ActiveDirectoryModel, Model } from '@machineadm/document/model.ts';
-import type { Facts } from '../../host/facts.ts';
+import type { Facts } from '../../host/seam/facts.ts';
 
 /** The membership that a document asks for, with the names that this machine has in its domain. */
 export interface DomainMembership extends ActiveDirectoryModel {

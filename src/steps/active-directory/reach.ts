@@ -1,6 +1,6 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { QueryHost } from '../../host/host.ts';
 import type { DirectoryNetwork } from '../../host/network/directory.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
 import type { Execution } from '../step.ts';
 import type { DomainMembership } from './membership.ts';
 

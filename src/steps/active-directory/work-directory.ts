@@ -1,4 +1,4 @@
-import type { Host } from '../../host/host.ts';
+import type { Host } from '../../host/seam/host.ts';
 
 /** Where the tools may write for the time of their work; in memory, and of root alone. */
 export const WORK_DIRECTORY = '/run/machineadm/active-directory';

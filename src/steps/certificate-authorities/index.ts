@@ -1,7 +1,7 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { CertificateAuthorityModel } from '@machineadm/document/model.ts';
 import { OWN_FILE_PREFIX } from '@machineadm/document/ownership/paths.ts';
-import type { Host } from '../../host/host.ts';
+import type { Host } from '../../host/seam/host.ts';
 import type { Change, Execution, FollowUp, Missing, Step } from '../step.ts';
 import { type Authority, authoritiesOf, fingerprintsIn } from './certificates.ts';
 import { type TrustStore, trustStoreOf } from './stores.ts';

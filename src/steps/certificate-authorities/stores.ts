@@ -1,5 +1,5 @@
 import { TRUST_STORES } from '@machineadm/document/ownership/paths.ts';
-import type { QueryHost } from '../../host/host.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
 
 /** Where an operating system takes added authorities from, and what makes its bundle of them. */
 export interface TrustStore {

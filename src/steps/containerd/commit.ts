@@ -1,5 +1,5 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { Host } from '../../host/host.ts';
+import type { Host } from '../../host/seam/host.ts';
 import type { Execution } from '../step.ts';
 import { CONFIGURATION_PATH, ORIGINAL_PATH, PREVIOUS_PATH, writerOf } from './configuration.ts';
 import { waitUntilHealthy } from './health.ts';

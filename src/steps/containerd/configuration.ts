@@ -5,7 +5,7 @@ import {
   PREVIOUS_SUFFIX,
   REGISTRIES_DIRECTORY,
 } from '@machineadm/document/ownership/paths.ts';
-import type { Version } from '../../host/facts.ts';
+import type { Version } from '../../host/seam/facts.ts';
 import { disabledWithoutCri, inWordsOf, withBinaries } from './migrate.ts';
 import { CRI, IMAGES, OPT, OVERLAYFS, RUNTIME, TRANSFER } from './plugin-ids.ts';
 import { mendedRuntimes, runtimeTables } from './runtimes.ts';

@@ -1,7 +1,7 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { ContainerdModel, TomlTable } from '@machineadm/document/model.ts';
-import type { Version } from '../../host/facts.ts';
-import { compareVersions } from '../../host/version.ts';
+import type { Version } from '../../host/seam/facts.ts';
+import { compareVersions } from '../../host/seam/version.ts';
 import type { Missing } from '../step.ts';
 import { containerdTable, registryTable } from './configuration.ts';
 import { dottedKey, isTable, leavesOf, stringAt, tableAt, valueAt } from './toml-tree.ts';

@@ -1,7 +1,7 @@
 import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
 import type { TomlTable, TomlValue } from '@machineadm/document/model.ts';
 import { Verbatim, wholeNumber } from '@machineadm/document/verbatim.ts';
-import type { CommandResult, QueryHost } from '../../host/host.ts';
+import type { CommandResult, QueryHost } from '../../host/seam/host.ts';
 import { CONFIGURATION_PATH, holdsCredentials } from './configuration.ts';
 import { parseTable } from './toml-text.ts';
 import { dottedKey, isTable, leavesOf, valueAt } from './toml-tree.ts';

@@ -1,7 +1,7 @@
 import { dirname } from 'node:path/posix';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { TomlTable } from '@machineadm/document/model.ts';
-import type { QueryHost } from '../../host/host.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
 import type { FoundConfiguration, FoundFiles } from './changed-values.ts';
 import { CONFIGURATION_PATH } from './configuration.ts';
 import { parseTable, placesOf } from './toml-text.ts';

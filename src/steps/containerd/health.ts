@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
-import type { Host, QueryHost } from '../../host/host.ts';
-import { unitTrouble } from '../../host/unit-trouble.ts';
+import type { Host, QueryHost } from '../../host/seam/host.ts';
+import { unitTrouble } from '../../host/services/unit-trouble.ts';
 import type { Execution } from '../step.ts';
 
 const POLL_MS = 250;

@@ -1,6 +1,6 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { Version } from '../../host/facts.ts';
-import type { Host } from '../../host/host.ts';
+import type { Version } from '../../host/seam/facts.ts';
+import type { Host } from '../../host/seam/host.ts';
 import type { Change, Execution, Step } from '../step.ts';
 import { textDiff } from '../text-diff.ts';
 import { type ContainerdTimes, proveHealthy, putConfiguration } from './commit.ts';

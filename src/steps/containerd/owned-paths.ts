@@ -1,7 +1,7 @@
 import type { TomlTable } from '@machineadm/document/model.ts';
 import { REGISTRY_FILES } from '@machineadm/document/ownership/host-claims.ts';
 import { registryDirectories } from '@machineadm/document/ownership/paths.ts';
-import type { QueryHost } from '../../host/host.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
 import type { OwnedPath } from '../step.ts';
 import { CONFIGURATION_PATH, registryTable } from './configuration.ts';
 import { parseToml } from './found.ts';

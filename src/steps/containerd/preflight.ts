@@ -1,8 +1,8 @@
 import type { ContainerdModel, TomlTable } from '@machineadm/document/model.ts';
-import { programTrouble } from '../../host/executable.ts';
-import type { Version } from '../../host/facts.ts';
-import type { QueryHost } from '../../host/host.ts';
-import { compareVersions } from '../../host/version.ts';
+import { programTrouble } from '../../host/processes/executable.ts';
+import type { Version } from '../../host/seam/facts.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
+import { compareVersions } from '../../host/seam/version.ts';
 import type { Missing } from '../step.ts';
 import { CONFIGURATION_PATH } from './configuration.ts';
 import { tooNewFor } from './contradictions.ts';

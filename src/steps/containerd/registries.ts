@@ -1,7 +1,7 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { RegistryModel } from '@machineadm/document/model.ts';
 import { OWN_FILE_PREFIX, REGISTRY_HOSTS_FILE, registryDirectories } from '@machineadm/document/ownership/paths.ts';
-import type { Host, QueryHost } from '../../host/host.ts';
+import type { Host, QueryHost } from '../../host/seam/host.ts';
 import type { Change } from '../step.ts';
 import { textDiff } from '../text-diff.ts';
 import { HOSTS_ORIGINAL, isOurHostsFile, type RegistryFile, registryFiles, secretsOf } from './hosts-file.ts';

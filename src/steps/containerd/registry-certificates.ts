@@ -2,7 +2,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { RegistryEndpoint, RegistryModel } from '@machineadm/document/model.ts';
 import { pemBlocks } from '@machineadm/document/pem.ts';
-import type { QueryHost } from '../../host/host.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
 import type { Missing } from '../step.ts';
 
 const REMEDY = 'Put the PEM certificate, whole and still valid, and for a client its own key into the document.';

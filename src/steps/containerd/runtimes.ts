@@ -1,6 +1,6 @@
 import { dirname } from 'node:path/posix';
 import type { ContainerdModel, RuntimeModel, TomlTable } from '@machineadm/document/model.ts';
-import type { QueryHost } from '../../host/host.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
 import type { Missing } from '../step.ts';
 import { RUNC_SHIM } from './plugin-ids.ts';
 import { defined, isTable, stringAt, table, tableAt } from './toml-tree.ts';

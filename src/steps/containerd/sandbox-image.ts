@@ -1,5 +1,5 @@
 import type { KubernetesModel } from '@machineadm/document/model.ts';
-import type { QueryHost } from '../../host/host.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
 
 /**
  * The sandbox (pause) image that the kubeadm found would pull, so that the runtime does not need a second one, which an

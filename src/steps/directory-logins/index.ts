@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { ORIGINAL_SUFFIX } from '@machineadm/document/ownership/paths.ts';
-import type { Host, QueryHost } from '../../host/host.ts';
+import type { Host, QueryHost } from '../../host/seam/host.ts';
 import { membershipOf } from '../active-directory/membership.ts';
 import type { Change, FollowUp, Missing, Step } from '../step.ts';
 import { textDiff } from '../text-diff.ts';

@@ -1,4 +1,4 @@
-import type { QueryHost } from '../../host/host.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
 
 /** How this system's own tool puts sssd into the stacks of PAM. */
 export interface PamTool {

@@ -1,6 +1,6 @@
 import { QUIET } from '@machineadm/document/foreign-yaml.ts';
 import { KUBELET_CONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import type { Host } from '../../host/host.ts';
+import type { Host } from '../../host/seam/host.ts';
 import { changeComponent, type Pace } from '../../kubernetes/hardening/component-restart.ts';
 import { withoutFlag } from '../../kubernetes/hardening/kubelet-flags.ts';
 import type { Execution } from '../step.ts';

@@ -1,6 +1,6 @@
 import type { Evidence } from '@machineadm/document/errors.ts';
 import type { HardeningModel } from '@machineadm/document/model.ts';
-import type { QueryHost } from '../../host/host.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
 import { judge } from '../../kubernetes/hardening/judge.ts';
 import { observe } from '../../kubernetes/hardening/observe.ts';
 import { select } from '../../kubernetes/hardening/select.ts';

@@ -1,7 +1,7 @@
 import type { HardeningModel, HostModel, KubernetesModel } from '@machineadm/document/model.ts';
 import { KUBELET_CONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import type { Control } from '@machineadm/hardening/control.ts';
-import type { Host } from '../../host/host.ts';
+import type { Host } from '../../host/seam/host.ts';
 import { type Pace, USUAL_PACE } from '../../kubernetes/hardening/component-restart.ts';
 import { judge } from '../../kubernetes/hardening/judge.ts';
 import { type Mends, mendsFor } from '../../kubernetes/hardening/mend.ts';

@@ -1,6 +1,6 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { scalar } from '@machineadm/document/untyped.ts';
-import type { QueryHost } from '../../host/host.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
 import { type ArchiveFile, tarSource } from './archive.ts';
 import { arrayOf, objectOf, stringsOf } from './json.ts';
 import { fullReference } from './references.ts';

@@ -1,6 +1,6 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { redact } from '@machineadm/document/redaction.ts';
-import type { CommandResult, QueryHost } from '../../host/host.ts';
+import type { CommandResult, QueryHost } from '../../host/seam/host.ts';
 
 /** Throws `ImageArchiveUnreadable` for a file whose SHA-256 (lower-case hex) is another. */
 export async function checkDigest(host: QueryHost, path: string, want: string): Promise<void> {

@@ -1,7 +1,7 @@
 import { basename } from 'node:path/posix';
 import type { ImageArchive } from '@machineadm/document/model.ts';
-import type { CommandResult, Host, QueryHost } from '../../host/host.ts';
 import { shown } from '../../host/http/client.ts';
+import type { CommandResult, Host, QueryHost } from '../../host/seam/host.ts';
 import { download } from '../file-download.ts';
 import type { Execution } from '../step.ts';
 import { type ArchiveFile, fingerprint, openArchive, tarStream } from './archive.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { CriImage } from '../../host/cri.ts';
-import type { Host, QueryHost } from '../../host/host.ts';
+import type { CriImage } from '../../host/cri/queries.ts';
+import type { Host, QueryHost } from '../../host/seam/host.ts';
 import type { Execution } from '../step.ts';
 import type { ArchiveImage } from './contents.ts';
 import { findImage, fullReference } from './references.ts';

@@ -1,4 +1,4 @@
-import type { CriImage } from '../../host/cri.ts';
+import type { CriImage } from '../../host/cri/queries.ts';
 
 /**
  * The full form of an image reference as runtimes keep it: `pause` is `docker.io/library/pause:latest`; of a reference

@@ -1,8 +1,8 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { ProxyModel } from '@machineadm/document/model.ts';
 import { ENVIRONMENT_FILE, PROXY_DROP_IN, PROXY_FILE, PROXY_SERVICES } from '@machineadm/document/ownership/paths.ts';
-import type { Host, QueryHost } from '../../host/host.ts';
-import type { ServiceEnvironment } from '../../host/service-environment.ts';
+import type { Host, QueryHost } from '../../host/seam/host.ts';
+import type { ServiceEnvironment } from '../../host/services/environment.ts';
 import { blockIn, withBlock, withoutBlock } from '../marked-block.ts';
 import type { Change, FollowUp, Missing, Step } from '../step.ts';
 import { bypassOf } from './bypass.ts';

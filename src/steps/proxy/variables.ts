@@ -2,7 +2,7 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { ProxyModel } from '@machineadm/document/model.ts';
 import { holdsCredentials, proxyUrlProblem } from '@machineadm/document/proxy-url.ts';
 import { Secret } from '@machineadm/document/secret.ts';
-import type { QueryHost } from '../../host/host.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
 import type { Missing } from '../step.ts';
 
 /** The URLs of the document, found out. */

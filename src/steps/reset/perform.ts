@@ -1,6 +1,6 @@
 import { CONTAINERD_CONFIGURATION } from '@machineadm/document/ownership/paths.ts';
 import { redact } from '@machineadm/document/redaction.ts';
-import type { Host } from '../../host/host.ts';
+import type { Host } from '../../host/seam/host.ts';
 import { resetProgram } from '../../kubernetes/exec/runner.ts';
 import { unmountAll } from '../../kubernetes/kubeadm/cleanup.ts';
 import { resetNode } from '../../kubernetes/kubeadm/reset.ts';

@@ -5,8 +5,8 @@ import {
 } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { ORIGINAL_SUFFIX } from '@machineadm/document/ownership/paths.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
-import type { QueryHost } from '../../host/host.ts';
-import { mountPointsOf } from '../../host/mount-points.ts';
+import { mountPointsOf } from '../../host/files/paths.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
 import { attemptOf } from '../../kubernetes/kubeadm/attempt.ts';
 import { assumedInventory, type Inventory } from '../../kubernetes/kubeadm/inventory.ts';
 import type { ResetOrder, UndoNote } from '../../kubernetes/kubeadm/reset-order.ts';

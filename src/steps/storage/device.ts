@@ -1,6 +1,6 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { DeviceIdentity, DeviceSelector } from '@machineadm/document/model.ts';
-import type { QueryHost } from '../../host/host.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
 import { jsonRows } from './json-rows.ts';
 import { readSuperblock } from './signatures.ts';
 

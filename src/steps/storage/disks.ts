@@ -1,6 +1,6 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { DiskModel } from '@machineadm/document/model.ts';
-import type { Host, QueryHost } from '../../host/host.ts';
+import type { Host, QueryHost } from '../../host/seam/host.ts';
 import type { Change, Execution, Missing, Step } from '../step.ts';
 import { type DiskDecision, type DiskFinding, decideDisk } from './decisions.ts';
 import { type BlockDevice, describeDevice, findDevice, partitionsKnown } from './device.ts';

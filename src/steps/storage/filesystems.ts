@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { DiskModel, FilesystemModel } from '@machineadm/document/model.ts';
-import type { Host, QueryHost } from '../../host/host.ts';
+import type { Host, QueryHost } from '../../host/seam/host.ts';
 import type { Change, Execution, Missing, Step } from '../step.ts';
 import { decideFilesystem, type FilesystemDecision, type FilesystemFinding } from './decisions.ts';
 import { type BlockDevice, describeDevice, findDevice } from './device.ts';

@@ -1,6 +1,6 @@
 import type { MountModel } from '@machineadm/document/model.ts';
 import { FSTAB } from '@machineadm/document/ownership/paths.ts';
-import type { QueryHost } from '../../host/host.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
 import { activeSwaps } from '../swap.ts';
 import { type BlockDevice, describeDevice } from './device.ts';
 import { entryLine, type FstabEntry, foreignSources, ownEntry } from './fstab.ts';

@@ -1,4 +1,4 @@
-import type { QueryHost } from '../../host/host.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
 import { jsonRows } from './json-rows.ts';
 
 /** What is mounted on a mount point, as the kernel tells (findmnt(8)). */

@@ -1,7 +1,7 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { DiskModel, FilesystemModel, MountModel } from '@machineadm/document/model.ts';
 import { FSTAB } from '@machineadm/document/ownership/paths.ts';
-import type { Host } from '../../host/host.ts';
+import type { Host } from '../../host/seam/host.ts';
 import type { Change, Execution, FollowUp, Missing, Step } from '../step.ts';
 import { describeDevice, findDevice } from './device.ts';
 import { withEntry } from './fstab.ts';

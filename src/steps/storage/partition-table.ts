@@ -1,4 +1,4 @@
-import type { QueryHost } from '../../host/host.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
 import { printedJson } from './json-rows.ts';
 import type { PartitionTable } from './partition-layout.ts';
 

@@ -1,5 +1,5 @@
 import type { DeviceIdentity, DeviceSelector, DiskModel } from '@machineadm/document/model.ts';
-import type { QueryHost } from '../../host/host.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
 import { awaitsPartitioning } from './disks.ts';
 
 /** True for a partition of a disk that the document partitions and that is not partitioned yet. */

@@ -1,4 +1,4 @@
-import type { QueryHost } from '../../host/host.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
 import type { Missing } from '../step.ts';
 
 /** Which package brings a program: Debian's name, then that of others where it differs. */

@@ -1,5 +1,5 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { QueryHost } from '../../host/host.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
 import { jsonRows } from './json-rows.ts';
 
 /**

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { DeviceSelector } from '@machineadm/document/model.ts';
 import { formatDuration } from '@machineadm/document/units.ts';
-import type { QueryHost } from '../../host/host.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
 import type { Execution } from '../step.ts';
 import { type BlockDevice, describeDevice, findDevice } from './device.ts';
 

@@ -1,5 +1,5 @@
 import { TIME_SERVICES } from '@machineadm/document/ownership/paths.ts';
-import type { QueryHost, ServiceState } from '../../host/host.ts';
+import type { QueryHost, ServiceState } from '../../host/seam/host.ts';
 import {
   type ConfigurationFile,
   chronyConfiguration,

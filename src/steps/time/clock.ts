@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
 import type { TimeModel } from '@machineadm/document/model.ts';
 import { formatDuration } from '@machineadm/document/units.ts';
-import type { QueryHost } from '../../host/host.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
 import { EMPTY_RECORD, type Step } from '../step.ts';
 import { installedClients } from './clients.ts';
 import { time } from './index.ts';

@@ -4,7 +4,7 @@ import {
   TIME_DROP_IN,
   TIMESYNCD_CONFIGURATION,
 } from '@machineadm/document/ownership/paths.ts';
-import type { QueryHost } from '../../host/host.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
 import { blockIn, withBlock, withoutBlock } from '../marked-block.ts';
 
 /** A file of a time service as it is and as it must be; undefined = not there. */

@@ -1,5 +1,5 @@
 import type { Evidence } from '@machineadm/document/errors.ts';
-import type { QueryHost } from '../../host/host.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
 
 /** What a time service says of the clock. */
 export interface ClockReading {

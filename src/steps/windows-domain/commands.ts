@@ -1,4 +1,4 @@
-import type { Command, CommandResult, Query } from '../../host/host.ts';
+import type { Command, CommandResult, Query } from '../../host/seam/host.ts';
 import { SYSTEM_ROOT } from '../../host/windows/paths.ts';
 
 /** Flags of JoinDomainOrWorkgroup (Microsoft Learn, "JoinDomainOrWorkgroup method of the Win32_ComputerSystem class"). */

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
-import type { Host, QueryHost } from '../../host/host.ts';
+import type { Host, QueryHost } from '../../host/seam/host.ts';
 import {
   FIND_COMPUTER,
   JOIN_DOMAIN,

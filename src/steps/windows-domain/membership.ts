@@ -1,5 +1,5 @@
 import type { Model } from '@machineadm/document/model.ts';
-import type { Facts } from '../../host/facts.ts';
+import type { Facts } from '../../host/seam/facts.ts';
 import { type DomainMembership, membershipOf } from '../active-directory/membership.ts';
 import type { Missing } from '../step.ts';
 

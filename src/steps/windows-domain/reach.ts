@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
-import type { QueryHost } from '../../host/host.ts';
 import type { DirectoryNetwork } from '../../host/network/directory.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
 import type { Execution } from '../step.ts';
 import { compareClocks, type FoundController, findController, readClockOffset, readController } from './commands.ts';
 import { windowsJoinFailure } from './failures.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Evidence } from '@machineadm/document/errors.ts';
 import { formatDuration } from '@machineadm/document/units.ts';
-import type { QueryHost } from '../../host/host.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
 import type { Step } from '../step.ts';
 import { clockNotProven } from '../time/clock.ts';
 import { serversToAsk } from './time.ts';

@@ -1,5 +1,5 @@
 import type { HookGroup } from '@machineadm/document/model.ts';
-import type { Command, Host } from '../../host/host.ts';
+import type { Command, Host } from '../../host/seam/host.ts';
 import { windowsPath } from '../../host/windows/paths.ts';
 
 /**

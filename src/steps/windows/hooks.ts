@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import type { HookGroup } from '@machineadm/document/model.ts';
 import type { StepId } from '@machineadm/document/step-ids.ts';
 import { member } from '@machineadm/document/untyped.ts';
-import type { Host } from '../../host/host.ts';
+import type { Host } from '../../host/seam/host.ts';
 import { type FailedEntry, hookFailed, hookTimedOut } from '../hook-errors.ts';
 import { type HookEnvironment, hookEnvironment } from '../hook-inputs.ts';
 import type { HookPhase } from '../hooks.ts';

@@ -2,7 +2,7 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { ProxyModel } from '@machineadm/document/model.ts';
 import { holdsCredentials } from '@machineadm/document/proxy-url.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
-import type { QueryHost } from '../../host/host.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
 import { askScript, runScript } from '../../host/windows/powershell.ts';
 import {
   READ_ENVIRONMENT,

@@ -1,7 +1,7 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { TimeModel } from '@machineadm/document/model.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
-import type { QueryHost, ServiceState } from '../../host/host.ts';
+import type { QueryHost, ServiceState } from '../../host/seam/host.ts';
 import { askScript, runScript } from '../../host/windows/powershell.ts';
 import { READ_TIME, WRITE_TIME } from '../../host/windows/system-scripts.ts';
 import type { Change, Step } from '../step.ts';

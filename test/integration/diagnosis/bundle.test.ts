@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { describe, test } from 'node:test';
-import type { Hardware } from '../../../src/host/hardware.ts';
+import type { Hardware } from '../../../src/host/linux/hardware.ts';
 import { agent } from '../../support/agent.ts';
 import { inThrowAwayMachine } from '../../support/namespace.ts';
 

@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import type { EndedOrphan } from '../../../src/host/index.ts';
+import type { EndedOrphan } from '../../../src/host/seam/host.ts';
 
 const FIXTURES = join(import.meta.dirname, '../../fixtures/host');
 

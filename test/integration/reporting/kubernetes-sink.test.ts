@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { Secret } from '@machineadm/document/secret.ts';
 import { parseAllDocuments } from 'yaml';
-import type { ApiCredential } from '../../../src/host/api-server.ts';
+import type { ApiCredential } from '../../../src/host/cluster/api-server.ts';
 import { type ReportEvent, reportEvent } from '../../../src/reporting/event.ts';
 import { configMapPatch, nodePatch } from '../../../src/reporting/remote/apply-patch.ts';
 import { kubernetesSink } from '../../../src/reporting/remote/kubernetes.ts';

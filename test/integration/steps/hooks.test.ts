@@ -8,8 +8,8 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { HookGroup } from '@machineadm/document/model.ts';
 import { Secret } from '@machineadm/document/secret.ts';
-import type { Command } from '../../../src/host/host.ts';
 import { openHost } from '../../../src/host/index.ts';
+import type { Command } from '../../../src/host/seam/host.ts';
 import { afterBootstrapHooks, earlyHooks } from '../../../src/steps/hooks.ts';
 import { EMPTY_RECORD } from '../../../src/steps/step.ts';
 import { attack } from '../../support/attacks.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { parse } from 'yaml';
-import { parseVersion } from '../../../src/host/version.ts';
+import { parseVersion } from '../../../src/host/seam/version.ts';
 import { renderKubeadm } from '../../../src/kubernetes/render/index.ts';
 import { converting, goldenUserData, loaded } from '../../support/capi.ts';
 import { revealInline } from '../../support/kubernetes-model.ts';

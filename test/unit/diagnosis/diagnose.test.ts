@@ -6,7 +6,7 @@ import { collect } from '../../../src/diagnosis/collect.ts';
 import { type DiagnosisContext, diagnose, verdictOn } from '../../../src/diagnosis/index.ts';
 import { parseJournalLine } from '../../../src/diagnosis/journal-entry.ts';
 import { failureOf } from '../../../src/diagnosis/verdict.ts';
-import type { CriContainer } from '../../../src/host/cri.ts';
+import type { CriContainer } from '../../../src/host/cri/queries.ts';
 import { type MemoryProgram, memoryHost } from '../../support/memory-host.ts';
 
 const BEGAN = Date.parse('2026-11-20T10:00:00Z');

@@ -6,7 +6,7 @@ import type { ObservedLine } from '../../../src/diagnosis/classify.ts';
 import { type CollectContext, collect } from '../../../src/diagnosis/collect.ts';
 import { verdictOn } from '../../../src/diagnosis/index.ts';
 import { staticPodLines } from '../../../src/diagnosis/static-pod-lines.ts';
-import type { CriContainer } from '../../../src/host/cri.ts';
+import type { CriContainer } from '../../../src/host/cri/queries.ts';
 import { parseServiceState } from '../../../src/host/linux/systemd.ts';
 import { type MemoryMachine, memoryHost } from '../../support/memory-host.ts';
 

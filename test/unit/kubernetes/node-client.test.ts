@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { getObject } from '../../../src/host/api-server.ts';
-import { readKubeconfig } from '../../../src/host/kubeconfig.ts';
+import { getObject } from '../../../src/host/cluster/api-server.ts';
+import { readKubeconfig } from '../../../src/host/cluster/kubeconfig.ts';
 import { getNode } from '../../../src/kubernetes/node-client.ts';
 import { type Authority, kubeconfig, newAuthority, nodeObject, startApiServer } from '../../support/api-server.ts';
 import { memoryHost } from '../../support/memory-host.ts';

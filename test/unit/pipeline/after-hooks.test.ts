@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { Facts } from '../../../src/host/facts.ts';
+import type { Facts } from '../../../src/host/seam/facts.ts';
 import { withHooks } from '../../../src/pipeline/after-hooks.ts';
 import { requireLasting } from '../../../src/pipeline/lasting.ts';
 import { RunTrace } from '../../../src/pipeline/run-trace.ts';

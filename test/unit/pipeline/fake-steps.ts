@@ -1,5 +1,5 @@
 import type { StepId } from '@machineadm/document/step-ids.ts';
-import type { Facts } from '../../../src/host/facts.ts';
+import type { Facts } from '../../../src/host/seam/facts.ts';
 import { afterRecord, newJournalState, stepRecord } from '../../../src/pipeline/journal.ts';
 import type { JournalRecord } from '../../../src/pipeline/journal-record.ts';
 import type { RunJournal } from '../../../src/pipeline/run-journal.ts';

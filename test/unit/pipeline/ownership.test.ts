@@ -4,7 +4,7 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { FileModel, HostModel, KubernetesModel, Model } from '@machineadm/document/model.ts';
 import { claimsOf, OWN_STEP } from '@machineadm/document/ownership/claims.ts';
 import { BEFORE_MOUNTS } from '@machineadm/document/ownership/collisions.ts';
-import type { QueryHost } from '../../../src/host/host.ts';
+import type { QueryHost } from '../../../src/host/seam/host.ts';
 import { apiServerPaths } from '../../../src/kubernetes/api-server/files.ts';
 import { kubeadmConfigPath } from '../../../src/kubernetes/kubeadm/config.ts';
 import { pkiFiles } from '../../../src/kubernetes/pki.ts';

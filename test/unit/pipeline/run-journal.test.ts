@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import { withChecksum } from '../../../src/host/checksum.ts';
+import { withChecksum } from '../../../src/host/files/checksum.ts';
 import { openQueryHost } from '../../../src/host/index.ts';
 import type { JournalState } from '../../../src/pipeline/journal.ts';
 import { asSeenBy, openJournal, peekJournal } from '../../../src/pipeline/run-journal.ts';

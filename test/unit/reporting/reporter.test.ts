@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Secret } from '@machineadm/document/secret.ts';
-import type { NewFile } from '../../../src/host/host.ts';
+import type { NewFile } from '../../../src/host/seam/host.ts';
 import { openReporter, type Reporter } from '../../../src/reporting/reporter.ts';
 import type { Sink } from '../../../src/reporting/sink.ts';
 import type { RunEvent, RunStatus } from '../../../src/reporting/status.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { HookGroup } from '@machineadm/document/model.ts';
-import { openrcBootFile, systemdBootFile } from '../../../src/host/boot-command.ts';
+import { openrcBootFile, systemdBootFile } from '../../../src/host/services/boot-command.ts';
 import { BOOT_HOOKS_FILE, bootHooks, bootHooksCommand, parseKeptHooks } from '../../../src/steps/boot-hooks.ts';
 import { facts } from '../../support/facts.ts';
 import { hostModel } from '../../support/host-model.ts';

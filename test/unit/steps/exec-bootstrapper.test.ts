@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { ExecModel, Model } from '@machineadm/document/model.ts';
-import { commandKilled } from '../../../src/host/killed.ts';
+import { commandKilled } from '../../../src/host/processes/killed.ts';
 import { PIPELINE } from '../../../src/pipeline/pipeline.ts';
 import { execBootstrapper } from '../../../src/steps/exec-bootstrapper.ts';
 import { execReadiness } from '../../../src/steps/exec-readiness.ts';

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { FileModel } from '@machineadm/document/model.ts';
 import { Secret } from '@machineadm/document/secret.ts';
-import { mountPointsOf } from '../../../src/host/mount-points.ts';
+import { mountPointsOf } from '../../../src/host/files/paths.ts';
 import { NO_ACCOUNTS } from '../../../src/steps/file-obstacles.ts';
 import { files } from '../../../src/steps/files.ts';
 import { hostModel } from '../../support/host-model.ts';

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { RegistryModel } from '@machineadm/document/model.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
-import { CriError } from '../../../src/host/cri-client.ts';
+import { CriError } from '../../../src/host/cri/client.ts';
 import { registries } from '../../../src/steps/registries.ts';
 import { EMPTY_RECORD } from '../../../src/steps/step.ts';
 import { containerdModel, registryEndpoint } from '../../support/containerd-model.ts';

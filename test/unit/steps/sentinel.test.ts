@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Model } from '@machineadm/document/model.ts';
-import { systemdBootFile } from '../../../src/host/boot-command.ts';
+import { systemdBootFile } from '../../../src/host/services/boot-command.ts';
 import { restoringCommand, sentinel } from '../../../src/steps/sentinel.ts';
 import { hostModel } from '../../support/host-model.ts';
 import { kubernetesModel } from '../../support/kubernetes-model.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { FileModel, ServiceModel } from '@machineadm/document/model.ts';
-import type { UnitFacts } from '../../../src/host/unit-facts.ts';
+import type { UnitFacts } from '../../../src/host/services/unit-facts.ts';
 import { services } from '../../../src/steps/services.ts';
 import { facts } from '../../support/facts.ts';
 import { hostModel } from '../../support/host-model.ts';

@@ -3,8 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import type { Host } from '../../../src/host/host.ts';
 import { openHost } from '../../../src/host/index.ts';
+import type { Host } from '../../../src/host/seam/host.ts';
 import { errno, memoryHost } from '../../support/memory-host.ts';
 
 /** The errno name of what an action throws, or its result. */

@@ -5,8 +5,8 @@ import { describe, test } from 'node:test';
 import { formatConformance } from '../../../../src/cli/conformance.ts';
 import { CONTRACT_VERSION, type Subject } from '../../../../src/diagnosis/conformance/clause.ts';
 import { CLAUSES, type Judgement, judge } from '../../../../src/diagnosis/conformance/index.ts';
-import type { Facts } from '../../../../src/host/facts.ts';
-import { parseVersion } from '../../../../src/host/version.ts';
+import type { Facts } from '../../../../src/host/seam/facts.ts';
+import { parseVersion } from '../../../../src/host/seam/version.ts';
 import { facts } from '../../../support/facts.ts';
 import {
   type MemoryHost,

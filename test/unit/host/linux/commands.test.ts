@@ -3,8 +3,8 @@ import { readFile } from 'node:fs/promises';
 import { describe, test } from 'node:test';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { Secret } from '@machineadm/document/secret.ts';
-import type { Command } from '../../../../src/host/host.ts';
 import { runCommand } from '../../../../src/host/linux/commands.ts';
+import type { Command } from '../../../../src/host/seam/host.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { waitUntil } from '../../../support/wait-until.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { Command, CommandResult } from '../../../../src/host/host.ts';
+import type { Command, CommandResult } from '../../../../src/host/seam/host.ts';
 import {
   commandLine,
   RESUME_TASK_FILE,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { CriContainer } from '../../../../src/host/cri.ts';
+import type { CriContainer } from '../../../../src/host/cri/queries.ts';
 import type { KubeadmNote } from '../../../../src/kubernetes/kubeadm/output.ts';
 import { runKubeadm } from '../../../../src/kubernetes/kubeadm/runner.ts';
 import { type FakeClock, fakeClock } from '../../../support/fake-clock.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { AzureSinkModel } from '@machineadm/document/model.ts';
-import { MetadataService } from '../../../../src/host/metadata-service.ts';
+import { MetadataService } from '../../../../src/host/cloud/metadata-service.ts';
 import { sizeOf } from '../../../../src/reporting/event.ts';
 import { azureSink } from '../../../../src/reporting/remote/azure.ts';
 import { deliver } from '../../../support/deliver.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { GCPSinkModel } from '@machineadm/document/model.ts';
-import { MetadataService } from '../../../../src/host/metadata-service.ts';
+import { MetadataService } from '../../../../src/host/cloud/metadata-service.ts';
 import { gcpSink } from '../../../../src/reporting/remote/gcp.ts';
 import { deliver } from '../../../support/deliver.ts';
 import { concludedEvent } from '../../../support/events.ts';

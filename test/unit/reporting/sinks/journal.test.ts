@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { Command } from '../../../../src/host/host.ts';
+import type { Command } from '../../../../src/host/seam/host.ts';
 import { journalEntry, journalSink, MESSAGE_IDS } from '../../../../src/reporting/sinks/journal.ts';
 import type { RunEvent } from '../../../../src/reporting/status.ts';
 import { memoryHost } from '../../../support/memory-host.ts';

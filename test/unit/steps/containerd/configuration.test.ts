@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { ContainerdModel, TomlTable } from '@machineadm/document/model.ts';
 import { parse } from 'smol-toml';
-import { parseVersion } from '../../../../src/host/version.ts';
+import { parseVersion } from '../../../../src/host/seam/version.ts';
 import {
   configurationText,
   configurationTree,

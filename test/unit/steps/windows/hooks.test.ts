@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { HookGroup } from '@machineadm/document/model.ts';
-import type { Command, CommandResult, Host } from '../../../../src/host/host.ts';
+import type { Command, CommandResult, Host } from '../../../../src/host/seam/host.ts';
 import { EMPTY_RECORD } from '../../../../src/steps/step.ts';
 import { windowsHookCommand, windowsHookScript } from '../../../../src/steps/windows/hook-script.ts';
 import { windowsEarlyHooks } from '../../../../src/steps/windows/hooks.ts';

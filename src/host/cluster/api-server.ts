@@ -1,0 +1,125 @@
+import type { Secret } from '@machineadm/document/secret.ts';
+import { member, text } from '@machineadm/document/untyped.ts';
+import { requestOnce, type SingleAnswer } from '../http/request-once.ts';
+
+/** How to reach an API server and prove who asks. */
+export interface ApiCredential {
+  /** `https://10.0.0.1:6443` */
+  readonly server: URL;
+  /** Name to expect in the server's certificate where it is not the host of `server`. */
+  readonly serverName: string | undefined;
+  /** PEM of the authorities the server's certificate must lead to: these, and not those of the system. */
+  readonly certificateAuthority: string;
+  /** PEM of the client's certificate, and of its private key; undefined where a token proves who asks. */
+  readonly certificate?: string | undefined;
+  readonly key?: Secret | undefined;
+  /** A bearer token. */
+  readonly token?: Secret | undefined;
+}
+
+/** What came of asking an API server for one object. */
+export type Answer<Found> =
+  | { readonly kind: 'found'; readonly object: Found }
+  | { readonly kind: 'absent' }
+  /** It answered, and not with the object: 401, 403, 5xx. */
+  | { readonly kind: 'refused'; readonly status: number; readonly why: string; readonly retryAfterMs?: number }
+  /** No connection, no answer in time, or half an answer. */
+  | { readonly kind: 'unreachable'; readonly why: string }
+  /** Something answered that this credential's authority did not sign, or that refuses the credential itself. */
+  | { readonly kind: 'untrusted'; readonly why: string };
+
+export interface ApiRequest {
+  /** With its query. */
+  readonly path: string;
+  /** Default: a GET. */
+  readonly patch?: { readonly contentType: string; readonly body: string };
+  /** Default 10 s. */
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** One request may take this long, in milliseconds. */
+const REQUEST_TIMEOUT_MS = 10_000;
+
+/** GETs one object of the API. */
+export async function getObject(
+  credential: ApiCredential,
+  path: string,
+  signal?: AbortSignal,
+  timeoutMs: number = REQUEST_TIMEOUT_MS,
+): Promise<Answer<unknown>> {
+  return await askApiServer(credential, { path, timeoutMs, signal });
+}
+
+/**
+ * Asks an API server for one object, or to patch it. The server's certificate is always verified against the credential's
+ * authority. Never throws but for `signal`.
+ */
+export async function askApiServer(credential: ApiCredential, request: ApiRequest): Promise<Answer<unknown>> {
+  const { path, patch, signal, timeoutMs = REQUEST_TIMEOUT_MS } = request;
+  signal?.throwIfAborted();
+  const deadline = AbortSignal.timeout(timeoutMs);
+  const { server, serverName, certificateAuthority, certificate, key, token } = credential;
+  try {
+    // A server behind a proxy of clusters has a path of its own: https://rancher.example.com/k8s/clusters/c-1
+    const answer = await requestOnce(new URL(`${server.pathname.replace(/\/$/, '')}${path}`, server), {
+      ...(patch === undefined ? {} : { method: 'PATCH', body: patch.body }),
+      headers: {
+        accept: 'application/json',
+        'user-agent': 'machineadm',
+        ...(patch === undefined ? {} : { 'content-type': patch.contentType }),
+        ...(token === undefined ? {} : { authorization: `Bearer ${token.reveal()}` }),
+      },
+      ca: certificateAuthority,
+      ...(certificate === undefined ? {} : { cert: certificate }),
+      ...(key === undefined ? {} : { key: key.reveal() }),
+      ...(serverName === undefined ? {} : { servername: serverName }),
+      signal: signal === undefined ? deadline : AbortSignal.any([signal, deadline]),
+    });
+    return interpret(answer);
+  } catch (error) {
+    signal?.throwIfAborted();
+    if (deadline.aborted) {
+      return { kind: 'unreachable', why: `${server.host} did not answer within ${timeoutMs / 1000} s` };
+    }
+    const why = `${server.host}: ${describe(error)}`;
+    return { kind: isTrustFailure(error) ? 'untrusted' : 'unreachable', why };
+  }
+}
+
+function interpret({ status, headers, body }: SingleAnswer): Answer<unknown> {
+  let object: unknown;
+  try {
+    object = JSON.parse(body);
+  } catch {
+    if (status === 200) return { kind: 'refused', status, why: 'the answer is not JSON' };
+  }
+  if (status === 200) return { kind: 'found', object };
+  const message = text(member(object, 'message'));
+  // A 404 of the API is a Status object with this reason; any other is a proxy's or a wrong server's.
+  if (status === 404 && text(member(object, 'reason')) === 'NotFound') return { kind: 'absent' };
+  const why = `the API server answered ${status}${message === undefined ? '' : `: ${message}`}`;
+  if (status === 401) return { kind: 'untrusted', why };
+  return { kind: 'refused', status, why, ...retryAfter(headers.get('retry-after')) };
+}
+
+/** Seconds, as API servers give it (k/k apiserver pkg/server/filters/maxinflight.go). A date needs two clocks that agree. */
+function retryAfter(header: string | undefined): { readonly retryAfterMs?: number } {
+  return header !== undefined && /^\d{1,6}$/.test(header) ? { retryAfterMs: Number(header) * 1000 } : {};
+}
+
+/** Codes of Node's TLS layer that mean the other side is not who the credential knows, and alerts about our own. */
+const TRUST_FAILURES =
+  /^(ERR_TLS_CERT_ALTNAME_INVALID|CERT_|DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_|ERR_SSL_.*(ALERT|KEY|CERT)|ERR_OSSL_)/;
+
+function isTrustFailure(error: unknown): boolean {
+  return TRUST_FAILURES.test(text(member(error, 'code')) ?? '');
+}
+
+function describe(error: unknown): string {
+  // Happy-eyeballs failures are an AggregateError with an empty message.
+  const inner: unknown = error instanceof AggregateError ? error.errors[0] : error;
+  return inner instanceof Error && inner.message !== ''
+    ? inner.message
+    : (text(member(error, 'code')) ?? String(inner));
+}

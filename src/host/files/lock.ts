@@ -1,0 +1,120 @@
+import { spawnSync } from 'node:child_process';
+import { closeSync, constants, fstatSync, ftruncateSync, readFileSync, writeSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import { cleanEnvironment } from '../linux/environment.ts';
+import { ownProcess } from '../processes/identity.ts';
+import { tryWindowsLock } from '../windows/lock.ts';
+import { fileError } from './file-error.ts';
+import { openPlace, requireRegular } from './place.ts';
+
+/** The right to change this machine. It ends with `release`, or with this process, however that ends. */
+export interface Lock {
+  readonly path: string;
+  release(): void;
+}
+
+/** Between two looks at a lock that is held. */
+const LOOK_EVERY_MS = 100;
+
+/** flock(1): the status when -n finds the lock held. */
+const HELD_BY_ANOTHER = 1;
+
+/**
+ * Takes the lock file for this process. The kernel keeps a flock(2) lock with the open file description: a short-lived
+ * flock(1) takes it on the descriptor it inherits, and it stays ours when that child ends. No other child inherits the
+ * descriptor (Node opens with O_CLOEXEC), so it is free the moment this process is gone, `kill -9` included.
+ *
+ * On Windows a handle that shares the file with nobody is the lock (`windows/lock.ts`).
+ *
+ * A lock that is held is waited for as long as `patienceMs`. Throws `Locked` naming the holder, `PreflightFailed` where flock(1) is missing, `FileError` (`ReadOnlyFilesystem`, …).
+ */
+export async function acquireLock(path: string, patienceMs = 0): Promise<Lock> {
+  for (const until = performance.now() + patienceMs; ; await sleep(LOOK_EVERY_MS)) {
+    try {
+      return process.platform === 'win32' ? tryWindowsLock(path) : tryLock(path);
+    } catch (error) {
+      const isHeld = error instanceof MachineadmError && error.reason === 'Locked';
+      if (!isHeld || performance.now() >= until) throw error;
+    }
+  }
+}
+
+function tryLock(path: string): Lock {
+  for (;;) {
+    const descriptor = openLockFile(path);
+    try {
+      takeLock(descriptor, path);
+      // Somebody may have removed the file between our opening and locking it; then another run can lock a new one.
+      if (isStillAt(descriptor, path)) {
+        const { pid, startTicks } = ownProcess();
+        ftruncateSync(descriptor);
+        writeSync(descriptor, `${pid} ${startTicks}\n`, 0);
+        return { path, release: once(() => closeSync(descriptor)) };
+      }
+    } catch (error) {
+      closeSync(descriptor);
+      throw error;
+    }
+    closeSync(descriptor);
+  }
+}
+
+function openLockFile(path: string): number {
+  try {
+    using place = openPlace(path, { create: 0o755, closed: true });
+    // 0600: whoever can open a file can lock it, and so keep the node from being bootstrapped.
+    const descriptor = place.open(constants.O_RDWR | constants.O_CREAT, 0o600);
+    requireRegular(descriptor, path);
+    return descriptor;
+  } catch (error) {
+    throw fileError('create', path, error);
+  }
+}
+
+function takeLock(descriptor: number, path: string): void {
+  // Synchronous: nothing else of this process may run between asking and having.
+  const result = spawnSync('flock', ['-n', '-x', '3'], {
+    stdio: ['ignore', 'ignore', 'pipe', descriptor],
+    env: cleanEnvironment(),
+    encoding: 'utf8',
+  });
+  if (result.status === 0) return;
+  if (result.status === HELD_BY_ANOTHER) throw held(descriptor, path);
+  throw new MachineadmError({
+    reason: 'PreflightFailed',
+    summary: `the lock ${path} could not be taken with flock(1)`,
+    remedy: 'Install util-linux (it provides flock), and check that the file system of the lock supports flock(2).',
+    evidence: [{ source: 'flock', text: result.error?.message ?? result.stderr.trim() }],
+    cause: result.error,
+  });
+}
+
+function held(descriptor: number, path: string): MachineadmError {
+  const pid = /^\d+/.exec(readFileSync(descriptor, 'utf8'))?.[0];
+  const holder = pid === undefined ? 'another process' : `process ${pid}`;
+  return new MachineadmError({
+    reason: 'Locked',
+    summary: `another machineadm run is active on this machine: ${holder} holds ${path}`,
+    remedy:
+      'Wait for it to end ("machineadm status"), or end it if it is stuck; the lock is free as soon as it is gone.',
+    evidence: [{ source: path, text: `held by ${holder}` }],
+    retryable: true,
+  });
+}
+
+function isStillAt(descriptor: number, path: string): boolean {
+  const mine = fstatSync(descriptor);
+  using place = openPlace(path);
+  const there = place.stat();
+  return there !== undefined && there.ino === mine.ino && there.dev === mine.dev;
+}
+
+function once(action: () => void): () => void {
+  let done = false;
+  return () => {
+    if (done) return;
+    done = true;
+    action();
+  };
+}

@@ -1,0 +1,111 @@
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  fstatSync,
+  fsyncSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  type Stats,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import { flushDirectory, openDirectory, openEntry, openFile } from '../linux/entry.ts';
+import { errnoOf, UnsafePath } from './file-error.ts';
+
+// For files that are opened without a host: the journal, the lock, releases, what a command writes for its caller. On
+// Linux they are reached as all files of root are (linux/entry.ts); elsewhere by name.
+
+/** A name in a directory that is open. The name itself may be missing. */
+export interface Place extends Disposable {
+  /** As it was asked for, for messages. */
+  readonly path: string;
+  /** Where node:fs finds it until it is disposed of. */
+  readonly at: string;
+  /** The same for another name in its directory. */
+  beside(name: string): string;
+  /** Opens what is there, or makes it with `O_CREAT`; a symbolic link is `ELOOP`. */
+  open(flags: number, mode?: number): number;
+  /** What is there, a link itself; undefined when nothing is. */
+  stat(): Stats | undefined;
+  /** Makes the names of the directory survive a crash of the machine (rename(2), fsync(2)). */
+  flush(): void;
+}
+
+export interface PlaceOptions {
+  /** Makes missing directories with this mode, whatever the umask. */
+  readonly create?: number;
+  /** Follows a symbolic link at the place itself. */
+  readonly follow?: boolean;
+  /** Refuses a directory that others than root and this user may write to. */
+  readonly closed?: boolean;
+}
+
+/** Opens the directory of a path. Throws the errno, or `UnsafePath`. */
+export function openPlace(path: string, options: PlaceOptions = {}): Place {
+  return process.platform === 'linux' ? linuxPlace(path, options) : namedPlace(path, options);
+}
+
+/** Makes a directory and those above it with this mode, whatever the umask; one that exists is left as it is. */
+export function makeDirectories(path: string, mode: number): void {
+  if (process.platform === 'linux') openDirectory(path, { create: mode })[Symbol.dispose]();
+  else makeNamedDirectories(path, mode);
+}
+
+/** What a descriptor is of must be a regular file: our own files are no links, devices or FIFOs. */
+export function requireRegular(descriptor: number, path: string): Stats {
+  const found = fstatSync(descriptor);
+  if (!found.isFile()) throw new UnsafePath(path, 'is not a regular file');
+  return found;
+}
+
+function linuxPlace(path: string, options: PlaceOptions): Place {
+  const entry = openEntry(path, options);
+  return {
+    path,
+    at: entry.at,
+    beside: (name) => join(dirname(entry.at), name),
+    open: (flags, mode) => openFile(entry, flags, mode),
+    stat: () => lstatSync(entry.at, { throwIfNoEntry: false }),
+    flush: () => flushDirectory(entry),
+    [Symbol.dispose]: () => entry[Symbol.dispose](),
+  };
+}
+
+function namedPlace(path: string, { create }: PlaceOptions): Place {
+  const directory = dirname(path);
+  if (create !== undefined) makeNamedDirectories(directory, create);
+  return {
+    path,
+    at: path,
+    beside: (name) => join(directory, name),
+    open: (flags, mode) => openSync(path, flags | (constants.O_NOFOLLOW ?? 0), mode),
+    stat: () => lstatSync(path, { throwIfNoEntry: false }),
+    flush: () => flushNamed(directory),
+    [Symbol.dispose]: () => undefined,
+  };
+}
+
+/** Not with Node's `recursive`, which calls a read-only file system ENOENT (24.21, measured). */
+function makeNamedDirectories(path: string, mode: number): void {
+  try {
+    mkdirSync(path, { mode });
+  } catch (error) {
+    if (errnoOf(error) === 'EEXIST') return;
+    if (errnoOf(error) !== 'ENOENT' || dirname(path) === path) throw error;
+    makeNamedDirectories(dirname(path), mode);
+    mkdirSync(path, { mode });
+  }
+  chmodSync(path, mode);
+}
+
+/** Windows cannot open a directory; NTFS journals its names. */
+function flushNamed(directory: string): void {
+  if (process.platform === 'win32') return;
+  const descriptor = openSync(directory, 'r');
+  try {
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}

@@ -1,0 +1,160 @@
+import { createHash, randomUUID } from 'node:crypto';
+import {
+  closeSync,
+  constants,
+  createReadStream,
+  fchmodSync,
+  fstatSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { basename, dirname } from 'node:path';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import { isClosed } from '../linux/directory-step.ts';
+import { list } from '../linux/read.ts';
+import { errnoOf, FileError, fileError, UnsafePath } from './file-error.ts';
+import { openInput } from './input-file.ts';
+import { openPlace } from './place.ts';
+
+// Beside `Host`, because releases are verified and mirrored on machines that this program does not prepare, Windows among them.
+
+/** What a file is, in the terms of a release. */
+export interface FileIdentity {
+  /** Lower-case hex. */
+  readonly sha256: string;
+  readonly size: number;
+}
+
+/** The bytes of a file of at most `limit`; undefined when it does not exist. Throws `FileError`, and `tooLarge()`. */
+export async function readSmallFile(
+  path: string,
+  limit: number,
+  tooLarge: () => MachineadmError,
+): Promise<Uint8Array | undefined> {
+  try {
+    const descriptor = openInput(path);
+    try {
+      if (fstatSync(descriptor).size > limit) throw tooLarge();
+      return readFileSync(descriptor);
+    } finally {
+      closeSync(descriptor);
+    }
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return undefined;
+    throw fileError('read', path, error);
+  }
+}
+
+/** Names in a directory, sorted; none when it does not exist. Throws `FileError`. */
+export async function namesIn(directory: string): Promise<readonly string[]> {
+  return (await list(directory)) ?? [];
+}
+
+/** True where somebody else than root and the one who runs this could have written the file, or put it there. */
+export async function othersMayWrite(path: string): Promise<boolean> {
+  if (process.platform === 'win32') return false;
+  try {
+    using place = openPlace(path, { follow: true, closed: true });
+    const found = place.stat();
+    return found === undefined || !isClosed(found);
+  } catch (error) {
+    if (error instanceof UnsafePath) return true;
+    throw fileError('read', path, error);
+  }
+}
+
+/** Whether there is a file of this name. */
+export async function isThere(path: string): Promise<boolean> {
+  try {
+    using place = openPlace(path, { follow: true });
+    return place.stat()?.isFile() === true;
+  } catch {
+    return false;
+  }
+}
+
+/** The bytes of a file in pieces. Errors come out of the iteration, as `FileError`. */
+export async function* piecesOf(path: string): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const piece of createReadStream(path, { fd: openInput(path), highWaterMark: 1 << 20 }))
+      yield piece as Uint8Array;
+  } catch (error) {
+    throw new FileError('read', path, error);
+  }
+}
+
+/** Digest and size of a file; undefined when it does not exist. Throws `FileError`. */
+export async function identify(path: string): Promise<FileIdentity | undefined> {
+  const hash = createHash('sha256');
+  let size = 0;
+  try {
+    for await (const piece of createReadStream(path, { fd: openInput(path), highWaterMark: 1 << 20 })) {
+      hash.update(piece as Uint8Array);
+      size += (piece as Uint8Array).length;
+    }
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return undefined;
+    throw new FileError('read', path, error);
+  }
+  return { sha256: hash.digest('hex'), size };
+}
+
+/**
+ * Puts what comes into its place once `accept` has not thrown at its digest and size: born exclusively and for nobody
+ * else, flushed, renamed. What lies there then is read again: if it is not what was accepted, somebody else wrote in
+ * between, and it is removed. Throws `FileError`, `VerifiedFileChanged`, and what `accept` and the content throw.
+ */
+export async function placeVerified(
+  path: string,
+  content: AsyncIterable<Uint8Array>,
+  accept: (found: FileIdentity) => void,
+  mode = 0o644,
+): Promise<FileIdentity> {
+  const directory = dirname(path);
+  try {
+    using place = openPlace(path, { create: 0o755, closed: true });
+    const temporary = place.beside(`.${basename(path)}.${randomUUID()}`);
+    let found: FileIdentity;
+    try {
+      found = await fill(temporary, content, mode);
+      accept(found);
+      renameSync(temporary, place.at);
+      place.flush();
+    } catch (error) {
+      rmSync(temporary, { force: true });
+      throw error;
+    }
+    if ((await identify(path))?.sha256 === found.sha256) return found;
+    rmSync(place.at, { force: true });
+    throw new MachineadmError({
+      reason: 'VerifiedFileChanged',
+      summary: `${path} was changed by somebody else after it was verified; it was removed`,
+      remedy: `Find out who writes to ${directory}, and let only root do so; then run this again.`,
+      evidence: [{ source: path, text: `it was verified with the SHA-256 ${found.sha256}` }],
+    });
+  } catch (error) {
+    throw fileError('write', path, error);
+  }
+}
+
+async function fill(temporary: string, content: AsyncIterable<Uint8Array>, mode: number): Promise<FileIdentity> {
+  const hash = createHash('sha256');
+  let size = 0;
+  const descriptor = openSync(temporary, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600);
+  try {
+    for await (const piece of content) {
+      hash.update(piece);
+      size += piece.length;
+      writeFileSync(descriptor, piece);
+    }
+    fchmodSync(descriptor, mode);
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+  return { sha256: hash.digest('hex'), size };
+}

@@ -1,0 +1,98 @@
+import type { QueryHost } from '../seam/host.ts';
+
+type Files = Pick<QueryHost, 'stat' | 'readRange' | 'which'>;
+
+/** Where programs of a node are installed; a file there that root may not execute is not found by `which`. */
+const PLACES = ['/usr/local/bin', '/usr/bin', '/opt/bin', '/usr/local/sbin', '/usr/sbin'];
+
+const HEADER_BYTES = 4096;
+const ELF = Buffer.from([0x7f, 0x45, 0x4c, 0x46]);
+const CLASS_64 = 2;
+const LITTLE_ENDIAN = 1;
+/** e_machine of elf(5), by Node's name of the architecture. */
+const MACHINES: Readonly<Record<number, string>> = { 3: 'ia32', 40: 'arm', 62: 'x64', 183: 'arm64', 243: 'riscv64' };
+const PT_LOAD = 1;
+const PT_INTERP = 3;
+
+/**
+ * Why the kernel cannot run an installed program: `/usr/bin/kubelet is truncated`. undefined where the program is not
+ * installed at all, or where nothing is found wrong with its file.
+ */
+export async function programTrouble(
+  host: Files,
+  program: string,
+  architecture: string = process.arch,
+): Promise<string | undefined> {
+  const path = program.startsWith('/') ? program : ((await host.which(program)) ?? (await installedAs(host, program)));
+  if (path === undefined || (await host.stat(path)) === undefined) return undefined;
+  return await executableTrouble(host, path, architecture);
+}
+
+async function installedAs(host: Files, program: string): Promise<string | undefined> {
+  for (const place of PLACES) {
+    const path = `${place}/${program}`;
+    if ((await host.stat(path)) !== undefined) return path;
+  }
+  return undefined;
+}
+
+/** The same of a file by its path; a file that does not exist is a trouble, too. */
+export async function executableTrouble(
+  host: Files,
+  path: string,
+  architecture: string = process.arch,
+): Promise<string | undefined> {
+  const stat = await host.stat(path);
+  if (stat === undefined) return `${path} does not exist`;
+  if (stat.type === 'file' && (stat.mode & 0o111) === 0) return `${path} is not executable (mode ${octal(stat.mode)})`;
+  const header = await host.readRange(path, 0, HEADER_BYTES);
+  if (header === undefined) return `${path} is a link to nothing`;
+  if (header.length === 0) return `${path} is empty`;
+  const bytes = Buffer.from(header);
+  // A script; a program of Windows.
+  if (['#!', 'MZ'].includes(bytes.subarray(0, 2).toString('latin1'))) return undefined;
+  if (!bytes.subarray(0, 4).equals(ELF)) return `${path} is neither a program nor a script with a #! line`;
+  const why = await troubleOfElf(host, path, bytes, architecture);
+  return why === undefined ? undefined : `${path} ${why}`;
+}
+
+async function troubleOfElf(
+  host: Files,
+  path: string,
+  header: Buffer,
+  architecture: string,
+): Promise<string | undefined> {
+  if (header.length < 64) return 'is truncated';
+  const machine = header.readUInt16LE(18);
+  const made = MACHINES[machine] ?? `machine type ${machine}`;
+  if (made !== architecture) return `is a program for ${made}, and this machine is ${architecture}`;
+  // Every machine that Kubernetes runs on, but s390x, is of this kind: of another the rest is not read.
+  if (header[4] !== CLASS_64 || header[5] !== LITTLE_ENDIAN) return undefined;
+  const offset = Number(header.readBigUInt64LE(32));
+  const size = header.readUInt16LE(54);
+  const count = header.readUInt16LE(56);
+  const table = await host.readRange(path, offset, size * count);
+  if (table === undefined || table.length < size * count) return 'is truncated';
+  const segments = Array.from({ length: count }, (_, index) => segmentAt(Buffer.from(table), index * size));
+  const end = Math.max(0, ...segments.filter(({ type }) => type === PT_LOAD).map(({ at, bytes }) => at + bytes));
+  if (end > 0 && (await host.readRange(path, end - 1, 1))?.length !== 1) return 'is truncated';
+  const interpreter = segments.find(({ type }) => type === PT_INTERP);
+  if (interpreter === undefined) return undefined;
+  const name = new TextDecoder()
+    .decode(await host.readRange(path, interpreter.at, interpreter.bytes))
+    .replace(/\0.*/s, '');
+  return (await host.stat(name)) === undefined ? `needs ${name}, which does not exist` : undefined;
+}
+
+/** Elf64_Phdr: p_type, p_flags, p_offset, p_vaddr, p_paddr, p_filesz, … */
+function segmentAt(table: Buffer, at: number): { readonly type: number; readonly at: number; readonly bytes: number } {
+  return {
+    type: table.readUInt32LE(at),
+    at: Number(table.readBigUInt64LE(at + 8)),
+    bytes: Number(table.readBigUInt64LE(at + 32)),
+  };
+}
+
+function octal(mode: number): string {
+  return mode.toString(8).padStart(4, '0');
+}

@@ -1,0 +1,33 @@
+import type { HostModel } from '@machineadm/document/model.ts';
+import { agentProxy, createHttpClient, type HttpClient } from '../http/client.ts';
+import type { Host } from '../seam/host.ts';
+import { secretResolver } from './resolver.ts';
+
+/** What the document says of the agent's own requests. */
+export type NetworkSettings = Pick<HostModel, 'proxy' | 'certificateAuthorities'>;
+
+/** The HTTP client of a run: opened with the first request, once. */
+export function httpOf(network: (() => NetworkSettings | undefined) | undefined, run: Host['run']): Host['http'] {
+  return once(() => openHttp(network?.(), run));
+}
+
+/** The secrets of a proxy's URL are found out without that proxy. */
+async function openHttp(settings: NetworkSettings | undefined, run: Host['run']): Promise<HttpClient> {
+  const certificateAuthorities = (settings?.certificateAuthorities ?? []).map(({ pem }) => pem);
+  const direct = async () => createHttpClient({ proxy: undefined, certificateAuthorities });
+  const proxy = await agentProxy(settings?.proxy, secretResolver({ run, http: direct }));
+  return createHttpClient({ proxy, certificateAuthorities });
+}
+
+function once<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | undefined;
+  return async () => {
+    made ??= make();
+    try {
+      return await made;
+    } catch (error) {
+      made = undefined;
+      throw error;
+    }
+  };
+}

@@ -1,0 +1,121 @@
+import type { FileHandle } from 'node:fs/promises';
+import { join } from 'node:path';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import { errnoOf } from '../files/file-error.ts';
+import { listDirectory, openSource, whyDirectoryDistrusted } from '../files/provenance.ts';
+
+/** One piece of the document as it was found; `name` is what messages about it begin with. */
+export interface SourcePiece {
+  readonly name: string;
+  readonly bytes: Uint8Array;
+  /** Why others than root and the caller may have written it, as a predicate; absent when none can. */
+  readonly distrust?: string;
+  /** True where every user of this machine may read it. */
+  readonly isPublic?: boolean;
+}
+
+/** The most a document, or one drop-in of it, may have: 4 MiB. Cloud user data ends at 64 KiB or less. */
+export const DOCUMENT_LIMIT_BYTES = 4 * 1024 * 1024;
+
+const PIECE_BYTES = 64 * 1024;
+
+/**
+ * Reads the document from `-` (standard input), a file, or a directory of drop-ins: its `*.yaml`, `*.yml` and `*.json`
+ * in the order of their names, hidden ones left out. What is larger than the limit is not read to its end, so an
+ * endless input is refused as well.
+ *
+ * Throws `DocumentNotFound` (also for a directory without drop-ins) and `DocumentTooLarge`.
+ */
+export async function readSource(
+  name: string,
+  stdin: AsyncIterable<Uint8Array> = process.stdin,
+): Promise<readonly SourcePiece[]> {
+  if (name === '-') return [await readStream('stdin', stdin)];
+  const dropIns = dropInsOf(name);
+  if (dropIns === undefined) return [await readPiece(name)];
+  const distrust = whyDirectoryDistrusted(name);
+  const pieces: SourcePiece[] = [];
+  for (const path of dropIns) {
+    const piece = await readPiece(path);
+    pieces.push(distrust === undefined ? piece : { ...piece, distrust: `${distrust} (the directory ${name})` });
+  }
+  return pieces;
+}
+
+/** The drop-ins of a directory; undefined when the name is not one. */
+function dropInsOf(directory: string): readonly string[] | undefined {
+  let names: readonly string[];
+  try {
+    names = listDirectory(directory);
+  } catch (error) {
+    if (errnoOf(error) === 'ENOTDIR') return undefined;
+    throw notFound(directory, error);
+  }
+  const dropIns = names.filter((name) => /^[^.].*\.(yaml|yml|json)$/.test(name)).sort();
+  if (dropIns.length > 0) return dropIns.map((dropIn) => join(directory, dropIn));
+  throw new MachineadmError({
+    reason: 'DocumentNotFound',
+    summary: `the directory ${directory} holds no document: no file in it ends in .yaml, .yml or .json`,
+    remedy: 'Put the document there, or give its path.',
+    evidence: [{ source: directory, text: `${names.length} other entries` }],
+  });
+}
+
+async function readPiece(path: string): Promise<SourcePiece> {
+  try {
+    const { file, distrust, isPublic } = await openSource(path);
+    await using _ = file;
+    const piece = await readStream(path, chunksOf(file));
+    return { ...piece, isPublic, ...(distrust === undefined ? {} : { distrust }) };
+  } catch (error) {
+    if (error instanceof MachineadmError) throw error;
+    throw notFound(path, error);
+  }
+}
+
+/** Reads at the file's own pace, so that a FIFO (`<(command)` of a shell) and /dev/stdin work too. */
+async function* chunksOf(file: FileHandle): AsyncGenerator<Uint8Array> {
+  for (;;) {
+    const { bytesRead, buffer } = await file.read(new Uint8Array(PIECE_BYTES), 0, PIECE_BYTES, null);
+    if (bytesRead === 0) return;
+    yield buffer.subarray(0, bytesRead);
+  }
+}
+
+async function readStream(name: string, stream: AsyncIterable<Uint8Array>): Promise<SourcePiece> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of stream) {
+    chunks.push(chunk);
+    length += chunk.length;
+    if (length > DOCUMENT_LIMIT_BYTES) throw tooLarge(name);
+  }
+  return { name, bytes: Buffer.concat(chunks) };
+}
+
+function tooLarge(name: string): MachineadmError {
+  return new MachineadmError({
+    reason: 'DocumentTooLarge',
+    summary: `${name} is larger than ${DOCUMENT_LIMIT_BYTES / 1024 / 1024} MiB`,
+    remedy: 'Leave large content out of the document: give files by a path on the machine, images as archives.',
+  });
+}
+
+const CAUSES: Readonly<Record<string, { readonly what: string; readonly remedy: string }>> = {
+  ENOENT: { what: 'it does not exist', remedy: 'Check the path given; "-" reads from standard input.' },
+  EACCES: { what: 'permission denied', remedy: 'Run as root, or make it readable.' },
+  EPERM: { what: 'operation not permitted', remedy: 'Run as root, or make it readable.' },
+  ELOOP: { what: 'its symbolic links go in a circle', remedy: 'Check the path with "namei -l".' },
+};
+
+function notFound(path: string, cause: unknown): MachineadmError {
+  const code = errnoOf(cause) ?? 'unknown error';
+  const known = CAUSES[code];
+  return new MachineadmError({
+    reason: 'DocumentNotFound',
+    summary: `the document ${path} cannot be read: ${known?.what ?? code}`,
+    remedy: known?.remedy ?? `Check the path with "ls -l ${path}".`,
+    evidence: [{ source: path, text: cause instanceof Error ? cause.message : String(cause) }],
+    cause,
+  });
+}

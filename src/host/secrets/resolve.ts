@@ -1,0 +1,174 @@
+import type { FileHandle } from 'node:fs/promises';
+import { join } from 'node:path/posix';
+import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
+import { redact } from '@machineadm/document/redaction.ts';
+import { Secret, type SecretValue } from '@machineadm/document/secret.ts';
+import { errnoOf } from '../files/file-error.ts';
+import { areInsecureSourcesAccepted, openSource } from '../files/provenance.ts';
+import { HttpError } from '../http/error.ts';
+import { runCommand } from '../linux/commands.ts';
+import { which } from '../linux/read.ts';
+import type { CommandResult } from '../seam/host.ts';
+
+/** Where references that name no path are looked up. */
+export interface SecretPlaces {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Looked through in order for a systemd credential; a unit's own come first (systemd.exec(5), LoadCredential=). */
+  readonly credentialDirectories: readonly string[];
+  /** The same for encrypted ones, which only systemd-creds(1) of this machine can read. */
+  readonly encryptedDirectories?: readonly string[];
+  /** Decrypts; undefined = this machine has no systemd-creds. */
+  readonly decrypt?: (name: string, path: string) => Promise<CommandResult | undefined>;
+}
+
+/** As systemd limits a credential: 1 MiB. */
+const LIMIT_BYTES = 1024 * 1024;
+const DECRYPT_MS = 30_000;
+
+/**
+ * The places of this process: its environment, its unit's credentials (systemd has decrypted what
+ * LoadCredentialEncrypted= names), then the credential stores of the system in the order of systemd.exec(5).
+ */
+export function ownSecretPlaces(): SecretPlaces {
+  const ofUnit = process.env.CREDENTIALS_DIRECTORY;
+  const stores = ['/etc', '/run', '/usr/lib'];
+  return {
+    env: process.env,
+    credentialDirectories: [...(ofUnit === undefined ? [] : [ofUnit]), ...stores.map((base) => `${base}/credstore`)],
+    encryptedDirectories: stores.map((base) => `${base}/credstore.encrypted`),
+    decrypt: decryptCredential,
+  };
+}
+
+/** Reads the key of the machine and nothing more: it changes nothing (systemd-creds(1), decrypt). */
+async function decryptCredential(name: string, path: string): Promise<CommandResult | undefined> {
+  if ((await which('systemd-creds')) === undefined) return undefined;
+  const args = ['decrypt', `--name=${name}`, path, '-'];
+  return await runCommand({ program: 'systemd-creds', args, timeoutMs: DECRYPT_MS });
+}
+
+/**
+ * Resolves a secret. What is read from a file loses one trailing newline, which editors and `echo` add. undefined:
+ * finding it out has effects (`hasEffects`). Throws `SecretUnavailable` naming the secret and the place, never the
+ * value; an empty one counts as not there.
+ */
+export async function resolveSecret(
+  value: SecretValue,
+  places: SecretPlaces = ownSecretPlaces(),
+): Promise<Secret | undefined> {
+  const { source } = value;
+  switch (source.kind) {
+    case 'value':
+      return source.secret;
+    case 'env':
+      return secretOf(places.env[source.variable], value, `the environment variable ${source.variable}`);
+    case 'file':
+      return secretOf(await readSecretFile(source.path, value), value, `the file ${source.path}`);
+    case 'systemdCredential':
+      return credential(source.name, value, places);
+    case 'exec':
+    case 'http':
+    case 'awsSecretsManager':
+    case 'awsParameter':
+      return undefined;
+  }
+}
+
+async function credential(name: string, value: SecretValue, places: SecretPlaces): Promise<Secret> {
+  const place = `the systemd credential ${name}`;
+  // systemd.exec(5): a credential's name is a file name, so it cannot lead out of its directory.
+  if (name.includes('/') || name === '' || name === '.' || name === '..') {
+    throw secretUnavailable(value, place, 'this is not a name that a credential can have');
+  }
+  const { credentialDirectories, encryptedDirectories = [] } = places;
+  for (const directory of credentialDirectories) {
+    const text = await readSecretFile(join(directory, name), value);
+    if (text !== undefined) return secretOf(text, value, place);
+  }
+  for (const directory of encryptedDirectories) {
+    // systemd-creds(1) writes the name of the credential with .cred or without.
+    for (const path of [join(directory, name), join(directory, `${name}.cred`)]) {
+      if ((await readSecretFile(path, value)) === undefined) continue;
+      return secretOf(await decrypted(name, path, value, places), value, place);
+    }
+  }
+  throw secretUnavailable(
+    value,
+    place,
+    `it is in none of ${[...credentialDirectories, ...encryptedDirectories].join(', ')}`,
+  );
+}
+
+async function decrypted(name: string, path: string, value: SecretValue, places: SecretPlaces): Promise<string> {
+  const result = await places.decrypt?.(name, path);
+  if (result === undefined)
+    throw secretUnavailable(value, `the file ${path}`, 'it is encrypted and systemd-creds is missing');
+  if (result.status !== 0) {
+    const why = redact(result.stderr).trim().split('\n').at(-1) ?? '';
+    throw secretUnavailable(value, `the file ${path}`, `systemd-creds cannot decrypt it: ${why}`);
+  }
+  return result.stdout.replace(/\r?\n$/, '');
+}
+
+function secretOf(text: string | undefined, value: SecretValue, place: string): Secret {
+  if (text === undefined) throw secretUnavailable(value, place, 'it does not exist');
+  if (text === '') throw secretUnavailable(value, place, 'it is empty');
+  return new Secret(text);
+}
+
+/** The text of a file without one trailing newline; undefined when it does not exist. */
+async function readSecretFile(path: string, value: SecretValue): Promise<string | undefined> {
+  const place = `the file ${path}`;
+  let bytes: Uint8Array;
+  let distrust: string | undefined;
+  try {
+    const source = await openSource(path);
+    await using file = source.file;
+    if (!areInsecureSourcesAccepted()) distrust = source.distrust;
+    bytes = await readUpTo(file, LIMIT_BYTES + 1);
+  } catch (error) {
+    const code = errnoOf(error);
+    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
+    throw secretUnavailable(value, place, `it cannot be read (${code ?? 'unknown error'})`, error);
+  }
+  if (bytes.length > LIMIT_BYTES) throw secretUnavailable(value, place, 'it is larger than 1 MiB');
+  if (distrust !== undefined) throw secretUnavailable(value, place, `others than root could change it: ${distrust}`);
+  try {
+    // The BOM stays: what a secret is made of is not ours to judge.
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes).replace(/\r?\n$/, '');
+  } catch {
+    throw secretUnavailable(value, place, 'it is not UTF-8 text');
+  }
+}
+
+async function readUpTo(file: FileHandle, limit: number): Promise<Uint8Array> {
+  const bytes = Buffer.alloc(limit);
+  let length = 0;
+  while (length < limit) {
+    const { bytesRead } = await file.read(bytes, length, limit - length, null);
+    if (bytesRead === 0) break;
+    length += bytesRead;
+  }
+  return bytes.subarray(0, length);
+}
+
+/** A secret that cannot be had, named with its place and never with its value. */
+export function secretUnavailable(
+  value: SecretValue,
+  place: string,
+  why: string,
+  cause?: unknown,
+  evidence: readonly Evidence[] = [],
+): MachineadmError {
+  return new MachineadmError({
+    reason: 'SecretUnavailable',
+    summary: `the secret ${value.name} cannot be had from ${place}: ${why}`,
+    remedy:
+      cause instanceof HttpError
+        ? cause.remedy
+        : `Provide ${place} before machineadm runs, or change where the document takes ${value.name} from.`,
+    evidence: [{ source: value.name, text: `${place}: ${why}` }, ...evidence],
+    retryable: cause instanceof HttpError && cause.retryable,
+    cause,
+  });
+}

@@ -1,0 +1,45 @@
+import type { QueryHost } from '../seam/host.ts';
+
+/** Where a service's own log lies where no journal keeps it: OpenRC's output_log by habit, Alpine's packages. */
+const OWN_LOGS: readonly ((service: string) => string)[] = [
+  (service) => `/var/log/${service}.log`,
+  (service) => `/var/log/${service}/${service}.log`,
+];
+
+/** What syslog daemons write: busybox and Alpine, Debian, Debian's for daemons. */
+const SYSTEM_LOGS: readonly string[] = ['/var/log/messages', '/var/log/syslog', '/var/log/daemon.log'];
+
+/** At most this much of the end of a log is looked at. In bytes. */
+const TAIL_BYTES = 512 * 1024;
+
+/**
+ * The last lines that a service left in log files, its own first, then what syslog has of it (`name[pid]: …`). For
+ * machines without a journal. A log that cannot be read counts as empty.
+ *
+ * @param lines how many of each kind at most
+ */
+export async function serviceLog(
+  host: Pick<QueryHost, 'stat' | 'readRange'>,
+  service: string,
+  lines: number,
+): Promise<readonly string[]> {
+  const own = await Promise.all(OWN_LOGS.map((path) => tail(host, path(service))));
+  const system = await Promise.all(SYSTEM_LOGS.map((path) => tail(host, path)));
+
+  const tags = [` ${service}[`, ` ${service}: `];
+  const told = system.flat().filter((line) => tags.some((tag) => line.includes(tag)));
+  return [...told.slice(-lines), ...own.flat().slice(-lines)];
+}
+
+async function tail(host: Pick<QueryHost, 'stat' | 'readRange'>, path: string): Promise<readonly string[]> {
+  try {
+    const size = (await host.stat(path))?.size ?? 0;
+    const bytes = await host.readRange(path, Math.max(0, size - TAIL_BYTES), TAIL_BYTES);
+    const text = new TextDecoder().decode(bytes);
+    // Cut at the front of the window: half a line is no evidence.
+    const whole = size > TAIL_BYTES ? text.slice(text.indexOf('\n') + 1) : text;
+    return whole.split('\n').filter((line) => line !== '');
+  } catch {
+    return [];
+  }
+}

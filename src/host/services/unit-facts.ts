@@ -1,0 +1,93 @@
+import { signalOfStatus } from '../processes/killed.ts';
+
+/** What systemd knows of a unit beyond whether it is active. */
+export interface UnitFacts {
+  /** `loaded`, `not-found`, `masked`, `bad-setting`, `error` */
+  readonly loadState: string;
+  /** `active`, `activating`, `inactive`, `failed`, … */
+  readonly activeState: string;
+  /** `running`, `dead`, `auto-restart`, … */
+  readonly subState: string;
+  /** How it ended last: `success`, `exit-code`, `signal`, `core-dump`, `oom-kill`, `start-limit-hit`, `timeout`, … */
+  readonly result: string;
+  /** How its main process ended last; undefined: none has ended yet. */
+  readonly ended: { readonly by: 'exit' | 'signal'; readonly status: number } | undefined;
+  /** Automatic restarts; since systemd 235. */
+  readonly restarts: number;
+  /** ExecStart, split at blanks, with its variables unexpanded. */
+  readonly command: readonly string[];
+  /** Environment= as systemd prints it; may hold secrets: for checks only. */
+  readonly environment: string;
+  readonly environmentFiles: readonly string[];
+  readonly dropIns: readonly string[];
+  /** MemoryMax in bytes; undefined: unlimited, or unknown to this systemd. */
+  readonly memoryMax: number | undefined;
+}
+
+/** The properties that `parseUnitFacts` reads. */
+export const UNIT_FACT_PROPERTIES = [
+  'LoadState',
+  'ActiveState',
+  'SubState',
+  'Result',
+  'ExecMainCode',
+  'ExecMainStatus',
+  'NRestarts',
+  'ExecStart',
+  'Environment',
+  'EnvironmentFiles',
+  'DropInPaths',
+  'MemoryMax',
+] as const;
+
+/** Exit status with which systemd's own child reports that execve(2) failed (systemd.exec(5), "EXIT_EXEC"). */
+export const EXIT_EXEC = 203;
+
+/** Reads `systemctl show`: a property stands on a line of its own, some on several. */
+export function parseUnitFacts(shown: string): UnitFacts {
+  const all = (property: string): readonly string[] =>
+    shown
+      .split('\n')
+      .filter((line) => line.startsWith(`${property}=`))
+      .map((line) => line.slice(property.length + 1));
+  const one = (property: string): string => all(property)[0] ?? '';
+  const memoryMax = one('MemoryMax');
+  return {
+    loadState: one('LoadState'),
+    activeState: one('ActiveState'),
+    subState: one('SubState'),
+    result: one('Result'),
+    ended: endOf(one('ExecMainCode'), Number(one('ExecMainStatus'))),
+    restarts: Number(one('NRestarts')) || 0,
+    command: argumentsIn(all('ExecStart').at(-1) ?? ''),
+    environment: one('Environment'),
+    environmentFiles: all('EnvironmentFiles').map((text) => text.replace(/ \(ignore_errors=\w+\)$/, '')),
+    dropIns: one('DropInPaths')
+      .split(' ')
+      .filter((path) => path !== ''),
+    memoryMax: /^\d+$/.test(memoryMax) && BigInt(memoryMax) < 2n ** 63n ? Number(memoryMax) : undefined,
+  };
+}
+
+/** CLD_EXITED, CLD_KILLED and CLD_DUMPED of waitid(2); 0 before any end. */
+function endOf(code: string, status: number): UnitFacts['ended'] {
+  if (code === '1') return { by: 'exit', status };
+  return code === '2' || code === '3' ? { by: 'signal', status } : undefined;
+}
+
+/** `{ path=/usr/bin/kubelet ; argv[]=/usr/bin/kubelet $KUBELET_ARGS ; ignore_errors=no ; … }` */
+function argumentsIn(execStart: string): readonly string[] {
+  const [, argv = ''] = execStart.split(' ; ignore_errors=', 1).join().split('argv[]=', 2);
+  return argv.split(' ').filter((argument) => argument !== '');
+}
+
+/** SIGKILL for 9. */
+export function signalName(number: number): string {
+  return signalOfStatus(128 + number) ?? `signal ${number}`;
+}
+
+/** `by SIGKILL` for 137, `with exit status 1` for 1. */
+export function describeExit(exitCode: number): string {
+  const signal = signalOfStatus(exitCode);
+  return signal === undefined ? `with exit status ${exitCode}` : `by ${signal}`;
+}

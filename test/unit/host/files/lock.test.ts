@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { mkdtemp, readFile, rm, stat, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { acquireLock } from '../../../../src/host/files/lock.ts';
+
+const HOLDER = join(import.meta.dirname, '../../../fixtures/host/hold-lock.ts');
+
+/** A process that holds the lock, when this resolves. */
+async function holder(path: string): Promise<ChildProcess> {
+  const child = spawn(process.execPath, [HOLDER, path], { stdio: ['ignore', 'pipe', 'inherit'] });
+  await new Promise<void>((resolve, reject) => {
+    child.stdout?.once('data', () => resolve());
+    child.once('exit', (status) => reject(new Error(`the holder ended with ${status}`)));
+  });
+  return child;
+}
+
+async function killed(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  const ended = new Promise((resolve) => child.once('exit', resolve));
+  child.kill(signal);
+  await ended;
+}
+
+describe('the lock', () => {
+  let directory: string;
+  before(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'machineadm-lock-'));
+  });
+  after(() => rm(directory, { recursive: true }));
+
+  test('is refused while another process holds it, whose pid is told, and free as soon as that one is killed', async () => {
+    const path = join(directory, 'kill', 'lock');
+    for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
+      const child = await holder(path);
+      await assert.rejects(acquireLock(path), { reason: 'Locked', message: new RegExp(`process ${child.pid} holds`) });
+      await killed(child, signal);
+      (await acquireLock(path)).release();
+    }
+  });
+
+  test('is refused to the same process, too, and can be taken again after its release', async () => {
+    const path = join(directory, 'again');
+    const lock = await acquireLock(path);
+    await assert.rejects(acquireLock(path), { reason: 'Locked' });
+    lock.release();
+    lock.release();
+    (await acquireLock(path)).release();
+  });
+
+  test('no child inherits it: a command that outlives its run does not keep the next run away', async () => {
+    const path = join(directory, 'inherit');
+    const lock = await acquireLock(path);
+    const child = spawn('sleep', ['60'], { detached: true, stdio: 'ignore' });
+    try {
+      lock.release();
+      (await acquireLock(path)).release();
+    } finally {
+      await killed(child, 'SIGKILL');
+    }
+  });
+
+  test('its file cannot be locked by others, names the holder, and is not a link', async () => {
+    const path = join(directory, 'file');
+    const lock = await acquireLock(path);
+    assert.equal((await stat(path)).mode & 0o777, 0o600);
+    assert.match(await readFile(path, 'utf8'), new RegExp(`^${process.pid} \\d+\n$`));
+    lock.release();
+    await symlink(path, join(directory, 'link'));
+    await assert.rejects(acquireLock(join(directory, 'link')), { reason: 'FileNotWritten', code: 'ELOOP' });
+  });
+
+  test('a lock file that was removed while it was held does not let two runs hold the new one', async () => {
+    const path = join(directory, 'removed');
+    const first = await acquireLock(path);
+    await rm(path);
+    const second = await acquireLock(path);
+    await assert.rejects(acquireLock(path), { reason: 'Locked' });
+    assert.equal(spawnSync('flock', ['-n', '-x', path, 'true']).status, 1);
+    second.release();
+    first.release();
+  });
+});
