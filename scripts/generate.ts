@@ -9,6 +9,7 @@ import * as z from 'zod';
 import { buildInfo } from '../src/cli/build-info.ts';
 import { createProgram } from '../src/cli/program.ts';
 import { contractWithClauses } from './generate/clauses.ts';
+import { conformanceTestsMarkdown } from './generate/conformance-tests.ts';
 import { convertCodesMarkdown } from './generate/convert-codes.ts';
 import { documentSchema } from './generate/document-schema/index.ts';
 import { downloadScriptText, downloadScriptWindowsText } from './generate/download-script.ts';
@@ -50,6 +51,7 @@ export function generatedFiles(root: string): ReadonlyMap<string, string> {
   files.set('contract/exit-codes.md', exitCodesMarkdown());
   files.set('contract/reasons.md', reasonsMarkdown());
   files.set(CONTRACT, contractWithClauses(read(root, CONTRACT) ?? ''));
+  files.set('docs/conformance-tests.md', conformanceTestsMarkdown());
   files.set('docs/convert-codes.md', convertCodesMarkdown());
   files.set('docs/hardening-controls.md', hardeningControlsMarkdown());
   files.set(

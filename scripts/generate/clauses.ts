@@ -1,5 +1,6 @@
 import type { Clause } from '../../src/diagnosis/conformance/clause.ts';
 import { CLAUSES } from '../../src/diagnosis/conformance/index.ts';
+import { WINDOWS_CLAUSES } from '../../src/diagnosis/conformance/windows.ts';
 
 const BLOCK = /(<!-- clauses: [^\n]*-->\n)[\s\S]*?(<!-- end of clauses -->)/;
 
@@ -7,6 +8,7 @@ const BLOCK = /(<!-- clauses: [^\n]*-->\n)[\s\S]*?(<!-- end of clauses -->)/;
 const SECTIONS: Readonly<Record<string, string>> = {
   IMG: 'What the image must have',
   KUB: 'What an image with Kubernetes must have',
+  WIN: 'What a Windows image with Kubernetes must have',
   UNIT: 'The units, where they are installed',
   RUN: 'What a run leaves',
 };
@@ -14,7 +16,7 @@ const SECTIONS: Readonly<Record<string, string>> = {
 /** contract/CONTRACT.md with its clauses as the suite has them. `text` is the file as it is; the rest of it stays. */
 export function contractWithClauses(text: string): string {
   const sections = Object.entries(SECTIONS).map(([prefix, title]) => {
-    const rows = CLAUSES.filter(({ id }) => id.startsWith(`${prefix}-`)).map(row);
+    const rows = [...CLAUSES, ...WINDOWS_CLAUSES].filter(({ id }) => id.startsWith(`${prefix}-`)).map(row);
     return `\n## ${title}\n\n| Id | | Clause |\n|---|---|---|\n${rows.join('\n')}\n`;
   });
   return text.replace(BLOCK, (_, begin: string, end: string) => `${begin}${sections.join('')}\n${end}`);

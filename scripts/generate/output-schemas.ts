@@ -81,7 +81,9 @@ const FIELDS: Readonly<Record<OutputKind, z.ZodRawShape>> = {
   Bundle: { path: text, bytes: count },
   ConformanceReport: {
     contract: text,
-    conforms: z.boolean().describe('false where a MUST is broken'),
+    profile: z.enum(['host', 'kubernetes', 'windows']),
+    verdict: z.enum(['kept', 'broken', 'notProven']).describe('of every MUST that applies'),
+    conforms: z.boolean().describe('true where the verdict is kept'),
     reason: z.exactOptional(reason),
     os: z.looseObject({ id: text, version: text }),
     clauses: z.array(
@@ -89,7 +91,7 @@ const FIELDS: Readonly<Record<OutputKind, z.ZodRawShape>> = {
         id: text,
         level: z.enum(['MUST', 'SHOULD']),
         title: text,
-        state: z.enum(['kept', 'broken', 'unchecked']),
+        state: z.enum(['kept', 'broken', 'notProven', 'notApplicable']),
         text,
         remedy: optionalText,
       }),

@@ -1,6 +1,7 @@
 import { exitCode } from '@machineadm/document/exit-codes.ts';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import type { BundleOptions } from './bundle.ts';
+import type { ConformanceOptions } from './conformance.ts';
 import type { DiagnoseOptions } from './diagnose.ts';
 import type { DoctorOptions } from './doctor.ts';
 import {
@@ -97,12 +98,19 @@ export function addMachineCommands(program: Command, done: (status: number) => v
   program
     .command('conformance')
     .description('check this machine or image against the contract for operating systems; changes nothing')
-    .addOption(outputOption())
+    .option('--root <directory>', 'the root of a mounted or unpacked image, of any architecture: only its files are read')
+    .addOption(
+      new Option(
+        '--profile <profile>',
+        'what it is to be; default: kubernetes where any of its programs is installed',
+      ).choices(['host', 'kubernetes', 'windows']),
+    )
+    .addOption(outputOption('junit'))
     .addHelpText(
       'after',
-      `\nExits with ${exitCode('DifferencesFound')} where a MUST is broken.\n\nExample:\n  machineadm conformance -o json\n  chroot /mnt/image machineadm conformance`,
+      `\nExits with ${exitCode('DifferencesFound')} where a MUST is broken, and with ${exitCode('NotProven')} where none is broken and one could not be decided.\n\nExamples:\n  machineadm conformance -o json\n  machineadm conformance --root /mnt/image --profile kubernetes -o junit`,
     )
-    .action(async (options: { output: OutputFormat }) =>
+    .action(async (options: ConformanceOptions) =>
       done(await (await import('./conformance.ts')).conformanceCommand(options)),
     );
 }

@@ -1,55 +1,131 @@
+import {
+  CONTRACT_VERSION,
+  type Profile,
+  type Subject,
+  type VersionedProgram,
+} from '../diagnosis/conformance/clause.ts';
+import { type Judgement, judge, profileOf, type Verdict, verdictOf } from '../diagnosis/conformance/index.ts';
+import { versionsInProgram } from '../diagnosis/conformance/program-files.ts';
+import { UnitFiles } from '../diagnosis/conformance/unit-files.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import { redactDeep } from '@machineadm/document/redaction.ts';
-import { CONTRACT_VERSION } from '../diagnosis/conformance/clause.ts';
-import { type Judgement, judge } from '../diagnosis/conformance/index.ts';
-import { gatherFacts, openQueryHost, requireLinux } from '../host/index.ts';
-import { selfCommand } from '../host/processes/identity.ts';
+import type { Facts } from '../host/seam/facts.ts';
 import type { QueryHost } from '../host/seam/host.ts';
-import { STATUS_PATHS } from '../reporting/status-writer.ts';
+import { gatherFacts, openQueryHost, requireLinux } from '../host/index.ts';
+import { parseOsRelease } from '../host/linux/facts.ts';
+import { RootTree } from '../host/files/root-tree.ts';
+import { selfCommand } from '../host/processes/identity.ts';
 import { refuseUnlessRoot } from './preflight.ts';
+
+/** Units that clauses are about. */
+const UNITS = ['kubelet', 'containerd', 'crio', 'machineadm-provision', 'machineadm-resume'];
 
 export interface ConformanceReport {
   readonly contract: string;
-  /** False where a MUST is broken. */
+  readonly profile: Profile;
+  readonly verdict: Verdict;
+  /** Every MUST that applies is kept. */
   readonly conforms: boolean;
   readonly os: { readonly id: string; readonly version: string };
   readonly clauses: readonly Judgement[];
 }
 
+/** What is checked. */
+export interface ConformanceScope {
+  /** The directory of an image's root file system; absent: the machine that this runs on, or the chroot that it runs in. */
+  readonly root?: string;
+  /** Absent: `kubernetes` where any of its programs is installed, else `host`. */
+  readonly profile?: Profile;
+}
+
 /**
- * Holds this machine, or the image that this program runs in, against the contract (contract/CONTRACT.md). Changes
- * nothing: it is handed a host that can only be asked. Throws `NotPrivilegedUser`.
+ * Checks a machine or an image against the contract (contract/CONTRACT.md). Changes nothing and, of an image, executes
+ * nothing. Throws `NotPrivilegedUser`, and `UsageInvalid` where `root` is no directory.
  */
-export async function conformance(): Promise<ConformanceReport> {
+export async function conformance(scope: ConformanceScope): Promise<ConformanceReport> {
   requireLinux('machineadm conformance');
-  const host = openQueryHost();
-  const facts = await gatherFacts(host);
-  refuseUnlessRoot(facts);
-  const [program = ''] = selfCommand();
-  const clauses = redactDeep(
-    await judge({
-      host,
-      facts,
-      isBooted: facts.serviceManager !== 'none',
-      program,
-      status: await readStatusFile(host),
-    }),
-  );
+  refuseUnlessRoot({ isRoot: process.geteuid?.() === 0 });
+  const subject = scope.root === undefined ? await ofMachine(scope) : ofImage(scope.root, scope.profile);
+  const clauses = redactDeep(judge(subject));
+  const verdict = verdictOf(clauses);
   return {
     contract: CONTRACT_VERSION,
-    conforms: !clauses.some(({ level, state }) => level === 'MUST' && state === 'broken'),
-    os: facts.os,
+    profile: subject.profile,
+    verdict,
+    conforms: verdict === 'kept',
+    os:
+      subject.profile === 'windows'
+        ? { id: 'windows', version: '' }
+        : parseOsRelease(
+            subject.tree.readText('/etc/os-release') ?? subject.tree.readText('/usr/lib/os-release') ?? '',
+          ),
     clauses,
   };
 }
 
-/** As it lies there: a damaged one is a finding and no error. */
-async function readStatusFile(host: QueryHost): Promise<Readonly<Record<string, unknown>> | undefined> {
-  const text = await host.readText(STATUS_PATHS.current);
-  if (text === undefined) return undefined;
+/** An image in a directory: its files are all that there is. */
+export function ofImage(root: string, profile?: Profile): Subject {
+  const linux = open(root, false);
+  const windows = open(root, true);
+  const chosen = profile ?? (profileOf({ tree: windows }) === 'windows' ? 'windows' : profileOf({ tree: linux }));
+  const tree = chosen === 'windows' ? windows : linux;
+  return {
+    tree,
+    profile: chosen,
+    isRunning: false,
+    program: tree.which('machineadm'),
+    versions: versionsOf(tree),
+    units: new UnitFiles(tree),
+  };
+}
+
+function open(root: string, ignoresCase: boolean): RootTree {
   try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? { ...value } : {};
+    const tree = new RootTree(root, ignoresCase);
+    if (tree.stat('/')?.type === 'directory') return tree;
   } catch {
-    return {};
+    // Told below, like a file that is no directory.
   }
+  throw new MachineadmError({
+    reason: 'UsageInvalid',
+    summary: `--root: ${root} is not a directory`,
+    remedy: 'Mount or unpack the image, and give the directory that has its /etc and /usr.',
+  });
+}
+
+async function ofMachine({ profile }: ConformanceScope): Promise<Subject> {
+  const host = openQueryHost();
+  const facts = await gatherFacts(host);
+  const tree = new RootTree('/');
+  const [program] = selfCommand();
+  const base = { tree, profile: profile ?? profileOf({ tree }), program };
+  // In a chroot /proc and /sys, where they are mounted, are those of the machine that builds the image.
+  if (facts.serviceManager === 'none')
+    return { ...base, isRunning: false, versions: versionsOf(tree), units: new UnitFiles(tree) };
+  return { ...base, isRunning: true, versions: toldVersions(facts), units: new UnitFiles(tree, await unitTexts(host)) };
+}
+
+function versionsOf(tree: RootTree): Subject['versions'] {
+  return (program) => {
+    const path = tree.which(program);
+    return path === undefined ? [] : versionsInProgram(tree, path);
+  };
+}
+
+/** What the programs say when they are executed. */
+function toldVersions(facts: Pick<Facts, VersionedProgram>): Subject['versions'] {
+  return (program) => {
+    const version = facts[program];
+    return version === undefined ? [] : [version];
+  };
+}
+
+/** Units as systemd itself finds and merges them. */
+async function unitTexts(host: QueryHost): Promise<ReadonlyMap<string, string>> {
+  const texts = new Map<string, string>();
+  for (const unit of UNITS.map((name) => `${name}.service`)) {
+    const { status, stdout } = await host.query({ program: 'systemctl', args: ['cat', '--no-pager', unit] });
+    if (status === 0) texts.set(unit, stdout);
+  }
+  return texts;
 }

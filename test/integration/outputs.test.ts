@@ -66,7 +66,10 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
     { args: ['--profile', 'cis-os'], kind: 'HardeningAudit', statuses: [0, 20] },
     { args: ['--residue', '-f', DOCUMENT], kind: 'ResidueAudit', statuses: [0, 20] },
   ],
-  conformance: [{ args: [], kind: 'ConformanceReport', statuses: [0, 20] }],
+  conformance: [
+    { args: [], kind: 'ConformanceReport', statuses: [0, 20, 22] },
+    { args: ['--root', DIRECTORY, '--profile', 'host'], kind: 'ConformanceReport', statuses: [20] },
+  ],
   'report flush': [{ args: [], kind: 'ReportFlush', statuses: [0] }],
   'report test': [{ args: ['-f', HOST_ONLY], kind: 'ReportTest', statuses: [0, 20] }],
   verify: [

@@ -17,6 +17,7 @@ export const EXIT_CODES = {
   RebootRequired: { code: 16, meaning: 'a reboot is required to continue' },
   DifferencesFound: { code: 20, meaning: 'differences found (plan --exit-code, audit, conformance)' },
   VerificationRefused: { code: 21, meaning: 'a signature or digest was refused' },
+  NotProven: { code: 22, meaning: 'a required check could not be decided (conformance)' },
 } as const;
 
 export type ExitName = keyof typeof EXIT_CODES;

@@ -59,6 +59,10 @@ export const REASONS = {
   InstanceInImage: reason('Refused', 'A document for an image would put into it what belongs to one machine.'),
   ImageNotReady: reason('DifferencesFound', 'A machine that is to become an image is not what it should be.'),
   ContractBroken: reason('DifferencesFound', 'A machine or an image does not keep the contract of machineadm.'),
+  ContractNotProven: reason(
+    'NotProven',
+    'Nothing breaks the contract of machineadm, and a required clause could not be decided.',
+  ),
   SecretUnavailable: reason('Refused', 'A secret reference could not be resolved.'),
   MetadataUnavailable: reason('Refused', 'A variable comes from a metadata service that does not answer.'),
 

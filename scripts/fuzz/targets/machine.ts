@@ -12,7 +12,7 @@ import {
 } from '../../../src/diagnosis/checks/machine.ts';
 import { checkPorts } from '../../../src/diagnosis/checks/ports.ts';
 import { collect } from '../../../src/diagnosis/collect.ts';
-import { readUnit } from '../../../src/diagnosis/conformance/unit-files.ts';
+import { Unit } from '../../../src/diagnosis/conformance/unit-files.ts';
 import { verdict } from '../../../src/diagnosis/verdict.ts';
 import { mountPointsOf } from '../../../src/host/files/paths.ts';
 import { parseOsRelease } from '../../../src/host/linux/facts.ts';
@@ -298,7 +298,7 @@ export const units: FuzzTarget = {
       files: { '/usr/lib/systemd/system/kubelet.service': input, '/usr/bin/kubelet': input },
       services: { kubelet: state },
     });
-    const unit = await readUnit(host, 'kubelet.service');
+    const unit = new Unit('/usr/lib/systemd/system/kubelet.service', [input]).list('Service', 'ExecStart');
     const lines = await collect(host, {
       since: { realTimeMs: 0 },
       role: 'Worker',
@@ -307,7 +307,7 @@ export const units: FuzzTarget = {
       now: () => 1_700_000_000_000,
     });
     const found = verdict({ lines });
-    return `${unitTrouble(state)?.text} ${unit === undefined} ${found.outcome} ${bootEntries(input, 5).length}`;
+    return `${unitTrouble(state)?.text} ${unit.length} ${found.outcome} ${bootEntries(input, 5).length}`;
   },
 };
 

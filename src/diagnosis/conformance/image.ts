@@ -1,10 +1,15 @@
 import { dirname } from 'node:path/posix';
-import type { QueryHost } from '../../host/seam/host.ts';
-import { parseVersion } from '../../host/seam/version.ts';
-import { broken, type Clause, type Finding, kept, unchecked } from './clause.ts';
+import type { RootTree } from '../../host/files/root-tree.ts';
+import { broken, type Clause, type Finding, kept, notApplicable, notProven } from './clause.ts';
+import { kernelsOf, kernelVersion } from './kernels.ts';
+import { type Durability, durabilityOf, mountedAt } from './mounts.ts';
+import { whyNotExecutable } from './program-files.ts';
 
 /** BUILDING.md of Node 24: "Linux kernel >= 4.18, glibc >= 2.28". */
-const KERNEL = { major: 4, minor: 18 };
+const KERNEL = [4, 18] as const;
+const GLIBC = [2, 28] as const;
+/** systemd NEWS: UnsetEnvironment=, without which UNIT-03 and UNIT-06 have no effect, came with 235. */
+const SYSTEMD = 235;
 
 /** Programs of every run: util-linux and coreutils. */
 const EVERY_RUN = ['findmnt', 'lsblk', 'mount', 'umount', 'sync', 'sh'];
@@ -24,21 +29,29 @@ const BY_SECTION: readonly (readonly [string, string, readonly (string | readonl
   ['IMG-17', 'the structured log', ['logger']],
 ];
 
-/** Daemons that lie outside of root's PATH. */
+/** Daemons that are outside of root's PATH. */
 const ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
   'systemd-timesyncd': ['/usr/lib/systemd/systemd-timesyncd', '/lib/systemd/systemd-timesyncd'],
 };
+
+const SYSTEMD_PROGRAMS = ['/usr/lib/systemd/systemd', '/lib/systemd/systemd'];
+const OPENRC_PROGRAMS = ['/sbin/openrc', '/usr/sbin/openrc', '/usr/bin/openrc'];
 
 export const IMAGE_CLAUSES: readonly Clause[] = [
   {
     id: 'IMG-01',
     level: 'MUST',
     title: 'the kernel is Linux 4.18 or newer',
-    async look({ facts: { kernel } }) {
-      const version = parseVersion(kernel);
-      if (version === undefined) return broken(`the kernel calls itself ${kernel}`, 'Boot a release kernel of Linux.');
-      const isNew = version.major > KERNEL.major || (version.major === KERNEL.major && version.minor >= KERNEL.minor);
-      return isNew ? kept(kernel) : broken(`Linux ${kernel}`, 'Ship a kernel of 4.18 or newer.');
+    check(subject) {
+      const kernels = kernelsOf(subject);
+      if (kernels.length === 0)
+        return notProven('no kernel in /lib/modules or /boot: the machine boots one from elsewhere');
+      for (const kernel of kernels) {
+        const version = kernelVersion(kernel);
+        if (version === undefined) return notProven(`the kernel calls itself ${kernel}`);
+        if (isOlder(version, KERNEL)) return broken(`Linux ${kernel}`, 'Ship a kernel of 4.18 or newer.');
+      }
+      return kept(kernels.join(', '));
     },
   },
   {
@@ -46,91 +59,106 @@ export const IMAGE_CLAUSES: readonly Clause[] = [
     level: 'MUST',
     title: 'glibc 2.28, libstdc++.so.6 and libgcc_s.so.1, each or newer',
     // Without them the loader starts no instruction of this program, and says which one it misses.
-    look: async () => kept('this program was loaded'),
+    check: ({ tree, isRunning }) => (isRunning ? kept('this program was loaded') : libraries(tree)),
   },
   {
     id: 'IMG-03',
     level: 'MUST',
-    title: 'systemd, or OpenRC for what the document asks of the host',
-    async look({ host, facts, isBooted }) {
-      if (facts.serviceManager !== 'none') return kept(facts.serviceManager);
-      for (const path of ['/usr/lib/systemd/systemd', '/lib/systemd/systemd', '/sbin/openrc', '/usr/sbin/openrc']) {
-        if (!isBooted && (await host.stat(path)) !== undefined) return kept(`${path}, not running`);
+    title: 'systemd 235 or newer, or OpenRC for what the document asks of the host',
+    check({ tree }) {
+      const systemd = SYSTEMD_PROGRAMS.find((path) => tree.stat(path)?.type === 'file');
+      if (systemd !== undefined) {
+        const unfit = whyNotExecutable(tree, systemd);
+        if (unfit !== undefined) return broken(unfit, 'Install systemd for the architecture of the image.');
+        const version = installedSystemd(tree);
+        if (version === undefined) return kept(systemd);
+        return version < SYSTEMD
+          ? broken(`systemd ${version}`, 'Ship systemd 235 or newer.')
+          : kept(`systemd ${version}`);
       }
-      return broken('neither systemd nor OpenRC', 'machineadm starts and enables services through one of them.');
+      const openrc = OPENRC_PROGRAMS.find((path) => tree.which(path) !== undefined);
+      return openrc === undefined
+        ? broken('neither systemd nor OpenRC', 'machineadm starts and enables services through one of them.')
+        : kept(openrc);
     },
   },
   {
     id: 'IMG-04',
     level: 'MUST',
     title: `${EVERY_RUN.join(', ')}: in root's PATH`,
-    look: async ({ host }) => await programs(host, EVERY_RUN, 'Install util-linux and coreutils.'),
+    check: ({ tree }) => programs(tree, EVERY_RUN, 'Install util-linux and coreutils.'),
   },
   {
     id: 'IMG-05',
     level: 'MUST',
-    title: 'the program belongs to root, and so does its way; nobody else can write there',
-    async look({ host, program }) {
-      for (let path = program; ; path = dirname(path)) {
-        const stat = await host.stat(path);
-        if (stat === undefined) return unchecked(`${path} cannot be looked at`);
-        // A directory with the sticky bit keeps others from replacing what is not theirs; it is still no place for this.
-        if (stat.uid !== 0 || (stat.type !== 'symlink' && (stat.mode & 0o022) !== 0)) {
-          const found = `${path} has the mode ${(stat.mode & 0o7777).toString(8).padStart(4, '0')} and belongs to user ${stat.uid}`;
-          return broken(found, 'Install the program as root into /usr/local/bin, /usr/bin or /opt/bin.');
+    title: 'the program and each directory above it belong to root, and nobody else can write there',
+    check({ tree, program }) {
+      if (program === undefined) return notProven('machineadm is not installed here');
+      const remedy = 'Install the program as root into /usr/local/bin, /usr/bin or /opt/bin.';
+      // The directories that the name leads through, and those of the file that a link stands for.
+      const paths = [program, tree.stat(program)?.path ?? program];
+      for (const start of paths) {
+        for (let path = start; ; path = dirname(path)) {
+          const stat = tree.lstat(path);
+          if (stat === undefined) return notProven(`${path} cannot be read`);
+          // A directory with the sticky bit keeps others from replacing what is not theirs; it is still no place for this.
+          if (stat.uid !== 0 || (stat.type !== 'symlink' && (stat.mode & 0o022) !== 0)) {
+            const mode = (stat.mode & 0o7777).toString(8).padStart(4, '0');
+            return broken(`${path} has the mode ${mode} and belongs to user ${stat.uid}`, remedy);
+          }
+          if (path === '/') break;
         }
-        if (path === '/') return kept(program);
       }
+      const unfit = whyNotExecutable(tree, program);
+      return unfit === undefined
+        ? kept(program)
+        : broken(unfit, 'Install the binary for the architecture of the image.');
     },
   },
   {
     id: 'IMG-06',
     level: 'MUST',
-    title: '/var/lib is on a disk: what a run notes there outlives a reboot',
-    async look({ host, isBooted }) {
-      if (!isBooted) return unchecked('told only by a machine that was booted');
-      const type = await fileSystemOf(host, '/var/lib/machineadm');
-      if (type === undefined) return unchecked('findmnt does not tell');
-      return /^(tmpfs|ramfs)$/.test(type)
-        ? broken(`it is a ${type}`, 'Mount a disk at /var or at /var/lib/machineadm.')
-        : kept(type);
-    },
+    title: '/var/lib/machineadm is on a disk: a run resumes after a reboot from the journal there',
+    check: (subject) =>
+      durable(durabilityOf(subject, '/var/lib/machineadm'), 'Mount a disk at /var or at /var/lib/machineadm.'),
   },
   {
     id: 'IMG-07',
     level: 'MUST',
     title: '/run is in memory: the sentinel and the status of a run do not outlive a reboot',
-    async look({ host, isBooted }) {
-      if (!isBooted) return unchecked('told only by a machine that was booted');
-      const type = await fileSystemOf(host, '/run');
-      if (type === undefined) return unchecked('findmnt does not tell');
-      return /^(tmpfs|ramfs)$/.test(type)
-        ? kept(type)
-        : broken(`it is ${type}`, 'Mount a tmpfs at /run, as systemd does (file-hierarchy(7)).');
+    check(subject) {
+      const mount = mountedAt(subject, '/run');
+      if (mount !== undefined) {
+        return /^(tmpfs|ramfs)$/.test(mount.type)
+          ? kept(`${mount.type} (${mount.source})`)
+          : broken(
+              `it is ${mount.type} (${mount.source})`,
+              'Mount a tmpfs at /run, as systemd does (file-hierarchy(7)).',
+            );
+      }
+      if (subject.isRunning) return broken('nothing is mounted there', 'Mount a tmpfs at /run (file-hierarchy(7)).');
+      // systemd src/shared/mount-setup.c and OpenRC sh/init.sh.Linux.in mount a tmpfs at /run whatever fstab says.
+      return [...SYSTEMD_PROGRAMS, ...OPENRC_PROGRAMS].some((path) => subject.tree.stat(path) !== undefined)
+        ? kept('the init system mounts a tmpfs there')
+        : notProven('no init system of this image mounts it');
     },
   },
   {
     id: 'IMG-08',
     level: 'MUST',
-    title: '/etc can be written',
-    async look({ host }) {
-      const { status, stdout } = await host.query({ program: 'findmnt', args: ['-n', '-o', 'OPTIONS', '-T', '/etc'] });
-      const options = stdout.trim().split('\n').at(-1)?.split(',') ?? [];
-      if (status !== 0) return unchecked('findmnt does not tell');
-      return options.includes('ro')
-        ? broken('it is mounted read-only', 'Mount a writable /etc, or an overlay over it.')
-        : kept('writable');
-    },
+    title: '/etc can be written, and what is written there outlives a reboot',
+    check: (subject) => durable(durabilityOf(subject, '/etc'), 'Mount a writable /etc whose changes are on a disk.'),
   },
   {
     id: 'IMG-18',
     level: 'MUST',
     title:
       '/proc is mounted, in the chroot of a bake, too: files are reached by descriptors, which /proc/self/fd names',
-    async look({ host, isBooted }) {
-      if ((await host.stat('/proc/self/fd')) !== undefined) return kept('/proc/self/fd is there');
-      if (!isBooted) return unchecked('not mounted in this chroot');
-      return broken('/proc/self/fd does not exist', 'Mount it: "mount -t proc proc /proc".');
+    check({ tree, isRunning }) {
+      if (!isRunning) return notApplicable('an init system mounts it when the image boots');
+      return tree.stat('/proc/self/fd') === undefined
+        ? broken('/proc/self/fd does not exist', 'Mount it: "mount -t proc proc /proc".')
+        : kept('/proc/self/fd exists');
     },
   },
   ...BY_SECTION.map(([id, section, names]): Clause => {
@@ -139,38 +167,70 @@ export const IMAGE_CLAUSES: readonly Clause[] = [
       id,
       level: 'SHOULD',
       title: `${spelled}: for ${section}`,
-      look: async ({ host }) =>
-        await programs(host, names, `Install them, or ship no document that asks for ${section}: it is refused.`),
+      check: ({ tree }) =>
+        programs(tree, names, `Install them, or ship no document that asks for ${section}: it is refused.`),
     };
   }),
 ];
 
-/** Looks for each of these programs, or for one of several. */
-export async function programs(
-  host: QueryHost,
-  names: readonly (string | readonly string[])[],
-  remedy: string,
-): Promise<Finding> {
+/** Looks for each of these programs, or for one of several, and whether the image can execute it. */
+export function programs(tree: RootTree, names: readonly (string | readonly string[])[], remedy: string): Finding {
   const missing: string[] = [];
   for (const name of names) {
     const choices = typeof name === 'string' ? [name] : name;
-    const found = await Promise.all(choices.map(async (choice) => await isThere(host, choice)));
-    if (!found.includes(true)) missing.push(choices.join(' or '));
+    const paths = choices.flatMap((choice) => [choice, ...(ELSEWHERE[choice] ?? [])].map((one) => tree.which(one)));
+    const found = paths.filter((path) => path !== undefined);
+    const unfit = found.map((path) => whyNotExecutable(tree, path));
+    if (found.length === 0) missing.push(choices.join(' or '));
+    else if (!unfit.includes(undefined)) missing.push(unfit[0] ?? '');
   }
   return missing.length === 0 ? kept('there') : broken(`missing: ${missing.join(', ')}`, remedy);
 }
 
-async function isThere(host: QueryHost, program: string): Promise<boolean> {
-  if ((await host.which(program)) !== undefined) return true;
-  for (const path of ELSEWHERE[program] ?? []) if ((await host.stat(path)) !== undefined) return true;
-  return false;
+function durable({ state, text }: Durability, remedy: string): Finding {
+  if (state === 'unknown') return notProven(text);
+  return state === 'lasting' ? kept(text) : broken(text, remedy);
 }
 
-/** The type of the file system that this path lies on, or would. */
-async function fileSystemOf(host: QueryHost, path: string): Promise<string | undefined> {
-  for (let at = path; ; at = dirname(at)) {
-    const { status, stdout } = await host.query({ program: 'findmnt', args: ['-n', '-o', 'FSTYPE', '-T', at] });
-    if (status === 0) return stdout.trim().split('\n').at(-1);
-    if (at === '/') return undefined;
-  }
+/** Directories of the loader (ld.so(8)) by the conventions of Debian, of Red Hat and SUSE, and of others. */
+function libraryDirectories(tree: RootTree): readonly string[] {
+  const multiarch = ['/usr/lib', '/lib'].flatMap((directory) =>
+    tree.list(directory).flatMap((name) => (/-linux-gnu/.test(name) ? [`${directory}/${name}`] : [])),
+  );
+  return ['/lib64', '/usr/lib64', ...multiarch, '/usr/lib', '/lib'];
+}
+
+function libraries(tree: RootTree): Finding {
+  const find = (name: string): string | undefined =>
+    libraryDirectories(tree)
+      .map((directory) => `${directory}/${name}`)
+      .find((path) => tree.stat(path)?.type === 'file');
+  const libc = find('libc.so.6');
+  const remedy = 'Use a distribution with glibc 2.28 or newer, and install libstdc++ and libgcc.';
+  if (libc === undefined) return broken('libc.so.6 of glibc is missing', remedy);
+  const text = Buffer.from(tree.readRange(libc, 0, 16 * 1024 * 1024) ?? []).toString('latin1');
+  const [, major, minor] = /GNU C Library[^\n]*? version (\d{1,3})\.(\d{1,3})/.exec(text) ?? [];
+  if (major === undefined) return notProven(`${libc} does not name its version`);
+  const version = `glibc ${major}.${minor}`;
+  if (isOlder([Number(major), Number(minor)], GLIBC)) return broken(version, remedy);
+  const missing = ['libstdc++.so.6', 'libgcc_s.so.1'].filter((name) => find(name) === undefined);
+  return missing.length === 0 ? kept(version) : broken(`missing: ${missing.join(', ')}`, remedy);
+}
+
+/** From the library that systemd's programs share: its name has the version and the revision of the package. */
+function installedSystemd(tree: RootTree): number | undefined {
+  const names = [...libraryDirectories(tree), '/usr/lib', '/lib'].flatMap((directory) =>
+    tree.list(`${directory}/systemd`),
+  );
+  return names.map(systemdVersion).find((version) => version !== undefined);
+}
+
+/** `systemd 252 (252.22-1~deb12u1)` of `systemctl --version`, or `libsystemd-shared-252-32.el9_4.so`. */
+export function systemdVersion(text: string): number | undefined {
+  const [, version] = /^(?:systemd |libsystemd-shared-)(\d{3})\b/.exec(text) ?? [];
+  return version === undefined ? undefined : Number(version);
+}
+
+function isOlder(version: readonly [number, number], than: readonly [number, number]): boolean {
+  return version[0] < than[0] || (version[0] === than[0] && version[1] < than[1]);
 }

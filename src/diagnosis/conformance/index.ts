@@ -1,10 +1,11 @@
-import type { Clause, Finding, Level, Subject } from './clause.ts';
+import type { Clause, Finding, Level, Profile, Subject } from './clause.ts';
 import { IMAGE_CLAUSES } from './image.ts';
 import { KUBERNETES_CLAUSES } from './kubernetes.ts';
 import { RUN_CLAUSES } from './run.ts';
 import { ONE_STARTER, UNIT_CLAUSES } from './units.ts';
+import { WINDOWS_CLAUSES } from './windows.ts';
 
-/** Every clause of contract/CONTRACT.md that a machine can be held against, in its order. */
+/** Every clause of contract/CONTRACT.md that a Linux machine or image can be checked for, in its order. */
 export const CLAUSES: readonly Clause[] = [
   ...IMAGE_CLAUSES,
   ...KUBERNETES_CLAUSES,
@@ -13,20 +14,38 @@ export const CLAUSES: readonly Clause[] = [
   ...RUN_CLAUSES,
 ];
 
-/** How a machine keeps one clause. */
+/** The clauses of a profile: a Windows node shares none with Linux. */
+export function clausesOf(profile: Profile): readonly Clause[] {
+  return profile === 'windows' ? WINDOWS_CLAUSES : CLAUSES;
+}
+
+/** How a subject keeps one clause. */
 export type Judgement = Finding & { readonly id: string; readonly level: Level; readonly title: string };
 
-/** Holds a machine against each clause, one after the other. A look that throws is told as unchecked: nothing is hidden. */
-export async function judge(subject: Subject, clauses: readonly Clause[] = CLAUSES): Promise<readonly Judgement[]> {
-  const judgements: Judgement[] = [];
-  for (const { id, level, title, look } of clauses) {
-    const finding = await look(subject).catch(
-      (error: unknown): Finding => ({
-        state: 'unchecked',
-        text: `it could not be looked at: ${error instanceof Error ? error.message : String(error)}`,
-      }),
-    );
-    judgements.push({ id, level, title, ...finding });
-  }
-  return judgements;
+/** `notProven`: no MUST is broken, and one that applies could not be decided. */
+export type Verdict = 'kept' | 'broken' | 'notProven';
+
+/** Checks every clause. A check that throws is reported as not proven: nothing is hidden. */
+export function judge(subject: Subject, clauses: readonly Clause[] = clausesOf(subject.profile)): readonly Judgement[] {
+  return clauses.map(({ id, level, title, check }) => {
+    try {
+      return { id, level, title, ...check(subject) };
+    } catch (error) {
+      const text = `the check failed: ${error instanceof Error ? error.message : String(error)}`;
+      return { id, level, title, state: 'notProven', text };
+    }
+  });
+}
+
+/** Only a MUST decides: a SHOULD that is broken costs what its clause says. */
+export function verdictOf(judgements: readonly Judgement[]): Verdict {
+  const states = judgements.filter(({ level }) => level === 'MUST').map(({ state }) => state);
+  return states.includes('broken') ? 'broken' : states.includes('notProven') ? 'notProven' : 'kept';
+}
+
+/** What a root is judged as, where nobody says it: Windows by its kernel, a node by any program of Kubernetes. */
+export function profileOf({ tree }: Pick<Subject, 'tree'>): Profile {
+  if (tree.stat('/Windows/System32') !== undefined) return 'windows';
+  const isNode = [tree.which('kubeadm'), tree.which('kubelet')].some((path) => path !== undefined);
+  return isNode ? 'kubernetes' : 'host';
 }

@@ -1,145 +1,215 @@
-import { broken, type Clause, type Finding, kept, type Subject, unchecked } from './clause.ts';
+import { basename } from 'node:path/posix';
+import type { Version } from '../../host/seam/facts.ts';
+import { broken, type Clause, type Finding, kept, notApplicable, notProven, type Subject } from './clause.ts';
+import { disabledCriPlugin } from './containerd-plugins.ts';
 import { programs } from './image.ts';
-import { enablement, readUnit, settings } from './unit-files.ts';
+import { kernelsOf, whyWithoutModule } from './kernels.ts';
+import { executableOf, whyNotExecutable } from './program-files.ts';
+import { startCommands, type Unit } from './unit-files.ts';
 
 /** k/k cmd/kubeadm/app/preflight/checks.go: what it demands of every version, and what it warns of, or did. */
 const DEMANDED = ['ip', 'mount', 'nsenter', 'iptables'];
 const WISHED = ['conntrack', 'ebtables', 'ethtool', 'socat', 'tc', 'touch'];
 
+const KUBELET = 'kubelet.service';
+const CONFIGURATION = '/var/lib/kubelet/config.yaml';
+const FLAGS = '/var/lib/kubelet/kubeadm-flags.env';
+
+/** Runtimes that speak CRI, and the unit that their packages have. */
+const RUNTIMES = [
+  { program: 'containerd', unit: 'containerd.service' },
+  { program: 'crio', unit: 'crio.service' },
+] as const;
+
 /** Clauses about an image that has Kubernetes in it. One that only prepares hosts has none of it. */
 export const KUBERNETES_CLAUSES: readonly Clause[] = [
-  {
+  forKubernetes({
     id: 'KUB-01',
     level: 'MUST',
-    title: 'kubeadm 1.20 or newer, and a kubelet that is not newer than it',
-    look: forKubernetes(async ({ facts: { kubeadm, kubelet } }) => {
-      if (kubeadm === undefined) return broken('no kubeadm', 'Install kubeadm in the version of the kubelet.');
-      if (kubelet === undefined) return broken('no kubelet', 'Install the kubelet in the version of kubeadm.');
-      const pair = `kubeadm ${kubeadm.text}, kubelet ${kubelet.text}`;
-      if (kubeadm.major === 1 && kubeadm.minor < 20) return broken(pair, 'Ship Kubernetes 1.20 or newer.');
-      // https://kubernetes.io/releases/version-skew-policy/
-      return kubelet.minor > kubeadm.minor ? broken(pair, 'Ship both in one version.') : kept(pair);
-    }),
-  },
-  {
+    title: 'kubeadm 1.20 or newer, and a kubelet that is not newer than it and not older than it supports',
+    check(subject) {
+      const remedy = 'Install kubeadm and the kubelet in one version, for the architecture of the image.';
+      const found: (readonly Version[])[] = [];
+      for (const program of ['kubeadm', 'kubelet'] as const) {
+        const path = subject.tree.which(program);
+        if (path === undefined) return broken(`no ${program}`, remedy);
+        const unfit = whyNotExecutable(subject.tree, path);
+        if (unfit !== undefined) return broken(unfit, remedy);
+        found.push(subject.versions(program));
+      }
+      return skewOf(found[0] ?? [], found[1] ?? [], remedy);
+    },
+  }),
+  forKubernetes({
     id: 'KUB-02',
     level: 'MUST',
-    title: "kubelet.service reads kubeadm's files: --config or KUBELET_CONFIG_ARGS, and kubeadm-flags.env",
-    look: forKubernetes(async ({ host }) => {
-      const unit = await readUnit(host, 'kubelet.service');
-      if (unit === undefined) return withoutSystemd('kubelet.service does not exist');
-      const remedy = "Ship the drop-in of Kubernetes' own packages (k/release, 10-kubeadm.conf).";
-      const start = settings(unit.text, 'ExecStart').at(-1) ?? '';
-      const files = settings(unit.text, 'EnvironmentFile').map((value) => value.replace(/^-/, ''));
-      if (!unit.text.includes('/var/lib/kubelet/config.yaml')) {
-        return broken(`${unit.path} does not name /var/lib/kubelet/config.yaml`, remedy);
+    title:
+      "kubelet.service starts the kubelet with kubeadm's files: --config or KUBELET_CONFIG_ARGS, and kubeadm-flags.env",
+    check(subject) {
+      const { units } = subject;
+      const unit = units.load(KUBELET);
+      if (unit === undefined) {
+        return units.enablement(KUBELET) === 'masked'
+          ? notApplicable('it is masked (KUB-03)')
+          : withoutDropIn('it does not exist');
       }
-      return files.includes('/var/lib/kubelet/kubeadm-flags.env') && start.includes('KUBELET_KUBEADM_ARGS')
+      const unfit = whyNotStarting(subject, unit, 'kubelet');
+      if (unfit !== undefined) return unfit;
+      const [command] = startCommands(subject.tree, unit);
+      const [, configuration = ''] = / --config[= ](\S+)/.exec(` ${command?.args.join(' ')}`) ?? [];
+      if (configuration !== CONFIGURATION) {
+        return withoutDropIn(`${unit.path}: ExecStart= does not hand over --config=${CONFIGURATION}`);
+      }
+      const files = unit.list('Service', 'EnvironmentFile').map((value) => value.replace(/^-/, ''));
+      return files.includes(FLAGS) && command?.variables.includes('KUBELET_KUBEADM_ARGS') === true
         ? kept(unit.path)
-        : broken(`${unit.path} does not hand over /var/lib/kubelet/kubeadm-flags.env`, remedy);
-    }),
-  },
-  {
+        : withoutDropIn(`${unit.path}: ExecStart= does not hand over the flags of ${FLAGS}`);
+    },
+  }),
+  forKubernetes({
     id: 'KUB-03',
     level: 'MUST',
-    title: 'neither kubelet.service nor containerd.service is masked, and containerd.service is there',
-    look: forKubernetes(async ({ host }) => {
-      const states: string[] = [];
-      for (const unit of ['containerd.service', 'kubelet.service']) {
-        const state = await enablement(host, unit);
-        if (state === undefined) return unchecked('there is no systemctl');
-        if (state.startsWith('masked')) return broken(`${unit} is masked`, `Run systemctl unmask ${unit}.`);
-        if (unit === 'containerd.service' && (await readUnit(host, unit)) === undefined) {
-          return broken(`${unit} does not exist`, 'Install containerd with its unit.');
-        }
-        states.push(`${unit} ${state}`);
+    title: 'the unit of the container runtime starts it, and neither it nor kubelet.service is masked',
+    check(subject) {
+      const { units } = subject;
+      const runtime = runtimeOf(subject);
+      for (const unit of [runtime.unit, KUBELET]) {
+        if (units.enablement(unit) === 'masked') return broken(`${unit} is masked`, `Run systemctl unmask ${unit}.`);
       }
-      return kept(states.join(', '));
-    }),
-  },
-  {
+      const unit = units.load(runtime.unit);
+      if (unit === undefined)
+        return broken(`${runtime.unit} does not exist`, `Install ${runtime.program} with its unit.`);
+      return whyNotStarting(subject, unit, runtime.program) ?? kept(unit.path);
+    },
+  }),
+  forKubernetes({
     id: 'KUB-04',
     level: 'SHOULD',
-    title: 'containerd.service and kubelet.service are enabled: a node comes back after a reboot',
-    look: forKubernetes(async ({ host }) => {
-      const off: string[] = [];
-      for (const unit of ['containerd.service', 'kubelet.service']) {
-        const state = await enablement(host, unit);
-        if (state === undefined) return unchecked('there is no systemctl');
-        if (!/^(enabled|static|alias|generated)/.test(state)) off.push(`${unit} is ${state}`);
-      }
+    title: 'the container runtime and kubelet.service are enabled: a node comes back after a reboot',
+    check(subject) {
+      const off = [runtimeOf(subject).unit, KUBELET].flatMap((unit) => {
+        const state = subject.units.enablement(unit);
+        return state === 'enabled' ? [] : [`${unit} is ${state}`];
+      });
       return off.length === 0 ? kept('enabled') : broken(off.join(', '), 'Enable them, or let host.services do it.');
-    }),
-  },
-  {
+    },
+  }),
+  forKubernetes({
     id: 'KUB-05',
     level: 'MUST',
-    title: 'containerd 1.6 or newer, or another runtime that the document names in kubernetes.node.criSocket',
-    look: forKubernetes(async ({ facts: { containerd } }) => {
-      if (containerd === undefined) return unchecked('containerd is not installed; the document must name a runtime');
-      const isNew = containerd.major > 1 || containerd.minor >= 6;
-      return isNew ? kept(containerd.text) : broken(containerd.text, 'Ship containerd 1.6 or newer.');
-    }),
-  },
-  {
+    title: 'containerd 1.6 or newer, or CRI-O, which the document then names in kubernetes.node.criSocket',
+    check(subject) {
+      const { program } = runtimeOf(subject);
+      const path = subject.tree.which(program);
+      const remedy = 'Install containerd 1.6 or newer, or CRI-O, for the architecture of the image.';
+      if (path === undefined) return broken('neither containerd nor CRI-O', remedy);
+      const unfit = whyNotExecutable(subject.tree, path);
+      if (unfit !== undefined) return broken(unfit, remedy);
+      if (program === 'crio') return kept(path);
+      const versions = subject.versions('containerd');
+      const text = versions.map((version) => version.text).join(' or ');
+      const isNew = versions.map(({ major, minor }) => major > 1 || minor >= 6);
+      if (isNew.length === 0 || (isNew.includes(true) && isNew.includes(false))) {
+        return notProven(`the file of containerd does not name its version${text === '' ? '' : `: ${text}`}`);
+      }
+      return isNew.includes(true) ? kept(text) : broken(text, remedy);
+    },
+  }),
+  forKubernetes({
     id: 'KUB-06',
     level: 'SHOULD',
     title: "containerd's configuration leaves CRI on",
-    look: forKubernetes(async ({ host }) => {
-      const text = await host.readText('/etc/containerd/config.toml');
-      if (text === undefined) return kept("containerd's defaults");
-      // The packages of Docker ship it with disabled_plugins = ["cri"].
-      return /^[ \t]*disabled_plugins\s*=\s*\[[^[\]]*["'](?:io\.containerd\.grpc\.v1\.)?cri["']/m.test(text)
-        ? broken('disabled_plugins names cri', 'Take it out, or let containerRuntime.containerd of the document do it.')
-        : kept('on');
-    }),
-  },
-  {
+    check(subject) {
+      const { program, unit } = runtimeOf(subject);
+      if (program !== 'containerd') return notApplicable(`the runtime is ${program}`);
+      const disabled = disabledCriPlugin(subject.tree, subject.units.load(unit));
+      if (disabled === undefined) return kept('on');
+      if (disabled.plugin === undefined) return notProven(`${disabled.path} is no TOML`);
+      return broken(
+        `disabled_plugins of ${disabled.path} names ${disabled.plugin}`,
+        'Take it out, or let containerRuntime.containerd of the document do it.',
+      );
+    },
+  }),
+  forKubernetes({
     id: 'KUB-07',
     level: 'MUST',
     title: `${DEMANDED.join(', ')}: kubeadm refuses a machine without`,
-    look: forKubernetes(
-      async ({ host }) => await programs(host, DEMANDED, 'Install iproute2, util-linux and iptables.'),
-    ),
-  },
-  {
+    check: ({ tree }) => programs(tree, DEMANDED, 'Install iproute2, util-linux and iptables.'),
+  }),
+  forKubernetes({
     id: 'KUB-08',
     level: 'SHOULD',
     title: `${WISHED.join(', ')}: kubeadm before 1.32 warns where one is missing, and demands conntrack`,
-    look: forKubernetes(
-      async ({ host }) => await programs(host, WISHED, 'Install conntrack, ebtables, ethtool, socat and iproute2.'),
-    ),
-  },
-  {
+    check: ({ tree }) => programs(tree, WISHED, 'Install conntrack, ebtables, ethtool, socat and iproute2.'),
+  }),
+  forKubernetes({
     id: 'KUB-09',
     level: 'SHOULD',
     title: 'the kernel has overlay and br_netfilter, built in or as modules',
-    look: forKubernetes(async ({ host }) => {
-      const missing: string[] = [];
-      for (const module of ['overlay', 'br_netfilter']) {
-        if ((await host.stat(`/sys/module/${module}`)) !== undefined) continue;
-        const { status } = await host.query({ program: 'modprobe', args: ['-n', '-q', module] });
-        if (status !== 0) missing.push(module);
-      }
+    check(subject) {
+      const kernels = kernelsOf(subject);
+      if (kernels.length === 0) return notProven('no kernel in /lib/modules or /boot');
+      const missing = kernels.flatMap((kernel) =>
+        ['overlay', 'br_netfilter'].flatMap((module) => whyWithoutModule(subject, kernel, module) ?? []),
+      );
       return missing.length === 0
-        ? kept('there')
-        : broken(
-            `missing: ${missing.join(', ')}`,
-            'Install the modules of this kernel (linux-modules-extra, kernel-modules).',
-          );
-    }),
-  },
+        ? kept(kernels.join(', '))
+        : broken(missing.join(', '), 'Install the modules of this kernel (linux-modules-extra, kernel-modules).');
+    },
+  }),
 ];
 
-/** The clause holds for an image with Kubernetes: nothing is asked of one that has none of its programs. */
-function forKubernetes(look: Clause['look']): Clause['look'] {
-  return async (subject: Subject) => {
-    const { kubeadm, kubelet } = subject.facts;
-    if (kubeadm === undefined && kubelet === undefined) return unchecked('no Kubernetes in this image');
-    return await look(subject);
-  };
+/** Whether kubeadm supports this kubelet; the versions are those that each may have. */
+export function skewOf(ofKubeadm: readonly Version[], ofKubelet: readonly Version[], remedy: string): Finding {
+  const [kubeadm, kubelet] = [ofKubeadm[0], ofKubelet[0]];
+  if (kubeadm === undefined || ofKubeadm.length > 1) return notProven('the file of kubeadm does not name its version');
+  if (kubelet === undefined || ofKubelet.length > 1)
+    return notProven('the file of the kubelet does not name its version');
+  const pair = `kubeadm ${kubeadm.text}, kubelet ${kubelet.text}`;
+  if (kubeadm.major === 1 && kubeadm.minor < 20) return broken(pair, 'Ship Kubernetes 1.20 or newer.');
+  // https://kubernetes.io/docs/setup/production-environment/tools/kubeadm/create-cluster-kubeadm/#version-skew-policy:
+  // three minor versions since 1.29, one before (k/k cmd/kubeadm/app/constants, MinimumKubeletVersion).
+  const skew = kubeadm.minor >= 29 ? 3 : 1;
+  const isSupported =
+    kubelet.major === kubeadm.major && kubelet.minor <= kubeadm.minor && kubelet.minor >= kubeadm.minor - skew;
+  return isSupported ? kept(pair) : broken(pair, remedy);
 }
 
-function withoutSystemd(text: string): Finding {
-  return broken(text, "Install the kubelet with the unit and the drop-in of Kubernetes' own packages.");
+/** The clause applies to an image with Kubernetes. */
+function forKubernetes(clause: Clause): Clause {
+  const check = (subject: Subject): Finding =>
+    subject.profile === 'kubernetes' ? clause.check(subject) : notApplicable('no Kubernetes in this profile');
+  return { ...clause, check };
+}
+
+/** The runtime that a boot starts; of several that it does not start, the first that is installed. */
+function runtimeOf(subject: Subject): (typeof RUNTIMES)[number] {
+  const installed = RUNTIMES.filter(({ program }) => subject.tree.which(program) !== undefined);
+  const started = installed.find(({ unit }) => subject.units.enablement(unit) === 'enabled');
+  return started ?? installed[0] ?? RUNTIMES[0];
+}
+
+/** Why a unit does not start this program; undefined where it does. */
+function whyNotStarting({ tree }: Subject, unit: Unit, program: string): Finding | undefined {
+  const commands = startCommands(tree, unit);
+  const [command] = commands;
+  const remedy = `Install ${program} with the unit of its packages, for the architecture of the image.`;
+  if (command === undefined) return broken(`${unit.path}: no ExecStart=`, remedy);
+  // systemd.service(5): more than one is refused, but for Type=oneshot. A drop-in has to empty ExecStart= first.
+  if (commands.length > 1 && unit.last('Service', 'Type') !== 'oneshot') {
+    return broken(`${unit.path}: more than one ExecStart=`, 'Begin the drop-in with an empty ExecStart=.');
+  }
+  const path = tree.which(command.program);
+  if (path === undefined) return broken(`${unit.path}: ${command.program} of ExecStart= does not exist`, remedy);
+  const unfit = whyNotExecutable(tree, path);
+  if (unfit !== undefined) return broken(unfit, remedy);
+  if (basename(command.program) === program) return undefined;
+  return executableOf(tree, path).kind === 'script'
+    ? notProven(`${unit.path} starts the script ${path}`)
+    : broken(`${unit.path} starts ${command.program}, and not ${program}`, remedy);
+}
+
+function withoutDropIn(text: string): Finding {
+  return broken(text, "Ship the drop-in of Kubernetes' own packages (k/release, 10-kubeadm.conf).");
 }

@@ -1,9 +1,9 @@
-import { member } from '@machineadm/document/untyped.ts';
 import { withoutChecksum } from '../../host/files/checksum.ts';
-import { localGroupId } from '../../host/linux/accounts.ts';
-import type { FileStat, QueryHost } from '../../host/seam/host.ts';
-import { broken, type Clause, kept, type Subject, unchecked } from './clause.ts';
-import { enablement } from './unit-files.ts';
+import type { FileStat } from '../../host/seam/host.ts';
+import { GROUP_FILES, idIn } from '../../host/linux/accounts.ts';
+import type { RootTree } from '../../host/files/root-tree.ts';
+import { member } from '@machineadm/document/untyped.ts';
+import { broken, type Clause, kept, notApplicable, notProven, type Subject } from './clause.ts';
 
 const STATUS = '/run/machineadm/status.json';
 const SUMMARY = '/run/machineadm/summary.json';
@@ -22,10 +22,11 @@ export const RUN_CLAUSES: readonly Clause[] = [
     id: 'RUN-01',
     level: 'MUST',
     title: `${STATUS} is 0640 of root and the group ${GROUP}, or of root where there is no such group, and has what every version 1 of it has`,
-    async look({ host, status }) {
-      const stat = await host.stat(STATUS);
-      if (stat === undefined || status === undefined) return unchecked(NO_RUN);
-      const wrong = wrongMode(STATUS, stat, 0o640) ?? (await wrongGroup(host, STATUS, stat));
+    check(subject) {
+      const stat = subject.tree.lstat(STATUS);
+      const status = statusOf(subject);
+      if (stat === undefined || status === undefined) return notApplicable(NO_RUN);
+      const wrong = wrongMode(STATUS, stat, 0o640) ?? wrongGroup(subject.tree, STATUS, stat);
       if (wrong !== undefined) return broken(wrong, `Let nobody else write it. ${REMEDY_FOR_MODES}`);
       const missing = ['runId', 'command', 'phase', 'startedAt', 'updatedAt', 'steps', 'conditions', 'document'].filter(
         (field) => !(field in status),
@@ -42,19 +43,20 @@ export const RUN_CLAUSES: readonly Clause[] = [
     id: 'RUN-02',
     level: 'MUST',
     title: `${SENTINEL} is there only where a run succeeded, with "success" in it, for all to read`,
-    async look({ host, status }) {
-      const stat = await host.stat(SENTINEL);
-      const succeeded = isBootstrapped(status);
-      if (stat === undefined) return succeeded ? unchecked('not at its usual place') : kept('no run, no sentinel');
+    check(subject) {
+      const { tree } = subject;
+      const stat = tree.lstat(SENTINEL);
+      const succeeded = isBootstrapped(statusOf(subject));
+      if (stat === undefined) return succeeded ? notApplicable('not at its usual place') : kept('no run, no sentinel');
       if (!succeeded) {
         return broken('it is there, and no run on this machine earned it', 'Let nothing in the image write it.');
       }
-      const directory = await host.stat('/run/cluster-api');
+      const directory = tree.lstat('/run/cluster-api');
       const wrong =
         wrongMode(SENTINEL, stat, 0o644) ??
         (directory === undefined ? undefined : wrongMode('/run/cluster-api', directory, 0o755));
       if (wrong !== undefined) return broken(wrong, 'Let nothing in the image change it: it is read by other users.');
-      return (await host.readText(SENTINEL)) === 'success\n'
+      return tree.readText(SENTINEL) === 'success\n'
         ? kept('success')
         : broken('its content is not "success" and a line feed', 'Let nothing in the image write it.');
     },
@@ -62,35 +64,49 @@ export const RUN_CLAUSES: readonly Clause[] = [
   {
     id: 'RUN-03',
     level: 'MUST',
-    title: `what lies in ${STATE} is for root alone, but the status, which its group may read, its summary and the names of hardening profiles`,
-    async look({ host, isBooted }) {
-      const open = await openTo(host, STATE);
-      if (open === undefined) return unchecked(isBooted ? NO_RUN : 'there is nothing yet');
-      return open.length === 0
+    title: `${STATE} is a directory of root, and all below it is for root alone, but the status, which its group may read, its summary and the names of hardening profiles`,
+    check({ tree }) {
+      const directory = tree.lstat(STATE);
+      if (directory === undefined) return notApplicable('there is nothing yet');
+      const wrong = directory.type === 'directory' ? [] : [`${STATE} is a ${directory.type}`];
+      if (directory.uid !== 0 || (directory.mode & 0o022) !== 0) wrong.push(described(STATE, directory));
+      wrong.push(...openBelow(tree, STATE));
+      return wrong.length === 0
         ? kept('closed')
-        : broken(`others can read ${open.join(', ')}`, `Take their rights away: chmod -R go= ${STATE}/…`);
+        : broken(
+            wrong.join(', '),
+            `Give it to root alone: chown -R root:root ${STATE}, and chmod go= what is below it.`,
+          );
     },
   },
   {
     id: 'RUN-04',
     level: 'MUST',
-    title: `${DOCUMENT} is for root alone: it may hold secrets`,
-    async look({ host }) {
-      const stat = await host.stat(DOCUMENT);
-      if (stat === undefined) return unchecked('there is none');
-      return stat.uid === 0 && (stat.mode & 0o077) === 0
+    title: `${DOCUMENT} is for root alone, and its directory root's: it may hold secrets`,
+    check({ tree }) {
+      const directory = tree.stat('/etc/machineadm');
+      const wrong: string[] = [];
+      if (directory !== undefined && (directory.uid !== 0 || (directory.mode & 0o022) !== 0)) {
+        wrong.push(described('/etc/machineadm', directory));
+      }
+      const document = tree.stat(DOCUMENT);
+      const link = tree.lstat(DOCUMENT);
+      if (document === undefined && wrong.length === 0) return notApplicable('there is none');
+      if (document !== undefined && (document.uid !== 0 || link?.uid !== 0 || (document.mode & 0o077) !== 0)) {
+        wrong.push(described(document.path, document));
+      }
+      return wrong.length === 0
         ? kept('closed')
-        : broken(`its mode is ${octal(stat)}, and it belongs to user ${stat.uid}`, `chmod 0600 ${DOCUMENT}`);
+        : broken(wrong.join(', '), `chown root:root /etc/machineadm ${DOCUMENT}; chmod 0600 ${DOCUMENT}`);
     },
   },
   {
     id: 'RUN-05',
     level: 'MUST',
     title: 'a bootstrapped machine gets its sentinel back after a reboot: machineadm-sentinel.service is enabled',
-    async look({ host, status }) {
-      if (!isBootstrapped(status)) return unchecked('this machine was not bootstrapped');
-      const state = await enablement(host, 'machineadm-sentinel.service');
-      if (state === undefined) return unchecked('there is no systemctl');
+    check(subject) {
+      if (!isBootstrapped(statusOf(subject))) return notApplicable('this machine was not bootstrapped');
+      const state = subject.units.enablement('machineadm-sentinel.service');
       return state === 'enabled'
         ? kept(state)
         : broken(`it is ${state}`, 'Run machineadm provision again; let no preset of the image disable it.');
@@ -100,20 +116,23 @@ export const RUN_CLAUSES: readonly Clause[] = [
     id: 'RUN-06',
     level: 'MUST',
     title: `${SUMMARY} is 0644 and root's, and says of the run what the status says: users who may not read that can wait for it`,
-    async look({ host, status }) {
-      if (status === undefined) return unchecked(NO_RUN);
-      const stat = await host.stat(SUMMARY);
-      if (stat === undefined)
+    check(subject) {
+      const { tree } = subject;
+      const status = statusOf(subject);
+      if (status === undefined) return notApplicable(NO_RUN);
+      const stat = tree.lstat(SUMMARY);
+      if (stat === undefined) {
         return broken('it is not there', 'An earlier version wrote the status: run provision again.');
-      const directory = await host.stat('/run/machineadm');
+      }
+      const directory = tree.lstat('/run/machineadm');
       const wrong =
         wrongMode(SUMMARY, stat, 0o644) ??
         (directory === undefined ? undefined : wrongMode('/run/machineadm', directory, 0o755));
       if (wrong !== undefined) return broken(wrong, 'Let nobody else change it: it is read by other users.');
-      const summary = parsed(await host.readText(SUMMARY));
+      const summary = parsed(tree.readText(SUMMARY));
       if (summary === undefined) return broken('it is damaged', 'Let nobody else write it. Run provision again.');
       if ([status.phase, member(summary, 'phase')].some((phase) => phase !== 'Concluded')) {
-        return unchecked('the run had not concluded when it was read');
+        return notProven('the run had not concluded when it was read');
       }
       const other = ['runId', 'outcome', 'exitCode'].filter((field) => member(summary, field) !== status[field]);
       return other.length === 0
@@ -126,11 +145,19 @@ export const RUN_CLAUSES: readonly Clause[] = [
   },
 ];
 
+/** The status document of the last run; `{}` where it is damaged. An image holds none: /run is in memory. */
+function statusOf({ tree, isRunning }: Subject): Readonly<Record<string, unknown>> | undefined {
+  const text = isRunning ? tree.readText(STATUS) : undefined;
+  if (text === undefined) return undefined;
+  const value = parsed(text);
+  return typeof value === 'object' && value !== null ? { ...value } : {};
+}
+
 /**
  * True where this machine is a node that was proven to work. A document for the host alone succeeds, too, but its run has
  * no step that writes a sentinel; a later run that fails leaves the condition as it was.
  */
-function isBootstrapped(status: Subject['status']): boolean {
+function isBootstrapped(status: Readonly<Record<string, unknown>> | undefined): boolean {
   const has = (list: unknown, matches: (one: unknown) => boolean): boolean => Array.isArray(list) && list.some(matches);
   return (
     has(status?.steps, (one) => member(one, 'id') === 'sentinel') &&
@@ -144,8 +171,9 @@ function isBootstrapped(status: Subject['status']): boolean {
 const REMEDY_FOR_MODES = 'The next run of machineadm writes it with the right mode and group.';
 
 /** A status is the group's where the machine has it. A group made since the last run takes effect with the next. */
-async function wrongGroup(host: QueryHost, path: string, { gid }: FileStat): Promise<string | undefined> {
-  const group = (await localGroupId(host, GROUP)) ?? 0;
+function wrongGroup(tree: RootTree, path: string, { gid }: FileStat): string | undefined {
+  const ids = GROUP_FILES.map((file) => idIn(tree.readText(file) ?? '', GROUP));
+  const group = ids.find((id) => id !== undefined) ?? 0;
   return gid === 0 || gid === group ? undefined : `${path} belongs to group ${gid}`;
 }
 
@@ -158,28 +186,27 @@ function parsed(text: string | undefined): unknown {
   }
 }
 
-/** The files below that others may read or write, those left out that are for them; undefined when there is no such directory. */
-async function openTo(host: QueryHost, directory: string): Promise<readonly string[] | undefined> {
-  const names = await host.list(directory);
-  if (names === undefined) return undefined;
-  const open: string[] = [];
-  for (const name of names) {
+/** What is below a directory of root and is not root's, is a link, or is open to others without being meant for them. */
+function openBelow(tree: RootTree, directory: string): readonly string[] {
+  return tree.list(directory).flatMap((name) => {
     const path = `${directory}/${name}`;
-    const stat = await host.stat(path);
-    if (stat === undefined || PUBLIC.includes(path)) continue;
-    const most = path === `${STATE}/status.json` ? 0o040 : 0;
-    if (stat.type === 'file' && (stat.mode & 0o077 & ~most) !== 0) open.push(`${path} (${octal(stat)})`);
-    // What lies in a directory that others cannot enter is out of their reach.
-    if (stat.type === 'directory' && (stat.mode & 0o011) !== 0) open.push(...((await openTo(host, path)) ?? []));
-  }
-  return open;
+    const stat = tree.lstat(path);
+    if (stat === undefined) return [];
+    const most = PUBLIC.includes(path) ? 0o044 : path === `${STATE}/status.json` ? 0o040 : 0;
+    if (stat.uid !== 0 || stat.type === 'symlink') return [described(path, stat)];
+    if (stat.type !== 'directory') return (stat.mode & 0o077 & ~most) === 0 ? [] : [described(path, stat)];
+    // What is in a directory that others cannot enter is out of their reach.
+    const own = (stat.mode & 0o022) === 0 ? [] : [described(path, stat)];
+    return (stat.mode & 0o011) === 0 ? own : [...own, ...openBelow(tree, path)];
+  });
 }
 
 function wrongMode(path: string, stat: FileStat, mode: number): string | undefined {
-  if ((stat.mode & 0o7777) === mode && stat.uid === 0) return undefined;
-  return `${path} has the mode ${octal(stat)} and belongs to user ${stat.uid}`;
+  const isRight = stat.type !== 'symlink' && (stat.mode & 0o7777) === mode && stat.uid === 0;
+  return isRight ? undefined : described(path, stat);
 }
 
-function octal(stat: FileStat): string {
-  return (stat.mode & 0o7777).toString(8).padStart(4, '0');
+function described(path: string, { type, mode, uid }: FileStat): string {
+  if (type === 'symlink') return `${path} is a symbolic link`;
+  return `${path} has the mode ${(mode & 0o7777).toString(8).padStart(4, '0')} and belongs to user ${uid}`;
 }

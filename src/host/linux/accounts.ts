@@ -30,14 +30,14 @@ async function idOf(account: string, database: Database): Promise<number | undef
 }
 
 /** group(5), and where images with a read-only /usr keep the groups of their packages (nss-altfiles(5), OSTree). */
-const FILES = ['/etc/group', '/usr/lib/group'];
+export const GROUP_FILES = ['/etc/group', '/usr/lib/group'];
 
 /**
  * Numeric id of a group that this machine itself defines; undefined when there is none. A directory (SSSD, LDAP) is not
  * asked: whoever administers it must not grant access to files of root, and one that does not answer must not delay them.
  */
 export async function localGroupId(host: Pick<QueryHost, 'readText'>, group: string): Promise<number | undefined> {
-  for (const file of FILES) {
+  for (const file of GROUP_FILES) {
     const id = idIn((await host.readText(file)) ?? '', group);
     if (id !== undefined) return id;
   }

@@ -152,7 +152,8 @@ async function unlessAbsent<T>(path: string, action: () => Promise<T>): Promise<
   }
 }
 
-function typeOf(found: Stats): FileStat['type'] {
+/** What lstat(2) found, in our words. */
+export function typeOf(found: Stats): FileStat['type'] {
   if (found.isFile()) return 'file';
   if (found.isDirectory()) return 'directory';
   if (found.isSymbolicLink()) return 'symlink';

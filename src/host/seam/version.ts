@@ -7,7 +7,7 @@ import type { Version } from './facts.ts';
  */
 export function parseVersion(text: string): Version | undefined {
   // A word of its own: the commit hash or a module path such as `github.com/containerd/containerd/v2` is none.
-  const match = /(?:^|\s)(v?(\d{1,9})\.(\d{1,9})(?:\.(\d{1,9}))?(?:[-+~.][0-9A-Za-z.+~-]*)?)(?=\s|$)/.exec(text);
+  const match = /(?:^|\s)(v?(\d{1,9})\.(\d{1,9})(?:\.(\d{1,9}))?(?:[-+~.][0-9A-Za-z._+~-]*)?)(?=\s|$)/.exec(text);
   if (match === null) return undefined;
   const [, word = '', major, minor, patch = '0'] = match;
   return { major: Number(major), minor: Number(minor), patch: Number(patch), text: word };

@@ -1,0 +1,171 @@
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  readlinkSync,
+  readSync,
+  realpathSync,
+  type Stats,
+} from 'node:fs';
+import { join } from 'node:path/posix';
+import type { FileStat } from '../seam/host.ts';
+import { PATH_OF_ROOT } from '../linux/environment.ts';
+import { typeOf } from '../linux/read.ts';
+
+/** Of a text more is never read: an image can hold a file of any size. */
+const LONGEST_TEXT = 16 * 1024 * 1024;
+/** As many links as the kernel follows in one path (path_resolution(7)). */
+const MOST_LINKS = 40;
+
+/** An entry of the tree and where it is, after the links on the way. */
+export interface TreeEntry extends FileStat {
+  readonly path: string;
+}
+
+/**
+ * The files of a Linux root, read-only: the running machine's (`/`), or those of an image that is mounted or unpacked in a
+ * directory. Every symbolic link is followed inside of the root, as chroot(2) would: an absolute link of an image never
+ * leads to a file of the machine that looks at it. Only regular files are opened; nothing is executed. No method throws for
+ * what an image has in it: what is missing, unreadable or of another type is undefined.
+ */
+export class RootTree {
+  readonly #root: string;
+  readonly #ignoresCase: boolean;
+  /** Each entry and each directory is read once: an image is at rest, and of a machine one moment is looked at. */
+  readonly #found = new Map<string, Stats | undefined>();
+  readonly #names = new Map<string, readonly string[]>();
+
+  /**
+   * @param root the directory; throws the errno where it does not exist
+   * @param ignoresCase names are compared as Windows does, whatever the file system is mounted with
+   */
+  constructor(root: string, ignoresCase = false) {
+    this.#root = realpathSync(root);
+    this.#ignoresCase = ignoresCase;
+  }
+
+  /** The entry that a path names, links followed. */
+  stat(path: string): TreeEntry | undefined {
+    return this.#locate(path, true);
+  }
+
+  /** The entry itself, where it is a link, too. */
+  lstat(path: string): TreeEntry | undefined {
+    return this.#locate(path, false);
+  }
+
+  /** Where a symbolic link points to, as it is written there. */
+  linkTarget(path: string): string | undefined {
+    const entry = this.lstat(path);
+    return entry?.type === 'symlink' ? attempt(() => readlinkSync(join(this.#root, entry.path))) : undefined;
+  }
+
+  /** Names in a directory, sorted; empty where there is none. */
+  list(path: string): readonly string[] {
+    const entry = this.stat(path);
+    if (entry?.type !== 'directory') return [];
+    return this.#read(entry.path);
+  }
+
+  readText(path: string): string | undefined {
+    const bytes = this.readRange(path, 0, LONGEST_TEXT);
+    return bytes === undefined ? undefined : new TextDecoder().decode(bytes);
+  }
+
+  /** At most `length` bytes of a regular file from `position` on. */
+  readRange(path: string, position: number, length: number): Uint8Array | undefined {
+    const entry = this.stat(path);
+    if (entry?.type !== 'file') return undefined;
+    return attempt(() => {
+      const descriptor = openSync(join(this.#root, entry.path), constants.O_RDONLY | constants.O_NOFOLLOW);
+      try {
+        return readUpTo(descriptor, position, length);
+      } finally {
+        closeSync(descriptor);
+      }
+    });
+  }
+
+  /** Where root's PATH finds a program, or the absolute path that is given: a file that can be executed. */
+  which(program: string): string | undefined {
+    const candidates = program.includes('/') ? [program] : PATH_OF_ROOT.map((directory) => join(directory, program));
+    return candidates.find((path) => {
+      const entry = this.stat(path);
+      return entry?.type === 'file' && (entry.mode & 0o111) !== 0;
+    });
+  }
+
+  #locate(path: string, follow: boolean): TreeEntry | undefined {
+    const pending = path.split('/').filter((part) => part !== '' && part !== '.');
+    let inside: string[] = [];
+    let links = 0;
+    let found = this.#lstat('/');
+    while (found !== undefined) {
+      const part = pending.shift();
+      if (part === undefined) return entryOf(`/${inside.join('/')}`, found);
+      if (!found.isDirectory()) return undefined;
+      // The parent of the root is the root.
+      const next = part === '..' ? inside.slice(0, -1) : [...inside, this.#spelled(inside, part)];
+      found = this.#lstat(`/${next.join('/')}`);
+      if (found?.isSymbolicLink() === true && (follow || pending.length > 0)) {
+        const target = attempt(() => readlinkSync(join(this.#root, ...next)));
+        links += 1;
+        if (target === undefined || links > MOST_LINKS) return undefined;
+        if (target.startsWith('/')) inside = [];
+        pending.unshift(...target.split('/').filter((name) => name !== '' && name !== '.'));
+        found = this.#lstat(`/${inside.join('/')}`);
+      } else inside = next;
+    }
+    return undefined;
+  }
+
+  /** A name as the directory has it. */
+  #spelled(inside: readonly string[], name: string): string {
+    if (!this.#ignoresCase) return name;
+    const names = this.#read(`/${inside.join('/')}`);
+    return names.find((one) => one.toLowerCase() === name.toLowerCase()) ?? name;
+  }
+
+  #read(inside: string): readonly string[] {
+    const known = this.#names.get(inside);
+    if (known !== undefined) return known;
+    const names = attempt(() => readdirSync(join(this.#root, inside)).sort()) ?? [];
+    this.#names.set(inside, names);
+    return names;
+  }
+
+  #lstat(inside: string): Stats | undefined {
+    if (this.#found.has(inside)) return this.#found.get(inside);
+    const found = attempt(() => lstatSync(join(this.#root, inside), { throwIfNoEntry: false }));
+    this.#found.set(inside, found);
+    return found;
+  }
+}
+
+function readUpTo(descriptor: number, position: number, length: number): Uint8Array {
+  // Files of /proc tell no size.
+  const size = fstatSync(descriptor).size;
+  const bytes = new Uint8Array(size === 0 ? Math.min(length, 1 << 20) : Math.max(0, Math.min(length, size - position)));
+  let filled = 0;
+  while (filled < bytes.length) {
+    const read = readSync(descriptor, bytes, filled, bytes.length - filled, position + filled);
+    if (read === 0) break;
+    filled += read;
+  }
+  return bytes.subarray(0, filled);
+}
+
+function entryOf(path: string, found: Stats): TreeEntry {
+  return { path, type: typeOf(found), mode: found.mode & 0o7777, uid: found.uid, gid: found.gid, size: found.size };
+}
+
+function attempt<T>(action: () => T): T | undefined {
+  try {
+    return action();
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { CLAUSES, judge } from '../../../../src/diagnosis/conformance/index.ts';
+import { WINDOWS_CLAUSES } from '../../../../src/diagnosis/conformance/windows.ts';
+import { BROKEN_IMAGES } from '../../../support/conformance/broken-images.ts';
+import { BASES, type Base, type Files, withImage } from '../../../support/conformance/image.ts';
+import { SOUND_IMAGES } from '../../../support/conformance/sound-images.ts';
+
+interface Found {
+  readonly broken: readonly string[];
+  readonly notProven: readonly string[];
+  /** Evidence, for the message of a test that fails. */
+  readonly texts: readonly string[];
+}
+
+function check({ base, change, profile }: { base: Base; change: Files; profile?: 'host' | 'kubernetes' }): Found {
+  const judgements = withImage(base, change, profile, judge);
+  const inState = (state: string): string[] => judgements.filter((one) => one.state === state).map(({ id }) => id);
+  const texts = judgements
+    .filter(({ state }) => /broken|notProven/.test(state))
+    .map(({ id, text }) => `${id}: ${text}`);
+  return { broken: inState('broken'), notProven: inState('notProven'), texts };
+}
+
+describe('a base image keeps every clause that applies', () => {
+  for (const base of Object.keys(BASES) as Base[]) {
+    test(base, () => assert.deepEqual(check({ base, change: {} }), { broken: [], notProven: [], texts: [] }));
+  }
+});
+
+describe('an image with one thing broken breaks the clauses that are about it, and no other', () => {
+  for (const image of BROKEN_IMAGES) {
+    test(`${image.broken.join(', ')}: ${image.what}`, () => {
+      const { broken, notProven, texts } = check(image);
+      assert.deepEqual({ broken, notProven }, { broken: image.broken, notProven: [] }, texts.join('\n'));
+    });
+  }
+
+  test('every clause is broken by one of them', () => {
+    const broken = new Set(BROKEN_IMAGES.flatMap((image) => image.broken));
+    assert.deepEqual(
+      [...CLAUSES, ...WINDOWS_CLAUSES].map(({ id }) => id).filter((id) => !broken.has(id)),
+      [],
+    );
+  });
+});
+
+describe('a sound image breaks no clause', () => {
+  for (const image of SOUND_IMAGES) {
+    test(image.what, () => {
+      const { broken, notProven, texts } = check(image);
+      assert.deepEqual({ broken, notProven }, { broken: [], notProven: image.notProven ?? [] }, texts.join('\n'));
+    });
+  }
+});
+
+test('there are at least 65 images of each kind, each with a title of its own', () => {
+  const titles = [...BROKEN_IMAGES, ...SOUND_IMAGES].map(({ what }) => what);
+  assert.ok(BROKEN_IMAGES.length >= 65 && SOUND_IMAGES.filter(({ notProven }) => notProven === undefined).length >= 65);
+  assert.deepEqual(titles, [...new Set(titles)]);
+});
