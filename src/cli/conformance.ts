@@ -1,6 +1,6 @@
-import type { Judgement, Verdict } from '../diagnosis/conformance/index.ts';
 import { type ExitName, exitCode } from '@machineadm/document/exit-codes.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
+import type { Judgement, Verdict } from '../diagnosis/conformance/index.ts';
 import { type ConformanceReport, type ConformanceScope, conformance } from '../pipeline/conformance.ts';
 import { type OutputFormat, printData, printReport, printText } from './output.ts';
 

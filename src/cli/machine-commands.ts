@@ -98,7 +98,10 @@ export function addMachineCommands(program: Command, done: (status: number) => v
   program
     .command('conformance')
     .description('check this machine or image against the contract for operating systems; changes nothing')
-    .option('--root <directory>', 'the root of a mounted or unpacked image, of any architecture: only its files are read')
+    .option(
+      '--root <directory>',
+      'the root of a mounted or unpacked image, of any architecture: only its files are read',
+    )
     .addOption(
       new Option(
         '--profile <profile>',

@@ -1,3 +1,5 @@
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import { redactDeep } from '@machineadm/document/redaction.ts';
 import {
   CONTRACT_VERSION,
   type Profile,
@@ -7,14 +9,12 @@ import {
 import { type Judgement, judge, profileOf, type Verdict, verdictOf } from '../diagnosis/conformance/index.ts';
 import { versionsInProgram } from '../diagnosis/conformance/program-files.ts';
 import { UnitFiles } from '../diagnosis/conformance/unit-files.ts';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { redactDeep } from '@machineadm/document/redaction.ts';
-import type { Facts } from '../host/seam/facts.ts';
-import type { QueryHost } from '../host/seam/host.ts';
+import { RootTree } from '../host/files/root-tree.ts';
 import { gatherFacts, openQueryHost, requireLinux } from '../host/index.ts';
 import { parseOsRelease } from '../host/linux/facts.ts';
-import { RootTree } from '../host/files/root-tree.ts';
 import { selfCommand } from '../host/processes/identity.ts';
+import type { Facts } from '../host/seam/facts.ts';
+import type { QueryHost } from '../host/seam/host.ts';
 import { refuseUnlessRoot } from './preflight.ts';
 
 /** Units that clauses are about. */

@@ -63,6 +63,8 @@ const FILE_LAYER = [
 
 /** Who else names files to node:fs, and why it cannot be led elsewhere. */
 const OUTSIDE_OF_THE_FILE_LAYER: Readonly<Record<string, string>> = {
+  'src/host/files/root-tree.ts':
+    'reads an image at rest and follows its links inside of it; a path is never one that a user of this machine could turn',
   'src/host/files/watch.ts': 'watches a directory and compares times; what is in it is read by the file layer',
   'src/host/http/trusted-roots.ts': "reads the system's public certificates",
   'src/host/processes/identity.ts': 'reads /proc, and ids of the machine from directories of root',

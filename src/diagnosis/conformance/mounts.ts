@@ -1,5 +1,5 @@
-import { parse } from 'smol-toml';
 import { member } from '@machineadm/document/untyped.ts';
+import { parse } from 'smol-toml';
 import type { Subject } from './clause.ts';
 
 /** What becomes of what is written at a path. */

@@ -1,5 +1,5 @@
-import type { Version } from '../../host/seam/facts.ts';
 import type { RootTree } from '../../host/files/root-tree.ts';
+import type { Version } from '../../host/seam/facts.ts';
 import { parseVersion } from '../../host/seam/version.ts';
 
 /** elf(5): e_machine, as Go names the architectures. */

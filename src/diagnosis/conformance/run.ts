@@ -1,8 +1,8 @@
-import { withoutChecksum } from '../../host/files/checksum.ts';
-import type { FileStat } from '../../host/seam/host.ts';
-import { GROUP_FILES, idIn } from '../../host/linux/accounts.ts';
-import type { RootTree } from '../../host/files/root-tree.ts';
 import { member } from '@machineadm/document/untyped.ts';
+import { withoutChecksum } from '../../host/files/checksum.ts';
+import type { RootTree } from '../../host/files/root-tree.ts';
+import { GROUP_FILES, idIn } from '../../host/linux/accounts.ts';
+import type { FileStat } from '../../host/seam/host.ts';
 import { broken, type Clause, kept, notApplicable, notProven, type Subject } from './clause.ts';
 
 const STATUS = '/run/machineadm/status.json';

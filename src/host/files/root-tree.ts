@@ -11,9 +11,9 @@ import {
   type Stats,
 } from 'node:fs';
 import { join } from 'node:path/posix';
-import type { FileStat } from '../seam/host.ts';
 import { PATH_OF_ROOT } from '../linux/environment.ts';
 import { typeOf } from '../linux/read.ts';
+import type { FileStat } from '../seam/host.ts';
 
 /** Of a text more is never read: an image can hold a file of any size. */
 const LONGEST_TEXT = 16 * 1024 * 1024;
