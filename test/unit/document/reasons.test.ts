@@ -48,6 +48,7 @@ describe('the exit codes', () => {
     RebootRequired: 16,
     DifferencesFound: 20,
     VerificationRefused: 21,
+    NotProven: 22,
   };
 
   test('are those published', () => {
