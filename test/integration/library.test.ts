@@ -1,21 +1,31 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { createContext, runInContext } from 'node:vm';
+import { gzipSync } from 'node:zlib';
 import type { Converted } from '@machineadm/convert/library.ts';
 import type { Validation } from '@machineadm/document/library.ts';
+import { loadDocument } from '@machineadm/document/load.ts';
 import { build } from 'esbuild';
+import fc from 'fast-check';
 import { buildLibrary, packLibrary } from '../../scripts/library.ts';
+import { wrapDocument } from '../../src/carriers/index.ts';
+import type { Wrapping } from '../../src/carriers/library.ts';
+import type { Rendering } from '../../src/kubernetes/render/library.ts';
 
 const root = resolve(import.meta.dirname, '../..');
+
+const HEADER = 'apiVersion: machineadm.dev/v1alpha1\nkind: MachineBootstrap\nmetadata: {name: a}\n';
 
 /** What every browser has, and nothing else. */
 const WEB = {
   TextEncoder,
   TextDecoder,
+  CompressionStream,
   DecompressionStream,
   ReadableStream,
   Blob,
@@ -37,7 +47,7 @@ describe('the library', () => {
     await buildLibrary(root, library);
     writeFileSync(
       join(directory, 'page.js'),
-      "export * from 'machineadm/document';\nexport { convert } from 'machineadm/convert';\n",
+      ['document', 'convert', 'wrap', 'render'].map((name) => `export * from 'machineadm/${name}';\n`).join(''),
     );
     script = await bundled('page.js');
   });
@@ -138,6 +148,94 @@ spec:
     assert.equal(judged.valid, true, JSON.stringify(judged));
   });
 
+  test('never takes for a document what is none, and never throws for it', async () => {
+    const values = ['null', '0', 'true', '{}', '[]', '[[]]', '[null]', '[{}]', '[{ name: 1, content: "" }]'];
+    values.push(
+      '[{ name: "a", content: null }]',
+      '[{ name: "a", content: {} }]',
+      'undefined',
+      '""',
+      '[{ name: "a", content: "" }]',
+    );
+    for (const value of values) {
+      const found = await validation(`page.validateDocument(${value}, { agentVersion: '0.1.0' })`);
+      assert.ok(!found.valid && found.problems.length > 0, `${value}: ${JSON.stringify(found)}`);
+      for (const { message, line } of found.problems) assert.ok(message.length > 0 && line > 0);
+    }
+    const others = JSON.stringify(fc.sample(fc.jsonValue(), { numRuns: 200, seed: 18 }));
+    const judged = `${others}.map((value) => page.validateDocument(value, { agentVersion: '0.1.0' }))`;
+    const found = (await onPage(`Promise.all(${judged})`)) as readonly Validation[];
+    assert.ok(found.every((one) => !one.valid && one.problems.length > 0));
+  });
+
+  test('wraps a document as the program does', async () => {
+    const document = `${HEADER}host: {hostname: b}\n`;
+    const text = JSON.stringify(document);
+    const loaded = await loadDocument([{ name: 'a', bytes: Buffer.from(document) }], { agentVersion: '0.1.0' });
+    assert.ok(loaded.ok);
+    for (const format of ['cloud-init', 'ignition', 'script'] as const) {
+      const wrapped = (await onPage(`page.wrap(${text}, { agentVersion: '0.1.0', format: '${format}' })`)) as Wrapping;
+      assert.ok(wrapped.valid, JSON.stringify(wrapped));
+      assert.equal(wrapped.userData, (await wrapDocument(document, loaded.document, { format })).userData);
+    }
+    const refused = async (source: string, options: string) => {
+      const found = (await onPage(`page.wrap(${source}, { agentVersion: '0.1.0', ${options} })`)) as Wrapping;
+      return found.valid ? [] : found.problems.map(({ code }) => code);
+    };
+    assert.deepEqual(await refused('"x: 1"', "format: 'cloud-init'"), ['MissingField', 'MissingField']);
+    assert.deepEqual(await refused(text, "format: 'talos', downloadScript: 'x'"), ['UsageInvalid']);
+    const large = `${HEADER}host: {files: [{path: /a, content: ${randomBytes(20_000).toString('base64')}}]}\n`;
+    assert.deepEqual(await refused(JSON.stringify(large), "format: 'cloud-init', profile: 'capa'"), [
+      'UserDataTooLarge',
+    ]);
+    assert.deepEqual(await refused(text, "format: 'cloud-init', profile: 'nobody'"), ['UsageInvalid']);
+  });
+
+  test('renders the configuration of kubeadm as the program does', async () => {
+    const rendered = async (source: string, options = '') =>
+      (await onPage(`page.renderKubeadmConfig(${source}, { agentVersion: '0.1.0', ${options} })`)) as Rendering;
+    const found = await rendered("page.example('InitControlPlane')");
+    assert.ok(found.valid, JSON.stringify(found));
+    const file = join(directory, 'init.yaml');
+    writeFileSync(file, String(JSON.parse(JSON.stringify(await onPage("page.example('InitControlPlane')")))));
+    const args = [join(root, 'src/main.ts'), 'render', 'kubeadm', '-d', file];
+    const printed = execFileSync(process.execPath, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+    assert.equal(printed.replace(/^#.*\n/gm, '').trim(), found.config.trim());
+    assert.equal(found.command, 'init');
+    for (const [source, options] of [
+      [JSON.stringify(HEADER), ''],
+      ["page.example('Worker')", "kubeadmVersion: 'new'"],
+      ["page.example('Worker')", "kubeadmVersion: 'v1.12.0'"],
+    ] as const) {
+      const refused = await rendered(source, options);
+      assert.ok(!refused.valid && refused.problems.length === 1, JSON.stringify(refused));
+    }
+  });
+
+  test('costs a page what it imports, and no more', async () => {
+    const cost = async (name: string, entry: string): Promise<number> => {
+      writeFileSync(
+        join(directory, 'one.js'),
+        `import { ${name} } from 'machineadm/${entry}';\nconsole.log(${name});\n`,
+      );
+      return gzipSync(await bundled('one.js')).length;
+    };
+    assert.ok((await cost('apiVersions', 'document')) < 5 * 1024);
+    assert.ok((await cost('example', 'document')) < 5 * 1024);
+    // The schema without what judges by it; what judges, without the schema that is published.
+    const [schema, judge] = [await cost('jsonSchema', 'document'), await cost('validateDocument', 'document')];
+    assert.ok(schema < judge / 2, `${schema} of ${judge}`);
+    assert.ok((await cost('validateDocument, jsonSchema', 'document')) > judge + schema / 2);
+  });
+
+  test('has a page of its own in the package, without links that lead nowhere', () => {
+    const page = readFileSync(join(library, 'README.md'), 'utf8');
+    assert.match(page, /machineadm\/wrap/);
+    for (const [, target = ''] of page.matchAll(/\]\(([^)]*)\)/g)) {
+      assert.ok(/^https?:/.test(target) || existsSync(join(library, target)), target);
+    }
+  });
+
   test('runs in the controller of its page: a good document is allowed, a bad one refused with its place', async () => {
     writeFileSync(join(directory, 'controller.ts'), snippet());
     const controller = await bundled('controller.ts');
@@ -166,7 +264,8 @@ spec:
     writeFileSync(join(project, 'package.json'), '{"name": "controller", "type": "module"}');
     const npm = ['install', '--offline', '--no-audit', '--no-fund', '--ignore-scripts', packed];
     execFileSync('npm', npm, { cwd: project, stdio: 'pipe', env: { PATH: process.env.PATH, HOME: project } });
-    assert.deepEqual(readdirSync(join(project, 'node_modules/machineadm')).sort(), readdirSync(library).sort());
+    const filesOf = (path: string) => readdirSync(path, { recursive: true }).map(String).sort();
+    assert.deepEqual(filesOf(join(project, 'node_modules/machineadm')), filesOf(library));
   });
 
   test('is imported by Node under its names, and under no other', async () => {
@@ -179,7 +278,9 @@ spec:
   test('has types that stand alone: the snippet of its page compiles', () => {
     writeFileSync(
       join(directory, 'snippet.ts'),
-      `${snippet()}\nimport { convert } from 'machineadm/convert';\nexport const first = convert([]).then((c) => c.documents[0]?.yaml);\n`,
+      `${snippet()}\nimport { convert } from 'machineadm/convert';\nexport const first = convert([]).then((c) => c.documents[0]?.yaml);
+import { wrap, type Wrapping } from 'machineadm/wrap';\nexport const wrapped: Promise<Wrapping> = wrap('', { agentVersion: '0.1.0', format: 'ignition' });
+import { renderKubeadmConfig } from 'machineadm/render';\nexport const rendered = renderKubeadmConfig('', { agentVersion: '0.1.0' }).then((r) => (r.valid ? r.config : r.problems[0]?.line));\n`,
     );
     writeFileSync(join(directory, 'package.json'), '{"type": "module"}');
     const options = [

@@ -1,4 +1,3 @@
-import { dirname } from 'node:path/posix';
 import type {
   ApiServerModel,
   Argument,
@@ -132,7 +131,7 @@ function volumes(apiServer: ApiServerModel): readonly HostPathVolume[] {
   const add = (name: string, path: string, pathType: string, readOnly = true) =>
     found.push({ name, hostPath: path, mountPath: path, readOnly, pathType });
   if (audit !== undefined) add('audit-policy', AUDIT_POLICY, 'File');
-  if (audit?.log !== undefined) add('audit-log', dirname(audit.log.path), 'DirectoryOrCreate', false);
+  if (audit?.log !== undefined) add('audit-log', directoryOf(audit.log.path), 'DirectoryOrCreate', false);
   if (audit?.webhook !== undefined) add('audit-webhook', AUDIT_WEBHOOK, 'File');
   if (encryptionAtRest !== undefined) add('encryption', ENCRYPTION_DIRECTORY, 'Directory');
   socketDirectories(encryptionAtRest?.providers ?? []).forEach((directory, index) => {
@@ -146,10 +145,15 @@ function volumes(apiServer: ApiServerModel): readonly HostPathVolume[] {
 }
 
 function socketDirectories(providers: readonly EncryptionProvider[]): readonly string[] {
-  return [...new Set(kmsSockets(providers).map((socket) => dirname(socket)))];
+  return [...new Set(kmsSockets(providers).map((socket) => directoryOf(socket)))];
 }
 
 /** The sockets of KMS plugins that the API server will talk to. */
 export function kmsSockets(providers: readonly EncryptionProvider[]): readonly string[] {
   return providers.flatMap((provider) => (provider.kind === 'kms' ? [provider.socket] : []));
+}
+
+/** The directory of an absolute path, without Node's `path`: rendering runs in the library, too. */
+function directoryOf(path: string): string {
+  return path.slice(0, Math.max(1, path.lastIndexOf('/')));
 }

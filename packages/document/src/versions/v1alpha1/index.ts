@@ -1,4 +1,5 @@
 import { withCode } from '../../diagnostics.ts';
+import { API_VERSIONS } from '../api-versions.ts';
 import type { DocumentVersion } from '../version.ts';
 import { checkFileContents, checkHost, checkSecretNames } from './checks.ts';
 import { checkActiveDirectory } from './checks-active-directory.ts';
@@ -24,7 +25,7 @@ import { isExpandable, isShellText, variableSources } from './variables.ts';
 
 /** machineadm.dev/v1alpha1. */
 export const v1alpha1: DocumentVersion<Sections> = {
-  apiVersion: 'machineadm.dev/v1alpha1',
+  apiVersion: API_VERSIONS[0],
   sections,
   required: ['metadata'],
   features: [],

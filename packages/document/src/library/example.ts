@@ -1,0 +1,6 @@
+import { exampleDocument } from '../example.ts';
+
+/** An annotated document to start from, valid as it is. */
+export function example(role: 'InitControlPlane' | 'JoinControlPlane' | 'Worker'): string {
+  return exampleDocument(role);
+}

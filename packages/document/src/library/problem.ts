@@ -1,0 +1,22 @@
+/** A mistake, or what is allowed but will hurt. */
+export interface Problem {
+  /** What kind of problem it is. A kind is never renamed; new ones may come. */
+  readonly code: string;
+  /** Name of the source, as it was given. */
+  readonly file: string;
+  /** Counted from 1. */
+  readonly line: number;
+  readonly column: number;
+  /** `host.files[2].mode`; empty for the document as a whole. */
+  readonly path: string;
+  readonly message: string;
+  /** What to do about it. */
+  readonly hint?: string;
+}
+
+/** One of the texts that a document is merged from. */
+export interface Source {
+  readonly name: string;
+  /** YAML or JSON, plain or as gzip, base64 or both. */
+  readonly content: string | Uint8Array;
+}

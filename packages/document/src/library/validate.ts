@@ -1,0 +1,30 @@
+import { loadFor, warningsOf } from '../library-source.ts';
+import type { Problem, Source } from './problem.ts';
+
+export type Validation =
+  | {
+      readonly valid: true;
+      readonly apiVersion: string;
+      /** Hex SHA-256 of the merged document in a canonical form, as machineadm's status tells it. */
+      readonly sha256: string;
+      readonly warnings: readonly Problem[];
+      /** Paths whose value depends on a variable that only the machine knows: not judged here. */
+      readonly unresolved: readonly string[];
+    }
+  | { readonly valid: false; readonly problems: readonly Problem[] };
+
+/**
+ * Judges a document as `machineadm validate` does, but for what its hardening profiles bring with them. All mistakes are
+ * told at once. Never throws for what is in the document.
+ *
+ * @param agentVersion of the machineadm on the machine, for the document's `requires`
+ */
+export async function validateDocument(
+  source: string | readonly Source[],
+  options: { readonly agentVersion: string },
+): Promise<Validation> {
+  const loaded = await loadFor(source, options.agentVersion);
+  if ('problems' in loaded) return { valid: false, problems: loaded.problems };
+  const { apiVersion, digest: sha256, unresolved } = loaded.document;
+  return { valid: true, apiVersion, sha256, warnings: warningsOf(loaded), unresolved };
+}

@@ -1,0 +1,68 @@
+import { decodeSource } from '@machineadm/document/decode.ts';
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { Problem } from '@machineadm/document/library/problem.ts';
+import { loadFor, problemOfError, warningsOf } from '@machineadm/document/library-source.ts';
+import { type ProfileName, profileNames, wrapDocument } from './index.ts';
+
+/**
+ * User data for programs of others: `import … from 'machineadm/wrap'`. Its types name nothing of another package, and stay
+ * when the inside changes.
+ */
+
+export interface WrapOptions {
+  /** Of the machineadm on the machine, for the document's `requires`. */
+  readonly agentVersion: string;
+  readonly format: 'cloud-init' | 'ignition' | 'cloudbase-init' | 'unattend' | 'talos' | 'script';
+  /** The infrastructure provider, for its limits: `capa`, `capz`, as `machineadm wrap --help` lists them. */
+  readonly profile?: string;
+  /** Absolute path of machineadm in the image. */
+  readonly program?: string;
+  /** A script that brings machineadm to the machine, see docs/trust.md; without one, machineadm is in the image. */
+  readonly downloadScript?: string;
+  /** Default: 3.3.0. */
+  readonly ignitionVersion?: '3.0.0' | '3.1.0' | '3.2.0' | '3.3.0';
+}
+
+export type Wrapping =
+  | {
+      readonly valid: true;
+      readonly userData: string;
+      /** Names of the secrets whose values stand in the user data in clear. */
+      readonly secrets: readonly string[];
+      /** What its reader should know of the provider. */
+      readonly notes: readonly string[];
+      readonly warnings: readonly Problem[];
+    }
+  | { readonly valid: false; readonly problems: readonly Problem[] };
+
+/**
+ * Wraps a document in what a first-boot system takes, as `machineadm wrap` does. Never throws for what is in the
+ * document, nor for what the format or the provider refuses.
+ */
+export async function wrap(document: string, options: WrapOptions): Promise<Wrapping> {
+  const loaded = await loadFor(document, options.agentVersion);
+  if ('problems' in loaded) return { valid: false, problems: loaded.problems };
+  const { format, profile, program, downloadScript, ignitionVersion } = options;
+  try {
+    const text = await decodeSource('document', new TextEncoder().encode(document));
+    if (profile !== undefined && !isProfile(profile)) throw noProfile(profile);
+    const wish = { format, profile, program, downloadScript, ignitionVersion };
+    const { userData, secrets, notes } = await wrapDocument(text, loaded.document, wish);
+    return { valid: true, userData, secrets, notes, warnings: warningsOf(loaded) };
+  } catch (error) {
+    if (!(error instanceof MachineadmError)) throw error;
+    return { valid: false, problems: [problemOfError(error, error.reason)] };
+  }
+}
+
+function isProfile(name: string): name is ProfileName {
+  return profileNames().some((known) => known === name);
+}
+
+function noProfile(name: string): MachineadmError {
+  return new MachineadmError({
+    reason: 'UsageInvalid',
+    summary: `there is no provider "${name}"`,
+    remedy: `Give one of ${profileNames().join(', ')}.`,
+  });
+}
