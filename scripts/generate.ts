@@ -9,6 +9,7 @@ import * as z from 'zod';
 import { buildInfo } from '../src/cli/build-info.ts';
 import { createProgram } from '../src/cli/program.ts';
 import { contractWithClauses } from './generate/clauses.ts';
+import { completionScripts } from './generate/completion-scripts.ts';
 import { conformanceTestsMarkdown } from './generate/conformance-tests.ts';
 import { convertCodesMarkdown } from './generate/convert-codes.ts';
 import { documentSchema } from './generate/document-schema/index.ts';
@@ -61,6 +62,7 @@ export function generatedFiles(root: string): ReadonlyMap<string, string> {
       buildInfo().version,
     ),
   );
+  files.set('src/cli/completion-scripts.ts', completionScripts(root));
   files.set(
     'src/carriers/download-script-text.ts',
     downloadScriptText(readFileSync(join(root, 'packaging/download/machineadm-download.sh'), 'utf8')),

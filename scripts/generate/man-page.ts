@@ -1,5 +1,5 @@
 import { EXIT_CODES } from '@machineadm/document/exit-codes.ts';
-import type { Argument, Command, Option } from 'commander';
+import { type Argument, type Command, Help, type Option } from 'commander';
 
 /**
  * The manual page machineadm(1) in the man(7) macros, written from what the command line itself declares, so that it
@@ -19,7 +19,7 @@ export function manPage(program: Command, version: string): string {
     text(program.description()),
     ...options(program),
     '.SH COMMANDS',
-    ...program.commands.flatMap((command) => section(command, [])),
+    ...visible(program).flatMap((command) => section(command, [])),
     '.SH EXIT STATUS',
     ...Object.values(EXIT_CODES).flatMap(({ code, meaning }) => ['.TP', `.B ${code}`, text(meaning)]),
     '.SH FILES',
@@ -31,6 +31,11 @@ export function manPage(program: Command, version: string): string {
     '.BR systemd (1)',
   ];
   return `${lines.filter((line) => line !== '').join('\n')}\n`;
+}
+
+/** The commands that a user types; not the `help` that commander adds. */
+function visible(command: Command): readonly Command[] {
+  return new Help().visibleCommands(command).filter((one) => command.commands.includes(one));
 }
 
 /**
@@ -86,7 +91,7 @@ const FILES: readonly (readonly [string, string])[] = [
 
 function section(command: Command, parents: readonly string[]): readonly string[] {
   const path = [...parents, command.name()];
-  const inner = command.commands.flatMap((child) => section(child, path));
+  const inner = visible(command).flatMap((child) => section(child, path));
   if (command.commands.length > 0) return inner;
   const words = [...path, ...command.registeredArguments.map(argument)].map(text).join(' ');
   return [`.SS ${words}`, text(command.description()), ...options(command)];

@@ -82,7 +82,7 @@ export function addMachineCommands(program: Command, done: (status: number) => v
     .addOption(insecureDocumentOption())
     .addOption(outputOption())
     .option(
-      '--profile <name>',
+      '--profile <benchmark>',
       'a benchmark: cis-level-1, cis-level-2, stig, cis-os; repeat for several; default: those the machine was provisioned with',
       several,
     )

@@ -1,6 +1,7 @@
 import { conventionalExitCode, exitCode } from '@machineadm/document/exit-codes.ts';
 import { Command, CommanderError } from 'commander';
 import { buildInfo } from './build-info.ts';
+import { addCompletionCommands } from './completion-commands.ts';
 import { addDocumentCommands } from './document-commands.ts';
 import { EXAMPLES } from './examples.ts';
 import { addMachineCommands } from './machine-commands.ts';
@@ -65,14 +66,7 @@ export function createProgram(done: (status: number) => void): Command {
   addUnitCommands(program, done);
   program.commandsGroup('Other commands:');
 
-  program
-    .command('completion')
-    .description('print a completion script for a shell')
-    .addArgument(program.createArgument('<shell>', 'your shell').choices(['bash', 'zsh', 'fish']))
-    .addHelpText('after', '\nExample:\n  machineadm completion bash > /etc/bash_completion.d/machineadm')
-    .action(async (shell: 'bash' | 'zsh' | 'fish') =>
-      done(await (await import('./completion.ts')).completion(shell, program)),
-    );
+  addCompletionCommands(program, done);
 
   program
     .command('version')

@@ -21,7 +21,7 @@ export function addTrustCommands(program: Command, done: (status: number) => voi
     .option('--signature <file>', 'a detached signature of one file: DER, as openssl and cosign make it')
     .option('--bundle <file>', 'a Sigstore bundle v0.3 of one file')
     .option('--list <file>', 'a SHA256SUMS with its signature beside it; default: the one beside each file')
-    .option('--release <version>', 'the release that the list must be of')
+    .option('--release <release>', 'the release that the list must be of')
     .addOption(key())
     .addOption(trustDirectory())
     .addOption(outputOption());
@@ -53,7 +53,7 @@ export function addTrustCommands(program: Command, done: (status: number) => voi
     )
     .option('--output-dir <directory>', 'where to; a release goes into a directory of its version')
     .addOption(formerly('--to <directory>', 'outputDir'))
-    .option('--release <version>', 'fetch this release')
+    .option('--release <release>', 'fetch this release')
     .option('--platform <platform>', 'only archives and packages for it, as linux-amd64; repeat for several', several)
     .option('--sha256 <digest>', 'of the one file named: no signature is asked then')
     .addOption(key())

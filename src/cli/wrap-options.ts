@@ -31,7 +31,7 @@ export function addCarrierOptions(command: Command): Command {
       ).argParser(several),
     )
     .option('--release-manifest <file>', 'manifest.json of the release to fetch: its digests are pinned')
-    .option('--release <version>', 'without a manifest: the release to fetch, verified on the machine by --key')
+    .option('--release <release>', 'without a manifest: the release to fetch, verified on the machine by --key')
     .addOption(
       new Option(
         '--key <file>',

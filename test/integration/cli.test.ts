@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { delimiter, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { Command } from 'commander';
 import { parse, parseAllDocuments } from 'yaml';
@@ -382,54 +382,5 @@ reporting:
     assert.deepEqual(Object.keys(told), ['apiVersion', 'kind', 'version', 'commit', 'node', 'documentVersions']);
     assert.equal(told.node, process.versions.node);
     assert.equal((await agent(['--version'])).stdout, `${told.version}\n`);
-  });
-
-  describe('the completion for', () => {
-    const shells: readonly (readonly ['bash' | 'zsh' | 'fish', readonly string[]])[] = [
-      ['bash', ['bash', '-n']],
-      ['zsh', ['zsh', '-n']],
-      ['fish', ['fish', '-n']],
-    ];
-    for (const [shell, [program = '', ...args]] of shells) {
-      const installed = (process.env.PATH ?? '')
-        .split(delimiter)
-        .some((path) => spawnSync('test', ['-x', join(path, program)]).status === 0);
-      test(`${shell} is accepted by it`, { skip: installed ? false : `${shell} is not installed` }, async () => {
-        const path = join(directory, `completion.${shell}`);
-        writeFileSync(path, (await agent(['completion', shell])).stdout);
-        const { status, stderr } = spawnSync(program, [...args, path], { encoding: 'utf8' });
-        assert.deepEqual([status, stderr], [0, '']);
-      });
-    }
-
-    /** What bash offers for a line, the cursor at its end. */
-    const offered = async (line: string): Promise<string[]> => {
-      const path = join(directory, 'completion.bash');
-      writeFileSync(path, (await agent(['completion', 'bash'])).stdout);
-      const words = line.split(' ');
-      const quoted = words.map((word) => `'${word}'`).join(' ');
-      const script = `. ${path}; COMP_WORDS=(${quoted}); COMP_CWORD=${words.length - 1}; _machineadm; printf '%s\\n' "\${COMPREPLY[@]}"`;
-      const child = spawn('bash', ['--norc', '-c', script], { cwd: directory });
-      return (await child.stdout.toArray())
-        .join('')
-        .split('\n')
-        .filter((word) => word !== '');
-    };
-
-    const cases: readonly (readonly [string, readonly string[]])[] = [
-      ['machineadm pl', ['plan']],
-      ['machineadm plan -o ', ['text', 'json', 'yaml', 'name', 'jsonpath=']],
-      ['machineadm plan --output js', ['json', 'jsonpath=']],
-      ['machineadm config ', ['show', '--help']],
-      ['machineadm config show --or', ['--origin']],
-      ['machineadm render kubeadm --k', ['--kubeadm-version']],
-      ['machineadm example --role W', ['Worker']],
-      ['machineadm completion f', ['fish']],
-      ['machineadm plan -d doc', ['document.yaml']],
-      ['machineadm status -o json --w', ['--wait']],
-    ];
-    for (const [line, expected] of cases) {
-      test(`bash completes "${line}"`, async () => assert.deepEqual(await offered(line), expected));
-    }
   });
 });

@@ -1,0 +1,145 @@
+import { exitCode } from '@machineadm/document/exit-codes.ts';
+import { type Argument, type Command, Help, type Option } from 'commander';
+import { type Candidate, candidatesOf, type ValueKind, valueKindOf } from './completion-values.ts';
+import { printText } from './output.ts';
+
+/** What a shell offers at a TAB. */
+export interface Completions {
+  readonly candidates: readonly Candidate[];
+  /**
+   * The last line of the answer. `files` and `directories`: the shell adds its own, which knows how to quote them. `partial`: a
+   * candidate may be continued, so no blank follows it.
+   */
+  readonly directive: 'none' | 'partial' | 'files' | 'directories';
+}
+
+/**
+ * `machineadm __complete`: what can stand in the place of a word. The scripts of `machineadm completion` ask this at each
+ * TAB, as kubectl's do: one implementation for all shells, which knows the fields and the documents.
+ * @param words of the line before the cursor, without the program
+ * @param current the word at the cursor, as far as it is typed
+ */
+export async function complete(words: readonly string[], current: string, program: Command): Promise<number> {
+  const { candidates, directive } = await completionsFor(words, current, program);
+  const lines = candidates.map(({ value, description }) => `${value}\t${description.replace(/\s+/g, ' ')}`);
+  printText([...lines, `:${directive}`].join('\n'));
+  return exitCode('Success');
+}
+
+/** The same as data. */
+export async function completionsFor(
+  words: readonly string[],
+  current: string,
+  program: Command,
+): Promise<Completions> {
+  const line = read(words, program);
+  const inside = /^(--[a-z][a-z-]*)=([\s\S]*)$/.exec(current);
+  const pending = line.pending ?? (inside === null ? undefined : optionNamed(line.command, inside[1] ?? ''));
+  if (pending !== undefined) {
+    const typed = line.pending === undefined ? (inside?.[2] ?? '') : current;
+    const found = await values(valueKindOf(pending), typed, line);
+    const prefix = current.slice(0, current.length - typed.length);
+    return { ...found, candidates: found.candidates.map((one) => ({ ...one, value: prefix + one.value })) };
+  }
+  const subcommands = line.positions > 0 ? [] : new Help().visibleCommands(line.command);
+  const argument = argumentAt(line.command, line.positions);
+  const wantsOption = current.startsWith('-') && !line.isOptionsEnd;
+  const options = wantsOption || (subcommands.length === 0 && argument === undefined) ? optionsLeft(line, current) : [];
+  if (wantsOption) return { candidates: matching(options, current), directive: 'none' };
+  const found = await values(argument === undefined ? undefined : valueKindOf(argument), current, line);
+  const named = subcommands.map((command) => ({ value: command.name(), description: command.description() }));
+  return { ...found, candidates: [...matching([...named, ...options], current), ...found.candidates] };
+}
+
+/** What the words before the cursor say. */
+interface Line {
+  readonly command: Command;
+  /** Arguments of the command that are there already. */
+  readonly positions: number;
+  readonly given: ReadonlySet<Option>;
+  /** The option whose value is at the cursor. */
+  readonly pending: Option | undefined;
+  readonly documents: readonly string[];
+  /** Behind `--` there are arguments only. */
+  readonly isOptionsEnd: boolean;
+}
+
+function read(words: readonly string[], program: Command): Line {
+  let command = program;
+  let positions = 0;
+  let pending: Option | undefined;
+  let isOptionsEnd = false;
+  const given = new Set<Option>();
+  const documents: string[] = [];
+  const take = (option: Option, value: string): void => {
+    if (valueKindOf(option).kind === 'document') documents.push(value);
+  };
+  for (const word of words) {
+    if (pending !== undefined) {
+      take(pending, word);
+      pending = undefined;
+      continue;
+    }
+    if (word === '--') {
+      isOptionsEnd = true;
+      continue;
+    }
+    if (word.startsWith('-') && word !== '-' && !isOptionsEnd) {
+      const [, name = word, value] = /^(--[^=]+|-[^-])=?([\s\S]+)?$/.exec(word) ?? [];
+      const option = optionNamed(command, name);
+      if (option === undefined) continue;
+      given.add(option);
+      if (!option.required) continue;
+      if (value === undefined) pending = option;
+      else take(option, value);
+      continue;
+    }
+    const sub = positions === 0 ? command.commands.find((one) => one.name() === word) : undefined;
+    if (sub !== undefined) command = sub;
+    else {
+      const argument = argumentAt(command, positions);
+      if (argument !== undefined && valueKindOf(argument).kind === 'document') documents.push(word);
+      positions += 1;
+    }
+  }
+  return { command, positions, given, pending, documents, isOptionsEnd };
+}
+
+/** Hidden ones, too: the names that options had before take the same values. */
+function optionNamed({ options }: Command, name: string): Option | undefined {
+  return options.find(({ short, long }) => short === name || long === name);
+}
+
+/** Options that may still be given: those for several values remain. */
+function optionsLeft({ command, given }: Line, current: string): readonly Candidate[] {
+  return new Help()
+    .visibleOptions(command)
+    .filter((option) => !given.has(option) || (option.parseArg !== undefined && option.argChoices === undefined))
+    .flatMap(({ short, long, description }) => [
+      // Short names are offered to whom asks for them: the long ones tell what they are.
+      ...(current === '-' && short !== undefined ? [{ value: short, description }] : []),
+      ...(long === undefined || long === null ? [] : [{ value: long, description }]),
+    ]);
+}
+
+function argumentAt({ registeredArguments }: Command, position: number): Argument | undefined {
+  const last = registeredArguments.at(-1);
+  return registeredArguments[position] ?? (last?.variadic === true ? last : undefined);
+}
+
+/** What the value of an option or argument may be. */
+async function values(kind: ValueKind | undefined, typed: string, { documents }: Line): Promise<Completions> {
+  if (kind === undefined) return { candidates: [], directive: 'none' };
+  const candidates = matching(await candidatesOf(kind, { typed, documents }), typed);
+  if (kind.kind === 'directory') return { candidates, directive: 'directories' };
+  if (kind.kind === 'file' || kind.kind === 'document') return { candidates, directive: 'files' };
+  // `jsonpath=` is followed by a path.
+  const isPartial =
+    kind.kind === 'field' || kind.kind === 'code' || candidates.every(({ value }) => value.endsWith('='));
+  return { candidates, directive: candidates.length > 0 && isPartial ? 'partial' : 'none' };
+}
+
+/** Of a name that a document brought nothing is offered that a shell would interpret. */
+function matching(candidates: readonly Candidate[], typed: string): readonly Candidate[] {
+  return candidates.filter(({ value }) => value.startsWith(typed) && /^[\w.,:/@+=-]+$/.test(value));
+}
