@@ -1,7 +1,7 @@
 import { foreignYaml } from '@machineadm/document/foreign-yaml.ts';
 import { KUBELET_CONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
-import { askHealthEndpoint } from '../host/http/health-endpoint.ts';
+import { askHealthEndpoint } from '../host/http/request-once.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 
 /** k/k pkg/kubelet/apis/config/v1beta1/defaults.go: healthzBindAddress and healthzPort. */

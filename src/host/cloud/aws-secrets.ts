@@ -1,7 +1,7 @@
 import type { SecretSource } from '@machineadm/document/secret.ts';
-import { type HttpClient, readBody, shown } from '../http/client.ts';
+import { stringAt } from '@machineadm/document/untyped.ts';
+import { type HttpClient, parseJson, readBody, shown } from '../http/client.ts';
 import { HttpError } from '../http/error.ts';
-import { parseJson, stringAt } from '../http/json-answer.ts';
 import {
   type AwsCredentials,
   awsDomain,

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { Secret } from '@machineadm/document/secret.ts';
+import { stringAt } from '@machineadm/document/untyped.ts';
 import type { HttpRequest } from '../http/client.ts';
+import { parseJson } from '../http/client.ts';
 import { HttpError } from '../http/error.ts';
-import { parseJson, stringAt } from '../http/json-answer.ts';
 import type { MetadataService } from './metadata-service.ts';
 
 /** The role of this machine, as the metadata service hands it out: good for some hours. */

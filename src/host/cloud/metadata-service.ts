@@ -1,9 +1,9 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { Secret } from '@machineadm/document/secret.ts';
+import { stringAt } from '@machineadm/document/untyped.ts';
 import type { MetadataProvider } from '@machineadm/document/variables.ts';
-import { createHttpClient, type HttpAnswer, type HttpClient, readBody } from '../http/client.ts';
+import { createHttpClient, type HttpAnswer, type HttpClient, parseJson, readBody } from '../http/client.ts';
 import { HttpError } from '../http/error.ts';
-import { parseJson, stringAt } from '../http/json-answer.ts';
 import { retry } from '../http/retry.ts';
 
 export interface MetadataServiceOptions {

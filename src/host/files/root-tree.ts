@@ -12,8 +12,8 @@ import {
 } from 'node:fs';
 import { join } from 'node:path/posix';
 import { PATH_OF_ROOT } from '../linux/environment.ts';
-import { typeOf } from '../linux/read.ts';
 import type { FileStat } from '../seam/host.ts';
+import { typeOf } from './reading.ts';
 
 /** Of a text more is never read: an image can hold a file of any size. */
 const LONGEST_TEXT = 16 * 1024 * 1024;

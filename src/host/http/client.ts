@@ -157,6 +157,15 @@ export async function readBody(answer: HttpAnswer, limit: number, what: string):
   return Buffer.concat(pieces);
 }
 
+/** The answer of a service. Throws `HttpError` that quotes nothing of it, as it may be a secret. */
+export function parseJson(text: string, what: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new HttpError('protocol', what, 'it is not JSON');
+  }
+}
+
 /** How a request is named in messages: without a query, a fragment or credentials. */
 export function shown(method: string, url: URL | string): string {
   const { protocol, host, pathname } = new URL(url);

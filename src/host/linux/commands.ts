@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
 import { redact } from '@machineadm/document/redaction.ts';
-import { commandAborted, moreDescriptors } from '../processes/child-process.ts';
+import { commandAborted, moreDescriptors } from '../processes/commands.ts';
 import { commandKilled } from '../processes/killed.ts';
 import { keyBlockHider, LineSplitter, Tail } from '../processes/output.ts';
 import type { Command, CommandResult } from '../seam/host.ts';

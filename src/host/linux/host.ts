@@ -1,6 +1,6 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
 import { connectCri, pullImage, removePods } from '../cri/client.ts';
 import { realPath } from '../files/paths.ts';
+import { resultOfQuery } from '../processes/commands.ts';
 import type { CommandResult, Host, Query, QueryHost } from '../seam/host.ts';
 import { assertQuery } from '../seam/queries.ts';
 import { httpOf, type NetworkSettings } from '../secrets/agent-client.ts';
@@ -11,10 +11,6 @@ import { runCommand } from './commands.ts';
 import { list, readFile, readRange, readText, sha256, stat, which } from './read.ts';
 import { serviceManager, serviceQueries } from './service-manager.ts';
 import { chmod, chown, makeDirectory, removeFile, sync, writeFile, writeKernelFile } from './write.ts';
-
-const QUERY_TIMEOUT_MS = 30_000;
-/** As a shell says it. */
-const NOT_INSTALLED_STATUS = 127;
 
 /** This Linux machine, read-only. The object has no method that could change anything, and is frozen. */
 export function linuxQueryHost(): QueryHost {
@@ -67,18 +63,7 @@ export function linuxHost(options: LinuxHostOptions): Host {
   } satisfies Host);
 }
 
-/** A program that is not there answers like a shell: status 127. So does a query that could not be started. */
 async function query(asked: Query): Promise<CommandResult> {
   assertQuery(asked);
-  try {
-    return await runCommand({
-      program: asked.program,
-      args: asked.args,
-      ...(asked.input === undefined ? {} : { input: asked.input }),
-      timeoutMs: asked.timeoutMs ?? QUERY_TIMEOUT_MS,
-    });
-  } catch (error) {
-    if (!(error instanceof MachineadmError) || error.reason !== 'HostStepFailed') throw error;
-    return { status: NOT_INSTALLED_STATUS, stdout: '', stderr: error.message, timedOut: false };
-  }
+  return await resultOfQuery(asked, runCommand);
 }

@@ -2,8 +2,8 @@ import { hash as hashOf } from 'node:crypto';
 import { closeSync, constants, fstatSync, lstatSync, readdirSync, readFileSync, type Stats } from 'node:fs';
 import { access, type FileHandle, stat as followedStat, open } from 'node:fs/promises';
 import { join } from 'node:path/posix';
-import { errnoOf, fileError, UnsafePath } from '../files/file-error.ts';
-import { digestOf, readPiece } from '../files/file-pieces.ts';
+import { errnoOf, UnsafePath } from '../files/file-error.ts';
+import { digestOf, readPiece, typeOf, unlessAbsent } from '../files/reading.ts';
 import type { FileStat } from '../seam/host.ts';
 import { isProcMounted, procPath } from './directories.ts';
 import { isOwn, lstatEntry, openDirectory, openEntry, openFile } from './entry.ts';
@@ -140,22 +140,4 @@ async function isExecutable(path: string): Promise<boolean> {
   } catch {
     return false;
   }
-}
-
-async function unlessAbsent<T>(path: string, action: () => Promise<T>): Promise<T | undefined> {
-  try {
-    return await action();
-  } catch (error) {
-    const code = errnoOf(error);
-    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
-    throw fileError('read', path, error);
-  }
-}
-
-/** What lstat(2) found, in our words. */
-export function typeOf(found: Stats): FileStat['type'] {
-  if (found.isFile()) return 'file';
-  if (found.isDirectory()) return 'directory';
-  if (found.isSymbolicLink()) return 'symlink';
-  return found.isSocket() ? 'socket' : 'other';
 }

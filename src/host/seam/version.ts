@@ -1,4 +1,5 @@
-import type { Version } from './facts.ts';
+import type { Facts, Version } from './facts.ts';
+import type { QueryHost } from './host.ts';
 
 /**
  * Finds the version in what a program prints: `containerd github.com/containerd/containerd 1.6.20~ds1 1.6.20~ds1-1+b1`,
@@ -16,4 +17,25 @@ export function parseVersion(text: string): Version | undefined {
 /** Orders two versions by major, minor and patch: negative, zero or positive, as `Array.sort` wants it. */
 export function compareVersions(a: Version, b: Version): number {
   return a.major - b.major || a.minor - b.minor || a.patch - b.patch;
+}
+
+/** The versions of the programs that Kubernetes needs, as they say themselves; undefined where one is not installed. */
+export async function installedVersions(
+  host: Pick<QueryHost, 'query'>,
+): Promise<Pick<Facts, 'containerd' | 'kubeadm' | 'kubelet'>> {
+  const versionOf = async (program: string, ...args: readonly string[]): Promise<Version | undefined> => {
+    const result = await host.query({ program, args });
+    return result.status === 0 ? parseVersion(result.stdout) : undefined;
+  };
+  const [containerd, kubeadm, kubelet] = await Promise.all([
+    versionOf('containerd', '--version'),
+    versionOf('kubeadm', 'version', '-o', 'short'),
+    versionOf('kubelet', '--version'),
+  ]);
+  return { containerd, kubeadm, kubelet };
+}
+
+/** Node's name of an architecture, as Kubernetes and container images call it (Go's GOARCH). */
+export function goArchitecture(name: string): string {
+  return name === 'x64' ? 'amd64' : name;
 }

@@ -1,16 +1,13 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
-import type { Facts, Version } from '../seam/facts.ts';
+import type { Facts } from '../seam/facts.ts';
 import type { QueryHost } from '../seam/host.ts';
-import { parseVersion } from '../seam/version.ts';
+import { goArchitecture, installedVersions } from '../seam/version.ts';
 import { READ_FACTS } from './facts-scripts.ts';
 import { windowsQueryHost } from './host.ts';
 import { DRIVE } from './paths.ts';
 import { askScript } from './powershell.ts';
 import { thisSystem } from './this-system.ts';
-
-/** Node's names of architectures, as Kubernetes calls them (Go's GOARCH). */
-const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' };
 
 /** What is true of this Windows machine now. Throws `HostStepFailed` where Windows does not tell, `UnsupportedOnPlatform`. */
 export async function gatherWindowsFacts(host: QueryHost, architecture: string = process.arch): Promise<Facts> {
@@ -18,15 +15,10 @@ export async function gatherWindowsFacts(host: QueryHost, architecture: string =
   const [drive, boot, hostname] = ['drive', 'boot', 'hostname'].map((name) => text(member(told, name)));
   if (boot === undefined || hostname === undefined) throw notTold();
   if (drive?.toUpperCase() !== DRIVE) throw otherDrive(drive);
-  const [containerd, kubeadm, kubelet] = await Promise.all([
-    versionOf(host, 'containerd', ['--version']),
-    versionOf(host, 'kubeadm', ['version', '-o', 'short']),
-    versionOf(host, 'kubelet', ['--version']),
-  ]);
   const addresses = member(told, 'addresses');
   return {
     platform: 'windows',
-    architecture: ARCHITECTURES[architecture] ?? architecture,
+    architecture: goArchitecture(architecture),
     os: { id: 'windows', version: text(member(told, 'build')) ?? '' },
     kernel: text(member(told, 'version')) ?? '',
     serviceManager: 'windows',
@@ -45,15 +37,8 @@ export async function gatherWindowsFacts(host: QueryHost, architecture: string =
       .filter((address) => !/^(169\.254\.|fe80:|127\.|::1$)/i.test(address))
       .sort(),
     isRoot: member(told, 'isAdministrator') === true,
-    containerd,
-    kubeadm,
-    kubelet,
+    ...(await installedVersions(host)),
   };
-}
-
-async function versionOf(host: QueryHost, program: string, args: readonly string[]): Promise<Version | undefined> {
-  const result = await host.query({ program, args });
-  return result.status === 0 ? parseVersion(result.stdout) : undefined;
 }
 
 function notTold(): MachineadmError {

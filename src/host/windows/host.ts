@@ -1,6 +1,7 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { SecretValue } from '@machineadm/document/secret.ts';
 import { connectCri, pullImage, removePods } from '../cri/client.ts';
+import { notStarted, resultOfQuery } from '../processes/commands.ts';
 import type { CommandResult, Host, Query, QueryHost } from '../seam/host.ts';
 import { isQuery } from '../seam/queries.ts';
 import { resolveSecret } from '../secrets/resolve.ts';
@@ -13,10 +14,6 @@ import { Security } from './security.ts';
 import { serviceState, windowsServices } from './services.ts';
 import type { WindowsSystem } from './system.ts';
 import { fileChanges } from './write.ts';
-
-const QUERY_TIMEOUT_MS = 30_000;
-/** As a shell says it. */
-const NOT_INSTALLED_STATUS = 127;
 
 /** A Windows machine, read-only. The object has no method that could change anything, and is frozen. */
 export function windowsQueryHost(system: WindowsSystem): QueryHost {
@@ -69,17 +66,7 @@ function queries(system: WindowsSystem, security: Security, directories: Program
     const program = findProgram(system, asked.program);
     if (program === undefined) return notStarted(notInstalled(asked.program).message);
     await directories.requireClosed(program, asked.args);
-    try {
-      return await system.run({
-        program,
-        args: asked.args,
-        ...(asked.input === undefined ? {} : { input: asked.input }),
-        timeoutMs: asked.timeoutMs ?? QUERY_TIMEOUT_MS,
-      });
-    } catch (error) {
-      if (!(error instanceof MachineadmError) || error.reason !== 'HostStepFailed') throw error;
-      return notStarted(error.message);
-    }
+    return await resultOfQuery({ ...asked, program }, (command) => system.run(command));
   };
   return {
     ...fileQueries(system, security),
@@ -121,10 +108,6 @@ function noEnvironmentFile(service: string): MachineadmError {
     summary: `the service ${service} cannot be given its variables by a file: Windows keeps them in the registry`,
     remedy: 'This is a defect in machineadm: the step for Windows should have been asked. Please report it.',
   });
-}
-
-function notStarted(stderr: string): CommandResult {
-  return { status: NOT_INSTALLED_STATUS, stdout: '', stderr, timedOut: false };
 }
 
 function notInstalled(program: string): MachineadmError {

@@ -1,9 +1,8 @@
-import { lstatSync, readdirSync, readFileSync, type Stats } from 'node:fs';
+import { lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { open, readdir } from 'node:fs/promises';
 import { win32 } from 'node:path';
-import { errnoOf, FileError } from '../files/file-error.ts';
-import { digestOf, readPiece } from '../files/file-pieces.ts';
-import type { FileStat, QueryHost } from '../seam/host.ts';
+import { digestOf, readPiece, typeOf, unlessAbsent } from '../files/reading.ts';
+import type { QueryHost } from '../seam/host.ts';
 import { PATH_OF_SYSTEM, windowsPath } from './paths.ts';
 import type { Security } from './security.ts';
 import { modeOf, ownerOf } from './security-descriptor.ts';
@@ -91,21 +90,4 @@ function filesBeside(at: (path: string) => string, directory: string): readonly 
 function above(path: string): readonly string[] {
   const parent = win32.dirname(path);
   return parent === path ? [] : [parent, ...above(parent)];
-}
-
-async function unlessAbsent<T>(path: string, action: () => Promise<T>): Promise<T | undefined> {
-  try {
-    return await action();
-  } catch (error) {
-    const code = errnoOf(error);
-    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
-    if (error instanceof FileError) throw error;
-    throw error instanceof Error && 'reason' in error ? error : new FileError('read', path, error);
-  }
-}
-
-function typeOf(found: Stats): FileStat['type'] {
-  if (found.isFile()) return 'file';
-  if (found.isDirectory()) return 'directory';
-  return found.isSymbolicLink() ? 'symlink' : 'other';
 }

@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { redact } from '@machineadm/document/redaction.ts';
-import { commandAborted, moreDescriptors } from '../processes/child-process.ts';
+import { commandAborted, moreDescriptors } from '../processes/commands.ts';
 import { keyBlockHider, LineSplitter, Tail } from '../processes/output.ts';
 import type { Command, CommandResult } from '../seam/host.ts';
 import { cleanEnvironment, DRIVE, SYSTEM32, windowsPath } from './paths.ts';

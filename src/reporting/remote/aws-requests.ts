@@ -1,6 +1,6 @@
 import type { AWSBucketModel, AWSSinkModel } from '@machineadm/document/model.ts';
+import { stringAt } from '@machineadm/document/untyped.ts';
 import { type AwsRequest, awsDomain } from '../../host/cloud/aws-signature.ts';
-import { stringAt } from '../../host/http/json-answer.ts';
 import { eventLine, fitted, type ReportEvent, SIZE_CLASSES, sizeOf } from '../event.ts';
 import { attributesOf } from './attributes.ts';
 import { type Exchange, jsonOf } from './http-exchange.ts';

@@ -4,8 +4,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { createHttpClient } from '../../../../src/host/http/client.ts';
 import { HttpError } from '../../../../src/host/http/error.ts';
-import { askHealthEndpoint } from '../../../../src/host/http/health-endpoint.ts';
-import { requestOnce } from '../../../../src/host/http/request-once.ts';
+import { askHealthEndpoint, requestOnce } from '../../../../src/host/http/request-once.ts';
 
 /** A server that accepts connections and leaves the rest to `serve`. */
 async function listen(serve: (socket: Socket) => void) {

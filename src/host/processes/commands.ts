@@ -1,5 +1,27 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { Command } from '../seam/host.ts';
+import type { Command, CommandResult, Query } from '../seam/host.ts';
+
+const QUERY_TIMEOUT_MS = 30_000;
+/** As a shell says it. */
+const NOT_INSTALLED_STATUS = 127;
+
+/** Runs a query. One that could not be started answers as in a shell: status 127. */
+export async function resultOfQuery(
+  { program, args, input, timeoutMs = QUERY_TIMEOUT_MS }: Query,
+  run: (command: Command) => Promise<CommandResult>,
+): Promise<CommandResult> {
+  try {
+    return await run({ program, args, ...(input === undefined ? {} : { input }), timeoutMs });
+  } catch (error) {
+    if (!(error instanceof MachineadmError) || error.reason !== 'HostStepFailed') throw error;
+    return notStarted(error.message);
+  }
+}
+
+/** The result of a program that is not there, and why. */
+export function notStarted(stderr: string): CommandResult {
+  return { status: NOT_INSTALLED_STATUS, stdout: '', stderr, timedOut: false };
+}
 
 /** What `stdio` says of the descriptors after standard error. */
 export function moreDescriptors(command: Command): ('ignore' | 'pipe')[] {

@@ -1,5 +1,8 @@
 import { createHash } from 'node:crypto';
+import type { Stats } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
+import type { FileStat } from '../seam/host.ts';
+import { errnoOf, fileError } from './file-error.ts';
 
 /** At most `length` bytes from `position` on; fewer only at the end of the file. */
 export async function readPiece(file: FileHandle, position: number, length: number): Promise<Uint8Array> {
@@ -22,4 +25,23 @@ export async function digestOf(file: FileHandle): Promise<string> {
     if (bytesRead === 0) return hash.digest('hex');
     hash.update(piece.subarray(0, bytesRead));
   }
+}
+
+/** What `action` finds out about a file; undefined when the file does not exist. Throws `FileError`. */
+export async function unlessAbsent<T>(path: string, action: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await action();
+  } catch (error) {
+    const code = errnoOf(error);
+    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
+    throw fileError('read', path, error);
+  }
+}
+
+/** What lstat(2) found, in our words. */
+export function typeOf(found: Stats): FileStat['type'] {
+  if (found.isFile()) return 'file';
+  if (found.isDirectory()) return 'directory';
+  if (found.isSymbolicLink()) return 'symlink';
+  return found.isSocket() ? 'socket' : 'other';
 }
