@@ -21,6 +21,7 @@ import { kubeadmConfig } from '../steps/kubeadm-config.ts';
 import { kubeadmImages } from '../steps/kubeadm-images.ts';
 import { kubeadmReset } from '../steps/kubeadm-reset.ts';
 import { kubeletArguments } from '../steps/kubelet-arguments.ts';
+import { limits } from '../steps/limits.ts';
 import { pki } from '../steps/pki.ts';
 import { proxy } from '../steps/proxy/index.ts';
 import { readiness } from '../steps/readiness.ts';
@@ -66,6 +67,7 @@ export const PIPELINE: Pipeline = {
     certificateAuthorities,
     kernelModules,
     sysctl,
+    limits,
     swap,
     disks,
     filesystems,

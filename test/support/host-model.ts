@@ -1,4 +1,8 @@
+import assert from 'node:assert/strict';
+import { hostPartModels } from '@machineadm/document/host-parts/index.ts';
 import type { HostModel, Model } from '@machineadm/document/model.ts';
+
+const NO_PARTS = hostPartModels(undefined, () => assert.fail('there is no secret'));
 
 /** A document that asks for nothing but this part of the host. */
 export function hostModel(host: Partial<HostModel> = {}): Model {
@@ -6,6 +10,7 @@ export function hostModel(host: Partial<HostModel> = {}): Model {
     metadata: { name: 'node-1', namespace: undefined, uid: undefined, cluster: undefined, labels: {} },
     apply: 'Once',
     host: {
+      ...NO_PARTS,
       platform: 'linux',
       hostname: undefined,
       rebootPolicy: 'IfRequired',

@@ -1,3 +1,4 @@
+import type { HostPartModels } from './host-parts/index.ts';
 import type { ActiveDirectoryModel } from './model-active-directory.ts';
 import type { StorageModel } from './model-storage.ts';
 import type { SecretValue } from './secret.ts';
@@ -5,7 +6,7 @@ import type { SecretValue } from './secret.ts';
 /** The operating systems that a document can be for. */
 export type Platform = 'linux' | 'windows';
 
-export interface HostModel {
+export interface HostModel extends HostPartModels {
   /** What the machine runs. */
   readonly platform: Platform;
   readonly hostname: string | undefined;

@@ -31,6 +31,7 @@ export const STEP_IDS = [
   'kubeadm-images',
   'kubeadm-reset',
   'kubelet-arguments',
+  'limits',
   'mounts',
   'pki',
   'proxy',

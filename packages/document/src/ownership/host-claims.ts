@@ -1,4 +1,5 @@
 import type { PathSegment } from '../diagnostics.ts';
+import { hostPartClaims } from '../host-parts/index.ts';
 import type { HostModel, Model } from '../model.ts';
 import type { StepId } from '../step-ids.ts';
 import type { Claim } from './claim.ts';
@@ -44,6 +45,7 @@ type Kind = Claim['kind'];
 /** What the steps of the host manage, section by section. */
 export function hostClaims({ host, containerd }: Model): readonly Claim[] {
   return [
+    ...hostPartClaims(host),
     ...settingClaims(host),
     ...accountClaims(host),
     ...timeClaims(host),

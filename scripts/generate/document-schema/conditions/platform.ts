@@ -1,3 +1,4 @@
+import { LINUX_ONLY_PARTS } from '@machineadm/document/host-parts/index.ts';
 import type { JsonSchema } from '../convert.ts';
 import { all, any, given, is, must, not, text, textWithout, VARIABLE, when, without } from './language.ts';
 
@@ -14,6 +15,7 @@ const windows = all(
     'containerRuntime',
     'images',
     'hardening',
+    ...Object.keys(LINUX_ONLY_PARTS).map((name) => `host.${name}`),
     'host.kernelModules',
     'host.sysctl',
     'host.storage',

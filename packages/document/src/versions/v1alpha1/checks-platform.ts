@@ -1,4 +1,5 @@
 import type { Finding, PathSegment } from '../../diagnostics.ts';
+import { LINUX_ONLY_PARTS } from '../../host-parts/index.ts';
 import type { HostSection } from './host.ts';
 import type { Sections } from './sections.ts';
 
@@ -27,6 +28,7 @@ const LONGEST_COMPUTER_NAME = 15;
 
 /** Sections of the host that Windows has nothing of, and why. */
 const LINUX_ONLY: Partial<Record<keyof HostSection, string>> = {
+  ...LINUX_ONLY_PARTS,
   kernelModules: 'Windows loads its drivers itself',
   sysctl: 'these are settings of the Linux kernel',
   storage: 'disks of a Windows machine belong into its image',

@@ -1,3 +1,4 @@
+import { hostPartModels } from '../../host-parts/index.ts';
 import type { FileModel, HookGroup, Model, Platform } from '../../model.ts';
 import type { SecretValue } from '../../secret.ts';
 import { wholeNumber } from '../../verbatim.ts';
@@ -37,6 +38,7 @@ export async function toModel(sections: Sections): Promise<Model> {
       hostname: host?.hostname,
       rebootPolicy: host?.rebootPolicy ?? 'IfRequired',
       kernelModules: [...new Set((host?.kernelModules ?? []).map((name) => name.replaceAll('-', '_')))],
+      ...hostPartModels(host, resolve),
       sysctl: Object.entries(host?.sysctl ?? {}).map(([key, value]) => ({
         key: canonicalSysctlKey(key),
         value: typeof value === 'string' ? value : (wholeNumber(String(value)) ?? value).toString(),

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { hostPartSchemas } from '../../host-parts/index.ts';
 import { groups, users } from './accounts.ts';
 import { activeDirectory } from './active-directory.ts';
 import {
@@ -88,6 +89,7 @@ export const host = z.strictObject({
   certificateAuthorities: certificateAuthorities.optional(),
   activeDirectory: activeDirectory.optional(),
   services: services.optional(),
+  ...hostPartSchemas(),
   hooks: z
     .strictObject({
       early: earlyHookGroup.optional(),

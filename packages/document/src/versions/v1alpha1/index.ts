@@ -1,4 +1,5 @@
 import { withCode } from '../../diagnostics.ts';
+import { checkHostParts } from '../../host-parts/index.ts';
 import { API_VERSIONS } from '../api-versions.ts';
 import type { DocumentVersion } from '../version.ts';
 import { checkFileContents, checkHost, checkSecretNames } from './checks.ts';
@@ -40,6 +41,7 @@ export const v1alpha1: DocumentVersion<Sections> = {
   check: async (parsed) => [
     ...withCode('UnknownReference', checkSecretNames(parsed)),
     ...checkHost(parsed),
+    ...checkHostParts(parsed.host, parsed.secrets ?? {}),
     ...checkStorage(parsed),
     ...withCode('UnsupportedPlatform', checkPlatform(parsed)),
     ...checkSystem(parsed),

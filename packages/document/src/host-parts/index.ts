@@ -1,0 +1,60 @@
+import type { Finding } from '../diagnostics.ts';
+import type { Claim } from '../ownership/claim.ts';
+import type { ResolveSecret } from '../versions/v1alpha1/convert-values.ts';
+import type { SecretsSection } from '../versions/v1alpha1/secrets.ts';
+import { limits } from './limits.ts';
+import type { HostPart } from './part.ts';
+
+/** The parts of `host` that are modules of their own, by their field, in reading order. */
+export const HOST_PARTS = { limits };
+
+type Parts = typeof HOST_PARTS;
+type PartName = keyof Parts;
+
+/** What the parts become. */
+export type HostPartModels = { readonly [Name in PartName]: ReturnType<Parts[Name]['toModel']> };
+
+/** What the document has of them. */
+type PartSections = { readonly [Name in PartName]?: Parameters<Parts[Name]['toModel']>[0] };
+
+/** Each with its name. What one part gives is only ever handed to the same part again, which no type can say of a list. */
+const EACH = Object.entries(HOST_PARTS) as unknown as readonly (readonly [
+  PartName,
+  HostPart & { check?(section: unknown, secrets: SecretsSection): readonly Finding[] },
+])[];
+
+/** Schemas of the fields. */
+export function hostPartSchemas(): { [Name in PartName]: ReturnType<Parts[Name]['schema']['optional']> } {
+  return Object.fromEntries(EACH.map(([name, { schema }]) => [name, schema.optional()])) as ReturnType<
+    typeof hostPartSchemas
+  >;
+}
+
+export function hostPartModels(host: PartSections | undefined, resolve: ResolveSecret): HostPartModels {
+  return Object.fromEntries(EACH.map(([name, part]) => [name, part.toModel(host?.[name], resolve)])) as HostPartModels;
+}
+
+export function checkHostParts(host: PartSections | undefined, secrets: SecretsSection): Finding[] {
+  return EACH.flatMap(([name, { check }]) => {
+    const section = host?.[name];
+    const findings = section === undefined ? [] : (check?.(section, secrets) ?? []);
+    const below = (path: Finding['path']) => ['host', name, ...path];
+    return findings.map((finding) => ({
+      ...finding,
+      path: below(finding.path),
+      ...(finding.other === undefined ? {} : { other: below(finding.other) }),
+      ...(finding.about === undefined ? {} : { about: below(finding.about) }),
+    }));
+  });
+}
+
+export function hostPartClaims(host: HostPartModels): Claim[] {
+  return EACH.flatMap(([name, { claims }]) =>
+    (claims?.(host[name]) ?? []).map((claim) => ({ ...claim, field: ['host', name, ...claim.field] })),
+  );
+}
+
+/** The parts that only Linux has, and why. */
+export const LINUX_ONLY_PARTS: Readonly<Record<string, string>> = Object.fromEntries(
+  EACH.flatMap(([name, { linuxOnly }]) => (linuxOnly === undefined ? [] : [[name, linuxOnly]])),
+);

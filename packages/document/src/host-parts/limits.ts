@@ -1,0 +1,144 @@
+import * as z from 'zod';
+import { allOptional, claimsOn, hostPart } from './part.ts';
+
+/** Limits of processes by the names that systemd.exec(5) has for them, in lower case and without `Limit`. */
+const OF_SERVICES = [
+  'as',
+  'core',
+  'cpu',
+  'data',
+  'fsize',
+  'locks',
+  'memlock',
+  'msgqueue',
+  'nofile',
+  'nproc',
+  'rss',
+  'rtprio',
+  'rttime',
+  'sigpending',
+  'stack',
+] as const;
+/** The same by the names of limits.conf(5), which has two more for sessions. Neither has `nice` here: each counts it another way. */
+const OF_SESSIONS = [...OF_SERVICES.filter((name) => name !== 'rttime'), 'maxlogins', 'maxsyslogins'] as const;
+
+/** What one of limits.conf(5) is of what getrlimit(2) counts: KiB for sizes, minutes for time. */
+const SESSION_UNITS: Readonly<Record<string, number>> = {
+  ...Object.fromEntries(['as', 'core', 'data', 'fsize', 'memlock', 'rss', 'stack'].map((name) => [name, 1024])),
+  cpu: 60,
+};
+
+const AMOUNT = 'expected a whole number from 0, or "Unlimited"';
+
+const amount = z.union([z.int(AMOUNT).min(0, AMOUNT), z.literal('Unlimited', AMOUNT)]);
+
+const limit = z.union([amount, z.strictObject({ soft: amount, hard: amount })]);
+
+/** One limit; a number that stands alone is both. */
+export interface Limit {
+  readonly name: string;
+  readonly soft: number | 'Unlimited';
+  readonly hard: number | 'Unlimited';
+}
+
+export interface LimitsModel {
+  /** Of services whose units say nothing of their own. */
+  readonly services: readonly Limit[];
+  /** Of logins: whom they are for, as limits.conf(5) writes it, and the limits in its units. */
+  readonly sessions: readonly { readonly who: string; readonly limits: readonly Limit[] }[];
+}
+
+/** systemd-system.conf(5). */
+export const SERVICE_LIMITS_FILE = '/etc/systemd/system.conf.d/90-machineadm-limits.conf';
+/** limits.conf(5), read by pam_limits. */
+export const SESSION_LIMITS_FILE = '/etc/security/limits.d/90-machineadm.conf';
+
+export const limits = hostPart({
+  description: 'Limits of processes: open files, processes, locked memory and the like (getrlimit(2)).',
+  absent: 'the limits of the system stay as they are',
+  example: { services: { nofile: 1048576 }, sessions: { '*': { nofile: { soft: 65536, hard: 1048576 } } } },
+  fields: {
+    services: {
+      description:
+        'Limits of services whose units set none of their own (systemd-system.conf(5), DefaultLimit…=), by name in lower case. Services that run keep theirs until they are started again.',
+      default: {},
+      example: { nofile: 1048576 },
+    },
+    sessions: {
+      description:
+        'Limits of sessions that pam_limits opens, by the user, the "@group" or "*" that they are for (limits.conf(5)).',
+      default: {},
+      example: { '*': { nofile: 65536 } },
+    },
+    'services.*, sessions.*.*': {
+      description:
+        'The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one.',
+      absent: 'the limit of the system',
+      example: 1048576,
+    },
+    'services.*.soft, sessions.*.*.soft': {
+      description: 'What a process starts with. It may raise it up to the hard limit.',
+      example: 65536,
+    },
+    'services.*.hard, sessions.*.*.hard': { description: 'What a process cannot exceed.', example: 1048576 },
+  },
+  linuxOnly: 'it has no such limits',
+  schema: z.strictObject({
+    services: z.strictObject(allOptional(OF_SERVICES, limit)).optional(),
+    sessions: z
+      .record(
+        z.string().regex(/^(?:\*|@?[a-z_][a-z0-9_-]{0,31})$/, 'not a user, "@group" or "*"'),
+        z.strictObject(allOptional(OF_SESSIONS, limit)),
+      )
+      .optional(),
+  }),
+  toModel: (section): LimitsModel | undefined =>
+    section && {
+      services: toLimits(section.services ?? {}),
+      sessions: Object.entries(section.sessions ?? {}).map(([who, of]) => ({
+        who,
+        limits: toLimits(of, SESSION_UNITS),
+      })),
+    },
+  claims: (limits) =>
+    limits === undefined ? [] : claimsOn('limits', [], 'file', SERVICE_LIMITS_FILE, SESSION_LIMITS_FILE),
+  check: ({ services = {}, sessions = {} }) => [
+    ...crossed(services, ['services']),
+    ...Object.entries(sessions).flatMap(([who, of]) => [
+      ...crossed(of, ['sessions', who]),
+      ...uneven(of, ['sessions', who]),
+    ]),
+  ],
+});
+
+type Limits = Readonly<Record<string, z.infer<typeof limit> | undefined>>;
+
+function toLimits(section: Limits, units: Readonly<Record<string, number>> = {}): Limit[] {
+  return Object.entries(section).flatMap(([name, value]) => {
+    if (value === undefined) return [];
+    const { soft, hard } = typeof value === 'object' ? value : { soft: value, hard: value };
+    const inUnits = (amount: Limit['soft']) => (amount === 'Unlimited' ? amount : amount / (units[name] ?? 1));
+    return [{ name, soft: inUnits(soft), hard: inUnits(hard) }];
+  });
+}
+
+function crossed(section: Limits, path: readonly string[]) {
+  return toLimits(section)
+    .filter(({ soft, hard }) => hard !== 'Unlimited' && (soft === 'Unlimited' || soft > hard))
+    .map(({ name }) => ({
+      path: [...path, name],
+      message: 'the soft limit is above the hard one',
+      hint: 'raise hard, or lower soft',
+    }));
+}
+
+/** Amounts that limits.conf(5) cannot write. */
+function uneven(section: Limits, path: readonly string[]) {
+  return toLimits(section, SESSION_UNITS)
+    .filter(({ soft, hard }) => [soft, hard].some((amount) => amount !== 'Unlimited' && !Number.isInteger(amount)))
+    .map(({ name }) => ({
+      path: [...path, name],
+      message: `limits of sessions count it in ${name === 'cpu' ? 'minutes' : 'KiB'}`,
+      hint: `a multiple of ${SESSION_UNITS[name]}`,
+    }));
+}

@@ -1,0 +1,75 @@
+import type * as z from 'zod';
+import type { Finding, PathSegment } from '../diagnostics.ts';
+import type { Claim } from '../ownership/claim.ts';
+import type { ResolveSecret } from '../versions/v1alpha1/convert-values.ts';
+import type { SecretsSection } from '../versions/v1alpha1/secrets.ts';
+
+/** What a reader needs to know of a field: editors, `machineadm explain` and the reference say it. */
+export interface FieldText {
+  readonly description: string;
+  /** The value that an absent field stands for. */
+  readonly default?: unknown;
+  /** The same in words, where no single value says it. Of a field that is required there is neither. */
+  readonly absent?: string;
+  /** Not of a constant. */
+  readonly example?: unknown;
+}
+
+/**
+ * A field of `host` with all that is known of it, in one module: its form, its words, what it becomes, which paths it makes
+ * ours, and what else is wrong with it. `index.ts` lists them; everything else is made from that list.
+ */
+export interface HostPart<Schema extends z.ZodType = z.ZodType, PartModel = unknown> extends FieldText {
+  readonly schema: Schema;
+  /** Of the fields in it, by their path below it: `servers`, `synchronized.within`, `[].name`. */
+  readonly fields?: Readonly<Record<string, FieldText>>;
+  /** Why Windows has nothing of it; absent: it has. */
+  readonly linuxOnly?: string;
+  /** What identifies the entries of a list, so that sources merge it by entry: by the path below the part. */
+  readonly entryKeys?: Readonly<Record<string, readonly string[]>>;
+  /** What steps work with; gets undefined where the document does not have the part. */
+  toModel(section: z.infer<Schema> | undefined, resolve: ResolveSecret): PartModel;
+  /** What a step manages because of it, as far as the document alone decides it; fields are paths below the part. */
+  claims?(model: PartModel): readonly Claim[];
+  /** Mistakes that no single field shows, with their paths below the part. */
+  check?(section: z.infer<Schema>, secrets: SecretsSection): readonly Finding[];
+}
+
+/** Infers the types of a part. */
+export function hostPart<Schema extends z.ZodType, PartModel>(
+  part: HostPart<Schema, PartModel>,
+): HostPart<Schema, PartModel> {
+  return part;
+}
+
+/** Fields of these names, each of which may be absent. */
+export function allOptional<Name extends string, Schema extends z.ZodType>(
+  names: readonly Name[],
+  schema: Schema,
+): Record<Name, z.ZodOptional<Schema>> {
+  return Object.fromEntries(names.map((name) => [name, schema.optional()])) as Record<Name, z.ZodOptional<Schema>>;
+}
+
+/** A claim of each of these paths. */
+export function claimsOn(
+  step: Claim['step'],
+  field: readonly PathSegment[],
+  kind: Claim['kind'],
+  ...paths: readonly string[]
+): Claim[] {
+  return paths.map((path) => ({ step, field, kind, path }));
+}
+
+/** Entries of a list that have the name of an earlier one. */
+export function doubles(list: readonly { readonly name: string }[]): Finding[] {
+  const first = new Map<string, number>();
+  return list.flatMap(({ name }, index): Finding[] => {
+    const earlier = first.get(name);
+    if (earlier === undefined) {
+      first.set(name, index);
+      return [];
+    }
+    const path = [index, 'name'];
+    return [{ code: 'Duplicate', path, message: `${name} is already`, other: [earlier], hint: 'keep one of them' }];
+  });
+}
