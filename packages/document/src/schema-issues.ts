@@ -59,7 +59,9 @@ function fromIssue(issue: z.core.$ZodIssue, schema: z.ZodType, value: unknown, a
       const near = typeof found === 'string' ? nearestName(found, values) : undefined;
       const hint = near === undefined ? undefined : `did you mean "${near}"?`;
       const all = choices(values, typeof found === 'string' ? found : '');
-      const message = isRaw(issue.message) ? `expected ${values.length > 1 ? `one of ${all}` : values[0]}` : issue.message;
+      const message = isRaw(issue.message)
+        ? `expected ${values.length > 1 ? `one of ${all}` : values[0]}`
+        : issue.message;
       const code = found === undefined ? 'MissingField' : 'InvalidValue';
       return [{ code, path, message, ...(hint === undefined ? {} : { hint }) }];
     }

@@ -1,3 +1,5 @@
+import { HOST_PARTS } from '@machineadm/document/host-parts/index.ts';
+import type { HostPart } from '@machineadm/document/host-parts/part.ts';
 import * as fields from '@machineadm/document/versions/v1alpha1/fields.ts';
 import { tomlTable } from '@machineadm/document/versions/v1alpha1/toml.ts';
 import type * as z from 'zod';
@@ -38,6 +40,9 @@ export function definitionsOf(document: z.core.$ZodType): ReadonlyMap<z.core.$Zo
     [fields.sha256, 'Sha256'],
     [tomlTable, 'TomlTable'],
   ]);
+  for (const part of Object.values<HostPart>(HOST_PARTS)) {
+    for (const [name, schema] of Object.entries(part.definitions ?? {})) definitions.set(schema, name);
+  }
   for (const [name, path] of Object.entries(SHARED)) definitions.set(schemaAt(document, path), name);
   for (const sink of alternatives(schemaAt(document, 'reporting.sinks[]'))) {
     definitions.set(sink, `${literal(sink)}Sink`);

@@ -76,12 +76,13 @@ export const limits = hostPart({
       absent: 'the limit of the system',
       example: 1048576,
     },
-    'services.*.soft, sessions.*.*.soft': {
+    'Limit.soft': {
       description: 'What a process starts with. It may raise it up to the hard limit.',
       example: 65536,
     },
-    'services.*.hard, sessions.*.*.hard': { description: 'What a process cannot exceed.', example: 1048576 },
+    'Limit.hard': { description: 'What a process cannot exceed.', example: 1048576 },
   },
+  definitions: { Limit: limit },
   linuxOnly: 'it has no such limits',
   schema: z.strictObject({
     services: z.strictObject(allOptional(OF_SERVICES, limit)).optional(),

@@ -23,6 +23,8 @@ export interface HostPart<Schema extends z.ZodType = z.ZodType, PartModel = unkn
   readonly schema: Schema;
   /** Of the fields in it, by their path below it: `servers`, `synchronized.within`, `[].name`. */
   readonly fields?: Readonly<Record<string, FieldText>>;
+  /** Schemas that several of its fields share, by the name under which they are published once (`Limit.soft` are their fields). */
+  readonly definitions?: Readonly<Record<string, z.ZodType>>;
   /** Why Windows has nothing of it; absent: it has. */
   readonly linuxOnly?: string;
   /** What identifies the entries of a list, so that sources merge it by entry: by the path below the part. */
