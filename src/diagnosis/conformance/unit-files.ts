@@ -86,7 +86,10 @@ function parseUnit(text: string): readonly Assignment[] {
 /** Words as systemd splits them: quotes hold one together, a backslash takes its meaning from a character. */
 export function splitWords(value: string): readonly string[] {
   return [...value.matchAll(/(?:"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\\.|[^\s"'\\])+/gs)].map(([word]) =>
-    word.replace(/\\(.)|["']/gs, (_, escaped?: string) => escaped ?? ''),
+    word.replace(
+      /"((?:\\.|[^"\\])*)"|'((?:\\.|[^'\\])*)'|\\(.)/gs,
+      (_, double?: string, single?: string, one?: string) => one ?? (double ?? single ?? '').replace(/\\(.)/gs, '$1'),
+    ),
   );
 }
 

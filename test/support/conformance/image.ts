@@ -232,7 +232,7 @@ export function withImage<T>(
   base: Base,
   changes: Files,
   profile: Profile | undefined,
-  action: (subject: Subject) => T,
+  action: (subject: Subject, root: string) => T,
 ): T {
   const root = mkdtempSync(join(tmpdir(), 'machineadm-image-'));
   const umask = process.umask(0o022);
@@ -241,17 +241,20 @@ export function withImage<T>(
     const made = new Set<string>();
     for (const [path, entry] of Object.entries(files)) put(root, path, entry, made);
     const tree = new FixtureTree(root, files, base === 'windows');
-    return action({
-      tree,
-      profile: profile ?? profileOf({ tree }),
-      isRunning: base === 'running',
-      program: tree.which('machineadm'),
-      versions: (program) => {
-        const path = tree.which(program);
-        return path === undefined ? [] : versionsInProgram(tree, path);
+    return action(
+      {
+        tree,
+        profile: profile ?? profileOf({ tree }),
+        isRunning: base === 'running',
+        program: tree.which('machineadm'),
+        versions: (program) => {
+          const path = tree.which(program);
+          return path === undefined ? [] : versionsInProgram(tree, path);
+        },
+        units: new UnitFiles(tree),
       },
-      units: new UnitFiles(tree),
-    });
+      root,
+    );
   } finally {
     process.umask(umask);
     rmSync(root, { recursive: true, force: true });

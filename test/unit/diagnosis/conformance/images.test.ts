@@ -14,7 +14,7 @@ interface Found {
 }
 
 function check({ base, change, profile }: { base: Base; change: Files; profile?: 'host' | 'kubernetes' }): Found {
-  const judgements = withImage(base, change, profile, judge);
+  const judgements = withImage(base, change, profile, (subject) => judge(subject));
   const inState = (state: string): string[] => judgements.filter((one) => one.state === state).map(({ id }) => id);
   const texts = judgements
     .filter(({ state }) => /broken|notProven/.test(state))

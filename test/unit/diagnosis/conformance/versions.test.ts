@@ -41,7 +41,9 @@ describe('versions as distributions print them', () => {
         [`${MODULES}/modules.builtin`]: undefined,
         ...kernel(text),
       };
-      const found = withImage('node', change, undefined, judge).filter(({ id }) => ['IMG-01', 'KUB-09'].includes(id));
+      const found = withImage('node', change, undefined, (subject) => judge(subject)).filter(({ id }) =>
+        ['IMG-01', 'KUB-09'].includes(id),
+      );
       assert.deepEqual(
         found.map(({ state }) => state),
         ['kept', 'kept'],

@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { describe, test } from 'node:test';
+import { splitWords, startCommands, Unit } from '../../../../src/diagnosis/conformance/unit-files.ts';
+import { BROKEN_IMAGES } from '../../../support/conformance/broken-images.ts';
+import { withImage } from '../../../support/conformance/image.ts';
+import { SOUND_IMAGES } from '../../../support/conformance/sound-images.ts';
+
+const unit = (text: string): Unit => new Unit('/etc/systemd/system/x.service', [text]);
+
+describe('a unit file', () => {
+  test('has sections, comments of both kinds, and lines that go on', () => {
+    const found = unit('[Unit]\n# After=a\n;After=b\nAfter=c \\\n# d\n; e\n  f\n[Service]\nAfter=g\n');
+    assert.deepEqual(found.dependencies('After'), ['c', 'f']);
+  });
+
+  test('empties a list by an empty value, and no dependency', () => {
+    const found = unit('[Unit]\nAfter=a\nAfter=\nAfter=b\n[Service]\nExecStart=/x\nExecStart=\nExecStart=/y\n');
+    assert.deepEqual(found.list('Service', 'ExecStart'), ['/y']);
+    assert.deepEqual(found.dependencies('After'), ['a', 'b']);
+    assert.equal(found.last('Service', 'ExecStop', 'ExecStart'), '/y');
+  });
+
+  test('ignores what is no assignment', () => {
+    assert.deepEqual(unit('After=a\n[Unit]\nAfter\n=b\n\n[Other]\nAfter=c\n').dependencies('After'), []);
+  });
+});
+
+test('words are held together by quotes and split by spaces', () => {
+  assert.deepEqual(splitWords(`a "b c" 'd "e' f\\ g "h\\"i" x="y z"`), ['a', 'b c', 'd "e', 'f g', 'h"i', 'x=y z']);
+  assert.deepEqual(splitWords(''), []);
+});
+
+test('the variables of a command are those of the unit and of its files', () => {
+  const change = { '/etc/default/x': "# A=no\nA=one\nB='two words'\n" };
+  withImage('host', change, undefined, ({ tree }) => {
+    const text =
+      '[Service]\nEnvironment="C=three four" D=5\nEnvironmentFile=-/etc/default/x\nExecStart=-@/bin/x $A ${B} $C $MISSING x${D}\n';
+    assert.deepEqual(startCommands(tree, unit(text)), [
+      {
+        program: '/bin/x',
+        args: ['one', 'two words', 'three', 'four', 'x5'],
+        variables: ['A', 'B', 'C', 'MISSING', 'D'],
+      },
+    ]);
+  });
+});
+
+/**
+ * `systemctl is-enabled` tells the links that the administrator made in /etc, and not what a boot starts: here it is asked for
+ * less than it says, or says more.
+ */
+const OF_LINKS_ONLY = [
+  'containerd is wanted by a target that no boot starts',
+  'both units are enabled below /usr/lib',
+  'both units are wanted, and one link to them leads to /dev/null',
+  'the kubelet is enabled below /usr/lib',
+  'containerd is wanted by the unit of the kubelet',
+  'the kubelet is enabled under another name',
+];
+
+const hasSystemctl = spawnSync('systemctl', ['--version']).status === 0;
+
+describe('what is enabled is what systemctl says', { skip: !hasSystemctl && 'there is no systemctl' }, () => {
+  const images = [...BROKEN_IMAGES, ...SOUND_IMAGES].filter(
+    ({ what, base, change }) =>
+      base !== 'windows' &&
+      !OF_LINKS_ONLY.includes(what) &&
+      Object.keys(change).some((path) => /\/(kubelet|containerd|machineadm-provision)\.service$/.test(path)),
+  );
+  for (const { what, base, change } of images) {
+    test(what, () => {
+      withImage(base, change, undefined, ({ units }, root) => {
+        for (const name of ['kubelet.service', 'containerd.service', 'machineadm-provision.service']) {
+          const { stdout } = spawnSync('systemctl', [`--root=${root}`, 'is-enabled', name], { encoding: 'utf8' });
+          const told = stdout.trim().split('\n')[0] ?? '';
+          const expected =
+            { enabled: 'enabled', masked: 'masked', '': 'missing', 'not-found': 'missing' }[told] ?? 'disabled';
+          assert.equal(units.enablement(name), expected, `${name}: systemctl says "${told}"`);
+        }
+      });
+    });
+  }
+
+  test('in several images', () => assert.ok(images.length > 10));
+});
