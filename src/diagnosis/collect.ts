@@ -2,6 +2,7 @@ import type { Evidence } from '@machineadm/document/errors.ts';
 import type { CriContainer } from '../host/cri/queries.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { QueryHost } from '../host/seam/host.ts';
+import { withTimeout } from '../host/timeout.ts';
 import type { LineSource } from './catalogue.ts';
 import { checkCertificates } from './checks/certificates.ts';
 import type { Check } from './checks/check.ts';
@@ -56,16 +57,9 @@ export async function collect(host: QueryHost, context: CollectContext): Promise
     context.platform === 'windows'
       ? collectorsOfWindows(host, context, now)
       : collectorsOfLinux(host, context, timeoutMs, now);
-  const deadline = cancellableDelay(timeoutMs);
-  try {
-    const parts = await Promise.all(
-      collectors.map((collector) => Promise.race([collector().catch(() => []), deadline.passed.then(() => [])])),
-    );
-    const lines = parts.flat();
-    return [...killedAgainAndAgain(lines), ...lines];
-  } finally {
-    deadline.cancel();
-  }
+  const parts = await Promise.all(collectors.map((collector) => withTimeout(timeoutMs, collector).catch(() => [])));
+  const lines = parts.flat();
+  return [...killedAgainAndAgain(lines), ...lines];
 }
 
 type Collector = () => Promise<readonly ObservedLine[]>;
@@ -205,10 +199,4 @@ async function containerLog(host: QueryHost, container: CriContainer): Promise<r
   return [...earlier.slice(-MOST_LAST_WORDS), ...lines.slice(-CONTAINER_LINES)].map(
     (line): ObservedLine => ({ source: 'container', origin, text: line }),
   );
-}
-
-function cancellableDelay(ms: number): { readonly passed: Promise<void>; cancel(): void } {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, ms);
-  return { passed: promise, cancel: () => clearTimeout(timer) };
 }

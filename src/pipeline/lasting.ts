@@ -1,8 +1,8 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
+import { abortable } from '../host/timeout.ts';
 import type { Change, Step } from '../steps/step.ts';
 import { notingHost, type RunTrace, type Touch } from './run-trace.ts';
 import { planStep, type RunOptions, StepFailure } from './runner.ts';
-import { untilStopped } from './until-stopped.ts';
 
 /** Another step that changed what a step had put in place, and what of it: paths and services. */
 interface Culprit {
@@ -32,7 +32,7 @@ export async function requireLasting(
     const begun = performance.now();
     try {
       const host = notingHost(options.host, asked);
-      const left = await untilStopped(planStep(step, desired, host, journal.record(step.id), scope), signal);
+      const left = await abortable(planStep(step, desired, host, journal.record(step.id), scope), signal);
       if (left.length > 0) throw undone(step, left, culpritsOf(left, asked, later), later, steps);
     } catch (error) {
       observer.stepDone(step.id, { state: 'Failed', changes: [], durationMs: performance.now() - begun });

@@ -7,6 +7,7 @@ import { endOrphans, gatherFacts, type NetworkSettings, openHost, openQueryHost,
 import { ownProcess } from '../host/processes/identity.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { Host } from '../host/seam/host.ts';
+import { abortable } from '../host/timeout.ts';
 import { openReporter, type Reporter } from '../reporting/reporter.ts';
 import type { RunEvent, RunStatus } from '../reporting/status.ts';
 import { bootstrappedSince } from '../reporting/status-file.ts';
@@ -38,7 +39,6 @@ import { beginJournal, recordConclusion } from './run-record.ts';
 import { introduce } from './run-reporting.ts';
 import { RunTrace } from './run-trace.ts';
 import { runSteps, type StepObserver } from './runner.ts';
-import { untilStopped } from './until-stopped.ts';
 
 export interface RunRequest {
   /** `prepare` makes only the changes that belong into an image. */
@@ -181,7 +181,7 @@ async function judge(request: RunRequest, host: Host, facts: Facts, before: Jour
   let document: LoadedDocument | undefined;
   let network: NetworkSettings | undefined;
   try {
-    document = await untilStopped(openRequested(request), request.signal);
+    document = await abortable(openRequested(request), request.signal);
     network = document.model.host;
     const identity = instanceIdentity(facts, document.model.metadata.uid);
     const notes = usableNotes(await readPrepared(host), before, identity);
@@ -189,7 +189,7 @@ async function judge(request: RunRequest, host: Host, facts: Facts, before: Jour
     if (request.command === 'prepare') document = { ...document, ...imagePart(document) };
     refuseIfChanged(known, document);
     const [scope, seen] = [scopeOf(request), known];
-    await untilStopped(
+    await abortable(
       preflight(stepsFor(scope, document.model.host.platform), {
         host,
         model: document.model,

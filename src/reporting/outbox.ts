@@ -1,7 +1,7 @@
 import type { RemoteSinkModel } from '@machineadm/document/model.ts';
 import type { SecretValue } from '@machineadm/document/secret.ts';
 import type { Host } from '../host/seam/host.ts';
-import { withDeadline } from './deadline.ts';
+import { withTimeout } from '../host/timeout.ts';
 import type { ReportEvent } from './event.ts';
 import { CARRIED_SECRETS, freeze, type SinkPlan } from './spool/frozen-sink.ts';
 import type { Spool } from './spool/spool.ts';
@@ -51,7 +51,7 @@ export class Outbox {
     clearTimeout(this.#timer);
     if (this.#options.plans.length === 0) return;
     await this.#guard('the deliverer was not started in time', () =>
-      withDeadline(ms, async () => {
+      withTimeout(ms, async () => {
         await this.#working;
         await this.#options.spool.sync();
         await this.#options.startDeliverer(true);

@@ -1,4 +1,4 @@
-import { DeadlineExceeded, withDeadline } from './deadline.ts';
+import { TimedOut, withTimeout } from '../host/timeout.ts';
 import type { Sink } from './sink.ts';
 import type { RunEvent } from './status.ts';
 
@@ -51,7 +51,7 @@ export class SinkQueue {
   async close(ms: number): Promise<void> {
     try {
       const { closingMs = 0 } = this.#options.sink.patience ?? {};
-      await withDeadline(Math.max(ms, closingMs), async (signal) => {
+      await withTimeout(Math.max(ms, closingMs), async (signal) => {
         await this.#working;
         if (this.#usable) await this.#options.sink.close(signal);
       });
@@ -66,7 +66,7 @@ export class SinkQueue {
 
   async #start(): Promise<void> {
     try {
-      await this.#withDeadline((signal) => this.#options.sink.open(signal));
+      await this.#withTimeout((signal) => this.#options.sink.open(signal));
     } catch (error) {
       this.#usable = false;
       this.#waiting.length = 0;
@@ -82,7 +82,7 @@ export class SinkQueue {
       const current = event;
       if (this.#failures >= MOST_FAILURES && current.kind !== 'concluded') continue;
       try {
-        await this.#withDeadline((signal) => this.#options.sink.deliver(current, signal));
+        await this.#withTimeout((signal) => this.#options.sink.deliver(current, signal));
         this.#failures = 0;
       } catch (error) {
         this.#failures += 1;
@@ -92,9 +92,9 @@ export class SinkQueue {
     this.#idle = true;
   }
 
-  #withDeadline(work: (signal: AbortSignal) => Promise<void>): Promise<void> {
+  #withTimeout(work: (signal: AbortSignal) => Promise<void>): Promise<void> {
     const { deliveryMs = 0 } = this.#options.sink.patience ?? {};
-    return withDeadline(Math.max(this.#options.deliveryMs, deliveryMs), work, this.#givenUp.signal);
+    return withTimeout(Math.max(this.#options.deliveryMs, deliveryMs), work, this.#givenUp.signal);
   }
 
   #makeRoom(): void {
@@ -111,6 +111,6 @@ export class SinkQueue {
 }
 
 function reasonOf(error: unknown): string {
-  if (error instanceof DeadlineExceeded) return error.message;
+  if (error instanceof TimedOut) return error.message;
   return error instanceof Error ? error.message : String(error);
 }

@@ -2,7 +2,7 @@ import type { Secret, SecretValue } from '@machineadm/document/secret.ts';
 import { createHttpClient, type HttpClient } from '../../src/host/http/client.ts';
 import { runCommand } from '../../src/host/linux/commands.ts';
 import { resolveSecret } from '../../src/host/secrets/resolve.ts';
-import { withDeadline } from '../../src/reporting/deadline.ts';
+import { withTimeout } from '../../src/host/timeout.ts';
 import type { ReportEvent } from '../../src/reporting/event.ts';
 import { fitted } from '../../src/reporting/event.ts';
 import type { DeliveryContext, DeliveryResult, RemoteSink } from '../../src/reporting/remote/remote-sink.ts';
@@ -35,7 +35,7 @@ export async function deliver(
     clock: options.clock ?? (() => ({ time: Date.now(), sinceBootMs: Math.round(performance.now()) })),
   };
   try {
-    return await withDeadline(options.timeoutMs ?? 5_000, (signal) =>
+    return await withTimeout(options.timeoutMs ?? 5_000, (signal) =>
       sink.deliver(fitted(event, sink.capacity), { ...context, signal }),
     );
   } catch (error) {

@@ -1,4 +1,5 @@
 import type { Dispatcher } from 'undici';
+import { abortable } from '../timeout.ts';
 
 /**
  * The parts of undici that we use, loaded at the first request. Its index.js loads fetch, WebSocket, caches and mocks, too:
@@ -40,7 +41,8 @@ export async function send(dispatcher: Dispatcher, url: URL, { signal, silenceMs
     origin: url.origin,
     path: `${url.pathname}${url.search}`,
   });
-  const answer = await (signal === undefined ? sent : unlessAborted(sent, signal));
+  // undici hears of a signal only once it has a connection, or has given up making one.
+  const answer = await (signal === undefined ? sent : abortable(sent, signal));
   // Names in lower case; the first value of each.
   const headers = new Map<string, string>();
   for (const [name, value] of Object.entries(answer.headers)) {
@@ -48,16 +50,4 @@ export async function send(dispatcher: Dispatcher, url: URL, { signal, silenceMs
     if (first !== undefined) headers.set(name.toLowerCase(), first);
   }
   return { status: answer.statusCode, headers, body: answer.body };
-}
-
-/** undici hears of a signal only once it has a connection, or has given up making one. */
-async function unlessAborted<Value>(value: Promise<Value>, signal: AbortSignal): Promise<Value> {
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const abort = (): void => reject(signal.reason);
-  signal.addEventListener('abort', abort, { once: true });
-  try {
-    return await Promise.race([value, aborted]);
-  } finally {
-    signal.removeEventListener('abort', abort);
-  }
 }

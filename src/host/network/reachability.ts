@@ -1,12 +1,15 @@
 import { lookup } from 'node:dns/promises';
 import { connect } from 'node:net';
 import { errnoOf } from '../files/file-error.ts';
+import { TimedOut, withTimeout } from '../timeout.ts';
 
 /** The addresses of a name, as programs of this machine resolve it, or the code of the error: `ENOTFOUND`. */
 export async function resolveName(name: string, timeoutMs: number): Promise<readonly string[] | string> {
-  const late = new Promise<string>((done) => setTimeout(done, timeoutMs, 'no answer in time').unref());
-  const found = lookup(name, { all: true }).then((list) => list.map(({ address }) => address), errorCode);
-  return await Promise.race([found, late]);
+  try {
+    return (await withTimeout(timeoutMs, () => lookup(name, { all: true }))).map(({ address }) => address);
+  } catch (error) {
+    return error instanceof TimedOut ? 'no answer in time' : errorCode(error);
+  }
 }
 
 /** The code of the error with which a TCP connection fails, such as `ECONNREFUSED`; undefined: it is accepted. */

@@ -1,6 +1,6 @@
 import type { LocalSinkModel } from '@machineadm/document/model.ts';
 import type { Host } from '../../host/seam/host.ts';
-import { withDeadline } from '../deadline.ts';
+import { withTimeout } from '../../host/timeout.ts';
 import { sinksOf } from '../sinks/index.ts';
 import type { RunEvent } from '../status.ts';
 
@@ -15,7 +15,7 @@ export async function tellLocalSink(
 ): Promise<string | undefined> {
   try {
     for (const sink of sinksOf([model], host)) {
-      await withDeadline(LOCAL_MS, async (signal) => {
+      await withTimeout(LOCAL_MS, async (signal) => {
         await sink.open(signal);
         try {
           await sink.deliver(event, signal);

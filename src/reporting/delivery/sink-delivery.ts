@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { oneLine } from '@machineadm/document/printable.ts';
 import { redact } from '@machineadm/document/redaction.ts';
-import { DeadlineExceeded, withDeadline } from '../deadline.ts';
+import { TimedOut, withTimeout } from '../../host/timeout.ts';
 import { fitted, type ReportEvent } from '../event.ts';
 import type { DeliveryContext, DeliveryResult, RemoteSink } from '../remote/remote-sink.ts';
 import { isExpired, type SinkState, type Spool, type SpooledEvent } from '../spool/spool.ts';
@@ -109,13 +109,13 @@ export async function attempt(
 ): Promise<DeliveryResult> {
   try {
     const limit = Math.min(timeoutMs, leftMs);
-    return await withDeadline(
+    return await withTimeout(
       limit,
       (signal) => sink.deliver(fitted(event, sink.capacity), { ...context, signal }),
       signal,
     );
   } catch (error) {
-    const why = error instanceof DeadlineExceeded ? `no answer: it ${error.message}` : messageOf(error);
+    const why = error instanceof TimedOut ? `no answer: it ${error.message}` : messageOf(error);
     return { kind: 'retry', why };
   }
 }

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { DeadlineExceeded, withDeadline } from '../../../src/reporting/deadline.ts';
+import { TimedOut, withTimeout } from '../../../src/host/timeout.ts';
 
 const never = (): Promise<never> => new Promise(() => {});
 
 describe('work under a deadline', () => {
-  test('gives its result', async () => assert.equal(await withDeadline(1000, async () => 7), 7));
+  test('gives its result', async () => assert.equal(await withTimeout(1000, async () => 7), 7));
 
   test('is given up, and told so, when it takes too long', async () => {
     let told: unknown;
@@ -15,13 +15,13 @@ describe('work under a deadline', () => {
       });
       return never();
     };
-    await assert.rejects(withDeadline(20, work), DeadlineExceeded);
-    assert.ok(told instanceof DeadlineExceeded);
+    await assert.rejects(withTimeout(20, work), TimedOut);
+    assert.ok(told instanceof TimedOut);
   });
 
   test('is given up when the one it works for gives up', async () => {
     const controller = new AbortController();
-    const waiting = withDeadline(60_000, never, controller.signal);
+    const waiting = withTimeout(60_000, never, controller.signal);
     controller.abort(new Error('enough'));
     await assert.rejects(waiting, /enough/);
   });
@@ -30,14 +30,14 @@ describe('work under a deadline', () => {
     const work = (): Promise<void> => {
       throw new Error('broken');
     };
-    await assert.rejects(withDeadline(1000, work), /broken/);
+    await assert.rejects(withTimeout(1000, work), /broken/);
   });
 
   test('may reject after it was given up: nobody is left to hear it, and nothing breaks', async () => {
     const late = Promise.withResolvers<void>();
     await assert.rejects(
-      withDeadline(5, () => late.promise),
-      DeadlineExceeded,
+      withTimeout(5, () => late.promise),
+      TimedOut,
     );
     late.reject(new Error('too late'));
     await new Promise((resolve) => setImmediate(resolve));

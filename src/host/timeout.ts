@@ -1,0 +1,46 @@
+import { formatDuration } from '@machineadm/document/units.ts';
+
+/** The work did not end in time. */
+export class TimedOut extends Error {
+  constructor(ms: number) {
+    super(`did not end within ${formatDuration(ms)}`);
+    this.name = 'TimedOut';
+  }
+}
+
+/**
+ * Waits for work that may hang: settles with it, or rejects with the reason of the signal when that is aborted before.
+ * Nobody waits any more for what the work does afterwards, and its late rejection breaks nothing.
+ */
+export async function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const aborted = Promise.withResolvers<never>();
+  const abort = (): void => aborted.reject(signal.reason);
+  if (signal.aborted) abort();
+  else signal.addEventListener('abort', abort, { once: true });
+  try {
+    return await Promise.race([aborted.promise, work]);
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
+}
+
+/**
+ * The same with a time limit of its own: rejects with `TimedOut` after `ms`, or with the reason of `until`. The signal of
+ * the work is aborted then. No timer is left that would keep the process alive.
+ */
+export async function withTimeout<T>(
+  ms: number,
+  work: (signal: AbortSignal) => Promise<T>,
+  until?: AbortSignal,
+): Promise<T> {
+  until?.throwIfAborted();
+  const limit = new AbortController();
+  const timer = setTimeout(() => limit.abort(new TimedOut(ms)), ms);
+  const signal = until === undefined ? limit.signal : AbortSignal.any([limit.signal, until]);
+  try {
+    // An async function turns a synchronous throw into a rejection.
+    return await abortable((async () => work(signal))(), signal);
+  } finally {
+    clearTimeout(timer);
+  }
+}
