@@ -10,7 +10,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
 import { fetchFiles, fetchRelease } from '../src/trust/fetch.ts';
 import { releaseIn } from '../src/trust/mirror.ts';
 import { LIST } from '../src/trust/release.ts';
@@ -38,7 +38,7 @@ export async function checkMirror(
       await verifyFiles([path], {}, trust, now);
       proved += 1;
     } catch (error) {
-      wrong.push(`${path}: ${error instanceof Error ? error.message : String(error)}`);
+      wrong.push(`${path}: ${errorMessage(error)}`);
     }
   }
   if (proved + wrong.length === 0) wrong.push(`${mirror} is empty`);
@@ -105,7 +105,7 @@ if (import.meta.main) {
   try {
     await main();
   } catch (error) {
-    console.error(`the mirror was not filled: ${error instanceof Error ? error.message : String(error)}`);
+    console.error(`the mirror was not filled: ${errorMessage(error)}`);
     if (error instanceof MachineadmError)
       for (const { source, text } of error.evidence) console.error(`  ${source}: ${text}`);
     process.exitCode = 1;

@@ -3,11 +3,13 @@
  * every platform, the ZIP for Windows, and the library. Needs dpkg-deb and rpmbuild (Debian: dpkg, rpm), but no root. The same commit
  * makes the same bytes.
  */
+
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { errorMessage } from '@machineadm/document/errors.ts';
 import { buildInfo } from '../src/cli/build-info.ts';
 import { commitTime } from './build/inputs.ts';
 import { billOfMaterialsFile, nativeTarget, TARGETS, type Target } from './build/runtime.ts';
@@ -82,7 +84,7 @@ if (import.meta.main) {
   try {
     await main();
   } catch (error) {
-    console.error(`the packages could not be built: ${error instanceof Error ? error.message : String(error)}`);
+    console.error(`the packages could not be built: ${errorMessage(error)}`);
     process.exitCode = 1;
   }
 }

@@ -10,9 +10,11 @@
  *
  * docs/trust.md has the layout and how keys are made, rotated and revoked.
  */
+
 import { chmod, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { errorMessage } from '@machineadm/document/errors.ts';
 import { buildInfo } from '../src/cli/build-info.ts';
 import { DIRECTORY_MANIFEST, parseDirectory } from '../src/trust/directory.ts';
 import { parseKeys } from '../src/trust/keys.ts';
@@ -304,7 +306,7 @@ if (import.meta.main) {
   try {
     await main();
   } catch (error) {
-    console.error(`no release was made: ${error instanceof Error ? error.message : String(error)}`);
+    console.error(`no release was made: ${errorMessage(error)}`);
     process.exitCode = 1;
   }
 }

@@ -1,3 +1,4 @@
+import { errorMessage } from '@machineadm/document/errors.ts';
 import { buildLab, type Progress } from './artefacts.ts';
 import { destroyMachines, freeAddress, listMachines, machineNamed, startMachine } from './fleet.ts';
 
@@ -83,6 +84,6 @@ try {
   const [verb, ...args] = process.argv.slice(2);
   process.exitCode = await main(verb, args);
 } catch (error) {
-  process.stderr.write(`lab: ${error instanceof Error ? error.message : String(error)}\n`);
+  process.stderr.write(`lab: ${errorMessage(error)}\n`);
   process.exitCode = 1;
 }

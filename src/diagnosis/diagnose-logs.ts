@@ -1,5 +1,5 @@
 import { basename } from 'node:path';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
 import { readPieces } from '../host/files/input-file.ts';
 import type { ObservedLine } from './observed-line.ts';
 import { readSavedLog } from './saved-log.ts';
@@ -56,5 +56,5 @@ const CAUSES: Readonly<Record<string, string>> = {
 
 function causeOf(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  return CAUSES[code] ?? (error instanceof Error ? error.message : String(error));
+  return CAUSES[code] ?? errorMessage(error);
 }

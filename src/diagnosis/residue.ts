@@ -1,5 +1,6 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
 import type { SecretValue } from '@machineadm/document/secret.ts';
+import { formatMode } from '@machineadm/document/units.ts';
 import { FileError } from '../host/files/file-error.ts';
 import type { FileStat, QueryHost } from '../host/seam/host.ts';
 import { RESIDUE_PLACES, type ResiduePlace } from './residue-places.ts';
@@ -132,7 +133,7 @@ async function lookInto(
   const found = {
     path,
     tool: place.tool,
-    mode: stat.mode.toString(8).padStart(4, '0'),
+    mode: formatMode(stat.mode),
     uid: stat.uid,
     gid: stat.gid,
     worldReadable: (stat.mode & 0o004) !== 0,
@@ -157,5 +158,5 @@ async function lookInto(
 
 function whyOf(error: unknown): string {
   if (error instanceof FileError) return error.evidence[0]?.text ?? error.message;
-  return error instanceof Error ? error.message : String(error);
+  return errorMessage(error);
 }

@@ -1,3 +1,4 @@
+import { errorMessage } from '@machineadm/document/errors.ts';
 import type { LoadedDocument } from '@machineadm/document/load.ts';
 import { redactDeep } from '@machineadm/document/redaction.ts';
 import { documentSecrets } from '@machineadm/document/secrets-of.ts';
@@ -104,7 +105,7 @@ async function planOf(document: LoadedDocument | undefined): Promise<Plan | { re
   try {
     return await makePlan(document, 'all');
   } catch (error) {
-    return { refused: error instanceof Error ? error.message : String(error) };
+    return { refused: errorMessage(error) };
   }
 }
 

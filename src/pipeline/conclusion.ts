@@ -1,6 +1,7 @@
-import { type Failure, MachineadmError } from '@machineadm/document/errors.ts';
+import { errorMessage, type Failure, MachineadmError } from '@machineadm/document/errors.ts';
 import type { ExitName } from '@machineadm/document/exit-codes.ts';
 import type { LoadedDocument } from '@machineadm/document/load.ts';
+import { DEFAULT_CRI_SOCKETS } from '@machineadm/document/model-kubernetes.ts';
 import { REASONS } from '@machineadm/document/reasons.ts';
 import { formatDuration } from '@machineadm/document/units.ts';
 import { diagnose, verdictOn } from '../diagnosis/index.ts';
@@ -32,14 +33,15 @@ export async function conclude(
   const error = cause instanceof MachineadmError ? cause : defect(cause);
   const kubernetes = document?.model.kubernetes;
   const endpoint = kubernetes?.join?.discovery.endpoint ?? kubernetes?.cluster.controlPlaneEndpoint;
+  const platform = process.platform === 'win32' ? 'windows' : 'linux';
   const failure =
     step === undefined || endsForReboot(error)
       ? failureOf(verdictOn(error))
       : await diagnose(host, error, {
-          platform: process.platform === 'win32' ? 'windows' : 'linux',
+          platform,
           since: { realTimeMs: startedMs },
           role: kubernetes?.role,
-          criSocket: kubernetes?.node.criSocket ?? 'unix:///run/containerd/containerd.sock',
+          criSocket: kubernetes?.node.criSocket ?? DEFAULT_CRI_SOCKETS[platform],
           ...(endpoint === undefined ? {} : { endpoint }),
         });
   const outcome =
@@ -54,7 +56,7 @@ function defect(cause: unknown): MachineadmError {
   const stack = cause instanceof Error ? (cause.stack ?? cause.message) : String(cause);
   return new MachineadmError({
     reason: 'InternalError',
-    summary: `${REASONS.InternalError.meaning} ${cause instanceof Error ? cause.message : String(cause)}`,
+    summary: `${REASONS.InternalError.meaning} ${errorMessage(cause)}`,
     remedy: 'Please report it with the evidence below. Running again is safe.',
     evidence: stack
       .split('\n')

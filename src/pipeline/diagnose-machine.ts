@@ -1,5 +1,6 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { ReadyModel } from '@machineadm/document/model.ts';
+import { DEFAULT_CRI_SOCKETS } from '@machineadm/document/model-kubernetes.ts';
 import { collect, transcriptLines } from '../diagnosis/collect.ts';
 import type { ObservedLine } from '../diagnosis/observed-line.ts';
 import { readSavedLog } from '../diagnosis/saved-log.ts';
@@ -97,7 +98,7 @@ export async function observe(
     platform,
     since: { realTimeMs: began },
     role: manifests.includes('kube-apiserver.yaml') ? 'InitControlPlane' : 'Worker',
-    criSocket: 'unix:///run/containerd/containerd.sock',
+    criSocket: DEFAULT_CRI_SOCKETS[platform],
     ...(endpoint === undefined ? {} : { endpoint }),
   });
   const reported = transcriptLines(status?.failure?.evidence ?? []);

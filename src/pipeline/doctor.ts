@@ -1,4 +1,5 @@
 import type { Model } from '@machineadm/document/model.ts';
+import { DEFAULT_CRI_SOCKETS } from '@machineadm/document/model-kubernetes.ts';
 import { redactDeep } from '@machineadm/document/redaction.ts';
 import { checkCertificates } from '../diagnosis/checks/certificates.ts';
 import { type Check, lookAround } from '../diagnosis/checks/check.ts';
@@ -25,7 +26,6 @@ import { findRequirements, refuseUnlessRoot, type Unmet } from './preflight.ts';
 import { peekJournal } from './run-journal.ts';
 
 const LIMIT_MS = 15_000;
-const DEFAULT_SOCKET = 'unix:///run/containerd/containerd.sock';
 
 export interface DoctorReport {
   /** On a machine that is a node, or on which a run failed: what `diagnose` says of it. */
@@ -135,7 +135,7 @@ export function looksAt(
     runtime: () =>
       checkRuntime(
         host,
-        kubernetes?.node.criSocket ?? DEFAULT_SOCKET,
+        kubernetes?.node.criSocket ?? DEFAULT_CRI_SOCKETS.linux,
         model?.images.required ?? [],
         model?.containerd !== undefined,
       ),

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { errorMessage } from '@machineadm/document/errors.ts';
 import type { ExitConvention } from '@machineadm/document/exit-codes.ts';
 import { areInsecureSourcesAccepted } from '../host/files/provenance.ts';
 import { selfCommand } from '../host/processes/identity.ts';
@@ -44,7 +45,7 @@ export async function arrangeToGoOn(host: Host, facts: Pick<Facts, 'platform'>, 
         await resumption?.forget();
       } catch (error) {
         // It finds nothing to go on with, then.
-        warn(error instanceof Error ? error.message : String(error));
+        warn(errorMessage(error));
       }
     },
   };

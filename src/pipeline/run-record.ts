@@ -1,3 +1,4 @@
+import { errorMessage } from '@machineadm/document/errors.ts';
 import { exitCode } from '@machineadm/document/exit-codes.ts';
 import type { LoadedDocument } from '@machineadm/document/load.ts';
 import { hasRunningCommands } from '../host/index.ts';
@@ -66,7 +67,7 @@ export function recordConclusion(
       at: new Date().toISOString(),
     });
   } catch (error) {
-    warn(`the conclusion could not be journalled: ${error instanceof Error ? error.message : String(error)}`);
+    warn(`the conclusion could not be journalled: ${errorMessage(error)}`);
   }
   journal.close();
 }

@@ -1,3 +1,4 @@
+import { errorMessage } from '@machineadm/document/errors.ts';
 import type { RemoteSinkModel } from '@machineadm/document/model.ts';
 import type { SecretValue } from '@machineadm/document/secret.ts';
 import type { Host } from '../host/seam/host.ts';
@@ -100,7 +101,7 @@ export class Outbox {
     try {
       await work();
     } catch (error) {
-      this.#tell(`${what}: ${error instanceof Error ? error.message : String(error)}`);
+      this.#tell(`${what}: ${errorMessage(error)}`);
     }
   }
 

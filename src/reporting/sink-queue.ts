@@ -1,3 +1,4 @@
+import { errorMessage } from '@machineadm/document/errors.ts';
 import { TimedOut, withTimeout } from '../host/timeout.ts';
 import type { Sink } from './sink.ts';
 import type { RunEvent } from './status.ts';
@@ -112,5 +113,5 @@ export class SinkQueue {
 
 function reasonOf(error: unknown): string {
   if (error instanceof TimedOut) return error.message;
-  return error instanceof Error ? error.message : String(error);
+  return errorMessage(error);
 }

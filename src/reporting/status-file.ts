@@ -1,6 +1,6 @@
 import { basename, dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
 import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { FileError } from '../host/files/file-error.ts';
 import { localPath } from '../host/files/paths.ts';
@@ -179,7 +179,7 @@ async function readUnlessDenied(path: string, read: Read): Promise<string | unde
   } catch (error) {
     // Windows has EPERM where Linux has EACCES.
     if (error instanceof FileError && ['EACCES', 'EPERM'].includes(error.code)) return DENIED;
-    throw unreadable(path, error instanceof Error ? error.message : String(error), error);
+    throw unreadable(path, errorMessage(error), error);
   }
 }
 

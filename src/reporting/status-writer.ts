@@ -1,3 +1,4 @@
+import { errorMessage } from '@machineadm/document/errors.ts';
 import { withChecksum } from '../host/files/checksum.ts';
 import { localGroupId } from '../host/linux/accounts.ts';
 import type { Host } from '../host/seam/host.ts';
@@ -127,7 +128,7 @@ export class StatusWriter {
     } catch (error) {
       if (this.#broken.has(path)) return;
       this.#broken.add(path);
-      const why = error instanceof Error ? error.message : String(error);
+      const why = errorMessage(error);
       this.#options.onTrouble(`the status file ${path} could not be written: ${why}`);
     }
   }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { FileModel } from '@machineadm/document/model.ts';
+import { formatMode } from '@machineadm/document/units.ts';
 import { mountPointsOf } from '../host/files/paths.ts';
 import type { FileStat, Host, QueryHost } from '../host/seam/host.ts';
 import { contentToWrite, scopeOf, sourceOf, wantedContent, wantedMode } from './file-content.ts';
@@ -163,12 +164,12 @@ export const files: Step<FilesDesired, FilesActual, FilePayload> = {
 function differencesOf(file: FileModel, now: FileActual): string[] {
   const { stat, wanted } = now;
   const owner = `${file.user}:${file.group}`;
-  if (stat === undefined) return [`create, ${octal(file.mode)} ${owner}, ${sourceOf(file)}`];
+  if (stat === undefined) return [`create, ${formatMode(file.mode)} ${owner}, ${sourceOf(file)}`];
   const differences: string[] = [];
   if (stat.type !== 'file') differences.push(`is a ${stat.type}`);
   else if (now.sha256 !== wanted.sha256) differences.push(contentDifference(file, wanted.unknown));
   const mode = wantedMode(file, stat);
-  if (stat.mode !== mode) differences.push(`mode ${octal(stat.mode)} -> ${octal(mode)}`);
+  if (stat.mode !== mode) differences.push(`mode ${formatMode(stat.mode)} -> ${formatMode(mode)}`);
   if (stat.uid !== wanted.uid || stat.gid !== wanted.gid) {
     differences.push(`owner ${stat.uid}:${stat.gid} -> ${owner}`);
   }
@@ -269,8 +270,4 @@ async function restoreLabels(host: Host, written: readonly FileModel[], executio
 function closestMountPoint(mountPoints: readonly string[], path: string): string {
   const above = mountPoints.filter((point) => point === '/' || path.startsWith(`${point}/`));
   return above.reduce((closest, point) => (point.length > closest.length ? point : closest), '/');
-}
-
-function octal(mode: number): string {
-  return mode.toString(8).padStart(4, '0');
 }

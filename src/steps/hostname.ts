@@ -1,4 +1,4 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
 import { CLOUD_INIT_HOSTNAME_FILE, HOSTNAME_FILE } from '@machineadm/document/ownership/paths.ts';
 import type { Host } from '../host/seam/host.ts';
 import type { Change, Execution, Step } from './step.ts';
@@ -105,7 +105,7 @@ async function setRunningName(host: Host, name: string, execution: Execution): P
   try {
     await host.writeKernelFile(RUNNING_NAME, name);
   } catch (error) {
-    throw notEffective(name, error instanceof Error ? error.message : String(error), error);
+    throw notEffective(name, errorMessage(error), error);
   }
   const now = (await host.readText(RUNNING_NAME))?.trim() ?? '';
   if (now !== name) throw notEffective(name, now);

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { errorMessage } from '@machineadm/document/errors.ts';
 import {
   KUBEADM_CONFIG_MODE,
   KUBEADM_PATCHES_DIRECTORY,
@@ -8,6 +9,7 @@ import {
 } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { redact } from '@machineadm/document/redaction.ts';
 import type { StepId } from '@machineadm/document/step-ids.ts';
+import { formatMode } from '@machineadm/document/units.ts';
 import { member } from '@machineadm/document/untyped.ts';
 import type { Host, QueryHost } from '../host/seam/host.ts';
 import { parseVersion } from '../host/seam/version.ts';
@@ -101,7 +103,7 @@ export const kubeadmConfig: Step<KubeadmConfigDesired, KubeadmConfigActual, Kube
       // What lies there may hold tokens of an earlier document, which are not known by value: they match by their form.
       changes.push({
         id: changeId(path),
-        summary: `${path}: ${text === undefined ? 'create' : text === content ? 'mode' : 'content'}, ${octal(wantedMode)}`,
+        summary: `${path}: ${text === undefined ? 'create' : text === content ? 'mode' : 'content'}, ${formatMode(wantedMode)}`,
         diff: text === content ? undefined : textDiff(redact(text ?? ''), redact(wanted.shown)) || undefined,
         scope: 'node',
         // Written anew it lacks what hooks of an earlier, unfinished run edited into it: they run again.
@@ -117,7 +119,7 @@ export const kubeadmConfig: Step<KubeadmConfigDesired, KubeadmConfigActual, Kube
       changes.push({ id: changeId(path), summary, scope: 'node', payload: { input, path } });
     }
     for (const path of unknown) {
-      const summary = `${path}: compare and write, ${octal(KUBEADM_CONFIG_MODE)}`;
+      const summary = `${path}: compare and write, ${formatMode(KUBEADM_CONFIG_MODE)}`;
       const payload = { input, path };
       changes.push({ id: changeId(path), summary, scope: 'node', knownAfter: 'secrets', payload });
     }
@@ -188,10 +190,6 @@ function complete(desired: KubeadmConfigDesired): KubeadmConfigInput | undefined
   return kubeadm === undefined ? undefined : { ...desired, kubeadm };
 }
 
-function octal(mode: number): string {
-  return mode.toString(8).padStart(4, '0');
-}
-
 /**
  * Removes kubeadm's configuration, which holds tokens, once nobody needs it. It lies on /run, which is memory. What
  * cannot be removed is said through `warn` and fails nothing.
@@ -202,7 +200,7 @@ export async function wipeKubeadmConfig(host: Host, warn: (message: string) => v
     try {
       await host.removeFile(`${KUBEADM_RUN_DIRECTORY}/${name}`);
     } catch (error) {
-      warn(`${name} could not be wiped: ${error instanceof Error ? error.message : String(error)}`);
+      warn(`${name} could not be wiped: ${errorMessage(error)}`);
     }
   }
 }

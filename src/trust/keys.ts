@@ -1,5 +1,5 @@
 import { createHash, createPublicKey, type KeyObject } from 'node:crypto';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
 import { pemBlocks } from '@machineadm/document/pem.ts';
 import { publish } from '@machineadm/document/redaction.ts';
 
@@ -50,7 +50,7 @@ function importKey(block: string, source: string): Pick<TrustedKey, 'id' | 'key'
   try {
     key = createPublicKey(block);
   } catch (error) {
-    throw invalid(source, `a key in it is damaged (${error instanceof Error ? error.message : String(error)})`);
+    throw invalid(source, `a key in it is damaged (${errorMessage(error)})`);
   }
   const curve = key.asymmetricKeyDetails?.namedCurve;
   if (key.asymmetricKeyType !== 'ec' || curve !== 'prime256v1') {

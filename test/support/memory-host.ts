@@ -3,6 +3,7 @@ import { basename, dirname } from 'node:path/posix';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { redact } from '@machineadm/document/redaction.ts';
 import { hasEffects, Secret, type SecretValue } from '@machineadm/document/secret.ts';
+import { formatMode } from '@machineadm/document/units.ts';
 import type { CriQueries } from '../../src/host/cri/queries.ts';
 import { type HttpClient, type HttpRequest, shown } from '../../src/host/http/client.ts';
 import { HttpError } from '../../src/host/http/error.ts';
@@ -333,7 +334,7 @@ export function memoryHost(machine: MemoryMachine = {}): MemoryHost {
 
     async writeFile(file: NewFile | StreamedFile) {
       const content = await allOf(file.content);
-      log.push(`write ${file.path} ${octal(file.mode)} ${file.uid ?? 0}:${file.gid ?? 0}`);
+      log.push(`write ${file.path} ${formatMode(file.mode)} ${file.uid ?? 0}:${file.gid ?? 0}`);
       if (tree.get(file.path)?.type === 'directory') throw errno('EISDIR', file.path);
       putParents(file.path, file.directoryMode ?? 0o755);
       put(file.path, { content, mode: file.mode, uid: file.uid ?? 0, gid: file.gid ?? 0 });
@@ -343,11 +344,11 @@ export function memoryHost(machine: MemoryMachine = {}): MemoryHost {
       tree.delete(path);
     },
     async makeDirectory(path, mode) {
-      log.push(`mkdir ${path} ${octal(mode)}`);
+      log.push(`mkdir ${path} ${formatMode(mode)}`);
       if (!tree.has(path)) put(path, { type: 'directory', mode });
     },
     async chmod(path, mode) {
-      log.push(`chmod ${path} ${octal(mode)}`);
+      log.push(`chmod ${path} ${formatMode(mode)}`);
       const entry = tree.get(path);
       if (entry === undefined) throw errno('ENOENT', path);
       tree.set(path, { ...entry, mode });
@@ -391,10 +392,6 @@ function bytesOf(content: string | Uint8Array): Uint8Array {
 
 function linesOf(text: string): string[] {
   return text === '' ? [] : text.replace(/\n$/, '').split('\n');
-}
-
-function octal(mode: number): string {
-  return mode.toString(8).padStart(4, '0');
 }
 
 function serviceFailed(summary: string): MachineadmError {

@@ -63,3 +63,8 @@ export class MachineadmError extends Error {
     this.problems = details.problems ?? [];
   }
 }
+
+/** What anything thrown says, in the place of a message. */
+export function errorMessage(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

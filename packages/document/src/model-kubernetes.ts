@@ -1,6 +1,13 @@
 import type { PatchTarget } from './kubernetes-releases/kubeadm.ts';
 import type { Argument, ControlPlaneModel, EnvironmentVariable } from './model-control-plane.ts';
+import type { Platform } from './model-host.ts';
 import type { SecretValue } from './secret.ts';
+
+/** Where containerd listens; on Windows that of kubeadm, too (k/k cmd/kubeadm/app/constants/constants_windows.go). */
+export const DEFAULT_CRI_SOCKETS: Readonly<Record<Platform, string>> = {
+  linux: 'unix:///run/containerd/containerd.sock',
+  windows: 'npipe:////./pipe/containerd-containerd',
+};
 
 export type Role = 'InitControlPlane' | 'JoinControlPlane' | 'Worker';
 

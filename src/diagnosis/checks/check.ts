@@ -1,3 +1,4 @@
+import { errorMessage } from '@machineadm/document/errors.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
 
 /** What one look at the machine found. Holds no secret. */
@@ -31,7 +32,7 @@ export async function lookAround(looks: Readonly<Record<string, Look>>, limitMs:
           const result = await Promise.race([look(), limit.promise]);
           return result === 'late' ? [skipped(name, `not answered within ${limitMs / 1000} s`)] : result;
         } catch (error) {
-          return [skipped(name, error instanceof Error ? error.message : String(error))];
+          return [skipped(name, errorMessage(error))];
         }
       }),
     );

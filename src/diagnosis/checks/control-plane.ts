@@ -1,3 +1,4 @@
+import { errorMessage } from '@machineadm/document/errors.ts';
 import { requestOnce } from '../../host/http/request-once.ts';
 import { probeTcp } from '../../host/network/reachability.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
@@ -84,6 +85,6 @@ async function ask(url: string): Promise<string> {
     return [200, 401, 403].includes(status) ? 'healthy' : `it answers ${status}`;
   } catch (error) {
     if (signal.aborted) return `no answer within ${TIMEOUT_MS / 1000} s`;
-    return error instanceof Error ? error.message : String(error);
+    return errorMessage(error);
   }
 }

@@ -1,3 +1,4 @@
+import { errorMessage } from '@machineadm/document/errors.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import type { Check } from './check.ts';
 
@@ -55,7 +56,7 @@ export async function checkRuntime(
         id: 'runtime/cri',
         state: willBeConfigured ? 'warning' : 'failed',
         reason: 'ContainerRuntimeNotReady',
-        text: `containerd runs but does not answer CRI calls on ${socket}: ${error instanceof Error ? error.message : String(error)}`,
+        text: `containerd runs but does not answer CRI calls on ${socket}: ${errorMessage(error)}`,
         remedy:
           'Look at disabled_plugins in /etc/containerd/config.toml, and at the socket in kubernetes.node.criSocket.',
       },

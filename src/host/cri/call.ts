@@ -1,6 +1,6 @@
 import { type ClientHttp2Session, connect, constants, type IncomingHttpHeaders } from 'node:http2';
 import { createConnection } from 'node:net';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
 import { ProtobufMessage } from './protobuf.ts';
 
 /** gRPC status codes that mean something here (grpc.github.io/grpc/core/md_doc_statuscodes.html). */
@@ -88,7 +88,7 @@ export function call<Answer>(
   const lost = (error: unknown) => {
     // A stream that dies with its connection says only that it was cancelled; its cause says why.
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-    fail(UNAVAILABLE, cause instanceof Error ? cause.message : String(cause), cause);
+    fail(UNAVAILABLE, errorMessage(cause), cause);
   };
   const closed = () => fail(UNAVAILABLE, 'the connection was closed before the answer was complete');
   session.on('error', lost).on('close', closed);
@@ -129,11 +129,7 @@ export function call<Answer>(
       try {
         resolve(read(new ProtobufMessage(unframe(Buffer.concat(parts)))));
       } catch (error) {
-        fail(
-          INTERNAL,
-          `the answer cannot be decoded: ${error instanceof Error ? error.message : String(error)}`,
-          error,
-        );
+        fail(INTERNAL, `the answer cannot be decoded: ${errorMessage(error)}`, error);
       }
     }
   });

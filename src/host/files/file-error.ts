@@ -1,4 +1,4 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
 
 /** A file operation that failed. `code` is the kernel's errno name (`EACCES`), for callers that can go on. */
@@ -17,7 +17,7 @@ export class FileError extends MachineadmError {
         windowsRemedy(code, path) ??
         known?.remedy(path) ??
         `Look at the path with "stat ${path}" and "namei -l ${path}".`,
-      evidence: [{ source: path, text: messageOf(cause) }],
+      evidence: [{ source: path, text: errorMessage(cause) }],
       cause,
     });
     this.name = 'FileError';
@@ -135,8 +135,4 @@ function windowsRemedy(code: string, path: string): string | undefined {
 /** The code of an error of Node, for those of the kernel its errno name; undefined for anything else. */
 export function errnoOf(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

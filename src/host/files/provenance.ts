@@ -1,5 +1,6 @@
 import { closeSync, fstatSync, readdirSync, type Stats } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
+import { formatMode } from '@machineadm/document/units.ts';
 import type { Directory } from '../linux/directories.ts';
 import { O_PATH, procPath } from '../linux/directories.ts';
 import { isTrusted } from '../linux/directory-step.ts';
@@ -107,13 +108,13 @@ function whyReplaceable(directory: Directory, entry: Stats): string | undefined 
   const isKept = (mode & STICKY) !== 0 && isTrustedSource(entry.uid);
   if (!isTrustedSource(uid)) return `a directory above it belongs to the user ${uid}`;
   if ((mode & WRITABLE_BY_OTHERS) !== 0 && !isKept)
-    return `others may write to a directory above it (mode ${octal(mode)})`;
+    return `others may write to a directory above it (mode ${formatMode(mode)})`;
   return directory.parent === undefined ? undefined : whyReplaceable(directory.parent, directory.stat);
 }
 
 function whyDistrusted({ uid, mode }: Stats): string | undefined {
   if (!isTrustedSource(uid)) return `it belongs to the user ${uid}`;
-  return (mode & WRITABLE_BY_OTHERS) === 0 ? undefined : `others may write to it (mode ${octal(mode)})`;
+  return (mode & WRITABLE_BY_OTHERS) === 0 ? undefined : `others may write to it (mode ${formatMode(mode)})`;
 }
 
 /** Root, this user, and behind sudo(8) the user who has called it: what he may have written, he may run as root anyway. */
@@ -124,8 +125,4 @@ function isTrustedSource(uid: number): boolean {
 function sudoCaller(): number | undefined {
   const text = process.env.SUDO_UID ?? '';
   return /^\d+$/.test(text) ? Number(text) : undefined;
-}
-
-function octal(mode: number): string {
-  return (mode & 0o7777).toString(8).padStart(4, '0');
 }

@@ -1,4 +1,4 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
 import { errnoOf } from '../files/file-error.ts';
 
 /** What became of a request that got no whole answer. */
@@ -40,7 +40,7 @@ export function httpError(what: string, cause: unknown, proxy: string | undefine
   if (cause instanceof HttpError) return cause;
   const code = errnoOf(cause) ?? '';
   const through = proxy === undefined ? '' : ` (through the proxy ${proxy})`;
-  const text = cause instanceof Error ? cause.message : String(cause);
+  const text = errorMessage(cause);
   const nameUnknown = code === 'ENOTFOUND' || code === 'EAI_AGAIN';
   if (proxy !== undefined && isProxyFailure(code, text)) {
     return new HttpError('proxy', what, `the proxy ${proxy} cannot be used: ${text}`, cause);

@@ -2,7 +2,7 @@ import { constants } from 'node:os';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
-import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
+import { type Evidence, errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
 import { redact } from '@machineadm/document/redaction.ts';
 import { commandAborted, moreDescriptors } from '../processes/commands.ts';
 import { commandKilled } from '../processes/killed.ts';
@@ -259,7 +259,7 @@ function notStarted(program: string, why: string, cause?: unknown): MachineadmEr
 }
 
 function failed(command: Command, error: unknown): MachineadmError {
-  const text = redact(error instanceof Error ? error.message : String(error));
+  const text = redact(errorMessage(error));
   const evidence: Evidence[] = [{ source: command.program, text }];
   return new MachineadmError({
     reason: 'HostStepFailed',

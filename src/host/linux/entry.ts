@@ -1,4 +1,5 @@
 import { closeSync, constants, fstatSync, fsyncSync, lstatSync, openSync, type Stats } from 'node:fs';
+import { formatMode } from '@machineadm/document/units.ts';
 import { UnsafePath } from '../files/file-error.ts';
 import { type Directory, keptDirectory, procPath, release, use } from './directories.ts';
 import { isClosed, whyNotFile } from './directory-step.ts';
@@ -42,7 +43,7 @@ export function isOwn(path: string): boolean {
 }
 
 function describe({ stat, isFixed }: Directory): string {
-  const owner = `owner ${stat.uid}, mode ${(stat.mode & 0o7777).toString(8).padStart(4, '0')}`;
+  const owner = `owner ${stat.uid}, mode ${formatMode(stat.mode)}`;
   return isFixed ? owner : `${owner}, below a directory of another user`;
 }
 

@@ -1,5 +1,6 @@
 import { lookup } from 'node:dns/promises';
 import { connect } from 'node:net';
+import { errorMessage } from '@machineadm/document/errors.ts';
 import { errnoOf } from '../files/file-error.ts';
 import { TimedOut, withTimeout } from '../timeout.ts';
 
@@ -28,5 +29,5 @@ export function probeTcp(address: string, port: number, timeoutMs: number): Prom
 
 /** The code of an error of Node's sockets, DNS or TLS; its message where it has none. */
 export function errorCode(error: unknown): string {
-  return errnoOf(error) ?? (error instanceof Error ? error.message : String(error));
+  return errnoOf(error) ?? errorMessage(error);
 }

@@ -1,3 +1,4 @@
+import { formatMode } from '@machineadm/document/units.ts';
 import type { QueryHost } from '../seam/host.ts';
 
 type Files = Pick<QueryHost, 'stat' | 'readRange' | 'which'>;
@@ -44,7 +45,8 @@ export async function executableTrouble(
 ): Promise<string | undefined> {
   const stat = await host.stat(path);
   if (stat === undefined) return `${path} does not exist`;
-  if (stat.type === 'file' && (stat.mode & 0o111) === 0) return `${path} is not executable (mode ${octal(stat.mode)})`;
+  if (stat.type === 'file' && (stat.mode & 0o111) === 0)
+    return `${path} is not executable (mode ${formatMode(stat.mode)})`;
   const header = await host.readRange(path, 0, HEADER_BYTES);
   if (header === undefined) return `${path} is a link to nothing`;
   if (header.length === 0) return `${path} is empty`;
@@ -91,8 +93,4 @@ function segmentAt(table: Buffer, at: number): { readonly type: number; readonly
     at: Number(table.readBigUInt64LE(at + 8)),
     bytes: Number(table.readBigUInt64LE(at + 32)),
   };
-}
-
-function octal(mode: number): string {
-  return mode.toString(8).padStart(4, '0');
 }

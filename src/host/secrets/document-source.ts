@@ -1,6 +1,6 @@
 import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
 import { errnoOf } from '../files/file-error.ts';
 import { listDirectory, openSource, whyDirectoryDistrusted } from '../files/provenance.ts';
 
@@ -115,7 +115,7 @@ function notFound(path: string, cause: unknown): MachineadmError {
     reason: 'DocumentNotFound',
     summary: `the document ${path} cannot be read: ${known?.what ?? code}`,
     remedy: known?.remedy ?? `Check the path with "ls -l ${path}".`,
-    evidence: [{ source: path, text: cause instanceof Error ? cause.message : String(cause) }],
+    evidence: [{ source: path, text: errorMessage(cause) }],
     cause,
   });
 }

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
 import { redact } from '@machineadm/document/redaction.ts';
 import { commandAborted, moreDescriptors } from '../processes/commands.ts';
 import { keyBlockHider, LineSplitter, Tail } from '../processes/output.ts';
@@ -165,7 +165,7 @@ async function feed(
 
 function failed(command: Command, error: unknown): MachineadmError {
   if (error instanceof MachineadmError) return error;
-  const text = redact(error instanceof Error ? error.message : String(error));
+  const text = redact(errorMessage(error));
   return new MachineadmError({
     reason: 'HostStepFailed',
     summary: `${command.program} could not be run`,

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { errorMessage } from '@machineadm/document/errors.ts';
 import { KUBELET_KUBECONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { KubeconfigUnusable, readKubeconfig } from '../../host/cluster/kubeconfig.ts';
 import type { CriContainer } from '../../host/cri/queries.ts';
@@ -100,7 +101,7 @@ export async function askReadyz(
     signal?.throwIfAborted();
     if (error instanceof KubeconfigUnusable) return error.message;
     if (deadline.aborted) return `https://${endpoint}/readyz did not answer within ${REQUEST_TIMEOUT_MS / 1000} s`;
-    return `https://${endpoint}/readyz: ${error instanceof Error ? error.message : String(error)}`;
+    return `https://${endpoint}/readyz: ${errorMessage(error)}`;
   }
 }
 

@@ -1,10 +1,10 @@
 import type { Finding } from '@machineadm/document/diagnostics.ts';
 import type { FileModel, HostModel, SysctlSetting, UserModel } from '@machineadm/document/model.ts';
 import { DENIED_MODULES_FILE } from '@machineadm/document/ownership/kubernetes-paths.ts';
+import { formatMode } from '@machineadm/document/units.ts';
 import { contradiction } from '@machineadm/hardening/contradiction.ts';
 import type { Check, Control } from '@machineadm/hardening/control.ts';
 import { matchesPattern } from './found-files.ts';
-import { octal } from './judge-files.ts';
 
 /** The host's part of the controls: kernel settings, modules, the accounts that own files. */
 export function hardenHost(
@@ -97,7 +97,7 @@ function modesOf(
   return files.flatMap(({ path, mode, keepsMode }, index) => {
     const meant = check.paths.some((pattern) => matchesPattern(pattern, path));
     if (!meant || keepsMode === true || (mode & ~check.atMost) === 0) return [];
-    return [contradiction(['host', 'files', index], control, `have a mode of at most "${octal(check.atMost)}"`)];
+    return [contradiction(['host', 'files', index], control, `have a mode of at most "${formatMode(check.atMost)}"`)];
   });
 }
 

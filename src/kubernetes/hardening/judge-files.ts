@@ -1,3 +1,4 @@
+import { formatMode } from '@machineadm/document/units.ts';
 import type { Check } from '@machineadm/hardening/control.ts';
 import type { Verdict } from '@machineadm/hardening/verdict.ts';
 import type { FoundFile } from './found-files.ts';
@@ -22,7 +23,7 @@ export function judgeFiles(
       const allowed = allowedMode(check, file);
       if (allowed === undefined) return [];
       const holds = (file.mode & ~allowed) === 0;
-      return [{ file, holds, now: octal(file.mode), must: `at most ${octal(allowed)}` }];
+      return [{ file, holds, now: formatMode(file.mode), must: `at most ${formatMode(allowed)}` }];
     }
     const uid = seen.users.get(check.user);
     const gid = seen.groups.get(check.group);
@@ -43,8 +44,4 @@ export function judgeFiles(
 
 function ids(uid: number | undefined, gid: number | undefined): string {
   return uid === undefined || gid === undefined ? ', which does not exist' : ` (${uid}:${gid})`;
-}
-
-export function octal(mode: number): string {
-  return mode.toString(8).padStart(4, '0');
 }

@@ -1,5 +1,5 @@
+import { formatMode } from '@machineadm/document/units.ts';
 import { type Check, type Control, describeRule } from '@machineadm/hardening/control.ts';
-import { octal } from './judge-files.ts';
 
 /** What a control asks for, in one line of our own words. */
 export function titleOf({ check }: Pick<Control, 'check'>): string {
@@ -17,7 +17,7 @@ export function titleOf({ check }: Pick<Control, 'check'>): string {
     case 'kubelet-flag-absent':
       return `kubelet: --${check.flag} must not be set`;
     case 'mode':
-      return `${files(check)}: a mode of at most ${octal(check.atMost)}`;
+      return `${files(check)}: a mode of at most ${formatMode(check.atMost)}`;
     case 'owner':
       return `${files(check)}: owned by ${check.user}:${check.group}`;
     case 'sysctl':

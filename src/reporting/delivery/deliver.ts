@@ -1,3 +1,4 @@
+import { errorMessage } from '@machineadm/document/errors.ts';
 import type { LocalSinkModel } from '@machineadm/document/model.ts';
 import { redact } from '@machineadm/document/redaction.ts';
 import type { Host } from '../../host/seam/host.ts';
@@ -110,7 +111,7 @@ async function work(plan: SinkPlan, delivery: Delivery, untilMs: number): Promis
     return { plan, target, outcome, example };
   } catch (error) {
     // A defect of one sink, or a spool that cannot be read: the others have theirs all the same.
-    const state = { ...(await spool.state(name)), lastError: error instanceof Error ? error.message : String(error) };
+    const state = { ...(await spool.state(name)), lastError: errorMessage(error) };
     const pending = (await spool.waiting(name)).length;
     return { plan, target, outcome: { delivered: 0, refused: 0, setAside: [], pending, state }, example };
   } finally {

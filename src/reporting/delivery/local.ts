@@ -1,3 +1,4 @@
+import { errorMessage } from '@machineadm/document/errors.ts';
 import type { LocalSinkModel } from '@machineadm/document/model.ts';
 import type { Host } from '../../host/seam/host.ts';
 import { withTimeout } from '../../host/timeout.ts';
@@ -26,6 +27,6 @@ export async function tellLocalSink(
     }
     return undefined;
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return errorMessage(error);
   }
 }

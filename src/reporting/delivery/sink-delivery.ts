@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { errorMessage } from '@machineadm/document/errors.ts';
 import { oneLine } from '@machineadm/document/printable.ts';
 import { redact } from '@machineadm/document/redaction.ts';
 import { TimedOut, withTimeout } from '../../host/timeout.ts';
@@ -115,15 +116,11 @@ export async function attempt(
       signal,
     );
   } catch (error) {
-    const why = error instanceof TimedOut ? `no answer: it ${error.message}` : messageOf(error);
+    const why = error instanceof TimedOut ? `no answer: it ${error.message}` : errorMessage(error);
     return { kind: 'retry', why };
   }
 }
 
 function told(why: string): string {
   return oneLine(redact(why)).slice(0, LONGEST_WHY);
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

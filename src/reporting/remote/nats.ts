@@ -1,3 +1,4 @@
+import { errorMessage } from '@machineadm/document/errors.ts';
 import type { NATSCredentials, NATSServer, NATSSinkModel } from '@machineadm/document/model.ts';
 import type { Authenticator, NatsConnection, TlsOptions } from '@nats-io/transport-node';
 import { trustedRoots } from '../../host/http/trusted-roots.ts';
@@ -61,7 +62,7 @@ async function connectToAny(model: NATSSinkModel, context: DeliveryContext): Pro
         ...(model.inboxPrefix === undefined ? {} : { inboxPrefix: model.inboxPrefix }),
       });
     } catch (error) {
-      failures.push(`${host}:${port}: ${messageOf(error)}`);
+      failures.push(`${host}:${port}: ${errorMessage(error)}`);
     }
   }
   throw new Error(failures.join('; '));
@@ -94,7 +95,7 @@ async function publish(
       return { kind: 'retry', why: `no stream listens on ${model.subject}, or JetStream is off` };
     }
     const refused = error instanceof JetStreamApiError && error.code === MESSAGE_EXCEEDS_MAXIMUM;
-    return { kind: refused ? 'refused' : 'retry', why: messageOf(error) };
+    return { kind: refused ? 'refused' : 'retry', why: errorMessage(error) };
   }
 }
 
@@ -141,8 +142,4 @@ function inAnyOrder(servers: readonly NATSServer[]): readonly NATSServer[] {
 
 function bytesOf(text: string): Uint8Array {
   return new TextEncoder().encode(text);
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

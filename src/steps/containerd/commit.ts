@@ -1,4 +1,4 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
 import type { Host } from '../../host/seam/host.ts';
 import type { Execution } from '../step.ts';
 import { CONFIGURATION_PATH, ORIGINAL_PATH, PREVIOUS_PATH, writerOf } from './configuration.ts';
@@ -72,7 +72,7 @@ async function putBack(
   const failed = cause instanceof MachineadmError ? cause : undefined;
   return new MachineadmError({
     reason: 'ContainerdUnhealthy',
-    summary: `containerd does not work with the configuration made for it: ${cause instanceof Error ? cause.message : String(cause)}`,
+    summary: `containerd does not work with the configuration made for it: ${errorMessage(cause)}`,
     remedy: `Correct containerRuntime.containerd in the document (the evidence names the plug-in or key). ${again}`,
     evidence: failed?.evidence ?? [],
     transcript: failed?.transcript ?? [],

@@ -1,4 +1,5 @@
 import type { ContainerdModel, Model, TomlTable } from '@machineadm/document/model.ts';
+import { DEFAULT_CRI_SOCKETS } from '@machineadm/document/model-kubernetes.ts';
 import {
   CONTAINERD_CONFIGURATION,
   ORIGINAL_SUFFIX,
@@ -112,7 +113,7 @@ export function holdsCredentials(tree: TomlTable): boolean {
 /** Where CRI is asked: the socket the document has containerd listen on, else the one it gives the kubelet. */
 export function criSocketOf(model: Pick<Model, 'containerd' | 'kubernetes'>): string {
   const address = stringAt(model.containerd?.settings ?? {}, ['grpc', 'address']);
-  return address ?? model.kubernetes?.node.criSocket ?? '/run/containerd/containerd.sock';
+  return address ?? model.kubernetes?.node.criSocket ?? DEFAULT_CRI_SOCKETS.linux;
 }
 
 /** The table of registries in a tree of either version. */

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
+import { type Evidence, errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 import { unitTrouble } from '../../host/services/unit-trouble.ts';
 import type { Execution } from '../step.ts';
@@ -23,7 +23,7 @@ export async function findIllness(host: QueryHost, socket: string): Promise<stri
     if (ready?.status === true) return undefined;
     return `RuntimeReady is ${ready === undefined ? 'not reported' : `false: ${ready.reason} ${ready.message}`.trim()}`;
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return errorMessage(error);
   }
 }
 

@@ -1,6 +1,6 @@
 import { KUBELET_CONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
+import { formatMode } from '@machineadm/document/units.ts';
 import type { Component } from '@machineadm/hardening/control.ts';
-import { octal } from '../../kubernetes/hardening/judge-files.ts';
 import type { ManifestEdit } from '../../kubernetes/hardening/manifest.ts';
 import type { Mends } from '../../kubernetes/hardening/mend.ts';
 import { manifestPath } from '../../kubernetes/hardening/observe.ts';
@@ -22,7 +22,7 @@ export function changesFor(mends: Mends): readonly Change<HardeningPlace>[] {
   const { kubeletFields, kubeletFlags, modes, owners, services } = mends;
   if (modes.size + owners.size > 0) {
     const files = [
-      ...[...modes].map(([path, mode]) => `${path} ${octal(mode)}`),
+      ...[...modes].map(([path, mode]) => `${path} ${formatMode(mode)}`),
       ...[...owners].map(([path, { uid, gid }]) => `${path} ${uid}:${gid}`),
     ];
     changes.push({

@@ -1,4 +1,4 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
 import { redact } from '@machineadm/document/redaction.ts';
 import type { CommandResult, QueryHost } from '../../host/seam/host.ts';
 
@@ -21,7 +21,7 @@ export async function explaining<T>(
     if (error instanceof MachineadmError && error.reason !== 'ImagePlatformMismatch') throw error;
     if (sha256 !== undefined) await checkDigest(host, path, sha256);
     if (error instanceof MachineadmError) throw error;
-    throw unreadable(path, messageOf(error), error);
+    throw unreadable(path, errorMessage(error), error);
   }
 }
 
@@ -84,8 +84,4 @@ export function imagesMissing(
     remedy: `${remedy} Names must agree to the letter, registry and tag included; \`ctr -n k8s.io images ls\` shows what is there.`,
     evidence: held,
   });
-}
-
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,4 +1,5 @@
 import { basename } from 'node:path/posix';
+import { errorMessage } from '@machineadm/document/errors.ts';
 import type { ImageArchive } from '@machineadm/document/model.ts';
 import { shown } from '../../host/http/client.ts';
 import type { CommandResult, Host, QueryHost } from '../../host/seam/host.ts';
@@ -6,7 +7,7 @@ import { download } from '../file-download.ts';
 import type { Execution } from '../step.ts';
 import { type ArchiveFile, fingerprint, openArchive, tarStream } from './archive.ts';
 import { type ArchiveImage, archiveImages } from './contents.ts';
-import { archivesAbsent, checkDigest, explaining, importFailed, messageOf, unreadable } from './failures.ts';
+import { archivesAbsent, checkDigest, explaining, importFailed, unreadable } from './failures.ts';
 import { ctrArguments, isPresent, untilPresent } from './presence.ts';
 
 /** Where what is downloaded lies until it is imported, by its digest. */
@@ -178,6 +179,6 @@ async function runImport(host: Host, file: ArchiveFile, site: ImportSite, execut
   } catch (error) {
     if (broken === undefined || execution.signal.aborted) throw error;
   }
-  if (broken !== undefined) throw unreadable(file.path, messageOf(broken), broken);
+  if (broken !== undefined) throw unreadable(file.path, errorMessage(broken), broken);
   if (result !== undefined && result.status !== 0) throw importFailed(file.path, result);
 }

@@ -1,4 +1,5 @@
 import type { ComponentModel, EtcdModel, KeyPair, KubernetesModel, Platform } from '../../model.ts';
+import { DEFAULT_CRI_SOCKETS } from '../../model-kubernetes.ts';
 import { toApiServerFiles } from './convert-api-server.ts';
 import { extraConfiguration, toExec, toKubeadm } from './convert-bootstrapper.ts';
 import { toJoin } from './convert-join.ts';
@@ -9,11 +10,6 @@ import type { ComponentSection, KubernetesSection } from './kubernetes.ts';
 
 const DEFAULT_OVERALL_MS = 30 * 60_000;
 const DEFAULT_READY_TIMEOUT_MS = 5 * 60_000;
-/** On Windows that of kubeadm, too (k/k cmd/kubeadm/app/constants/constants_windows.go). */
-const DEFAULT_CRI_SOCKETS: Readonly<Record<Platform, string>> = {
-  linux: 'unix:///run/containerd/containerd.sock',
-  windows: 'npipe:////./pipe/containerd-containerd',
-};
 
 export function toKubernetes(section: KubernetesSection, platform: Platform, resolve: ResolveSecret): KubernetesModel {
   const { timeouts, ready, addons, node, bootstrapper } = section;
