@@ -1,5 +1,5 @@
 import type { Diagnostic } from '@machineadm/document/diagnostics.ts';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
 import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { printable } from '@machineadm/document/printable.ts';
 import { redact, redactDeep } from '@machineadm/document/redaction.ts';
@@ -84,7 +84,7 @@ export function printPainted(text: string): void {
  */
 export async function printError(error: unknown, format: OutputFormat, hint?: string): Promise<number> {
   if (!(error instanceof MachineadmError)) {
-    const text = error instanceof Error ? error.message : String(error);
+    const text = errorMessage(error);
     const stack = error instanceof Error && error.stack !== undefined ? error.stack : text;
     printPainted(printable(redact(`machineadm: internal error, please report it: ${stack}`)));
     if (format !== 'text') await printFailure(format, { reason: 'InternalError', summary: isVerbose() ? stack : text });

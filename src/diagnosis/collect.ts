@@ -1,8 +1,8 @@
 import type { Evidence } from '@machineadm/document/errors.ts';
 import type { CriContainer } from '../host/cri/queries.ts';
+import { withTimeout } from '../host/processes/timeout.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { QueryHost } from '../host/seam/host.ts';
-import { withTimeout } from '../host/timeout.ts';
 import type { LineSource } from './catalogue.ts';
 import { checkCertificates } from './checks/certificates.ts';
 import type { Check } from './checks/check.ts';

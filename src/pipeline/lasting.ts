@@ -1,5 +1,5 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import { abortable } from '../host/timeout.ts';
+import { abortable } from '../host/processes/timeout.ts';
 import type { Change, Step } from '../steps/step.ts';
 import { notingHost, type RunTrace, type Touch } from './run-trace.ts';
 import { planStep, type RunOptions, StepFailure } from './runner.ts';

@@ -1,8 +1,8 @@
 import { errorMessage } from '@machineadm/document/errors.ts';
 import type { RemoteSinkModel } from '@machineadm/document/model.ts';
 import type { SecretValue } from '@machineadm/document/secret.ts';
+import { withTimeout } from '../host/processes/timeout.ts';
 import type { Host } from '../host/seam/host.ts';
-import { withTimeout } from '../host/timeout.ts';
 import type { ReportEvent } from './event.ts';
 import { CARRIED_SECRETS, freeze, type SinkPlan } from './spool/frozen-sink.ts';
 import type { Spool } from './spool/spool.ts';

@@ -1,5 +1,5 @@
 import { errorMessage } from '@machineadm/document/errors.ts';
-import { TimedOut, withTimeout } from '../host/timeout.ts';
+import { TimedOut, withTimeout } from '../host/processes/timeout.ts';
 import type { Sink } from './sink.ts';
 import type { RunEvent } from './status.ts';
 

@@ -1,8 +1,8 @@
 import type { Secret, SecretValue } from '@machineadm/document/secret.ts';
 import { createHttpClient, type HttpClient } from '../../src/host/http/client.ts';
 import { runCommand } from '../../src/host/linux/commands.ts';
+import { withTimeout } from '../../src/host/processes/timeout.ts';
 import { resolveSecret } from '../../src/host/secrets/resolve.ts';
-import { withTimeout } from '../../src/host/timeout.ts';
 import type { ReportEvent } from '../../src/reporting/event.ts';
 import { fitted } from '../../src/reporting/event.ts';
 import type { DeliveryContext, DeliveryResult, RemoteSink } from '../../src/reporting/remote/remote-sink.ts';

@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici';
-import { abortable } from '../timeout.ts';
+import { abortable } from '../processes/timeout.ts';
 
 /**
  * The parts of undici that we use, loaded at the first request. Its index.js loads fetch, WebSocket, caches and mocks, too:

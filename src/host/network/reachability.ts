@@ -2,7 +2,7 @@ import { lookup } from 'node:dns/promises';
 import { connect } from 'node:net';
 import { errorMessage } from '@machineadm/document/errors.ts';
 import { errnoOf } from '../files/file-error.ts';
-import { TimedOut, withTimeout } from '../timeout.ts';
+import { TimedOut, withTimeout } from '../processes/timeout.ts';
 
 /** The addresses of a name, as programs of this machine resolve it, or the code of the error: `ENOTFOUND`. */
 export async function resolveName(name: string, timeoutMs: number): Promise<readonly string[] | string> {

@@ -1,7 +1,7 @@
 import { errorMessage } from '@machineadm/document/errors.ts';
 import type { LocalSinkModel } from '@machineadm/document/model.ts';
+import { withTimeout } from '../../host/processes/timeout.ts';
 import type { Host } from '../../host/seam/host.ts';
-import { withTimeout } from '../../host/timeout.ts';
 import { sinksOf } from '../sinks/index.ts';
 import type { RunEvent } from '../status.ts';
 

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { errorMessage } from '@machineadm/document/errors.ts';
 import { oneLine } from '@machineadm/document/printable.ts';
 import { redact } from '@machineadm/document/redaction.ts';
-import { TimedOut, withTimeout } from '../../host/timeout.ts';
+import { TimedOut, withTimeout } from '../../host/processes/timeout.ts';
 import { fitted, type ReportEvent } from '../event.ts';
 import type { DeliveryContext, DeliveryResult, RemoteSink } from '../remote/remote-sink.ts';
 import { isExpired, type SinkState, type Spool, type SpooledEvent } from '../spool/spool.ts';

@@ -187,6 +187,9 @@ describe('the configuration of containerd', () => {
   test('CRI is asked where containerd listens, else where the kubelet looks', () => {
     const address = containerdModel({ settings: { grpc: { address: '/run/mine.sock' } } });
     assert.equal(criSocketOf({ containerd: address, kubernetes: undefined }), '/run/mine.sock');
-    assert.equal(criSocketOf({ containerd: undefined, kubernetes: undefined }), 'unix:///run/containerd/containerd.sock');
+    assert.equal(
+      criSocketOf({ containerd: undefined, kubernetes: undefined }),
+      'unix:///run/containerd/containerd.sock',
+    );
   });
 });
