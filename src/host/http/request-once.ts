@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { errorMessage } from '@machineadm/document/errors.ts';
 import { errnoOf } from '../files/file-error.ts';
 import { trustedRoots } from './trusted-roots.ts';
 import { loadUndici, send } from './undici.ts';
@@ -110,6 +111,6 @@ export async function askHealthEndpoint(url: string, signal?: AbortSignal): Prom
   } catch (error) {
     signal?.throwIfAborted();
     if (deadline.aborted) return { why: `${url} did not answer within ${REQUEST_TIMEOUT_MS / 1000} s` };
-    return { why: `${url}: ${error instanceof Error ? error.message : String(error)}` };
+    return { why: `${url}: ${errorMessage(error)}` };
   }
 }
