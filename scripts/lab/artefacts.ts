@@ -85,7 +85,7 @@ export async function buildWine(progress: Progress): Promise<string> {
 }
 
 /** Packages of Debian that a machine can have besides those of the machine image. */
-export type LayerPackage = 'cloud-init' | 'ignition' | 'ansible-core' | 'adcli';
+export type LayerPackage = 'cloud-init' | 'ignition' | 'ansible-core' | 'adcli' | 'rpm';
 
 /**
  * A directory to be laid over the machine image (`MachineOptions.lower`), with this package and what it needs; made or
