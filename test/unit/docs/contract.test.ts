@@ -143,8 +143,8 @@ const SOURCES = globSync('{src,packages/*/src}/**/*.ts', { cwd: ROOT })
   .sort()
   .map((path) => [path, read(path)] as const);
 
-/** Programs that a document names, or that only Windows has. */
-const BY_THE_DOCUMENT = ['sh', 'bash'];
+/** The shells of the document's hooks, and the program itself. */
+const BY_THE_DOCUMENT = ['sh', 'bash', 'machineadm'];
 
 /** The names of programs in the sources: of commands, and of what is looked for in PATH. */
 function startedPrograms(): ReadonlySet<string> {
