@@ -14,6 +14,7 @@ import { conformanceTestsMarkdown } from './generate/conformance-tests.ts';
 import { convertCodesMarkdown } from './generate/convert-codes.ts';
 import { documentSchema } from './generate/document-schema/index.ts';
 import { downloadScriptText, downloadScriptWindowsText } from './generate/download-script.ts';
+import { editorFiles } from './generate/editor-schema.ts';
 import { eventSchema } from './generate/event-schema.ts';
 import { hardeningControlsMarkdown } from './generate/hardening-controls.ts';
 import { manPage } from './generate/man-page.ts';
@@ -38,7 +39,11 @@ export function generatedFiles(root: string): ReadonlyMap<string, string> {
   const files = new Map<string, string>();
   for (const version of DOCUMENT_VERSIONS) {
     const name = version.apiVersion.split('/')[1];
-    files.set(`contract/schema/${name}.json`, json(documentSchema(version)));
+    const schema = documentSchema(version);
+    files.set(`contract/schema/${name}.json`, json(schema));
+    for (const [file, value] of Object.entries(editorFiles(schema, String(name)))) {
+      files.set(`contract/editor/${file}`, typeof value === 'string' ? value : json(value));
+    }
   }
   for (const [file, list] of Object.entries(vectors())) files.set(`contract/vectors/${file}`, json(list));
   const status = { $id: 'https://machineadm.dev/schema/status.v1.json', ...z.toJSONSchema(statusSchema) };

@@ -8,7 +8,8 @@ export function exampleDocument(role: Role): string {
 }
 
 function header(role: Role): string {
-  return `# A bootstrap document for machineadm: ${role}.
+  return `# yaml-language-server: $schema=https://machineadm.dev/schema/editor/v1alpha1.json
+# A bootstrap document for machineadm: ${role}.
 # Check it with: machineadm validate -f FILE
 # Look at what it would do to this machine with: machineadm plan -f FILE
 apiVersion: machineadm.dev/v1alpha1

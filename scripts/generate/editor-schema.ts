@@ -1,0 +1,141 @@
+import { exampleDocument, type Role } from '@machineadm/document/index.ts';
+import type { JsonSchema } from './document-schema/convert.ts';
+
+const SITE = 'https://machineadm.dev';
+
+/** The page about a section of the document, by the path of its fields; the longest prefix counts. */
+export const PAGES: Readonly<Record<string, string>> = {
+  '': 'command-line',
+  variables: 'variables-and-secrets',
+  secrets: 'variables-and-secrets',
+  host: 'files',
+  'host.accounts': 'accounts',
+  'host.users': 'accounts',
+  'host.groups': 'accounts',
+  'host.activeDirectory': 'active-directory',
+  'host.certificateAuthorities': 'certificate-authorities',
+  'host.proxy': 'proxy',
+  'host.services': 'services',
+  'host.storage': 'storage',
+  'host.time': 'time',
+  containerRuntime: 'containerd',
+  images: 'images',
+  kubernetes: 'kubeadm',
+  'kubernetes.controlPlane': 'control-plane',
+  hardening: 'hardening',
+  reporting: 'reporting',
+};
+
+/** Where editors find the schema: `machineadm example` names it in its first line. */
+export function editorSchemaUrl(version: string): string {
+  return `${SITE}/schema/editor/${version}.json`;
+}
+
+/**
+ * The schema for people who write a document: the published one with the keywords that VS Code and yaml-language-server
+ * know beside those of JSON Schema. Descriptions are Markdown with a link, and a value of the wrong form is answered with
+ * what the field is and an example in the place of a pattern. What an object demands across its fields is left to
+ * `machineadm validate`: editors answer it with "matches a schema that is not allowed".
+ */
+export function editorSchema(schema: JsonSchema, version: string): JsonSchema {
+  const { $schema, $id: _, ...rest } = schema;
+  return { $schema, $id: editorSchemaUrl(version), ...part(rest, { path: '', meaning: undefined }) };
+}
+
+const EXAMPLES: Readonly<Record<string, Role>> = {
+  'init-control-plane': 'InitControlPlane',
+  'join-control-plane': 'JoinControlPlane',
+  worker: 'Worker',
+};
+
+/** What SchemaStore takes: the schema, its entry in the catalogue, and documents that it accepts and refuses. */
+export function editorFiles(schema: JsonSchema, version: string): Readonly<Record<string, JsonSchema | string>> {
+  const examples = Object.entries(EXAMPLES).map(([name, role]) => [`test/${name}.yaml`, exampleDocument(role)]);
+  const wrong = exampleDocument('Worker').replace('role: Worker', 'role: Master');
+  return {
+    [`${version}.json`]: editorSchema(schema, version),
+    'catalog-entry.json': {
+      name: 'machineadm bootstrap document',
+      description: 'A bootstrap document of machineadm, which turns a machine into a Kubernetes node',
+      fileMatch: ['*.machineadm.yaml', '*.machineadm.yml', 'machineadm.yaml', 'machineadm.yml'],
+      url: editorSchemaUrl(version),
+    },
+    ...Object.fromEntries(examples),
+    'negative_test/role.yaml': wrong,
+  };
+}
+
+interface Context {
+  /** Of the field; undefined inside a definition, which several fields share. */
+  readonly path: string | undefined;
+  /** What the nearest field says of itself. */
+  readonly meaning: string | undefined;
+}
+
+function part(schema: JsonSchema, context: Context): JsonSchema {
+  const { description, examples } = schema;
+  const inner: Context =
+    typeof description === 'string' ? { ...context, meaning: meaningOf(description, examples) } : context;
+  const below = (value: unknown, path: string | undefined): unknown =>
+    isSchema(value) ? part(value, { ...inner, path }) : value;
+  const converted: JsonSchema = {};
+  for (const [keyword, value] of Object.entries(schema)) {
+    switch (keyword) {
+      case 'allOf':
+      case 'not':
+        break;
+      case 'properties':
+        converted.properties = mapped(value, (field, name) => below(field, joined(context.path, name)));
+        break;
+      case '$defs':
+        converted.$defs = mapped(value, (definition) => below(definition, undefined));
+        break;
+      case 'anyOf':
+        converted.anyOf = Array.isArray(value) ? value.map((one) => below(one, context.path)) : value;
+        break;
+      case 'items':
+      case 'additionalProperties':
+      case 'propertyNames':
+        converted[keyword] = below(value, context.path);
+        break;
+      default:
+        converted[keyword] = value;
+    }
+  }
+  return {
+    ...converted,
+    ...(typeof description === 'string' ? { markdownDescription: markdown(description, context.path) } : {}),
+    ...('pattern' in converted && inner.meaning !== undefined
+      ? { patternErrorMessage: `This value has the wrong form. ${inner.meaning}` }
+      : {}),
+  };
+}
+
+function meaningOf(description: string, examples: unknown): string {
+  const [example] = Array.isArray(examples) ? (examples as readonly unknown[]) : [];
+  const [, first = description] = /^(.*?[.])(?:\s|$)/s.exec(description) ?? [];
+  if (example === undefined) return first;
+  return `${first} Example: ${typeof example === 'string' ? example : JSON.stringify(example)}`;
+}
+
+function markdown(description: string, path: string | undefined): string {
+  if (path === undefined) return description;
+  const page = Object.keys(PAGES)
+    .filter((prefix) => prefix === '' || path === prefix || path.startsWith(`${prefix}.`))
+    .reduce((longest, prefix) => (prefix.length > longest.length ? prefix : longest), '');
+  return `${description}\n\n[Documentation](${SITE}/docs/${PAGES[page]}.md)`;
+}
+
+function mapped(value: unknown, change: (item: unknown, name: string) => unknown): unknown {
+  if (!isSchema(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, change(item, name)]));
+}
+
+function joined(path: string | undefined, name: string): string | undefined {
+  if (path === undefined) return undefined;
+  return path === '' ? name : `${path}.${name}`;
+}
+
+function isSchema(value: unknown): value is JsonSchema {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
