@@ -35,9 +35,14 @@ const change = z.looseObject({
   id: text.describe('stable; the same in plan, journal, status and events'),
   step: text,
   summary: text,
+  action: z.enum(['add', 'change', 'remove', 'run', 'restart']),
   scope: z.enum(['base', 'node']).describe('base: part of an image; node: of this machine only'),
   diff: optionalText.describe('in the unified format'),
+  commands: z.exactOptional(texts).describe('of hooks; with --diff'),
   knownAfter: optionalText.describe('the step after which the content is known'),
+  reboots: z.exactOptional(z.literal(true)).describe('the machine is rebooted after it'),
+  field: optionalText.describe('of the document, which asks for it'),
+  position: z.exactOptional(z.looseObject(position)),
 });
 
 const replaced = z.array(
@@ -179,7 +184,19 @@ const FIELDS: Readonly<Record<OutputKind, z.ZodRawShape>> = {
   },
   Plan: {
     changes: z.array(change),
-    warnings: problems,
+    remarks: z
+      .array(z.looseObject({ step: text, message: text }))
+      .describe('what to know of a step beside its changes: work that is not repeated, or that is not known yet'),
+    problems: z
+      .array(problem.extend({ step: text, code: reason }))
+      .describe('what steps need and do not find: provision refuses to begin'),
+    refusal: z
+      .exactOptional(z.looseObject({ reason, summary: text, remedy: text }))
+      .describe('what provision would refuse with, while there are problems'),
+    restarts: texts.describe('services'),
+    reboots: z.boolean(),
+    warnings: problems.describe('of the document'),
+    replaced,
   },
   ReportFlush: {
     reports: z.array(

@@ -20,10 +20,14 @@ export function addRunCommands(program: Command, done: (status: number) => void)
     .addOption(insecureDocumentOption())
     .addOption(outputOption())
     .option('--prepare', 'plan for prepare instead of provision')
-    .option('--diff', 'show how files would change')
+    .option('--diff', 'show how files would change, the content of new ones, and the commands of hooks')
+    .option('--ids', 'show the id of each change, as in -o json and in the status')
     .option('--exit-code', `exit with ${exitCode('DifferencesFound')} when there is something to change`);
   addDocuments(plan, 'required')
-    .addHelpText('after', '\nExample:\n  machineadm plan -f bootstrap.yaml --diff')
+    .addHelpText(
+      'after',
+      '\n+ add, ~ change, - remove, > run, ↻ restart; -v shows where the document asks for each.\n\nExample:\n  machineadm plan -f bootstrap.yaml --diff',
+    )
     .action(async (_, options: PlanCommandOptions) => done(await (await import('./plan.ts')).plan(options)));
 
   const provision = program

@@ -31,10 +31,10 @@ export function usesColor(stream: NodeJS.WriteStream): boolean {
   return color === 'auto' ? colorWanted(stream.isTTY === true, process.env) : color === 'always';
 }
 
-/** The columns of a stream, within what lines can be laid out in; `COLUMNS` counts where the stream is no terminal. */
-export function widthOf(stream: NodeJS.WriteStream): number {
+/** The columns to lay lines out in; `COLUMNS` counts where the stream is no terminal. undefined: a pipe, nothing is wrapped. */
+export function wrapWidthOf(stream: NodeJS.WriteStream): number | undefined {
   const asked = stream.columns ?? Number.parseInt(process.env.COLUMNS ?? '', 10);
-  return Math.min(200, Math.max(60, Number.isNaN(asked) ? 100 : asked));
+  return Number.isNaN(asked) || asked <= 0 ? undefined : Math.min(200, Math.max(60, asked));
 }
 
 export type Paint = (format: Parameters<typeof styleText>[0], text: string) => string;

@@ -1,16 +1,19 @@
+import type { Place } from '@machineadm/document/diagnostics.ts';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { LoadedDocument } from '@machineadm/document/load.ts';
 import type { Model } from '@machineadm/document/model.ts';
+import type { Reason } from '@machineadm/document/reasons.ts';
 import { redactDeep } from '@machineadm/document/redaction.ts';
 import { gatherFacts, openQueryHost } from '../host/index.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { QueryHost } from '../host/seam/host.ts';
-import type { Change, FollowUp, Step } from '../steps/step.ts';
+import type { Change, ChangeAction, FollowUp, Step } from '../steps/step.ts';
+import { type ChangeSource, sourcesOf } from './change-source.ts';
 import { imagePart } from './image.ts';
 import { afterRecord, inBoot, instanceIdentity, type JournalState, stepRecord, withNotes } from './journal.ts';
 import { stepsFor } from './pipeline.ts';
 import { hostWithout } from './planned-host.ts';
-import { preflight, type Requirements, refuseUnlessRoot } from './preflight.ts';
+import { type Requirements, refusalFor, refuseUnlessRoot, requirements } from './preflight.ts';
 import { readPrepared, usableNotes } from './prepared.ts';
 import { asSeenBy, peekJournal } from './run-journal.ts';
 import { followUpId, owedHere, planStep } from './runner.ts';
@@ -20,20 +23,45 @@ export interface PlannedChange {
   readonly id: string;
   readonly step: string;
   readonly summary: string;
+  /** `restart`: of a service, for changes before it. */
+  readonly action: ChangeAction | 'restart';
   readonly scope: 'base' | 'node';
   readonly diff?: string;
+  /** Of hooks. */
+  readonly commands?: readonly string[];
   readonly knownAfter?: string;
+  /** True where the machine is rebooted after it. */
+  readonly reboots?: true;
+  /** The field of the document that asks for it, and its place. */
+  readonly field?: string;
+  readonly position?: Place;
+}
+
+/** What an operator should know of a step, beside its changes. */
+export interface PlanRemark {
+  readonly step: string;
+  readonly message: string;
 }
 
 export interface Plan {
   readonly changes: readonly PlannedChange[];
+  readonly remarks: readonly PlanRemark[];
+}
+
+/** A plan with what stands in its way: a run would refuse to begin. */
+export interface PlanWithProblems extends Plan {
+  /** What steps need and do not find. */
+  readonly problems: readonly (PlanRemark & { readonly code: Reason; readonly hint: string })[];
+  /** What `provision` would refuse with now; absent where it would begin. */
+  readonly refusal?: { readonly reason: Reason; readonly summary: string; readonly remedy: string };
 }
 
 /**
- * What a run of `document` would do to this machine, with a host that can only be asked. Throws what the run would
- * refuse: not root, a missing tool, a changed document, a step whose inspection fails.
+ * What a run of `document` would do to this machine, with a host that can only be asked. What steps lack is part of the
+ * plan. Throws what the run would refuse for other reasons: not root, another platform, a changed document, a step whose
+ * inspection fails.
  */
-export async function makePlan(document: LoadedDocument, scope: 'base' | 'all'): Promise<Plan> {
+export async function makePlan(document: LoadedDocument, scope: 'base' | 'all'): Promise<PlanWithProblems> {
   const host = openQueryHost();
   const facts = await gatherFacts(host);
   refuseUnlessRoot(facts);
@@ -44,8 +72,19 @@ export async function makePlan(document: LoadedDocument, scope: 'base' | 'all'):
   const journal = withNotes(seen, usableNotes(await readPrepared(host), found, identity));
   refuseIfChanged(journal, document);
   const steps = stepsFor(scope, model.host.platform);
-  const awaited = await preflight(steps, { model, facts, host, scope, record: (step) => stepRecord(journal, step) });
-  return planSteps(steps, { model, facts, host, journal, scope, awaited });
+  const asked = { model, facts, host, scope, record: (step: string) => stepRecord(journal, step) };
+  const { unmet, awaited } = await requirements(steps, asked);
+  const source = sourcesOf(document);
+  const plan = await planSteps(steps, { model, facts, host, journal, scope, awaited, unmet, source });
+  if (unmet.length === 0) return { ...plan, problems: [] };
+  const { reason, message: summary, remedy } = refusalFor(unmet);
+  const problems = unmet.map(({ step, missing }) => ({
+    step: step.id,
+    code: missing.reason,
+    message: missing.what,
+    hint: missing.remedy,
+  }));
+  return redactDeep({ ...plan, problems, refusal: { reason, summary, remedy } });
 }
 
 /** What a run needs to know to be planned. */
@@ -57,6 +96,10 @@ export interface PlanOptions {
   readonly scope: 'base' | 'all';
   /** What hooks may still bring: the steps that need it are planned after them. */
   readonly awaited?: Requirements['awaited'];
+  /** What nothing is going to bring: what depends on it is not known. */
+  readonly unmet?: Requirements['unmet'];
+  /** Where the document asks for a change. */
+  readonly source?: (step: string, id: string) => ChangeSource | undefined;
 }
 
 /** The changes of these steps in their order, follow-ups included: with the ids that `runSteps` makes. Redacted. */
@@ -65,6 +108,7 @@ export async function planSteps(steps: readonly Step[], options: PlanOptions): P
   // What an earlier change forgets or deletes is forgotten and gone for the steps behind it.
   let { host, journal } = options;
   const changes: PlannedChange[] = [];
+  const remarks: PlanRemark[] = [];
   const owed = new Set<FollowUp>(journal.owed);
   for (const step of steps) {
     const desired = step.desired(model, facts);
@@ -74,9 +118,20 @@ export async function planSteps(steps: readonly Step[], options: PlanOptions): P
       changes.push(knownAfterHooks(step, awaited));
       continue;
     }
-    const planned = await planStep(step, desired, host, stepRecord(journal, step.id), scope);
+    const record = stepRecord(journal, step.id);
+    for (const message of step.remarks?.(desired, record) ?? []) remarks.push({ step: step.id, message });
+    const planned = await planStep(step, desired, host, record, scope).catch((error: unknown) => {
+      const lacking = options.unmet ?? [];
+      if (!(error instanceof MachineadmError) || lacking.length === 0) throw error;
+      const own = lacking.filter((one) => one.step === step);
+      return own.length > 0 ? own.map(({ missing }) => missing.what) : [error.message];
+    });
     for (const change of planned) {
-      changes.push(plannedChange(step.id, change));
+      if (typeof change === 'string') {
+        remarks.push({ step: step.id, message: `not known yet: ${change}` });
+        continue;
+      }
+      changes.push({ ...plannedChange(step.id, change), ...options.source?.(step.id, change.id) });
       for (const followUp of change.owes ?? []) owed.add(followUp);
       const { undoes, removes } = change;
       if (undoes !== undefined)
@@ -85,17 +140,30 @@ export async function planSteps(steps: readonly Step[], options: PlanOptions): P
     }
     for (const followUp of owedHere(step, desired, owed)) {
       owed.delete(followUp);
-      changes.push({ id: followUpId(followUp), step: step.id, summary: followUpSummary(followUp), scope: 'base' });
+      changes.push({
+        id: followUpId(followUp),
+        step: step.id,
+        summary: followUpSummary(followUp),
+        action: followUp.startsWith('restart:') ? 'restart' : 'run',
+        scope: 'base',
+      });
     }
   }
-  return redactDeep({ changes });
+  return redactDeep({ changes, remarks });
 }
 
 /** A step that lacks something before the hooks: what it will change depends on what they install. */
 function knownAfterHooks(step: Step, awaited: Requirements['awaited']): PlannedChange {
   const what = awaited.map(({ missing }) => missing.what).join('; ');
   const summary = `${step.title}: not known yet (${what})`;
-  return { id: step.id, step: step.id, summary, scope: 'node', knownAfter: awaited[0]?.hooks.id ?? '' };
+  return {
+    id: step.id,
+    step: step.id,
+    summary,
+    action: 'change',
+    scope: 'node',
+    knownAfter: awaited[0]?.hooks.id ?? '',
+  };
 }
 
 function plannedChange(step: string, change: Change): PlannedChange {
@@ -103,16 +171,28 @@ function plannedChange(step: string, change: Change): PlannedChange {
     id: change.id,
     step,
     summary: change.summary,
+    action: change.action ?? shownAction(change),
     scope: change.scope,
     ...(change.diff === undefined ? {} : { diff: change.diff }),
+    ...(change.commands === undefined ? {} : { commands: change.commands }),
+    ...(change.needsReboot === undefined ? {} : { reboots: change.needsReboot }),
     ...(change.knownAfter === undefined ? {} : { knownAfter: change.knownAfter }),
   };
 }
 
+/** What a change does, by what it says of itself. */
+function shownAction({ diff, removes, repeatable }: Change): ChangeAction {
+  const lines = diff?.split('\n') ?? [];
+  const [adds, takes] = [lines.some((line) => line.startsWith('+')), lines.some((line) => line.startsWith('-'))];
+  if (adds || takes) return !takes && lines[0]?.startsWith('@@ -0,0 ') === true ? 'add' : adds ? 'change' : 'remove';
+  if (removes !== undefined && removes.length > 0) return 'remove';
+  return repeatable === false ? 'run' : 'change';
+}
+
 function followUpSummary(followUp: FollowUp): string {
-  if (followUp === 'update-ca-certificates') return "make the system's store of trusted certificates anew";
+  if (followUp === 'update-ca-certificates') return "refresh the system's store of trusted certificates";
   return followUp === 'daemon-reload'
-    ? 'let the service manager read its units again'
+    ? 'reload the units of the service manager'
     : `restart ${followUp.slice('restart:'.length)}, for the changes above`;
 }
 

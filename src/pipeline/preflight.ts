@@ -115,12 +115,22 @@ export function waitsForHooks(step: Step, steps: readonly Step[], asked: Preflig
  * @returns what is looked for again after hooks
  */
 export async function preflight(steps: readonly Step[], asked: PreflightScope): Promise<Requirements['awaited']> {
+  const { unmet, awaited } = await requirements(steps, asked);
+  if (unmet.length > 0) throw refusalFor(unmet);
+  return awaited;
+}
+
+/** What all steps of a document for this platform need and do not find. */
+export async function requirements(steps: readonly Step[], asked: PreflightScope): Promise<Requirements> {
   refuseOtherPlatform(asked.model, asked.facts);
-  const { unmet, awaited } = await findRequirements(steps, asked).catch((error) => {
+  return await findRequirements(steps, asked).catch((error) => {
     throw asRefusal(error);
   });
-  if (unmet.length > 0) throw missingError(unmet, 'Refused', '');
-  return awaited;
+}
+
+/** The error that a run refuses to begin with. */
+export function refusalFor(unmet: readonly Unmet[]): MachineadmError {
+  return missingError(unmet, 'Refused', '');
 }
 
 /**

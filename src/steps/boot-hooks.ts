@@ -117,7 +117,14 @@ function planKeeping(
     const { path } = boot.wanted;
     const payload: BootHooksPayload = { kind: 'unit', file: boot.wanted };
     const summary = `${path}: run the early hooks at every boot`;
-    changes.push({ id: `${BOOT_HOOKS_ID}/unit`, summary, scope: 'node', owes: ['daemon-reload'], payload });
+    changes.push({
+      id: `${BOOT_HOOKS_ID}/unit`,
+      summary,
+      action: 'add',
+      scope: 'node',
+      owes: ['daemon-reload'],
+      payload,
+    });
   }
   if (boot?.isEnabled === false) {
     const { service } = boot.wanted;
@@ -141,12 +148,19 @@ function planRemoval(
     const { path } = boot.wanted;
     const payload: BootHooksPayload = { kind: 'remove', path };
     const summary = `remove ${path}: the document runs nothing at every boot`;
-    changes.push({ id: `${BOOT_HOOKS_ID}/unit`, summary, scope: 'node', owes: ['daemon-reload'], payload });
+    changes.push({
+      id: `${BOOT_HOOKS_ID}/unit`,
+      summary,
+      action: 'remove',
+      scope: 'node',
+      owes: ['daemon-reload'],
+      payload,
+    });
   }
   if (file.text !== undefined) {
     const payload: BootHooksPayload = { kind: 'remove', path: BOOT_HOOKS_FILE };
     const summary = `remove ${BOOT_HOOKS_FILE}`;
-    changes.push({ id: `${BOOT_HOOKS_ID}/commands`, summary, scope: 'node', payload });
+    changes.push({ id: `${BOOT_HOOKS_ID}/commands`, summary, action: 'remove', scope: 'node', payload });
   }
   return changes;
 }

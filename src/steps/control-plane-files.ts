@@ -7,7 +7,7 @@ import { apiServerFiles, apiServerPaths, apiServerSecrets } from '../kubernetes/
 import { requireKmsSockets } from '../kubernetes/api-server/kms-sockets.ts';
 import { writeApiServerFile } from '../kubernetes/api-server/write-file.ts';
 import { resolveSecrets } from '../kubernetes/secrets.ts';
-import { differenceOf } from './file-difference.ts';
+import { actionOf, differenceOf } from './file-difference.ts';
 import type { Step } from './step.ts';
 
 export interface ControlPlaneFilesActual {
@@ -62,6 +62,7 @@ export const controlPlaneFiles: Step<KubernetesModel, ControlPlaneFilesActual, C
             {
               id: `control-plane-files/${logDirectory}`,
               summary: `${logDirectory}: create the directory of the audit log, 0700`,
+              action: 'add' as const,
               scope: 'node' as const,
               payload: { kind: 'directory' as const, path: logDirectory },
             },
@@ -69,6 +70,7 @@ export const controlPlaneFiles: Step<KubernetesModel, ControlPlaneFilesActual, C
     const files = different.map(({ path, how }) => ({
       id: `control-plane-files/${path}`,
       summary: `${path}: ${how}`,
+      action: actionOf(how),
       scope: 'node' as const,
       ...(known ? {} : { knownAfter: 'secrets' as const }),
       ineffective: 'FileNotWritten' as const,

@@ -48,6 +48,7 @@ export const execReadiness: Step<ExecReadinessDesired, ExecReadinessActual, Exec
       {
         id: changeId(desired.exec),
         summary: `wait until ${what} (now: ${actual.why})`,
+        action: 'run',
         scope: 'node',
         knownAfter: 'exec-bootstrapper',
         ineffective: desired.exec.proof === 'Command' ? 'SuccessTestFailed' : 'KubeletNotHealthy',

@@ -15,6 +15,11 @@ export async function differenceOf(host: QueryHost, file: NewFile): Promise<stri
   return differences.length === 0 ? undefined : differences.join(', ');
 }
 
+/** What a change does that `differenceOf` describes. */
+export function actionOf(difference: string): 'add' | 'change' {
+  return difference.startsWith('create') ? 'add' : 'change';
+}
+
 function sha256(content: Uint8Array | string): string {
   return createHash('sha256').update(content).digest('hex');
 }

@@ -113,6 +113,7 @@ export const files: Step<FilesDesired, FilesActual, FilePayload> = {
       changes.push({
         id: `files/${file.path}`,
         summary: `${file.path}: ${differences.join(', ')}`,
+        action: now.stat === undefined ? 'add' : 'change',
         diff: shownDiff(now),
         scope,
         ...knownAfter(desired, file, now),

@@ -47,6 +47,7 @@ export const groups: Step<readonly GroupModel[], GroupsActual, GroupModel> = {
     return absent.map((group) => ({
       id: `groups/${group.name}`,
       summary: `create the group ${group.name}${group.gid === undefined ? '' : ` with the id ${group.gid}`}`,
+      action: 'add',
       scope: 'base',
       ineffective: 'AccountNotChanged',
       payload: group,

@@ -92,6 +92,14 @@ function hooksStep(id: StepId, title: string, phase: HookPhase): Step<HooksDesir
       return { done: false, unfinished };
     },
 
+    remarks({ group }, record) {
+      const note = parseNote(record.notes.get(changeId));
+      if (!record.done.has(changeId) || note === undefined) return [];
+      const now = digests(group);
+      const same = note.commands.length === now.length && note.commands.every((digest, index) => digest === now[index]);
+      return same ? [] : ['the commands changed since they ran on this machine; they do not run again'];
+    },
+
     plan(desired, actual) {
       if (actual.done) return [];
       const count = desired.group.commands.length;
@@ -105,7 +113,14 @@ function hooksStep(id: StepId, title: string, phase: HookPhase): Step<HooksDesir
             : `continue after command ${unfinished.completed} of ${count}, where an earlier run ended`;
       const payload = { ...desired, unfinished };
       return [
-        { id: changeId, summary: what, scope: 'node', repeatable: false, payload } satisfies Change<HooksPayload>,
+        {
+          id: changeId,
+          summary: what,
+          commands: desired.group.commands,
+          scope: 'node',
+          repeatable: false,
+          payload,
+        } satisfies Change<HooksPayload>,
       ];
     },
 

@@ -113,7 +113,13 @@ export const images: Step<ImagesDesired, ImagesActual, ImagesPayload> = {
     // Before others are downloaded: they may need the space.
     if (left.length > 0) {
       const summary = `remove ${left.join(', ')}: downloads that were cut off, and that the document names no more`;
-      changes.push({ id: 'images/downloads', summary, scope: 'base', payload: { kind: 'remove', paths: left } });
+      changes.push({
+        id: 'images/downloads',
+        summary,
+        action: 'remove',
+        scope: 'base',
+        payload: { kind: 'remove', paths: left },
+      });
     }
     const isThere = (archive: ImageArchive, index: number): boolean =>
       !interrupted.has(archiveChangeId(archive)) &&
@@ -128,6 +134,7 @@ export const images: Step<ImagesDesired, ImagesActual, ImagesPayload> = {
       changes.push({
         id,
         summary: `import ${what} from ${archiveName(archive)}${absent}`,
+        action: 'add',
         scope: archiveScope(archive),
         // Harmless to repeat; but a run that was cut off in it must be known.
         repeatable: false,
@@ -142,6 +149,7 @@ export const images: Step<ImagesDesired, ImagesActual, ImagesPayload> = {
       changes.push({
         id: 'images/required',
         summary: `check that ${missing.join(', ')} ${missing.length === 1 ? 'is' : 'are'} present`,
+        action: 'run',
         scope: 'base',
         ineffective: 'ImageMissing',
         payload: { kind: 'require', desired, contents },

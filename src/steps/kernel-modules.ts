@@ -2,6 +2,7 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import { MODULES_FILE } from '@machineadm/document/ownership/paths.ts';
 import type { Host, QueryHost } from '../host/seam/host.ts';
 import type { Change, Execution, Step } from './step.ts';
+import { textDiff } from './text-diff.ts';
 
 /** modules-load.d(5); OpenRC's modules-load service reads the same directory. */
 
@@ -56,6 +57,7 @@ export const kernelModules: Step<readonly string[], KernelModulesActual, KernelM
       changes.push({
         id: 'kernel-modules/file',
         summary: `load at every boot: ${desired.join(', ')} (${MODULES_FILE})`,
+        diff: textDiff(actual.file ?? '', content),
         scope: 'base',
         payload: { kind: 'file', content },
       });
@@ -65,6 +67,7 @@ export const kernelModules: Step<readonly string[], KernelModulesActual, KernelM
       changes.push({
         id: `kernel-modules/load/${module}`,
         summary: `load ${module}`,
+        action: 'add',
         scope: 'node',
         ineffective: 'ModuleMissing',
         payload: { kind: 'load', module },

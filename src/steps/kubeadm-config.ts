@@ -116,12 +116,13 @@ export const kubeadmConfig: Step<KubeadmConfigDesired, KubeadmConfigActual, Kube
     }
     for (const path of stale) {
       const summary = `${path}: remove, the document does not ask for it`;
-      changes.push({ id: changeId(path), summary, scope: 'node', payload: { input, path } });
+      changes.push({ id: changeId(path), summary, action: 'remove', scope: 'node', payload: { input, path } });
     }
     for (const path of unknown) {
+      const action = 'change';
       const summary = `${path}: compare and write, ${formatMode(KUBEADM_CONFIG_MODE)}`;
       const payload = { input, path };
-      changes.push({ id: changeId(path), summary, scope: 'node', knownAfter: 'secrets', payload });
+      changes.push({ id: changeId(path), summary, action, scope: 'node', knownAfter: 'secrets', payload });
     }
     return changes;
   },

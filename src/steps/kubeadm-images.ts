@@ -78,6 +78,7 @@ export const kubeadmImages: Step<KubeadmImagesDesired, KubeadmImagesActual, Kube
       {
         id: CHECK,
         summary: `check that ${wanted === undefined ? 'the' : `all ${wanted.images.length}`} images are present that kubeadm and the static pods need`,
+        action: 'run',
         scope: 'node',
         ineffective: 'ImageMissing',
         payload: desired,

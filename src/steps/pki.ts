@@ -4,7 +4,7 @@ import type { SecretValue } from '@machineadm/document/secret.ts';
 import type { Host, NewFile, QueryHost } from '../host/seam/host.ts';
 import { checkPki, pkiFiles } from '../kubernetes/pki.ts';
 import { resolveSecrets } from '../kubernetes/secrets.ts';
-import { differenceOf } from './file-difference.ts';
+import { actionOf, differenceOf } from './file-difference.ts';
 import type { Step } from './step.ts';
 
 export interface PkiActual {
@@ -54,6 +54,7 @@ export const pki: Step<KubernetesModel, PkiActual, PkiPayload> = {
     return different.map(({ path, how }) => ({
       id: `pki/${path}`,
       summary: `${path}: ${how}`,
+      action: actionOf(how),
       scope: 'node',
       ...(known ? {} : { knownAfter: 'secrets' as const }),
       ineffective: 'FileNotWritten',

@@ -65,6 +65,7 @@ export const readiness: Step<ReadinessDesired, ReadinessActual, ReadinessDesired
       {
         id: changeId(desired),
         summary: `wait until ${WORDS[desired.require]} (now: ${now})`,
+        action: 'run',
         scope: 'node',
         // Waiting again is harmless; what must not be lost is that there was a proof.
         repeatable: false,

@@ -55,6 +55,7 @@ export const registries: Step<RegistriesDesired, RegistriesActual, RegistryProof
         {
           id,
           summary: `pull ${image}, to prove where the images of ${registry.host} come from`,
+          action: 'run',
           // The network of a bake is not the one of a machine.
           scope: 'node',
           ineffective: 'ImagePullFailed',

@@ -80,7 +80,8 @@ export const sentinel: Step<SentinelDesired, SentinelActual, SentinelPayload> = 
       const file = actual.boot.wanted;
       changes.push({
         id: 'sentinel/unit',
-        summary: `${file.path}: bring the sentinel back after a reboot`,
+        summary: `${file.path}: restore the sentinel after a reboot`,
+        action: 'add',
         scope: 'node',
         owes: ['daemon-reload'],
         payload: { kind: 'unit', file, programIsVolatile },
@@ -95,6 +96,7 @@ export const sentinel: Step<SentinelDesired, SentinelActual, SentinelPayload> = 
       changes.push({
         id: FILE_CHANGE,
         summary: `${path}: the bootstrap succeeded`,
+        action: 'add',
         scope: 'node',
         payload: { kind: 'file', path },
       });

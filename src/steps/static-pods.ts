@@ -53,6 +53,7 @@ export const staticPods: Step<StaticPodsDesired, StaticPodsActual, StaticPodPayl
     return different.map(({ path, how }) => ({
       id: changeId(path),
       summary: `${path}: ${how}`,
+      action: how.startsWith('create') ? 'add' : 'change',
       scope: 'node',
       ineffective: 'FileNotWritten',
       payload: { desired, path },

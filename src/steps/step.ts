@@ -58,6 +58,8 @@ export interface Step<Desired = unknown, Actual = unknown, Payload = unknown> {
   preflight?(host: QueryHost, desired: Desired): Promise<readonly Missing[]>;
   /** How it is now. `record` is what the journal knows of this step's earlier, perhaps interrupted, work. */
   inspect(host: QueryHost, desired: Desired, record: StepRecord): Promise<Actual>;
+  /** What an operator should know of work that an earlier run did and that is not done again, though the document says more. */
+  remarks?(desired: Desired, record: StepRecord): readonly string[];
   /** What must be done; [] = already so. */
   plan(desired: Desired, actual: Actual): readonly Change<Payload>[];
   /**
@@ -91,11 +93,21 @@ export interface Explanation {
 /** A path with the field of the document because of which the step manages it. */
 export type OwnedPath = Omit<Claim, 'step'>;
 
+/** `run`: something is executed, checked or waited for; what that changes is its own business. */
+export type ChangeAction = 'add' | 'change' | 'remove' | 'run';
+
 export interface Change<Payload = unknown> {
   /** Stable and unique in a run: `sysctl/net/ipv4/ip_forward`. No secret, no timestamp, nothing random. */
   readonly id: string;
   /** One line, no secret. */
   readonly summary: string;
+  /**
+   * What it does to the machine. Default: as its diff shows, `remove` where it `removes`, `run` for what must not be
+   * repeated blindly, else `change`.
+   */
+  readonly action?: ChangeAction;
+  /** Commands of the document that it runs, for an operator who asks for details. */
+  readonly commands?: readonly string[];
   /** How the text of a file changes, where that helps and holds no secret. */
   readonly diff?: string | undefined;
   /** `base` belongs into an image; `node` belongs to this instance, or holds a secret or something that expires. */

@@ -7,6 +7,7 @@ import type { Host, QueryHost } from '../host/seam/host.ts';
 import { canonicalModule } from './kernel-modules.ts';
 import type { Change, Step } from './step.ts';
 import { describeOverride, normaliseSysctl, overridesAtBoot, type SysctlOverride } from './sysctl-boot.ts';
+import { textDiff } from './text-diff.ts';
 
 /** Which module brings which keys. Without the module the key does not exist. */
 const MODULE_OF_KEY: readonly (readonly [prefix: string, module: string])[] = [
@@ -69,6 +70,7 @@ export const sysctl: Step<SysctlDesired, SysctlActual, SysctlPayload> = {
       changes.push({
         id: 'sysctl/file',
         summary: `${actual.file === undefined ? 'write' : 'update'} ${SYSCTL_FILE}${overrides}`,
+        diff: textDiff(actual.file ?? '', content),
         scope: 'base',
         payload: { kind: 'file', content },
       });
@@ -122,6 +124,11 @@ function resets(writer: string, key: string): boolean {
   return writer === 'net/ipv6/conf/all/forwarding' && key.startsWith('net/ipv6/conf/');
 }
 
+/** As documents and sysctl.d(5) write a key: a dot in the name of an interface is a slash then. */
+function dotted(key: string): string {
+  return key.replace(/[./]/g, (separator) => (separator === '/' ? '.' : '/'));
+}
+
 function keyChange(
   setting: SysctlSetting,
   actual: SysctlActual,
@@ -138,8 +145,8 @@ function keyChange(
     id: `sysctl/${key}`,
     summary:
       resetBy !== undefined && now === value
-        ? `${key}: ${value} again, as ${resetBy} resets it`
-        : `${key}: ${from} -> ${value}`,
+        ? `${dotted(key)}: ${value} again, as ${dotted(resetBy)} resets it`
+        : `${dotted(key)}: ${from} -> ${value}`,
     scope: 'node',
     ...(awaited ? { knownAfter: 'kernel-modules' as const } : {}),
     ineffective: 'SysctlNotEffective',

@@ -44,6 +44,7 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
   plan: [
     { args: ['-f', HOST_ONLY], kind: 'Plan', statuses: [0] },
     { args: ['-f', HOST_ONLY, '--prepare', '--diff'], kind: 'Plan', statuses: [0] },
+    { args: ['-f', DOCUMENT], kind: 'Plan', statuses: [0] },
   ],
   prepare: [{ args: ['--verify', '-f', HOST_ONLY], kind: 'ImageReadiness', statuses: [20] }],
   provision: [

@@ -81,7 +81,12 @@ export function changesOf(user: UserModel, actual: UserActual): Change<UserPaylo
   const { entry } = actual;
   if (entry === undefined) {
     const command = { program: 'useradd', args: creation(user, actual.ownGroupExists) } as const;
-    add('', `create the user ${describe(user)}`, { kind: 'account', past: 'created', user, command });
+    add(
+      '',
+      `create the user ${describe(user)}`,
+      { kind: 'account', past: 'created', user, command },
+      { action: 'add' },
+    );
   } else {
     const { shell, gecos, primaryGroup } = user;
     if (shell !== undefined && shell !== entry.shell) {

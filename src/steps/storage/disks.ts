@@ -84,6 +84,7 @@ export const disks: Step<DisksDesired, DisksActual, DiskPayload> = {
       if (summary === undefined) return;
       changes.push({
         id: changeId(disk),
+        action: 'add',
         summary: `${describeDevice(disk.device)}: ${summary}`,
         scope: 'node',
         repeatable: false,

@@ -101,6 +101,7 @@ export const filesystems: Step<FilesystemsDesired, FilesystemsActual, Filesystem
       if (summary === undefined) return;
       changes.push({
         id: changeId(filesystem),
+        action: 'add',
         summary: `${describeDevice(filesystem.device)}: ${summary}`,
         scope: 'node',
         repeatable: false,

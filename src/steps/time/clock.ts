@@ -47,6 +47,7 @@ export const clock: Step<ClockDesired, ClockActual, ClockDesired> = {
       {
         id: 'clock/synchronized',
         summary: `wait until the clock is known to be right within ${formatDuration(desired.withinMs)}`,
+        action: 'run',
         scope: 'node',
         ...(serviceChanges ? { knownAfter: 'time' } : {}),
         ineffective: 'ClockNotSynchronized',

@@ -45,6 +45,7 @@ export const windowsClock: Step<WindowsClockDesired, boolean, WindowsClockDesire
       {
         id: 'clock/synchronized',
         summary: `wait until the clock is known to be right within ${formatDuration(desired.withinMs)}`,
+        action: 'run',
         scope: 'node',
         ineffective: 'ClockNotSynchronized',
         payload: desired,

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { LoadedDocument } from '@machineadm/document/load.ts';
 import { Secret } from '@machineadm/document/secret.ts';
 import { newJournalState } from '../../../src/pipeline/journal.ts';
@@ -92,8 +93,60 @@ describe('a plan', () => {
     const bench = runBench();
     const plan = await planSteps(fakeSteps({ id: 'a', changes }), { ...bench, journal: bench.journal.state() });
     assert.deepEqual(plan.changes, [
-      { id: 'a/1', step: 'a', summary: 'write [redacted]', scope: 'base', diff: '+x\n', knownAfter: 'hooks-early' },
+      {
+        id: 'a/1',
+        step: 'a',
+        summary: 'write [redacted]',
+        action: 'change',
+        scope: 'base',
+        diff: '+x\n',
+        knownAfter: 'hooks-early',
+      },
     ]);
+  });
+
+  test('says what each change does, from what the change says of itself', async () => {
+    const changes = [
+      { id: 'a/said', action: 'add' as const },
+      { id: 'a/created', diff: '@@ -0,0 +1,1 @@\n+x' },
+      { id: 'a/edited', diff: '@@ -1,1 +1,1 @@\n-x\n+y' },
+      { id: 'a/extended', diff: '@@ -1,1 +1,2 @@\n x\n+y' },
+      { id: 'a/emptied', diff: '@@ -1,1 +0,0 @@\n-x' },
+      { id: 'a/deleted', removes: ['/x'] },
+      { id: 'a/ran', repeatable: false, owes: ['restart:x' as const] },
+      { id: 'a/other' },
+    ];
+    const bench = runBench();
+    const steps = fakeSteps({ id: 'a', changes, settles: ['restart:x'] });
+    const plan = await planSteps(steps, { ...bench, journal: bench.journal.state() });
+    const actions = plan.changes.map(({ action }) => action);
+    assert.deepEqual(actions, ['add', 'add', 'change', 'change', 'remove', 'remove', 'run', 'change', 'restart']);
+  });
+
+  test('has what is known where a step lacks something, and says of the step that it is not known yet', async () => {
+    const fails = async (): Promise<void> => {
+      throw new MachineadmError({
+        reason: 'KubeadmNotInstalled',
+        summary: 'kubeadm is not installed',
+        remedy: 'Install it.',
+      });
+    };
+    const steps = fakeSteps(
+      { id: 'a', changes: [{ id: 'a/1' }] },
+      { id: 'k', inspect: fails, changes: [{ id: 'k/1' }] },
+    );
+    const [, lacking] = steps;
+    assert.ok(lacking !== undefined);
+    const bench = runBench();
+    const options = { ...bench, journal: bench.journal.state() };
+    await assert.rejects(planSteps(steps, options), { reason: 'KubeadmNotInstalled' });
+    const missing = { reason: 'KubeadmNotInstalled', what: 'kubeadm', remedy: 'Install it.' } as const;
+    const plan = await planSteps(steps, { ...options, unmet: [{ step: lacking, missing }] });
+    assert.deepEqual(
+      plan.changes.map(({ id }) => id),
+      ['a/1'],
+    );
+    assert.deepEqual(plan.remarks, [{ step: 'k', message: 'not known yet: kubeadm' }]);
   });
 });
 

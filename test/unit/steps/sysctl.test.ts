@@ -18,7 +18,7 @@ describe('sysctl', () => {
       run.changes.map(({ id, scope, summary }) => [id, scope, summary]),
       [
         ['sysctl/file', 'base', `write ${FILE}`],
-        ['sysctl/net/ipv4/ip_forward', 'node', 'net/ipv4/ip_forward: 0 -> 1'],
+        ['sysctl/net/ipv4/ip_forward', 'node', 'net.ipv4.ip_forward: 0 -> 1'],
       ],
     );
     assert.equal(host.text(FILE), '# Written by machineadm.\nnet/ipv4/ip_forward = 1\n');
@@ -69,7 +69,7 @@ describe('sysctl', () => {
       run.changes.slice(1).map(({ id }) => id),
       ['sysctl/net/ipv4/ip_forward', 'sysctl/net/ipv4/conf/all/accept_redirects'],
     );
-    assert.match(run.changes.at(-1)?.summary ?? '', /as net\/ipv4\/ip_forward resets it/);
+    assert.match(run.changes.at(-1)?.summary ?? '', /as net.ipv4.ip_forward resets it/);
     assert.deepEqual(run.left, []);
   });
 

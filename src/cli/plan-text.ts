@@ -1,0 +1,142 @@
+import { formatReplacedPart, type ReplacedPart } from '@machineadm/document/diagnostics.ts';
+import { printable } from '@machineadm/document/printable.ts';
+import type { PlannedChange, PlanWithProblems } from '../pipeline/plan.ts';
+import type { Paint } from './terminal.ts';
+
+export interface PlanView {
+  /** Diffs of files, and the commands of hooks. */
+  readonly diff: boolean;
+  readonly ids: boolean;
+  /** Where the document asks for each change. */
+  readonly positions: boolean;
+  /** Columns to wrap at; undefined: not at all, for pipes. */
+  readonly width: number | undefined;
+  readonly paint: Paint;
+  /** What people call each step, in the order of a run. */
+  readonly titles: ReadonlyMap<string, string>;
+}
+
+type Action = PlannedChange['action'];
+
+const MARKS: Readonly<Record<Action, string>> = { add: '+', change: '~', remove: '-', run: '>', restart: '↻' };
+const COLORS = { add: 'green', change: 'yellow', remove: 'red', run: 'cyan', restart: 'magenta' } as const;
+
+/** A plan for people: by step what is added, changed, removed, run and restarted, then what is missing, and the sum. */
+export function formatPlan(plan: PlanWithProblems, replaced: readonly ReplacedPart[], view: PlanView): string {
+  const { changes, remarks, problems } = plan;
+  const order = [...view.titles.keys()];
+  const steps = [...new Set([...changes, ...remarks].map(({ step }) => step))].toSorted(
+    (a, b) => order.indexOf(a) - order.indexOf(b),
+  );
+  const lines = steps.flatMap((step) => [
+    view.paint('bold', view.titles.get(step) ?? step),
+    ...changes.filter((change) => change.step === step).flatMap((change) => formatChange(change, view)),
+    ...remarks
+      .filter((remark) => remark.step === step)
+      .flatMap(({ message }) => wrapped(`  ! ${message}`, view.width, 4).map((line) => view.paint('yellow', line))),
+  ]);
+  const notes = replaced.flatMap((part) => wrapped(formatReplacedPart(part), view.width, 2));
+  return [
+    ...lines,
+    ...(notes.length === 0 ? [] : ['', ...notes]),
+    ...(problems.length === 0 ? [] : ['', ...missing(plan, view)]),
+    ...(lines.length + notes.length + problems.length === 0 ? [] : ['']),
+    ...wrapped(summaryOf(plan, view), view.width, 2),
+  ].join('\n');
+}
+
+function formatChange(change: PlannedChange, view: PlanView): readonly string[] {
+  const { action, summary, knownAfter, reboots, id, field, position, diff, commands } = change;
+  const later = knownAfter === undefined ? '' : ` (known after ${knownAfter})`;
+  const reboot = reboots === true ? ', then reboot' : '';
+  const named = view.ids ? `  [${id}]` : '';
+  const head = wrapped(printable(`  ${MARKS[action]} ${summary}${reboot}${later}${named}`), view.width, 4);
+  const at = position === undefined ? '' : `${position.file}:${position.line}:${position.column}  ${field}`;
+  return [
+    ...head.map((line, index) => (index === 0 ? `  ${view.paint(COLORS[action], line.slice(2))}` : line)),
+    ...(view.positions && at !== '' ? [view.paint('dim', `      ${printable(at)}`)] : []),
+    ...(view.diff ? [...commandLines(commands), ...diffLines(diff, view.paint)] : []),
+  ];
+}
+
+function commandLines(commands: readonly string[] | undefined): readonly string[] {
+  return (commands ?? []).flatMap((command) =>
+    printable(command)
+      .trimEnd()
+      .split('\n')
+      .map((line, index) => `      ${index === 0 ? '$' : ' '} ${line}`),
+  );
+}
+
+/** Never cut and never wrapped: what is shown is what is written. */
+function diffLines(diff: string | undefined, paint: Paint): readonly string[] {
+  if (diff === undefined) return [];
+  return printable(diff)
+    .trimEnd()
+    .split('\n')
+    .map((line) => {
+      const color = line.startsWith('@@')
+        ? 'cyan'
+        : line.startsWith('+')
+          ? 'green'
+          : line.startsWith('-')
+            ? 'red'
+            : undefined;
+      return color === undefined ? `      ${line}` : `      ${paint(color, line)}`;
+    });
+}
+
+function missing({ problems }: PlanWithProblems, view: PlanView): readonly string[] {
+  return [
+    view.paint('bold', 'Missing: provision refuses to begin without'),
+    ...problems.flatMap(({ message, hint, code }) => [
+      ...wrapped(`  ! ${message} [${code}]`, view.width, 4).map((line) => view.paint('red', line)),
+      ...wrapped(`    ${hint}`, view.width, 4),
+    ]),
+  ];
+}
+
+/** `14 to change: 9 add, 4 change, 1 remove; runs kubeadm; restarts containerd, ssh; reboots`. */
+function summaryOf({ changes, problems }: PlanWithProblems, view: PlanView): string {
+  const count = (action: Action): number => changes.filter((change) => change.action === action).length;
+  const counts = (['add', 'change', 'remove'] as const).flatMap((action) =>
+    count(action) === 0 ? [] : [`${count(action)} ${action}`],
+  );
+  const total = count('add') + count('change') + count('remove');
+  const runs = new Set(
+    changes.flatMap(({ action, step }) => (action === 'run' ? [view.titles.get(step) ?? step] : [])),
+  );
+  const restarts = restartsOf(changes);
+  const parts = [
+    ...(total === 0 ? [] : [`${total} to change: ${counts.join(', ')}`]),
+    ...(runs.size === 0 ? [] : [`runs ${[...runs].join(', ')}`]),
+    ...(restarts.length === 0 ? [] : [`restarts ${restarts.join(', ')}`]),
+    ...(changes.some(({ reboots }) => reboots === true) ? ['reboots'] : []),
+    ...(problems.length === 0 ? [] : [`${problems.length} missing`]),
+  ];
+  return parts.length === 0 ? 'nothing to change' : `${parts.join('; ')}. Nothing was changed.`;
+}
+
+/** The services that a run would restart. */
+export function restartsOf(changes: readonly PlannedChange[]): readonly string[] {
+  const names = changes.flatMap(({ action, id }) => (action === 'restart' ? [id.slice(id.lastIndexOf(':') + 1)] : []));
+  return [...new Set(names)];
+}
+
+/** Lines of at most `width` columns, the later ones indented; a word that is longer stays whole. */
+function wrapped(text: string, width: number | undefined, indent: number): readonly string[] {
+  if (width === undefined) return [text];
+  const lead = /^ */.exec(text)?.[0] ?? '';
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.trimStart().split(' ')) {
+    const start = lines.length === 0 ? lead : ' '.repeat(indent);
+    if (line === '') line = `${start}${word}`;
+    else if (line.length + 1 + word.length <= width) line += ` ${word}`;
+    else {
+      lines.push(line);
+      line = `${' '.repeat(indent)}${word}`;
+    }
+  }
+  return [...lines, line];
+}

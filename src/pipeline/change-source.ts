@@ -1,0 +1,86 @@
+import type { Place } from '@machineadm/document/diagnostics.ts';
+import { formatPath } from '@machineadm/document/diagnostics.ts';
+import type { LoadedDocument } from '@machineadm/document/load.ts';
+import { claimsOf } from '@machineadm/document/ownership/claims.ts';
+import type { StepId } from '@machineadm/document/step-ids.ts';
+import { leaves, placeOf } from '@machineadm/document/tree.ts';
+
+/** Where a document asks for a change. */
+export interface ChangeSource {
+  readonly field: string;
+  readonly position: Place;
+}
+
+/** The section that a step's changes follow from, where its claims on paths do not say more. */
+const SECTIONS: Readonly<Partial<Record<StepId, string>>> = {
+  'active-directory': 'host.activeDirectory',
+  'api-server': 'kubernetes.controlPlane',
+  'certificate-authorities': 'host.certificateAuthorities',
+  clock: 'host.time',
+  containerd: 'containerRuntime.containerd',
+  'control-plane-files': 'kubernetes.controlPlane',
+  'directory-address': 'host.activeDirectory',
+  'directory-logins': 'host.activeDirectory',
+  disks: 'host.storage.disks',
+  'exec-bootstrapper': 'kubernetes.bootstrapper',
+  'exec-readiness': 'kubernetes.ready',
+  files: 'host.files',
+  filesystems: 'host.storage.filesystems',
+  groups: 'host.groups',
+  hardening: 'hardening',
+  'hooks-after-bootstrap': 'host.hooks.afterBootstrap',
+  'hooks-before-bootstrap': 'host.hooks.beforeBootstrap',
+  'hooks-boot': 'host.hooks.early',
+  'hooks-early': 'host.hooks.early',
+  hostname: 'host.hostname',
+  images: 'images',
+  'kernel-modules': 'host.kernelModules',
+  kubeadm: 'kubernetes',
+  'kubeadm-config': 'kubernetes',
+  'kubeadm-images': 'kubernetes',
+  'kubelet-arguments': 'kubernetes.node',
+  mounts: 'host.storage.mounts',
+  pki: 'kubernetes.pki',
+  proxy: 'host.proxy',
+  readiness: 'kubernetes',
+  registries: 'containerRuntime.containerd.registries',
+  services: 'host.services',
+  'static-pods': 'kubernetes.controlPlane.staticPods',
+  swap: 'host.swap',
+  sysctl: 'host.sysctl',
+  time: 'host.time',
+  users: 'host.users',
+};
+
+/**
+ * Finds where the document asks for a change: by the path that it writes, else by the name in its id within the section of
+ * its step, else that section. undefined: the document does not name it, as with the sentinel.
+ */
+export function sourcesOf({ model, tree }: LoadedDocument): (step: string, id: string) => ChangeSource | undefined {
+  const claims = claimsOf(model);
+  const fields = leaves(tree);
+  return (step, id) => {
+    const claim = claims.find((one) => one.step === step && one.field.length > 0 && id.endsWith(one.path));
+    if (claim !== undefined) return { field: formatPath(claim.field), position: placeOf(tree, claim.field) };
+    const section = Object.entries(SECTIONS).find(([name]) => name === step)?.[1];
+    if (section === undefined) return undefined;
+    const inside = fields.filter(({ path }) => path === section || /^[.[]/.test(path.slice(section.length)));
+    const own = inside.filter(({ path }) => path.startsWith(section));
+    const names = namesIn(id);
+    const found = own.find(
+      ({ path, value }) => names.has(String(value)) || names.has(plainName(path.slice(section.length))),
+    );
+    const at = found ?? own[0];
+    return at === undefined ? undefined : { field: found?.path ?? section, position: at.at };
+  };
+}
+
+/** What the id of a change says beside its step: `groups/ops` names `ops`, `sysctl/net/ipv4/ip_forward` a key. */
+function namesIn(id: string): ReadonlySet<string> {
+  const [, ...parts] = id.split('/');
+  return new Set([...parts, plainName(parts.join('/'))].filter((name) => name !== ''));
+}
+
+function plainName(text: string): string {
+  return text.replace(/[^\w-]+/g, '.').replace(/^\.|\.$/g, '');
+}
