@@ -1,47 +1,49 @@
-const COMPARATOR = '(?:>=|<=|>|<|=)?v?[0-9]+(?:\\.[0-9]+)?(?:\\.[0-9]+)?';
+// Semantic Versioning 2.0.0 in its sections 9 to 11: what precedes what. A range library compares in ways of its own
+// (node-semver: no pre-release satisfies `>=0.2`), and costs each validation what its patterns take to compile.
+const NUMBERS = '[0-9]+(?:\\.[0-9]+)?(?:\\.[0-9]+)?';
+const COMPARATOR = `(?:>=|<=|>|<|=)?v?${NUMBERS}(?:-[0-9A-Za-z.-]+)?`;
 
 /** A condition on a version, such as `>=0.2 <2`. */
 export const CONDITION = new RegExp(`^\\s*${COMPARATOR}(?:\\s+${COMPARATOR})*\\s*$`);
 
-/** Whether a version satisfies a condition such as `>=0.2.0`, `>=0.2 <2`, `1.4.0`; undefined = not a condition. */
+/**
+ * Whether a version satisfies a condition such as `>=0.2.0`, `>=0.2 <2`, `1.4.0`; undefined = not a condition. A
+ * pre-release comes before its release: 0.2.0-rc.1 does not satisfy `>=0.2.0`, and does satisfy `>=0.2.0-rc.1`.
+ */
 export function satisfies(version: string, condition: string): boolean | undefined {
   if (!CONDITION.test(condition)) return undefined;
-  const comparators = condition.trim().split(/\s+/);
-  let satisfied = true;
-  for (const comparator of comparators) {
-    const [, operator = '=', ...wanted] = /^([<>]?=?)v?(\d+)(?:\.(\d+))?(?:\.(\d+))?$/.exec(comparator) ?? [];
-    const order = compare(
-      numbers(version),
-      wanted.map((part) => Number(part ?? 0)),
-    );
-    satisfied &&= holds(operator, order);
-  }
-  return satisfied;
+  return condition
+    .trim()
+    .split(/\s+/)
+    .every((comparator) => {
+      const [, operator = '', wanted = ''] = /^([<>]?=?)(.*)$/.exec(comparator) ?? [];
+      const order = precedence(version, wanted);
+      if (order === 0) return operator !== '<' && operator !== '>';
+      return operator.startsWith(order < 0 ? '<' : '>');
+    });
 }
 
-function numbers(version: string): number[] {
-  return (/^v?(\d+)\.(\d+)\.(\d+)/.exec(version) ?? []).slice(1).map(Number);
-}
-
-function compare(a: readonly number[], b: readonly number[]): number {
+/** Negative where `a` comes before `b`. What follows a `+` does not count (section 10). */
+function precedence(a: string, b: string): number {
+  const [left, right] = [partsOf(a), partsOf(b)];
   for (let index = 0; index < 3; index++) {
-    const difference = (a[index] ?? 0) - (b[index] ?? 0);
-    if (difference !== 0) return Math.sign(difference);
+    const difference = (left.numbers[index] ?? 0) - (right.numbers[index] ?? 0);
+    if (difference !== 0) return difference;
   }
-  return 0;
+  if (left.pre.length === 0 || right.pre.length === 0) return right.pre.length - left.pre.length;
+  for (const [index, identifier] of left.pre.entries()) {
+    const other = right.pre[index];
+    if (other === undefined) return 1;
+    if (identifier === other) continue;
+    const [isNumber, isOther] = [identifier, other].map((one) => /^\d+$/.test(one));
+    if (isNumber && isOther) return Number(identifier) - Number(other);
+    if (isNumber !== isOther) return isNumber ? -1 : 1;
+    return identifier < other ? -1 : 1;
+  }
+  return left.pre.length - right.pre.length;
 }
 
-function holds(operator: string, order: number): boolean {
-  switch (operator) {
-    case '>=':
-      return order >= 0;
-    case '<=':
-      return order <= 0;
-    case '>':
-      return order > 0;
-    case '<':
-      return order < 0;
-    default:
-      return order === 0;
-  }
+function partsOf(version: string): { readonly numbers: readonly number[]; readonly pre: readonly string[] } {
+  const [, numbers = '', pre] = /^v?([\d.]+)(?:-([^+]*))?/.exec(version) ?? [];
+  return { numbers: numbers.split('.').map(Number), pre: pre?.split('.') ?? [] };
 }
