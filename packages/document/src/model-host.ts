@@ -3,6 +3,14 @@ import type { ActiveDirectoryModel } from './model-active-directory.ts';
 import type { StorageModel } from './model-storage.ts';
 import type { SecretValue } from './secret.ts';
 
+export type { CertificateAuthorityModel } from './host-parts/certificate-authorities.ts';
+export type { GroupModel } from './host-parts/groups.ts';
+export type { Limit, LimitsModel } from './host-parts/limits.ts';
+export type { ServiceModel } from './host-parts/services.ts';
+export type { SysctlSetting } from './host-parts/sysctl.ts';
+export type { TimeModel } from './host-parts/time.ts';
+export type { UserModel } from './host-parts/users.ts';
+
 /** The operating systems that a document can be for. */
 export type Platform = 'linux' | 'windows';
 
@@ -12,31 +20,15 @@ export interface HostModel extends HostPartModels {
   readonly hostname: string | undefined;
   /** What is done where a change holds only behind a reboot. */
   readonly rebootPolicy: 'Never' | 'IfRequired';
-  readonly kernelModules: readonly string[];
-  readonly sysctl: readonly SysctlSetting[];
-  readonly swap: 'Disabled' | 'Unmanaged';
   readonly storage: StorageModel;
-  readonly groups: readonly GroupModel[];
-  readonly users: readonly UserModel[];
   readonly files: readonly FileModel[];
-  readonly time: TimeModel | undefined;
   readonly proxy: ProxyModel | undefined;
-  readonly certificateAuthorities: readonly CertificateAuthorityModel[];
   readonly activeDirectory: ActiveDirectoryModel | undefined;
-  readonly services: readonly ServiceModel[];
   readonly hooks: {
     readonly early: HookGroup | undefined;
     readonly beforeBootstrap: HookGroup | undefined;
     readonly afterBootstrap: HookGroup | undefined;
   };
-}
-
-export interface SysctlSetting {
-  /** Slash form below /proc/sys: `net/ipv4/conf/eth0.100/rp_filter`. */
-  readonly key: string;
-  readonly value: string;
-  /** True: a kernel that has no such key is left without. */
-  readonly optional?: boolean;
 }
 
 export interface FileModel {
@@ -67,39 +59,6 @@ export type FileContent =
       readonly headers: Readonly<Record<string, SecretValue>>;
     };
 
-export interface GroupModel {
-  readonly name: string;
-  readonly gid: number | undefined;
-  readonly system: boolean;
-}
-
-export interface UserModel {
-  readonly name: string;
-  readonly uid: number | undefined;
-  readonly gecos: string | undefined;
-  readonly primaryGroup: string | undefined;
-  readonly groups: readonly string[];
-  readonly home: string | undefined;
-  readonly shell: string | undefined;
-  readonly system: boolean;
-  /** A crypt(5) hash. */
-  readonly passwordHash: SecretValue | undefined;
-  /** Whether the password is locked; true unless the document says otherwise. */
-  readonly locked: boolean;
-  /** True: the account is expired and cannot be used at all. */
-  readonly inactive: boolean;
-  /** The part of a sudoers line behind the user's name. */
-  readonly sudo: readonly string[];
-  /** undefined leaves the keys alone. */
-  readonly sshAuthorizedKeys: readonly string[] | undefined;
-}
-
-export interface TimeModel {
-  readonly enabled: boolean;
-  readonly servers: readonly string[];
-  readonly synchronized: { readonly withinMs: number; readonly timeoutMs: number } | undefined;
-}
-
 export interface ProxyModel {
   /** May hold credentials. */
   readonly http: SecretValue | undefined;
@@ -110,20 +69,6 @@ export interface ProxyModel {
 }
 
 export type ProxyUser = 'agent' | 'containerd' | 'kubelet' | 'environment';
-
-export interface CertificateAuthorityModel {
-  readonly name: string;
-  /** One or more PEM certificates. */
-  readonly pem: string;
-}
-
-export interface ServiceModel {
-  readonly name: string;
-  readonly enabled: boolean | undefined;
-  readonly masked: boolean | undefined;
-  readonly state: 'Started' | 'Stopped' | undefined;
-  readonly dropIns: readonly { readonly name: string; readonly content: string }[];
-}
 
 export interface HookGroup {
   readonly shell: 'sh' | 'bash' | 'powershell' | 'cmd';

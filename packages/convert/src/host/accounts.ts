@@ -1,4 +1,5 @@
-import type { GroupsSection, UsersSection } from '@machineadm/document/versions/v1alpha1/accounts.ts';
+import type { GroupsSection } from '@machineadm/document/host-parts/groups.ts';
+import type { UsersSection } from '@machineadm/document/host-parts/users.ts';
 import type { Conversion } from '../conversion.ts';
 import { type SecretName, textOf } from '../secrets.ts';
 import type { Spec, UserSpec } from '../spec.ts';

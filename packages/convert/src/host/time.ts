@@ -1,4 +1,4 @@
-import type { TimeSection } from '@machineadm/document/versions/v1alpha1/system.ts';
+import type { TimeSection } from '@machineadm/document/host-parts/time.ts';
 import type { Conversion } from '../conversion.ts';
 import type { Spec } from '../spec.ts';
 

@@ -2,11 +2,29 @@ import type { Finding } from '../diagnostics.ts';
 import type { Claim } from '../ownership/claim.ts';
 import type { ResolveSecret } from '../versions/v1alpha1/convert-values.ts';
 import type { SecretsSection } from '../versions/v1alpha1/secrets.ts';
+import { certificateAuthorities } from './certificate-authorities.ts';
+import { groups } from './groups.ts';
+import { kernelModules } from './kernel-modules.ts';
 import { limits } from './limits.ts';
 import type { HostPart } from './part.ts';
+import { services } from './services.ts';
+import { swap } from './swap.ts';
+import { sysctl } from './sysctl.ts';
+import { time } from './time.ts';
+import { users } from './users.ts';
 
 /** The parts of `host` that are modules of their own, by their field, in reading order. */
-export const HOST_PARTS = { limits };
+export const HOST_PARTS = {
+  kernelModules,
+  sysctl,
+  limits,
+  swap,
+  groups,
+  users,
+  time,
+  certificateAuthorities,
+  services,
+};
 
 type Parts = typeof HOST_PARTS;
 type PartName = keyof Parts;
@@ -57,4 +75,11 @@ export function hostPartClaims(host: HostPartModels): Claim[] {
 /** The parts that only Linux has, and why. */
 export const LINUX_ONLY_PARTS: Readonly<Record<string, string>> = Object.fromEntries(
   EACH.flatMap(([name, { linuxOnly }]) => (linuxOnly === undefined ? [] : [[name, linuxOnly]])),
+);
+
+/** What identifies the entries of their lists, by the path of the list. */
+export const ENTRY_KEYS_OF_PARTS: Readonly<Record<string, readonly string[]>> = Object.fromEntries(
+  EACH.flatMap(([name, { entryKeys = {} }]) =>
+    Object.entries(entryKeys).map(([below, keys]) => [below === '' ? `host.${name}` : `host.${name}.${below}`, keys]),
+  ),
 );

@@ -1,4 +1,4 @@
-import { PASSWORD_HASH } from '@machineadm/document/versions/v1alpha1/checks-system.ts';
+import { PASSWORD_HASH } from '@machineadm/document/host-parts/users.ts';
 import type { JsonSchema } from '../convert.ts';
 import {
   all,

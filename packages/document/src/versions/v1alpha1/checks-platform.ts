@@ -29,11 +29,7 @@ const LONGEST_COMPUTER_NAME = 15;
 /** Sections of the host that Windows has nothing of, and why. */
 const LINUX_ONLY: Partial<Record<keyof HostSection, string>> = {
   ...LINUX_ONLY_PARTS,
-  kernelModules: 'Windows loads its drivers itself',
-  sysctl: 'these are settings of the Linux kernel',
   storage: 'disks of a Windows machine belong into its image',
-  groups: 'accounts of a Windows machine belong into its image or its domain',
-  users: 'accounts of a Windows machine belong into its image or its domain',
 };
 
 /** What the membership of a Windows machine has no use for, and why. */

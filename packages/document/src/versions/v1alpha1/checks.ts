@@ -6,7 +6,6 @@ import { circularSecrets } from './circular-secrets.ts';
 import { decodeContent } from './content.ts';
 import type { FileSection } from './host.ts';
 import type { Sections } from './sections.ts';
-import { canonicalSysctlKey } from './sysctl-key.ts';
 
 /** Mistakes across fields, section by section. A section that has mistakes of its own is absent and not judged. */
 
@@ -73,19 +72,6 @@ export function checkHost(sections: Sections): Finding[] {
       });
     }
   });
-  const keys = new Map<string, string>();
-  for (const key of Object.keys(host.sysctl ?? {})) {
-    const canonical = canonicalSysctlKey(key);
-    const first = keys.get(canonical);
-    if (first !== undefined) {
-      const message = `the same key as "${first}", in another spelling`;
-      findings.push({ code: 'Duplicate', path: ['host', 'sysctl', key], key, message, hint: 'keep one of them' });
-    }
-    keys.set(canonical, key);
-    if (canonical.split('/').some((part) => part === '' || part === '.' || part === '..')) {
-      findings.push({ path: ['host', 'sysctl', key], key, message: 'a key may hold neither ".." nor an empty part' });
-    }
-  }
   return findings;
 }
 

@@ -1,24 +1,12 @@
-import type {
-  DeviceSelector,
-  GroupModel,
-  PartitionModel,
-  PartitionType,
-  ProxyModel,
-  StorageModel,
-  TimeModel,
-  UserModel,
-} from '../../model.ts';
+import type { DeviceSelector, PartitionModel, PartitionType, ProxyModel, StorageModel } from '../../model.ts';
 import { parseSize } from '../../units.ts';
-import type { GroupsSection, UsersSection } from './accounts.ts';
 import { milliseconds, type ResolveSecret } from './convert-values.ts';
+import type { ProxySection } from './proxy.ts';
 import type { DeviceSection, StorageSection } from './storage.ts';
-import type { ProxySection, TimeSection } from './system.ts';
 
 /** Parts of the host section that are sections of their own. */
 
 const DEFAULT_DEVICE_WAIT_MS = 60_000;
-const DEFAULT_CLOCK_WITHIN_MS = 5_000;
-const DEFAULT_CLOCK_TIMEOUT_MS = 60_000;
 
 export function toStorage(section: StorageSection | undefined): StorageModel {
   return {
@@ -82,45 +70,6 @@ const NAMED_TYPES = ['linux', 'swap', 'lvm', 'raid', 'efi', 'fat32', 'ntfs'] as 
 
 function toPartitionType(type: string): PartitionType {
   return NAMED_TYPES.find((name) => name === type) ?? { guid: type.toLowerCase() };
-}
-
-export function toGroups(section: GroupsSection | undefined): readonly GroupModel[] {
-  return (section ?? []).map(({ name, gid, system }) => ({ name, gid, system: system ?? false }));
-}
-
-export function toUsers(section: UsersSection | undefined, resolve: ResolveSecret): readonly UserModel[] {
-  return (section ?? []).map((user) => ({
-    name: user.name,
-    uid: user.uid,
-    gecos: user.gecos,
-    primaryGroup: user.primaryGroup,
-    groups: user.groups ?? [],
-    home: user.home,
-    shell: user.shell,
-    system: user.system ?? false,
-    passwordHash:
-      user.passwordHash === undefined ? undefined : resolve(user.passwordHash, `user ${user.name} passwordHash`),
-    locked: user.locked ?? true,
-    inactive: user.inactive ?? false,
-    sudo: user.sudo === undefined ? [] : typeof user.sudo === 'string' ? [user.sudo] : user.sudo,
-    sshAuthorizedKeys: user.sshAuthorizedKeys,
-  }));
-}
-
-export function toTime(section: TimeSection | undefined): TimeModel | undefined {
-  if (section === undefined) return undefined;
-  const { synchronized } = section;
-  return {
-    enabled: section.enabled ?? true,
-    servers: section.servers ?? [],
-    synchronized:
-      synchronized === undefined
-        ? undefined
-        : {
-            withinMs: milliseconds(synchronized.within) ?? DEFAULT_CLOCK_WITHIN_MS,
-            timeoutMs: milliseconds(synchronized.timeout) ?? DEFAULT_CLOCK_TIMEOUT_MS,
-          },
-  };
 }
 
 export function toProxy(section: ProxySection | undefined, resolve: ResolveSecret): ProxyModel | undefined {

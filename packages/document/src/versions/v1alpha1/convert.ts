@@ -1,11 +1,10 @@
 import { hostPartModels } from '../../host-parts/index.ts';
 import type { FileModel, HookGroup, Model, Platform } from '../../model.ts';
 import type { SecretValue } from '../../secret.ts';
-import { wholeNumber } from '../../verbatim.ts';
 import { decodeContent } from './content.ts';
 import { toActiveDirectory } from './convert-active-directory.ts';
 import { toContainerd } from './convert-containerd.ts';
-import { toGroups, toProxy, toStorage, toTime, toUsers } from './convert-host.ts';
+import { toProxy, toStorage } from './convert-host.ts';
 import { toImages } from './convert-images.ts';
 import { toKubernetes } from './convert-kubernetes.ts';
 import { toReporting } from './convert-reporting.ts';
@@ -13,7 +12,6 @@ import { headersOf, milliseconds, type ResolveSecret, secretResolver } from './c
 import { toHardening } from './hardening.ts';
 import type { FileSection, HookGroupSection } from './host.ts';
 import type { Sections } from './sections.ts';
-import { canonicalSysctlKey } from './sysctl-key.ts';
 
 /** Defaults that the documentation promises. */
 const DEFAULT_HOOK_TIMEOUT_MS = 10 * 60_000;
@@ -37,27 +35,10 @@ export async function toModel(sections: Sections): Promise<Model> {
       platform,
       hostname: host?.hostname,
       rebootPolicy: host?.rebootPolicy ?? 'IfRequired',
-      kernelModules: [...new Set((host?.kernelModules ?? []).map((name) => name.replaceAll('-', '_')))],
       ...hostPartModels(host, resolve),
-      sysctl: Object.entries(host?.sysctl ?? {}).map(([key, value]) => ({
-        key: canonicalSysctlKey(key),
-        value: typeof value === 'string' ? value : (wholeNumber(String(value)) ?? value).toString(),
-      })),
-      swap: host?.swap ?? 'Unmanaged',
       storage: toStorage(host?.storage),
-      groups: toGroups(host?.groups),
-      users: toUsers(host?.users, resolve),
-      time: toTime(host?.time),
       proxy: toProxy(host?.proxy, resolve),
-      certificateAuthorities: host?.certificateAuthorities ?? [],
       activeDirectory: toActiveDirectory(host?.activeDirectory, resolve),
-      services: (host?.services ?? []).map((service) => ({
-        name: service.name,
-        enabled: service.enabled,
-        masked: service.masked,
-        state: service.state,
-        dropIns: service.dropIns ?? [],
-      })),
       files: await Promise.all((host?.files ?? []).map((file) => toFile(file, platform, resolve))),
       hooks: {
         early: toHookGroup(hooks?.early, platform, resolve, 'early'),

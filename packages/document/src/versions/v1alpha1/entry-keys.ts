@@ -1,16 +1,13 @@
 import type { PathSegment } from '../../diagnostics.ts';
+import { ENTRY_KEYS_OF_PARTS } from '../../host-parts/index.ts';
 
 /**
  * Lists of things, and the fields that identify an entry: the first of them that it has. `a+b` are two that do it together.
  * Every other list is replaced as a whole by a later source. docs/merging.md lists them; a test compares.
  */
 export const ENTRY_KEYS: Readonly<Record<string, readonly string[]>> = {
+  ...ENTRY_KEYS_OF_PARTS,
   'host.files': ['path'],
-  'host.users': ['name'],
-  'host.groups': ['name'],
-  'host.services': ['name'],
-  'host.services.*.dropIns': ['name'],
-  'host.certificateAuthorities': ['name'],
   'host.storage.disks': ['device'],
   'host.storage.filesystems': ['device'],
   'host.storage.mounts': ['path', 'device'],

@@ -1,6 +1,5 @@
 import * as z from 'zod';
 import { hostPartSchemas } from '../../host-parts/index.ts';
-import { groups, users } from './accounts.ts';
 import { activeDirectory } from './active-directory.ts';
 import {
   allowInsecure,
@@ -12,11 +11,9 @@ import {
   httpUrl,
   machinePath,
   sha256,
-  WHOLE_OF_64_BITS,
-  wholeOf64Bits,
 } from './fields.ts';
+import { proxy } from './proxy.ts';
 import { storage } from './storage.ts';
-import { certificateAuthorities, proxy, services, time } from './system.ts';
 
 const hookFields = {
   shell: z.enum(['sh', 'bash', 'powershell', 'cmd']).optional(),
@@ -70,26 +67,12 @@ export const host = z.strictObject({
   platform: z.enum(['Linux', 'Windows']).optional(),
   hostname: hostname.optional(),
   rebootPolicy: z.enum(['Never', 'IfRequired']).optional(),
-  kernelModules: z.array(z.string().regex(/^[A-Za-z0-9_-]+$/, 'not a module name')).optional(),
-  sysctl: z
-    .record(
-      z.string().regex(/^[A-Za-z0-9_./-]+$/, 'not a sysctl key, such as net.ipv4.ip_forward'),
-      z.union([z.string().regex(/^[^\n]+$/, 'a value may not hold a line break'), wholeOf64Bits], {
-        error: WHOLE_OF_64_BITS,
-      }),
-    )
-    .optional(),
-  swap: z.enum(['Disabled', 'Unmanaged']).optional(),
-  storage: storage.optional(),
-  groups: groups.optional(),
-  users: users.optional(),
-  files: z.array(file).optional(),
-  time: time.optional(),
-  proxy: proxy.optional(),
-  certificateAuthorities: certificateAuthorities.optional(),
-  activeDirectory: activeDirectory.optional(),
-  services: services.optional(),
   ...hostPartSchemas(),
+  storage: storage.optional(),
+  files: z.array(file).optional(),
+  proxy: proxy.optional(),
+  activeDirectory: activeDirectory.optional(),
+
   hooks: z
     .strictObject({
       early: earlyHookGroup.optional(),

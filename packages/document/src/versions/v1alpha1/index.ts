@@ -13,7 +13,6 @@ import { checkPlatform } from './checks-platform.ts';
 import { checkProxy } from './checks-proxy.ts';
 import { checkReporting } from './checks-reporting.ts';
 import { checkStorage } from './checks-storage.ts';
-import { checkSystem } from './checks-system.ts';
 import { checkTransport } from './checks-transport.ts';
 import { toModel } from './convert.ts';
 import { entryKeys } from './entry-keys.ts';
@@ -44,7 +43,6 @@ export const v1alpha1: DocumentVersion<Sections> = {
     ...checkHostParts(parsed.host, parsed.secrets ?? {}),
     ...checkStorage(parsed),
     ...withCode('UnsupportedPlatform', checkPlatform(parsed)),
-    ...checkSystem(parsed),
     ...checkProxy(parsed),
     ...checkActiveDirectory(parsed),
     ...checkReporting(parsed),

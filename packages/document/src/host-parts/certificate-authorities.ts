@@ -1,0 +1,45 @@
+import * as z from 'zod';
+import { OWN_FILE_PREFIX, TRUST_STORES } from '../ownership/paths.ts';
+import { certificatePem } from '../versions/v1alpha1/fields.ts';
+import { claimsOn, hostPart } from './part.ts';
+
+export interface CertificateAuthorityModel {
+  readonly name: string;
+  /** One or more PEM certificates. */
+  readonly pem: string;
+}
+
+const EXAMPLE = '-----BEGIN CERTIFICATE-----\nMIIBdzCCAR2gAwIBAgIBADAKBggqhkjOPQQDAjAj\n-----END CERTIFICATE-----\n';
+
+/** Names of our files in a trust store. */
+const OURS = new RegExp(`^${OWN_FILE_PREFIX}[^/]*\\.(?:crt|pem)$`);
+
+export const certificateAuthorities = hostPart({
+  description: 'Certificate authorities that the operating system and the requests of machineadm trust.',
+  default: [],
+  example: [{ name: 'corp', pem: EXAMPLE }],
+  fields: {
+    '[].name': { description: 'The name of the file in the trust store, without its extension.', example: 'corp' },
+    '[].pem': { description: 'The certificate in PEM form.', example: EXAMPLE },
+  },
+  entryKeys: { '': ['name'] },
+  schema: z.array(
+    z.strictObject({
+      name: z
+        .string()
+        .regex(/^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/, 'not a name: lower-case letters, digits, "." and "-"'),
+      pem: certificatePem,
+    }),
+  ),
+  toModel: (section = []): readonly CertificateAuthorityModel[] => section,
+  claims(authorities) {
+    if (authorities.length === 0) return [];
+    const stores = Object.values(TRUST_STORES);
+    return [
+      ...claimsOn('certificate-authorities', [], 'names', ...new Set(stores.map(({ directory }) => directory))).map(
+        (claim) => ({ ...claim, names: OURS }),
+      ),
+      ...claimsOn('certificate-authorities', [], 'file', ...new Set(stores.map(({ bundle }) => bundle))),
+    ];
+  },
+});

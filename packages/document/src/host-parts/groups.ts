@@ -1,0 +1,34 @@
+import * as z from 'zod';
+import { ACCOUNT_DATABASES } from '../ownership/paths.ts';
+import { accountId, accountName, doubleIds } from './accounts.ts';
+import { claimsOn, doubles, hostPart } from './part.ts';
+
+export interface GroupModel {
+  readonly name: string;
+  readonly gid: number | undefined;
+  readonly system: boolean;
+}
+
+export const groups = hostPart({
+  description: 'Groups of users. A group that exists is changed where it differs.',
+  default: [],
+  example: [{ name: 'operators', gid: 2000 }],
+  fields: {
+    '[].name': { description: 'The name of the group.', example: 'operators' },
+    '[].gid': { description: 'The numeric ID of the group.', absent: 'the system chooses one', example: 2000 },
+    '[].system': {
+      description: 'Whether the ID comes from the range of system groups.',
+      default: false,
+      example: true,
+    },
+  },
+  linuxOnly: 'accounts of a Windows machine belong into its image or its domain',
+  entryKeys: { '': ['name'] },
+  schema: z.array(z.strictObject({ name: accountName, gid: accountId.optional(), system: z.boolean().optional() })),
+  toModel: (section = []): readonly GroupModel[] =>
+    section.map(({ name, gid, system = false }) => ({ name, gid, system })),
+  claims: (groups) => (groups.length === 0 ? [] : claimsOn('groups', [], 'lines', ...ACCOUNT_DATABASES)),
+  check: (section) => [...doubles(section), ...doubleIds(section, 'gid')],
+});
+
+export type GroupsSection = z.infer<typeof groups.schema>;

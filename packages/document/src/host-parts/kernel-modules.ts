@@ -1,0 +1,13 @@
+import * as z from 'zod';
+import { MODULES_FILE } from '../ownership/paths.ts';
+import { claimsOn, hostPart } from './part.ts';
+
+export const kernelModules = hostPart({
+  description: 'Kernel modules that are loaded now and at every boot.',
+  default: [],
+  example: ['overlay', 'br_netfilter'],
+  linuxOnly: 'Windows loads its drivers itself',
+  schema: z.array(z.string().regex(/^[A-Za-z0-9_-]+$/, 'not a module name')),
+  toModel: (names = []): readonly string[] => [...new Set(names.map((name) => name.replaceAll('-', '_')))],
+  claims: (names) => (names.length === 0 ? [] : claimsOn('kernel-modules', [], 'file', MODULES_FILE)),
+});

@@ -1,0 +1,84 @@
+import * as z from 'zod';
+import type { Finding } from '../diagnostics.ts';
+import { unitDropInPath, unitPath } from '../ownership/paths.ts';
+import { repeated } from '../versions/v1alpha1/repeated.ts';
+import { claimsOn, doubles, hostPart } from './part.ts';
+
+export interface ServiceModel {
+  readonly name: string;
+  readonly enabled: boolean | undefined;
+  readonly masked: boolean | undefined;
+  readonly state: 'Started' | 'Stopped' | undefined;
+  readonly dropIns: readonly { readonly name: string; readonly content: string }[];
+}
+
+const DROP_IN = '[Service]\nLimitNOFILE=65536\n';
+
+const dropIn = z.strictObject({
+  name: z.string().regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]*\.conf$/, 'not the name of a drop-in: it ends in ".conf"'),
+  content: z.string().min(1),
+});
+
+export const services = hostPart({
+  description: 'Services of the operating system.',
+  default: [],
+  example: [{ name: 'kubelet', enabled: true }],
+  fields: {
+    '[].name': { description: 'The name of the service. On Linux, .service may be left out.', example: 'kubelet' },
+    '[].enabled': {
+      description: 'Whether the service starts at boot.',
+      absent: 'it stays as it is',
+      example: true,
+    },
+    '[].masked': {
+      description: 'Whether the service is masked, so that nothing can start it. Excludes enabled and state Started.',
+      absent: 'it stays as it is',
+      example: true,
+    },
+    '[].state': { description: 'Whether the service runs now.', absent: 'it stays as it is', example: 'Started' },
+    '[].dropIns': {
+      description: 'Drop-ins of the unit. The service restarts when one changes; one that is no longer named stays.',
+      default: [],
+      example: [{ name: '10-limits.conf', content: DROP_IN }],
+    },
+    '[].dropIns[].name': { description: 'The file name, which ends in ".conf".', example: '10-limits.conf' },
+    '[].dropIns[].content': { description: 'The content of the drop-in.', example: DROP_IN },
+  },
+  entryKeys: { '': ['name'], '*.dropIns': ['name'] },
+  schema: z.array(
+    z.strictObject({
+      name: z.string().regex(/^[A-Za-z0-9:_.@\\-]+$/, 'not the name of a service'),
+      enabled: z.boolean().optional(),
+      masked: z.boolean().optional(),
+      state: z.enum(['Started', 'Stopped']).optional(),
+      dropIns: z.array(dropIn).optional(),
+    }),
+  ),
+  toModel: (section = []): readonly ServiceModel[] =>
+    section.map(({ name, enabled, masked, state, dropIns = [] }) => ({ name, enabled, masked, state, dropIns })),
+  claims: (services) =>
+    services.flatMap(({ name, masked, dropIns }, index) => [
+      ...dropIns.flatMap((dropIn, at) =>
+        claimsOn('services', [index, 'dropIns', at], 'file', unitDropInPath(name, dropIn.name)),
+      ),
+      // A link to /dev/null in the place of the unit (systemctl(1), mask).
+      ...(masked === true ? claimsOn('services', [index, 'masked'], 'file', unitPath(name)) : []),
+    ]),
+  check: (section) => [
+    ...doubles(section),
+    ...section.flatMap(({ masked, enabled, state, dropIns = [] }, index): Finding[] => [
+      ...(masked === true && (enabled === true || state === 'Started')
+        ? [{ path: [index], message: 'a masked service neither runs nor starts', hint: 'keep one of them' }]
+        : []),
+      ...[...repeated(dropIns.map(({ name }) => name)).keys()].map(
+        (at): Finding => ({
+          code: 'Duplicate',
+          path: [index, 'dropIns', at, 'name'],
+          message: 'another drop-in of this service has this name',
+        }),
+      ),
+    ]),
+  ],
+});
+
+export type ServicesSection = z.infer<typeof services.schema>;

@@ -1,0 +1,68 @@
+import * as z from 'zod';
+import { CHRONY_CONFIGURATIONS, NTP_CONFIGURATIONS, TIMESYNCD_CONFIGURATION } from '../ownership/paths.ts';
+import { milliseconds } from '../versions/v1alpha1/convert-values.ts';
+import { duration } from '../versions/v1alpha1/fields.ts';
+import { claimsOn, hostPart } from './part.ts';
+
+const DEFAULT_WITHIN_MS = 5_000;
+const DEFAULT_TIMEOUT_MS = 60_000;
+
+export interface TimeModel {
+  readonly enabled: boolean;
+  readonly servers: readonly string[];
+  readonly synchronized: { readonly withinMs: number; readonly timeoutMs: number } | undefined;
+}
+
+export const time = hostPart({
+  description: 'The synchronization of the clock.',
+  absent: 'the time service stays as it is',
+  example: { servers: ['ntp.example'], synchronized: {} },
+  fields: {
+    enabled: {
+      description: 'Whether the time service runs. With false it is stopped and disabled.',
+      default: true,
+      example: true,
+    },
+    servers: {
+      description: 'NTP servers, by name or address.',
+      absent: 'those of the distribution',
+      example: ['ntp.example'],
+    },
+    synchronized: {
+      description: 'Waits until the clock is right before anything depends on it.',
+      absent: 'the run does not wait',
+      example: { within: '5s', timeout: '60s' },
+    },
+    'synchronized.within': { description: 'How far the clock may be off.', default: '5s', example: '1s' },
+    'synchronized.timeout': { description: 'How long to wait for that.', default: '60s', example: '2m' },
+  },
+  schema: z.strictObject({
+    enabled: z.boolean().optional(),
+    servers: z.array(z.string().regex(/^[A-Za-z0-9:.-]+$/, 'not a host name or address')).optional(),
+    synchronized: z.strictObject({ within: duration.optional(), timeout: duration.optional() }).optional(),
+  }),
+  toModel: (section): TimeModel | undefined =>
+    section && {
+      enabled: section.enabled ?? true,
+      servers: section.servers ?? [],
+      synchronized: section.synchronized && {
+        withinMs: milliseconds(section.synchronized.within) ?? DEFAULT_WITHIN_MS,
+        timeoutMs: milliseconds(section.synchronized.timeout) ?? DEFAULT_TIMEOUT_MS,
+      },
+    },
+  /** Which of the files it is depends on the client that is installed; a file of another client serves nobody. */
+  claims(time) {
+    if (time?.enabled !== true) return [];
+    const own = claimsOn('time', [], 'file', TIMESYNCD_CONFIGURATION);
+    if (time.servers.length === 0) return own;
+    return [...own, ...claimsOn('time', ['servers'], 'lines', ...CHRONY_CONFIGURATIONS, ...NTP_CONFIGURATIONS)];
+  },
+  check(section) {
+    if (section.enabled !== false) return [];
+    return (['servers', 'synchronized'] as const)
+      .filter((key) => section[key] !== undefined)
+      .map((key) => ({ path: [key], message: 'has no effect while time.enabled is false', hint: 'remove one' }));
+  },
+});
+
+export type TimeSection = z.infer<typeof time.schema>;

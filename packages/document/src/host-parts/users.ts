@@ -1,0 +1,165 @@
+import * as z from 'zod';
+import type { Finding } from '../diagnostics.ts';
+import { ACCOUNT_DATABASES, authorizedKeysPath, sudoersPath, usualHome } from '../ownership/paths.ts';
+import type { SecretValue } from '../secret.ts';
+import { absolutePath, secret } from '../versions/v1alpha1/fields.ts';
+import { accountId, accountName, doubleIds } from './accounts.ts';
+import { claimsOn, doubles, hostPart } from './part.ts';
+
+export interface UserModel {
+  readonly name: string;
+  readonly uid: number | undefined;
+  readonly gecos: string | undefined;
+  readonly primaryGroup: string | undefined;
+  readonly groups: readonly string[];
+  readonly home: string | undefined;
+  readonly shell: string | undefined;
+  readonly system: boolean;
+  /** A crypt(5) hash. */
+  readonly passwordHash: SecretValue | undefined;
+  /** Whether the password is locked; true unless the document says otherwise. */
+  readonly locked: boolean;
+  /** True: the account is expired and cannot be used at all. */
+  readonly inactive: boolean;
+  /** The part of a sudoers line behind the user's name. */
+  readonly sudo: readonly string[];
+  /** undefined leaves the keys alone. */
+  readonly sshAuthorizedKeys: readonly string[] | undefined;
+}
+
+/** crypt(5) hashes begin with "$" and their method; "*" and "!" stand for "no password". DES hashes have no place here. */
+export const PASSWORD_HASH = /^(?:\$[A-Za-z0-9-]+\$[^:\s]+|[*!])$/;
+
+const KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGtbVn4ZgYlPMCIlA1dsAS9pXBxyf2bpUTmZRDYuMv core@example';
+
+const sudoRule = z.string().regex(/^[^\n]+$/, 'a rule is one line and not empty');
+
+const sshKey = z
+  .string()
+  .regex(/^[^\n]*(?:ssh-|ecdsa-|sk-)[A-Za-z0-9@.-]+ [A-Za-z0-9+/]+=*(?: [^\n]*)?$/, 'not an SSH public key');
+
+export const users = hostPart({
+  description: 'Users of the machine. A user that exists is changed where it differs.',
+  default: [],
+  example: [{ name: 'core', groups: ['wheel'], sshAuthorizedKeys: [KEY] }],
+  fields: {
+    '[].name': { description: 'The name of the user.', example: 'core' },
+    '[].uid': { description: 'The numeric ID of the user.', absent: 'the system chooses one', example: 1500 },
+    '[].gecos': {
+      description: 'The full name or a comment.',
+      absent: 'the comment stays as it is',
+      example: 'Cluster operator',
+    },
+    '[].primaryGroup': {
+      description: 'The primary group, which is created if it does not exist.',
+      absent: 'that of useradd, a group with the name of the user',
+      example: 'operators',
+    },
+    '[].groups': {
+      description: 'Supplementary groups, which are created if they do not exist.',
+      default: [],
+      example: ['wheel'],
+    },
+    '[].home': {
+      description: 'The home directory.',
+      absent: 'that of useradd, below /home',
+      example: '/var/home/core',
+    },
+    '[].shell': { description: 'The login shell.', absent: 'that of useradd', example: '/bin/bash' },
+    '[].system': {
+      description: 'Whether the user is a system account, with an ID from that range.',
+      default: false,
+      example: true,
+    },
+    '[].passwordHash': {
+      description: 'The password as a hash that crypt(5) reads, or "*" or "!" for none.',
+      absent: 'the password stays as it is',
+      example: { secret: 'corePasswordHash' },
+    },
+    '[].locked': {
+      description: 'Whether login with the password is barred. SSH keys still work.',
+      default: true,
+      example: false,
+    },
+    '[].inactive': {
+      description: 'Whether the account is expired, so that nobody can use it.',
+      default: false,
+      example: true,
+    },
+    '[].sudo': {
+      description: 'The sudo rule or rules of the user, without the name. visudo checks them.',
+      absent: 'no rule',
+      example: 'ALL=(ALL) NOPASSWD:ALL',
+    },
+    '[].sshAuthorizedKeys': {
+      description:
+        'The SSH public keys that may log in. machineadm manages a block of authorized_keys and keeps the other lines.',
+      absent: 'authorized_keys stays as it is',
+      example: [KEY],
+    },
+  },
+  linuxOnly: 'accounts of a Windows machine belong into its image or its domain',
+  entryKeys: { '': ['name'] },
+  schema: z.array(
+    z.strictObject({
+      name: accountName,
+      uid: accountId.optional(),
+      gecos: z
+        .string()
+        .regex(/^[^:\n]*$/, 'may hold neither ":" nor a line break')
+        .optional(),
+      primaryGroup: accountName.optional(),
+      groups: z.array(accountName).optional(),
+      home: absolutePath.optional(),
+      shell: absolutePath.optional(),
+      system: z.boolean().optional(),
+      passwordHash: secret.optional(),
+      locked: z.boolean().optional(),
+      inactive: z.boolean().optional(),
+      sudo: z.union([sudoRule, z.array(sudoRule).min(1)]).optional(),
+      sshAuthorizedKeys: z.array(sshKey).optional(),
+    }),
+  ),
+  toModel: (section = [], resolve): readonly UserModel[] =>
+    section.map((user) => ({
+      name: user.name,
+      uid: user.uid,
+      gecos: user.gecos,
+      primaryGroup: user.primaryGroup,
+      groups: user.groups ?? [],
+      home: user.home,
+      shell: user.shell,
+      system: user.system ?? false,
+      passwordHash:
+        user.passwordHash === undefined ? undefined : resolve(user.passwordHash, `user ${user.name} passwordHash`),
+      locked: user.locked ?? true,
+      inactive: user.inactive ?? false,
+      sudo: user.sudo === undefined ? [] : typeof user.sudo === 'string' ? [user.sudo] : user.sudo,
+      sshAuthorizedKeys: user.sshAuthorizedKeys,
+    })),
+  claims: (users) => [
+    ...(users.length === 0 ? [] : claimsOn('users', [], 'lines', ...ACCOUNT_DATABASES)),
+    ...users.flatMap(({ name, home, sshAuthorizedKeys }, index) => {
+      // Removed where the user has no rules.
+      const sudo = claimsOn('users', [index, 'sudo'], 'file', sudoersPath(name));
+      if (sshAuthorizedKeys === undefined) return sudo;
+      const path = authorizedKeysPath(home ?? usualHome(name));
+      return [...sudo, ...claimsOn('users', [index, 'sshAuthorizedKeys'], 'lines', path)];
+    }),
+  ],
+  check: (section, secrets) => [
+    ...doubles(section),
+    ...doubleIds(section, 'uid'),
+    ...section.flatMap(({ passwordHash }, index): Finding[] => {
+      const source = typeof passwordHash === 'object' ? secrets[passwordHash.secret] : undefined;
+      const known = source !== undefined && 'value' in source ? source.value : undefined;
+      const literal = typeof passwordHash === 'string' ? passwordHash : known;
+      // The value itself is never shown: it may be a password where its hash belongs.
+      if (literal === undefined || PASSWORD_HASH.test(literal)) return [];
+      const path = [index, 'passwordHash'];
+      return [{ path, message: 'not a password hash as crypt(5) makes it', hint: 'mkpasswd or "openssl passwd -6"' }];
+    }),
+  ],
+});
+
+export type UsersSection = z.infer<typeof users.schema>;
