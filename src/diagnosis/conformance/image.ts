@@ -209,7 +209,7 @@ function libraries(tree: RootTree): Finding {
   const remedy = 'Use a distribution with glibc 2.28 or newer, and install libstdc++ and libgcc.';
   if (libc === undefined) return broken('libc.so.6 of glibc is missing', remedy);
   const text = Buffer.from(tree.readRange(libc, 0, 16 * 1024 * 1024) ?? []).toString('latin1');
-  const [, major, minor] = /GNU C Library[^\n]*? version (\d{1,3})\.(\d{1,3})/.exec(text) ?? [];
+  const [, major, minor] = /GNU C Library[^\n]{0,200}? version (\d{1,3})\.(\d{1,3})/.exec(text) ?? [];
   if (major === undefined) return notProven(`${libc} does not name its version`);
   const version = `glibc ${major}.${minor}`;
   if (isOlder([Number(major), Number(minor)], GLIBC)) return broken(version, remedy);

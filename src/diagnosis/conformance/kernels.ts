@@ -42,7 +42,10 @@ export function whyWithoutModule({ tree, isRunning }: Subject, release: string, 
 
 /** modules.dep has a module before the colon, and what it needs after it. */
 function firstColumn(text: string): string {
-  return text.replace(/:.*$/gm, '');
+  return text
+    .split('\n')
+    .map((line) => line.split(':')[0])
+    .join('\n');
 }
 
 /** modprobe.d(5): `install overlay /bin/false`, as benchmarks for hardening have it. The last command counts. */

@@ -116,8 +116,16 @@ function configuredMounts({ tree, units }: Subject): readonly Mount[] {
   const fstab = (tree.readText('/etc/fstab') ?? '').split('\n').flatMap((line): Mount[] => {
     const [device, at, type, options = ''] = line.trim().split(/\s+/);
     if (device === undefined || device.startsWith('#') || at === undefined || type === undefined) return [];
-    // `auto` and a bind say nothing about what is there.
-    return [{ at: unescaped(at).replace(/(.)\/+$/, '$1'), type, options: options.split(','), source: '/etc/fstab' }];
+    // fstab(5): it is mounted when someone asks for it, and not at boot.
+    if (options.split(',').includes('noauto')) return [];
+    return [
+      {
+        at: at === '/' ? at : unescaped(at).replace(/\/$/, ''),
+        type,
+        options: options.split(','),
+        source: '/etc/fstab',
+      },
+    ];
   });
   const mounts = units.names('.mount').flatMap((name): Mount[] => {
     const unit = units.enablement(name) === 'enabled' ? units.load(name) : undefined;

@@ -85,12 +85,24 @@ function parseUnit(text: string): readonly Assignment[] {
 
 /** Words as systemd splits them: quotes hold one together, a backslash takes its meaning from a character. */
 export function splitWords(value: string): readonly string[] {
-  return [...value.matchAll(/(?:"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\\.|[^\s"'\\])+/gs)].map(([word]) =>
-    word.replace(
-      /"((?:\\.|[^"\\])*)"|'((?:\\.|[^'\\])*)'|\\(.)/gs,
-      (_, double?: string, single?: string, one?: string) => one ?? (double ?? single ?? '').replace(/\\(.)/gs, '$1'),
-    ),
-  );
+  const words: string[] = [];
+  let word: string | undefined;
+  let quote = '';
+  for (let at = 0; at < value.length; at += 1) {
+    const character = value.charAt(at);
+    if (character === '\\') {
+      at += 1;
+      word = (word ?? '') + value.charAt(at);
+    } else if (character === quote) quote = '';
+    else if (quote === '' && /["']/.test(character)) {
+      quote = character;
+      word ??= '';
+    } else if (quote === '' && /\s/.test(character)) {
+      if (word !== undefined) words.push(word);
+      word = undefined;
+    } else word = (word ?? '') + character;
+  }
+  return word === undefined ? words : [...words, word];
 }
 
 export type Enablement = 'enabled' | 'disabled' | 'masked' | 'missing';
@@ -110,9 +122,10 @@ export class UnitFiles {
   /** A unit and its drop-ins; undefined where there is none, or where it is masked. */
   load(name: string): Unit | undefined {
     const found = this.#find(name);
-    if (found === undefined || found === 'masked') return undefined;
     const told = this.#texts.get(name);
-    if (told !== undefined) return new Unit(found.path, [told]);
+    if (found === 'masked') return undefined;
+    if (told !== undefined) return new Unit(found?.path ?? name, [told]);
+    if (found === undefined) return undefined;
     const paths = [found.path, ...this.#dropIns(found.names)];
     return new Unit(
       found.path,
