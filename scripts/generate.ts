@@ -16,10 +16,12 @@ import { documentSchema } from './generate/document-schema/index.ts';
 import { downloadScriptText, downloadScriptWindowsText } from './generate/download-script.ts';
 import { editorFiles } from './generate/editor-schema.ts';
 import { eventSchema } from './generate/event-schema.ts';
+import { goTypes } from './generate/go-types.ts';
 import { hardeningControlsMarkdown } from './generate/hardening-controls.ts';
 import { manPage } from './generate/man-page.ts';
 
 import { outputSchemas } from './generate/output-schemas.ts';
+import { typescriptTypes } from './generate/schema-types.ts';
 import { statusSchema, summarySchema } from './generate/status-schema.ts';
 import {
   exitCodesJson,
@@ -38,10 +40,12 @@ const PUBLISHED_STEPS = 'test/fixtures/step-ids.txt';
 export function generatedFiles(root: string): ReadonlyMap<string, string> {
   const files = new Map<string, string>();
   for (const version of DOCUMENT_VERSIONS) {
-    const name = version.apiVersion.split('/')[1];
+    const name = version.apiVersion.split('/')[1] ?? '';
     const schema = documentSchema(version);
     files.set(`contract/schema/${name}.json`, json(schema));
-    for (const [file, value] of Object.entries(editorFiles(schema, String(name)))) {
+    files.set(`contract/types/${name}.d.ts`, typescriptTypes(schema));
+    files.set(`contract/go/${name}/types.go`, goTypes(schema, name));
+    for (const [file, value] of Object.entries(editorFiles(schema, name))) {
       files.set(`contract/editor/${file}`, typeof value === 'string' ? value : json(value));
     }
   }

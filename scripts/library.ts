@@ -121,8 +121,11 @@ async function declarations(root: string, directory: string, entries: ReadonlyMa
   });
   const wanted = [...entries.values()];
   for (const source of wanted) {
-    const text = await readFile(join(work, source.replace(/\.ts$/, '.d.ts')), 'utf8');
-    const target = join(directory, 'types', source.replace(/\.ts$/, '.d.ts'));
+    // Generated types are declarations already, which the compiler does not write again.
+    const isDeclaration = source.endsWith('.d.ts');
+    const declaration = isDeclaration ? source : source.replace(/\.ts$/, '.d.ts');
+    const text = await readFile(join(isDeclaration ? root : work, declaration), 'utf8');
+    const target = join(directory, 'types', declaration);
     if (/\bimport\(/.test(text)) throw new Error(`the types of ${source} name another file inline`);
     const written = text.replace(/^((?:import|export) .* from )'([^']+)'/gm, (_, word: string, specifier: string) => {
       const file = specifier.startsWith('@machineadm/')
@@ -132,7 +135,7 @@ async function declarations(root: string, directory: string, entries: ReadonlyMa
         throw new Error(`the types of ${source} name ${specifier}`);
       }
       if (!wanted.includes(file)) wanted.push(file);
-      const path = relative(dirname(source), file).replace(/\.ts$/, '.js');
+      const path = relative(dirname(source), file).replace(/(?:\.d)?\.ts$/, '.js');
       return `${word}'${path.startsWith('.') ? path : `./${path}`}'`;
     });
     await mkdir(dirname(target), { recursive: true });

@@ -280,6 +280,7 @@ spec:
       join(directory, 'snippet.ts'),
       `${snippet()}\nimport { convert } from 'machineadm/convert';\nexport const first = convert([]).then((c) => c.documents[0]?.yaml);
 import { wrap, type Wrapping } from 'machineadm/wrap';\nexport const wrapped: Promise<Wrapping> = wrap('', { agentVersion: '0.1.0', format: 'ignition' });
+import type { MachineBootstrap } from 'machineadm/document';\nexport const document: MachineBootstrap = { apiVersion: 'machineadm.dev/v1alpha1', kind: 'MachineBootstrap', metadata: { name: 'a' } };
 import { renderKubeadmConfig } from 'machineadm/render';\nexport const rendered = renderKubeadmConfig('', { agentVersion: '0.1.0' }).then((r) => (r.valid ? r.config : r.problems[0]?.line));\n`,
     );
     writeFileSync(join(directory, 'package.json'), '{"type": "module"}');

@@ -1,0 +1,3 @@
+module machineadm.dev/contract/go
+
+go 1.18
