@@ -108,7 +108,8 @@ async function declarations(root: string, directory: string, entries: ReadonlyMa
   const work = await mkdtemp(join(directory, '.types-'));
   const project = join(work, 'tsconfig.json');
   // Without the types of Node: what names something of it does not compile.
-  const files = [...entries.values()].map((file) => join(root, file));
+  const ambient = globSync('src/**/*.d.ts', { cwd: root });
+  const files = [...entries.values(), ...ambient].map((file) => join(root, file));
   await writeFile(
     project,
     JSON.stringify({ extends: join(root, 'tsconfig.json'), compilerOptions: { types: [] }, files, include: [] }),

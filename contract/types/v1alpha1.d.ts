@@ -8,7 +8,7 @@ export interface MachineBootstrap {
   readonly kind: 'MachineBootstrap';
   /** What an agent must be or have to apply this document. An older agent in an image refuses the document before it changes anything. Default: any agent that reads the apiVersion applies the document. */
   readonly requires?: {
-    /** A condition on the version of the agent. Several comparisons, separated by blanks, must all hold. Default: any version. */
+    /** A condition on the version of the agent. Several comparisons, separated by blanks, must all hold. A pre-release comes before its release: 0.2.0-rc.1 does not satisfy '>=0.2.0'. Default: any version. */
     readonly agentVersion?: string;
     /** Names of features that the agent must have. This version of the format has no optional features yet. */
     readonly features?: readonly (string)[];
@@ -142,8 +142,158 @@ export interface MachineBootstrap {
     readonly sysctl?: {
       readonly [key: string]: string | number;
     };
+    /** Limits of processes: open files, processes, locked memory and the like (getrlimit(2)). Default: the limits of the system stay as they are. */
+    readonly limits?: {
+      /** Limits of services whose units set none of their own (systemd-system.conf(5), DefaultLimit…=), by name in lower case. Services that run keep theirs until they are started again. */
+      readonly services?: {
+        /** The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system. */
+        readonly as?: Limit;
+        /** The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system. */
+        readonly core?: Limit;
+        /** The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system. */
+        readonly cpu?: Limit;
+        /** The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system. */
+        readonly data?: Limit;
+        /** The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system. */
+        readonly fsize?: Limit;
+        /** The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system. */
+        readonly locks?: Limit;
+        /** The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system. */
+        readonly memlock?: Limit;
+        /** The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system. */
+        readonly msgqueue?: Limit;
+        /** The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system. */
+        readonly nofile?: Limit;
+        /** The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system. */
+        readonly nproc?: Limit;
+        /** The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system. */
+        readonly rss?: Limit;
+        /** The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system. */
+        readonly rtprio?: Limit;
+        /** The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system. */
+        readonly rttime?: Limit;
+        /** The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system. */
+        readonly sigpending?: Limit;
+        /** The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system. */
+        readonly stack?: Limit;
+      };
+      /** Limits of sessions that pam_limits opens, by the user, the "@group" or "*" that they are for (limits.conf(5)). */
+      readonly sessions?: {
+        readonly [key: string]: {
+          /** The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system. */
+          readonly as?: Limit;
+          /** The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system. */
+          readonly core?: Limit;
+          /** The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system. */
+          readonly cpu?: Limit;
+          /** The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system. */
+          readonly data?: Limit;
+          /** The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system. */
+          readonly fsize?: Limit;
+          /** The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system. */
+          readonly locks?: Limit;
+          /** The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system. */
+          readonly memlock?: Limit;
+          /** The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system. */
+          readonly msgqueue?: Limit;
+          /** The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system. */
+          readonly nofile?: Limit;
+          /** The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system. */
+          readonly nproc?: Limit;
+          /** The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system. */
+          readonly rss?: Limit;
+          /** The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system. */
+          readonly rtprio?: Limit;
+          /** The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system. */
+          readonly sigpending?: Limit;
+          /** The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system. */
+          readonly stack?: Limit;
+          /** The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system. */
+          readonly maxlogins?: Limit;
+          /** The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system. */
+          readonly maxsyslogins?: Limit;
+        };
+      };
+    };
     /** Disabled switches swap off, now and at every boot. Unmanaged leaves it as it is. */
     readonly swap?: 'Disabled' | 'Unmanaged';
+    /** Groups of users. A group that exists is changed where it differs. */
+    readonly groups?: readonly ({
+      /** The name of the group. */
+      readonly name: string;
+      /** The numeric ID of the group. Default: the system chooses one. */
+      readonly gid?: number;
+      /** Whether the ID comes from the range of system groups. */
+      readonly system?: boolean;
+    })[];
+    /** Users of the machine. A user that exists is changed where it differs. */
+    readonly users?: readonly ({
+      /** The name of the user. */
+      readonly name: string;
+      /** The numeric ID of the user. Default: the system chooses one. */
+      readonly uid?: number;
+      /** The full name or a comment. Default: the comment stays as it is. */
+      readonly gecos?: string;
+      /** The primary group, which is created if it does not exist. Default: that of useradd, a group with the name of the user. */
+      readonly primaryGroup?: string;
+      /** Supplementary groups, which are created if they do not exist. */
+      readonly groups?: readonly (string)[];
+      /** The home directory. Default: that of useradd, below /home. */
+      readonly home?: AbsolutePath;
+      /** The login shell. Default: that of useradd. */
+      readonly shell?: AbsolutePath;
+      /** Whether the user is a system account, with an ID from that range. */
+      readonly system?: boolean;
+      /** The password as a hash that crypt(5) reads, or "*" or "!" for none. Default: the password stays as it is. */
+      readonly passwordHash?: Secret;
+      /** Whether login with the password is barred. SSH keys still work. */
+      readonly locked?: boolean;
+      /** Whether the account is expired, so that nobody can use it. */
+      readonly inactive?: boolean;
+      /** The sudo rule or rules of the user, without the name. visudo checks them. Default: no rule. */
+      readonly sudo?: string | readonly (string)[];
+      /** The SSH public keys that may log in. machineadm manages a block of authorized_keys and keeps the other lines. Default: authorized_keys stays as it is. */
+      readonly sshAuthorizedKeys?: readonly (string)[];
+    })[];
+    /** The synchronization of the clock. Default: the time service stays as it is. */
+    readonly time?: {
+      /** Whether the time service runs. With false it is stopped and disabled. */
+      readonly enabled?: boolean;
+      /** NTP servers, by name or address. Default: those of the distribution. */
+      readonly servers?: readonly (string | VariableText)[];
+      /** Waits until the clock is right before anything depends on it. Default: the run does not wait. */
+      readonly synchronized?: {
+        /** How far the clock may be off. */
+        readonly within?: Duration;
+        /** How long to wait for that. */
+        readonly timeout?: Duration;
+      };
+    };
+    /** Certificate authorities that the operating system and the requests of machineadm trust. */
+    readonly certificateAuthorities?: readonly ({
+      /** The name of the file in the trust store, without its extension. */
+      readonly name: string;
+      /** The certificate in PEM form. */
+      readonly pem: Certificate;
+    })[];
+    /** Services of the operating system. */
+    readonly services?: readonly ({
+      /** The name of the service. On Linux, .service may be left out. */
+      readonly name: string;
+      /** Whether the service starts at boot. Default: it stays as it is. */
+      readonly enabled?: boolean;
+      /** Whether the service is masked, so that nothing can start it. Excludes enabled and state Started. Default: it stays as it is. */
+      readonly masked?: boolean;
+      /** Whether the service runs now. Default: it stays as it is. */
+      readonly state?: 'Started' | 'Stopped';
+      /** Drop-ins of the unit. The service restarts when one changes; one that is no longer named stays. */
+      readonly dropIns?: readonly ({
+        /** The file name, which ends in ".conf". */
+        readonly name: string;
+        /** The content of the drop-in. */
+        readonly content: string;
+      })[];
+    })[];
     /** Disks, file systems and mounts. A device that holds data is never formatted unless the document says so. Default: storage stays as it is. */
     readonly storage?: {
       /** Disks to partition. */
@@ -191,44 +341,6 @@ export interface MachineBootstrap {
         readonly options?: readonly (string)[];
       })[];
     };
-    /** Groups of users. A group that exists is changed where it differs. */
-    readonly groups?: readonly ({
-      /** The name of the group. */
-      readonly name: string;
-      /** The numeric ID of the group. Default: the system chooses one. */
-      readonly gid?: number;
-      /** Whether the ID comes from the range of system groups. */
-      readonly system?: boolean;
-    })[];
-    /** Users of the machine. A user that exists is changed where it differs. */
-    readonly users?: readonly ({
-      /** The name of the user. */
-      readonly name: string;
-      /** The numeric ID of the user. Default: the system chooses one. */
-      readonly uid?: number;
-      /** The full name or a comment. Default: the comment stays as it is. */
-      readonly gecos?: string;
-      /** The primary group, which is created if it does not exist. Default: that of useradd, a group with the name of the user. */
-      readonly primaryGroup?: string;
-      /** Supplementary groups, which are created if they do not exist. */
-      readonly groups?: readonly (string)[];
-      /** The home directory. Default: that of useradd, below /home. */
-      readonly home?: AbsolutePath;
-      /** The login shell. Default: that of useradd. */
-      readonly shell?: AbsolutePath;
-      /** Whether the user is a system account, with an ID from that range. */
-      readonly system?: boolean;
-      /** The password as a hash that crypt(5) reads, or "*" or "!" for none. Default: the password stays as it is. */
-      readonly passwordHash?: Secret;
-      /** Whether login with the password is barred. SSH keys still work. */
-      readonly locked?: boolean;
-      /** Whether the account is expired, so that nobody can use it. */
-      readonly inactive?: boolean;
-      /** The sudo rule or rules of the user, without the name. visudo checks them. Default: no rule. */
-      readonly sudo?: string | readonly (string)[];
-      /** The SSH public keys that may log in. machineadm manages a block of authorized_keys and keeps the other lines. Default: authorized_keys stays as it is. */
-      readonly sshAuthorizedKeys?: readonly (string)[];
-    })[];
     /** Files that machineadm writes, after mounts and users exist. */
     readonly files?: readonly ({
       /** The path of the file. Directories above it are created if needed. */
@@ -270,20 +382,6 @@ export interface MachineBootstrap {
       /** Whether ${name} in content is replaced by a variable. */
       readonly expand?: boolean;
     })[];
-    /** The synchronization of the clock. Default: the time service stays as it is. */
-    readonly time?: {
-      /** Whether the time service runs. With false it is stopped and disabled. */
-      readonly enabled?: boolean;
-      /** NTP servers, by name or address. Default: those of the distribution. */
-      readonly servers?: readonly (string | VariableText)[];
-      /** Waits until the clock is right before anything depends on it. Default: the run does not wait. */
-      readonly synchronized?: {
-        /** How far the clock may be off. */
-        readonly within?: Duration;
-        /** How long to wait for that. */
-        readonly timeout?: Duration;
-      };
-    };
     /** The HTTP proxy of the machine. At least http or https is required. Default: no proxy is configured. */
     readonly proxy?: {
       /** The URL of the proxy for http requests. It may hold credentials, so it is treated as a secret. Default: http requests go directly. */
@@ -295,13 +393,6 @@ export interface MachineBootstrap {
       /** Who uses the proxy. environment writes it to /etc/environment, which every user can read. */
       readonly for?: readonly ('agent' | 'containerd' | 'kubelet' | 'environment')[];
     };
-    /** Certificate authorities that the operating system and the requests of machineadm trust. */
-    readonly certificateAuthorities?: readonly ({
-      /** The name of the file in the trust store, without its extension. */
-      readonly name: string;
-      /** The certificate in PEM form. */
-      readonly pem: Certificate;
-    })[];
     /** Makes the machine a member of an Active Directory domain. Default: the machine joins no domain. */
     readonly activeDirectory?: {
       /** The DNS name of the domain. */
@@ -352,24 +443,6 @@ export interface MachineBootstrap {
       /** How long the join may take. */
       readonly timeout?: Duration;
     };
-    /** Services of the operating system. */
-    readonly services?: readonly ({
-      /** The name of the service. On Linux, .service may be left out. */
-      readonly name: string;
-      /** Whether the service starts at boot. Default: it stays as it is. */
-      readonly enabled?: boolean;
-      /** Whether the service is masked, so that nothing can start it. Excludes enabled and state Started. Default: it stays as it is. */
-      readonly masked?: boolean;
-      /** Whether the service runs now. Default: it stays as it is. */
-      readonly state?: 'Started' | 'Stopped';
-      /** Drop-ins of the unit. The service restarts when one changes; one that is no longer named stays. */
-      readonly dropIns?: readonly ({
-        /** The file name, which ends in ".conf". */
-        readonly name: string;
-        /** The content of the drop-in. */
-        readonly content: string;
-      })[];
-    })[];
     /** Commands of your own at three places of a run. Default: no commands. */
     readonly hooks?: {
       /** Commands that run before anything else is changed. Default: none. */
@@ -1246,6 +1319,16 @@ export type Secret = string | {
 /** A SHA-256 digest, in 64 lower-case hex digits. */
 export type Sha256 = string;
 
+export type Limit = number | 'Unlimited' | {
+  /** What a process starts with. It may raise it up to the hard limit. */
+  readonly soft: number | 'Unlimited';
+  /** What a process cannot exceed. */
+  readonly hard: number | 'Unlimited';
+};
+
+/** One or more certificates in PEM form. */
+export type Certificate = string;
+
 /** A block device, named in one of several ways. */
 export type Device = {
   /** The path of the device. */
@@ -1296,9 +1379,6 @@ export type Device = {
 
 /** Permissions of a file, in three or four octal digits. */
 export type FileMode = string;
-
-/** One or more certificates in PEM form. */
-export type Certificate = string;
 
 /** Commands of one shell process. */
 export type EarlyHookGroup = {

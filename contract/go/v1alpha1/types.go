@@ -36,7 +36,7 @@ type MachineBootstrap struct {
 
 // MachineBootstrapRequires: What an agent must be or have to apply this document. An older agent in an image refuses the document before it changes anything. Default: any agent that reads the apiVersion applies the document.
 type MachineBootstrapRequires struct {
-	// A condition on the version of the agent. Several comparisons, separated by blanks, must all hold. Default: any version.
+	// A condition on the version of the agent. Several comparisons, separated by blanks, must all hold. A pre-release comes before its release: 0.2.0-rc.1 does not satisfy '>=0.2.0'. Default: any version.
 	AgentVersion *string `json:"agentVersion,omitempty"`
 	// Names of features that the agent must have. This version of the format has no optional features yet.
 	Features []string `json:"features,omitempty"`
@@ -168,28 +168,196 @@ type MachineBootstrapHost struct {
 	KernelModules []string `json:"kernelModules,omitempty"`
 	// Kernel parameters by name, with "." or "/" as separator. They are set now and at every boot, and read back.
 	Sysctl map[string]any `json:"sysctl,omitempty"`
+	// Limits of processes: open files, processes, locked memory and the like (getrlimit(2)). Default: the limits of the system stay as they are.
+	Limits *MachineBootstrapHostLimits `json:"limits,omitempty"`
 	// Disabled switches swap off, now and at every boot. Unmanaged leaves it as it is.
 	Swap *string `json:"swap,omitempty"`
-	// Disks, file systems and mounts. A device that holds data is never formatted unless the document says so. Default: storage stays as it is.
-	Storage *MachineBootstrapHostStorage `json:"storage,omitempty"`
 	// Groups of users. A group that exists is changed where it differs.
 	Groups []MachineBootstrapHostGroups `json:"groups,omitempty"`
 	// Users of the machine. A user that exists is changed where it differs.
 	Users []MachineBootstrapHostUsers `json:"users,omitempty"`
-	// Files that machineadm writes, after mounts and users exist.
-	Files []MachineBootstrapHostFiles `json:"files,omitempty"`
 	// The synchronization of the clock. Default: the time service stays as it is.
 	Time *MachineBootstrapHostTime `json:"time,omitempty"`
-	// The HTTP proxy of the machine. At least http or https is required. Default: no proxy is configured.
-	Proxy *MachineBootstrapHostProxy `json:"proxy,omitempty"`
 	// Certificate authorities that the operating system and the requests of machineadm trust.
 	CertificateAuthorities []MachineBootstrapHostCertificateAuthorities `json:"certificateAuthorities,omitempty"`
-	// Makes the machine a member of an Active Directory domain. Default: the machine joins no domain.
-	ActiveDirectory *MachineBootstrapHostActiveDirectory `json:"activeDirectory,omitempty"`
 	// Services of the operating system.
 	Services []MachineBootstrapHostServices `json:"services,omitempty"`
+	// Disks, file systems and mounts. A device that holds data is never formatted unless the document says so. Default: storage stays as it is.
+	Storage *MachineBootstrapHostStorage `json:"storage,omitempty"`
+	// Files that machineadm writes, after mounts and users exist.
+	Files []MachineBootstrapHostFiles `json:"files,omitempty"`
+	// The HTTP proxy of the machine. At least http or https is required. Default: no proxy is configured.
+	Proxy *MachineBootstrapHostProxy `json:"proxy,omitempty"`
+	// Makes the machine a member of an Active Directory domain. Default: the machine joins no domain.
+	ActiveDirectory *MachineBootstrapHostActiveDirectory `json:"activeDirectory,omitempty"`
 	// Commands of your own at three places of a run. Default: no commands.
 	Hooks *MachineBootstrapHostHooks `json:"hooks,omitempty"`
+}
+
+// MachineBootstrapHostLimits: Limits of processes: open files, processes, locked memory and the like (getrlimit(2)). Default: the limits of the system stay as they are.
+type MachineBootstrapHostLimits struct {
+	// Limits of services whose units set none of their own (systemd-system.conf(5), DefaultLimit…=), by name in lower case. Services that run keep theirs until they are started again.
+	Services *MachineBootstrapHostLimitsServices `json:"services,omitempty"`
+	// Limits of sessions that pam_limits opens, by the user, the "@group" or "*" that they are for (limits.conf(5)).
+	Sessions map[string]MachineBootstrapHostLimitsSessions `json:"sessions,omitempty"`
+}
+
+// MachineBootstrapHostLimitsServices: Limits of services whose units set none of their own (systemd-system.conf(5), DefaultLimit…=), by name in lower case. Services that run keep theirs until they are started again.
+type MachineBootstrapHostLimitsServices struct {
+	// The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system.
+	As any `json:"as,omitempty"`
+	// The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system.
+	Core any `json:"core,omitempty"`
+	// The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system.
+	CPU any `json:"cpu,omitempty"`
+	// The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system.
+	Data any `json:"data,omitempty"`
+	// The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system.
+	Fsize any `json:"fsize,omitempty"`
+	// The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system.
+	Locks any `json:"locks,omitempty"`
+	// The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system.
+	Memlock any `json:"memlock,omitempty"`
+	// The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system.
+	Msgqueue any `json:"msgqueue,omitempty"`
+	// The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system.
+	Nofile any `json:"nofile,omitempty"`
+	// The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system.
+	Nproc any `json:"nproc,omitempty"`
+	// The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system.
+	Rss any `json:"rss,omitempty"`
+	// The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system.
+	Rtprio any `json:"rtprio,omitempty"`
+	// The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system.
+	Rttime any `json:"rttime,omitempty"`
+	// The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system.
+	Sigpending any `json:"sigpending,omitempty"`
+	// The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system.
+	Stack any `json:"stack,omitempty"`
+}
+
+// MachineBootstrapHostLimitsSessions: see the schema.
+type MachineBootstrapHostLimitsSessions struct {
+	// The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system.
+	As any `json:"as,omitempty"`
+	// The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system.
+	Core any `json:"core,omitempty"`
+	// The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system.
+	CPU any `json:"cpu,omitempty"`
+	// The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system.
+	Data any `json:"data,omitempty"`
+	// The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system.
+	Fsize any `json:"fsize,omitempty"`
+	// The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system.
+	Locks any `json:"locks,omitempty"`
+	// The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system.
+	Memlock any `json:"memlock,omitempty"`
+	// The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system.
+	Msgqueue any `json:"msgqueue,omitempty"`
+	// The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system.
+	Nofile any `json:"nofile,omitempty"`
+	// The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system.
+	Nproc any `json:"nproc,omitempty"`
+	// The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system.
+	Rss any `json:"rss,omitempty"`
+	// The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system.
+	Rtprio any `json:"rtprio,omitempty"`
+	// The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system.
+	Sigpending any `json:"sigpending,omitempty"`
+	// The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system.
+	Stack any `json:"stack,omitempty"`
+	// The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system.
+	Maxlogins any `json:"maxlogins,omitempty"`
+	// The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one. Default: the limit of the system.
+	Maxsyslogins any `json:"maxsyslogins,omitempty"`
+}
+
+// MachineBootstrapHostGroups: see the schema.
+type MachineBootstrapHostGroups struct {
+	// The name of the group.
+	Name string `json:"name"`
+	// The numeric ID of the group. Default: the system chooses one.
+	GID *int64 `json:"gid,omitempty"`
+	// Whether the ID comes from the range of system groups.
+	System *bool `json:"system,omitempty"`
+}
+
+// MachineBootstrapHostUsers: see the schema.
+type MachineBootstrapHostUsers struct {
+	// The name of the user.
+	Name string `json:"name"`
+	// The numeric ID of the user. Default: the system chooses one.
+	UID *int64 `json:"uid,omitempty"`
+	// The full name or a comment. Default: the comment stays as it is.
+	Gecos *string `json:"gecos,omitempty"`
+	// The primary group, which is created if it does not exist. Default: that of useradd, a group with the name of the user.
+	PrimaryGroup *string `json:"primaryGroup,omitempty"`
+	// Supplementary groups, which are created if they do not exist.
+	Groups []string `json:"groups,omitempty"`
+	// The home directory. Default: that of useradd, below /home.
+	Home *string `json:"home,omitempty"`
+	// The login shell. Default: that of useradd.
+	Shell *string `json:"shell,omitempty"`
+	// Whether the user is a system account, with an ID from that range.
+	System *bool `json:"system,omitempty"`
+	// The password as a hash that crypt(5) reads, or "*" or "!" for none. Default: the password stays as it is.
+	PasswordHash any `json:"passwordHash,omitempty"`
+	// Whether login with the password is barred. SSH keys still work.
+	Locked *bool `json:"locked,omitempty"`
+	// Whether the account is expired, so that nobody can use it.
+	Inactive *bool `json:"inactive,omitempty"`
+	// The sudo rule or rules of the user, without the name. visudo checks them. Default: no rule.
+	Sudo any `json:"sudo,omitempty"`
+	// The SSH public keys that may log in. machineadm manages a block of authorized_keys and keeps the other lines. Default: authorized_keys stays as it is.
+	SSHAuthorizedKeys []string `json:"sshAuthorizedKeys,omitempty"`
+}
+
+// MachineBootstrapHostTime: The synchronization of the clock. Default: the time service stays as it is.
+type MachineBootstrapHostTime struct {
+	// Whether the time service runs. With false it is stopped and disabled.
+	Enabled *bool `json:"enabled,omitempty"`
+	// NTP servers, by name or address. Default: those of the distribution.
+	Servers []string `json:"servers,omitempty"`
+	// Waits until the clock is right before anything depends on it. Default: the run does not wait.
+	Synchronized *MachineBootstrapHostTimeSynchronized `json:"synchronized,omitempty"`
+}
+
+// MachineBootstrapHostTimeSynchronized: Waits until the clock is right before anything depends on it. Default: the run does not wait.
+type MachineBootstrapHostTimeSynchronized struct {
+	// How far the clock may be off.
+	Within *string `json:"within,omitempty"`
+	// How long to wait for that.
+	Timeout *string `json:"timeout,omitempty"`
+}
+
+// MachineBootstrapHostCertificateAuthorities: see the schema.
+type MachineBootstrapHostCertificateAuthorities struct {
+	// The name of the file in the trust store, without its extension.
+	Name string `json:"name"`
+	// The certificate in PEM form.
+	Pem string `json:"pem"`
+}
+
+// MachineBootstrapHostServices: see the schema.
+type MachineBootstrapHostServices struct {
+	// The name of the service. On Linux, .service may be left out.
+	Name string `json:"name"`
+	// Whether the service starts at boot. Default: it stays as it is.
+	Enabled *bool `json:"enabled,omitempty"`
+	// Whether the service is masked, so that nothing can start it. Excludes enabled and state Started. Default: it stays as it is.
+	Masked *bool `json:"masked,omitempty"`
+	// Whether the service runs now. Default: it stays as it is.
+	State *string `json:"state,omitempty"`
+	// Drop-ins of the unit. The service restarts when one changes; one that is no longer named stays.
+	DropIns []MachineBootstrapHostServicesDropIns `json:"dropIns,omitempty"`
+}
+
+// MachineBootstrapHostServicesDropIns: see the schema.
+type MachineBootstrapHostServicesDropIns struct {
+	// The file name, which ends in ".conf".
+	Name string `json:"name"`
+	// The content of the drop-in.
+	Content string `json:"content"`
 }
 
 // MachineBootstrapHostStorage: Disks, file systems and mounts. A device that holds data is never formatted unless the document says so. Default: storage stays as it is.
@@ -274,46 +442,6 @@ type MachineBootstrapHostStorageMounts struct {
 	Options []string `json:"options,omitempty"`
 }
 
-// MachineBootstrapHostGroups: see the schema.
-type MachineBootstrapHostGroups struct {
-	// The name of the group.
-	Name string `json:"name"`
-	// The numeric ID of the group. Default: the system chooses one.
-	GID *int64 `json:"gid,omitempty"`
-	// Whether the ID comes from the range of system groups.
-	System *bool `json:"system,omitempty"`
-}
-
-// MachineBootstrapHostUsers: see the schema.
-type MachineBootstrapHostUsers struct {
-	// The name of the user.
-	Name string `json:"name"`
-	// The numeric ID of the user. Default: the system chooses one.
-	UID *int64 `json:"uid,omitempty"`
-	// The full name or a comment. Default: the comment stays as it is.
-	Gecos *string `json:"gecos,omitempty"`
-	// The primary group, which is created if it does not exist. Default: that of useradd, a group with the name of the user.
-	PrimaryGroup *string `json:"primaryGroup,omitempty"`
-	// Supplementary groups, which are created if they do not exist.
-	Groups []string `json:"groups,omitempty"`
-	// The home directory. Default: that of useradd, below /home.
-	Home *string `json:"home,omitempty"`
-	// The login shell. Default: that of useradd.
-	Shell *string `json:"shell,omitempty"`
-	// Whether the user is a system account, with an ID from that range.
-	System *bool `json:"system,omitempty"`
-	// The password as a hash that crypt(5) reads, or "*" or "!" for none. Default: the password stays as it is.
-	PasswordHash any `json:"passwordHash,omitempty"`
-	// Whether login with the password is barred. SSH keys still work.
-	Locked *bool `json:"locked,omitempty"`
-	// Whether the account is expired, so that nobody can use it.
-	Inactive *bool `json:"inactive,omitempty"`
-	// The sudo rule or rules of the user, without the name. visudo checks them. Default: no rule.
-	Sudo any `json:"sudo,omitempty"`
-	// The SSH public keys that may log in. machineadm manages a block of authorized_keys and keeps the other lines. Default: authorized_keys stays as it is.
-	SSHAuthorizedKeys []string `json:"sshAuthorizedKeys,omitempty"`
-}
-
 // MachineBootstrapHostFiles: see the schema.
 type MachineBootstrapHostFiles struct {
 	// The path of the file. Directories above it are created if needed.
@@ -358,24 +486,6 @@ type MachineBootstrapHostFilesContentFromHTTP struct {
 	AllowInsecure *bool `json:"allowInsecure,omitempty"`
 }
 
-// MachineBootstrapHostTime: The synchronization of the clock. Default: the time service stays as it is.
-type MachineBootstrapHostTime struct {
-	// Whether the time service runs. With false it is stopped and disabled.
-	Enabled *bool `json:"enabled,omitempty"`
-	// NTP servers, by name or address. Default: those of the distribution.
-	Servers []string `json:"servers,omitempty"`
-	// Waits until the clock is right before anything depends on it. Default: the run does not wait.
-	Synchronized *MachineBootstrapHostTimeSynchronized `json:"synchronized,omitempty"`
-}
-
-// MachineBootstrapHostTimeSynchronized: Waits until the clock is right before anything depends on it. Default: the run does not wait.
-type MachineBootstrapHostTimeSynchronized struct {
-	// How far the clock may be off.
-	Within *string `json:"within,omitempty"`
-	// How long to wait for that.
-	Timeout *string `json:"timeout,omitempty"`
-}
-
 // MachineBootstrapHostProxy: The HTTP proxy of the machine. At least http or https is required. Default: no proxy is configured.
 type MachineBootstrapHostProxy struct {
 	// The URL of the proxy for http requests. It may hold credentials, so it is treated as a secret. Default: http requests go directly.
@@ -386,14 +496,6 @@ type MachineBootstrapHostProxy struct {
 	No []string `json:"no,omitempty"`
 	// Who uses the proxy. environment writes it to /etc/environment, which every user can read.
 	For []string `json:"for,omitempty"`
-}
-
-// MachineBootstrapHostCertificateAuthorities: see the schema.
-type MachineBootstrapHostCertificateAuthorities struct {
-	// The name of the file in the trust store, without its extension.
-	Name string `json:"name"`
-	// The certificate in PEM form.
-	Pem string `json:"pem"`
 }
 
 // MachineBootstrapHostActiveDirectory: Makes the machine a member of an Active Directory domain. Default: the machine joins no domain.
@@ -452,28 +554,6 @@ type MachineBootstrapHostActiveDirectoryLogins struct {
 	AllowedGroups []string `json:"allowedGroups"`
 	// Create makes the home directory at the first login.
 	HomeDirectories *string `json:"homeDirectories,omitempty"`
-}
-
-// MachineBootstrapHostServices: see the schema.
-type MachineBootstrapHostServices struct {
-	// The name of the service. On Linux, .service may be left out.
-	Name string `json:"name"`
-	// Whether the service starts at boot. Default: it stays as it is.
-	Enabled *bool `json:"enabled,omitempty"`
-	// Whether the service is masked, so that nothing can start it. Excludes enabled and state Started. Default: it stays as it is.
-	Masked *bool `json:"masked,omitempty"`
-	// Whether the service runs now. Default: it stays as it is.
-	State *string `json:"state,omitempty"`
-	// Drop-ins of the unit. The service restarts when one changes; one that is no longer named stays.
-	DropIns []MachineBootstrapHostServicesDropIns `json:"dropIns,omitempty"`
-}
-
-// MachineBootstrapHostServicesDropIns: see the schema.
-type MachineBootstrapHostServicesDropIns struct {
-	// The file name, which ends in ".conf".
-	Name string `json:"name"`
-	// The content of the drop-in.
-	Content string `json:"content"`
 }
 
 // MachineBootstrapHostHooks: Commands of your own at three places of a run. Default: no commands.
