@@ -18,9 +18,6 @@ const IS_WINDOWS = process.platform === 'win32';
 /** In the same unit, but since the epoch: Windows tells it of no other process without a start of PowerShell. */
 const TICK_MS = 10;
 
-/** USER_HZ: what /proc counts time in, 100 on every architecture Node runs on (time(7)). */
-const TICKS_PER_SECOND = 100;
-
 /** This process. */
 export function ownProcess(): ProcessIdentity {
   if (IS_WINDOWS) return { pid: process.pid, startTicks: Math.round(performance.timeOrigin / TICK_MS) };
@@ -88,12 +85,6 @@ export async function cloudInstanceId(files: CloudInitFiles = CLOUD_INIT): Promi
 export function sinceBootMs(): number {
   bootOffsetMs ??= uptimeMs() - performanceMs();
   return performanceMs() + bootOffsetMs;
-}
-
-/** When this process was started, in milliseconds since boot, to 10 ms. */
-export function processStartSinceBootMs(): number {
-  if (IS_WINDOWS) return Math.round((uptime() - process.uptime()) * 1000);
-  return (ownProcess().startTicks * 1000) / TICKS_PER_SECOND;
 }
 
 let bootOffsetMs: number | undefined;

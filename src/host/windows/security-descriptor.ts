@@ -92,11 +92,6 @@ export function ownerOf(descriptor: string): number {
   return last === undefined ? -1 : Number(last);
 }
 
-/** The mode as this platform can keep it: what `modeOf` will answer. */
-export function representable(mode: number, type: 'file' | 'directory'): number {
-  return modeOf(descriptorOf(mode, type), type);
-}
-
 function inheritOnly(flags: string): boolean {
   const letters: readonly string[] = flags.match(/../g) ?? [];
   return letters.includes('IO');

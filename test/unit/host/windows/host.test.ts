@@ -6,7 +6,7 @@ import { END_PROCESSES, endWindowsOrphans, processRecorder } from '../../../../s
 import { windowsPath } from '../../../../src/host/windows/paths.ts';
 import { readAnswer, scriptInput, windowsScript } from '../../../../src/host/windows/powershell.ts';
 import { isWindowsQuery } from '../../../../src/host/windows/queries.ts';
-import { descriptorOf, modeOf, ownerOf, representable } from '../../../../src/host/windows/security-descriptor.ts';
+import { descriptorOf, modeOf, ownerOf } from '../../../../src/host/windows/security-descriptor.ts';
 import { READ_SECURITY, WRITE_SECURITY } from '../../../../src/host/windows/security-scripts.ts';
 import { CHANGE_SERVICE, SERVICE_STATE } from '../../../../src/host/windows/service-scripts.ts';
 import { RESTART_KUBELET } from '../../../../src/host/windows/services.ts';
@@ -31,14 +31,17 @@ describe('paths on Windows', () => {
 });
 
 describe('security descriptors', () => {
-  for (const mode of [0o600, 0o644, 0o755]) {
-    test(`0${mode.toString(8)} comes back as it was given`, () => {
-      assert.equal(modeOf(descriptorOf(mode, 'file'), 'file'), mode);
+  for (const [mode, type] of [
+    [0o600, 'file'],
+    [0o644, 'file'],
+    [0o755, 'file'],
+    [0o700, 'directory'],
+    [0o755, 'directory'],
+  ] as const) {
+    test(`0${mode.toString(8)} of a ${type} comes back as it was given`, () => {
+      assert.equal(modeOf(descriptorOf(mode, type), type), mode);
     });
   }
-  test('directories', () => {
-    assert.deepEqual([representable(0o700, 'directory'), representable(0o755, 'directory')], [0o700, 0o755]);
-  });
   for (const [sddl, mode] of [
     // As PowerShell's Get-Acl shows a file that an administrator made below C:\ (composed: C:\ of a Windows Server).
     ['O:BAG:DUD:AI(A;ID;FA;;;BA)(A;ID;FA;;;SY)(A;ID;0x1200a9;;;BU)(A;ID;0x1301bf;;;AU)', 0o777],
