@@ -173,4 +173,15 @@ describe('the deb of the real binary', { skip, timeout: 40 * MINUTE }, () => {
     assert.notEqual(await node.read('/var/lib/machineadm/journal'), undefined);
     await shell('kubectl --kubeconfig /etc/kubernetes/admin.conf get nodes');
   });
+
+  test('keeps its sentinel over a reboot without the package, and no unit fails', { timeout: 5 * MINUTE }, async () => {
+    await node.machine.reboot();
+    assert.equal(await node.read(SENTINEL), 'success\n');
+    assert.equal(await shell(`stat -c %a ${SENTINEL}`), '644');
+    assert.equal(await shell("systemctl list-units --all --failed --plain --no-legend 'machineadm-*'"), '');
+    await shell('dpkg --install /root/machineadm.deb');
+    assert.equal(await shell("find /etc/systemd/system -name 'package-removed.conf'"), '');
+    await node.machine.reboot();
+    assert.equal(await node.read(SENTINEL), 'success\n', 'the program restores it again');
+  });
 });

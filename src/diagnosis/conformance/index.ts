@@ -1,5 +1,6 @@
 import type { Clause, Finding, Level, Profile, Subject } from './clause.ts';
 import { IMAGE_CLAUSES } from './image.ts';
+import { IMMUTABLE_CLAUSES } from './immutable.ts';
 import { KUBERNETES_CLAUSES } from './kubernetes.ts';
 import { RUN_CLAUSES } from './run.ts';
 import { ONE_STARTER, UNIT_CLAUSES } from './units.ts';
@@ -9,6 +10,7 @@ import { WINDOWS_CLAUSES } from './windows.ts';
 export const CLAUSES: readonly Clause[] = [
   ...IMAGE_CLAUSES,
   ...KUBERNETES_CLAUSES,
+  ...IMMUTABLE_CLAUSES,
   ...UNIT_CLAUSES,
   ONE_STARTER,
   ...RUN_CLAUSES,

@@ -258,7 +258,8 @@ function globOf(pattern: string): RegExp {
   const text = pattern
     .replace(/[.+^${}()|\\]/g, '\\$&')
     .replaceAll('*', '.*')
-    .replaceAll('?', '.');
+    .replaceAll('?', '.')
+    .replaceAll('[!', '[^');
   return new RegExp(`^${text}$`);
 }
 

@@ -210,6 +210,28 @@ export const BROKEN_IMAGES: readonly BrokenImage[] = [
     change: { '/usr/lib/ostree/prepare-root.conf': '[composefs]\nenabled = yes\n[etc]\ntransient = true\n' },
     broken: ['IMG-08'],
   },
+  {
+    what: 'an ostree system has the program in /usr/local, a link into /var',
+    base: 'ostree',
+    change: {
+      '/usr/local/bin/machineadm': undefined,
+      '/usr/local': { link: '../var/usrlocal' },
+      '/var/usrlocal/bin/machineadm': elf(),
+    },
+    broken: ['SYS-02'],
+  },
+  {
+    what: 'an ostree node lacks the directory of flexible volumes',
+    base: 'ostree',
+    change: { '/usr/libexec/kubernetes/kubelet-plugins/volume/exec': undefined },
+    broken: ['SYS-04'],
+  },
+  {
+    what: 'an ostree node does not create /opt/cni/bin at boot',
+    base: 'ostree',
+    change: { '/usr/lib/tmpfiles.d/cni-plugins.conf': 'd /var/opt/containerd 0755\n' },
+    broken: ['SYS-05'],
+  },
   { what: '/proc is not mounted', base: 'running', change: { '/proc/self/fd': undefined }, broken: ['IMG-18'] },
   { what: 'useradd is missing', base: 'host', change: { '/usr/bin/useradd': undefined }, broken: ['IMG-10'] },
   { what: 'visudo is missing', base: 'host', change: { '/usr/bin/visudo': undefined }, broken: ['IMG-11'] },

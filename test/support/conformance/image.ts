@@ -160,6 +160,8 @@ const OSTREE: Files = {
   ...NODE,
   '/etc/fstab': 'LABEL=boot /boot ext4 defaults 0 2\n',
   '/usr/lib/ostree/prepare-root.conf': '[composefs]\nenabled = yes\n[sysroot]\nreadonly = true\n',
+  '/usr/libexec/kubernetes/kubelet-plugins/volume/exec': { directory: true },
+  '/usr/lib/tmpfiles.d/cni-plugins.conf': 'd /var/opt/cni/bin 0755\n',
 };
 
 export const STATUS = {

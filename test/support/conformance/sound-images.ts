@@ -236,6 +236,16 @@ export const SOUND_IMAGES: readonly SoundImage[] = [
     change: fstab('# none'),
     notProven: ['IMG-06', 'IMG-08'],
   },
+  {
+    what: 'at the first boot a preset disables all units but those with x',
+    base: 'host',
+    change: { '/etc/machine-id': 'uninitialized\n', '/etc/systemd/system-preset/00.preset': 'disable [!x]*\n' },
+  },
+  {
+    what: 'an ostree system has /opt/cni/bin itself',
+    base: 'ostree',
+    change: { '/usr/lib/tmpfiles.d/cni-plugins.conf': undefined, '/opt/cni/bin': { directory: true } },
+  },
   { what: 'an ostree system: /usr is read-only, /etc is merged', base: 'ostree', change: {} },
   {
     what: 'an ostree system names its composefs in fstab, read-only',
