@@ -35,7 +35,7 @@ function profile(
 }
 
 /** By the short names of the providers' repositories (cluster-api-provider-aws is capa). */
-export const PROFILES = {
+const PROFILES = {
   capa: profile('AWS EC2 user data', 16 * KIBIBYTE, [...WITH_WINDOWS, 'script'], {
     notes: [
       'By default it puts user data into Secrets Manager and fetches it from a boothook, which breaks with releases of cloud-init: with a carrier this small, cloudInit.insecureSkipSecretsManagerSecrets does without.',

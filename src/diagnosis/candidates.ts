@@ -4,7 +4,7 @@ import { RUN_TEXTS } from './kubeadm-run.ts';
 import { requiredLiterals } from './required-literals.ts';
 
 /** What a kubelet logs that lives: a failure before it is overcome, a Node without kubeadm's output is no failure. */
-export const KUBELET_LIVES: readonly string[] = ['Starting kubelet main sync loop', 'Successfully registered node'];
+const KUBELET_LIVES: readonly string[] = ['Starting kubelet main sync loop', 'Successfully registered node'];
 
 /** Every text that makes a line worth a look, and the entries that it may prove. */
 interface Index {

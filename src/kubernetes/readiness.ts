@@ -178,7 +178,7 @@ function mismatch(why: string): NotReady {
  * a machine-id, containers share the kernel's boot id, and a Node from before a reboot carries the old boot id until
  * the kubelet of this boot has reported.
  */
-export function otherMachine(node: NodeView, self: ReportedIdentity): string | undefined {
+function otherMachine(node: NodeView, self: ReportedIdentity): string | undefined {
   if (node.machineId === '' && node.bootId === '') return `Node ${node.name} does not say which machine it is yet`;
   for (const [what, theirs, ours] of [
     ['machine ID', node.machineId, self.machineId],

@@ -9,7 +9,7 @@ import type { Host, StreamedFile } from '../host/seam/host.ts';
 const MIB = 1024 * 1024;
 
 /** The most that a file of the document may have when it is downloaded: it is for files, not for images. */
-export const DOWNLOAD_LIMIT_BYTES = 512 * MIB;
+const DOWNLOAD_LIMIT_BYTES = 512 * MIB;
 const RETRY_BUDGET_MS = 60_000;
 
 export interface DownloadLimits {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { utf8Text } from '@machineadm/document/decode.ts';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { FileModel } from '@machineadm/document/model.ts';
 import { formatMode } from '@machineadm/document/units.ts';
@@ -91,7 +92,7 @@ export const files: Step<FilesDesired, FilesActual, FilePayload> = {
             ? { uid: found.uid, gid: found.gid }
             : { uid: await ids.user(file.user), gid: await ids.group(file.group) }),
           sha256,
-          text: shown && bytes !== undefined ? utf8(bytes) : undefined,
+          text: shown && bytes !== undefined ? utf8Text(bytes) : undefined,
           ...(unknown === undefined ? {} : { unknown }),
         },
       };
@@ -237,14 +238,6 @@ function shownDiff({ stat, text, wanted }: FileActual): string | undefined {
   if (wanted.text === undefined) return undefined;
   if (stat !== undefined && text === undefined) return `${stat.size} bytes are there: too many to compare by line`;
   return textDiff(text ?? '', wanted.text) || undefined;
-}
-
-function utf8(bytes: Uint8Array): string | undefined {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch {
-    return undefined;
-  }
 }
 
 function obstructed(obstacles: readonly Obstacle[]): MachineadmError {

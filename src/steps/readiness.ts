@@ -101,7 +101,7 @@ const WORDS = {
 /** The same failure with what the kubelet said, whole for the diagnosis and in its last lines for the reader. */
 async function withKubeletLogs(host: Host, error: MachineadmError): Promise<MachineadmError> {
   const { reason, message, remedy, retryable, exit, cause } = error;
-  const logs = await lastWords(host);
+  const logs = await kubeletLog(host);
   const lines = logs.map((text) => ({ source: 'kubelet', text }));
   return new MachineadmError({
     reason,
@@ -115,7 +115,7 @@ async function withKubeletLogs(host: Host, error: MachineadmError): Promise<Mach
   });
 }
 
-async function lastWords(host: Host): Promise<readonly string[]> {
+async function kubeletLog(host: Host): Promise<readonly string[]> {
   try {
     return await host.services.logs('kubelet', KUBELET_LINES);
   } catch (error) {

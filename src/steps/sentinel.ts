@@ -28,7 +28,7 @@ export type SentinelPayload =
   | { readonly kind: 'enable'; readonly service: string };
 
 /** The contract of Cluster API's bootstrap providers (docs/book/src/developer/providers/contracts/bootstrap-config.md). */
-export const SENTINEL_CONTENT = 'success\n';
+const SENTINEL_CONTENT = 'success\n';
 const FILE_CHANGE = 'sentinel/file';
 const FILE_MODE = 0o644;
 const DIRECTORY_MODE = 0o755;

@@ -32,7 +32,7 @@ const LONGEST_SCRIPT = 64 * 1024;
 const HARMLESS = /^(?:-[a-zA-Z]*[ashV]|--(?:all|show|summary|version|help)(?:=.*)?)$/;
 
 /** The line of a script that turns swap on; undefined where there is none. */
-export function swapLine(script: string): string | undefined {
+function swapLine(script: string): string | undefined {
   return script
     .split('\n')
     .map((line) => line.trim())

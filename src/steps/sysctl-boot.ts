@@ -62,7 +62,7 @@ export function describeOverride(override: SysctlOverride): string {
 }
 
 /** Parses a file of sysctl.d(5). Globs and the exclusions (`-key`) are left out: they never beat an explicit entry. */
-export function parseSysctlFile(file: string, text: string): readonly SysctlEntry[] {
+function parseSysctlFile(file: string, text: string): readonly SysctlEntry[] {
   const entries: SysctlEntry[] = [];
   text.split('\n').forEach((raw, index) => {
     const line = raw.trim();

@@ -16,7 +16,7 @@ export interface TrustStore {
   readonly threshold: number;
 }
 
-export const TRUST_DIRECTORY = '/etc/machineadm/trust.d';
+const TRUST_DIRECTORY = '/etc/machineadm/trust.d';
 
 const LIMIT = 64 * 1024;
 

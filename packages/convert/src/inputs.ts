@@ -1,7 +1,8 @@
+import { utf8Text } from '@machineadm/document/decode.ts';
 import { toldKey } from '@machineadm/document/diagnostics.ts';
 import { isMap } from './map.ts';
 import type { Report } from './report.ts';
-import { fromBase64, type SecretObject, textOf } from './secrets.ts';
+import { fromBase64, type SecretObject } from './secrets.ts';
 import { isCloudConfig } from './user-data/cloud-config.ts';
 import { isIgnition } from './user-data/ignition.ts';
 import { plain, yamlDocuments } from './yaml.ts';
@@ -117,7 +118,7 @@ function secretData({ value, title }: InputObject, report: Report): ReadonlyMap<
  */
 function userDataOf(secret: InputObject, data: ReadonlyMap<string, Uint8Array>): InputUserData | undefined {
   const bytes = data.get('value');
-  const text = bytes === undefined ? undefined : textOf(bytes);
+  const text = bytes === undefined ? undefined : utf8Text(bytes);
   const bare = text === undefined ? undefined : bareUserData(secret.title, text);
   return bare === undefined ? undefined : { ...bare, secret };
 }

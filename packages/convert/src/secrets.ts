@@ -111,15 +111,6 @@ function nameOf(wanted: string): string {
   return /^[A-Za-z]/.test(plain) ? plain : `secret-${plain}`;
 }
 
-/** Text of UTF-8 bytes; undefined for other bytes, which no secret of the document can hold. */
-export function textOf(bytes: Uint8Array): string | undefined {
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    return undefined;
-  }
-}
-
 export function toBase64(bytes: Uint8Array): string {
   return btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''));
 }

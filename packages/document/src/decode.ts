@@ -1,7 +1,7 @@
 import { MachineadmError } from './errors.ts';
 
 /** The largest document, as read and as decompressed. */
-export const MAX_DOCUMENT_BYTES = 4 * 1024 * 1024;
+const MAX_DOCUMENT_BYTES = 4 * 1024 * 1024;
 
 /**
  * The text of a document source, whether plain, gzip, base64, or base64 of gzip; which of them is found out from the
@@ -30,6 +30,15 @@ function isGzip(bytes: Uint8Array): boolean {
 const BASE64_BYTES = new Set(
   new TextEncoder().encode('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/= \t\r\n'),
 );
+
+/** Text of UTF-8 bytes, with a byte order mark that it may begin with; undefined for other bytes. */
+export function utf8Text(bytes: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
 
 /** Where text stops being UTF-8: `byte 17 (line 2, column 5)`. */
 function placeOfFault(bytes: Uint8Array): string {

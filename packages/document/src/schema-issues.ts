@@ -197,7 +197,7 @@ function kindOf(value: unknown): string {
 }
 
 /** The keys that a schema knows at a path inside it. */
-export function keysAt(schema: z.ZodType, path: readonly PathSegment[]): string[] {
+function keysAt(schema: z.ZodType, path: readonly PathSegment[]): string[] {
   let current: z.core.$ZodType[] = unwrap(schema);
   for (const segment of path) current = current.flatMap((item) => childOf(item, segment)).flatMap(unwrap);
   return [...new Set(current.flatMap((item) => (isObject(item) ? Object.keys(item._zod.def.shape) : [])))];

@@ -1,3 +1,4 @@
+import { utf8Text } from '@machineadm/document/decode.ts';
 import type { SecretSource } from '@machineadm/document/secret.ts';
 import { stringAt } from '@machineadm/document/untyped.ts';
 import { type HttpClient, parseJson, readBody, shown } from '../http/client.ts';
@@ -85,9 +86,7 @@ function errorType(text: string): string {
 }
 
 function utf8(base64: string): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(base64, 'base64'));
-  } catch {
-    throw new HttpError('protocol', 'the secret in AWS', 'it is not UTF-8 text');
-  }
+  const text = utf8Text(Buffer.from(base64, 'base64'));
+  if (text === undefined) throw new HttpError('protocol', 'the secret in AWS', 'it is not UTF-8 text');
+  return text;
 }

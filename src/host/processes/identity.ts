@@ -53,7 +53,7 @@ export async function machineId(): Promise<string> {
 }
 
 /** Where the kernel has the id of a boot (random(4)). */
-export const BOOT_ID_FILE = '/proc/sys/kernel/random/boot_id';
+const BOOT_ID_FILE = '/proc/sys/kernel/random/boot_id';
 
 /** The kernel's random id of this boot. */
 export async function bootId(file: string = BOOT_ID_FILE): Promise<string> {

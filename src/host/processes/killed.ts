@@ -63,7 +63,7 @@ export function commandKilled(program: string, kill: Kill): MachineadmError {
 }
 
 /** The cause of a `CommandKilled`, for who can say more of it. */
-export class ProgramKilled extends Error {
+class ProgramKilled extends Error {
   readonly kill: Kill;
 
   constructor(kill: Kill) {

@@ -1,5 +1,6 @@
 import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path/posix';
+import { utf8Text } from '@machineadm/document/decode.ts';
 import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
 import { redact } from '@machineadm/document/redaction.ts';
 import { Secret, type SecretValue } from '@machineadm/document/secret.ts';
@@ -29,7 +30,7 @@ const DECRYPT_MS = 30_000;
  * The places of this process: its environment, its unit's credentials (systemd has decrypted what
  * LoadCredentialEncrypted= names), then the credential stores of the system in the order of systemd.exec(5).
  */
-export function ownSecretPlaces(): SecretPlaces {
+function ownSecretPlaces(): SecretPlaces {
   const ofUnit = process.env.CREDENTIALS_DIRECTORY;
   const stores = ['/etc', '/run', '/usr/lib'];
   return {
@@ -133,12 +134,9 @@ async function readSecretFile(path: string, value: SecretValue): Promise<string 
   }
   if (bytes.length > LIMIT_BYTES) throw secretUnavailable(value, place, 'it is larger than 1 MiB');
   if (distrust !== undefined) throw secretUnavailable(value, place, `others than root could change it: ${distrust}`);
-  try {
-    // The BOM stays: what a secret is made of is not ours to judge.
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes).replace(/\r?\n$/, '');
-  } catch {
-    throw secretUnavailable(value, place, 'it is not UTF-8 text');
-  }
+  const text = utf8Text(bytes);
+  if (text === undefined) throw secretUnavailable(value, place, 'it is not UTF-8 text');
+  return text.replace(/\r?\n$/, '');
 }
 
 async function readUpTo(file: FileHandle, limit: number): Promise<Uint8Array> {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { utf8Text } from '@machineadm/document/decode.ts';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { redact } from '@machineadm/document/redaction.ts';
 import { hasEffects, Secret, type SecretSource, type SecretValue } from '@machineadm/document/secret.ts';
@@ -139,7 +140,7 @@ async function fetched(
   if (source.sha256 !== undefined && createHash('sha256').update(body).digest('hex') !== source.sha256) {
     throw secretUnavailable(value, place, 'its answer has another SHA-256 than the document says');
   }
-  const text = utf8(body);
+  const text = utf8Text(body);
   if (text === undefined) throw secretUnavailable(value, place, 'its answer is not UTF-8 text');
   if (source.pointer === undefined) return text.replace(/\r?\n$/, '');
   const part = atPointer(text, source.pointer);
@@ -182,12 +183,4 @@ function secretOf(text: string | undefined, value: SecretValue, place: string): 
   if (text === undefined) throw secretUnavailable(value, place, 'it has no such value');
   if (text === '') throw secretUnavailable(value, place, 'it is empty');
   return new Secret(text);
-}
-
-function utf8(bytes: Uint8Array): string | undefined {
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    return undefined;
-  }
 }

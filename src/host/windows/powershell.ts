@@ -65,7 +65,7 @@ export function scriptInput(request: object): string {
 }
 
 /** The question that a script is, for `host.query`. Only for scripts that read. */
-export function scriptQuery(script: WindowsScript, request: object, timeoutMs?: number): Query {
+function scriptQuery(script: WindowsScript, request: object, timeoutMs?: number): Query {
   const input = scriptInput(request);
   return { program: 'powershell.exe', args: script.args, input, ...(timeoutMs === undefined ? {} : { timeoutMs }) };
 }

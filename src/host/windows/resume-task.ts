@@ -3,7 +3,7 @@ import type { Command, CommandResult, Host } from '../seam/host.ts';
 import { OWN_DIRECTORY, SYSTEM32 } from './paths.ts';
 
 /** The task that goes on with a run behind a reboot, and with one that was killed: started with every boot. */
-export const RESUME_TASK = '\\machineadm\\resume';
+const RESUME_TASK = '\\machineadm\\resume';
 /** Read once by schtasks.exe, and removed. */
 export const RESUME_TASK_FILE = `${OWN_DIRECTORY}\\resume-task.xml`;
 const SCHTASKS = `${SYSTEM32}\\schtasks.exe`;

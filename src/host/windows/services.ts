@@ -129,7 +129,7 @@ async function restartKubelet(machine: Machine, signal: AbortSignal | undefined)
  * What the service control manager logged of a service, and the last lines of its log files, at most `lines` of each. What
  * cannot be read counts as empty.
  */
-export async function serviceLogs(machine: Machine, name: string, lines: number): Promise<readonly string[]> {
+async function serviceLogs(machine: Machine, name: string, lines: number): Promise<readonly string[]> {
   const events = await askScript(machine, SERVICE_EVENTS, { name, lines }).catch(() => []);
   const told = (Array.isArray(events) ? events : []).filter((event) => typeof event === 'string');
   const own: string[] = [];

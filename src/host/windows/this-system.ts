@@ -111,7 +111,7 @@ async function runCommand(command: Command, recorder?: ProcessRecorder): Promise
 }
 
 /** Ends a process with all that it has started, by its id. */
-export async function endTree(pid: number | undefined): Promise<void> {
+async function endTree(pid: number | undefined): Promise<void> {
   if (pid === undefined) return;
   await new Promise<void>((resolve) => {
     const child = spawn(`${SYSTEM32}\\taskkill.exe`, ['/T', '/F', '/PID', `${pid}`], {

@@ -16,7 +16,7 @@ const PATCHES = '/patches';
 const TIMEOUT_MS = 60_000;
 
 /** The same file, seen from the machine. */
-export const RECONFIGURATION = `${ROOT}${CONFIG}`;
+const RECONFIGURATION = `${ROOT}${CONFIG}`;
 
 /** Where kubeadm will find the patches of the API server, seen from inside; undefined = there are none. */
 export async function layPatches(

@@ -54,7 +54,7 @@ export async function passesSuccessTest(host: Host, exec: ExecModel, signal: Abo
   if (program === undefined) return { passed: undefined, words: [] };
   try {
     const result = await host.run({ program, args, timeoutMs: TEST_TIMEOUT_MS, signal, supervised: true });
-    return { passed: result.status === 0 && !result.timedOut, words: lastWords(result) };
+    return { passed: result.status === 0 && !result.timedOut, words: endOfOutput(result) };
   } catch (error) {
     const kill = killOf(error);
     if (kill === undefined) throw error;
@@ -89,7 +89,7 @@ export async function resetProgram(host: Host, exec: Pick<ExecModel, 'reset'>, w
     reason: 'ExecBootstrapperFailed',
     summary: `${program} could not undo an earlier attempt (${outcome(result, RESET_TIMEOUT_MS)}).`,
     remedy: 'Undo it by hand, or correct kubernetes.bootstrapper.exec.reset, and run machineadm provision again.',
-    evidence: lastWords(result).map(evidence),
+    evidence: endOfOutput(result).map(evidence),
   });
 }
 
@@ -144,7 +144,7 @@ function outcome({ status, timedOut, outOfMemory }: CommandResult, limitMs: numb
   return `exit status ${status}${killed}`;
 }
 
-function lastWords({ stdout, stderr }: CommandResult): readonly string[] {
+function endOfOutput({ stdout, stderr }: CommandResult): readonly string[] {
   return `${stdout}\n${stderr}`
     .split('\n')
     .filter((line) => line.trim() !== '')

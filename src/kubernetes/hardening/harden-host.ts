@@ -64,7 +64,7 @@ function denialFile(modules: readonly string[]): FileModel {
 }
 
 /** A file of root's with this text. */
-export function plainFile(path: string, text: string, mode: number): FileModel {
+function plainFile(path: string, text: string, mode: number): FileModel {
   const content = { kind: 'inline', bytes: new TextEncoder().encode(text) } as const;
   return { path, content, mode, user: 'root', group: 'root', directoryMode: 0o755, append: false };
 }

@@ -126,7 +126,7 @@ export async function assumedInventory(host: QueryHost, places: ResetPlaces): Pr
 }
 
 /** The data directories of a local etcd: since 1.28 kubeadm reset empties the default one, also of a worker. */
-export function etcdDirectories({ etcdDataDirectory }: ResetPlaces): readonly string[] {
+function etcdDirectories({ etcdDataDirectory }: ResetPlaces): readonly string[] {
   return [...new Set([DEFAULT_ETCD_DATA_DIRECTORY, etcdDataDirectory ?? DEFAULT_ETCD_DATA_DIRECTORY])];
 }
 

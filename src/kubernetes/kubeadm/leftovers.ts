@@ -51,7 +51,7 @@ export function leftoversWithout({ traces, certificates }: Leftovers, keeper: Ke
 }
 
 /** Where a stacked etcd keeps its member; it exists once etcd has run. */
-export function etcdMemberDirectory(kubernetes: KubernetesModel): string {
+function etcdMemberDirectory(kubernetes: KubernetesModel): string {
   const { etcd } = kubernetes.controlPlane;
   const directory = etcd.kind === 'local' ? etcd.dataDirectory : undefined;
   return `${directory ?? DEFAULT_ETCD_DATA_DIRECTORY}/member`;

@@ -135,6 +135,6 @@ function killed(command: KubeadmCommand, kill: Kill, { note, lines }: KubeadmPro
 }
 
 /** kubeadm's output as the diagnosis room reads it. */
-export function transcriptOf(lines: readonly OutputLine[]): readonly Evidence[] {
+function transcriptOf(lines: readonly OutputLine[]): readonly Evidence[] {
   return lines.slice(-TRANSCRIPT_LINES).map(({ text }) => ({ source: 'kubeadm', text }));
 }

@@ -17,7 +17,7 @@ export type FieldManager = 'machineadm' | 'machineadm-watch';
 export const REPORT_BYTES = 6 * 1024;
 const LONGEST_ANNOTATION = 2 * 1024;
 
-export function fieldManagerOf(event: ReportEvent): FieldManager {
+function fieldManagerOf(event: ReportEvent): FieldManager {
   return event.type === 'readinessChanged' ? 'machineadm-watch' : 'machineadm';
 }
 

@@ -5,7 +5,7 @@ import { fitted, type ReportEvent } from '../event.ts';
 import { isEvent } from '../shapes.ts';
 
 /** Where events wait: on disk, and where that cannot be written, in memory. */
-export const SPOOL_ROOTS: readonly string[] = ['/var/lib/machineadm/spool', '/run/machineadm/spool'];
+const SPOOL_ROOTS: readonly string[] = ['/var/lib/machineadm/spool', '/run/machineadm/spool'];
 
 /** What a sink may have waiting. A machine that reports nothing for a week has no one who waits for it. */
 export const SPOOL_LIMITS = {
@@ -30,7 +30,7 @@ export interface SinkState {
   readonly unreadable?: true;
 }
 
-export const FRESH_STATE: SinkState = { failures: 0, refused: 0, lost: 0, told: false };
+const FRESH_STATE: SinkState = { failures: 0, refused: 0, lost: 0, told: false };
 
 /** An event that waits. */
 export interface SpooledEvent {

@@ -45,7 +45,7 @@ const HEADERS: Readonly<Record<ContainerdModel['mode'], string>> = {
 `,
 };
 
-export const SANDBOX_IMAGE_KEYS = [
+const SANDBOX_IMAGE_KEYS = [
   ['plugins', CRI, 'sandbox_image'],
   ['plugins', IMAGES, 'pinned_images', 'sandbox'],
 ] as const;

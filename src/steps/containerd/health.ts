@@ -56,7 +56,7 @@ export async function waitUntilHealthy(
 }
 
 /** The last telling lines of containerd's journal, or simply the last ones. */
-export async function journalEvidence(host: Host): Promise<readonly Evidence[]> {
+async function journalEvidence(host: Host): Promise<readonly Evidence[]> {
   const lines = await host.services.logs('containerd', 200).catch(() => []);
   const telling = lines.filter((line) => TELLING.test(line));
   return (telling.length > 0 ? telling : lines).slice(-5).map((text) => ({ source: 'journal of containerd', text }));

@@ -140,11 +140,7 @@ async function inspectDevice(host: QueryHost, device: BlockDevice): Promise<File
 }
 
 /** What lies on a device, seen from what is asked for. */
-export function findingOf(
-  filesystem: FilesystemModel,
-  contents: Contents,
-  note: FormatNote | undefined,
-): FilesystemFinding {
+function findingOf(filesystem: FilesystemModel, contents: Contents, note: FormatNote | undefined): FilesystemFinding {
   const { signatures, type, label, uuid } = contents;
   if (signatures.length === 0) return 'blank';
   if (note !== undefined && uuid?.toLowerCase() === note.uuid && !note.made) return 'interrupted mkfs';

@@ -13,7 +13,7 @@ export async function willBePartitioned(
 }
 
 /** Whether the document, by its words alone, means a partition of this disk. */
-export function isPartOf(disk: DiskModel, { by, partition }: DeviceSelector): boolean {
+function isPartOf(disk: DiskModel, { by, partition }: DeviceSelector): boolean {
   if (by.kind === 'partitionLabel') return disk.partitions.some(({ label }) => label === by.label);
   if (partition !== undefined) return sameIdentity(by, disk.device.by);
   // /dev/sdb1, /dev/disk/by-path/pci-0000:00:04.0-part1

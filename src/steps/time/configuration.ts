@@ -32,12 +32,12 @@ export function isOwn(path: string, text: string | undefined): boolean {
 }
 
 /** Lines that name a time source, commented out: the document's servers take their place, they do not join them. */
-export function withoutSources(text: string): string {
+function withoutSources(text: string): string {
   return text.replace(/^[ \t]*(?:server|pool|peer)[ \t].*$/gm, (line) => `${REPLACED}${line}`);
 }
 
 /** The inverse of `withoutSources`. */
-export function withSources(text: string): string {
+function withSources(text: string): string {
   return text
     .split('\n')
     .map((line) => (line.startsWith(REPLACED) ? line.slice(REPLACED.length) : line))

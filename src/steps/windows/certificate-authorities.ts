@@ -28,7 +28,7 @@ export type WindowsAuthoritiesPayload =
  *
  * @param now milliseconds since the epoch, to judge what is expired
  */
-export function windowsCertificateAuthoritiesStep(
+function windowsCertificateAuthoritiesStep(
   now: () => number = Date.now,
 ): Step<readonly CertificateAuthorityModel[], readonly Trusted[], WindowsAuthoritiesPayload> {
   return {

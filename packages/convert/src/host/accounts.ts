@@ -1,7 +1,8 @@
+import { utf8Text } from '@machineadm/document/decode.ts';
 import type { GroupsSection } from '@machineadm/document/host-parts/groups.ts';
 import type { UsersSection } from '@machineadm/document/host-parts/users.ts';
 import type { Conversion } from '../conversion.ts';
-import { type SecretName, textOf } from '../secrets.ts';
+import type { SecretName } from '../secrets.ts';
 import type { Spec, UserSpec } from '../spec.ts';
 
 type UserSection = UsersSection[number];
@@ -60,7 +61,7 @@ function passwordOf(user: UserSpec, { report, secrets, surroundings }: Conversio
     const { name, key } = user.passwordSecret;
     const bytes = secrets.inlineBytes(surroundings.namespace, name, key);
     if (bytes === undefined) return secrets.reference(`${name}-${key}`, user.at, `key ${key} of the Secret ${name}`);
-    return hashOf(textOf(bytes)?.trim(), wanted);
+    return hashOf(utf8Text(bytes)?.trim(), wanted);
   }
   return user.password === undefined || user.password === '' ? undefined : hashOf(user.password, wanted);
 

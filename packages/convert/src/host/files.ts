@@ -1,8 +1,9 @@
+import { utf8Text } from '@machineadm/document/decode.ts';
 import type { FileSection } from '@machineadm/document/versions/v1alpha1/host.ts';
 import type { Conversion } from '../conversion.ts';
 import { renderTemplate, TEMPLATE_HINT } from '../go-template.ts';
 import { hasMark } from '../jinja.ts';
-import { type SecretName, textOf, toBase64 } from '../secrets.ts';
+import { type SecretName, toBase64 } from '../secrets.ts';
 import type { FileSpec, Spec } from '../spec.ts';
 import { windowsMode } from '../windows.ts';
 
@@ -69,7 +70,7 @@ function secretContent(file: FileSpec, { name, key }: SecretKeyOf, conversion: C
     }
     return { contentFrom: secrets.reference(wanted, file.at, `key ${key} of the Secret ${name}`) };
   }
-  const text = textOf(bytes);
+  const text = utf8Text(bytes);
   if (encoding !== undefined && text !== undefined) return { content: text.trim(), encoding };
   if (text === undefined) {
     report.add('SecretNotText', file.at, `key ${key} of the Secret ${name}`);

@@ -117,7 +117,7 @@ function convertEnvironment(source: Source, target: Target, conversion: Conversi
 }
 
 /** `controlPlane.etcd`; a joining machine needs only the paths of an external one. */
-export function convertEtcd(etcd: Source, target: Target, conversion: Conversion): Etcd | undefined {
+function convertEtcd(etcd: Source, target: Target, conversion: Conversion): Etcd | undefined {
   const external = convertExternalEtcd(etcd);
   if (external !== undefined) return external;
   const source = etcd.get('local');

@@ -1,6 +1,7 @@
+import { utf8Text } from '@machineadm/document/decode.ts';
 import type { JoinSection } from '@machineadm/document/versions/v1alpha1/join.ts';
 import type { Conversion } from '../conversion.ts';
-import { fromBase64, textOf } from '../secrets.ts';
+import { fromBase64 } from '../secrets.ts';
 import type { Source } from '../source.ts';
 import type { Spec } from '../spec.ts';
 import { caCertHash } from './certificate-hash.ts';
@@ -142,7 +143,7 @@ function currentContext(source: Source): { readonly cluster: Source; readonly us
 
 function pemOf(data: string, at: Source, { report }: Conversion): string | undefined {
   const bytes = fromBase64(data);
-  const text = bytes === undefined ? undefined : textOf(bytes);
+  const text = bytes === undefined ? undefined : utf8Text(bytes);
   if (text === undefined) report.add('InputInvalid', at, 'the certificate authority is not base64 of PEM');
   return text;
 }

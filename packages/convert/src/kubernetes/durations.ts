@@ -1,7 +1,7 @@
 import type { Source } from '../source.ts';
 
 /** A duration of the document from seconds: `10m`, `1h30m`, `90s`. */
-export function fromSeconds(seconds: number): string {
+function fromSeconds(seconds: number): string {
   const parts = [
     [Math.floor(seconds / 3600), 'h'],
     [Math.floor((seconds % 3600) / 60), 'm'],

@@ -1,6 +1,7 @@
+import { utf8Text } from '@machineadm/document/decode.ts';
 import type { KubernetesSection } from '@machineadm/document/versions/v1alpha1/kubernetes.ts';
 import type { Conversion } from '../conversion.ts';
-import { type SecretName, textOf } from '../secrets.ts';
+import type { SecretName } from '../secrets.ts';
 import type { Source } from '../source.ts';
 import type { FileSpec, Spec } from '../spec.ts';
 import { nonEmpty, some } from './components.ts';
@@ -123,7 +124,7 @@ export type Variable = (name: string, what: string) => string;
 
 function publicPart(suffix: string, conversion: Conversion, variable: Variable): string {
   const bytes = bytesOf(suffix, 'tls.crt', conversion);
-  const text = bytes === undefined ? undefined : textOf(bytes);
+  const text = bytes === undefined ? undefined : utf8Text(bytes);
   return text ?? variable(`${suffix}.crt`, `tls.crt of the Secret ${secretName(suffix, conversion)}`);
 }
 
@@ -131,7 +132,7 @@ function keyOf(name: string, suffix: string, conversion: Conversion): SecretName
   const { secrets, surroundings, object } = conversion;
   const secret = secretName(suffix, conversion);
   const bytes = secrets.inlineBytes(surroundings.namespace, secret, 'tls.key');
-  const text = bytes === undefined ? undefined : textOf(bytes);
+  const text = bytes === undefined ? undefined : utf8Text(bytes);
   return text === undefined
     ? secrets.reference(`${suffix}.key`, object, `tls.key of the Secret ${secret}`)
     : secrets.value(name, text);
@@ -151,5 +152,5 @@ function secretName(suffix: string, { surroundings }: Conversion): string {
 /** The certificate of the cluster's authority, where the input has it: for the hash that a joining machine pins. */
 export function clusterAuthority(conversion: Conversion): string | undefined {
   const bytes = bytesOf(SECRETS.ca, 'tls.crt', conversion);
-  return bytes === undefined ? undefined : textOf(bytes);
+  return bytes === undefined ? undefined : utf8Text(bytes);
 }

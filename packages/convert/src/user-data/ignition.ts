@@ -1,7 +1,8 @@
+import { utf8Text } from '@machineadm/document/decode.ts';
 import type { Dropped } from '../dropped.ts';
 import type { Expressions } from '../jinja.ts';
 import type { Report } from '../report.ts';
-import { fromBase64, textOf } from '../secrets.ts';
+import { fromBase64 } from '../secrets.ts';
 import { Source } from '../source.ts';
 import type { CommandSpec, FileSpec, MountSpec, ServiceSpec, Spec, TimeSpec, UserSpec } from '../spec.ts';
 import { CONTAINER_LINUX, readContainerLinux } from './container-linux.ts';
@@ -203,7 +204,7 @@ function liftMounts(files: readonly FileSpec[], services: readonly ServiceSpec[]
 function asText(file: FileSpec): FileSpec {
   if (file.encoding !== 'base64') return file;
   const bytes = fromBase64(file.content);
-  const text = bytes === undefined ? undefined : textOf(bytes);
+  const text = bytes === undefined ? undefined : utf8Text(bytes);
   return text === undefined ? file : { ...file, content: text, encoding: undefined };
 }
 

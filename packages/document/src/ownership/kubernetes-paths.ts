@@ -50,7 +50,6 @@ export const DENIED_MODULES_FILE = '/etc/modprobe.d/90-machineadm-hardening.conf
 export const KUBEADM_CONFIG_MODE = 0o600;
 export const KUBEADM_RUN_DIRECTORY_MODE = 0o755;
 
-export const KUBERNETES_DIRECTORY = '/etc/kubernetes';
 export const DEFAULT_CERTIFICATES_DIRECTORY = '/etc/kubernetes/pki';
 export const DEFAULT_CA_CERTIFICATE = '/etc/kubernetes/pki/ca.crt';
 export const ADMIN_KUBECONFIG = '/etc/kubernetes/admin.conf';
@@ -62,7 +61,6 @@ export const CONTROLLER_MANAGER_KUBECONFIG = '/etc/kubernetes/controller-manager
 export const SCHEDULER_KUBECONFIG = '/etc/kubernetes/scheduler.conf';
 
 export const KUBELET_DIRECTORY = '/var/lib/kubelet';
-export const KUBELET_CLIENT_CERTIFICATE = '/var/lib/kubelet/pki/kubelet-client-current.pem';
 export const DEFAULT_ETCD_DATA_DIRECTORY = '/var/lib/etcd';
 
 /** As Cluster API's provider writes them; kubeadm itself would give certificates 0644 and keys 0600. */

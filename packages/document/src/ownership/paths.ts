@@ -51,7 +51,7 @@ export const PROXY_DROP_IN = '20-machineadm-proxy.conf';
 export const PROXY_SERVICES = ['containerd', 'kubelet'] as const;
 
 /** The unit types of systemd(1); a name without one of these suffixes is that of a service. */
-export const UNIT_SUFFIX = /\.(service|socket|target|timer|path|mount|automount|swap|slice|scope|device)$/;
+const UNIT_SUFFIX = /\.(service|socket|target|timer|path|mount|automount|swap|slice|scope|device)$/;
 /** Units of the administrator (systemd.unit(5)). */
 export const UNIT_DIRECTORY = '/etc/systemd/system';
 

@@ -156,7 +156,7 @@ export const KUBELET_KERNEL_SETTINGS: Readonly<Record<string, string>> = {
   'kernel/keys/root_maxbytes': '25000000',
 };
 
-export const AUDIT_LOG_DIRECTORY = '/var/log/kubernetes/audit';
+const AUDIT_LOG_DIRECTORY = '/var/log/kubernetes/audit';
 
 /** The directory and not the file: rotation renames the file. */
 export const AUDIT_LOG_MOUNT: Mount = {
