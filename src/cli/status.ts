@@ -10,6 +10,9 @@ import { buildInfo } from './build-info.ts';
 import { type OutputFormat, printData, printNotice, printObject, printText } from './output.ts';
 import { usesColor } from './terminal.ts';
 
+/** Of a pipe. */
+const WIDE = 100;
+
 export interface StatusOptions {
   readonly output: OutputFormat | 'html';
   readonly wait?: true;
@@ -47,7 +50,7 @@ export async function timeline({ output }: { readonly output: OutputFormat }): P
   const found = await readStatus();
   if (found === undefined) throw noRun();
   if (output !== 'text') await printData(output, 'Timeline', { runId: found.runId, timeline: found.timeline });
-  else printText(formatTimeline(found, style()));
+  else printText(formatTimeline(found, { ...style(), columns: process.stdout.columns ?? WIDE }));
   return exitCode('Success');
 }
 

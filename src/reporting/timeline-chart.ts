@@ -2,7 +2,7 @@ import { formatDuration } from '@machineadm/document/units.ts';
 import type { RunStatus, TimelineEntry } from './status.ts';
 import { BOOT_SPANS } from './timeline.ts';
 
-const COLUMNS = 100;
+const WIDEST = 100;
 const LONGEST_NAME = 24;
 const SMALLEST_BAR = 10;
 const BREAK = '//';
@@ -14,7 +14,7 @@ const BREAK = '//';
  */
 export function formatTimeline(
   status: Pick<RunStatus, 'timeline'>,
-  style: { readonly titleOf?: (name: string) => string } = {},
+  style: { readonly titleOf?: (name: string) => string; readonly columns?: number } = {},
 ): string {
   const entries = status.timeline.map((entry) => ({ ...entry, name: style.titleOf?.(entry.name) ?? entry.name }));
   if (entries.length === 0) return '';
@@ -24,7 +24,10 @@ export function formatTimeline(
   const startWidth = Math.max(...starts.map((text) => text.length));
   const durationWidth = Math.max(...durations.map((text) => text.length));
   // name, start, |bar|, duration, two blanks between them.
-  const barWidth = Math.max(SMALLEST_BAR, COLUMNS - nameWidth - startWidth - durationWidth - 8);
+  const barWidth = Math.max(
+    SMALLEST_BAR,
+    Math.min(WIDEST, style.columns ?? WIDEST) - nameWidth - startWidth - durationWidth - 8,
+  );
   const axis = axisOf(status.timeline, barWidth);
   return entries
     .map((entry, index) => {

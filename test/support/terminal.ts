@@ -29,7 +29,6 @@ export class Terminal implements AsyncDisposable {
     const size = ['-x', String(columns), '-y', String(rows)];
     const variables = Object.entries(this.#env).flatMap(([name, value]) => ['-e', `${name}=${value}`]);
     this.#tmux(['-f', '/dev/null', 'new-session', '-d', ...size, '-c', cwd, ...variables, '--', ...command]);
-    this.#tmux(['set', '-g', 'remain-on-exit', 'on']);
   }
 
   /** Types text as it is. */
@@ -42,9 +41,9 @@ export class Terminal implements AsyncDisposable {
     this.#tmux(['send-keys', ...keys]);
   }
 
-  /** What is on the screen; with `isStyled`, with the sequences of colours and weight. */
-  screen(isStyled = false): string {
-    return this.#tmux(['capture-pane', '-p', ...(isStyled ? ['-e'] : [])]);
+  /** What is on the screen; with the sequences of colours and weight, or with lines whole that the terminal wrapped. */
+  screen({ isStyled = false, isJoined = false } = {}): string {
+    return this.#tmux(['capture-pane', '-p', ...(isStyled ? ['-e'] : []), ...(isJoined ? ['-J'] : [])]);
   }
 
   /** Waits until the screen is as wished. Throws with the last screen where it never is. */

@@ -55,6 +55,12 @@ describe('the chart', () => {
     for (const line of lines) assert.ok(line.length <= 100, line);
   });
 
+  for (const columns of [60, 80, 120]) {
+    test(`fits a terminal of ${columns} columns`, () => {
+      for (const line of formatTimeline({ timeline }, { columns }).split('\n')) assert.ok(line.length <= columns, line);
+    });
+  }
+
   test('draws each span where and as long as it was, and at least one mark', () => {
     const bars = lines.map((line) => line.slice(line.indexOf('|') + 1, line.lastIndexOf('|')));
     const width = bars[0]?.length ?? 0;

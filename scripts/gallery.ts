@@ -1,0 +1,142 @@
+/**
+ * `npm run gallery`: pictures of the command line in `docs/gallery`, captured from a terminal of tmux at three widths, light and
+ * dark. Run as root on Linux: `status` and `plan` are shown in a mount namespace of their own, and nothing is changed.
+ */
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { exampleDocument } from '@machineadm/document/index.ts';
+import { withChecksum } from '../src/host/files/checksum.ts';
+import { FAILED } from '../test/support/pages.ts';
+import { Terminal } from '../test/support/terminal.ts';
+import { PALETTES, terminalSvg } from './gallery/terminal-svg.ts';
+
+const ROOT = resolve(import.meta.dirname, '..');
+export const WIDTHS = [60, 80, 120] as const;
+const ROWS = 200;
+/** Printed when the command has ended. */
+const END = '-- end of the scene --';
+
+interface Scene {
+  readonly title: string;
+  /** The command line that is typed, in the directory with the documents. */
+  readonly command: string;
+}
+
+/** By the name of their files. */
+export const SCENES: Readonly<Record<string, Scene>> = {
+  help: { title: 'The commands in groups', command: 'machineadm help' },
+  explain: { title: 'What a field is for', command: 'machineadm explain kubernetes.ready' },
+  validate: { title: 'Mistakes of a document, with their places', command: 'machineadm validate mistakes.yaml' },
+  plan: { title: 'What a run would change', command: 'machineadm plan host.yaml' },
+  status: { title: 'A run that failed', command: 'machineadm status' },
+  timeline: { title: 'Where the time went', command: 'machineadm timeline' },
+  diagnose: { title: 'The cause of a failure, from a saved log', command: 'machineadm diagnose kubeadm.log' },
+};
+
+const MISTAKES = `apiVersion: machineadm.dev/v1alpha1
+kind: MachineBootstrap
+metadata: {name: node-1}
+host:
+  hostname: Node_1
+  swop: Disabled
+kubernetes:
+  version: v1.35.2
+  role: Workr
+`;
+const HOST = `apiVersion: machineadm.dev/v1alpha1
+kind: MachineBootstrap
+metadata: {name: node-1}
+host:
+  hostname: node-1
+  sysctl:
+    net.ipv4.ip_forward: 1
+  files:
+    - path: /etc/motd.d/machineadm
+      content: |
+        This machine is managed by machineadm.
+`;
+
+/** One capture: the screen as text, and with the sequences of its colours. */
+export interface Capture {
+  readonly text: string;
+  readonly styled: string;
+  /** Lines that the terminal had to wrap. */
+  readonly wrapped: readonly string[];
+}
+
+/** Runs a scene in a terminal of so many columns, to its end. */
+export async function capture({ command }: Scene, columns: number, directory: string): Promise<Capture> {
+  // A tmpfs hides the runs of this machine; the run that is shown is put there. Then the terminal stays open.
+  const script = `mount -t tmpfs tmpfs /run && mkdir -m 755 /run/machineadm && install -m 640 status.json /run/machineadm/status.json && printf '$ %s\\n' "$1" && eval "$1"; echo '${END}'; exec sleep 3600`;
+  const shell = ['unshare', '--mount', '--propagation', 'private', 'sh', '-c', script, 'sh', command];
+  const env = { PATH: `${join(directory, 'bin')}:/usr/sbin:/usr/bin:/sbin:/bin`, TERM: 'screen-256color' };
+  await using terminal = new Terminal({ command: shell, columns, rows: ROWS, cwd: directory, env });
+  const text = await terminal.until((screen) => screen.includes(END));
+  const end = (screen: string): string => screen.slice(0, screen.lastIndexOf(END)).trim();
+  const joined = end(terminal.screen({ isJoined: true })).split('\n');
+  return {
+    text: end(text),
+    styled: end(terminal.screen({ isStyled: true })),
+    wrapped: joined.filter((line) => line.length > columns),
+  };
+}
+
+/** A directory with all that the scenes need. The caller removes it. */
+export function prepareScenes(): string {
+  const directory = mkdtempSync(join(tmpdir(), 'machineadm-gallery-'));
+  mkdirSync(join(directory, 'bin'));
+  const main = process.env.MACHINEADM_TEST_AGENT ?? join(ROOT, 'src/main.ts');
+  writeFileSync(join(directory, 'bin/machineadm'), `#!/bin/sh\nexec '${process.execPath}' '${main}' "$@"\n`);
+  chmodSync(join(directory, 'bin/machineadm'), 0o755);
+  const files = {
+    'bootstrap.yaml': exampleDocument('Worker'),
+    'mistakes.yaml': MISTAKES,
+    'host.yaml': HOST,
+    'status.json': `${withChecksum(JSON.stringify(FAILED))}\n`,
+    'kubeadm.log': readFileSync(join(ROOT, 'test/fixtures/transcripts/10-join-wrong-ca-hash.log'), 'utf8'),
+  };
+  for (const [name, content] of Object.entries(files)) writeFileSync(join(directory, name), content, { mode: 0o600 });
+  return directory;
+}
+
+/** Writes all pictures and gives their names. */
+export async function writeGallery(target: string, widths: readonly number[] = WIDTHS): Promise<readonly string[]> {
+  const directory = prepareScenes();
+  const written: string[] = [];
+  mkdirSync(target, { recursive: true });
+  try {
+    for (const [name, scene] of Object.entries(SCENES)) {
+      for (const columns of widths) {
+        const { styled } = await capture(scene, columns, directory);
+        for (const [theme, palette] of Object.entries(PALETTES)) {
+          const file = `${name}-${columns}-${theme}.svg`;
+          writeFileSync(join(target, file), terminalSvg(styled, columns, palette, `${scene.title}: ${scene.command}`));
+          written.push(file);
+        }
+      }
+    }
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+  return written;
+}
+
+/** The page that shows them. */
+export function galleryPage(): string {
+  const picture = (name: string, columns: number, { command }: Scene): string =>
+    `<picture><source media="(prefers-color-scheme: dark)" srcset="gallery/${name}-${columns}-dark.svg"><img src="gallery/${name}-${columns}-light.svg" alt="${command} in ${columns} columns"></picture>`;
+  const sections = Object.entries(SCENES).map(([name, scene]) => {
+    const narrow = [60, 120].map(
+      (columns) => `<details><summary>${columns} columns</summary>\n\n${picture(name, columns, scene)}\n\n</details>\n`,
+    );
+    return `## ${scene.title}\n\n${picture(name, 80, scene)}\n\n${narrow.join('\n')}`;
+  });
+  return `# Gallery\n\nCaptures of a terminal with 60, 80 and 120 columns, light and dark. \`npm run gallery\`, as root on Linux with tmux, makes them\nanew: pictures and this page. Times and versions differ from one run to the next.\n\n${sections.join('\n')}`;
+}
+
+if (import.meta.main) {
+  const written = await writeGallery(join(ROOT, 'docs/gallery'));
+  writeFileSync(join(ROOT, 'docs/gallery.md'), galleryPage());
+  console.log(`wrote docs/gallery.md and ${written.length} pictures`);
+}
