@@ -1,36 +1,59 @@
 /**
- * Packs the binary of this machine into a container image, without docker: `npm run image`. The archive is an OCI image
- * layout (image-spec image-layout.md) that `docker load` reads as well:
+ * Packs the binary into a container image, without docker: `npm run image` that of this machine, `-- --all` one for amd64
+ * and arm64 (after `npm run build -- --all`). The archive is an OCI image layout (image-spec image-layout.md) that
+ * `docker load` reads as well:
  *
  *   ctr -n k8s.io images import dist/machineadm-image-linux-amd64.tar
  *
- * No base image: the binary, and the C and C++ libraries of the machine that builds, which must be glibc's. The same
- * binary and libraries make the same bytes.
+ * No base image: the binary, and the C and C++ libraries of the machine that builds, which must be glibc's; those of the
+ * other architecture come from the same Debian by apt. The same binary and libraries make the same bytes.
  */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { gzipSync } from 'node:zlib';
+import { buildInfo } from '../src/cli/build-info.ts';
 import { type TarEntry, tar } from '../src/diagnosis/bundle/tar.ts';
+import { commitTime, gitCommit } from './build/inputs.ts';
 import { nativeTarget } from './build/runtime.ts';
 import { tarOfFiles } from './build/tar.ts';
 
 /** The words of image-spec for what npm calls x64. */
 const ARCHITECTURES = { x64: 'amd64', arm64: 'arm64' } as const;
 
+/** The image of one architecture. */
+export interface ArchitectureImage {
+  readonly architecture: string;
+  /** By their path in the image, without the leading slash. */
+  readonly files: Readonly<Record<string, { readonly content: Buffer; readonly mode: number }>>;
+}
+
+/** What an image says of itself, as labels of its configuration and annotations of its index. */
+export interface ImageOrigin {
+  readonly version: string;
+  readonly commit: string;
+  readonly createdAt: Date;
+}
+
 /**
- * The archive of an image of these files.
+ * The archive of an image. For several architectures it has one index, from which each machine takes its own.
  *
  * @param name with its tag, as a pod names it: `machineadm:0.1.0`
- * @param files by their path in the image, without the leading slash
  */
-export function imageArchive(
-  name: string,
-  architecture: string,
-  files: Readonly<Record<string, { readonly content: Buffer; readonly mode: number }>>,
-): Buffer {
+export function imageArchive(name: string, images: readonly ArchitectureImage[], origin: ImageOrigin): Buffer {
   const blobs = new Map<string, Buffer>();
   const put = (mediaType: string, content: Buffer) => {
     const hex = sha256(content);
@@ -38,34 +61,55 @@ export function imageArchive(
     return { mediaType, digest: `sha256:${hex}`, size: content.length };
   };
   const json = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
-  const layer = tarOfFiles(files);
-  const layers = [put('application/vnd.oci.image.layer.v1.tar+gzip', gzipSync(layer))];
-  const config = put(
-    'application/vnd.oci.image.config.v1+json',
-    json({
-      architecture,
-      os: 'linux',
-      config: {
-        Env: ['PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'],
-        Entrypoint: ['/usr/local/bin/machineadm'],
-      },
-      rootfs: { type: 'layers', diff_ids: [`sha256:${sha256(layer)}`] },
-    }),
-  );
+  // image-spec annotations.md, "Pre-Defined Annotation Keys"
+  const created = origin.createdAt.toISOString().replace('.000Z', 'Z');
+  const labels = {
+    'org.opencontainers.image.title': 'machineadm',
+    'org.opencontainers.image.description': 'On-node bootstrap agent for Kubernetes',
+    'org.opencontainers.image.licenses': 'Apache-2.0',
+    'org.opencontainers.image.version': origin.version,
+    'org.opencontainers.image.revision': origin.commit,
+    'org.opencontainers.image.created': created,
+  };
   const mediaType = 'application/vnd.oci.image.manifest.v1+json';
-  const manifest = put(mediaType, json({ schemaVersion: 2, mediaType, config, layers }));
+  const described = images.map(({ architecture, files }) => {
+    const layer = tarOfFiles(files);
+    const layers = [put('application/vnd.oci.image.layer.v1.tar+gzip', gzipSync(layer))];
+    const config = put(
+      'application/vnd.oci.image.config.v1+json',
+      json({
+        created,
+        architecture,
+        os: 'linux',
+        config: {
+          Env: ['PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'],
+          Entrypoint: ['/usr/local/bin/machineadm'],
+          Labels: labels,
+        },
+        rootfs: { type: 'layers', diff_ids: [`sha256:${sha256(layer)}`] },
+      }),
+    );
+    const manifest = put(mediaType, json({ schemaVersion: 2, mediaType, config, layers, annotations: labels }));
+    return { config, layers, descriptor: { ...manifest, platform: { architecture, os: 'linux' } } };
+  });
+  const [first] = described;
+  if (first === undefined) throw new Error('an image is for one architecture at least');
   const full = fullName(name);
   const annotations = {
     // containerd takes the name from the first, other tools from the second, which is the tag only.
     'io.containerd.image.name': full,
     'org.opencontainers.image.ref.name': full.slice(full.lastIndexOf(':') + 1),
   };
-  const index = {
-    schemaVersion: 2,
-    manifests: [{ ...manifest, platform: { architecture, os: 'linux' }, annotations }],
-  };
+  const indexType = 'application/vnd.oci.image.index.v1+json';
+  const manifests = described.map(({ descriptor }) => descriptor);
+  const named =
+    images.length === 1
+      ? first.descriptor
+      : put(indexType, json({ schemaVersion: 2, mediaType: indexType, manifests, annotations: labels }));
+  const index = { schemaVersion: 2, mediaType: indexType, manifests: [{ ...named, annotations }] };
   const path = ({ digest }: { digest: string }): string => `blobs/sha256/${digest.slice('sha256:'.length)}`;
-  const docker = [{ Config: path(config), RepoTags: [name], Layers: layers.map(path) }];
+  // The older form of docker knows one architecture: that of the machine that builds comes first.
+  const docker = [{ Config: path(first.config), RepoTags: [name], Layers: first.layers.map(path) }];
   const file = (path: string, content: Buffer): TarEntry => ({ path, content, mode: 0o644 });
   return tar([
     file('oci-layout', json({ imageLayoutVersion: '1.0.0' })),
@@ -94,28 +138,95 @@ function sha256(bytes: Buffer): string {
   return createHash('sha256').update(bytes).digest('hex');
 }
 
+/** Debian's names of what a binary of Node loads, and where the libraries of an architecture lie. */
+const PACKAGES = ['libc6', 'libgcc-s1', 'libstdc++6'];
+const TRIPLES = { amd64: 'x86_64-linux-gnu', arm64: 'aarch64-linux-gnu' } as const;
+const LOADERS = { amd64: 'lib64/ld-linux-x86-64.so.2', arm64: 'lib/ld-linux-aarch64.so.1' } as const;
+
+/**
+ * The libraries of another architecture by their paths: those packages of the Debian that this machine has, downloaded and
+ * verified by apt with directories of its own. Nothing is installed, and the machine's own lists stay as they are.
+ */
+function foreignLibraries(architecture: keyof typeof TRIPLES, paths: readonly string[]): ArchitectureImage['files'] {
+  const work = mkdtempSync(join(tmpdir(), 'machineadm-image-'));
+  try {
+    // apt downloads as a user of its own.
+    chmodSync(work, 0o755);
+    for (const path of ['state/lists/partial', 'cache/archives/partial', 'debs', 'root']) {
+      mkdirSync(join(work, path), { recursive: true });
+    }
+    writeFileSync(join(work, 'status'), '');
+    const settings = [
+      `APT::Architecture=${architecture}`,
+      `APT::Architectures=${architecture}`,
+      `Dir::State=${work}/state`,
+      `Dir::State::status=${work}/status`,
+      `Dir::Cache=${work}/cache`,
+      'APT::Sandbox::User=root',
+    ].flatMap((setting) => ['-o', setting]);
+    const apt = (...args: readonly string[]) =>
+      execFileSync('apt-get', ['-qq', ...settings, ...args], {
+        cwd: join(work, 'debs'),
+        stdio: ['ignore', 'ignore', 'inherit'],
+      });
+    apt('update');
+    apt('download', ...PACKAGES);
+    for (const deb of readdirSync(join(work, 'debs'))) {
+      execFileSync('dpkg-deb', ['--extract', join(work, 'debs', deb), join(work, 'root')]);
+    }
+    const files: Record<string, { content: Buffer; mode: number }> = {};
+    for (const path of paths) {
+      if (path.endsWith('/copyright')) {
+        // The terms are those of the source package; in the packages they are links from one to another.
+        files[path.slice(1)] = { content: readFileSync(path), mode: 0o644 };
+        continue;
+      }
+      const isLoader = basename(path).startsWith('ld-linux');
+      const own = isLoader ? LOADERS[architecture] : path.slice(1).replace(/[^/]+-linux-gnu/, TRIPLES[architecture]);
+      // Libraries lie in /lib or /usr/lib, which are one directory on a system and two in packages.
+      const found = [own, join('usr', own), own.replace(/^usr\//, '')]
+        .map((one) => join(work, 'root', one))
+        .find((one) => existsSync(one));
+      if (found === undefined) throw new Error(`${own} is in none of ${PACKAGES.join(', ')} for ${architecture}`);
+      files[own] = { content: readFileSync(found), mode: 0o755 };
+    }
+    return files;
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+}
+
 function main(): void {
   const root = resolve(import.meta.dirname, '..');
-  const { version }: { version: string } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-  const { values } = parseArgs({ options: { name: { type: 'string', default: `machineadm:${version}` } } });
-  const binary = join(root, 'dist/machineadm');
-  if (!existsSync(binary)) throw new Error('there is no dist/machineadm yet: npm run build');
+  const { version } = buildInfo();
+  const { values } = parseArgs({
+    options: { name: { type: 'string', default: `machineadm:${version}` }, all: { type: 'boolean', default: false } },
+  });
   const target = nativeTarget();
   if (target.platform !== 'linux') throw new Error('an image is built on Linux only');
-  const architecture = ARCHITECTURES[target.architecture];
-  const files = {
-    'usr/local/bin/machineadm': { content: readFileSync(binary), mode: 0o755 },
-    'usr/share/doc/machineadm/LICENSES.txt': { content: readFileSync(join(root, 'dist/LICENSES.txt')), mode: 0o644 },
-  };
-  const libraries = librariesOf(binary).map((path) => [
-    path.slice(1),
-    { content: readFileSync(path), mode: path.endsWith('/copyright') ? 0o644 : 0o755 },
-  ]);
-  const archive = join(root, `dist/machineadm-image-linux-${architecture}.tar`);
-  writeFileSync(
-    `${archive}.new`,
-    imageArchive(values.name, architecture, { ...files, ...Object.fromEntries(libraries) }),
-  );
+  const native = ARCHITECTURES[target.architecture];
+  if (!existsSync(join(root, 'dist/machineadm'))) throw new Error('there is no dist/machineadm yet: npm run build');
+  const libraries = librariesOf(join(root, 'dist/machineadm'));
+  const others = values.all ? Object.values(ARCHITECTURES).filter((one) => one !== native) : [];
+  const images = [native, ...others].map((architecture): ArchitectureImage => {
+    const binary = join(root, `dist/machineadm-linux-${architecture}`);
+    if (!existsSync(binary)) {
+      throw new Error(`there is no ${binary} yet: npm run build${architecture === native ? '' : ' -- --all'}`);
+    }
+    const own = libraries.map((path) => [
+      path.slice(1),
+      { content: readFileSync(path), mode: path.endsWith('/copyright') ? 0o644 : 0o755 },
+    ]);
+    const files = {
+      'usr/local/bin/machineadm': { content: readFileSync(binary), mode: 0o755 },
+      'usr/share/doc/machineadm/LICENSES.txt': { content: readFileSync(join(root, 'dist/LICENSES.txt')), mode: 0o644 },
+      ...(architecture === native ? Object.fromEntries(own) : foreignLibraries(architecture, libraries)),
+    };
+    return { architecture, files };
+  });
+  const origin = { version, commit: gitCommit(root), createdAt: new Date(commitTime(root) * 1000) };
+  const archive = join(root, `dist/machineadm-image-linux${values.all ? '' : `-${native}`}.tar`);
+  writeFileSync(`${archive}.new`, imageArchive(values.name, images, origin));
   renameSync(`${archive}.new`, archive);
   process.stdout.write(`${archive}: ${values.name}\n`);
 }

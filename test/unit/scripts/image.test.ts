@@ -9,6 +9,8 @@ const FILES = {
   'usr/share/doc/x/copyright': { content: Buffer.from('terms'), mode: 0o644 },
 };
 
+const ORIGIN = { version: '0.1.0', commit: 'c0ffee', createdAt: new Date('2026-01-02T03:04:05Z') };
+
 /** The entries of a ustar archive by name, with the type and the mode of each. */
 function untar(archive: Buffer): Map<string, { content: Buffer; type: string; mode: number }> {
   const entries = new Map<string, { content: Buffer; type: string; mode: number }>();
@@ -29,7 +31,7 @@ function untar(archive: Buffer): Map<string, { content: Buffer; type: string; mo
 }
 
 describe('the archive of a container image', () => {
-  const archive = imageArchive('machineadm:0.1.0', 'amd64', FILES);
+  const archive = imageArchive('machineadm:0.1.0', [{ architecture: 'amd64', files: FILES }], ORIGIN);
   const entries = untar(archive);
   const read = (path: string): Buffer => entries.get(path)?.content ?? assert.fail(`no ${path}`);
   const json = (path: string) => JSON.parse(read(path).toString());
@@ -71,7 +73,7 @@ describe('the archive of a container image', () => {
 
   test('has the name that a pod gives it, to containerd and to docker', () => {
     const nameOf = (name: string): string => {
-      const made = untar(imageArchive(name, 'amd64', FILES));
+      const made = untar(imageArchive(name, [{ architecture: 'amd64', files: FILES }], ORIGIN));
       return JSON.parse(`${made.get('index.json')?.content}`).manifests[0].annotations['io.containerd.image.name'];
     };
     assert.equal(nameOf('machineadm:0.1.0'), 'docker.io/library/machineadm:0.1.0');
@@ -80,8 +82,44 @@ describe('the archive of a container image', () => {
     assert.deepEqual(json('manifest.json')[0].RepoTags, ['machineadm:0.1.0']);
   });
 
+  test('says what it is: its version, its commit, its licence', () => {
+    const manifest = json(blob(json('index.json').manifests[0]));
+    const config = json(blob(manifest.config));
+    assert.equal(config.created, '2026-01-02T03:04:05Z');
+    for (const labels of [config.config.Labels, manifest.annotations]) {
+      assert.deepEqual(
+        ['version', 'revision', 'licenses', 'created'].map((name) => labels[`org.opencontainers.image.${name}`]),
+        ['0.1.0', 'c0ffee', 'Apache-2.0', '2026-01-02T03:04:05Z'],
+      );
+    }
+  });
+
+  test('for two architectures has one name and one index, in which each machine finds its own', () => {
+    const images = ['amd64', 'arm64'].map((architecture) => ({
+      architecture,
+      files: { 'usr/local/bin/machineadm': { content: Buffer.from(architecture), mode: 0o755 } },
+    }));
+    const made = untar(imageArchive('machineadm:0.1.0', images, ORIGIN));
+    const of = (path: string): Buffer => made.get(path)?.content ?? assert.fail(`no ${path}`);
+    const parsed = (path: string) => JSON.parse(of(path).toString());
+    const { manifests } = parsed('index.json');
+    assert.equal(manifests.length, 1);
+    assert.equal(manifests[0].annotations['io.containerd.image.name'], 'docker.io/library/machineadm:0.1.0');
+    const index = parsed(blob(manifests[0]));
+    assert.equal(index.mediaType, 'application/vnd.oci.image.index.v1+json');
+    for (const [at, { platform, digest, size }] of index.manifests.entries()) {
+      const architecture = images[at]?.architecture ?? '';
+      assert.deepEqual(platform, { architecture, os: 'linux' });
+      assert.equal(of(blob({ digest })).length, size);
+      const manifest = parsed(blob({ digest }));
+      assert.equal(parsed(blob(manifest.config)).architecture, architecture);
+      const layer = untar(gunzipSync(of(blob(manifest.layers[0]))));
+      assert.equal(`${layer.get('usr/local/bin/machineadm')?.content}`, architecture);
+    }
+  });
+
   test('is the same again', () => {
-    assert.deepEqual(imageArchive('machineadm:0.1.0', 'amd64', FILES), archive);
+    assert.deepEqual(imageArchive('machineadm:0.1.0', [{ architecture: 'amd64', files: FILES }], ORIGIN), archive);
   });
 });
 
