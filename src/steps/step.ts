@@ -11,8 +11,7 @@ export type { Inventory } from '../kubernetes/kubeadm/inventory.ts';
 
 /**
  * What a step is. `desired` and `plan` are pure, `inspect` only reads, `apply` makes one change. The runner verifies a
- * step by inspecting and planning again: the second plan must be empty. Adding a step touches the step,
- * its id in `document/step-ids.ts`, and its line in `pipeline/pipeline.ts`.
+ * step by inspecting and planning again: the second plan must be empty. docs/adding-a-step.md walks through one.
  */
 export interface Step<Desired = unknown, Actual = unknown, Payload = unknown> {
   /** The same word in plan, journal, status, timeline and docs. */

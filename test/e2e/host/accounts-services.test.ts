@@ -67,6 +67,7 @@ describe('accounts, time and services on a real systemd', {
         { name: 'gone', inactive: true },
       ],
       time: { servers: ['10.99.0.82'], synchronized: { within: '1s', timeout: '60s' } },
+      limits: { services: { nofile: { soft: 4321, hard: 15432 } }, sessions: { ada: { nofile: 2345 } } },
       files: [{ path: '/etc/systemd/system/lab-app.service', content: UNIT }],
       services: [
         {
@@ -80,6 +81,11 @@ describe('accounts, time and services on a real systemd', {
     });
     await provisionTwice(node, document, seeds);
     await fleet.remove(server);
+
+    // What is started from now on has the limits: a service by systemd's defaults, a session by pam_limits.
+    const limits =
+      "systemd-run --wait --pipe --quiet sh -c 'ulimit -Sn; ulimit -Hn'; su - ada -c 'ulimit -Sn; ulimit -Hn'";
+    assert.deepEqual((await node.machine.shell(limits)).trim().split('\n'), ['4321', '15432', '2345', '2345']);
 
     assert.equal(
       (await node.machine.shell('id ada')).trim(),
