@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { OUTPUT_API_VERSION } from '../../src/cli/output.ts';
 import { OUTPUT_KINDS, type OutputKind } from '../../src/cli/output-kinds.ts';
-import { instant, milliseconds, optionalText } from './status-schema.ts';
+import { failure, instant, milliseconds, optionalText, step } from './status-schema.ts';
 
 /**
  * What `-o json` prints, by kind. Readers must accept fields that they do not know: later agents add some. A test holds the
@@ -244,6 +244,20 @@ const FIELDS: Readonly<Record<OutputKind, z.ZodRawShape>> = {
     ),
     searched: texts,
     skipped: z.array(z.looseObject({ what: text, why: text })),
+  },
+  RunEvent: {
+    type: z.enum(['started', 'step', 'waiting', 'warning', 'concluded']),
+    time: instant,
+    runId: text,
+    phase: text,
+    attempt: z.exactOptional(count),
+    step: z.exactOptional(step).describe('of the type step'),
+    stepId: optionalText.describe('of the type waiting'),
+    waitingFor: optionalText,
+    message: optionalText.describe('of the type warning'),
+    outcome: optionalText.describe('of the type concluded'),
+    exitCode: z.exactOptional(z.int().min(0).max(255)),
+    failure: z.exactOptional(failure),
   },
   Timeline: {
     runId: text,

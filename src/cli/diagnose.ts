@@ -25,33 +25,44 @@ export async function diagnose(options: DiagnoseOptions): Promise<number> {
   return exitCode('Success');
 }
 
-/** The verdict for people. */
+const MOST_EVIDENCE = 3;
+
+const CLEANUPS: Readonly<Record<Verdict['cleanup'], string | undefined>> = {
+  none: undefined,
+  reset: 'remove what this one left: machineadm provision does so by itself, else kubeadm reset -f',
+  'reset+member':
+    'remove what this one left, the etcd member too: machineadm provision does so by itself, else kubeadm reset -f and etcdctl member remove',
+};
+
+/** The verdict for people: the cause, the lines that prove it, what to do and the command to try next. */
 export function formatVerdict(verdict: Verdict): string {
   if (verdict.outcome === 'success') {
     return ['success: the bootstrap ended well', ...evidenceLines(verdict)].join('\n');
   }
-  const phase = verdict.phase === '' ? '' : ` in phase ${verdict.phase}`;
-  const confidence = verdict.confidence === 0 ? '' : ` (confidence ${Math.round(verdict.confidence * 100)} %)`;
-  const cleanup = {
-    none: undefined,
-    reset: 'remove what this one left: machineadm provision does so by itself, else kubeadm reset -f',
-    'reset+member':
-      'remove what this one left, the etcd member too: machineadm provision does so by itself, else kubeadm reset -f and etcdctl member remove',
-  }[verdict.cleanup];
+  const { reason, summary, phase, symptoms, remedy, retryable } = verdict;
+  const cleanup = CLEANUPS[verdict.cleanup];
   return [
-    `failure${phase}: ${verdict.reason}${confidence}`,
-    verdict.summary,
+    `${reason}: ${summary}`,
     ...evidenceLines(verdict),
     ...formatCauses(verdict),
-    ...(verdict.symptoms.length === 0 ? [] : [`also seen: ${verdict.symptoms.join(', ')}`]),
-    `remedy: ${verdict.remedy}`,
-    `the same command may succeed later: ${verdict.retryable ? 'yes' : 'no'}`,
-    ...(cleanup === undefined ? [] : [`before another attempt: ${cleanup}`]),
+    ...(phase === '' ? [] : [`kubeadm ended in phase ${phase}`]),
+    ...(symptoms.length === 0 ? [] : [`also seen: ${symptoms.join(', ')}`]),
+    `What to do: ${remedy}`,
+    ...(cleanup === undefined ? [] : [`Before another attempt: ${cleanup}`]),
+    `Try next: ${nextCommand(reason, retryable)}`,
   ].join('\n');
 }
 
+function nextCommand(reason: Verdict['reason'], retryable: boolean): string {
+  if (reason === 'Unknown') return 'machineadm bundle, to have everything in one file';
+  const provision = 'machineadm provision -f FILE';
+  return retryable ? `${provision}, as it was: it may succeed now` : `machineadm doctor -f FILE, then ${provision}`;
+}
+
 function evidenceLines({ evidence }: Verdict): readonly string[] {
-  return evidence.map(({ source, line, text }) => `  ${source}${line === 0 ? '' : `:${line}`}: ${text}`);
+  return evidence
+    .slice(0, MOST_EVIDENCE)
+    .map(({ source, line, text }) => `  ${source}${line === 0 ? '' : `:${line}`}: ${text}`);
 }
 
 function parseExitStatus(text: string | undefined): number | undefined {

@@ -21,7 +21,9 @@ export function addMachineCommands(program: Command, done: (status: number) => v
     .command('status')
     .description('show how the run on this machine is going, or how it ended')
     .addOption(outputOption('html'))
-    .option('--wait', "wait for the end of the run, and exit with the run's exit status")
+    .option('--wait', "wait for the end of the run, and exit with the run's exit status; a terminal shows its progress")
+    .option('--follow', 'the same, with each event as a line on stderr')
+    .option('--json-stream', 'the same, with each event as a line of JSON on stdout, the status last')
     .option('--timeout <duration>', 'how long to wait', '30m')
     .addHelpText(
       'after',

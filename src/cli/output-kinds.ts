@@ -17,6 +17,7 @@ export const OUTPUT_KINDS = [
   'ReportTest',
   'ResetResult',
   'ResidueAudit',
+  'RunEvent',
   'Timeline',
   'Validation',
   'Verification',

@@ -15,6 +15,7 @@ import reportFlush from '../../contract/output/ReportFlush.json' with { type: 'j
 import reportTest from '../../contract/output/ReportTest.json' with { type: 'json' };
 import resetResult from '../../contract/output/ResetResult.json' with { type: 'json' };
 import residueAudit from '../../contract/output/ResidueAudit.json' with { type: 'json' };
+import runEvent from '../../contract/output/RunEvent.json' with { type: 'json' };
 import timeline from '../../contract/output/Timeline.json' with { type: 'json' };
 import validation from '../../contract/output/Validation.json' with { type: 'json' };
 import verification from '../../contract/output/Verification.json' with { type: 'json' };
@@ -40,6 +41,7 @@ export const OUTPUT_SCHEMAS: Readonly<Record<OutputKind, object>> = {
   ReportTest: reportTest,
   ResetResult: resetResult,
   ResidueAudit: residueAudit,
+  RunEvent: runEvent,
   Timeline: timeline,
   Validation: validation,
   Verification: verification,

@@ -1,6 +1,7 @@
 import { oneLine } from '@machineadm/document/printable.ts';
-import { colorWanted, formatEvent, formatLive, type Style } from '../reporting/progress.ts';
+import { formatEvent, formatLive, type Style } from '../reporting/progress.ts';
 import type { RunEvent, RunStatus } from '../reporting/status.ts';
+import { isQuiet, usesColor } from './terminal.ts';
 
 /** The progress of a run on standard error. */
 export interface Progress {
@@ -18,14 +19,15 @@ const REDRAW_MS = 200;
  */
 export function openProgress(stream: NodeJS.WriteStream, titles: ReadonlyMap<string, string>): Progress {
   const terminal = stream.isTTY === true;
-  const style: Style = { color: colorWanted(terminal, process.env), titleOf: (step) => titles.get(step) ?? step };
+  const style: Style = { color: usesColor(stream), titleOf: (step) => titles.get(step) ?? step };
   let status: RunStatus | undefined;
   let timer: NodeJS.Timeout | undefined;
   const draw = () => {
-    if (status === undefined || status.phase === 'Concluded') return;
+    if (isQuiet() || status === undefined || status.phase === 'Concluded') return;
     stream.write(`\r\x1b[2K${formatLive(status, Date.now(), Math.max(20, stream.columns ?? 80), style)}`);
   };
   const line = (text: string) => {
+    if (isQuiet()) return;
     stream.write(terminal ? `\r\x1b[2K${text}\n` : `${text}\n`);
     if (terminal) draw();
   };

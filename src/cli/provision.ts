@@ -5,6 +5,7 @@ import { run } from '../pipeline/run.ts';
 import { stepTitles } from '../pipeline/titles.ts';
 import { formatFailure, formatStatus, type Style } from '../reporting/progress.ts';
 import { buildInfo } from './build-info.ts';
+import { printEvent, printLine } from './event-stream.ts';
 import type { DocumentOptions } from './options.ts';
 import { printNotice, printObject, printPainted, printText } from './output.ts';
 import { openProgress } from './progress.ts';
@@ -13,6 +14,7 @@ import { usesColor } from './terminal.ts';
 /** What `provision` takes beside a document. */
 export interface ProvisionOptions {
   readonly resume?: true;
+  readonly jsonStream?: true;
   readonly boot?: true;
   readonly sink?: readonly string[];
   readonly exitCodes?: ExitConvention;
@@ -21,7 +23,7 @@ export interface ProvisionOptions {
 /** `machineadm provision` and `prepare`: one run, told on standard error as it goes and on standard output at its end. */
 export async function provision(
   command: 'provision' | 'prepare',
-  { document, output, resume, boot, sink, exitCodes = 'machineadm' }: DocumentOptions & ProvisionOptions,
+  { document, output, resume, boot, sink, jsonStream, exitCodes = 'machineadm' }: DocumentOptions & ProvisionOptions,
 ): Promise<number> {
   const idle = await nothingToDo(document, { resume, boot });
   if (idle !== undefined) {
@@ -47,13 +49,17 @@ export async function provision(
       invoker: exitCodes,
       agentVersion: buildInfo().version,
       signal: stop.signal,
-      onEvent: progress.onEvent,
+      onEvent(event) {
+        progress.onEvent(event);
+        if (jsonStream === true) printEvent(event);
+      },
       onOutput: progress.onOutput,
     });
     progress.close();
-    if (output !== 'text') await printObject(output, status);
+    if (jsonStream === true) printLine(status);
+    else if (output !== 'text') await printObject(output, status);
     else printText(formatStatus(status, styleFor(process.stdout)));
-    if (output !== 'text' && status.failure !== undefined) {
+    if ((output !== 'text' || jsonStream === true) && status.failure !== undefined) {
       printPainted(formatFailure(status.failure, styleFor(process.stderr)));
     }
     return conventionalExitCode(exitCodes, status.exitCode ?? exitCode('InternalError'), endedForReboot(status));

@@ -37,6 +37,7 @@ export function addRunCommands(program: Command, done: (status: number) => void)
     .addOption(outputOption())
     .addOption(sinkOption())
     .option('--dry-run', 'change nothing: show what machineadm plan shows')
+    .option('--json-stream', 'print each event of the run as a line of JSON on stdout, the status last')
     .option('--resume', 'only continue a run that a reboot, a kill or a signal cut off; else do nothing')
     .option('--boot', 'for a unit that runs at every boot: do nothing once the document was applied (apply: Once)');
   addInvoker(addDocuments(provision, 'required'))

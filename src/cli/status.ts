@@ -2,13 +2,17 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { parseDuration } from '@machineadm/document/units.ts';
 import { statusPage } from '../pipeline/page.ts';
-import { titleOfStep } from '../pipeline/titles.ts';
+import { stepTitles, titleOfStep } from '../pipeline/titles.ts';
 import { formatStatus, formatSummary, type Style } from '../reporting/progress.ts';
+import type { RunStatus } from '../reporting/status.ts';
+import { eventsBetween } from '../reporting/status-events.ts';
 import { type Reported, readReported, readStatus, remedyForDetails, waitForStatus } from '../reporting/status-file.ts';
 import { formatTimeline } from '../reporting/timeline-chart.ts';
 import { buildInfo } from './build-info.ts';
+import { printEvent, printLine } from './event-stream.ts';
 import { type OutputFormat, printData, printNotice, printObject, printText } from './output.ts';
-import { usesColor } from './terminal.ts';
+import { openProgress } from './progress.ts';
+import { isQuiet, usesColor } from './terminal.ts';
 
 /** Of a pipe. */
 const WIDE = 100;
@@ -16,6 +20,8 @@ const WIDE = 100;
 export interface StatusOptions {
   readonly output: OutputFormat | 'html';
   readonly wait?: true;
+  readonly follow?: true;
+  readonly jsonStream?: true;
   readonly timeout: string;
 }
 
@@ -26,23 +32,44 @@ export interface StatusOptions {
 export async function status(options: StatusOptions): Promise<number> {
   const timeoutMs = parseDuration(options.timeout);
   if (timeoutMs === undefined) throw notADuration(options.timeout);
-  const found = options.wait === true ? await wait(timeoutMs, options.timeout) : await readReported();
-  if (found === undefined) throw options.wait === true ? noRunInTime(options.timeout) : noRun();
-  if (options.output === 'html') printText(await statusPage(found, buildInfo().version));
+  const waits = options.wait === true || options.follow === true || options.jsonStream === true;
+  const found = waits ? await wait(timeoutMs, options) : await readReported();
+  if (found === undefined) throw waits ? noRunInTime(options.timeout) : noRun();
+  if (options.jsonStream === true) printLine(found);
+  else if (options.output === 'html') printText(await statusPage(found, buildInfo().version));
   else if (options.output !== 'text') await printObject(options.output, found);
   else printText(found.kind === 'BootstrapSummary' ? formatSummary(found, style()) : formatStatus(found, style()));
   if (found.kind === 'BootstrapSummary') printNotice(`This is the public summary. ${remedyForDetails()}`);
-  if (options.wait !== true) return exitCode('Success');
+  if (!waits) return exitCode('Success');
   return found.phase === 'Concluded' || found.outcome !== undefined
     ? (found.exitCode ?? exitCode('InternalError'))
     : exitCode('DeadlinePassed');
 }
 
 /** Waits for the end of the run, and for its beginning where there is none yet; then a person is told so. */
-async function wait(timeoutMs: number, timeout: string): Promise<Reported | undefined> {
+async function wait(timeoutMs: number, options: StatusOptions): Promise<Reported | undefined> {
   if ((await readReported()) === undefined)
-    printNotice(`no run has begun on this machine; waiting up to ${timeout} for one`);
-  return await waitForStatus({ timeoutMs });
+    printNotice(`no run has begun on this machine; waiting up to ${options.timeout} for one`);
+  // On a terminal the wait shows how the run goes; in a pipe only who asks for the events gets them.
+  const isShown = options.follow === true || (process.stderr.isTTY === true && !isQuiet());
+  const progress = isShown ? openProgress(process.stderr, stepTitles()) : undefined;
+  let last: RunStatus | undefined;
+  try {
+    return await waitForStatus({
+      timeoutMs,
+      onChange(status) {
+        // A summary has no steps: who may read no more waits in silence.
+        if (status.kind !== 'BootstrapStatus') return;
+        for (const event of eventsBetween(last, status)) {
+          progress?.onEvent(event);
+          if (options.jsonStream === true) printEvent(event);
+        }
+        last = status;
+      },
+    });
+  } finally {
+    progress?.close();
+  }
 }
 
 /** `machineadm timeline`: where the time went. */
@@ -50,8 +77,23 @@ export async function timeline({ output }: { readonly output: OutputFormat }): P
   const found = await readStatus();
   if (found === undefined) throw noRun();
   if (output !== 'text') await printData(output, 'Timeline', { runId: found.runId, timeline: found.timeline });
-  else printText(formatTimeline(found, { ...style(), columns: process.stdout.columns ?? WIDE }));
+  else {
+    const columns = process.stdout.columns ?? WIDE;
+    printText(formatTimeline({ timeline: withRunningStep(found, Date.now()) }, { ...style(), columns }));
+  }
   return exitCode('Success');
+}
+
+/** The timeline with the step that runs now, which is not in the status before it ended. */
+export function withRunningStep(status: RunStatus, nowMs: number): RunStatus['timeline'] {
+  const { timeline, steps, phase } = status;
+  const running = phase === 'Concluded' ? undefined : steps.find(({ state }) => state === 'Running');
+  if (running?.startedAt === undefined || timeline.some(({ name }) => name === running.id)) return timeline;
+  const sinceBootMs = Math.max(0, ...timeline.map((entry) => entry.sinceBootMs + entry.durationMs));
+  return [
+    ...timeline,
+    { name: running.id, sinceBootMs, durationMs: Math.max(0, nowMs - Date.parse(running.startedAt)) },
+  ];
 }
 
 function style(): Style {

@@ -1,3 +1,4 @@
+import { EXAMPLE_ENDPOINT } from '@machineadm/document/example.ts';
 import type { Model } from '@machineadm/document/model.ts';
 import { DEFAULT_CRI_SOCKETS } from '@machineadm/document/model-kubernetes.ts';
 import { redactDeep } from '@machineadm/document/redaction.ts';
@@ -119,11 +120,15 @@ export function looksAt(
   now: () => number = Date.now,
 ): Parameters<typeof lookAround>[0] {
   const kubernetes = model?.kubernetes;
+  // A document that only prepares a host needs neither a container runtime nor the ports of a node.
+  const isNode = model === undefined || kubernetes !== undefined;
+  const hasRuntime = isNode || model.containerd !== undefined || model.images.required.length > 0;
   const isControlPlane = kubernetes !== undefined && kubernetes.role !== 'Worker';
   const endpoint = parseEndpoint(kubernetes?.join?.discovery.endpoint ?? '');
   const bindPort = kubernetes?.controlPlane?.apiEndpoint?.bindPort ?? 6443;
   return {
     document: async () => (model === undefined ? [] : await documentChecks(host, facts, model)),
+    placeholders: async () => placeholderChecks(model),
     disks: () => checkDisks(host),
     capacity: () => checkCapacity(host, isControlPlane),
     swap: () => checkSwap(host, model?.host.swap === 'Disabled'),
@@ -131,18 +136,35 @@ export function looksAt(
     hostname: () => checkHostname(host, model?.host.hostname ?? facts.hostname, model?.host.hostname !== undefined),
     routing: () => checkRouting(host, kubernetes?.controlPlane?.apiEndpoint?.advertiseAddress),
     time: () => checkTimeSource(host),
-    ports: () => checkPorts(host, isControlPlane, bindPort),
-    runtime: () =>
-      checkRuntime(
-        host,
-        kubernetes?.node.criSocket ?? DEFAULT_CRI_SOCKETS.linux,
-        model?.images.required ?? [],
-        model?.containerd !== undefined,
-      ),
+    ports: async () => (isNode ? await checkPorts(host, isControlPlane, bindPort) : []),
+    runtime: async () =>
+      !hasRuntime
+        ? []
+        : await checkRuntime(
+            host,
+            kubernetes?.node.criSocket ?? DEFAULT_CRI_SOCKETS.linux,
+            model?.images.required ?? [],
+            model?.containerd !== undefined,
+          ),
     certificates: () => checkCertificates(host, now()),
     'control plane': () => checkControlPlane(host),
     endpoint: async () => (endpoint === undefined ? [] : await checkEndpoint(host, endpoint, now)),
   };
+}
+
+/** What `machineadm example` made up, and its reader was to replace. */
+function placeholderChecks(model: Model | undefined): readonly Check[] {
+  const { cluster, join } = model?.kubernetes ?? {};
+  const fields = [
+    ['kubernetes.cluster.controlPlaneEndpoint', cluster?.controlPlaneEndpoint],
+    ['kubernetes.join.discovery', join?.discovery.endpoint],
+  ] as const;
+  return fields.flatMap(([field, endpoint]): readonly Check[] => {
+    if (endpoint?.replace(/^https?:\/\//, '') !== EXAMPLE_ENDPOINT) return [];
+    const text = `${field} is ${EXAMPLE_ENDPOINT}, the placeholder of machineadm example`;
+    const remedy = `Set ${field} to the address of your API server, unless it is this one.`;
+    return [{ id: `document/placeholder/${field}`, group: 'document', state: 'warning', text, remedy }];
+  });
 }
 
 async function documentChecks(host: QueryHost, facts: Facts, model: Model): Promise<readonly Check[]> {

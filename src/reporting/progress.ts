@@ -3,7 +3,7 @@ import type { Failure } from '@machineadm/document/errors.ts';
 import { oneLine } from '@machineadm/document/printable.ts';
 import { REASONS } from '@machineadm/document/reasons.ts';
 import { formatDuration } from '@machineadm/document/units.ts';
-import type { RunEvent, RunStatus, StepStatus } from './status.ts';
+import type { Condition, RunEvent, RunStatus, StepStatus } from './status.ts';
 import type { RunSummary } from './summary.ts';
 
 /** How text is shown: `color` off where NO_COLOR is set or nobody looks at a terminal. */
@@ -138,6 +138,9 @@ export function formatStatus(status: RunStatus, style: Style = PLAIN): string {
   for (const condition of status.conditions) {
     lines.push(`  ${condition.type}: ${condition.status} (${condition.reason}) since ${condition.lastTransitionTime}`);
   }
+  if (status.failure !== undefined && status.conditions.some(isBootstrapped)) {
+    lines.push('  this machine is bootstrapped: what failed came after that, and does not undo it');
+  }
   for (const warning of status.warnings) lines.push(`  ${paint('warning', 'yellow', style)}: ${oneLine(warning)}`);
   for (const { sink, target, state, pending, message } of status.reports ?? []) {
     const why = message === undefined ? '' : `: ${oneLine(message)}`;
@@ -146,6 +149,10 @@ export function formatStatus(status: RunStatus, style: Style = PLAIN): string {
   }
   if (status.failure !== undefined) lines.push('', formatFailure(status.failure, style));
   return lines.join('\n');
+}
+
+function isBootstrapped({ type, status }: Condition): boolean {
+  return type === 'machineadm.dev/BootstrapSucceeded' && status === 'True';
 }
 
 /** The summary of a run for users who may not read its status: what its fixed words mean, and nothing of the run. */

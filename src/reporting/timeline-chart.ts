@@ -8,7 +8,7 @@ const SMALLEST_BAR = 10;
 const BREAK = '//';
 
 /**
- * The timeline as bars from the kernel's boot to the conclusion: one line a span, aligned, at most 100 columns. On a
+ * The timeline as bars from the kernel's boot to the conclusion: one line a span, aligned, at most `columns` (100) wide. On a
  * machine that was up for long, the time before the run is cut, which `//` shows; the numbers stay true.
  * Without the last newline; '' for a status without a timeline.
  */

@@ -1,5 +1,8 @@
 import type { Role } from './model.ts';
 
+/** Where the example says that the API server is: made up. */
+export const EXAMPLE_ENDPOINT = '10.0.0.10:6443';
+
 /**
  * An annotated document to start from, valid as it is. Values that its reader must replace are made up, and say so.
  */
@@ -38,7 +41,7 @@ containerRuntime:
 const CLUSTER = `  cluster:
     name: prod-a
     # Where clients and joining machines reach the API server: a load balancer or virtual IP.
-    controlPlaneEndpoint: 10.0.0.10:6443
+    controlPlaneEndpoint: ${EXAMPLE_ENDPOINT}
     podSubnets: [10.244.0.0/16]
     serviceSubnets: [10.96.0.0/12]
 `;
@@ -48,7 +51,7 @@ const JOIN = `  join:
       token:
         # Made up: \`kubeadm token create\` on a control plane makes one.
         token: abcdef.0123456789abcdef
-        endpoint: 10.0.0.10:6443
+        endpoint: ${EXAMPLE_ENDPOINT}
         # Pins the cluster's CA, so that no other server can pretend to be it.
         caCertHashes:
           - sha256:0000000000000000000000000000000000000000000000000000000000000000

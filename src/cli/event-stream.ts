@@ -1,0 +1,32 @@
+import { redactDeep } from '@machineadm/document/redaction.ts';
+import type { RunEvent } from '../reporting/status.ts';
+import { OUTPUT_API_VERSION } from './output.ts';
+
+/** An event of a run as one line of JSON (`RunEvent`) on stdout, redacted. */
+export function printEvent(event: RunEvent): void {
+  printLine({ apiVersion: OUTPUT_API_VERSION, kind: 'RunEvent', ...recordOf(event) });
+}
+
+/** The status that ends a stream, on one line. */
+export function printLine(value: object): void {
+  process.stdout.write(`${JSON.stringify(redactDeep(value))}\n`);
+}
+
+function recordOf(event: RunEvent): object {
+  const { runId, updatedAt: time, phase } = event.status;
+  const common = { type: event.kind, time, runId, phase };
+  switch (event.kind) {
+    case 'started':
+      return { ...common, attempt: event.status.attempt };
+    case 'step':
+      return { ...common, step: event.step };
+    case 'waiting':
+      return { ...common, stepId: event.step, waitingFor: event.waitingFor };
+    case 'warning':
+      return { ...common, message: event.message };
+    case 'concluded': {
+      const { outcome, exitCode, failure } = event.status;
+      return { ...common, outcome, exitCode, failure };
+    }
+  }
+}
