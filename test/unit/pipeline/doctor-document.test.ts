@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { exampleDocument } from '@machineadm/document/example.ts';
+import { looksAt } from '../../../src/pipeline/doctor.ts';
+import { loaded } from '../../support/document.ts';
+import { facts } from '../../support/facts.ts';
+import { memoryHost } from '../../support/memory-host.ts';
+
+async function looksOf(yaml: string): Promise<ReturnType<typeof looksAt>> {
+  return looksAt(memoryHost(), facts(), (await loaded(yaml)).model);
+}
+
+test('a document that only prepares a host needs no container runtime, and no ports of a node', async () => {
+  const { runtime, ports, placeholders } = await looksOf('host: {hostname: n}\n');
+  assert.deepEqual([await runtime?.(), await ports?.(), await placeholders?.()], [[], [], []]);
+  const node = await looksOf('kubernetes: {version: v1.35.2, role: InitControlPlane}\n');
+  assert.equal((await node.runtime?.())?.[0]?.group, 'container runtime');
+});
+
+test('the endpoint that the example made up is reported as its field, and another is not', async () => {
+  for (const [role, field] of [
+    ['InitControlPlane', 'kubernetes.cluster.controlPlaneEndpoint'],
+    ['Worker', 'kubernetes.join.discovery'],
+  ] as const) {
+    const text = exampleDocument(role);
+    const body = text.slice(text.indexOf('host:'));
+    const [found, ...more] = (await (await looksOf(body)).placeholders?.()) ?? [];
+    assert.deepEqual([found?.state, found?.id, more], ['warning', `document/placeholder/${field}`, []]);
+    assert.match(found?.remedy ?? '', new RegExp(`^Set ${field} to`));
+    const replaced = await looksOf(body.replaceAll('10.0.0.10:6443', 'api.example.com:6443'));
+    assert.deepEqual(await replaced.placeholders?.(), []);
+  }
+});
