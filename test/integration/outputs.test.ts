@@ -219,7 +219,7 @@ inThrowAwayMachine(import.meta.filename, () => {
 
   test('-o jsonpath and -o name print what kubectl would', async () => {
     const out = async (...args: string[]): Promise<string> => (await agent(args)).stdout;
-    assert.equal(await out('status', '-o', 'jsonpath={.outcome}'), 'Failed');
+    assert.equal(await out('status', '-o', 'jsonpath={.outcome}'), 'Succeeded');
     assert.equal(
       await out('plan', '-f', HOST_ONLY, '-o', 'jsonpath={range .changes[*]}{.step}{"\\n"}{end}'),
       '',
