@@ -105,6 +105,7 @@ const WITHOUT: Readonly<Record<string, string>> = {
   'sentinel restore': 'for units',
   'hooks run': 'for units',
   completion: 'prints a script',
+  __complete: 'for the scripts of completion',
 };
 
 function wordsOf(command: Command): string {
