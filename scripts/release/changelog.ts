@@ -74,7 +74,7 @@ export function changesOf(checkout: string, version: string, createdAt: Date): C
 
 function commitsOf(git: (...args: readonly string[]) => string, range: string): readonly Commit[] {
   // NUL cannot be in a message or a name: the record ends where the next one begins.
-  const log = git('log', '--no-merges', '--format=%x01%h%x00%s%x00%b%x00', '--name-only', '-z', range);
+  const log = git('log', '--no-merges', '--format=%x01%H%x00%s%x00%b%x00', '--name-only', '-z', range);
   return log
     .split('\x01')
     .slice(1)
@@ -90,7 +90,12 @@ function sectionOf(version: string, date: string, commits: readonly Commit[]): s
   for (const [heading, holds] of SECTIONS) {
     const taken = [...left].filter(holds);
     if (taken.length === 0) continue;
-    lines.push(`### ${heading}`, '', ...taken.map(({ subject, hash }) => `- ${textOf(subject)} (${hash})`), '');
+    lines.push(
+      `### ${heading}`,
+      '',
+      ...taken.map(({ subject, hash }) => `- ${textOf(subject)} (${hash.slice(0, 12)})`),
+      '',
+    );
     for (const commit of taken) left.delete(commit);
   }
   if (commits.length === 0) lines.push('No changes.', '');
