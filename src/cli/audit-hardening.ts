@@ -1,15 +1,26 @@
-import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { type AuditedControl, auditHardening, type HardeningReport } from '../pipeline/audit-hardening.ts';
 import { buildInfo } from './build-info.ts';
+import { type Finding, printCheckReport } from './findings.ts';
 import type { AuditOptions } from './options.ts';
-import { printData, printReport } from './output.ts';
 
 /** `machineadm audit --profile P`: each control of a benchmark with what proves it. 20 while one fails. */
 export async function auditHardeningCommand({ document, profile, output }: AuditOptions): Promise<number> {
   const report = await auditHardening(document ?? [], profile ?? [], buildInfo().version);
-  if (output !== 'text') await printData(output, 'HardeningAudit', report);
-  else printReport(formatReport(report));
-  return exitCode(report.summary.fail > 0 ? 'DifferencesFound' : 'Success');
+  return await printCheckReport(output, {
+    kind: 'HardeningAudit',
+    name: `machineadm audit of ${report.profiles.join(', ')}`,
+    data: report,
+    text: () => formatReport(report),
+    findings: () => report.controls.map(findingOf),
+    exit: report.summary.fail > 0 ? 'DifferencesFound' : 'Success',
+  });
+}
+
+const SEVERITIES = { pass: 'passed', fail: 'failed', exception: 'warning', 'not-applicable': 'skipped' } as const;
+
+function findingOf({ id, state, title, evidence, reason }: AuditedControl): Finding {
+  const text = reason ?? evidence.map((one) => `${one.source}: ${one.text}`).join('\n');
+  return { id, title, severity: SEVERITIES[state], text };
 }
 
 const MARKS: Readonly<Record<AuditedControl['state'], string>> = {

@@ -1,4 +1,3 @@
-import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { documentSecrets } from '@machineadm/document/secrets-of.ts';
 import {
   auditResidue,
@@ -10,11 +9,13 @@ import {
 } from '../diagnosis/residue.ts';
 import { openDocument } from '../pipeline/load.ts';
 import { buildInfo } from './build-info.ts';
+import { type CheckFormat, type Finding, printCheckReport } from './findings.ts';
 import type { DocumentOptions } from './options.ts';
-import { printData, printReport } from './output.ts';
 
 /** `machineadm audit --residue`: where other tools left the secrets of the document; with `--scrub` they are overwritten. */
-export async function auditResidueCommand(options: DocumentOptions & { readonly scrub?: true }): Promise<number> {
+export async function auditResidueCommand(
+  options: Omit<DocumentOptions, 'output'> & { readonly output: CheckFormat; readonly scrub?: true },
+): Promise<number> {
   requireLinux('machineadm audit --residue');
   const document = await openDocument(options.document, buildInfo().version);
   const report = await auditResidue(
@@ -22,10 +23,26 @@ export async function auditResidueCommand(options: DocumentOptions & { readonly 
     documentSecrets(document),
     options.scrub === true ? { overwrite } : {},
   );
-  if (options.output !== 'text') await printData(options.output, 'ResidueAudit', report);
-  else printReport(formatReport(report));
   const remains = report.residues.some(({ state }) => state !== 'Scrubbed');
-  return exitCode(remains ? 'DifferencesFound' : 'Success');
+  return await printCheckReport(options.output, {
+    kind: 'ResidueAudit',
+    name: 'machineadm audit --residue',
+    data: report,
+    text: () => formatReport(report),
+    findings: () => findingsOf(report),
+    exit: remains ? 'DifferencesFound' : 'Success',
+  });
+}
+
+function findingsOf({ residues, skipped }: ResidueReport): readonly Finding[] {
+  const found = residues.map((residue): Finding => {
+    const { path: id, tool: title, state } = residue;
+    return { id, title, severity: state === 'Scrubbed' ? 'passed' : 'failed', text: formatResidue(residue) };
+  });
+  return [
+    ...found,
+    ...skipped.map(({ what: id, why: text }): Finding => ({ id, title: '', severity: 'skipped', text })),
+  ];
 }
 
 function formatReport({ residues, searched, skipped }: ResidueReport): string {

@@ -1,11 +1,11 @@
-import { type ExitName, exitCode } from '@machineadm/document/exit-codes.ts';
+import type { ExitName } from '@machineadm/document/exit-codes.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
 import type { Judgement, Verdict } from '../diagnosis/conformance/index.ts';
 import { type ConformanceReport, type ConformanceScope, conformance } from '../pipeline/conformance.ts';
-import { type OutputFormat, printData, printReport, printText } from './output.ts';
+import { type CheckFormat, type CheckReport, type Finding, printCheckReport } from './findings.ts';
 
 export interface ConformanceOptions extends ConformanceScope {
-  readonly output: OutputFormat | 'junit';
+  readonly output: CheckFormat;
 }
 
 /** How each verdict ends the command. */
@@ -19,10 +19,20 @@ const ENDS: Readonly<Record<Verdict, { readonly exit: ExitName; readonly reason?
 export async function conformanceCommand({ output, ...scope }: ConformanceOptions): Promise<number> {
   const report = await conformance(scope);
   const { exit, reason } = ENDS[report.verdict];
-  if (output === 'junit') printText(formatJunit(report));
-  else if (output === 'text') printReport(formatConformance(report));
-  else await printData(output, 'ConformanceReport', reason === undefined ? report : { ...report, reason });
-  return exitCode(exit);
+  return await printCheckReport(output, checkReportOf(report, exit, reason));
+}
+
+/** The report for each of its readers. */
+export function checkReportOf(report: ConformanceReport, exit: ExitName, reason?: Reason): CheckReport {
+  const { contract, profile, os } = report;
+  return {
+    kind: 'ConformanceReport',
+    name: `machineadm contract ${contract}, profile ${profile}, ${os.id} ${os.version}`.trim(),
+    data: reason === undefined ? report : { ...report, reason },
+    text: () => formatConformance(report),
+    findings: () => findingsOf(report),
+    exit,
+  };
 }
 
 const ORDER: readonly Judgement['state'][] = ['kept', 'notApplicable', 'notProven', 'broken'];
@@ -51,41 +61,13 @@ function markOf({ state, level }: Judgement): string {
   return { kept: 'ok  ', notProven: '?   ', notApplicable: '-   ' }[state];
 }
 
-/**
- * JUnit XML, as CI systems read it: a MUST that is broken is a failure, one that is not proven an error. A SHOULD fails no
- * pipeline: it is reported as skipped, with what was found.
- */
-export function formatJunit({ contract, profile, os, clauses }: ConformanceReport): string {
-  const cases = clauses.map((clause) => {
+/** A SHOULD only warns, as it changes no exit status. */
+function findingsOf({ clauses }: ConformanceReport): readonly Finding[] {
+  return clauses.map((clause) => {
     const { id, level, title, state, text } = clause;
-    const head = `    <testcase classname="machineadm.conformance.${id.split('-')[0]}" name="${escaped(`${id} ${level} ${title}`)}"`;
-    if (state === 'kept') return `${head}/>`;
-    const element =
-      state === 'notApplicable' || level === 'SHOULD' ? 'skipped' : state === 'broken' ? 'failure' : 'error';
-    const remedy = clause.state === 'broken' && element === 'failure' ? escaped(clause.remedy) : '';
-    return `${head}><${element} message="${escaped(text)}">${remedy}</${element}></testcase>`;
+    const severities = { kept: 'passed', broken: 'failed', notProven: 'undecided', notApplicable: 'skipped' } as const;
+    const severity = level === 'SHOULD' && /broken|notProven/.test(state) ? 'warning' : severities[state];
+    const remedy = clause.state === 'broken' ? { remedy: clause.remedy } : {};
+    return { id, title: `${level} ${title}`, severity, text, ...remedy };
   });
-  const count = (element: string): number => cases.filter((one) => one.includes(`><${element} `)).length;
-  const counts = `tests="${cases.length}" failures="${count('failure')}" errors="${count('error')}" skipped="${count('skipped')}"`;
-  const name = escaped(`machineadm contract ${contract}, profile ${profile}, ${os.id} ${os.version}`.trim());
-  return [
-    '<?xml version="1.0" encoding="UTF-8"?>',
-    `<testsuites ${counts}>`,
-    `  <testsuite name="${name}" ${counts}>`,
-    ...cases,
-    '  </testsuite>',
-    '</testsuites>',
-    '',
-  ].join('\n');
-}
-
-/** Text in an attribute or an element; characters that XML 1.0 does not have are replaced. */
-function escaped(text: string): string {
-  return text
-    .replace(/[^\t\n\r\u{20}-\u{D7FF}\u{E000}-\u{FFFD}\u{10000}-\u{10FFFF}]/gu, '\uFFFD')
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('"', '&quot;')
-    .replaceAll('\n', '&#10;');
 }

@@ -3,11 +3,12 @@ import { exitCode } from '@machineadm/document/exit-codes.ts';
 import type { Check } from '../diagnosis/checks/check.ts';
 import { type DoctorReport, examine, inventory } from '../pipeline/doctor.ts';
 import { buildInfo } from './build-info.ts';
-import { type OutputFormat, printData, printReport } from './output.ts';
+import { type CheckFormat, type Finding, printCheckReport } from './findings.ts';
+import { printData, printReport } from './output.ts';
 
 export interface DoctorOptions {
   readonly document?: readonly string[];
-  readonly output: OutputFormat;
+  readonly output: CheckFormat;
   readonly facts?: true;
 }
 
@@ -18,15 +19,29 @@ export interface DoctorOptions {
 export async function doctor(options: DoctorOptions): Promise<number> {
   if (options.facts === true) {
     if (options.document !== undefined) throw factsOfDocument();
+    if (options.output === 'junit') throw factsInJunit();
     const found = await inventory();
     if (options.output !== 'text') await printData(options.output, 'Facts', found);
     else printReport((await import('yaml')).stringify(found));
     return exitCode('Success');
   }
   const report = await examine(options.document ?? [], buildInfo().version);
-  if (options.output !== 'text') await printData(options.output, 'DoctorReport', report);
-  else printReport(formatReport(report));
-  return exitCode(report.failed > 0 ? 'DifferencesFound' : 'Success');
+  return await printCheckReport(options.output, {
+    kind: 'DoctorReport',
+    name: 'machineadm doctor',
+    data: report,
+    text: () => formatReport(report),
+    findings: () => report.checks.map(findingOf),
+    exit: report.failed > 0 ? 'DifferencesFound' : 'Success',
+  });
+}
+
+function factsInJunit(): MachineadmError {
+  return new MachineadmError({
+    reason: 'UsageInvalid',
+    summary: '--facts has no format junit: it checks nothing',
+    remedy: 'Use -o json, yaml or text.',
+  });
 }
 
 function factsOfDocument(): MachineadmError {
@@ -35,6 +50,17 @@ function factsOfDocument(): MachineadmError {
     summary: '--facts is about the machine alone, and a document was given',
     remedy: 'Leave out one of the two.',
   });
+}
+
+function findingOf({ id, group, state, text, reason, remedy }: Check): Finding {
+  const named = reason === undefined ? text : `${text} [${reason}]`;
+  return {
+    id,
+    title: group,
+    severity: state === 'ok' ? 'passed' : state,
+    text: named,
+    ...(remedy === undefined ? {} : { remedy }),
+  };
 }
 
 const MARKS: Readonly<Record<Check['state'], string>> = {

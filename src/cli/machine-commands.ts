@@ -42,7 +42,7 @@ export function addMachineCommands(program: Command, done: (status: number) => v
     .command('doctor')
     .description('check whether a bootstrap can succeed here, or whether the node works; changes nothing')
     .option('--facts', 'only show what is known of the machine: system, versions, hardware; needs no root')
-    .addOption(outputOption());
+    .addOption(outputOption('junit'));
   addDocuments(doctor)
     .addHelpText(
       'after',
@@ -82,7 +82,7 @@ export function addMachineCommands(program: Command, done: (status: number) => v
     .command('audit')
     .description('check this machine against security benchmarks, or for secrets left on it; changes nothing')
     .addOption(insecureDocumentOption())
-    .addOption(outputOption())
+    .addOption(outputOption('junit'))
     .option(
       '--profile <benchmark>',
       'a benchmark: cis-level-1, cis-level-2, stig, cis-os; repeat for several; default: those the machine was provisioned with',

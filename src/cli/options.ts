@@ -1,12 +1,13 @@
 import { EXIT_CONVENTIONS, type ExitConvention, isExitConvention } from '@machineadm/document/exit-codes.ts';
 import { type Command, Option } from 'commander';
+import type { CheckFormat } from './findings.ts';
 import { type OutputFormat, parseOutputFormat } from './output-format.ts';
 import { COLOR_MODES, type ColorMode, setTerminal } from './terminal.ts';
 
 /** Options of `audit`: a benchmark, or secrets left behind. */
 export interface AuditOptions {
   readonly document?: readonly string[];
-  readonly output: OutputFormat;
+  readonly output: CheckFormat;
   readonly profile?: readonly string[];
   readonly residue?: true;
   readonly scrub?: true;

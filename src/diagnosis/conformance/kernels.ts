@@ -56,7 +56,10 @@ function disabledBy(tree: RootTree, module: string): string | undefined {
       if (name.endsWith('.conf') && !files.has(name)) files.set(name, `${directory}/${name}`);
     }
   }
-  const command = new RegExp(`^\\s*install\\s+${module.replaceAll('_', '[-_]')}\\s+(\\S+)`, 'gm');
+  const command = new RegExp(
+    `^[ \\t]{0,20}install[ \\t]{1,20}${module.replaceAll('_', '[-_]')}[ \\t]{1,20}(\\S+)`,
+    'gm',
+  );
   let last: string | undefined;
   for (const path of [...files].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, one]) => one)) {
     for (const [, program = ''] of (tree.readText(path) ?? '').matchAll(command)) {

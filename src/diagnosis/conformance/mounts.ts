@@ -156,7 +156,7 @@ function madeVolatileAtBoot({ tree }: Subject, path: string, kernel: readonly st
   if (kernel.includes('rd.live.image') && value('rd.live.overlay') === undefined) return inMemory('rd.live.image');
   // overlayroot of Ubuntu's cloud-initramfs-tools; the local file wins over the packaged one.
   const configured = ['/etc/overlayroot.local.conf', '/etc/overlayroot.conf']
-    .map((file) => /^\s*overlayroot=["']?([^"'\n]+)/m.exec(tree.readText(file) ?? '')?.[1])
+    .map((file) => /^[ \t]{0,20}overlayroot=["']?([^"'\n]+)/m.exec(tree.readText(file) ?? '')?.[1])
     .find((found) => found !== undefined);
   const overlayroot = value('overlayroot') ?? configured;
   if (overlayroot?.startsWith('tmpfs') === true) return inMemory(`overlayroot=${overlayroot}`);

@@ -205,6 +205,11 @@ export const SOUND_IMAGES: readonly SoundImage[] = [
     base: 'host',
     change: fstab(ROOT, '# tmpfs /var tmpfs defaults 0 0'),
   },
+  {
+    what: 'fstab has memory at /var that is not mounted at boot',
+    base: 'host',
+    change: fstab(ROOT, 'tmpfs /var tmpfs noauto 0 0'),
+  },
   { what: 'fstab mounts /run in memory', base: 'host', change: fstab(ROOT, 'tmpfs /run tmpfs size=20% 0 0') },
   {
     what: '/variable is in memory',

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
-import { formatConformance, formatJunit } from '../../../../src/cli/conformance.ts';
+import { checkReportOf, formatConformance } from '../../../../src/cli/conformance.ts';
+import { type Finding, formatJunit } from '../../../../src/cli/findings.ts';
 import { CONTRACT_VERSION } from '../../../../src/diagnosis/conformance/clause.ts';
 import { CLAUSES, judge, verdictOf } from '../../../../src/diagnosis/conformance/index.ts';
 import { WINDOWS_CLAUSES } from '../../../../src/diagnosis/conformance/windows.ts';
@@ -59,8 +60,13 @@ describe('the report', () => {
 });
 
 describe('the report as JUnit', () => {
+  const junit = (found: ConformanceReport): string => {
+    const { name, findings } = checkReportOf(found, 'Success');
+    return formatJunit(name, findings());
+  };
+
   test('has a failure for a broken MUST, an error for one that is not proven, and fails for no SHOULD', () => {
-    const xml = formatJunit(
+    const xml = junit(
       report('host', { ...NOTHING_MOUNTED, '/usr/bin/lsblk': undefined, '/usr/bin/visudo': undefined }),
     );
     const kinds = [...xml.matchAll(/name="([A-Z]+-\d\d) [^"]*"><(\w+) /g)].map(([, id, kind]) => `${id} ${kind}`);
@@ -74,15 +80,36 @@ describe('the report as JUnit', () => {
   });
 
   test('is well-formed XML, whatever an image has in it', () => {
-    const xml = formatJunit({
+    const xml = junit({
       ...report('host', { '/etc/fstab': 'a / e"<&\u0001> ro 0 1\n' }),
       os: { id: '<"&', version: '\u0000' },
     });
-    assert.match(xml, /e&quot;&lt;&amp;\uFFFD&gt;/);
+    assert.match(xml, /e&quot;&lt;&amp;&gt;/);
     assert.doesNotMatch(xml, /&(?!amp;|lt;|gt;|quot;|#10;)/);
     assert.ok(![...xml].some((character) => character < ' ' && character !== '\n'));
     assert.equal(xml.match(/<testcase /g)?.length, CLAUSES.length);
   });
+});
+
+test('a report of any check as JUnit: only failures and what is undecided count', () => {
+  const finding = (id: string, severity: Finding['severity']): Finding => ({
+    id,
+    title: 't',
+    severity,
+    text: 'x',
+    remedy: 'Do y.',
+  });
+  const xml = formatJunit('suite', [
+    finding('a', 'passed'),
+    finding('b', 'warning'),
+    finding('c', 'failed'),
+    finding('d', 'undecided'),
+    finding('e', 'skipped'),
+  ]);
+  assert.match(xml, /<testsuites tests="5" failures="1" errors="1" skipped="2">/);
+  assert.match(xml, /name="c t"><failure message="x">Do y\.<\/failure>/);
+  assert.match(xml, /name="a t"\/>/);
+  assert.match(xml, /name="d t"><error message="x"><\/error>/);
 });
 
 test('a check that throws is not proven', () => {
