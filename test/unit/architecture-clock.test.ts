@@ -49,4 +49,8 @@ describe('the unit tests', () => {
       Object.keys(PAUSE).sort(),
     );
   });
+
+  test('prepare nothing outside of a suite: the files of a room share a process, and it would be done for all of them', () => {
+    assert.deepEqual(matching(/^(before|after)Each\(/m), []);
+  });
 });

@@ -31,10 +31,13 @@ const rebooted: Liveness = { bootId: async () => 'b2', isRunning: async () => tr
 let root: string;
 const paths = () => ({ current: join(root, 'run', 'status.json'), copy: join(root, 'lib', 'status.json') });
 
-beforeEach(async () => {
-  root = await mkdtemp(join(tmpdir(), 'machineadm-status-'));
-});
-afterEach(() => rm(root, { recursive: true }));
+/** Gives each test of a suite files of its own. Outside of a suite it would be done for all files that share the process. */
+function inItsOwnDirectory(): void {
+  beforeEach(async () => {
+    root = await mkdtemp(join(tmpdir(), 'machineadm-status-'));
+  });
+  afterEach(() => rm(root, { recursive: true }));
+}
 
 /** When the files were written, in seconds: only which of them is older counts. */
 const WRITTEN = 1_790_000_000;
@@ -53,6 +56,8 @@ async function replace(path: string, text: string, seconds = WRITTEN): Promise<v
 }
 
 describe('reading the status', () => {
+  inItsOwnDirectory();
+
   test('finds nothing where nothing ran', async () => assert.equal(await readStatus(paths(), alive), undefined));
 
   test('tells a running run as it is', async () => {
@@ -137,6 +142,8 @@ async function putBoth(
 }
 
 describe('reading the status without the right to', () => {
+  inItsOwnDirectory();
+
   const FAILED = statusAfter({ kind: 'concluded', conclusion: { outcome: 'Failed', exitCode: 11, failure: FAILURE } });
 
   test('finds the summary, with the outcome, the exit code and the reason', async () => {
@@ -242,16 +249,20 @@ describe('reading the status without the right to', () => {
   });
 });
 
-test('a run that concludes while it is looked for is not called interrupted', async () => {
-  await putBoth(RUNNING);
-  const isRunning = async () => {
-    await putBoth(DONE);
-    return false;
-  };
-  for (const liveness of [{ ...alive, isRunning }, unprivileged({ ...alive, isRunning })]) {
+describe('a status that is written while it is read', () => {
+  inItsOwnDirectory();
+
+  test('a run that concludes while it is looked for is not called interrupted', async () => {
     await putBoth(RUNNING);
-    assert.equal((await readReported(paths(), liveness))?.outcome, 'Succeeded');
-  }
+    const isRunning = async () => {
+      await putBoth(DONE);
+      return false;
+    };
+    for (const liveness of [{ ...alive, isRunning }, unprivileged({ ...alive, isRunning })]) {
+      await putBoth(RUNNING);
+      assert.equal((await readReported(paths(), liveness))?.outcome, 'Succeeded');
+    }
+  });
 });
 
 describe('a file that is not a summary is refused as StatusUnreadable', () => {
@@ -305,6 +316,8 @@ describe('a file that is not a status is refused as StatusUnreadable', () => {
 });
 
 describe('waiting for a conclusion', () => {
+  inItsOwnDirectory();
+
   test('returns at once when there is one', async () => {
     await put(DONE);
     assert.equal((await waitForStatus({ timeoutMs: 5000, paths: paths(), liveness: alive }))?.outcome, 'Succeeded');

@@ -8,10 +8,6 @@ import { type FakeClock, fakeClock } from '../../../support/fake-clock.ts';
 import { type MemoryProgram, type MemoryService, memoryHost } from '../../../support/memory-host.ts';
 
 let clock: FakeClock;
-beforeEach(() => {
-  clock = fakeClock({ deadlines: true });
-});
-afterEach(() => clock[Symbol.dispose]());
 
 async function run(
   kubeadm: MemoryProgram,
@@ -41,6 +37,11 @@ async function run(
 }
 
 describe('running kubeadm', () => {
+  beforeEach(() => {
+    clock = fakeClock({ deadlines: true });
+  });
+  afterEach(() => clock[Symbol.dispose]());
+
   test('streams its lines, supervised, and remembers what a next run must know', async () => {
     let supervised: boolean | undefined;
     const { host, notes, lines, error } = await run((command) => {
