@@ -1,0 +1,238 @@
+/**
+ * Changes the sources a little, one change at a time, and sees whether a unit test notices:
+ *
+ *   npm run mutate -- src/steps/swap.ts          all mutants of named files or directories
+ *   npm run mutate -- --since HEAD~1             mutants of the lines that were changed since then
+ *   npm run mutate -- --all --sample 250         as many of the whole project, the same each time (--seed)
+ *
+ * Each mutant is loaded in place of its module, in memory, by the unit tests that import it, the nearest first. On Linux as
+ * root they run in a mount namespace of their own, where all but /tmp is read-only: a mutant may delete other files than
+ * its original. Exit status 1 when fewer than 85 % are killed; with --certain only when that cannot be the luck of the
+ * sample. docs/mutation-tests.md tells more; `--generate` writes the result of a run there.
+ */
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { appendFileSync, globSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, relative, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { type ChangedLines, changedLines } from './mutate/changed-lines.ts';
+import { type Mutant, mutantsOf, mutated } from './mutate/mutants.ts';
+import {
+  isCertainlyBelow,
+  MUTATION_TESTS,
+  mutationTable,
+  mutationTestsPage,
+  type Outcome,
+  scoreOf,
+} from './mutate/report.ts';
+import { sampleOf } from './mutate/sample.ts';
+import { TestsByImport } from './mutate/tests-by-import.ts';
+
+const root = resolve(import.meta.dirname, '..');
+const SOURCES = '{src,packages/*/src}/**/*.ts';
+const LEAST_SCORE = 0.85;
+/** The nearest two test files kill most mutants; what they leave alive is shown to the next four, and then to six more. */
+const PARTS = [2, 6, 12];
+const SPARE_MS = 30_000;
+const LONGEST_MS = 600_000;
+
+/** What the whole run was allowed is over. */
+class TimeIsUp extends Error {}
+let deadline = Number.POSITIVE_INFINITY;
+
+/** All but /tmp is read-only, and what a mutant starts ends with it. */
+const CAGE = ['--mount', '--pid', '--fork', '--kill-child=SIGKILL', '--mount-proc', 'sh', '-c'];
+const CAGED = 'mount -t tmpfs tmpfs /tmp && mount -o remount,bind,ro / && exec "$0" "$@"';
+
+interface Verdict {
+  readonly end: 'passed' | 'failed' | 'timeout';
+  readonly ms: number;
+  /** The test that failed. */
+  readonly by: string;
+}
+
+/** Whether namespaces can be made here. */
+function canCage(): boolean {
+  return process.getuid?.() === 0 && spawnSync('unshare', [...CAGE, CAGED, 'true']).status === 0;
+}
+
+async function runTests(files: readonly string[], mutant: Mutant | undefined, limitMs: number): Promise<Verdict> {
+  const node = [
+    process.execPath,
+    ...['--test', '--test-isolation=none', `--test-reporter=${join(root, 'scripts/mutate/first-failure.ts')}`],
+    ...['--test-reporter-destination=stdout', ...files],
+  ];
+  // What a test starts of the project has the mutant, too, and prints nothing else than it would without.
+  // Run from a test, it would report to that one's runner.
+  const { NODE_TEST_CONTEXT: _, ...inherited } = process.env;
+  const environment = {
+    ...inherited,
+    MACHINEADM_MUTANT: mutant === undefined ? '' : JSON.stringify({ ...mutant, path: join(root, mutant.file) }),
+    NODE_OPTIONS: `--disable-warning=ExperimentalWarning --import=${join(root, 'scripts/mutate/mutate-module.ts')}`,
+  };
+  const [program = '', ...args] = caged ? ['unshare', ...CAGE, CAGED, ...node] : node;
+  const begun = performance.now();
+  const left = deadline - begun;
+  if (left <= 0) throw new TimeIsUp();
+  const child = spawn(program, args, {
+    cwd: root,
+    env: environment,
+    stdio: ['ignore', 'pipe', 'ignore'],
+    detached: true,
+  });
+  let [output, isLate] = ['', false];
+  child.stdout.on('data', (data: Buffer) => {
+    output = (output + data.toString()).slice(-2_000);
+  });
+  const timer = setTimeout(
+    () => {
+      isLate = true;
+      if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+    },
+    Math.min(limitMs, left, LONGEST_MS),
+  );
+  const [status]: unknown[] = await once(child, 'close');
+  clearTimeout(timer);
+  if (isLate && performance.now() >= deadline) throw new TimeIsUp();
+  const by = relative(root, output.trim().split('\n').at(-1) ?? '');
+  return { end: isLate ? 'timeout' : status === 0 ? 'passed' : 'failed', ms: performance.now() - begun, by };
+}
+
+const baselines = new Map<string, Promise<readonly string[]>>();
+const durations = new Map<string, number>();
+
+/** Those of the files whose tests pass here without a mutant, and how long they take together. */
+function passing(files: readonly string[]): Promise<readonly string[]> {
+  const key = files.join(' ');
+  let known = baselines.get(key);
+  if (known === undefined) {
+    known = (async () => {
+      const { end, ms } = await runTests(files, undefined, 120_000);
+      durations.set(key, ms);
+      if (end === 'passed' || files.length === 0) return files;
+      const each = await Promise.all(files.length === 1 ? [] : files.map((file) => passing([file])));
+      const those = each.flat();
+      if (those.length === files.length || those.length === 0) return [];
+      return await passing(those);
+    })();
+    baselines.set(key, known);
+  }
+  return known;
+}
+
+/** What the tests make of one mutant; undefined where some of them fail here without it, and the others do not kill it. */
+async function judge(mutant: Mutant, tests: readonly string[]): Promise<Outcome | undefined> {
+  let isWhole = true;
+  for (const [index, end] of PARTS.entries()) {
+    const part = tests.slice(PARTS[index - 1] ?? 0, end);
+    const files = part.length === 0 ? [] : await passing(part);
+    isWhole &&= files.length === part.length;
+    if (files.length === 0) continue;
+    const { end: verdict, by } = await runTests(files, mutant, 5 * (durations.get(files.join(' ')) ?? 0) + SPARE_MS);
+    if (verdict === 'failed') return { mutant, status: 'Killed', by };
+    if (verdict === 'timeout') return { mutant, status: 'Timeout', by: '' };
+  }
+  return isWhole ? { mutant, status: tests.length === 0 ? 'NoCoverage' : 'Survived', by: '' } : undefined;
+}
+
+/** Compiles, so that what is no program is not taken for killed. */
+function isProgram(mutant: Mutant, text: string): boolean {
+  try {
+    mutantsOf(mutant.file, mutated(text, mutant));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function sourcesBelow(places: readonly string[]): readonly string[] {
+  const all = globSync(SOURCES, { cwd: root }).sort();
+  const wanted = places.map((place) => relative(root, resolve(place)));
+  for (const place of wanted) {
+    if (!all.some((file) => isBelow(file, place))) throw new Error(`there is no source file at ${place}`);
+  }
+  return all.filter((file) => wanted.some((place) => isBelow(file, place)));
+}
+
+function isBelow(file: string, place: string): boolean {
+  return file === place || file.startsWith(`${place}/`);
+}
+
+function candidates(files: readonly string[], changed?: ChangedLines): readonly Mutant[] {
+  return files
+    .flatMap((file) => mutantsOf(file, readFileSync(join(root, file), 'utf8')))
+    .filter(({ file, line }) => changed === undefined || changed.get(file)?.has(line) === true);
+}
+
+async function main(): Promise<number> {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      all: { type: 'boolean', default: false },
+      since: { type: 'string' },
+      sample: { type: 'string' },
+      seed: { type: 'string', default: '1' },
+      'within-seconds': { type: 'string' },
+      certain: { type: 'boolean', default: false },
+      generate: { type: 'boolean', default: false },
+      summary: { type: 'string' },
+    },
+  });
+  if (!values.all && values.since === undefined && positionals.length === 0) {
+    console.error('usage: npm run mutate -- (--since REF | --all | FILE...) [--sample N] [--seed N] [--certain]');
+    return 2;
+  }
+  const tell = (isGood: boolean): number => {
+    const counts = { passed: isGood ? 1 : 0, failed: isGood ? 0 : 1, skipped: 0 };
+    if (values.summary !== undefined) appendFileSync(values.summary, `${JSON.stringify(counts)}\n`);
+    return isGood ? 0 : 1;
+  };
+
+  const changed = values.since === undefined ? undefined : changedLines(root, values.since);
+  if (typeof changed === 'string') {
+    console.log(`mutants: ${changed}, so none was made`);
+    return tell(true);
+  }
+  const files =
+    changed === undefined ? sourcesBelow(values.all ? ['src', 'packages'] : positionals) : [...changed.keys()];
+  const possible = candidates(files, changed);
+  const size = values.sample === undefined ? possible.length : Number(values.sample);
+  const chosen = sampleOf(possible, size, Number(values.seed));
+  console.log(`mutants: ${chosen.length} of ${possible.length} in ${files.length} files`);
+
+  const tests = new TestsByImport(root);
+  if (values['within-seconds'] !== undefined) deadline = performance.now() + Number(values['within-seconds']) * 1_000;
+  const outcomes: Outcome[] = [];
+  for (const mutant of chosen) {
+    const text = readFileSync(join(root, mutant.file), 'utf8');
+    if (!isProgram(mutant, text)) continue;
+    const outcome = await judge(mutant, tests.of(mutant.file)).catch((error: unknown) => {
+      if (error instanceof TimeIsUp) return 'time' as const;
+      throw error;
+    });
+    if (outcome === 'time') break;
+    if (outcome === undefined) continue;
+    outcomes.push(outcome);
+    const { file, line, mutator, start, end: to, replacement } = mutant;
+    const change = `${text.slice(start, to).split('\n')[0]} -> ${replacement || 'nothing'}`;
+    console.log(
+      `${outcome.status.padEnd(10)} ${file}:${line} ${mutator}: ${change}${outcome.by && ` (${outcome.by})`}`,
+    );
+  }
+  if (outcomes.length < chosen.length)
+    console.log(
+      `mutants: ${outcomes.length} of these ${chosen.length} were judged: the others are no programs, their tests fail here, or the time was over`,
+    );
+  if (outcomes.length === 0) return tell(true);
+  console.log(`\n${mutationTable(outcomes)}`);
+  if (values.generate)
+    writeFileSync(join(root, MUTATION_TESTS), mutationTestsPage(outcomes, possible.length, values.seed));
+  const isBelowLeast = values.certain ? isCertainlyBelow(outcomes, LEAST_SCORE) : scoreOf(outcomes) < LEAST_SCORE;
+  return tell(!isBelowLeast);
+}
+
+const caged = canCage();
+process.exitCode = await main().catch((error: unknown) => {
+  console.error(`mutants: ${error instanceof Error ? error.message : String(error)}`);
+  return 2;
+});

@@ -1,0 +1,11 @@
+import type { TestEvent } from 'node:test/reporters';
+
+/** A reporter for `node --test` that ends everything at the first test that fails: a mutant is killed by one. */
+export default async function* firstFailure(events: AsyncIterable<TestEvent>): AsyncGenerator<string> {
+  for await (const event of events) {
+    if (event.type !== 'test:fail') continue;
+    process.stdout.write(`${event.data.file ?? ''}: ${event.data.name}\n`);
+    process.exit(1);
+  }
+  yield '';
+}

@@ -1,0 +1,33 @@
+import { globSync, readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { importsOf, resolveImport } from '../../test/unit/import-graph.ts';
+
+/** Which unit tests run a source file, by who imports whom. */
+export class TestsByImport {
+  /** Who imports a file, types left out. */
+  readonly #importers = new Map<string, Set<string>>();
+
+  constructor(root: string) {
+    for (const file of globSync('{src,packages/*/src,test/unit,test/support}/**/*.ts', { cwd: root })) {
+      for (const { specifier, kind } of importsOf(readFileSync(join(root, file), 'utf8'))) {
+        const target = kind === 'type' ? undefined : resolveImport(file, specifier);
+        if (target !== undefined) this.#importers.set(target, (this.#importers.get(target) ?? new Set()).add(file));
+      }
+    }
+  }
+
+  /** The test files that import it, at first those with its name, then those with the fewest files in between. */
+  of(file: string): readonly string[] {
+    const name = basename(file, '.ts');
+    const distance = new Map([[file, 0]]);
+    // Grows while it is walked through.
+    for (const [at, steps] of distance) {
+      for (const importer of this.#importers.get(at) ?? [])
+        if (!distance.has(importer)) distance.set(importer, steps + 1);
+    }
+    const rank = (test: string): number => (basename(test) === `${name}.test.ts` ? 0 : (distance.get(test) ?? 0));
+    return [...distance.keys()]
+      .filter((one) => one.startsWith('test/unit/') && one.endsWith('.test.ts'))
+      .sort((a, b) => rank(a) - rank(b) || a.localeCompare(b));
+  }
+}

@@ -1,0 +1,158 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { describe, test } from 'node:test';
+import { changedLines, linesOfDiff } from '../../../scripts/mutate/changed-lines.ts';
+import { type Mutant, mutantsOf, mutated } from '../../../scripts/mutate/mutants.ts';
+import { isCertainlyBelow, mutationTable, type Outcome, scoreOf } from '../../../scripts/mutate/report.ts';
+import { sampleOf } from '../../../scripts/mutate/sample.ts';
+import { TestsByImport } from '../../../scripts/mutate/tests-by-import.ts';
+
+const root = resolve(import.meta.dirname, '../../..');
+
+/** Each text that a mutant makes of this one, with the kind of change. */
+function changesOf(text: string): readonly string[] {
+  return mutantsOf('src/a.ts', text).map((mutant) => `${mutant.mutator}: ${mutated(text, mutant)}`);
+}
+
+function outcomes(killed: number, survived: number): readonly Outcome[] {
+  const mutant: Mutant = {
+    file: 'src/host/a.ts',
+    start: 0,
+    end: 1,
+    line: 1,
+    replacement: '',
+    mutator: 'StringLiteral',
+  };
+  return Array.from({ length: killed + survived }, (_, index) => ({
+    mutant,
+    status: index < killed ? 'Killed' : 'Survived',
+    by: '',
+  }));
+}
+
+describe('the mutants of a source', () => {
+  const table: readonly (readonly [string, readonly string[]])[] = [
+    [
+      'if (a < 1) b();',
+      [
+        'ConditionalExpression: if (true) b();',
+        'ConditionalExpression: if (false) b();',
+        'EqualityOperator: if (a <= 1) b();',
+      ],
+    ],
+    [
+      'const c = !a && (b as Map<string, number>) > d;',
+      [
+        'BooleanLiteral: const c = a && (b as Map<string, number>) > d;',
+        'LogicalOperator: const c = !a || (b as Map<string, number>) > d;',
+        'EqualityOperator: const c = !a && (b as Map<string, number>) >= d;',
+      ],
+    ],
+    [
+      'const x: readonly string[] = list.filter(f).map(g);',
+      ['MethodExpression: const x: readonly string[] = list.map(g);'],
+    ],
+    [
+      "function f(): void { g('word', 'a sentence', true); }",
+      [
+        'BlockStatement: function f(): void {}',
+        "StringLiteral: function f(): void { g('', 'a sentence', true); }",
+        "BooleanLiteral: function f(): void { g('word', 'a sentence', false); }",
+      ],
+    ],
+    ["const path = directory + '/' + 'a b';", ["StringLiteral: const path = directory + '' + 'a b';"]],
+    ['const n = a + 1;', ['ArithmeticOperator: const n = a - 1;']],
+    ["import { a } from './a.ts';\nexport * from './b.ts';\nconst c = { 'd': 1 };", []],
+    ['interface A { readonly b: true }\ntype C = "d";', []],
+  ];
+  for (const [text, changes] of table)
+    test(text, () => assert.deepEqual([...changesOf(text)].sort(), [...changes].sort()));
+
+  test('stand in the lines that they change', () => {
+    assert.deepEqual(
+      mutantsOf('src/a.ts', 'const a = 1;\n\nconst b = a === 1;\n').map(({ line }) => line),
+      [3],
+    );
+  });
+});
+
+describe('the tests of a source', () => {
+  const tests = new TestsByImport(root);
+
+  test('begin with the one of its name', () => {
+    assert.equal(tests.of('src/steps/swap.ts')[0], 'test/unit/steps/swap.test.ts');
+  });
+
+  test('are found through what others import, packages too', () => {
+    assert.ok(tests.of('packages/document/src/secret.ts').includes('test/unit/steps/swap.test.ts'));
+  });
+
+  test('are none of a file that nobody imports', () => {
+    assert.deepEqual(tests.of('src/nobody.ts'), []);
+  });
+});
+
+describe('the lines that were changed', () => {
+  test('are those of the new sources', () => {
+    const diff = [
+      'diff --git a/src/a.ts b/src/a.ts\n--- a/src/a.ts\n+++ b/src/a.ts\n@@ -1,0 +2,3 @@ x\n+1\n+2\n+3\n@@ -9 +12 @@\n-x\n+y',
+      '--- a/src/gone.ts\n+++ b/src/gone.ts\n@@ -3,2 +2,0 @@\n-x\n-y',
+      '--- a/test/unit/a.test.ts\n+++ b/test/unit/a.test.ts\n@@ -1 +1 @@\n-x\n+y',
+    ].join('\n');
+    assert.deepEqual(linesOfDiff(diff), new Map([['src/a.ts', new Set([2, 3, 4, 12])]]));
+  });
+
+  test('are not known without the history', () => {
+    assert.equal(changedLines(root, 'no-such-commit'), 'there is no commit no-such-commit here');
+  });
+});
+
+describe('the result', () => {
+  test('of a sample is the same for the same seed, and another for another', () => {
+    const all = Array.from({ length: 100 }, (_, index) => index);
+    assert.deepEqual(sampleOf(all, 10, 1), sampleOf(all, 10, 1));
+    assert.notDeepEqual(sampleOf(all, 10, 1), sampleOf(all, 10, 2));
+    assert.deepEqual(
+      sampleOf(all, 200, 1).toSorted((a, b) => a - b),
+      all,
+    );
+  });
+
+  test('is the share of the killed', () => {
+    assert.equal(scoreOf(outcomes(17, 3)), 0.85);
+    assert.equal(scoreOf([]), 1);
+    assert.match(mutationTable(outcomes(17, 3)), /^\| host \| 20 \| 17 \| 0 \| 3 \| 0 \| 85 % \|$/m);
+  });
+
+  test('is too bad for chance, or may be chance', () => {
+    assert.equal(isCertainlyBelow(outcomes(12, 8), 0.85), true);
+    assert.equal(isCertainlyBelow(outcomes(16, 4), 0.85), false);
+    assert.equal(isCertainlyBelow([], 0.85), false);
+  });
+});
+
+describe('npm run mutate', () => {
+  const mutate = (...args: readonly string[]) =>
+    spawnSync(process.execPath, ['scripts/mutate.ts', ...args], { cwd: root, encoding: 'utf8' });
+
+  test('kills mutants, and leaves the source as it was', () => {
+    const source = 'src/steps/marked-block.ts';
+    const before = readFileSync(join(root, source), 'utf8');
+    const { status, stdout, stderr } = mutate(source, '--sample', '2');
+    assert.equal(status, 0, stdout + stderr);
+    assert.match(stdout, /^Killed +src\/steps\/marked-block\.ts:\d+ .*\(test\/unit\/steps\//m);
+    assert.equal(readFileSync(join(root, source), 'utf8'), before);
+  });
+
+  test('says so and passes where the history is not there', () => {
+    const { status, stdout } = mutate('--since', 'no-such-commit');
+    assert.deepEqual([status, stdout], [0, 'mutants: there is no commit no-such-commit here, so none was made\n']);
+  });
+
+  test('refuses a place without sources', () => {
+    const { status, stderr } = mutate('src/nonesuch.ts');
+    assert.deepEqual([status, stderr], [2, 'mutants: there is no source file at src/nonesuch.ts\n']);
+  });
+});
