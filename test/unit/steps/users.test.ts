@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { UserModel } from '@machineadm/document/model.ts';
 import { Secret } from '@machineadm/document/secret.ts';
+import { withManagedKeys } from '../../../src/steps/accounts/authorized-keys.ts';
 import { groups } from '../../../src/steps/groups.ts';
 import { users } from '../../../src/steps/users.ts';
 import { facts } from '../../support/facts.ts';
@@ -284,6 +285,25 @@ describe('users', () => {
             reason: 'AuthorizedKeysNotWritten',
           },
         );
+      });
+    }
+
+    for (const [what, directory, file, changes] of [
+      ['that others may read', 0o700, 0o644, ['users/ada/authorized-keys']],
+      ['in a directory that others may enter', 0o755, 0o600, ['users/ada/authorized-keys']],
+      ['that only their owner may read', 0o700, 0o600, []],
+    ] as const) {
+      test(`a file ${what}: ${changes.length === 0 ? 'nothing is changed' : 'its modes are put right'}`, async () => {
+        const machine = withAda({
+          '/home/ada/.ssh': { type: 'directory', mode: directory, uid: 1000, gid: 1000 },
+          '/home/ada/.ssh/authorized_keys': { content: withManagedKeys('', [KEY]), mode: file, uid: 1000, gid: 1000 },
+        });
+        const planned = await planOf(machine, user({ sshAuthorizedKeys: [KEY] }));
+        assert.deepEqual(
+          planned.map(({ id }) => id),
+          changes,
+        );
+        if (changes.length > 0) assert.match(planned[0]?.summary ?? '', /modes 0700 and 0600/);
       });
     }
 
