@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { findLeftovers, leftoversWithout } from '../../../../src/kubernetes/kubeadm/leftovers.ts';
+import { findLeftovers } from '../../../../src/kubernetes/kubeadm/leftovers.ts';
 import { kubernetesModel } from '../../../support/kubernetes-model.ts';
 import { memoryHost } from '../../../support/memory-host.ts';
 
@@ -31,14 +31,5 @@ describe('what an earlier bootstrap left', () => {
     const host = memoryHost({ files: { [certificate]: '', [key]: '', '/etc/kubernetes/manifests/etcd.yaml': '' } });
     const found = await findLeftovers(host, kubernetesModel(), new Set([certificate]));
     assert.deepEqual(found, { traces: ['/etc/kubernetes/manifests/etcd.yaml'], certificates: [key] });
-  });
-
-  test('is told without what a reset keeps', () => {
-    const found = { traces: ['/a', '/b'], certificates: ['/c', '/d'] };
-    const keeper = { keepsAnyOf: (path: string) => path === '/a' || path === '/d' };
-    assert.deepEqual(leftoversWithout(found, keeper as Parameters<typeof leftoversWithout>[1]), {
-      traces: ['/b'],
-      certificates: ['/c'],
-    });
   });
 });
