@@ -141,6 +141,9 @@ const FIELDS: Readonly<Record<OutputKind, z.ZodRawShape>> = {
       disks: z.array(z.looseObject({ name: text, model: optionalText, bytes: count })),
       network: z.array(z.looseObject({ name: text, driver: optionalText, mac: optionalText, mtu: count, state: text })),
     }),
+    variables: z.looseObject({
+      instanceData: texts.describe("paths of cloud-init's instance data that have a value here"),
+    }),
   },
   FetchedFiles: {
     from: text,

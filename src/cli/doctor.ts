@@ -1,30 +1,15 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { exitCode } from '@machineadm/document/exit-codes.ts';
 import type { Check } from '../diagnosis/checks/check.ts';
-import { type DoctorReport, examine, inventory } from '../pipeline/doctor.ts';
+import { type DoctorReport, examine } from '../pipeline/doctor.ts';
 import { buildInfo } from './build-info.ts';
 import { type CheckFormat, type Finding, printCheckReport } from './findings.ts';
-import { printData, printReport } from './output.ts';
 
 export interface DoctorOptions {
   readonly document?: readonly string[];
   readonly output: CheckFormat;
-  readonly facts?: true;
 }
 
-/**
- * `machineadm doctor`: whether a bootstrap can succeed here, or a node works. 20 when something stands in the way. With
- * `--facts` only what the machine is.
- */
+/** `machineadm doctor`: whether a bootstrap can succeed here, or a node works. 20 when something stands in the way. */
 export async function doctor(options: DoctorOptions): Promise<number> {
-  if (options.facts === true) {
-    if (options.document !== undefined) throw factsOfDocument();
-    if (options.output === 'junit') throw factsInJunit();
-    const found = await inventory();
-    if (options.output !== 'text') await printData(options.output, 'Facts', found);
-    else printReport((await import('yaml')).stringify(found));
-    return exitCode('Success');
-  }
   const report = await examine(options.document ?? [], buildInfo().version);
   return await printCheckReport(options.output, {
     kind: 'DoctorReport',
@@ -33,22 +18,6 @@ export async function doctor(options: DoctorOptions): Promise<number> {
     text: () => formatReport(report),
     findings: () => report.checks.map(findingOf),
     exit: report.failed > 0 ? 'DifferencesFound' : 'Success',
-  });
-}
-
-function factsInJunit(): MachineadmError {
-  return new MachineadmError({
-    reason: 'UsageInvalid',
-    summary: '--facts has no format junit: it checks nothing',
-    remedy: 'Use -o json, yaml or text.',
-  });
-}
-
-function factsOfDocument(): MachineadmError {
-  return new MachineadmError({
-    reason: 'UsageInvalid',
-    summary: '--facts is about the machine alone, and a document was given',
-    remedy: 'Leave out one of the two.',
   });
 }
 

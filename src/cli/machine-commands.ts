@@ -41,7 +41,6 @@ export function addMachineCommands(program: Command, done: (status: number) => v
   const doctor = program
     .command('doctor')
     .description('check whether a bootstrap can succeed here, or whether the node works; changes nothing')
-    .option('--facts', 'only show what is known of the machine: system, versions, hardware; needs no root')
     .addOption(outputOption('junit'));
   addDocuments(doctor)
     .addHelpText(
@@ -49,6 +48,13 @@ export function addMachineCommands(program: Command, done: (status: number) => v
       `\nExits with ${exitCode('DifferencesFound')} when a check fails.\n\nExample:\n  machineadm doctor -f bootstrap.yaml`,
     )
     .action(async (_, options: DoctorOptions) => done(await (await import('./doctor.ts')).doctor(options)));
+
+  program
+    .command('facts')
+    .description('show what is known of the machine: system, versions, hardware, and what variables can use')
+    .addOption(outputOption())
+    .addHelpText('after', '\nExamples:\n  machineadm facts\n  machineadm facts -o jsonpath={.hardware.memory}')
+    .action(async (options: { output: OutputFormat }) => done(await (await import('./facts.ts')).facts(options)));
 
   const diagnose = program
     .command('diagnose')

@@ -12,6 +12,7 @@ import { checkHostname, checkRouting } from '../diagnosis/checks/network.ts';
 import { checkPorts } from '../diagnosis/checks/ports.ts';
 import { checkRuntime } from '../diagnosis/checks/runtime.ts';
 import type { Verdict } from '../diagnosis/verdict.ts';
+import { instanceDataPaths } from '../host/cloud/instance-data.ts';
 import { gatherFacts, openQueryHost, requireLinux } from '../host/index.ts';
 import { type Hardware, hardwareOf } from '../host/linux/hardware.ts';
 import type { Facts } from '../host/seam/facts.ts';
@@ -64,12 +65,23 @@ export async function examine(sources: readonly string[], agentVersion: string):
   return report(checks, verdict);
 }
 
+export interface Inventory {
+  readonly facts: Facts;
+  readonly hardware: Hardware;
+  /** What `variables` of a document can refer to on this machine; names alone, as the values may be secret. */
+  readonly variables: { readonly instanceData: readonly string[] };
+}
+
 /** What is true of this machine, and what it consists of: no check, and nothing of a document. */
-export async function inventory(): Promise<{ readonly facts: Facts; readonly hardware: Hardware }> {
-  requireLinux('machineadm doctor --facts');
+export async function inventory(): Promise<Inventory> {
+  requireLinux('machineadm facts');
   const host = openQueryHost();
-  const [facts, hardware] = await Promise.all([gatherFacts(host), hardwareOf(host)]);
-  return redactDeep({ facts, hardware });
+  const [facts, hardware, instanceData] = await Promise.all([
+    gatherFacts(host),
+    hardwareOf(host),
+    instanceDataPaths().catch(() => []),
+  ]);
+  return redactDeep({ facts, hardware, variables: { instanceData } });
 }
 
 /** Whether the kubelet of a machine that is a node runs, and whether its Node is Ready. */

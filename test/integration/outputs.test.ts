@@ -57,10 +57,8 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
     { args: ['--wait', '--timeout', 'soon'], kind: 'Error', statuses: [2] },
   ],
   timeline: [{ args: [], kind: 'Timeline', statuses: [0] }],
-  doctor: [
-    { args: ['-f', DOCUMENT], kind: 'DoctorReport', statuses: [20] },
-    { args: ['--facts'], kind: 'Facts', statuses: [0] },
-  ],
+  doctor: [{ args: ['-f', DOCUMENT], kind: 'DoctorReport', statuses: [20] }],
+  facts: [{ args: [], kind: 'Facts', statuses: [0] }],
   diagnose: [{ args: [`${DIRECTORY}/kubeadm.log`], kind: 'Diagnosis', statuses: [0] }],
   bundle: [{ args: ['--output-dir', `${DIRECTORY}/bundle`], kind: 'Bundle', statuses: [0] }],
   audit: [

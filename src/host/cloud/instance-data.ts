@@ -32,6 +32,28 @@ export async function lookUpInstanceData(
   return { value: undefined, known: [] };
 }
 
+/** More are not listed: some clouds put whole documents there. */
+const MOST_PATHS = 500;
+
+/** The dotted paths that have a value in cloud-init's instance data, sorted; none where this user may read no file of it. */
+export async function instanceDataPaths(files: readonly string[] = INSTANCE_DATA_PATHS): Promise<readonly string[]> {
+  for (const file of files) {
+    const text = await readText(file).catch(() => undefined);
+    if (text !== undefined) return leavesOf(parse(text), []).toSorted().slice(0, MOST_PATHS);
+  }
+  return [];
+}
+
+function leavesOf(node: unknown, reached: readonly string[]): readonly string[] {
+  if (typeof node === 'string') return REDACTED.test(node) ? [] : [reached.join('.')];
+  if (typeof node === 'number' || typeof node === 'boolean') return [reached.join('.')];
+  // A list has no value that a variable can take, and neither has a name with a dot.
+  if (node === null || typeof node !== 'object' || Array.isArray(node)) return [];
+  return Object.entries(node).flatMap(([name, value]) =>
+    name.includes('.') ? [] : leavesOf(value, [...reached, name]),
+  );
+}
+
 /**
  * cloudbase-init leaves no instance data behind. The machine's name is known all the same: it has given it to the machine
  * before it reads user data (cloudbaseinit/plugins/common/sethostname.py).

@@ -1,0 +1,11 @@
+import { exitCode } from '@machineadm/document/exit-codes.ts';
+import { inventory } from '../pipeline/doctor.ts';
+import { type OutputFormat, printData, printReport } from './output.ts';
+
+/** `machineadm facts`: what is known of the machine, and what variables of a document can use here. */
+export async function facts({ output }: { readonly output: OutputFormat }): Promise<number> {
+  const found = await inventory();
+  if (output !== 'text') await printData(output, 'Facts', found);
+  else printReport((await import('yaml')).stringify(found));
+  return exitCode('Success');
+}
