@@ -6,8 +6,8 @@
  *   npm run mutate -- --all --sample 250         as many of the whole project, the same each time (--seed)
  *
  * Each mutant is loaded in place of its module, in memory, by the unit tests that import it, the nearest first. On Linux as
- * root they run in a mount namespace of their own, where all but /tmp is read-only: a mutant may delete other files than
- * its original. Exit status 1 when fewer than 85 % are killed; with --certain only when that cannot be the luck of the
+ * root they run in a mount namespace of their own, where the root file system is read-only and /tmp empty: a mutant may
+ * delete other files than its original. Exit status 1 when fewer than 85 % are killed; with --certain only when that cannot be the luck of the
  * sample. docs/mutation-tests.md tells more; `--generate` writes the result of a run there.
  */
 import { spawn, spawnSync } from 'node:child_process';
@@ -40,7 +40,7 @@ const LONGEST_MS = 600_000;
 class TimeIsUp extends Error {}
 let deadline = Number.POSITIVE_INFINITY;
 
-/** All but /tmp is read-only, and what a mutant starts ends with it. */
+/** The root file system is read-only, /tmp an empty one, and what a mutant starts ends with it. */
 const CAGE = ['--mount', '--pid', '--fork', '--kill-child=SIGKILL', '--mount-proc', 'sh', '-c'];
 const CAGED = 'mount -t tmpfs tmpfs /tmp && mount -o remount,bind,ro / && exec "$0" "$@"';
 

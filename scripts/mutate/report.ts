@@ -87,8 +87,9 @@ Wilson's interval of 95 % is below 85 %): so continuous integration runs it over
 minute at most.
 
 A mutant exists in memory only: the loader of Node gives the changed module in place of the file, so that no checkout is ever
-left changed. As root on Linux its tests run in namespaces of their own, in which all but \`/tmp\` is read-only and every
-process ends with them: a mutant may well delete something else than its original.
+left changed. As root on Linux, where namespaces can be made, its tests run in some of their own, in which the root file system
+is read-only, \`/tmp\` is an empty one, and every process ends with them: a mutant may well delete something else than its
+original. Other mounts stay writable: run it on a machine that can be lost, a container for instance.
 
 Sentences are not mutated (strings with a space, templates), nor types. Integration and end-to-end tests do not count here:
 what only they notice is listed as survived.
