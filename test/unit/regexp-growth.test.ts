@@ -45,10 +45,11 @@ describe('the judge of regular expressions', () => {
 });
 
 /**
- * Folders whose expressions read what the operator wrote, or short values, and not what programs and the network say: the
- * document, other formats of it, and the machine's own files.
+ * Folders and files whose expressions read what the operator wrote, or short values, and not what programs and the network say: the
+ * document, other formats of it, his command line, and the machine's own files.
  */
-const OPERATORS_TEXT = /^(?:src\/(?:carriers|steps)|packages\/(?:convert|document\/src\/versions))\//;
+const OPERATORS_TEXT =
+  /^(?:src\/(?:carriers|steps)\/|src\/cli\/(?:complete|jsonpath)\.ts|packages\/(?:convert|document\/src\/(?:host-parts|versions))\/)/;
 
 /** The literals of all other sources. Those that a program composes are below. */
 describe('no regular expression over what others wrote takes more than linear time', () => {
