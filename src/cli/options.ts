@@ -150,7 +150,7 @@ export function conventionIn(argv: readonly string[]): ExitConvention {
 /** What every command takes, in its help under a heading of its own. */
 export function addCommonOptions(command: Command): void {
   const common = [
-    new Option('-v, --verbose', 'print more: positions, output of programs, stack traces'),
+    new Option('-v, --verbose', 'print more: the places of changes in the document, stack traces of errors'),
     new Option('-q, --quiet', 'print results and errors only').conflicts('verbose'),
     new Option('--color <when>', 'colour the output').choices(COLOR_MODES).default('auto'),
     new Option('--no-color', 'the same as --color never').hideHelp(),
