@@ -83,8 +83,8 @@ npm run mutate -- --all --sample 250 --seed 1 # so many of the whole project, th
 \`\`\`
 
 The exit status is 1 below 85 %. With \`--certain\` it is 1 only where the sample is too bad for chance (the upper end of
-Wilson's interval of 95 % is below 85 %): so continuous integration runs it over the lines of the last commit, for a
-minute at most.
+Wilson's interval of 95 % is below 85 %): with \`--sample 20 --within-seconds 60\`, a minute for the lines of a commit. \`.ci/run\` does
+not run it: the share of the whole project is not known yet.
 
 A mutant exists in memory only: the loader of Node gives the changed module in place of the file, so that no checkout is ever
 left changed. As root on Linux, where namespaces can be made, its tests run in some of their own, in which the root file system
