@@ -62,7 +62,7 @@ inThrowAwayMachine(import.meta.filename, () => {
   });
 
   describe('two files of the document on one path, behind a link of this machine', () => {
-    test('are refused before any change, by provision, plan and prepare', async () => {
+    test('are refused before any change, by provision and prepare, and plan says so', async () => {
       mkdirSync('/etc/machineadm-test/real', { recursive: true });
       symlinkSync('real', '/etc/machineadm-test/link');
       const files = ['link', 'real'].map((name) => ({ path: `/etc/machineadm-test/${name}/file`, content: name }));
@@ -77,7 +77,9 @@ inThrowAwayMachine(import.meta.filename, () => {
         /link\/file \(host\.files\[0\]\.path\) and .*real\/file \(host\.files\[1\]\.path\)/,
       );
       assert.equal((await provision({ files }, 'prepare')).exitCode, 4);
-      assert.equal((await agent(['plan', '-d', DOCUMENT])).status, 4);
+      const plan = await agent(['plan', '-d', DOCUMENT, '-o', 'json']);
+      assert.equal(plan.status, 0, plan.stderr);
+      assert.equal(JSON.parse(plan.stdout).refusal.reason, 'PathClaimedTwice');
       assert.equal((await agent(['validate', '-d', DOCUMENT])).status, 0);
       assert.deepEqual(readdirSync('/etc/machineadm-test/real'), []);
     });
