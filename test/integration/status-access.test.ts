@@ -9,6 +9,7 @@ import { withoutChecksum } from '../../src/host/files/checksum.ts';
 import { makeDirectories } from '../../src/host/files/place.ts';
 import type { RunSummary } from '../../src/reporting/summary.ts';
 import { type AgentOptions, agent, startAgent } from '../support/agent.ts';
+import { endBackground } from '../support/background.ts';
 import { inThrowAwayMachine } from '../support/namespace.ts';
 
 const STATE = '/var/lib/machineadm';
@@ -71,7 +72,8 @@ const FAILS = {
 const WRITES = { files: [{ path: '/etc/machineadm-test/secret', content: SECRET, mode: '0600' }] };
 
 inThrowAwayMachine(import.meta.filename, () => {
-  beforeEach(() => {
+  beforeEach(async () => {
+    await endBackground();
     for (const path of [STATE, RUN, '/tmp/go', '/etc/machineadm-test']) rmSync(path, { recursive: true, force: true });
     setGroup(undefined);
   });

@@ -170,7 +170,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       const done = await run([
         `export SECRET=hunter-two`,
         `for p in /proc/[0-9]*; do tr '\\0' ' ' <$p/cmdline 2>/dev/null; echo; done | grep -c 'hunter-tw[o]' >>${OUT}; ` +
-          `find /run/machineadm /var/lib/machineadm -perm /077 >>${OUT}`,
+          `find /run/machineadm /var/lib/machineadm -mindepth 1 -perm /077 >>${OUT}`,
       ]);
       assert.deepEqual(lines(), ['0']);
       assert.deepEqual(readdirSync('/run/machineadm/hooks-early'), []);
@@ -350,7 +350,7 @@ two lines"; declare -r B='b c'; export C=; IFS=:; cd /usr/share; set -- 'p q' ''
     test('is nowhere to be found when the group has ended, and meanwhile only root may read it', async () => {
       const commands = [
         'SECRET=hunter-two',
-        `find /run/machineadm /var/lib/machineadm -perm /077 >>${OUT}; echo end >>${OUT}`,
+        `find /run/machineadm /var/lib/machineadm -mindepth 1 -perm /077 >>${OUT}; echo end >>${OUT}`,
       ];
       await run(commands);
       assert.deepEqual(lines(), ['end']);
