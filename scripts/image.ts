@@ -34,6 +34,10 @@ import { tarOfFiles } from './build/tar.ts';
 /** The words of image-spec for what npm calls x64. */
 const ARCHITECTURES = { x64: 'amd64', arm64: 'arm64' } as const;
 
+/** What `npm run image -- --all` makes in `dist/`, and the program in the image. */
+export const IMAGE_ARCHIVE = 'machineadm-image-linux.tar';
+export const IMAGE_PROGRAM = 'usr/local/bin/machineadm';
+
 /** The image of one architecture. */
 export interface ArchitectureImage {
   readonly architecture: string;
@@ -83,7 +87,7 @@ export function imageArchive(name: string, images: readonly ArchitectureImage[],
         os: 'linux',
         config: {
           Env: ['PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'],
-          Entrypoint: ['/usr/local/bin/machineadm'],
+          Entrypoint: [`/${IMAGE_PROGRAM}`],
           Labels: labels,
         },
         rootfs: { type: 'layers', diff_ids: [`sha256:${sha256(layer)}`] },
@@ -218,14 +222,14 @@ function main(): void {
       { content: readFileSync(path), mode: path.endsWith('/copyright') ? 0o644 : 0o755 },
     ]);
     const files = {
-      'usr/local/bin/machineadm': { content: readFileSync(binary), mode: 0o755 },
+      [IMAGE_PROGRAM]: { content: readFileSync(binary), mode: 0o755 },
       'usr/share/doc/machineadm/LICENSES.txt': { content: readFileSync(join(root, 'dist/LICENSES.txt')), mode: 0o644 },
       ...(architecture === native ? Object.fromEntries(own) : foreignLibraries(architecture, libraries)),
     };
     return { architecture, files };
   });
   const origin = { version, commit: gitCommit(root), createdAt: new Date(commitTime(root) * 1000) };
-  const archive = join(root, `dist/machineadm-image-linux${values.all ? '' : `-${native}`}.tar`);
+  const archive = join(root, 'dist', values.all ? IMAGE_ARCHIVE : `machineadm-image-linux-${native}.tar`);
   writeFileSync(`${archive}.new`, imageArchive(values.name, images, origin));
   renameSync(`${archive}.new`, archive);
   process.stdout.write(`${archive}: ${values.name}\n`);

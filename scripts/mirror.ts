@@ -45,14 +45,23 @@ export async function checkMirror(
   return { proved, wrong };
 }
 
-/** What user data pins of a release: a line for each archive for Linux, and for the program inside. */
+/** What user data pins of a release: a line for each archive for Linux, and for the program inside; and what pods pin. */
 async function pins(mirror: string, version: string, trust: TrustStore, now: Date): Promise<readonly string[]> {
   const release = await releaseIn(join(mirror, version), trust, now);
-  const linux = release?.manifest.artefacts.filter(({ os }) => os === 'linux') ?? [];
-  return linux.map(
-    ({ architecture, compression, sha256, program }) =>
-      `${version} ${architecture} ${compression} ${sha256}  program ${program.sha256}`,
-  );
+  const { artefacts = [], packages = [] } = release?.manifest ?? {};
+  return [
+    ...artefacts
+      .filter(({ os }) => os === 'linux')
+      .map(
+        ({ architecture, compression, sha256, program }) =>
+          `${version} ${architecture} ${compression} ${sha256}  program ${program.sha256}`,
+      ),
+    ...packages.flatMap(({ architecture, format, sha256, image }) =>
+      image === undefined
+        ? []
+        : [`${version} ${architecture} ${format} ${sha256}  image ${image.name}@${image.digest}`],
+    ),
+  ];
 }
 
 async function main(): Promise<void> {

@@ -1,7 +1,7 @@
 /**
  * Makes a release out of built binaries, or signs a directory of other files:
  *
- *   npm run package -- --all && npm run release -- --key private.pem          dist/ -> release/VERSION/
+ *   npm run package -- --all && npm run image -- --all && npm run release -- --key private.pem   dist/ -> release/VERSION/
  *   npm run release -- --key private.pem --minimum-version 1.2.0
  *   npm run release -- --signer 'kms-sign --key release' --public-key p.pem   the private key stays where it is
  *   npm run release -- --key a.pem --key b.pem                                signed with two keys, for machines that demand it
@@ -11,7 +11,7 @@
  * docs/trust.md has the layout and how keys are made, rotated and revoked.
  */
 
-import { chmod, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { errorMessage } from '@machineadm/document/errors.ts';
@@ -28,10 +28,13 @@ import {
   PROVENANCE,
   PROVENANCE_BUNDLE,
   SIGNING_FILES,
+  signedSize,
+  UNSIZED_LIMIT,
 } from '../src/trust/release.ts';
 import { compareReleases, isReleaseVersion } from '../src/trust/release-version.ts';
-import { commitTime, fileDigest, gitCommit } from './build/inputs.ts';
-import { archive, type ReleaseArtefact } from './release/archives.ts';
+import { commitTime, gitCommit } from './build/inputs.ts';
+import { archive, digestOf, type ReleaseArtefact } from './release/archives.ts';
+import { copyImage, imageNotes, imagesOf } from './release/images.ts';
 import { type PackageSigner, packageSigner } from './release/openpgp.ts';
 import { copyDocuments, copyPackages } from './release/packages.ts';
 import { LOCAL_BUILDER, provenanceBundle, provenanceStatement } from './release/provenance.ts';
@@ -40,7 +43,7 @@ import { type ReleaseSigner, signerOf, sigstoreBundle } from './release/signer.t
 import { copySources } from './release/sources.ts';
 
 export interface ReleaseWish {
-  /** The directory with what `npm run package -- --all` made. */
+  /** The directory with what `npm run package -- --all` and `npm run image -- --all` made. */
   readonly from: string;
   /** The release becomes a directory of its version here. */
   readonly to: string;
@@ -79,9 +82,12 @@ export async function makeRelease(wish: ReleaseWish, ...signers: readonly Releas
       artefacts.push(...(await archive(join(from, file), work, { version, os, architecture })));
     }
     if (artefacts.length === 0) throw new Error(`there is no machineadm-OS-ARCHITECTURE in ${from}: build it first`);
-    const packages = await copyPackages(from, work, version, wish.packageSigner);
+    const packages = [
+      ...(await copyPackages(from, work, version, wish.packageSigner)),
+      ...(await copyImage(from, work, wish, artefacts)),
+    ];
     await copyDocuments(from, work, version);
-    if (wish.checkout !== undefined) await copySources(wish.checkout, work, version, wish.createdAt);
+    if (wish.checkout !== undefined) await copySources(wish.checkout, work, wish, imageNotes(packages));
     const manifest = {
       apiVersion: 'machineadm.dev/release/v1',
       kind: 'Release',
@@ -95,10 +101,20 @@ export async function makeRelease(wish: ReleaseWish, ...signers: readonly Releas
       packages,
     };
     const text = `${JSON.stringify(manifest, undefined, 2)}\n`;
-    parseManifest(Buffer.from(text));
+    const parsed = parseManifest(Buffer.from(text));
     await writeFile(join(work, MANIFEST), text);
+    for (const name of await namesToList(work)) {
+      const { size } = await stat(join(work, name));
+      if (size <= (signedSize(parsed, name) ?? UNSIZED_LIMIT)) continue;
+      throw new Error(
+        `${name} has ${size} bytes: no machine takes more of a file whose size ${MANIFEST} does not name`,
+      );
+    }
     const { builder = LOCAL_BUILDER } = wish;
-    const statement = await provenanceStatement({ ...wish, builder }, await digestsOf(work));
+    // An image is asked for by its digest in a registry, where there is no archive.
+    const images = imagesOf(packages).map(({ name, digest }) => [name, digest.slice('sha256:'.length)] as const);
+    const subjects = new Map([...(await digestsOf(work)), ...images]);
+    const statement = await provenanceStatement({ ...wish, builder }, subjects);
     await writeFile(join(work, PROVENANCE), statement);
     await signList(work, signers);
     // After the list, which must be the same bytes for the same commit: a signature by ECDSA never is.
@@ -184,11 +200,7 @@ function firstOf(signers: readonly ReleaseSigner[]): ReleaseSigner {
 /** SHA-256 of the files that a list names, in its order. */
 async function digestsOf(directory: string): Promise<ReadonlyMap<string, string>> {
   const digests = new Map<string, string>();
-  for (const name of await namesToList(directory)) {
-    const digest = await fileDigest(join(directory, name));
-    if (digest === undefined) throw new Error(`${join(directory, name)} cannot be read`);
-    digests.set(name, digest);
-  }
+  for (const name of await namesToList(directory)) digests.set(name, await digestOf(join(directory, name)));
   return digests;
 }
 
@@ -291,7 +303,10 @@ async function main(): Promise<void> {
     ...signers,
   );
   const { packages } = parseManifest(await readFile(join(directory, MANIFEST)));
-  console.log(`made ${directory} with ${packages.length} packages, signed with ${keyIds}`);
+  const count = new Set(packages.map(({ file }) => file)).size;
+  console.log(`made ${directory} with ${count} packages, signed with ${keyIds}`);
+  if (!packages.some(({ format }) => format === 'oci'))
+    console.log('it has no container image: npm run image -- --all builds it');
   if (forPackages === undefined) {
     console.log('rpms are not signed, and no repositories were built: name a key of GnuPG with --gpg-key');
     return;

@@ -55,7 +55,8 @@ async function xz(from: string, to: string): Promise<void> {
   if (status !== 0) throw new Error(`xz ended with ${status}`);
 }
 
-async function digestOf(path: string): Promise<string> {
+/** Lower-case hex SHA-256 of a file that has to be there. */
+export async function digestOf(path: string): Promise<string> {
   const digest = await fileDigest(path);
   if (digest === undefined) throw new Error(`${path} cannot be read`);
   return digest;

@@ -1,16 +1,18 @@
 import { copyFile, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileDigest } from '../build/inputs.ts';
+import { digestOf } from './archives.ts';
 import type { PackageSigner } from './openpgp.ts';
 
 /** A package of a release, as manifest.json tells of it. */
 export interface ReleasePackage {
   readonly file: string;
-  readonly format: 'deb' | 'rpm' | 'zip';
+  readonly format: 'deb' | 'rpm' | 'zip' | 'oci';
   readonly os: 'linux' | 'windows';
   readonly architecture: 'amd64' | 'arm64';
   readonly size: number;
   readonly sha256: string;
+  /** What a container image is known by in a registry: its name with the tag, and the digest of its index. */
+  readonly image?: { readonly name: string; readonly digest: string };
 }
 
 /** The packages that `npm run package -- --all` makes, by the names that their systems give them. */
@@ -37,9 +39,7 @@ export async function copyPackages(
     const path = join(to, name.file);
     await copyFile(join(from, name.file), path);
     if (name.format === 'rpm') signer?.signRpm(path);
-    const sha256 = await fileDigest(path);
-    if (sha256 === undefined) throw new Error(`${path} cannot be read`);
-    packages.push({ ...name, size: (await stat(path)).size, sha256 });
+    packages.push({ ...name, size: (await stat(path)).size, sha256: await digestOf(path) });
   }
   return packages;
 }

@@ -19,9 +19,14 @@ const SCRIPTS = ['packaging/download/machineadm-download.sh', 'packaging/downloa
 
 /**
  * Writes what a release takes from the checkout itself: the manifests, the role for Ansible and the template for Packer,
- * the contract, the download scripts, the changelog and the notes of the release.
+ * the contract, the download scripts, the changelog, and the notes of the release, which end with `more`.
  */
-export async function copySources(checkout: string, to: string, version: string, createdAt: Date): Promise<void> {
+export async function copySources(
+  checkout: string,
+  to: string,
+  { version, createdAt }: { readonly version: string; readonly createdAt: Date },
+  more: string,
+): Promise<void> {
   for (const [name, { files, below }] of Object.entries(ARCHIVES)) {
     const top = `machineadm-${version}-${name}`;
     const contents: Record<string, { content: Buffer; mode: number }> = {};
@@ -37,6 +42,6 @@ export async function copySources(checkout: string, to: string, version: string,
   }
   for (const script of SCRIPTS) await writeFile(join(to, basename(script)), await readFile(join(checkout, script)));
   const { notes, changelog } = changesOf(checkout, version, createdAt);
-  await writeFile(join(to, 'RELEASE_NOTES.md'), notes);
+  await writeFile(join(to, 'RELEASE_NOTES.md'), notes + more);
   await writeFile(join(to, 'CHANGELOG.md'), changelog);
 }

@@ -16,6 +16,8 @@ import {
   MANIFEST,
   PROVENANCE,
   PROVENANCE_BUNDLE,
+  signedSize,
+  UNSIZED_LIMIT,
   verifyRelease,
 } from './release.ts';
 import { isReleaseVersion } from './release-version.ts';
@@ -49,8 +51,6 @@ const MIB = 1024 * 1024;
 /** Of the list and of what is about as large. */
 const LIST_LIMIT = 64 * 1024;
 const MANIFEST_LIMIT = MIB;
-/** Of what a release has beside its archives and packages: licences, the bill of materials, the library. */
-const OTHER_LIMIT = 64 * MIB;
 /** Of a file whose size nobody signed: an archive of container images. */
 const FILE_LIMIT = 16 * 1024 * MIB;
 
@@ -84,17 +84,16 @@ export async function fetchRelease(
       const signed = { list, signature, manifest: manifestBytes };
       const { manifest, digests, signer } = await verifyRelease(signed, version, known, now, where);
       const { platforms } = wish;
-      const forOnePlatform = [...manifest.artefacts, ...manifest.packages];
-      const unwanted = new Set(
-        forOnePlatform
-          .filter(({ os, architecture }) => platforms !== undefined && !platforms.includes(`${os}-${architecture}`))
-          .map(({ file }) => file),
-      );
+      const forPlatforms = [...manifest.artefacts, ...manifest.packages];
+      const isAsked = ({ os, architecture }: (typeof forPlatforms)[number]): boolean =>
+        platforms === undefined || platforms.includes(`${os}-${architecture}`);
       const files: FetchedFile[] = [];
       for (const [name, sha256] of digests) {
-        if (unwanted.has(name) || name === MANIFEST) continue;
-        const size = forOnePlatform.find(({ file }) => file === name)?.size;
-        const open = () => source.open(`${version}/${name}`, size ?? OTHER_LIMIT, left);
+        // A container image is for several platforms; what is named for none is for all.
+        const named = forPlatforms.filter(({ file }) => file === name);
+        if (name === MANIFEST || (named.length > 0 && !named.some(isAsked))) continue;
+        const size = signedSize(manifest, name);
+        const open = () => source.open(`${version}/${name}`, size ?? UNSIZED_LIMIT, left);
         files.push(await place(join(to, version, name), { sha256, size }, open, where));
       }
       const provenance = digests.has(PROVENANCE) ? await small(PROVENANCE_BUNDLE, MANIFEST_LIMIT) : undefined;

@@ -40,12 +40,14 @@ const Manifest = z.object({
     .array(
       z.object({
         file: z.string().regex(FILE_NAME),
-        /** `deb`, `rpm`, `zip`, and what a later publisher makes. */
+        /** `deb`, `rpm`, `zip`, `oci`, and what a later publisher makes. What is for several platforms is here for each. */
         format: z.string().min(1),
         os: z.enum(['linux', 'windows']),
         architecture: z.enum(['amd64', 'arm64']),
         size: z.int().positive(),
         sha256: Digest,
+        /** Of `oci`, an image layout in a tar archive: its name with the tag, and the digest that a registry knows it by. */
+        image: z.object({ name: z.string(), digest: z.string().regex(/^sha256:[0-9a-f]{64}$/) }).optional(),
       }),
     )
     .default([]),

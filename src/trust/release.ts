@@ -30,6 +30,14 @@ export const PROVENANCE_BUNDLE = 'provenance.sigstore.json';
 export const SIGNING_FILES: readonly string[] = [LIST, LIST_SIGNATURE, LIST_BUNDLE, LIST_SIGNATURES];
 export const MANIFEST = 'manifest.json';
 
+/** What a release has beside its archives and packages is not larger: licences, the bill of materials, the library. */
+export const UNSIZED_LIMIT = 64 * 1024 * 1024;
+
+/** The size of a file as its signed manifest names it; undefined where it does not. */
+export function signedSize({ artefacts, packages }: ReleaseManifest, name: string): number | undefined {
+  return [...artefacts, ...packages].find(({ file }) => file === name)?.size;
+}
+
 /** Verifies a signed SHA256SUMS before it reads it. Throws what `findSigner` and `parseChecksums` throw, and `WebPageReceived`. */
 export async function verifyList(
   list: Uint8Array,

@@ -12,6 +12,8 @@ import {
   LIST_SIGNATURES,
   MANIFEST,
   PROVENANCE_BUNDLE,
+  signedSize,
+  UNSIZED_LIMIT,
   type VerifiedList,
   verifyList,
 } from './release.ts';
@@ -111,6 +113,9 @@ async function byList(
   const digest = digests.get(basename(path));
   if (digest !== undefined) {
     mustBe(path, found, digest);
+    const limit = release === undefined ? undefined : (signedSize(release.manifest, basename(path)) ?? UNSIZED_LIMIT);
+    if (limit !== undefined && found.size > limit)
+      throw refusal('DigestMismatch', `${path} is larger than it may be (${limit} bytes)`);
     return { ...found, path, by: list, signedBy: key.id, warnings };
   }
   // A program that was installed has lost the name of its archive; its own digest is in the manifest.

@@ -1,7 +1,8 @@
-import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ReleaseSigner } from '../../scripts/release/signer.ts';
+import { IMAGE_ARCHIVE, IMAGE_PROGRAM, imageArchive } from '../../scripts/image.ts';
+import { type ReleaseSigner, sigstoreBundle } from '../../scripts/release/signer.ts';
 import { makeRelease, type ReleaseWish } from '../../scripts/release.ts';
 import { keyId } from '../../src/trust/keys.ts';
 import { parseManifest, type ReleaseManifest } from '../../src/trust/manifest.ts';
@@ -48,12 +49,49 @@ export interface TestRelease {
   readonly files: ReadonlyMap<string, Buffer>;
 }
 
-/** A release of stand-ins for amd64 and arm64, with a package for each, below `directory`, made by the project's own release script. */
+/** Writes a container image of stand-ins to where `npm run image -- --all` puts the real one. */
+export function testImage(
+  from: string,
+  programs: Readonly<Record<string, string>>,
+  origin: { readonly version: string; readonly commit: string },
+): void {
+  const images = Object.entries(programs).map(([architecture, text]) => ({
+    architecture,
+    files: { [IMAGE_PROGRAM]: { content: Buffer.from(text), mode: 0o755 } },
+  }));
+  const name = `machineadm:${origin.version}`;
+  writeFileSync(join(from, IMAGE_ARCHIVE), imageArchive(name, images, { ...origin, createdAt: new Date(0) }));
+}
+
+/** Puts files of another content into the directory of a release, and signs its list again: a publisher that errs. */
+export async function signedAgain(
+  directory: string,
+  signer: ReleaseSigner,
+  files: Readonly<Record<string, Uint8Array>>,
+): Promise<void> {
+  const listed = new Set(
+    [...Object.keys(files), ...readdirSync(directory)].filter((name) => !/^SHA256SUMS|\.sigstore\./.test(name)),
+  );
+  for (const [name, bytes] of Object.entries(files)) writeFileSync(join(directory, name), bytes);
+  const digest = (name: string) =>
+    createHash('sha256')
+      .update(readFileSync(join(directory, name)))
+      .digest('hex');
+  const list = Buffer.from([...listed].map((name) => `${digest(name)}  ${name}\n`).join(''));
+  const signature = Buffer.from(await signer.sign(list));
+  const signatures = [{ keyId: signer.keyId, signature: signature.toString('base64') }];
+  writeFileSync(join(directory, 'SHA256SUMS'), list);
+  writeFileSync(join(directory, 'SHA256SUMS.sig'), signature);
+  writeFileSync(join(directory, 'SHA256SUMS.sigstore.json'), sigstoreBundle(list, signature, signer.keyId));
+  writeFileSync(join(directory, 'SHA256SUMS.signatures.json'), JSON.stringify({ signatures }));
+}
+
+/** A release of stand-ins for amd64 and arm64, with a package for each and, where it is wished for, an image of both, below `directory`, made by the project's own release script. */
 export async function testRelease(
   directory: string,
   version: string,
   signer: ReleaseSigner,
-  wish: Partial<ReleaseWish> & { readonly body?: string } = {},
+  wish: Partial<ReleaseWish> & { readonly body?: string; readonly image?: boolean } = {},
 ): Promise<TestRelease> {
   const from = join(directory, `built-${version}`);
   mkdirSync(from, { recursive: true });
@@ -62,7 +100,9 @@ export async function testRelease(
     writeFileSync(join(from, `machineadm_${version}_${architecture}.deb`), `package for ${architecture}\n`);
   }
   writeFileSync(join(from, 'LICENSES.txt'), 'licences\n');
-  const { body: _, ...rest } = wish;
+  const { body, image = false, ...rest } = wish;
+  const text = program(version, body);
+  if (image) testImage(from, { amd64: text, arm64: text }, { version, commit: wish.commit ?? 'test' });
   const made = await makeRelease(
     {
       from,

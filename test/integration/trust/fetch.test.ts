@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import {
   cpSync,
   existsSync,
@@ -19,7 +20,7 @@ import { agent as anyAgent } from '../../support/agent.ts';
 import { newAuthority } from '../../support/api-server.ts';
 import { attack } from '../../support/attacks.ts';
 import { startServer, type TestServer } from '../../support/http-servers.ts';
-import { flipped, newKey, type TestKey, type TestRelease, testRelease } from '../../support/release.ts';
+import { flipped, newKey, signedAgain, type TestKey, type TestRelease, testRelease } from '../../support/release.ts';
 
 const VERSION = '1.4.2';
 const OLDER = '1.3.0';
@@ -154,6 +155,55 @@ describe('machineadm fetch and verify', { timeout: 900_000 }, () => {
         [`machineadm_${VERSION}_arm64.deb`],
       );
       assert.ok(run.files.includes('LICENSES.txt'));
+    });
+
+    test('takes a container image for each platform that it holds, and for no other', async () => {
+      const { directory, files } = await testRelease(join(scratch, 'image'), VERSION, publisher, { image: true });
+      const image = `machineadm-${VERSION}-image-linux.tar`;
+      assert.ok(files.has(image));
+      for (const [platform, kept] of [
+        [undefined, [image]],
+        ['linux-arm64', [image]],
+        ['windows-amd64', []],
+      ] as const) {
+        const run = await fetch(
+          [join(directory, '..')],
+          platform === undefined ? {} : { more: ['--platform', platform] },
+        );
+        assert.equal(run.status, 0, run.stderr);
+        assert.deepEqual(
+          run.files.filter((name) => name.endsWith('.tar')),
+          kept,
+        );
+      }
+    });
+
+    test('takes and proves a file above 64 MiB only where the signed manifest names its size', async () => {
+      const { directory, manifest } = await testRelease(join(scratch, 'large'), VERSION, publisher);
+      const large = Buffer.alloc(64 * 1024 * 1024 + 1);
+      const platform = { os: 'linux', architecture: 'amd64' };
+      const sized = { file: 'large.tar', format: 'oci', ...platform, size: large.length };
+      const packages = [{ ...sized, sha256: createHash('sha256').update(large).digest('hex') }];
+      const verify = () => {
+        const words = ['--trust-directory', join(scratch, 'none'), '--key', join(scratch, 'publisher.pem')];
+        return agent(['verify', ...words, join(directory, 'large.tar')]);
+      };
+      const publish = (manifest: object) =>
+        signedAgain(directory, publisher, {
+          'large.tar': large,
+          'manifest.json': Buffer.from(JSON.stringify(manifest)),
+        });
+      await publish({ ...manifest, packages });
+      const run = await fetch([join(directory, '..')]);
+      assert.deepEqual([run.status, run.files.includes('large.tar')], [0, true], run.stderr);
+      assert.equal((await verify()).status, 0);
+      rmSync(run.directory, { recursive: true });
+
+      await publish(manifest);
+      refused(await fetch([join(directory, '..')]), 'DigestMismatch', /^large|^SHA256SUMS/);
+      const unproved = await verify();
+      assert.equal(unproved.status, 21);
+      assert.match(unproved.stderr, /large\.tar is larger than it may be \(67108864 bytes\) \[DigestMismatch\]/);
     });
 
     test(

@@ -9,20 +9,23 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  truncateSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { isDeepStrictEqual } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import { checkMirror } from '../../../scripts/mirror.ts';
 import { signerOf } from '../../../scripts/release/signer.ts';
 import { makeRelease, minimumOfPredecessor, signDirectory } from '../../../scripts/release.ts';
 import { parseDirectory } from '../../../src/trust/directory.ts';
 import { parseManifest } from '../../../src/trust/manifest.ts';
+import { UNSIZED_LIMIT } from '../../../src/trust/release.ts';
 import { loadTrust } from '../../../src/trust/store.ts';
 import { verifyFiles } from '../../../src/trust/verify.ts';
-import { flipped, newKey, program, type TestKey, testRelease } from '../../support/release.ts';
+import { flipped, newKey, program, type TestKey, testImage, testRelease } from '../../support/release.ts';
 
 const skip = spawnSync('xz', ['--version']).status === 0 ? false : 'xz is not installed';
 
@@ -109,6 +112,111 @@ describe('a release', { skip }, () => {
     for (const name of [...(listed ?? []), 'SHA256SUMS']) {
       assert.deepEqual(readFileSync(join(again, name)), readFileSync(join(made, name)), name);
     }
+  });
+
+  test('has the container image that was built: in its lists, its provenance and its notes, with what a pod pins', async () => {
+    const checkout = mkdtempSync(join(scratch, 'checkout-'));
+    for (const name of ['machineadm-download.sh', 'machineadm-download.ps1']) {
+      mkdirSync(join(checkout, 'packaging/download'), { recursive: true });
+      writeFileSync(join(checkout, 'packaging/download', name), 'exit\n');
+    }
+    writeFileSync(join(checkout, 'package-lock.json'), JSON.stringify({ packages: {} }));
+    const git = ['-c', 'user.name=a', '-c', 'user.email=a@example.com'];
+    for (const words of [
+      ['init', '--quiet'],
+      ['add', '.'],
+      [...git, 'commit', '--quiet', '--message', 'First'],
+    ]) {
+      execFileSync('git', words, { cwd: checkout, stdio: 'pipe' });
+    }
+    const { directory, manifest, files } = await testRelease(join(scratch, 'image'), '1.4.0', key, {
+      checkout,
+      image: true,
+    });
+    const file = 'machineadm-1.4.0-image-linux.tar';
+    const archive = files.get(file) ?? assert.fail(`no ${file}`);
+    const index = execFileSync('tar', ['--extract', '--to-stdout', '--file', join(directory, file), 'index.json']);
+    const [{ digest }] = JSON.parse(`${index}`).manifests;
+    const [sha256, size] = [createHash('sha256').update(archive).digest('hex'), archive.length];
+    const name = 'docker.io/library/machineadm:1.4.0';
+    assert.deepEqual(
+      manifest.packages.filter(({ format }) => format === 'oci'),
+      ['amd64', 'arm64'].map((architecture) => ({
+        ...{ file, format: 'oci', os: 'linux', architecture, size, sha256, image: { name, digest } },
+      })),
+    );
+    assert.ok(`${files.get('SHA256SUMS')}`.includes(`${sha256}  ${file}\n`));
+    const { subject } = JSON.parse(`${files.get('provenance.json')}`);
+    for (const one of [
+      { name: file, digest: { sha256 } },
+      { name, digest: { sha256: digest.replace('sha256:', '') } },
+    ]) {
+      assert.ok(
+        subject.some((other: unknown) => isDeepStrictEqual(one, other)),
+        one.name,
+      );
+    }
+    assert.ok(
+      `${files.get('RELEASE_NOTES.md')}`.endsWith(
+        `\n### Container image\n\n- \`${file}\`: \`${name}@${digest}\`, for linux/amd64 and linux/arm64\n`,
+      ),
+    );
+    assert.ok(!`${files.get('CHANGELOG.md')}`.includes('Container image'));
+    const trust = await loadTrust([pem('p.pem', key.pem)], join(scratch, 'none'));
+    assert.deepEqual(await checkMirror(join(directory, '..'), trust, new Date()), { proved: files.size, wrong: [] });
+  });
+
+  test('is not made with an image of something else', async () => {
+    const from = mkdtempSync(join(scratch, 'dist-'));
+    for (const architecture of ['amd64', 'arm64']) {
+      writeFileSync(join(from, `machineadm-linux-${architecture}`), `program for ${architecture}`);
+    }
+    const to = join(scratch, 'l');
+    const made = () =>
+      makeRelease(
+        {
+          ...{ from, to, version: '1.4.0', commit: 'abc', createdAt: new Date(0) },
+          minimumVersion: '1.4.0',
+          revokedKeys: [],
+        },
+        key,
+      );
+    const programs = { amd64: 'program for amd64', arm64: 'program for arm64' };
+    const origin = { version: '1.4.0', commit: 'abc' };
+    for (const [image, built, problem] of [
+      [programs, { ...origin, version: '1.3.0' }, /is of version 1\.3\.0, not 1\.4\.0: build it again/],
+      [programs, { ...origin, commit: 'def' }, /was built from the commit def, not abc/],
+      [{ ...programs, arm64: 'an older one' }, origin, /has another program for linux-arm64/],
+      [{ amd64: programs.amd64 }, origin, /is not an image of several architectures/],
+    ] as const) {
+      testImage(from, image, built);
+      await assert.rejects(made(), problem);
+    }
+    testImage(from, programs, origin);
+    const archive = join(from, 'machineadm-image-linux.tar');
+    const bytes = readFileSync(archive);
+    const damaged = Buffer.from(bytes);
+    // In the compressed program, of which a digest is in the image itself.
+    damaged.writeUInt8(0, bytes.indexOf(Buffer.from([0x1f, 0x8b, 8])));
+    writeFileSync(archive, damaged);
+    await assert.rejects(
+      made(),
+      /machineadm-image-linux\.tar is damaged: blobs\/sha256\/[0-9a-f]{64} has another digest/,
+    );
+    writeFileSync(archive, bytes);
+    assert.equal(await made(), join(to, '1.4.0'));
+  });
+
+  test('has no large file whose size its manifest does not name: no machine would take it', async () => {
+    const from = mkdtempSync(join(scratch, 'dist-'));
+    writeFileSync(join(from, 'machineadm-linux-amd64'), 'program');
+    writeFileSync(join(from, 'LICENSES.txt'), '');
+    truncateSync(join(from, 'LICENSES.txt'), UNSIZED_LIMIT + 1);
+    const wish = { version: '1.4.0', commit: 'abc', createdAt: new Date(0), minimumVersion: '1.4.0', revokedKeys: [] };
+    await assert.rejects(
+      makeRelease({ from, to: join(scratch, 'm'), ...wish }, key),
+      /LICENSES\.txt has 67108865 bytes/,
+    );
   });
 
   test('says how it was made: SLSA provenance over every file, signed as the release is', async () => {

@@ -56,12 +56,20 @@ describe('manifest.json', () => {
     assert.deepEqual(parseManifest(bytes(JSON.stringify({ ...manifest, packages: [one] }))).packages, [one]);
   });
 
+  const IMAGE = { file: 'a.tar', format: 'oci', os: 'linux', architecture: 'amd64', size: 1, sha256: digest };
+
+  test('may say of a container image what a registry knows it by', () => {
+    const one = { ...IMAGE, image: { name: 'machineadm:1.4.0', digest: `sha256:${digest}` } };
+    assert.deepEqual(parseManifest(bytes(JSON.stringify({ ...manifest, packages: [one] }))).packages, [one]);
+  });
+
   for (const change of [
     { apiVersion: 'machineadm.dev/release/v2' },
     { version: 'v1.4.0' },
     { minimumVersion: 'latest' },
     { revokedKeys: ['all'] },
     { artefacts: [{ file: '../a' }] },
+    { packages: [{ ...IMAGE, image: { name: 'machineadm:1.4.0', digest: 'latest' } }] },
     { packages: [{ file: '../a', format: 'deb', os: 'linux', architecture: 'amd64', size: 1, sha256: digest }] },
   ]) {
     test(`with ${JSON.stringify(change)} is refused`, () =>
