@@ -42,7 +42,12 @@ let deadline = Number.POSITIVE_INFINITY;
 
 /** The root file system is read-only, /tmp an empty one, and what a mutant starts ends with it. */
 const CAGE = ['--mount', '--pid', '--fork', '--kill-child=SIGKILL', '--mount-proc', 'sh', '-c'];
-const CAGED = 'mount -t tmpfs tmpfs /tmp && mount -o remount,bind,ro / && exec "$0" "$@"';
+// A checkout below /tmp is held by the working directory, and put back: its name alone would be that of nothing.
+const CAGED = `mount -t tmpfs tmpfs /tmp &&
+  case "$PWD" in /tmp/*)
+    mkdir -p "$PWD" && mount --no-canonicalize --bind . "$PWD" && mount -o remount,bind,ro "$PWD" && cd "$PWD" ;;
+  esac &&
+  mount -o remount,bind,ro / && exec "$0" "$@"`;
 
 interface Verdict {
   readonly end: 'passed' | 'failed' | 'timeout';

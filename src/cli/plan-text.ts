@@ -104,7 +104,11 @@ function summaryOf({ changes, problems }: PlanWithProblems, view: PlanView): str
   );
   const total = count('add') + count('change') + count('remove');
   const runs = new Set(
-    changes.flatMap(({ action, step }) => (action === 'run' ? [view.titles.get(step) ?? step] : [])),
+    changes.flatMap(({ action, step, id }) => {
+      if (action !== 'run') return [];
+      // A follow-up belongs to a step, but is not what the step runs.
+      return [id.startsWith('follow-up/') ? id.slice('follow-up/'.length) : (view.titles.get(step) ?? step)];
+    }),
   );
   const restarts = restartsOf(changes);
   const parts = [

@@ -29,6 +29,7 @@ const SEVERAL = [
   change('files/a', 'add', { diff: '@@ -0,0 +1,1 @@\n+one' }),
   change('files/b', 'change', { reboots: true, knownAfter: 'secrets' }),
   change('files/c', 'remove'),
+  change('follow-up/daemon-reload', 'run', { step: 'files' }),
   change('follow-up/restart:containerd', 'restart', { step: 'containerd' }),
   change('follow-up/restart:ssh', 'restart', { step: 'containerd' }),
   change('hooks-early/run', 'run', { step: 'hooks-early', commands: ['echo one\necho two', 'true'] }),
@@ -43,11 +44,12 @@ describe('a plan for people', () => {
       '  + summary of files/a',
       '  ~ summary of files/b, then reboot (known after secrets)',
       '  - summary of files/c',
+      '  > summary of follow-up/daemon-reload',
       'container runtime',
       '  ↻ summary of follow-up/restart:containerd',
       '  ↻ summary of follow-up/restart:ssh',
       '',
-      '3 to change: 1 add, 1 change, 1 remove; runs early hooks; restarts containerd, ssh; reboots. Nothing was changed.',
+      '3 to change: 1 add, 1 change, 1 remove; runs daemon-reload, early hooks; restarts containerd, ssh; reboots. Nothing was changed.',
     ]);
   });
 
