@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { accessSync, constants } from 'node:fs';
+import { accessSync, constants, existsSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** Programs that integration tests use, and the Debian packages that hold them. None of them starts a daemon. */
@@ -39,7 +39,9 @@ const PACKAGES: Readonly<Record<string, string>> = {
 
 const SEARCHED = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'];
 
+/** A program by its name, or a file by its path. */
 function isInstalled(program: string): boolean {
+  if (program.startsWith('/')) return existsSync(program);
   return SEARCHED.some((directory) => {
     try {
       accessSync(join(directory, program), constants.X_OK);
@@ -80,7 +82,7 @@ function installTestPackages(): boolean {
     spawnSync('apt-get', ['update', '--quiet'], { stdio: 'ignore', env });
     ({ status } = spawnSync('apt-get', install, { stdio: ['ignore', 'ignore', 'inherit'], env }));
   }
-  return status === 0;
+  return status === 0 && missingPrograms().length === 0;
 }
 
 if (import.meta.main) process.exitCode = installTestPackages() ? 0 : 1;
