@@ -139,17 +139,14 @@ describe('a TAB in a terminal', { skip: TERMINAL_SKIP }, () => {
         : CASES;
       for (const [what, typed, expected] of cases) {
         test(`completes ${what}`, { timeout: 300_000 }, async () => {
-          await fresh(terminal);
-          terminal.type(typed);
-          await terminal.until((screen) => lineOf(screen) === typed);
+          await typeAfresh(terminal, typed);
           terminal.press('Tab');
           await terminal.until((screen) => lineOf(screen).trimEnd() === expected);
         });
       }
 
       test('lists what there is', { timeout: 300_000 }, async () => {
-        await fresh(terminal);
-        terminal.type('machineadm example --role ');
+        await typeAfresh(terminal, 'machineadm example --role ');
         // Bash lists at the second one.
         terminal.press('Tab');
         if (shell === 'bash') terminal.press('Tab');
@@ -161,12 +158,22 @@ describe('a TAB in a terminal', { skip: TERMINAL_SKIP }, () => {
   }
 });
 
-/** An empty line on an empty screen. */
-async function fresh(terminal: Terminal): Promise<void> {
-  terminal.press('C-c');
-  terminal.press('C-u');
-  terminal.press('C-l');
-  await terminal.until((screen) => screen.trim() === PROMPT.trim());
+/**
+ * Types on an empty line of an empty screen. A shell that is late to hear of the interrupt forgets what was typed since
+ * then: it is typed again, after a longer while each time.
+ */
+async function typeAfresh(terminal: Terminal, text: string): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    for (const key of ['C-c', 'C-u', 'C-l']) terminal.press(key);
+    try {
+      await terminal.until((screen) => screen.trim() === PROMPT.trim(), attempt * 5_000);
+      terminal.type(text);
+      await terminal.until((screen) => lineOf(screen).trimEnd() === text.trimEnd(), attempt * 5_000);
+      return;
+    } catch (error) {
+      if (attempt === 8) throw error;
+    }
+  }
 }
 
 /** The line that is typed: behind the prompt. */

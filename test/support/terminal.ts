@@ -47,8 +47,8 @@ export class Terminal implements AsyncDisposable {
   }
 
   /** Waits until the screen is as wished. Throws with the last screen where it never is. */
-  async until(isThere: (screen: string) => boolean): Promise<string> {
-    const end = performance.now() + LIMIT_MS;
+  async until(isThere: (screen: string) => boolean, limitMs = LIMIT_MS): Promise<string> {
+    const end = performance.now() + limitMs;
     for (;;) {
       const screen = this.screen();
       if (isThere(screen)) return screen;
