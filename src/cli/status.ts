@@ -1,7 +1,6 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { parseDuration } from '@machineadm/document/units.ts';
-import { statusPage } from '../pipeline/page.ts';
 import { stepTitles, titleOfStep } from '../pipeline/titles.ts';
 import { formatStatus, formatSummary, type Style } from '../reporting/progress.ts';
 import type { RunStatus } from '../reporting/status.ts';
@@ -36,8 +35,10 @@ export async function status(options: StatusOptions): Promise<number> {
   const found = waits ? await wait(timeoutMs, options) : await readReported();
   if (found === undefined) throw waits ? noRunInTime(options.timeout) : noRun();
   if (options.jsonStream === true) printLine(found);
-  else if (options.output === 'html') printText(await statusPage(found, buildInfo().version));
-  else if (options.output !== 'text') await printObject(options.output, found);
+  else if (options.output === 'html') {
+    const { statusPage } = await import('../pipeline/page.ts');
+    printText(await statusPage(found, buildInfo().version));
+  } else if (options.output !== 'text') await printObject(options.output, found);
   else printText(found.kind === 'BootstrapSummary' ? formatSummary(found, style()) : formatStatus(found, style()));
   if (found.kind === 'BootstrapSummary') printNotice(`This is the public summary. ${remedyForDetails()}`);
   if (!waits) return exitCode('Success');

@@ -1,4 +1,5 @@
-import { type Limit, SERVICE_LIMITS_FILE, SESSION_LIMITS_FILE } from '@machineadm/document/host-parts/limits.ts';
+import type { Limit } from '@machineadm/document/model.ts';
+import { SERVICE_LIMITS_FILE, SESSION_LIMITS_FILE } from '@machineadm/document/ownership/paths.ts';
 import { fileStep } from './file-step.ts';
 
 /**

@@ -1,6 +1,5 @@
 import type { TomlTable } from '@machineadm/document/model.ts';
-import { REGISTRY_FILES } from '@machineadm/document/ownership/host-claims.ts';
-import { registryDirectories } from '@machineadm/document/ownership/paths.ts';
+import { REGISTRY_FILES, registryDirectories } from '@machineadm/document/ownership/paths.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import type { OwnedPath } from '../step.ts';
 import { CONFIGURATION_PATH, registryTable } from './configuration.ts';

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { SERVICE_LIMITS_FILE, SESSION_LIMITS_FILE } from '../ownership/paths.ts';
 import { allOptional, claimsOn, hostPart } from './part.ts';
 
 /** Limits of processes by the names that systemd.exec(5) has for them, in lower case and without `Limit`. */
@@ -47,11 +48,6 @@ export interface LimitsModel {
   /** Of logins: whom they are for, as limits.conf(5) writes it, and the limits in its units. */
   readonly sessions: readonly { readonly who: string; readonly limits: readonly Limit[] }[];
 }
-
-/** systemd-system.conf(5). */
-export const SERVICE_LIMITS_FILE = '/etc/systemd/system.conf.d/90-machineadm-limits.conf';
-/** limits.conf(5), read by pam_limits. */
-export const SESSION_LIMITS_FILE = '/etc/security/limits.d/90-machineadm.conf';
 
 export const limits = hostPart({
   description: 'Limits of processes: open files, processes, locked memory and the like (getrlimit(2)).',

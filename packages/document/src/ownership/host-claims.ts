@@ -13,7 +13,6 @@ import {
   KERBEROS_CONFIGURATION,
   NAME_SERVICE_SWITCH,
   ORIGINAL_SUFFIX,
-  OWN_FILE_PREFIX,
   openrcConfigurationPath,
   openrcScriptPath,
   PREVIOUS_SUFFIX,
@@ -21,7 +20,7 @@ import {
   PROXY_FILE,
   PROXY_SERVICES,
   REGISTRIES_DIRECTORY,
-  REGISTRY_HOSTS_FILE,
+  REGISTRY_FILES,
   registryDirectories,
   SSSD_CONFIGURATION_PATH,
   unitDropInPath,
@@ -113,8 +112,3 @@ function containerdClaims({ registries }: NonNullable<Model['containerd']>): Cla
     ),
   ];
 }
-
-/** Names in the directory of a registry that are ours to write and to remove, and the file that was found there. */
-export const REGISTRY_FILES = new RegExp(
-  `^(?:${REGISTRY_HOSTS_FILE.replace('.', '\\.')}(?:${ORIGINAL_SUFFIX.replace('.', '\\.')})?|${OWN_FILE_PREFIX}[^/]*)$`,
-);

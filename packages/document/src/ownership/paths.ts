@@ -10,6 +10,10 @@ export const CLOUD_INIT_HOSTNAME_FILE = '/etc/cloud/cloud.cfg.d/99-machineadm-ho
 export const MODULES_FILE = '/etc/modules-load.d/90-machineadm.conf';
 /** `zz` sorts behind the usual 99-*.conf, `/etc/sysctl.d/99-sysctl.conf` among them. */
 export const SYSCTL_FILE = '/etc/sysctl.d/99-zz-machineadm.conf';
+/** systemd-system.conf(5). */
+export const SERVICE_LIMITS_FILE = '/etc/systemd/system.conf.d/90-machineadm-limits.conf';
+/** limits.conf(5), read by pam_limits. */
+export const SESSION_LIMITS_FILE = '/etc/security/limits.d/90-machineadm.conf';
 export const ZRAM_CONFIGURATION = '/etc/systemd/zram-generator.conf';
 /** Databases of accounts, of which each account is a line (passwd(5), shadow(5), group(5), gshadow(5)). */
 export const ACCOUNT_DATABASES: readonly string[] = ['/etc/passwd', '/etc/shadow', '/etc/group', '/etc/gshadow'];
@@ -109,3 +113,8 @@ export const NAME_SERVICE_SWITCH = '/etc/nsswitch.conf';
 /** What machineadm itself keeps, and no document writes: see contract/CONTRACT.md. */
 export const STATE_DIRECTORY = '/var/lib/machineadm';
 export const RUN_DIRECTORY = '/run/machineadm';
+
+/** Names in the directory of a registry that are ours to write and to remove, and the file that was found there. */
+export const REGISTRY_FILES = new RegExp(
+  `^(?:${REGISTRY_HOSTS_FILE.replace('.', '\\.')}(?:${ORIGINAL_SUFFIX.replace('.', '\\.')})?|${OWN_FILE_PREFIX}[^/]*)$`,
+);
