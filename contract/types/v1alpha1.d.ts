@@ -132,10 +132,10 @@ export interface MachineBootstrap {
   readonly host?: {
     /** The operating system of the machine. On another one the document is refused. */
     readonly platform?: 'Linux' | 'Windows';
-    /** The host name of the machine, in lower case. Default: the host name stays as it is. */
-    readonly hostname?: string | VariableText;
     /** Whether machineadm reboots the machine when a change needs it, and continues after the boot. With Never such a run ends with RebootRequired. */
     readonly rebootPolicy?: 'Never' | 'IfRequired';
+    /** The host name of the machine, in lower case. Default: the host name stays as it is. */
+    readonly hostname?: string | VariableText;
     /** Kernel modules that are loaded now and at every boot. */
     readonly kernelModules?: readonly (string)[];
     /** Kernel parameters by name, with "." or "/" as separator. They are set now and at every boot, and read back. */
@@ -269,6 +269,17 @@ export interface MachineBootstrap {
         readonly timeout?: Duration;
       };
     };
+    /** The HTTP proxy of the machine. At least http or https is required. Default: no proxy is configured. */
+    readonly proxy?: {
+      /** The URL of the proxy for http requests. It may hold credentials, so it is treated as a secret. Default: http requests go directly. */
+      readonly http?: Secret;
+      /** The URL of the proxy for https requests. It may hold credentials, so it is treated as a secret. Default: https requests go directly. */
+      readonly https?: Secret;
+      /** Hosts, domains and subnets that are reached directly, beside this machine, the cluster and the metadata addresses. */
+      readonly no?: readonly (string | VariableText)[];
+      /** Who uses the proxy. environment writes it to /etc/environment, which every user can read. */
+      readonly for?: readonly ('agent' | 'containerd' | 'kubelet' | 'environment')[];
+    };
     /** Certificate authorities that the operating system and the requests of machineadm trust. */
     readonly certificateAuthorities?: readonly ({
       /** The name of the file in the trust store, without its extension. */
@@ -276,6 +287,56 @@ export interface MachineBootstrap {
       /** The certificate in PEM form. */
       readonly pem: Certificate;
     })[];
+    /** Makes the machine a member of an Active Directory domain. Default: the machine joins no domain. */
+    readonly activeDirectory?: {
+      /** The DNS name of the domain. */
+      readonly domain: string;
+      /** The name of the computer account, at most 15 characters. Default: the first label of the host name. */
+      readonly computerName?: string;
+      /** The organizational unit in which the computer account is created. Not with an offline blob or a one-time password, whose account exists already. Default: the default container of the domain. */
+      readonly computerOU?: string;
+      /** How the join is authorized. Safest first: an offline blob for this machine, a one-time password of its prepared account, a delegated account. */
+      readonly credentials: {
+        /** The provisioning data of an offline domain join (djoin). */
+        readonly offlineBlob: Secret;
+      } | {
+        /** The one-time password of the prepared computer account. */
+        readonly oneTimePassword: Secret;
+      } | {
+        /** The name of an account that may create computers, without the domain. Delegate it to one organizational unit and nothing else. */
+        readonly user: string;
+        /** The password of the account. */
+        readonly password: Secret;
+      };
+      /** The domain controller to use, by name or address. Default: one that DNS names. */
+      readonly domainController?: string;
+      /** Whether an existing computer account of this name is taken over. Another machine with the name loses its membership. Not with an offline blob or a one-time password. */
+      readonly accountReuse?: boolean;
+      /** What happens when the domain no longer accepts the keys of this machine. */
+      readonly onBroken?: 'Fail' | 'Rejoin';
+      /** Leave makes `machineadm reset` remove the keytab. The account stays in the directory. */
+      readonly onReset?: 'Keep' | 'Leave';
+      /** The path of the keytab with the keys of the computer, with mode 0600. */
+      readonly keytab?: AbsolutePath;
+      /** Service classes for which the computer gets keys, beside host. */
+      readonly servicePrincipals?: readonly (string)[];
+      /** The Kerberos configuration of the machine. Default: configuration Managed. */
+      readonly kerberos?: {
+        /** Managed writes /etc/krb5.conf, with AES keys only, and keeps a backup of what was there. */
+        readonly configuration?: 'Managed' | 'Unmanaged';
+      };
+      /** Whether the address of the machine is registered in the DNS of the domain. */
+      readonly registerAddress?: boolean;
+      /** Lets users of the domain log in, with sssd. Default: no user of the domain may log in. */
+      readonly logins?: {
+        /** Groups of the domain whose members may log in, without the domain. */
+        readonly allowedGroups: readonly (string)[];
+        /** Create makes the home directory at the first login. */
+        readonly homeDirectories?: 'None' | 'Create';
+      };
+      /** How long the join may take. */
+      readonly timeout?: Duration;
+    };
     /** Services of the operating system. */
     readonly services?: readonly ({
       /** The name of the service. On Linux, .service may be left out. */
@@ -382,67 +443,6 @@ export interface MachineBootstrap {
       /** Whether ${name} in content is replaced by a variable. */
       readonly expand?: boolean;
     })[];
-    /** The HTTP proxy of the machine. At least http or https is required. Default: no proxy is configured. */
-    readonly proxy?: {
-      /** The URL of the proxy for http requests. It may hold credentials, so it is treated as a secret. Default: http requests go directly. */
-      readonly http?: Secret;
-      /** The URL of the proxy for https requests. It may hold credentials, so it is treated as a secret. Default: https requests go directly. */
-      readonly https?: Secret;
-      /** Hosts, domains and subnets that are reached directly, beside this machine, the cluster and the metadata addresses. */
-      readonly no?: readonly (string | VariableText)[];
-      /** Who uses the proxy. environment writes it to /etc/environment, which every user can read. */
-      readonly for?: readonly ('agent' | 'containerd' | 'kubelet' | 'environment')[];
-    };
-    /** Makes the machine a member of an Active Directory domain. Default: the machine joins no domain. */
-    readonly activeDirectory?: {
-      /** The DNS name of the domain. */
-      readonly domain: string;
-      /** The name of the computer account, at most 15 characters. Default: the first label of the host name. */
-      readonly computerName?: string;
-      /** The organizational unit in which the computer account is created. Not with an offline blob or a one-time password, whose account exists already. Default: the default container of the domain. */
-      readonly computerOU?: string;
-      /** How the join is authorized. Safest first: an offline blob for this machine, a one-time password of its prepared account, a delegated account. */
-      readonly credentials: {
-        /** The provisioning data of an offline domain join (djoin). */
-        readonly offlineBlob: Secret;
-      } | {
-        /** The one-time password of the prepared computer account. */
-        readonly oneTimePassword: Secret;
-      } | {
-        /** The name of an account that may create computers, without the domain. Delegate it to one organizational unit and nothing else. */
-        readonly user: string;
-        /** The password of the account. */
-        readonly password: Secret;
-      };
-      /** The domain controller to use, by name or address. Default: one that DNS names. */
-      readonly domainController?: string;
-      /** Whether an existing computer account of this name is taken over. Another machine with the name loses its membership. Not with an offline blob or a one-time password. */
-      readonly accountReuse?: boolean;
-      /** What happens when the domain no longer accepts the keys of this machine. */
-      readonly onBroken?: 'Fail' | 'Rejoin';
-      /** Leave makes `machineadm reset` remove the keytab. The account stays in the directory. */
-      readonly onReset?: 'Keep' | 'Leave';
-      /** The path of the keytab with the keys of the computer, with mode 0600. */
-      readonly keytab?: AbsolutePath;
-      /** Service classes for which the computer gets keys, beside host. */
-      readonly servicePrincipals?: readonly (string)[];
-      /** The Kerberos configuration of the machine. Default: configuration Managed. */
-      readonly kerberos?: {
-        /** Managed writes /etc/krb5.conf, with AES keys only, and keeps a backup of what was there. */
-        readonly configuration?: 'Managed' | 'Unmanaged';
-      };
-      /** Whether the address of the machine is registered in the DNS of the domain. */
-      readonly registerAddress?: boolean;
-      /** Lets users of the domain log in, with sssd. Default: no user of the domain may log in. */
-      readonly logins?: {
-        /** Groups of the domain whose members may log in, without the domain. */
-        readonly allowedGroups: readonly (string)[];
-        /** Create makes the home directory at the first login. */
-        readonly homeDirectories?: 'None' | 'Create';
-      };
-      /** How long the join may take. */
-      readonly timeout?: Duration;
-    };
     /** Commands of your own at three places of a run. Default: no commands. */
     readonly hooks?: {
       /** Commands that run before anything else is changed. Default: none. */

@@ -160,10 +160,10 @@ type MachineBootstrapSecretsAwsParameter struct {
 type MachineBootstrapHost struct {
 	// The operating system of the machine. On another one the document is refused.
 	Platform *string `json:"platform,omitempty"`
-	// The host name of the machine, in lower case. Default: the host name stays as it is.
-	Hostname *string `json:"hostname,omitempty"`
 	// Whether machineadm reboots the machine when a change needs it, and continues after the boot. With Never such a run ends with RebootRequired.
 	RebootPolicy *string `json:"rebootPolicy,omitempty"`
+	// The host name of the machine, in lower case. Default: the host name stays as it is.
+	Hostname *string `json:"hostname,omitempty"`
 	// Kernel modules that are loaded now and at every boot.
 	KernelModules []string `json:"kernelModules,omitempty"`
 	// Kernel parameters by name, with "." or "/" as separator. They are set now and at every boot, and read back.
@@ -178,18 +178,18 @@ type MachineBootstrapHost struct {
 	Users []MachineBootstrapHostUsers `json:"users,omitempty"`
 	// The synchronization of the clock. Default: the time service stays as it is.
 	Time *MachineBootstrapHostTime `json:"time,omitempty"`
+	// The HTTP proxy of the machine. At least http or https is required. Default: no proxy is configured.
+	Proxy *MachineBootstrapHostProxy `json:"proxy,omitempty"`
 	// Certificate authorities that the operating system and the requests of machineadm trust.
 	CertificateAuthorities []MachineBootstrapHostCertificateAuthorities `json:"certificateAuthorities,omitempty"`
+	// Makes the machine a member of an Active Directory domain. Default: the machine joins no domain.
+	ActiveDirectory *MachineBootstrapHostActiveDirectory `json:"activeDirectory,omitempty"`
 	// Services of the operating system.
 	Services []MachineBootstrapHostServices `json:"services,omitempty"`
 	// Disks, file systems and mounts. A device that holds data is never formatted unless the document says so. Default: storage stays as it is.
 	Storage *MachineBootstrapHostStorage `json:"storage,omitempty"`
 	// Files that machineadm writes, after mounts and users exist.
 	Files []MachineBootstrapHostFiles `json:"files,omitempty"`
-	// The HTTP proxy of the machine. At least http or https is required. Default: no proxy is configured.
-	Proxy *MachineBootstrapHostProxy `json:"proxy,omitempty"`
-	// Makes the machine a member of an Active Directory domain. Default: the machine joins no domain.
-	ActiveDirectory *MachineBootstrapHostActiveDirectory `json:"activeDirectory,omitempty"`
 	// Commands of your own at three places of a run. Default: no commands.
 	Hooks *MachineBootstrapHostHooks `json:"hooks,omitempty"`
 }
@@ -330,12 +330,82 @@ type MachineBootstrapHostTimeSynchronized struct {
 	Timeout *string `json:"timeout,omitempty"`
 }
 
+// MachineBootstrapHostProxy: The HTTP proxy of the machine. At least http or https is required. Default: no proxy is configured.
+type MachineBootstrapHostProxy struct {
+	// The URL of the proxy for http requests. It may hold credentials, so it is treated as a secret. Default: http requests go directly.
+	HTTP any `json:"http,omitempty"`
+	// The URL of the proxy for https requests. It may hold credentials, so it is treated as a secret. Default: https requests go directly.
+	HTTPS any `json:"https,omitempty"`
+	// Hosts, domains and subnets that are reached directly, beside this machine, the cluster and the metadata addresses.
+	No []string `json:"no,omitempty"`
+	// Who uses the proxy. environment writes it to /etc/environment, which every user can read.
+	For []string `json:"for,omitempty"`
+}
+
 // MachineBootstrapHostCertificateAuthorities: see the schema.
 type MachineBootstrapHostCertificateAuthorities struct {
 	// The name of the file in the trust store, without its extension.
 	Name string `json:"name"`
 	// The certificate in PEM form.
 	Pem string `json:"pem"`
+}
+
+// MachineBootstrapHostActiveDirectory: Makes the machine a member of an Active Directory domain. Default: the machine joins no domain.
+type MachineBootstrapHostActiveDirectory struct {
+	// The DNS name of the domain.
+	Domain string `json:"domain"`
+	// The name of the computer account, at most 15 characters. Default: the first label of the host name.
+	ComputerName *string `json:"computerName,omitempty"`
+	// The organizational unit in which the computer account is created. Not with an offline blob or a one-time password, whose account exists already. Default: the default container of the domain.
+	ComputerOU *string `json:"computerOU,omitempty"`
+	// How the join is authorized. Safest first: an offline blob for this machine, a one-time password of its prepared account, a delegated account.
+	Credentials MachineBootstrapHostActiveDirectoryCredentials `json:"credentials"`
+	// The domain controller to use, by name or address. Default: one that DNS names.
+	DomainController *string `json:"domainController,omitempty"`
+	// Whether an existing computer account of this name is taken over. Another machine with the name loses its membership. Not with an offline blob or a one-time password.
+	AccountReuse *bool `json:"accountReuse,omitempty"`
+	// What happens when the domain no longer accepts the keys of this machine.
+	OnBroken *string `json:"onBroken,omitempty"`
+	// Leave makes `machineadm reset` remove the keytab. The account stays in the directory.
+	OnReset *string `json:"onReset,omitempty"`
+	// The path of the keytab with the keys of the computer, with mode 0600.
+	Keytab *string `json:"keytab,omitempty"`
+	// Service classes for which the computer gets keys, beside host.
+	ServicePrincipals []string `json:"servicePrincipals,omitempty"`
+	// The Kerberos configuration of the machine. Default: configuration Managed.
+	Kerberos *MachineBootstrapHostActiveDirectoryKerberos `json:"kerberos,omitempty"`
+	// Whether the address of the machine is registered in the DNS of the domain.
+	RegisterAddress *bool `json:"registerAddress,omitempty"`
+	// Lets users of the domain log in, with sssd. Default: no user of the domain may log in.
+	Logins *MachineBootstrapHostActiveDirectoryLogins `json:"logins,omitempty"`
+	// How long the join may take.
+	Timeout *string `json:"timeout,omitempty"`
+}
+
+// MachineBootstrapHostActiveDirectoryCredentials: How the join is authorized. Safest first: an offline blob for this machine, a one-time password of its prepared account, a delegated account.
+type MachineBootstrapHostActiveDirectoryCredentials struct {
+	// The provisioning data of an offline domain join (djoin).
+	OfflineBlob any `json:"offlineBlob,omitempty"`
+	// The one-time password of the prepared computer account.
+	OneTimePassword any `json:"oneTimePassword,omitempty"`
+	// The name of an account that may create computers, without the domain. Delegate it to one organizational unit and nothing else.
+	User *string `json:"user,omitempty"`
+	// The password of the account.
+	Password any `json:"password,omitempty"`
+}
+
+// MachineBootstrapHostActiveDirectoryKerberos: The Kerberos configuration of the machine. Default: configuration Managed.
+type MachineBootstrapHostActiveDirectoryKerberos struct {
+	// Managed writes /etc/krb5.conf, with AES keys only, and keeps a backup of what was there.
+	Configuration *string `json:"configuration,omitempty"`
+}
+
+// MachineBootstrapHostActiveDirectoryLogins: Lets users of the domain log in, with sssd. Default: no user of the domain may log in.
+type MachineBootstrapHostActiveDirectoryLogins struct {
+	// Groups of the domain whose members may log in, without the domain.
+	AllowedGroups []string `json:"allowedGroups"`
+	// Create makes the home directory at the first login.
+	HomeDirectories *string `json:"homeDirectories,omitempty"`
 }
 
 // MachineBootstrapHostServices: see the schema.
@@ -484,76 +554,6 @@ type MachineBootstrapHostFilesContentFromHTTP struct {
 	Headers map[string]any `json:"headers,omitempty"`
 	// Permits this one request to send or fetch secrets and credentials without TLS, where everybody on the network path can read them.
 	AllowInsecure *bool `json:"allowInsecure,omitempty"`
-}
-
-// MachineBootstrapHostProxy: The HTTP proxy of the machine. At least http or https is required. Default: no proxy is configured.
-type MachineBootstrapHostProxy struct {
-	// The URL of the proxy for http requests. It may hold credentials, so it is treated as a secret. Default: http requests go directly.
-	HTTP any `json:"http,omitempty"`
-	// The URL of the proxy for https requests. It may hold credentials, so it is treated as a secret. Default: https requests go directly.
-	HTTPS any `json:"https,omitempty"`
-	// Hosts, domains and subnets that are reached directly, beside this machine, the cluster and the metadata addresses.
-	No []string `json:"no,omitempty"`
-	// Who uses the proxy. environment writes it to /etc/environment, which every user can read.
-	For []string `json:"for,omitempty"`
-}
-
-// MachineBootstrapHostActiveDirectory: Makes the machine a member of an Active Directory domain. Default: the machine joins no domain.
-type MachineBootstrapHostActiveDirectory struct {
-	// The DNS name of the domain.
-	Domain string `json:"domain"`
-	// The name of the computer account, at most 15 characters. Default: the first label of the host name.
-	ComputerName *string `json:"computerName,omitempty"`
-	// The organizational unit in which the computer account is created. Not with an offline blob or a one-time password, whose account exists already. Default: the default container of the domain.
-	ComputerOU *string `json:"computerOU,omitempty"`
-	// How the join is authorized. Safest first: an offline blob for this machine, a one-time password of its prepared account, a delegated account.
-	Credentials MachineBootstrapHostActiveDirectoryCredentials `json:"credentials"`
-	// The domain controller to use, by name or address. Default: one that DNS names.
-	DomainController *string `json:"domainController,omitempty"`
-	// Whether an existing computer account of this name is taken over. Another machine with the name loses its membership. Not with an offline blob or a one-time password.
-	AccountReuse *bool `json:"accountReuse,omitempty"`
-	// What happens when the domain no longer accepts the keys of this machine.
-	OnBroken *string `json:"onBroken,omitempty"`
-	// Leave makes `machineadm reset` remove the keytab. The account stays in the directory.
-	OnReset *string `json:"onReset,omitempty"`
-	// The path of the keytab with the keys of the computer, with mode 0600.
-	Keytab *string `json:"keytab,omitempty"`
-	// Service classes for which the computer gets keys, beside host.
-	ServicePrincipals []string `json:"servicePrincipals,omitempty"`
-	// The Kerberos configuration of the machine. Default: configuration Managed.
-	Kerberos *MachineBootstrapHostActiveDirectoryKerberos `json:"kerberos,omitempty"`
-	// Whether the address of the machine is registered in the DNS of the domain.
-	RegisterAddress *bool `json:"registerAddress,omitempty"`
-	// Lets users of the domain log in, with sssd. Default: no user of the domain may log in.
-	Logins *MachineBootstrapHostActiveDirectoryLogins `json:"logins,omitempty"`
-	// How long the join may take.
-	Timeout *string `json:"timeout,omitempty"`
-}
-
-// MachineBootstrapHostActiveDirectoryCredentials: How the join is authorized. Safest first: an offline blob for this machine, a one-time password of its prepared account, a delegated account.
-type MachineBootstrapHostActiveDirectoryCredentials struct {
-	// The provisioning data of an offline domain join (djoin).
-	OfflineBlob any `json:"offlineBlob,omitempty"`
-	// The one-time password of the prepared computer account.
-	OneTimePassword any `json:"oneTimePassword,omitempty"`
-	// The name of an account that may create computers, without the domain. Delegate it to one organizational unit and nothing else.
-	User *string `json:"user,omitempty"`
-	// The password of the account.
-	Password any `json:"password,omitempty"`
-}
-
-// MachineBootstrapHostActiveDirectoryKerberos: The Kerberos configuration of the machine. Default: configuration Managed.
-type MachineBootstrapHostActiveDirectoryKerberos struct {
-	// Managed writes /etc/krb5.conf, with AES keys only, and keeps a backup of what was there.
-	Configuration *string `json:"configuration,omitempty"`
-}
-
-// MachineBootstrapHostActiveDirectoryLogins: Lets users of the domain log in, with sssd. Default: no user of the domain may log in.
-type MachineBootstrapHostActiveDirectoryLogins struct {
-	// Groups of the domain whose members may log in, without the domain.
-	AllowedGroups []string `json:"allowedGroups"`
-	// Create makes the home directory at the first login.
-	HomeDirectories *string `json:"homeDirectories,omitempty"`
 }
 
 // MachineBootstrapHostHooks: Commands of your own at three places of a run. Default: no commands.

@@ -1,11 +1,11 @@
 import type { HostPartModels } from './host-parts/index.ts';
-import type { ActiveDirectoryModel } from './model-active-directory.ts';
 import type { StorageModel } from './model-storage.ts';
 import type { SecretValue } from './secret.ts';
 
 export type { CertificateAuthorityModel } from './host-parts/certificate-authorities.ts';
 export type { GroupModel } from './host-parts/groups.ts';
 export type { Limit, LimitsModel } from './host-parts/limits.ts';
+export type { ProxyModel, ProxyUser } from './host-parts/proxy.ts';
 export type { ServiceModel } from './host-parts/services.ts';
 export type { SysctlSetting } from './host-parts/sysctl.ts';
 export type { TimeModel } from './host-parts/time.ts';
@@ -17,13 +17,10 @@ export type Platform = 'linux' | 'windows';
 export interface HostModel extends HostPartModels {
   /** What the machine runs. */
   readonly platform: Platform;
-  readonly hostname: string | undefined;
   /** What is done where a change holds only behind a reboot. */
   readonly rebootPolicy: 'Never' | 'IfRequired';
   readonly storage: StorageModel;
   readonly files: readonly FileModel[];
-  readonly proxy: ProxyModel | undefined;
-  readonly activeDirectory: ActiveDirectoryModel | undefined;
   readonly hooks: {
     readonly early: HookGroup | undefined;
     readonly beforeBootstrap: HookGroup | undefined;
@@ -58,17 +55,6 @@ export type FileContent =
       readonly sha256: string;
       readonly headers: Readonly<Record<string, SecretValue>>;
     };
-
-export interface ProxyModel {
-  /** May hold credentials. */
-  readonly http: SecretValue | undefined;
-  readonly https: SecretValue | undefined;
-  /** Hosts, domains and subnets that are reached directly, beside those that always are. */
-  readonly no: readonly string[];
-  readonly for: readonly ProxyUser[];
-}
-
-export type ProxyUser = 'agent' | 'containerd' | 'kubelet' | 'environment';
 
 export interface HookGroup {
   readonly shell: 'sh' | 'bash' | 'powershell' | 'cmd';

@@ -1,5 +1,5 @@
+import type { ProxySection } from '@machineadm/document/host-parts/proxy.ts';
 import type { ServicesSection } from '@machineadm/document/host-parts/services.ts';
-import type { ProxySection } from '@machineadm/document/versions/v1alpha1/proxy.ts';
 import type { Lifting } from './lifting.ts';
 
 /** Drop-ins of services, the proxy among them, and the commands that make them count. */

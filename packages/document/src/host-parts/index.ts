@@ -1,12 +1,14 @@
 import type { Finding } from '../diagnostics.ts';
 import type { Claim } from '../ownership/claim.ts';
 import type { ResolveSecret } from '../versions/v1alpha1/convert-values.ts';
-import type { SecretsSection } from '../versions/v1alpha1/secrets.ts';
+import { activeDirectory } from './active-directory.ts';
 import { certificateAuthorities } from './certificate-authorities.ts';
 import { groups } from './groups.ts';
+import { hostname } from './hostname.ts';
 import { kernelModules } from './kernel-modules.ts';
 import { limits } from './limits.ts';
-import type { HostPart } from './part.ts';
+import type { Beside, HostPart } from './part.ts';
+import { proxy } from './proxy.ts';
 import { services } from './services.ts';
 import { swap } from './swap.ts';
 import { sysctl } from './sysctl.ts';
@@ -15,6 +17,7 @@ import { users } from './users.ts';
 
 /** The parts of `host` that are modules of their own, by their field, in reading order. */
 export const HOST_PARTS = {
+  hostname,
   kernelModules,
   sysctl,
   limits,
@@ -22,7 +25,9 @@ export const HOST_PARTS = {
   groups,
   users,
   time,
+  proxy,
   certificateAuthorities,
+  activeDirectory,
   services,
 };
 
@@ -38,7 +43,7 @@ type PartSections = { readonly [Name in PartName]?: Parameters<Parts[Name]['toMo
 /** Each with its name. What one part gives is only ever handed to the same part again, which no type can say of a list. */
 const EACH = Object.entries(HOST_PARTS) as unknown as readonly (readonly [
   PartName,
-  HostPart & { check?(section: unknown, secrets: SecretsSection): readonly Finding[] },
+  HostPart & { check?(section: unknown, beside: Beside): readonly Finding[] },
 ])[];
 
 /** Schemas of the fields. */
@@ -52,16 +57,16 @@ export function hostPartModels(host: PartSections | undefined, resolve: ResolveS
   return Object.fromEntries(EACH.map(([name, part]) => [name, part.toModel(host?.[name], resolve)])) as HostPartModels;
 }
 
-export function checkHostParts(host: PartSections | undefined, secrets: SecretsSection): Finding[] {
+export function checkHostParts({ host, secrets }: Beside & { readonly host?: PartSections | undefined }): Finding[] {
   return EACH.flatMap(([name, { check }]) => {
     const section = host?.[name];
-    const findings = section === undefined ? [] : (check?.(section, secrets) ?? []);
+    const findings = section === undefined ? [] : (check?.(section, { host, secrets }) ?? []);
     const below = (path: Finding['path']) => ['host', name, ...path];
     return findings.map((finding) => ({
       ...finding,
       path: below(finding.path),
       ...(finding.other === undefined ? {} : { other: below(finding.other) }),
-      ...(finding.about === undefined ? {} : { about: below(finding.about) }),
+      ...(finding.about === undefined ? {} : { about: ['host', ...finding.about] }),
     }));
   });
 }

@@ -15,6 +15,12 @@ export interface FieldText {
   readonly example?: unknown;
 }
 
+/** What else of a document a part may be checked against. */
+export interface Beside {
+  readonly secrets?: SecretsSection | undefined;
+  readonly host?: { readonly hostname?: string | undefined } | undefined;
+}
+
 /**
  * A field of `host` with all that is known of it, in one module: its form, its words, what it becomes, which paths it makes
  * ours, and what else is wrong with it. `index.ts` lists them; everything else is made from that list.
@@ -33,8 +39,8 @@ export interface HostPart<Schema extends z.ZodType = z.ZodType, PartModel = unkn
   toModel(section: z.infer<Schema> | undefined, resolve: ResolveSecret): PartModel;
   /** What a step manages because of it, as far as the document alone decides it; fields are paths below the part. */
   claims?(model: PartModel): readonly Claim[];
-  /** Mistakes that no single field shows, with their paths below the part. */
-  check?(section: z.infer<Schema>, secrets: SecretsSection): readonly Finding[];
+  /** Mistakes that no single field shows, with their paths below the part; `about` is a path below `host`. */
+  check?(section: z.infer<Schema>, beside: Beside): readonly Finding[];
 }
 
 /** Infers the types of a part. */

@@ -147,7 +147,7 @@ export const users = hostPart({
       return [...sudo, ...claimsOn('users', [index, 'sshAuthorizedKeys'], 'lines', path)];
     }),
   ],
-  check: (section, secrets) => [
+  check: (section, { secrets = {} }) => [
     ...doubles(section),
     ...doubleIds(section, 'uid'),
     ...section.flatMap(({ passwordHash }, index): Finding[] => {

@@ -1,7 +1,6 @@
-import type { DeviceSelector, PartitionModel, PartitionType, ProxyModel, StorageModel } from '../../model.ts';
+import type { DeviceSelector, PartitionModel, PartitionType, StorageModel } from '../../model.ts';
 import { parseSize } from '../../units.ts';
-import { milliseconds, type ResolveSecret } from './convert-values.ts';
-import type { ProxySection } from './proxy.ts';
+import { milliseconds } from './convert-values.ts';
 import type { DeviceSection, StorageSection } from './storage.ts';
 
 /** Parts of the host section that are sections of their own. */
@@ -70,14 +69,4 @@ const NAMED_TYPES = ['linux', 'swap', 'lvm', 'raid', 'efi', 'fat32', 'ntfs'] as 
 
 function toPartitionType(type: string): PartitionType {
   return NAMED_TYPES.find((name) => name === type) ?? { guid: type.toLowerCase() };
-}
-
-export function toProxy(section: ProxySection | undefined, resolve: ResolveSecret): ProxyModel | undefined {
-  if (section === undefined) return undefined;
-  return {
-    http: section.http === undefined ? undefined : resolve(section.http, 'host.proxy.http'),
-    https: section.https === undefined ? undefined : resolve(section.https, 'host.proxy.https'),
-    no: section.no ?? [],
-    for: section.for ?? ['agent', 'containerd', 'kubelet'],
-  };
 }

@@ -2,9 +2,8 @@ import { hostPartModels } from '../../host-parts/index.ts';
 import type { FileModel, HookGroup, Model, Platform } from '../../model.ts';
 import type { SecretValue } from '../../secret.ts';
 import { decodeContent } from './content.ts';
-import { toActiveDirectory } from './convert-active-directory.ts';
 import { toContainerd } from './convert-containerd.ts';
-import { toProxy, toStorage } from './convert-host.ts';
+import { toStorage } from './convert-host.ts';
 import { toImages } from './convert-images.ts';
 import { toKubernetes } from './convert-kubernetes.ts';
 import { toReporting } from './convert-reporting.ts';
@@ -33,12 +32,9 @@ export async function toModel(sections: Sections): Promise<Model> {
     apply: sections.apply ?? 'Once',
     host: {
       platform,
-      hostname: host?.hostname,
       rebootPolicy: host?.rebootPolicy ?? 'IfRequired',
       ...hostPartModels(host, resolve),
       storage: toStorage(host?.storage),
-      proxy: toProxy(host?.proxy, resolve),
-      activeDirectory: toActiveDirectory(host?.activeDirectory, resolve),
       files: await Promise.all((host?.files ?? []).map((file) => toFile(file, platform, resolve))),
       hooks: {
         early: toHookGroup(hooks?.early, platform, resolve, 'early'),

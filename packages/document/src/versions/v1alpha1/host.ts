@@ -1,18 +1,6 @@
 import * as z from 'zod';
 import { hostPartSchemas } from '../../host-parts/index.ts';
-import { activeDirectory } from './active-directory.ts';
-import {
-  allowInsecure,
-  duration,
-  environmentName,
-  fileMode,
-  headers,
-  hostname,
-  httpUrl,
-  machinePath,
-  sha256,
-} from './fields.ts';
-import { proxy } from './proxy.ts';
+import { allowInsecure, duration, environmentName, fileMode, headers, httpUrl, machinePath, sha256 } from './fields.ts';
 import { storage } from './storage.ts';
 
 const hookFields = {
@@ -65,13 +53,10 @@ const file = z.strictObject({
 
 export const host = z.strictObject({
   platform: z.enum(['Linux', 'Windows']).optional(),
-  hostname: hostname.optional(),
   rebootPolicy: z.enum(['Never', 'IfRequired']).optional(),
   ...hostPartSchemas(),
   storage: storage.optional(),
   files: z.array(file).optional(),
-  proxy: proxy.optional(),
-  activeDirectory: activeDirectory.optional(),
 
   hooks: z
     .strictObject({

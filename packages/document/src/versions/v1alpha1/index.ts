@@ -3,14 +3,12 @@ import { checkHostParts } from '../../host-parts/index.ts';
 import { API_VERSIONS } from '../api-versions.ts';
 import type { DocumentVersion } from '../version.ts';
 import { checkFileContents, checkHost, checkSecretNames } from './checks.ts';
-import { checkActiveDirectory } from './checks-active-directory.ts';
 import { checkManifests } from './checks-bootstrapper.ts';
 import { checkContainerd } from './checks-containerd.ts';
 import { checkFailurePatterns } from './checks-failure-patterns.ts';
 import { checkHardening } from './checks-hardening.ts';
 import { checkKubernetes } from './checks-kubernetes.ts';
 import { checkPlatform } from './checks-platform.ts';
-import { checkProxy } from './checks-proxy.ts';
 import { checkReporting } from './checks-reporting.ts';
 import { checkStorage } from './checks-storage.ts';
 import { checkTransport } from './checks-transport.ts';
@@ -40,11 +38,9 @@ export const v1alpha1: DocumentVersion<Sections> = {
   check: async (parsed) => [
     ...withCode('UnknownReference', checkSecretNames(parsed)),
     ...checkHost(parsed),
-    ...checkHostParts(parsed.host, parsed.secrets ?? {}),
+    ...checkHostParts(parsed),
     ...checkStorage(parsed),
     ...withCode('UnsupportedPlatform', checkPlatform(parsed)),
-    ...checkProxy(parsed),
-    ...checkActiveDirectory(parsed),
     ...checkReporting(parsed),
     ...checkImages(parsed),
     ...checkTransport(parsed),

@@ -1,0 +1,280 @@
+import * as z from 'zod';
+import type { Finding } from '../diagnostics.ts';
+import type { ActiveDirectoryModel, DomainCredentials } from '../model-active-directory.ts';
+import {
+  KERBEROS_CONFIGURATION,
+  NAME_SERVICE_SWITCH,
+  ORIGINAL_SUFFIX,
+  SSSD_CONFIGURATION_PATH,
+} from '../ownership/paths.ts';
+import { milliseconds, type ResolveSecret } from '../versions/v1alpha1/convert-values.ts';
+import { absolutePath, duration, secret } from '../versions/v1alpha1/fields.ts';
+import { claimsOn, hostPart } from './part.ts';
+
+const DNS_NAME = /^[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?)+$/;
+
+/** NetBIOS names end at 15 characters, and adcli cuts a longer one without a word ([MS-NBTE] 2.2.1). */
+const COMPUTER_NAME = /^[A-Za-z0-9](?:[A-Za-z0-9-]{0,13}[A-Za-z0-9])?$/;
+
+const account = z.strictObject({
+  user: z
+    .string()
+    // adcli authenticates with Kerberos: it finds neither DOMAIN\user nor a realm in lower case.
+    .regex(/^[^\s\\/@"]+$/, 'not an account: write its name alone, without "DOMAIN\\" and "@domain"'),
+  password: secret,
+});
+
+const credentials = z.union(
+  [z.strictObject({ offlineBlob: secret }), z.strictObject({ oneTimePassword: secret }), account],
+  { error: 'expected one of {offlineBlob}, {oneTimePassword}, {user, password}' },
+);
+
+const schema = z.strictObject({
+  domain: z
+    .string()
+    .max(253, 'longer than 253 characters')
+    .regex(DNS_NAME, 'not the DNS name of a domain, such as "corp.example.com"'),
+  computerName: z
+    .string()
+    .regex(COMPUTER_NAME, 'not the name of a computer: at most 15 letters, digits and "-"')
+    .optional(),
+  computerOU: z
+    .string()
+    .regex(
+      /^(?:[Oo][Uu]|[Cc][Nn])=[^,]+(?:,(?:[Oo][Uu]|[Cc][Nn]|[Dd][Cc])=[^,]+)+$/,
+      'not a distinguished name: "OU=Nodes,DC=corp,DC=example,DC=com"',
+    )
+    .optional(),
+  credentials: credentials,
+  domainController: z
+    .string()
+    .regex(/^[A-Za-z0-9.:-]+$/, 'not a host name or address')
+    .optional(),
+  accountReuse: z.boolean().optional(),
+  onBroken: z.enum(['Fail', 'Rejoin']).optional(),
+  onReset: z.enum(['Keep', 'Leave']).optional(),
+  keytab: absolutePath.optional(),
+  servicePrincipals: z
+    .array(z.string().regex(/^[A-Za-z][A-Za-z0-9-]*$/, 'not a service class, such as "HTTP": the host is added'))
+    .optional(),
+  kerberos: z
+    .strictObject({
+      configuration: z.enum(['Managed', 'Unmanaged']).optional(),
+    })
+    .optional(),
+  registerAddress: z.boolean().optional(),
+  logins: z
+    .strictObject({
+      allowedGroups: z
+        .array(
+          z
+            .string()
+            .regex(/^[^\s,@\\#()]+(?: [^\s,@\\#()]+)*$/, 'not a group: write its name alone, without its domain'),
+        )
+        .min(1),
+      homeDirectories: z.enum(['None', 'Create']).optional(),
+    })
+    .optional(),
+  timeout: duration.optional(),
+});
+
+export type ActiveDirectorySection = z.infer<typeof schema>;
+
+const DEFAULT_TIMEOUT_MS = 60_000;
+
+export const activeDirectory = hostPart({
+  description: 'Makes the machine a member of an Active Directory domain.',
+  absent: 'the machine joins no domain',
+  example: { domain: 'corp.example.com', credentials: { offlineBlob: { secret: 'joinBlob' } } },
+  fields: {
+    domain: { description: 'The DNS name of the domain.', example: 'corp.example.com' },
+    computerName: {
+      description: 'The name of the computer account, at most 15 characters.',
+      absent: 'the first label of the host name',
+      example: 'node-1',
+    },
+    computerOU: {
+      description:
+        'The organizational unit in which the computer account is created. Not with an offline blob or a one-time password, whose account exists already.',
+      absent: 'the default container of the domain',
+      example: 'OU=Nodes,DC=corp,DC=example,DC=com',
+    },
+    credentials: {
+      description:
+        'How the join is authorized. Safest first: an offline blob for this machine, a one-time password of its prepared account, a delegated account.',
+      example: { user: 'joiner', password: { secret: 'joinPassword' } },
+    },
+    'credentials.offlineBlob': {
+      description: 'The provisioning data of an offline domain join (djoin).',
+      example: { secret: 'joinBlob' },
+    },
+    'credentials.oneTimePassword': {
+      description: 'The one-time password of the prepared computer account.',
+      example: { secret: 'joinOneTimePassword' },
+    },
+    'credentials.user': {
+      description:
+        'The name of an account that may create computers, without the domain. Delegate it to one organizational unit and nothing else.',
+      example: 'joiner',
+    },
+    'credentials.password': { description: 'The password of the account.', example: { secret: 'joinPassword' } },
+    domainController: {
+      description: 'The domain controller to use, by name or address.',
+      absent: 'one that DNS names',
+      example: 'dc1.corp.example.com',
+    },
+    accountReuse: {
+      description:
+        'Whether an existing computer account of this name is taken over. Another machine with the name loses its membership. Not with an offline blob or a one-time password.',
+      default: false,
+      example: true,
+    },
+    onBroken: {
+      description: 'What happens when the domain no longer accepts the keys of this machine.',
+      default: 'Fail',
+      example: 'Rejoin',
+    },
+    onReset: {
+      description: 'Leave makes `machineadm reset` remove the keytab. The account stays in the directory.',
+      default: 'Keep',
+      example: 'Leave',
+    },
+    keytab: {
+      description: 'The path of the keytab with the keys of the computer, with mode 0600.',
+      default: '/etc/krb5.keytab',
+      example: '/etc/krb5.keytab',
+    },
+    servicePrincipals: {
+      description: 'Service classes for which the computer gets keys, beside host.',
+      default: [],
+      example: ['HTTP'],
+    },
+    kerberos: {
+      description: 'The Kerberos configuration of the machine.',
+      absent: 'configuration Managed',
+      example: { configuration: 'Managed' },
+    },
+    'kerberos.configuration': {
+      description: 'Managed writes /etc/krb5.conf, with AES keys only, and keeps a backup of what was there.',
+      default: 'Managed',
+      example: 'Unmanaged',
+    },
+    registerAddress: {
+      description: 'Whether the address of the machine is registered in the DNS of the domain.',
+      default: false,
+      example: true,
+    },
+    logins: {
+      description: 'Lets users of the domain log in, with sssd.',
+      absent: 'no user of the domain may log in',
+      example: { allowedGroups: ['node-operators'] },
+    },
+    'logins.allowedGroups': {
+      description: 'Groups of the domain whose members may log in, without the domain.',
+      example: ['node-operators'],
+    },
+    'logins.homeDirectories': {
+      description: 'Create makes the home directory at the first login.',
+      default: 'None',
+      example: 'Create',
+    },
+    timeout: { description: 'How long the join may take.', default: '60s', example: '2m' },
+  },
+  schema,
+  toModel: (section, resolve): ActiveDirectoryModel | undefined =>
+    section && {
+      domain: section.domain.toLowerCase(),
+      computerName: section.computerName?.toUpperCase(),
+      computerOU: section.computerOU,
+      credentials: toCredentials(section.credentials, resolve),
+      domainController: section.domainController,
+      accountReuse: section.accountReuse ?? false,
+      onBroken: section.onBroken ?? 'Fail',
+      onReset: section.onReset ?? 'Keep',
+      keytab: section.keytab ?? '/etc/krb5.keytab',
+      servicePrincipals: [...new Set(section.servicePrincipals ?? [])],
+      kerberosConfiguration: section.kerberos?.configuration ?? 'Managed',
+      registersAddress: section.registerAddress ?? false,
+      logins: section.logins && {
+        allowedGroups: [...new Set(section.logins.allowedGroups)],
+        createsHomes: section.logins.homeDirectories === 'Create',
+      },
+      timeoutMs: milliseconds(section.timeout) ?? DEFAULT_TIMEOUT_MS,
+    },
+  claims(domain) {
+    if (domain === undefined) return [];
+    const { keytab, logins, kerberosConfiguration } = domain;
+    const configuration =
+      kerberosConfiguration === 'Managed'
+        ? [KERBEROS_CONFIGURATION, `${KERBEROS_CONFIGURATION}${ORIGINAL_SUFFIX}`]
+        : [];
+    return [
+      ...claimsOn('active-directory', ['keytab'], 'file', keytab),
+      ...claimsOn('active-directory', [], 'file', ...configuration),
+      ...(logins === undefined
+        ? []
+        : [
+            ...claimsOn('directory-logins', ['logins'], 'file', SSSD_CONFIGURATION_PATH),
+            ...claimsOn('directory-logins', ['logins'], 'lines', NAME_SERVICE_SWITCH),
+          ]),
+    ];
+  },
+  check: (section, { host }) => [
+    ...checkName(section, host?.hostname),
+    ...checkUnit(section),
+    ...checkOffline(section),
+  ],
+});
+
+const PATH = 'host.activeDirectory.credentials';
+
+function toCredentials(section: ActiveDirectorySection['credentials'], resolve: ResolveSecret): DomainCredentials {
+  if ('offlineBlob' in section) {
+    return { kind: 'offlineBlob', blob: resolve(section.offlineBlob, `${PATH}.offlineBlob`) };
+  }
+  if ('oneTimePassword' in section) {
+    return { kind: 'oneTimePassword', password: resolve(section.oneTimePassword, `${PATH}.oneTimePassword`) };
+  }
+  return { kind: 'account', user: section.user, password: resolve(section.password, `${PATH}.password`) };
+}
+
+/** A name that was cut would be that of every machine with the same beginning, and the last one to join has it. */
+function checkName({ computerName }: ActiveDirectorySection, hostname: string | undefined): Finding[] {
+  const [label] = hostname?.split('.') ?? [];
+  if (computerName !== undefined || label === undefined || COMPUTER_NAME.test(label)) return [];
+  return [
+    {
+      path: ['domain'],
+      message: `the host name ${label} has ${label.length} characters, and a computer of a domain at most 15`,
+      hint: 'give computerName, of its own for each machine',
+      about: ['hostname'],
+    },
+  ];
+}
+
+function checkUnit({ computerOU, domain }: ActiveDirectorySection): Finding[] {
+  if (computerOU === undefined) return [];
+  const parts = computerOU.split(',').map((part) => part.trim().toLowerCase());
+  const named = parts.filter((part) => part.startsWith('dc=')).map((part) => part.slice('dc='.length));
+  if (named.join('.') === domain.toLowerCase()) return [];
+  const suffix = domain
+    .split('.')
+    .map((label) => `DC=${label}`)
+    .join(',');
+  const message = 'a place in another domain than the one that is joined';
+  return [{ path: ['computerOU'], message, hint: `it ends in "${suffix}"` }];
+}
+
+/** The blob was made for an account that is there, in its place. */
+function checkOffline({ credentials, computerOU, accountReuse }: ActiveDirectorySection): Finding[] {
+  if ('user' in credentials) return [];
+  const why = 'offlineBlob' in credentials ? 'the blob was made for' : 'the one-time password belongs to';
+  return [
+    ...(computerOU === undefined ? [] : [['computerOU', 'place'] as const]),
+    ...(accountReuse === undefined ? [] : [['accountReuse', 'account'] as const]),
+  ].map(([key, what]) => ({
+    path: [key],
+    message: `${why} an account that is there: its ${what} is not chosen here`,
+    hint: 'remove it',
+  }));
+}

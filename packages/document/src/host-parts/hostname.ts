@@ -1,0 +1,13 @@
+import { CLOUD_INIT_HOSTNAME_FILE, HOSTNAME_FILE } from '../ownership/paths.ts';
+import { hostname as name } from '../versions/v1alpha1/fields.ts';
+import { claimsOn, hostPart } from './part.ts';
+
+export const hostname = hostPart({
+  description: 'The host name of the machine, in lower case.',
+  absent: 'the host name stays as it is',
+  example: 'node-1',
+  schema: name,
+  toModel: (section): string | undefined => section,
+  claims: (hostname) =>
+    hostname === undefined ? [] : claimsOn('hostname', [], 'file', HOSTNAME_FILE, CLOUD_INIT_HOSTNAME_FILE),
+});

@@ -1,0 +1,115 @@
+import * as z from 'zod';
+import type { Finding } from '../diagnostics.ts';
+import {
+  ENVIRONMENT_FILE,
+  openrcConfigurationPath,
+  PROXY_DROP_IN,
+  PROXY_FILE,
+  PROXY_SERVICES,
+  unitDropInPath,
+} from '../ownership/paths.ts';
+import { holdsCredentials, proxyUrlProblem } from '../proxy-url.ts';
+import type { SecretValue } from '../secret.ts';
+import { secret } from '../versions/v1alpha1/fields.ts';
+import { claimsOn, hostPart } from './part.ts';
+
+export interface ProxyModel {
+  /** May hold credentials. */
+  readonly http: SecretValue | undefined;
+  readonly https: SecretValue | undefined;
+  /** Hosts, domains and subnets that are reached directly, beside those that always are. */
+  readonly no: readonly string[];
+  readonly for: readonly ProxyUser[];
+}
+
+export type ProxyUser = 'agent' | 'containerd' | 'kubelet' | 'environment';
+
+export const proxy = hostPart({
+  description: 'The HTTP proxy of the machine. At least http or https is required.',
+  absent: 'no proxy is configured',
+  example: { https: 'http://proxy.example:3128', no: ['.example'] },
+  fields: {
+    http: {
+      description: 'The URL of the proxy for http requests. It may hold credentials, so it is treated as a secret.',
+      absent: 'http requests go directly',
+      example: 'http://proxy.example:3128',
+    },
+    https: {
+      description: 'The URL of the proxy for https requests. It may hold credentials, so it is treated as a secret.',
+      absent: 'https requests go directly',
+      example: 'http://proxy.example:3128',
+    },
+    no: {
+      description:
+        'Hosts, domains and subnets that are reached directly, beside this machine, the cluster and the metadata addresses.',
+      default: [],
+      example: ['.example', '10.0.0.0/8'],
+    },
+    for: {
+      description: 'Who uses the proxy. environment writes it to /etc/environment, which every user can read.',
+      default: ['agent', 'containerd', 'kubelet'],
+      example: ['agent', 'containerd'],
+    },
+  },
+  schema: z.strictObject({
+    http: secret.optional(),
+    https: secret.optional(),
+    no: z.array(z.string().regex(/^[^\s,]+$/, 'one host, domain or subnet an entry')).optional(),
+    for: z.array(z.enum(['agent', 'containerd', 'kubelet', 'environment'])).optional(),
+  }),
+  toModel: (section, resolve): ProxyModel | undefined =>
+    section && {
+      http: section.http === undefined ? undefined : resolve(section.http, 'host.proxy.http'),
+      https: section.https === undefined ? undefined : resolve(section.https, 'host.proxy.https'),
+      no: section.no ?? [],
+      for: section.for ?? ['agent', 'containerd', 'kubelet'],
+    },
+  claims(proxy) {
+    if (proxy === undefined) return [];
+    const services = PROXY_SERVICES.filter((service) => proxy.for.includes(service));
+    return [
+      ...claimsOn(
+        'proxy',
+        [],
+        'file',
+        PROXY_FILE,
+        ...PROXY_SERVICES.map((name) => unitDropInPath(name, PROXY_DROP_IN)),
+      ),
+      ...claimsOn('proxy', [], 'lines', ...services.map(openrcConfigurationPath)),
+      ...(proxy.for.includes('environment') ? claimsOn('proxy', [], 'lines', ENVIRONMENT_FILE) : []),
+    ];
+  },
+  /** URLs as far as the document itself holds them, and what they are used for. They are secrets: none is shown. */
+  check(proxy, { secrets = {} }) {
+    const findings: Finding[] = [];
+    if (proxy.http === undefined && proxy.https === undefined) {
+      findings.push({
+        path: [],
+        message: 'no proxy is given',
+        hint: 'give http, https or both',
+        about: ['proxy', 'http'],
+      });
+    }
+    for (const key of ['http', 'https'] as const) {
+      const field = proxy[key];
+      const source = typeof field === 'object' ? secrets[field.secret] : undefined;
+      const known = source !== undefined && 'value' in source ? source.value : undefined;
+      const text = typeof field === 'string' ? field : known;
+      if (text === undefined) continue;
+      const problem = proxyUrlProblem(text);
+      if (problem !== undefined) {
+        const message = `not the URL of a proxy: ${problem}`;
+        findings.push({ path: [key], message, hint: 'http://proxy.example:3128' });
+      } else if (holdsCredentials(text) && proxy.for?.includes('environment') === true) {
+        findings.push({
+          path: [key],
+          message: 'holds credentials, and "environment" writes it to /etc/environment, which everybody may read',
+          hint: 'leave "environment" out of host.proxy.for, or give a proxy without credentials',
+        });
+      }
+    }
+    return findings;
+  },
+});
+
+export type ProxySection = z.infer<typeof proxy.schema>;
