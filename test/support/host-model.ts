@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { hostPartModels } from '@machineadm/document/host-parts/index.ts';
 import type { HostModel, Model } from '@machineadm/document/model.ts';
 
-const NO_PARTS = hostPartModels(undefined, () => assert.fail('there is no secret'));
+const NO_PARTS = await hostPartModels(undefined, () => assert.fail('there is no secret'), 'linux');
 
 /** A document that asks for nothing but this part of the host. */
 export function hostModel(host: Partial<HostModel> = {}): Model {

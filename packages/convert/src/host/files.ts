@@ -1,5 +1,5 @@
 import { utf8Text } from '@machineadm/document/decode.ts';
-import type { FileSection } from '@machineadm/document/versions/v1alpha1/host.ts';
+import type { FileSection } from '@machineadm/document/host-parts/files.ts';
 import type { Conversion } from '../conversion.ts';
 import { renderTemplate, TEMPLATE_HINT } from '../go-template.ts';
 import { hasMark } from '../jinja.ts';

@@ -1,4 +1,5 @@
-import type { FileSection, HookGroupSection, HostSection } from '@machineadm/document/versions/v1alpha1/host.ts';
+import type { FileSection } from '@machineadm/document/host-parts/files.ts';
+import type { HookGroupSection, HostSection } from '@machineadm/document/versions/v1alpha1/host.ts';
 import type { KubernetesSection } from '@machineadm/document/versions/v1alpha1/kubernetes.ts';
 import type { ContainerRuntimeSection } from '@machineadm/document/versions/v1alpha1/runtime.ts';
 import type { Conversion } from '../conversion.ts';

@@ -1,5 +1,5 @@
+import type { FileSection } from '@machineadm/document/host-parts/files.ts';
 import { isPatchedOn, PATCH_TARGETS } from '@machineadm/document/kubernetes-releases/kubeadm.ts';
-import type { FileSection } from '@machineadm/document/versions/v1alpha1/host.ts';
 import { isMap } from '../map.ts';
 import type { Lifting } from './lifting.ts';
 

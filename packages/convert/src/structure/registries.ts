@@ -1,4 +1,4 @@
-import type { FileSection } from '@machineadm/document/versions/v1alpha1/host.ts';
+import type { FileSection } from '@machineadm/document/host-parts/files.ts';
 import type { RegistrySection } from '@machineadm/document/versions/v1alpha1/registries.ts';
 import { isMap } from '../map.ts';
 import type { Lifting } from './lifting.ts';

@@ -1,8 +1,10 @@
 import type { Finding } from '../diagnostics.ts';
+import type { Platform } from '../model-host.ts';
 import type { Claim } from '../ownership/claim.ts';
 import type { ResolveSecret } from '../versions/v1alpha1/convert-values.ts';
 import { activeDirectory } from './active-directory.ts';
 import { certificateAuthorities } from './certificate-authorities.ts';
+import { files } from './files.ts';
 import { groups } from './groups.ts';
 import { hostname } from './hostname.ts';
 import { kernelModules } from './kernel-modules.ts';
@@ -29,13 +31,14 @@ export const HOST_PARTS = {
   certificateAuthorities,
   activeDirectory,
   services,
+  files,
 };
 
 type Parts = typeof HOST_PARTS;
 type PartName = keyof Parts;
 
 /** What the parts become. */
-export type HostPartModels = { readonly [Name in PartName]: ReturnType<Parts[Name]['toModel']> };
+export type HostPartModels = { readonly [Name in PartName]: Awaited<ReturnType<Parts[Name]['toModel']>> };
 
 /** What the document has of them. */
 type PartSections = { readonly [Name in PartName]?: Parameters<Parts[Name]['toModel']>[0] };
@@ -43,7 +46,7 @@ type PartSections = { readonly [Name in PartName]?: Parameters<Parts[Name]['toMo
 /** Each with its name. What one part gives is only ever handed to the same part again, which no type can say of a list. */
 const EACH = Object.entries(HOST_PARTS) as unknown as readonly (readonly [
   PartName,
-  HostPart & { check?(section: unknown, beside: Beside): readonly Finding[] },
+  HostPart & { check?(section: unknown, beside: Beside): readonly Finding[] | Promise<readonly Finding[]> },
 ])[];
 
 /** Schemas of the fields. */
@@ -53,14 +56,22 @@ export function hostPartSchemas(): { [Name in PartName]: ReturnType<Parts[Name][
   >;
 }
 
-export function hostPartModels(host: PartSections | undefined, resolve: ResolveSecret): HostPartModels {
-  return Object.fromEntries(EACH.map(([name, part]) => [name, part.toModel(host?.[name], resolve)])) as HostPartModels;
+export async function hostPartModels(
+  host: PartSections | undefined,
+  resolve: ResolveSecret,
+  platform: Platform,
+): Promise<HostPartModels> {
+  const models = EACH.map(async ([name, part]) => [name, await part.toModel(host?.[name], resolve, platform)] as const);
+  return Object.fromEntries(await Promise.all(models)) as HostPartModels;
 }
 
-export function checkHostParts({ host, secrets }: Beside & { readonly host?: PartSections | undefined }): Finding[] {
-  return EACH.flatMap(([name, { check }]) => {
+export async function checkHostParts({
+  host,
+  secrets,
+}: Beside & { readonly host?: PartSections | undefined }): Promise<Finding[]> {
+  const checked = EACH.map(async ([name, { check }]) => {
     const section = host?.[name];
-    const findings = section === undefined ? [] : (check?.(section, { host, secrets }) ?? []);
+    const findings = section === undefined ? [] : ((await check?.(section, { host, secrets })) ?? []);
     const below = (path: Finding['path']) => ['host', name, ...path];
     return findings.map((finding) => ({
       ...finding,
@@ -69,6 +80,7 @@ export function checkHostParts({ host, secrets }: Beside & { readonly host?: Par
       ...(finding.about === undefined ? {} : { about: ['host', ...finding.about] }),
     }));
   });
+  return (await Promise.all(checked)).flat();
 }
 
 export function hostPartClaims(host: HostPartModels): Claim[] {

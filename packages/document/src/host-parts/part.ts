@@ -1,5 +1,6 @@
 import type * as z from 'zod';
 import type { Finding, PathSegment } from '../diagnostics.ts';
+import type { Platform } from '../model-host.ts';
 import type { Claim } from '../ownership/claim.ts';
 import type { ResolveSecret } from '../versions/v1alpha1/convert-values.ts';
 import type { SecretsSection } from '../versions/v1alpha1/secrets.ts';
@@ -36,11 +37,15 @@ export interface HostPart<Schema extends z.ZodType = z.ZodType, PartModel = unkn
   /** What identifies the entries of a list, so that sources merge it by entry: by the path below the part. */
   readonly entryKeys?: Readonly<Record<string, readonly string[]>>;
   /** What steps work with; gets undefined where the document does not have the part. */
-  toModel(section: z.infer<Schema> | undefined, resolve: ResolveSecret): PartModel;
+  toModel(
+    section: z.infer<Schema> | undefined,
+    resolve: ResolveSecret,
+    platform: Platform,
+  ): PartModel | Promise<PartModel>;
   /** What a step manages because of it, as far as the document alone decides it; fields are paths below the part. */
   claims?(model: PartModel): readonly Claim[];
   /** Mistakes that no single field shows, with their paths below the part; `about` is a path below `host`. */
-  check?(section: z.infer<Schema>, beside: Beside): readonly Finding[];
+  check?(section: z.infer<Schema>, beside: Beside): readonly Finding[] | Promise<readonly Finding[]>;
 }
 
 /** Infers the types of a part. */
@@ -70,14 +75,28 @@ export function claimsOn(
 
 /** Entries of a list that have the name of an earlier one. */
 export function doubles(list: readonly { readonly name: string }[]): Finding[] {
+  return repeats(list, 'name', 'is already');
+}
+
+/** The same of their paths. `already` says what the earlier one does with it. */
+export function doublePaths(list: readonly { readonly path: string }[], already: string): Finding[] {
+  return repeats(list, 'path', already);
+}
+
+function repeats<Key extends string>(
+  list: readonly Readonly<Record<Key, string>>[],
+  key: Key,
+  already: string,
+): Finding[] {
   const first = new Map<string, number>();
-  return list.flatMap(({ name }, index): Finding[] => {
-    const earlier = first.get(name);
+  return list.flatMap((entry, index): Finding[] => {
+    const value = entry[key];
+    const earlier = first.get(value);
     if (earlier === undefined) {
-      first.set(name, index);
+      first.set(value, index);
       return [];
     }
-    const path = [index, 'name'];
-    return [{ code: 'Duplicate', path, message: `${name} is already`, other: [earlier], hint: 'keep one of them' }];
+    const message = `${value} ${already}`;
+    return [{ code: 'Duplicate', path: [index, key], message, other: [earlier], hint: 'keep one of them' }];
   });
 }

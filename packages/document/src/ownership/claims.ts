@@ -10,17 +10,7 @@ import { RUN_DIRECTORY, STATE_DIRECTORY } from './paths.ts';
  */
 export function claimsOf(model: Model): readonly Claim[] {
   if (model.host.platform !== 'linux') return [];
-  return [...OWN_STATE, ...hostClaims(model), ...kubernetesClaims(model), ...fileClaims(model)];
-}
-
-/** The files of the document itself. */
-function fileClaims({ host }: Model): readonly Claim[] {
-  return host.files.map(({ path, append }, index) => ({
-    step: 'files',
-    field: ['host', 'files', index, 'path'],
-    path,
-    kind: append ? 'lines' : 'file',
-  }));
+  return [...OWN_STATE, ...hostClaims(model), ...kubernetesClaims(model)];
 }
 
 /** The step by which machineadm's own state goes. */

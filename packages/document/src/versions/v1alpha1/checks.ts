@@ -1,10 +1,6 @@
 import type { Finding } from '../../diagnostics.ts';
 import { choices, nearestName, type PathSegment } from '../../diagnostics.ts';
-import { MachineadmError } from '../../errors.ts';
-import { checkHooks } from './checks-hooks.ts';
 import { circularSecrets } from './circular-secrets.ts';
-import { decodeContent } from './content.ts';
-import type { FileSection } from './host.ts';
 import type { Sections } from './sections.ts';
 
 /** Mistakes across fields, section by section. A section that has mistakes of its own is absent and not judged. */
@@ -51,65 +47,4 @@ function unknownSecret(path: readonly PathSegment[], name: string, known: readon
     return { path, message: `no secret of the name "${name}"`, hint: `did you mean "${near}"?`, about };
   const hint = known.length > 0 ? `"secrets" has ${choices(known, name)}` : 'add it under "secrets"';
   return { path, message: 'no secret of this name', hint, about };
-}
-
-export function checkHost(sections: Sections): Finding[] {
-  const { host } = sections;
-  if (host === undefined) return [];
-  const findings: Finding[] = checkHooks(host.hooks);
-  const paths = new Map<string, number>();
-  host.files?.forEach((file, index) => {
-    findings.push(...checkFile(file, index));
-    const first = paths.get(file.path);
-    if (first === undefined) paths.set(file.path, index);
-    else {
-      findings.push({
-        code: 'Duplicate',
-        path: ['host', 'files', index, 'path'],
-        message: `${file.path} is already written by`,
-        other: ['host', 'files', first],
-        hint: 'keep one of them',
-      });
-    }
-  });
-  return findings;
-}
-
-function checkFile(file: FileSection, index: number): Finding[] {
-  const path = ['host', 'files', index];
-  if (file.content !== undefined && file.contentFrom !== undefined) {
-    const about = [...path, 'contentFrom'];
-    return [{ path, message: 'content and contentFrom exclude each other', hint: 'keep one of them', about }];
-  }
-  if (file.content === undefined && file.contentFrom === undefined) {
-    const about = [...path, 'content'];
-    return [
-      { path, message: 'neither content nor contentFrom is given', hint: 'content: "" makes an empty file', about },
-    ];
-  }
-  if (file.encoding !== undefined && file.content === undefined) {
-    return [{ path: [...path, 'encoding'], message: 'encoding describes content, which is not given' }];
-  }
-  // Whether it has been added already is told by the content itself, which is not known before it is downloaded.
-  if (file.append === true && file.contentFrom !== undefined && 'http' in file.contentFrom) {
-    const hint = 'download it to a file of its own, and append from that with contentFrom: {file: …}';
-    return [{ path: [...path, 'append'], message: 'what is downloaded cannot be appended', hint }];
-  }
-  return [];
-}
-
-/** Encoded contents must decode; what is compressed must not be damaged or endless. */
-export async function checkFileContents(sections: Sections): Promise<Finding[]> {
-  const findings: Finding[] = [];
-  for (const [index, file] of (sections.host?.files ?? []).entries()) {
-    if (file.content === undefined || file.encoding === undefined) continue;
-    try {
-      await decodeContent(file.content, file.encoding);
-    } catch (error) {
-      const path = ['host', 'files', index, 'content'];
-      if (error instanceof MachineadmError) findings.push({ path, message: 'not gzip, or larger than 4 MiB unpacked' });
-      else findings.push({ path, message: 'not base64, though encoding says so' });
-    }
-  }
-  return findings;
 }

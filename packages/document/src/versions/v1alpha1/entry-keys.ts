@@ -7,7 +7,6 @@ import { ENTRY_KEYS_OF_PARTS } from '../../host-parts/index.ts';
  */
 export const ENTRY_KEYS: Readonly<Record<string, readonly string[]>> = {
   ...ENTRY_KEYS_OF_PARTS,
-  'host.files': ['path'],
   'host.storage.disks': ['device'],
   'host.storage.filesystems': ['device'],
   'host.storage.mounts': ['path', 'device'],

@@ -2,11 +2,12 @@ import { withCode } from '../../diagnostics.ts';
 import { checkHostParts } from '../../host-parts/index.ts';
 import { API_VERSIONS } from '../api-versions.ts';
 import type { DocumentVersion } from '../version.ts';
-import { checkFileContents, checkHost, checkSecretNames } from './checks.ts';
+import { checkSecretNames } from './checks.ts';
 import { checkManifests } from './checks-bootstrapper.ts';
 import { checkContainerd } from './checks-containerd.ts';
 import { checkFailurePatterns } from './checks-failure-patterns.ts';
 import { checkHardening } from './checks-hardening.ts';
+import { checkHooks } from './checks-hooks.ts';
 import { checkKubernetes } from './checks-kubernetes.ts';
 import { checkPlatform } from './checks-platform.ts';
 import { checkReporting } from './checks-reporting.ts';
@@ -37,15 +38,14 @@ export const v1alpha1: DocumentVersion<Sections> = {
   keepsNumber,
   check: async (parsed) => [
     ...withCode('UnknownReference', checkSecretNames(parsed)),
-    ...checkHost(parsed),
-    ...checkHostParts(parsed),
+    ...checkHooks(parsed.host?.hooks),
+    ...(await checkHostParts(parsed)),
     ...checkStorage(parsed),
     ...withCode('UnsupportedPlatform', checkPlatform(parsed)),
     ...checkReporting(parsed),
     ...checkImages(parsed),
     ...checkTransport(parsed),
     ...checkContainerd(parsed),
-    ...withCode('InvalidValue', await checkFileContents(parsed)),
     ...checkKubernetes(parsed),
     ...withCode('InvalidValue', await checkManifests(parsed)),
     ...withCode('InvalidValue', await checkFailurePatterns(parsed)),

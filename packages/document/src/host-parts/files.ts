@@ -1,0 +1,238 @@
+import * as z from 'zod';
+import type { Finding } from '../diagnostics.ts';
+import { MachineadmError } from '../errors.ts';
+import type { Platform } from '../model-host.ts';
+import type { SecretValue } from '../secret.ts';
+import { decodeContent } from '../versions/v1alpha1/content.ts';
+import { headersOf, type ResolveSecret } from '../versions/v1alpha1/convert-values.ts';
+import { allowInsecure, fileMode, headers, httpUrl, machinePath, sha256 } from '../versions/v1alpha1/fields.ts';
+import { doublePaths, hostPart } from './part.ts';
+
+export interface FileModel {
+  readonly path: string;
+  readonly content: FileContent;
+  /** Permission bits, 0o644. */
+  readonly mode: number;
+  /** A name or a decimal id. */
+  readonly user: string;
+  readonly group: string;
+  /** Mode of directories created above the file. */
+  readonly directoryMode: number;
+  /** Added behind what the file has, once; a marker by content makes it idempotent. */
+  readonly append: boolean;
+  /** True: a file that is there keeps its mode or owner, as the document names none for what it appends. */
+  readonly keepsMode?: boolean;
+  readonly keepsOwner?: boolean;
+}
+
+export type FileContent =
+  | { readonly kind: 'inline'; readonly bytes: Uint8Array }
+  | { readonly kind: 'secret'; readonly secret: SecretValue }
+  | { readonly kind: 'file'; readonly path: string }
+  | {
+      readonly kind: 'http';
+      readonly url: string;
+      readonly sha256: string;
+      readonly headers: Readonly<Record<string, SecretValue>>;
+    };
+
+const httpSource = z.strictObject({
+  url: httpUrl,
+  sha256: sha256,
+  headers: headers.optional(),
+  allowInsecure,
+});
+
+export const fileOwner = z
+  .string()
+  .regex(/^[A-Za-z0-9_.-]+(?::[A-Za-z0-9_.-]+)?$/, 'not an owner: write "user:group", "user" or numeric ids');
+
+const file = z.strictObject({
+  path: machinePath,
+  content: z.string().optional(),
+  contentFrom: z
+    .union(
+      [
+        z.strictObject({ secret: z.string() }),
+        z.strictObject({ file: machinePath }),
+        z.strictObject({ http: httpSource }),
+      ],
+      { error: 'expected {secret: name}, {file: path} or {http: {url, sha256}}' },
+    )
+    .optional(),
+  encoding: z.enum(['base64', 'gzip+base64']).optional(),
+  mode: fileMode.optional(),
+  owner: fileOwner.optional(),
+  directoryMode: fileMode.optional(),
+  append: z.boolean().optional(),
+  expand: z.boolean().optional(),
+});
+
+export type FileSection = z.infer<typeof file>;
+
+const URL = 'https://files.example/audit.rules';
+const DIGEST = '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08';
+
+export const files = hostPart({
+  description: 'Files that machineadm writes, after mounts and users exist.',
+  default: [],
+  example: [{ path: '/etc/motd', content: 'Managed by machineadm\n' }],
+  fields: {
+    '[].path': {
+      description: 'The path of the file. Directories above it are created if needed.',
+      example: '/etc/motd',
+    },
+    '[].content': {
+      description: 'The content, byte for byte. Give this or contentFrom.',
+      absent: 'contentFrom says where the content is',
+      example: 'Managed by machineadm\n',
+    },
+    '[].contentFrom': {
+      description: 'Where the content comes from. Give this or content.',
+      absent: 'content is the content',
+      example: { secret: 'registryToken' },
+    },
+    '[].contentFrom.secret': {
+      description: 'The name of an entry of `secrets`, which is the content.',
+      example: 'registryToken',
+    },
+    '[].contentFrom.file': {
+      description: 'A file on the machine that is copied.',
+      example: '/usr/share/factory/etc/motd',
+    },
+    '[].contentFrom.http': {
+      description: 'A download, checked by its digest.',
+      example: { url: URL, sha256: DIGEST },
+    },
+    '[].contentFrom.http.url': { description: 'The URL of the download.', example: URL },
+    '[].contentFrom.http.sha256': {
+      description: 'The SHA-256 digest of the content. A download with another digest is refused.',
+      example: DIGEST,
+    },
+    '[].encoding': {
+      description: 'How content is encoded in the document.',
+      absent: 'content is plain text',
+      example: 'base64',
+    },
+    '[].mode': {
+      description: 'The permissions of the file in octal digits, in quotes.',
+      absent: '"0644", or "0600" with content from a secret',
+      example: '0600',
+    },
+    '[].owner': {
+      description: 'The user and group that own the file, as names or numeric IDs.',
+      default: 'root:root',
+      example: 'core:operators',
+    },
+    '[].directoryMode': {
+      description: 'The permissions of directories that are created above the file.',
+      default: '0755',
+      example: '0700',
+    },
+    '[].append': {
+      description: 'Whether the content is added once at the end of the file. With false it is the whole file.',
+      default: false,
+      example: true,
+    },
+    '[].expand': {
+      description: 'Whether ${name} in content is replaced by a variable.',
+      default: false,
+      example: true,
+    },
+  },
+  entryKeys: { '': ['path'] },
+  schema: z.array(file),
+  toModel: async (section = [], resolve, platform): Promise<readonly FileModel[]> =>
+    await Promise.all(section.map((file) => toFile(file, platform, resolve))),
+  claims: (files) =>
+    files.map(({ path, append }, index) => ({
+      step: 'files',
+      field: [index, 'path'],
+      path,
+      kind: append ? 'lines' : 'file',
+    })),
+  check: async (section) => [
+    ...doublePaths(section, 'is already written by'),
+    ...section.flatMap(checkFile),
+    ...(await Promise.all(section.map(undecodable))).flat(),
+  ],
+});
+
+async function toFile(file: FileSection, platform: Platform, resolve: ResolveSecret): Promise<FileModel> {
+  const { contentFrom } = file;
+  const content: FileModel['content'] =
+    contentFrom === undefined
+      ? { kind: 'inline', bytes: await inlineBytes(file) }
+      : 'secret' in contentFrom
+        ? { kind: 'secret', secret: resolve(contentFrom, `file ${file.path}`) }
+        : 'file' in contentFrom
+          ? { kind: 'file', path: contentFrom.file }
+          : {
+              kind: 'http',
+              url: contentFrom.http.url,
+              sha256: contentFrom.http.sha256,
+              headers: headersOf(contentFrom.http.headers, resolve, `file ${file.path}`),
+            };
+  const [user = 'root', group] = (file.owner ?? 'root:root').split(':');
+  const mode = parseInt(file.mode ?? (content.kind === 'secret' ? '0600' : '0644'), 8);
+  return {
+    path: file.path,
+    content,
+    // On Windows only what others may is kept of it.
+    mode: platform === 'windows' && mode === 0o700 ? 0o600 : mode,
+    user,
+    group: group ?? user,
+    directoryMode: parseInt(file.directoryMode ?? '0755', 8),
+    append: file.append ?? false,
+    // A secret makes the file it is added to as private as one of its own.
+    keepsMode: file.append === true && file.mode === undefined && content.kind !== 'secret',
+    keepsOwner: file.append === true && file.owner === undefined,
+  };
+}
+
+/** Content with a variable that is not known here is not encoded yet: `validate` on another machine gets its text. */
+async function inlineBytes({ content = '', encoding }: FileSection): Promise<Uint8Array> {
+  try {
+    return await decodeContent(content, encoding);
+  } catch {
+    return await decodeContent(content, undefined);
+  }
+}
+
+function checkFile(file: FileSection, index: number): Finding[] {
+  const path = [index];
+  if (file.content !== undefined && file.contentFrom !== undefined) {
+    const about = ['files', index, 'contentFrom'];
+    return [{ path, message: 'content and contentFrom exclude each other', hint: 'keep one of them', about }];
+  }
+  if (file.content === undefined && file.contentFrom === undefined) {
+    const about = ['files', index, 'content'];
+    return [
+      { path, message: 'neither content nor contentFrom is given', hint: 'content: "" makes an empty file', about },
+    ];
+  }
+  if (file.encoding !== undefined && file.content === undefined) {
+    return [{ path: [index, 'encoding'], message: 'encoding describes content, which is not given' }];
+  }
+  // Whether it has been added already is told by the content itself, which is not known before it is downloaded.
+  if (file.append === true && file.contentFrom !== undefined && 'http' in file.contentFrom) {
+    const hint = 'download it to a file of its own, and append from that with contentFrom: {file: …}';
+    return [{ path: [index, 'append'], message: 'what is downloaded cannot be appended', hint }];
+  }
+  return [];
+}
+
+/** Encoded contents must decode; what is compressed must not be damaged or endless. */
+async function undecodable({ content, encoding }: FileSection, index: number): Promise<Finding[]> {
+  if (content === undefined || encoding === undefined) return [];
+  try {
+    await decodeContent(content, encoding);
+    return [];
+  } catch (error) {
+    const message =
+      error instanceof MachineadmError
+        ? 'not gzip, or larger than 4 MiB unpacked'
+        : 'not base64, though encoding says so';
+    return [{ code: 'InvalidValue', path: [index, 'content'], message }];
+  }
+}
