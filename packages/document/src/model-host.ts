@@ -1,4 +1,5 @@
 import type { HostPartModels } from './host-parts/index.ts';
+import type { Platform } from './host-parts/part.ts';
 import type { StorageModel } from './model-storage.ts';
 import type { SecretValue } from './secret.ts';
 
@@ -6,14 +7,12 @@ export type { CertificateAuthorityModel } from './host-parts/certificate-authori
 export type { FileContent, FileModel } from './host-parts/files.ts';
 export type { GroupModel } from './host-parts/groups.ts';
 export type { Limit, LimitsModel } from './host-parts/limits.ts';
+export type { Platform } from './host-parts/part.ts';
 export type { ProxyModel, ProxyUser } from './host-parts/proxy.ts';
 export type { ServiceModel } from './host-parts/services.ts';
 export type { SysctlSetting } from './host-parts/sysctl.ts';
 export type { TimeModel } from './host-parts/time.ts';
 export type { UserModel } from './host-parts/users.ts';
-
-/** The operating systems that a document can be for. */
-export type Platform = 'linux' | 'windows';
 
 export interface HostModel extends HostPartModels {
   /** What the machine runs. */

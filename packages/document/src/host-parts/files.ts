@@ -1,12 +1,11 @@
 import * as z from 'zod';
 import type { Finding } from '../diagnostics.ts';
 import { MachineadmError } from '../errors.ts';
-import type { Platform } from '../model-host.ts';
 import type { SecretValue } from '../secret.ts';
 import { decodeContent } from '../versions/v1alpha1/content.ts';
 import { headersOf, type ResolveSecret } from '../versions/v1alpha1/convert-values.ts';
 import { allowInsecure, fileMode, headers, httpUrl, machinePath, sha256 } from '../versions/v1alpha1/fields.ts';
-import { doublePaths, hostPart } from './part.ts';
+import { doublePaths, hostPart, type Platform } from './part.ts';
 
 export interface FileModel {
   readonly path: string;

@@ -1,5 +1,4 @@
 import type { Finding } from '../diagnostics.ts';
-import type { Platform } from '../model-host.ts';
 import type { Claim } from '../ownership/claim.ts';
 import type { ResolveSecret } from '../versions/v1alpha1/convert-values.ts';
 import { activeDirectory } from './active-directory.ts';
@@ -9,7 +8,7 @@ import { groups } from './groups.ts';
 import { hostname } from './hostname.ts';
 import { kernelModules } from './kernel-modules.ts';
 import { limits } from './limits.ts';
-import type { Beside, HostPart } from './part.ts';
+import type { Beside, HostPart, Platform } from './part.ts';
 import { proxy } from './proxy.ts';
 import { services } from './services.ts';
 import { swap } from './swap.ts';

@@ -1,9 +1,11 @@
 import type * as z from 'zod';
 import type { Finding, PathSegment } from '../diagnostics.ts';
-import type { Platform } from '../model-host.ts';
 import type { Claim } from '../ownership/claim.ts';
 import type { ResolveSecret } from '../versions/v1alpha1/convert-values.ts';
 import type { SecretsSection } from '../versions/v1alpha1/secrets.ts';
+
+/** The operating systems that a document can be for. */
+export type Platform = 'linux' | 'windows';
 
 /** What a reader needs to know of a field: editors, `machineadm explain` and the reference say it. */
 export interface FieldText {
