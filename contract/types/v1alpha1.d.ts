@@ -136,6 +136,8 @@ export interface MachineBootstrap {
     readonly rebootPolicy?: 'Never' | 'IfRequired';
     /** The host name of the machine, in lower case. Default: the host name stays as it is. */
     readonly hostname?: string | VariableText;
+    /** The time zone of the machine, by its name in the IANA time zone database. Default: the time zone stays as it is. */
+    readonly timezone?: string;
     /** Kernel modules that are loaded now and at every boot. */
     readonly kernelModules?: readonly (string)[];
     /** Kernel parameters by name, with "." or "/" as separator. They are set now and at every boot, and read back. */

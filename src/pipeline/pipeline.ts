@@ -35,6 +35,7 @@ import { swap } from '../steps/swap.ts';
 import { sysctl } from '../steps/sysctl.ts';
 import { clock } from '../steps/time/clock.ts';
 import { time } from '../steps/time/index.ts';
+import { timezone } from '../steps/timezone.ts';
 import { users } from '../steps/users.ts';
 import { windowsCertificateAuthorities } from '../steps/windows/certificate-authorities.ts';
 import { windowsClock } from '../steps/windows/clock.ts';
@@ -61,6 +62,7 @@ export const PIPELINE: Pipeline = {
     earlyHooks,
     bootHooks,
     hostname,
+    timezone,
     time,
     clock,
     proxy,

@@ -23,6 +23,10 @@ export function recordingHost(host: Host, step: string, journal: RunJournal, tra
       await wrote(file.path);
       await host.writeFile(file);
     },
+    async writeLink(path, target) {
+      await wrote(path);
+      await host.writeLink(path, target);
+    },
     async makeDirectory(path, mode) {
       await wrote(path);
       await host.makeDirectory(path, mode);

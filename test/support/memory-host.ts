@@ -84,7 +84,7 @@ export interface MemoryMachine {
 export interface MemoryHost extends Host {
   /**
    * Every mutation: `write /p 0644 0:0`, `remove /p`, `mkdir /p 0755`, `chmod /p 0600`, `chown /p 0:0`, `kernel /proc/… = 1`,
-   * `sync /p`, `run program args`, `service restart containerd`, `service reload`. Never a content.
+   * `link /p -> target`, `sync /p`, `run program args`, `service restart containerd`, `service reload`. Never a content.
    */
   readonly log: string[];
   /** Every query, as `program args`. One that the closed list refuses throws, as on a real machine. */
@@ -263,6 +263,10 @@ export function memoryHost(machine: MemoryMachine = {}): MemoryHost {
       if (entry === undefined) return undefined;
       return { type: entry.type, mode: entry.mode, uid: entry.uid, gid: entry.gid, size: entry.bytes.length };
     },
+    async readLink(path) {
+      const entry = tree.get(path);
+      return entry?.type === 'symlink' ? new TextDecoder().decode(entry.bytes) : undefined;
+    },
     async realPath(path) {
       let real = '';
       const parts = path.split('/').slice(1);
@@ -338,6 +342,11 @@ export function memoryHost(machine: MemoryMachine = {}): MemoryHost {
       if (tree.get(file.path)?.type === 'directory') throw errno('EISDIR', file.path);
       putParents(file.path, file.directoryMode ?? 0o755);
       put(file.path, { content, mode: file.mode, uid: file.uid ?? 0, gid: file.gid ?? 0 });
+    },
+    async writeLink(path, target) {
+      log.push(`link ${path} -> ${target}`);
+      if (tree.get(path)?.type === 'directory') throw errno('EISDIR', path);
+      put(path, { type: 'symlink', content: target, mode: 0o777 });
     },
     async removeFile(path) {
       log.push(`remove ${path}`);

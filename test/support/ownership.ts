@@ -42,6 +42,10 @@ export function ownedBy(step: string, model: Model, host: Host, more: readonly O
       check(file.path);
       await host.writeFile(file);
     },
+    async writeLink(path, target) {
+      check(path);
+      await host.writeLink(path, target);
+    },
     async removeFile(path) {
       check(path);
       await host.removeFile(path);

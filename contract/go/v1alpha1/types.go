@@ -164,6 +164,8 @@ type MachineBootstrapHost struct {
 	RebootPolicy *string `json:"rebootPolicy,omitempty"`
 	// The host name of the machine, in lower case. Default: the host name stays as it is.
 	Hostname *string `json:"hostname,omitempty"`
+	// The time zone of the machine, by its name in the IANA time zone database. Default: the time zone stays as it is.
+	Timezone *string `json:"timezone,omitempty"`
 	// Kernel modules that are loaded now and at every boot.
 	KernelModules []string `json:"kernelModules,omitempty"`
 	// Kernel parameters by name, with "." or "/" as separator. They are set now and at every boot, and read back.

@@ -85,6 +85,7 @@ export const REASONS = {
   HookFailed: reason('HostStepFailed', 'A command of a hook failed; the entry is named.'),
   HookTimedOut: reason('HostStepFailed', 'A hook did not end within its timeout; its process group was killed.'),
   HostnameNotEffective: reason('HostStepFailed', 'The host name could not be set.'),
+  TimezoneUnknown: reason('Refused', 'A time zone is not in the time zone database of this machine.'),
   ModuleMissing: reason('HostStepFailed', 'A kernel module is neither loaded, built in nor loadable.'),
   ModuleDenied: reason('HostStepFailed', 'A kernel module is denied by the modprobe configuration.'),
   SysctlUnknown: reason('HostStepFailed', 'A sysctl key does not exist in this kernel.'),

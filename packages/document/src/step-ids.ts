@@ -43,6 +43,7 @@ export const STEP_IDS = [
   'swap',
   'sysctl',
   'time',
+  'timezone',
   'users',
 ] as const;
 

@@ -208,6 +208,7 @@ class Life {
     return {
       ...host,
       writeFile: (file) => this.change(() => host.writeFile(file)),
+      writeLink: (path, target) => this.change(() => host.writeLink(path, target)),
       removeFile: (path) => this.change(() => host.removeFile(path)),
       makeDirectory: (path, mode) => this.change(() => host.makeDirectory(path, mode)),
       chmod: (path, mode) => this.change(() => host.chmod(path, mode)),

@@ -8,9 +8,9 @@ import { resolveSecret } from '../secrets/resolve.ts';
 import { secretResolver } from '../secrets/resolver.ts';
 import { groupId, userId } from './accounts.ts';
 import { runCommand } from './commands.ts';
-import { list, readFile, readRange, readText, sha256, stat, which } from './read.ts';
+import { list, readFile, readLink, readRange, readText, sha256, stat, which } from './read.ts';
 import { serviceManager, serviceQueries } from './service-manager.ts';
-import { chmod, chown, makeDirectory, removeFile, sync, writeFile, writeKernelFile } from './write.ts';
+import { chmod, chown, makeDirectory, removeFile, sync, writeFile, writeKernelFile, writeLink } from './write.ts';
 
 /** This Linux machine, read-only. The object has no method that could change anything, and is frozen. */
 export function linuxQueryHost(): QueryHost {
@@ -19,6 +19,7 @@ export function linuxQueryHost(): QueryHost {
     readText,
     readRange,
     stat,
+    readLink,
     realPath,
     list,
     sha256,
@@ -48,6 +49,7 @@ export function linuxHost(options: LinuxHostOptions): Host {
   return Object.freeze({
     ...linuxQueryHost(),
     writeFile,
+    writeLink,
     removeFile,
     makeDirectory,
     chmod,

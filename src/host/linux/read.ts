@@ -1,5 +1,14 @@
 import { hash as hashOf } from 'node:crypto';
-import { closeSync, constants, fstatSync, lstatSync, readdirSync, readFileSync, type Stats } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  type Stats,
+} from 'node:fs';
 import { access, type FileHandle, stat as followedStat, open } from 'node:fs/promises';
 import { join } from 'node:path/posix';
 import { errnoOf, UnsafePath } from '../files/file-error.ts';
@@ -44,6 +53,15 @@ export function stat(path: string): Promise<FileStat | undefined> {
     const { dev, ino, mtimeMs, mode, uid, gid, size } = found;
     const fingerprint = `${dev}:${ino}:${mtimeMs}`;
     return { type: typeOf(found), mode: mode & 0o7777, uid, gid, size, fingerprint };
+  });
+}
+
+/** What a symbolic link holds; undefined when there is none at the path. */
+export function readLink(path: string): Promise<string | undefined> {
+  return unlessAbsent(path, async () => {
+    if (isOpenedByName(path)) return lstat(path)?.isSymbolicLink() ? readlinkSync(path) : undefined;
+    using entry = openEntry(path);
+    return lstatEntry(entry)?.isSymbolicLink() ? readlinkSync(entry.at) : undefined;
   });
 }
 

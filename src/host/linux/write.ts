@@ -11,6 +11,7 @@ import {
   readlinkSync,
   renameSync,
   statSync,
+  symlinkSync,
   unlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -43,6 +44,25 @@ export async function writeFile(file: NewFile | StreamedFile): Promise<void> {
       renameSync(temporary, entry.at);
     } catch (error) {
       // A file of one run must not fill the disk of the next; that removal can fail for the same cause, which is told.
+      removeQuietly(temporary);
+      throw error;
+    }
+  });
+}
+
+/**
+ * Puts a symbolic link in place by rename: a reader finds what was there before, or the link. A directory is never replaced.
+ * Throws `FileError`.
+ */
+export async function writeLink(path: string, target: string): Promise<void> {
+  await attempt('write', path, async () => {
+    using entry = openEntry(path, { create: 0o755 });
+    const temporary = temporaryName(entry.at);
+    removeQuietly(temporary);
+    symlinkSync(target, temporary);
+    try {
+      renameSync(temporary, entry.at);
+    } catch (error) {
       removeQuietly(temporary);
       throw error;
     }

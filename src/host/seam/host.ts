@@ -22,6 +22,8 @@ export interface QueryHost {
   readRange(path: string, position: number, length: number): Promise<Uint8Array | undefined>;
   /** lstat; undefined when nothing is there. */
   stat(path: string): Promise<FileStat | undefined>;
+  /** What a symbolic link holds; undefined when there is none at the path. */
+  readLink(path: string): Promise<string | undefined>;
   /** The place that a path names: links of its directories are followed as far as they exist, one at the path itself is not. */
   realPath(path: string): Promise<string>;
   /** Names in a directory, sorted; undefined when it does not exist. */
@@ -63,6 +65,8 @@ export interface Host extends QueryHost {
    * reader ever sees half of it or a secret with too wide a mode. Parents are created. Durable after `sync`.
    */
   writeFile(file: NewFile | StreamedFile): Promise<void>;
+  /** Puts a symbolic link in place of whatever file or link is there, by rename. Parents are created. */
+  writeLink(path: string, target: string): Promise<void>;
   /** Removes a file; nothing happens when it is not there. */
   removeFile(path: string): Promise<void>;
   makeDirectory(path: string, mode: number): Promise<void>;

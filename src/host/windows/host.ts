@@ -70,6 +70,7 @@ function queries(system: WindowsSystem, security: Security, directories: Program
   };
   return {
     ...fileQueries(system, security),
+    readLink: async () => undefined,
     realPath: async (path) => path,
     query,
     // Files belong to the administrators: `root` is what the rest of the program calls whoever may do everything.

@@ -13,7 +13,7 @@ import type { WindowsSystem } from './system.ts';
 
 type FileChanges = Pick<
   Host,
-  'writeFile' | 'removeFile' | 'makeDirectory' | 'chmod' | 'chown' | 'writeKernelFile' | 'sync'
+  'writeFile' | 'writeLink' | 'removeFile' | 'makeDirectory' | 'chmod' | 'chown' | 'writeKernelFile' | 'sync'
 >;
 
 /** A scanner or an indexer opens what was just written, without letting others rename it, for some milliseconds. */
@@ -116,11 +116,11 @@ export function fileChanges(system: WindowsSystem, security: Security): FileChan
     },
 
     async writeKernelFile(path) {
-      throw new MachineadmError({
-        reason: 'UnsupportedOnPlatform',
-        summary: `${path} is an interface of the Linux kernel, which Windows does not have`,
-        remedy: 'This is a defect in machineadm: the document should have been refused. Please report it.',
-      });
+      throw onlyOnLinux(`${path} is an interface of the Linux kernel, which Windows does not have`);
+    },
+
+    async writeLink(path) {
+      throw onlyOnLinux(`${path} was to become a symbolic link, which machineadm does not make on Windows`);
     },
 
     async sync(path) {
@@ -135,6 +135,14 @@ export function fileChanges(system: WindowsSystem, security: Security): FileChan
       if (!answer.ok) throw new FileError('flush', `${drive}:\\`, new Error(answer.message));
     },
   };
+}
+
+function onlyOnLinux(summary: string): MachineadmError {
+  return new MachineadmError({
+    reason: 'UnsupportedOnPlatform',
+    summary,
+    remedy: 'This is a defect in machineadm: the document should have been refused. Please report it.',
+  });
 }
 
 /** Our directory on the drive of a path: what is renamed must be born on the same volume. */

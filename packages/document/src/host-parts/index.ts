@@ -14,11 +14,13 @@ import { services } from './services.ts';
 import { swap } from './swap.ts';
 import { sysctl } from './sysctl.ts';
 import { time } from './time.ts';
+import { timezone } from './timezone.ts';
 import { users } from './users.ts';
 
 /** The parts of `host` that are modules of their own, by their field, in reading order. */
 export const HOST_PARTS = {
   hostname,
+  timezone,
   kernelModules,
   sysctl,
   limits,

@@ -7,6 +7,10 @@ export const FSTAB = '/etc/fstab';
 /** hostname(5): the static name. OpenRC's service (init.d/hostname.in) and Debian's hostname.sh read it before anything else. */
 export const HOSTNAME_FILE = '/etc/hostname';
 export const CLOUD_INIT_HOSTNAME_FILE = '/etc/cloud/cloud.cfg.d/99-machineadm-hostname.cfg';
+/** localtime(5): a link into the database of time zones. */
+export const LOCALTIME = '/etc/localtime';
+/** The name of the zone, where the distribution keeps it: Debian and Gentoo. */
+export const TIMEZONE_FILE = '/etc/timezone';
 export const MODULES_FILE = '/etc/modules-load.d/90-machineadm.conf';
 /** `zz` sorts behind the usual 99-*.conf, `/etc/sysctl.d/99-sysctl.conf` among them. */
 export const SYSCTL_FILE = '/etc/sysctl.d/99-zz-machineadm.conf';

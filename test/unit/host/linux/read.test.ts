@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { list, readFile, readRange, readText, sha256, stat, which } from '../../../../src/host/linux/read.ts';
+import { list, readFile, readLink, readRange, readText, sha256, stat, which } from '../../../../src/host/linux/read.ts';
 
 describe('reading files', () => {
   let directory: string;
@@ -40,6 +40,12 @@ describe('reading files', () => {
     assert.deepEqual([file?.type, file?.mode, file?.size], ['file', 0o640, 3]);
     assert.equal((await stat(join(directory, 'link')))?.type, 'symlink');
     assert.equal((await stat('/dev/null'))?.type, 'other');
+  });
+
+  test('what a link holds is read, and of anything else nothing', async () => {
+    assert.equal(await readLink(join(directory, 'link')), 'file');
+    for (const name of ['file', 'dir', 'nothing']) assert.equal(await readLink(join(directory, name)), undefined);
+    assert.match((await readLink('/proc/self/exe')) ?? '', /node/);
   });
 
   test('a directory is listed in order, and is no file', async () => {

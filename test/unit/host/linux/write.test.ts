@@ -7,6 +7,7 @@ import {
   writeFile as put,
   readdir,
   readFile,
+  readlink,
   rm,
   stat,
   symlink,
@@ -22,6 +23,7 @@ import {
   temporaryName,
   writeFile,
   writeKernelFile,
+  writeLink,
 } from '../../../../src/host/linux/write.ts';
 
 const uid = process.geteuid?.() ?? 0;
@@ -131,6 +133,19 @@ describe('writing files', () => {
     await assert.rejects(write(join(directory, 'd'), 'x', 0o644), { reason: 'FileNotWritten', code: 'EISDIR' });
     await assert.rejects(write(join(directory, 'f', 'x'), 'x', 0o644), { reason: 'FileNotWritten', code: 'ENOTDIR' });
     assert.deepEqual(await readdir(directory), ['d', 'f']);
+  });
+
+  test('a link takes the place of a file or a link, never that of a directory', async () => {
+    const path = join(directory, 'below', 'link');
+    await writeLink(path, 'one');
+    await writeLink(path, '../two');
+    assert.equal(await readlink(path), '../two');
+    await put(join(directory, 'f'), '');
+    await writeLink(join(directory, 'f'), 'one');
+    assert.equal(await readlink(join(directory, 'f')), 'one');
+    await mkdir(join(directory, 'd'));
+    await assert.rejects(writeLink(join(directory, 'd'), 'one'), { code: 'EISDIR' });
+    assert.deepEqual(await readdir(directory), ['below', 'd', 'f']);
   });
 
   test('remove takes a link, not its target, and is content with nothing', async () => {

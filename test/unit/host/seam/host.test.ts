@@ -11,6 +11,7 @@ type Mutation = Exclude<keyof Host, keyof QueryHost>;
 /** Every method that changes something; the compiler refuses this list when one is missing. */
 const MUTATIONS: Readonly<Record<Mutation, true>> = {
   writeFile: true,
+  writeLink: true,
   removeFile: true,
   makeDirectory: true,
   chmod: true,
