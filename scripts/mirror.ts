@@ -11,12 +11,12 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
+import { openDownloadSource } from '../src/trust/download-source.ts';
 import { fetchFiles, fetchRelease } from '../src/trust/fetch.ts';
 import { releaseIn } from '../src/trust/mirror.ts';
 import { LIST } from '../src/trust/release.ts';
 import { loadTrust, type TrustStore } from '../src/trust/store.ts';
 import { verifyFiles } from '../src/trust/verify.ts';
-import { openWay } from '../src/trust/way.ts';
 
 /** Beside the mirror's directories; no machine reads it. */
 const MEMORY = '.trust.json';
@@ -87,7 +87,7 @@ async function main(): Promise<void> {
   const trust = await loadTrust(values.key);
   // The mirror carries its memory along: it is what a machine without one is protected by.
   const trusted = { trust, memoryPath: join(to, MEMORY) };
-  const { sources, client } = await openWay({
+  const { sources, client } = await openDownloadSource({
     locations: values.from,
     certificateAuthorities: values.ca,
     authorizations: values.authorization,

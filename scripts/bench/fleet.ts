@@ -21,7 +21,7 @@ import type { RemoteSinkModel } from '@machineadm/document/model.ts';
 import { Secret } from '@machineadm/document/secret.ts';
 import { openHost } from '../../src/host/index.ts';
 import { sinkContext } from '../../src/reporting/delivery/context.ts';
-import { type Due, LINGER_MS, untilTaken } from '../../src/reporting/delivery/linger.ts';
+import { type Due, RETRY_WINDOW_MS, untilTaken } from '../../src/reporting/delivery/retry-window.ts';
 import { deliverSink } from '../../src/reporting/delivery/sink-delivery.ts';
 import { type ReportEvent, reportEvent } from '../../src/reporting/event.ts';
 import { remoteSinkOf } from '../../src/reporting/remote/registry.ts';
@@ -129,7 +129,7 @@ async function conclude(root: string, machine: string, model: RemoteSinkModel, s
   };
   for (let flushes = 1; ; flushes += 1) {
     const time =
-      flushes === 1 ? { withinMs: DEADLINE_MS, lingerMs: LINGER_MS } : { withinMs: TIMER_WITHIN_MS, lingerMs: 0 };
+      flushes === 1 ? { withinMs: DEADLINE_MS, lingerMs: RETRY_WINDOW_MS } : { withinMs: TIMER_WITHIN_MS, lingerMs: 0 };
     await untilTaken(round, { ...time, signal });
     if (pending === 0) return flushes;
     await sleep(TIMER_MS + Math.random() * TIMER_SPREAD_MS);

@@ -81,7 +81,7 @@ export async function wrapDocument(
     throw new MachineadmError({
       reason: 'UserDataTooLarge',
       summary: `the user data has ${countedBytes(profile, userData)} bytes, and ${profile.title} takes ${profile.limitBytes}`,
-      remedy: HOW_TO_SHRINK,
+      remedy: SIZE_REMEDIES,
     });
   }
   const secrets = documentSecrets(loaded).flatMap(({ name, source }) => (source.kind === 'value' ? [name] : []));
@@ -92,7 +92,7 @@ export async function wrapDocument(
 }
 
 /** What to do about user data that is too large. */
-export const HOW_TO_SHRINK =
+export const SIZE_REMEDIES =
   'Let files come by http with their digest instead of in the document, keys and certificates from a secret store (a reference ' +
   'under secrets), take ECDSA keys for RSA ones (kubernetes.cluster.encryptionAlgorithm), and bake what all machines share.';
 

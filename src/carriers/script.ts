@@ -13,8 +13,8 @@ export const script: Carrier = {
   secretFormat: undefined,
   refuses: refusesWindows,
   async wrap(load) {
-    const laid = [await lay(DOCUMENT, load.document)];
-    if (load.downloadScript !== undefined) laid.push(await lay(DOWNLOAD_SCRIPT_PATH, load.downloadScript));
+    const laid = [await writeCommand(DOCUMENT, load.document)];
+    if (load.downloadScript !== undefined) laid.push(await writeCommand(DOWNLOAD_SCRIPT_PATH, load.downloadScript));
     return `#!/bin/sh
 set -eu
 umask 077
@@ -24,7 +24,7 @@ ${laid.join('')}exec ${provisionCommand(load)}
   },
 };
 
-async function lay(path: string, content: string): Promise<string> {
+async function writeCommand(path: string, content: string): Promise<string> {
   return `base64 -d <<'END' | gzip -dc > ${path}.new
 ${(await gzipBase64(content)).replace(/.{76}(?=.)/g, '$&\n')}
 END

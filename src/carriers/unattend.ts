@@ -38,11 +38,11 @@ export const unattend: Carrier = {
     const commands = [
       `if not exist ${WINDOWS_DIRECTORY} mkdir ${WINDOWS_DIRECTORY} || exit 3`,
       `${CLOSE_DIRECTORY} || exit 3`,
-      ...lay(WINDOWS_DOCUMENT, await gzipBase64(document)),
+      ...writeCommands(WINDOWS_DOCUMENT, await gzipBase64(document)),
       ...(downloadScript === undefined
         ? []
         : [
-            ...lay(encoded, base64(downloadScript)),
+            ...writeCommands(encoded, base64(downloadScript)),
             `certutil.exe -f -decode ${encoded} ${WINDOWS_DOWNLOAD_SCRIPT} || exit 3`,
           ]),
       `schtasks.exe /Create /F /TN \\machineadm\\provision /SC ONSTART /RU SYSTEM /RL HIGHEST /TR "${provisionOnWindows(load)}" && exit 1 || exit 3`,
@@ -53,7 +53,7 @@ export const unattend: Carrier = {
 };
 
 /** The commands that write a text into a file, piece by piece. */
-function lay(path: string, text: string): readonly string[] {
+function writeCommands(path: string, text: string): readonly string[] {
   const pieces = text.match(new RegExp(`.{1,${PIECE}}`, 'g')) ?? [];
   // The redirection first: a digit before it would be a handle.
   return pieces.map((piece, index) => `${index === 0 ? '>' : '>>'}${path} echo ${piece}|| exit 3`);

@@ -1,10 +1,10 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { parseDuration } from '@machineadm/document/units.ts';
+import { openDownloadSource } from '../trust/download-source.ts';
 import { type Fetched, fetchFiles, fetchRelease } from '../trust/fetch.ts';
 import { defaultMemoryPath } from '../trust/memory.ts';
 import { loadTrust } from '../trust/store.ts';
-import { openWay } from '../trust/way.ts';
 import { type OutputFormat, printData, printNotice, printText } from './output.ts';
 
 export interface FetchOptions {
@@ -35,7 +35,7 @@ export async function fetchCommand(names: readonly string[], options: FetchOptio
   const now = new Date();
   const trust = await loadTrust(options.key ?? [], options.trustDirectory);
   const trusted = { trust, memoryPath: options.memory ?? defaultMemoryPath() };
-  const { sources, client } = await openWay({
+  const { sources, client } = await openDownloadSource({
     locations: options.from,
     certificateAuthorities: options.ca ?? [],
     authorizations: options.authorization ?? [],
@@ -50,14 +50,14 @@ export async function fetchCommand(names: readonly string[], options: FetchOptio
       release === undefined
         ? await fetchFiles({ names, sha256: options.sha256, to }, sources, trusted, now, attempts)
         : await fetchRelease({ version: release, platforms: options.platform, to }, sources, trusted, now, attempts);
-    await tell(fetched, output);
+    await printFetched(fetched, output);
     return exitCode('Success');
   } finally {
     await client.close();
   }
 }
 
-async function tell(fetched: Fetched, output: OutputFormat): Promise<void> {
+async function printFetched(fetched: Fetched, output: OutputFormat): Promise<void> {
   for (const warning of fetched.warnings) printNotice(`machineadm: warning: ${warning}`);
   if (output !== 'text') {
     await printData(output, 'FetchedFiles', { ...fetched, warnings: fetched.warnings.map((message) => ({ message })) });

@@ -48,7 +48,7 @@ function render(pieces: readonly Piece[], root: unknown, here: unknown): string 
   return pieces
     .map((piece) => {
       if ('text' in piece) return piece.text;
-      if ('path' in piece) return select(piece.path, root, here).map(shown).join(' ');
+      if ('path' in piece) return select(piece.path, root, here).map(formatValue).join(' ');
       return select(piece.range, root, here)
         .map((item) => render(piece.body, root, item))
         .join('');
@@ -56,7 +56,7 @@ function render(pieces: readonly Piece[], root: unknown, here: unknown): string 
     .join('');
 }
 
-function shown(value: unknown): string {
+function formatValue(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
@@ -88,7 +88,7 @@ function step(value: unknown, found: RegExpExecArray, root: unknown): readonly u
     return children.filter((child) => {
       const left = select(filter, root, child);
       if (operator === undefined) return left.length > 0;
-      return left.some((one) => shown(one) === wanted) === (operator === '==');
+      return left.some((one) => formatValue(one) === wanted) === (operator === '==');
     });
   }
   return property(value, (single ?? double ?? field ?? '').replace(/\\(.)/g, '$1'));

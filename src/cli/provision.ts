@@ -1,6 +1,6 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { conventionalExitCode, type ExitConvention, exitCode } from '@machineadm/document/exit-codes.ts';
-import { endedForReboot } from '../pipeline/going-on.ts';
+import { endedForReboot } from '../pipeline/reboot-resume.ts';
 import { run } from '../pipeline/run.ts';
 import { stepTitles } from '../pipeline/titles.ts';
 import { formatFailure, formatStatus, type Style } from '../reporting/progress.ts';

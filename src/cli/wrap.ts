@@ -9,13 +9,13 @@ import {
   CARRIERS,
   type CarrierName,
   countedBytes,
-  HOW_TO_SHRINK,
   type IgnitionVersion,
   installedProgram,
   type ProfileName,
   profileNamed,
   profileNames,
   renderBootstrapSecret,
+  SIZE_REMEDIES,
   type Wrapped,
   wrapDocument,
 } from '../carriers/index.ts';
@@ -129,7 +129,7 @@ function told(
     `${format}: ${bytes} bytes`,
     ...sizes,
     ...(program === undefined ? [] : [`it starts ${program}, where the image must have it (--binary)`]),
-    ...(tooLarge ? [`What to do where it is too large: ${HOW_TO_SHRINK}`] : []),
+    ...(tooLarge ? [`What to do where it is too large: ${SIZE_REMEDIES}`] : []),
     ...notes.map((note) => `${asked}: ${note}`),
     ...(secrets.length === 0
       ? []

@@ -22,7 +22,7 @@ export interface EtcdPeers {
 }
 
 /** How a membership ended. `elsewhere`: the member that would be this machine's answers on another machine. */
-export type Leaving = 'none' | 'removed' | 'unknown' | 'elsewhere';
+export type MemberRemoval = 'none' | 'removed' | 'unknown' | 'elsewhere';
 
 /** One request may take this long, in milliseconds; a change waits for the cluster's agreement, 7 s at most. */
 const REQUEST_TIMEOUT_MS = 10_000;
@@ -82,7 +82,7 @@ export async function removeOwnMember(
     readonly isOwn?: (address: string) => boolean;
     readonly unproven?: (members: readonly EtcdMember[]) => void;
   } = {},
-): Promise<Leaving> {
+): Promise<MemberRemoval> {
   const { signal, patienceMs = PATIENCE_MS, isOwn = isOwnAddress, unproven } = options;
   const peerUrl = evidence.peerUrl ?? peers.ownPeerUrl;
   const isOurs = (one: EtcdMember): boolean => isOwnMember(one, peerUrl, evidence);

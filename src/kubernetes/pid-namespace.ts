@@ -15,6 +15,6 @@ export async function pidNamespaceDepth(host: QueryHost, pid: string): Promise<n
 }
 
 /** Whether a process may belong to this machine, and not to one that runs in a container of it. */
-export async function isOfThisMachine(host: QueryHost, pid: string, deepest: 0 | 1): Promise<boolean> {
+export async function sharesPidNamespace(host: QueryHost, pid: string, deepest: 0 | 1): Promise<boolean> {
   return ((await pidNamespaceDepth(host, pid)) ?? 0) <= deepest;
 }

@@ -1,5 +1,5 @@
 import type { QueryHost } from '../host/seam/host.ts';
-import { isOfThisMachine } from './pid-namespace.ts';
+import { sharesPidNamespace } from './pid-namespace.ts';
 
 /**
  * Process ids of the shims that hold containers of pods: containerd keeps the kubelet's containers in its namespace
@@ -14,7 +14,7 @@ export async function podShims(host: QueryHost): Promise<readonly number[]> {
     const isShim = /(^|\/)containerd-shim[^/]*$/.test(words[0] ?? '');
     if (!isShim || words[words.indexOf('-namespace') + 1] !== 'k8s.io') continue;
     // Shims are processes of the machine itself; deeper ones hold the pods of a machine that is a container here.
-    if (await isOfThisMachine(host, name, 0)) shims.push(Number(name));
+    if (await sharesPidNamespace(host, name, 0)) shims.push(Number(name));
   }
   return shims;
 }

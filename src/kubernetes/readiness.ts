@@ -4,7 +4,7 @@ import { KUBELET_KUBECONFIG } from '@machineadm/document/ownership/kubernetes-pa
 import { KubeconfigUnusable, readKubeconfig } from '../host/cluster/kubeconfig.ts';
 import type { ReportedIdentity } from '../host/seam/facts.ts';
 import type { QueryHost } from '../host/seam/host.ts';
-import { endedLately } from './control-plane-ends.ts';
+import { endedLately } from './control-plane-exits.ts';
 import { type Component, probeControlPlane } from './control-plane-health.ts';
 import { kubeletHealth } from './kubelet-health.ts';
 import { KubeletUnitWatch } from './kubelet-unit.ts';

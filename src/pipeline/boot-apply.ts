@@ -6,7 +6,7 @@ import { type AppliedDocument, type JournalState, sourcesKey } from './journal.t
 import { refuseUnlessRoot } from './preflight.ts';
 import { findResumable, type Resumable } from './resume.ts';
 import { peekJournal } from './run-journal.ts';
-import { wasLeftHere } from './this-machine.ts';
+import { recordedOnThisMachine } from './this-machine.ts';
 
 /** Whether a unit that starts machineadm at every boot has something to do; if not, why. */
 export type BootWork = { readonly run: true } | { readonly run: false; readonly why: string };
@@ -52,7 +52,7 @@ async function appliedBefore(
   const facts = await gatherFacts(host);
   refuseUnlessRoot(facts);
   const journal = await peekJournal(host);
-  const own = journal !== undefined && wasLeftHere(journal.identity, facts) ? journal : undefined;
+  const own = journal !== undefined && recordedOnThisMachine(journal.identity, facts) ? journal : undefined;
   const applied = own === undefined ? undefined : appliedFrom(own, sources);
   // Read only where the answer depends on it: standard input can be read once.
   return { applied, document: applied === undefined ? undefined : await readWritten(sources) };

@@ -5,7 +5,7 @@ import { BOOT_HOOKS_FILE, BOOT_HOOKS_ID, parseKeptHooks } from '../steps/boot-ho
 import { runHookGroup } from '../steps/hooks.ts';
 import { refuseUnlessRoot } from './preflight.ts';
 import { peekJournal } from './run-journal.ts';
-import { wasLeftHere } from './this-machine.ts';
+import { recordedOnThisMachine } from './this-machine.ts';
 
 export interface BootHooksRequest {
   /** Aborted by a signal to the process, with a `MachineadmError` as its reason. */
@@ -34,7 +34,7 @@ export async function runBootHooks({
   const kept = parseKeptHooks(text);
   if (kept === undefined) throw unreadable();
   const journal = await peekJournal(host);
-  if (!wasLeftHere(kept, facts) || journal === undefined || !wasLeftHere(journal.identity, facts)) {
+  if (!recordedOnThisMachine(kept, facts) || journal === undefined || !recordedOnThisMachine(journal.identity, facts)) {
     return { ran: 0, why: 'those on this disk belong to another machine' };
   }
   if (journal.steps.get('hooks-early')?.done.has('hooks-early/run') !== true) {

@@ -5,7 +5,7 @@ import { redact } from '@machineadm/document/redaction.ts';
 import type { Secret, SecretValue } from '@machineadm/document/secret.ts';
 import type { Host } from '../host/seam/host.ts';
 import { scopeOf } from '../steps/file-content.ts';
-import { isOfInstance } from './instance-paths.ts';
+import { belongsToInstance } from './instance-paths.ts';
 
 /** The part of a document that can go into an image: its model, without what depends on the machine. */
 export type ImagePart = Pick<LoadedDocument, 'model' | 'unresolved'>;
@@ -63,7 +63,7 @@ export function bakingHost(host: Host): Host {
 
 function refuseIdentity({ host }: Model): void {
   const paths = host.files
-    .filter((file) => scopeOf(file) === 'base' && isOfInstance(file.path))
+    .filter((file) => scopeOf(file) === 'base' && belongsToInstance(file.path))
     .map(({ path }) => path);
   if (paths.length === 0) return;
   throw new MachineadmError({

@@ -58,7 +58,7 @@ export const SSH_DIRECTORY = '/etc/ssh';
 export const SSH_HOST_KEY = /^ssh_host_.*_key$/;
 
 /** Whether a file at this path would be one machine's only. */
-export function isOfInstance(path: string): boolean {
+export function belongsToInstance(path: string): boolean {
   if (path === MACHINE_ID || path === '/etc/hostname') return true;
   const name = path.slice(path.lastIndexOf('/') + 1);
   if (path.startsWith(`${SSH_DIRECTORY}/`) && SSH_HOST_KEY.test(name)) return true;

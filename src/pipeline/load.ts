@@ -2,7 +2,7 @@ import { refuseSecretsOf } from '@machineadm/document/added-sinks.ts';
 import { type Diagnostic, formatDiagnostic } from '@machineadm/document/diagnostics.ts';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { type LoadedDocument, loadDocument } from '@machineadm/document/load.ts';
-import { learnFrom } from '@machineadm/document/redaction.ts';
+import { redactFromNowOn } from '@machineadm/document/redaction.ts';
 import { sensitiveTexts } from '@machineadm/document/sensitive.ts';
 import { toPlain } from '@machineadm/document/tree.ts';
 import { readSource, type SourcePiece } from '../host/secrets/document-source.ts';
@@ -62,7 +62,7 @@ export async function openDocument(
       : {}),
     ...(options.sinks === undefined ? {} : { sinks: options.sinks }),
   });
-  if (result.ok) learnFrom(sensitiveTexts(toPlain(result.document.tree)));
+  if (result.ok) redactFromNowOn(sensitiveTexts(toPlain(result.document.tree)));
   if (!result.ok) throw new DocumentError(result.reason, result.problems);
   const { sinks } = result.document.model.reporting;
   refuseSecretsOf(sinks.slice(sinks.length - (options.sinks?.length ?? 0)));

@@ -6,7 +6,7 @@ import { claimsOf } from '@machineadm/document/ownership/claims.ts';
 import { type Collision, canonicalPath, collisionsOf } from '@machineadm/document/ownership/collisions.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { QueryHost } from '../host/seam/host.ts';
-import type { Missing, Step } from '../steps/step.ts';
+import type { Step, UnmetRequirement } from '../steps/step.ts';
 
 /**
  * Paths that two parts of a document manage on this machine: because a directory is a link to another, or because the
@@ -15,7 +15,7 @@ import type { Missing, Step } from '../steps/step.ts';
 export async function findCollisions(
   steps: readonly Step[],
   { host, model, facts }: { readonly host: QueryHost; readonly model: Model; readonly facts: Facts },
-): Promise<readonly { readonly step: Step; readonly missing: Missing }[]> {
+): Promise<readonly { readonly step: Step; readonly missing: UnmetRequirement }[]> {
   if (model.host.platform !== 'linux') return [];
   const claims = [...claimsOf(model)];
   for (const step of steps) {
@@ -48,16 +48,16 @@ async function placesOf(claims: readonly Claim[], host: QueryHost): Promise<Read
   return places;
 }
 
-function toMissing({ first, second, how }: Collision): Missing {
+function toMissing({ first, second, how }: Collision): UnmetRequirement {
   const why =
     how === 'hidden by the mount' ? 'the mount would hide what is written before' : 'one would undo the other';
   return {
     reason: 'PathClaimedTwice',
-    what: `${named(first)} and ${named(second)} are one place on this machine: ${why}`,
+    what: `${describeClaim(first)} and ${describeClaim(second)} are one place on this machine: ${why}`,
     remedy: `Remove one of the two from the document, or give it another path.`,
   };
 }
 
-function named({ path, field }: Claim): string {
+function describeClaim({ path, field }: Claim): string {
   return field.length === 0 ? `${path} of machineadm itself` : `${path} (${formatPath(field)})`;
 }

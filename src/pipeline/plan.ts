@@ -15,8 +15,8 @@ import { stepsFor } from './pipeline.ts';
 import { hostWithout } from './planned-host.ts';
 import { type Requirements, refusalFor, refuseUnlessRoot, requirements } from './preflight.ts';
 import { readPrepared, usableNotes } from './prepared.ts';
-import { asSeenBy, peekJournal } from './run-journal.ts';
-import { followUpId, owedHere, planStep } from './runner.ts';
+import { journalForInstance, peekJournal } from './run-journal.ts';
+import { followUpId, pendingFollowUps, planStep } from './runner.ts';
 
 /** One thing that a run would do. */
 export interface PlannedChange {
@@ -68,7 +68,7 @@ export async function makePlan(document: LoadedDocument, scope: 'base' | 'all'):
   const { model } = scope === 'base' ? imagePart(document) : document;
   const found = await peekJournal(host);
   const identity = instanceIdentity(facts, model.metadata.uid);
-  const seen = inBoot(asSeenBy(found, identity), facts.bootId);
+  const seen = inBoot(journalForInstance(found, identity), facts.bootId);
   const journal = withNotes(seen, usableNotes(await readPrepared(host), found, identity));
   refuseIfChanged(journal, document);
   const steps = stepsFor(scope, model.host.platform);
@@ -138,7 +138,7 @@ export async function planSteps(steps: readonly Step[], options: PlanOptions): P
         journal = afterRecord(journal, { is: 'done', step: step.id, change: change.id, undoes });
       host = hostWithout(host, removes ?? []);
     }
-    for (const followUp of owedHere(step, desired, owed)) {
+    for (const followUp of pendingFollowUps(step, desired, owed)) {
       owed.delete(followUp);
       changes.push({
         id: followUpId(followUp),

@@ -3,7 +3,7 @@ import type { ExitName } from '@machineadm/document/exit-codes.ts';
 import type { Model } from '@machineadm/document/model.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { QueryHost } from '../host/seam/host.ts';
-import type { Missing, Step, StepRecord } from '../steps/step.ts';
+import type { Step, StepRecord, UnmetRequirement } from '../steps/step.ts';
 import { findCollisions } from './ownership.ts';
 import { asRefusal } from './refusal.ts';
 import { StepFailure } from './runner.ts';
@@ -43,7 +43,7 @@ function refuseOtherPlatform({ host }: Model, { platform }: Facts): void {
 /** Something that a step needs and does not find. */
 export interface Unmet {
   readonly step: Step;
-  readonly missing: Missing;
+  readonly missing: UnmetRequirement;
 }
 
 /** What the steps of a document need and do not find. */

@@ -97,7 +97,7 @@ export async function writePrepared(host: Host, prepared: Prepared): Promise<voi
  * Takes away what only the bake itself needed and what names the machine that it ran on: its journal and the copy of its
  * status. Left where this machine is, or was copied from, a node; and where something is still owed.
  */
-export async function leaveOnlyManifest(host: Host, journal: JournalState, statusCopy: string): Promise<void> {
+export async function removeBakeState(host: Host, journal: JournalState, statusCopy: string): Promise<void> {
   if (!isBake(journal) || journal.owed.size > 0) return;
   await host.removeFile(JOURNAL_PATH);
   await removeStatus(host, statusCopy);

@@ -7,7 +7,7 @@ import { ownProcess } from '../host/processes/identity.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { Host } from '../host/seam/host.ts';
 import { sinkContext } from '../reporting/delivery/context.ts';
-import { tellLocalSink } from '../reporting/delivery/local.ts';
+import { sendToLocalSink } from '../reporting/delivery/local.ts';
 import { attempt } from '../reporting/delivery/sink-delivery.ts';
 import { reportEvent } from '../reporting/event.ts';
 import { isRemote, remoteSinkOf } from '../reporting/remote/registry.ts';
@@ -94,7 +94,7 @@ async function testRemote(
 
 async function testLocal(model: LocalSinkModel, host: Host, event: RunEvent): Promise<SinkTest> {
   const began = performance.now();
-  const message = await tellLocalSink(host, model, event);
+  const message = await sendToLocalSink(host, model, event);
   const durationMs = Math.round(performance.now() - began);
   const target = model.kind === 'Console' ? model.device : 'this machine';
   const told = { sink: model.kind, type: model.kind, target, durationMs };

@@ -6,12 +6,12 @@ import { LOCK_PATH } from '../host/files/paths.ts';
 import { gatherFacts, openHost } from '../host/index.ts';
 import type { Host } from '../host/seam/host.ts';
 import { deliverAll } from '../reporting/delivery/deliver.ts';
-import { untilTaken } from '../reporting/delivery/linger.ts';
-import { tellLocalSink } from '../reporting/delivery/local.ts';
+import { sendToLocalSink } from '../reporting/delivery/local.ts';
+import { untilTaken } from '../reporting/delivery/retry-window.ts';
 import { parseStatus } from '../reporting/parse-status.ts';
 import { isLocal, isRemote } from '../reporting/remote/registry.ts';
 import { systemClock } from '../reporting/reporter.ts';
-import { CARRIED_SECRETS, type SinkPlan } from '../reporting/spool/frozen-sink.ts';
+import { type SinkPlan, STAGED_SECRETS } from '../reporting/spool/serialized-plan.ts';
 import { Spool } from '../reporting/spool/spool.ts';
 import type { RunStatus, SinkReport } from '../reporting/status.ts';
 import { readStatus } from '../reporting/status-file.ts';
@@ -111,7 +111,7 @@ async function noteReports(host: Host, spool: Spool, reports: readonly SinkRepor
     for (const { sink, pending } of current) if (pending === 0) await spool.forget(sink);
     // Others may wait that were not tried now.
     if ((await spool.plans()).size > 0) return;
-    for (const name of (await host.list(CARRIED_SECRETS)) ?? []) await host.removeFile(`${CARRIED_SECRETS}/${name}`);
+    for (const name of (await host.list(STAGED_SECRETS)) ?? []) await host.removeFile(`${STAGED_SECRETS}/${name}`);
   } finally {
     lock.release();
   }
@@ -160,5 +160,5 @@ function statusIn(text: string | undefined): RunStatus | undefined {
 async function tellLocal(host: Host, models: readonly LocalSinkModel[], message: string): Promise<void> {
   const status = await readStatus().catch(() => undefined);
   if (status === undefined) return;
-  await Promise.all(models.map((model) => tellLocalSink(host, model, { kind: 'warning', message, status })));
+  await Promise.all(models.map((model) => sendToLocalSink(host, model, { kind: 'warning', message, status })));
 }

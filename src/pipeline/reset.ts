@@ -12,7 +12,7 @@ import type { JournalState } from './journal.ts';
 import { refuseUnlessRoot } from './preflight.ts';
 import { asRefusal } from './refusal.ts';
 import { JOURNAL_PATH, openJournal, peekJournal } from './run-journal.ts';
-import { wasLeftHere } from './this-machine.ts';
+import { recordedOnThisMachine } from './this-machine.ts';
 
 export { describeReset, type ResetPlan } from '../steps/reset/plan.ts';
 
@@ -43,7 +43,7 @@ export async function reset(request: ResetRequest): Promise<ResetPlan | undefine
   try {
     const journal = await peekJournal(host);
     if (journal === undefined) throw nothingToReset('machineadm has never run on this machine');
-    if (!wasLeftHere(journal.identity, facts)) {
+    if (!recordedOnThisMachine(journal.identity, facts)) {
       throw nothingToReset('the journal on this disk belongs to another machine, of which this disk is a copy');
     }
     const plan = await planReset(host, madeIn(journal), request);

@@ -4,7 +4,7 @@ import { readStatus } from '../reporting/status-file.ts';
 import type { JournalState } from './journal.ts';
 import { refuseUnlessRoot } from './preflight.ts';
 import { peekJournal } from './run-journal.ts';
-import { wasLeftHere } from './this-machine.ts';
+import { recordedOnThisMachine } from './this-machine.ts';
 
 /** Whether there is a run to go on with; if not, why. */
 export type Resumable = { readonly resume: true } | { readonly resume: false; readonly why: string };
@@ -18,19 +18,19 @@ export async function findResumable(): Promise<Resumable> {
   const host = openQueryHost();
   const facts = await gatherFacts(host);
   refuseUnlessRoot(facts);
-  return judgeResumable(await peekJournal(host), await readStatus(), facts);
+  return evaluateResumable(await peekJournal(host), await readStatus(), facts);
 }
 
 /**
  * @param status a run that was killed before it could begin its journal is known by its status alone
  */
-export function judgeResumable(
+export function evaluateResumable(
   journal: JournalState | undefined,
   status: Pick<RunStatus, 'command' | 'outcome' | 'host'> | undefined,
-  facts: Parameters<typeof wasLeftHere>[1],
+  facts: Parameters<typeof recordedOnThisMachine>[1],
 ): Resumable {
   if (journal !== undefined) {
-    if (!wasLeftHere(journal.identity, facts)) {
+    if (!recordedOnThisMachine(journal.identity, facts)) {
       return { resume: false, why: 'the journal on this disk belongs to another machine' };
     }
     if (journal.open !== undefined) return outcomeOf(journal.open.command, 'Interrupted');

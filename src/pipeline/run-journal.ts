@@ -40,7 +40,7 @@ export async function peekJournal(host: QueryHost, path = JOURNAL_PATH): Promise
 }
 
 /** The journal as a run of this instance would find it: another instance's counts as leftovers, not as memory. */
-export function asSeenBy(state: JournalState | undefined, identity: InstanceIdentity): JournalState {
+export function journalForInstance(state: JournalState | undefined, identity: InstanceIdentity): JournalState {
   if (state !== undefined && isSameInstance(state.identity, identity)) return state;
   return newJournalState(identity, isForeign(state), isForeign(state) ? state?.inventory : undefined);
 }
@@ -79,7 +79,7 @@ export async function openJournal(
     replaceLog(path, [header, ...kept].map(lineOf).join('\n'), archive);
   }
   const log: AppendLog = openAppendLog(path);
-  const seen = withNotes(asSeenBy(readJournal(path, log.lines), identity), prepared);
+  const seen = withNotes(journalForInstance(readJournal(path, log.lines), identity), prepared);
   const wrote = new Map(seen.wrote);
   let state: JournalState = { ...seen, wrote };
   return {

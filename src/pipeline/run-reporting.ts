@@ -4,7 +4,7 @@ import type { ReportingModel } from '@machineadm/document/model.ts';
 import { startInBackground } from '../host/processes/background.ts';
 import { selfCommand } from '../host/processes/identity.ts';
 import type { Host } from '../host/seam/host.ts';
-import { LINGER_MS } from '../reporting/delivery/linger.ts';
+import { RETRY_WINDOW_MS } from '../reporting/delivery/retry-window.ts';
 import { Outbox } from '../reporting/outbox.ts';
 import { isLocal, isRemote } from '../reporting/remote/registry.ts';
 import type { Reporter } from '../reporting/reporter.ts';
@@ -18,7 +18,7 @@ const DURING_RUN_MS = 10_000;
 const DELIVERER_GRACE_MS = 60_000;
 
 /** What a run tells its reporter once its document is loaded: whose run it is, and where to tell of it. */
-export function introduce(
+export function attachReporting(
   reporter: Reporter,
   host: Host,
   document: LoadedDocument,
@@ -70,7 +70,7 @@ let started = 0;
 async function startDeliverer(runId: string, deadlineMs: number, last: boolean): Promise<void> {
   started += 1;
   const withinMs = last ? deadlineMs : Math.min(deadlineMs, DURING_RUN_MS);
-  const lingerMs = last ? LINGER_MS : 0;
+  const lingerMs = last ? RETRY_WINDOW_MS : 0;
   await startInBackground({
     name: `machineadm-report-${runId}-${started}`,
     description: 'Deliver the reports of machineadm',

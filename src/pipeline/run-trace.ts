@@ -1,7 +1,7 @@
 import type { QueryHost } from '../host/seam/host.ts';
 
 /** A change that a step made. */
-export interface Touch {
+export interface RecordedChange {
   readonly step: string;
   /** The path or the service; undefined where a program made the change, and only it knows what it touched. */
   readonly name: string | undefined;
@@ -12,7 +12,7 @@ export interface Touch {
  * in place. Kept in memory; a run that is killed starts with an empty one, and plans every step again.
  */
 export class RunTrace {
-  readonly #touches: Touch[] = [];
+  readonly #touches: RecordedChange[] = [];
   /** By step: how many touches there were when it was last found in order. */
   readonly #inOrder = new Map<string, number>();
 
@@ -27,7 +27,7 @@ export class RunTrace {
   }
 
   /** What other steps changed since `step` was last found in order. */
-  since(step: string): readonly Touch[] {
+  since(step: string): readonly RecordedChange[] {
     return this.#touches.slice(this.#inOrder.get(step) ?? 0).filter((touch) => touch.step !== step);
   }
 }

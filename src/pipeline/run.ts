@@ -17,7 +17,7 @@ import { wipeKubeadmConfig } from '../steps/kubeadm-config.ts';
 import { withHooks } from './after-hooks.ts';
 import { performAttempts } from './attempts.ts';
 import { type Conclusion, conclude, overallDeadline } from './conclusion.ts';
-import { arrangeToGoOn, canGoOn, type GoingOn, rebootIfOurs } from './going-on.ts';
+import { requireLasting } from './durable-changes.ts';
 import { bakingHost, imagePart } from './image.ts';
 import {
   instanceIdentity,
@@ -27,16 +27,16 @@ import {
   stepRecord,
   withNotes,
 } from './journal.ts';
-import { requireLasting } from './lasting.ts';
 import { openDocument } from './load.ts';
 import { pipelineFor, stepsFor } from './pipeline.ts';
 import { refuseIfChanged } from './plan.ts';
 import { preflight, refuseUnlessRoot } from './preflight.ts';
-import { leaveOnlyManifest, preparedBy, readPrepared, usableNotes, writePrepared } from './prepared.ts';
+import { preparedBy, readPrepared, removeBakeState, usableNotes, writePrepared } from './prepared.ts';
+import { arrangeResume, canGoOn, type RebootResume, rebootIfOurs } from './reboot-resume.ts';
 import { asRefusal } from './refusal.ts';
-import { asSeenBy, peekJournal, type RunJournal } from './run-journal.ts';
+import { journalForInstance, peekJournal, type RunJournal } from './run-journal.ts';
 import { beginJournal, recordConclusion } from './run-record.ts';
-import { introduce } from './run-reporting.ts';
+import { attachReporting } from './run-reporting.ts';
 import { RunTrace } from './run-trace.ts';
 import { runSteps, type StepObserver } from './runner.ts';
 
@@ -110,9 +110,9 @@ async function runLocked(request: RunRequest, runId: string, facts: Facts): Prom
     onEvent: request.onEvent,
   });
   reporter.timeline(await bootTimeline(host, processStartMs()));
-  if (judged.document !== undefined) introduce(reporter, host, judged.document, judged.known, since);
+  if (judged.document !== undefined) attachReporting(reporter, host, judged.document, judged.known, since);
   let journal: RunJournal | undefined;
-  let goingOn: GoingOn | undefined;
+  let goingOn: RebootResume | undefined;
   let conclusion: Conclusion;
   try {
     if (!judged.ok) throw judged.error;
@@ -123,7 +123,7 @@ async function runLocked(request: RunRequest, runId: string, facts: Facts): Prom
     if (judged.known.open !== undefined) reporter.warn('the run before this one was killed; it is resumed');
     if (request.command === 'prepare') warnOfLeft(judged.document, reporter);
     reporter.planned(plannedSteps(request, judged.document, facts));
-    goingOn = await arrangeToGoOn(host, facts, request);
+    goingOn = await arrangeResume(host, facts, request);
     conclusion = await runPipeline(request, host, facts, judged.document, journal, reporter);
   } catch (error) {
     conclusion = await conclude(host, error, judged.document, startedMs);
@@ -142,7 +142,7 @@ async function runLocked(request: RunRequest, runId: string, facts: Facts): Prom
   });
   await reporter.close();
   if (journal !== undefined && conclusion.outcome === 'Succeeded' && request.command === 'prepare')
-    await leaveOnlyManifest(host, journal.state(), STATUS_PATHS.copy);
+    await removeBakeState(host, journal.state(), STATUS_PATHS.copy);
   await rebootIfOurs(host, facts, request, conclusion);
   return reporter.status;
 }
@@ -177,7 +177,7 @@ type Judged =
 
 /** Loads the document and refuses what can be refused, with questions only. */
 async function judge(request: RunRequest, host: Host, facts: Facts, before: JournalState | undefined): Promise<Judged> {
-  let known = asSeenBy(before, instanceIdentity(facts, undefined));
+  let known = journalForInstance(before, instanceIdentity(facts, undefined));
   let document: LoadedDocument | undefined;
   let network: NetworkSettings | undefined;
   try {
@@ -185,7 +185,7 @@ async function judge(request: RunRequest, host: Host, facts: Facts, before: Jour
     network = document.model.host;
     const identity = instanceIdentity(facts, document.model.metadata.uid);
     const notes = usableNotes(await readPrepared(host), before, identity);
-    known = withNotes(asSeenBy(before, identity), notes);
+    known = withNotes(journalForInstance(before, identity), notes);
     if (request.command === 'prepare') document = { ...document, ...imagePart(document) };
     refuseIfChanged(known, document);
     const [scope, seen] = [scopeOf(request), known];

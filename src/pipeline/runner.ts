@@ -5,12 +5,12 @@ import { formatDuration } from '@machineadm/document/units.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { Host, QueryHost } from '../host/seam/host.ts';
 import type { Change, Execution, Explanation, FollowUp, Step, StepRecord } from '../steps/step.ts';
+import { groupAdjacent, mapWithLimit } from './concurrency.ts';
 import { performFollowUp } from './follow-ups.ts';
 import { endsForReboot, rebootNeeded, rebootWasFutile } from './reboot.ts';
 import { recordingHost } from './recording-host.ts';
 import type { RunJournal } from './run-journal.ts';
 import type { RunTrace } from './run-trace.ts';
-import { neighbours, sideBySide } from './side-by-side.ts';
 
 /** What the runner tells about its progress; the reporting room listens. */
 export interface StepObserver {
@@ -146,10 +146,10 @@ async function runStep(step: Step, desired: unknown, options: RunOptions, made: 
     }
     made.push(change.id);
   };
-  for (const group of neighbours(changes, isOneGroup)) {
-    await sideBySide(group, group[0]?.concurrently ?? 1, make);
+  for (const group of groupAdjacent(changes, isOneGroup)) {
+    await mapWithLimit(group, group[0]?.concurrently ?? 1, make);
   }
-  for (const followUp of owedHere(step, desired, journal.owed())) {
+  for (const followUp of pendingFollowUps(step, desired, journal.owed())) {
     const follow = execution(step, followUpId(followUp), signal, options, waits);
     await within(step.followUp?.(changing, desired, followUp, follow) ?? performFollowUp(changing, followUp));
     journal.append({ is: 'settled', followUp });
@@ -196,7 +196,7 @@ export async function planStep(
 }
 
 /** The follow-ups a step performs, in the order that serves them: units are re-read before a service restarts on them. */
-export function owedHere(step: Step, desired: unknown, owed: ReadonlySet<FollowUp>): FollowUp[] {
+export function pendingFollowUps(step: Step, desired: unknown, owed: ReadonlySet<FollowUp>): FollowUp[] {
   return [...(step.settles ?? []), ...(step.settlesFor?.(desired) ?? [])]
     .filter((followUp) => owed.has(followUp))
     .sort((a, b) => Number(b === 'daemon-reload') - Number(a === 'daemon-reload'));

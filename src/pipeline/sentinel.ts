@@ -2,7 +2,7 @@ import { gatherFacts, openHost, requireLinux } from '../host/index.ts';
 import { writeSentinel } from '../steps/sentinel.ts';
 import { refuseUnlessRoot } from './preflight.ts';
 import { peekJournal } from './run-journal.ts';
-import { wasLeftHere } from './this-machine.ts';
+import { recordedOnThisMachine } from './this-machine.ts';
 
 /**
  * Puts the sentinel back after a reboot emptied /run, if the journal says that this very machine earned it. On a copy
@@ -18,7 +18,7 @@ export async function restoreSentinel(): Promise<
   refuseUnlessRoot(facts);
   const journal = await peekJournal(host);
   if (journal === undefined) return { restored: false, why: 'this machine was never provisioned' };
-  if (!wasLeftHere(journal.identity, facts)) {
+  if (!recordedOnThisMachine(journal.identity, facts)) {
     return { restored: false, why: 'the journal on this disk belongs to another machine' };
   }
   // The step leaves the note only after readiness was proved.

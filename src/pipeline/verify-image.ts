@@ -8,7 +8,7 @@ import { stepsFor } from './pipeline.ts';
 import { type PlannedChange, planSteps } from './plan.ts';
 import { refuseUnlessRoot } from './preflight.ts';
 import { baseDigest, readPrepared, usableNotes } from './prepared.ts';
-import { asSeenBy, peekJournal } from './run-journal.ts';
+import { journalForInstance, peekJournal } from './run-journal.ts';
 
 /** Why an image is not what it should be. */
 export interface ImageFinding {
@@ -38,7 +38,7 @@ export async function verifyImage(document: LoadedDocument): Promise<ImageVerdic
   const found = await peekJournal(host);
   const prepared = await readPrepared(host);
   const identity = instanceIdentity(facts, model.metadata.uid);
-  const journal = withNotes(asSeenBy(found, identity), usableNotes(prepared, found, identity));
+  const journal = withNotes(journalForInstance(found, identity), usableNotes(prepared, found, identity));
   const { changes } = await planSteps(stepsFor('base', model.host.platform), {
     model,
     facts,

@@ -19,14 +19,14 @@ export function concludingCondition(
   const before = status.conditions.find(({ type }) => type === BOOTSTRAP_CONDITION);
   if (before?.status === 'True') {
     // Without a message it was this very run that proved it.
-    return before.message === '' ? before : alreadyBootstrapped(told(status.command, outcome, failure));
+    return before.message === '' ? before : alreadyBootstrapped(conditionMessage(status.command, outcome, failure));
   }
   if (outcome !== 'Succeeded') return bootstrapCondition(outcome, failure);
   const message = 'The machine was prepared; it is bootstrapped by machineadm provision.';
   return { type: BOOTSTRAP_CONDITION, status: 'Unknown', reason: 'Prepared', message };
 }
 
-function told(command: RunStatus['command'], outcome: Outcome, failure: Failure | undefined): string {
+function conditionMessage(command: RunStatus['command'], outcome: Outcome, failure: Failure | undefined): string {
   const how = {
     Succeeded: `(${command}) succeeded.`,
     Failed: 'failed',

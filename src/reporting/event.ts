@@ -108,7 +108,7 @@ export const SIZE_CLASSES = { full: Number.POSITIVE_INFINITY, large: 64 * 1024, 
  * steps), then what is long (evidence, messages), the outcome and the reason never. Below about 1 KiB nothing more can
  * be left out, and it may stay larger.
  */
-export function fitted(event: ReportEvent, bytes: number): ReportEvent {
+export function truncateEvent(event: ReportEvent, bytes: number): ReportEvent {
   let smaller = event;
   for (const [what, leaveOut] of REDUCTIONS) {
     if (sizeOf(smaller) <= bytes) return smaller;

@@ -4,7 +4,7 @@ import type { SecretValue } from '@machineadm/document/secret.ts';
 import { withTimeout } from '../host/processes/timeout.ts';
 import type { Host } from '../host/seam/host.ts';
 import type { ReportEvent } from './event.ts';
-import { CARRIED_SECRETS, freeze, type SinkPlan } from './spool/frozen-sink.ts';
+import { type SinkPlan, STAGED_SECRETS, serializePlan } from './spool/serialized-plan.ts';
 import type { Spool } from './spool/spool.ts';
 
 export interface OutboxOptions {
@@ -62,7 +62,7 @@ export class Outbox {
 
   async #begin(): Promise<void> {
     for (const plan of this.#options.plans) {
-      const { text, carried } = freeze(plan, this.#options.carriedDirectory);
+      const { text, carried } = serializePlan(plan, this.#options.carriedDirectory);
       for (const [path, secret] of carried) await this.#carry(path, secret);
       await this.#options.spool.putPlan(plan.model.name, text);
     }
@@ -71,7 +71,7 @@ export class Outbox {
   /** In memory, for root: what only this process can read. One newline behind it, which reading a secret takes off. */
   async #carry(path: string, value: SecretValue): Promise<void> {
     await this.#guard(`the secret ${value.name} cannot be had`, async () => {
-      const { host, carriedDirectory = CARRIED_SECRETS } = this.#options;
+      const { host, carriedDirectory = STAGED_SECRETS } = this.#options;
       const secret = await host.secret(value);
       await host.makeDirectory(carriedDirectory, 0o700);
       await host.writeFile({ path, content: `${secret.reveal()}\n`, mode: 0o600 });

@@ -4,7 +4,7 @@ import type { DirectoryNetwork } from '../host/network/directory.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import { computerPrincipal, type DomainMembership, membershipOf } from './active-directory/membership.ts';
 import { TOOL_ENVIRONMENT, withWorkDirectory } from './active-directory/work-directory.ts';
-import type { Change, Missing, Step } from './step.ts';
+import type { Change, Step, UnmetRequirement } from './step.ts';
 
 const REGISTER = 'directory-address/register';
 const TIMEOUT_MS = 30_000;
@@ -42,7 +42,7 @@ export function directoryAddressStep(
     },
 
     async preflight(host) {
-      const missing: Missing[] = [];
+      const missing: UnmetRequirement[] = [];
       for (const [program, name] of Object.entries(PROGRAMS)) {
         if ((await host.which(program)) !== undefined) continue;
         missing.push({

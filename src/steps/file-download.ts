@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { FileContent } from '@machineadm/document/model.ts';
-import { type HttpAnswer, shown } from '../host/http/client.ts';
+import { type HttpAnswer, redactedRequest } from '../host/http/client.ts';
 import { HttpError } from '../host/http/error.ts';
 import { retry } from '../host/http/retry.ts';
 import type { Host, StreamedFile } from '../host/seam/host.ts';
@@ -32,7 +32,7 @@ export async function download(
   signal: AbortSignal,
   limits: DownloadLimits = LIMITS,
 ): Promise<void> {
-  const what = shown('GET', content.url);
+  const what = redactedRequest('GET', content.url);
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(content.headers)) headers[name] = (await host.secret(value)).reveal();
   const client = await host.http();

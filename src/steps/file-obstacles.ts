@@ -3,10 +3,10 @@ import type { FileModel, HostModel } from '@machineadm/document/model.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
 import type { FileStat, QueryHost } from '../host/seam/host.ts';
 import { scopeOf } from './file-content.ts';
-import type { Missing } from './step.ts';
+import type { UnmetRequirement } from './step.ts';
 
 /** What makes writing a file impossible, found before the first file is written. */
-export interface Obstacle extends Missing {
+export interface Obstacle extends UnmetRequirement {
   readonly path: string;
   readonly scope: 'base' | 'node';
   readonly reason: Extract<Reason, 'FileOwnerUnknown' | 'FileNotWritten'>;

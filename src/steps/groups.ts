@@ -3,7 +3,7 @@ import type { GroupModel } from '@machineadm/document/model.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import { readAccounts } from './accounts/databases.ts';
 import { changeAccount, missingTools } from './accounts/tools.ts';
-import { EMPTY_RECORD, type Missing, type Step } from './step.ts';
+import { EMPTY_RECORD, type Step, type UnmetRequirement } from './step.ts';
 
 /** Those of the groups that the machine does not know. */
 export type GroupsActual = readonly GroupModel[];
@@ -65,9 +65,9 @@ export const groups: Step<readonly GroupModel[], GroupsActual, GroupModel> = {
 };
 
 /** Wanted ids that are another group's, and groups that have another id than is wanted. */
-async function conflictsOf(host: QueryHost, desired: readonly GroupModel[]): Promise<readonly Missing[]> {
+async function conflictsOf(host: QueryHost, desired: readonly GroupModel[]): Promise<readonly UnmetRequirement[]> {
   const { groups: present } = await readAccounts(host);
-  const conflicts: Missing[] = [];
+  const conflicts: UnmetRequirement[] = [];
   for (const { name, gid } of desired) {
     if (gid === undefined) continue;
     const now = await host.groupId(name);

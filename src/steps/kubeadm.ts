@@ -20,7 +20,7 @@ import { requireStartableKubelet, staysDown } from '../kubernetes/kubelet-unit.t
 import { expectedNodeName } from '../kubernetes/node-name.ts';
 import { documentPaths } from '../kubernetes/provided.ts';
 import { inventoryFor, inventoryNow } from './inventory.ts';
-import type { Change, Execution, Missing, Step, StepRecord } from './step.ts';
+import type { Change, Execution, Step, StepRecord, UnmetRequirement } from './step.ts';
 
 export interface KubeadmDesired {
   readonly kubernetes: KubernetesModel;
@@ -87,7 +87,7 @@ export const kubeadm: Step<KubeadmDesired, KubeadmActual, KubeadmPayload> = {
   async preflight(host, desired) {
     // A machine that has joined may have been upgraded past the document since; then nothing of this is needed.
     if ((await host.stat(KUBELET_KUBECONFIG)) !== undefined) return [];
-    const missing: Missing[] = [
+    const missing: UnmetRequirement[] = [
       ...(await kubeadmObstacles(host, desired.kubernetes, desired.cgroupDriver, desired.programs)),
     ];
     const { masked } = await host.service('kubelet');

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { FileModel, ServiceModel } from '@machineadm/document/model.ts';
 import type { QueryHost, ServiceState } from '../host/seam/host.ts';
 import { explainStopped, untilSteady } from './service-failure.ts';
-import type { Change, FollowUp, Missing, Step } from './step.ts';
+import type { Change, FollowUp, Step, UnmetRequirement } from './step.ts';
 import { textDiff } from './text-diff.ts';
 
 export interface ServicesDesired {
@@ -46,7 +46,7 @@ export const services: Step<ServicesDesired, readonly ServiceActual[], ServicePa
   },
 
   async preflight(host, desired) {
-    const missing: Missing[] = [];
+    const missing: UnmetRequirement[] = [];
     for (const service of desired.services) {
       const state = await host.service(service.name);
       missing.push(...dropInsUnknown(host, service));
@@ -188,7 +188,7 @@ async function fileWillChange(host: QueryHost, service: ServiceModel, files: rea
   return false;
 }
 
-function absent(service: ServiceModel, files: readonly FileModel[]): readonly Missing[] {
+function absent(service: ServiceModel, files: readonly FileModel[]): readonly UnmetRequirement[] {
   // What is not there can be masked, so that it does not run once it is installed (systemctl(1), mask).
   const onlyMasked = service.masked === true && service.dropIns.length === 0;
   if (onlyMasked || files.some(({ path }) => belongsTo(path, service.name))) return [];
@@ -201,7 +201,7 @@ function absent(service: ServiceModel, files: readonly FileModel[]): readonly Mi
   ];
 }
 
-function obstaclesOf(service: ServiceModel, state: ServiceState): readonly Missing[] {
+function obstaclesOf(service: ServiceModel, state: ServiceState): readonly UnmetRequirement[] {
   const { name } = service;
   const wanted = service.state === 'Started' || service.enabled === true;
   if (wanted && state.masked && service.masked === undefined) {
@@ -225,7 +225,7 @@ function obstaclesOf(service: ServiceModel, state: ServiceState): readonly Missi
   return [];
 }
 
-function dropInsUnknown(host: QueryHost, service: ServiceModel): readonly Missing[] {
+function dropInsUnknown(host: QueryHost, service: ServiceModel): readonly UnmetRequirement[] {
   const [first] = service.dropIns;
   if (first === undefined || host.dropInPath(service.name, first.name) !== undefined) return [];
   return [

@@ -54,7 +54,7 @@ export interface Step<Desired = unknown, Actual = unknown, Payload = unknown> {
    */
   owns?(host: QueryHost, desired: Desired): Promise<readonly OwnedPath[]>;
   /** Tools, devices and names that `apply` will need. All steps' findings are reported together before any change. */
-  preflight?(host: QueryHost, desired: Desired): Promise<readonly Missing[]>;
+  preflight?(host: QueryHost, desired: Desired): Promise<readonly UnmetRequirement[]>;
   /** How it is now. `record` is what the journal knows of this step's earlier, perhaps interrupted, work. */
   inspect(host: QueryHost, desired: Desired, record: StepRecord): Promise<Actual>;
   /** What an operator should know of work that an earlier run did and that is not done again, though the document says more. */
@@ -143,7 +143,7 @@ export interface Change<Payload = unknown> {
 export type FollowUp = 'daemon-reload' | 'update-ca-certificates' | `restart:${string}`;
 
 /** Something `apply` needs that is not there. */
-export interface Missing {
+export interface UnmetRequirement {
   readonly reason: Reason;
   readonly what: string;
   readonly remedy: string;

@@ -1,7 +1,7 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { FSTAB, UNIT_DIRECTORY, ZRAM_CONFIGURATION } from '@machineadm/document/ownership/paths.ts';
 import type { QueryHost } from '../host/seam/host.ts';
-import type { Change, Missing, Step } from './step.ts';
+import type { Change, Step, UnmetRequirement } from './step.ts';
 import { type SwapOrigin, swapOrigins } from './swap-origins.ts';
 
 const FSTAB_MARKER = '# machineadm disabled swap: ';
@@ -182,7 +182,7 @@ export const swap: Step<SwapDesired, SwapActual, SwapPayload> = {
   },
 };
 
-function turnsItOn(origin: SwapOrigin): Missing {
+function turnsItOn(origin: SwapOrigin): UnmetRequirement {
   const what = `${origin.name} turns swap on at every boot (${origin.text}), and host.swap is Disabled`;
   return { reason: 'SwapNotDisabled', what, remedy: remedyOf(origin) };
 }
@@ -193,7 +193,7 @@ function remedyOf({ name, service, text }: SwapOrigin): string {
     : `Add {name: ${service}, enabled: false, state: Stopped} to host.services.`;
 }
 
-async function missingSwapoff(host: QueryHost): Promise<readonly Missing[]> {
+async function missingSwapoff(host: QueryHost): Promise<readonly UnmetRequirement[]> {
   const active = activeSwaps(await host.readText('/proc/swaps'));
   if (active.length === 0 || (await host.which('swapoff')) !== undefined) return [];
   const what = 'swap is active, but swapoff is not installed';

@@ -9,7 +9,7 @@ import { passwordChange } from './accounts/password.ts';
 import { SUDOERS_MODE, sudoersText, sudoObstacles } from './accounts/sudoers.ts';
 import { changeAccount, missingTools } from './accounts/tools.ts';
 import { changesOf, NEVER_LOGGED_IN, programsOf, type UserActual, type UserPayload } from './accounts/user-changes.ts';
-import { EMPTY_RECORD, type Missing, type Step } from './step.ts';
+import { EMPTY_RECORD, type Step, type UnmetRequirement } from './step.ts';
 
 export interface UsersDesired {
   readonly users: readonly UserModel[];
@@ -163,9 +163,9 @@ async function entryOf(host: QueryHost, user: UserModel): Promise<PasswdEntry> {
 }
 
 /** What the document wants and this step never does: renumber, move, or change what a directory holds. */
-async function conflictsOf(host: QueryHost, wanted: readonly UserModel[]): Promise<readonly Missing[]> {
+async function conflictsOf(host: QueryHost, wanted: readonly UserModel[]): Promise<readonly UnmetRequirement[]> {
   const { users: present, groups } = await readAccounts(host);
-  const conflicts: Missing[] = [];
+  const conflicts: UnmetRequirement[] = [];
   const add = (what: string, remedy: string): void => {
     conflicts.push({ reason: 'AccountConflict', what, remedy });
   };
@@ -207,7 +207,7 @@ async function conflictsOf(host: QueryHost, wanted: readonly UserModel[]): Promi
   return conflicts;
 }
 
-function refuse([first, ...others]: readonly Missing[]): void {
+function refuse([first, ...others]: readonly UnmetRequirement[]): void {
   if (first === undefined) return;
   throw new MachineadmError({
     reason: first.reason,

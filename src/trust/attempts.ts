@@ -21,7 +21,7 @@ const CEILING_MS = 60_000;
  *
  * Throws the first refusal where there was one, else `ReleaseUnavailable`; each source's answer is its evidence.
  */
-export async function fromFirst<T>(
+export async function tryInOrder<T>(
   sources: readonly Source[],
   attempt: (source: Source, left: { readonly ms: number }) => Promise<T>,
   options: AttemptOptions,

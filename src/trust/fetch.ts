@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { basename, join } from 'node:path';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { type FileIdentity, identify, placeVerified } from '../host/files/release-files.ts';
-import { type AttemptOptions, fromFirst } from './attempts.ts';
+import { type AttemptOptions, tryInOrder } from './attempts.ts';
 import { DIRECTORY_MANIFEST, type VerifiedDirectory, verifyDirectory } from './directory.ts';
-import { recall, remember, type TrustMemory, withMemory } from './memory.ts';
+import { extendTrustMemory, readTrustMemory, type TrustMemory, withMemory } from './memory.ts';
 import { trustOfMirror } from './mirror.ts';
 import { verifyProvenance } from './provenance.ts';
 import { looksLikeWebPage, refusal } from './refusals.ts';
@@ -73,7 +73,7 @@ export async function fetchRelease(
 ): Promise<Fetched> {
   const { version, to } = wish;
   if (!isReleaseVersion(version)) throw usage(`"${version}" is not a version like 1.4.0`);
-  return fromFirst(
+  return tryInOrder(
     sources,
     async (source, left) => {
       const { trust: known } = await trustFor(source, to, trusted, now);
@@ -103,7 +103,7 @@ export async function fetchRelease(
       const signedFiles = { [MANIFEST]: manifestBytes, ...statement, ...placed, [LIST]: list };
       files.push(...(await placeSigned(join(to, version), signedFiles, where)));
       const { revokedKeys: revoked, minimumVersion } = manifest;
-      await remember(trusted.memoryPath, { revoked, minimumVersion });
+      await extendTrustMemory(trusted.memoryPath, { revoked, minimumVersion });
       return { from: source.name, files, signedBy: signer.key.id, warnings: signer.warnings };
     },
     options,
@@ -132,7 +132,7 @@ export async function fetchFiles(
   ) {
     throw usage('--sha256 takes 64 lower-case hexadecimal digits, for one file');
   }
-  return fromFirst(
+  return tryInOrder(
     sources,
     async (source, left) => {
       const keep = (into: string, directory: string, file: string, digest: string) =>
@@ -171,7 +171,7 @@ export async function fetchFiles(
         files.push(await keep(to, directory, file, digest));
       }
       const all = [...lists.values()].map(({ verified }) => verified);
-      await remember(trusted.memoryPath, {
+      await extendTrustMemory(trusted.memoryPath, {
         directories: all.flatMap(({ manifest: { place, version }, signer, sha256 }) =>
           signer.keys.map(({ id: key }) => ({ place, key, version, sha256 })),
         ),
@@ -214,7 +214,7 @@ async function trustFor(
   { trust, memoryPath }: Trusted,
   now: Date,
 ): Promise<{ readonly trust: TrustStore; readonly memory: TrustMemory }> {
-  const memory = await recall(memoryPath);
+  const memory = await readTrustMemory(memoryPath);
   const learned = await trustOfMirror(to, withMemory(trust, memory), now);
   return { trust: directory === undefined ? learned : await trustOfMirror(directory, learned, now), memory };
 }

@@ -43,7 +43,7 @@ export function defaultMemoryPath(): string {
 }
 
 /** Reads the memory; a file that does not exist is an empty one. Throws `TrustedKeyInvalid` for one that is damaged. */
-export async function recall(path: string): Promise<TrustMemory> {
+export async function readTrustMemory(path: string): Promise<TrustMemory> {
   const bytes = await readSmallFile(path, LIMIT, () => unusable(path));
   return bytes === undefined ? NOTHING : parseMemory(Buffer.from(bytes).toString('utf8'), path);
 }
@@ -56,8 +56,11 @@ export function parseMemory(text: string, path: string): TrustMemory {
 }
 
 /** Adds to the memory on the disk what was verified; writes nothing where it is known. Throws as `recall`, and `FileError`. */
-export async function remember(path: string, learned: Partial<Omit<TrustMemory, 'apiVersion'>>): Promise<void> {
-  const known = await recall(path);
+export async function extendTrustMemory(
+  path: string,
+  learned: Partial<Omit<TrustMemory, 'apiVersion'>>,
+): Promise<void> {
+  const known = await readTrustMemory(path);
   const { directories = [], revoked = [], minimumVersion } = learned;
   const minimum = [known.minimumVersion, minimumVersion].filter((one) => one !== undefined).sort(compareReleases);
   const next: TrustMemory = {

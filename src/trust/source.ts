@@ -2,8 +2,8 @@ import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { Secret } from '@machineadm/document/secret.ts';
-import { isThere, piecesOf } from '../host/files/release-files.ts';
-import { type HttpClient, shown } from '../host/http/client.ts';
+import { fileExists, piecesOf } from '../host/files/release-files.ts';
+import { type HttpClient, redactedRequest } from '../host/http/client.ts';
 import { HttpError } from '../host/http/error.ts';
 import { refusal } from './refusals.ts';
 
@@ -85,7 +85,7 @@ function httpSource(base: string, path: string, client: HttpClient, authorizatio
     path,
     async *open(file, limit, left) {
       const url = `${base}/${file}`;
-      const what = shown('GET', url);
+      const what = redactedRequest('GET', url);
       const headers: Record<string, string> =
         authorization === undefined
           ? {}
@@ -119,7 +119,7 @@ function directorySource(directory: string): Source {
     directory,
     async *open(file, limit) {
       const path = `${directory}/${file}`;
-      if (!(await isThere(path))) throw unavailable(path, 'there is no such file', false);
+      if (!(await fileExists(path))) throw unavailable(path, 'there is no such file', false);
       yield* limited(piecesOf(path), limit, path);
     },
   };

@@ -1,6 +1,6 @@
 import { basename, dirname, join } from 'node:path';
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import { type FileIdentity, identify, isThere, piecesOf, readSmallFile } from '../host/files/release-files.ts';
+import { type FileIdentity, fileExists, identify, piecesOf, readSmallFile } from '../host/files/release-files.ts';
 import { DIRECTORY_MANIFEST, expiry, manifestOf } from './directory.ts';
 import { releaseIn } from './mirror.ts';
 import { verifyProvenance } from './provenance.ts';
@@ -89,7 +89,7 @@ async function byList(
   const list = proof.list ?? join(dirname(path), LIST);
   const directory = dirname(list);
   if (basename(list) !== LIST) throw usage(`a list is a file of the name ${LIST}`);
-  const release = (await isThere(join(directory, MANIFEST))) ? await releaseIn(directory, trust, now) : undefined;
+  const release = (await fileExists(join(directory, MANIFEST))) ? await releaseIn(directory, trust, now) : undefined;
   if (proof.version !== undefined && release?.manifest.version !== proof.version) {
     const holds = release === undefined ? 'no release' : `the release ${release.manifest.version}`;
     throw refusal('ReleaseVersionMismatch', `${directory} holds ${holds}, not ${proof.version}`);
@@ -134,7 +134,7 @@ async function signedList(directory: string, trust: TrustStore, now: Date): Prom
     { name: LIST_SIGNATURE, kind: 'der' },
   ] as const;
   for (const { name, kind } of candidates) {
-    if (!(await isThere(join(directory, name)))) continue;
+    if (!(await fileExists(join(directory, name)))) continue;
     return verifyList(list, { kind, bytes: await small(join(directory, name)) }, trust, now, directory);
   }
   const bundle: Signature = { kind: 'bundle', bytes: await small(join(directory, LIST_BUNDLE)) };

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { componentGates } from '@machineadm/document/kubernetes-releases/component-gates.ts';
 import { includes } from '@machineadm/document/kubernetes-releases/minor.ts';
-import { isRefusedByKubelet } from '@machineadm/document/kubernetes-releases/node-labels.ts';
+import { refusedByKubelet } from '@machineadm/document/kubernetes-releases/node-labels.ts';
 import fc from 'fast-check';
 import { stringify } from 'yaml';
 import { LAB_DIRECTORY } from '../../scripts/lab/artefacts.ts';
@@ -213,7 +213,7 @@ describe('the kubelet 1.20', { skip }, () => {
       'xk8s.io/y',
       'example.org/x',
     ]) {
-      assert.equal(await refuses(`--node-labels=${key}=a`, 'labels specified'), isRefusedByKubelet(key), key);
+      assert.equal(await refuses(`--node-labels=${key}=a`, 'labels specified'), refusedByKubelet(key), key);
     }
   });
 

@@ -4,7 +4,7 @@ import { runCommand } from '../../src/host/linux/commands.ts';
 import { withTimeout } from '../../src/host/processes/timeout.ts';
 import { resolveSecret } from '../../src/host/secrets/resolve.ts';
 import type { ReportEvent } from '../../src/reporting/event.ts';
-import { fitted } from '../../src/reporting/event.ts';
+import { truncateEvent } from '../../src/reporting/event.ts';
 import type { DeliveryContext, DeliveryResult, RemoteSink } from '../../src/reporting/remote/remote-sink.ts';
 
 export interface DeliveryOptions {
@@ -36,7 +36,7 @@ export async function deliver(
   };
   try {
     return await withTimeout(options.timeoutMs ?? 5_000, (signal) =>
-      sink.deliver(fitted(event, sink.capacity), { ...context, signal }),
+      sink.deliver(truncateEvent(event, sink.capacity), { ...context, signal }),
     );
   } catch (error) {
     return { kind: 'retry', why: error instanceof Error ? error.message : String(error) };

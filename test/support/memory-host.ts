@@ -5,7 +5,7 @@ import { redact } from '@machineadm/document/redaction.ts';
 import { hasEffects, Secret, type SecretValue } from '@machineadm/document/secret.ts';
 import { formatMode } from '@machineadm/document/units.ts';
 import type { CriQueries } from '../../src/host/cri/queries.ts';
-import { type HttpClient, type HttpRequest, shown } from '../../src/host/http/client.ts';
+import { type HttpClient, type HttpRequest, redactedRequest } from '../../src/host/http/client.ts';
 import { HttpError } from '../../src/host/http/error.ts';
 import type {
   Command,
@@ -437,7 +437,7 @@ function resolveSecret(value: SecretValue, machine: MemoryMachine, text: (path: 
 function httpOf(machine: MemoryMachine, log: string[]): HttpClient {
   return {
     async request(request) {
-      const what = shown(request.method ?? 'GET', request.url);
+      const what = redactedRequest(request.method ?? 'GET', request.url);
       log.push(`http ${what}`);
       if (machine.http === undefined) throw new HttpError('connection', what, 'nothing can be reached');
       const { status = 200, body = '' } = machine.http(request);

@@ -11,7 +11,7 @@ import { HARDENING_RECORD, readRecord, recordText } from '../../src/kubernetes/h
 import { readJournal } from '../../src/pipeline/journal.ts';
 import { parsePrepared } from '../../src/pipeline/prepared.ts';
 import { parseStatus, parseSummary } from '../../src/reporting/parse-status.ts';
-import { freeze } from '../../src/reporting/spool/frozen-sink.ts';
+import { serializePlan } from '../../src/reporting/spool/serialized-plan.ts';
 import { Spool } from '../../src/reporting/spool/spool.ts';
 import { readStatus } from '../../src/reporting/status-file.ts';
 import { summaryOf } from '../../src/reporting/summary.ts';
@@ -67,7 +67,7 @@ async function assertNoSilentChange(text: string, reader: Reader, allowed: (read
 const sealed = (value: object) => `${withChecksum(JSON.stringify(value))}\n`;
 const ROOT = '/var/lib/machineadm/spool';
 const STATE = { failures: 3, refused: 1, lost: 2, told: true, lastError: 'HTTP 503' };
-const PLAN = freeze({
+const PLAN = serializePlan({
   model: {
     kind: 'Webhook',
     name: 'a',

@@ -1,5 +1,5 @@
 import type { PathSegment } from '@machineadm/document/diagnostics.ts';
-import { formatPath, toldKey } from '@machineadm/document/diagnostics.ts';
+import { formatPath, printableKey } from '@machineadm/document/diagnostics.ts';
 import type { Role } from '@machineadm/document/model.ts';
 import type { ConvertOptions } from './conversion.ts';
 import { type ConvertedDocument, convertSpec, dropOtherRoles } from './document.ts';
@@ -7,11 +7,11 @@ import { renderTemplates, TEMPLATE_HINT } from './go-template.ts';
 import type { InputObject, Inputs } from './inputs.ts';
 import { Expressions, markTree } from './jinja.ts';
 import { isMap } from './map.ts';
+import { relatedObjectsOf } from './related-objects.ts';
 import type { Report } from './report.ts';
 import { Source } from './source.ts';
 import type { Spec } from './spec.ts';
 import { readCommands, readKubeadmConfigSpec } from './spec-kubeadm-config.ts';
-import { surroundingsOf } from './surroundings.ts';
 import { CONTAINER_LINUX, readContainerLinux } from './user-data/container-linux.ts';
 import { findSubstitution, markEnvironment } from './user-data/environment.ts';
 import { yamlValue } from './yaml.ts';
@@ -54,7 +54,7 @@ export async function convertDeclared(
   options: ConvertOptions,
   report: Report,
 ): Promise<readonly ConvertedDocument[]> {
-  const surroundings = surroundingsOf(object, inputs, options);
+  const surroundings = relatedObjectsOf(object, inputs, options);
   const placeOf = (below: readonly PathSegment[]): string => `${object.title}: ${formatPath([...path, ...below])}`;
   const templated = renderTemplates(written, surroundings.controlPlaneVersion, (index, text) => {
     const place = placeOf(['files', index]);
@@ -134,7 +134,7 @@ function dropObject(whole: Source, object: InputObject, path: readonly PathSegme
   const around = whole.get(...path.slice(0, -1));
   const fields = around.members().filter(([name]) => name !== path.at(-1));
   const names = fields.map(([name]) => name).filter((name) => name !== 'version');
-  if (names.length > 0) report.add('ControllerField', around, names.map(toldKey).join(', '));
+  if (names.length > 0) report.add('ControllerField', around, names.map(printableKey).join(', '));
   for (const [, field] of fields) field.drop('ControllerFields');
 }
 

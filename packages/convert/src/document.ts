@@ -3,7 +3,7 @@ import { loadDocument } from '@machineadm/document/load.ts';
 import type { Role } from '@machineadm/document/model.ts';
 import { type HostSection, host } from '@machineadm/document/versions/v1alpha1/host.ts';
 import type { Conversion } from './conversion.ts';
-import { emitDocument, withoutNothing } from './emit.ts';
+import { emitDocument, omitUndefined } from './emit.ts';
 import { convertGroups, convertUsers } from './host/accounts.ts';
 import { convertFiles } from './host/files.ts';
 import { convertHooks } from './host/hooks.ts';
@@ -67,8 +67,8 @@ export async function convertSpec(
     kubernetes: node,
     reporting: spec.sentinel === undefined ? undefined : { sentinel: { path: spec.sentinel } },
   };
-  const placed = variables.place(withoutNothing(sections), report, object) as typeof sections;
-  const document = withoutNothing({
+  const placed = variables.place(omitUndefined(sections), report, object) as typeof sections;
+  const document = omitUndefined({
     apiVersion: 'machineadm.dev/v1alpha1',
     kind: 'MachineBootstrap',
     metadata: placed.metadata,
@@ -81,7 +81,7 @@ export async function convertSpec(
   });
   if (secrets.holdsValues) report.add('SecretInDocument', object, 'write it 0600, and no copy of it anywhere');
   const yaml = await emitDocument(document as object, `Converted from ${object}.`);
-  await judge(yaml, conversion);
+  await reportProblems(yaml, conversion);
   return [{ role, name: machine.name, yaml, holdsSecrets: secrets.holdsValues }];
 }
 
@@ -133,7 +133,7 @@ function ordered(section: HostSection): HostSection | undefined {
 }
 
 /** What comes out is judged like every document; a value that it refuses was wrong in the input, too, or stricter here. */
-async function judge(yaml: string, { report, object }: Conversion): Promise<void> {
+async function reportProblems(yaml: string, { report, object }: Conversion): Promise<void> {
   const bytes = new TextEncoder().encode(yaml);
   const result = await loadDocument([{ name: 'document', bytes }], { agentVersion: '0.0.0' });
   if (result.ok) return;

@@ -21,12 +21,12 @@ function isBlockText(text: string): boolean {
 }
 
 /** Without what is undefined, at every depth. */
-export function withoutNothing(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withoutNothing);
+export function omitUndefined(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(omitUndefined);
   if (typeof value !== 'object' || value === null || value instanceof Verbatim) return value;
   return Object.fromEntries(
     Object.entries(value).flatMap(([key, item]): [string, unknown][] =>
-      item === undefined ? [] : [[key, withoutNothing(item)]],
+      item === undefined ? [] : [[key, omitUndefined(item)]],
     ),
   );
 }

@@ -1,12 +1,12 @@
-import { toldKey } from '@machineadm/document/diagnostics.ts';
+import { printableKey } from '@machineadm/document/diagnostics.ts';
 import type { Role } from '@machineadm/document/model.ts';
 import type { ConvertOptions } from './conversion.ts';
 import { convertDeclared, type Declared, declaredOf } from './declared.ts';
 import { type ConvertedDocument, convertSpec, dropOtherRoles } from './document.ts';
 import { type InputObject, type InputText, readInputs } from './inputs.ts';
 import { Expressions } from './jinja.ts';
+import { relatedObjectsOf } from './related-objects.ts';
 import { type Decision, type DroppedPart, Report } from './report.ts';
-import { surroundingsOf } from './surroundings.ts';
 import { readCloudConfig } from './user-data/cloud-config.ts';
 import { readIgnition } from './user-data/ignition.ts';
 
@@ -44,7 +44,7 @@ export async function convert(texts: readonly InputText[], options: ConvertOptio
         ? await readIgnition(content, title, expressions, report)
         : await readCloudConfig(String(content), title, expressions, report);
     if (spec === undefined) continue;
-    const surroundings = surroundingsOf(secret, inputs, options);
+    const surroundings = relatedObjectsOf(secret, inputs, options);
     const role = roleOfUserData(
       spec.init.exists || spec.cluster.exists,
       spec.join.exists,
@@ -66,7 +66,7 @@ export async function convert(texts: readonly InputText[], options: ConvertOptio
     const unused = Array.from(data.keys()).filter((key) => !named.has(key));
     const title = `Secret ${namespace === undefined ? '' : `${namespace}/`}${name}`;
     if (unused.length > 0)
-      report.add('ObjectIgnored', title, `no configuration names ${unused.map(toldKey).join(', ')}`);
+      report.add('ObjectIgnored', title, `no configuration names ${unused.map(printableKey).join(', ')}`);
   }
   if (documents.length === 0 && report.decisions.every(({ severity }) => severity !== 'error')) {
     const kinds = 'KubeadmConfig, KubeadmControlPlane, a Template of them, or a bootstrap data Secret';

@@ -1,5 +1,5 @@
 import { utf8Text } from '@machineadm/document/decode.ts';
-import { toldKey } from '@machineadm/document/diagnostics.ts';
+import { printableKey } from '@machineadm/document/diagnostics.ts';
 import { isMap } from './map.ts';
 import type { Report } from './report.ts';
 import { fromBase64, type SecretObject } from './secrets.ts';
@@ -103,7 +103,7 @@ function secretData({ value, title }: InputObject, report: Report): ReadonlyMap<
   const data = new Map<string, Uint8Array>();
   for (const [key, encoded] of Object.entries(isMap(value.data) ? value.data : {})) {
     const bytes = typeof encoded === 'string' ? fromBase64(encoded) : undefined;
-    if (bytes === undefined) report.add('InputInvalid', `${title}: data.${toldKey(key)}`, 'not base64');
+    if (bytes === undefined) report.add('InputInvalid', `${title}: data.${printableKey(key)}`, 'not base64');
     else data.set(key, bytes);
   }
   for (const [key, text] of Object.entries(isMap(value.stringData) ? value.stringData : {})) {

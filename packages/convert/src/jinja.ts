@@ -99,7 +99,7 @@ function replacement(whole: string, kind: string, place: string, expressions: Ex
   report.add(
     'JinjaUnsupported',
     place,
-    `${what} that is more than a variable of instance data: ${shown(whole)}; ${hint}`,
+    `${what} that is more than a variable of instance data: ${excerpt(whole)}; ${hint}`,
   );
   return whole;
 }
@@ -108,7 +108,7 @@ function replacement(whole: string, kind: string, place: string, expressions: Ex
  * How an expression begins: the name or word in it. The rest is withheld: a literal may be a secret, and so may whatever
  * stands behind two brackets that were never meant to open one.
  */
-function shown(expression: string): string {
+function excerpt(expression: string): string {
   const [begins = ''] = /^\{[{%#][-+]?\s*[A-Za-z_]?[\w.]{0,60}/.exec(expression) ?? [];
   return `${begins.replace(/\s+/g, ' ')} … ${expression.slice(-2)}`;
 }

@@ -1,4 +1,4 @@
-import { formatPath, type PathSegment, toldKey } from '@machineadm/document/diagnostics.ts';
+import { formatPath, type PathSegment, printableKey } from '@machineadm/document/diagnostics.ts';
 import { Verbatim } from '@machineadm/document/verbatim.ts';
 import type { Code } from './codes.ts';
 import type { Dropped } from './dropped.ts';
@@ -179,7 +179,7 @@ export class Source implements Placed {
   #part(name: PathSegment, isOfInput = false): Source {
     const known = this.#parts.get(name);
     if (known !== undefined) return known;
-    const told = isOfInput && typeof name === 'string' ? toldKey(name) : name;
+    const told = isOfInput && typeof name === 'string' ? printableKey(name) : name;
     const part = new Source(childOf(this.#value, name), [...this.path, name], [...this.#told, told], this.#reading);
     this.#parts.set(name, part);
     return part;

@@ -67,7 +67,7 @@ export function pathOf({ path, hidesKey }: Finding): string {
   return formatPath(
     told.map((part) => {
       if (typeof part === 'number') return part;
-      const key = toldKey(part);
+      const key = printableKey(part);
       return key.length > LONGEST_KEY ? `${key.slice(0, LONGEST_KEY)}…` : key;
     }),
   );
@@ -77,7 +77,7 @@ export function pathOf({ path, hidesKey }: Finding): string {
  * A key of the input as reports tell it. Names of fields, arguments, labels and devices are words with few digits; of
  * anything else that stands where a key does, and is long enough for a secret, only the place is told.
  */
-export function toldKey(name: string): string {
+export function printableKey(name: string): string {
   return name.length < 8 || /^[A-Za-z._/-]*(?:\d[A-Za-z._/-]*){0,3}$/.test(name) ? name : '…';
 }
 

@@ -15,9 +15,9 @@ import type { Model } from './model.ts';
 import { ownershipFindings } from './ownership/findings.ts';
 import { PathSet } from './path-set.ts';
 import { schemaFindings } from './schema-issues.ts';
-import { type SoundPart, withoutMistakes } from './sound-part.ts';
 import { type DocumentSource, sourceTree, treeDigest } from './source-tree.ts';
 import { placeOf, placeOfKey, type Tree, toPlain } from './tree.ts';
+import { stripInvalid, type ValidPart } from './valid-part.ts';
 import { type Expansion, expandVariables, type VariableResolver } from './variables.ts';
 import { DOCUMENT_VERSIONS } from './versions/index.ts';
 import type { DocumentVersion } from './versions/version.ts';
@@ -138,7 +138,7 @@ export async function loadDocument(sources: readonly DocumentSource[], options: 
 /** The model; of a document with mistakes what can be made of its sound parts, and undefined where that is nothing. */
 async function modelOf(
   version: DocumentVersion,
-  sections: ReadonlyMap<string, SoundPart>,
+  sections: ReadonlyMap<string, ValidPart>,
   mistakes: readonly Finding[],
 ): Promise<Model | undefined> {
   try {
@@ -243,20 +243,20 @@ function checkSections(raw: ReadonlyMap<string, unknown>, version: DocumentVersi
 }
 
 /** Each section that is there, without the parts that its schema refuses: one mistake must not hide another. */
-function soundSections(raw: ReadonlyMap<string, unknown>, version: DocumentVersion): ReadonlyMap<string, SoundPart> {
-  const sound = new Map<string, SoundPart>();
+function soundSections(raw: ReadonlyMap<string, unknown>, version: DocumentVersion): ReadonlyMap<string, ValidPart> {
+  const sound = new Map<string, ValidPart>();
   for (const [name, schema] of Object.entries(version.sections)) {
-    const part = raw.has(name) ? withoutMistakes(schema, raw.get(name)) : undefined;
+    const part = raw.has(name) ? stripInvalid(schema, raw.get(name)) : undefined;
     if (part !== undefined) sound.set(name, part);
   }
   return sound;
 }
 
-function plainData(sections: ReadonlyMap<string, SoundPart>): Readonly<Record<string, unknown>> {
+function plainData(sections: ReadonlyMap<string, ValidPart>): Readonly<Record<string, unknown>> {
   return Object.fromEntries([...sections].map(([name, part]) => [name, part.data]));
 }
 
-function inWholeDocument(finding: Finding, sections: ReadonlyMap<string, SoundPart>): Finding {
+function inWholeDocument(finding: Finding, sections: ReadonlyMap<string, ValidPart>): Finding {
   const whole = ([name, ...path]: readonly PathSegment[]): readonly PathSegment[] => {
     const part = sections.get(String(name));
     if (name === undefined) return [];

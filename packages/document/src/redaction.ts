@@ -12,7 +12,7 @@ const redactor = new Redactor();
 observeSecrets((value) => redactor.learn(value));
 
 /** From now on what is probably secret in a text of a document that may hold secrets is removed wherever it appears. */
-export function learnFrom(texts: readonly SensitiveText[]): void {
+export function redactFromNowOn(texts: readonly SensitiveText[]): void {
   for (const { text, isSecret } of texts) {
     if (isSecret) redactor.learn(text);
     for (const word of secretWords(text)) redactor.learn(word);

@@ -1,6 +1,6 @@
 import type * as z from 'zod';
 import { choices, type Finding, MOST_PROBLEMS, nearestName, type PathSegment, unknownKey } from './diagnostics.ts';
-import { valueAt } from './sound-part.ts';
+import { valueAt } from './valid-part.ts';
 import { Verbatim } from './verbatim.ts';
 
 /** What a schema says about a value, in words that name the remedy and quote nothing of the value. */

@@ -73,7 +73,7 @@ const CONCERNS: readonly Asked[] = [
 ];
 
 /** What a policy does not cover, in words; [] = it covers all of it. `policy` is parsed YAML. */
-export function uncovered(policy: unknown, coverage: AuditCoverage): readonly string[] {
+export function findUncovered(policy: unknown, coverage: AuditCoverage): readonly string[] {
   const rules = member(policy, 'rules');
   if (!Array.isArray(rules) || rules.length === 0) return ['the policy has no rules'];
   return CONCERNS.flatMap((concern) => {

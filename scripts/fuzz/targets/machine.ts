@@ -22,7 +22,7 @@ import { parseServiceState } from '../../../src/host/linux/systemd.ts';
 import { parseVersion } from '../../../src/host/seam/version.ts';
 import { environmentFile } from '../../../src/host/secrets/variables.ts';
 import { unitTrouble } from '../../../src/host/services/unit-trouble.ts';
-import { endingOf, judge as judgeKubeadm, KubeadmProgress } from '../../../src/kubernetes/kubeadm/output.ts';
+import { endingOf, evaluateRun as judgeKubeadm, KubeadmProgress } from '../../../src/kubernetes/kubeadm/output.ts';
 import { ALL_STEPS } from '../../../src/pipeline/pipeline.ts';
 import { bootEntries } from '../../../src/reporting/timeline.ts';
 import { EMPTY_RECORD } from '../../../src/steps/step.ts';

@@ -4,11 +4,11 @@ import { readTransaction, TRANSACTION } from '../../../src/kubernetes/api-server
 import { HARDENING_RECORD, readRecord } from '../../../src/kubernetes/hardening/record.ts';
 import { type JournalState, readJournal, stepRecord, withNotes } from '../../../src/pipeline/journal.ts';
 import { parsePrepared, usableNotes } from '../../../src/pipeline/prepared.ts';
-import { asSeenBy } from '../../../src/pipeline/run-journal.ts';
-import { eventLine, fitted, SIZE_CLASSES } from '../../../src/reporting/event.ts';
+import { journalForInstance } from '../../../src/pipeline/run-journal.ts';
+import { eventLine, SIZE_CLASSES, truncateEvent } from '../../../src/reporting/event.ts';
 import { parseStatus, parseSummary } from '../../../src/reporting/parse-status.ts';
 import { formatLive, formatStatus, formatSummary } from '../../../src/reporting/progress.ts';
-import { freeze, thaw } from '../../../src/reporting/spool/frozen-sink.ts';
+import { deserializePlan, serializePlan } from '../../../src/reporting/spool/serialized-plan.ts';
 import { isExpired, Spool } from '../../../src/reporting/spool/spool.ts';
 import { summaryOf } from '../../../src/reporting/summary.ts';
 import { formatTimeline } from '../../../src/reporting/timeline-chart.ts';
@@ -77,7 +77,7 @@ export const journal: FuzzTarget = {
     const state = readJournal('/var/lib/machineadm/journal', found);
     if (state === undefined) return 'no journal';
     const words: string[] = [];
-    for (const seen of [state, asSeenBy(state, identity({ machineId: MACHINE_B })), withNotes(state, [])]) {
+    for (const seen of [state, journalForInstance(state, identity({ machineId: MACHINE_B })), withNotes(state, [])]) {
       words.push(describeState(seen));
       for (const step of ['kubeadm', 'hooks-early', 'sysctl']) stepRecord(seen, step);
     }
@@ -121,7 +121,7 @@ export const summary: FuzzTarget = {
   run: async (input) => formatSummary(parseSummary(input, '/run/machineadm/summary.json'), { color: true }),
 };
 
-const PLAN = freeze({
+const PLAN = serializePlan({
   model: {
     kind: 'Webhook',
     name: 'a',
@@ -156,7 +156,7 @@ export const spool: FuzzTarget = {
     });
     const found = new Spool(host, [root]);
     const words = [JSON.stringify(await found.state('a'))];
-    for (const [name, text] of await found.plans()) words.push(`${name} ${thaw(text)?.model.kind}`);
+    for (const [name, text] of await found.plans()) words.push(`${name} ${deserializePlan(text)?.model.kind}`);
     for (const waiting of await found.waiting('a')) {
       const event = await found.read(waiting);
       if (event === undefined) {
@@ -165,7 +165,7 @@ export const spool: FuzzTarget = {
         continue;
       }
       isExpired(event, { time: 1e12, sinceBootMs: 1e6 }, 'b1');
-      for (const size of Object.values(SIZE_CLASSES)) words.push(eventLine(fitted(event, size), 200));
+      for (const size of Object.values(SIZE_CLASSES)) words.push(eventLine(truncateEvent(event, size), 200));
     }
     return words.join('\n');
   },

@@ -1,7 +1,7 @@
 import { utf8Text } from '@machineadm/document/decode.ts';
 import type { SecretSource } from '@machineadm/document/secret.ts';
 import { stringAt } from '@machineadm/document/untyped.ts';
-import { type HttpClient, parseJson, readBody, shown } from '../http/client.ts';
+import { type HttpClient, parseJson, readBody, redactedRequest } from '../http/client.ts';
 import { HttpError } from '../http/error.ts';
 import {
   type AwsCredentials,
@@ -67,7 +67,7 @@ async function call(
     new Date(),
   );
   const answer = await client.request({ ...signed, totalMs: TOTAL_MS });
-  const what = shown('POST', signed.url);
+  const what = redactedRequest('POST', signed.url);
   const text = new TextDecoder().decode(await readBody(answer, LIMIT_BYTES, what));
   if (answer.status === 200) return parseJson(text, what);
   // The type only (`com.amazonaws…#ResourceNotFoundException`): a message may quote what was asked with.

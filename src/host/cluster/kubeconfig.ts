@@ -46,9 +46,9 @@ export async function parseKubeconfig(
 ): Promise<ApiCredential> {
   const config = await foreignYaml(source);
   if (config === undefined) throw new KubeconfigUnusable(`${name} is not valid YAML`);
-  const context = named(config, 'contexts', text(member(config, 'current-context')), 'context');
-  const cluster = named(config, 'clusters', text(member(context, 'cluster')), 'cluster');
-  const user = named(config, 'users', text(member(context, 'user')), 'user');
+  const context = namedEntry(config, 'contexts', text(member(config, 'current-context')), 'context');
+  const cluster = namedEntry(config, 'clusters', text(member(context, 'cluster')), 'cluster');
+  const user = namedEntry(config, 'users', text(member(context, 'user')), 'user');
   if (cluster === undefined || user === undefined)
     throw new KubeconfigUnusable(`${name} has no usable current context`);
 
@@ -82,7 +82,7 @@ export async function parseKubeconfig(
 }
 
 /** The entry of a kubeconfig list that has this name: `clusters: [{name, cluster: {…}}]`. */
-function named(config: unknown, list: string, name: string | undefined, kind: string): unknown {
+function namedEntry(config: unknown, list: string, name: string | undefined, kind: string): unknown {
   const entries = member(config, list);
   if (!Array.isArray(entries) || name === undefined) return undefined;
   return member(

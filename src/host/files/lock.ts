@@ -80,7 +80,7 @@ function takeLock(descriptor: number, path: string): void {
     encoding: 'utf8',
   });
   if (result.status === 0) return;
-  if (result.status === HELD_BY_ANOTHER) throw held(descriptor, path);
+  if (result.status === HELD_BY_ANOTHER) throw lockedError(descriptor, path);
   throw new MachineadmError({
     reason: 'PreflightFailed',
     summary: `the lock ${path} could not be taken with flock(1)`,
@@ -90,7 +90,7 @@ function takeLock(descriptor: number, path: string): void {
   });
 }
 
-function held(descriptor: number, path: string): MachineadmError {
+function lockedError(descriptor: number, path: string): MachineadmError {
   const pid = /^\d+/.exec(readFileSync(descriptor, 'utf8'))?.[0];
   const holder = pid === undefined ? 'another process' : `process ${pid}`;
   return new MachineadmError({

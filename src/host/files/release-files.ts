@@ -68,7 +68,7 @@ export async function othersMayWrite(path: string): Promise<boolean> {
 }
 
 /** Whether there is a file of this name. */
-export async function isThere(path: string): Promise<boolean> {
+export async function fileExists(path: string): Promise<boolean> {
   try {
     using place = openPlace(path, { follow: true });
     return place.stat()?.isFile() === true;

@@ -88,7 +88,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
 
   const once = async (url: URL, request: HttpRequest): Promise<HttpAnswer> => {
     const proxy = proxyFor(url, options.proxy);
-    const what = shown(request.method ?? 'GET', url);
+    const what = redactedRequest(request.method ?? 'GET', url);
     const shownProxy = proxy === undefined ? undefined : hostOf(proxy, what);
     const signals = [
       ...(request.signal === undefined ? [] : [request.signal]),
@@ -124,7 +124,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
         if (!follows || location === undefined) return answer;
         await answer.discard();
         const next = URL.canParse(location, url) ? new URL(location, url) : undefined;
-        const what = shown('GET', url);
+        const what = redactedRequest('GET', url);
         if (next === undefined || !/^https?:$/.test(next.protocol)) {
           throw new HttpError('protocol', what, 'it redirects to what is no http or https URL');
         }
@@ -167,7 +167,7 @@ export function parseJson(text: string, what: string): unknown {
 }
 
 /** How a request is named in messages: without a query, a fragment or credentials. */
-export function shown(method: string, url: URL | string): string {
+export function redactedRequest(method: string, url: URL | string): string {
   const { protocol, host, pathname } = new URL(url);
   return `${method} ${protocol}//${host}${pathname}`;
 }

@@ -5,7 +5,7 @@ import { redact } from '@machineadm/document/redaction.ts';
 import { hasEffects, Secret, type SecretSource, type SecretValue } from '@machineadm/document/secret.ts';
 import { awsSecret } from '../cloud/aws-secrets.ts';
 import { MetadataService } from '../cloud/metadata-service.ts';
-import { type HttpClient, readBody, shown } from '../http/client.ts';
+import { type HttpClient, readBody, redactedRequest } from '../http/client.ts';
 import { HttpError } from '../http/error.ts';
 import { type RetryOptions, retry } from '../http/retry.ts';
 import { describeKill, killOf } from '../processes/killed.ts';
@@ -169,7 +169,7 @@ function placeOf(source: SecretSource): string {
     case 'exec':
       return `the program ${source.command[0] ?? ''}`;
     case 'http':
-      return shown('GET', source.url);
+      return redactedRequest('GET', source.url);
     case 'awsSecretsManager':
       return `AWS Secrets Manager (${source.secretId})`;
     case 'awsParameter':

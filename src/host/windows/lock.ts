@@ -20,7 +20,7 @@ export function tryWindowsLock(path: string): { readonly path: string; release()
     descriptor = openSync(file, constants.O_RDWR | constants.O_CREAT | EXCLUSIVE, 0o600);
   } catch (error) {
     // ERROR_SHARING_VIOLATION.
-    if (errnoOf(error) === 'EBUSY') throw held(file);
+    if (errnoOf(error) === 'EBUSY') throw lockedError(file);
     throw new FileError('create', file, error);
   }
   // The lock itself cannot be read while it is held.
@@ -58,7 +58,7 @@ function holderOf(file: string): number | undefined {
   }
 }
 
-function held(file: string): MachineadmError {
+function lockedError(file: string): MachineadmError {
   const pid = holderOf(file);
   const holder = pid === undefined ? 'another process' : `process ${pid}`;
   return new MachineadmError({

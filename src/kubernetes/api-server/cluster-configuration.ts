@@ -2,7 +2,7 @@ import type { KubernetesModel } from '@machineadm/document/model.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
 import type { Version } from '../../host/seam/facts.ts';
 import { apiServerFields } from '../render/cluster.ts';
-import { asked, askedOrNothing, type Fields } from '../render/fields.ts';
+import { type Fields, omitEmpty, omitUndefined } from '../render/fields.ts';
 import { Problems } from '../render/problems.ts';
 import { type KubeadmConfigVersion, kubeadmTarget } from '../render/version.ts';
 import { writeYaml } from '../render/yaml.ts';
@@ -42,7 +42,7 @@ export function reconfiguration(input: ReconfigurationInput): string {
   const wanted = apiServerFields(kubernetes.controlPlane.apiServer, target, problems);
   problems.throwIfAny(target);
   const old = fieldsOf(member(cluster, 'apiServer'));
-  const apiServer = askedOrNothing({
+  const apiServer = omitEmpty({
     ...old,
     extraArgs: mergedArguments(old.extraArgs, wanted.extraArgs, before.args),
     extraEnvs: mergedByName(old.extraEnvs, wanted.extraEnvs, before.env),
@@ -50,8 +50,8 @@ export function reconfiguration(input: ReconfigurationInput): string {
   });
   const at = endpoint?.lastIndexOf(':') ?? -1;
   return writeYaml([
-    asked({ ...fieldsOf(cluster), apiServer }),
-    asked({
+    omitUndefined({ ...fieldsOf(cluster), apiServer }),
+    omitUndefined({
       apiVersion,
       kind: 'InitConfiguration',
       nodeRegistration: { name: nodeName, criSocket: kubernetes.node.criSocket },
@@ -81,7 +81,7 @@ function mergedArguments(old: unknown, wanted: unknown, before: readonly string[
   if (Array.isArray(old) || Array.isArray(wanted)) return mergedByName(old, wanted, before);
   const given = fieldsOf(wanted);
   const kept = Object.entries(fieldsOf(old)).filter(([name]) => !before.includes(name) && !(name in given));
-  return askedOrNothing({ ...Object.fromEntries(kept), ...given });
+  return omitEmpty({ ...Object.fromEntries(kept), ...given });
 }
 
 function mergedByName(old: unknown, wanted: unknown, before: readonly string[]): readonly unknown[] | undefined {

@@ -24,7 +24,7 @@ import {
 } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import type { SecretValue } from '@machineadm/document/secret.ts';
 import type { NewFile } from '../../host/seam/host.ts';
-import { asked, type Fields, goDuration } from '../render/fields.ts';
+import { type Fields, goDuration, omitUndefined } from '../render/fields.ts';
 import { writeDocument } from '../render/yaml.ts';
 import type { SecretLookup } from '../secrets.ts';
 import { webhookKubeconfig } from './webhook-kubeconfig.ts';
@@ -113,7 +113,7 @@ function minorOf(version: string): number {
 /** audit.k8s.io/v1 since 1.12 (k/k staging/src/k8s.io/apiserver/pkg/apis/audit/v1). */
 function auditPolicy({ policy }: NonNullable<ApiServerModel['audit']>): string {
   const { rules, ...rest } = policy;
-  return writeDocument(asked({ apiVersion: 'audit.k8s.io/v1', kind: 'Policy', ...rest, rules }));
+  return writeDocument(omitUndefined({ apiVersion: 'audit.k8s.io/v1', kind: 'Policy', ...rest, rules }));
 }
 
 /** apiserver.config.k8s.io/v1 since 1.13. */
@@ -131,7 +131,7 @@ function providerFields(provider: EncryptionProvider, secrets: SecretLookup): Fi
     const { name, socket, timeoutMs, version } = provider;
     // v1 is what is meant without, and the only one that versions before 1.25 know.
     const apiVersion = version === 'v1' ? undefined : version;
-    return { kms: asked({ apiVersion, name, endpoint: `unix://${socket}`, timeout: goDuration(timeoutMs) }) };
+    return { kms: omitUndefined({ apiVersion, name, endpoint: `unix://${socket}`, timeout: goDuration(timeoutMs) }) };
   }
   const { kind, keys } = provider;
   return { [kind]: { keys: keys.map(({ name, key }) => ({ name, secret: sound(kind, key.name, secrets(key)) })) } };
@@ -152,14 +152,14 @@ function sound(kind: 'secretbox' | 'aescbc' | 'aesgcm', name: string, value: str
 function structuredAuthentication({ jwt, anonymous }: StructuredAuthentication, minor: number): string {
   const apiVersion = `apiserver.config.k8s.io/${minor >= 34 ? 'v1' : minor >= 30 ? 'v1beta1' : 'v1alpha1'}`;
   return writeDocument(
-    asked({
+    omitUndefined({
       apiVersion,
       kind: 'AuthenticationConfiguration',
       jwt: jwt.map(matchingAnyAudience),
       anonymous:
         anonymous === undefined
           ? undefined
-          : asked({
+          : omitUndefined({
               enabled: anonymous.enabled,
               conditions: anonymous.paths.length === 0 ? undefined : anonymous.paths.map((path) => ({ path })),
             }),
@@ -181,14 +181,14 @@ function structuredAuthorization(authorizers: readonly Authorizer[], minor: numb
     apiVersion: `apiserver.config.k8s.io/${minor >= 32 ? 'v1' : 'v1beta1'}`,
     kind: 'AuthorizationConfiguration',
     authorizers: authorizers.map(({ type, name, webhook }) =>
-      asked({ type, name, webhook: authorizerFields(name, webhook) }),
+      omitUndefined({ type, name, webhook: authorizerFields(name, webhook) }),
     ),
   });
 }
 
 function authorizerFields(name: string, webhook: Authorizer['webhook']): Fields | undefined {
   if (webhook === undefined) return undefined;
-  return asked({
+  return omitUndefined({
     timeout: goDuration(webhook.timeoutMs),
     authorizedTTL: goDuration(webhook.authorizedTTLMs),
     unauthorizedTTL: goDuration(webhook.unauthorizedTTLMs),

@@ -1,5 +1,5 @@
 import type { QueryHost } from '../../host/seam/host.ts';
-import { isOfThisMachine } from '../pid-namespace.ts';
+import { sharesPidNamespace } from '../pid-namespace.ts';
 
 /** Processes that run exactly this command line, as `pid:start` (clock ticks since boot): the same twice = the same. */
 export async function processesOf(host: QueryHost, command: readonly string[]): Promise<readonly string[]> {
@@ -8,7 +8,7 @@ export async function processesOf(host: QueryHost, command: readonly string[]): 
   for (const pid of (await host.list('/proc')) ?? []) {
     if (!/^\d+$/.test(pid)) continue;
     if ((await readGone(host, `/proc/${pid}/cmdline`)) !== wanted) continue;
-    if (!(await isOfThisMachine(host, pid, 1))) continue;
+    if (!(await sharesPidNamespace(host, pid, 1))) continue;
     const start = await startOf(host, pid);
     if (start !== undefined) found.push(`${pid}:${start}`);
   }

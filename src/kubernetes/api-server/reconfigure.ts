@@ -27,7 +27,7 @@ import {
   readManifest,
 } from './manifest.ts';
 import { processesOf } from './processes.ts';
-import { layPatches, recordInCluster, renderManifest } from './render-manifest.ts';
+import { findPatches, recordInCluster, renderManifest } from './render-manifest.ts';
 import { lastWords, type ServingDemand, waitUntilServing } from './serving.ts';
 import {
   beginTransaction,
@@ -122,7 +122,7 @@ async function prepare(
   await requireReadableEncryption(host, oldManifest, killed, wish.files);
   const { log } = kubernetes.controlPlane.apiServer.audit ?? {};
   if (log !== undefined) await host.makeDirectory(dirname(log.path), API_SERVER_DIRECTORY_MODE);
-  const patchesDirectory = await layPatches(host, kubernetes, kubeadm);
+  const patchesDirectory = await findPatches(host, kubernetes, kubeadm);
   const { endpoint } = oldManifest;
   const wanted = {
     kubernetes,

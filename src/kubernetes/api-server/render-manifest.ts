@@ -19,7 +19,7 @@ const TIMEOUT_MS = 60_000;
 const RECONFIGURATION = `${ROOT}${CONFIG}`;
 
 /** Where kubeadm will find the patches of the API server, seen from inside; undefined = there are none. */
-export async function layPatches(
+export async function findPatches(
   host: Host,
   kubernetes: KubernetesModel,
   kubeadm: Version,

@@ -1,5 +1,5 @@
 import type { WebhookConnection } from '@machineadm/document/model.ts';
-import { asked } from '../render/fields.ts';
+import { omitUndefined } from '../render/fields.ts';
 import { writeDocument } from '../render/yaml.ts';
 import type { SecretLookup } from '../secrets.ts';
 
@@ -16,7 +16,7 @@ export function webhookKubeconfig(connection: WebhookConnection, secrets: Secret
     clusters: [
       {
         name,
-        cluster: asked({
+        cluster: omitUndefined({
           server,
           'tls-server-name': tlsServerName,
           'certificate-authority-data': base64(certificateAuthority),
@@ -26,7 +26,7 @@ export function webhookKubeconfig(connection: WebhookConnection, secrets: Secret
     users: [
       {
         name: 'api-server',
-        user: asked({
+        user: omitUndefined({
           token: token === undefined ? undefined : secrets(token),
           'client-certificate-data': base64(clientCertificate?.certificate),
           'client-key-data': clientCertificate === undefined ? undefined : base64(secrets(clientCertificate.key)),

@@ -20,8 +20,8 @@ import {
   type Mount,
 } from '@machineadm/hardening/control.ts';
 import { apiServerComponent } from '../api-server/component.ts';
-import { listOf } from './judge.ts';
-import { sectionContradictions } from './section-contradictions.ts';
+import { listOf } from './evaluate.ts';
+import { sectionContradictions } from './section-conflicts.ts';
 
 type Plane = KubernetesModel['controlPlane'];
 

@@ -3,7 +3,7 @@ import type { HostModel, KubernetesModel } from '@machineadm/document/model.ts';
 import { scalar } from '@machineadm/document/untyped.ts';
 import { contradiction } from '@machineadm/hardening/contradiction.ts';
 import { type Check, type Control, describeRule, follows } from '@machineadm/hardening/control.ts';
-import { fieldText } from './judge.ts';
+import { fieldText } from './evaluate.ts';
 
 /** The kubelet's part of the controls: its configuration, the flags that would win over it, and kube-proxy's addresses. */
 export function hardenKubelet(

@@ -11,7 +11,7 @@ import {
 import { member, text } from '@machineadm/document/untyped.ts';
 import type { Component, Control } from '@machineadm/hardening/control.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
-import { isOfThisMachine } from '../pid-namespace.ts';
+import { sharesPidNamespace } from '../pid-namespace.ts';
 import { expandPattern, type FoundFile } from './found-files.ts';
 import { type KubeletFlag, kubeletFlags } from './kubelet-flags.ts';
 import { argumentsOf, hostPathOf, type Manifest, readManifest } from './manifest.ts';
@@ -136,7 +136,7 @@ export async function readProcesses(host: QueryHost): Promise<Observed['processe
     const words = ((await readIfThere(host, `/proc/${name}/cmdline`)) ?? '').split('\0');
     const program = (words[0] ?? '').split('/').at(-1);
     const component = COMPONENTS.find((one) => one === program);
-    if (component === undefined || !(await isOfThisMachine(host, name, 1))) continue;
+    if (component === undefined || !(await sharesPidNamespace(host, name, 1))) continue;
     found.set(component, [...(found.get(component) ?? []), argumentsOf(words.slice(1))]);
   }
   return found;

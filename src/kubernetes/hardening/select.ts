@@ -1,7 +1,7 @@
 import type { HardeningModel, Role } from '@machineadm/document/model.ts';
 import type { Control } from '@machineadm/hardening/control.ts';
 import { CONTROLS } from '@machineadm/hardening/controls/index.ts';
-import { whyNotInVersion } from './judge.ts';
+import { versionExclusion } from './evaluate.ts';
 
 /** A control that was chosen, and why it is left alone, where it is. */
 export interface Selected {
@@ -33,7 +33,7 @@ export function applied(
   return selected
     .filter(({ control, exception }) => exception === undefined && concerns(control, role))
     .map(({ control }) => control)
-    .filter((control) => whyNotInVersion(control, minor) === undefined);
+    .filter((control) => versionExclusion(control, minor) === undefined);
 }
 
 function concerns({ applies }: Control, role: Role | undefined): boolean {

@@ -104,7 +104,7 @@ export type Verdict =
  *
  * @param expectsSuccessText false where the phase that prints it (init's show-join-command) was skipped
  */
-export function judge(
+export function evaluateRun(
   command: KubeadmCommand,
   status: number,
   progress: KubeadmProgress,

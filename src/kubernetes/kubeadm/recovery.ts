@@ -30,7 +30,7 @@ export type Recovery =
   | 'reset-offline';
 
 /** What the decision depends on. */
-export interface Past {
+export interface EarlierRun {
   readonly role: Role;
   readonly bootstrap: 'none' | 'attempted' | 'done';
   readonly foreignLeftovers: boolean;
@@ -59,7 +59,7 @@ const PAUSE_MS = 2_000;
  * @param patienceMs how long an API server that cannot be reached is asked again before that counts as its answer
  * @throws MachineadmError `APIServerUnreachableFromKubelet` where a reset might destroy a worker that has joined
  */
-export async function decideRecovery(host: QueryHost, past: Past, patienceMs = PATIENCE_MS): Promise<Recovery> {
+export async function decideRecovery(host: QueryHost, past: EarlierRun, patienceMs = PATIENCE_MS): Promise<Recovery> {
   if (past.bootstrap === 'done') return 'none';
   const { traces, certificates } = leftoversWithout(past.leftovers, keeperOf(past.inventory));
   if (past.foreignLeftovers && past.bootstrap === 'none') return traces.length > 0 ? 'reset-offline' : 'none';
@@ -100,7 +100,7 @@ async function isPublished(host: QueryHost, traces: readonly string[], patienceM
 }
 
 /** Whether a join came to its end: the last thing it does that others can see. */
-async function hasJoined(host: QueryHost, past: Past, patienceMs: number): Promise<boolean> {
+async function hasJoined(host: QueryHost, past: EarlierRun, patienceMs: number): Promise<boolean> {
   const { traces } = past.leftovers;
   // kubeadm writes kubelet.conf's predecessor first and deletes it after the TLS bootstrap, except when it is killed.
   if (!traces.includes(KUBELET_KUBECONFIG) || traces.includes(BOOTSTRAP_KUBELET_KUBECONFIG)) return false;
@@ -121,7 +121,7 @@ async function hasJoined(host: QueryHost, past: Past, patienceMs: number): Promi
   });
 }
 
-function isFinished(node: NodeView, past: Past): boolean {
+function isFinished(node: NodeView, past: EarlierRun): boolean {
   // Not the boot ID: after a reboot the kubelet may not have reported yet.
   if (node.machineId === '' || node.machineId !== past.machineId) return false;
   if (past.systemUuid !== undefined && node.systemUuid !== past.systemUuid) return false;

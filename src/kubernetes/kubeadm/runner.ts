@@ -1,9 +1,16 @@
 import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
 import { describeKill, type Kill, killOf, remedyOfKill, signalOfStatus } from '../../host/processes/killed.ts';
 import type { CommandResult, Host } from '../../host/seam/host.ts';
-import { untilEtcdStaysDown } from '../control-plane-ends.ts';
+import { untilEtcdStaysDown } from '../control-plane-exits.ts';
 import { untilKubeletStaysDown } from '../kubelet-unit.ts';
-import { endingOf, judge, type KubeadmCommand, type KubeadmNote, KubeadmProgress, type OutputLine } from './output.ts';
+import {
+  endingOf,
+  evaluateRun,
+  type KubeadmCommand,
+  type KubeadmNote,
+  KubeadmProgress,
+  type OutputLine,
+} from './output.ts';
 
 /** What a running kubeadm reports to, and what ends it. */
 export interface KubeadmWatch {
@@ -45,7 +52,7 @@ export async function runKubeadm(host: Host, invocation: KubeadmInvocation, watc
   // kubeadm itself never ends with such a status: a wrapper of this name reports how the program ended that it called.
   const signal = signalOfStatus(result.status);
   if (signal !== undefined) throw killed(command, { signal, outOfMemory: result.outOfMemory }, progress);
-  const verdict = judge(command, result.status, progress, expectsSuccessText);
+  const verdict = evaluateRun(command, result.status, progress, expectsSuccessText);
   if (verdict.succeeded) return;
   watch.remember({ ...progress.note, ended: endingOf(result.status, progress) });
   throw new MachineadmError({

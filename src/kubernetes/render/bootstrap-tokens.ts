@@ -1,6 +1,6 @@
 import type { BootstrapToken } from '@machineadm/document/model.ts';
 import type { SecretValue } from '@machineadm/document/secret.ts';
-import { asked, type Fields, goDuration, listOrNothing } from './fields.ts';
+import { type Fields, goDuration, listOrNothing, omitUndefined } from './fields.ts';
 import type { Problems } from './problems.ts';
 
 /**
@@ -30,7 +30,7 @@ export function bootstrapTokens(
         remedy: `Add authentication to ${field}.usages, or create the token after kubeadm init with kubeadm token create.`,
       });
     }
-    return asked({
+    return omitUndefined({
       token: secrets(model.token),
       description: model.description,
       ttl: model.ttlMs === undefined ? undefined : goDuration(model.ttlMs),

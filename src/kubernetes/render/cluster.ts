@@ -11,7 +11,7 @@ import { DEFAULT_CERTIFICATES_DIRECTORY } from '@machineadm/document/ownership/k
 import { apiServerComponent } from '../api-server/component.ts';
 import { renderArguments, renderEnvironment } from './arguments.ts';
 import { featureGates } from './feature-gates.ts';
-import { asked, askedOrNothing, type Fields, goDuration, listOrNothing, sortedByKey } from './fields.ts';
+import { type Fields, goDuration, listOrNothing, omitEmpty, omitUndefined, sortedByKey } from './fields.ts';
 import { needsKubeadm, type Problems } from './problems.ts';
 import type { KubeadmTarget } from './version.ts';
 
@@ -22,7 +22,7 @@ const DEFAULT_CA_CERTIFICATE_VALIDITY_MS = 10 * 365 * 24 * 3_600_000;
 /** The ClusterConfiguration of `kubeadm init`. Joining machines read it from the cluster, so it is not rendered for them. */
 export function clusterConfiguration(kubernetes: KubernetesModel, target: KubeadmTarget, problems: Problems): Fields {
   const { cluster, controlPlane, addons } = kubernetes;
-  return asked({
+  return omitUndefined({
     apiVersion: `kubeadm.k8s.io/${target.configVersion}`,
     kind: 'ClusterConfiguration',
     clusterName: cluster.name,
@@ -32,19 +32,19 @@ export function clusterConfiguration(kubernetes: KubernetesModel, target: Kubead
     imageRepository: cluster.imageRepository,
     certificatesDir:
       cluster.certificatesDirectory === DEFAULT_CERTIFICATES_DIRECTORY ? undefined : cluster.certificatesDirectory,
-    featureGates: askedOrNothing(sortedByKey(featureGates(cluster, target, problems))),
+    featureGates: omitEmpty(sortedByKey(featureGates(cluster, target, problems))),
     ...certificateFields(cluster, target, problems),
-    apiServer: askedOrNothing({
+    apiServer: omitEmpty({
       ...apiServerFields(controlPlane.apiServer, target, problems),
       certSANs: listOrNothing(controlPlane.apiServer.certSANs),
       timeoutForControlPlane: target.configVersion === 'v1beta4' ? undefined : controlPlaneTimeout(kubernetes),
     }),
-    controllerManager: askedOrNothing(
+    controllerManager: omitEmpty(
       component(controlPlane.controllerManager, 'kubernetes.controlPlane.controllerManager', target, problems),
     ),
-    scheduler: askedOrNothing(component(controlPlane.scheduler, 'kubernetes.controlPlane.scheduler', target, problems)),
+    scheduler: omitEmpty(component(controlPlane.scheduler, 'kubernetes.controlPlane.scheduler', target, problems)),
     etcd: etcd(controlPlane.etcd, target, problems),
-    dns: askedOrNothing({
+    dns: omitEmpty({
       imageRepository: addons.dns.imageRepository,
       imageTag: addons.dns.imageTag,
       // Before v1beta4 the addon's phase is skipped instead (phases.ts).
@@ -88,7 +88,7 @@ function networking(cluster: ClusterModel, target: KubeadmTarget, problems: Prob
       });
     }
   }
-  return askedOrNothing({
+  return omitEmpty({
     podSubnet: commaSeparated(cluster.podSubnets),
     serviceSubnet: commaSeparated(cluster.serviceSubnets),
     dnsDomain: cluster.dnsDomain,
@@ -148,7 +148,7 @@ function component(model: ComponentModel, field: string, target: KubeadmTarget, 
     extraEnvs: renderEnvironment(model.env, `${field}.env`, target, problems),
     extraVolumes: listOrNothing(
       model.volumes.map(({ name, hostPath, mountPath, readOnly, pathType }) =>
-        asked({ name, hostPath, mountPath, readOnly: readOnly ? true : undefined, pathType }),
+        omitUndefined({ name, hostPath, mountPath, readOnly: readOnly ? true : undefined, pathType }),
       ),
     ),
   };
@@ -163,10 +163,10 @@ function etcd(model: EtcdModel, target: KubeadmTarget, problems: Problems): Fiel
       problems.add({ field, problem, remedy: needsKubeadm(ETCD_HTTP_ENDPOINTS.since, field) });
     }
     const http = listOrNothing(httpEndpoints);
-    return { external: asked({ endpoints: [...endpoints], httpEndpoints: http, caFile, certFile, keyFile }) };
+    return { external: omitUndefined({ endpoints: [...endpoints], httpEndpoints: http, caFile, certFile, keyFile }) };
   }
   const field = 'kubernetes.controlPlane.etcd.local';
-  const local = askedOrNothing({
+  const local = omitEmpty({
     imageRepository: model.imageRepository,
     imageTag: model.imageTag,
     dataDir: model.dataDirectory,

@@ -6,7 +6,7 @@ import type {
   TokenDiscovery,
 } from '@machineadm/document/model.ts';
 import type { SecretValue } from '@machineadm/document/secret.ts';
-import { asked, type Fields, listOrNothing } from './fields.ts';
+import { type Fields, listOrNothing, omitUndefined } from './fields.ts';
 import type { RenderedFile } from './patches.ts';
 import type { Problems } from './problems.ts';
 import type { KubeadmTarget } from './version.ts';
@@ -23,7 +23,7 @@ export function discoveryFields(discovery: JoinModel['discovery'], secrets: (val
 }
 
 function token(discovery: TokenDiscovery, secrets: (value: SecretValue) => string): Fields {
-  return asked({
+  return omitUndefined({
     token: secrets(discovery.token),
     apiServerEndpoint: discovery.endpoint,
     caCertHashes: listOrNothing(discovery.caCertHashes),
@@ -59,7 +59,7 @@ function kubeconfigFile(
     clusters: [
       {
         name,
-        cluster: asked({
+        cluster: omitUndefined({
           server: kubeconfig.server,
           'tls-server-name': kubeconfig.tlsServerName,
           'insecure-skip-tls-verify': kubeconfig.insecureSkipTLSVerify ? true : undefined,
@@ -68,7 +68,7 @@ function kubeconfigFile(
         }),
       },
     ],
-    contexts: [{ name, context: asked({ cluster: name, user: user === undefined ? undefined : name }) }],
+    contexts: [{ name, context: omitUndefined({ cluster: name, user: user === undefined ? undefined : name }) }],
     'current-context': name,
     users: user === undefined ? [] : [{ name, user }],
   });
@@ -94,7 +94,7 @@ function userFields(
     });
   }
   return {
-    exec: asked({
+    exec: omitUndefined({
       apiVersion,
       command,
       args: listOrNothing(args),

@@ -2,13 +2,13 @@
 export type Fields = Readonly<Record<string, unknown>>;
 
 /** Leaves out what was not asked for, so that kubeadm's own default holds. */
-export function asked(fields: Fields): Fields {
+export function omitUndefined(fields: Fields): Fields {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 
 /** The same, and nothing at all when nothing was asked for: `{}` would be noise in the file. */
-export function askedOrNothing(fields: Fields): Fields | undefined {
-  const some = asked(fields);
+export function omitEmpty(fields: Fields): Fields | undefined {
+  const some = omitUndefined(fields);
   return Object.keys(some).length === 0 ? undefined : some;
 }
 

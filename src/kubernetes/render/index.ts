@@ -6,7 +6,7 @@ import type { Version } from '../../host/seam/facts.ts';
 import { bootstrapTokens } from './bootstrap-tokens.ts';
 import { clusterConfiguration } from './cluster.ts';
 import { discoveryFields, discoveryFiles } from './discovery.ts';
-import { asked, type Fields, goDuration, listOrNothing } from './fields.ts';
+import { type Fields, goDuration, listOrNothing, omitUndefined } from './fields.ts';
 import { kubeletConfiguration, kubeProxyConfiguration } from './kubelet.ts';
 import { localAPIEndpoint, nodeRegistration, timeouts } from './node.ts';
 import { type Patches, patches, type RenderedFile } from './patches.ts';
@@ -78,7 +78,7 @@ function initDocuments(run: Run): readonly Fields[] {
   const kubeProxy = kubeProxyConfiguration(kubernetes);
   return [
     clusterConfiguration(kubernetes, target, problems),
-    asked({
+    omitUndefined({
       apiVersion: `kubeadm.k8s.io/${target.configVersion}`,
       kind: 'InitConfiguration',
       bootstrapTokens: listOrNothing(bootstrapTokens(kubernetes.cluster.bootstrapTokens, run.secrets, problems)),
@@ -102,7 +102,7 @@ function joinConfiguration(run: Run): Fields {
       remedy: 'Add kubernetes.join.discovery with the token, the endpoint and the hashes of the CA.',
     });
   }
-  return asked({
+  return omitUndefined({
     apiVersion: `kubeadm.k8s.io/${target.configVersion}`,
     kind: 'JoinConfiguration',
     nodeRegistration: registration(run),
@@ -111,7 +111,7 @@ function joinConfiguration(run: Run): Fields {
     // Its presence is what makes this a join of a control plane.
     controlPlane:
       kubernetes.role === 'JoinControlPlane'
-        ? asked({ localAPIEndpoint: localAPIEndpoint(kubernetes), certificateKey: certificateKey(run) })
+        ? omitUndefined({ localAPIEndpoint: localAPIEndpoint(kubernetes), certificateKey: certificateKey(run) })
         : undefined,
     ...fieldsOfBothCommands(run),
   });
@@ -133,7 +133,7 @@ function registration(run: Run): Fields {
 
 function discovery(run: Run, join: JoinModel): Fields {
   const timeout = run.kubernetes.timeouts.discoveryMs;
-  return asked({
+  return omitUndefined({
     ...discoveryFields(join.discovery, run.secrets),
     tlsBootstrapToken: join.tlsBootstrapToken === undefined ? undefined : run.secrets(join.tlsBootstrapToken),
     timeout: run.target.configVersion !== 'v1beta4' && timeout !== undefined ? goDuration(timeout) : undefined,

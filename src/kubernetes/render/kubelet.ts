@@ -1,5 +1,5 @@
 import type { KubernetesModel } from '@machineadm/document/model.ts';
-import { asked, type Fields } from './fields.ts';
+import { type Fields, omitUndefined } from './fields.ts';
 
 export const KUBELET_CONFIGURATION = { apiVersion: 'kubelet.config.k8s.io/v1beta1', kind: 'KubeletConfiguration' };
 
@@ -11,7 +11,7 @@ export function kubeletConfiguration(
   kubernetes: KubernetesModel,
   cgroupDriver: 'systemd' | 'cgroupfs' | undefined,
 ): Fields | undefined {
-  const fields = asked({ cgroupDriver, ...kubernetes.node.kubelet.config });
+  const fields = omitUndefined({ cgroupDriver, ...kubernetes.node.kubelet.config });
   return Object.keys(fields).length === 0 ? undefined : { ...KUBELET_CONFIGURATION, ...fields };
 }
 

@@ -1,6 +1,6 @@
 import type { KubernetesModel } from '@machineadm/document/model.ts';
 import { kubeletArguments, renderArguments } from './arguments.ts';
-import { asked, type Fields, goDuration, listOrNothing } from './fields.ts';
+import { type Fields, goDuration, listOrNothing, omitUndefined } from './fields.ts';
 import { needsKubeadm, type Problems } from './problems.ts';
 import type { KubeadmTarget } from './version.ts';
 
@@ -12,7 +12,7 @@ export function nodeRegistration(
   problems: Problems,
 ): Fields {
   const { node } = kubernetes;
-  return asked({
+  return omitUndefined({
     name,
     criSocket: node.criSocket,
     kubeletExtraArgs: renderArguments(
@@ -22,7 +22,7 @@ export function nodeRegistration(
       problems,
     ),
     // Absent, [] and a list mean three things: kubeadm's default for the role, none, these.
-    taints: node.taints?.map(({ key, value, effect }) => asked({ key, value, effect })),
+    taints: node.taints?.map(({ key, value, effect }) => omitUndefined({ key, value, effect })),
     ignorePreflightErrors: listOrNothing(ignoredErrors(kubernetes)),
     ...imagePull(kubernetes, target, problems),
   });
@@ -66,7 +66,7 @@ function imagePull(kubernetes: KubernetesModel, target: KubeadmTarget, problems:
 /** Address and port of this machine's own API server; kubeadm takes the default route's address and 6443. */
 export function localAPIEndpoint(kubernetes: KubernetesModel): Fields {
   const { advertiseAddress, bindPort } = kubernetes.controlPlane.apiEndpoint;
-  return asked({ advertiseAddress, bindPort });
+  return omitUndefined({ advertiseAddress, bindPort });
 }
 
 /**

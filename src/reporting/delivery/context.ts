@@ -3,7 +3,7 @@ import { agentProxy, createHttpClient, type HttpClient } from '../../host/http/c
 import type { Host } from '../../host/seam/host.ts';
 import type { DeliveryContext } from '../remote/remote-sink.ts';
 import { systemClock } from '../reporter.ts';
-import type { NetworkModel } from '../spool/frozen-sink.ts';
+import type { NetworkModel } from '../spool/serialized-plan.ts';
 
 /** What deliveries to one sink use, and how to end it. */
 export interface SinkContext {

@@ -5,11 +5,11 @@ import type { Host } from '../../host/seam/host.ts';
 import type { ReportEvent } from '../event.ts';
 import { remoteSinkOf } from '../remote/registry.ts';
 import type { Moment } from '../run-state.ts';
-import { type NetworkModel, type SinkPlan, thaw } from '../spool/frozen-sink.ts';
+import { deserializePlan, type NetworkModel, type SinkPlan } from '../spool/serialized-plan.ts';
 import type { Spool } from '../spool/spool.ts';
 import type { SinkReport } from '../status.ts';
 import { sinkContext } from './context.ts';
-import type { Due } from './linger.ts';
+import type { Due } from './retry-window.ts';
 import { deliverSink, type SinkOutcome } from './sink-delivery.ts';
 
 export interface Delivery {
@@ -65,7 +65,7 @@ export async function deliverAll(delivery: Delivery): Promise<Delivered> {
 async function plansOf({ spool, plans: given = [] }: Delivery): Promise<readonly SinkPlan[]> {
   const known = new Map<string, SinkPlan>();
   for (const [name, text] of await spool.plans()) {
-    const plan = thaw(text);
+    const plan = deserializePlan(text);
     if (plan !== undefined) known.set(name, plan);
   }
   const waitedFor = await spool.sinksWaitedFor();

@@ -9,7 +9,7 @@ import type { RunEvent } from '../status.ts';
 const LOCAL_MS = 2_000;
 
 /** Tells one event to a sink of this machine, outside of a run. Why it was not taken, or undefined. Never throws. */
-export async function tellLocalSink(
+export async function sendToLocalSink(
   host: Pick<Host, 'run' | 'stat'>,
   model: LocalSinkModel,
   event: RunEvent,

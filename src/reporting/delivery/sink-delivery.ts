@@ -3,7 +3,7 @@ import { errorMessage } from '@machineadm/document/errors.ts';
 import { oneLine } from '@machineadm/document/printable.ts';
 import { redact } from '@machineadm/document/redaction.ts';
 import { TimedOut, withTimeout } from '../../host/processes/timeout.ts';
-import { fitted, type ReportEvent } from '../event.ts';
+import { type ReportEvent, truncateEvent } from '../event.ts';
 import type { DeliveryContext, DeliveryResult, RemoteSink } from '../remote/remote-sink.ts';
 import { isExpired, type SinkState, type Spool, type SpooledEvent } from '../spool/spool.ts';
 import { pauseMs } from './pause.ts';
@@ -70,10 +70,10 @@ export async function deliverSink(delivery: SinkDelivery): Promise<SinkOutcome> 
     } else if (result.kind === 'refused') {
       await spool.remove(next);
       counts.refused += 1;
-      state = { ...state, refused: state.refused + 1, told: false, lastError: told(result.why) };
+      state = { ...state, refused: state.refused + 1, told: false, lastError: shortReason(result.why) };
     } else {
       failures += 1;
-      state = { ...state, failures: state.failures + 1, lastError: told(result.why) };
+      state = { ...state, failures: state.failures + 1, lastError: shortReason(result.why) };
       const pause = pauseMs(failures, result.afterMs, random);
       if (now() + pause >= delivery.untilMs) {
         nextInMs = pause;
@@ -112,7 +112,7 @@ export async function attempt(
     const limit = Math.min(timeoutMs, leftMs);
     return await withTimeout(
       limit,
-      (signal) => sink.deliver(fitted(event, sink.capacity), { ...context, signal }),
+      (signal) => sink.deliver(truncateEvent(event, sink.capacity), { ...context, signal }),
       signal,
     );
   } catch (error) {
@@ -121,6 +121,6 @@ export async function attempt(
   }
 }
 
-function told(why: string): string {
+function shortReason(why: string): string {
   return oneLine(redact(why)).slice(0, LONGEST_WHY);
 }

@@ -1,5 +1,5 @@
 import type { Answer } from '../../host/cluster/api-server.ts';
-import { type DeliveryResult, patienceAskedFor } from './remote-sink.ts';
+import { type DeliveryResult, retryAfter } from './remote-sink.ts';
 
 /** What an API server's answer to a patch means for a delivery. */
 export function applyResult(answer: Answer<unknown>, hints: Readonly<Record<number, string>> = {}): DeliveryResult {
@@ -19,7 +19,7 @@ export function applyResult(answer: Answer<unknown>, hints: Readonly<Record<numb
       return {
         kind: 'retry',
         why: hint === undefined ? why : `${why} (${hint})`,
-        ...patienceAskedFor(status, retryAfterMs),
+        ...retryAfter(status, retryAfterMs),
       };
     }
   }

@@ -1,10 +1,10 @@
 import type { AWSBucketModel, AWSSinkModel } from '@machineadm/document/model.ts';
 import { stringAt } from '@machineadm/document/untyped.ts';
 import { type AwsRequest, awsDomain } from '../../host/cloud/aws-signature.ts';
-import { eventLine, fitted, type ReportEvent, SIZE_CLASSES, sizeOf } from '../event.ts';
+import { eventLine, type ReportEvent, SIZE_CLASSES, sizeOf, truncateEvent } from '../event.ts';
 import { attributesOf } from './attributes.ts';
 import { type Exchange, jsonOf } from './http-exchange.ts';
-import { type DeliveryResult, patienceAskedFor, retryAfterMs } from './remote-sink.ts';
+import { type DeliveryResult, retryAfter, retryAfterMs } from './remote-sink.ts';
 
 /**
  * What a message may have: 256 KiB with its attributes for SNS (quota "Message size"), and for a queue unless it was
@@ -61,7 +61,7 @@ export function sendMessage(
   event: ReportEvent,
   stored: StoredEvent | undefined,
 ): AwsRequest {
-  const body = messageOf(stored === undefined ? event : fitted(event, SIZE_CLASSES.large));
+  const body = messageOf(stored === undefined ? event : truncateEvent(event, SIZE_CLASSES.large));
   const whole = stored === undefined ? {} : { whole: `s3://${stored.bucket}/${stored.key}` };
   const attributes = { ...attributesOf(event), ...whole };
   if (destination.kind === 'queue') {
@@ -107,7 +107,7 @@ export function sendMessage(
 }
 
 /** Whether an event goes into the bucket, where there is one: what is above 64 KiB is billed as several messages. */
-export function isForBucket(event: ReportEvent): boolean {
+export function targetsBucket(event: ReportEvent): boolean {
   return sizeOf(event) > SIZE_CLASSES.large;
 }
 
@@ -123,7 +123,7 @@ export function resultOfAws(request: AwsRequest, answer: Exchange, nowMs: number
   const code = errorCode(request, answer);
   const why = `HTTP ${status}${code === '' ? '' : ` ${code}`}`;
   if (REFUSED.has(code)) return { kind: 'refused', why };
-  return { kind: 'retry', why, ...patienceAskedFor(status, retryAfterMs(headers.get('retry-after'), nowMs)) };
+  return { kind: 'retry', why, ...retryAfter(status, retryAfterMs(headers.get('retry-after'), nowMs)) };
 }
 
 /**

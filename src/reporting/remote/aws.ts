@@ -9,7 +9,7 @@ import {
 import { MetadataService } from '../../host/cloud/metadata-service.ts';
 import type { HttpClient } from '../../host/http/client.ts';
 import { SIZE_CLASSES } from '../event.ts';
-import { isForBucket, MESSAGE_BYTES, putObject, resultOfAws, sendMessage, storedAt } from './aws-requests.ts';
+import { MESSAGE_BYTES, putObject, resultOfAws, sendMessage, storedAt, targetsBucket } from './aws-requests.ts';
 import { type Exchange, exchange } from './http-exchange.ts';
 import type { DeliveryContext, DeliveryResult, RemoteSink } from './remote-sink.ts';
 
@@ -33,7 +33,7 @@ export function awsSink(model: AWSSinkModel, metadata: MetadataService = new Met
         credentials: await awsRoleCredentials(metadata, context.signal),
         context,
       };
-      const stored = bucket !== undefined && isForBucket(event) ? storedAt(bucket, event) : undefined;
+      const stored = bucket !== undefined && targetsBucket(event) ? storedAt(bucket, event) : undefined;
       if (bucket !== undefined && stored !== undefined) {
         const put = await call(putObject(bucket, bucket.region ?? region, stored, event), caller);
         if (put.kind !== 'delivered') return { ...put, why: `the bucket ${bucket.name}: ${put.why}` };

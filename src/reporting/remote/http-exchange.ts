@@ -1,4 +1,4 @@
-import { type HttpClient, type HttpRequest, readBody, shown } from '../../host/http/client.ts';
+import { type HttpClient, type HttpRequest, readBody, redactedRequest } from '../../host/http/client.ts';
 
 /** An answer that was read to its end. */
 export interface Exchange {
@@ -14,7 +14,7 @@ const LIMIT_BYTES = 256 * 1024;
 /** Sends a request and reads the whole answer. Throws `HttpError` where there is none. */
 export async function exchange(client: HttpClient, request: HttpRequest): Promise<Exchange> {
   const answer = await client.request(request);
-  const text = await readBody(answer, LIMIT_BYTES, shown(request.method ?? 'GET', request.url));
+  const text = await readBody(answer, LIMIT_BYTES, redactedRequest(request.method ?? 'GET', request.url));
   return { status: answer.status, headers: answer.headers, text: new TextDecoder().decode(text) };
 }
 

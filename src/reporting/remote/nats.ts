@@ -2,7 +2,7 @@ import { errorMessage } from '@machineadm/document/errors.ts';
 import type { NATSCredentials, NATSServer, NATSSinkModel } from '@machineadm/document/model.ts';
 import type { Authenticator, NatsConnection, TlsOptions } from '@nats-io/transport-node';
 import { trustedRoots } from '../../host/http/trusted-roots.ts';
-import { fitted, type ReportEvent, SIZE_CLASSES, sizeOf } from '../event.ts';
+import { type ReportEvent, SIZE_CLASSES, sizeOf, truncateEvent } from '../event.ts';
 import type { DeliveryContext, DeliveryResult, RemoteSink } from './remote-sink.ts';
 
 /** max_payload is 1 MiB unless the server is told otherwise; what it says is looked at, too. Some KiB for the headers. */
@@ -77,7 +77,7 @@ async function publish(
   const { jetstream, JetStreamApiError } = await import('@nats-io/jetstream');
   const { RequestError } = await import('@nats-io/transport-node');
   const most = (connection.info?.max_payload ?? SIZE_CLASSES.large) - HEADER_BYTES;
-  const sent = fitted(event, most);
+  const sent = truncateEvent(event, most);
   if (sizeOf(sent) > most) return { kind: 'refused', why: `the server takes no more than ${most} bytes` };
   try {
     const options = {

@@ -62,11 +62,11 @@ export function resultOfStatus(
   if (status >= 200 && status < 300) return { kind: 'delivered' };
   // 400, 413, 415, 422: it is the event that is wrong. Every other answer may change when somebody repairs something.
   if ([400, 413, 415, 422].includes(status)) return { kind: 'refused', why };
-  return { kind: 'retry', why, ...patienceAskedFor(status, retryAfterMs(headers.get('retry-after'), nowMs)) };
+  return { kind: 'retry', why, ...retryAfter(status, retryAfterMs(headers.get('retry-after'), nowMs)) };
 }
 
 /** 429 and 503 (RFC 6585 4, RFC 9110 15.6.4: a temporary overload) ask for patience without a number, too. */
-export function patienceAskedFor(status: number, afterMs: number | undefined): { readonly afterMs?: number } {
+export function retryAfter(status: number, afterMs: number | undefined): { readonly afterMs?: number } {
   if (afterMs !== undefined) return { afterMs };
   return status === 429 || status === 503 ? { afterMs: 0 } : {};
 }

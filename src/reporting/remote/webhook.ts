@@ -1,8 +1,8 @@
 import type { WebhookSinkModel } from '@machineadm/document/model.ts';
 import type { Secret } from '@machineadm/document/secret.ts';
 import type { HttpAnswer } from '../../host/http/client.ts';
-import { shown } from '../../host/http/client.ts';
-import { fitted, type ReportEvent, SIZE_CLASSES, sizeOf } from '../event.ts';
+import { redactedRequest } from '../../host/http/client.ts';
+import { type ReportEvent, SIZE_CLASSES, sizeOf, truncateEvent } from '../event.ts';
 import { CLOUD_EVENT_TYPE, cloudEvent } from './cloud-event.ts';
 import { type DeliveryContext, type DeliveryResult, type RemoteSink, resultOfStatus } from './remote-sink.ts';
 import { signatureHeaders } from './webhook-signature.ts';
@@ -59,14 +59,14 @@ export function webhookSink(model: WebhookSinkModel): RemoteSink {
 
   return {
     kind: 'Webhook',
-    target: shown('POST', model.url).replace(/^POST /, ''),
+    target: redactedRequest('POST', model.url).replace(/^POST /, ''),
     capacity: SIZE_CLASSES.full,
     async deliver(event, context) {
       const sizes = [SIZE_CLASSES.large, SIZE_CLASSES.small].filter((size) => size < sizeOf(event));
       let result = await deliverAs(event, context);
       for (const size of sizes) {
         if (result.kind !== 'refused' || !result.why.startsWith('HTTP 413')) break;
-        result = await deliverAs(fitted(event, size), context);
+        result = await deliverAs(truncateEvent(event, size), context);
       }
       return result;
     },

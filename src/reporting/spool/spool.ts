@@ -1,7 +1,7 @@
 import { isRecord } from '@machineadm/document/shape.ts';
 import { withChecksum, withoutChecksum } from '../../host/files/checksum.ts';
 import type { Host } from '../../host/seam/host.ts';
-import { fitted, type ReportEvent } from '../event.ts';
+import { type ReportEvent, truncateEvent } from '../event.ts';
 import { isEvent } from '../shapes.ts';
 
 /** Where events wait: on disk, and where that cannot be written, in memory. */
@@ -79,7 +79,7 @@ export class Spool {
     const waiting = await this.waiting(sink);
     const number = (waiting.at(-1)?.number ?? 0) + 1;
     const name = `${sink}~${`${number}`.padStart(9, '0')}~${event.id}.json`;
-    await this.#put(name, `${withChecksum(JSON.stringify(fitted(event, SPOOL_LIMITS.eventBytes)))}\n`);
+    await this.#put(name, `${withChecksum(JSON.stringify(truncateEvent(event, SPOOL_LIMITS.eventBytes)))}\n`);
     const lost = await this.#makeRoom(sink);
     if (lost > 0) {
       const state = await this.state(sink);

@@ -24,12 +24,12 @@ export function watchEvent(
     command: 'watch' as const,
     attempt: 1,
     phase: 'Concluded' as const,
-    message: oneLine(`NodeHealthy is ${condition.status} (${condition.reason})${told(condition)}`),
+    message: oneLine(`NodeHealthy is ${condition.status} (${condition.reason})${formatMessage(condition)}`),
     conditions: [condition],
     ...identity,
   });
 }
 
-function told({ message }: ReportCondition): string {
+function formatMessage({ message }: ReportCondition): string {
   return message === '' ? '' : `: ${message}`;
 }

@@ -1,7 +1,7 @@
 import type { UserModel } from '@machineadm/document/model.ts';
 import { redact } from '@machineadm/document/redaction.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
-import type { Missing } from '../step.ts';
+import type { UnmetRequirement } from '../step.ts';
 
 export const SUDOERS_MODE = 0o440;
 
@@ -12,7 +12,10 @@ export function sudoersText({ name, sudo }: Pick<UserModel, 'name' | 'sudo'>): s
 }
 
 /** Whether sudo is there, reads the directory, and understands the rules: before any of them is in place. */
-export async function sudoObstacles(host: QueryHost, users: readonly UserModel[]): Promise<readonly Missing[]> {
+export async function sudoObstacles(
+  host: QueryHost,
+  users: readonly UserModel[],
+): Promise<readonly UnmetRequirement[]> {
   const granted = users.filter(({ sudo }) => sudo.length > 0);
   if (granted.length === 0) return [];
   if ((await host.which('visudo')) === undefined) {
@@ -24,7 +27,7 @@ export async function sudoObstacles(host: QueryHost, users: readonly UserModel[]
       },
     ];
   }
-  const obstacles: Missing[] = [];
+  const obstacles: UnmetRequirement[] = [];
   if (!(await readsDirectory(host))) {
     obstacles.push({
       reason: 'SudoersInvalid',

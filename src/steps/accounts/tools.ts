@@ -1,7 +1,7 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { redact } from '@machineadm/document/redaction.ts';
 import type { Command, Host, QueryHost } from '../../host/seam/host.ts';
-import type { Missing } from '../step.ts';
+import type { UnmetRequirement } from '../step.ts';
 
 /** Which package brings which program, as most distributions call it. */
 const PACKAGES: Readonly<Record<string, string>> = {
@@ -14,8 +14,11 @@ const PACKAGES: Readonly<Record<string, string>> = {
 };
 
 /** Those of these programs that are not installed. */
-export async function missingTools(host: QueryHost, programs: ReadonlySet<string>): Promise<readonly Missing[]> {
-  const missing: Missing[] = [];
+export async function missingTools(
+  host: QueryHost,
+  programs: ReadonlySet<string>,
+): Promise<readonly UnmetRequirement[]> {
+  const missing: UnmetRequirement[] = [];
   for (const program of programs) {
     if ((await host.which(program)) !== undefined) continue;
     missing.push({

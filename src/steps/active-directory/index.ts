@@ -2,7 +2,7 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
 import type { DirectoryNetwork } from '../../host/network/directory.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
-import type { Change, Execution, Missing, Step, StepRecord } from '../step.ts';
+import type { Change, Execution, Step, StepRecord, UnmetRequirement } from '../step.ts';
 import { textDiff } from '../text-diff.ts';
 import { DomainJoin } from './join.ts';
 import { KERBEROS_CONFIGURATION, KERBEROS_ORIGINAL, kerberosConfiguration } from './kerberos-configuration.ts';
@@ -88,8 +88,8 @@ export const activeDirectory: ActiveDirectoryStep = activeDirectoryStep(
   async () => (await import('../../host/network/directory.ts')).directoryNetwork,
 );
 
-async function preflight(host: QueryHost, desired: DomainMembership): Promise<readonly Missing[]> {
-  const missing: Missing[] = [];
+async function preflight(host: QueryHost, desired: DomainMembership): Promise<readonly UnmetRequirement[]> {
+  const missing: UnmetRequirement[] = [];
   const tools = { adcli: 'adcli', ...(desired.credentials.kind === 'offlineBlob' ? { net: 'samba-common-bin' } : {}) };
   for (const [program, name] of Object.entries(tools)) {
     if ((await host.which(program)) !== undefined) continue;

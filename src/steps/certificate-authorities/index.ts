@@ -2,7 +2,7 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { CertificateAuthorityModel } from '@machineadm/document/model.ts';
 import { OWN_FILE_PREFIX } from '@machineadm/document/ownership/paths.ts';
 import type { Host } from '../../host/seam/host.ts';
-import type { Change, Execution, FollowUp, Missing, Step } from '../step.ts';
+import type { Change, Execution, FollowUp, Step, UnmetRequirement } from '../step.ts';
 import { type Authority, authoritiesOf, fingerprintsIn } from './certificates.ts';
 import { type TrustStore, trustStoreOf } from './stores.ts';
 
@@ -55,7 +55,7 @@ export function certificateAuthoritiesStep(
     },
 
     async preflight(host, desired) {
-      const missing: Missing[] = desired.entries.flatMap((entry) => {
+      const missing: UnmetRequirement[] = desired.entries.flatMap((entry) => {
         const found = authoritiesOf(entry, now());
         return 'problem' in found
           ? [{ reason: 'CertificateAuthorityInvalid', what: found.problem, remedy: REPLACE }]
@@ -143,7 +143,7 @@ export const certificateAuthorities: Step<AuthoritiesDesired, AuthoritiesActual,
 const REPLACE =
   'Put the certificate of the authority itself, in PEM and still valid, under host.certificateAuthorities.';
 
-const NO_STORE: Missing = {
+const NO_STORE: UnmetRequirement = {
   reason: 'CertificateAuthorityNotTrusted',
   what: 'neither update-ca-certificates nor update-ca-trust is installed, one of which certificate authorities need',
   remedy: 'Install the package ca-certificates.',

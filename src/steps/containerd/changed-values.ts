@@ -1,6 +1,6 @@
 import type { TomlTable, TomlValue } from '@machineadm/document/model.ts';
 import type { Version } from '../../host/seam/facts.ts';
-import { inWordsOf } from './migrate.ts';
+import { convertToVersion } from './migrate.ts';
 import { fullId } from './plugin-ids.ts';
 import { dottedKey, isTable, same, valueAt } from './toml-tree.ts';
 
@@ -38,7 +38,7 @@ export function changedValues(
   effective?: TomlTable,
 ): readonly string[] {
   const moved = new Map<string, readonly string[]>();
-  const after = inWordsOf(found.places, version);
+  const after = convertToVersion(found.places, version);
   for (const { path, places } of valuesOf(after, after)) for (const place of places) moved.set(place, path);
   const keeps = ({ value, places }: FoundValue): boolean => {
     const path = moved.get(places[0] ?? '');

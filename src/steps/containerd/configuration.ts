@@ -7,9 +7,9 @@ import {
   REGISTRIES_DIRECTORY,
 } from '@machineadm/document/ownership/paths.ts';
 import type { Version } from '../../host/seam/facts.ts';
-import { disabledWithoutCri, inWordsOf, withBinaries } from './migrate.ts';
+import { convertToVersion, disabledWithoutCri, withBinaries } from './migrate.ts';
 import { CRI, IMAGES, OPT, OVERLAYFS, RUNTIME, TRANSFER } from './plugin-ids.ts';
-import { mendedRuntimes, runtimeTables } from './runtimes.ts';
+import { correctedRuntimes, runtimeTables } from './runtimes.ts';
 import { tableText } from './toml-text.ts';
 import {
   defined,
@@ -70,7 +70,7 @@ export interface ConfigurationInput {
  */
 export function configurationTree(input: ConfigurationInput): TomlTable {
   const { model, version } = input;
-  const found = inWordsOf(input.original ?? {}, version);
+  const found = convertToVersion(input.original ?? {}, version);
   const base = model.mode === 'Merge' ? mergeBase(found, model, version) : managedBase(found);
   const mine = withoutBinaries(mergeTables(base, ours(input, base)), model.settings);
   const tree = mergeTables(mine, model.settings);
@@ -248,7 +248,7 @@ function managedBase(found: TomlTable): TomlTable {
 /** All of a file found, with what would not work mended. */
 function mergeBase(found: TomlTable, { cgroupDriver }: ContainerdModel, version: Version): TomlTable {
   const id = found.version === 2 ? CRI : RUNTIME;
-  const runtimes = mendedRuntimes(tableAt(found, ['plugins', id, 'containerd', 'runtimes']), cgroupDriver);
+  const runtimes = correctedRuntimes(tableAt(found, ['plugins', id, 'containerd', 'runtimes']), cgroupDriver);
   const path = stringAt(registryTable(found), ['config_path']) ?? '';
   const plugins = {
     [id]: table('containerd', table('runtimes', runtimes)),

@@ -198,7 +198,9 @@ function unknownKey(keys: readonly string[], evidence: readonly Evidence[]): Mac
 
 function notEffective(different: readonly Difference[], dropIns: readonly string[]): MachineadmError {
   const [first] = different;
-  const told = different.map(({ key, want, got }) => `${key}: want ${shown(key, want)}, got ${shown(key, got)}`);
+  const told = different.map(
+    ({ key, want, got }) => `${key}: want ${redactedValue(key, want)}, got ${redactedValue(key, got)}`,
+  );
   const because =
     dropIns.length === 0
       ? 'Look for the key in containerRuntime.containerd.settings: it may need another type.'
@@ -211,6 +213,6 @@ function notEffective(different: readonly Difference[], dropIns: readonly string
   });
 }
 
-function shown(key: string, value: TomlValue): string {
+function redactedValue(key: string, value: TomlValue): string {
   return /auth|password|identitytoken|header/i.test(key) ? '[redacted]' : JSON.stringify(value);
 }

@@ -15,7 +15,7 @@ const TELLING = /load required plugin|failed to load plugin|Failure unmarshaling
  * What is wrong with the runtime behind a socket, in a few words; undefined when it is well. `ctr version` would prove
  * nothing about CRI; `NetworkReady=false` is normal until a CNI is applied.
  */
-export async function findIllness(host: QueryHost, socket: string): Promise<string | undefined> {
+export async function findHealthProblem(host: QueryHost, socket: string): Promise<string | undefined> {
   const cri = host.cri(socket);
   try {
     await cri.version();
@@ -38,7 +38,7 @@ export async function waitUntilHealthy(
   let downSince: number | undefined;
   try {
     for (;;) {
-      const illness = await findIllness(host, socket);
+      const illness = await findHealthProblem(host, socket);
       if (illness === undefined) return;
       const trouble = unitTrouble(await host.service('containerd'));
       if (trouble?.permanent !== true) downSince = undefined;

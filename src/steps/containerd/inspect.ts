@@ -16,11 +16,11 @@ import {
   runningValues,
   writerOf,
 } from './configuration.ts';
-import { refuseContradictions } from './contradictions.ts';
+import { refuseContradictions } from './conflicts.ts';
 import { checkConfiguration } from './effective.ts';
 import { parseOthers, parseToml, withDropIns } from './found.ts';
-import { findIllness } from './health.ts';
-import { mistakesIn } from './mistakes.ts';
+import { findHealthProblem } from './health.ts';
+import { mistakesIn } from './invalid-values.ts';
 import { type ForgottenRegistry, inspectRegistries, type RegistryActual } from './registries.ts';
 import { sandboxImageOf } from './sandbox-image.ts';
 import { placesOf } from './toml-text.ts';
@@ -165,7 +165,7 @@ async function findMerged(
 
 /** Why a running daemon is not the one that this file makes: it is ill, or it read another file when it started. */
 async function findOutdated(host: QueryHost, socket: string, tree: TomlTable): Promise<string | undefined> {
-  const illness = await findIllness(host, socket);
+  const illness = await findHealthProblem(host, socket);
   if (illness !== undefined) return illness;
   const cri = host.cri(socket);
   const told = await cri.configuration();

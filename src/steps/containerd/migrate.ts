@@ -1,6 +1,6 @@
 import type { TomlTable, TomlValue } from '@machineadm/document/model.ts';
 import type { Version } from '../../host/seam/facts.ts';
-import { CRI, fullId, IMAGES, isOfCri, RUNTIME } from './plugin-ids.ts';
+import { CRI, fullId, IMAGES, isCriPlugin, RUNTIME } from './plugin-ids.ts';
 import { defined, isTable, mergeTables, stringAt, stringsAt, table, tableAt, without } from './toml-tree.ts';
 
 /** Where the keys of the one CRI plug-in of version 2 went in version 3: containerd plugins/cri/{images,runtime}/plugin.go. */
@@ -27,7 +27,7 @@ const OF_SERVER = [
  * it was written in and whatever its header says: the ids of its plug-ins tell. containerd's own `config migrate` exists
  * only in 2.x, forgets drop-ins, and writes what the next older one does not read.
  */
-export function inWordsOf(found: TomlTable, version: Version): TomlTable {
+export function convertToVersion(found: TomlTable, version: Version): TomlTable {
   const tree = withoutVersion4(withFullIds(found));
   const plugins = tableAt(tree, ['plugins']);
   const others = without(plugins, [CRI, IMAGES, RUNTIME]);
@@ -155,6 +155,6 @@ function picked(content: TomlTable, keys: readonly string[]): TomlTable {
 /** What is disabled besides CRI, which never is: Docker's packages do that (containerd/containerd#8139). */
 export function disabledWithoutCri(tree: TomlTable): readonly string[] {
   return stringsAt(tree, ['disabled_plugins']).filter(
-    (plugin) => plugin.startsWith('io.containerd.') && !isOfCri(plugin),
+    (plugin) => plugin.startsWith('io.containerd.') && !isCriPlugin(plugin),
   );
 }

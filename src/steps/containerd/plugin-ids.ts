@@ -44,6 +44,6 @@ export function fullId(plugin: string): string {
 }
 
 /** True for the ids without which there is no CRI. */
-export function isOfCri(plugin: string): boolean {
+export function isCriPlugin(plugin: string): boolean {
   return [CRI, IMAGES, RUNTIME].includes(fullId(plugin));
 }

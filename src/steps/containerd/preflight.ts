@@ -3,9 +3,9 @@ import { programTrouble } from '../../host/processes/executable.ts';
 import type { Version } from '../../host/seam/facts.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import { compareVersions } from '../../host/seam/version.ts';
-import type { Missing } from '../step.ts';
+import type { UnmetRequirement } from '../step.ts';
 import { CONFIGURATION_PATH } from './configuration.ts';
-import { tooNewFor } from './contradictions.ts';
+import { tooNewFor } from './conflicts.ts';
 import { parseToml } from './found.ts';
 import type { ContainerdDesired } from './inspect.ts';
 import { wrongCertificates } from './registry-certificates.ts';
@@ -16,7 +16,7 @@ const OLDEST: Version = { major: 1, minor: 6, patch: 0, text: '1.6.0' };
 const INSTALL = 'Install containerd 1.6 or newer with its service (the package of the distribution will do).';
 
 /** What containerd, its runtimes, snapshotters and registries need and is not there or does not fit. */
-export async function preflight(host: QueryHost, desired: ContainerdDesired): Promise<readonly Missing[]> {
+export async function preflight(host: QueryHost, desired: ContainerdDesired): Promise<readonly UnmetRequirement[]> {
   const { model, version, afterHooks } = desired;
   if (version === undefined) {
     const why = await programTrouble(host, 'containerd');
@@ -27,7 +27,7 @@ export async function preflight(host: QueryHost, desired: ContainerdDesired): Pr
     const what = `containerd ${version.text} (1.6 or newer is needed: it is the first with CRI v1)`;
     return [{ reason: 'ContainerRuntimeUnsupported', what, remedy: INSTALL }];
   }
-  const missing: Missing[] = [...tooNewFor(model, version)];
+  const missing: UnmetRequirement[] = [...tooNewFor(model, version)];
   if (!(await host.service('containerd')).exists) {
     missing.push({ reason: 'ContainerRuntimeMissing', what: 'the service containerd', remedy: INSTALL });
   }
@@ -36,7 +36,10 @@ export async function preflight(host: QueryHost, desired: ContainerdDesired): Pr
 }
 
 /** What the runtimes, snapshotters and registries of the document need and is not there, or is not what it must be. */
-export async function missingParts(host: QueryHost, { model, laid }: ContainerdDesired): Promise<readonly Missing[]> {
+export async function missingParts(
+  host: QueryHost,
+  { model, laid }: ContainerdDesired,
+): Promise<readonly UnmetRequirement[]> {
   return [
     ...(await missingRuntimes(host, model.runtimes, laid)),
     ...(await missingSnapshotters(host, model)),
@@ -45,7 +48,7 @@ export async function missingParts(host: QueryHost, { model, laid }: ContainerdD
 }
 
 /** containerd fails to load CRI without them: "failed to find snapshotter". Each that it has, has a section in its default. */
-async function missingSnapshotters(host: QueryHost, model: ContainerdModel): Promise<readonly Missing[]> {
+async function missingSnapshotters(host: QueryHost, model: ContainerdModel): Promise<readonly UnmetRequirement[]> {
   const wanted = new Set([model.snapshotter, ...model.runtimes.map(({ snapshotter }) => snapshotter)]);
   const names = [...wanted].filter((name) => name !== undefined);
   if (names.length === 0) return [];

@@ -3,7 +3,7 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { RegistryEndpoint, RegistryModel } from '@machineadm/document/model.ts';
 import { pemBlocks } from '@machineadm/document/pem.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
-import type { Missing } from '../step.ts';
+import type { UnmetRequirement } from '../step.ts';
 
 const REMEDY = 'Put the PEM certificate, whole and still valid, and for a client its own key into the document.';
 
@@ -18,8 +18,8 @@ export async function wrongCertificates(
   registries: readonly RegistryModel[],
   laid: ReadonlySet<string>,
   now: number,
-): Promise<readonly Missing[]> {
-  const found: Missing[] = [];
+): Promise<readonly UnmetRequirement[]> {
+  const found: UnmetRequirement[] = [];
   for (const registry of registries) {
     for (const endpoint of [registry.server, ...registry.mirrors]) {
       const where = endpoint.url ?? registry.host;
@@ -81,6 +81,6 @@ function certificateProblem(pem: string, now: number): string | undefined {
   return undefined;
 }
 
-function wrong(what: string, scope: 'base' | 'node'): Missing {
+function wrong(what: string, scope: 'base' | 'node'): UnmetRequirement {
   return { reason: 'RegistryCertificateInvalid', what, remedy: REMEDY, scope };
 }

@@ -1,7 +1,7 @@
 import { dirname } from 'node:path/posix';
 import type { ContainerdModel, RuntimeModel, TomlTable } from '@machineadm/document/model.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
-import type { Missing } from '../step.ts';
+import type { UnmetRequirement } from '../step.ts';
 import { RUNC_SHIM } from './plugin-ids.ts';
 import { defined, isTable, stringAt, table, tableAt } from './toml-tree.ts';
 
@@ -36,7 +36,7 @@ export function runtimeTables({ runtimes, cgroupDriver }: ContainerdModel): Toml
  * Runtimes that are there already, as every runtime must be: with a type, and those of runc's shim with the same cgroup
  * driver as the kubelet.
  */
-export function mendedRuntimes(found: TomlTable, cgroupDriver: ContainerdModel['cgroupDriver']): TomlTable {
+export function correctedRuntimes(found: TomlTable, cgroupDriver: ContainerdModel['cgroupDriver']): TomlTable {
   return Object.fromEntries(
     Object.entries(found).map(([name, runtime]) => {
       if (!isTable(runtime)) return [name, runtime];
@@ -53,8 +53,8 @@ export async function missingRuntimes(
   host: QueryHost,
   runtimes: readonly RuntimeModel[],
   laid: ReadonlySet<string>,
-): Promise<readonly Missing[]> {
-  const missing: Missing[] = [];
+): Promise<readonly UnmetRequirement[]> {
+  const missing: UnmetRequirement[] = [];
   for (const runtime of runtimes) {
     if (runtime.baseSpec !== undefined && !laid.has(runtime.baseSpec)) {
       if ((await host.stat(runtime.baseSpec)) === undefined) missing.push(noBaseSpec(runtime, runtime.baseSpec));
@@ -85,7 +85,7 @@ async function isThere(host: QueryHost, program: string): Promise<boolean> {
   return containerd !== undefined && (await host.stat(`${dirname(containerd)}/${program}`)) !== undefined;
 }
 
-function noProgram({ name }: RuntimeModel, program: string): Missing {
+function noProgram({ name }: RuntimeModel, program: string): UnmetRequirement {
   return {
     reason: 'ContainerdRuntimeMissing',
     what: `${program}, which the runtime ${name} needs`,
@@ -94,7 +94,7 @@ function noProgram({ name }: RuntimeModel, program: string): Missing {
 }
 
 /** containerd plugins/cri/runtime/plugin.go, loadBaseOCISpecs: without it CRI does not start. */
-function noBaseSpec({ name }: RuntimeModel, path: string): Missing {
+function noBaseSpec({ name }: RuntimeModel, path: string): UnmetRequirement {
   return {
     reason: 'ContainerdBaseSpecMissing',
     what: `${path}, the base specification of the runtime ${name}`,

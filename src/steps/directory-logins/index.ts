@@ -3,7 +3,7 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import { ORIGINAL_SUFFIX } from '@machineadm/document/ownership/paths.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 import { membershipOf } from '../active-directory/membership.ts';
-import type { Change, FollowUp, Missing, Step } from '../step.ts';
+import type { Change, FollowUp, Step, UnmetRequirement } from '../step.ts';
 import { textDiff } from '../text-diff.ts';
 import {
   type LoginsDesired,
@@ -55,7 +55,7 @@ export const directoryLogins: Step<LoginsDesired, LoginsActual, LoginsPayload> =
   },
 
   async preflight(host, desired) {
-    const missing: Missing[] = [];
+    const missing: UnmetRequirement[] = [];
     const lacks = (what: string, remedy: string) =>
       missing.push({ reason: 'ActiveDirectoryToolMissing', what: `${what}, for host.activeDirectory.logins`, remedy });
     if ((await host.which('sssd')) === undefined) {

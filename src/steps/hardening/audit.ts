@@ -1,7 +1,7 @@
 import type { Evidence } from '@machineadm/document/errors.ts';
 import type { HardeningModel } from '@machineadm/document/model.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
-import { judge } from '../../kubernetes/hardening/judge.ts';
+import { evaluateControl } from '../../kubernetes/hardening/evaluate.ts';
 import { observe } from '../../kubernetes/hardening/observe.ts';
 import { select } from '../../kubernetes/hardening/select.ts';
 import { titleOf } from '../../kubernetes/hardening/title.ts';
@@ -37,7 +37,7 @@ export async function auditControls(
     minor,
   );
   const controls = selected.map(({ control, exception }): AuditedControl => {
-    const verdict = judge(control, seen);
+    const verdict = evaluateControl(control, seen);
     const common = { id: control.id, level: String(control.level), title: titleOf(control) };
     if (verdict.state === 'not-applicable') {
       return { ...common, state: 'not-applicable', evidence: [], reason: verdict.why };

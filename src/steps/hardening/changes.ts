@@ -2,20 +2,20 @@ import { KUBELET_CONFIG } from '@machineadm/document/ownership/kubernetes-paths.
 import { formatMode } from '@machineadm/document/units.ts';
 import type { Component } from '@machineadm/hardening/control.ts';
 import type { ManifestEdit } from '../../kubernetes/hardening/manifest.ts';
-import type { Mends } from '../../kubernetes/hardening/mend.ts';
 import { manifestPath } from '../../kubernetes/hardening/observe.ts';
+import type { Remediations } from '../../kubernetes/hardening/remediate.ts';
 import type { Change } from '../step.ts';
 
 /** What one change does to one place. */
 export type HardeningPlace =
   | { readonly kind: 'component'; readonly component: Component; readonly edits: readonly ManifestEdit[] }
-  | ({ readonly kind: 'kubelet' } & Pick<Mends, 'kubeletFields' | 'kubeletFlags'>)
-  | ({ readonly kind: 'files' } & Pick<Mends, 'modes' | 'owners'>)
-  | ({ readonly kind: 'services' } & Pick<Mends, 'services'>);
+  | ({ readonly kind: 'kubelet' } & Pick<Remediations, 'kubeletFields' | 'kubeletFlags'>)
+  | ({ readonly kind: 'files' } & Pick<Remediations, 'modes' | 'owners'>)
+  | ({ readonly kind: 'services' } & Pick<Remediations, 'services'>);
 
 /** One change for each place that has drifted, naming the controls that it is for. */
-export function changesFor(mends: Mends): readonly Change<HardeningPlace>[] {
-  const ids = (...places: readonly Parameters<Mends['controls']['get']>[0][]): string =>
+export function changesFor(mends: Remediations): readonly Change<HardeningPlace>[] {
+  const ids = (...places: readonly Parameters<Remediations['controls']['get']>[0][]): string =>
     [...new Set(places.flatMap((place) => mends.controls.get(place) ?? []))].join(', ');
   const common = { scope: 'node', ineffective: 'HardeningNotEffective' } as const;
   const changes: Change<HardeningPlace>[] = [];

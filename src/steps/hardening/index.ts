@@ -3,10 +3,10 @@ import { KUBELET_CONFIG } from '@machineadm/document/ownership/kubernetes-paths.
 import type { Control } from '@machineadm/hardening/control.ts';
 import type { Host } from '../../host/seam/host.ts';
 import { type Pace, USUAL_PACE } from '../../kubernetes/hardening/component-restart.ts';
-import { judge } from '../../kubernetes/hardening/judge.ts';
-import { type Mends, mendsFor } from '../../kubernetes/hardening/mend.ts';
+import { evaluateControl } from '../../kubernetes/hardening/evaluate.ts';
 import { observe } from '../../kubernetes/hardening/observe.ts';
 import { HARDENING_RECORD, recordText } from '../../kubernetes/hardening/record.ts';
+import { type Remediations, remediationsFor } from '../../kubernetes/hardening/remediate.ts';
 import { applied, select } from '../../kubernetes/hardening/select.ts';
 import type { Change, Execution, Step } from '../step.ts';
 import { applyPlace } from './apply.ts';
@@ -24,7 +24,7 @@ export interface HardeningDesired {
 }
 
 export interface HardeningActual {
-  readonly mends: Mends;
+  readonly mends: Remediations;
   readonly record: string | undefined;
   /** These very profiles were applied on this instance before. */
   readonly done: boolean;
@@ -63,7 +63,7 @@ export function hardeningStep(pace: Pace): Step<HardeningDesired, HardeningActua
     async inspect(host, desired, record) {
       const seen = await observe(host, desired.controls, desired.minor);
       return {
-        mends: mendsFor(desired.controls, seen, desired),
+        mends: remediationsFor(desired.controls, seen, desired),
         record: await host.readText(HARDENING_RECORD),
         done: record.done.has(firstChangeId(desired)),
         interrupted: record.interrupted.has(firstChangeId(desired)),
@@ -76,7 +76,7 @@ export function hardeningStep(pace: Pace): Step<HardeningDesired, HardeningActua
       else {
         changes.push({
           id: firstChangeId(desired),
-          summary: `bring what kubeadm wrote to ${asked(desired).join(', ')}`,
+          summary: `bring what kubeadm wrote to ${requestedControls(desired).join(', ')}`,
           scope: 'node',
           // Doing it again is harmless; what must not be lost is that it was done once.
           repeatable: false,
@@ -103,7 +103,7 @@ export function hardeningStep(pace: Pace): Step<HardeningDesired, HardeningActua
       await host.sync(KUBELET_CONFIG);
       const seen = await observe(host, desired.controls, desired.minor);
       for (const control of desired.controls) {
-        const verdict = judge(control, seen);
+        const verdict = evaluateControl(control, seen);
         if (verdict.state !== 'fails') continue;
         const why = verdict.evidence.map(({ source, text }) => `${source}: ${text}`).join('; ');
         execution.warn(`${control.id} does not hold: ${why}`);
@@ -112,12 +112,12 @@ export function hardeningStep(pace: Pace): Step<HardeningDesired, HardeningActua
   };
 }
 
-function asked({ hardening: { profiles, include } }: HardeningDesired): readonly string[] {
+function requestedControls({ hardening: { profiles, include } }: HardeningDesired): readonly string[] {
   return [...profiles, ...include];
 }
 
 function firstChangeId(desired: HardeningDesired): string {
-  return `hardening/${asked(desired).join('+') || 'nothing'}`;
+  return `hardening/${requestedControls(desired).join('+') || 'nothing'}`;
 }
 
 async function applyAll(
@@ -127,7 +127,7 @@ async function applyAll(
   pace: Pace,
 ): Promise<void> {
   const seen = await observe(host, desired.controls, desired.minor);
-  const changes = changesFor(mendsFor(desired.controls, seen, desired));
+  const changes = changesFor(remediationsFor(desired.controls, seen, desired));
   for (const { payload } of changes) await applyPlace(host, payload, execution, pace);
   // A run that was killed in here may have written what the kubelet has not read yet.
   if (interrupted || changes.some(({ owes }) => owes?.includes('restart:kubelet'))) {

@@ -1,7 +1,7 @@
 import { basename } from 'node:path/posix';
 import { errorMessage } from '@machineadm/document/errors.ts';
 import type { ImageArchive } from '@machineadm/document/model.ts';
-import { shown } from '../../host/http/client.ts';
+import { redactedRequest } from '../../host/http/client.ts';
 import type { CommandResult, Host, QueryHost } from '../../host/seam/host.ts';
 import { download } from '../file-download.ts';
 import type { Execution } from '../step.ts';
@@ -32,7 +32,7 @@ export interface ArchiveNote {
 
 /** How an archive is named to people: its path, or its URL without what may be a token. */
 export function archiveName(archive: ImageArchive): string {
-  return archive.kind === 'file' ? archive.path : shown('', archive.url).trim();
+  return archive.kind === 'file' ? archive.path : redactedRequest('', archive.url).trim();
 }
 
 /** Stable, and without what may be a token. */

@@ -4,7 +4,7 @@ import { ENVIRONMENT_FILE, PROXY_DROP_IN, PROXY_FILE, PROXY_SERVICES } from '@ma
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 import type { ServiceEnvironment } from '../../host/services/environment.ts';
 import { blockIn, withBlock, withoutBlock } from '../marked-block.ts';
-import type { Change, FollowUp, Missing, Step } from '../step.ts';
+import type { Change, FollowUp, Step, UnmetRequirement } from '../step.ts';
 import { bypassOf } from './bypass.ts';
 import { missingOfProxy, proxyUrls, proxyVariables, singleQuoted } from './variables.ts';
 
@@ -66,7 +66,7 @@ export const proxy: Step<ProxyDesired, ProxyActual, ProxyPayload> = {
     };
   },
 
-  async preflight(host, desired): Promise<readonly Missing[]> {
+  async preflight(host, desired): Promise<readonly UnmetRequirement[]> {
     return await missingOfProxy(proxyUrls(host, desired.proxy), desired.afterHooks);
   },
 

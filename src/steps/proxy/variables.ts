@@ -3,7 +3,7 @@ import type { ProxyModel } from '@machineadm/document/model.ts';
 import { holdsCredentials, proxyUrlProblem } from '@machineadm/document/proxy-url.ts';
 import { Secret } from '@machineadm/document/secret.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
-import type { Missing } from '../step.ts';
+import type { UnmetRequirement } from '../step.ts';
 
 /** The URLs of the document, found out. */
 export interface ProxyUrls {
@@ -35,7 +35,10 @@ export async function proxyUrls(host: QueryHost, proxy: ProxyModel): Promise<Pro
 }
 
 /** Why the proxy cannot be set, where finding its URLs out fails. What an early hook may bring is checked after it ran. */
-export async function missingOfProxy(found: Promise<unknown>, afterHooks: boolean): Promise<readonly Missing[]> {
+export async function missingOfProxy(
+  found: Promise<unknown>,
+  afterHooks: boolean,
+): Promise<readonly UnmetRequirement[]> {
   try {
     await found;
     return [];

@@ -1,7 +1,7 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { DiskModel } from '@machineadm/document/model.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
-import type { Change, Execution, Missing, Step } from '../step.ts';
+import type { Change, Execution, Step, UnmetRequirement } from '../step.ts';
 import { type DiskDecision, type DiskFinding, decideDisk } from './decisions.ts';
 import { type BlockDevice, describeDevice, findDevice, partitionsKnown } from './device.ts';
 import { layOut, type PartitionTable, sfdiskScript, spaceFor, tableDifference } from './partition-layout.ts';
@@ -55,7 +55,9 @@ export const disks: Step<DisksDesired, DisksActual, DiskPayload> = {
 
   async preflight(host, desired) {
     if (desired.afterHooks) return [];
-    const missing: Missing[] = [...(await missingTools(host, ['sfdisk', 'wipefs', 'blkid', 'lsblk', 'partx']))];
+    const missing: UnmetRequirement[] = [
+      ...(await missingTools(host, ['sfdisk', 'wipefs', 'blkid', 'lsblk', 'partx'])),
+    ];
     if (missing.length > 0) return missing;
     for (const [index, disk] of desired.disks.entries()) {
       const device = await findDevice(host, disk.device);

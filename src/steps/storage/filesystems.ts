@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { DiskModel, FilesystemModel } from '@machineadm/document/model.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
-import type { Change, Execution, Missing, Step } from '../step.ts';
+import type { Change, Execution, Step, UnmetRequirement } from '../step.ts';
 import { decideFilesystem, type FilesystemDecision, type FilesystemFinding } from './decisions.ts';
 import { type BlockDevice, describeDevice, findDevice } from './device.ts';
 import { mkfsArguments, mkfsProgram, newFilesystemId } from './mkfs.ts';
@@ -65,7 +65,7 @@ export const filesystems: Step<FilesystemsDesired, FilesystemsActual, Filesystem
   async preflight(host, desired) {
     if (desired.afterHooks) return [];
     const makers = desired.filesystems.map(({ type }) => mkfsProgram(type));
-    const missing: Missing[] = [...(await missingTools(host, ['wipefs', 'blkid', 'lsblk', ...makers]))];
+    const missing: UnmetRequirement[] = [...(await missingTools(host, ['wipefs', 'blkid', 'lsblk', ...makers]))];
     if (missing.length > 0) return missing;
     for (const [index, filesystem] of desired.filesystems.entries()) {
       if (await willBePartitioned(host, desired.disks, filesystem.device)) continue;

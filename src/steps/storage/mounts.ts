@@ -2,7 +2,7 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { DiskModel, FilesystemModel, MountModel } from '@machineadm/document/model.ts';
 import { FSTAB } from '@machineadm/document/ownership/paths.ts';
 import type { Host } from '../../host/seam/host.ts';
-import type { Change, Execution, FollowUp, Missing, Step } from '../step.ts';
+import type { Change, Execution, FollowUp, Step, UnmetRequirement } from '../step.ts';
 import { describeDevice, findDevice } from './device.ts';
 import { withEntry } from './fstab.ts';
 import { byDepth } from './mount-options.ts';
@@ -62,7 +62,7 @@ export const mounts: Step<MountsDesired, MountsActual, PlacedMount> = {
   async preflight(host, desired) {
     if (desired.afterHooks) return [];
     const programs = desired.mounts.map(({ mount }) => (mount.path === 'none' ? 'swapon' : 'mount'));
-    const missing: Missing[] = [...(await missingTools(host, ['findmnt', 'blkid', 'lsblk', ...programs]))];
+    const missing: UnmetRequirement[] = [...(await missingTools(host, ['findmnt', 'blkid', 'lsblk', ...programs]))];
     for (const { mount, place } of desired.mounts) {
       const what = await obstacle(host, mount.path);
       if (what === undefined) continue;

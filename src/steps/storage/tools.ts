@@ -1,5 +1,5 @@
 import type { QueryHost } from '../../host/seam/host.ts';
-import type { Missing } from '../step.ts';
+import type { UnmetRequirement } from '../step.ts';
 
 /** Which package brings a program: Debian's name, then that of others where it differs. */
 const PACKAGES: Readonly<Record<string, string>> = {
@@ -13,8 +13,8 @@ const PACKAGES: Readonly<Record<string, string>> = {
 };
 
 /** Programs that are not installed, each with the package to install. */
-export async function missingTools(host: QueryHost, programs: readonly string[]): Promise<readonly Missing[]> {
-  const missing: Missing[] = [];
+export async function missingTools(host: QueryHost, programs: readonly string[]): Promise<readonly UnmetRequirement[]> {
+  const missing: UnmetRequirement[] = [];
   for (const program of new Set(programs)) {
     if ((await host.which(program)) !== undefined) continue;
     missing.push({

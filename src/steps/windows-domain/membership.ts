@@ -1,7 +1,7 @@
 import type { Model } from '@machineadm/document/model.ts';
 import type { Facts } from '../../host/seam/facts.ts';
 import { type DomainMembership, membershipOf } from '../active-directory/membership.ts';
-import type { Missing } from '../step.ts';
+import type { UnmetRequirement } from '../step.ts';
 
 /** What a document asks of a Windows machine: here the account has the name of the machine, and the system keeps its keys. */
 export interface WindowsMembership extends DomainMembership {
@@ -18,10 +18,10 @@ export function windowsMembershipOf(model: Model, facts: Facts): WindowsMembersh
 }
 
 /** What Windows does not let be chosen, or cannot do. */
-export function windowsObstacles(desired: WindowsMembership): readonly Missing[] {
+export function windowsObstacles(desired: WindowsMembership): readonly UnmetRequirement[] {
   const { computerName, machineName, servicePrincipals, logins, registersAddress, onReset, onBroken, credentials } =
     desired;
-  const missing: Missing[] = [];
+  const missing: UnmetRequirement[] = [];
   const unsupported = (what: string, remedy: string): void => {
     missing.push({ reason: 'UnsupportedOnPlatform', what, remedy, scope: 'node' });
   };

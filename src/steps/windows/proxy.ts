@@ -11,7 +11,7 @@ import {
 } from '../../host/windows/system-scripts.ts';
 import { bypassOf } from '../proxy/bypass.ts';
 import { missingOfProxy, type ProxyUrls, proxyUrls } from '../proxy/variables.ts';
-import type { Change, Missing, Step } from '../step.ts';
+import type { Change, Step, UnmetRequirement } from '../step.ts';
 
 const SERVICES = ['containerd', 'kubelet'] as const;
 /** Names of variables mean the same in upper and lower case on Windows. */
@@ -67,7 +67,7 @@ export const windowsProxy: Step<WindowsProxyDesired, WindowsProxyActual, Windows
     };
   },
 
-  async preflight(host, desired): Promise<readonly Missing[]> {
+  async preflight(host, desired): Promise<readonly UnmetRequirement[]> {
     return await missingOfProxy(wantedVariables(host, desired), desired.afterHooks);
   },
 

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { describe, test } from 'node:test';
 import { openQueryHost } from '../../../src/host/index.ts';
 import { processesOf } from '../../../src/kubernetes/api-server/processes.ts';
-import { isOfThisMachine, pidNamespaceDepth } from '../../../src/kubernetes/pid-namespace.ts';
+import { pidNamespaceDepth, sharesPidNamespace } from '../../../src/kubernetes/pid-namespace.ts';
 import { podShims } from '../../../src/kubernetes/pod-shims.ts';
 import { memoryHost } from '../../support/memory-host.ts';
 
@@ -30,7 +30,7 @@ describe('processes of machines that are containers of this one', () => {
       2,
       undefined,
     ]);
-    assert.equal(await isOfThisMachine(host, '44', 0), true, 'an old kernel does not tell');
+    assert.equal(await sharesPidNamespace(host, '44', 0), true, 'an old kernel does not tell');
   });
 
   test('have shims that hold no pod of this machine', async () => {

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { Facts } from '../../../src/host/seam/facts.ts';
 import { withHooks } from '../../../src/pipeline/after-hooks.ts';
-import { requireLasting } from '../../../src/pipeline/lasting.ts';
+import { requireLasting } from '../../../src/pipeline/durable-changes.ts';
 import { RunTrace } from '../../../src/pipeline/run-trace.ts';
 import { runSteps, StepFailure } from '../../../src/pipeline/runner.ts';
 import { facts } from '../../support/facts.ts';

@@ -2,24 +2,24 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { type PreflightScope, preflight, refuseUnlessRoot } from '../../../src/pipeline/preflight.ts';
-import type { Missing } from '../../../src/steps/step.ts';
+import type { UnmetRequirement } from '../../../src/steps/step.ts';
 import { facts } from '../../support/facts.ts';
 import { hostModel } from '../../support/host-model.ts';
 import { memoryHost } from '../../support/memory-host.ts';
 import { type FakeStep, fakeSteps } from './fake-steps.ts';
 
-const KUBEADM: Missing = {
+const KUBEADM: UnmetRequirement = {
   reason: 'KubeadmNotInstalled',
   what: 'kubeadm is not installed',
   remedy: 'Install the packages.',
   scope: 'node',
 };
-const CONTAINERD: Missing = {
+const CONTAINERD: UnmetRequirement = {
   reason: 'ContainerRuntimeMissing',
   what: 'containerd is not installed',
   remedy: 'Install the packages.',
 };
-const missing = (id: string, ...found: Missing[]): FakeStep => ({ id, preflight: async () => found });
+const missing = (id: string, ...found: UnmetRequirement[]): FakeStep => ({ id, preflight: async () => found });
 
 function asked(scope: 'base' | 'all' = 'all', ...done: readonly string[]): PreflightScope {
   const record = (step: string) => ({ done: new Set(done.includes(step) ? [`${step}/run`] : []) });

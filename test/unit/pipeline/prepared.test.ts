@@ -10,12 +10,12 @@ import { afterRecord, isBake, newJournalState, withNotes } from '../../../src/pi
 import type { JournalRecord } from '../../../src/pipeline/journal-record.ts';
 import {
   baseDigest,
-  leaveOnlyManifest,
   PREPARED_PATH,
   type Prepared,
   parsePrepared,
   preparedBy,
   readPrepared,
+  removeBakeState,
   usableNotes,
   writePrepared,
 } from '../../../src/pipeline/prepared.ts';
@@ -164,7 +164,7 @@ describe('after a bake', () => {
 
   test('nothing stays but the manifest', async () => {
     const host = machine();
-    await leaveOnlyManifest(host, stateOf(begun('1', { command: 'prepare' }), ended('1')), STATUS);
+    await removeBakeState(host, stateOf(begun('1', { command: 'prepare' }), ended('1')), STATUS);
     assert.deepEqual([JOURNAL, STATUS, SUMMARY].map(host.text), [undefined, undefined, undefined]);
   });
 
@@ -177,7 +177,7 @@ describe('after a bake', () => {
   ] as const) {
     test(`the journal stays where ${what}`, async () => {
       const host = machine();
-      await leaveOnlyManifest(host, state, STATUS);
+      await removeBakeState(host, state, STATUS);
       assert.deepEqual([JOURNAL, STATUS, SUMMARY].map(host.text), ['x', '{}', '{}']);
     });
   }

@@ -4,7 +4,7 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import { conclude } from '../../../src/pipeline/conclusion.ts';
 import { afterRecord, newJournalState, stepRecord } from '../../../src/pipeline/journal.ts';
 import type { JournalRecord } from '../../../src/pipeline/journal-record.ts';
-import { judgeResumable } from '../../../src/pipeline/resume.ts';
+import { evaluateResumable } from '../../../src/pipeline/resume.ts';
 import { runSteps, StepFailure } from '../../../src/pipeline/runner.ts';
 import type { StepRecord } from '../../../src/steps/step.ts';
 import { memoryHost } from '../../support/memory-host.ts';
@@ -199,7 +199,7 @@ describe('a run that ends for a reboot', () => {
       afterRecord,
       newJournalState(identity(), false),
     );
-    assert.deepEqual(judgeResumable(state, undefined, { machineId: MACHINE_A, cloudInstanceId: undefined }), {
+    assert.deepEqual(evaluateResumable(state, undefined, { machineId: MACHINE_A, cloudInstanceId: undefined }), {
       resume: true,
     });
   });

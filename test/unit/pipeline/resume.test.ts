@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { afterRecord, newJournalState } from '../../../src/pipeline/journal.ts';
 import type { JournalRecord } from '../../../src/pipeline/journal-record.ts';
-import { judgeResumable } from '../../../src/pipeline/resume.ts';
+import { evaluateResumable } from '../../../src/pipeline/resume.ts';
 import { begun, ended, identity, MACHINE_A, MACHINE_B } from './records.ts';
 
 const HERE = { machineId: MACHINE_A, cloudInstanceId: undefined };
@@ -19,18 +19,18 @@ describe('a run is gone on with', () => {
     ['asked for a reboot', journal(begun('1'), ended('1', 'RebootRequired', 16))],
     ['was killed after an earlier one succeeded', journal(begun('1'), ended('1'), begun('2'))],
   ] as const) {
-    test(`that ${what}`, () => assert.deepEqual(judgeResumable(state, undefined, HERE), { resume: true }));
+    test(`that ${what}`, () => assert.deepEqual(evaluateResumable(state, undefined, HERE), { resume: true }));
   }
 
   test('that was killed before its journal began', () => {
     const status = { command: 'provision', outcome: 'Interrupted', host: HOST } as const;
-    assert.deepEqual(judgeResumable(undefined, status, HERE), { resume: true });
+    assert.deepEqual(evaluateResumable(undefined, status, HERE), { resume: true });
   });
 });
 
 describe('nothing is gone on with', () => {
-  const refuse = (...args: Parameters<typeof judgeResumable>) => {
-    const judged = judgeResumable(...args);
+  const refuse = (...args: Parameters<typeof evaluateResumable>) => {
+    const judged = evaluateResumable(...args);
     assert.ok(!judged.resume);
     return judged.why;
   };

@@ -17,7 +17,7 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import { withChecksum } from '../../../src/host/files/checksum.ts';
 import { openQueryHost } from '../../../src/host/index.ts';
 import type { JournalState } from '../../../src/pipeline/journal.ts';
-import { asSeenBy, openJournal, peekJournal } from '../../../src/pipeline/run-journal.ts';
+import { journalForInstance, openJournal, peekJournal } from '../../../src/pipeline/run-journal.ts';
 import { begun, bootstrapped, done, ended, identity, type lines, MACHINE_A, MACHINE_B, started } from './records.ts';
 
 describe('the journal on disk', () => {
@@ -195,7 +195,11 @@ describe('the journal on disk', () => {
     test('hands over what was there before its own bootstrap: it is no leftover of that', async () => {
       const entry = { path: '/etc/kubernetes/pki/ca.crt', type: 'file', size: 3 } as const;
       await left({ is: 'inventory', step: 'kubeadm', entries: [entry] }, ...bootstrapped('1'));
-      assert.deepEqual(asSeenBy(await peekJournal(host, path), other).inventory, [entry], 'so does plan see it');
+      assert.deepEqual(
+        journalForInstance(await peekJournal(host, path), other).inventory,
+        [entry],
+        'so does plan see it',
+      );
       (await openJournal(host, other, path)).close();
       const again = await openJournal(host, other, path);
       again.close();
@@ -204,7 +208,7 @@ describe('the journal on disk', () => {
 
     test('is seen so by plan, which writes nothing', async () => {
       await left(...bootstrapped('1'));
-      const seen = asSeenBy(await peekJournal(host, path), other);
+      const seen = journalForInstance(await peekJournal(host, path), other);
       assert.deepEqual([seen.attempts, seen.foreign, seen.identity], [0, true, other]);
       assert.deepEqual(here(), ['journal']);
     });

@@ -3,11 +3,11 @@ import { describe, test } from 'node:test';
 import { Secret } from '@machineadm/document/secret.ts';
 import {
   eventLine,
-  fitted,
   type ReportEvent,
   reportEvent,
   SIZE_CLASSES,
   sizeOf,
+  truncateEvent,
 } from '../../../src/reporting/event.ts';
 import type { RunStatus } from '../../../src/reporting/status.ts';
 import { watchEvent } from '../../../src/reporting/watch/watch-event.ts';
@@ -65,13 +65,13 @@ describe('an event', () => {
 describe('an event that is made to fit', () => {
   test('is left as it is where it fits', () => {
     const event = concluded();
-    assert.equal(fitted(event, SIZE_CLASSES.full), event);
-    assert.equal(fitted(event, sizeOf(event)), event);
+    assert.equal(truncateEvent(event, SIZE_CLASSES.full), event);
+    assert.equal(truncateEvent(event, sizeOf(event)), event);
   });
 
   for (const bytes of [SIZE_CLASSES.large, SIZE_CLASSES.small, 2048]) {
     test(`has at most ${bytes} bytes, says what is missing, and keeps outcome, reason and identity`, () => {
-      const event = fitted(concluded(), bytes);
+      const event = truncateEvent(concluded(), bytes);
       assert.ok(sizeOf(event) <= bytes, `${sizeOf(event)} bytes`);
       assert.ok((event.omitted?.length ?? 0) > 0);
       assert.equal(event.id, 'run-1.7');
@@ -84,14 +84,14 @@ describe('an event that is made to fit', () => {
 
   test('keeps the chain of causes until the evidence is gone', () => {
     assert.equal(concluded().failure?.causes?.length, 31);
-    assert.equal(fitted(concluded(), SIZE_CLASSES.large).failure?.causes?.length, 31);
-    const small = fitted(concluded(), 2048);
+    assert.equal(truncateEvent(concluded(), SIZE_CLASSES.large).failure?.causes?.length, 31);
+    const small = truncateEvent(concluded(), 2048);
     assert.equal(small.failure?.causes, undefined);
     assert.ok(small.omitted?.includes('failure.causes'), small.omitted?.join());
   });
 
   test('loses detail before it loses words', () => {
-    const event = fitted(concluded(), sizeOf(concluded()) - 1);
+    const event = truncateEvent(concluded(), sizeOf(concluded()) - 1);
     assert.deepEqual(event.omitted, ['timeline']);
     assert.equal(event.steps?.length, 40);
   });
@@ -117,7 +117,7 @@ describe('the published schema', () => {
     reportEvent({ kind: 'warning', message: 'w', status }, 4, at(4)),
     concluded(),
     { ...concluded(), test: true },
-    fitted(concluded(), SIZE_CLASSES.small),
+    truncateEvent(concluded(), SIZE_CLASSES.small),
     watchEvent({ runId, agent, machine, host, document }, healthy, 6, at(6)),
   ];
   for (const event of all) {

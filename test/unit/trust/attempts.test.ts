@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { Secret } from '@machineadm/document/secret.ts';
 import { createHttpClient } from '../../../src/host/http/client.ts';
-import { fromFirst } from '../../../src/trust/attempts.ts';
+import { tryInOrder } from '../../../src/trust/attempts.ts';
 import { refusal } from '../../../src/trust/refusals.ts';
 import { type Source, sourceAt, unavailable } from '../../../src/trust/source.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
@@ -15,7 +15,7 @@ const soon = { deadlineMs: 200, random: () => 0.01 };
 describe('locations', () => {
   test('are asked in their order, and again where asking again may help', async () => {
     const asked: string[] = [];
-    const got = await fromFirst(
+    const got = await tryInOrder(
       [first, second],
       async ({ name }) => {
         asked.push(name);
@@ -33,7 +33,7 @@ describe('locations', () => {
       asked.push(name);
       throw name === 'first' ? refusal('DigestMismatch', 'not the file') : unavailable(name, 'busy', true);
     };
-    await assert.rejects(fromFirst([first, second], attempt, soon), (error) => {
+    await assert.rejects(tryInOrder([first, second], attempt, soon), (error) => {
       assert.ok(error instanceof MachineadmError);
       assert.deepEqual(
         [error.reason, error.evidence.map((line) => line.source)],
@@ -53,7 +53,7 @@ describe('locations', () => {
     const attempt = async ({ name }: Source): Promise<never> => {
       throw unavailable(name, 'there is no such file', false);
     };
-    const asking = fromFirst([first], attempt, { deadlineMs: 60_000 });
+    const asking = tryInOrder([first], attempt, { deadlineMs: 60_000 });
     await clock.until(assert.rejects(asking, { reason: 'ReleaseUnavailable' }));
     assert.deepEqual(clock.pauses, []);
   });
@@ -63,7 +63,7 @@ describe('locations', () => {
     const attempt = async (): Promise<never> => {
       throw full;
     };
-    await assert.rejects(fromFirst([first, second], attempt, soon), full);
+    await assert.rejects(tryInOrder([first, second], attempt, soon), full);
   });
 
   for (const [location, words] of [

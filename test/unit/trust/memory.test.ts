@@ -3,7 +3,7 @@ import { chmodSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { recall, remember } from '../../../src/trust/memory.ts';
+import { extendTrustMemory, readTrustMemory } from '../../../src/trust/memory.ts';
 
 for (const umask of [0o000, 0o077]) {
   test(`the memory is for its owner alone, under umask ${umask.toString(8)}, also where an earlier version left it open`, async (t) => {
@@ -15,8 +15,8 @@ for (const umask of [0o000, 0o077]) {
     });
     const path = join(directory, 'trust.json');
     for (const minimumVersion of ['1.0.0', '1.1.0']) {
-      await remember(path, { minimumVersion });
-      assert.equal((await recall(path)).minimumVersion, minimumVersion);
+      await extendTrustMemory(path, { minimumVersion });
+      assert.equal((await readTrustMemory(path)).minimumVersion, minimumVersion);
       assert.equal(statSync(path).mode & 0o777, 0o600);
       chmodSync(path, 0o644);
     }

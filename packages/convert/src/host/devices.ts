@@ -41,7 +41,7 @@ export function convertDevice(
       report.add('DeviceUnknown', at, `${base} is another disk with every provider: name the device`);
       return undefined;
     }
-    report.add('DeviceAlias', at, `${name} is taken for ${told(device)}`);
+    report.add('DeviceAlias', at, `${name} is taken for ${describeDevice(device)}`);
     return { device, partition };
   }
   if (base.startsWith('/dev/')) return { device: { path: base }, partition };
@@ -61,7 +61,7 @@ function ephemeral(number: number, mentionsAzure: boolean, { surroundings }: Con
   return infrastructure?.startsWith('AWS') === true ? { instanceStore: number } : undefined;
 }
 
-function told(device: DeviceSection): string {
+function describeDevice(device: DeviceSection): string {
   return 'azureResource' in device ? "Azure's resource disk" : 'the local disk of the machine';
 }
 

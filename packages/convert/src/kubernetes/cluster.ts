@@ -1,7 +1,7 @@
 import type { KubernetesSection } from '@machineadm/document/versions/v1alpha1/kubernetes.ts';
 import type { Conversion } from '../conversion.ts';
 import type { Source } from '../source.ts';
-import { nonEmpty, some } from './components.ts';
+import { nonEmpty, omitEmpty } from './components.ts';
 import { readDuration, readValidity } from './durations.ts';
 import { onlySince, type Target, V1BETA4_MINOR } from './target.ts';
 
@@ -28,7 +28,7 @@ export function convertCluster(
   const algorithm = algorithmOf(cluster.get('encryptionAlgorithm'), conversion);
   const since = <T>(value: T | undefined, field: string): T | undefined =>
     onlySince(V1BETA4_MINOR, value, cluster.get(field), target, conversion);
-  return some({
+  return omitEmpty({
     ...clusterIdentity(cluster, conversion),
     controlPlaneEndpoint: endpointOf(cluster.get('controlPlaneEndpoint'), conversion),
     podSubnets: subnets(networking.get('podSubnet'), surroundings.podSubnets, conversion),

@@ -13,9 +13,9 @@ export function convertComponents(cluster: Source, target: Target, conversion: C
   const apiServer = cluster.get('apiServer');
   const certSANs = someTexts(apiServer.get('certSANs'));
   return {
-    apiServer: some({ ...component(apiServer, target, conversion), certSANs }),
-    controllerManager: some(component(cluster.get('controllerManager'), target, conversion)),
-    scheduler: some(component(cluster.get('scheduler'), target, conversion)),
+    apiServer: omitEmpty({ ...component(apiServer, target, conversion), certSANs }),
+    controllerManager: omitEmpty(component(cluster.get('controllerManager'), target, conversion)),
+    scheduler: omitEmpty(component(cluster.get('scheduler'), target, conversion)),
     etcd: convertEtcd(cluster.get('etcd'), target, conversion),
   };
 }
@@ -121,7 +121,7 @@ function convertEtcd(etcd: Source, target: Target, conversion: Conversion): Etcd
   const external = convertExternalEtcd(etcd);
   if (external !== undefined) return external;
   const source = etcd.get('local');
-  const local = some({
+  const local = omitEmpty({
     dataDirectory: nonEmpty(source.get('dataDir')),
     imageRepository: nonEmpty(source.get('imageRepository')),
     imageTag: nonEmpty(source.get('imageTag')),
@@ -154,6 +154,6 @@ export function someTexts(source: Source): string[] | undefined {
 }
 
 /** Nothing where nothing is said. */
-export function some<T extends object>(fields: T): T | undefined {
+export function omitEmpty<T extends object>(fields: T): T | undefined {
   return Object.values(fields).every((value) => value === undefined) ? undefined : fields;
 }

@@ -3,7 +3,7 @@ import type { KubernetesSection } from '@machineadm/document/versions/v1alpha1/k
 import type { Conversion } from '../conversion.ts';
 import type { Spec } from '../spec.ts';
 import { clusterIdentity, convertCluster } from './cluster.ts';
-import { convertComponents, convertExternalEtcd, nonEmpty, some, someTexts } from './components.ts';
+import { convertComponents, convertExternalEtcd, nonEmpty, omitEmpty, someTexts } from './components.ts';
 import { convertJoin } from './discovery.ts';
 import { convertNode } from './node.ts';
 import { pkiOfFiles, pkiOfSecrets, type Variable } from './pki.ts';
@@ -35,7 +35,7 @@ export async function convertKubernetes(
     bootstrapper: kubeadm === undefined ? undefined : { kubeadm },
     cluster: initializes
       ? convertCluster(cluster, spec.init, target, conversion)
-      : some(clusterIdentity(cluster, conversion)),
+      : omitEmpty(clusterIdentity(cluster, conversion)),
     pki: role === 'Worker' ? undefined : pkiOf(spec, !initializes, conversion, variable),
     controlPlane: role === 'Worker' ? undefined : convertControlPlane(spec, initializes, target, conversion),
     node: convertNode(configuration.get('nodeRegistration'), role, spec.resolved, target, conversion),
@@ -60,7 +60,7 @@ function convertKubeadm(
     report.add('VerbosityLowered', spec.verbosity, `instead of ${verbosity}`);
   }
   const directory = nonEmpty(configuration.get('patches', 'directory'));
-  return some({
+  return omitEmpty({
     verbosity: verbosity === undefined ? undefined : Math.min(verbosity, HIGHEST_VERBOSITY),
     skipPhases: someTexts(configuration.get('skipPhases')),
     ignorePreflightErrors: someTexts(configuration.get('nodeRegistration', 'ignorePreflightErrors')),
@@ -85,8 +85,8 @@ function convertControlPlane(
     : { etcd: convertExternalEtcd(spec.cluster.get('etcd')) };
   const own = initializes ? spec.init : spec.join.get('controlPlane');
   const certificateKey = nonEmpty(own.get('certificateKey'));
-  return some({
-    apiEndpoint: some({
+  return omitEmpty({
+    apiEndpoint: omitEmpty({
       advertiseAddress: nonEmpty(endpoint.get('advertiseAddress')),
       bindPort: endpoint.get('bindPort').integer() || undefined,
     }),
@@ -99,12 +99,12 @@ function convertControlPlane(
 function convertAddons({ cluster }: Spec): KubernetesSection['addons'] {
   const dns = cluster.get('dns');
   const proxy = cluster.get('proxy');
-  return some({
-    dns: some({
+  return omitEmpty({
+    dns: omitEmpty({
       enabled: dns.get('disabled').flag() === true ? false : undefined,
       imageRepository: nonEmpty(dns.get('imageRepository')),
       imageTag: nonEmpty(dns.get('imageTag')),
     }),
-    proxy: some({ enabled: proxy.get('disabled').flag() === true ? false : undefined }),
+    proxy: omitEmpty({ enabled: proxy.get('disabled').flag() === true ? false : undefined }),
   });
 }

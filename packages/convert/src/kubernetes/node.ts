@@ -1,8 +1,8 @@
-import { isRefusedByKubelet } from '@machineadm/document/kubernetes-releases/node-labels.ts';
+import { refusedByKubelet } from '@machineadm/document/kubernetes-releases/node-labels.ts';
 import type { KubernetesSection } from '@machineadm/document/versions/v1alpha1/kubernetes.ts';
 import type { Conversion } from '../conversion.ts';
 import type { Source } from '../source.ts';
-import { convertArguments, nonEmpty, some } from './components.ts';
+import { convertArguments, nonEmpty, omitEmpty } from './components.ts';
 import { onlySince, type Target, V1BETA4_MINOR } from './target.ts';
 
 type Node = NonNullable<KubernetesSection['node']>;
@@ -23,7 +23,7 @@ export function convertNode(
   const args = withoutRefusedLabels(registration.get('kubeletExtraArgs'), target, conversion);
   const serial = registration.get('imagePullSerial');
   const asks = serial.flag();
-  return some({
+  return omitEmpty({
     name: nonEmpty(registration.get('name')),
     taints: taints(registration.get('taints'), role, resolved, conversion),
     criSocket: nonEmpty(registration.get('criSocket')),
@@ -38,7 +38,7 @@ export function convertNode(
 function withoutRefusedLabels(source: Source, target: Target, conversion: Conversion): Arguments {
   return convertArguments(source, target, conversion)?.flatMap(({ name, value }) => {
     const labels = name === 'node-labels' ? value.split(',') : [];
-    const refused = labels.filter((label) => isRefusedByKubelet(label.trim().replace(/=.*$/s, '')));
+    const refused = labels.filter((label) => refusedByKubelet(label.trim().replace(/=.*$/s, '')));
     if (refused.length === 0) return [{ name, value }];
     conversion.report.add('LabelRefused', source, `${refused.join(',')} left out: label the Node from outside`);
     const kept = labels.filter((label) => !refused.includes(label)).join(',');

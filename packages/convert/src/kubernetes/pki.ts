@@ -4,7 +4,7 @@ import type { Conversion } from '../conversion.ts';
 import type { SecretName } from '../secrets.ts';
 import type { Source } from '../source.ts';
 import type { FileSpec, Spec } from '../spec.ts';
-import { nonEmpty, some } from './components.ts';
+import { nonEmpty, omitEmpty } from './components.ts';
 
 type Pki = NonNullable<KubernetesSection['pki']>;
 type Pair = NonNullable<Pki['ca']>;
@@ -79,7 +79,7 @@ export function pkiOfFiles(spec: Spec, conversion: Conversion): Pki | undefined 
     return { certificate: pem, key: secret === undefined ? undefined : conversion.secrets.value(`${name}Key`, secret) };
   };
   const account = pair('serviceAccount', paths.serviceAccount);
-  return some({
+  return omitEmpty({
     ca: pair('ca', paths.ca),
     etcd: pair('etcdCA', paths.etcd),
     frontProxy: pair('frontProxyCA', paths.frontProxy),

@@ -1,7 +1,7 @@
 import type { KubernetesSection } from '@machineadm/document/versions/v1alpha1/kubernetes.ts';
 import type { Conversion } from '../conversion.ts';
 import type { Source } from '../source.ts';
-import { some } from './components.ts';
+import { omitEmpty } from './components.ts';
 import { readDuration } from './durations.ts';
 import { onlySince, type Target, V1BETA4_MINOR } from './target.ts';
 
@@ -31,7 +31,7 @@ export function convertTimeouts(
     read('controlPlaneComponentHealthCheck') ?? read('timeoutForControlPlane', cluster.get('apiServer'));
   const tlsBootstrap = read('tlsBootstrap') ?? (joins ? read('timeout', configuration.get('discovery')) : undefined);
   const isNew = target.minor >= V1BETA4_MINOR;
-  return some({
+  return omitEmpty({
     controlPlane,
     kubelet: since('kubeletHealthCheck'),
     api: since('kubernetesAPICall'),

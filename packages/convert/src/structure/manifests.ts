@@ -1,5 +1,5 @@
 import type { FileSection } from '@machineadm/document/host-parts/files.ts';
-import { isPatchedOn, PATCH_TARGETS } from '@machineadm/document/kubernetes-releases/kubeadm.ts';
+import { acceptsPatches, PATCH_TARGETS } from '@machineadm/document/kubernetes-releases/kubeadm.ts';
 import { isMap } from '../map.ts';
 import type { Lifting } from './lifting.ts';
 
@@ -85,7 +85,7 @@ export async function liftPatches(lifting: Lifting): Promise<void> {
   if (files.length === 0 || patches.some((patch) => patch === undefined)) return;
   // kubeadm ignores the others there; the document refuses to ask for them.
   const useful = patches.flatMap((patch) =>
-    patch === undefined || !isPatchedOn(patch.target, kubernetes.role) ? [] : [patch],
+    patch === undefined || !acceptsPatches(patch.target, kubernetes.role) ? [] : [patch],
   );
   for (const file of files) lifting.takeFile(file, 'kubernetes.bootstrapper.kubeadm.patches');
   lifting.kubernetes = {

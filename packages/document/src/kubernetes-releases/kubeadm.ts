@@ -48,7 +48,7 @@ export const PATCH_TARGETS = {
 export type PatchTarget = keyof typeof PATCH_TARGETS;
 
 /** Whether kubeadm reads patches of the target on a machine of this role: a worker has no static pods, a join no addons. */
-export function isPatchedOn(target: PatchTarget, role: 'InitControlPlane' | 'JoinControlPlane' | 'Worker'): boolean {
+export function acceptsPatches(target: PatchTarget, role: 'InitControlPlane' | 'JoinControlPlane' | 'Worker'): boolean {
   const { on } = PATCH_TARGETS[target];
   return on === 'every machine' || role === 'InitControlPlane' || (on === 'control planes' && role !== 'Worker');
 }

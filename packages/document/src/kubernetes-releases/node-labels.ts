@@ -16,7 +16,7 @@ const KUBELET_DOMAINS = /^(?:.+\.)?(?:kubelet|node)\.kubernetes\.io$/;
 const RESERVED_DOMAINS = /^(?:.+\.)?(?:kubernetes|k8s)\.io$/;
 
 /** Whether no kubelet starts with this label in `--node-labels` (k/k cmd/kubelet/app/options/options.go, ValidateKubeletFlags). */
-export function isRefusedByKubelet(key: string): boolean {
+export function refusedByKubelet(key: string): boolean {
   const slash = key.indexOf('/');
   const domain = slash < 0 ? '' : key.slice(0, slash);
   return RESERVED_DOMAINS.test(domain) && !KUBELET_DOMAINS.test(domain) && !KUBELET_LABELS.includes(key);

@@ -10,7 +10,7 @@ export interface Decoded {
 }
 
 /** The source itself, each byte standing for itself. */
-export function asItStands(bytes: Uint8Array): Decoded {
+export function identity(bytes: Uint8Array): Decoded {
   const starts = new Int32Array(bytes.length);
   const ends = new Int32Array(bytes.length);
   for (let index = 0; index < bytes.length; index += 1) {

@@ -1,5 +1,5 @@
 import { Automaton, type Span } from './automaton.ts';
-import { asItStands, type Decoded, squeeze } from './decoding.ts';
+import { type Decoded, identity, squeeze } from './decoding.ts';
 import { DIGIT_CODES, type DigitCode, decodeDigits, digitRuns, type Run } from './digits.ts';
 import { withoutEscapes } from './escapes.ts';
 
@@ -60,7 +60,7 @@ export class KnownValues {
     const limit = LEAST_WORK + WORK_PER_BYTE * bytes.length;
     for (const part of this.#parts) {
       const search = new Search(part, spans, limit);
-      search.in(asItStands(bytes), 0);
+      search.in(identity(bytes), 0);
       this.#work += search.work;
     }
     return spans;
@@ -118,7 +118,7 @@ function utf16(text: string): Uint8Array {
 }
 
 function canonicalOf(bytes: Uint8Array): Uint8Array {
-  return squeeze(layersOf(asItStands(bytes)).at(-1) ?? asItStands(bytes)).bytes;
+  return squeeze(layersOf(identity(bytes)).at(-1) ?? identity(bytes)).bytes;
 }
 
 /** The bytes, then with one layer of escapes after the other undone. */

@@ -89,11 +89,11 @@ export function moduleDenied(module: string): Check {
   return { kind: 'module-denied', module };
 }
 
-export function impossible(wants: string, why: string): Check {
+export function unimplementable(wants: string, why: string): Check {
   return { kind: 'impossible', wants, why };
 }
 
-export function notOnTheNode(what: string): Check {
+export function notApplicableOnNode(what: string): Check {
   return { kind: 'not-on-the-node', what };
 }
 

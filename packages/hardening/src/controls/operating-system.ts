@@ -1,5 +1,5 @@
 import type { Control } from '../control.ts';
-import { impossible, KUBELET_KERNEL_SETTINGS, moduleDenied, os, sysctl } from './build.ts';
+import { KUBELET_KERNEL_SETTINGS, moduleDenied, os, sysctl, unimplementable } from './build.ts';
 
 /**
  * The network, kernel and module controls of the CIS benchmarks for operating systems, with the numbers of CIS Ubuntu 24.04
@@ -9,7 +9,10 @@ export const OPERATING_SYSTEM: readonly Control[] = [
   os(
     'cis-os-3.3.1',
     1,
-    impossible('IP forwarding off', 'Pods on a node are reached by forwarding; kubeadm refuses to run without it.'),
+    unimplementable(
+      'IP forwarding off',
+      'Pods on a node are reached by forwarding; kubeadm refuses to run without it.',
+    ),
   ),
   os(
     'cis-os-3.3.2',
@@ -75,7 +78,7 @@ export const OPERATING_SYSTEM: readonly Control[] = [
   os('cis-os-3.2.1', 2, moduleDenied('dccp')),
   os('cis-os-3.2.2', 2, moduleDenied('tipc')),
   os('cis-os-3.2.3', 2, moduleDenied('rds')),
-  os('cis-os-1.1.1.6', 2, impossible('overlayfs denied', 'containerd keeps the layers of images in it.')),
+  os('cis-os-1.1.1.6', 2, unimplementable('overlayfs denied', 'containerd keeps the layers of images in it.')),
   os('cis-os-1.1.1.7', 2, moduleDenied('squashfs'), { off: 'Snap packages are squashfs images.' }),
   os('cis-os-1.1.1.8', 2, moduleDenied('udf'), { off: 'Configuration drives of some clouds are UDF.' }),
   os('cis-os-3.2.4', 2, moduleDenied('sctp'), { off: 'Services and pods may speak SCTP.' }),

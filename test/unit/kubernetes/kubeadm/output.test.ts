@@ -2,7 +2,12 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { endingOf, judge, type KubeadmCommand, KubeadmProgress } from '../../../../src/kubernetes/kubeadm/output.ts';
+import {
+  endingOf,
+  evaluateRun,
+  type KubeadmCommand,
+  KubeadmProgress,
+} from '../../../../src/kubernetes/kubeadm/output.ts';
 
 /** `>` marks a line of stdout, everything else is stderr, as kubeadm splits them. */
 function progressOf(command: KubeadmCommand, text: string): KubeadmProgress {
@@ -15,7 +20,7 @@ function progressOf(command: KubeadmCommand, text: string): KubeadmProgress {
 }
 
 function verdict(command: KubeadmCommand, status: number, text: string, expectsSuccessText = true) {
-  const found = judge(command, status, progressOf(command, text), expectsSuccessText);
+  const found = evaluateRun(command, status, progressOf(command, text), expectsSuccessText);
   return found.succeeded ? 'success' : [found.summary, ...found.evidence.map((evidence) => evidence.text)];
 }
 
@@ -138,7 +143,7 @@ describe('the recorded runs of a real kubeadm', () => {
           text,
         });
       }
-      const found = judge(command, status, progress);
+      const found = evaluateRun(command, status, progress);
       assert.equal(found.succeeded, succeeded);
       assert.equal(progress.note.succeeded, succeeded);
       if (!found.succeeded)

@@ -4,7 +4,7 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import { attemptOf, NO_ATTEMPT } from '../../../../src/kubernetes/kubeadm/attempt.ts';
 import { type Inventory, takeInventory } from '../../../../src/kubernetes/kubeadm/inventory.ts';
 import { findLeftovers } from '../../../../src/kubernetes/kubeadm/leftovers.ts';
-import { decideRecovery, type Past } from '../../../../src/kubernetes/kubeadm/recovery.ts';
+import { decideRecovery, type EarlierRun } from '../../../../src/kubernetes/kubeadm/recovery.ts';
 import { type ApiAnswer, kubeconfig, newAuthority, nodeObject, startApiServer } from '../../../support/api-server.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { kubernetesModel } from '../../../support/kubernetes-model.ts';
@@ -31,7 +31,7 @@ function initialized(url: string): Record<string, string> {
   };
 }
 
-async function decide(host: MemoryHost, past: Partial<Past>, patienceMs = 0) {
+async function decide(host: MemoryHost, past: Partial<EarlierRun>, patienceMs = 0) {
   const kubernetes = kubernetesModel();
   const leftovers = await findLeftovers(host, kubernetes, NOTHING);
   return await decideRecovery(
@@ -56,7 +56,7 @@ async function decide(host: MemoryHost, past: Partial<Past>, patienceMs = 0) {
 async function decideWith(
   files: (url: string) => Record<string, string>,
   answer: ApiAnswer | undefined,
-  past: Partial<Past>,
+  past: Partial<EarlierRun>,
 ) {
   await using server = await startApiServer(authority, () => answer);
   return await decide(memoryHost({ files: files(server.url) }), past);

@@ -10,7 +10,7 @@ import { sinkContext } from '../../../../src/reporting/delivery/context.ts';
 import { attempt } from '../../../../src/reporting/delivery/sink-delivery.ts';
 import { remoteSinkOf } from '../../../../src/reporting/remote/registry.ts';
 import { signatureHeaders } from '../../../../src/reporting/remote/webhook-signature.ts';
-import type { NetworkModel } from '../../../../src/reporting/spool/frozen-sink.ts';
+import type { NetworkModel } from '../../../../src/reporting/spool/serialized-plan.ts';
 import { newAuthority } from '../../../support/api-server.ts';
 import { startProxy, startServer } from '../../../support/http-servers.ts';
 import { memoryHost } from '../../../support/memory-host.ts';

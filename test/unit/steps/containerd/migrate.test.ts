@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import type { TomlTable } from '@machineadm/document/model.ts';
 import { parse } from 'smol-toml';
 import { parseVersion } from '../../../../src/host/seam/version.ts';
-import { inWordsOf } from '../../../../src/steps/containerd/migrate.ts';
+import { convertToVersion } from '../../../../src/steps/containerd/migrate.ts';
 import { toTable } from '../../../../src/steps/containerd/toml-text.ts';
 
 const CRI = 'io.containerd.grpc.v1.cri';
@@ -59,7 +59,7 @@ const AS_VERSION_3: TomlTable = {
 function inWords(text: string | TomlTable, version: string): TomlTable {
   const found = parseVersion(version);
   assert.ok(found);
-  return inWordsOf(typeof text === 'string' ? toTable(parse(text)) : text, found);
+  return convertToVersion(typeof text === 'string' ? toTable(parse(text)) : text, found);
 }
 
 describe('a configuration in the words of the containerd found', () => {

@@ -1,6 +1,6 @@
 import type { Finding } from '../../diagnostics.ts';
 import { QUIET } from '../../foreign-yaml.ts';
-import { isPatchedOn } from '../../kubernetes-releases/kubeadm.ts';
+import { acceptsPatches } from '../../kubernetes-releases/kubeadm.ts';
 import type { KubernetesSection } from './kubernetes.ts';
 import type { Sections } from './sections.ts';
 
@@ -51,7 +51,7 @@ export function checkPatches({ role, bootstrapper }: KubernetesSection): Finding
   const patches = bootstrapper?.kubeadm?.patches;
   if (!Array.isArray(patches)) return [];
   return patches.flatMap(({ target }, index): Finding[] => {
-    if (isPatchedOn(target, role)) return [];
+    if (acceptsPatches(target, role)) return [];
     const path = ['kubernetes', 'bootstrapper', 'kubeadm', 'patches', index, 'target'];
     return [{ path, message: `${target} has no effect for the role ${role}`, hint: 'remove it' }];
   });

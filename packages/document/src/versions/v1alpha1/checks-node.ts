@@ -1,5 +1,5 @@
 import type { Finding, PathSegment } from '../../diagnostics.ts';
-import { isRefusedByKubelet } from '../../kubernetes-releases/node-labels.ts';
+import { refusedByKubelet } from '../../kubernetes-releases/node-labels.ts';
 import type { KubernetesSection } from './kubernetes.ts';
 import { repeated } from './repeated.ts';
 
@@ -15,11 +15,11 @@ const FROM_OUTSIDE = 'remove it, and label the Node from outside: kubectl label 
 function checkLabels({ node }: KubernetesSection): Finding[] {
   const message = 'the kubelet does not start with labels of kubernetes.io and k8s.io that are not its own';
   const labels = Object.keys(node?.labels ?? {})
-    .filter(isRefusedByKubelet)
+    .filter(refusedByKubelet)
     .map((key): Finding => ({ path: [...NODE, 'labels', key], key, message, hint: FROM_OUTSIDE }));
   const flags = (node?.kubelet?.args ?? []).flatMap(({ name, value }, index): Finding[] => {
     const keys = name === 'node-labels' ? value.split(',').map((pair) => pair.trim().replace(/=.*$/s, '')) : [];
-    const refused = keys.find(isRefusedByKubelet);
+    const refused = keys.find(refusedByKubelet);
     if (refused === undefined) return [];
     const path = [...NODE, 'kubelet', 'args', index, 'value'];
     return [{ path, message: `${refused}: ${message}`, hint: FROM_OUTSIDE }];

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { CONTROLS } from '@machineadm/hardening/controls/index.ts';
 import { editManifest, type ManifestEdit } from '../../../../src/kubernetes/hardening/manifest.ts';
-import { mendsFor } from '../../../../src/kubernetes/hardening/mend.ts';
 import { observe } from '../../../../src/kubernetes/hardening/observe.ts';
+import { remediationsFor } from '../../../../src/kubernetes/hardening/remediate.ts';
 import { fixture, nodeOf } from '../../../support/hardened-machine.ts';
 import { kubernetesModel } from '../../../support/kubernetes-model.ts';
 import type { MemoryFile } from '../../../support/memory-host.ts';
@@ -19,7 +19,7 @@ async function edits(
   const manifest = { content: await editManifest(fixture('kube-apiserver.yaml'), set), mode: 0o600 };
   const host = await nodeOf('control-plane', { '/etc/kubernetes/manifests/kube-apiserver.yaml': manifest, ...files });
   const wanted = { kubernetes: kubernetesModel({}), host: { hostname: undefined }, hostname: 'node-1' };
-  return mendsFor(controls, await observe(host, controls, 33), wanted).manifests.get('kube-apiserver') ?? [];
+  return remediationsFor(controls, await observe(host, controls, 33), wanted).manifests.get('kube-apiserver') ?? [];
 }
 
 describe('what stands in a file of the API server', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import { arrangeToGoOn, canGoOn, rebootIfOurs, resumingCommand } from '../../../src/pipeline/going-on.ts';
+import { arrangeResume, canGoOn, rebootIfOurs, resumingCommand } from '../../../src/pipeline/reboot-resume.ts';
 import { memoryHost } from '../../support/memory-host.ts';
 
 const PROVISION = { command: 'provision', sources: ['/etc/machineadm/bootstrap.yaml'] } as const;
@@ -33,7 +33,7 @@ describe('a run that is cut off', () => {
 
   test('has a unit of the image for that on Linux, and nothing is arranged', async () => {
     const host = memoryHost();
-    const goingOn = await arrangeToGoOn(host, { platform: 'linux' }, PROVISION);
+    const goingOn = await arrangeResume(host, { platform: 'linux' }, PROVISION);
     await goingOn.concluded('Succeeded', assert.fail);
     assert.deepEqual(host.log, []);
   });
@@ -62,7 +62,7 @@ describe('a run that is cut off', () => {
   for (const outcome of ['Succeeded', 'Failed'] as const) {
     test(`has a task on Windows, which is gone when it ${outcome}`, async () => {
       const { host, task } = windows();
-      const goingOn = await arrangeToGoOn(host, { platform: 'windows' }, PROVISION);
+      const goingOn = await arrangeResume(host, { platform: 'windows' }, PROVISION);
       assert.match(task(), /provision --resume -d/);
       await goingOn.concluded(outcome, assert.fail);
       assert.equal(task(), '');
@@ -72,14 +72,14 @@ describe('a run that is cut off', () => {
   for (const outcome of ['Interrupted', 'RebootRequired'] as const) {
     test(`keeps its task on Windows when it ends ${outcome}`, async () => {
       const { host, task } = windows();
-      await (await arrangeToGoOn(host, { platform: 'windows' }, PROVISION)).concluded(outcome, assert.fail);
+      await (await arrangeResume(host, { platform: 'windows' }, PROVISION)).concluded(outcome, assert.fail);
       assert.match(task(), /--resume/);
     });
   }
 
   test('within Windows Setup is repeated by Setup: no task is made', async () => {
     const { host } = windows();
-    await arrangeToGoOn(host, { platform: 'windows' }, { ...PROVISION, invoker: 'unattend' });
+    await arrangeResume(host, { platform: 'windows' }, { ...PROVISION, invoker: 'unattend' });
     assert.deepEqual(host.log, []);
   });
 });

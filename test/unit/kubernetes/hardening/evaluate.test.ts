@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { HardeningProfile } from '@machineadm/document/model.ts';
-import { auditPolicyFor, uncovered } from '@machineadm/hardening/audit-policy.ts';
+import { auditPolicyFor, findUncovered } from '@machineadm/hardening/audit-policy.ts';
 import { CONTROLS } from '@machineadm/hardening/controls/index.ts';
+import { evaluateControl } from '../../../../src/kubernetes/hardening/evaluate.ts';
 import { expandPattern, matchesPattern } from '../../../../src/kubernetes/hardening/found-files.ts';
-import { judge } from '../../../../src/kubernetes/hardening/judge.ts';
 import { withoutFlag } from '../../../../src/kubernetes/hardening/kubelet-flags.ts';
 import { argumentsOf, editManifest, hostPathOf, readManifest } from '../../../../src/kubernetes/hardening/manifest.ts';
 import { observe } from '../../../../src/kubernetes/hardening/observe.ts';
@@ -32,7 +32,7 @@ async function judged(
   role: 'control-plane' | 'worker' = 'control-plane',
 ) {
   const host = await nodeOf(role, files);
-  return judge(control(id), await observe(host, [control(id)], 28)).state;
+  return evaluateControl(control(id), await observe(host, [control(id)], 28)).state;
 }
 
 describe('encryption at rest', () => {
@@ -58,10 +58,10 @@ describe('encryption at rest', () => {
 
 describe('audit policies', () => {
   test('those of the profiles cover what they are for', () => {
-    assert.deepEqual(uncovered(auditPolicyFor('key-concerns'), 'key-concerns'), []);
-    assert.deepEqual(uncovered(auditPolicyFor('everything'), 'everything'), []);
-    assert.deepEqual(uncovered(auditPolicyFor('everything'), 'key-concerns'), []);
-    assert.ok(uncovered(auditPolicyFor('key-concerns'), 'everything').length > 0);
+    assert.deepEqual(findUncovered(auditPolicyFor('key-concerns'), 'key-concerns'), []);
+    assert.deepEqual(findUncovered(auditPolicyFor('everything'), 'everything'), []);
+    assert.deepEqual(findUncovered(auditPolicyFor('everything'), 'key-concerns'), []);
+    assert.ok(findUncovered(auditPolicyFor('key-concerns'), 'everything').length > 0);
   });
 
   for (const [what, rules, gap] of [
@@ -79,7 +79,7 @@ describe('audit policies', () => {
       /pods\/exec is logged at None/,
     ],
   ] as const) {
-    test(`${what} is not enough`, () => assert.match(uncovered({ rules }, 'key-concerns').join('; '), gap));
+    test(`${what} is not enough`, () => assert.match(findUncovered({ rules }, 'key-concerns').join('; '), gap));
   }
 });
 
@@ -140,7 +140,7 @@ describe('what no argument tells', () => {
 describe('the kernel', () => {
   const seen = async (id: string, kernelFiles: Readonly<Record<string, string>>, modprobe = '') => {
     const host = memoryHost({ kernelFiles, programs: { modprobe: () => ({ stdout: modprobe }) } });
-    return judge(control(id), await observe(host, [control(id)], undefined)).state;
+    return evaluateControl(control(id), await observe(host, [control(id)], undefined)).state;
   };
   const v4 = {
     '/proc/sys/net/ipv4/conf/all/accept_redirects': '0\n',
@@ -165,7 +165,7 @@ describe('a process that runs with something else than its manifest says', () =>
   test('fails, and the evidence names the process', async () => {
     const host = await nodeOf('control-plane');
     host.put('/proc/102/cmdline', 'kube-scheduler\0--bind-address=0.0.0.0');
-    const verdict = judge(control('cis-1.4.2'), await observe(host, [control('cis-1.4.2')], 20));
+    const verdict = evaluateControl(control('cis-1.4.2'), await observe(host, [control('cis-1.4.2')], 20));
     assert.deepEqual(verdict, {
       state: 'fails',
       evidence: [{ source: 'the running kube-scheduler', text: '--bind-address=0.0.0.0; it must be "127.0.0.1"' }],

@@ -8,7 +8,11 @@ const CLUSTER_LABEL = 'cluster.x-k8s.io/cluster-name';
  * What the objects beside a configuration, or beside a data Secret, say of its machine and its cluster. Objects find each
  * other as in Cluster API (label, owner, bootstrap.configRef); where there is one Cluster only, it is that one.
  */
-export function surroundingsOf(object: InputObject | undefined, inputs: Inputs, options: ConvertOptions): Surroundings {
+export function relatedObjectsOf(
+  object: InputObject | undefined,
+  inputs: Inputs,
+  options: ConvertOptions,
+): Surroundings {
   const all = inputs.objects;
   const ofKind = (kind: string): readonly InputObject[] => all.filter((one) => one.kind === kind);
   const machine = object === undefined ? undefined : ofKind('Machine').find((one) => belongsTo(one, object));

@@ -2,7 +2,7 @@ import type { TomlTable } from '@machineadm/document/model.ts';
 import type { Version } from '../../host/seam/facts.ts';
 import { takesOneDirectory } from './configuration.ts';
 import { hasVersion2Words } from './migrate.ts';
-import { CRI, IMAGES, isOfCri, RUNC_SHIM, RUNTIME } from './plugin-ids.ts';
+import { CRI, IMAGES, isCriPlugin, RUNC_SHIM, RUNTIME } from './plugin-ids.ts';
 import { isTable, stringAt, stringsAt, tableAt, valueAt } from './toml-tree.ts';
 
 /**
@@ -21,7 +21,7 @@ export function mistakesIn(found: TomlTable, version: Version): readonly string[
 }
 
 function switchedOff(found: TomlTable): readonly string[] {
-  const off = stringsAt(found, ['disabled_plugins']).filter(isOfCri);
+  const off = stringsAt(found, ['disabled_plugins']).filter(isCriPlugin);
   return off.length === 0 ? [] : [`disabled_plugins held ${off.join(', ')}, which switches CRI off`];
 }
 

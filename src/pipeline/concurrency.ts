@@ -2,7 +2,7 @@
  * Does the same with each item, with `atMost` of them at a time, beginning in their order. After a failure nothing more is
  * begun, and what runs is waited for: it is whole then, and not half. Throws what failed first.
  */
-export async function sideBySide<Item>(
+export async function mapWithLimit<Item>(
   items: readonly Item[],
   atMost: number,
   work: (item: Item) => Promise<void>,
@@ -24,7 +24,7 @@ export async function sideBySide<Item>(
 }
 
 /** Cuts a list where neighbours do not belong together. */
-export function neighbours<Item>(items: readonly Item[], together: (left: Item, right: Item) => boolean): Item[][] {
+export function groupAdjacent<Item>(items: readonly Item[], together: (left: Item, right: Item) => boolean): Item[][] {
   const groups: Item[][] = [];
   for (const item of items) {
     const last = groups.at(-1);

@@ -3,13 +3,13 @@ import { ADMISSION_CONFIG, DEFAULT_CERTIFICATES_DIRECTORY } from '@machineadm/do
 import { type Check, type Component, type Control, follows } from '@machineadm/hardening/control.ts';
 import { ADMISSION_MOUNT } from '@machineadm/hardening/controls/build.ts';
 import { apiServerComponent } from '../api-server/component.ts';
-import { anonymousByFile, fieldText, fieldValue, judge, listOf } from './judge.ts';
-import { allowedMode } from './judge-files.ts';
+import { anonymousByFile, evaluateControl, fieldText, fieldValue, listOf } from './evaluate.ts';
+import { allowedMode } from './evaluate-files.ts';
 import { hostPathOf, type ManifestEdit } from './manifest.ts';
 import { COMPONENTS, type Observed, usable } from './observe.ts';
 
 /** What to do about controls that do not hold: one thing for each place where something is written. */
-export interface Mends {
+export interface Remediations {
   /** An empty list: the manifest is right, and what runs is older than it. */
   readonly manifests: ReadonlyMap<Component, readonly ManifestEdit[]>;
   /** Dotted fields of the kubelet's configuration; null takes one away. */
@@ -20,7 +20,7 @@ export interface Mends {
   readonly owners: ReadonlyMap<string, { readonly uid: number; readonly gid: number }>;
   readonly services: readonly { readonly name: string; readonly act: 'stop' | 'disable' }[];
   /** Ids of the controls that these are for, by place. */
-  readonly controls: ReadonlyMap<keyof Omit<Mends, 'controls'> | Component, readonly string[]>;
+  readonly controls: ReadonlyMap<keyof Omit<Remediations, 'controls'> | Component, readonly string[]>;
 }
 
 /** What the document says of the settings that a control is about. */
@@ -32,10 +32,10 @@ export interface Wanted {
 }
 
 /** What to do so that these controls hold. Pure. What can only be mended elsewhere (in the cluster) is not in it. */
-export function mendsFor(controls: readonly Control[], seen: Observed, wanted: Wanted): Mends {
+export function remediationsFor(controls: readonly Control[], seen: Observed, wanted: Wanted): Remediations {
   const draft = new Draft(seen, wanted);
   for (const control of controls) {
-    if (judge(control, seen).state === 'fails') draft.mend(control);
+    if (evaluateControl(control, seen).state === 'fails') draft.mend(control);
   }
   return draft.mends;
 }
@@ -48,7 +48,7 @@ class Draft {
     modes: new Map<string, number>(),
     owners: new Map<string, { uid: number; gid: number }>(),
     services: [] as { name: string; act: 'stop' | 'disable' }[],
-    controls: new Map<keyof Omit<Mends, 'controls'> | Component, string[]>(),
+    controls: new Map<keyof Omit<Remediations, 'controls'> | Component, string[]>(),
   };
   readonly #seen: Observed;
   readonly #wanted: Wanted;
@@ -101,7 +101,7 @@ class Draft {
     }
   }
 
-  #for(place: keyof Omit<Mends, 'controls'> | Component, id: string): void {
+  #for(place: keyof Omit<Remediations, 'controls'> | Component, id: string): void {
     const ids = this.mends.controls.get(place) ?? [];
     if (!ids.includes(id)) this.mends.controls.set(place, [...ids, id]);
   }

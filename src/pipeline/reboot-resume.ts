@@ -18,7 +18,7 @@ export interface Started {
 }
 
 /** How a run is gone on with at the next boot, from its first change until its end. */
-export interface GoingOn {
+export interface RebootResume {
   /** What is true once it ended. `warn` is told what could not be tidied up. */
   concluded(outcome: Conclusion['outcome'], warn: (message: string) => void): Promise<void>;
 }
@@ -33,7 +33,11 @@ export function canGoOn({ command, sources }: Started): boolean {
  * anything, since nobody could do it afterwards. Setup repeats its command itself, long before tasks are started.
  * Throws `ResumptionNotArranged`.
  */
-export async function arrangeToGoOn(host: Host, facts: Pick<Facts, 'platform'>, started: Started): Promise<GoingOn> {
+export async function arrangeResume(
+  host: Host,
+  facts: Pick<Facts, 'platform'>,
+  started: Started,
+): Promise<RebootResume> {
   let resumption: Resumption | undefined;
   if (canGoOn(started) && started.invoker !== 'unattend') resumption = await resumptionOf(host, facts.platform);
   await resumption?.arrange(resumingCommand(started, selfCommand()));

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { WebhookSinkModel } from '@machineadm/document/model.ts';
 import { Secret, type SecretValue } from '@machineadm/document/secret.ts';
-import { freeze, type SinkPlan, thaw } from '../../../../src/reporting/spool/frozen-sink.ts';
+import { deserializePlan, type SinkPlan, serializePlan } from '../../../../src/reporting/spool/serialized-plan.ts';
 
 const LITERAL = 'not to be found anywhere';
 
@@ -31,7 +31,7 @@ describe('a plan that is frozen', () => {
       { name: 'of the environment', source: { kind: 'env', variable: 'TOKEN' } },
       { name: 'of the unit', source: { kind: 'systemdCredential', name: 'token' } },
     ];
-    const { text, carried } = freeze(planWith(...secrets));
+    const { text, carried } = serializePlan(planWith(...secrets));
     assert.doesNotMatch(text, /not to be found/);
     assert.deepEqual([...carried.values()], secrets);
     for (const path of carried.keys()) assert.match(path, /^\/run\/machineadm\/reporting\/[0-9a-f]{24}$/);
@@ -48,13 +48,13 @@ describe('a plan that is frozen', () => {
         pointer: '/data',
       },
     };
-    const { text, carried } = freeze(planWith(reference));
+    const { text, carried } = serializePlan(planWith(reference));
     assert.doesNotMatch(text, /not to be found/);
     assert.deepEqual(
       [...carried.values()].map(({ name }) => name),
       ['inner'],
     );
-    const { model } = thaw(text) ?? assert.fail('it was not understood');
+    const { model } = deserializePlan(text) ?? assert.fail('it was not understood');
     const { source } = (model.kind === 'Webhook' ? model.signingSecrets[0] : undefined) ?? assert.fail();
     assert.equal(source.kind, 'http');
     assert.equal(source.kind === 'http' && source.headers.authorization?.source.kind, 'file');
@@ -62,13 +62,13 @@ describe('a plan that is frozen', () => {
 
   test('is the plan again when it is thawed', () => {
     const plan = planWith({ name: 'a file', source: { kind: 'file', path: '/etc/secret' } });
-    const thawed = thaw(freeze(plan).text);
+    const thawed = deserializePlan(serializePlan(plan).text);
     assert.deepEqual(thawed, JSON.parse(JSON.stringify(plan)));
   });
 
   test('carries the secret of one name of two sinks apart', () => {
-    const one = freeze(planWith(value('first value')));
-    const other = freeze({
+    const one = serializePlan(planWith(value('first value')));
+    const other = serializePlan({
       ...planWith(value('other value')),
       model: { ...planWith(value('other value')).model, name: 'b' },
     });
@@ -78,9 +78,9 @@ describe('a plan that is frozen', () => {
   for (const [what, text] of [
     ['not JSON', '{'],
     ['of another version', '{"version":2,"plan":{}}'],
-    ['for a sink that this program does not know', freeze(planWith()).text.replace('"Webhook"', '"Pigeon"')],
-    ['without its network', freeze(planWith()).text.replace('"network"', '"other"')],
+    ['for a sink that this program does not know', serializePlan(planWith()).text.replace('"Webhook"', '"Pigeon"')],
+    ['without its network', serializePlan(planWith()).text.replace('"network"', '"other"')],
   ] as const) {
-    test(`is not understood when it is ${what}`, () => assert.equal(thaw(text), undefined));
+    test(`is not understood when it is ${what}`, () => assert.equal(deserializePlan(text), undefined));
   }
 });

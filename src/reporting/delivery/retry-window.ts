@@ -15,7 +15,7 @@ export interface Lingering {
  * What a receiver could not take in the time of a run's deliverer is tried again for so long, at moments of each machine's own;
  * then the timer comes to it.
  */
-export const LINGER_MS = 600_000;
+export const RETRY_WINDOW_MS = 600_000;
 /** What a round has that is about one try. */
 const ONE_TRY_MS = 10_000;
 

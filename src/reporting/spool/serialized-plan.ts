@@ -17,14 +17,14 @@ export interface SinkPlan {
 }
 
 /** A plan as text that holds no secret, and the secrets that were taken out of it. */
-export interface FrozenPlan {
+export interface SerializedPlan {
   readonly text: string;
   /** By the file that the plan now refers to. */
   readonly carried: ReadonlyMap<string, SecretValue>;
 }
 
 /** Where values are that only the run had: in memory, for root, gone with the next boot. */
-export const CARRIED_SECRETS = '/run/machineadm/reporting';
+export const STAGED_SECRETS = '/run/machineadm/reporting';
 
 /**
  * Sources that only this process can read: written in the document, in its environment, among the credentials of its
@@ -33,7 +33,7 @@ export const CARRIED_SECRETS = '/run/machineadm/reporting';
 const OF_THIS_PROCESS: readonly string[] = ['value', 'env', 'systemdCredential'];
 
 /** A plan that can be written to disk: each secret that must be carried is replaced by a reference to a file. */
-export function freeze(plan: SinkPlan, directory: string = CARRIED_SECRETS): FrozenPlan {
+export function serializePlan(plan: SinkPlan, directory: string = STAGED_SECRETS): SerializedPlan {
   const carried = new Map<string, SecretValue>();
   const frozen = withSecrets(plan, (secret) => {
     if (!OF_THIS_PROCESS.includes(secret.source.kind)) return secret;
@@ -45,7 +45,7 @@ export function freeze(plan: SinkPlan, directory: string = CARRIED_SECRETS): Fro
 }
 
 /** Reads a frozen plan; undefined for what this version does not understand (an older agent after a newer one). */
-export function thaw(text: string): SinkPlan | undefined {
+export function deserializePlan(text: string): SinkPlan | undefined {
   let value: unknown;
   try {
     value = JSON.parse(text);

@@ -1,6 +1,6 @@
 import type { Finding } from '@machineadm/document/diagnostics.ts';
 import type { ApiServerModel } from '@machineadm/document/model.ts';
-import { uncovered } from '@machineadm/hardening/audit-policy.ts';
+import { findUncovered } from '@machineadm/hardening/audit-policy.ts';
 import { contradiction } from '@machineadm/hardening/contradiction.ts';
 import type { Control } from '@machineadm/hardening/control.ts';
 import { writesEncrypted } from '@machineadm/hardening/encryption.ts';
@@ -16,7 +16,7 @@ export function sectionContradictions(apiServer: ApiServerModel, control: Contro
   const { audit, encryptionAtRest } = apiServer;
   const { id, check } = control;
   if (check.kind === 'audit-policy' && audit !== undefined) {
-    const gaps = uncovered(audit.policy, check.covers);
+    const gaps = findUncovered(audit.policy, check.covers);
     const must = `cover what the control asks for: ${gaps.join(', ')}`;
     return gaps.length === 0 ? [] : [contradiction([...API_SERVER, 'audit', 'policy'], control, must)];
   }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { type Due, untilTaken } from '../../../../src/reporting/delivery/linger.ts';
+import { type Due, untilTaken } from '../../../../src/reporting/delivery/retry-window.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 
 const signal = new AbortController().signal;

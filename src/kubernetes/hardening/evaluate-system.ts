@@ -17,7 +17,7 @@ type SystemCheck = Extract<
 >;
 
 /** The kernel, services, and what hardening only looks at. */
-export function judgeSystem(check: SystemCheck, seen: Observed): Verdict {
+export function evaluateSystem(check: SystemCheck, seen: Observed): Verdict {
   switch (check.kind) {
     case 'sysctl':
       return judgeKernel(check, seen);

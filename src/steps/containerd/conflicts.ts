@@ -2,7 +2,7 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { ContainerdModel, TomlTable } from '@machineadm/document/model.ts';
 import type { Version } from '../../host/seam/facts.ts';
 import { compareVersions } from '../../host/seam/version.ts';
-import type { Missing } from '../step.ts';
+import type { UnmetRequirement } from '../step.ts';
 import { containerdTable, registryTable } from './configuration.ts';
 import { dottedKey, isTable, leavesOf, stringAt, tableAt, valueAt } from './toml-tree.ts';
 
@@ -63,7 +63,7 @@ function refuseWrongTypes(tree: TomlTable): void {
 }
 
 /** Fields of the document that the containerd found cannot do; it would ignore most of them without a word. */
-export function tooNewFor(model: ContainerdModel, version: Version): readonly Missing[] {
+export function tooNewFor(model: ContainerdModel, version: Version): readonly UnmetRequirement[] {
   const endpoints = model.registries.flatMap(({ server, mirrors }) => [server, ...mirrors]);
   const fields: readonly (readonly [field: string, used: boolean, since: readonly [number, number]])[] = [
     ['cdi', model.cdi?.enabled === true || (model.cdi?.specDirectories.length ?? 0) > 0, [1, 7]],
@@ -73,7 +73,7 @@ export function tooNewFor(model: ContainerdModel, version: Version): readonly Mi
     // An unknown capability makes older ones ignore the whole file.
     ['the capability referrers', endpoints.some(({ capabilities }) => capabilities.includes('referrers')), [2, 2]],
   ];
-  return fields.flatMap(([field, used, [major, minor]]): readonly Missing[] => {
+  return fields.flatMap(([field, used, [major, minor]]): readonly UnmetRequirement[] => {
     if (!used || compareVersions(version, { major, minor, patch: 0, text: '' }) >= 0) return [];
     return [
       {

@@ -5,7 +5,7 @@ import { createHttpClient, type HttpClient } from '../host/http/client.ts';
 import { type Source, sourceAt } from './source.ts';
 
 /** The way to the locations, from the words of a command line. */
-export interface Way {
+export interface DownloadSource {
   /** In the order in which they are asked. */
   readonly locations: readonly string[];
   /** Files with PEM certificates that are trusted beside the system's. */
@@ -18,7 +18,9 @@ export interface Way {
 const LIMIT = 256 * 1024;
 
 /** Opens the way; the client must be closed. Throws `DownloadInvalid`, `FileError`. */
-export async function openWay(way: Way): Promise<{ readonly sources: readonly Source[]; readonly client: HttpClient }> {
+export async function openDownloadSource(
+  way: DownloadSource,
+): Promise<{ readonly sources: readonly Source[]; readonly client: HttpClient }> {
   const { proxy } = way;
   if (proxy !== undefined && !(URL.canParse(proxy) && /^https?:$/.test(new URL(proxy).protocol))) {
     throw unusable('the proxy is not an http or https URL');

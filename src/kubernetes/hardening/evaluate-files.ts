@@ -13,7 +13,7 @@ export function allowedMode(check: Extract<Check, { kind: 'mode' }>, file: Found
 }
 
 /** Modes and owners of what exists. */
-export function judgeFiles(
+export function evaluateFiles(
   check: Extract<Check, { kind: 'mode' | 'owner' }>,
   files: readonly FoundFile[],
   seen: Observed,

@@ -1,7 +1,7 @@
 import type { Evidence } from '@machineadm/document/errors.ts';
 import { KUBELET_CONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { member, scalar, text } from '@machineadm/document/untyped.ts';
-import { uncovered } from '@machineadm/hardening/audit-policy.ts';
+import { findUncovered } from '@machineadm/hardening/audit-policy.ts';
 import {
   type Check,
   type Component,
@@ -12,15 +12,15 @@ import {
 } from '@machineadm/hardening/control.ts';
 import { holdsSecrets, writesEncrypted } from '@machineadm/hardening/encryption.ts';
 import { decided, type Verdict } from '@machineadm/hardening/verdict.ts';
+import { evaluateFiles } from './evaluate-files.ts';
+import { evaluateSystem } from './evaluate-system.ts';
 import type { FoundFile } from './found-files.ts';
-import { judgeFiles } from './judge-files.ts';
-import { judgeSystem } from './judge-system.ts';
 import { manifestPath, type NamedFile, type Observed, usable } from './observe.ts';
 
 /** Judges one control by what was seen. Pure. */
-export function judge(control: Control, seen: Observed): Verdict {
+export function evaluateControl(control: Control, seen: Observed): Verdict {
   const why = whyNotHere(control, seen);
-  return why === undefined ? judgeCheck(control.check, seen) : { state: 'not-applicable', why };
+  return why === undefined ? evaluateCheck(control.check, seen) : { state: 'not-applicable', why };
 }
 
 /** Why a control says nothing about a machine of this role and version; undefined = it does. */
@@ -28,11 +28,11 @@ function whyNotHere({ applies, since, until }: Control, seen: Observed): string 
   if (applies === 'control-plane' && !seen.isControlPlane) return 'this machine is no control plane';
   if (applies === 'worker' && seen.isControlPlane) return 'this machine is a control plane';
   if (applies === 'etcd' && !seen.manifests.has('etcd')) return 'this machine runs no etcd of its own';
-  return whyNotInVersion({ since, until }, seen.minor);
+  return versionExclusion({ since, until }, seen.minor);
 }
 
 /** Why a version of Kubernetes is outside of a control's range; undefined = it is inside, or not known. */
-export function whyNotInVersion(
+export function versionExclusion(
   { since, until }: Pick<Control, 'since' | 'until'>,
   minor: number | undefined,
 ): string | undefined {
@@ -42,7 +42,7 @@ export function whyNotInVersion(
   return undefined;
 }
 
-function judgeCheck(check: Check, seen: Observed): Verdict {
+function evaluateCheck(check: Check, seen: Observed): Verdict {
   switch (check.kind) {
     case 'argument':
       return judgeArgument(check, seen);
@@ -53,7 +53,7 @@ function judgeCheck(check: Check, seen: Observed): Verdict {
     case 'kubelet':
       return judgeKubelet(check, seen);
     case 'kubelet-serving-certificate':
-      return judgeServing(seen);
+      return evaluateServing(seen);
     case 'kubelet-flag-absent': {
       const flags = seen.kubeletFlags.filter(({ name }) => name === check.flag);
       return decided(
@@ -71,13 +71,13 @@ function judgeCheck(check: Check, seen: Observed): Verdict {
       return judgeAdmission(check, seen);
     case 'mode':
     case 'owner':
-      return judgeFiles(
+      return evaluateFiles(
         check,
         check.paths.flatMap((path): readonly FoundFile[] => seen.files.get(path) ?? []),
         seen,
       );
     default:
-      return judgeSystem(check, seen);
+      return evaluateSystem(check, seen);
   }
 }
 
@@ -107,10 +107,13 @@ function judgeArgument({ component, values, rule }: Extract<Check, { kind: 'argu
     }),
   );
   const wrong = judged.filter(({ holds }) => !holds);
-  const shown = wrong.length > 0 ? wrong : judged.slice(0, values.length);
+  const describeField = wrong.length > 0 ? wrong : judged.slice(0, values.length);
   return decided(
     wrong.length === 0,
-    shown.map(({ source, name, value, holds }) => ({ source, text: tell(`--${name}`, value, holds, rule) })),
+    describeField.map(({ source, name, value, holds }) => ({
+      source,
+      text: describeSetting(`--${name}`, value, holds, rule),
+    })),
   );
 }
 
@@ -137,7 +140,7 @@ function authorizationModes(args: ReadonlyMap<string, string>, { authorization }
   return Array.isArray(authorizers) ? authorizers.map((one) => text(member(one, 'type')) ?? '').join(',') : undefined;
 }
 
-function tell(what: string, value: string | undefined, holds: boolean, rule: Rule): string {
+function describeSetting(what: string, value: string | undefined, holds: boolean, rule: Rule): string {
   const now = value === undefined ? `${what} is not set` : `${what}=${value}`;
   return holds ? now : `${now}; it must ${describeRule(rule)}`;
 }
@@ -205,7 +208,10 @@ function judgeKubelet({ field, flag, rule }: Extract<Check, { kind: 'kubelet' }>
   }
   const flags = seen.kubeletFlags.filter(({ name }) => name === flag);
   const wrong = flags.filter(({ value }) => !follows(rule, value));
-  const told = wrong.map(({ source, name, value }) => ({ source, text: tell(`--${name}`, value, false, rule) }));
+  const told = wrong.map(({ source, name, value }) => ({
+    source,
+    text: describeSetting(`--${name}`, value, false, rule),
+  }));
   const value = fieldText(seen.kubeletConfig, field);
   // A flag that is set everywhere decides alone; the field behind it counts where it is not.
   const holds = follows(rule, value) || (flags.length > 0 && wrong.length === 0);
@@ -220,7 +226,7 @@ function shown(field: string, value: string | undefined): string {
   return value === undefined ? `${field} is not set` : `${field}: ${value}`;
 }
 
-function judgeServing(seen: Observed): Verdict {
+function evaluateServing(seen: Observed): Verdict {
   const bootstrapped = fieldText(seen.kubeletConfig, 'serverTLSBootstrap');
   const given = fieldText(seen.kubeletConfig, 'tlsCertFile') ?? flagValue(seen, 'tls-cert-file');
   const evidence = [
@@ -244,7 +250,7 @@ function unreadable({ path, content }: NamedFile): Verdict | undefined {
 
 function judgePolicy({ covers }: Extract<Check, { kind: 'audit-policy' }>, { auditPolicy }: Observed): Verdict {
   if (auditPolicy === undefined) return unnamed('audit-policy-file');
-  const gaps = uncovered(auditPolicy.content, covers);
+  const gaps = findUncovered(auditPolicy.content, covers);
   const wrong = gaps.map((gap) => ({ source: auditPolicy.path, text: gap }));
   const right = [{ source: auditPolicy.path, text: 'it covers what is asked for' }];
   return unreadable(auditPolicy) ?? decided(gaps.length === 0, gaps.length === 0 ? right : wrong);

@@ -1,7 +1,7 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { abortable } from '../host/processes/timeout.ts';
 import type { Change, Step } from '../steps/step.ts';
-import { notingHost, type RunTrace, type Touch } from './run-trace.ts';
+import { notingHost, type RecordedChange, type RunTrace } from './run-trace.ts';
 import { planStep, type RunOptions, StepFailure } from './runner.ts';
 
 /** Another step that changed what a step had put in place, and what of it: paths and services. */
@@ -43,7 +43,11 @@ export async function requireLasting(
 }
 
 /** Who changed what is named in the changes that are left; else who changed anything that the step looks at. */
-function culpritsOf(left: readonly Change[], asked: ReadonlySet<string>, later: readonly Touch[]): readonly Culprit[] {
+function culpritsOf(
+  left: readonly Change[],
+  asked: ReadonlySet<string>,
+  later: readonly RecordedChange[],
+): readonly Culprit[] {
   const named = new Set(
     left.flatMap(({ id, summary }) => [...wordsOf(summary), ...wordsOf(id.replace(/^[^/]*\//, ''))]),
   );
@@ -51,7 +55,7 @@ function culpritsOf(left: readonly Change[], asked: ReadonlySet<string>, later: 
   return byName.length > 0 ? byName : culpritsBy(later, asked);
 }
 
-function culpritsBy(later: readonly Touch[], names: ReadonlySet<string>): readonly Culprit[] {
+function culpritsBy(later: readonly RecordedChange[], names: ReadonlySet<string>): readonly Culprit[] {
   const found = new Map<string, Set<string>>();
   for (const { step, name } of later) {
     if (name === undefined || !names.has(name)) continue;
@@ -69,7 +73,7 @@ function undone(
   step: Step,
   left: readonly Change[],
   culprits: readonly Culprit[],
-  later: readonly Touch[],
+  later: readonly RecordedChange[],
   steps: readonly Step[],
 ): MachineadmError {
   const titleOf = (id: string) => `"${steps.find((one) => one.id === id)?.title ?? id}" (${id})`;

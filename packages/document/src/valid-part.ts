@@ -2,7 +2,7 @@ import type * as z from 'zod';
 import type { PathSegment } from './diagnostics.ts';
 
 /** A value without the parts that its schema refuses, and how to get back to the places in the whole value. */
-export interface SoundPart {
+export interface ValidPart {
   readonly data: unknown;
   /** The path in the whole value of a path in `data`: taking items out of a list moves those behind it. */
   original(path: readonly PathSegment[]): PathSegment[];
@@ -21,7 +21,7 @@ const MOST_ROUNDS = 30;
  * The value as the schema reads it, after taking out the parts that it refuses, innermost first; undefined when nothing
  * is left that it accepts.
  */
-export function withoutMistakes(schema: z.ZodType, value: unknown): SoundPart | undefined {
+export function stripInvalid(schema: z.ZodType, value: unknown): ValidPart | undefined {
   const rounds: Removal[] = [];
   let rest = value;
   for (let round = 0; round < MOST_ROUNDS; round++) {
