@@ -357,47 +357,6 @@ export interface MachineBootstrap {
         readonly content: string;
       })[];
     })[];
-    /** Files that machineadm writes, after mounts and users exist. */
-    readonly files?: readonly ({
-      /** The path of the file. Directories above it are created if needed. */
-      readonly path: MachinePath | VariableText;
-      /** The content, byte for byte. Give this or contentFrom. Default: contentFrom says where the content is. */
-      readonly content?: string;
-      /** Where the content comes from. Give this or content. Default: content is the content. */
-      readonly contentFrom?: {
-        /** The name of an entry of `secrets`, which is the content. */
-        readonly secret: string;
-      } | {
-        /** A file on the machine that is copied. */
-        readonly file: MachinePath;
-      } | {
-        /** A download, checked by its digest. */
-        readonly http: {
-          /** The URL of the download. */
-          readonly url: HttpUrl | VariableText;
-          /** The SHA-256 digest of the content. A download with another digest is refused. */
-          readonly sha256: Sha256;
-          /** HTTP headers that are sent with every request. A value is a secret, written down or by name. */
-          readonly headers?: {
-            readonly [key: string]: Secret;
-          };
-          /** Permits this one request to send or fetch secrets and credentials without TLS, where everybody on the network path can read them. */
-          readonly allowInsecure?: boolean;
-        };
-      };
-      /** How content is encoded in the document. Default: content is plain text. */
-      readonly encoding?: 'base64' | 'gzip+base64';
-      /** The permissions of the file in octal digits, in quotes. Default: "0644", or "0600" with content from a secret. */
-      readonly mode?: FileMode;
-      /** The user and group that own the file, as names or numeric IDs. */
-      readonly owner?: string;
-      /** The permissions of directories that are created above the file. */
-      readonly directoryMode?: FileMode;
-      /** Whether the content is added once at the end of the file. With false it is the whole file. */
-      readonly append?: boolean;
-      /** Whether ${name} in content is replaced by a variable. */
-      readonly expand?: boolean;
-    })[];
     /** Disks, file systems and mounts. A device that holds data is never formatted unless the document says so. Default: storage stays as it is. */
     readonly storage?: {
       /** Disks to partition. */
@@ -445,6 +404,47 @@ export interface MachineBootstrap {
         readonly options?: readonly (string)[];
       })[];
     };
+    /** Files that machineadm writes, after mounts and users exist. */
+    readonly files?: readonly ({
+      /** The path of the file. Directories above it are created if needed. */
+      readonly path: MachinePath | VariableText;
+      /** The content, byte for byte. Give this or contentFrom. Default: contentFrom says where the content is. */
+      readonly content?: string;
+      /** Where the content comes from. Give this or content. Default: content is the content. */
+      readonly contentFrom?: {
+        /** The name of an entry of `secrets`, which is the content. */
+        readonly secret: string;
+      } | {
+        /** A file on the machine that is copied. */
+        readonly file: MachinePath;
+      } | {
+        /** A download, checked by its digest. */
+        readonly http: {
+          /** The URL of the download. */
+          readonly url: HttpUrl | VariableText;
+          /** The SHA-256 digest of the content. A download with another digest is refused. */
+          readonly sha256: Sha256;
+          /** HTTP headers that are sent with every request. A value is a secret, written down or by name. */
+          readonly headers?: {
+            readonly [key: string]: Secret;
+          };
+          /** Permits this one request to send or fetch secrets and credentials without TLS, where everybody on the network path can read them. */
+          readonly allowInsecure?: boolean;
+        };
+      };
+      /** How content is encoded in the document. Default: content is plain text. */
+      readonly encoding?: 'base64' | 'gzip+base64';
+      /** The permissions of the file in octal digits, in quotes. Default: "0644", or "0600" with content from a secret. */
+      readonly mode?: FileMode;
+      /** The user and group that own the file, as names or numeric IDs. */
+      readonly owner?: string;
+      /** The permissions of directories that are created above the file. */
+      readonly directoryMode?: FileMode;
+      /** Whether the content is added once at the end of the file. With false it is the whole file. */
+      readonly append?: boolean;
+      /** Whether ${name} in content is replaced by a variable. */
+      readonly expand?: boolean;
+    })[];
     /** Commands of your own at three places of a run. Default: no commands. */
     readonly hooks?: {
       /** Commands that run before anything else is changed. Default: none. */
@@ -1331,9 +1331,6 @@ export type Limit = number | 'Unlimited' | {
 /** One or more certificates in PEM form. */
 export type Certificate = string;
 
-/** Permissions of a file, in three or four octal digits. */
-export type FileMode = string;
-
 /** A block device, named in one of several ways. */
 export type Device = {
   /** The path of the device. */
@@ -1381,6 +1378,9 @@ export type Device = {
   /** How long to wait for the device to appear. */
   readonly timeout?: Duration;
 };
+
+/** Permissions of a file, in three or four octal digits. */
+export type FileMode = string;
 
 /** Commands of one shell process. */
 export type EarlyHookGroup = {

@@ -188,10 +188,10 @@ type MachineBootstrapHost struct {
 	ActiveDirectory *MachineBootstrapHostActiveDirectory `json:"activeDirectory,omitempty"`
 	// Services of the operating system.
 	Services []MachineBootstrapHostServices `json:"services,omitempty"`
-	// Files that machineadm writes, after mounts and users exist.
-	Files []MachineBootstrapHostFiles `json:"files,omitempty"`
 	// Disks, file systems and mounts. A device that holds data is never formatted unless the document says so. Default: storage stays as it is.
 	Storage *MachineBootstrapHostStorage `json:"storage,omitempty"`
+	// Files that machineadm writes, after mounts and users exist.
+	Files []MachineBootstrapHostFiles `json:"files,omitempty"`
 	// Commands of your own at three places of a run. Default: no commands.
 	Hooks *MachineBootstrapHostHooks `json:"hooks,omitempty"`
 }
@@ -432,50 +432,6 @@ type MachineBootstrapHostServicesDropIns struct {
 	Content string `json:"content"`
 }
 
-// MachineBootstrapHostFiles: see the schema.
-type MachineBootstrapHostFiles struct {
-	// The path of the file. Directories above it are created if needed.
-	Path string `json:"path"`
-	// The content, byte for byte. Give this or contentFrom. Default: contentFrom says where the content is.
-	Content *string `json:"content,omitempty"`
-	// Where the content comes from. Give this or content. Default: content is the content.
-	ContentFrom *MachineBootstrapHostFilesContentFrom `json:"contentFrom,omitempty"`
-	// How content is encoded in the document. Default: content is plain text.
-	Encoding *string `json:"encoding,omitempty"`
-	// The permissions of the file in octal digits, in quotes. Default: "0644", or "0600" with content from a secret.
-	Mode *string `json:"mode,omitempty"`
-	// The user and group that own the file, as names or numeric IDs.
-	Owner *string `json:"owner,omitempty"`
-	// The permissions of directories that are created above the file.
-	DirectoryMode *string `json:"directoryMode,omitempty"`
-	// Whether the content is added once at the end of the file. With false it is the whole file.
-	Append *bool `json:"append,omitempty"`
-	// Whether ${name} in content is replaced by a variable.
-	Expand *bool `json:"expand,omitempty"`
-}
-
-// MachineBootstrapHostFilesContentFrom: Where the content comes from. Give this or content. Default: content is the content.
-type MachineBootstrapHostFilesContentFrom struct {
-	// The name of an entry of `secrets`, which is the content.
-	Secret *string `json:"secret,omitempty"`
-	// A file on the machine that is copied.
-	File *string `json:"file,omitempty"`
-	// A download, checked by its digest.
-	HTTP *MachineBootstrapHostFilesContentFromHTTP `json:"http,omitempty"`
-}
-
-// MachineBootstrapHostFilesContentFromHTTP: A download, checked by its digest.
-type MachineBootstrapHostFilesContentFromHTTP struct {
-	// The URL of the download.
-	URL string `json:"url"`
-	// The SHA-256 digest of the content. A download with another digest is refused.
-	Sha256 string `json:"sha256"`
-	// HTTP headers that are sent with every request. A value is a secret, written down or by name.
-	Headers map[string]any `json:"headers,omitempty"`
-	// Permits this one request to send or fetch secrets and credentials without TLS, where everybody on the network path can read them.
-	AllowInsecure *bool `json:"allowInsecure,omitempty"`
-}
-
 // MachineBootstrapHostStorage: Disks, file systems and mounts. A device that holds data is never formatted unless the document says so. Default: storage stays as it is.
 type MachineBootstrapHostStorage struct {
 	// Disks to partition.
@@ -556,6 +512,50 @@ type MachineBootstrapHostStorageMounts struct {
 	Type *string `json:"type,omitempty"`
 	// Mount options, one in each entry.
 	Options []string `json:"options,omitempty"`
+}
+
+// MachineBootstrapHostFiles: see the schema.
+type MachineBootstrapHostFiles struct {
+	// The path of the file. Directories above it are created if needed.
+	Path string `json:"path"`
+	// The content, byte for byte. Give this or contentFrom. Default: contentFrom says where the content is.
+	Content *string `json:"content,omitempty"`
+	// Where the content comes from. Give this or content. Default: content is the content.
+	ContentFrom *MachineBootstrapHostFilesContentFrom `json:"contentFrom,omitempty"`
+	// How content is encoded in the document. Default: content is plain text.
+	Encoding *string `json:"encoding,omitempty"`
+	// The permissions of the file in octal digits, in quotes. Default: "0644", or "0600" with content from a secret.
+	Mode *string `json:"mode,omitempty"`
+	// The user and group that own the file, as names or numeric IDs.
+	Owner *string `json:"owner,omitempty"`
+	// The permissions of directories that are created above the file.
+	DirectoryMode *string `json:"directoryMode,omitempty"`
+	// Whether the content is added once at the end of the file. With false it is the whole file.
+	Append *bool `json:"append,omitempty"`
+	// Whether ${name} in content is replaced by a variable.
+	Expand *bool `json:"expand,omitempty"`
+}
+
+// MachineBootstrapHostFilesContentFrom: Where the content comes from. Give this or content. Default: content is the content.
+type MachineBootstrapHostFilesContentFrom struct {
+	// The name of an entry of `secrets`, which is the content.
+	Secret *string `json:"secret,omitempty"`
+	// A file on the machine that is copied.
+	File *string `json:"file,omitempty"`
+	// A download, checked by its digest.
+	HTTP *MachineBootstrapHostFilesContentFromHTTP `json:"http,omitempty"`
+}
+
+// MachineBootstrapHostFilesContentFromHTTP: A download, checked by its digest.
+type MachineBootstrapHostFilesContentFromHTTP struct {
+	// The URL of the download.
+	URL string `json:"url"`
+	// The SHA-256 digest of the content. A download with another digest is refused.
+	Sha256 string `json:"sha256"`
+	// HTTP headers that are sent with every request. A value is a secret, written down or by name.
+	Headers map[string]any `json:"headers,omitempty"`
+	// Permits this one request to send or fetch secrets and credentials without TLS, where everybody on the network path can read them.
+	AllowInsecure *bool `json:"allowInsecure,omitempty"`
 }
 
 // MachineBootstrapHostHooks: Commands of your own at three places of a run. Default: no commands.

@@ -51,7 +51,7 @@ function fieldsOfParts(): [string, FieldText][] {
     ...Object.entries(part.fields ?? {}).map(([paths, field]): [string, FieldText] => [
       paths
         .split(', ')
-        .map((path) => (/^[A-Z]/.test(path) ? path : `host.${name}${path.startsWith('[') ? '' : '.'}${path}`))
+        .map((path) => (/^\*?[A-Z]/.test(path) ? path : `host.${name}${path.startsWith('[') ? '' : '.'}${path}`))
         .join(', '),
       field,
     ]),

@@ -11,9 +11,6 @@ import type { JsonSchema } from './convert.ts';
 const SHARED: Readonly<Record<string, string>> = {
   ClientCertificate: 'reporting.sinks[Webhook].clientCertificate',
   Component: 'kubernetes.controlPlane.scheduler',
-  Device: 'host.storage.mounts[].device',
-  EarlyHookGroup: 'host.hooks.early',
-  HookGroup: 'host.hooks.afterBootstrap',
   KeyPair: 'kubernetes.pki.ca',
   PodEnvironmentVariable: 'kubernetes.controlPlane.scheduler.env[]',
 };

@@ -1,4 +1,4 @@
-import type { DeviceSection } from '@machineadm/document/versions/v1alpha1/storage.ts';
+import type { DeviceSection } from '@machineadm/document/host-parts/storage-schema.ts';
 import type { Conversion } from '../conversion.ts';
 import type { Placed } from '../report.ts';
 

@@ -1,4 +1,5 @@
-import type { HookGroupSection, HostSection } from '@machineadm/document/versions/v1alpha1/host.ts';
+import type { HookGroupSection } from '@machineadm/document/host-parts/hooks.ts';
+import type { HostSection } from '@machineadm/document/versions/v1alpha1/host.ts';
 import type { Conversion } from '../conversion.ts';
 import { hasMark } from '../jinja.ts';
 import type { CommandSpec, Spec } from '../spec.ts';

@@ -1,4 +1,4 @@
-import type { StorageSection } from '@machineadm/document/versions/v1alpha1/storage.ts';
+import type { StorageSection } from '@machineadm/document/host-parts/storage-schema.ts';
 import type { Conversion } from '../conversion.ts';
 import type { MountSpec, Spec } from '../spec.ts';
 import { convertDevice, withPartition } from './devices.ts';

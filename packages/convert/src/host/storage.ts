@@ -1,4 +1,4 @@
-import type { DeviceSection, StorageSection } from '@machineadm/document/versions/v1alpha1/storage.ts';
+import type { DeviceSection, StorageSection } from '@machineadm/document/host-parts/storage-schema.ts';
 import type { Conversion } from '../conversion.ts';
 import type { DiskSpec, FilesystemSpec, Spec } from '../spec.ts';
 import { convertDevice, type NamedDevice, withPartition } from './devices.ts';

@@ -5,12 +5,14 @@ import { activeDirectory } from './active-directory.ts';
 import { certificateAuthorities } from './certificate-authorities.ts';
 import { files } from './files.ts';
 import { groups } from './groups.ts';
+import { hooks } from './hooks.ts';
 import { hostname } from './hostname.ts';
 import { kernelModules } from './kernel-modules.ts';
 import { limits } from './limits.ts';
 import type { Beside, HostPart, Platform } from './part.ts';
 import { proxy } from './proxy.ts';
 import { services } from './services.ts';
+import { storage } from './storage.ts';
 import { swap } from './swap.ts';
 import { sysctl } from './sysctl.ts';
 import { time } from './time.ts';
@@ -32,7 +34,9 @@ export const HOST_PARTS = {
   certificateAuthorities,
   activeDirectory,
   services,
+  storage,
   files,
+  hooks,
 };
 
 type Parts = typeof HOST_PARTS;

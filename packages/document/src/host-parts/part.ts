@@ -21,7 +21,7 @@ export interface FieldText {
 /** What else of a document a part may be checked against. */
 export interface Beside {
   readonly secrets?: SecretsSection | undefined;
-  readonly host?: { readonly hostname?: string | undefined } | undefined;
+  readonly host?: { readonly hostname?: string | undefined; readonly swap?: string | undefined } | undefined;
 }
 
 /**

@@ -1,33 +1,22 @@
 import type { PathSegment } from '../diagnostics.ts';
 import { hostPartClaims } from '../host-parts/index.ts';
-import type { HostModel, Model } from '../model.ts';
+import type { Model } from '../model.ts';
 import type { StepId } from '../step-ids.ts';
 import type { Claim } from './claim.ts';
 import {
   CONTAINERD_CONFIGURATION,
-  FSTAB,
-  HOOKS_SERVICE,
   ORIGINAL_SUFFIX,
-  openrcScriptPath,
   PREVIOUS_SUFFIX,
   REGISTRIES_DIRECTORY,
   REGISTRY_FILES,
   registryDirectories,
-  unitPath,
 } from './paths.ts';
 
 type Kind = Claim['kind'];
 
 /** What the steps of the host manage, section by section. */
 export function hostClaims({ host, containerd }: Model): readonly Claim[] {
-  return [
-    ...settingClaims(host),
-    ...hostPartClaims(host),
-    ...host.storage.mounts.flatMap(({ path }, index) =>
-      path === 'none' ? [] : [claim('mounts', ['host', 'storage', 'mounts', index, 'path'], 'mount', path)],
-    ),
-    ...(containerd === undefined ? [] : containerdClaims(containerd)),
-  ];
+  return [...hostPartClaims(host), ...(containerd === undefined ? [] : containerdClaims(containerd))];
 }
 
 function claim(step: StepId, field: readonly PathSegment[], kind: Kind, path: string, names?: RegExp): Claim {
@@ -37,21 +26,6 @@ function claim(step: StepId, field: readonly PathSegment[], kind: Kind, path: st
 /** A claim of each of these paths. */
 function claims(step: StepId, field: readonly PathSegment[], kind: Kind, ...paths: readonly string[]): Claim[] {
   return paths.map((path) => claim(step, field, kind, path));
-}
-
-function settingClaims({ storage, hooks }: HostModel): Claim[] {
-  return [
-    ...(storage.mounts.length === 0 ? [] : claims('mounts', ['host', 'storage', 'mounts'], 'lines', FSTAB)),
-    ...(hooks.early?.frequency === 'Always'
-      ? claims(
-          'hooks-boot',
-          ['host', 'hooks', 'early'],
-          'file',
-          unitPath(HOOKS_SERVICE),
-          openrcScriptPath(HOOKS_SERVICE),
-        )
-      : []),
-  ];
 }
 
 function containerdClaims({ registries }: NonNullable<Model['containerd']>): Claim[] {

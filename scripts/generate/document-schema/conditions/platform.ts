@@ -16,7 +16,6 @@ const windows = all(
     'images',
     'hardening',
     ...Object.keys(LINUX_ONLY_PARTS).map((name) => `host.${name}`),
-    'host.storage',
     'host.services[].dropIns',
     'host.files[].owner',
     'host.activeDirectory.keytab',

@@ -26,12 +26,6 @@ const HOST_NAME_OF_INSTANCE = /^(?:v1\.|ds\.meta[-_]data\.)?(?:local[-_])?hostna
 /** NetBIOS names end there, and Windows cuts a longer one without a word. */
 const LONGEST_COMPUTER_NAME = 15;
 
-/** Sections of the host that Windows has nothing of, and why. */
-const LINUX_ONLY: Partial<Record<keyof HostSection, string>> = {
-  ...LINUX_ONLY_PARTS,
-  storage: 'disks of a Windows machine belong into its image',
-};
-
 /** What the membership of a Windows machine has no use for, and why. */
 const LINUX_ONLY_OF_DOMAIN: Partial<Record<keyof NonNullable<HostSection['activeDirectory']>, string>> = {
   keytab: 'Windows keeps the keys of its computer account itself',
@@ -55,7 +49,7 @@ function checkWindows({
   const refuse = (path: readonly PathSegment[], why: string, hint = 'remove it'): void => {
     findings.push({ path, message: `not on Windows: ${why}`, hint });
   };
-  for (const [name, why] of Object.entries(LINUX_ONLY)) {
+  for (const [name, why] of Object.entries(LINUX_ONLY_PARTS)) {
     if (Object.hasOwn(host ?? {}, name)) refuse(['host', name], why);
   }
   if (host?.swap === 'Disabled') refuse(['host', 'swap'], 'the kubelet runs beside its paging file');

@@ -7,9 +7,6 @@ import { ENTRY_KEYS_OF_PARTS } from '../../host-parts/index.ts';
  */
 export const ENTRY_KEYS: Readonly<Record<string, readonly string[]>> = {
   ...ENTRY_KEYS_OF_PARTS,
-  'host.storage.disks': ['device'],
-  'host.storage.filesystems': ['device'],
-  'host.storage.mounts': ['path', 'device'],
   'containerRuntime.containerd.registries': ['host'],
   'images.archives': ['path', 'url'],
   'kubernetes.bootstrapper.kubeadm.patches': ['target'],

@@ -7,11 +7,9 @@ import { checkManifests } from './checks-bootstrapper.ts';
 import { checkContainerd } from './checks-containerd.ts';
 import { checkFailurePatterns } from './checks-failure-patterns.ts';
 import { checkHardening } from './checks-hardening.ts';
-import { checkHooks } from './checks-hooks.ts';
 import { checkKubernetes } from './checks-kubernetes.ts';
 import { checkPlatform } from './checks-platform.ts';
 import { checkReporting } from './checks-reporting.ts';
-import { checkStorage } from './checks-storage.ts';
 import { checkTransport } from './checks-transport.ts';
 import { toModel } from './convert.ts';
 import { entryKeys } from './entry-keys.ts';
@@ -38,9 +36,7 @@ export const v1alpha1: DocumentVersion<Sections> = {
   keepsNumber,
   check: async (parsed) => [
     ...withCode('UnknownReference', checkSecretNames(parsed)),
-    ...checkHooks(parsed.host?.hooks),
     ...(await checkHostParts(parsed)),
-    ...checkStorage(parsed),
     ...withCode('UnsupportedPlatform', checkPlatform(parsed)),
     ...checkReporting(parsed),
     ...checkImages(parsed),

@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { SIZE_PATTERN } from '../../units.ts';
-import { absolutePath, duration } from './fields.ts';
+import { SIZE_PATTERN } from '../units.ts';
+import { absolutePath, duration } from '../versions/v1alpha1/fields.ts';
 
 const waitFor = duration.optional();
 const partition = z.int().min(1).max(128).optional();

@@ -1,6 +1,5 @@
-import type { Finding, PathSegment } from '../../diagnostics.ts';
-import type { Sections } from './sections.ts';
-import type { DeviceSection, StorageSection } from './storage.ts';
+import type { Finding, PathSegment } from '../diagnostics.ts';
+import type { DeviceSection, StorageSection } from './storage-schema.ts';
 
 type Disk = NonNullable<StorageSection['disks']>[number];
 type Filesystem = NonNullable<StorageSection['filesystems']>[number];
@@ -9,13 +8,11 @@ type Mount = NonNullable<StorageSection['mounts']>[number];
 /** mke2fs(8), mkfs.xfs(8), mkfs.btrfs(8), mkfs.fat(8), mkswap(8): what is longer is cut off or refused. */
 const LABEL_LIMIT: Readonly<Record<Filesystem['type'], number>> = { ext4: 16, xfs: 12, btrfs: 255, vfat: 11, swap: 15 };
 
-const STORAGE: readonly PathSegment[] = ['host', 'storage'];
-
-/** Mistakes across the fields of `host.storage`. */
-export function checkStorage({ host }: Sections): Finding[] {
-  const storage = host?.storage;
-  if (storage === undefined) return [];
-  const { disks = [], filesystems = [], mounts = [] } = storage;
+/** Mistakes across the fields of `host.storage`, and against `host.swap`. */
+export function checkStorage(
+  { disks = [], filesystems = [], mounts = [] }: StorageSection,
+  swap: string | undefined,
+): Finding[] {
   return [
     ...disks.flatMap(checkDisk),
     ...twice('disks', disks),
@@ -23,12 +20,12 @@ export function checkStorage({ host }: Sections): Finding[] {
     ...twice('filesystems', filesystems),
     ...mounts.flatMap(checkMount),
     ...pathsTwice(mounts),
-    ...swapAgainstSwap(mounts, host?.swap),
+    ...swapAgainstSwap(mounts, swap),
   ];
 }
 
 function checkDisk(disk: Disk, index: number): Finding[] {
-  const place = [...STORAGE, 'disks', index];
+  const place = ['disks', index];
   const findings: Finding[] = [];
   if ('partition' in disk.device && disk.device.partition !== undefined) {
     const message = 'a partition has no partitions of its own';
@@ -74,11 +71,11 @@ function checkMbr(disk: Disk, place: readonly PathSegment[]): Finding[] {
 function checkFilesystem({ type, label }: Filesystem, index: number): Finding[] {
   if (label === undefined || label.length <= LABEL_LIMIT[type]) return [];
   const message = `a label of ${type} has at most ${LABEL_LIMIT[type]} characters`;
-  return [{ path: [...STORAGE, 'filesystems', index, 'label'], message }];
+  return [{ path: ['filesystems', index, 'label'], message }];
 }
 
 function checkMount({ path, type }: Mount, index: number): Finding[] {
-  const place = [...STORAGE, 'mounts', index];
+  const place = ['mounts', index];
   if (type === 'swap') {
     return path === undefined
       ? []
@@ -99,13 +96,13 @@ function twice(list: 'disks' | 'filesystems', entries: readonly { readonly devic
       seen.set(key, index);
       return [];
     }
-    const path = [...STORAGE, list, index, 'device'];
+    const path = [list, index, 'device'];
     return [
       {
         code: 'Duplicate',
         path,
         message: 'the same device as',
-        other: [...STORAGE, list, first],
+        other: [list, first],
         hint: 'keep one of them',
       },
     ];
@@ -122,10 +119,8 @@ function pathsTwice(mounts: readonly Mount[]): Finding[] {
       return [];
     }
     const message = `${path} is already the path of`;
-    const other = [...STORAGE, 'mounts', first];
-    return [
-      { code: 'Duplicate', path: [...STORAGE, 'mounts', index, 'path'], message, other, hint: 'keep one of them' },
-    ];
+    const other = ['mounts', first];
+    return [{ code: 'Duplicate', path: ['mounts', index, 'path'], message, other, hint: 'keep one of them' }];
   });
 }
 
@@ -134,6 +129,6 @@ function swapAgainstSwap(mounts: readonly Mount[], swap: string | undefined): Fi
   return mounts.flatMap(({ type }, index) => {
     if (type !== 'swap') return [];
     const message = 'switches swap on, and host.swap is Disabled';
-    return [{ path: [...STORAGE, 'mounts', index], message, hint: 'remove one of them' }];
+    return [{ path: ['mounts', index], message, hint: 'remove one of them' }];
   });
 }

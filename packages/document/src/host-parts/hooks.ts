@@ -1,0 +1,174 @@
+import * as z from 'zod';
+import type { Finding } from '../diagnostics.ts';
+import { HOOKS_SERVICE, openrcScriptPath, unitPath } from '../ownership/paths.ts';
+import type { SecretValue } from '../secret.ts';
+import { milliseconds, type ResolveSecret } from '../versions/v1alpha1/convert-values.ts';
+import { duration, environmentName } from '../versions/v1alpha1/fields.ts';
+import { claimsOn, hostPart, type Platform } from './part.ts';
+
+const DEFAULT_TIMEOUT_MS = 10 * 60_000;
+
+export interface HookGroup {
+  readonly shell: 'sh' | 'bash' | 'powershell' | 'cmd';
+  readonly onError: 'Fail' | 'Continue';
+  readonly timeoutMs: number;
+  readonly commands: readonly string[];
+  /** Once per instance, or at every boot. */
+  readonly frequency: 'Once' | 'Always';
+  /** Variables of the environment of all entries. */
+  readonly environment?: Readonly<Record<string, string>>;
+  /** Variables that name a file with the value of a secret. */
+  readonly secrets?: Readonly<Record<string, SecretValue>>;
+}
+
+export interface HooksModel {
+  readonly early: HookGroup | undefined;
+  readonly beforeBootstrap: HookGroup | undefined;
+  readonly afterBootstrap: HookGroup | undefined;
+}
+
+const hookFields = {
+  shell: z.enum(['sh', 'bash', 'powershell', 'cmd']).optional(),
+  onError: z.enum(['Fail', 'Continue']).optional(),
+  timeout: duration.optional(),
+  commands: z.array(z.string().min(1, 'an empty command')).min(1, 'a hook without commands'),
+  environment: z
+    .record(environmentName, z.string().regex(/^[^\0]*$/, 'a zero byte cannot be in the environment'))
+    .optional(),
+  secrets: z.record(environmentName, z.strictObject({ secret: z.string() })).optional(),
+  expand: z.boolean().optional(),
+};
+const hookGroup = z.strictObject(hookFields);
+const earlyHookGroup = z.strictObject({
+  ...hookFields,
+  frequency: z.enum(['Once', 'Always']).optional(),
+});
+
+export const hooks = hostPart({
+  description: 'Commands of your own at three places of a run.',
+  absent: 'no commands',
+  example: { early: { commands: ['modprobe dummy'] } },
+  fields: {
+    early: {
+      description: 'Commands that run before anything else is changed.',
+      absent: 'none',
+      example: { commands: ['echo preparing'] },
+    },
+    beforeBootstrap: {
+      description:
+        'Commands that run after the files below /run/kubeadm are written, and before the bootstrapper. They may edit those files.',
+      absent: 'none',
+      example: { commands: ['echo bootstrapping'] },
+    },
+    afterBootstrap: {
+      description: 'Commands that run after the node is proven to work, and never after a failure.',
+      absent: 'none',
+      example: { commands: ['echo ready'] },
+    },
+    '*HookGroup.shell': {
+      description: 'The shell that runs the commands.',
+      absent: 'sh, or powershell on Windows',
+      example: 'bash',
+    },
+    '*HookGroup.onError': {
+      description: 'Fail ends the run at the first entry that fails. Continue reports it and runs the next entry.',
+      default: 'Fail',
+      example: 'Continue',
+    },
+    '*HookGroup.timeout': {
+      description: 'How long the whole group may run. After that its processes are killed.',
+      default: '10m',
+      example: '30s',
+    },
+    '*HookGroup.commands': {
+      description:
+        'The commands. They run in order in one shell process, so exports persist from one entry to the next.',
+      example: ['export RACK=r12', 'register-asset --rack "$RACK"'],
+    },
+    '*HookGroup.environment': {
+      description:
+        'Environment variables of all entries. A value may hold ${name}, which is replaced by a variable of the document.',
+      default: {},
+      example: { RACK: '${rack}' },
+    },
+    '*HookGroup.secrets': {
+      description:
+        'Environment variables with the path of a file that holds the secret. The file has mode 0600, is stored in memory, and is removed after the group. Not with frequency Always.',
+      default: {},
+      example: { TOKEN_FILE: { secret: 'registryToken' } },
+    },
+    '*HookGroup.secrets.*.secret': { description: 'The name of an entry of `secrets`.', example: 'registryToken' },
+    '*HookGroup.expand': {
+      description:
+        'Whether ${name} in commands is replaced by a variable. A value with a character that a shell interprets is refused; use environment for it.',
+      default: false,
+      example: true,
+    },
+    'EarlyHookGroup.frequency': {
+      description: 'Once runs the group once on a machine, Always at every boot.',
+      default: 'Once',
+      example: 'Always',
+    },
+  },
+  definitions: { EarlyHookGroup: earlyHookGroup, HookGroup: hookGroup },
+  schema: z.strictObject({
+    early: earlyHookGroup.optional(),
+    beforeBootstrap: hookGroup.optional(),
+    afterBootstrap: hookGroup.optional(),
+  }),
+  toModel: (section = {}, resolve, platform): HooksModel => ({
+    early: toGroup(section.early, platform, resolve, 'early'),
+    beforeBootstrap: toGroup(section.beforeBootstrap, platform, resolve, 'beforeBootstrap'),
+    afterBootstrap: toGroup(section.afterBootstrap, platform, resolve, 'afterBootstrap'),
+  }),
+  claims: ({ early }) =>
+    early?.frequency === 'Always'
+      ? claimsOn('hooks-boot', ['early'], 'file', unitPath(HOOKS_SERVICE), openrcScriptPath(HOOKS_SERVICE))
+      : [],
+  check: (section) =>
+    Object.entries(section).flatMap(([phase, group]: [string, HookGroupSection | undefined]) =>
+      group === undefined ? [] : checkGroup(group, phase),
+    ),
+});
+
+export type HookGroupSection = z.infer<typeof earlyHookGroup>;
+
+function toGroup(
+  section: HookGroupSection | undefined,
+  platform: Platform,
+  resolve: ResolveSecret,
+  phase: string,
+): HookGroup | undefined {
+  if (section === undefined) return undefined;
+  const { environment, secrets } = section;
+  const resolved = Object.entries(secrets ?? {}).map(([name, field]): [string, SecretValue] => [
+    name,
+    resolve(field, `host.hooks.${phase}.secrets.${name}`),
+  ]);
+  return {
+    shell: section.shell ?? (platform === 'windows' ? 'powershell' : 'sh'),
+    onError: section.onError ?? 'Fail',
+    timeoutMs: milliseconds(section.timeout) ?? DEFAULT_TIMEOUT_MS,
+    commands: section.commands,
+    frequency: section.frequency ?? 'Once',
+    ...(environment === undefined ? {} : { environment }),
+    ...(resolved.length === 0 ? {} : { secrets: Object.fromEntries(resolved) }),
+  };
+}
+
+function checkGroup({ environment = {}, secrets, frequency }: HookGroupSection, phase: string): Finding[] {
+  const findings = Object.keys(secrets ?? {})
+    .filter((name) => Object.hasOwn(environment, name))
+    .map((name): Finding => {
+      const path = [phase, 'secrets', name];
+      return { path, message: `environment sets "${name}", too`, hint: 'rename one of them' };
+    });
+  if (frequency === 'Always' && secrets !== undefined) {
+    findings.push({
+      path: [phase, 'secrets'],
+      message: 'a hook of every boot has no secrets: the document is not there when the machine boots',
+      hint: 'read the secret in the command, or use frequency: Once',
+    });
+  }
+  return findings;
+}

@@ -1,0 +1,195 @@
+import type { DeviceSelector, PartitionModel, PartitionType, StorageModel } from '../model-storage.ts';
+import { FSTAB } from '../ownership/paths.ts';
+import { parseSize } from '../units.ts';
+import { milliseconds } from '../versions/v1alpha1/convert-values.ts';
+import { claimsOn, hostPart } from './part.ts';
+import { checkStorage } from './storage-checks.ts';
+import { type DeviceSection, device, storage as schema } from './storage-schema.ts';
+
+const DEFAULT_DEVICE_WAIT_MS = 60_000;
+
+export const storage = hostPart({
+  description:
+    'Disks, file systems and mounts. A device that holds data is never formatted unless the document says so.',
+  absent: 'storage stays as it is',
+  example: { mounts: [{ device: { label: 'data' }, path: '/srv/data' }] },
+  fields: {
+    disks: {
+      description: 'Disks to partition.',
+      default: [],
+      example: [{ device: { path: '/dev/nvme1n1' }, partitions: [{ label: 'etcd', size: 'Rest' }] }],
+    },
+    'disks[].device': {
+      description: 'The disk. A whole disk, so without partition.',
+      example: { path: '/dev/nvme1n1' },
+    },
+    'Device.path': { description: 'The path of the device.', example: '/dev/nvme1n1' },
+    'Device.id': {
+      description: 'The name of the device below /dev/disk/by-id.',
+      example: 'nvme-Amazon_Elastic_Block_Store_vol0123456789abcdef0',
+    },
+    'Device.serial': { description: 'The serial number of the disk.', example: 'vol0123456789abcdef0' },
+    'Device.label': { description: 'The label of the file system on the device.', example: 'data' },
+    'Device.partitionLabel': { description: 'The label of the partition (GPT).', example: 'etcd' },
+    'Device.instanceStore': {
+      description: 'The number of the instance store volume of an AWS instance, from 0.',
+      example: 0,
+    },
+    'Device.azureResource': { description: 'The resource disk of an Azure machine.', example: true },
+    'Device.partition': { description: 'The number of a partition of the disk.', absent: 'the whole disk', example: 1 },
+    'Device.timeout': { description: 'How long to wait for the device to appear.', default: '60s', example: '5m' },
+    'disks[].table': {
+      description: 'The kind of partition table. mbr ends at 2 TiB and four partitions, and has no labels.',
+      default: 'gpt',
+      example: 'gpt',
+    },
+    'disks[].wipe': {
+      description:
+        'Whether an existing partition table or signature is destroyed. With false, a disk that is in use already is an error.',
+      default: false,
+      example: true,
+    },
+    'disks[].partitions': {
+      description: 'The partitions of the disk in their order.',
+      example: [
+        { label: 'etcd', size: '20Gi' },
+        { label: 'data', size: 'Rest' },
+      ],
+    },
+    'disks[].partitions[].label': {
+      description: 'The label of the partition. An mbr table has none.',
+      absent: 'no label',
+      example: 'etcd',
+    },
+    'disks[].partitions[].size': {
+      description: 'The size with its unit, a percentage of the disk, or Rest for what the others leave.',
+      example: '20Gi',
+    },
+    'disks[].partitions[].type': {
+      description: 'What the partition is for, by name or as a GPT type GUID.',
+      default: 'linux',
+      example: 'swap',
+    },
+    filesystems: {
+      description: 'File systems to create. An existing one with the same type and label is kept.',
+      default: [],
+      example: [{ device: { partitionLabel: 'etcd' }, type: 'ext4', label: 'etcd' }],
+    },
+    'filesystems[].device': {
+      description: 'The device that the file system is created on.',
+      example: { partitionLabel: 'etcd' },
+    },
+    'filesystems[].type': { description: 'The type of the file system.', example: 'ext4' },
+    'filesystems[].label': {
+      description:
+        'The label. The longest one depends on the type: ext4 16 characters, xfs 12, btrfs 255, vfat 11, swap 15.',
+      absent: 'no label',
+      example: 'etcd',
+    },
+    'filesystems[].options': {
+      description: 'Arguments that are passed to mkfs as they are.',
+      default: [],
+      example: ['-m', '0'],
+    },
+    'filesystems[].overwrite': {
+      description: 'Whether the device is formatted whatever it holds. The data on it is lost.',
+      default: false,
+      example: true,
+    },
+    'filesystems[].replace': {
+      description: 'Types of file systems, as blkid names them, that may be formatted over without overwrite.',
+      default: [],
+      example: ['ntfs'],
+    },
+    mounts: {
+      description:
+        'File systems and swap areas that are mounted now and at every boot. The run fails when one cannot be mounted.',
+      default: [],
+      example: [{ device: { label: 'etcd' }, path: '/var/lib/etcd-disk' }],
+    },
+    'mounts[].device': { description: 'The device to mount.', example: { label: 'etcd' } },
+    'mounts[].path': {
+      description: 'The mount point, which is created if needed. Required, except for type swap, which has none.',
+      absent: 'swap has no mount point',
+      example: '/var/lib/etcd-disk',
+    },
+    'mounts[].type': {
+      description: 'The type of the file system, or swap.',
+      absent: 'what is found on the device',
+      example: 'ext4',
+    },
+    'mounts[].options': { description: 'Mount options, one in each entry.', default: [], example: ['noatime'] },
+  },
+  definitions: { Device: device },
+  linuxOnly: 'disks of a Windows machine belong into its image',
+  entryKeys: { disks: ['device'], filesystems: ['device'], mounts: ['path', 'device'] },
+  schema,
+  toModel: (section): StorageModel => ({
+    disks: (section?.disks ?? []).map((disk) => ({
+      device: toDevice(disk.device),
+      table: disk.table ?? 'gpt',
+      wipe: disk.wipe ?? false,
+      partitions: disk.partitions.map(({ label, size, type }) => ({
+        label,
+        size: toPartitionSize(size),
+        type: toPartitionType(type ?? 'linux'),
+      })),
+    })),
+    filesystems: (section?.filesystems ?? []).map((filesystem) => ({
+      device: toDevice(filesystem.device),
+      type: filesystem.type,
+      label: filesystem.label,
+      options: filesystem.options ?? [],
+      overwrite: filesystem.overwrite ?? false,
+      replace: filesystem.replace ?? [],
+    })),
+    mounts: (section?.mounts ?? []).map((mount) => ({
+      device: toDevice(mount.device),
+      path: mountPoint(mount.path),
+      type: mount.type,
+      options: mount.options ?? [],
+    })),
+  }),
+  claims: ({ mounts }) => [
+    ...(mounts.length === 0 ? [] : claimsOn('mounts', ['mounts'], 'lines', FSTAB)),
+    ...mounts.flatMap(({ path }, index) =>
+      path === 'none' ? [] : claimsOn('mounts', ['mounts', index, 'path'], 'mount', path),
+    ),
+  ],
+  check: (section, { host }) => checkStorage(section, host?.swap),
+});
+
+/** Without the slash at its end, as the kernel tells it; swap has none. */
+function mountPoint(path: string | undefined): string {
+  return path === undefined ? 'none' : path.replace(/(.)\/$/, '$1');
+}
+
+function toDevice(section: DeviceSection): DeviceSelector {
+  return {
+    by: toIdentity(section),
+    partition: 'partition' in section ? section.partition : undefined,
+    waitMs: milliseconds(section.timeout) ?? DEFAULT_DEVICE_WAIT_MS,
+  };
+}
+
+function toIdentity(section: DeviceSection): DeviceSelector['by'] {
+  if ('path' in section) return { kind: 'path', path: section.path };
+  if ('id' in section) return { kind: 'id', id: section.id };
+  if ('serial' in section) return { kind: 'serial', serial: section.serial };
+  if ('label' in section) return { kind: 'label', label: section.label };
+  if ('partitionLabel' in section) return { kind: 'partitionLabel', label: section.partitionLabel };
+  if ('instanceStore' in section) return { kind: 'instanceStore', index: section.instanceStore };
+  return { kind: 'azureResource' };
+}
+
+function toPartitionSize(size: string): PartitionModel['size'] {
+  if (size === 'Rest') return { kind: 'rest' };
+  if (size.endsWith('%')) return { kind: 'percent', percent: Number(size.slice(0, -1)) };
+  return { kind: 'bytes', bytes: parseSize(size) ?? 0 };
+}
+
+const NAMED_TYPES = ['linux', 'swap', 'lvm', 'raid', 'efi', 'fat32', 'ntfs'] as const;
+
+function toPartitionType(type: string): PartitionType {
+  return NAMED_TYPES.find((name) => name === type) ?? { guid: type.toLowerCase() };
+}
