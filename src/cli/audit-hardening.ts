@@ -1,6 +1,7 @@
+import type { Finding } from '../diagnosis/checks/finding.ts';
 import { type AuditedControl, auditHardening, type HardeningReport } from '../pipeline/audit-hardening.ts';
 import { buildInfo } from './build-info.ts';
-import { type Finding, printCheckReport } from './findings.ts';
+import { printCheckReport } from './findings.ts';
 import type { AuditOptions } from './options.ts';
 
 /** `machineadm audit --profile P`: each control of a benchmark with what proves it. 20 while one fails. */

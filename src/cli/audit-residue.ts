@@ -1,4 +1,5 @@
 import { documentSecrets } from '@machineadm/document/secrets-of.ts';
+import type { Finding } from '../diagnosis/checks/finding.ts';
 import {
   auditResidue,
   openQueryHost,
@@ -9,7 +10,7 @@ import {
 } from '../diagnosis/residue.ts';
 import { openDocument } from '../pipeline/load.ts';
 import { buildInfo } from './build-info.ts';
-import { type CheckFormat, type Finding, printCheckReport } from './findings.ts';
+import { type CheckFormat, printCheckReport } from './findings.ts';
 import type { DocumentOptions } from './options.ts';
 
 /** `machineadm audit --residue`: where other tools left the secrets of the document; with `--scrub` they are overwritten. */

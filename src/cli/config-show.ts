@@ -1,4 +1,4 @@
-import { formatReplacedPart, replacedPartRecord } from '@machineadm/document/diagnostics.ts';
+import { formatPlace, formatReplacedPart, replacedPartRecord } from '@machineadm/document/diagnostics.ts';
 import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { leaves } from '@machineadm/document/index.ts';
 import { REDACTED } from '@machineadm/document/redaction/redactor.ts';
@@ -21,7 +21,7 @@ export async function configShow(options: DocumentOptions & { readonly origin?: 
     const fields = leaves(tree).map(({ path, value, at }) => ({
       path,
       value: hidden.has(path) ? REDACTED : value,
-      origin: `${at.file}:${at.line}:${at.column}`,
+      origin: formatPlace(at),
     }));
     if (options.output !== 'text') {
       await printData(options.output, 'DocumentOrigins', { fields, replaced: replaced.map(replacedPartRecord) });

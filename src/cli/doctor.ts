@@ -1,7 +1,9 @@
-import type { Check } from '../diagnosis/checks/check.ts';
-import { type DoctorReport, examine } from '../pipeline/doctor.ts';
+import { formatPlace } from '@machineadm/document/diagnostics.ts';
+import type { Finding } from '../diagnosis/checks/finding.ts';
+
+import { checkOf, type DoctorReport, examine } from '../pipeline/doctor.ts';
 import { buildInfo } from './build-info.ts';
-import { type CheckFormat, type Finding, printCheckReport } from './findings.ts';
+import { type CheckFormat, printCheckReport } from './findings.ts';
 
 export interface DoctorOptions {
   readonly document?: readonly string[];
@@ -14,31 +16,21 @@ export async function doctor(options: DoctorOptions): Promise<number> {
   return await printCheckReport(options.output, {
     kind: 'DoctorReport',
     name: 'machineadm doctor',
-    data: report,
+    data: { ...report, checks: report.findings.map(checkOf) },
     text: () => formatReport(report),
-    findings: () => report.checks.map(findingOf),
+    findings: () => report.findings,
     exit: report.failed > 0 ? 'DifferencesFound' : 'Success',
   });
 }
 
-function findingOf({ id, group, state, text, reason, remedy }: Check): Finding {
-  const named = reason === undefined ? text : `${text} [${reason}]`;
-  return {
-    id,
-    title: group,
-    severity: state === 'ok' ? 'passed' : state,
-    text: named,
-    ...(remedy === undefined ? {} : { remedy }),
-  };
-}
-
-const MARKS: Readonly<Record<Check['state'], string>> = {
-  ok: 'ok  ',
+const MARKS: Readonly<Record<Finding['severity'], string>> = {
+  passed: 'ok  ',
   warning: 'warn',
   failed: 'FAIL',
+  undecided: '?   ',
   skipped: '-   ',
 };
-const GROUPS: readonly Check['group'][] = [
+const GROUPS: readonly string[] = [
   'node',
   'document',
   'machine',
@@ -49,9 +41,9 @@ const GROUPS: readonly Check['group'][] = [
 ];
 
 /** A tree: groups, what was looked at in each, and below what is wrong its remedy. */
-export function formatReport({ checks, failed, warnings }: DoctorReport): string {
+export function formatReport({ findings, failed, warnings }: DoctorReport): string {
   const lines = GROUPS.flatMap((group) => {
-    const inside = checks.filter((check) => check.group === group);
+    const inside = findings.filter(({ title }) => title === group);
     return inside.length === 0 ? [] : [group, ...inside.flatMap(branch)];
   });
   const count = (number: number, word: string): string => `${number} ${word}${number === 1 ? '' : 's'}`;
@@ -62,10 +54,15 @@ export function formatReport({ checks, failed, warnings }: DoctorReport): string
   return [...lines, verdict].join('\n');
 }
 
-function branch({ state, text, reason, remedy }: Check, index: number, all: readonly Check[]): readonly string[] {
+function branch(finding: Finding, index: number, all: readonly Finding[]): readonly string[] {
+  const { severity, text, reason, remedy, field, position } = finding;
   const isLast = index === all.length - 1;
-  const named = reason === undefined || state === 'ok' ? '' : ` [${reason}]`;
-  const head = `${isLast ? '└─' : '├─'} ${MARKS[state]} ${text}${named}`;
+  const named = reason === undefined || severity === 'passed' ? '' : ` [${reason}]`;
+  const head = `${isLast ? '└─' : '├─'} ${MARKS[severity]} ${text}${named}`;
   const rail = isLast ? '  ' : '│ ';
-  return remedy === undefined || state === 'ok' ? [head] : [head, `${rail}      ${remedy}`];
+  const below = [
+    ...(position === undefined ? [] : [`${formatPlace(position)}  ${field}`]),
+    ...(remedy === undefined ? [] : [remedy]),
+  ];
+  return severity === 'passed' ? [head] : [head, ...below.map((line) => `${rail}      ${line}`)];
 }

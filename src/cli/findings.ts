@@ -1,22 +1,12 @@
 import { type ExitName, exitCode } from '@machineadm/document/exit-codes.ts';
 import { printable } from '@machineadm/document/printable.ts';
 import { redact } from '@machineadm/document/redaction.ts';
+import type { Finding } from '../diagnosis/checks/finding.ts';
 import { type OutputFormat, printData, printReport, printText } from './output.ts';
 import type { OutputKind } from './output-kinds.ts';
 
 /** The formats of the commands that check something. */
 export type CheckFormat = OutputFormat | 'junit';
-
-/** What one check found, in the terms that doctor, audit and conformance share. */
-export interface Finding {
-  readonly id: string;
-  readonly title: string;
-  /** `failed` and `undecided` keep the command from ending with 0; a warning does not. */
-  readonly severity: 'passed' | 'warning' | 'failed' | 'undecided' | 'skipped';
-  /** The evidence. */
-  readonly text: string;
-  readonly remedy?: string;
-}
 
 /** What a command that checks something has to say, for each of its readers. */
 export interface CheckReport {

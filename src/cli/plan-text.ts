@@ -1,4 +1,4 @@
-import { formatReplacedPart, type ReplacedPart } from '@machineadm/document/diagnostics.ts';
+import { formatPlace, formatReplacedPart, type Place, type ReplacedPart } from '@machineadm/document/diagnostics.ts';
 import { printable } from '@machineadm/document/printable.ts';
 import type { PlannedChange, PlanWithProblems } from '../pipeline/plan.ts';
 import type { Paint } from './terminal.ts';
@@ -21,7 +21,7 @@ type Action = PlannedChange['action'];
 const MARKS: Readonly<Record<Action, string>> = { add: '+', change: '~', remove: '-', run: '>', restart: '↻' };
 const COLORS = { add: 'green', change: 'yellow', remove: 'red', run: 'cyan', restart: 'magenta' } as const;
 
-/** A plan for people: by step what is added, changed, removed, run and restarted, then what is missing, and the sum. */
+/** A plan for people: by step what is added, changed, removed, run and restarted, then what stands in the way, and the sum. */
 export function formatPlan(plan: PlanWithProblems, replaced: readonly ReplacedPart[], view: PlanView): string {
   const { changes, remarks, problems } = plan;
   const order = [...view.titles.keys()];
@@ -39,7 +39,7 @@ export function formatPlan(plan: PlanWithProblems, replaced: readonly ReplacedPa
   return [
     ...lines,
     ...(notes.length === 0 ? [] : ['', ...notes]),
-    ...(problems.length === 0 ? [] : ['', ...missing(plan, view)]),
+    ...(problems.length === 0 ? [] : ['', ...inTheWay(plan, view)]),
     ...(lines.length + notes.length + problems.length === 0 ? [] : ['']),
     ...wrapped(summaryOf(plan, view), view.width, 2),
   ].join('\n');
@@ -51,7 +51,7 @@ function formatChange(change: PlannedChange, view: PlanView): readonly string[] 
   const reboot = reboots === true ? ', then reboot' : '';
   const named = view.ids ? `  [${id}]` : '';
   const head = wrapped(printable(`  ${MARKS[action]} ${summary}${reboot}${later}${named}`), view.width, 4);
-  const at = position === undefined ? '' : `${position.file}:${position.line}:${position.column}  ${field}`;
+  const at = position === undefined ? '' : `${formatPlace(position)}  ${field}`;
   return [
     ...head.map((line, index) => (index === 0 ? `  ${view.paint(COLORS[action], line.slice(2))}` : line)),
     ...(view.positions && at !== '' ? [view.paint('dim', `      ${printable(at)}`)] : []),
@@ -86,14 +86,19 @@ function diffLines(diff: string | undefined, paint: Paint): readonly string[] {
     });
 }
 
-function missing({ problems }: PlanWithProblems, view: PlanView): readonly string[] {
+function inTheWay({ problems }: PlanWithProblems, view: PlanView): readonly string[] {
   return [
-    view.paint('bold', 'Missing: provision refuses to begin without'),
-    ...problems.flatMap(({ message, hint, code }) => [
+    view.paint('bold', 'In the way: provision refuses to begin'),
+    ...problems.flatMap(({ message, hint, code, path, ...at }) => [
       ...wrapped(`  ! ${message} [${code}]`, view.width, 4).map((line) => view.paint('red', line)),
+      ...(isPlace(at) ? [view.paint('dim', `    ${printable(`${formatPlace(at)}  ${path}`)}`)] : []),
       ...wrapped(`    ${hint}`, view.width, 4),
     ]),
   ];
+}
+
+function isPlace(at: Partial<Place>): at is Place {
+  return at.file !== undefined;
 }
 
 /** `14 to change: 9 add, 4 change, 1 remove; runs kubeadm; restarts containerd, ssh; reboots`. */
@@ -116,7 +121,7 @@ function summaryOf({ changes, problems }: PlanWithProblems, view: PlanView): str
     ...(runs.size === 0 ? [] : [`runs ${[...runs].join(', ')}`]),
     ...(restarts.length === 0 ? [] : [`restarts ${restarts.join(', ')}`]),
     ...(changes.some(({ reboots }) => reboots === true) ? ['reboots'] : []),
-    ...(problems.length === 0 ? [] : [`${problems.length} missing`]),
+    ...(problems.length === 0 ? [] : [`${problems.length} in the way`]),
   ];
   return parts.length === 0 ? 'nothing to change' : `${parts.join('; ')}. Nothing was changed.`;
 }

@@ -5,9 +5,9 @@ import type { Facts } from '../host/seam/facts.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import type { LineSource } from './catalogue.ts';
 import { checkCertificates } from './checks/certificates.ts';
-import type { Check } from './checks/check.ts';
 import { checkControlPlane } from './checks/control-plane.ts';
 import { checkEndpoint, parseEndpoint } from './checks/endpoint.ts';
+import type { Finding } from './checks/finding.ts';
 import { checkCapacity, checkDisks } from './checks/machine.ts';
 import { checkOwnEndpoint } from './checks/own-endpoint.ts';
 import { parseJournalLine } from './journal-entry.ts';
@@ -133,14 +133,14 @@ function sourceOf(origin: string): LineSource {
 }
 
 /** What is wrong with the machine now. What is in order explains nothing. */
-async function facts(look: () => Promise<readonly Check[]>): Promise<readonly ObservedLine[]> {
+async function facts(look: () => Promise<readonly Finding[]>): Promise<readonly ObservedLine[]> {
   const checks = await look();
   return checks
-    .filter(({ state }) => state === 'failed' || state === 'warning')
+    .filter(({ severity }) => severity === 'failed' || severity === 'warning')
     .map(({ text }): ObservedLine => ({ source: 'check', origin: 'this machine', text }));
 }
 
-async function endpointOf(host: QueryHost, context: CollectContext, now: () => number): Promise<readonly Check[]> {
+async function endpointOf(host: QueryHost, context: CollectContext, now: () => number): Promise<readonly Finding[]> {
   const endpoint = parseEndpoint(context.endpoint ?? '');
   if (context.role === 'InitControlPlane') return await checkOwnEndpoint(host, endpoint, now);
   return context.role === undefined || endpoint === undefined ? [] : await checkEndpoint(host, endpoint, now);

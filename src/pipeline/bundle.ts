@@ -5,7 +5,7 @@ import { documentSecrets } from '@machineadm/document/secrets-of.ts';
 import { type BundleFile, packBundle } from '../diagnosis/bundle/archive.ts';
 import { cleanse } from '../diagnosis/bundle/cleanse.ts';
 import { gatherFiles } from '../diagnosis/bundle/gather.ts';
-import { type Check, lookAround } from '../diagnosis/checks/check.ts';
+import { lookAround } from '../diagnosis/checks/finding.ts';
 import type { Verdict } from '../diagnosis/verdict.ts';
 import { gatherFacts, openQueryHost, requireLinux } from '../host/index.ts';
 import { hardwareOf } from '../host/linux/hardware.ts';
@@ -15,7 +15,7 @@ import { page } from '../reporting/page/index.ts';
 import type { RunStatus } from '../reporting/status.ts';
 import { readStatus } from '../reporting/status-file.ts';
 import { verdictOnMachine } from './diagnose-machine.ts';
-import { looksAt } from './doctor.ts';
+import { type Check, checkOf, looksAt } from './doctor.ts';
 import { openDocument } from './load.ts';
 import { makePlan, type Plan } from './plan.ts';
 import { refuseUnlessRoot } from './preflight.ts';
@@ -96,7 +96,8 @@ async function findings(
   document: LoadedDocument | undefined,
 ): Promise<Findings> {
   const verdict = await verdictOnMachine(host, facts, status);
-  return { verdict, checks: await lookAround(looksAt(host, facts, document?.model), LIMIT_MS) };
+  const looked = await lookAround(looksAt(host, facts, document), LIMIT_MS);
+  return { verdict, checks: looked.map(checkOf) };
 }
 
 /** What a run would change, or why it would be refused; undefined without a document. */

@@ -52,20 +52,26 @@ const SECTIONS: Readonly<Partial<Record<StepId, string>>> = {
   users: 'host.users',
 };
 
+/** Finds the source of a change by its id, or of a field by its path. */
+export type FindSource = (step: string, idOrField: string) => ChangeSource | undefined;
+
 /**
  * Finds where the document asks for a change: by the path that it writes, else by the name in its id within the section of
  * its step, else that section. undefined: the document does not name it, as with the sentinel.
  */
-export function sourcesOf({ model, tree }: LoadedDocument): (step: string, id: string) => ChangeSource | undefined {
+export function sourcesOf({ model, tree }: Pick<LoadedDocument, 'model' | 'tree'>): FindSource {
   const claims = claimsOf(model);
   const fields = leaves(tree);
+  const within = (part: string, path: string) =>
+    path === part || (path.startsWith(part) && /^[.[]/.test(path.slice(part.length)));
   return (step, id) => {
+    const named = fields.find(({ path }) => within(id, path));
+    if (named !== undefined) return { field: id, position: named.at };
     const claim = claims.find((one) => one.step === step && one.field.length > 0 && id.endsWith(one.path));
     if (claim !== undefined) return { field: formatPath(claim.field), position: placeOf(tree, claim.field) };
     const section = Object.entries(SECTIONS).find(([name]) => name === step)?.[1];
     if (section === undefined) return undefined;
-    const inside = fields.filter(({ path }) => path === section || /^[.[]/.test(path.slice(section.length)));
-    const own = inside.filter(({ path }) => path.startsWith(section));
+    const own = fields.filter(({ path }) => within(section, path));
     const names = namesIn(id);
     const found = own.find(
       ({ path, value }) => names.has(String(value)) || names.has(plainName(path.slice(section.length))),

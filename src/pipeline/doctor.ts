@@ -1,11 +1,12 @@
 import { EXAMPLE_ENDPOINT } from '@machineadm/document/example.ts';
+import type { LoadedDocument } from '@machineadm/document/load.ts';
 import type { Model } from '@machineadm/document/model.ts';
 import { DEFAULT_CRI_SOCKETS } from '@machineadm/document/model-kubernetes.ts';
 import { redactDeep } from '@machineadm/document/redaction.ts';
 import { checkCertificates } from '../diagnosis/checks/certificates.ts';
-import { type Check, lookAround } from '../diagnosis/checks/check.ts';
 import { checkControlPlane } from '../diagnosis/checks/control-plane.ts';
 import { checkEndpoint, parseEndpoint } from '../diagnosis/checks/endpoint.ts';
+import { type Finding, lookAround } from '../diagnosis/checks/finding.ts';
 import { checkKubelet } from '../diagnosis/checks/kubelet.ts';
 import { checkCapacity, checkCgroups, checkDisks, checkSwap, checkTimeSource } from '../diagnosis/checks/machine.ts';
 import { checkHostname, checkRouting } from '../diagnosis/checks/network.ts';
@@ -19,12 +20,13 @@ import type { Facts } from '../host/seam/facts.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import type { RunStatus } from '../reporting/status.ts';
 import { readStatus } from '../reporting/status-file.ts';
-import { type Finding, lookAtNodeWithin } from '../steps/node-health.ts';
+import { lookAtNodeWithin, type Finding as NodeFinding } from '../steps/node-health.ts';
+import { sourcesOf } from './change-source.ts';
 import { verdictOnMachine } from './diagnose-machine.ts';
 import { stepRecord } from './journal.ts';
 import { openDocument } from './load.ts';
 import { stepsFor } from './pipeline.ts';
-import { findRequirements, refuseUnlessRoot, type Unmet } from './preflight.ts';
+import { findingsOf, findRequirements, refuseUnlessRoot } from './preflight.ts';
 import { peekJournal } from './run-journal.ts';
 
 const LIMIT_MS = 15_000;
@@ -32,7 +34,7 @@ const LIMIT_MS = 15_000;
 export interface DoctorReport {
   /** On a machine that is a node, or on which a run failed: what `diagnose` says of it. */
   readonly verdict?: Verdict;
-  readonly checks: readonly Check[];
+  readonly findings: readonly Finding[];
   readonly failed: number;
   readonly warnings: number;
 }
@@ -48,7 +50,7 @@ export async function examine(sources: readonly string[], agentVersion: string):
   const host = openQueryHost();
   const facts = await gatherFacts(host);
   refuseUnlessRoot(facts);
-  const model = sources.length === 0 ? undefined : (await openDocument(sources, agentVersion)).model;
+  const document = sources.length === 0 ? undefined : await openDocument(sources, agentVersion);
   const status = await readStatus().catch(() => undefined);
   let verdict: Verdict | undefined;
   const checks = await lookAround(
@@ -58,7 +60,7 @@ export async function examine(sources: readonly string[], agentVersion: string):
         return nodeChecks(verdict, status);
       },
       ...looksAtNode(host, facts),
-      ...looksAt(host, facts, model),
+      ...looksAt(host, facts, document),
     },
     LIMIT_MS,
   );
@@ -86,7 +88,7 @@ export async function inventory(): Promise<Inventory> {
 
 /** Whether the kubelet of a machine that is a node runs, and whether its Node is Ready. */
 export function looksAtNode(host: QueryHost, facts: Facts): Parameters<typeof lookAround>[0] {
-  const onNode = (look: () => Promise<readonly Check[]>) => async () =>
+  const onNode = (look: () => Promise<readonly Finding[]>) => async () =>
     (await host.stat('/etc/kubernetes/kubelet.conf')) === undefined ? [] : await look();
   return {
     kubelet: onNode(() => checkKubelet(host, Date.now())),
@@ -95,28 +97,29 @@ export function looksAtNode(host: QueryHost, facts: Facts): Parameters<typeof lo
 }
 
 /** What else keeps a node from working is in the verdict. Without a pod network a Node is not Ready, and nothing is broken. */
-function readyCheck(finding: Finding): readonly Check[] {
-  const base = { id: 'node/ready', group: 'node' } as const;
-  if (finding.ready) return [{ ...base, state: 'ok', text: 'the Node of this machine is Ready' }];
+function readyCheck(finding: NodeFinding): readonly Finding[] {
+  const base = { id: 'node/ready', title: 'node' } as const;
+  if (finding.ready) return [{ ...base, severity: 'passed', text: 'the Node of this machine is Ready' }];
   const { reason, why } = finding;
   if (reason !== 'NodeNotReady') return [];
-  const state = /network plugin|\bcni\b/i.test(why) ? 'warning' : 'failed';
+  const severity = /network plugin|\bcni\b/i.test(why) ? 'warning' : 'failed';
   const remedy = 'Read the condition of the Node: `kubectl describe node`; without a pod network, install one.';
-  return [{ ...base, state, reason, text: why, remedy }];
+  return [{ ...base, severity, reason, text: why, remedy }];
 }
 
 /** The verdict on a node, or on the run that was to make one. */
-export function nodeChecks(verdict: Verdict | undefined, status: RunStatus | undefined): readonly Check[] {
+export function nodeChecks(verdict: Verdict | undefined, status: RunStatus | undefined): readonly Finding[] {
   if (verdict === undefined) return [];
-  const base = { id: 'node', group: 'node' } as const;
+  const base = { id: 'node', title: 'node' } as const;
   const { outcome, reason, summary, remedy, retryable } = verdict;
-  if (outcome === 'success') return [{ ...base, state: 'ok', text: 'the last run succeeded, and what it made works' }];
+  if (outcome === 'success')
+    return [{ ...base, severity: 'passed', text: 'the last run succeeded, and what it made works' }];
   const ran = status?.failure === undefined ? '' : 'the last run failed: ';
   const later = retryable ? 'The same command may succeed later.' : 'The same command will fail again.';
   return [
     {
       ...base,
-      state: 'failed',
+      severity: 'failed',
       text: `${ran}${summary}`,
       ...(reason === 'Unknown' || reason === '' ? {} : { reason }),
       remedy: `${remedy} ${later}`,
@@ -124,13 +127,16 @@ export function nodeChecks(verdict: Verdict | undefined, status: RunStatus | und
   ];
 }
 
+type ReadDocument = Pick<LoadedDocument, 'model' | 'tree'>;
+
 /** Every look that is taken at a machine, by name. */
 export function looksAt(
   host: QueryHost,
   facts: Facts,
-  model: Model | undefined,
+  document: ReadDocument | undefined,
   now: () => number = Date.now,
 ): Parameters<typeof lookAround>[0] {
+  const model = document?.model;
   const kubernetes = model?.kubernetes;
   // A document that only prepares a host needs neither a container runtime nor the ports of a node.
   const isNode = model === undefined || kubernetes !== undefined;
@@ -139,7 +145,7 @@ export function looksAt(
   const endpoint = parseEndpoint(kubernetes?.join?.discovery.endpoint ?? '');
   const bindPort = kubernetes?.controlPlane?.apiEndpoint?.bindPort ?? 6443;
   return {
-    document: async () => (model === undefined ? [] : await documentChecks(host, facts, model)),
+    document: async () => (document === undefined ? [] : await documentChecks(host, facts, document)),
     placeholders: async () => placeholderChecks(model),
     disks: () => checkDisks(host),
     capacity: () => checkCapacity(host, isControlPlane),
@@ -165,47 +171,55 @@ export function looksAt(
 }
 
 /** What `machineadm example` made up, and its reader was to replace. */
-function placeholderChecks(model: Model | undefined): readonly Check[] {
+function placeholderChecks(model: Model | undefined): readonly Finding[] {
   const { cluster, join } = model?.kubernetes ?? {};
   const fields = [
     ['kubernetes.cluster.controlPlaneEndpoint', cluster?.controlPlaneEndpoint],
     ['kubernetes.join.discovery', join?.discovery.endpoint],
   ] as const;
-  return fields.flatMap(([field, endpoint]): readonly Check[] => {
+  return fields.flatMap(([field, endpoint]): readonly Finding[] => {
     if (endpoint?.replace(/^https?:\/\//, '') !== EXAMPLE_ENDPOINT) return [];
     const text = `${field} is ${EXAMPLE_ENDPOINT}, the placeholder of machineadm example`;
     const remedy = `Set ${field} to the address of your API server, unless it is this one.`;
-    return [{ id: `document/placeholder/${field}`, group: 'document', state: 'warning', text, remedy }];
+    return [{ id: `document/placeholder/${field}`, title: 'document', severity: 'warning', text, remedy }];
   });
 }
 
-async function documentChecks(host: QueryHost, facts: Facts, model: Model): Promise<readonly Check[]> {
+async function documentChecks(host: QueryHost, facts: Facts, document: ReadDocument): Promise<readonly Finding[]> {
+  const { model } = document;
   const journal = await peekJournal(host);
   const steps = stepsFor('all', model.host.platform);
   const record = (step: string) => stepRecord(journal, step);
-  const { unmet, awaited } = await findRequirements(steps, { host, model, facts, scope: 'all', record });
-  if (unmet.length + awaited.length === 0) {
-    return [{ id: 'document', group: 'document', state: 'ok', text: 'everything that the steps need is here' }];
-  }
-  const check = ({ missing: { reason, what, remedy } }: Unmet, state: 'failed' | 'warning', when: string): Check => ({
-    id: `document/${reason}`,
-    group: 'document',
-    state,
-    reason,
-    text: `${what}${when}`,
-    remedy,
-  });
-  return [
-    ...unmet.map((one) => check(one, 'failed', '')),
-    ...awaited.map((one) => check(one, 'warning', `; looked for again after ${one.hooks.id}`)),
-  ];
+  const source = sourcesOf(document);
+  const found = findingsOf(await findRequirements(steps, { host, model, facts, scope: 'all', record, source }));
+  if (found.some(({ severity }) => severity === 'failed' || severity === 'warning')) return found;
+  const text = 'everything that the steps need is here';
+  return [{ id: 'document', title: 'document', severity: 'passed', text }, ...found];
 }
 
-function report(checks: readonly Check[], verdict: Verdict | undefined): DoctorReport {
+function report(findings: readonly Finding[], verdict: Verdict | undefined): DoctorReport {
   return redactDeep({
     ...(verdict === undefined ? {} : { verdict }),
-    checks,
-    failed: checks.filter(({ state }) => state === 'failed').length,
-    warnings: checks.filter(({ state }) => state === 'warning').length,
+    findings,
+    failed: findings.filter(({ severity }) => severity === 'failed').length,
+    warnings: findings.filter(({ severity }) => severity === 'warning').length,
   });
+}
+
+/** A finding as reports of `doctor` have had it since their first version. */
+export interface Check extends Pick<Finding, 'id' | 'text' | 'reason' | 'remedy'> {
+  readonly group: string;
+  readonly state: 'ok' | 'warning' | 'failed' | 'skipped';
+}
+
+export function checkOf({ id, title: group, severity, text, reason, remedy }: Finding): Check {
+  const state = severity === 'passed' ? 'ok' : severity === 'undecided' ? 'skipped' : severity;
+  return {
+    id,
+    group,
+    state,
+    text,
+    ...(reason === undefined ? {} : { reason }),
+    ...(remedy === undefined ? {} : { remedy }),
+  };
 }

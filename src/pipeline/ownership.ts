@@ -55,6 +55,8 @@ function toMissing({ first, second, how }: Collision): UnmetRequirement {
     reason: 'PathClaimedTwice',
     what: `${describeClaim(first)} and ${describeClaim(second)} are one place on this machine: ${why}`,
     remedy: `Remove one of the two from the document, or give it another path.`,
+    ...(second.field.length === 0 ? {} : { field: formatPath(second.field) }),
+    certain: true,
   };
 }
 

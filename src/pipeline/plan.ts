@@ -4,16 +4,17 @@ import type { LoadedDocument } from '@machineadm/document/load.ts';
 import type { Model } from '@machineadm/document/model.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
 import { redactDeep } from '@machineadm/document/redaction.ts';
+import type { Finding } from '../diagnosis/checks/finding.ts';
 import { gatherFacts, openQueryHost } from '../host/index.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import type { Change, ChangeAction, FollowUp, Step } from '../steps/step.ts';
-import { type ChangeSource, sourcesOf } from './change-source.ts';
+import { type FindSource, sourcesOf } from './change-source.ts';
 import { imagePart } from './image.ts';
 import { afterRecord, inBoot, instanceIdentity, type JournalState, stepRecord, withNotes } from './journal.ts';
 import { stepsFor } from './pipeline.ts';
 import { hostWithout } from './planned-host.ts';
-import { type Requirements, refusalFor, refuseUnlessRoot, requirements } from './preflight.ts';
+import { findingsOf, type Requirements, refusalFor, refuseUnlessRoot, requirements, type Unmet } from './preflight.ts';
 import { readPrepared, usableNotes } from './prepared.ts';
 import { journalForInstance, peekJournal } from './run-journal.ts';
 import { followUpId, pendingFollowUps, planStep } from './runner.ts';
@@ -48,10 +49,20 @@ export interface Plan {
   readonly remarks: readonly PlanRemark[];
 }
 
+/** Something that stands in the way of a run, with its place in the document. */
+export interface PlanProblem extends PlanRemark, Partial<Place> {
+  readonly code: Reason;
+  readonly hint: string;
+  /** The field. */
+  readonly path?: string;
+}
+
 /** A plan with what stands in its way: a run would refuse to begin. */
 export interface PlanWithProblems extends Plan {
-  /** What steps need and do not find. */
-  readonly problems: readonly (PlanRemark & { readonly code: Reason; readonly hint: string })[];
+  /** What steps need and do not find, or would fail over. */
+  readonly problems: readonly PlanProblem[];
+  /** Everything that the preflight found, as `doctor` tells it: with warnings, and what could not be checked. */
+  readonly findings: readonly Finding[];
   /** What `provision` would refuse with now; absent where it would begin. */
   readonly refusal?: { readonly reason: Reason; readonly summary: string; readonly remedy: string };
 }
@@ -72,19 +83,22 @@ export async function makePlan(document: LoadedDocument, scope: 'base' | 'all'):
   const journal = withNotes(seen, usableNotes(await readPrepared(host), found, identity));
   refuseIfChanged(journal, document);
   const steps = stepsFor(scope, model.host.platform);
-  const asked = { model, facts, host, scope, record: (step: string) => stepRecord(journal, step) };
-  const { unmet, awaited } = await requirements(steps, asked);
-  const source = sourcesOf(document);
-  const plan = await planSteps(steps, { model, facts, host, journal, scope, awaited, unmet, source });
-  if (unmet.length === 0) return { ...plan, problems: [] };
+  const source = sourcesOf({ ...document, model });
+  const asked = { model, facts, host, scope, source, record: (step: string) => stepRecord(journal, step) };
+  const required = await requirements(steps, asked);
+  const { unmet, awaited } = required;
+  const planned = await planSteps(steps, { model, facts, host, journal, scope, awaited, unmet, source });
+  const told = required.told.map(({ step, missing }) => ({ step: step.id, message: missing.what }));
+  const plan = { ...planned, remarks: [...planned.remarks, ...told] };
+  const findings = findingsOf(required);
+  if (unmet.length === 0) return redactDeep({ ...plan, problems: [], findings });
   const { reason, message: summary, remedy } = refusalFor(unmet);
-  const problems = unmet.map(({ step, missing }) => ({
-    step: step.id,
-    code: missing.reason,
-    message: missing.what,
-    hint: missing.remedy,
-  }));
-  return redactDeep({ ...plan, problems, refusal: { reason, summary, remedy } });
+  return redactDeep({ ...plan, problems: unmet.map(problemOf), findings, refusal: { reason, summary, remedy } });
+}
+
+function problemOf({ step, missing: { what: message, reason: code, remedy: hint }, source }: Unmet): PlanProblem {
+  const at = source === undefined ? {} : { path: source.field, ...source.position };
+  return { step: step.id, message, code, hint, ...at };
 }
 
 /** What a run needs to know to be planned. */
@@ -99,7 +113,7 @@ export interface PlanOptions {
   /** What nothing is going to bring: what depends on it is not known. */
   readonly unmet?: Requirements['unmet'];
   /** Where the document asks for a change. */
-  readonly source?: (step: string, id: string) => ChangeSource | undefined;
+  readonly source?: FindSource;
 }
 
 /** The changes of these steps in their order, follow-ups included: with the ids that `runSteps` makes. Redacted. */
@@ -114,7 +128,7 @@ export async function planSteps(steps: readonly Step[], options: PlanOptions): P
     const desired = step.desired(model, facts);
     if (desired === undefined) continue;
     const awaited = options.awaited?.filter((one) => one.step === step) ?? [];
-    if (awaited.length > 0) {
+    if (awaited.some(({ missing }) => missing.change === undefined)) {
       changes.push(knownAfterHooks(step, awaited));
       continue;
     }
@@ -131,7 +145,12 @@ export async function planSteps(steps: readonly Step[], options: PlanOptions): P
         remarks.push({ step: step.id, message: `not known yet: ${change}` });
         continue;
       }
-      changes.push({ ...plannedChange(step.id, change), ...options.source?.(step.id, change.id) });
+      const hooks = awaited.find(({ missing }) => missing.change === change.id)?.hooks;
+      changes.push({
+        ...plannedChange(step.id, change),
+        ...(hooks === undefined ? {} : { knownAfter: hooks.id }),
+        ...options.source?.(step.id, change.id),
+      });
       for (const followUp of change.owes ?? []) owed.add(followUp);
       const { undoes, removes } = change;
       if (undoes !== undefined)

@@ -1,9 +1,12 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { formatPlace } from '@machineadm/document/diagnostics.ts';
+import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
 import type { ExitName } from '@machineadm/document/exit-codes.ts';
 import type { Model } from '@machineadm/document/model.ts';
+import { type Finding, runChecks } from '../diagnosis/checks/finding.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import type { Step, StepRecord, UnmetRequirement } from '../steps/step.ts';
+import type { ChangeSource, FindSource } from './change-source.ts';
 import { findCollisions } from './ownership.ts';
 import { asRefusal } from './refusal.ts';
 import { StepFailure } from './runner.ts';
@@ -40,10 +43,14 @@ function refuseOtherPlatform({ host }: Model, { platform }: Facts): void {
   });
 }
 
-/** Something that a step needs and does not find. */
+/** Something that a step needs and does not find, or would fail over. */
 export interface Unmet {
   readonly step: Step;
   readonly missing: UnmetRequirement;
+  /** Where the document asks for it. */
+  readonly source?: ChangeSource;
+  /** Set where the step threw it. */
+  readonly error?: MachineadmError;
 }
 
 /** What the steps of a document need and do not find. */
@@ -52,6 +59,8 @@ export interface Requirements {
   readonly unmet: readonly Unmet[];
   /** Hooks that are still to run may bring it; it is looked for again after them. */
   readonly awaited: readonly (Unmet & { readonly hooks: Step })[];
+  /** What is told and refuses nothing: warnings, and what could not be checked. */
+  readonly told: readonly Unmet[];
 }
 
 /** What is looked at, and for which document. */
@@ -62,6 +71,8 @@ export interface PreflightScope {
   readonly scope: 'base' | 'all';
   /** What the journal knows of a step. */
   readonly record: (step: string) => Pick<StepRecord, 'done'>;
+  /** Where the document asks for something; absent: no place is told. */
+  readonly source?: FindSource;
 }
 
 /**
@@ -77,24 +88,69 @@ export function pendingHooks(steps: readonly Step[], { model, facts, scope, reco
   );
 }
 
-/** What the steps of this document will need and do not find. Asks only. */
+/** What the steps of this document will need and do not find: all of them are asked at once. Asks only. */
 export async function findRequirements(steps: readonly Step[], asked: PreflightScope): Promise<Requirements> {
-  const { host, model, facts, scope } = asked;
+  const { host, model, facts, scope, source } = asked;
+  const checks = steps.map((step) => {
+    const ask = async (): Promise<readonly Unmet[]> => {
+      const desired = step.desired(model, facts);
+      const found = desired === undefined ? undefined : await step.preflight?.(host, desired);
+      return (found ?? []).map((missing) => ({ step, missing }));
+    };
+    return [step, ask] as const;
+  });
+  const owner = steps.findLast((step) => step.owns !== undefined) ?? steps[0];
+  const collisions = owner === undefined ? [] : [[owner, () => findCollisions(steps, asked)] as const];
+  const found = await runChecks<Step, Unmet>([...checks, ...collisions], thrown);
   const pending = pendingHooks(steps, asked);
-  const unmet: Unmet[] = [];
-  const awaited: Requirements['awaited'][number][] = [];
-  for (const [index, step] of steps.entries()) {
-    const desired = step.desired(model, facts);
-    if (desired === undefined || step.preflight === undefined) continue;
-    const hooks = pending.find((one) => steps.indexOf(one) < index) ?? (waits(step) ? pending[0] : undefined);
-    for (const missing of await step.preflight(host, desired)) {
-      if (scope === 'base' && missing.scope === 'node') continue;
-      if (hooks === undefined) unmet.push({ step, missing });
-      else awaited.push({ step, missing, hooks });
+  const all: { unmet: Unmet[]; awaited: Requirements['awaited'][number][]; told: Unmet[] } = {
+    unmet: [],
+    awaited: [],
+    told: [],
+  };
+  for (const { step, missing, ...rest } of found) {
+    if (scope === 'base' && missing.scope === 'node') continue;
+    const at = source?.(step.id, missing.field ?? missing.change ?? step.id);
+    const one = { step, ...rest, ...(at === undefined ? {} : { source: at }) };
+    if (missing.severity !== undefined && missing.severity !== 'failed') {
+      all.told.push({ ...one, missing });
+      continue;
     }
+    const before = pending.find((other) => steps.indexOf(other) < steps.indexOf(step));
+    const hooks = missing.certain === true ? undefined : (before ?? (waits(step) ? pending[0] : undefined));
+    if (hooks === undefined) all.unmet.push({ ...one, missing });
+    else all.awaited.push({ ...one, missing, hooks });
   }
-  for (const collision of await findCollisions(steps, asked)) unmet.push(collision);
-  return { unmet, awaited };
+  return all;
+}
+
+/** What a step threw when it was asked stands in the way like what it found. Nothing was changed yet. */
+function thrown(step: Step, error: unknown): Unmet {
+  const certain = true;
+  if (error instanceof MachineadmError) {
+    const { reason, message: what, remedy, evidence } = error;
+    return { step, missing: { reason, what, remedy, evidence, certain }, error };
+  }
+  const what = `what the step ${step.id} needs could not be found out: ${errorMessage(error)}`;
+  const remedy = 'This is a defect in machineadm; please report it with the support bundle.';
+  return { step, missing: { reason: 'InternalError', what, remedy, certain } };
+}
+
+/** What was found, as all commands that check something tell it. What hooks may still bring is a warning. */
+export function findingsOf({ unmet, awaited, told }: Requirements): readonly Finding[] {
+  const finding = ({ source, missing }: Unmet, severity: Finding['severity'], later = ''): Finding => ({
+    id: severity === 'skipped' ? 'document/not-checked' : `document/${missing.reason}`,
+    title: 'document',
+    severity,
+    text: `${missing.what}${later}`,
+    ...(severity === 'skipped' ? {} : { reason: missing.reason, remedy: missing.remedy }),
+    ...source,
+  });
+  return [
+    ...unmet.map((one) => finding(one, 'failed')),
+    ...awaited.map((one) => finding(one, 'warning', `; looked for again after ${one.hooks.id}`)),
+    ...told.map((one) => finding(one, one.missing.severity ?? 'warning')),
+  ];
 }
 
 /** Whether a step can be postponed until hooks ran that come after it. */
@@ -109,28 +165,26 @@ export function waitsForHooks(step: Step, steps: readonly Step[], asked: Preflig
 }
 
 /**
- * Asks all steps what they will need and reports everything that is missing at once, before anything is changed. What
- * hooks may still bring is not missing yet.
- *
- * @returns what is looked for again after hooks
+ * Asks all steps what they will need and refuses with everything that stands in the way at once, before anything is changed.
+ * What hooks may still bring is not missing yet.
  */
-export async function preflight(steps: readonly Step[], asked: PreflightScope): Promise<Requirements['awaited']> {
-  const { unmet, awaited } = await requirements(steps, asked);
-  if (unmet.length > 0) throw refusalFor(unmet);
-  return awaited;
+export async function preflight(steps: readonly Step[], asked: PreflightScope): Promise<Requirements> {
+  const found = await requirements(steps, asked);
+  if (found.unmet.length > 0) throw refusalFor(found.unmet);
+  return found;
 }
 
 /** What all steps of a document for this platform need and do not find. */
 export async function requirements(steps: readonly Step[], asked: PreflightScope): Promise<Requirements> {
   refuseOtherPlatform(asked.model, asked.facts);
-  return await findRequirements(steps, asked).catch((error) => {
-    throw asRefusal(error);
-  });
+  return await findRequirements(steps, asked);
 }
 
 /** The error that a run refuses to begin with. */
 export function refusalFor(unmet: readonly Unmet[]): MachineadmError {
-  return missingError(unmet, 'Refused', '');
+  const [first, second] = unmet;
+  const alone = second === undefined ? asRefusal(first?.error) : undefined;
+  return alone instanceof MachineadmError ? alone : missingError(unmet, 'Refused', '');
 }
 
 /**
@@ -149,21 +203,24 @@ export async function requireAfterHooks(hooks: Step, steps: readonly Step[], ask
 /** @param after the hooks that could have brought it */
 function missingError(unmet: readonly Unmet[], exit: ExitName, after: string): MachineadmError {
   const [first, second] = unmet.map(({ missing }) => missing);
-  const stillMissing = after === '' ? '' : ` (after the ${after})`;
+  const still = after === '' ? '' : ` (after the ${after})`;
   const what = unmet.map(({ missing }) => missing.what);
+  const isOne = first !== undefined && second === undefined;
   return new MachineadmError({
-    reason: first === undefined || second !== undefined ? 'PreflightFailed' : first.reason,
-    summary:
-      first === undefined || second !== undefined
-        ? `${unmet.length} things are missing${stillMissing}: ${what.join('; ')}`
-        : `${first.what}${stillMissing}`,
+    reason: isOne ? first.reason : 'PreflightFailed',
+    summary: isOne ? `${first.what}${still}` : `${unmet.length} things stand in the way${still}: ${what.join('; ')}`,
     remedy: [
       ...new Set(unmet.map(({ missing }) => missing.remedy)),
       ...(after === ''
         ? []
         : ['The hooks do not run again: correct them and run machineadm reset, or install it by hand.']),
     ].join(' '),
-    evidence: unmet.map(({ missing: { reason, what } }) => ({ source: reason, text: what })),
+    evidence: unmet.flatMap(({ missing, source }) => [
+      source === undefined
+        ? { source: missing.reason, text: missing.what }
+        : { source: formatPlace(source.position), text: `${source.field}: ${missing.what} [${missing.reason}]` },
+      ...(missing.evidence ?? []),
+    ]),
     exit,
   });
 }

@@ -1,4 +1,4 @@
-import type { Diagnostic } from '@machineadm/document/diagnostics.ts';
+import { type Diagnostic, formatPlace } from '@machineadm/document/diagnostics.ts';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { LoadedDocument } from '@machineadm/document/load.ts';
 import { documentSecrets } from '@machineadm/document/secrets-of.ts';
@@ -81,7 +81,7 @@ export function refuseExposed(exposed: readonly Diagnostic[]): void {
     summary: `every user of this machine can read the secret ${first.path} in ${first.place.file}`,
     remedy: `Run "chmod 600 ${first.place.file}", or take the secret from elsewhere (secrets.NAME.file); ${INSECURE}.`,
     evidence: exposed.map(({ place, path }) => ({
-      source: `${place.file}:${place.line}:${place.column}`,
+      source: formatPlace(place),
       text: path,
     })),
   });

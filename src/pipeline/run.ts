@@ -16,6 +16,7 @@ import { bootTimeline, processStartMs } from '../reporting/timeline.ts';
 import { wipeKubeadmConfig } from '../steps/kubeadm-config.ts';
 import { withHooks } from './after-hooks.ts';
 import { performAttempts } from './attempts.ts';
+import { sourcesOf } from './change-source.ts';
 import { type Conclusion, conclude, overallDeadline } from './conclusion.ts';
 import { requireLasting } from './durable-changes.ts';
 import { bakingHost, imagePart } from './image.ts';
@@ -120,6 +121,7 @@ async function runLocked(request: RunRequest, runId: string, facts: Facts): Prom
     const { command, agentVersion } = request;
     const begun = { runId, command, agentVersion, document: judged.document, sources: request.sources };
     journal = await beginJournal(host, facts, judged.known, judged.notes, begun);
+    for (const warning of judged.warnings) reporter.warn(warning);
     if (judged.known.open !== undefined) reporter.warn('the run before this one was killed; it is resumed');
     if (request.command === 'prepare') warnOfLeft(judged.document, reporter);
     reporter.planned(plannedSteps(request, judged.document, facts));
@@ -166,6 +168,8 @@ type Judged =
       readonly network: NetworkSettings;
       /** Of the bake of this machine's image. */
       readonly notes: readonly PreparedNote[];
+      /** Of the preflight: they refuse nothing. */
+      readonly warnings: readonly string[];
     }
   | {
       readonly ok: false;
@@ -189,17 +193,22 @@ async function judge(request: RunRequest, host: Host, facts: Facts, before: Jour
     if (request.command === 'prepare') document = { ...document, ...imagePart(document) };
     refuseIfChanged(known, document);
     const [scope, seen] = [scopeOf(request), known];
-    await abortable(
+    const found = await abortable(
       preflight(stepsFor(scope, document.model.host.platform), {
         host,
         model: document.model,
         facts,
         scope,
         record: (step) => stepRecord(seen, step),
+        source: sourcesOf(document),
       }),
       request.signal,
     );
-    return { ok: true, document, known, network, notes };
+    // What could not be checked is for those who ask before a run: it says nothing of this machine.
+    const warnings = found.told.flatMap(({ missing: { severity, what, remedy } }) =>
+      severity === 'warning' ? [`${what}. ${remedy}`] : [],
+    );
+    return { ok: true, document, known, network, notes, warnings };
   } catch (error) {
     return { ok: false, document, known, network, error };
   }

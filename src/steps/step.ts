@@ -53,7 +53,11 @@ export interface Step<Desired = unknown, Actual = unknown, Payload = unknown> {
    * the document alone is in `document/ownership`, where it is checked without the machine. Absent: nothing more.
    */
   owns?(host: QueryHost, desired: Desired): Promise<readonly OwnedPath[]>;
-  /** Tools, devices and names that `apply` will need. All steps' findings are reported together before any change. */
+  /**
+   * What would make `apply` fail: tools, devices and names that it will need, and contents that their readers would refuse.
+   * All steps are asked at once, and everything is reported together before any change, by `plan`, `doctor` and a run alike.
+   * What is thrown counts as found, too.
+   */
   preflight?(host: QueryHost, desired: Desired): Promise<readonly UnmetRequirement[]>;
   /** How it is now. `record` is what the journal knows of this step's earlier, perhaps interrupted, work. */
   inspect(host: QueryHost, desired: Desired, record: StepRecord): Promise<Actual>;
@@ -142,13 +146,35 @@ export interface Change<Payload = unknown> {
  */
 export type FollowUp = 'daemon-reload' | 'update-ca-certificates' | `restart:${string}`;
 
-/** Something `apply` needs that is not there. */
+/** Something that `apply` needs and that is not there, or that it would fail over. */
 export interface UnmetRequirement {
   readonly reason: Reason;
   readonly what: string;
   readonly remedy: string;
   /** `node` where only changes of that scope need it: an image bake does not. Default `base`. */
   readonly scope?: 'base' | 'node';
+  /** `failed` (default) refuses the run; `warning` is told, and the run begins; `skipped`: see `notChecked`. */
+  readonly severity?: 'failed' | 'warning' | 'skipped';
+  /** The id of the change that would fail: its place in the document is told. */
+  readonly change?: string;
+  /** The field of the document, where no change says it: `host.hooks.early.commands[2]`. */
+  readonly field?: string;
+  /** What proves it, such as what a tool printed. */
+  readonly evidence?: readonly Evidence[];
+  /**
+   * True where no hook of the document can help: it refuses the run even while hooks are still to run. Default: what they may
+   * bring is looked for again after them. With `change` the rest of the step is planned all the same.
+   */
+  readonly certain?: true;
+}
+
+/** Says that something could not be judged, and why: `no visudo`. Plan and doctor tell it, and it is never in the way. */
+export function notChecked(
+  what: string,
+  why: string,
+  at: Pick<UnmetRequirement, 'change' | 'field'> = {},
+): UnmetRequirement {
+  return { reason: 'PreflightFailed', what: `${what}: not checked: ${why}`, remedy: '', severity: 'skipped', ...at };
 }
 
 /** What the journal remembers of one step on this instance. */

@@ -98,10 +98,14 @@ export function withCode(code: ProblemCode, findings: readonly Finding[]): Findi
   return findings.map((finding) => ({ code, ...finding }));
 }
 
+/** `file:line:column`. */
+export function formatPlace({ file, line, column }: Place): string {
+  return `${file}:${line}:${column}`;
+}
+
 /** `file:line:column  path: message (hint: …)`, the form that editors and people know. */
 export function formatDiagnostic({ place, path, message, hint }: Omit<Diagnostic, 'code'>): string {
-  const where = `${place.file}:${place.line}:${place.column}`;
-  return `${where}  ${path === '' ? '' : `${path}: `}${message}${hint === undefined ? '' : ` (hint: ${hint})`}`;
+  return `${formatPlace(place)}  ${path === '' ? '' : `${path}: `}${message}${hint === undefined ? '' : ` (hint: ${hint})`}`;
 }
 
 /** A diagnostic that refuses nothing: what the document may say and will hurt. */
@@ -125,7 +129,7 @@ export interface ReplacedPart {
 
 /** `note: file:line:column  path: replaces the list at file:line:column`. */
 export function formatReplacedPart({ path, what, isRemoved, at, previous }: ReplacedPart): string {
-  const message = `${isRemoved ? 'removes' : 'replaces'} the ${what} at ${previous.file}:${previous.line}:${previous.column}`;
+  const message = `${isRemoved ? 'removes' : 'replaces'} the ${what} at ${formatPlace(previous)}`;
   return `note: ${formatDiagnostic({ place: at, path: formatPath(path), message, hint: undefined })}`;
 }
 

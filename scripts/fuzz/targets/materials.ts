@@ -68,7 +68,7 @@ export const certificates: FuzzTarget = {
         '/var/lib/kubelet/pki/kubelet-client-current.pem': certificate,
       },
     });
-    for (const { text, state } of await checkCertificates(host, NOW)) words.push(`${state} ${text}`);
+    for (const { text, severity } of await checkCertificates(host, NOW)) words.push(`${severity} ${text}`);
     const kubernetes = kubernetesModel({ pki: { ca: { certificate, key: inlineSecret('key') } } });
     checkPki({ kubernetes, secrets: () => secret, now: new Date(NOW) });
     return words.join('\n');

@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { pemBlocks } from '@machineadm/document/pem.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
-import type { Check } from './check.ts';
+import type { Finding } from './finding.ts';
 
 /** Each certificate of a kubeadm node, and the CA that must have signed it (k/k cmd/kubeadm/app/phases/certs/certlist.go). */
 const CERTIFICATES: readonly (readonly [string, string | undefined])[] = [
@@ -25,9 +25,9 @@ const SOON_MS = 7 * 24 * 3_600_000;
  * for the kubelet's own file, which holds both; only its certificate is looked at.
  * @param now milliseconds since the epoch
  */
-export async function checkCertificates(host: QueryHost, now: number): Promise<readonly Check[]> {
+export async function checkCertificates(host: QueryHost, now: number): Promise<readonly Finding[]> {
   const found = new Map<string, X509Certificate>();
-  const checks: Check[] = [];
+  const checks: Finding[] = [];
   for (const [name] of CERTIFICATES) {
     const read = await readCertificate(host, `${DIRECTORY}/${name}`);
     if (read === 'unreadable') checks.push(unreadable(`${DIRECTORY}/${name}`));
@@ -57,13 +57,13 @@ async function readCertificate(host: QueryHost, path: string): Promise<X509Certi
   }
 }
 
-function judge(path: string, certificate: X509Certificate, issuer: X509Certificate | undefined, now: number): Check {
-  const base = { id: `certificate${path}`, group: 'certificates' } as const;
+function judge(path: string, certificate: X509Certificate, issuer: X509Certificate | undefined, now: number): Finding {
+  const base = { id: `certificate${path}`, title: 'certificates' } as const;
   const { validFromDate, validToDate } = certificate;
   if (now < validFromDate.getTime()) {
     return {
       ...base,
-      state: 'failed',
+      severity: 'failed',
       reason: 'ClockSkew',
       text: `certificate ${path} is not valid before ${validFromDate.toISOString()}: the clock is behind, or it was made for later`,
       remedy: 'Set the clock (host.time), or replace the certificate.',
@@ -72,7 +72,7 @@ function judge(path: string, certificate: X509Certificate, issuer: X509Certifica
   if (now > validToDate.getTime()) {
     return {
       ...base,
-      state: 'failed',
+      severity: 'failed',
       reason: 'CertificateExpired',
       text: `certificate ${path} expired on ${validToDate.toISOString()}`,
       remedy:
@@ -82,7 +82,7 @@ function judge(path: string, certificate: X509Certificate, issuer: X509Certifica
   if (issuer !== undefined && !certificate.verify(issuer.publicKey)) {
     return {
       ...base,
-      state: 'failed',
+      severity: 'failed',
       reason: 'StaleCertificates',
       text: `certificate ${path} is not signed by the CA beside it`,
       remedy: 'Remove it and its key, so that kubeadm makes new ones; keep the CA.',
@@ -91,20 +91,20 @@ function judge(path: string, certificate: X509Certificate, issuer: X509Certifica
   if (validToDate.getTime() - now < SOON_MS) {
     return {
       ...base,
-      state: 'warning',
+      severity: 'warning',
       reason: 'CertificateExpired',
       text: `certificate ${path} expires soon, on ${validToDate.toISOString()}`,
       remedy: 'Renew it with `kubeadm certs renew`.',
     };
   }
-  return { ...base, state: 'ok', text: `${path} is valid until ${validToDate.toISOString()}` };
+  return { ...base, severity: 'passed', text: `${path} is valid until ${validToDate.toISOString()}` };
 }
 
-function unreadable(path: string): Check {
+function unreadable(path: string): Finding {
   return {
     id: `certificate${path}`,
-    group: 'certificates',
-    state: 'failed',
+    title: 'certificates',
+    severity: 'failed',
     reason: 'CertificateUnreadable',
     text: `${path} holds no certificate that can be read`,
     remedy: 'Replace it by the PEM of the certificate, or remove it so that kubeadm makes one.',

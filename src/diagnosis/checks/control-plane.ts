@@ -2,8 +2,8 @@ import { errorMessage } from '@machineadm/document/errors.ts';
 import { requestOnce } from '../../host/http/request-once.ts';
 import { probeTcp } from '../../host/network/reachability.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
-import type { Check } from './check.ts';
 import { type Endpoint, hostAndPort } from './endpoint.ts';
+import type { Finding } from './finding.ts';
 import { listeningPorts } from './ports.ts';
 
 const TIMEOUT_MS = 3000;
@@ -14,9 +14,9 @@ const ETCD: Endpoint = { name: '127.0.0.1', port: 2379 };
  * are open on the loopback to anybody by kubeadm's own arguments, so no credentials are used
  * (k/k cmd/kubeadm/app/phases/etcd/local.go: listen-metrics-urls http://127.0.0.1:2381).
  */
-export async function checkControlPlane(host: QueryHost): Promise<readonly Check[]> {
+export async function checkControlPlane(host: QueryHost): Promise<readonly Finding[]> {
   const manifests = (await host.list('/etc/kubernetes/manifests')) ?? [];
-  const checks: Check[] = [];
+  const checks: Finding[] = [];
   const server = await ownApiServer(host);
   if (server !== undefined) checks.push(judge('kube-apiserver', 'the API server', await askApiServer(server)));
   if (manifests.includes('etcd.yaml')) {
@@ -26,7 +26,7 @@ export async function checkControlPlane(host: QueryHost): Promise<readonly Check
 }
 
 /** The API server of this machine asks etcd there; a packet filter may let it listen and drop what comes for it. */
-async function etcdPortCheck(host: QueryHost): Promise<readonly Check[]> {
+async function etcdPortCheck(host: QueryHost): Promise<readonly Finding[]> {
   if (!(await listeningPorts(host)).has(ETCD.port)) return [];
   const failure = await probeTcp(ETCD.name, ETCD.port, TIMEOUT_MS);
   // Refused: it stopped listening in the meantime.
@@ -34,8 +34,8 @@ async function etcdPortCheck(host: QueryHost): Promise<readonly Check[]> {
   return [
     {
       id: 'control-plane/etcd-port',
-      group: 'control plane',
-      state: 'failed',
+      title: 'control plane',
+      severity: 'failed',
       reason: 'EtcdUnreachableFromAPIServer',
       text: `etcd of this machine listens on port ${ETCD.port}, but ${ETCD.name}:${ETCD.port} cannot be reached from here (${failure})`,
       remedy: `Open TCP port ${ETCD.port} on this machine: look at its packet filters (\`iptables -S\`, \`nft list ruleset\`).`,
@@ -58,13 +58,13 @@ export function askApiServer(endpoint: Endpoint): Promise<string> {
   return ask(`https://${hostAndPort(endpoint)}/livez`);
 }
 
-function judge(id: string, name: string, answer: string): Check {
-  const base = { id: `control-plane/${id}`, group: 'control plane' } as const;
+function judge(id: string, name: string, answer: string): Finding {
+  const base = { id: `control-plane/${id}`, title: 'control plane' } as const;
   return answer === 'healthy'
-    ? { ...base, state: 'ok', text: `${name} on this machine is healthy` }
+    ? { ...base, severity: 'passed', text: `${name} on this machine is healthy` }
     : {
         ...base,
-        state: 'failed',
+        severity: 'failed',
         reason: 'ControlPlaneComponentNotHealthy',
         text: `${name} on this machine is not healthy: ${answer}`,
         remedy: `Read the log of the container: \`crictl ps -a --name ${id}\`, then \`crictl logs\`.`,

@@ -1,7 +1,7 @@
 import { requestOnce, type SingleAnswer } from '../../host/http/request-once.ts';
 import { errorCode, probeTcp, resolveName } from '../../host/network/reachability.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
-import type { Check } from './check.ts';
+import type { Finding } from './finding.ts';
 
 /** Where an API server is looked for. */
 export interface Endpoint {
@@ -31,25 +31,29 @@ const GREATEST_SKEW_S = 300;
  * `/version`, without credentials. Each step is bounded.
  * @param now milliseconds since the epoch
  */
-export async function checkEndpoint(host: QueryHost, endpoint: Endpoint, now: () => number): Promise<readonly Check[]> {
+export async function checkEndpoint(
+  host: QueryHost,
+  endpoint: Endpoint,
+  now: () => number,
+): Promise<readonly Finding[]> {
   const shown = hostAndPort(endpoint);
   const addresses = await resolveName(endpoint.name, STEP_MS);
   if (typeof addresses === 'string') {
     return [
       {
         id: 'endpoint/name',
-        group: 'network',
-        state: 'failed',
+        title: 'network',
+        severity: 'failed',
         reason: 'APIEndpointDNSFailure',
         text: `the name of the API endpoint ${shown} does not resolve (${addresses})`,
         remedy: 'Correct the name or the resolver (/etc/resolv.conf), or use an address.',
       },
     ];
   }
-  const named: Check = {
+  const named: Finding = {
     id: 'endpoint/name',
-    group: 'network',
-    state: 'ok',
+    title: 'network',
+    severity: 'passed',
     text: `${endpoint.name} is ${addresses.join(', ')}`,
   };
   const refusal = await probeTcp(addresses[0] ?? endpoint.name, endpoint.port, STEP_MS);
@@ -57,8 +61,8 @@ export async function checkEndpoint(host: QueryHost, endpoint: Endpoint, now: ()
   return [named, ...(await greet(host, endpoint, shown, now))];
 }
 
-function unreachable(shown: string, code: string): Check {
-  const base = { id: 'endpoint/connection', group: 'network', state: 'failed' } as const;
+function unreachable(shown: string, code: string): Finding {
+  const base = { id: 'endpoint/connection', title: 'network', severity: 'failed' } as const;
   if (code === 'ECONNREFUSED') {
     return {
       ...base,
@@ -79,13 +83,18 @@ function unreachable(shown: string, code: string): Check {
 const LONGEST_BODY = 64 * 1024;
 
 /** TLS and one request. Without a CA on the disk the certificate is not judged, as a joining machine cannot yet. */
-async function greet(host: QueryHost, endpoint: Endpoint, shown: string, now: () => number): Promise<readonly Check[]> {
+async function greet(
+  host: QueryHost,
+  endpoint: Endpoint,
+  shown: string,
+  now: () => number,
+): Promise<readonly Finding[]> {
   const ca = await host.readText(CA_PATH);
   const answer = await ask(endpoint, '/version', ca);
   if (typeof answer === 'string') return [refusedByTls(shown, answer)];
   const judged = ca === undefined ? ' (its certificate was not judged: no CA is here yet)' : '';
   return [
-    { id: 'endpoint/tls', group: 'network', state: 'ok', text: `the API server at ${shown} answers${judged}` },
+    { id: 'endpoint/tls', title: 'network', severity: 'passed', text: `the API server at ${shown} answers${judged}` },
     ...clockCheck(answer.headers.get('date'), now()),
     ...((await hasOwnEtcd(host)) ? [] : etcdCheck(shown, await ask(endpoint, '/livez', ca))),
   ];
@@ -116,13 +125,13 @@ async function hasOwnEtcd(host: QueryHost): Promise<boolean> {
  * A failing health check lists what fails, each in a line (k/k apiserver pkg/server/healthz); strangers may ask for it. An API
  * server whose etcd is not there at all ends: one that lives has an etcd that does not answer, for want of a leader.
  */
-function etcdCheck(shown: string, health: SingleAnswer | string): readonly Check[] {
+function etcdCheck(shown: string, health: SingleAnswer | string): readonly Finding[] {
   if (typeof health === 'string' || health.status !== 500 || !/^\[-\]etcd failed/m.test(health.body)) return [];
   return [
     {
       id: 'endpoint/etcd',
-      group: 'network',
-      state: 'failed',
+      title: 'network',
+      severity: 'failed',
       reason: 'EtcdNoLeader',
       text: `the API server at ${shown} answers, but its etcd does not`,
       remedy: 'Restore etcd of that cluster: look whether its members run and have a quorum.',
@@ -130,8 +139,8 @@ function etcdCheck(shown: string, health: SingleAnswer | string): readonly Check
   ];
 }
 
-function refusedByTls(shown: string, code: string): Check {
-  const base = { id: 'endpoint/tls', group: 'network', state: 'failed' } as const;
+function refusedByTls(shown: string, code: string): Finding {
+  const base = { id: 'endpoint/tls', title: 'network', severity: 'failed' } as const;
   switch (code) {
     case 'ERR_TLS_CERT_ALTNAME_INVALID':
       return {
@@ -176,7 +185,7 @@ function refusedByTls(shown: string, code: string): Check {
 }
 
 /** The HTTP date has whole seconds; a request takes some time as well. */
-function clockCheck(date: string | undefined, now: number): readonly Check[] {
+function clockCheck(date: string | undefined, now: number): readonly Finding[] {
   const there = Date.parse(date ?? '');
   if (Number.isNaN(there)) return [];
   const seconds = Math.round((now - there) / 1000);
@@ -185,8 +194,8 @@ function clockCheck(date: string | undefined, now: number): readonly Check[] {
     return [
       {
         id: 'clock/offset',
-        group: 'network',
-        state: 'ok',
+        title: 'network',
+        severity: 'passed',
         text: `the clock is within ${Math.abs(seconds) + 1} s of the API server's`,
       },
     ];
@@ -194,8 +203,8 @@ function clockCheck(date: string | undefined, now: number): readonly Check[] {
   return [
     {
       id: 'clock/offset',
-      group: 'network',
-      state: 'failed',
+      title: 'network',
+      severity: 'failed',
       reason: 'ClockSkew',
       text: `the clock is ${Math.abs(seconds)} s ${side} the API server's`,
       remedy: 'Set the clock (host.time) before the machine joins.',

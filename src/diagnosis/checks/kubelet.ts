@@ -1,16 +1,16 @@
 import type { QueryHost } from '../../host/seam/host.ts';
 import { classify } from '../classify.ts';
 import { unitLines } from '../unit-lines.ts';
-import type { Check } from './check.ts';
+import type { Finding } from './finding.ts';
 
 /** The kubelet's unit on a machine that is a node. */
-export async function checkKubelet(host: QueryHost, now: number): Promise<readonly Check[]> {
-  const base = { id: 'node/kubelet', group: 'node' } as const;
+export async function checkKubelet(host: QueryHost, now: number): Promise<readonly Finding[]> {
+  const base = { id: 'node/kubelet', title: 'node' } as const;
   const lines = await unitLines(host, 'kubelet.service', now);
   const { best } = classify(lines);
   const [first] = lines;
   if (best === undefined)
-    return [{ ...base, state: 'ok', text: first?.text ?? 'nothing is known of the kubelet service' }];
+    return [{ ...base, severity: 'passed', text: first?.text ?? 'nothing is known of the kubelet service' }];
   const { reason, remedy } = best.entry;
-  return [{ ...base, state: 'failed', reason, text: best.line.text, remedy }];
+  return [{ ...base, severity: 'failed', reason, text: best.line.text, remedy }];
 }

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import type { QueryHost } from '../../host/seam/host.ts';
-import type { Check } from './check.ts';
+import type { Finding } from './finding.ts';
 
 /** k/k cmd/kubeadm/app/constants: ControlPlaneNumCPU, ControlPlaneMem. */
 const CONTROL_PLANE_CPUS = 2;
@@ -25,7 +25,7 @@ const GROWING: readonly Growing[] = [
 ];
 
 /** Free space of the file systems that fill up on a node: of one that serves several, the strictest limit. Queries only. */
-export async function checkDisks(host: QueryHost): Promise<readonly Check[]> {
+export async function checkDisks(host: QueryHost): Promise<readonly Finding[]> {
   const found = new Map<string, { readonly space: Space; readonly limits: Growing }>();
   for (const growing of GROWING) {
     const space = await spaceOf(host, growing.path);
@@ -72,14 +72,14 @@ async function spaceOf(host: QueryHost, path: string): Promise<Space | undefined
 function judgeSpace(
   { path, leastMiB, evictionPercent }: Growing,
   { target, sizeMiB, freeMiB, readOnly }: Space,
-): Check {
-  const base = { id: `disk${path}`, group: 'machine' } as const;
+): Finding {
+  const base = { id: `disk${path}`, title: 'machine' } as const;
   const percent = Math.floor((freeMiB / Math.max(1, sizeMiB)) * 100);
   const figures = `${freeMiB} MiB of ${sizeMiB} MiB free (${percent} %)`;
   if (readOnly) {
     return {
       ...base,
-      state: 'failed',
+      severity: 'failed',
       reason: 'ReadOnlyFilesystem',
       text: `the file system of ${path} (${target}) is read-only`,
       remedy: `Remount ${target} writable.`,
@@ -88,7 +88,7 @@ function judgeSpace(
   if (freeMiB < leastMiB) {
     return {
       ...base,
-      state: 'failed',
+      severity: 'failed',
       reason: 'DiskFull',
       text: `the file system of ${path} (${target}) is full: ${figures}`,
       remedy: `Make room on ${target}, or mount a larger file system at ${path} (host.storage.mounts).`,
@@ -97,13 +97,13 @@ function judgeSpace(
   if (percent < evictionPercent) {
     return {
       ...base,
-      state: 'warning',
+      severity: 'warning',
       reason: 'NodeDiskPressure',
       text: `the file system of ${path} (${target}) is nearly full: ${figures}`,
       remedy: `Make room: below ${evictionPercent} % the kubelet evicts pods and deletes images.`,
     };
   }
-  return { ...base, state: 'ok', text: `${path} (${target}): ${figures}` };
+  return { ...base, severity: 'passed', text: `${path} (${target}): ${figures}` };
 }
 
 /** Memory and processors, by kubeadm's own limits for a control plane. */
@@ -111,18 +111,18 @@ export async function checkCapacity(
   host: QueryHost,
   isControlPlane: boolean,
   cpus = availableParallelism(),
-): Promise<readonly Check[]> {
+): Promise<readonly Finding[]> {
   const text = (await host.readText('/proc/meminfo')) ?? '';
   const kib = (field: string): number => Number(new RegExp(`^${field}: +(\\d+) kB`, 'm').exec(text)?.[1] ?? Number.NaN);
   const total = Math.floor(kib('MemTotal') / 1024);
   const available = Math.floor(kib('MemAvailable') / 1024);
   const figures = `${available} MiB of ${total} MiB available`;
-  const memory: Check =
+  const memory: Finding =
     isControlPlane && total < CONTROL_PLANE_MIB
       ? {
           id: 'memory',
-          group: 'machine',
-          state: 'failed',
+          title: 'machine',
+          severity: 'failed',
           reason: 'InsufficientMemory',
           text: `the machine has ${total} MiB of memory, a control plane needs ${CONTROL_PLANE_MIB} MiB`,
           remedy: 'Use a larger machine, or name Mem in ignorePreflightErrors.',
@@ -130,41 +130,41 @@ export async function checkCapacity(
       : available < 200
         ? {
             id: 'memory',
-            group: 'machine',
-            state: 'warning',
+            title: 'machine',
+            severity: 'warning',
             reason: 'OutOfMemory',
             text: `memory is nearly used up: ${figures}`,
             remedy: 'Stop what else runs here, or use a larger machine.',
           }
-        : { id: 'memory', group: 'machine', state: 'ok', text: `memory: ${figures}` };
-  const processors: Check =
+        : { id: 'memory', title: 'machine', severity: 'passed', text: `memory: ${figures}` };
+  const processors: Finding =
     isControlPlane && cpus < CONTROL_PLANE_CPUS
       ? {
           id: 'cpu',
-          group: 'machine',
-          state: 'failed',
+          title: 'machine',
+          severity: 'failed',
           reason: 'InsufficientCPU',
           text: `the machine has ${cpus} processor, a control plane needs ${CONTROL_PLANE_CPUS}`,
           remedy: 'Use a larger machine, or name NumCPU in ignorePreflightErrors.',
         }
-      : { id: 'cpu', group: 'machine', state: 'ok', text: `${cpus} processors` };
+      : { id: 'cpu', title: 'machine', severity: 'passed', text: `${cpus} processors` };
   return Number.isNaN(total) ? [processors] : [memory, processors];
 }
 
 /** Swap that is on. `willBeDisabled`: the document turns it off. */
-export async function checkSwap(host: QueryHost, willBeDisabled: boolean): Promise<readonly Check[]> {
+export async function checkSwap(host: QueryHost, willBeDisabled: boolean): Promise<readonly Finding[]> {
   const devices = ((await host.readText('/proc/swaps')) ?? '')
     .split('\n')
     .slice(1)
     .flatMap((line) => line.split(/\s/)[0] || []);
-  const base = { id: 'swap', group: 'machine' } as const;
-  if (devices.length === 0) return [{ ...base, state: 'ok', text: 'swap is off' }];
+  const base = { id: 'swap', title: 'machine' } as const;
+  if (devices.length === 0) return [{ ...base, severity: 'passed', text: 'swap is off' }];
   if (willBeDisabled)
-    return [{ ...base, state: 'ok', text: `swap is on (${devices.join(', ')}); provision turns it off` }];
+    return [{ ...base, severity: 'passed', text: `swap is on (${devices.join(', ')}); provision turns it off` }];
   return [
     {
       ...base,
-      state: 'warning',
+      severity: 'warning',
       reason: 'SwapEnabled',
       text: `swap is on: ${devices.join(', ')}`,
       remedy: 'Set host.swap to Disabled, or failSwapOn: false in kubernetes.node.kubelet.config.',
@@ -176,16 +176,16 @@ export async function checkSwap(host: QueryHost, willBeDisabled: boolean): Promi
 const FIRST_MINOR_WITHOUT_V1 = 35;
 
 /** The cgroup version, judged for the kubelet that is installed. */
-export async function checkCgroups(host: QueryHost, kubeletMinor: number | undefined): Promise<readonly Check[]> {
+export async function checkCgroups(host: QueryHost, kubeletMinor: number | undefined): Promise<readonly Finding[]> {
   const isV2 = (await host.stat('/sys/fs/cgroup/cgroup.controllers')) !== undefined;
-  const base = { id: 'cgroup', group: 'machine' } as const;
-  if (isV2) return [{ ...base, state: 'ok', text: 'cgroup v2' }];
+  const base = { id: 'cgroup', title: 'machine' } as const;
+  if (isV2) return [{ ...base, severity: 'passed', text: 'cgroup v2' }];
   if (kubeletMinor === undefined || kubeletMinor < FIRST_MINOR_WITHOUT_V1)
-    return [{ ...base, state: 'ok', text: 'cgroup v1' }];
+    return [{ ...base, severity: 'passed', text: 'cgroup v1' }];
   return [
     {
       ...base,
-      state: 'failed',
+      severity: 'failed',
       reason: 'CgroupV1Unsupported',
       text: `the machine runs cgroup v1, which kubelet 1.${kubeletMinor} refuses`,
       remedy:
@@ -195,7 +195,7 @@ export async function checkCgroups(host: QueryHost, kubeletMinor: number | undef
 }
 
 /** The time source. Queries only. */
-export async function checkTimeSource(host: QueryHost): Promise<readonly Check[]> {
+export async function checkTimeSource(host: QueryHost): Promise<readonly Finding[]> {
   const { status, stdout } = await host.query({
     program: 'timedatectl',
     args: ['show', '-p', 'NTPSynchronized', '--value'],
@@ -205,11 +205,11 @@ export async function checkTimeSource(host: QueryHost): Promise<readonly Check[]
   const synchronized = stdout.trim() === 'yes';
   return [
     synchronized
-      ? { id: 'clock/source', group: 'machine', state: 'ok', text: 'the clock is synchronised' }
+      ? { id: 'clock/source', title: 'machine', severity: 'passed', text: 'the clock is synchronised' }
       : {
           id: 'clock/source',
-          group: 'machine',
-          state: 'warning',
+          title: 'machine',
+          severity: 'warning',
           reason: 'ClockSkew',
           text: 'no time source has set the clock since the boot',
           remedy: 'Name time servers in host.time: certificates are refused on a machine whose clock is wrong.',

@@ -1,30 +1,30 @@
 import type { QueryHost } from '../../host/seam/host.ts';
-import type { Check } from './check.ts';
+import type { Finding } from './finding.ts';
 
 /** RFC 1123 subdomain, as a Node's name must be (k/k staging/src/k8s.io/apimachinery/pkg/util/validation). */
 const NODE_NAME = /^[a-z0-9](?:-*[a-z0-9])*(?:\.[a-z0-9](?:-*[a-z0-9])*)*$/;
 
 /** Whether the host name can name a Node, and resolves. `willBeSet`: the document sets it, so it need not resolve yet. */
-export async function checkHostname(host: QueryHost, name: string, willBeSet: boolean): Promise<readonly Check[]> {
-  const base = { id: 'hostname', group: 'network' } as const;
+export async function checkHostname(host: QueryHost, name: string, willBeSet: boolean): Promise<readonly Finding[]> {
+  const base = { id: 'hostname', title: 'network' } as const;
   if (!NODE_NAME.test(name.toLowerCase()) || name.length > 253) {
     return [
       {
         ...base,
-        state: 'failed',
+        severity: 'failed',
         reason: 'NodeNameInvalid',
         text: `the host name "${name}" cannot name a Node`,
         remedy: "Set host.hostname or kubernetes.node.name to lower-case letters, digits, '-' and '.'.",
       },
     ];
   }
-  if (willBeSet) return [{ ...base, state: 'ok', text: `the host name will be ${name}` }];
+  if (willBeSet) return [{ ...base, severity: 'passed', text: `the host name will be ${name}` }];
   const { status } = await host.query({ program: 'getent', args: ['ahosts', name], timeoutMs: 5000 });
-  if (status === 0) return [{ ...base, state: 'ok', text: `the host name ${name} resolves` }];
+  if (status === 0) return [{ ...base, severity: 'passed', text: `the host name ${name} resolves` }];
   return [
     {
       ...base,
-      state: 'warning',
+      severity: 'warning',
       reason: 'HostnameUnresolvable',
       text: `the host name ${name} does not resolve`,
       remedy: 'Add it to /etc/hosts or to the name server; kubeadm only warns.',
@@ -36,19 +36,19 @@ export async function checkHostname(host: QueryHost, name: string, willBeSet: bo
  * A default route, from which kubeadm takes the address to advertise where the document names none
  * (k/k staging/src/k8s.io/apimachinery/pkg/util/net/interface.go).
  */
-export async function checkRouting(host: QueryHost, advertiseAddress: string | undefined): Promise<readonly Check[]> {
-  const base = { id: 'route', group: 'network' } as const;
+export async function checkRouting(host: QueryHost, advertiseAddress: string | undefined): Promise<readonly Finding[]> {
+  const base = { id: 'route', title: 'network' } as const;
   if (advertiseAddress !== undefined)
-    return [{ ...base, state: 'ok', text: `the advertised address is ${advertiseAddress}` }];
+    return [{ ...base, severity: 'passed', text: `the advertised address is ${advertiseAddress}` }];
   const routes = (await host.readText('/proc/net/route')) ?? '';
   const routes6 = (await host.readText('/proc/net/ipv6_route')) ?? '';
   const v4 = routes.split('\n').some((line) => /^\S+\t00000000\t[0-9A-F]{8}\t/.test(line));
   const v6 = routes6.split('\n').some((line) => /^0{32} 00 (?!.* lo$)/.test(line));
-  if (v4 || v6) return [{ ...base, state: 'ok', text: 'there is a default route' }];
+  if (v4 || v6) return [{ ...base, severity: 'passed', text: 'there is a default route' }];
   return [
     {
       ...base,
-      state: 'warning',
+      severity: 'warning',
       reason: 'NoDefaultRoute',
       text: 'there is no default route',
       remedy:

@@ -1,8 +1,8 @@
 import { probeTcp } from '../../host/network/reachability.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
-import type { Check } from './check.ts';
 import { askApiServer, ownApiServer } from './control-plane.ts';
 import { checkEndpoint, type Endpoint } from './endpoint.ts';
+import type { Finding } from './finding.ts';
 import { listeningPorts } from './ports.ts';
 
 const PROBE_MS = 4_000;
@@ -17,7 +17,7 @@ export async function checkOwnEndpoint(
   host: QueryHost,
   endpoint: Endpoint | undefined,
   now: () => number,
-): Promise<readonly Check[]> {
+): Promise<readonly Finding[]> {
   const own = await ownApiServer(host);
   if (own === undefined || !(await listeningPorts(host)).has(own.port)) return [];
   const failure = await probeTcp(own.name, own.port, PROBE_MS);
@@ -28,11 +28,11 @@ export async function checkOwnEndpoint(
   return (await askApiServer(own)) === 'healthy' ? await checkEndpoint(host, endpoint, now) : [];
 }
 
-function blocked({ name, port }: Endpoint, code: string): Check {
+function blocked({ name, port }: Endpoint, code: string): Finding {
   return {
     id: 'endpoint/own',
-    group: 'network',
-    state: 'failed',
+    title: 'network',
+    severity: 'failed',
     reason: 'APIServerPortBlocked',
     text: `the API server of this machine listens on port ${port}, but ${name}:${port} cannot be reached from here (${code})`,
     remedy: `Open TCP port ${port} on this machine: look at its packet filters (\`iptables -S\`, \`nft list ruleset\`).`,

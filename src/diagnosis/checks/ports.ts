@@ -1,5 +1,5 @@
 import type { QueryHost } from '../../host/seam/host.ts';
-import type { Check } from './check.ts';
+import type { Finding } from './finding.ts';
 
 /** State LISTEN in /proc/net/tcp (kernel include/net/tcp_states.h). */
 const LISTEN = '0A';
@@ -19,10 +19,15 @@ export async function checkPorts(
   host: QueryHost,
   isControlPlane: boolean,
   bindPort: number,
-): Promise<readonly Check[]> {
+): Promise<readonly Finding[]> {
   if ((await host.stat('/etc/kubernetes/kubelet.conf')) !== undefined) {
     return [
-      { id: 'ports', group: 'network', state: 'ok', text: 'this machine is a node already: its ports are its own' },
+      {
+        id: 'ports',
+        title: 'network',
+        severity: 'passed',
+        text: 'this machine is a node already: its ports are its own',
+      },
     ];
   }
   const taken = await listeningPorts(host);
@@ -31,12 +36,14 @@ export async function checkPorts(
     : WORKER_PORTS;
   const busy = wanted.filter(([port]) => taken.has(port));
   if (busy.length === 0) {
-    return [{ id: 'ports', group: 'network', state: 'ok', text: `free: ${wanted.map(([port]) => port).join(', ')}` }];
+    return [
+      { id: 'ports', title: 'network', severity: 'passed', text: `free: ${wanted.map(([port]) => port).join(', ')}` },
+    ];
   }
   return busy.map(([port, program]) => ({
     id: `ports/${port}`,
-    group: 'network',
-    state: 'failed',
+    title: 'network',
+    severity: 'failed',
     reason: 'PortInUse',
     text: `port ${port}, which ${program} needs, is in use`,
     remedy: `Find the listener with \`ss -ltnp sport = :${port}\` and stop it.`,

@@ -1,6 +1,6 @@
 import { errorMessage } from '@machineadm/document/errors.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
-import type { Check } from './check.ts';
+import type { Finding } from './finding.ts';
 
 /**
  * The container runtime behind a socket (`unix:///run/containerd/containerd.sock`), over CRI, and the images that it has
@@ -11,15 +11,15 @@ export async function checkRuntime(
   socket: string,
   wantedImages: readonly string[],
   willBeConfigured: boolean,
-): Promise<readonly Check[]> {
-  const base = { group: 'container runtime' } as const;
+): Promise<readonly Finding[]> {
+  const base = { title: 'container runtime' } as const;
   const service = await host.service('containerd');
   if (!service.active) {
     return [
       {
         ...base,
         id: 'runtime/service',
-        state: willBeConfigured && service.exists ? 'warning' : 'failed',
+        severity: willBeConfigured && service.exists ? 'warning' : 'failed',
         reason: service.exists ? 'ContainerRuntimeNotRunning' : 'ContainerRuntimeMissing',
         text: service.exists ? `containerd does not run (${service.detail})` : 'containerd is not installed',
         remedy: service.exists
@@ -38,7 +38,7 @@ export async function checkRuntime(
         {
           ...base,
           id: 'runtime/cri',
-          state: 'failed',
+          severity: 'failed',
           reason: 'ContainerRuntimeNotReady',
           text: `the container runtime is not ready: ${why}`,
           remedy: 'Read `journalctl -u containerd`.',
@@ -46,7 +46,7 @@ export async function checkRuntime(
       ];
     }
     return [
-      { ...base, id: 'runtime/cri', state: 'ok', text: `${runtimeName} ${runtimeVersion} answers on ${socket}` },
+      { ...base, id: 'runtime/cri', severity: 'passed', text: `${runtimeName} ${runtimeVersion} answers on ${socket}` },
       ...(await checkImages(host, socket, wantedImages)),
     ];
   } catch (error) {
@@ -54,7 +54,7 @@ export async function checkRuntime(
       {
         ...base,
         id: 'runtime/cri',
-        state: willBeConfigured ? 'warning' : 'failed',
+        severity: willBeConfigured ? 'warning' : 'failed',
         reason: 'ContainerRuntimeNotReady',
         text: `containerd runs but does not answer CRI calls on ${socket}: ${errorMessage(error)}`,
         remedy:
@@ -64,16 +64,16 @@ export async function checkRuntime(
   }
 }
 
-async function checkImages(host: QueryHost, socket: string, wanted: readonly string[]): Promise<readonly Check[]> {
+async function checkImages(host: QueryHost, socket: string, wanted: readonly string[]): Promise<readonly Finding[]> {
   if (wanted.length === 0) return [];
   const present = new Set((await host.cri(socket).images()).flatMap(({ tags, digests }) => [...tags, ...digests]));
   const missing = wanted.filter((image) => !present.has(image));
-  const base = { id: 'runtime/images', group: 'container runtime' } as const;
-  if (missing.length === 0) return [{ ...base, state: 'ok', text: `all ${wanted.length} images are here` }];
+  const base = { id: 'runtime/images', title: 'container runtime' } as const;
+  if (missing.length === 0) return [{ ...base, severity: 'passed', text: `all ${wanted.length} images are here` }];
   return [
     {
       ...base,
-      state: 'warning',
+      severity: 'warning',
       reason: 'ImageMissing',
       text: `${missing.length} of ${wanted.length} images are not here yet: ${missing.join(', ')}`,
       remedy: 'They must come from images.archives or a registry that this machine reaches.',

@@ -22,7 +22,7 @@ function change(id: string, action: PlannedChange['action'], more: Partial<Plann
 }
 
 function plan(changes: readonly PlannedChange[], more: Partial<PlanWithProblems> = {}): PlanWithProblems {
-  return { changes, remarks: [], problems: [], ...more };
+  return { changes, remarks: [], problems: [], findings: [], ...more };
 }
 
 const SEVERAL = [
@@ -91,7 +91,7 @@ describe('a plan for people', () => {
     assert.match(text, /^early hooks\n {2}! the commands changed$/m);
     assert.match(text, /^note: b\.yaml:1:1 {2}host\.files: replaces the list at a\.yaml:1:1$/m);
     assert.match(text, /^ {2}! containerd \[ContainerRuntimeMissing\]\n {4}Install it\.$/m);
-    assert.match(text, /^1 missing\. Nothing was changed\.$/m);
+    assert.match(text, /^1 in the way\. Nothing was changed\.$/m);
   });
 
   test('says so where there is nothing to do, and lets no text drive the terminal', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { lookAround } from '../../../src/diagnosis/checks/check.ts';
+import { lookAround } from '../../../src/diagnosis/checks/finding.ts';
 import { checkKubelet } from '../../../src/diagnosis/checks/kubelet.ts';
 import { failureOf } from '../../../src/diagnosis/verdict.ts';
 import { parseServiceState } from '../../../src/host/linux/systemd.ts';
@@ -39,7 +39,7 @@ describe('the verdict on a machine', () => {
     const { step: _, ...failure } = FAILURE;
     assert.deepEqual(failureOf(verdict), failure);
     const [check] = nodeChecks(verdict, FAILED);
-    assert.deepEqual([check?.state, check?.reason], ['failed', FAILURE.reason]);
+    assert.deepEqual([check?.severity, check?.reason], ['failed', FAILURE.reason]);
     assert.match(check?.text ?? '', /^the last run failed: Swap is on\./);
   });
 
@@ -60,7 +60,7 @@ describe('the verdict on a machine', () => {
     assert.equal(verdict?.retryable, true);
     assert.match(verdict?.summary ?? '', /^The kubelet is not healthy: http:\/\/127\.0\.0\.1:1\/healthz/);
     const [check] = nodeChecks(verdict, SUCCEEDED);
-    assert.deepEqual([check?.state, check?.reason], ['failed', 'KubeletNotHealthy']);
+    assert.deepEqual([check?.severity, check?.reason], ['failed', 'KubeletNotHealthy']);
     assert.match(check?.remedy ?? '', /may succeed later/);
   });
 
@@ -87,7 +87,7 @@ describe('the verdict on a machine', () => {
     assert.deepEqual([verdict?.reason, verdict?.retryable], ['KubeletStopped', true]);
     assert.deepEqual(verdict?.causes, ['KubeletStopped', 'KubeletNotHealthy']);
     assert.deepEqual(
-      (await checkKubelet(host, 0)).map(({ state, reason }) => [state, reason]),
+      (await checkKubelet(host, 0)).map(({ severity, reason }) => [severity, reason]),
       [['failed', 'KubeletStopped']],
     );
   });
@@ -147,12 +147,12 @@ describe('doctor on a node', () => {
       services: { kubelet: { active: true, enabled: true } },
     });
     const checks = await lookAround(looksAtNode(host, SELF), 10_000);
-    return checks.map(({ id, state, reason }) => [id, state, reason]);
+    return checks.map(({ id, severity, reason }) => [id, severity, reason]);
   };
 
   test('asks whether its kubelet runs and its Node is Ready; without a pod network that is a warning', async () => {
-    const kubelet = ['node/kubelet', 'ok', undefined];
-    assert.deepEqual(await examined({ ready: 'True' }), [kubelet, ['node/ready', 'ok', undefined]]);
+    const kubelet = ['node/kubelet', 'passed', undefined];
+    assert.deepEqual(await examined({ ready: 'True' }), [kubelet, ['node/ready', 'passed', undefined]]);
     const message = 'NetworkReady=false reason:NetworkPluginNotReady message: cni config uninitialized';
     assert.deepEqual(await examined({ ready: 'False', message }), [kubelet, ['node/ready', 'warning', 'NodeNotReady']]);
     assert.deepEqual(await examined({ ready: 'False', message: 'PLEG is not healthy' }), [

@@ -7,14 +7,14 @@ import { facts } from '../../support/facts.ts';
 import { memoryHost } from '../../support/memory-host.ts';
 
 async function looksOf(yaml: string): Promise<ReturnType<typeof looksAt>> {
-  return looksAt(memoryHost(), facts(), (await loaded(yaml)).model);
+  return looksAt(memoryHost(), facts(), await loaded(yaml));
 }
 
 test('a document that only prepares a host needs no container runtime, and no ports of a node', async () => {
   const { runtime, ports, placeholders } = await looksOf('host: {hostname: n}\n');
   assert.deepEqual([await runtime?.(), await ports?.(), await placeholders?.()], [[], [], []]);
   const node = await looksOf('kubernetes: {version: v1.35.2, role: InitControlPlane}\n');
-  assert.equal((await node.runtime?.())?.[0]?.group, 'container runtime');
+  assert.equal((await node.runtime?.())?.[0]?.title, 'container runtime');
 });
 
 test('the endpoint that the example made up is reported as its field, and another is not', async () => {
@@ -25,7 +25,7 @@ test('the endpoint that the example made up is reported as its field, and anothe
     const text = exampleDocument(role);
     const body = text.slice(text.indexOf('host:'));
     const [found, ...more] = (await (await looksOf(body)).placeholders?.()) ?? [];
-    assert.deepEqual([found?.state, found?.id, more], ['warning', `document/placeholder/${field}`, []]);
+    assert.deepEqual([found?.severity, found?.id, more], ['warning', `document/placeholder/${field}`, []]);
     assert.match(found?.remedy ?? '', new RegExp(`^Set ${field} to`));
     const replaced = await looksOf(body.replaceAll('10.0.0.10:6443', 'api.example.com:6443'));
     assert.deepEqual(await replaced.placeholders?.(), []);

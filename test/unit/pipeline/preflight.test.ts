@@ -1,8 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import { type PreflightScope, preflight, refuseUnlessRoot } from '../../../src/pipeline/preflight.ts';
-import type { UnmetRequirement } from '../../../src/steps/step.ts';
+import {
+  findingsOf,
+  type PreflightScope,
+  preflight,
+  refuseUnlessRoot,
+  requirements,
+} from '../../../src/pipeline/preflight.ts';
+import { notChecked, type UnmetRequirement } from '../../../src/steps/step.ts';
 import { facts } from '../../support/facts.ts';
 import { hostModel } from '../../support/host-model.ts';
 import { memoryHost } from '../../support/memory-host.ts';
@@ -63,7 +69,7 @@ describe('preflight', () => {
   test('tells all that is missing at once, each remedy once', async () => {
     const error = await ask([missing('a', CONTAINERD), missing('b', KUBEADM)]);
     assert.equal(error?.reason, 'PreflightFailed');
-    assert.equal(error?.message, '2 things are missing: containerd is not installed; kubeadm is not installed');
+    assert.equal(error?.message, '2 things stand in the way: containerd is not installed; kubeadm is not installed');
     assert.equal(error?.remedy, 'Install the packages.');
     assert.deepEqual(error?.evidence, [
       { source: 'ContainerRuntimeMissing', text: CONTAINERD.what },
@@ -81,12 +87,68 @@ describe('preflight', () => {
   });
 });
 
+describe('what a preflight found', () => {
+  const SOURCE = { field: 'host.sysctl', position: { file: 'b.yaml', line: 3, column: 5 } };
+  const warning: UnmetRequirement = { ...CONTAINERD, what: 'an unknown key', severity: 'warning' };
+  const skipped = notChecked('the rules in /etc/sudoers.d/ops', 'no visudo');
+
+  test('is told with its place in the document, and with what proves it', async () => {
+    const known = {
+      ...asked(),
+      source: (step: string, id: string) => (`${step} ${id}` === 'a a/x' ? SOURCE : undefined),
+    };
+    const found = { ...CONTAINERD, change: 'a/x', evidence: [{ source: 'modprobe', text: 'not found' }] };
+    await assert.rejects(preflight(fakeSteps(missing('a', found)), known), {
+      evidence: [
+        { source: 'b.yaml:3:5', text: 'host.sysctl: containerd is not installed [ContainerRuntimeMissing]' },
+        { source: 'modprobe', text: 'not found' },
+      ],
+    });
+    const [one] = findingsOf(await requirements(fakeSteps(missing('a', found)), known));
+    assert.deepEqual(
+      [one?.id, one?.field, one?.position],
+      ['document/ContainerRuntimeMissing', 'host.sysctl', SOURCE.position],
+    );
+  });
+
+  test('is told and refuses nothing where it is a warning, or could not be checked', async () => {
+    const found = await preflight(fakeSteps(missing('a', warning, skipped)), asked());
+    assert.deepEqual(
+      findingsOf(found).map(({ id, severity, text }) => [id, severity, text]),
+      [
+        ['document/ContainerRuntimeMissing', 'warning', 'an unknown key'],
+        ['document/not-checked', 'skipped', 'the rules in /etc/sudoers.d/ops: not checked: no visudo'],
+      ],
+    );
+  });
+
+  test('is found of all steps, even where one of them throws', async () => {
+    const broken: FakeStep = { id: 'a', preflight: () => Promise.reject(new TypeError('x is undefined')) };
+    const error = await ask([broken, missing('b', KUBEADM)]);
+    assert.deepEqual([error?.reason, error?.exit], ['PreflightFailed', 'Refused']);
+    assert.match(error?.message ?? '', /: what the step a needs could not be found out: x is undefined; kubeadm is/);
+  });
+
+  test('is asked of all steps at once', async () => {
+    const both = Promise.withResolvers<readonly UnmetRequirement[]>();
+    const first: FakeStep = { id: 'a', preflight: () => both.promise };
+    const second: FakeStep = {
+      id: 'b',
+      async preflight() {
+        both.resolve([]);
+        return [];
+      },
+    };
+    assert.equal(await ask([first, second]), undefined);
+  });
+});
+
 describe('what hooks may still install', () => {
   const EARLY: FakeStep = { id: 'early', runsHooks: true };
   const BEFORE: FakeStep = { id: 'before', runsHooks: true };
   const BOOTSTRAP: FakeStep = { id: 'bootstrap', bootstraps: true };
   const awaited = async (wishes: readonly FakeStep[], scope: PreflightScope) =>
-    (await preflight(fakeSteps(...wishes), scope)).map(({ step, hooks }) => [step.id, hooks.id]);
+    (await preflight(fakeSteps(...wishes), scope)).awaited.map(({ step, hooks }) => [step.id, hooks.id]);
 
   test('is awaited by all steps after them, and looked for again', async () => {
     const steps = [EARLY, missing('a', CONTAINERD), { ...missing('b', KUBEADM), bootstraps: true as const }];
@@ -100,6 +162,11 @@ describe('what hooks may still install', () => {
     const postponed = { ...missing('a', CONTAINERD), needs: ['containerd'] as const };
     assert.deepEqual(await awaited([postponed, BEFORE, BOOTSTRAP], asked()), [['a', 'before']]);
     assert.equal((await ask([missing('a', CONTAINERD), BEFORE, BOOTSTRAP]))?.reason, 'ContainerRuntimeMissing');
+  });
+
+  test('is not awaited where no hook can help', async () => {
+    const steps = [EARLY, missing('a', { ...CONTAINERD, certain: true }), BOOTSTRAP];
+    assert.equal((await ask(steps))?.reason, 'ContainerRuntimeMissing');
   });
 
   test('is not awaited of hooks that ran, of hooks after the bootstrap, and in an image bake', async () => {

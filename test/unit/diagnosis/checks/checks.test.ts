@@ -5,8 +5,8 @@ import { createServer } from 'node:net';
 import { describe, test } from 'node:test';
 import { CATALOGUE } from '../../../../src/diagnosis/catalogue.ts';
 import { checkCertificates } from '../../../../src/diagnosis/checks/certificates.ts';
-import { type Check, lookAround } from '../../../../src/diagnosis/checks/check.ts';
 import { checkEndpoint, parseEndpoint } from '../../../../src/diagnosis/checks/endpoint.ts';
+import { type Finding, lookAround } from '../../../../src/diagnosis/checks/finding.ts';
 import { checkCapacity, checkCgroups, checkDisks, checkSwap } from '../../../../src/diagnosis/checks/machine.ts';
 import { checkHostname, checkRouting } from '../../../../src/diagnosis/checks/network.ts';
 import { checkPorts } from '../../../../src/diagnosis/checks/ports.ts';
@@ -15,8 +15,8 @@ import { newAuthority, startApiServer } from '../../../support/api-server.ts';
 import { selfSigned } from '../../../support/certificates.ts';
 import { memoryHost } from '../../../support/memory-host.ts';
 
-const brief = (checks: readonly Check[]): readonly string[] =>
-  checks.map(({ id, state, reason }) => [id, state, ...(reason === undefined ? [] : [reason])].join(' '));
+const brief = (checks: readonly Finding[]): readonly string[] =>
+  checks.map(({ id, severity, reason }) => [id, severity, ...(reason === undefined ? [] : [reason])].join(' '));
 
 const MIB = 1024 * 1024;
 const disk = (free: number, options = 'rw'): ReturnType<typeof memoryHost> =>
@@ -29,7 +29,7 @@ describe('the looks at the machine', () => {
     assert.deepEqual(brief(await checkDisks(disk(90_000, 'ro,relatime'))), [
       'disk/var/lib/kubelet failed ReadOnlyFilesystem',
     ]);
-    assert.deepEqual(brief(await checkDisks(disk(90_000))), ['disk/var/lib/kubelet ok']);
+    assert.deepEqual(brief(await checkDisks(disk(90_000))), ['disk/var/lib/kubelet passed']);
   });
 
   test("go by kubeadm's limits for a control plane only", async () => {
@@ -38,18 +38,18 @@ describe('the looks at the machine', () => {
       'memory failed InsufficientMemory',
       'cpu failed InsufficientCPU',
     ]);
-    assert.deepEqual(brief(await checkCapacity(host, false, 1)), ['memory ok', 'cpu ok']);
+    assert.deepEqual(brief(await checkCapacity(host, false, 1)), ['memory passed', 'cpu passed']);
   });
 
   test('see swap, unless the document turns it off', async () => {
     const host = memoryHost({ files: { '/proc/swaps': 'Filename Type Size\n/dev/vdb partition 1024 0 -2\n' } });
     assert.deepEqual(brief(await checkSwap(host, false)), ['swap warning SwapEnabled']);
-    assert.deepEqual(brief(await checkSwap(host, true)), ['swap ok']);
+    assert.deepEqual(brief(await checkSwap(host, true)), ['swap passed']);
   });
 
   test('see cgroup v1 where the kubelet refuses it', async () => {
     assert.deepEqual(brief(await checkCgroups(memoryHost(), 35)), ['cgroup failed CgroupV1Unsupported']);
-    assert.deepEqual(brief(await checkCgroups(memoryHost(), 34)), ['cgroup ok']);
+    assert.deepEqual(brief(await checkCgroups(memoryHost(), 34)), ['cgroup passed']);
   });
 
   test('see a port that is taken, and leave a node its own', async () => {
@@ -58,20 +58,20 @@ describe('the looks at the machine', () => {
       'ports/10250 failed PortInUse',
     ]);
     const node = memoryHost({ files: { '/proc/net/tcp': tcp, '/etc/kubernetes/kubelet.conf': '' } });
-    assert.deepEqual(brief(await checkPorts(node, false, 6443)), ['ports ok']);
+    assert.deepEqual(brief(await checkPorts(node, false, 6443)), ['ports passed']);
   });
 
   test('see a host name that cannot name a Node, and one that does not resolve', async () => {
     const host = memoryHost({ programs: { getent: () => ({ status: 2 }) } });
     assert.deepEqual(brief(await checkHostname(host, 'bad_name', false)), ['hostname failed NodeNameInvalid']);
     assert.deepEqual(brief(await checkHostname(host, 'n1', false)), ['hostname warning HostnameUnresolvable']);
-    assert.deepEqual(brief(await checkHostname(host, 'n1', true)), ['hostname ok']);
+    assert.deepEqual(brief(await checkHostname(host, 'n1', true)), ['hostname passed']);
   });
 
   test('see that no default route is there', async () => {
     const none = memoryHost({ files: { '/proc/net/route': 'Iface\tDestination\tGateway\n' } });
     assert.deepEqual(brief(await checkRouting(none, undefined)), ['route warning NoDefaultRoute']);
-    assert.deepEqual(brief(await checkRouting(none, '10.0.0.10')), ['route ok']);
+    assert.deepEqual(brief(await checkRouting(none, '10.0.0.10')), ['route passed']);
   });
 
   test('see a runtime that is missing, stopped, or does not speak CRI', async () => {
@@ -96,11 +96,11 @@ describe('the looks at the machine', () => {
       {
         hangs: () => new Promise(() => {}),
         throws: () => Promise.reject(new Error('EACCES')),
-        works: async () => [{ id: 'x', group: 'machine', state: 'ok', text: 'fine' }],
+        works: async () => [{ id: 'x', title: 'machine', severity: 'passed', text: 'fine' }],
       },
       50,
     );
-    assert.deepEqual(brief(checks), ['hangs skipped', 'throws skipped', 'x ok']);
+    assert.deepEqual(brief(checks), ['hangs skipped', 'throws skipped', 'x passed']);
   });
 });
 
@@ -119,7 +119,7 @@ describe('the certificates on the disk', () => {
     });
   const PATH = '/etc/kubernetes/pki/ca.crt';
   const cases: readonly (readonly [string, string, string])[] = [
-    ['that is valid', ca(-DAY, 365 * DAY), 'ok'],
+    ['that is valid', ca(-DAY, 365 * DAY), 'passed'],
     ['that expired', ca(-20 * DAY, -DAY), 'failed CertificateExpired'],
     ['that expires within a week', ca(-20 * DAY, DAY), 'warning CertificateExpired'],
     ['of the future', ca(DAY, 365 * DAY), 'failed ClockSkew'],
@@ -160,7 +160,10 @@ describe('the way to the API server', () => {
     const port = typeof address === 'object' && address !== null ? address.port : 0;
     await new Promise((done) => server.close(done));
     const checks = await checkEndpoint(memoryHost(), { name: '127.0.0.1', port }, Date.now);
-    assert.deepEqual(brief(checks), ['endpoint/name ok', 'endpoint/connection failed APIEndpointConnectionRefused']);
+    assert.deepEqual(brief(checks), [
+      'endpoint/name passed',
+      'endpoint/connection failed APIEndpointConnectionRefused',
+    ]);
   });
 
   test('that closes every connection is an unhealthy load balancer', async () => {
@@ -170,7 +173,7 @@ describe('the way to the API server', () => {
     const port = typeof address === 'object' && address !== null ? address.port : 0;
     const checks = await checkEndpoint(memoryHost(), { name: '127.0.0.1', port }, Date.now);
     await new Promise((done) => server.close(done));
-    assert.deepEqual(brief(checks), ['endpoint/name ok', 'endpoint/tls failed APIEndpointLoadBalancerUnhealthy']);
+    assert.deepEqual(brief(checks), ['endpoint/name passed', 'endpoint/tls failed APIEndpointLoadBalancerUnhealthy']);
   });
 
   test('that is right, of another CA, or of another time', async () => {
@@ -180,11 +183,11 @@ describe('the way to the API server', () => {
     const endpoint = { name: '127.0.0.1', port: Number(port) };
     const here = memoryHost({ files: { [CA]: authority.certificate } });
     assert.deepEqual(brief(await checkEndpoint(here, endpoint, Date.now)).slice(1), [
-      'endpoint/tls ok',
-      'clock/offset ok',
+      'endpoint/tls passed',
+      'clock/offset passed',
     ]);
     const behind = await checkEndpoint(here, endpoint, () => Date.now() - 3_600_000);
-    assert.deepEqual(brief(behind).slice(1), ['endpoint/tls ok', 'clock/offset failed ClockSkew']);
+    assert.deepEqual(brief(behind).slice(1), ['endpoint/tls passed', 'clock/offset failed ClockSkew']);
     assert.match(behind.at(-1)?.text ?? '', /^the clock is 3\d{3} s behind the API server's$/);
     const other = memoryHost({ files: { [CA]: newAuthority('other').certificate } });
     assert.deepEqual(brief(await checkEndpoint(other, endpoint, Date.now)).slice(1), [
@@ -205,7 +208,7 @@ test('an API server whose etcd does not answer', async () => {
   const address = server.address();
   const port = typeof address === 'object' && address !== null ? address.port : 0;
   const look = (host = memoryHost()) => checkEndpoint(host, { name: '127.0.0.1', port }, Date.now);
-  assert.deepEqual(brief(await look()).slice(1), ['endpoint/tls ok', 'clock/offset ok']);
+  assert.deepEqual(brief(await look()).slice(1), ['endpoint/tls passed', 'clock/offset passed']);
   health = { status: 500, body: '[+]ping ok\n[-]etcd failed: reason withheld\nlivez check failed\n' };
   const checks = await look();
   const own = await look(memoryHost({ files: { '/etc/kubernetes/manifests/etcd.yaml': 'pod' } }));
