@@ -136,6 +136,18 @@ export interface MachineBootstrap {
     readonly rebootPolicy?: 'Never' | 'IfRequired';
     /** The host name of the machine, in lower case. Default: the host name stays as it is. */
     readonly hostname?: string | VariableText;
+    /** Entries of /etc/hosts. Lines that others wrote stay as they are. Default: /etc/hosts stays as it is. */
+    readonly hosts?: {
+      /** Addresses with their names. */
+      readonly entries?: readonly ({
+        /** An IPv4 or IPv6 address. */
+        readonly address: string;
+        /** Names of the address, the canonical one first. */
+        readonly names: readonly (string)[];
+      })[];
+      /** Adds the machine's own name at 127.0.1.1 where neither another line nor nss-myhostname resolves it: sudo and others look it up. */
+      readonly ownName?: boolean;
+    };
     /** The time zone of the machine, by its name in the IANA time zone database. Default: the time zone stays as it is. */
     readonly timezone?: string;
     /** Kernel modules that are loaded now and at every boot. */

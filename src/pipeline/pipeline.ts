@@ -14,6 +14,7 @@ import { groups } from '../steps/groups.ts';
 import { hardening } from '../steps/hardening/index.ts';
 import { afterBootstrapHooks, beforeBootstrapHooks, earlyHooks } from '../steps/hooks.ts';
 import { hostname } from '../steps/hostname.ts';
+import { hosts } from '../steps/hosts.ts';
 import { images } from '../steps/images.ts';
 import { kernelModules } from '../steps/kernel-modules.ts';
 import { kubeadm } from '../steps/kubeadm.ts';
@@ -62,6 +63,7 @@ export const PIPELINE: Pipeline = {
     earlyHooks,
     bootHooks,
     hostname,
+    hosts, // behind the name that it lets resolve
     timezone,
     time,
     clock,

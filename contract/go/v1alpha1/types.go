@@ -164,6 +164,8 @@ type MachineBootstrapHost struct {
 	RebootPolicy *string `json:"rebootPolicy,omitempty"`
 	// The host name of the machine, in lower case. Default: the host name stays as it is.
 	Hostname *string `json:"hostname,omitempty"`
+	// Entries of /etc/hosts. Lines that others wrote stay as they are. Default: /etc/hosts stays as it is.
+	Hosts *MachineBootstrapHostHosts `json:"hosts,omitempty"`
 	// The time zone of the machine, by its name in the IANA time zone database. Default: the time zone stays as it is.
 	Timezone *string `json:"timezone,omitempty"`
 	// Kernel modules that are loaded now and at every boot.
@@ -194,6 +196,22 @@ type MachineBootstrapHost struct {
 	Files []MachineBootstrapHostFiles `json:"files,omitempty"`
 	// Commands of your own at three places of a run. Default: no commands.
 	Hooks *MachineBootstrapHostHooks `json:"hooks,omitempty"`
+}
+
+// MachineBootstrapHostHosts: Entries of /etc/hosts. Lines that others wrote stay as they are. Default: /etc/hosts stays as it is.
+type MachineBootstrapHostHosts struct {
+	// Addresses with their names.
+	Entries []MachineBootstrapHostHostsEntries `json:"entries,omitempty"`
+	// Adds the machine's own name at 127.0.1.1 where neither another line nor nss-myhostname resolves it: sudo and others look it up.
+	OwnName *bool `json:"ownName,omitempty"`
+}
+
+// MachineBootstrapHostHostsEntries: see the schema.
+type MachineBootstrapHostHostsEntries struct {
+	// An IPv4 or IPv6 address.
+	Address string `json:"address"`
+	// Names of the address, the canonical one first.
+	Names []string `json:"names"`
 }
 
 // MachineBootstrapHostLimits: Limits of processes: open files, processes, locked memory and the like (getrlimit(2)). Default: the limits of the system stay as they are.

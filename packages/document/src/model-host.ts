@@ -5,6 +5,7 @@ export type { CertificateAuthorityModel } from './host-parts/certificate-authori
 export type { FileContent, FileModel } from './host-parts/files.ts';
 export type { GroupModel } from './host-parts/groups.ts';
 export type { HookGroup } from './host-parts/hooks.ts';
+export type { HostsModel } from './host-parts/hosts.ts';
 export type { Limit, LimitsModel } from './host-parts/limits.ts';
 export type { Platform } from './host-parts/part.ts';
 export type { ProxyModel, ProxyUser } from './host-parts/proxy.ts';

@@ -24,6 +24,7 @@ export const STEP_IDS = [
   'hooks-boot',
   'hooks-early',
   'hostname',
+  'hosts',
   'images',
   'kernel-modules',
   'kubeadm',

@@ -183,10 +183,13 @@ const QUERIES: Readonly<Record<string, readonly QueryForm[]>> = {
     },
   ],
   // shadow and gshadow hold password hashes and are left out.
-  getent: ['passwd', 'group', 'hosts', 'ahosts', 'ahostsv4', 'ahostsv6', 'services'].map((database) => ({
-    words: [database],
-    operands: { pattern: ANY, min: 1, max: 1 },
-  })),
+  getent: [
+    { words: ['-s', 'myhostname', 'hosts', 'localhost'] },
+    ...['passwd', 'group', 'hosts', 'ahosts', 'ahostsv4', 'ahostsv6', 'services'].map((database) => ({
+      words: [database],
+      operands: { pattern: ANY, min: 1, max: 1 },
+    })),
+  ],
   ctr: ['ls', 'list'].map((verb) => ({
     leading: { '-n': NAMESPACE, '--namespace': NAMESPACE, '-a': PATH, '--address': PATH },
     words: ['images', verb],

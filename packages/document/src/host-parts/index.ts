@@ -7,6 +7,7 @@ import { files } from './files.ts';
 import { groups } from './groups.ts';
 import { hooks } from './hooks.ts';
 import { hostname } from './hostname.ts';
+import { hosts } from './hosts.ts';
 import { kernelModules } from './kernel-modules.ts';
 import { limits } from './limits.ts';
 import type { Beside, HostPart, Platform } from './part.ts';
@@ -22,6 +23,7 @@ import { users } from './users.ts';
 /** The parts of `host` that are modules of their own, by their field, in reading order. */
 export const HOST_PARTS = {
   hostname,
+  hosts,
   timezone,
   kernelModules,
   sysctl,

@@ -85,7 +85,8 @@ export function doublePaths(list: readonly { readonly path: string }[], already:
   return repeats(list, 'path', already);
 }
 
-function repeats<Key extends string>(
+/** The same of the field `key`. */
+export function repeats<Key extends string>(
   list: readonly Readonly<Record<Key, string>>[],
   key: Key,
   already: string,

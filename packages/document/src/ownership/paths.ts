@@ -7,6 +7,8 @@ export const FSTAB = '/etc/fstab';
 /** hostname(5): the static name. OpenRC's service (init.d/hostname.in) and Debian's hostname.sh read it before anything else. */
 export const HOSTNAME_FILE = '/etc/hostname';
 export const CLOUD_INIT_HOSTNAME_FILE = '/etc/cloud/cloud.cfg.d/99-machineadm-hostname.cfg';
+export const HOSTS_FILE = '/etc/hosts';
+export const CLOUD_INIT_HOSTS_FILE = '/etc/cloud/cloud.cfg.d/99-machineadm-hosts.cfg';
 /** localtime(5): a link into the database of time zones. */
 export const LOCALTIME = '/etc/localtime';
 /** The name of the zone, where the distribution keeps it: Debian and Gentoo. */

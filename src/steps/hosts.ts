@@ -1,0 +1,184 @@
+import type { HostsModel } from '@machineadm/document/model.ts';
+import { CLOUD_INIT_HOSTS_FILE, HOSTS_FILE, NAME_SERVICE_SWITCH } from '@machineadm/document/ownership/paths.ts';
+import type { QueryHost } from '../host/seam/host.ts';
+import { withBlock, withoutBlock } from './marked-block.ts';
+import type { Change, Step } from './step.ts';
+import { textDiff } from './text-diff.ts';
+
+const ENTRIES = 'hosts';
+const OWN_NAME = 'own name';
+/** hosts(5) of Debian: the name of a machine without a permanent address has this one, so that 127.0.0.1 stays localhost. */
+const OWN_ADDRESS = '127.0.1.1';
+const CLOUD_INIT_CONTENT = '# Written by machineadm: /etc/hosts is managed by its document.\nmanage_etc_hosts: false\n';
+const CLOUD_INIT_DIRECTORY = '/etc/cloud/cloud.cfg.d';
+/** The merged user data and vendor data of this instance, which override the files of cloud.cfg.d. */
+const USER_DATA = '/var/lib/cloud/instance/cloud-config.txt';
+
+export interface HostsDesired extends HostsModel {
+  /** What the machine is called; undefined where it has no name of its own. */
+  readonly name: string | undefined;
+}
+
+export interface HostsActual {
+  readonly text: string;
+  /** Whether nss-myhostname answers for the machine's own name. */
+  readonly answersItself: boolean;
+  /** The file whose `manage_etc_hosts` has cloud-init rewrite /etc/hosts at every boot; undefined: it does not. */
+  readonly rewriter: string | undefined;
+  readonly dropIn: string | undefined;
+}
+
+type HostsPayload =
+  | { readonly block: typeof ENTRIES | typeof OWN_NAME; readonly lines: string }
+  | { readonly dropIn: string | undefined };
+
+/**
+ * Entries of /etc/hosts, in two marked blocks: those of the document may go into an image, the machine's own name is its
+ * own. An earlier line that gives a name of the document another address is reported, because resolvers take the first; it
+ * stays as it is.
+ */
+export const hosts: Step<HostsDesired, HostsActual, HostsPayload> = {
+  id: 'hosts',
+  title: 'hosts file',
+
+  desired({ host }, facts) {
+    if (host.hosts === undefined) return undefined;
+    const name = host.hostname ?? facts.hostname;
+    return { ...host.hosts, name: /^[A-Za-z0-9][A-Za-z0-9.-]*$/.test(name) && name !== 'localhost' ? name : undefined };
+  },
+
+  async inspect(host) {
+    return {
+      text: (await host.readText(HOSTS_FILE)) ?? '',
+      answersItself: await hasMyhostname(host),
+      rewriter: await rewriterOf(host),
+      dropIn: await host.readText(CLOUD_INIT_HOSTS_FILE),
+    };
+  },
+
+  plan(desired, actual) {
+    const entries = entryLines(desired);
+    const withEntries = putBlock(actual.text, ENTRIES, entries);
+    const own = ownLine(desired, actual);
+    const wanted = entries !== '' || own !== '';
+    const isRewritten = actual.rewriter !== undefined && actual.rewriter !== USER_DATA;
+    const dropIn = wanted && (isRewritten || actual.dropIn !== undefined) ? CLOUD_INIT_CONTENT : undefined;
+    const shadows = shadowsOf(desired, actual.text).map((shadow) => `; but ${shadow}`);
+    const changes: readonly (Change<HostsPayload> | undefined)[] = [
+      withEntries === actual.text
+        ? undefined
+        : {
+            id: 'hosts/entries',
+            summary: `${HOSTS_FILE}: ${entries === '' ? 'remove' : 'write'} the entries of the document${shadows.join('')}`,
+            diff: textDiff(actual.text, withEntries),
+            scope: 'base',
+            payload: { block: ENTRIES, lines: entries },
+          },
+      putBlock(withEntries, OWN_NAME, own) === withEntries
+        ? undefined
+        : {
+            id: 'hosts/own-name',
+            summary: `${HOSTS_FILE}: ${own === '' ? 'remove the' : 'add the'} machine's own name`,
+            diff: textDiff(withEntries, putBlock(withEntries, OWN_NAME, own)),
+            scope: 'node',
+            payload: { block: OWN_NAME, lines: own },
+          },
+      dropIn === actual.dropIn
+        ? undefined
+        : {
+            id: 'hosts/cloud-init',
+            summary: `${dropIn === undefined ? 'remove' : 'keep cloud-init from rewriting it:'} ${CLOUD_INIT_HOSTS_FILE}`,
+            diff: textDiff(actual.dropIn ?? '', dropIn ?? ''),
+            scope: 'node',
+            payload: { dropIn },
+          },
+    ];
+    return changes.filter((change) => change !== undefined);
+  },
+
+  async apply(host, { payload }) {
+    if ('block' in payload) {
+      const stat = await host.stat(HOSTS_FILE);
+      const { mode, uid, gid } = stat?.type === 'file' ? stat : { mode: 0o644, uid: 0, gid: 0 };
+      const content = putBlock((await host.readText(HOSTS_FILE)) ?? '', payload.block, payload.lines);
+      await host.writeFile({ path: HOSTS_FILE, content, mode, uid, gid });
+    } else if (payload.dropIn === undefined) await host.removeFile(CLOUD_INIT_HOSTS_FILE);
+    else await host.writeFile({ path: CLOUD_INIT_HOSTS_FILE, content: payload.dropIn, mode: 0o644 });
+  },
+
+  async settled(host, desired, execution) {
+    await host.sync('/etc');
+    for (const shadow of shadowsOf(desired, (await host.readText(HOSTS_FILE)) ?? '')) {
+      execution.warn(`${shadow}: correct or remove that line`);
+    }
+    if ((await rewriterOf(host)) === USER_DATA) {
+      execution.warn(
+        `cloud-init rewrites ${HOSTS_FILE} at every boot because the user data of this instance has manage_etc_hosts: remove it there`,
+      );
+    }
+  },
+};
+
+function putBlock(text: string, name: string, lines: string): string {
+  return lines === '' ? withoutBlock(text, name) : withBlock(text, name, lines);
+}
+
+function entryLines({ entries }: HostsDesired): string {
+  return entries.map(({ address, names }) => `${address} ${names.join(' ')}\n`).join('');
+}
+
+/** The line of the machine's own name; empty where something else resolves it. */
+function ownLine({ name, ownName, entries }: HostsDesired, { text, answersItself }: HostsActual): string {
+  if (!ownName || name === undefined || answersItself) return '';
+  const lower = name.toLowerCase();
+  const isNamed = [...linesOf(text), ...entries].some(({ names }) => names.some((one) => one.toLowerCase() === lower));
+  if (isNamed) return '';
+  const [short = name] = name.split('.');
+  return `${OWN_ADDRESS} ${short === name ? name : `${name} ${short}`}\n`;
+}
+
+/** The lines of others. */
+function linesOf(text: string): { readonly address: string; readonly names: readonly string[] }[] {
+  const others = withoutBlock(withoutBlock(text, ENTRIES), OWN_NAME);
+  return others.split('\n').flatMap((line) => {
+    const [address = '', ...names] = line.replace(/#.*/, '').trim().split(/\s+/);
+    return names.length === 0 ? [] : [{ address, names }];
+  });
+}
+
+/** Names of the document to which another line gives another address of the same family. */
+function shadowsOf({ entries }: HostsDesired, text: string): string[] {
+  const isIPv6 = (address: string): boolean => address.includes(':');
+  const lines = linesOf(text);
+  return entries.flatMap(({ address, names }) =>
+    names.flatMap((name) =>
+      lines
+        .filter((line) => line.names.some((one) => one.toLowerCase() === name.toLowerCase()))
+        .filter((line) => line.address !== address && isIPv6(line.address) === isIPv6(address))
+        .map((line) => `another line of ${HOSTS_FILE} has ${name} at ${line.address}`),
+    ),
+  );
+}
+
+/** nss-myhostname(8) answers for `localhost`, too, so that it can be asked before the machine has its name. */
+async function hasMyhostname(host: QueryHost): Promise<boolean> {
+  const isUsed = /^\s*hosts:[^#\n]*\bmyhostname\b/m.test((await host.readText(NAME_SERVICE_SWITCH)) ?? '');
+  if (!isUsed) return false;
+  return (await host.query({ program: 'getent', args: ['-s', 'myhostname', 'hosts', 'localhost'] })).status === 0;
+}
+
+/**
+ * The last file that sets `manage_etc_hosts`, where it is not false: `true` and `template` rewrite the file from a template
+ * at every boot, `localhost` replaces the lines of 127.0.1.1 (cloudinit/config/cc_update_etc_hosts.py).
+ */
+async function rewriterOf(host: QueryHost): Promise<string | undefined> {
+  const names = (await host.list(CLOUD_INIT_DIRECTORY)) ?? [];
+  const dropIns = names.filter((name) => name.endsWith('.cfg')).map((name) => `${CLOUD_INIT_DIRECTORY}/${name}`);
+  const paths = ['/etc/cloud/cloud.cfg', ...dropIns.filter((path) => path !== CLOUD_INIT_HOSTS_FILE), USER_DATA];
+  let rewriter: string | undefined;
+  for (const path of paths) {
+    const value = /^manage_etc_hosts:\s*["']?([A-Za-z]+)/m.exec((await host.readText(path)) ?? '')?.[1];
+    if (value !== undefined) rewriter = /^(?:false|no|off)$/i.test(value) ? undefined : path;
+  }
+  return rewriter;
+}
