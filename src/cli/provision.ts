@@ -49,10 +49,8 @@ export async function provision(
       invoker: exitCodes,
       agentVersion: buildInfo().version,
       signal: stop.signal,
-      onEvent(event) {
-        progress.onEvent(event);
-        if (jsonStream === true) printEvent(event);
-      },
+      onShown: progress.onEvent,
+      ...(jsonStream === true ? { onEvent: printEvent } : {}),
       onOutput: progress.onOutput,
     });
     progress.close();

@@ -4,10 +4,13 @@ import type { ReportingModel } from '@machineadm/document/model.ts';
 import { startInBackground } from '../host/processes/background.ts';
 import { selfCommand } from '../host/processes/identity.ts';
 import type { Host } from '../host/seam/host.ts';
+import type { OwnOutput } from '../host/services/own-output.ts';
 import { RETRY_WINDOW_MS } from '../reporting/delivery/retry-window.ts';
 import { Outbox } from '../reporting/outbox.ts';
 import { isLocal, isRemote } from '../reporting/remote/registry.ts';
 import type { Reporter } from '../reporting/reporter.ts';
+import { withoutTrouble } from '../reporting/sink.ts';
+import { consoleSink } from '../reporting/sinks/console.ts';
 import { sinksOf } from '../reporting/sinks/index.ts';
 import { Spool } from '../reporting/spool/spool.ts';
 import { isBootstrapped, type JournalState } from './journal.ts';
@@ -17,6 +20,9 @@ const DURING_RUN_MS = 10_000;
 /** Longest that a deliverer may take beyond what it is given: a resolver that does not answer holds up its end. */
 const DELIVERER_GRACE_MS = 60_000;
 
+/** Where systemd shows the output of a unit with `journal+console`. */
+const CONSOLE = '/dev/console';
+
 /** What a run tells its reporter once its document is loaded: whose run it is, and where to tell of it. */
 export function attachReporting(
   reporter: Reporter,
@@ -24,6 +30,7 @@ export function attachReporting(
   document: LoadedDocument,
   known: JournalState,
   since: string | undefined,
+  output: OwnOutput,
 ): void {
   const { model, digest } = document;
   const { name, namespace, cluster, uid } = model.metadata;
@@ -41,7 +48,14 @@ export function attachReporting(
     bootstrappedSince: since,
   });
   const { sinks, deadlineMs } = model.reporting;
-  reporter.useSinks(sinksOf(sinks.filter(isLocal), host), deadlineMs);
+  const local = sinks.filter(isLocal);
+  const opened = sinksOf(local, host);
+  // The events that the journal has are not printed: without them, the console of such a unit would be silent.
+  const isSilent =
+    local.some(({ kind }) => kind === 'Journal') &&
+    !local.some((sink) => sink.kind === 'Console' && sink.device === CONSOLE);
+  const console = output === 'journal and console' && isSilent ? [withoutTrouble(consoleSink(CONSOLE))] : [];
+  reporter.useSinks([...opened, ...console], deadlineMs);
   // An image is no machine that anybody waits for, and a spool in it would be one on each.
   if (reporter.status.command === 'provision' && sinks.some(isRemote))
     reporter.useOutbox(outboxOf(model.reporting, document, host, reporter));

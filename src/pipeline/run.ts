@@ -8,6 +8,7 @@ import { ownProcess } from '../host/processes/identity.ts';
 import { abortable } from '../host/processes/timeout.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { Host } from '../host/seam/host.ts';
+import { ownOutput } from '../host/services/own-output.ts';
 import { openReporter, type Reporter } from '../reporting/reporter.ts';
 import type { RunEvent, RunStatus } from '../reporting/status.ts';
 import { bootstrappedSince } from '../reporting/status-file.ts';
@@ -52,8 +53,10 @@ export interface RunRequest {
   readonly agentVersion: string;
   /** Aborted by a signal to the process, with a `MachineadmError` as its reason. */
   readonly signal: AbortSignal;
-  /** Told each event as it happens: the progress on the terminal. */
-  readonly onEvent: (event: RunEvent) => void;
+  /** Told each event as it happens. */
+  readonly onEvent?: (event: RunEvent) => void;
+  /** The same, but what the journal is told already where this process prints to it: the progress on standard error. */
+  readonly onShown?: (event: RunEvent) => void;
   /** A line of a child's output, redacted. */
   readonly onOutput: (source: string, line: string) => void;
 }
@@ -99,6 +102,7 @@ async function runLocked(request: RunRequest, runId: string, facts: Facts): Prom
   if (!judged.ok && (judged.known.bootstrappedFrom !== undefined || isBootstrapped(judged.known, judged.document)))
     throw judged.error;
   const since = await bootstrappedSince();
+  const output = await ownOutput(opened);
   const reporter = await openReporter({
     identity: {
       command: request.command,
@@ -108,10 +112,12 @@ async function runLocked(request: RunRequest, runId: string, facts: Facts): Prom
       process: ownProcess(),
     },
     host,
-    onEvent: request.onEvent,
+    shownInJournal: output !== 'elsewhere',
+    ...(request.onEvent === undefined ? {} : { onEvent: request.onEvent }),
+    ...(request.onShown === undefined ? {} : { onShown: request.onShown }),
   });
   reporter.timeline(await bootTimeline(host, processStartMs()));
-  if (judged.document !== undefined) attachReporting(reporter, host, judged.document, judged.known, since);
+  if (judged.document !== undefined) attachReporting(reporter, host, judged.document, judged.known, since, output);
   let journal: RunJournal | undefined;
   let goingOn: RebootResume | undefined;
   let conclusion: Conclusion;

@@ -53,8 +53,12 @@ export interface ReporterOptions {
   readonly identity: RunIdentity;
   readonly host: StatusWriterOptions['host'];
   readonly paths?: StatusPaths;
-  /** Told every event at once, for the progress on a terminal. */
+  /** Told every event at once. */
   readonly onEvent?: (event: RunEvent) => void;
+  /** Told every event that is to be shown, once: for the progress on a terminal. */
+  readonly onShown?: (event: RunEvent) => void;
+  /** True where what is shown goes to the journal: then what the sink of the journal takes is not shown as well. */
+  readonly shownInJournal?: boolean;
   readonly clock?: () => Moment;
   /** What opening a sink, and each delivery to it, may take. Default 2 s. */
   readonly deliveryMs?: number;
@@ -91,6 +95,8 @@ class RunReporter implements Reporter {
   #outbox: Outbox | undefined;
   #sequence = 0;
   #status: RunStatus;
+  /** The start of the run while it is not shown yet: whether the journal gets it is known with the sinks. */
+  #unshown: RunEvent | undefined;
 
   constructor(options: ReporterOptions) {
     this.#options = options;
@@ -123,9 +129,11 @@ class RunReporter implements Reporter {
         sink,
         deliveryMs: this.#options.deliveryMs ?? DEFAULT_DELIVERY_MS,
         onTrouble: (message) => this.#warn(message, queue),
+        ...(sink.name === this.#journal ? { onLost: (event) => this.#callShown(event) } : {}),
       });
       this.#sinks.push(queue);
       queue.push({ kind: 'started', status: this.#status });
+      if (sink.name === this.#journal) this.#unshown = undefined;
     }
   }
 
@@ -197,6 +205,27 @@ class RunReporter implements Reporter {
     this.#tell({ kind: 'warning', message: text, status: this.#status }, source);
   }
 
+  /** The sink whose entries stand beside what is shown; undefined where that goes elsewhere. */
+  get #journal(): 'Journal' | undefined {
+    return this.#options.shownInJournal === true ? 'Journal' : undefined;
+  }
+
+  #show(event: RunEvent, except: SinkQueue | undefined): void {
+    const held = this.#unshown;
+    this.#unshown = event.kind === 'started' && this.#journal !== undefined ? event : undefined;
+    if (held !== undefined) this.#callShown(held);
+    const isTaken = this.#sinks.some((queue) => queue.name === this.#journal && queue.usable && queue !== except);
+    if (this.#unshown === undefined && !isTaken) this.#callShown(event);
+  }
+
+  #callShown(event: RunEvent): void {
+    try {
+      this.#options.onShown?.(event);
+    } catch {
+      // As of `onEvent`.
+    }
+  }
+
   #stepEvent(id: string): void {
     const step = this.#status.steps.find((other) => other.id === id);
     if (step !== undefined) this.#tell({ kind: 'step', step, status: this.#status });
@@ -220,6 +249,7 @@ class RunReporter implements Reporter {
   #tell(event: RunEvent, except?: SinkQueue): void {
     for (const queue of this.#sinks) if (queue !== except) queue.push(event);
     this.#post(event);
+    this.#show(event, except);
     try {
       this.#options.onEvent?.(event);
     } catch {

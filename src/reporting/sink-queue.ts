@@ -9,6 +9,8 @@ export interface SinkQueueOptions {
   readonly deliveryMs: number;
   /** Told once for each kind of trouble, in words for the operator. */
   readonly onTrouble: (message: string) => void;
+  /** Told of each event that the sink did not take. */
+  readonly onLost?: (event: RunEvent) => void;
 }
 
 /** Progress that a slow sink has not taken yet is dropped beyond this; warnings and the conclusion never are. */
@@ -40,6 +42,11 @@ export class SinkQueue {
     return this.#options.sink.name;
   }
 
+  /** Whether it takes events: of each, it is either delivered or told as lost. */
+  get usable(): boolean {
+    return this.#usable;
+  }
+
   /** Hands an event over. Never throws, never waits. */
   push(event: RunEvent): void {
     if (!this.#usable) return;
@@ -57,9 +64,7 @@ export class SinkQueue {
         if (this.#usable) await this.#options.sink.close(signal);
       });
     } catch (error) {
-      const lost = this.#waiting.length;
-      this.#usable = false;
-      this.#waiting.length = 0;
+      const lost = this.#abandon();
       this.#tell(`could not be closed: ${reasonOf(error)}${lost > 0 ? `, ${lost} events were lost` : ''}`);
       this.#givenUp.abort(error);
     }
@@ -69,8 +74,7 @@ export class SinkQueue {
     try {
       await this.#withTimeout((signal) => this.#options.sink.open(signal));
     } catch (error) {
-      this.#usable = false;
-      this.#waiting.length = 0;
+      this.#abandon();
       this.#tell(`cannot be used: ${reasonOf(error)}`);
       return;
     }
@@ -81,13 +85,17 @@ export class SinkQueue {
     this.#idle = false;
     for (let event = this.#waiting.shift(); event !== undefined; event = this.#waiting.shift()) {
       const current = event;
-      if (this.#failures >= MOST_FAILURES && current.kind !== 'concluded') continue;
+      if (this.#failures >= MOST_FAILURES && current.kind !== 'concluded') {
+        this.#options.onLost?.(current);
+        continue;
+      }
       try {
         await this.#withTimeout((signal) => this.#options.sink.deliver(current, signal));
         this.#failures = 0;
       } catch (error) {
         this.#failures += 1;
         this.#tell(`did not take a report: ${reasonOf(error)}`);
+        this.#options.onLost?.(current);
       }
     }
     this.#idle = true;
@@ -101,7 +109,15 @@ export class SinkQueue {
   #makeRoom(): void {
     if (this.#waiting.length <= MOST_WAITING) return;
     const dropped = this.#waiting.findIndex((event) => event.kind === 'waiting' || event.kind === 'step');
-    if (dropped >= 0) this.#waiting.splice(dropped, 1);
+    if (dropped >= 0) for (const event of this.#waiting.splice(dropped, 1)) this.#options.onLost?.(event);
+  }
+
+  /** Takes nothing more; how many events are lost with it. */
+  #abandon(): number {
+    this.#usable = false;
+    const lost = this.#waiting.splice(0);
+    for (const event of lost) this.#options.onLost?.(event);
+    return lost.length;
   }
 
   #tell(trouble: string): void {

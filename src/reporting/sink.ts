@@ -13,3 +13,20 @@ export interface Sink {
   deliver(event: RunEvent, signal: AbortSignal): Promise<void>;
   close(signal: AbortSignal): Promise<void>;
 }
+
+/** A sink that nobody asked for: what it cannot do is no trouble. */
+export function withoutTrouble(sink: Sink): Sink {
+  let usable = true;
+  return {
+    name: sink.name,
+    open: async (signal) => {
+      await sink.open(signal).catch(() => {
+        usable = false;
+      });
+    },
+    deliver: async (event, signal) => {
+      if (usable) await sink.deliver(event, signal).catch(() => undefined);
+    },
+    close: async (signal) => sink.close(signal).catch(() => undefined),
+  };
+}

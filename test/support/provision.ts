@@ -14,7 +14,6 @@ export async function provision(
     sources: [document],
     agentVersion: '0.1.0',
     signal,
-    onEvent: () => {},
     onOutput: () => {},
   });
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFileSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { collect } from '../../../src/diagnosis/collect.ts';
@@ -62,6 +63,30 @@ inThrowAwayMachine(import.meta.filename, () => {
       const message = String(last?.MESSAGE).split('\n');
       assert.match(message[0] ?? '', /^provision of node-1 failed after .*: SwapEnabled: Swap is on\.$/);
       assert.equal(message.at(-1), 'What to do: Set host.swap to Disabled.');
+    });
+
+    test('has each line of a unit once, as an entry with its fields', () => {
+      const document = '/run/once.yaml';
+      const metadata = 'apiVersion: machineadm.dev/v1alpha1\nkind: MachineBootstrap\nmetadata: {name: once-1}\n';
+      const hook = 'hooks: {early: {commands: [echo said by the hook]}}';
+      writeFileSync(document, `${metadata}host: {${hook}, files: [{path: /run/once, content: x}]}\n`);
+      // As systemd.exec(5) has it for a unit; systemd-cat itself does not say it.
+      const asUnit = 'JOURNAL_STREAM=$(stat -Lc %d:%i /proc/self/fd/2) exec "$@"';
+      const main = join(import.meta.dirname, '../../../src/main.ts');
+      const command = [process.execPath, main, 'provision', '-f', document];
+      execFileSync('systemd-cat', ['-t', 'once', 'sh', '-c', `export JOURNAL_STREAM; ${asUnit}`, 'sh', ...command]);
+      execFileSync('journalctl', ['--sync']);
+      const lines = execFileSync('journalctl', ['-q', '-o', 'cat'], { encoding: 'utf8' }).split('\n');
+      for (const line of [
+        'provision of once-1 started',
+        'files: started',
+        /^files: done, 1 change/,
+        /^provision of once-1 succeeded/,
+        '  hooks-early: said by the hook',
+      ]) {
+        const found = lines.filter((one) => (typeof line === 'string' ? one === line : line.test(one)));
+        assert.equal(found.length, 1, `${line}: ${found.join(' | ')}`);
+      }
     });
 
     test('is read by the collectors, unit by unit and from the beginning of the run on', async () => {

@@ -314,3 +314,41 @@ test('whoever watches the progress cannot end the run', async () => {
   await run(reporter);
   assert.equal(reporter.status.outcome, 'Succeeded');
 });
+
+describe('what is shown where it goes to the journal', () => {
+  const shownOf = async (sink: Sink | undefined, shownInJournal = true) => {
+    const shown: string[] = [];
+    const onShown = ({ kind }: RunEvent) => shown.push(kind);
+    const reporter = await openReporter({ identity: IDENTITY, host: memoryHost(), onShown, shownInJournal });
+    if (sink !== undefined) reporter.useSinks([sink], 1_000);
+    await run(reporter);
+    await reporter.close();
+    return shown;
+  };
+  const ALL = ['started', 'step', 'waiting', 'step', 'concluded'];
+
+  test('is nothing that the Journal sink takes', async () => {
+    const journal = recording({ name: 'Journal' });
+    assert.deepEqual(await shownOf(journal), []);
+    assert.deepEqual(
+      journal.events.map(({ kind }) => kind),
+      ALL,
+    );
+  });
+
+  test('is all where another sink is told, or none, and where it goes elsewhere', async () => {
+    assert.deepEqual(await shownOf(recording()), ALL);
+    assert.deepEqual(await shownOf(undefined), ALL);
+    assert.deepEqual(await shownOf(recording({ name: 'Journal' }), false), ALL);
+  });
+
+  test('is what the Journal sink could not take, and why', async () => {
+    const open = () => Promise.reject(new Error('no logger'));
+    assert.deepEqual((await shownOf(recording({ name: 'Journal', open }))).toSorted(), [...ALL, 'warning'].toSorted());
+    const deliver = () => Promise.reject(new Error('no logger'));
+    assert.deepEqual(
+      (await shownOf(recording({ name: 'Journal', deliver }))).toSorted(),
+      [...ALL, 'warning'].toSorted(),
+    );
+  });
+});
