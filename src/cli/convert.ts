@@ -4,11 +4,13 @@ import { decodeSource } from '@machineadm/document/decode.ts';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { exitCode } from '@machineadm/document/exit-codes.ts';
 import type { Role } from '@machineadm/document/model.ts';
+import { printable } from '@machineadm/document/printable.ts';
 import { redact, redactDeep } from '@machineadm/document/redaction.ts';
 import type { CarrierName } from '../carriers/carriers.ts';
 import { readInputText } from '../pipeline/load.ts';
 import { makeOutputDirectory, writeOutputFile } from '../pipeline/output-file.ts';
 import { printNotice, printText } from './output.ts';
+import { isQuiet } from './terminal.ts';
 import type { CarrierOptions } from './wrap.ts';
 
 export interface ConvertCommandOptions extends CarrierOptions {
@@ -61,7 +63,9 @@ export async function convertCommand(options: ConvertCommandOptions): Promise<nu
   });
   const open = decisions.filter((decision) => isOpen(decision, accepted, options.strict === true));
   if (decisions.length > 0) {
-    printNotice(redact(options.report === 'json' ? jsonLines(decisions) : textOf(decisions)));
+    if (options.report !== 'json') printNotice(redact(textOf(decisions)));
+    // A line of JSON stays one, however narrow the terminal is.
+    else if (!isQuiet()) process.stderr.write(`${printable(redact(jsonLines(decisions)))}\n`);
   }
   if (open.length > 0) {
     printNotice(redact(conclusion(open)));

@@ -9,14 +9,16 @@ import {
   SchemaFields,
   type SchemaPart,
 } from '@machineadm/document/schema-fields.ts';
+import { wrapped } from './layout.ts';
 import { printText } from './output.ts';
+import { wrapWidthOf } from './terminal.ts';
 
 export interface ExplainOptions {
   readonly recursive?: true;
 }
 
 const INDENT = 4;
-const NARROWEST = 60;
+const DEFAULT_WIDTH = 80;
 const WIDEST = 100;
 
 /** `machineadm explain PATH`: what a field of the document is for, as `kubectl explain` tells it; from the schema alone. */
@@ -45,9 +47,9 @@ async function page(fields: SchemaFields, field: SchemaField): Promise<readonly 
   const kinds = fields.kindsOf(field);
   return [
     ...(field.path === '' ? [] : [`FIELD:      ${signature(field)}`, '']),
-    ...section('DESCRIPTION', wrapped(part.description ?? '', INDENT)),
+    ...section('DESCRIPTION', paragraph(part.description ?? '', INDENT)),
     ...section('DEFAULT', part.default === undefined ? [] : await yaml(part.default)),
-    ...section('ALLOWED', part.enum === undefined ? [] : wrapped(part.enum.map(String).join(', '), INDENT)),
+    ...section('ALLOWED', part.enum === undefined ? [] : paragraph(part.enum.map(String).join(', '), INDENT)),
     ...section('EXAMPLE', await examples(field)),
     ...section('FIELDS', below.flatMap(summary)),
     ...section('ONE OF', kinds.flatMap(summary)),
@@ -60,7 +62,7 @@ function signature({ path, type, required }: SchemaField, name = path): string {
 }
 
 function summary(field: SchemaField): readonly string[] {
-  const text = wrapped(field.part.description ?? '', 2 * INDENT);
+  const text = paragraph(field.part.description ?? '', 2 * INDENT);
   return [`${' '.repeat(INDENT)}${signature(field, lastName(field.path))}`, ...text, ''];
 }
 
@@ -98,17 +100,9 @@ async function yaml(value: unknown): Promise<readonly string[]> {
     .map((line) => `${' '.repeat(INDENT)}${line}`);
 }
 
-/** Text in lines as wide as the terminal, within reason. */
-function wrapped(text: string, indent: number): readonly string[] {
+/** Text in lines as wide as the terminal, within reason; 80 columns in a pipe. */
+function paragraph(text: string, indent: number): readonly string[] {
   if (text === '') return [];
-  const width = Math.min(WIDEST, Math.max(NARROWEST, process.stdout.columns ?? 80)) - indent;
-  const lines: string[] = [];
-  let line = '';
-  for (const word of text.split(/\s+/)) {
-    if (line !== '' && line.length + 1 + word.length > width) {
-      lines.push(line);
-      line = word;
-    } else line = line === '' ? word : `${line} ${word}`;
-  }
-  return [...lines, line].map((one) => `${' '.repeat(indent)}${one}`);
+  const width = Math.min(WIDEST, wrapWidthOf(process.stdout) ?? DEFAULT_WIDTH);
+  return wrapped(`${' '.repeat(indent)}${text.replace(/\s+/g, ' ')}`, width, indent);
 }

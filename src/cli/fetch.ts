@@ -1,10 +1,10 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { exitCode } from '@machineadm/document/exit-codes.ts';
-import { parseDuration } from '@machineadm/document/units.ts';
 import { openDownloadSource } from '../trust/download-source.ts';
 import { type Fetched, fetchFiles, fetchRelease } from '../trust/fetch.ts';
 import { defaultMemoryPath } from '../trust/memory.ts';
 import { loadTrust } from '../trust/store.ts';
+import { durationOf } from './duration.ts';
 import { type OutputFormat, printData, printNotice, printText } from './output.ts';
 
 export interface FetchOptions {
@@ -31,7 +31,7 @@ export async function fetchCommand(names: readonly string[], options: FetchOptio
   if ((release === undefined) === (names.length === 0)) throw usage('give either --release or names of files');
   if (release !== undefined && options.sha256 !== undefined) throw usage('--sha256 is for one file');
   if (release === undefined && options.platform !== undefined) throw usage('--platform is for a release');
-  const deadlineMs = durationOf(options.timeout);
+  const deadlineMs = durationOf('--timeout', options.timeout);
   const now = new Date();
   const trust = await loadTrust(options.key ?? [], options.trustDirectory);
   const trusted = { trust, memoryPath: options.memory ?? defaultMemoryPath() };
@@ -69,12 +69,6 @@ async function printFetched(fetched: Fetched, output: OutputFormat): Promise<voi
 
 function by(key: string | undefined): string {
   return key === undefined ? '' : `, signed by ${key}`;
-}
-
-function durationOf(text: string): number {
-  const duration = parseDuration(text);
-  if (duration === undefined) throw usage(`"${text}" is not a duration like 90s or 15m`);
-  return duration;
 }
 
 function usage(summary: string): MachineadmError {

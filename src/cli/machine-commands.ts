@@ -1,5 +1,5 @@
 import { exitCode } from '@machineadm/document/exit-codes.ts';
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import type { BundleOptions } from './bundle.ts';
 import type { ConformanceOptions } from './conformance.ts';
 import type { DiagnoseOptions } from './diagnose.ts';
@@ -8,12 +8,18 @@ import {
   type AuditOptions,
   addDocuments,
   addInputs,
+  formerly,
   insecureDocumentOption,
+  jsonStreamOption,
+  optionFor,
   outputOption,
   several,
+  timeoutOption,
 } from './options.ts';
 import type { OutputFormat } from './output-format.ts';
 import type { StatusOptions } from './status.ts';
+
+const CONFORMANCE_PROFILES = ['host', 'kubernetes', 'windows'];
 
 /** The commands that look at this machine and change nothing. */
 export function addMachineCommands(program: Command, done: (status: number) => void): void {
@@ -23,8 +29,8 @@ export function addMachineCommands(program: Command, done: (status: number) => v
     .addOption(outputOption('html'))
     .option('--wait', "wait for the end of the run, and exit with the run's exit status; a terminal shows its progress")
     .option('--follow', 'the same, with each event as a line on stderr')
-    .option('--json-stream', 'the same, with each event as a line of JSON on stdout, the status last')
-    .option('--timeout <duration>', 'how long to wait', '30m')
+    .addOption(jsonStreamOption())
+    .addOption(timeoutOption('the wait').default('30m'))
     .addHelpText(
       'after',
       '\nExamples:\n  machineadm status --wait --timeout 10m -o json\n  machineadm status -o html > status.html    a page for a ticket',
@@ -111,15 +117,17 @@ export function addMachineCommands(program: Command, done: (status: number) => v
       'the root of a mounted or unpacked image, of any architecture: only its files are read',
     )
     .addOption(
-      new Option(
-        '--profile <profile>',
-        'what it is to be; default: kubernetes where any of its programs is installed',
-      ).choices(['host', 'kubernetes', 'windows']),
+      optionFor(
+        'profile',
+        '--as <profile>',
+        'the profile that it is to have; default: kubernetes where any of its programs is installed',
+      ).choices(CONFORMANCE_PROFILES),
     )
+    .addOption(formerly('--profile <profile>', 'profile').choices(CONFORMANCE_PROFILES))
     .addOption(outputOption('junit'))
     .addHelpText(
       'after',
-      `\nExits with ${exitCode('DifferencesFound')} where a MUST is broken, and with ${exitCode('NotProven')} where none is broken and one could not be decided.\n\nExamples:\n  machineadm conformance -o json\n  machineadm conformance --root /mnt/image --profile kubernetes -o junit`,
+      `\nExits with ${exitCode('DifferencesFound')} where a MUST is broken, and with ${exitCode('NotProven')} where none is broken and one could not be decided.\n\nExamples:\n  machineadm conformance -o json\n  machineadm conformance --root /mnt/image --as kubernetes -o junit`,
     )
     .action(async (options: ConformanceOptions) =>
       done(await (await import('./conformance.ts')).conformanceCommand(options)),

@@ -33,6 +33,11 @@ class NamedOption extends Option {
   }
 }
 
+/** An option whose value is stored under another name than its flag. */
+export function optionFor(property: string, flags: string, description: string): Option {
+  return new NamedOption(flags, description, property);
+}
+
 /** The flags that an option had in earlier versions: accepted, and not in the help. */
 export function formerly(flags: string, property: string): Option {
   return new NamedOption(flags, '', property).hideHelp();
@@ -110,6 +115,16 @@ export function outputOption(...more: readonly string[]): Option {
     .choices(['text', 'json', 'yaml', 'name', 'jsonpath=', ...more])
     .argParser((value) => (more.includes(value) ? value : parseOutputFormat(value)))
     .default('text');
+}
+
+/** `--timeout`: how long a command may take. */
+export function timeoutOption(what: string): Option {
+  return new Option('--timeout <duration>', `give up when ${what} took this long, such as 90s or 10m`);
+}
+
+/** `--json-stream`: a run for programs, as it happens. */
+export function jsonStreamOption(): Option {
+  return new Option('--json-stream', 'print each event of the run as a line of JSON on stdout, the status last');
 }
 
 /** Sinks beside those of the document. */

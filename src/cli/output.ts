@@ -4,9 +4,10 @@ import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { printable } from '@machineadm/document/printable.ts';
 import { redact, redactDeep } from '@machineadm/document/redaction.ts';
 import { evaluateJsonPath } from './jsonpath.ts';
+import { fitted } from './layout.ts';
 import type { DataFormat, OutputFormat } from './output-format.ts';
 import type { OutputKind } from './output-kinds.ts';
-import { isQuiet, isVerbose } from './terminal.ts';
+import { isQuiet, isVerbose, wrapWidthOf } from './terminal.ts';
 
 export type { DataFormat, OutputFormat } from './output-format.ts';
 
@@ -20,7 +21,12 @@ export function printText(text: string): void {
 
 /** A report for people: what it quotes of programs and files must not drive their terminal. */
 export function printReport(text: string): void {
-  printText(printable(text));
+  printPaintedReport(printable(text));
+}
+
+/** The same for a text that has our own colours in it, and whose quotations are clean already. */
+export function printPaintedReport(text: string): void {
+  printText(fitted(text, wrapWidthOf(process.stdout)));
 }
 
 /** A result as data, in the envelope that all results share: `apiVersion`, `kind`, then its fields. Redacted. */
@@ -35,7 +41,7 @@ export async function printObject(format: DataFormat, value: object): Promise<vo
   else if (format === 'yaml') {
     const { stringify } = await import('yaml');
     process.stdout.write(stringify(JSON.parse(JSON.stringify(data)), { lineWidth: 0, aliasDuplicateObjects: false }));
-  } else if (format === 'name') printReport(namesOf(data).join('\n'));
+  } else if (format === 'name') printText(printable(namesOf(data).join('\n')));
   else {
     const text = evaluateJsonPath(format.slice('jsonpath='.length), JSON.parse(JSON.stringify(data)));
     // As kubectl prints it: without a newline that the template does not have.
@@ -68,12 +74,12 @@ function nameOf(part: unknown, key: string): readonly string[] {
 
 /** Messages for people beside the data: what they quote of servers, programs and files must not drive their terminal. */
 export function printNotice(text: string): void {
-  if (!isQuiet()) printPainted(printable(text));
+  if (!isQuiet()) printMessage(printable(text));
 }
 
-/** The same for a text that has our own colours in it, and whose quotations are clean already; `--quiet` keeps it. */
-export function printPainted(text: string): void {
-  process.stderr.write(text.endsWith('\n') ? text : `${text}\n`);
+/** A message that `--quiet` keeps, with our own colours in it. */
+export function printMessage(text: string): void {
+  process.stderr.write(`${fitted(text.replace(/\n$/, ''), wrapWidthOf(process.stderr))}\n`);
 }
 
 /**
@@ -86,14 +92,14 @@ export async function printError(error: unknown, format: OutputFormat, hint?: st
   if (!(error instanceof MachineadmError)) {
     const text = errorMessage(error);
     const stack = error instanceof Error && error.stack !== undefined ? error.stack : text;
-    printPainted(printable(redact(`machineadm: internal error, please report it: ${stack}`)));
+    printMessage(printable(redact(`machineadm: internal error, please report it: ${stack}`)));
     if (format !== 'text') await printFailure(format, { reason: 'InternalError', summary: isVerbose() ? stack : text });
     return exitCode('InternalError');
   }
   const { reason, message: summary, remedy, evidence, problems } = error;
   if (format !== 'text') await printFailure(format, { reason, summary, remedy, evidence }, problems);
   const lines = [formatError(error), ...(error.exit === 'Usage' && hint !== undefined ? [hint] : [])];
-  printPainted(printable(redact(lines.join('\n'))));
+  printMessage(printable(redact(lines.join('\n'))));
   return exitCode(error.exit);
 }
 
@@ -107,7 +113,7 @@ export async function printUsageError(message: string, format: OutputFormat, hin
       evidence: [],
     });
   }
-  printPainted(printable(`machineadm: ${message}\n${hint}`));
+  printMessage(printable(`machineadm: ${message}\n${hint}`));
   return exitCode('Usage');
 }
 

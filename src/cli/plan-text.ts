@@ -1,6 +1,7 @@
 import { formatPlace, formatReplacedPart, type Place, type ReplacedPart } from '@machineadm/document/diagnostics.ts';
 import { printable } from '@machineadm/document/printable.ts';
 import type { PlannedChange, PlanWithProblems } from '../pipeline/plan.ts';
+import { wrapped } from './layout.ts';
 import type { Paint } from './terminal.ts';
 
 export interface PlanView {
@@ -33,7 +34,7 @@ export function formatPlan(plan: PlanWithProblems, replaced: readonly ReplacedPa
     ...changes.filter((change) => change.step === step).flatMap((change) => formatChange(change, view)),
     ...remarks
       .filter((remark) => remark.step === step)
-      .flatMap(({ message }) => wrapped(`  ! ${message}`, view.width, 4).map((line) => view.paint('yellow', line))),
+      .flatMap(({ message }) => wrapped(`  ! ${message}`, view.width).map((line) => view.paint('yellow', line))),
   ]);
   const notes = replaced.flatMap((part) => wrapped(formatReplacedPart(part), view.width, 2));
   return [
@@ -50,7 +51,7 @@ function formatChange(change: PlannedChange, view: PlanView): readonly string[] 
   const later = knownAfter === undefined ? '' : ` (known after ${knownAfter})`;
   const reboot = reboots === true ? ', then reboot' : '';
   const named = view.ids ? `  [${id}]` : '';
-  const head = wrapped(printable(`  ${MARKS[action]} ${summary}${reboot}${later}${named}`), view.width, 4);
+  const head = wrapped(printable(`  ${MARKS[action]} ${summary}${reboot}${later}${named}`), view.width);
   const at = position === undefined ? '' : `${formatPlace(position)}  ${field}`;
   return [
     ...head.map((line, index) => (index === 0 ? `  ${view.paint(COLORS[action], line.slice(2))}` : line)),
@@ -90,7 +91,7 @@ function inTheWay({ problems }: PlanWithProblems, view: PlanView): readonly stri
   return [
     view.paint('bold', 'In the way: provision refuses to begin'),
     ...problems.flatMap(({ message, hint, code, path, ...at }) => [
-      ...wrapped(`  ! ${message} [${code}]`, view.width, 4).map((line) => view.paint('red', line)),
+      ...wrapped(`  ! ${message} [${code}]`, view.width).map((line) => view.paint('red', line)),
       ...(isPlace(at) ? [view.paint('dim', `    ${printable(`${formatPlace(at)}  ${path}`)}`)] : []),
       ...wrapped(`    ${hint}`, view.width, 4),
     ]),
@@ -130,22 +131,4 @@ function summaryOf({ changes, problems }: PlanWithProblems, view: PlanView): str
 export function restartsOf(changes: readonly PlannedChange[]): readonly string[] {
   const names = changes.flatMap(({ action, id }) => (action === 'restart' ? [id.slice(id.lastIndexOf(':') + 1)] : []));
   return [...new Set(names)];
-}
-
-/** Lines of at most `width` columns, the later ones indented; a word that is longer stays whole. */
-function wrapped(text: string, width: number | undefined, indent: number): readonly string[] {
-  if (width === undefined) return [text];
-  const lead = /^ */.exec(text)?.[0] ?? '';
-  const lines: string[] = [];
-  let line = '';
-  for (const word of text.trimStart().split(' ')) {
-    const start = lines.length === 0 ? lead : ' '.repeat(indent);
-    if (line === '') line = `${start}${word}`;
-    else if (line.length + 1 + word.length <= width) line += ` ${word}`;
-    else {
-      lines.push(line);
-      line = `${' '.repeat(indent)}${word}`;
-    }
-  }
-  return [...lines, line];
 }

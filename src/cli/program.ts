@@ -1,17 +1,25 @@
 import { conventionalExitCode, exitCode } from '@machineadm/document/exit-codes.ts';
 import { Command, CommanderError } from 'commander';
 import { buildInfo } from './build-info.ts';
+import { commandIn, helpHint, leavesOf } from './command-tree.ts';
 import { addCompletionCommands } from './completion-commands.ts';
 import { addDocumentCommands } from './document-commands.ts';
 import { EXAMPLES } from './examples.ts';
+import { fittedHelp } from './layout.ts';
 import { addMachineCommands } from './machine-commands.ts';
 import { addCommonOptions, conventionIn, heedCommonOptions, heedInsecureDocument, outputOption } from './options.ts';
-import { printError, printUsageError } from './output.ts';
+import { printError, printText } from './output.ts';
 import { formatIn, type OutputFormat } from './output-format.ts';
 import { addReportCommands } from './report-commands.ts';
 import { addRunCommands } from './run-commands.ts';
+import { wrapWidthOf } from './terminal.ts';
 import { addTrustCommands } from './trust-commands.ts';
 import { addUnitCommands } from './unit-commands.ts';
+
+/** Of a pipe. */
+const HELP_WIDTH = 80;
+/** Of what is explained, beside the names. */
+const NARROWEST_COLUMN = 20;
 
 /** Runs the command line and gives the exit status. Never throws. */
 export async function runProgram(argv: readonly string[]): Promise<number> {
@@ -20,17 +28,20 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
     outcome.status = status;
   });
   try {
-    await program.parseAsync(argv);
+    const words = argv.slice(2);
+    requireKnownCommand(program, words);
+    // Commander's own `help` knows the commands of the first level only.
+    const asked = words[0] === 'help' ? [...words.slice(1), '--help'] : words;
+    await program.parseAsync(asked, { from: 'user' });
     return outcome.status;
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return exitCode('Success');
     const words = argv.slice(2);
-    const hint = `See '${['machineadm', ...commandIn(program, words)].join(' ')} --help'.`;
     const format = formatIn(argv);
     const code =
       error instanceof CommanderError
-        ? await refuseUsage(error, words, format, hint)
-        : await printError(error, format, hint);
+        ? await (await import('./usage.ts')).refuseUsage(error, program, words, format)
+        : await printError(error, format, helpHint(commandIn(program, words)[0]));
     return conventionalExitCode(conventionIn(argv), code, false);
   }
 }
@@ -46,10 +57,18 @@ export function createProgram(done: (status: number) => void): Command {
     )
     .version(buildInfo().version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print this help')
-    .helpCommand('help [command]', 'print the help of a command')
     .exitOverride()
     // `runProgram` prints errors, in the format that was asked for.
-    .configureOutput({ outputError: () => {}, getOutHasColors: () => false, getErrHasColors: () => false })
+    .configureOutput({
+      outputError: () => {},
+      writeOut: (text) => printText(fittedHelp(text, wrapWidthOf(process.stdout))),
+      getOutHelpWidth: () => wrapWidthOf(process.stdout) ?? HELP_WIDTH,
+      getErrHelpWidth: () => wrapWidthOf(process.stderr) ?? HELP_WIDTH,
+      getOutHasColors: () => false,
+      getErrHasColors: () => false,
+    })
+    .configureHelp({ minWidthToWrap: NARROWEST_COLUMN })
+    .showSuggestionAfterError(false)
     .addHelpText('after', EXAMPLES)
     .hook('preAction', heedCommonOptions)
     .hook('preAction', heedInsecureDocument);
@@ -66,6 +85,7 @@ export function createProgram(done: (status: number) => void): Command {
   addUnitCommands(program, done);
   program.commandsGroup('Other commands:');
 
+  program.helpCommand('help [command]', 'print the help of a command');
   addCompletionCommands(program, done);
 
   program
@@ -79,56 +99,9 @@ export function createProgram(done: (status: number) => void): Command {
   return program;
 }
 
-/** The commands that do something: those without commands below them. */
-export function leavesOf(command: Command): readonly Command[] {
-  return command.commands.length === 0 ? [command] : command.commands.flatMap(leavesOf);
-}
-
-/** The words of the command that a command line names, as far as there is such a command. */
-function commandIn(program: Command, words: readonly string[]): readonly string[] {
-  const [word, ...rest] = words;
-  const command = program.commands.find((one) => one.name() === word);
-  return command === undefined ? [] : [command.name(), ...commandIn(command, rest)];
-}
-
-/** What people who know other tools type, and what it is called here. */
-const SYNONYMS: Readonly<Record<string, string>> = {
-  apply: 'provision',
-  bootstrap: 'provision',
-  init: 'provision',
-  install: 'provision',
-  join: 'provision',
-  run: 'provision',
-  diff: 'plan --diff',
-  preview: 'plan',
-  check: 'validate',
-  lint: 'validate',
-  destroy: 'reset',
-  uninstall: 'reset',
-  describe: 'status',
-  get: 'status',
-  logs: 'status --follow',
-  watch: 'status --follow',
-  debug: 'diagnose',
-  preflight: 'doctor',
-  sos: 'bundle',
-  sosreport: 'bundle',
-  download: 'fetch',
-  show: 'config show',
-  view: 'config show',
-};
-
-async function refuseUsage(
-  error: CommanderError,
-  words: readonly string[],
-  format: OutputFormat,
-  hint: string,
-): Promise<number> {
-  // Its help was printed: a command without the word that it needs.
-  if (error.code === 'commander.help' && format === 'text') return exitCode('Usage');
-  const message = error.code === 'commander.help' ? 'a command is missing' : error.message.replace(/^error: /, '');
-  const unknown = error.code === 'commander.unknownCommand' ? words.find((word) => !word.startsWith('-')) : undefined;
-  const synonym = unknown !== undefined && Object.hasOwn(SYNONYMS, unknown) ? SYNONYMS[unknown] : undefined;
-  const known = synonym === undefined ? message : `${message.split('\n')[0]}\n(Did you mean ${synonym}?)`;
-  return await printUsageError(known, format, hint);
+/** Commander prints the help of the program for `--help` behind a word that it does not know; so this comes before. */
+function requireKnownCommand(program: Command, words: readonly string[]): void {
+  const [command, [word]] = commandIn(program, words[0] === 'help' ? words.slice(1) : words);
+  if (command.commands.length === 0 || word === undefined || word.startsWith('-') || word === 'help') return;
+  throw new CommanderError(1, 'commander.unknownCommand', `error: unknown command '${word}'`);
 }

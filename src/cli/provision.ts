@@ -1,20 +1,26 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { conventionalExitCode, type ExitConvention, exitCode } from '@machineadm/document/exit-codes.ts';
+import { formatDuration } from '@machineadm/document/units.ts';
 import { endedForReboot } from '../pipeline/reboot-resume.ts';
 import { run } from '../pipeline/run.ts';
 import { stepTitles } from '../pipeline/titles.ts';
 import { formatFailure, formatStatus, type Style } from '../reporting/progress.ts';
 import { buildInfo } from './build-info.ts';
+import { durationOf } from './duration.ts';
 import { printEvent, printLine } from './event-stream.ts';
 import type { DocumentOptions } from './options.ts';
-import { printNotice, printObject, printPainted, printText } from './output.ts';
+import { printMessage, printNotice, printObject, printPaintedReport } from './output.ts';
 import { openProgress } from './progress.ts';
 import { usesColor } from './terminal.ts';
+
+/** What a timer of Node can count to: about 24 days. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** What `provision` takes beside a document. */
 export interface ProvisionOptions {
   readonly resume?: true;
   readonly jsonStream?: true;
+  readonly timeout?: string;
   readonly boot?: true;
   readonly sink?: readonly string[];
   readonly exitCodes?: ExitConvention;
@@ -23,8 +29,18 @@ export interface ProvisionOptions {
 /** `machineadm provision` and `prepare`: one run, told on standard error as it goes and on standard output at its end. */
 export async function provision(
   command: 'provision' | 'prepare',
-  { document, output, resume, boot, sink, jsonStream, exitCodes = 'machineadm' }: DocumentOptions & ProvisionOptions,
+  {
+    document,
+    output,
+    resume,
+    boot,
+    sink,
+    jsonStream,
+    timeout,
+    exitCodes = 'machineadm',
+  }: DocumentOptions & ProvisionOptions,
 ): Promise<number> {
+  const timeoutMs = timeout === undefined ? undefined : durationOf('--timeout', timeout);
   const idle = await nothingToDo(document, { resume, boot });
   if (idle !== undefined) {
     printNotice(idle);
@@ -38,6 +54,10 @@ export async function provision(
   });
   const stop = new AbortController();
   const onSignal = (signal: NodeJS.Signals) => stop.abort(interrupted(signal));
+  const timer =
+    timeoutMs === undefined
+      ? undefined
+      : setTimeout(() => stop.abort(timedOut(timeoutMs)), Math.min(timeoutMs, LONGEST_TIMER_MS));
   process.on('SIGTERM', onSignal);
   process.on('SIGINT', onSignal);
   process.on('SIGHUP', onSignal);
@@ -56,12 +76,13 @@ export async function provision(
     progress.close();
     if (jsonStream === true) printLine(status);
     else if (output !== 'text') await printObject(output, status);
-    else printText(formatStatus(status, styleFor(process.stdout)));
+    else printPaintedReport(formatStatus(status, styleFor(process.stdout)));
     if ((output !== 'text' || jsonStream === true) && status.failure !== undefined) {
-      printPainted(formatFailure(status.failure, styleFor(process.stderr)));
+      printMessage(formatFailure(status.failure, styleFor(process.stderr)));
     }
     return conventionalExitCode(exitCodes, status.exitCode ?? exitCode('InternalError'), endedForReboot(status));
   } finally {
+    clearTimeout(timer);
     progress.close();
     // A document that never came to its end must not keep the process.
     if (stop.signal.aborted && document.includes('-')) process.stdin.destroy();
@@ -92,6 +113,15 @@ function bothGiven(): MachineadmError {
     reason: 'UsageInvalid',
     summary: '--boot and --resume exclude each other',
     remedy: 'Give --boot where a unit starts the first run, and --resume where something else starts it.',
+  });
+}
+
+function timedOut(timeoutMs: number): MachineadmError {
+  return new MachineadmError({
+    reason: 'DeadlinePassed',
+    summary: `the run did not end within ${formatDuration(timeoutMs)} (--timeout)`,
+    remedy: 'Look at what it waited for. What was done stays; run it again with a longer --timeout, and it continues.',
+    retryable: true,
   });
 }
 

@@ -8,6 +8,7 @@ import {
   insecureDocumentOption,
   outputOption,
   sinkOption,
+  timeoutOption,
 } from './options.ts';
 import type { ReportFlushOptions } from './report.ts';
 import type { WatchOptions } from './report-watch.ts';
@@ -27,7 +28,7 @@ export function addReportCommands(program: Command, concluded: (status: number) 
     .description('send the reports that could not be sent yet (run after each run, and by a timer)')
     .addOption(insecureDocumentOption())
     .addOption(outputOption())
-    .option('--timeout <duration>', 'how long to try', '30s')
+    .addOption(timeoutOption('the attempts').default('30s'))
     .addOption(formerly('--within <duration>', 'timeout'))
     .option('--linger <duration>', 'how long after that to make each try that falls due', '0s');
   addDocuments(flush)

@@ -1,11 +1,10 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
 import { exitCode } from '@machineadm/document/exit-codes.ts';
 import type { ReadyModel } from '@machineadm/document/model.ts';
 import { oneLine } from '@machineadm/document/printable.ts';
 import { redact } from '@machineadm/document/redaction.ts';
-import { parseDuration } from '@machineadm/document/units.ts';
 import { watchNode } from '../pipeline/report-watch.ts';
 import { buildInfo } from './build-info.ts';
+import { durationOf } from './duration.ts';
 import { printNotice, printText } from './output.ts';
 
 export interface WatchOptions {
@@ -21,8 +20,8 @@ const SHORTEST_INTERVAL_MS = 1_000;
 
 /** `machineadm report watch`: a line on standard output for each change, until SIGTERM or Ctrl-C. */
 export async function reportWatch(options: WatchOptions): Promise<number> {
-  const intervalMs = durationOf('--interval', options.interval);
-  const repeatMs = durationOf('--repeat', options.repeat);
+  const intervalMs = durationOf('--interval', options.interval, SHORTEST_INTERVAL_MS);
+  const repeatMs = durationOf('--repeat', options.repeat, SHORTEST_INTERVAL_MS);
   const stop = new AbortController();
   const onSignal = (): void => stop.abort();
   process.on('SIGTERM', onSignal);
@@ -49,14 +48,4 @@ export async function reportWatch(options: WatchOptions): Promise<number> {
     process.off('SIGTERM', onSignal);
     process.off('SIGINT', onSignal);
   }
-}
-
-function durationOf(option: string, text: string): number {
-  const ms = parseDuration(text);
-  if (ms !== undefined && ms >= SHORTEST_INTERVAL_MS) return ms;
-  throw new MachineadmError({
-    reason: 'UsageInvalid',
-    summary: `${option}: "${text}" is not a duration of a second or more`,
-    remedy: 'Write a number with its unit, such as 90s or 10m.',
-  });
 }

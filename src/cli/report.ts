@@ -1,10 +1,10 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
 import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { oneLine } from '@machineadm/document/printable.ts';
-import { formatDuration, parseDuration } from '@machineadm/document/units.ts';
+import { formatDuration } from '@machineadm/document/units.ts';
 import { flush } from '../pipeline/report.ts';
 import { testSinks } from '../pipeline/report-test.ts';
 import { buildInfo } from './build-info.ts';
+import { durationOf } from './duration.ts';
 import type { DocumentOptions } from './options.ts';
 import { type OutputFormat, printData, printNotice, printText } from './output.ts';
 
@@ -63,16 +63,6 @@ export async function reportTest(options: DocumentOptions & { readonly sink?: re
     printText(table(['SINK', 'RESULT', 'TOOK', 'TARGET', ''], rows));
   }
   return exitCode(tests.every(({ result }) => result === 'Taken') ? 'Success' : 'DifferencesFound');
-}
-
-function durationOf(option: string, text: string): number {
-  const ms = parseDuration(text);
-  if (ms !== undefined) return ms;
-  throw new MachineadmError({
-    reason: 'UsageInvalid',
-    summary: `${option}: "${text}" is not a duration`,
-    remedy: 'Write a number with its unit, such as 90s or 10m.',
-  });
 }
 
 /** A signal ends the trying; what waits goes on waiting. */

@@ -5,8 +5,10 @@ import {
   addInvoker,
   type DocumentOptions,
   insecureDocumentOption,
+  jsonStreamOption,
   outputOption,
   sinkOption,
+  timeoutOption,
 } from './options.ts';
 import type { PlanCommandOptions } from './plan.ts';
 import type { ProvisionOptions } from './provision.ts';
@@ -36,10 +38,10 @@ export function addRunCommands(program: Command, done: (status: number) => void)
     .addOption(insecureDocumentOption())
     .addOption(outputOption())
     .addOption(sinkOption())
-    .option('--dry-run', 'change nothing: show what machineadm plan shows')
-    .option('--json-stream', 'print each event of the run as a line of JSON on stdout, the status last')
+    .option('--dry-run', 'show what would be changed, as machineadm plan does; changes nothing')
     .option('--resume', 'only continue a run that a reboot, a kill or a signal cut off; else do nothing')
     .option('--boot', 'for a unit that runs at every boot: do nothing once the document was applied (apply: Once)');
+  addWatching(provision);
   addInvoker(addDocuments(provision, 'required'))
     .addHelpText('after', '\nExample:\n  machineadm provision -f /etc/machineadm/bootstrap.yaml')
     .action(async (_, { dryRun, ...options }: DocumentOptions & ProvisionOptions & { dryRun?: true }) =>
@@ -55,11 +57,12 @@ export function addRunCommands(program: Command, done: (status: number) => void)
     .description('make only the changes that belong in an image (a bake step)')
     .addOption(insecureDocumentOption())
     .addOption(outputOption())
-    .option('--dry-run', 'change nothing: show what machineadm plan --prepare shows')
+    .option('--dry-run', 'show what would be changed, as machineadm plan --prepare does; changes nothing')
     .option(
       '--verify',
       'change nothing: list what is not as the document says, and what of one machine is in the image',
     );
+  addWatching(prepare);
   addDocuments(prepare, 'required')
     .addHelpText(
       'after',
@@ -76,10 +79,15 @@ export function addRunCommands(program: Command, done: (status: number) => void)
     .description('undo what provision made of this machine: the node, and the files that machineadm created')
     .addOption(outputOption())
     .option('--leave-files', 'undo the node only')
-    .option('--dry-run', 'show what would be done; changes nothing')
+    .option('--dry-run', 'show what would be changed; changes nothing')
     .option('--yes', 'do not ask')
     .addHelpText('after', '\nExample:\n  machineadm reset --dry-run')
     .action(async (options: ResetOptions) => done(await (await import('./reset.ts')).resetCommand(options)));
+}
+
+/** How a run is watched, and for how long. */
+function addWatching(command: Command): void {
+  command.addOption(jsonStreamOption()).addOption(timeoutOption('the whole run'));
 }
 
 interface PrepareModes {

@@ -1,6 +1,5 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { exitCode } from '@machineadm/document/exit-codes.ts';
-import { parseDuration } from '@machineadm/document/units.ts';
 import { stepTitles, titleOfStep } from '../pipeline/titles.ts';
 import { formatStatus, formatSummary, type Style } from '../reporting/progress.ts';
 import type { RunStatus } from '../reporting/status.ts';
@@ -8,10 +7,11 @@ import { eventsBetween } from '../reporting/status-events.ts';
 import { type Reported, readReported, readStatus, remedyForDetails, waitForStatus } from '../reporting/status-file.ts';
 import { formatTimeline } from '../reporting/timeline-chart.ts';
 import { buildInfo } from './build-info.ts';
+import { durationOf } from './duration.ts';
 import { printEvent, printLine } from './event-stream.ts';
-import { type OutputFormat, printData, printNotice, printObject, printText } from './output.ts';
+import { type OutputFormat, printData, printNotice, printObject, printPaintedReport, printText } from './output.ts';
 import { openProgress } from './progress.ts';
-import { isQuiet, usesColor } from './terminal.ts';
+import { isQuiet, usesColor, wrapWidthOf } from './terminal.ts';
 
 /** Of a pipe. */
 const WIDE = 100;
@@ -29,8 +29,7 @@ export interface StatusOptions {
  * 13 when that did not happen in time. A user who may not read the status gets its summary, with the same exit status.
  */
 export async function status(options: StatusOptions): Promise<number> {
-  const timeoutMs = parseDuration(options.timeout);
-  if (timeoutMs === undefined) throw notADuration(options.timeout);
+  const timeoutMs = durationOf('--timeout', options.timeout);
   const waits = options.wait === true || options.follow === true || options.jsonStream === true;
   const found = waits ? await wait(timeoutMs, options) : await readReported();
   if (found === undefined) throw waits ? noRunInTime(options.timeout) : noRun();
@@ -39,7 +38,10 @@ export async function status(options: StatusOptions): Promise<number> {
     const { statusPage } = await import('../pipeline/page.ts');
     printText(await statusPage(found, buildInfo().version));
   } else if (options.output !== 'text') await printObject(options.output, found);
-  else printText(found.kind === 'BootstrapSummary' ? formatSummary(found, style()) : formatStatus(found, style()));
+  else
+    printPaintedReport(
+      found.kind === 'BootstrapSummary' ? formatSummary(found, style()) : formatStatus(found, style()),
+    );
   if (found.kind === 'BootstrapSummary') printNotice(`This is the public summary. ${remedyForDetails()}`);
   if (!waits) return exitCode('Success');
   return found.phase === 'Concluded' || found.outcome !== undefined
@@ -79,7 +81,7 @@ export async function timeline({ output }: { readonly output: OutputFormat }): P
   if (found === undefined) throw noRun();
   if (output !== 'text') await printData(output, 'Timeline', { runId: found.runId, timeline: found.timeline });
   else {
-    const columns = process.stdout.columns ?? WIDE;
+    const columns = wrapWidthOf(process.stdout) ?? WIDE;
     printText(formatTimeline({ timeline: withRunningStep(found, Date.now()) }, { ...style(), columns }));
   }
   return exitCode('Success');
@@ -114,13 +116,5 @@ function noRunInTime(timeout: string): MachineadmError {
     reason: 'DeadlinePassed',
     summary: `no run was seen within ${timeout}`,
     remedy: 'Look whether what starts machineadm (cloud-init, a unit) did: `systemctl status`, `cloud-init status`.',
-  });
-}
-
-function notADuration(text: string): MachineadmError {
-  return new MachineadmError({
-    reason: 'UsageInvalid',
-    summary: `--timeout: "${text}" is not a duration`,
-    remedy: 'Write a number with its unit, such as 90s or 10m.',
   });
 }

@@ -1,7 +1,7 @@
 import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { type Command, Option } from 'commander';
 import type { FetchOptions } from './fetch.ts';
-import { addInputs, formerly, outputOption, several } from './options.ts';
+import { addInputs, formerly, outputOption, several, timeoutOption } from './options.ts';
 import type { VerifyOptions } from './verify.ts';
 
 /** `fetch` and `verify`: how releases, documents and archives of images reach a machine and are verified. */
@@ -65,7 +65,7 @@ export function addTrustCommands(program: Command, done: (status: number) => voi
     .option('--ca <file>', "certificates (PEM) to trust beside the system's; repeat for several", several)
     .option('--authorization <location=file>', 'a file with the Authorization header for an https location', several)
     .option('--proxy <url>', 'reach locations through this proxy')
-    .option('--timeout <duration>', 'for all attempts together', '15m')
+    .addOption(timeoutOption('all attempts together').default('15m'))
     .addOption(formerly('--deadline <duration>', 'timeout'))
     .addOption(outputOption())
     .addHelpText(

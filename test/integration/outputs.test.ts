@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { before, describe, test } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { Command } from 'commander';
 import { parse, stringify } from 'yaml';
 import statusSchema from '../../contract/status.v1.schema.json' with { type: 'json' };
+import { leavesOf } from '../../src/cli/command-tree.ts';
 import { OUTPUT_KINDS } from '../../src/cli/output-kinds.ts';
 import { OUTPUT_SCHEMAS } from '../../src/cli/output-schemas.ts';
-import { createProgram, leavesOf } from '../../src/cli/program.ts';
+import { createProgram } from '../../src/cli/program.ts';
 import { agent } from '../support/agent.ts';
 import { inThrowAwayMachine } from '../support/namespace.ts';
 import { newKey, testRelease } from '../support/release.ts';
@@ -67,7 +68,7 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
   ],
   conformance: [
     { args: [], kind: 'ConformanceReport', statuses: [0, 20, 22] },
-    { args: ['--root', DIRECTORY, '--profile', 'host'], kind: 'ConformanceReport', statuses: [20] },
+    { args: ['--root', DIRECTORY, '--as', 'host'], kind: 'ConformanceReport', statuses: [20] },
   ],
   'report flush': [{ args: [], kind: 'ReportFlush', statuses: [0] }],
   'report test': [{ args: ['-f', HOST_ONLY], kind: 'ReportTest', statuses: [0, 20] }],
@@ -198,10 +199,32 @@ inThrowAwayMachine(import.meta.filename, () => {
     for (const line of lines) assertIs(line.kind, line);
     assert.equal(lines.at(-1)?.kind, 'BootstrapStatus');
     assert.deepEqual([lines[0]?.type, lines.at(-2)?.type], ['started', 'concluded']);
+    const image = await agent(['prepare', '-f', HOST_ONLY, '--json-stream']);
+    assert.equal(image.status, 0, image.stderr);
+    assert.equal(JSON.parse(image.stdout.trimEnd().split('\n').at(-1) ?? '').command, 'prepare');
     const later = await agent(['status', '--follow', '--json-stream']);
     assert.equal(later.status, 0, later.stderr);
-    assert.match(later.stderr, /provision of throw-away succeeded/);
+    assert.match(later.stderr, /prepare of throw-away succeeded/);
     assert.equal(JSON.parse(later.stdout.trimEnd().split('\n').at(-1) ?? '').kind, 'BootstrapStatus');
+  });
+
+  test('--timeout ends a run that takes longer with 13; the next one continues', async () => {
+    const waiting = `${DIRECTORY}/waiting.yaml`;
+    const commands = [`while [ ! -e ${DIRECTORY}/go ]; do sleep 0.1; done`];
+    const host = { hooks: { early: { commands } }, files: [{ path: '/etc/machineadm-test/later', content: 'x' }] };
+    writeFileSync(waiting, stringify({ ...header, host }), { mode: 0o600 });
+    const run = await agent(['provision', '-f', waiting, '--timeout', '3s', '-o', 'json']);
+    assert.equal(run.status, 13, run.stderr);
+    const { outcome, failure } = JSON.parse(run.stdout);
+    assert.deepEqual([outcome, failure.reason], ['Failed', 'DeadlinePassed']);
+    assert.match(failure.summary, /did not end within 3\.0 s \(--timeout\)/);
+    assert.ok(!existsSync('/etc/machineadm-test/later'));
+    writeFileSync(`${DIRECTORY}/go`, '');
+    const next = await agent(['provision', '-f', waiting]);
+    assert.equal(next.status, 0, next.stderr);
+    assert.ok(existsSync('/etc/machineadm-test/later'));
+    const wrong = await agent(['prepare', '-f', waiting, '--timeout', 'soon']);
+    assert.equal(wrong.status, 2, wrong.stderr);
   });
 
   test('schema --kind prints what these were held against', async () => {

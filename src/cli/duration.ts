@@ -1,0 +1,16 @@
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import { parseDuration } from '@machineadm/document/units.ts';
+
+/**
+ * The value of an option that is a duration, in milliseconds.
+ * @param shortest the smallest value that makes sense, in milliseconds
+ */
+export function durationOf(option: string, text: string, shortest = 0): number {
+  const milliseconds = parseDuration(text);
+  if (milliseconds !== undefined && milliseconds >= shortest) return milliseconds;
+  throw new MachineadmError({
+    reason: 'UsageInvalid',
+    summary: `${option}: "${text}" is not a duration${shortest === 0 ? '' : ' of a second or more'}`,
+    remedy: 'Write a number with its unit, such as 90s or 10m.',
+  });
+}

@@ -1,0 +1,70 @@
+import { stripVTControlCharacters } from 'node:util';
+
+/** What a line begins with: its indentation, the rails of a tree, and a mark such as `+` or `FAIL`. */
+const LEAD = /^[ │├└─]*(?:(?:[-+~>↻!·]|ok {2}|warn|FAIL|- {3}) )?/;
+/** How far the later lines of a sentence stand in. */
+const HANG = 2;
+
+/** Text in lines of at most `width` columns; undefined, as for a pipe: as it is. */
+export function fitted(text: string, width: number | undefined): string {
+  return width === undefined
+    ? text
+    : text
+        .split('\n')
+        .flatMap((line) => wrapped(line, width))
+        .join('\n');
+}
+
+/**
+ * One line as several of at most `width` columns, broken at blanks. A word that is longer, such as a path or an address, stays
+ * whole: it is there to be copied.
+ *
+ * @param hang how far the later ones stand in; default: under the text behind a mark, else a little more than the first
+ */
+export function wrapped(line: string, width: number | undefined, hang?: number): readonly string[] {
+  if (width === undefined || widthOf(line) <= width) return [line];
+  const lead = LEAD.exec(line)?.[0] ?? '';
+  const later = hang === undefined ? railsOf(lead) : ' '.repeat(hang);
+  const lines: string[] = [];
+  let [current, isBegun] = [lead, false];
+  for (const word of line.slice(lead.length).split(' ')) {
+    if (!isBegun) [current, isBegun] = [current + word, word !== ''];
+    else if (widthOf(current) + 1 + widthOf(word) <= width) current += ` ${word}`;
+    else {
+      lines.push(current.trimEnd());
+      [current, isBegun] = [later + word, word !== ''];
+    }
+  }
+  return isBegun ? [...lines, current.trimEnd()] : lines;
+}
+
+/**
+ * Help in lines of at most `width` columns. Commands to copy are continued with a backslash; what stands behind one as its
+ * explanation comes below it where there is no room.
+ */
+export function fittedHelp(text: string, width: number | undefined): string {
+  if (width === undefined) return text;
+  return text
+    .split('\n')
+    .flatMap((line) => {
+      const [, command, explanation] = /^( {2}(?:machineadm|kubectl) .*?)(?: {2,}(.*))?$/.exec(line) ?? [];
+      if (command === undefined || line.length <= width) return wrapped(line, width);
+      const folded = wrapped(command, width - ' \\'.length, 6);
+      return [
+        ...folded.map((part, index) => (index < folded.length - 1 ? `${part} \\` : part)),
+        ...(explanation === undefined ? [] : wrapped(`      ${explanation}`, width, 6)),
+      ];
+    })
+    .join('\n');
+}
+
+/** The columns that text takes: without the sequences of its colours. */
+export function widthOf(text: string): number {
+  return stripVTControlCharacters(text).length;
+}
+
+/** The later lines below a lead: its tree goes on, its mark does not. */
+function railsOf(lead: string): string {
+  const rails = lead.replace(/[├│]/g, '|').replace(/[^|]/g, ' ').replaceAll('|', '│');
+  return lead.trim() === '' ? rails + ' '.repeat(HANG) : rails;
+}
