@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 
 /** What a line begins with: its indentation, the rails of a tree, and a mark such as `+` or `FAIL`. */
-const LEAD = /^[ │├└─]*(?:(?:[-+~>↻!·]|ok {2}|warn|FAIL|- {3}) )?/;
+const LEAD = /^[ │├└─]*(?:(?:[-+~>↻!·]|ok {2}|warn|FAIL|[?-] {3}) )?/;
 /** How far the later lines of a sentence stand in. */
 const HANG = 2;
 

@@ -8,7 +8,7 @@ import { formatReport } from '../../../src/cli/doctor.ts';
 import { fitted, fittedHelp, widthOf, wrapped } from '../../../src/cli/layout.ts';
 import { formatPlan } from '../../../src/cli/plan-text.ts';
 import { createProgram } from '../../../src/cli/program.ts';
-import type { Check } from '../../../src/diagnosis/checks/check.ts';
+import type { Finding } from '../../../src/diagnosis/checks/finding.ts';
 import type { Verdict } from '../../../src/diagnosis/verdict.ts';
 import { formatStatus, formatSummary } from '../../../src/reporting/progress.ts';
 import { summaryOf } from '../../../src/reporting/summary.ts';
@@ -55,10 +55,11 @@ const verdict: Verdict = {
   confidence: 0.9,
   evidence: [{ source: PATH, line: 812, text: PROSE }],
 };
-const checks: readonly Check[] = [
-  { id: 'a', group: 'machine', state: 'ok', text: PROSE },
-  { id: 'b', group: 'machine', state: 'failed', text: `${PATH} ${PROSE}`, reason: 'SwapEnabled', remedy: PROSE },
-  { id: 'c', group: 'network', state: 'warning', text: PROSE, remedy: PROSE },
+const findings: readonly Finding[] = [
+  { id: 'a', title: 'machine', severity: 'passed', text: PROSE },
+  { id: 'b', title: 'machine', severity: 'failed', text: `${PATH} ${PROSE}`, reason: 'SwapEnabled', remedy: PROSE },
+  { id: 'c', title: 'network', severity: 'warning', text: PROSE, remedy: PROSE },
+  { id: 'd', title: 'network', severity: 'undecided', text: PROSE, remedy: PROSE },
 ];
 const problem = formatDiagnostic({
   path: `host.files[3].${LONG_NAME}`,
@@ -74,7 +75,7 @@ const REPORTS: Readonly<Record<string, (width: number) => string>> = {
   timeline: (columns) =>
     formatTimeline({ timeline: status.timeline.map((entry) => ({ ...entry, name: LONG_NAME })) }, { columns }),
   diagnose: (width) => fitted(formatVerdict(verdict), width),
-  doctor: (width) => fitted(formatReport({ checks, failed: 1, warnings: 1 }), width),
+  doctor: (width) => fitted(formatReport({ findings, failed: 1, warnings: 1 }), width),
   validate: (width) => fitted(problem, width),
   plan: (width) =>
     formatPlan(
@@ -90,6 +91,7 @@ const REPORTS: Readonly<Record<string, (width: number) => string>> = {
           },
           { id: 'files/b', step: 'files', action: 'restart', scope: 'base', summary: PROSE, reboots: true },
         ],
+        findings: [],
         remarks: [{ step: 'files', message: PROSE }],
         problems: [{ step: 'files', code: 'ContainerRuntimeMissing', message: PROSE, hint: PROSE }],
       },
