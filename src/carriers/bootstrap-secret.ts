@@ -1,19 +1,19 @@
 import { base64 } from './encoding.ts';
 
-/** A bootstrap data Secret, as the contract of bootstrap providers has it. */
+/** A bootstrap data Secret as defined by Cluster API's contract for bootstrap providers. */
 export interface BootstrapSecret {
   readonly name: string;
   readonly namespace: string | undefined;
-  /** The Cluster it belongs to: `clusterctl move` goes by the label. */
+  /** The Cluster the Secret belongs to: `clusterctl move` selects by this label. */
   readonly cluster: string | undefined;
   readonly format: 'cloud-config' | 'ignition';
   readonly userData: string;
 }
 
 /**
- * The Secret that hands user data to an infrastructure provider: its name goes into `Machine.spec.bootstrap.dataSecretName`.
- * The keys `value` and `format` and its type are those of cluster-api's kubeadm bootstrap provider (storeBootstrapData).
- * JSON, which is YAML, too. No owner: whoever creates it deletes it.
+ * The Secret that passes user data to an infrastructure provider: `Machine.spec.bootstrap.dataSecretName` names it. The
+ * keys `value` and `format` and the type are those of cluster-api's kubeadm bootstrap provider (storeBootstrapData).
+ * Rendered as JSON, which is also YAML. It has no owner reference: whoever creates it deletes it.
  */
 export function renderBootstrapSecret({ name, namespace, cluster, format, userData }: BootstrapSecret): string {
   const secret = {

@@ -5,12 +5,12 @@ import { DOCUMENT, DOWNLOAD_SCRIPT_PATH, PROGRAM, provisionCommand, refusesWindo
 const RESUME = 'machineadm-resume.service';
 
 /**
- * A cloud-config in one part, without the header of jinja: what providers of Cluster API parse and rewrite, and nothing in
- * it is evaluated. machineadm is the only command: runcmd becomes a shell script whose last command decides
- * (cloudinit/config/cc_runcmd.py, cc_scripts_user.py). A string and not a list: BYOH reads strings only.
- *
- * A machine that gets machineadm over the network has no unit of ours in its image, so the one that goes on after a reboot
- * in the middle comes along.
+ * A cloud-config in one part, without the jinja header: providers of Cluster API parse and rewrite it, and nothing in
+ * it is evaluated. machineadm is the only command: runcmd becomes a shell script whose last command sets the exit
+ * status (cloudinit/config/cc_runcmd.py, cc_scripts_user.py). The command is a string, because BYOH does not read
+ * lists.
+ * A machine that downloads machineadm has none of our units in its image. So the user data includes the unit that
+ * resumes a run after a reboot.
  */
 export const cloudInit: Carrier = {
   consumer: 'cloud-init',

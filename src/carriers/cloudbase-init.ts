@@ -10,10 +10,11 @@ import {
 } from './windows.ts';
 
 /**
- * Only what cloudbase-init's cloud-config has: write_files and runcmd (cloudbaseinit/plugins/common/userdataplugins/
- * cloudconfigplugins). It ignores owners, and modes but for the read-only bit, so the first command closes the directory.
- * runcmd becomes one batch file; what its last line ends with is looked at for the codes of a reboot only
- * (cloudbaseinit/plugins/common/execcmd.py), which machineadm is told to use: failures are in its report and nowhere else.
+ * Uses only what cloudbase-init supports of cloud-config: write_files and runcmd
+ * (cloudbaseinit/plugins/common/userdataplugins/ cloudconfigplugins). It ignores owners, and modes except the read-only
+ * bit, so the first command restricts the directory. runcmd becomes one batch file. Its exit status only matters for
+ * the reboot codes (cloudbaseinit/plugins/common/execcmd.py), which machineadm is configured to use: a failure is
+ * visible in the report only.
  */
 export const cloudbaseInit: Carrier = {
   consumer: 'cloudbase-init (Windows)',

@@ -1,6 +1,6 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 
-/** What both download scripts are told of a location. */
+/** What both download scripts need to know of a location. */
 interface Location {
   readonly url: string;
   readonly authorizationFile?: string;
@@ -24,7 +24,7 @@ export function checkDigest(of: string, digest: string): void {
   check(/^[0-9a-f]{64}$/.test(digest), `the digest of ${of} is not 64 lower-case hexadecimal digits`);
 }
 
-/** That there is one, and that none holds more than a URL of this form and a path of that one, or gives a credential away. */
+/** Checks that there is a location, and that each is a URL or path of the allowed form that exposes no credential. */
 export function checkLocations(locations: readonly Location[], url: RegExp, path: RegExp): void {
   check(locations.length > 0, 'there is no location to download from');
   for (const location of locations) {

@@ -3,26 +3,25 @@ import type { DownloadDigests, DownloadLocation } from './download-script.ts';
 import { DOWNLOAD_SCRIPT_WINDOWS } from './download-script-windows-text.ts';
 
 export interface WindowsDownloadScript {
-  /** Exactly this version is installed, without a leading v. */
+  /** The exact version to install, without a leading v. */
   readonly version: string;
-  /** Of windows-amd64. */
+  /** SHA-256 of windows-amd64. */
   readonly digests: Omit<DownloadDigests, 'xz'>;
-  /** In the order in which they are asked. A file is named as `file:///D:/…`. */
+  /** Tried in this order. Local files are `file:///D:/…`. */
   readonly locations: readonly Omit<DownloadLocation, 'pinned'>[];
-  /** How long all attempts together may take; default 900. */
+  /** Total time limit of all attempts, in seconds; default 900. */
   readonly deadlineSeconds?: number;
 }
 
-/** Nothing that PowerShell, cmd or a URL would take for more than a character. */
+/** No character that PowerShell, cmd or a URL would interpret. */
 const LOCATION = /^(https?:\/\/[A-Za-z0-9[][A-Za-z0-9._~:/[\]@&+,=%-]*|file:\/\/\/[A-Za-z]:\/[A-Za-z0-9._/+@=,-]*)$/;
 const PATH = /^[A-Za-z]:\\[A-Za-z0-9._\\+@=-]+$/;
 
 /**
- * The script for Windows PowerShell that downloads, verifies, installs and runs machineadm on a machine without it. The exit
- * codes are in the text of `packaging/download/machineadm-download.ps1`. It goes by digests only: .NET
- * Framework reads no public key in PEM.
- *
- * Throws `DownloadInvalid` for a value that must not be rendered.
+ * The script for Windows PowerShell that downloads, verifies, installs and runs machineadm on a machine without it.
+ * `packaging/download/machineadm-download.ps1` documents the exit codes. It verifies by digest only, because .NET
+ * Framework cannot read public keys in PEM.
+ * Throws `DownloadInvalid` for a value that cannot be rendered safely.
  */
 export function renderWindowsDownloadScript(script: WindowsDownloadScript): string {
   const { version, digests, locations, deadlineSeconds = 900 } = script;

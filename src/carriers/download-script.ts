@@ -1,63 +1,62 @@
 import { check, checkDigest, checkLocations, checkVersion } from './download-checks.ts';
 import { DOWNLOAD_SCRIPT } from './download-script-text.ts';
 
-/** The digests of one architecture: lower-case hex SHA-256, as `manifest.json` of a release has them. */
+/** The digests for one architecture: lower-case hex SHA-256, as in `manifest.json` of a release. */
 export interface DownloadDigests {
   /** Of the archives. */
   readonly gzip: string;
   readonly xz?: string;
-  /** Of the program inside: a machine that has it already asks nobody. */
+  /** Of the program inside. If that program is already installed, nothing is downloaded. */
   readonly program: string;
 }
 
-/** A public key whose signature a release may bear. */
+/** A public key that may have signed a release. */
 export interface DownloadKey {
   /** SubjectPublicKeyInfo of an ECDSA P-256 key, DER in base64 on one line. */
   readonly publicKey: string;
-  /** The day after which its use is warned about, YYYY-MM-DD. */
+  /** From the day after this one (YYYY-MM-DD), using the key causes a warning. */
   readonly notAfter?: string;
 }
 
-/** Where a release is asked for: below `url`, in the layout of a release directory (`VERSION/FILE`). */
+/** A download location: below `url`, in the layout of a release directory (`VERSION/FILE`). */
 export interface DownloadLocation {
   /** `https://…`, `http://…` or `file:///…`. */
   readonly url: string;
-  /** A file of the machine with one line `Authorization: …`, sent to this location only, and only over https. */
+  /** A file on the machine with one line `Authorization: …`. It is sent to this location only, and only over https. */
   readonly authorizationFile?: string;
-  /** True: its certificate must be signed by `certificateAuthorities`, and by nobody else. */
+  /** True: its certificate must be signed by `certificateAuthorities`, not by the system's. */
   readonly pinned?: boolean;
 }
 
 export interface DownloadScript {
-  /** Exactly this version is installed, without a leading v. */
+  /** The exact version to install, without a leading v. */
   readonly version: string;
-  /** By architecture, in the words of Kubernetes' releases. With digests, keys are not asked. */
+  /** By architecture, named as in Kubernetes' releases. With digests, keys are not used. */
   readonly digests?: Readonly<Partial<Record<'amd64' | 'arm64', DownloadDigests>>>;
   readonly keys?: readonly DownloadKey[];
-  /** Keys that must sign nothing any more: told apart from a stranger's. */
+  /** Revoked keys, so that they can be distinguished from unknown ones. */
   readonly revokedKeys?: readonly string[];
-  /** In the order in which they are asked. */
+  /** Tried in this order. */
   readonly locations: readonly DownloadLocation[];
   /** PEM, for the locations that are `pinned`. */
   readonly certificateAuthorities?: string;
-  /** How long all attempts together may take; default 900. */
+  /** Total time limit of all attempts, in seconds; default 900. */
   readonly deadlineSeconds?: number;
-  /** Where it may be installed to: the first that is writable and lets programs run. */
+  /** Candidate installation paths: the first one that is writable and not mounted noexec is used. */
   readonly directories?: readonly string[];
 }
 
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
-/** Nothing that a shell, a line of a list or a URL would take for more than a character. */
+/** No character that a shell, a line-based list or a URL would interpret. */
 const LOCATION = /^(https?:\/\/[A-Za-z0-9[][A-Za-z0-9._~:/[\]@&+,=%-]*|file:\/\/\/[A-Za-z0-9._/+@=,-]+)$/;
 const PATH = /^\/[A-Za-z0-9._/+@=-]*$/;
 
 /**
  * The POSIX shell script that downloads, verifies, installs and runs machineadm on a machine without it: save it with
- * mode 0700 and run it with the arguments for machineadm, as `provision -d FILE`. The exit codes are in the text of
- * `packaging/download/machineadm-download.sh`.
- *
- * Throws `DownloadInvalid` for a value that must not be rendered: nothing to verify by, a digest that is none, a URL
- * that a shell would read otherwise, a credential that would travel in the clear.
+ * mode 0700 and run it with machineadm's arguments, such as `provision -d FILE`.
+ * `packaging/download/machineadm-download.sh` documents the exit codes.
+ * Throws `DownloadInvalid` for a value that cannot be rendered safely: nothing to verify with, a malformed digest, a
+ * URL that a shell would interpret, a credential that would be sent in the clear.
  */
 export function renderDownloadScript(script: DownloadScript): string {
   const { version, digests = {}, keys = [], revokedKeys = [], locations, certificateAuthorities = '' } = script;
@@ -117,7 +116,7 @@ export function renderDownloadScript(script: DownloadScript): string {
   );
 }
 
-/** What is between `# --- when NAME` and `# --- end NAME` stays where the name is true. */
+/** Keeps the lines between `# --- when NAME` and `# --- end NAME` where the name is true. */
 function only(parts: Readonly<Record<string, boolean>>, text: string): string {
   return text.replace(/^# --- when (\w+)\n([\s\S]*?)# --- end \1\n/gm, (_, name: string, inner: string) =>
     parts[name] === true ? only(parts, inner) : '',
@@ -135,7 +134,7 @@ function day(notAfter: string | undefined): string {
   return notAfter.replaceAll('-', '');
 }
 
-/** The certificates without the text that tools write around them: user data is small. */
+/** The certificates without the text that tools print around them, because user data is limited in size. */
 function pemOnly(text: string): string {
   return (text.match(/-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----/g) ?? []).join('\n');
 }

@@ -3,11 +3,13 @@ export function base64(text: string): string {
   return bytesToBase64(new TextEncoder().encode(text));
 }
 
-/** Where a gzip tells the system that made it, and what is told of Unix (RFC 1952, 2.3: OS). */
+/** Offset and Unix value of the operating system in a gzip header (RFC 1952, 2.3: OS). */
 const GZIP_SYSTEM = 9;
 const GZIP_UNIX = 3;
 
-/** base64 of gzip of the text: what cloud-init calls `gz+b64`. The same on every system: zlib tells Windows from Linux there. */
+/**
+ * base64 of gzip of the text: cloud-init's `gz+b64`. Normalises gzip's OS byte, which zlib sets differently on Windows.
+ */
 export async function gzipBase64(text: string): Promise<string> {
   const stream = new Blob([text]).stream().pipeThrough(new CompressionStream('gzip'));
   const bytes = new Uint8Array(await new Response(stream).arrayBuffer());

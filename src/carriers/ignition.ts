@@ -3,11 +3,10 @@ import { gzipBase64, sha512 } from './encoding.ts';
 import { DIRECTORY, DOCUMENT, DOWNLOAD_SCRIPT_PATH, PROGRAM, provisionUnit, refusesWindows } from './linux.ts';
 
 /**
- * Lays the document and the unit that runs machineadm. Ignition runs once, before the system does, and the unit at every
- * boot until the node is one.
- *
- * With `--fetch` it lays the download script and not an https source for Ignition to fetch itself: that is one location
- * for one architecture, and a machine hangs in its initramfs when the location does not answer.
+ * Writes the document and the unit that runs machineadm. Ignition runs once, before the system starts; the unit runs at
+ * every boot until the machine is a node.
+ * With `--fetch` it writes the download script instead of letting Ignition fetch an https source: such a source is a
+ * single location for a single architecture, and a machine hangs in its initramfs when the location does not answer.
  */
 export const ignition: Carrier = {
   consumer: 'Ignition (Flatcar, Fedora CoreOS, …)',

@@ -13,11 +13,11 @@ export { countedBytes, type ProfileName, profileNamed, profileNames, tooLargeFor
 
 export interface WrapOptions {
   readonly format: CarrierName;
-  /** undefined = for no provider in particular: nothing is refused for its size. */
+  /** undefined = no particular provider, so no size limit applies. */
   readonly profile?: ProfileName | undefined;
   /** Absolute path of machineadm in the image; default: the carrier's. */
   readonly program?: string | undefined;
-  /** What `renderDownloadScript` gave; undefined = machineadm is in the image. */
+  /** The result of `renderDownloadScript`; undefined = machineadm is in the image. */
   readonly downloadScript?: string | undefined;
   /** Default: 3.3.0. */
   readonly ignitionVersion?: IgnitionVersion | undefined;
@@ -26,21 +26,21 @@ export interface WrapOptions {
 export interface Wrapped {
   readonly format: CarrierName;
   readonly userData: string;
-  /** Absolute path of the program that it starts; undefined where it brings the program along, or starts none. */
+  /** Absolute path of the program that it starts; undefined where it brings the program along or starts nothing. */
   readonly program: string | undefined;
-  /** Names of the secrets whose values stand in it in clear. */
+  /** Names of the secrets that it contains in clear text. */
   readonly secrets: readonly string[];
-  /** What its reader should know of the provider asked for. */
+  /** Remarks for the user about the chosen provider. */
   readonly notes: readonly string[];
 }
 
 /**
- * Puts a document into what a first-boot system takes. Pure: the same document gives the same user data, also in a browser
- * or a controller.
+ * Wraps a document in the user data of a first-boot system. Pure: the same document gives the same user data, also in a
+ * browser or a controller.
  *
- * @param text the document as the machine will read it; `loaded` is the same, judged
- *
- * Throws `UnsupportedOnPlatform` (the document asks for what cannot be done there), `UserDataTooLarge` and `UsageInvalid`.
+ * @param text the document as the machine will read it; `loaded` is the same document, validated
+ * Throws `UnsupportedOnPlatform` (the document needs something that this format cannot do), `UserDataTooLarge` and
+ * `UsageInvalid`.
  */
 export async function wrapDocument(
   text: string,
@@ -91,12 +91,12 @@ export async function wrapDocument(
   return { format, userData, program, secrets: [...new Set(secrets)], notes };
 }
 
-/** What to do about user data that is too large. */
+/** Remedies for user data that is too large. */
 export const SIZE_REMEDIES =
   'Let files come by http with their digest instead of in the document, keys and certificates from a secret store (a reference ' +
   'under secrets), take ECDSA keys for RSA ones (kubernetes.cluster.encryptionAlgorithm), and bake what all machines share.';
 
-/** Nothing that a shell, a batch file, systemd or YAML would read as more than a path. */
+/** No character that a shell, a batch file, systemd or YAML would interpret in a path. */
 const PROGRAM = /^(?:\/[A-Za-z0-9._/+-]+|[A-Z]:(?:\\[A-Za-z0-9._+-]+)+)$/;
 
 function programOf(carrier: Carrier, { format, program, downloadScript }: WrapOptions): string {

@@ -4,20 +4,17 @@ import type { Problem } from '@machineadm/document/library/problem.ts';
 import { loadFor, problemOfError, warningsOf } from '@machineadm/document/library-source.ts';
 import { type ProfileName, profileNames, wrapDocument } from './index.ts';
 
-/**
- * User data for programs of others: `import … from 'machineadm/wrap'`. Its types name nothing of another package, and stay
- * when the inside changes.
- */
+/** The public module `machineadm/wrap`. Its types refer to no internal type, so that they stay stable. */
 
 export interface WrapOptions {
-  /** Of the machineadm on the machine, for the document's `requires`. */
+  /** The version of machineadm on the machine, for the document's `requires`. */
   readonly agentVersion: string;
   readonly format: 'cloud-init' | 'ignition' | 'cloudbase-init' | 'unattend' | 'talos' | 'script';
-  /** The infrastructure provider, for its limits: `capa`, `capz`, as `machineadm wrap --help` lists them. */
+  /** The infrastructure provider, for its limits: `capa`, `capz`, as listed by `machineadm wrap --help`. */
   readonly profile?: string;
   /** Absolute path of machineadm in the image. */
   readonly program?: string;
-  /** A script that brings machineadm to the machine, see docs/trust.md; without one, machineadm is in the image. */
+  /** A script that installs machineadm on the machine, see docs/trust.md; without one, machineadm is in the image. */
   readonly downloadScript?: string;
   /** Default: 3.3.0. */
   readonly ignitionVersion?: '3.0.0' | '3.1.0' | '3.2.0' | '3.3.0';
@@ -27,17 +24,17 @@ export type Wrapping =
   | {
       readonly valid: true;
       readonly userData: string;
-      /** Names of the secrets whose values stand in the user data in clear. */
+      /** Names of the secrets that the user data contains in clear text. */
       readonly secrets: readonly string[];
-      /** What its reader should know of the provider. */
+      /** Remarks about the provider. */
       readonly notes: readonly string[];
       readonly warnings: readonly Problem[];
     }
   | { readonly valid: false; readonly problems: readonly Problem[] };
 
 /**
- * Wraps a document in what a first-boot system takes, as `machineadm wrap` does. Never throws for what is in the
- * document, nor for what the format or the provider refuses.
+ * Wraps a document in user data, as `machineadm wrap` does. Never throws because of the document, the format or the
+ * provider.
  */
 export async function wrap(document: string, options: WrapOptions): Promise<Wrapping> {
   const loaded = await loadFor(document, options.agentVersion);

@@ -1,28 +1,34 @@
 import type { Model } from '@machineadm/document/model.ts';
 import type { Load } from './carrier.ts';
 
-/** Where Linux machines find what a carrier brings. On a disk and not in /run: a run goes on after a reboot. */
+/** Where carriers write their files on Linux: on a disk instead of /run, because a run resumes after a reboot. */
 export const DIRECTORY = '/etc/machineadm';
 export const DOCUMENT = `${DIRECTORY}/bootstrap.yaml`;
 export const DOWNLOAD_SCRIPT_PATH = `${DIRECTORY}/download.sh`;
 
-/** Where releases are unpacked into an image; a package has its own place, which `installedProgram` recognises. */
+/** Where releases are unpacked in an image. `installedProgram` recognises the different path of a package. */
 export const PROGRAM = '/usr/local/bin/machineadm';
 
 /**
- * The path where an image of the same kind has machineadm, judged by where it runs now: the path itself where packages and
- * images install programs (`/usr/bin` of a package, `/opt/bin` of Flatcar); undefined for a build or a download.
+ * The path of machineadm in an image like this one, derived from the path of the running program: that path where
+ * packages and images install programs (`/usr/bin` of a package, `/opt/bin` of Flatcar); undefined for a build or a
+ * download.
  */
 export function installedProgram(running: string): string | undefined {
   return /^\/(?:usr(?:\/local)?\/s?bin|opt\/bin)\/machineadm$/.test(running) ? running : undefined;
 }
 
-/** A machine refuses a document for another system, before it changes anything: here it is told earlier. */
+/**
+ * The machine would refuse a document for another system before it changes anything; this reports the problem earlier.
+ */
 export function refusesWindows({ host }: Model): string | undefined {
   return host.platform === 'linux' ? undefined : 'it is for Windows, by its host.platform';
 }
 
-/** The program with its path, or what gets it first: a file system may be mounted noexec, a shell reads it all the same. */
+/**
+ * The program with its path, or the download script before it. The script is passed to a shell, which works on a file
+ * system that is mounted noexec.
+ */
 function programOf({ program, downloadScript }: Load): string {
   return downloadScript === undefined ? program : `/bin/sh ${DOWNLOAD_SCRIPT_PATH}`;
 }
@@ -38,8 +44,9 @@ export function provisionUnit(load: Load): string {
     description: 'Bootstrap this machine (machineadm)',
     before: '',
     command: `${programOf(load)} provision --boot`,
-    // A run that was killed goes on; one that failed has said why, and the same again would not help. systemd before 244
-    // does not know it of a oneshot (NEWS of 244), no system with Ignition 3 is that old.
+    // systemd restarts a killed run. It does not restart a failed one: the failure is reported, and a retry would not
+    // help. systemd before 244 ignores this setting for a oneshot service (NEWS of 244); every system with Ignition 3
+    // is newer.
     service: 'RemainAfterExit=yes\nRestart=on-abnormal\nRestartSec=5s\n',
   });
 }
@@ -57,7 +64,7 @@ export function resumeUnit(load: Load): string {
 interface BootstrapUnit {
   readonly description: string;
   readonly command: string;
-  /** Lines of their sections, each ended. */
+  /** Lines of the unit's sections, each ended by a newline. */
   readonly before: string;
   readonly service: string;
 }

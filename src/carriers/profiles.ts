@@ -1,25 +1,25 @@
 import type { Model } from '@machineadm/document/model.ts';
 import type { CarrierName } from './carriers.ts';
 
-/** What an infrastructure provider of Cluster API does with user data, as far as a carrier has to know. */
+/** What a carrier has to know about an infrastructure provider of Cluster API. */
 export interface Profile {
-  /** For people. */
+  /** The display name. */
   readonly title: string;
-  /** The most user data it takes, in bytes; undefined = no limit that a document reaches. */
+  /** The largest user data it accepts, in bytes; undefined = no limit that a document reaches. */
   readonly limitBytes: number | undefined;
-  /** What is counted: the carrier as it is, or its base64. */
+  /** Whether the limit applies to the carrier itself or to its base64. */
   readonly counted: 'raw' | 'base64';
-  /** Carriers that it hands on. */
+  /** Carriers that the provider supports. */
   readonly formats: readonly CarrierName[];
   readonly encoding: 'gzip+base64' | 'base64';
-  /** What else there is to know, one sentence each. */
+  /** Further remarks, one sentence each. */
   readonly notes: readonly string[];
-  /** What this document lacks for it, one sentence each. */
+  /** What this document lacks for the provider, one sentence each. */
   readonly lacks?: (model: Model) => readonly string[];
 }
 
 const KIBIBYTE = 1024;
-/** A Secret, like every object of Kubernetes, goes through etcd whose limit is 1.5 MiB; its data may have 1 MiB. */
+/** etcd limits every object of Kubernetes to 1.5 MiB; the data of a Secret is limited to 1 MiB. */
 const SECRET_LIMIT = 1024 * KIBIBYTE;
 
 const BOTH = ['cloud-init', 'ignition'] as const satisfies readonly CarrierName[];
@@ -34,7 +34,7 @@ function profile(
   return { title, limitBytes, counted: 'raw', formats, encoding: 'gzip+base64', notes: [], ...more };
 }
 
-/** By the short names of the providers' repositories (cluster-api-provider-aws is capa). */
+/** Keyed by the short names of the providers' repositories (cluster-api-provider-aws is capa). */
 const PROFILES = {
   capa: profile('AWS EC2 user data', 16 * KIBIBYTE, [...WITH_WINDOWS, 'script'], {
     notes: [
@@ -65,7 +65,8 @@ const PROFILES = {
     notes: ['Its agent runs the commands with `bash -c`, and reads write_files itself.'],
   }),
   capd: profile('Docker (CAPD, for tests)', undefined, ['cloud-init'], {
-    // Its shim decodes once and is done (cluster-api test/infrastructure/docker/internal/provisioning/cloudinit/writefiles.go).
+    // CAPD's shim decodes only once (cluster-api
+    // test/infrastructure/docker/internal/provisioning/cloudinit/writefiles.go).
     encoding: 'base64',
     notes: [
       'It adds what a container needs to commands that begin with kubeadm, and finds none: the document must say it.',
@@ -76,7 +77,10 @@ const PROFILES = {
 
 export type ProfileName = keyof typeof PROFILES;
 
-/** The kubelet's settings that CAPD gives a container, as argument and, where it has one, as field of its configuration. */
+/**
+ * The kubelet settings that CAPD needs in a container, each as an argument and, where one exists, as a field of its
+ * configuration.
+ */
 const CONTAINER_KUBELET: Readonly<Record<string, string | undefined>> = {
   'fail-swap-on': 'failSwapOn',
   'cgroup-root': 'cgroupRoot',
@@ -87,7 +91,7 @@ const CONTAINER_KUBELET: Readonly<Record<string, string | undefined>> = {
 
 const CONTAINER_CHECKS = ['SystemVerification', 'Swap', 'FileContent--proc-sys-net-bridge-bridge-nf-call-iptables'];
 
-/** What CAPD would add to kubeadm's command line and configuration (…/cloudinit/runcmd.go, kubeadm.go). */
+/** What CAPD adds to kubeadm's command line and configuration (…/cloudinit/runcmd.go, kubeadm.go). */
 function lacksForContainers({ kubernetes }: Model): readonly string[] {
   if (kubernetes === undefined) return [];
   const { ignorePreflightErrors } = kubernetes.kubeadm;
@@ -106,13 +110,13 @@ function lacksForContainers({ kubernetes }: Model): readonly string[] {
   ];
 }
 
-/** What a provider counts of this user data, in bytes. */
+/** The size of this user data as a provider counts it, in bytes. */
 export function countedBytes({ counted }: Profile, userData: string): number {
   const bytes = new TextEncoder().encode(userData).length;
   return counted === 'raw' ? bytes : Math.ceil(bytes / 3) * 4;
 }
 
-/** The providers that do not take as much, by name. */
+/** The names of the providers whose limit is lower. */
 export function tooLargeFor(format: CarrierName, userData: string): readonly ProfileName[] {
   return profileNames().filter((name) => {
     const { formats, limitBytes } = profileNamed(name);

@@ -3,8 +3,9 @@ import { gzipBase64 } from './encoding.ts';
 import { DIRECTORY, DOCUMENT, DOWNLOAD_SCRIPT_PATH, PROGRAM, provisionCommand, refusesWindows } from './linux.ts';
 
 /**
- * A script for everything that can only run one: AWS user data and cloud-init's `#!`, a remote shell, an installer's last
- * step. Its exit status is that of machineadm. Half of it does nothing: without its end gzip fails, and nothing is run.
+ * A script for every system that can only run one: AWS user data and cloud-init's `#!`, a remote shell, the last step
+ * of an installer. Its exit status is that of machineadm. A truncated script does nothing: gzip fails without the end
+ * of its data, and nothing runs.
  */
 export const script: Carrier = {
   consumer: 'any POSIX shell with base64 and gzip',

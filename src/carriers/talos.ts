@@ -3,11 +3,10 @@ import { base64, gzipBase64 } from './encoding.ts';
 import { refusesWindows } from './linux.ts';
 
 /**
- * The document for a system extension that runs machineadm: Talos lays it where the service's container looks for it
- * (siderolabs/talos pkg/machinery/config/types/runtime/extensions). The extension itself is part of the image.
- *
- * Talos has neither kubeadm nor a shell, and starts Kubernetes itself. So a document that asks for a node is refused, and
- * does not half of what it says.
+ * The document for a Talos system extension that runs machineadm: Talos writes it where the service's container expects
+ * it (siderolabs/talos pkg/machinery/config/types/runtime/extensions). The image must contain the extension.
+ * Talos has neither kubeadm nor a shell, and starts Kubernetes itself. So a document that describes a node is refused
+ * as a whole.
  */
 export const talos: Carrier = {
   consumer: 'Talos, with an extension service machineadm',

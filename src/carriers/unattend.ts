@@ -11,20 +11,19 @@ import {
   WINDOWS_PROGRAM,
 } from './windows.ts';
 
-/** What Path and Order of a RunSynchronousCommand may have (Microsoft-Windows-Deployment, Unattended Setup Reference). */
+/** Limits for Path and Order of a RunSynchronousCommand (Microsoft-Windows-Deployment, Unattended Setup Reference). */
 const LONGEST_COMMAND = 259;
 const MOST_COMMANDS = 500;
-/** Leaves room for the words around a piece of the document. */
+/** Leaves room for the rest of the command around a piece of the document. */
 const PIECE = 160;
 
 /**
- * An answer file. In the pass `specialize` neither network nor services are there, so its commands only lay the document
- * and leave a task that runs machineadm as the system at every start; the second time it changes nothing.
- *
- * The exit codes of a command with `WillReboot=OnRequest`: 0 goes on, 1 reboots and goes on, 2 reboots and repeats, and
- * anything else ends Windows Setup. A program's own 1 for a failure must not be read as the wish for a reboot: it becomes 3.
- * The document is laid in pieces of base64, which machineadm reads as it is. The script that gets machineadm is laid in the
- * same way, and decoded by certutil, which is part of every Windows.
+ * An answer file. The pass `specialize` has neither network nor services, so its commands only write the document and
+ * register a task that runs machineadm as the system account at every start; the second run changes nothing.
+ * The exit codes of a command with `WillReboot=OnRequest`: 0 continues, 1 reboots and continues, 2 reboots and repeats,
+ * and every other code ends Windows Setup. A program's own failure code 1 must not be read as a reboot request, so it
+ * becomes 3. The document is written in pieces of base64, which machineadm reads as it is. The download script is
+ * written in the same way and decoded by certutil, which is part of every Windows.
  */
 export const unattend: Carrier = {
   consumer: 'Windows Setup (unattend.xml)',
@@ -52,10 +51,10 @@ export const unattend: Carrier = {
   },
 };
 
-/** The commands that write a text into a file, piece by piece. */
+/** The commands that write a text to a file, piece by piece. */
 function writeCommands(path: string, text: string): readonly string[] {
   const pieces = text.match(new RegExp(`.{1,${PIECE}}`, 'g')) ?? [];
-  // The redirection first: a digit before it would be a handle.
+  // The redirection comes first: cmd would read a digit before it as a file handle.
   return pieces.map((piece, index) => `${index === 0 ? '>' : '>>'}${path} echo ${piece}|| exit 3`);
 }
 

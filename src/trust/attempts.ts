@@ -4,11 +4,11 @@ import { isRefusal } from './refusals.ts';
 import type { Source } from './source.ts';
 
 export interface AttemptOptions {
-  /** For all attempts together. */
+  /** Total time limit of all attempts, in milliseconds. */
   readonly deadlineMs: number;
-  /** Told at once, while others are tried. */
+  /** Called at once for a failed attempt, while other sources are tried. */
   readonly onFailure?: (source: Source, error: MachineadmError) => void;
-  /** For tests. */
+  /** Replaced by tests. */
   readonly random?: () => number;
 }
 
@@ -16,10 +16,9 @@ const FIRST_CEILING_MS = 1_000;
 const CEILING_MS = 60_000;
 
 /**
- * Tries the sources in their order, again and again until the deadline, with full jitter in between. A source that lied
- * is not asked again; what this machine itself cannot do (a full disk) ends it at once.
- *
- * Throws the first refusal where there was one, else `ReleaseUnavailable`; each source's answer is its evidence.
+ * Tries the sources in their order until the deadline, with full jitter between the rounds. A source that served bad
+ * data is skipped from then on. A problem of this machine itself (a full disk) ends the attempts at once.
+ * Throws the first refusal, or else `ReleaseUnavailable` with each source's answer as evidence.
  */
 export async function tryInOrder<T>(
   sources: readonly Source[],
@@ -51,7 +50,7 @@ export async function tryInOrder<T>(
   }
 }
 
-/** What is left of the deadline at the moment it is read, in whole milliseconds. */
+/** The time left until the deadline, in whole milliseconds. */
 function remainingTime(end: number): { readonly ms: number } {
   return {
     get ms() {

@@ -1,5 +1,5 @@
 /**
- * Public keys (PEM) that every machineadm of this build trusts. None: a project that signs its releases puts its own
- * here, and everybody else names them in `/etc/machineadm/trust.d` or with `--key`.
+ * Public keys (PEM) that this build trusts. None by default: a project that signs its own releases adds its keys here.
+ * Everyone else configures keys in `/etc/machineadm/trust.d` or with `--key`.
  */
 export const BUILT_IN_KEYS: readonly string[] = [];

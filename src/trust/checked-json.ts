@@ -1,12 +1,12 @@
 import type * as z from 'zod';
 
-/** What a JSON text of others comes to by a schema. */
+/** The result of checking a JSON text against a schema. */
 export type Checked<Value> =
   | { readonly ok: true; readonly value: Value }
-  /** `issue`: the first thing that is wrong; none where it is not JSON at all. */
+  /** `issue`: the first problem; absent where the text is not JSON. */
   | { readonly ok: false; readonly issue: { readonly path: string; readonly message: string } | undefined };
 
-/** Never throws: zod compares whatever lies under a key `length`, which a value with a key `toString` does not stand. */
+/** Never throws. zod compares the value under a key `length`, which fails for an object with a key `toString`. */
 export function checkedJson<Value>(schema: z.ZodType<Value>, text: string | undefined): Checked<Value> {
   let parsed: z.ZodSafeParseResult<Value>;
   try {

@@ -7,7 +7,7 @@ import { LIST, MANIFEST, type VerifiedList, verifyList } from './release.ts';
 import type { Signature } from './signature.ts';
 import type { TrustStore } from './store.ts';
 
-/** The file of a signed directory that says which directory it is, and which state of it. */
+/** The file of a signed directory that identifies the directory and its state. */
 export const DIRECTORY_MANIFEST = 'directory.json';
 
 /** `images`, `sites/edge`, or `.` for the top of a location. */
@@ -16,23 +16,23 @@ const PLACE = /^(\.|[A-Za-z0-9][\w.+-]*(\/[A-Za-z0-9][\w.+-]*)*)$/;
 const Directory = z.object({
   apiVersion: z.literal('machineadm.dev/directory/v1'),
   kind: z.literal('SignedDirectory'),
-  /** Where it is published: the last components of the directory's path. */
+  /** Its path at the publisher: the last components of the directory's path. */
   place: z.string().regex(PLACE),
   /** Rises with each signing. */
   version: z.int().positive(),
   createdAt: z.iso.datetime(),
-  /** From then on it is refused; undefined: never. */
+  /** The directory is refused from then on; undefined: it does not expire. */
   expiresAt: z.iso.datetime().optional(),
-  /** Ids of keys that must sign nothing any more. */
+  /** Ids of revoked keys. */
   revokedKeys: z.array(z.string().regex(/^[A-Za-z0-9+/]{43}=$/)).default([]),
 });
 
-/** `directory.json`: what a signed directory says of itself. Unknown fields of a later publisher are left out. */
+/** The metadata of a signed directory, `directory.json`. Unknown fields are ignored. */
 export type DirectoryManifest = z.infer<typeof Directory>;
 
 export interface VerifiedDirectory extends VerifiedList {
   readonly manifest: DirectoryManifest;
-  /** Of the manifest, as they were signed. */
+  /** Of the manifest, in the order in which they were signed. */
   readonly bytes: Uint8Array;
   /** Of the list. */
   readonly sha256: string;
@@ -51,13 +51,13 @@ export function parseDirectory(bytes: Uint8Array): DirectoryManifest {
 }
 
 /**
- * Verifies a signed directory of documents or archives: its list, that it is this directory and no release or other
- * directory, and that it is neither expired nor older than one that this machine has seen. These are the attacks that a
- * mirror can carry out with lists whose signatures are right (the TUF specification, 1.5.2: rollback, freeze,
+ * Verifies a signed directory of documents or archives: its list, that it is this directory and not a release or
+ * another directory, and that it is neither expired nor older than one that this machine has verified before. A mirror
+ * can otherwise attack with old lists whose signatures are valid (the TUF specification, 1.5.2: rollback, freeze,
  * mix-and-match, wrong software).
  *
- * @param path the path of the directory at its location, as it was asked for
- * Throws what `verifyList` throws, `DigestMismatch`, `WrongPlace`, `RolledBack`, `SignatureExpired`, `SigningKeyRevoked`.
+ * @param path the requested path of the directory at its location. Throws the errors of `verifyList`, `DigestMismatch`,
+ * `WrongPlace`, `RolledBack`, `SignatureExpired`, `SigningKeyRevoked`.
  */
 export async function verifyDirectory(
   files: {
@@ -87,7 +87,7 @@ export async function verifyDirectory(
   return { ...verified, manifest, bytes, sha256, warnings };
 }
 
-/** What a list of a directory says of itself. Throws as `verifyDirectory` does. */
+/** The metadata in a directory's list. Throws as `verifyDirectory` does. */
 export async function manifestOf(
   digests: ReadonlyMap<string, string>,
   read: () => Promise<Uint8Array>,
@@ -105,7 +105,7 @@ export async function manifestOf(
   return { manifest: parseDirectory(bytes), bytes };
 }
 
-/** Whether a path ends with a place, component by component. */
+/** Whether the last components of a path equal those of a place. */
 function isAt(path: string, place: string): boolean {
   const trimmed = path.split(/[/\\]/).filter((part) => part !== '' && part !== '.');
   if (place === '.') return trimmed.length === 0;
@@ -131,8 +131,8 @@ function refuseOlder(
 }
 
 /**
- * An expiry needs a clock. One that is before the signing itself is wrong, as on a machine without a battery, and proves
- * nothing: then there is a warning.
+ * Checking an expiry requires a correct clock. A clock that is earlier than the signature itself is wrong, as on a
+ * machine without a battery: that causes a warning only.
  */
 export function expiry({ createdAt, expiresAt }: DirectoryManifest, now: Date, where: string): readonly string[] {
   if (expiresAt === undefined) return [];

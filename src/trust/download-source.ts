@@ -4,9 +4,9 @@ import { readSmallFile } from '../host/files/release-files.ts';
 import { createHttpClient, type HttpClient } from '../host/http/client.ts';
 import { type Source, sourceAt } from './source.ts';
 
-/** The way to the locations, from the words of a command line. */
+/** Where and how to download, from the options of a command line. */
 export interface DownloadSource {
-  /** In the order in which they are asked. */
+  /** Tried in this order. */
   readonly locations: readonly string[];
   /** Files with PEM certificates that are trusted beside the system's. */
   readonly certificateAuthorities: readonly string[];
@@ -17,7 +17,7 @@ export interface DownloadSource {
 
 const LIMIT = 256 * 1024;
 
-/** Opens the way; the client must be closed. Throws `DownloadInvalid`, `FileError`. */
+/** Opens the source. The caller must close the client. Throws `DownloadInvalid`, `FileError`. */
 export async function openDownloadSource(
   way: DownloadSource,
 ): Promise<{ readonly sources: readonly Source[]; readonly client: HttpClient }> {

@@ -25,21 +25,21 @@ import { findSigner } from './signature.ts';
 import type { Source } from './source.ts';
 import type { TrustStore } from './store.ts';
 
-/** Whom this machine believes, and where it remembers what it has verified. */
+/** The trusted keys, and where this machine records what it has verified. */
 export interface Trusted {
   readonly trust: TrustStore;
-  /** Path of the memory; see `memory.ts`. */
+  /** Path of the record; see `memory.ts`. */
   readonly memoryPath: string;
 }
 
 export interface FetchedFile extends FileIdentity {
   readonly path: string;
-  /** False where it was there already. */
+  /** False where the file was already there. */
   readonly changed: boolean;
 }
 
 export interface Fetched {
-  /** The location that gave it. */
+  /** The location that served it. */
   readonly from: string;
   readonly files: readonly FetchedFile[];
   /** The id of the key; undefined where a digest was given. */
@@ -48,16 +48,17 @@ export interface Fetched {
 }
 
 const MIB = 1024 * 1024;
-/** Of the list and of what is about as large. */
+/** Limit for the list and for files of similar size. */
 const LIST_LIMIT = 64 * 1024;
 const MANIFEST_LIMIT = MIB;
-/** Of a file whose size nobody signed: an archive of container images. */
+/** Limit for a file whose size is not signed: an archive of container images. */
 const FILE_LIMIT = 16 * 1024 * MIB;
 
 /**
- * Fetches a release into `to/VERSION`, as a mirror has it: each file is verified before it is there under its name, and
- * the list that says it is complete comes last. What is there and right is left alone. Throws refusals (`verifyRelease`,
- * `DigestMismatch`, `WebPageReceived`), `ReleaseUnavailable`, `VerifiedFileChanged`, `FileError`.
+ * Fetches a release into `to/VERSION`, in the layout of a mirror. Each file is verified before it appears under its
+ * name; the list that marks the release as complete is written last. Files that are already there and correct are left
+ * alone. Throws refusals (`verifyRelease`, `DigestMismatch`, `WebPageReceived`), `ReleaseUnavailable`,
+ * `VerifiedFileChanged`, `FileError`.
  */
 export async function fetchRelease(
   wish: {
@@ -89,7 +90,7 @@ export async function fetchRelease(
         platforms === undefined || platforms.includes(`${os}-${architecture}`);
       const files: FetchedFile[] = [];
       for (const [name, sha256] of digests) {
-        // A container image is for several platforms; what is named for none is for all.
+        // A container image supports several platforms. An entry without a platform is for all of them.
         const named = forPlatforms.filter(({ file }) => file === name);
         if (name === MANIFEST || (named.length > 0 && !named.some(isAsked))) continue;
         const size = signedSize(manifest, name);
@@ -112,8 +113,8 @@ export async function fetchRelease(
 
 /**
  * Fetches files by name into the directory `to`: documents, archives of images. A file is verified by its digest where
- * one is given, else by the signed directory that it lies in. A name that ends in `/` is all that such a directory's list
- * names, with the list: what is fetched so can be fetched from. Throws as `fetchRelease` and `verifyDirectory` do.
+ * one is given, otherwise by its signed directory. A name that ends in `/` stands for all files in that directory's
+ * list, and the list itself: the result can serve as a source again. Throws as `fetchRelease` and `verifyDirectory` do.
  */
 export async function fetchFiles(
   wish: { readonly names: readonly string[]; readonly sha256: string | undefined; readonly to: string },
@@ -149,7 +150,7 @@ export async function fetchFiles(
         return { from: source.name, files, signedBy: undefined, warnings: [] };
       }
       const files: FetchedFile[] = [];
-      // One list for all files of a directory: what is taken together belongs together.
+      // One list for all files of a directory, so that all of them are of the same state.
       const lists = new Map<string, ListedDirectory>();
       for (const name of names) {
         const { directory, file } = split(name);
@@ -184,7 +185,7 @@ export async function fetchFiles(
   );
 }
 
-/** A directory whose list was verified, with the files that prove it elsewhere, too. */
+/** A verified directory, with the files that let others verify it. */
 interface ListedDirectory {
   readonly verified: VerifiedDirectory;
   readonly signedFiles: Readonly<Record<string, Uint8Array>>;
@@ -207,7 +208,7 @@ async function listedDirectory(
   return { verified, signedFiles: { [DIRECTORY_MANIFEST]: verified.bytes, ...placed, [LIST]: list } };
 }
 
-/** What is believed of a source: what this machine trusts, and what it, the mirror and the source have seen forbidden. */
+/** The trust for one source: what this machine trusts, minus what it, the mirror and the source have seen revoked. */
 async function trustFor(
   { directory }: Source,
   to: string,
@@ -220,8 +221,8 @@ async function trustFor(
 }
 
 /**
- * A list with its signatures, and what of it a mirror holds for other programs than this one: nothing of that is kept
- * either that was not verified. Throws what `findSigner` throws.
+ * A list with its signatures. Signatures in other formats, for other programs, are only kept if they verify. Throws the
+ * errors of `findSigner`.
  */
 async function signedList(
   source: Source,
@@ -251,7 +252,7 @@ function nameOf(source: Source, directory: string): string {
   return `${source.name}/${directory}`.replace(/\/$/, '');
 }
 
-/** What was held in memory to verify it; the list last, because a mirror that has it has the rest. */
+/** Files that were kept in memory to verify them. The list is written last: it marks a complete mirror. */
 async function placeSigned(
   directory: string,
   files: Readonly<Record<string, Uint8Array>>,

@@ -8,17 +8,17 @@ export interface TrustedKey {
   /** SHA-256 of the SubjectPublicKeyInfo in DER, base64: what a Sigstore bundle calls the hint. */
   readonly id: string;
   readonly key: KeyObject;
-  /** Where it was found, for messages. */
+  /** The file it was read from, for messages. */
   readonly source: string;
-  /** The last day on which nobody is warned about it: YYYY-MM-DD. */
+  /** The last day without a warning: YYYY-MM-DD. */
   readonly notAfter: string | undefined;
 }
 
 const NOT_AFTER = /^[ \t]*(?:#[ \t]*)?not-after:(.*)$/im;
 
 /**
- * The keys of a PEM file. Text before a key is allowed (RFC 7468, 5.2), and a line `not-after: 2031-12-31` in it says
- * until when the key is meant to be used. Throws `TrustedKeyInvalid`.
+ * The keys of a PEM file. Text before a key is allowed (RFC 7468, 5.2). A line `not-after: 2031-12-31` in it sets the
+ * last day of the key's intended use. Throws `TrustedKeyInvalid`.
  */
 export function parseKeys(text: string, source: string): readonly TrustedKey[] {
   const keys: TrustedKey[] = [];
@@ -44,7 +44,7 @@ export function keyId(key: KeyObject): string {
     .digest('base64');
 }
 
-/** ECDSA P-256 with SHA-256 is what each OpenSSL from 1.0.2 on, its FIPS provider, Node and cosign can verify alike. */
+/** ECDSA P-256 with SHA-256: every OpenSSL since 1.0.2, its FIPS provider, Node and cosign can verify it. */
 function importKey(block: string, source: string): Pick<TrustedKey, 'id' | 'key'> {
   let key: KeyObject;
   try {
@@ -57,7 +57,7 @@ function importKey(block: string, source: string): Pick<TrustedKey, 'id' | 'key'
     throw invalid(source, `a key in it is ${key.asymmetricKeyType} ${curve ?? ''}`.trim());
   }
   const id = keyId(key);
-  // Messages name keys by it, and it looks like a secret.
+  // Messages name keys by their id, which redaction would otherwise take for a secret.
   publish(id);
   return { id, key };
 }

@@ -3,7 +3,7 @@ import { checkedJson } from './checked-json.ts';
 import { refusal } from './refusals.ts';
 import { isReleaseVersion } from './release-version.ts';
 
-/** A name that is only a name: no path, no option, no hidden file. */
+/** A plain file name: no path, no option, no hidden file. */
 const FILE_NAME = /^[A-Za-z0-9][A-Za-z0-9._+-]*$/;
 
 const Digest = z.string().regex(/^[0-9a-f]{64}$/);
@@ -17,11 +17,11 @@ const Manifest = z.object({
   createdAt: z.iso.datetime(),
   /** Of the sources. */
   commit: z.string(),
-  /** The key that signed SHA256SUMS, for people: what is believed is decided by the signature. */
+  /** The name of the key that signed SHA256SUMS, for messages. Trust is decided by the signature. */
   keyId: KeyId,
-  /** Older releases must not be used any more. */
+  /** The oldest release that may still be used. */
   minimumVersion: Version,
-  /** Keys that must sign nothing any more. */
+  /** Revoked keys. */
   revokedKeys: z.array(KeyId),
   artefacts: z.array(
     z.object({
@@ -31,29 +31,35 @@ const Manifest = z.object({
       compression: z.enum(['gzip', 'xz']),
       size: z.int().positive(),
       sha256: Digest,
-      /** The program inside. */
+      /** The program in the archive. */
       program: z.object({ size: z.int().positive(), sha256: Digest }),
     }),
   ),
-  /** What installs the program with all that belongs to it. Releases of before there were packages have none. */
+  /** Packages that install the program. Releases from before packages existed have none. */
   packages: z
     .array(
       z.object({
         file: z.string().regex(FILE_NAME),
-        /** `deb`, `rpm`, `zip`, `oci`, and what a later publisher makes. What is for several platforms is here for each. */
+        /**
+         * `deb`, `rpm`, `zip`, `oci`, or a kind that a later publisher adds. A package for several platforms is listed
+         * once for each.
+         */
         format: z.string().min(1),
         os: z.enum(['linux', 'windows']),
         architecture: z.enum(['amd64', 'arm64']),
         size: z.int().positive(),
         sha256: Digest,
-        /** Of `oci`, an image layout in a tar archive: its name with the tag, and the digest that a registry knows it by. */
+        /**
+         * Only for `oci`, an image layout in a tar archive: the image's name with its tag, and its digest in a
+         * registry.
+         */
         image: z.object({ name: z.string(), digest: z.string().regex(/^sha256:[0-9a-f]{64}$/) }).optional(),
       }),
     )
     .default([]),
 });
 
-/** `manifest.json` of a release: what it consists of. Unknown fields of a later publisher are left out. */
+/** `manifest.json` of a release: its contents. Unknown fields are ignored. */
 export type ReleaseManifest = z.infer<typeof Manifest>;
 
 /** Throws `ReleaseManifestInvalid`. */
@@ -66,7 +72,7 @@ export function parseManifest(bytes: Uint8Array): ReleaseManifest {
 }
 
 /**
- * The lines of a SHA256SUMS, by file name: what `sha256sum` of coreutils writes and checks, and nothing else. Throws
+ * The lines of a SHA256SUMS by file name, in the exact format of `sha256sum` of coreutils. Throws
  * `ReleaseManifestInvalid`.
  */
 export function parseChecksums(bytes: Uint8Array): ReadonlyMap<string, string> {

@@ -22,13 +22,13 @@ const Memory = z.object({
       sha256: z.string().regex(/^[0-9a-f]{64}$/),
     }),
   ),
-  /** Keys that a verified release or directory revoked. */
+  /** Revoked keys, as declared by verified releases and directories. */
   revoked: z.array(KeyId),
-  /** Older releases were forbidden by a verified release. */
+  /** The minimum version, as declared by a verified release. */
   minimumVersion: z.string().refine(isReleaseVersion).optional(),
 });
 
-/** What this machine has learned from what it verified: without it, whoever serves an older list is believed again. */
+/** What this machine has learned from verified lists. Without it, a server could offer an older list again. */
 export type TrustMemory = z.infer<typeof Memory>;
 
 type SeenDirectory = TrustMemory['directories'][number];
@@ -36,26 +36,29 @@ type SeenDirectory = TrustMemory['directories'][number];
 const NOTHING: TrustMemory = { apiVersion: 'machineadm.dev/trust-memory/v1', directories: [], revoked: [] };
 const LIMIT = 1024 * 1024;
 
-/** One memory for the machine; users other than root have one of their own. */
+/** One record for the machine; users other than root have their own. */
 export function defaultMemoryPath(): string {
   if (process.platform === 'win32' || process.geteuid?.() === 0) return localPath('/var/lib/machineadm/trust.json');
   return join(process.env.XDG_STATE_HOME || join(homedir(), '.local/state'), 'machineadm', 'trust.json');
 }
 
-/** Reads the memory; a file that does not exist is an empty one. Throws `TrustedKeyInvalid` for one that is damaged. */
+/** Reads the record; a missing file is an empty record. Throws `TrustedKeyInvalid` for a damaged one. */
 export async function readTrustMemory(path: string): Promise<TrustMemory> {
   const bytes = await readSmallFile(path, LIMIT, () => unusable(path));
   return bytes === undefined ? NOTHING : parseMemory(Buffer.from(bytes).toString('utf8'), path);
 }
 
-/** The text of the memory. Throws `TrustedKeyInvalid` for one that is damaged. */
+/** The text of the record. Throws `TrustedKeyInvalid` for a damaged one. */
 export function parseMemory(text: string, path: string): TrustMemory {
   const memory = checkedJson(Memory, withoutChecksum(text));
   if (!memory.ok) throw unusable(path);
   return memory.value;
 }
 
-/** Adds to the memory on the disk what was verified; writes nothing where it is known. Throws as `recall`, and `FileError`. */
+/**
+ * Adds what was verified to the record on the disk; writes nothing where it is known already. Throws as
+ * `readTrustMemory`, and `FileError`.
+ */
 export async function extendTrustMemory(
   path: string,
   learned: Partial<Omit<TrustMemory, 'apiVersion'>>,
@@ -80,8 +83,8 @@ function withNewer(known: TrustMemory['directories'], seen: SeenDirectory): Trus
 }
 
 /**
- * The newest list of a place that a trusted key signed. A key that is trusted no more binds nobody: its lists would be
- * refused anyway.
+ * The newest known list of a place that a trusted key signed. Lists of keys that are no longer trusted do not count:
+ * they would be refused anyway.
  */
 export function floorOf(memory: TrustMemory, place: string, { keys }: TrustStore): SeenDirectory | undefined {
   const trusted = new Set(keys.map(({ id }) => id));
@@ -90,7 +93,7 @@ export function floorOf(memory: TrustMemory, place: string, { keys }: TrustStore
     .sort((one, other) => other.version - one.version)[0];
 }
 
-/** The same trust with what was learned before. */
+/** The same trust store, extended by the record. */
 export function withMemory(trust: TrustStore, { revoked, minimumVersion }: TrustMemory): TrustStore {
   const minimum = [trust.minimumVersion, minimumVersion].filter((one) => one !== undefined).sort(compareReleases);
   return { ...trust, revoked: new Set([...trust.revoked, ...revoked]), minimumVersion: minimum.at(-1) };

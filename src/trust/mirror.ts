@@ -19,15 +19,15 @@ export async function releaseIn(directory: string, trust: TrustStore, now: Date)
 }
 
 /**
- * What a mirror adds to what is trusted: a release that it holds, and whose signature is right, may forbid older ones
- * and revoke keys. This is the memory that a fresh node does not have, so a mirror cannot be rolled back unseen.
+ * Extends the trust store by what a mirror knows: a release in it with a valid signature may forbid older ones and
+ * revoke keys. A fresh node has no record of its own, so this detects a mirror that was rolled back.
  */
 export async function trustOfMirror(directory: string, trust: TrustStore, now: Date): Promise<TrustStore> {
   const revoked = new Set(trust.revoked);
   let { minimumVersion } = trust;
   for (const name of (await namesIn(directory)).filter(isReleaseVersion)) {
     const release = await releaseIn(join(directory, name), trust, now).catch((error: unknown) => {
-      // What cannot be believed forbids nothing either; fetching it again mends it.
+      // An invalid release is ignored here; fetching it again replaces it.
       if (isRefusal(error)) return undefined;
       throw error;
     });

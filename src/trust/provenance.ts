@@ -18,15 +18,15 @@ const Bundle = z.object({
   }),
 });
 
-/** What is signed of a DSSE payload: the pre-authentication encoding of secure-systems-lab/dsse protocol.md. */
+/** The signed form of a DSSE payload: the pre-authentication encoding of secure-systems-lab/dsse protocol.md. */
 export function preAuthentication(payload: Uint8Array): Buffer {
   const header = `DSSEv1 ${DSSE_PAYLOAD_TYPE.length} ${DSSE_PAYLOAD_TYPE} ${payload.length} `;
   return Buffer.concat([Buffer.from(header), payload]);
 }
 
 /**
- * Verifies the signed provenance of a release whose list is verified: signed by a trusted key, and the very statement
- * that the list names. Throws what `findSigner` throws, and `DigestMismatch`.
+ * Verifies the provenance of a release whose list is verified: it must be signed by a trusted key and equal the
+ * statement in the list. Throws the errors of `findSigner`, and `DigestMismatch`.
  *
  * @param digests of the list
  */

@@ -1,7 +1,7 @@
 import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
 
-/** Reasons for which a file is not taken, whoever offers it. */
+/** Reasons to refuse a file, whichever source it comes from. */
 export type RefusalReason = Extract<
   Reason,
   | 'ReleaseManifestInvalid'
@@ -38,7 +38,7 @@ const REMEDIES: Readonly<Record<RefusalReason, string>> = {
   RedirectRefused: 'Name the https URL that the server should lead to, or mend the server.',
 };
 
-/** A file that is not taken: nothing of it is used, and asking the same place again does not help. */
+/** A file is refused: none of it is used, and asking the same source again does not help. */
 export function refusal(reason: RefusalReason, summary: string, evidence: readonly Evidence[] = []): MachineadmError {
   return new MachineadmError({ reason, summary, remedy: REMEDIES[reason], evidence });
 }
@@ -47,7 +47,7 @@ export function isRefusal(error: unknown): boolean {
   return error instanceof MachineadmError && error.reason in REMEDIES;
 }
 
-/** A portal answers everything with 200 and a page of its own. */
+/** A captive portal answers every request with 200 and its own page. */
 export function looksLikeWebPage(head: Uint8Array): boolean {
   return /^\uFEFF?\s*<(!doctype\s+html|html|head|script|meta)\b/i.test(
     Buffer.from(head.subarray(0, 256)).toString('utf8'),

@@ -1,6 +1,6 @@
 const VERSION = /^(\d{1,9})\.(\d{1,9})\.(\d{1,9})(?:-([0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?$/;
 
-/** A semantic version without a leading v and without build metadata: it is also the name of a directory. */
+/** A semantic version without a leading v and without build metadata; also the name of a directory. */
 export function isReleaseVersion(text: string): boolean {
   return VERSION.test(text);
 }

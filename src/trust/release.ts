@@ -5,7 +5,7 @@ import { compareReleases } from './release-version.ts';
 import { findSigner, type Signature, type Signer } from './signature.ts';
 import type { TrustStore } from './store.ts';
 
-/** A list of digests whose signature is right. */
+/** A list of digests whose signature is valid. */
 export interface VerifiedList {
   /** Digests by file name. */
   readonly digests: ReadonlyMap<string, string>;
@@ -16,29 +16,32 @@ export interface VerifiedRelease extends VerifiedList {
   readonly manifest: ReleaseManifest;
 }
 
-/** The names of a release directory that are not in SHA256SUMS themselves. */
+/** The files of a release directory that SHA256SUMS does not list. */
 export const LIST = 'SHA256SUMS';
 export const LIST_SIGNATURE = 'SHA256SUMS.sig';
 export const LIST_BUNDLE = 'SHA256SUMS.sigstore.json';
-/** The signatures of all keys: what machineadm itself verifies. The two above are for openssl and cosign. */
+/** The signatures of all keys, which machineadm verifies. The two above are for openssl and cosign. */
 export const LIST_SIGNATURES = 'SHA256SUMS.signatures.json';
-/** How the files of a release were made: an in-toto statement, listed like every other file. */
+/** How the files of a release were built: an in-toto statement, listed like every other file. */
 export const PROVENANCE = 'provenance.json';
-/** The same statement, signed by itself, for cosign and other verifiers of SLSA provenance; not in the list. */
+/** The same statement, signed separately for cosign and other verifiers of SLSA provenance; not in the list. */
 export const PROVENANCE_BUNDLE = 'provenance.sigstore.json';
-/** What a list does not name, because it is made from the list. */
+/** Not in the list, because they are derived from it. */
 export const SIGNING_FILES: readonly string[] = [LIST, LIST_SIGNATURE, LIST_BUNDLE, LIST_SIGNATURES];
 export const MANIFEST = 'manifest.json';
 
-/** What a release has beside its archives and packages is not larger: licences, the bill of materials, the library. */
+/** Size limit of everything except archives and packages: licences, the bill of materials, the library. */
 export const UNSIZED_LIMIT = 64 * 1024 * 1024;
 
-/** The size of a file as its signed manifest names it; undefined where it does not. */
+/** The size of a file according to its signed manifest; undefined where the manifest does not list it. */
 export function signedSize({ artefacts, packages }: ReleaseManifest, name: string): number | undefined {
   return [...artefacts, ...packages].find(({ file }) => file === name)?.size;
 }
 
-/** Verifies a signed SHA256SUMS before it reads it. Throws what `findSigner` and `parseChecksums` throw, and `WebPageReceived`. */
+/**
+ * Verifies a signed SHA256SUMS before reading it. Throws the errors of `findSigner` and `parseChecksums`, and
+ * `WebPageReceived`.
+ */
 export async function verifyList(
   list: Uint8Array,
   signature: Signature,
@@ -52,8 +55,8 @@ export async function verifyList(
 }
 
 /**
- * Verifies a release: its signed list, its manifest by the list, and that it is the version asked for and not one that
- * is allowed no more. Throws what `verifyList` and `parseManifest` throw, `DigestMismatch`, `ReleaseVersionMismatch`,
+ * Verifies a release: its signed list, its manifest against the list, and that its version is the requested one and not
+ * forbidden. Throws the errors of `verifyList` and `parseManifest`, `DigestMismatch`, `ReleaseVersionMismatch`,
  * `ReleaseTooOld`, `SigningKeyRevoked`.
  */
 export async function verifyRelease(

@@ -18,9 +18,9 @@ export interface Signature {
 export interface Signer {
   /** One of `keys`. */
   readonly key: TrustedKey;
-  /** All trusted keys that signed, as many as are demanded or more. */
+  /** All trusted keys that signed it, at least as many as the threshold. */
   readonly keys: readonly TrustedKey[];
-  /** What does not forbid the use of the file and should be known. */
+  /** Problems that do not forbid the use of the file. */
   readonly warnings: readonly string[];
 }
 
@@ -33,7 +33,7 @@ const Bundle = z.object({
   }),
 });
 
-/** `SHA256SUMS.signatures.json`. Which key made a signature is found out, whatever is said about it. */
+/** `SHA256SUMS.signatures.json`. The key of each signature is determined by verifying it, not by its label. */
 const SignatureSet = z.object({
   signatures: z
     .array(z.object({ signature: z.base64() }))
@@ -42,10 +42,10 @@ const SignatureSet = z.object({
 });
 
 /**
- * Who signed these bytes. A revoked key is told apart from a stranger's; one past its day is believed with a warning,
- * because a key that expires must not be what keeps machines from starting, and the clock of a first boot is wrong.
- *
- * Throws `SignatureInvalid`, `SigningKeyRevoked`, `TooFewSignatures`, and `TrustedKeyInvalid` where there is no key to verify by.
+ * Finds the keys that signed these bytes. A revoked key is distinguished from an unknown one. A key past its last day
+ * is accepted with a warning: an expired key must not keep machines from starting, and the clock of a first boot is
+ * often wrong.
+ * Throws `SignatureInvalid`, `SigningKeyRevoked`, `TooFewSignatures`, and `TrustedKeyInvalid` where there are no keys.
  */
 export async function findSigner(
   name: string,
@@ -79,7 +79,7 @@ export async function findSigner(
       attempts.some(({ der, verifier }) => verifier.verify({ key, dsaEncoding: 'der' }, der)),
     )
     .map(({ key }) => key);
-  // The same key may be trusted from several files.
+  // Several files may contain the same key.
   const good = signers.filter(
     ({ id }, index) => !trust.revoked.has(id) && signers.findIndex((other) => other.id === id) === index,
   );
@@ -104,9 +104,9 @@ export async function findSigner(
 }
 
 /**
- * The signatures in DER, and for a bundle the digest that the content must have. What a bundle says of itself binds
- * nothing (GHSA-8gw7-4j42-w388, GHSA-whqx-f9j3-ch6m): the key is picked by what is trusted and never by its hint, and its
- * digest must be the one of the bytes at hand.
+ * The signatures in DER, and for a bundle the digest that it claims. Claims of a bundle are not trusted
+ * (GHSA-8gw7-4j42-w388, GHSA-whqx-f9j3-ch6m): the key is chosen among the trusted ones, not by its hint, and the digest
+ * must equal that of the actual bytes.
  */
 function parseSignature(
   name: string,

@@ -7,22 +7,22 @@ import { type HttpClient, redactedRequest } from '../host/http/client.ts';
 import { HttpError } from '../host/http/error.ts';
 import { refusal } from './refusals.ts';
 
-/** A place where files lie in the layout of a release. It is not trusted. */
+/** A place with files in the layout of a release. It is not trusted. */
 export interface Source {
-  /** For messages: without credentials. */
+  /** For messages: contains no credentials. */
   readonly name: string;
-  /** Its path at the server or on the disk: what a signed directory below it is known by. */
+  /** Its path on the server or on disk, which identifies signed directories below it. */
   readonly path: string;
-  /** Set where it is a directory of this machine. */
+  /** Set where it is a local directory. */
   readonly directory?: string;
   /**
-   * A file below the place in pieces, never more than `limit` bytes of it. Throws, out of the iteration, an error whose
-   * `retryable` says whether asking again may help, or a refusal.
+   * Streams a file below the place, at most `limit` bytes of it. The iteration throws a refusal, or an error whose
+   * `retryable` says whether another attempt may help.
    */
   open(file: string, limit: number, left: { readonly ms: number }): AsyncIterable<Uint8Array>;
 }
 
-/** What a source did not give. */
+/** An error of a source. */
 export function unavailable(what: string, why: string, retryable: boolean, cause?: unknown): MachineadmError {
   return new MachineadmError({
     reason: 'ReleaseUnavailable',
@@ -35,8 +35,8 @@ export function unavailable(what: string, why: string, retryable: boolean, cause
 }
 
 /**
- * The source at `https://…`, `http://…`, `file:///…` or a directory. An authorization goes to https only, and to no
- * other server that it redirects to. Throws `DownloadInvalid`.
+ * The source for `https://…`, `http://…`, `file:///…` or a directory. An authorization is sent over https only, and not
+ * to another server after a redirect. Throws `DownloadInvalid`.
  */
 export function sourceAt(location: string, client: HttpClient, authorization: Secret | undefined): Source {
   const url = URL.canParse(location) ? new URL(location) : undefined;

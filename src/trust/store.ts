@@ -5,14 +5,14 @@ import { BUILT_IN_KEYS } from './built-in-keys.ts';
 import { parseKeys, type TrustedKey } from './keys.ts';
 import { isReleaseVersion } from './release-version.ts';
 
-/** Whom this machine believes. */
+/** The trusted keys and their constraints. */
 export interface TrustStore {
   readonly keys: readonly TrustedKey[];
-  /** Ids of keys that must sign nothing any more. */
+  /** Ids of revoked keys. */
   readonly revoked: ReadonlySet<string>;
-  /** Older releases are refused. */
+  /** The oldest accepted release. */
   readonly minimumVersion: string | undefined;
-  /** With how many different keys a list must be signed. */
+  /** How many different keys must have signed a list. */
   readonly threshold: number;
 }
 
@@ -21,10 +21,9 @@ const TRUST_DIRECTORY = '/etc/machineadm/trust.d';
 const LIMIT = 64 * 1024;
 
 /**
- * The keys that are built in, those of `*.pem` in the directory, and those of `keyFiles`; what the directory's files
- * `revoked` (a key id a line) and `minimum-version` forbid, and the number of signatures that `threshold` demands, hold
- * for all of them. Throws `TrustedKeyInvalid`, also for a
- * file of the directory that others may write to.
+ * The built-in keys, those of `*.pem` in the directory, and those of `keyFiles`. The directory's files `revoked` (one
+ * key id per line), `minimum-version` and `threshold` (the required number of signatures) apply to all of them. Throws
+ * `TrustedKeyInvalid`, also for a file of the directory that other users may write to.
  */
 export async function loadTrust(keyFiles: readonly string[], directory = TRUST_DIRECTORY): Promise<TrustStore> {
   const keys = BUILT_IN_KEYS.flatMap((pem) => parseKeys(pem, 'a built-in key'));
@@ -60,7 +59,7 @@ async function minimumVersion(names: readonly string[], directory: string): Prom
   return version;
 }
 
-/** Lines with a meaning: a line that begins with # is a comment. */
+/** Lines with content: a line that begins with # is a comment. */
 function lines(content: string): readonly string[] {
   return content
     .split('\n')

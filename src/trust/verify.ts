@@ -22,28 +22,30 @@ import type { TrustStore } from './store.ts';
 
 export interface VerifiedFile extends FileIdentity {
   readonly path: string;
-  /** What proved it: a digest that was given, a signature of its own, or a line of a signed list. */
+  /** What proved a file: a given digest, its own signature, or a line of a signed list. */
   readonly by: string;
   /** The id of the key; undefined where a digest was given. */
   readonly signedBy: string | undefined;
   readonly warnings: readonly string[];
 }
 
-/** How files are to be proved; at most one of them. With none, by the signed SHA256SUMS beside each file. */
+/**
+ * How to verify the files; at most one of these is given. Without any, the signed SHA256SUMS beside each file is used.
+ */
 export interface Proof {
   readonly sha256?: string;
   /** A detached signature of the file itself: DER, or a Sigstore bundle. */
   readonly signature?: string;
   readonly bundle?: string;
-  /** A SHA256SUMS; its signature lies beside it. */
+  /** A SHA256SUMS; its signature is beside it. */
   readonly list?: string;
-  /** The release that the list must be of. */
+  /** The release that the list must belong to. */
   readonly version?: string;
 }
 
 const SMALL = 1024 * 1024;
 
-/** Proves each file, and changes nothing. Throws the refusals, `TrustedKeyInvalid`, `DownloadInvalid`, `FileError`. */
+/** Verifies each file and changes nothing. Throws refusals, `TrustedKeyInvalid`, `DownloadInvalid`, `FileError`. */
 export async function verifyFiles(
   paths: readonly string[],
   proof: Proof,
@@ -97,7 +99,7 @@ async function byList(
   const { digests, signer } = release ?? (await signedList(directory, trust, now));
   const { key } = signer;
   const warnings = [...signer.warnings, ...(release === undefined ? await ageOf(directory, digests, now) : [])];
-  // The list is what was signed, and its signature has just been used.
+  // The signed file is the list, and its signature has just been verified.
   if ([LIST, LIST_SIGNATURE, LIST_SIGNATURES].includes(basename(path))) {
     return { ...found, path, by: 'its signature', signedBy: key.id, warnings };
   }
@@ -118,7 +120,7 @@ async function byList(
       throw refusal('DigestMismatch', `${path} is larger than it may be (${limit} bytes)`);
     return { ...found, path, by: list, signedBy: key.id, warnings };
   }
-  // A program that was installed has lost the name of its archive; its own digest is in the manifest.
+  // An installed program no longer has the name of its archive; the manifest has the digest of the program itself.
   const artefact = release?.manifest.artefacts.find(({ program }) => program.sha256 === found.sha256);
   if (artefact !== undefined) return { ...found, path, by: `${artefact.file} of ${list}`, signedBy: key.id, warnings };
   throw refusal('DigestMismatch', `${list} has neither ${basename(path)} nor a program with its digest`, [
@@ -126,7 +128,7 @@ async function byList(
   ]);
 }
 
-/** By the signatures of all keys, or, beside a list that was signed by hand, the one of openssl or cosign. */
+/** By the signatures of all keys, or, for a list that was signed by hand, by the signature of openssl or cosign. */
 async function signedList(directory: string, trust: TrustStore, now: Date): Promise<VerifiedList> {
   const list = await small(join(directory, LIST));
   const candidates = [
@@ -141,7 +143,7 @@ async function signedList(directory: string, trust: TrustStore, now: Date): Prom
   return verifyList(list, bundle, trust, now, directory);
 }
 
-/** Refuses a signed directory that has expired. Where it lies and how old it may be, whoever verifies it here decides. */
+/** Refuses an expired signed directory. Its place and age are the caller's responsibility. */
 async function ageOf(directory: string, digests: ReadonlyMap<string, string>, now: Date): Promise<readonly string[]> {
   if (!digests.has(DIRECTORY_MANIFEST)) return [];
   const { manifest } = await manifestOf(digests, () => small(join(directory, DIRECTORY_MANIFEST)), directory);
