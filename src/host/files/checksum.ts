@@ -1,15 +1,15 @@
 import { crc32 } from 'node:zlib';
 
 /**
- * The checksum is the last field of a JSON object, over all text before it: the file stays JSON that jq reads. CRC-32
- * finds every error of up to 32 bits in a row, which is what a disk does to a sector; etcd keeps a CRC of each record of
- * its log, too (etcd server/storage/wal/encoder.go). Not a defence against whoever may write the file.
+ * The checksum is the last field of a JSON object and covers all text before it, so the file stays JSON that jq reads.
+ * CRC-32 detects every error burst of up to 32 bits; etcd also keeps a CRC of each record of its log (etcd
+ * server/storage/wal/encoder.go). It is no defence against a user who may write the file.
  */
 const NAME = 'crc32';
-/** The last field, where it may be the checksum: its name may be damaged, too. */
+/** The last field, in case it is the checksum with a damaged name. */
 const FIELD = /,\s*"([^"]{4,6})": ?"([^"]{7,9})"(\s*\})\s*$/;
 
-/** The text of a JSON object with its checksum as the last field, on one line or indented, as the text is; any other text as it is. */
+/** The text of a JSON object with its checksum as the last field, indented as the text is; any other text unchanged. */
 export function withChecksum(json: string): string {
   const object = json.trimEnd();
   if (!object.endsWith('}')) return json;
@@ -22,7 +22,7 @@ export function withChecksum(json: string): string {
 }
 
 /**
- * The text without its checksum; undefined where they do not belong together. A text that has none is taken as it is:
+ * The text without its checksum; undefined where the checksum is wrong. A text without one is returned unchanged:
  * earlier versions wrote none.
  */
 export function withoutChecksum(text: string): string | undefined {

@@ -3,20 +3,20 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { errnoOf } from './file-error.ts';
 import { openPlace } from './place.ts';
 
-/** Between two tries to write to a console whose buffer is full. */
+/** Pause between two attempts to write to a console whose buffer is full. */
 const RETRY_MS = 50;
 
 /** A console that is open for writing. */
 export interface ConsoleDevice {
-  /** Writes what the device takes and tries the rest again until the signal says that it took too long. */
+  /** Writes what the device accepts, and retries the rest until the signal is aborted. */
   write(text: string, signal: AbortSignal): Promise<void>;
   close(): void;
 }
 
 /**
- * Opens a console without waiting for it and without making it the terminal of this process. It is non-blocking and written
- * synchronously: a console that nobody drains blocks a writer for ever, and an asynchronous write to it would hold up even
- * the exit of the process (it waits for libuv's thread pool). Throws what the kernel says.
+ * Opens a console without blocking and without making it the controlling terminal. It is non-blocking and written
+ * synchronously: a console that nothing drains would block a writer for ever, and an asynchronous write would even hold
+ * up the exit of the process (it waits for libuv's thread pool). Throws the kernel's error.
  */
 export function openConsole(device: string): ConsoleDevice {
   const descriptor = openDevice(device);
@@ -37,7 +37,7 @@ export function openConsole(device: string): ConsoleDevice {
 }
 
 function openDevice(device: string): number {
-  // A serial port of Windows is reached below the device namespace (learn.microsoft.com, CreateFile, "Communications").
+  // Windows addresses a serial port in the device namespace (learn.microsoft.com, CreateFile, "Communications").
   if (process.platform === 'win32') {
     return openSync(device.startsWith('COM') ? `\\\\.\\${device}` : device, constants.O_WRONLY);
   }

@@ -1,7 +1,7 @@
 import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
 
-/** A file operation that failed. `code` is the kernel's errno name (`EACCES`), for callers that can go on. */
+/** A file operation failed. `code` is the kernel's errno name (`EACCES`), for callers that can continue. */
 export class FileError extends MachineadmError {
   readonly code: string;
   readonly path: string;
@@ -26,12 +26,12 @@ export class FileError extends MachineadmError {
   }
 }
 
-/** What to throw of an operation on a file: the `FileError`, or the cause where it tells all itself. */
+/** The error to throw for a file operation: a `FileError`, or the cause where it is a complete error already. */
 export function fileError(operation: FileOperation, path: string, cause: unknown): MachineadmError {
   return cause instanceof MachineadmError ? cause : new FileError(operation, path, cause);
 }
 
-/** A path that an unprivileged user could lead elsewhere: what root reads or writes there would be his choice (CWE-59). */
+/** An unprivileged user could redirect a path, and so choose what root reads or writes (CWE-59). */
 export class UnsafePath extends Error {
   readonly code = 'EUNSAFE';
   readonly reason: Reason = 'UnsafePath';
@@ -74,7 +74,7 @@ interface KnownErrno {
   readonly remedy: (path: string) => string;
 }
 
-/** errno(3), as far as an operator can do something about it. */
+/** errno(3) values with a remedy for the operator. */
 const KNOWN: Readonly<Record<string, KnownErrno>> = {
   ENOSPC: {
     reason: 'DiskFull',
@@ -122,7 +122,7 @@ const KNOWN: Readonly<Record<string, KnownErrno>> = {
   },
 };
 
-/** What there is to do on a path with a drive; undefined for any other path. */
+/** The remedy for a path with a drive; undefined for any other path. */
 function windowsRemedy(code: string, path: string): string | undefined {
   if (!/^[A-Za-z]:\\/.test(path)) return undefined;
   if (code === 'ENOSPC') return `Free space on the drive ${path.slice(0, 2)}, then run again.`;
@@ -132,7 +132,7 @@ function windowsRemedy(code: string, path: string): string | undefined {
   return `Run as the system or as an administrator, and look at the path with "icacls ${path}".`;
 }
 
-/** The code of an error of Node, for those of the kernel its errno name; undefined for anything else. */
+/** The errno name of a kernel error, or the code of another Node error; undefined for anything else. */
 export function errnoOf(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }

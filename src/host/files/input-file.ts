@@ -5,7 +5,7 @@ import { openPlace } from './place.ts';
 const CHUNK_BYTES = 256 * 1024;
 
 /**
- * The bytes of a file that a command was told to read, piece by piece; `-` is standard input. Links of other users are not
+ * The bytes of a file named on the command line, piece by piece; `-` is standard input. Links of other users are not
  * followed. Throws the errno, or `UnsafePath`.
  */
 export function* readPieces(path: string): Generator<Uint8Array> {
@@ -22,7 +22,7 @@ export function* readPieces(path: string): Generator<Uint8Array> {
   }
 }
 
-/** Opens what a command was told to read. A FIFO is waited for, as its writer is. */
+/** Opens an input of a command. Opening a FIFO waits for its writer. */
 export function openInput(path: string): number {
   if (isOwnDescriptor(path)) return openSync(path, constants.O_RDONLY);
   using place = openPlace(path, { follow: true });

@@ -8,13 +8,13 @@ import { tryWindowsLock } from '../windows/lock.ts';
 import { fileError } from './file-error.ts';
 import { openPlace, requireRegular } from './place.ts';
 
-/** The right to change this machine. It ends with `release`, or with this process, however that ends. */
+/** The exclusive right to change this machine. It ends with `release`, or with this process, however that ends. */
 export interface Lock {
   readonly path: string;
   release(): void;
 }
 
-/** Between two looks at a lock that is held. */
+/** Pause between two checks of a lock that is held. */
 const LOOK_EVERY_MS = 100;
 
 /** flock(1): the status when -n finds the lock held. */
@@ -22,12 +22,12 @@ const HELD_BY_ANOTHER = 1;
 
 /**
  * Takes the lock file for this process. The kernel keeps a flock(2) lock with the open file description: a short-lived
- * flock(1) takes it on the descriptor it inherits, and it stays ours when that child ends. No other child inherits the
- * descriptor (Node opens with O_CLOEXEC), so it is free the moment this process is gone, `kill -9` included.
- *
- * On Windows a handle that shares the file with nobody is the lock (`windows/lock.ts`).
- *
- * A lock that is held is waited for as long as `patienceMs`. Throws `Locked` naming the holder, `PreflightFailed` where flock(1) is missing, `FileError` (`ReadOnlyFilesystem`, …).
+ * flock(1) takes it on the inherited descriptor, and this process keeps it when the child ends. No other child inherits
+ * the descriptor (Node opens with O_CLOEXEC), so the lock is free as soon as this process is gone, even after `kill
+ * -9`.
+ * On Windows an exclusively shared handle is the lock (`windows/lock.ts`).
+ * Waits up to `patienceMs` for a lock that is held. Throws `Locked` with the holder, `PreflightFailed` where flock(1)
+ * is missing, `FileError` (`ReadOnlyFilesystem`, …).
  */
 export async function acquireLock(path: string, patienceMs = 0): Promise<Lock> {
   for (const until = performance.now() + patienceMs; ; await sleep(LOOK_EVERY_MS)) {
@@ -45,7 +45,8 @@ function tryLock(path: string): Lock {
     const descriptor = openLockFile(path);
     try {
       takeLock(descriptor, path);
-      // Somebody may have removed the file between our opening and locking it; then another run can lock a new one.
+      // Another process may have removed the file between our opening and locking it; then a third one could lock a new
+      // file.
       if (isStillAt(descriptor, path)) {
         const { pid, startTicks } = ownProcess();
         ftruncateSync(descriptor);
@@ -63,7 +64,7 @@ function tryLock(path: string): Lock {
 function openLockFile(path: string): number {
   try {
     using place = openPlace(path, { create: 0o755, closed: true });
-    // 0600: whoever can open a file can lock it, and so keep the node from being bootstrapped.
+    // 0600: a user who can open the file can lock it, and so block the node's bootstrap.
     const descriptor = place.open(constants.O_RDWR | constants.O_CREAT, 0o600);
     requireRegular(descriptor, path);
     return descriptor;
@@ -73,7 +74,7 @@ function openLockFile(path: string): number {
 }
 
 function takeLock(descriptor: number, path: string): void {
-  // Synchronous: nothing else of this process may run between asking and having.
+  // Synchronous: nothing else of this process may run between the attempt and its result.
   const result = spawnSync('flock', ['-n', '-x', '3'], {
     stdio: ['ignore', 'ignore', 'pipe', descriptor],
     env: cleanEnvironment(),

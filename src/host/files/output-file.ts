@@ -6,10 +6,10 @@ import { isOwnDescriptor } from './paths.ts';
 import { makeDirectories, openPlace, type Place } from './place.ts';
 
 /**
- * Writes what a command was told to write, for its caller alone (0600): whole or not at all, and never through a link of
- * another user. A device or a FIFO is written to. Throws `FileNotWritten` or `UnsafePath`.
+ * Writes an output file of a command for its caller alone (0600): completely or not at all, and never through a link of
+ * another user. A device or a FIFO is written to directly. Throws `FileNotWritten` or `UnsafePath`.
  *
- * @param option by which the path was given: `--to`
+ * @param option that named the path: `--to`
  */
 export function writeOutputFile(path: string, content: Uint8Array | string, option: string): void {
   attempt(path, option, () => {
@@ -22,7 +22,7 @@ export function writeOutputFile(path: string, content: Uint8Array | string, opti
   });
 }
 
-/** Makes the directory into which a command writes its files, for its caller alone. Throws as `writeOutputFile` does. */
+/** Creates the output directory of a command for its caller alone. Throws as `writeOutputFile` does. */
 export function makeOutputDirectory(path: string, option: string): void {
   attempt(path, option, () => makeDirectories(path, 0o700));
 }

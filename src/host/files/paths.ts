@@ -3,20 +3,20 @@ import { basename, dirname, join } from 'node:path';
 import { windowsPath } from '../windows/paths.ts';
 import { errnoOf } from './file-error.ts';
 
-/** Held by whoever changes this machine or says in its status file how a run ended. */
+/** Held while a process changes this machine or records the end of a run in its status file. */
 export const LOCK_PATH = '/run/machineadm/lock';
 
 /**
- * Where this very machine has a path of ours (`/run/machineadm/…`), for what opens files without a host: the lock, the
- * journal and the status of a run.
+ * The path of one of our files (`/run/machineadm/…`) on the running machine, for code that opens files without a host:
+ * the lock, the journal and the status of a run.
  */
 export function localPath(path: string): string {
   return process.platform === 'win32' ? windowsPath(path) : path;
 }
 
 /**
- * The place that an absolute path names, with the symbolic links of its directories followed as far as those exist. The
- * last part stays: a link at the path itself is another file than its target.
+ * The real location of an absolute path: the symbolic links of its existing directories are resolved. The last
+ * component is kept: a link at the path itself is a different file than its target.
  */
 export async function realPath(path: string): Promise<string> {
   const directory = dirname(path);
@@ -43,8 +43,8 @@ export function mountPointsOf(mountinfo: string): readonly string[] {
 }
 
 /**
- * Names of descriptors that the caller has opened: `/dev/stdin`, `<(command)` of a shell. They are links without a target
- * that could be followed (proc_pid_fd(5)), and lead nowhere but to what this process has open already.
+ * Names of descriptors that the caller has opened: `/dev/stdin`, `<(command)` of a shell. Their links have no target
+ * that could be resolved (proc_pid_fd(5)), and refer only to what this process has open already.
  */
 export function isOwnDescriptor(path: string): boolean {
   return /^(?:\/dev\/(?:stdin|stdout|stderr|fd\/\d+)|\/proc\/self\/fd\/\d+)$/.test(path);

@@ -13,31 +13,31 @@ import { dirname, join } from 'node:path';
 import { flushDirectory, openDirectory, openEntry, openFile } from '../linux/entry.ts';
 import { errnoOf, UnsafePath } from './file-error.ts';
 
-// For files that are opened without a host: the journal, the lock, releases, what a command writes for its caller. On
-// Linux they are reached as all files of root are (linux/entry.ts); elsewhere by name.
+// For files that are opened without a host: the journal, the lock, releases, output files of commands. On Linux they
+// are reached as root's other files are (linux/entry.ts); on other systems by name.
 
-/** A name in a directory that is open. The name itself may be missing. */
+/** A name in an open directory. The name itself may not exist. */
 export interface Place extends Disposable {
-  /** As it was asked for, for messages. */
+  /** The requested path, for messages. */
   readonly path: string;
-  /** Where node:fs finds it until it is disposed of. */
+  /** The path for node:fs; valid until disposal. */
   readonly at: string;
   /** The same for another name in its directory. */
   beside(name: string): string;
-  /** Opens what is there, or makes it with `O_CREAT`; a symbolic link is `ELOOP`. */
+  /** Opens the entry, or creates it with `O_CREAT`; a symbolic link is `ELOOP`. */
   open(flags: number, mode?: number): number;
-  /** What is there, a link itself; undefined when nothing is. */
+  /** lstat of the entry; undefined when it does not exist. */
   stat(): Stats | undefined;
-  /** Makes the names of the directory survive a crash of the machine (rename(2), fsync(2)). */
+  /** Makes changes of names in the directory durable (rename(2), fsync(2)). */
   flush(): void;
 }
 
 export interface PlaceOptions {
-  /** Makes missing directories with this mode, whatever the umask. */
+  /** Creates missing directories with this mode, regardless of the umask. */
   readonly create?: number;
   /** Follows a symbolic link at the place itself. */
   readonly follow?: boolean;
-  /** Refuses a directory that others than root and this user may write to. */
+  /** Refuses a directory that users other than root and the caller may write to. */
   readonly closed?: boolean;
 }
 
@@ -46,13 +46,16 @@ export function openPlace(path: string, options: PlaceOptions = {}): Place {
   return process.platform === 'linux' ? linuxPlace(path, options) : namedPlace(path, options);
 }
 
-/** Makes a directory and those above it with this mode, whatever the umask; one that exists is left as it is. */
+/**
+ * Creates a directory and its missing parents with this mode, regardless of the umask; an existing one is left as it
+ * is.
+ */
 export function makeDirectories(path: string, mode: number): void {
   if (process.platform === 'linux') openDirectory(path, { create: mode })[Symbol.dispose]();
   else makeNamedDirectories(path, mode);
 }
 
-/** What a descriptor is of must be a regular file: our own files are no links, devices or FIFOs. */
+/** The descriptor must be of a regular file: our own files are never links, devices or FIFOs. */
 export function requireRegular(descriptor: number, path: string): Stats {
   const found = fstatSync(descriptor);
   if (!found.isFile()) throw new UnsafePath(path, 'is not a regular file');

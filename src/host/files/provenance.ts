@@ -8,13 +8,14 @@ import { openEntry, openFile } from '../linux/entry.ts';
 import { UnsafePath } from './file-error.ts';
 import { isOwnDescriptor } from './paths.ts';
 
-// A document says what root does: who may change it is root. So it is held to the rule that sudo has for sudoers and sshd
-// for authorized_keys (sudo plugins/sudoers, sudo_secure_path; OpenSSH misc.c, safe_path).
+// A document decides what root does, so a user who may change it is as powerful as root. Documents must satisfy the
+// same rule as sudoers for sudo and authorized_keys for sshd (sudo plugins/sudoers, sudo_secure_path; OpenSSH misc.c,
+// safe_path).
 
-/** A file that decides what this program does, open for reading. */
+/** An input file that controls this program, open for reading. */
 export interface Source {
   readonly file: FileHandle;
-  /** Why others may have written it; undefined when none but root and the caller can. */
+  /** Why other users may have written it; undefined when only root and the caller can. */
   readonly distrust: string | undefined;
   /** True where every user of this machine may read it. */
   readonly isPublic: boolean;
@@ -26,7 +27,7 @@ const READABLE_BY_ALL = 0o004;
 
 let isInsecureAccepted = false;
 
-/** For this process, files are taken from wherever they are: `--insecure-document`. */
+/** Accept files of any owner in this process: `--insecure-document`. */
 export function acceptInsecureSources(): void {
   isInsecureAccepted = true;
 }
@@ -36,24 +37,28 @@ export function areInsecureSourcesAccepted(): boolean {
 }
 
 /**
- * Opens a file and finds out who may have written it, by the descriptors of the file and of the directories above it. A
- * FIFO is waited for. What the caller has opened himself (`/dev/stdin`, `<(command)`) is his. Throws the errno.
+ * Opens a file and checks the permissions of its descriptor and of the directories above it. Opening a FIFO waits for
+ * its writer. A descriptor that the caller has opened (`/dev/stdin`, `<(command)`) counts as the caller's. Throws the
+ * errno.
  */
 export async function openSource(path: string): Promise<Source> {
   return await withSource(path, async (itself, provenance) => ({ file: await open(itself), ...provenance }));
 }
 
-/** Why others may have written a file, without opening it; undefined when none can, or it is not there. */
+/** Why other users may have written a file, without opening it; undefined when none can, or the file does not exist. */
 export async function whyFileDistrusted(path: string): Promise<string | undefined> {
   try {
     return await withSource(path, async (_, { distrust }) => distrust);
   } catch {
-    // Whoever reads it says why it cannot be read.
+    // The reader of the file reports why it cannot be read.
     return undefined;
   }
 }
 
-/** @param use gets the path by which to open the very file that was looked at */
+/**
+ *
+ * @param use gets a path that opens exactly the file that was checked
+ */
 async function withSource<T>(
   path: string,
   use: (itself: string, provenance: Omit<Source, 'file'>) => Promise<T>,
@@ -76,7 +81,10 @@ async function withSource<T>(
   }
 }
 
-/** Why others may add to a directory of drop-ins; undefined when none but root and the caller can. Throws the errno. */
+/**
+ * Why other users may add entries to a directory of drop-ins; undefined when only root and the caller can. Throws the
+ * errno.
+ */
 export function whyDirectoryDistrusted(path: string): string | undefined {
   if (process.platform !== 'linux') return undefined;
   try {
@@ -89,20 +97,20 @@ export function whyDirectoryDistrusted(path: string): string | undefined {
   }
 }
 
-/** Names in a directory. Throws the errno; one that is no directory is `ENOTDIR`. */
+/** Names in a directory. Throws the errno; `ENOTDIR` where it is not a directory. */
 export function listDirectory(path: string): readonly string[] {
   if (process.platform !== 'linux' || isOwnDescriptor(path)) return readdirSync(path);
   try {
     using entry = openEntry(`${path}/.`);
     return readdirSync(procPath(entry.directory.descriptor));
   } catch (error) {
-    // Who may lead the path elsewhere is told of by `whyDirectoryDistrusted`.
+    // `whyDirectoryDistrusted` reports who may redirect the path.
     if (error instanceof UnsafePath) return readdirSync(path);
     throw error;
   }
 }
 
-/** Why others may replace an entry of a directory, or one of the directories above it. */
+/** Why other users may replace an entry of a directory, or one of its parents. */
 function whyReplaceable(directory: Directory, entry: Stats): string | undefined {
   const { uid, mode } = directory.stat;
   const isKept = (mode & STICKY) !== 0 && isTrustedSource(entry.uid);
@@ -117,7 +125,7 @@ function whyDistrusted({ uid, mode }: Stats): string | undefined {
   return (mode & WRITABLE_BY_OTHERS) === 0 ? undefined : `others may write to it (mode ${formatMode(mode)})`;
 }
 
-/** Root, this user, and behind sudo(8) the user who has called it: what he may have written, he may run as root anyway. */
+/** Root, this user, and with sudo(8) the invoking user, who can run anything as root anyway. */
 function isTrustedSource(uid: number): boolean {
   return isTrusted(uid) || (process.geteuid?.() === 0 && uid === sudoCaller());
 }

@@ -27,7 +27,7 @@ export async function digestOf(file: FileHandle): Promise<string> {
   }
 }
 
-/** What `action` finds out about a file; undefined when the file does not exist. Throws `FileError`. */
+/** The result of `action` on a file; undefined when the file does not exist. Throws `FileError`. */
 export async function unlessAbsent<T>(path: string, action: () => Promise<T>): Promise<T | undefined> {
   try {
     return await action();
@@ -38,7 +38,7 @@ export async function unlessAbsent<T>(path: string, action: () => Promise<T>): P
   }
 }
 
-/** What lstat(2) found, in our words. */
+/** The result of lstat(2) in our types. */
 export function typeOf(found: Stats): FileStat['type'] {
   if (found.isFile()) return 'file';
   if (found.isDirectory()) return 'directory';

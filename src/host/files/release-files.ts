@@ -20,9 +20,9 @@ import { errnoOf, FileError, fileError, UnsafePath } from './file-error.ts';
 import { openInput } from './input-file.ts';
 import { openPlace } from './place.ts';
 
-// Beside `Host`, because releases are verified and mirrored on machines that this program does not prepare, Windows among them.
+// Separate from `Host`, because releases are also verified and mirrored on machines that machineadm does not prepare.
 
-/** What a file is, in the terms of a release. */
+/** Properties of a file that a release lists. */
 export interface FileIdentity {
   /** Lower-case hex. */
   readonly sha256: string;
@@ -54,7 +54,7 @@ export async function namesIn(directory: string): Promise<readonly string[]> {
   return (await list(directory)) ?? [];
 }
 
-/** True where somebody else than root and the one who runs this could have written the file, or put it there. */
+/** True where users other than root and the caller could have written the file or its directory entry. */
 export async function othersMayWrite(path: string): Promise<boolean> {
   if (process.platform === 'win32') return false;
   try {
@@ -77,7 +77,7 @@ export async function fileExists(path: string): Promise<boolean> {
   }
 }
 
-/** The bytes of a file in pieces. Errors come out of the iteration, as `FileError`. */
+/** Streams the bytes of a file. The iteration throws `FileError`. */
 export async function* piecesOf(path: string): AsyncGenerator<Uint8Array> {
   try {
     for await (const piece of createReadStream(path, { fd: openInput(path), highWaterMark: 1 << 20 }))
@@ -104,9 +104,9 @@ export async function identify(path: string): Promise<FileIdentity | undefined> 
 }
 
 /**
- * Puts what comes into its place once `accept` has not thrown at its digest and size: born exclusively and for nobody
- * else, flushed, renamed. What lies there then is read again: if it is not what was accepted, somebody else wrote in
- * between, and it is removed. Throws `FileError`, `VerifiedFileChanged`, and what `accept` and the content throw.
+ * Writes a file once `accept` has accepted its digest and size: created exclusively with mode 0600, flushed, renamed.
+ * The result is then read again: if it differs from what was accepted, another process has written to it, and it is
+ * removed. Throws `FileError`, `VerifiedFileChanged`, and the errors of `accept` and the content.
  */
 export async function placeVerified(
   path: string,

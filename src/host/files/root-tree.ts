@@ -15,49 +15,53 @@ import { PATH_OF_ROOT } from '../linux/environment.ts';
 import type { FileStat } from '../seam/host.ts';
 import { typeOf } from './reading.ts';
 
-/** Of a text more is never read: an image can hold a file of any size. */
+/** Upper limit for reading text: an image can contain files of any size. */
 const LONGEST_TEXT = 16 * 1024 * 1024;
-/** As many links as the kernel follows in one path (path_resolution(7)). */
+/** The kernel's limit of symbolic links in one path (path_resolution(7)). */
 const MOST_LINKS = 40;
 
-/** An entry of the tree and where it is, after the links on the way. */
+/** An entry of the tree and its resolved path. */
 export interface TreeEntry extends FileStat {
   readonly path: string;
 }
 
 /**
- * The files of a Linux root, read-only: the running machine's (`/`), or those of an image that is mounted or unpacked in a
- * directory. Every symbolic link is followed inside of the root, as chroot(2) would: an absolute link of an image never
- * leads to a file of the machine that looks at it. Only regular files are opened; nothing is executed. No method throws for
- * what an image has in it: what is missing, unreadable or of another type is undefined.
+ * The files of a Linux root, read-only: the running machine's (`/`), or those of an image that is mounted or unpacked
+ * in a directory. Every symbolic link is resolved inside the root, as chroot(2) would do: an absolute link of an image
+ * never leads to a file of the inspecting machine. Only regular files are opened; nothing is executed. No method throws
+ * because of an image's contents: a missing, unreadable or unexpected entry is undefined.
  */
 export class RootTree {
   readonly #root: string;
   readonly #ignoresCase: boolean;
-  /** Each entry and each directory is read once: an image is at rest, and of a machine one moment is looked at. */
+  /**
+   * Each entry and each directory is read once: an image does not change, and a machine is inspected at one point in
+   * time.
+   */
   readonly #found = new Map<string, Stats | undefined>();
   readonly #names = new Map<string, readonly string[]>();
 
   /**
+   *
    * @param root the directory; throws the errno where it does not exist
-   * @param ignoresCase names are compared as Windows does, whatever the file system is mounted with
+   * @param ignoresCase compare names as Windows does, whatever the mounted file system does
    */
   constructor(root: string, ignoresCase = false) {
     this.#root = realpathSync(root);
     this.#ignoresCase = ignoresCase;
   }
 
-  /** The entry that a path names, links followed. */
+  /** The entry at a path, with links followed. */
   stat(path: string): TreeEntry | undefined {
     return this.#locate(path, true);
   }
 
-  /** The entry itself, where it is a link, too. */
+  /** The entry itself, even if it is a link. */
   lstat(path: string): TreeEntry | undefined {
     return this.#locate(path, false);
   }
 
-  /** Where a symbolic link points to, as it is written there. */
+  /** The target of a symbolic link, as stored. */
   linkTarget(path: string): string | undefined {
     const entry = this.lstat(path);
     return entry?.type === 'symlink' ? attempt(() => readlinkSync(join(this.#root, entry.path))) : undefined;
@@ -89,7 +93,7 @@ export class RootTree {
     });
   }
 
-  /** Where root's PATH finds a program, or the absolute path that is given: a file that can be executed. */
+  /** Finds a program on root's PATH, or checks an absolute path: an executable file. */
   which(program: string): string | undefined {
     const candidates = program.includes('/') ? [program] : PATH_OF_ROOT.map((directory) => join(directory, program));
     return candidates.find((path) => {
@@ -122,7 +126,7 @@ export class RootTree {
     return undefined;
   }
 
-  /** A name as the directory has it. */
+  /** A name as spelled in the directory. */
   #spelled(inside: readonly string[], name: string): string {
     if (!this.#ignoresCase) return name;
     const names = this.#read(`/${inside.join('/')}`);
@@ -146,7 +150,7 @@ export class RootTree {
 }
 
 function readUpTo(descriptor: number, position: number, length: number): Uint8Array {
-  // Files of /proc tell no size.
+  // Files of /proc report a size of 0.
   const size = fstatSync(descriptor).size;
   const bytes = new Uint8Array(size === 0 ? Math.min(length, 1 << 20) : Math.max(0, Math.min(length, size - position)));
   let filled = 0;

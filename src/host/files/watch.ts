@@ -2,7 +2,7 @@ import { type BigIntStats, lstatSync, watch } from 'node:fs';
 import { basename } from 'node:path';
 import { localPath } from './paths.ts';
 
-/** Group and times of a file, in nanoseconds; undefined where there is none. Needs no right to read it. */
+/** Group and times of a file, in nanoseconds; undefined where it does not exist. Requires no permission to read it. */
 export function statNow(path: string): BigIntStats | undefined {
   try {
     return lstatSync(localPath(path), { bigint: true });
@@ -11,7 +11,10 @@ export function statNow(path: string): BigIntStats | undefined {
   }
 }
 
-/** Tells that one of some names in a directory changed since it was armed. Works as a mere timer while there is no directory. */
+/**
+ * Signals that one of some names in a directory has changed since it was armed. Falls back to a timer while the
+ * directory does not exist.
+ */
 export class DirectoryWatcher {
   readonly #directory: string;
   readonly #names: readonly string[];
@@ -23,14 +26,14 @@ export class DirectoryWatcher {
     this.#names = names;
   }
 
-  /** From now on changes count. Called before the file is read, so that none is missed in between. */
+  /** Starts watching. Called before the file is read, so that no change is missed in between. */
   arm(): void {
     this.#changed = Promise.withResolvers();
     if (this.#watcher !== undefined) return;
     try {
       this.#watcher = watch(this.#directory, { persistent: true }, (event, name) => {
         if (name === null || this.#names.includes(name)) this.#changed.resolve();
-        // The directory itself was removed: another may come in its place.
+        // The directory itself was removed: a new one may replace it.
         if (event === 'rename' && name === basename(this.#directory)) this.close();
       });
       this.#watcher.on('error', () => this.close());

@@ -12,9 +12,9 @@ export interface HttpRequest {
   readonly method?: 'GET' | 'HEAD' | 'PUT' | 'POST' | 'PATCH' | 'DELETE';
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
-  /** How long the answer may take to begin, and then how long the body may be silent; default 30 s. */
+  /** Time limit until the response begins, and then for each gap in its body; default 30 s. */
   readonly silenceMs?: number;
-  /** How long all of it may take; default: no limit. */
+  /** Time limit of the whole request; default: none. */
   readonly totalMs?: number;
   readonly signal?: AbortSignal;
 }
@@ -23,19 +23,19 @@ export interface HttpAnswer {
   readonly status: number;
   /** Names in lower case; the first value of each. */
   readonly headers: ReadonlyMap<string, string>;
-  /** Must be read to its end or given up with `discard`. */
+  /** Must be read to its end or released with `discard`. */
   readonly body: AsyncIterable<Uint8Array>;
   discard(): Promise<void>;
 }
 
-/** Throws `HttpError` for a request without a whole answer. Whatever status the server gives is an answer. */
+/** Throws `HttpError` for a request without a complete response. Every status of the server is a response. */
 export interface HttpClient {
   request(request: HttpRequest): Promise<HttpAnswer>;
-  /** Ends idle connections; a request under way is ended, too. */
+  /** Closes all connections, including those of active requests. */
   close(): Promise<void>;
 }
 
-/** Proxies by the protocol of what is asked for: full URLs, with credentials where needed. */
+/** Proxies by the protocol of the request: full URLs, with credentials where needed. */
 export interface HttpProxy {
   readonly http: string | undefined;
   readonly https: string | undefined;
@@ -44,13 +44,13 @@ export interface HttpProxy {
 }
 
 export interface HttpClientOptions {
-  /** undefined: everything is reached directly. */
+  /** undefined: all requests are direct. */
   readonly proxy: HttpProxy | undefined;
-  /** PEM certificates trusted beside the system's. */
+  /** PEM certificates trusted in addition to the system's. */
   readonly certificateAuthorities: readonly string[];
-  /** PEM; shown to servers that ask for one. */
+  /** PEM; the client certificate for servers that request one. */
   readonly clientCertificate?: { readonly certificate: string; readonly key: Secret };
-  /** How long a connection may take; default 10 s. */
+  /** Time limit for establishing a connection; default 10 s. */
   readonly connectTimeoutMs?: number;
 }
 
@@ -58,7 +58,7 @@ const SILENCE_MS = 30_000;
 const CONNECT_TIMEOUT_MS = 10_000;
 const REDIRECTS = 5;
 
-/** The proxy of the document for the agent's own requests; undefined when it has none. */
+/** The document's proxy for the agent's own requests; undefined when it has none. */
 export async function agentProxy(
   model: ProxyModel | undefined,
   resolve: (value: SecretValue) => Promise<Secret>,
@@ -70,9 +70,9 @@ export async function agentProxy(
 }
 
 /**
- * The HTTP client of the project. Proxies and trust come from its options only: the environment of the process
- * (HTTP_PROXY, NODE_EXTRA_CA_CERTS) decides nothing. Redirects of a GET are followed up to five times, never from https
- * to http, and to another server without the headers of the caller, which may be credentials.
+ * The HTTP client of the project. Proxies and trust come only from its options; environment variables (HTTP_PROXY,
+ * NODE_EXTRA_CA_CERTS) have no effect. Redirects of a GET are followed up to five times, never from https to http.
+ * Headers of the caller may be credentials, so they are not sent to a different server.
  */
 export function createHttpClient(options: HttpClientOptions): HttpClient {
   const dispatchers = new Map<string, Promise<Dispatcher>>();
@@ -145,7 +145,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
   };
 }
 
-/** All of a body, refused past `limit` bytes. Throws `HttpError`. */
+/** The whole body, limited to `limit` bytes. Throws `HttpError`. */
 export async function readBody(answer: HttpAnswer, limit: number, what: string): Promise<Uint8Array> {
   const pieces: Uint8Array[] = [];
   let length = 0;
@@ -157,7 +157,7 @@ export async function readBody(answer: HttpAnswer, limit: number, what: string):
   return Buffer.concat(pieces);
 }
 
-/** The answer of a service. Throws `HttpError` that quotes nothing of it, as it may be a secret. */
+/** The body of a service's response. The `HttpError` it throws quotes nothing of the body, which may be a secret. */
 export function parseJson(text: string, what: string): unknown {
   try {
     return JSON.parse(text);
@@ -166,7 +166,7 @@ export function parseJson(text: string, what: string): unknown {
   }
 }
 
-/** How a request is named in messages: without a query, a fragment or credentials. */
+/** A request for messages: without query, fragment and credentials. */
 export function redactedRequest(method: string, url: URL | string): string {
   const { protocol, host, pathname } = new URL(url);
   return `${method} ${protocol}//${host}${pathname}`;
@@ -187,9 +187,10 @@ async function* chunks(
 async function connect(url: URL, proxy: string | undefined, options: HttpClientOptions): Promise<Dispatcher> {
   const { Agent, ProxyAgent } = await loadUndici();
   const timeout = options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS;
-  // The system's bundle is 200 KiB to parse: only what speaks TLS pays for it.
+  // Parsing the system's bundle of 200 KiB takes time, so only TLS connections do it.
   const tls = [url.protocol, proxy === undefined ? '' : new URL(proxy).protocol].includes('https:');
-  // Said in full: what is left out, Node takes from the environment (NODE_TLS_REJECT_UNAUTHORIZED) or from flags.
+  // All options are set explicitly: Node takes missing ones from the environment (NODE_TLS_REJECT_UNAUTHORIZED) or from
+  // flags.
   const trust = tls
     ? {
         ca: [...(await trustedRoots(options.certificateAuthorities))],
@@ -209,7 +210,7 @@ function proxyFor(url: URL, proxy: HttpProxy | undefined): string | undefined {
   return url.protocol === 'https:' ? proxy.https : proxy.http;
 }
 
-/** The host and port of a proxy, never its credentials. */
+/** The host and port of a proxy, without its credentials. */
 function hostOf(proxy: string, what: string): string {
   const url = URL.canParse(proxy) ? new URL(proxy) : undefined;
   if (url !== undefined && /^https?:$/.test(url.protocol)) return url.host;

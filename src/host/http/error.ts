@@ -1,10 +1,13 @@
 import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
 import { errnoOf } from '../files/file-error.ts';
 
-/** What became of a request that got no whole answer. */
+/** The outcome of a request without a complete response. */
 export type HttpFailureKind = 'name' | 'connection' | 'timeout' | 'tls' | 'proxy' | 'aborted' | 'redirect' | 'protocol';
 
-/** A request without a whole answer. Names the server and the path only: a query may hold a token. */
+/**
+ * A request failed without a complete response. The error names the server and the path only: a query may contain a
+ * token.
+ */
 export class HttpError extends MachineadmError {
   readonly kind: HttpFailureKind;
 
@@ -14,7 +17,7 @@ export class HttpError extends MachineadmError {
       summary: `${what}: ${why}`,
       remedy: REMEDIES[kind],
       evidence: [{ source: what, text: why }],
-      // Names appear, servers start and proxies come back; an untrusted certificate stays one.
+      // Names get registered, servers start and proxies recover; an untrusted certificate stays untrusted.
       retryable: !['tls', 'aborted', 'redirect', 'protocol'].includes(kind),
       exit: 'HostStepFailed',
       cause,
@@ -35,7 +38,7 @@ const REMEDIES: Readonly<Record<HttpFailureKind, string>> = {
   protocol: 'Check that the URL leads to the server that is meant.',
 };
 
-/** An error of undici or of Node's sockets, in the words of this project. */
+/** Converts an error of undici or of Node's sockets. */
 export function httpError(what: string, cause: unknown, proxy: string | undefined): HttpError {
   if (cause instanceof HttpError) return cause;
   const code = errnoOf(cause) ?? '';

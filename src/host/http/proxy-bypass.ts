@@ -1,9 +1,9 @@
 import { BlockList, isIP } from 'node:net';
 
 /**
- * Always reached directly, whatever the document says: this machine, link-local addresses (where metadata services
- * answer) and the names and other addresses of those services. A proxy that answers for a metadata service would hand
- * out another machine's identity.
+ * Always reached directly, regardless of the document: this machine, link-local addresses (used by metadata services),
+ * and the names and other addresses of those services. A proxy that answers for a metadata service would return the
+ * identity of another machine.
  */
 export const ALWAYS_DIRECT: readonly string[] = [
   'localhost',
@@ -17,9 +17,9 @@ export const ALWAYS_DIRECT: readonly string[] = [
 ];
 
 /**
- * Whether a URL is reached without the proxy. Entries are what golang.org/x/net/http/httpproxy (and so the kubelet and
- * containerd) understands: `*`, an address, a CIDR, `example.com` with all below it, `.example.com` and
- * `*.example.com` for what is below it only; each may end in `:port`. Names are not resolved.
+ * Whether a URL is reached without the proxy. Entries have the syntax of golang.org/x/net/http/httpproxy (and so of the
+ * kubelet and containerd): `*`, an address, a CIDR, `example.com` with its subdomains, `.example.com` and
+ * `*.example.com` for subdomains only; each may end in `:port`. Names are not resolved.
  */
 export function reachedDirectly(url: URL, entries: readonly string[]): boolean {
   const host = url.hostname.replace(/^\[|\]$/g, '').toLowerCase();

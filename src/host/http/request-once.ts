@@ -4,22 +4,25 @@ import { errnoOf } from '../files/file-error.ts';
 import { trustedRoots } from './trusted-roots.ts';
 import { loadUndici, send } from './undici.ts';
 
-/** A request to a server of the cluster or of this machine, and who sends it. PEM throughout. */
+/**
+ * A request to a server of the cluster or of this machine, with the client's identity. All certificates and keys are
+ * PEM.
+ */
 export interface SingleRequest {
   readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** Who may have signed the server's certificate; undefined = the roots that this system trusts. */
+  /** The authorities for the server's certificate; undefined = the system's roots. */
   readonly ca?: string;
   readonly cert?: string;
   readonly key?: string;
-  /** The name the server's certificate must bear, where it is not the one in the address. */
+  /** The name that the server's certificate must contain, where it differs from the address. */
   readonly servername?: string;
-  /** False only where what is answered is verified otherwise, or not believed. */
+  /** False only where the response is verified by other means, or not trusted. */
   readonly rejectUnauthorized?: boolean;
   /** The largest body, in bytes; default 4 MiB. A Node with many images is some 100 kB. */
   readonly largest?: number;
-  /** Whether a body that is larger, or cut off, is given as far as it came. Otherwise the request fails. */
+  /** Whether to return the beginning of a body that is too large or truncated. Otherwise the request fails. */
   readonly partial?: boolean;
   readonly signal: AbortSignal;
 }
@@ -34,8 +37,9 @@ export interface SingleAnswer {
 const LARGEST_ANSWER = 4 * 1024 * 1024;
 
 /**
- * One request and its answer, on a connection of its own and never through a proxy, as the way to the cluster must be. No
- * redirect is followed. Rejects with the error of Node's sockets or TLS, or with the reason of the signal.
+ * One request and its response, on a connection of its own and never through a proxy, as connections to the cluster
+ * must be. Redirects are not followed. Rejects with the error of Node's sockets or TLS, or with the reason of the
+ * signal.
  */
 export async function requestOnce(target: URL, request: SingleRequest): Promise<SingleAnswer> {
   const { method = 'GET', headers = {}, body = null, largest = LARGEST_ANSWER, partial = false, signal } = request;
@@ -43,7 +47,7 @@ export async function requestOnce(target: URL, request: SingleRequest): Promise<
   const verifies = target.protocol === 'https:' && rejectUnauthorized;
   const { Agent, buildConnector } = await loadUndici();
   const connector = buildConnector({
-    // Said in full: what is left out, Node takes from the environment or from the roots that it carries.
+    // All options are set explicitly: Node takes missing ones from the environment or from its bundled roots.
     ca: ca ?? (verifies ? [...(await trustedRoots([]))] : []),
     rejectUnauthorized,
     minVersion: 'TLSv1.2',
@@ -74,7 +78,7 @@ export async function requestOnce(target: URL, request: SingleRequest): Promise<
     }
     return { status: answer.status, headers: answer.headers, body: Buffer.concat(pieces).toString('utf8') };
   } catch (error) {
-    // undici's own code of a lost connection says less than the kernel's.
+    // undici's code of a lost connection is less specific than the kernel's.
     if (errnoOf(error) !== 'UND_ERR_SOCKET') throw error;
     throw Object.assign(
       new Error('the server closed the connection before its answer was complete', { cause: error }),
@@ -83,24 +87,24 @@ export async function requestOnce(target: URL, request: SingleRequest): Promise<
       },
     );
   } finally {
-    // One that is still being connected holds the process up, and undici does not know it yet.
+    // A connection that is still being established keeps the process alive, and undici cannot close it yet.
     socket?.destroy();
     await agent.destroy();
   }
 }
 
-/** One health endpoint may take this long, in milliseconds. */
+/** Time limit of one health endpoint, in milliseconds. */
 const REQUEST_TIMEOUT_MS = 5_000;
 const LARGEST_BODY = 64 * 1024;
 
 export type HealthAnswer =
   | { readonly status: number; readonly body: string }
-  /** No answer: refused, cut, or too late. */
+  /** No response: refused, interrupted, or timed out. */
   | { readonly why: string };
 
 /**
- * GETs a health endpoint of this machine. A certificate is not verified: most components sign their own, and nothing that
- * is answered is believed but whether something lives there. Rejects with the reason of `signal` only.
+ * GETs a health endpoint of this machine. The certificate is not verified: most components use self-signed ones, and
+ * the response only shows that the component is alive. Rejects only with the reason of `signal`.
  */
 export async function askHealthEndpoint(url: string, signal?: AbortSignal): Promise<HealthAnswer> {
   signal?.throwIfAborted();

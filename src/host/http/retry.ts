@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 export interface RetryOptions {
-  /** No attempt begins later than this after the first. */
+  /** No attempt begins later than this after the first one. */
   readonly budgetMs: number;
-  /** Whether a failure is worth another attempt. */
+  /** Whether to retry after a failure. */
   readonly isRetryable: (error: unknown) => boolean;
   readonly signal?: AbortSignal;
-  /** For tests. */
+  /** Replaced by tests. */
   readonly wait?: (ms: number) => Promise<unknown>;
   readonly random?: () => number;
   readonly now?: () => number;
@@ -16,8 +16,8 @@ const FIRST_CEILING_MS = 250;
 const CEILING_MS = 5_000;
 
 /**
- * Attempts until one succeeds, the budget is used up or a failure is not worth another. The pause is drawn anew from
- * zero up to a ceiling that doubles ("full jitter"), so that many machines that boot together do not ask together.
+ * Retries until an attempt succeeds, the budget is used up or a failure is permanent. Each pause is random between zero
+ * and a ceiling that doubles ("full jitter"), so that machines that boot together do not retry together.
  */
 export async function retry<T>(attempt: () => Promise<T>, options: RetryOptions): Promise<T> {
   const { random = Math.random, now = () => performance.now() } = options;

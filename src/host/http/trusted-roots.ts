@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 
-/** Where systems keep the certificates they trust, in the order of Go's crypto/x509 (root_linux.go). */
+/** The locations of trusted certificates, in the order of Go's crypto/x509 (root_linux.go). */
 const SYSTEM_BUNDLES: readonly string[] = [
   '/etc/ssl/certs/ca-certificates.crt',
   '/etc/pki/tls/certs/ca-bundle.crt',
@@ -11,8 +11,8 @@ const SYSTEM_BUNDLES: readonly string[] = [
 ];
 
 /**
- * PEM certificates that the agent's own requests trust: those of this system, as its operator decided; where it has
- * none, those that Node carries; and `added`, the document's.
+ * PEM certificates for the agent's own requests: those of the system or, where it has none, those bundled with Node,
+ * and `added` from the document.
  */
 export async function trustedRoots(
   added: readonly string[],

@@ -6,7 +6,7 @@ declare module 'undici/lib/core/connect.js' {
   import type { Socket } from 'node:net';
   import type { buildConnector } from 'undici';
 
-  /** The published types withhold the socket that a connector returns. */
+  /** The published types omit the socket that a connector returns. */
   export default function build(
     options: buildConnector.BuildOptions,
   ): (options: buildConnector.Options, callback: buildConnector.Callback) => Socket;

@@ -5,20 +5,20 @@ import type { Evidence } from '@machineadm/document/errors.ts';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { errorCode, probeTcp } from './reachability.ts';
 
-/** What is asked of a domain over the network before a secret is sent there. Each question ends by itself. */
+/** Network queries about a domain, made before a secret is sent there. Each has its own time limit. */
 export interface DirectoryNetwork {
   /**
-   * Host names of the domain's controllers, the preferred first; [] where a name server answers that it knows none.
-   * Throws `DomainNameServiceFailed` where none answers.
+   * Host names of the domain's controllers, the preferred one first; [] where a name server answers that there are
+   * none. Throws `DomainNameServiceFailed` without an answer.
    */
   controllers(domain: string): Promise<readonly string[]>;
   /** Addresses of a controller. Throws `DomainNameServiceFailed`. */
   addressOf(controller: string): Promise<string>;
-  /** Those ports that do not accept a TCP connection, and why. */
+  /** The ports that do not accept a TCP connection, with the reason. */
   closedPorts(address: string, ports: readonly number[]): Promise<readonly ClosedPort[]>;
-  /** This machine's address on the way to a controller; undefined: none leads there. */
+  /** This machine's source address for a controller; undefined: there is no route. */
   ownAddress(controller: string): Promise<string | undefined>;
-  /** The clock of a controller in milliseconds since the epoch; undefined where it does not tell. */
+  /** The clock of a controller in milliseconds since the epoch; undefined without an answer. */
   clock(address: string): Promise<number | undefined>;
 }
 
@@ -46,19 +46,19 @@ const CLOCK_REQUEST = Buffer.concat([
   Buffer.from(CURRENT_TIME),
 ]);
 
-/** A server without a forwarder refuses names that are not its own. */
+/** A server without a forwarder refuses names outside its own zones. */
 const ANSWERS_WITHOUT_RECORDS = ['ENOTFOUND', 'ENODATA', 'EREFUSED'];
 
-/** Samba's internal server (4.17) answers questions with EDNS in a way that c-ares does not read. */
+/** The format of Samba's internal server (4.17) for EDNS answers is not accepted by c-ares. */
 const UNREADABLE_ANSWERS = ['EFORMERR', 'EBADRESP'];
 
-/** The network as it is. */
+/** The real network. */
 export const directoryNetwork: DirectoryNetwork = { controllers, addressOf, closedPorts, ownAddress, clock };
 
-/** [MS-ADTS] 6.3.2.3: the SRV records by which a domain's controllers are found. */
+/** [MS-ADTS] 6.3.2.3: the SRV records of a domain's controllers. */
 async function controllers(domain: string): Promise<readonly string[]> {
   const name = `_ldap._tcp.dc._msdcs.${domain}`;
-  // Made anew each time: it reads resolv.conf then, which a step before may have written.
+  // Created for each call, because it reads resolv.conf at that time, which an earlier step may have written.
   const resolver = new dns.Resolver({ timeout: DNS_TIMEOUT_MS, tries: DNS_TRIES });
   try {
     const records = await resolver.resolveSrv(name);
@@ -72,7 +72,7 @@ async function controllers(domain: string): Promise<readonly string[]> {
   }
 }
 
-/** [MS-ADTS] 6.3.2.2: each controller registers its address under the name of the domain, too. */
+/** [MS-ADTS] 6.3.2.2: each controller also registers its address under the domain's name. */
 async function domainItself(domain: string): Promise<readonly string[]> {
   try {
     await promisify(lookupName)(domain);
@@ -130,7 +130,7 @@ function clock(address: string): Promise<number | undefined> {
   });
 }
 
-/** The GeneralizedTime (`20261120230000.0Z`) behind the name of the attribute in an answer. Milliseconds. */
+/** The GeneralizedTime (`20261120230000.0Z`) after the attribute's name in a response, in milliseconds. */
 export function readClock(answer: Buffer): number | undefined {
   const text = answer.toString('latin1');
   const time = /currentTime[\s\S]{2,8}?(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(?:\.\d+)?Z/.exec(text);

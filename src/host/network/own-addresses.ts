@@ -1,8 +1,8 @@
 import { networkInterfaces } from 'node:os';
 
 /**
- * Whether an address, as a URL has it, is one of this machine's. IPv6 addresses count in any spelling; a host name is
- * nobody's.
+ * Whether an address, as spelled in a URL, belongs to this machine. Accepts any spelling of IPv6; a host name never
+ * matches.
  */
 export function isOwnAddress(hostname: string): boolean {
   const wanted = canonical(hostname.replace(/^\[|\]$/g, ''));
@@ -11,7 +11,7 @@ export function isOwnAddress(hostname: string): boolean {
   return Object.values(networkInterfaces()).some((list) => list?.some(({ address }) => canonical(address) === wanted));
 }
 
-/** One spelling for each address: the URL parser has one (WHATWG URL, host serializing). */
+/** A canonical spelling: that of the URL parser (WHATWG URL, host serializing). */
 function canonical(address: string): string | undefined {
   const bare = address.replace(/%.*/s, '');
   const host = URL.parse(`http://${bare.includes(':') ? `[${bare}]` : bare}/`)?.hostname;

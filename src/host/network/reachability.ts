@@ -4,7 +4,7 @@ import { errorMessage } from '@machineadm/document/errors.ts';
 import { errnoOf } from '../files/file-error.ts';
 import { TimedOut, withTimeout } from '../processes/timeout.ts';
 
-/** The addresses of a name, as programs of this machine resolve it, or the code of the error: `ENOTFOUND`. */
+/** The addresses of a name, as this machine's programs resolve it, or the error code: `ENOTFOUND`. */
 export async function resolveName(name: string, timeoutMs: number): Promise<readonly string[] | string> {
   try {
     return (await withTimeout(timeoutMs, () => lookup(name, { all: true }))).map(({ address }) => address);
@@ -13,7 +13,7 @@ export async function resolveName(name: string, timeoutMs: number): Promise<read
   }
 }
 
-/** The code of the error with which a TCP connection fails, such as `ECONNREFUSED`; undefined: it is accepted. */
+/** The error code of a TCP connection, such as `ECONNREFUSED`; undefined: it was accepted. */
 export function probeTcp(address: string, port: number, timeoutMs: number): Promise<string | undefined> {
   return new Promise((done) => {
     const socket = connect({ host: address, port, timeout: timeoutMs });

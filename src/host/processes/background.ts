@@ -6,22 +6,22 @@ import { isSystemdBooted } from '../linux/systemd.ts';
 import { cleanEnvironment as windowsEnvironment } from '../windows/paths.ts';
 
 export interface BackgroundCommand {
-  /** Of the transient unit, without `.service`; unique while it runs. */
+  /** Name of the transient unit, without `.service`; unique while it runs. */
   readonly name: string;
   readonly description: string;
   /** Absolute path of a program and its arguments. */
   readonly command: readonly string[];
-  /** After which it is ended. */
+  /** Time limit after which it is ended. */
   readonly longestMs: number;
 }
 
-/** A manager that is busy starting a machine answers late; then it is done without it. */
+/** A service manager that is busy starting the machine answers late; then it is not used. */
 const SYSTEMD_RUN_MS = 600;
 
 /**
- * Starts a program that outlives this process and its unit. A unit's end kills all that is in its control group
- * (systemd.kill(5), KillMode=control-group and mixed), a detached child included; so where systemd runs the program
- * becomes a transient unit of its own (systemd-run(1)). Elsewhere it is a child in a session of its own.
+ * Starts a program that outlives this process and its unit. When a unit ends, systemd kills everything in its control
+ * group (systemd.kill(5), KillMode=control-group and mixed), including detached children. So with systemd the program
+ * becomes a transient unit of its own (systemd-run(1)); otherwise it is a child in its own session.
  */
 export async function startInBackground(background: BackgroundCommand): Promise<void> {
   if (isSystemdBooted() && (await startUnit(background))) return;
@@ -57,7 +57,7 @@ export function transientUnit({ name, description, command, longestMs }: Backgro
     'TimeoutStopSec=5',
     'LimitCORE=0',
     'UnsetEnvironment=NODE_OPTIONS NODE_EXTRA_CA_CERTS OPENSSL_CONF',
-    // It sends small messages and may wait for long: whatever the node does comes first.
+    // Low priority: it sends small messages and may wait for long, and the node's own work comes first.
     'Nice=5',
     'NoNewPrivileges=yes',
   ].flatMap((property) => ['-p', property]);

@@ -2,10 +2,10 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { Command, CommandResult, Query } from '../seam/host.ts';
 
 const QUERY_TIMEOUT_MS = 30_000;
-/** As a shell says it. */
+/** In the words of a shell. */
 const NOT_INSTALLED_STATUS = 127;
 
-/** Runs a query. One that could not be started answers as in a shell: status 127. */
+/** Runs a query. A program that cannot be started has status 127, as in a shell. */
 export async function resultOfQuery(
   { program, args, input, timeoutMs = QUERY_TIMEOUT_MS }: Query,
   run: (command: Command) => Promise<CommandResult>,
@@ -18,19 +18,19 @@ export async function resultOfQuery(
   }
 }
 
-/** The result of a program that is not there, and why. */
+/** The result for a program that does not exist, and why. */
 export function notStarted(stderr: string): CommandResult {
   return { status: NOT_INSTALLED_STATUS, stdout: '', stderr, timedOut: false };
 }
 
-/** What `stdio` says of the descriptors after standard error. */
+/** The `stdio` entries of the descriptors after standard error. */
 export function moreDescriptors(command: Command): ('ignore' | 'pipe')[] {
   const last = command.onDescriptorLine?.descriptor;
   if (last === undefined) return [];
   return Array.from({ length: last - 2 }, (_, index) => (index + 3 === last ? 'pipe' : 'ignore'));
 }
 
-/** Why a command was ended by its signal: the signal's own reason, where it has one. */
+/** The reason why a command was ended by its signal: the signal's own reason, where it has one. */
 export function commandAborted(command: Command, signal: AbortSignal): MachineadmError {
   if (signal.reason instanceof MachineadmError) return signal.reason;
   return new MachineadmError({

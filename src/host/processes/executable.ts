@@ -3,21 +3,21 @@ import type { QueryHost } from '../seam/host.ts';
 
 type Files = Pick<QueryHost, 'stat' | 'readRange' | 'which'>;
 
-/** Where programs of a node are installed; a file there that root may not execute is not found by `which`. */
+/** Where the programs of a node are installed. `which` does not find a file there that root may not execute. */
 const PLACES = ['/usr/local/bin', '/usr/bin', '/opt/bin', '/usr/local/sbin', '/usr/sbin'];
 
 const HEADER_BYTES = 4096;
 const ELF = Buffer.from([0x7f, 0x45, 0x4c, 0x46]);
 const CLASS_64 = 2;
 const LITTLE_ENDIAN = 1;
-/** e_machine of elf(5), by Node's name of the architecture. */
+/** e_machine of elf(5), by Node's name for the architecture. */
 const MACHINES: Readonly<Record<number, string>> = { 3: 'ia32', 40: 'arm', 62: 'x64', 183: 'arm64', 243: 'riscv64' };
 const PT_LOAD = 1;
 const PT_INTERP = 3;
 
 /**
  * Why the kernel cannot run an installed program: `/usr/bin/kubelet is truncated`. undefined where the program is not
- * installed at all, or where nothing is found wrong with its file.
+ * installed, or its file has no detectable problem.
  */
 export async function programTrouble(
   host: Files,
@@ -37,7 +37,7 @@ async function installedAs(host: Files, program: string): Promise<string | undef
   return undefined;
 }
 
-/** The same of a file by its path; a file that does not exist is a trouble, too. */
+/** The same for a file by its path; a missing file is also a problem. */
 export async function executableTrouble(
   host: Files,
   path: string,
@@ -68,7 +68,8 @@ async function troubleOfElf(
   const machine = header.readUInt16LE(18);
   const made = MACHINES[machine] ?? `machine type ${machine}`;
   if (made !== architecture) return `is a program for ${made}, and this machine is ${architecture}`;
-  // Every machine that Kubernetes runs on, but s390x, is of this kind: of another the rest is not read.
+  // Every architecture that Kubernetes supports except s390x is 64-bit little-endian; files of others are not checked
+  // further.
   if (header[4] !== CLASS_64 || header[5] !== LITTLE_ENDIAN) return undefined;
   const offset = Number(header.readBigUInt64LE(32));
   const size = header.readUInt16LE(54);

@@ -7,7 +7,7 @@ import { errnoOf } from '../files/file-error.ts';
 import { LOCK_PATH } from '../files/paths.ts';
 import { isRunning, parseProcessStat, readProcess } from '../linux/processes.ts';
 
-/** A process for good: a pid comes back, a pid with its start time does not. */
+/** The permanent identity of a process: a pid is reused, a pid with its start time is not. */
 export interface ProcessIdentity {
   readonly pid: number;
   /** Field 22 of /proc/PID/stat: clock ticks (1/100 s) since boot. */
@@ -15,7 +15,7 @@ export interface ProcessIdentity {
 }
 
 const IS_WINDOWS = process.platform === 'win32';
-/** In the same unit, but since the epoch: Windows tells it of no other process without a start of PowerShell. */
+/** In the same unit, since the epoch: on Windows the start time of another process can only be read with PowerShell. */
 const TICK_MS = 10;
 
 /** This process. */
@@ -25,16 +25,16 @@ export function ownProcess(): ProcessIdentity {
   return { pid: process.pid, startTicks: own?.startTicks ?? 0 };
 }
 
-/** True while exactly this process runs; a zombie and another process under its pid do not count. */
+/** True while exactly this process runs; a zombie or another process with the same pid does not count. */
 export async function isProcessAlive(identity: ProcessIdentity): Promise<boolean> {
-  // Only a run has such an identity, and a run holds the lock for as long as it lives.
+  // Only a run has such an identity, and a run holds the lock as long as it lives.
   if (IS_WINDOWS) return (await import('../windows/lock.ts')).holdsWindowsLock(LOCK_PATH, identity.pid);
   const found = await readProcess(identity.pid);
   if (found === undefined) return isHidden(identity.pid);
   return found.startTicks === identity.startTicks && isRunning(found);
 }
 
-/** Whether a process runs that /proc does not show to this user (its mount option `hidepid`): kill(2) says EPERM then. */
+/** Whether a process exists that /proc hides from this user (mount option `hidepid`): kill(2) then fails with EPERM. */
 function isHidden(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -44,15 +44,15 @@ function isHidden(pid: number): boolean {
   }
 }
 
-/** The machine id of machine-id(5), 32 hex digits; empty where there is none yet, as in an image that is being built. */
+/** The machine id of machine-id(5), 32 hex digits; empty where it is not set yet, as in an image. */
 export async function machineId(): Promise<string> {
   if (IS_WINDOWS) return (await windowsIdentity()).machineId;
   const id = (await textOf('/etc/machine-id')) ?? '';
-  // "uninitialized" stands there until the first boot has set one.
+  // The file contains "uninitialized" until the first boot.
   return /^[0-9a-f]{32}$/.test(id) ? id : '';
 }
 
-/** Where the kernel has the id of a boot (random(4)). */
+/** The kernel's id of the boot (random(4)). */
 const BOOT_ID_FILE = '/proc/sys/kernel/random/boot_id';
 
 /** The kernel's random id of this boot. */
@@ -61,7 +61,7 @@ export async function bootId(file: string = BOOT_ID_FILE): Promise<string> {
   return (await textOf(file)) ?? '';
 }
 
-/** Where cloud-init keeps the instance id; a parameter for tests. */
+/** The path of cloud-init's instance id; a parameter for tests. */
 export interface CloudInitFiles {
   readonly instanceData: string;
   readonly instanceId: string;
@@ -73,15 +73,18 @@ const CLOUD_INIT: CloudInitFiles = {
 };
 
 /**
- * The cloud's instance id: `v1.instance_id` of cloud-init's instance data, which is of this boot, else the id it has
- * stored on the disk. Undefined without cloud-init, or where it has no id ("iid-datasource-none").
+ * The cloud's instance id: `v1.instance_id` of cloud-init's instance data, which is of this boot, otherwise the id
+ * stored on disk. Undefined without cloud-init, or where it has no id ("iid-datasource-none").
  */
 export async function cloudInstanceId(files: CloudInitFiles = CLOUD_INIT): Promise<string | undefined> {
   const id = instanceIdIn(await textOf(files.instanceData)) ?? (await textOf(files.instanceId));
   return id === undefined || id === '' || id === 'iid-datasource-none' ? undefined : id;
 }
 
-/** Milliseconds since the kernel was booted, by a clock that never jumps; suspended time before the first call counts. */
+/**
+ * Milliseconds since the kernel was booted, from a monotonic clock; includes the time that the machine was suspended
+ * before the first call.
+ */
 export function sinceBootMs(): number {
   bootOffsetMs ??= uptimeMs() - performanceMs();
   return performanceMs() + bootOffsetMs;
@@ -110,7 +113,7 @@ function instanceIdIn(json: string | undefined): string | undefined {
   }
 }
 
-/** Asked with a script, once a process. */
+/** Read with a script, once per process. */
 function windowsIdentity(): Promise<{ readonly machineId: string; readonly bootId: string }> {
   identityOfWindows ??= import('../windows/facts.ts').then(({ readWindowsIdentity }) => readWindowsIdentity());
   return identityOfWindows;
@@ -131,7 +134,7 @@ async function textOf(path: string): Promise<string | undefined> {
 }
 
 /**
- * How this program is started again by someone else (a unit): the absolute path of the single binary, or of Node and the
+ * The command that starts this program again (for a unit): the absolute path of the single binary, or of Node and the
  * script where it runs from source.
  */
 export function selfCommand(): readonly string[] {

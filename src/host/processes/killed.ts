@@ -5,16 +5,16 @@ import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
 export interface Kill {
   /** `SIGKILL` */
   readonly signal: string;
-  /** The kernel's counter, where it was the kernel, for want of memory. */
+  /** The kernel's out-of-memory counter, where the kernel killed it for lack of memory. */
   readonly outOfMemory: Evidence | undefined;
 }
 
-/** Signals that a program causes itself, by what it does (signal(7)). */
+/** Signals caused by the program itself (signal(7)). */
 const CRASHES: ReadonlySet<string> = new Set(['SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGILL', 'SIGSEGV', 'SIGSYS', 'SIGTRAP']);
 const LIMITS: ReadonlySet<string> = new Set(['SIGXCPU', 'SIGXFSZ']);
 
 /**
- * The signal that an exit status above 128 stands for: a shell reports with it how its last command ended (POSIX XCU
+ * The signal that corresponds to an exit status above 128: a shell reports so how its last command ended (POSIX XCU
  * 2.8.2).
  */
 export function signalOfStatus(status: number): string | undefined {
@@ -22,13 +22,13 @@ export function signalOfStatus(status: number): string | undefined {
   return Object.entries(constants.signals).find(([, number]) => number === status - 128)?.[0];
 }
 
-/** How a program ended that a shell ran, from the exit status that it reports; undefined where no signal ended it. */
+/** How a program in a shell ended, from the exit status of the shell; undefined where no signal ended it. */
 export function killOfStatus(status: number, outOfMemory?: Evidence): Kill | undefined {
   const signal = signalOfStatus(status);
   return signal === undefined ? undefined : { signal, outOfMemory };
 }
 
-/** As a shell reports it. */
+/** As reported by a shell. */
 export function statusOfSignal(signal: string): number {
   return 128 + (Object.entries(constants.signals).find(([name]) => name === signal)?.[1] ?? 0);
 }
@@ -39,7 +39,7 @@ export function describeKill({ signal, outOfMemory }: Kill): string {
   return CRASHES.has(signal) ? `crashed (${signal})` : `was killed by ${signal}`;
 }
 
-/** What to do about it. The document is not at fault, and neither is what the program had to do. */
+/** The remedy. Neither the document nor the program is at fault. */
 export function remedyOfKill({ signal, outOfMemory }: Kill, program: string): string {
   if (outOfMemory !== undefined)
     return 'Give the machine more memory, or raise the memory limit of the unit or container that machineadm runs in (MemoryMax=); then run again.';
@@ -50,7 +50,7 @@ export function remedyOfKill({ signal, outOfMemory }: Kill, program: string): st
   return 'Find out what sent the signal: a shutdown, an administrator, the OOM killer ("dmesg | grep -i oom"), or another tool that ends processes; then run again.';
 }
 
-/** For a program of which nothing more is known. */
+/** For a program about which nothing else is known. */
 export function commandKilled(program: string, kill: Kill): MachineadmError {
   return new MachineadmError({
     reason: 'CommandKilled',
@@ -62,7 +62,7 @@ export function commandKilled(program: string, kill: Kill): MachineadmError {
   });
 }
 
-/** The cause of a `CommandKilled`, for who can say more of it. */
+/** The cause of a `CommandKilled`, for callers that can add details. */
 class ProgramKilled extends Error {
   readonly kill: Kill;
 
@@ -72,7 +72,7 @@ class ProgramKilled extends Error {
   }
 }
 
-/** The kill that an error of `Host.run` tells of; undefined for any other error. */
+/** The kill described by an error of `Host.run`; undefined for any other error. */
 export function killOf(error: unknown): Kill | undefined {
   return error instanceof MachineadmError && error.cause instanceof ProgramKilled ? error.cause.kill : undefined;
 }

@@ -1,6 +1,6 @@
 import { StringDecoder } from 'node:string_decoder';
 
-/** A line is handed on unfinished after this many characters, so that a child without newlines cannot fill memory. */
+/** A line is passed on unfinished after this many characters, so that a child without newlines cannot fill memory. */
 const LONGEST_PIECE = 16 * 1024 * 1024;
 
 /** Cuts a stream of bytes into lines of any length, without their line end. */
@@ -18,7 +18,7 @@ export class LineSplitter {
     this.#add(this.#decoder.write(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)));
   }
 
-  /** Hands on a last line that has no line end. */
+  /** Passes on a last line without a line end. */
   end(): void {
     this.#add(this.#decoder.end());
     if (this.#length > 0) this.#emit();
@@ -26,7 +26,7 @@ export class LineSplitter {
 
   #add(text: string): void {
     let start = 0;
-    // Searched in the new text only: a line of a megabyte that comes in 64 KiB pieces must not cost its square.
+    // Searches only the new text: a line of a megabyte that arrives in pieces of 64 KiB must not take quadratic time.
     for (let end = text.indexOf('\n'); end !== -1; end = text.indexOf('\n', start)) {
       this.#keep(text.slice(start, end));
       this.#emit();
@@ -70,7 +70,7 @@ export class Tail {
     }
   }
 
-  /** At most the last `limit` bytes as text; a character cut in two at the start is left out. */
+  /** At most the last `limit` bytes as text; without a character that was cut at the start. */
   text(): string {
     const all = Buffer.concat(this.#pieces);
     let start = Math.max(0, all.length - this.#limit);
@@ -81,8 +81,8 @@ export class Tail {
 }
 
 /**
- * Hides the body of a private key that goes by line by line: `redact` sees one line at a time and knows the whole
- * block only. Give it every line of one stream in order.
+ * Hides the body of a private key in a stream of lines: `redact` sees one line at a time and recognises only a whole
+ * block. Pass it every line of one stream in order.
  */
 export function keyBlockHider(): (line: string) => string {
   let inside = false;

@@ -6,22 +6,22 @@ import { SYSTEM32 } from '../windows/paths.ts';
 const TIMEOUT_MS = 60_000;
 
 /**
- * Windows tells why in its Event Log: "planned, operating system, reconfiguration" (Microsoft Learn, shutdown; System
- * Shutdown Reason Codes). The pause lets this process end, and its exit code reach who started it.
+ * The reason that Windows records in its Event Log: "planned, operating system, reconfiguration" (Microsoft Learn,
+ * shutdown; System Shutdown Reason Codes). The delay lets this process end and pass on its exit code.
  */
 const WINDOWS: Command = {
   program: `${SYSTEM32}\\shutdown.exe`,
   args: ['/r', '/t', '5', '/d', 'p:2:4', '/c', 'machineadm: a change needs a reboot'],
 };
 
-/** What reboots each machine; the first that there is. */
+/** Programs that reboot a machine; the first one that exists is used. */
 const LINUX: readonly Command[] = [
-  // It returns once the job is queued (systemctl(1)), and what is still running gets its time to end.
+  // It returns when the job is queued (systemctl(1)); running services get their time to stop.
   { program: 'systemctl', args: ['reboot', '--no-block'] },
   { program: 'reboot', args: [] },
 ];
 
-/** Has the machine reboot, some seconds after this returned. Throws `RebootRequired` where it cannot be done. */
+/** Requests a reboot, which begins some seconds later. Throws `RebootRequired` where that is not possible. */
 export async function requestReboot(host: Pick<Host, 'run' | 'which'>, platform: Facts['platform']): Promise<void> {
   const command = platform === 'windows' ? WINDOWS : await firstInstalled(host, LINUX);
   const result = await host.run({ ...command, timeoutMs: TIMEOUT_MS });
@@ -39,17 +39,17 @@ async function firstInstalled(host: Pick<Host, 'which'>, commands: readonly Comm
   return { program: 'reboot', args: [] };
 }
 
-/** How a run that was cut off is gone on with at the next boot. */
+/** How an interrupted run resumes at the next boot. */
 export interface Resumption {
-  /** Has this command started at every boot from now on. Throws `ResumptionNotArranged`. */
+  /** Starts this command at every boot from now on. Throws `ResumptionNotArranged`. */
   arrange(command: readonly string[]): Promise<void>;
-  /** No more. Throws `ResumptionNotArranged`. */
+  /** Stops doing so. Throws `ResumptionNotArranged`. */
   forget(): Promise<void>;
 }
 
 /**
- * undefined on Linux, where the image or whoever starts machineadm has a unit for that (packaging/systemd). Windows has
- * nothing that starts again what a boot cut off: cloudbase-init and Setup only do so when they are asked to in time.
+ * undefined on Linux, where the image or the first-boot system has a unit for it (packaging/systemd). On Windows
+ * nothing restarts an interrupted program: cloudbase-init and Setup only do so on request.
  */
 export async function resumptionOf(host: Host, platform: Facts['platform']): Promise<Resumption | undefined> {
   if (platform !== 'windows') return undefined;

@@ -1,6 +1,6 @@
 import { formatDuration } from '@machineadm/document/units.ts';
 
-/** The work did not end in time. */
+/** The work timed out. */
 export class TimedOut extends Error {
   constructor(ms: number) {
     super(`did not end within ${formatDuration(ms)}`);
@@ -9,8 +9,8 @@ export class TimedOut extends Error {
 }
 
 /**
- * Waits for work that may hang: settles with it, or rejects with the reason of the signal when that is aborted before.
- * Nobody waits any more for what the work does afterwards, and its late rejection breaks nothing.
+ * Waits for work that may hang: settles with it, or rejects with the reason of the signal when that is aborted first.
+ * The later result or rejection of the work is ignored.
  */
 export async function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const aborted = Promise.withResolvers<never>();
@@ -25,8 +25,8 @@ export async function abortable<T>(work: Promise<T>, signal: AbortSignal): Promi
 }
 
 /**
- * The same with a time limit of its own: rejects with `TimedOut` after `ms`, or with the reason of `until`. The signal of
- * the work is aborted then. No timer is left that would keep the process alive.
+ * The same with a time limit: rejects with `TimedOut` after `ms`, or with the reason of `until`. The work's signal is
+ * then aborted. No timer remains that would keep the process alive.
  */
 export async function withTimeout<T>(
   ms: number,

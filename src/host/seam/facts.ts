@@ -1,4 +1,4 @@
-/** What is true of the machine before anything is changed; gathered once per run by queries only. */
+/** Facts about the machine before any change, collected once per run by queries only. */
 export interface Facts {
   readonly platform: 'linux' | 'windows';
   readonly architecture: string;
@@ -8,15 +8,18 @@ export interface Facts {
   readonly serviceManager: 'systemd' | 'openrc' | 'none' | 'windows';
   /** The current host name. */
   readonly hostname: string;
-  /** machine-id(5), or the MachineGuid of Windows. */
+  /** machine-id(5), or MachineGuid on Windows. */
   readonly machineId: string;
-  /** Differs from that of every other boot. */
+  /** Different for every boot. */
   readonly bootId: string;
-  /** What the kubelet says of this machine in its Node, where that is not `machineId` and `bootId`. */
+  /** The identity that the kubelet reports in its Node, where it differs from `machineId` and `bootId`. */
   readonly reported?: ReportedIdentity;
   /** The cloud's instance id, where cloud-init knows one. */
   readonly cloudInstanceId: string | undefined;
-  /** Addresses of the interfaces with a default route, as the kubelet chooses a node's; sorted, none of link scope. */
+  /**
+   * Addresses of the interfaces with a default route, in the order in which the kubelet chooses a node's; without
+   * link-local ones.
+   */
   readonly nodeAddresses: readonly string[];
   readonly isRoot: boolean;
   /** undefined = not installed. */
@@ -25,7 +28,7 @@ export interface Facts {
   readonly kubelet: Version | undefined;
 }
 
-/** A semantic version without pre-release and build parts; `text` is what the program printed. */
+/** A semantic version without pre-release and build parts; `text` is the printed version. */
 export interface Version {
   readonly major: number;
   readonly minor: number;
@@ -34,17 +37,17 @@ export interface Version {
 }
 
 /**
- * How a Node says which machine it is: nodeInfo's machineID, bootID and systemUUID. On Windows these are the host name, the
- * number of the boot, and the id of the firmware (k/k pkg/kubelet/winstats/perfcounter_nodestats_windows.go).
+ * The identity of a machine in a Node: nodeInfo's machineID, bootID and systemUUID. On Windows these are the host name,
+ * the number of the boot, and the id of the firmware (k/k pkg/kubelet/winstats/perfcounter_nodestats_windows.go).
  */
 export interface ReportedIdentity {
   readonly machineId: string;
   readonly bootId: string;
-  /** Upper case; undefined where the others tell machines apart. */
+  /** Upper case; undefined where the other two are sufficient. */
   readonly systemUuid?: string;
 }
 
-/** How the Node of this machine must say that it is this one. */
+/** The identity that the Node of this machine must report. */
 export function reportedIdentity(facts: Pick<Facts, 'machineId' | 'bootId' | 'reported'>): ReportedIdentity {
   return facts.reported ?? { machineId: facts.machineId, bootId: facts.bootId };
 }

@@ -20,11 +20,11 @@ const UNIT_LISTING: QueryForm = {
 };
 
 /**
- * The closed list. Each entry says why it changes nothing where that is not plain from the program's purpose; what
- * the same program can change is left out, so it cannot be asked for.
+ * The allowlist. Each entry states why it changes nothing where the program's purpose does not make that obvious.
+ * Options that change something are left out, so they cannot be used.
  */
 const QUERIES: Readonly<Record<string, readonly QueryForm[]>> = {
-  // --poll waits for ever and is left out.
+  // --poll waits for ever and is therefore left out.
   findmnt: [
     {
       flags: words(
@@ -78,9 +78,9 @@ const QUERIES: Readonly<Record<string, readonly QueryForm[]>> = {
   ],
   // sfdisk(8): without --json, --dump or --list it reads a script and writes.
   sfdisk: [{ needs: ['--json', '-J'], flags: ['--json', '-J'], operands: { pattern: PATH, min: 1, max: 1 } }],
-  // wipefs(8): only with --all or --offset it erases.
+  // wipefs(8): erases only with --all or --offset.
   wipefs: [{ flags: ['--parsable', '-p'], operands: { pattern: PATH, min: 1 } }],
-  // Waits until udev has handled its queue; all else that udevadm does is left out.
+  // Waits until udev has processed its queue; all other functions of udevadm are left out.
   udevadm: [{ words: ['settle'], valued: { '--timeout': NUMBER, '-t': NUMBER } }],
   // swapon(8): without --show its operands are switched on; with it there is nothing to name.
   swapon: [
@@ -113,7 +113,7 @@ const QUERIES: Readonly<Record<string, readonly QueryForm[]>> = {
   kubeadm: [
     { words: ['version'], valued: { '-o': /^(short|json|yaml)$/, '--output': /^(short|json|yaml)$/ } },
     {
-      // Without a version it asks the internet for the newest one (kubernetes cmd/kubeadm/app/util/version.go).
+      // Without a version it queries the internet for the newest one (kubernetes cmd/kubeadm/app/util/version.go).
       words: ['config', 'images', 'list'],
       needs: ['--config', '--kubernetes-version'],
       valued: {
@@ -148,7 +148,7 @@ const QUERIES: Readonly<Record<string, readonly QueryForm[]>> = {
       operands: { pattern: MODULE, min: 1 },
     },
   ],
-  // Left out: what vacuums, rotates, flushes or follows, and --cursor-file, which is written to.
+  // Left out: options that vacuum, rotate, flush or follow, and --cursor-file, which is written to.
   journalctl: [
     {
       flags: words(
@@ -204,15 +204,15 @@ const QUERIES: Readonly<Record<string, readonly QueryForm[]>> = {
     })),
     { words: ['timesync-status'], flags: ['--no-pager'] },
   ],
-  // chronyc(1), ntpq(8): both also carry commands that change the daemon; only what is named here is let through.
+  // chronyc(1), ntpq(8): both also have commands that change the daemon; only the named ones are allowed.
   chronyc: ['tracking', 'sources'].map((report) => ({ words: ['-c', '-n', report] })),
   ntpq: [{ words: ['-n', '-p'] }, { words: ['-n', '-c'], operands: { pattern: /^rv 0( [a-z,]+)?$/, min: 1, max: 1 } }],
-  // adcli(8): both authenticate or ask at most; all else writes to the directory or the keytab.
+  // adcli(8): these only authenticate or query; all other commands write to the directory or the keytab.
   adcli: [
     { words: ['testjoin'], valued: { '--domain': ANY, '--domain-controller': ANY, '--host-keytab': PATH } },
     { words: ['info'], valued: { '--domain': ANY } },
   ],
-  // dig(1): without -f, which reads a file of questions, and -k, which reads a key.
+  // dig(1): without -f, which reads a file of queries, and -k, which reads a key.
   dig: [{ flags: ['+short', '+time=3', '+tries=2'], operands: { pattern: /^@?[A-Za-z0-9.:-]+$/, min: 2, max: 3 } }],
   // visudo(8): without -c it opens an editor; -x exports to a file.
   visudo: [
@@ -233,10 +233,7 @@ export function isQuery(program: string, args: readonly string[]): boolean {
   return (QUERIES[program] ?? []).some((form) => matches(form, args));
 }
 
-/**
- * Refuses what is not on the closed list. Throws `InternalError`: a step asked for something that is not a query,
- * which no document can cause.
- */
+/** Refuses a command that is not on the allowlist. Throws `InternalError`: no document can cause this. */
 export function assertQuery(query: Query): void {
   if (isQuery(query.program, query.args)) return;
   throw new MachineadmError({

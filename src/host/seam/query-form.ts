@@ -1,23 +1,23 @@
 /**
- * One way in which a program may be asked something. Arguments are matched against it word by word; what is not
- * named here is refused, abbreviated (`--prop`) and joined (`-ovalue`, `-cf`) options included.
+ * One permitted way to call a program. Arguments are matched word by word; everything that is not listed is refused,
+ * including abbreviated (`--prop`) and joined (`-ovalue`, `-cf`) options.
  */
 export interface QueryForm {
   /** Options of the program itself, before the words: `containerd -c FILE config dump`. */
   readonly leading?: Readonly<Record<string, RegExp>>;
-  /** Leading words that must stand there exactly. */
+  /** Leading words that must match exactly. */
   readonly words?: readonly string[];
   /** Options without a value. */
   readonly flags?: readonly string[];
   /** Options with a value, as the next argument or after `=` for long ones. */
   readonly valued?: Readonly<Record<string, RegExp>>;
-  /** Of these options at least one must be given: without it the program would change something. */
+  /** At least one of these options is required: without it the program would change something. */
   readonly needs?: readonly string[];
-  /** What else may stand there. Default: nothing. */
+  /** Permitted operands. Default: none. */
   readonly operands?: { readonly pattern: RegExp; readonly min?: number; readonly max?: number };
 }
 
-/** True when arguments are of this form, with all that it needs and nothing that it does not name. */
+/** True when the arguments match this form completely. */
 export function matches(form: QueryForm, args: readonly string[]): boolean {
   if (args.some((argument) => argument.includes('\0'))) return false;
   const start = skipLeading(form.leading ?? {}, args);
@@ -49,7 +49,7 @@ export function matches(form: QueryForm, args: readonly string[]): boolean {
   );
 }
 
-/** Where the words begin, after options of the program itself; undefined when one of them is refused. */
+/** The index of the first word, after options of the program itself; undefined when one of them is refused. */
 function skipLeading(leading: Readonly<Record<string, RegExp>>, args: readonly string[]): number | undefined {
   let index = 0;
   while (Object.hasOwn(leading, args[index] ?? '')) {
