@@ -13,15 +13,15 @@ import { thisSystem } from './windows/this-system.ts';
 
 export type { NetworkSettings } from './secrets/agent-client.ts';
 
-/** Those of each platform are the same. */
+/** Identical on all platforms. */
 export type HostOptions = LinuxHostOptions;
 
-/** The machine this runs on, read-only: `plan` gets this and nothing else. Throws `UnsupportedOnPlatform`. */
+/** The running machine, read-only: the only access that `plan` gets. Throws `UnsupportedOnPlatform`. */
 export function openQueryHost(): QueryHost {
   return platformOfThis() === 'windows' ? windowsQueryHost(thisSystem()) : linuxQueryHost();
 }
 
-/** The machine this runs on, with the right to change it. `runId` marks supervised commands (see `endOrphans`). */
+/** The running machine, with the right to change it. `runId` marks supervised commands (see `endOrphans`). */
 export function openHost(options: HostOptions): Host {
   if (platformOfThis() === 'linux') return linuxHost(options);
   const { runId, network, signal } = options;
@@ -30,29 +30,30 @@ export function openHost(options: HostOptions): Host {
   return windowsHost(system, { http, ...(signal === undefined ? {} : { signal }) });
 }
 
-/** What is true of the machine before anything is changed, by queries only. */
+/** Facts about the machine before any change, from queries only. */
 export function gatherFacts(host: QueryHost): Promise<Facts> {
   return platformOfThis() === 'windows' ? gatherWindowsFacts(host) : gatherLinuxFacts(host);
 }
 
 /**
- * Ends what killed runs left behind; only while holding the lock. Throws `HostStepFailed` when one cannot be ended.
+ * Ends processes that killed runs left behind. Call it only while holding the lock. Throws `HostStepFailed` when one
+ * cannot be ended.
  *
- * @param unfinishedRuns ids of the runs of this machine's journal that did not end by themselves
+ * @param unfinishedRuns ids of runs in this machine's journal that did not end regularly
  */
 export function endOrphans(host: Host, unfinishedRuns: ReadonlySet<string>): Promise<readonly EndedOrphan[]> {
   return platformOfThis() === 'windows' ? endWindowsOrphans(host) : endLinuxOrphans(unfinishedRuns);
 }
 
-/** Whether a supervised command of this process has not ended: one that not even SIGKILL ended in time. */
+/** Whether a supervised command of this process is still running, even after SIGKILL. */
 export function hasRunningCommands(): boolean {
   return runningSupervised.size > 0;
 }
 
 /**
- * Refuses what is made for Linux machines alone. Throws `UnsupportedOnPlatform`.
+ * Refuses a Linux-only function on other platforms. Throws `UnsupportedOnPlatform`.
  *
- * @param what as a person calls it: `machineadm reset`
+ * @param what its name for the user: `machineadm reset`
  */
 export function requireLinux(what: string): void {
   if (platformOfThis() === 'linux') return;

@@ -19,8 +19,8 @@ const LIMIT_BYTES = 1024 * 1024;
 const TOTAL_MS = 10_000;
 
 /**
- * The text of a secret in AWS, asked for with the role of this machine and signed with Signature Version 4. undefined:
- * the answer holds none. Throws `HttpError` (retryable where AWS throttles or is down) and `MetadataUnavailable`.
+ * The text of a secret in AWS, requested with this machine's role and signed with Signature Version 4. undefined: the
+ * response contains none. Throws `HttpError` (retryable where AWS throttles or is down) and `MetadataUnavailable`.
  */
 export async function awsSecret(
   source: AwsSource,
@@ -70,7 +70,7 @@ async function call(
   const what = redactedRequest('POST', signed.url);
   const text = new TextDecoder().decode(await readBody(answer, LIMIT_BYTES, what));
   if (answer.status === 200) return parseJson(text, what);
-  // The type only (`com.amazonaws…#ResourceNotFoundException`): a message may quote what was asked with.
+  // Only the type (`com.amazonaws…#ResourceNotFoundException`): a message may quote the request.
   const type = errorType(text);
   const again = answer.status === 429 || answer.status >= 500 || /Throttl|TooManyRequests/.test(type);
   throw new HttpError(again ? 'connection' : 'protocol', what, `HTTP ${answer.status} ${type}`.trim());

@@ -6,7 +6,7 @@ import { parseJson } from '../http/client.ts';
 import { HttpError } from '../http/error.ts';
 import type { MetadataService } from './metadata-service.ts';
 
-/** The role of this machine, as the metadata service hands it out: good for some hours. */
+/** Credentials of this machine's role from the metadata service, valid for some hours. */
 export interface AwsCredentials {
   readonly accessKeyId: string;
   readonly secretAccessKey: Secret;
@@ -23,7 +23,7 @@ export interface AwsRequest {
   readonly body: string;
 }
 
-/** The region of this machine. Throws `HttpError` where the metadata service names none, and `MetadataUnavailable`. */
+/** The region of this machine. Throws `HttpError` where the metadata service has none, and `MetadataUnavailable`. */
 export async function awsRegionOfMachine(metadata: MetadataService, until?: AbortSignal): Promise<string> {
   const region = (await metadata.lookUp('aws', 'placement/region', until)).value?.trim();
   if (region !== undefined && region !== '') return region;
@@ -50,13 +50,13 @@ export async function awsRoleCredentials(metadata: MetadataService, until?: Abor
     const code = stringAt(answer, 'Code') ?? 'no credentials';
     throw new HttpError('protocol', what, `it has no credentials for the role ${role}: ${code}`);
   }
-  // Secrets from here on: they are removed from everything that leaves the process.
+  // Secrets from here on: redacted in all output of the process.
   return { accessKeyId, secretAccessKey: new Secret(secretAccessKey), sessionToken: new Secret(sessionToken) };
 }
 
 /**
- * The request with a Signature Version 4, its body included, as of a moment.
- * @param at what time it is at AWS, which refuses what is signed more than some minutes beside it
+ * The request with a Signature Version 4 that covers its body.
+ * @param at the time of signing by AWS's clock: AWS refuses signatures that are some minutes off
  */
 export async function signedForAws(request: AwsRequest, credentials: AwsCredentials, at: Date): Promise<HttpRequest> {
   const { AwsV4Signer } = await import('aws4fetch');
@@ -65,7 +65,7 @@ export async function signedForAws(request: AwsRequest, credentials: AwsCredenti
     url: request.url,
     headers: {
       ...request.headers,
-      // S3 wants it said; without it the signer would leave the body of an S3 request unsigned.
+      // S3 requires it explicitly; without it the signer would not sign the body of an S3 request.
       ...(request.service === 's3' ? { 'x-amz-content-sha256': sha256(request.body) } : {}),
     },
     body: request.body,
@@ -80,7 +80,7 @@ export async function signedForAws(request: AwsRequest, credentials: AwsCredenti
   return { url: url.href, method: request.method, headers: Object.fromEntries(headers), body: request.body };
 }
 
-/** The domain that the services of a region are below of. */
+/** The parent domain of a region's services. */
 export function awsDomain(region: string): string {
   return region.startsWith('cn-') ? 'amazonaws.com.cn' : 'amazonaws.com';
 }

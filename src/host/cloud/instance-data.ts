@@ -1,17 +1,20 @@
 import { readText } from '../linux/read.ts';
 
-/** cloud-init: cloudinit/helpers.py (Paths) and doc/rtd/explanation/instance-data.rst; the first has all, for root only. */
+/**
+ * cloud-init: cloudinit/helpers.py (Paths) and doc/rtd/explanation/instance-data.rst; the first file is complete and
+ * readable by root only.
+ */
 export const INSTANCE_DATA_PATHS: readonly string[] = [
   '/run/cloud-init/instance-data-sensitive.json',
   '/run/cloud-init/instance-data.json',
 ];
 
-/** What cloud-init writes in the place of a value that the reader may not see. */
+/** The placeholder of cloud-init for a value that the reader may not see. */
 const REDACTED = /^redacted for non-root user$/;
 
 export interface InstanceDataAnswer {
   readonly value: string | undefined;
-  /** Dotted paths that exist at the deepest point that was reached. */
+  /** Dotted paths that exist at the deepest level that was reached. */
   readonly known: readonly string[];
 }
 
@@ -32,10 +35,10 @@ export async function lookUpInstanceData(
   return { value: undefined, known: [] };
 }
 
-/** More are not listed: some clouds put whole documents there. */
+/** The list is limited: some clouds put whole documents there. */
 const MOST_PATHS = 500;
 
-/** The dotted paths that have a value in cloud-init's instance data, sorted; none where this user may read no file of it. */
+/** The dotted paths with a value in cloud-init's instance data, sorted; empty where this user may not read it. */
 export async function instanceDataPaths(files: readonly string[] = INSTANCE_DATA_PATHS): Promise<readonly string[]> {
   for (const file of files) {
     const text = await readText(file).catch(() => undefined);
@@ -47,7 +50,7 @@ export async function instanceDataPaths(files: readonly string[] = INSTANCE_DATA
 function leavesOf(node: unknown, reached: readonly string[]): readonly string[] {
   if (typeof node === 'string') return REDACTED.test(node) ? [] : [reached.join('.')];
   if (typeof node === 'number' || typeof node === 'boolean') return [reached.join('.')];
-  // A list has no value that a variable can take, and neither has a name with a dot.
+  // A variable cannot take a value from a list, nor from a name that contains a dot.
   if (node === null || typeof node !== 'object' || Array.isArray(node)) return [];
   return Object.entries(node).flatMap(([name, value]) =>
     name.includes('.') ? [] : leavesOf(value, [...reached, name]),
@@ -55,8 +58,8 @@ function leavesOf(node: unknown, reached: readonly string[]): readonly string[] 
 }
 
 /**
- * cloudbase-init leaves no instance data behind. The machine's name is known all the same: it has given it to the machine
- * before it reads user data (cloudbaseinit/plugins/common/sethostname.py).
+ * cloudbase-init leaves no instance data. But it sets the machine's host name before it reads user data
+ * (cloudbaseinit/plugins/common/sethostname.py), so the name is known.
  */
 export function hostNameAsInstanceData(hostname: string, path: string): InstanceDataAnswer {
   const name = hostname.toLowerCase();
@@ -103,7 +106,7 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // Half-written by a cloud-init that was killed: nothing is known from it.
+    // Truncated by a killed cloud-init: treated as unknown.
     return undefined;
   }
 }

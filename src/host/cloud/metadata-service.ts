@@ -7,17 +7,17 @@ import { HttpError } from '../http/error.ts';
 import { retry } from '../http/retry.ts';
 
 export interface MetadataServiceOptions {
-  /** Where the service answers; default: the link-local address that all four clouds use. */
+  /** The service's address; default: the link-local address that all four clouds use. */
   readonly address?: string;
   readonly connectTimeoutMs?: number;
-  /** How long one question may take with all that it needs, attempts included; default 10 s. */
+  /** Time limit of one query with all its requests and retries; default 10 s. */
   readonly totalMs?: number;
 }
 
-/** What a metadata service says to a path; undefined value: it has nothing there. */
+/** The answer of a metadata service for a path; undefined value: nothing there. */
 export interface MetadataAnswer {
   readonly value: string | undefined;
-  /** What there is beside it. */
+  /** The existing names beside it. */
   readonly known: readonly string[];
 }
 
@@ -28,13 +28,13 @@ const TOTAL_MS = 10_000;
 const LIMIT_BYTES = 1024 * 1024;
 const AWS_TOKEN_SECONDS = 300;
 const AWS_TOKEN_RESERVE_SECONDS = 60;
-/** The oldest version that has all instance fields in use and is in every Azure cloud. */
+/** The oldest version that has all the instance fields we use and exists in every Azure cloud. */
 const AZURE_VERSION = '2021-02-01';
 const AZURE_TOKEN_VERSION = '2018-02-01';
 
 /**
- * Metadata services of clouds, asked as each wants it. Never through a proxy: it would answer for its own machine.
- * Throws `MetadataUnavailable` for one that does not answer in time or refuses.
+ * Clients of the clouds' metadata services. Never use a proxy: the answer would describe the proxy's machine. Throw
+ * `MetadataUnavailable` for a timeout or a refusal.
  */
 export class MetadataService {
   readonly #address: string;
@@ -52,7 +52,7 @@ export class MetadataService {
     });
   }
 
-  /** The value at a path, in the words of the provider: `placement/region`, `instance/zone`, `compute/vmId`, `uuid`. */
+  /** The value at a path, spelled as the provider does: `placement/region`, `instance/zone`, `compute/vmId`, `uuid`. */
   async lookUp(provider: MetadataProvider, path: string, until?: AbortSignal): Promise<MetadataAnswer> {
     const relative = path.replace(/^\/+/, '');
     return await this.#patiently(provider, path, until, (signal) => this.#ask(provider, relative, signal));
@@ -67,7 +67,7 @@ export class MetadataService {
     const timeout = AbortSignal.timeout(this.#totalMs);
     const deadline = until === undefined ? timeout : AbortSignal.any([timeout, until]);
     try {
-      // Services are not there in the first moment of a boot, and throttle (HTTP 429) when much asks at once.
+      // Services are not available in the first moments of a boot, and throttle (HTTP 429) under load.
       return await retry(() => ask(deadline), {
         budgetMs: this.#totalMs,
         signal: deadline,
@@ -80,9 +80,8 @@ export class MetadataService {
 
   /**
    * A token of the machine's own identity for a service of its cloud.
-   *
-   * gcp: of the service account of the machine named `account` (default: `default`).
-   * azure: for `audience`, of the identity with the client id `account`; default: the system-assigned one, or the only one.
+   * gcp: for the machine's service account `account` (default: `default`). azure: for `audience`, of the identity with
+   * the client id `account`; default: the system-assigned one, or the only one.
    * https://cloud.google.com/compute/docs/access/authenticate-workloads,
    * https://learn.microsoft.com/entra/identity/managed-identities-azure-resources/how-to-use-vm-token
    */
@@ -126,9 +125,12 @@ export class MetadataService {
     }
   }
 
-  /** IMDSv2: a session token first (a PUT, which open proxies do not pass on). It is no secret of the document. */
+  /**
+   * IMDSv2: requests a session token first (a PUT, which open proxies do not forward). It is not a secret of the
+   * document.
+   */
   async #tokenOfAws(signal: AbortSignal): Promise<string> {
-    // Renewed before it expires: the deliverer asks for longer than one token lives.
+    // Renewed before it expires: the deliverer runs longer than a token is valid.
     const now = performance.now();
     if (this.#awsToken === undefined || this.#awsToken.renewAtMs <= now) {
       const renewAtMs = now + (AWS_TOKEN_SECONDS - AWS_TOKEN_RESERVE_SECONDS) * 1000;
@@ -178,7 +180,7 @@ export class MetadataService {
   }
 }
 
-/** A value by a path of names, separated by "/", or by "." where there is no "/"; numbers are places in a list. */
+/** The value at a path of names, separated by "/", or by "." if there is no "/"; numbers are list indices. */
 function inJson(text: string | undefined, path: string): MetadataAnswer {
   let node: unknown = text === undefined ? undefined : parseJson(text, 'the metadata service');
   let known = namesIn(node);

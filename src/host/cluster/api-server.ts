@@ -2,30 +2,32 @@ import type { Secret } from '@machineadm/document/secret.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
 import { requestOnce, type SingleAnswer } from '../http/request-once.ts';
 
-/** How to reach an API server and prove who asks. */
+/** How to reach an API server, and the client's credentials. */
 export interface ApiCredential {
   /** `https://10.0.0.1:6443` */
   readonly server: URL;
-  /** Name to expect in the server's certificate where it is not the host of `server`. */
+  /** The name to expect in the server's certificate, where it differs from the host of `server`. */
   readonly serverName: string | undefined;
-  /** PEM of the authorities the server's certificate must lead to: these, and not those of the system. */
+  /** PEM of the authorities that must have signed the server's certificate; the system's are not used. */
   readonly certificateAuthority: string;
-  /** PEM of the client's certificate, and of its private key; undefined where a token proves who asks. */
+  /** PEM of the client certificate and its private key; undefined with a token. */
   readonly certificate?: string | undefined;
   readonly key?: Secret | undefined;
   /** A bearer token. */
   readonly token?: Secret | undefined;
 }
 
-/** What came of asking an API server for one object. */
+/** The result of requesting one object from an API server. */
 export type Answer<Found> =
   | { readonly kind: 'found'; readonly object: Found }
   | { readonly kind: 'absent' }
-  /** It answered, and not with the object: 401, 403, 5xx. */
+  /** A response without the object: 401, 403, 5xx. */
   | { readonly kind: 'refused'; readonly status: number; readonly why: string; readonly retryAfterMs?: number }
-  /** No connection, no answer in time, or half an answer. */
+  /** No connection, a timeout, or an incomplete response. */
   | { readonly kind: 'unreachable'; readonly why: string }
-  /** Something answered that this credential's authority did not sign, or that refuses the credential itself. */
+  /**
+   * The server's certificate is not signed by this credential's authority, or the server refuses the credential itself.
+   */
   | { readonly kind: 'untrusted'; readonly why: string };
 
 export interface ApiRequest {
@@ -38,7 +40,7 @@ export interface ApiRequest {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** One request may take this long, in milliseconds. */
+/** Time limit of one request, in milliseconds. */
 const REQUEST_TIMEOUT_MS = 10_000;
 
 /** GETs one object of the API. */
@@ -52,8 +54,8 @@ export async function getObject(
 }
 
 /**
- * Asks an API server for one object, or to patch it. The server's certificate is always verified against the credential's
- * authority. Never throws but for `signal`.
+ * Reads or patches one object on an API server. The server's certificate is always verified against the credential's
+ * authority. Throws only for `signal`.
  */
 export async function askApiServer(credential: ApiCredential, request: ApiRequest): Promise<Answer<unknown>> {
   const { path, patch, signal, timeoutMs = REQUEST_TIMEOUT_MS } = request;
@@ -96,19 +98,22 @@ function interpret({ status, headers, body }: SingleAnswer): Answer<unknown> {
   }
   if (status === 200) return { kind: 'found', object };
   const message = text(member(object, 'message'));
-  // A 404 of the API is a Status object with this reason; any other is a proxy's or a wrong server's.
+  // A 404 of the API is a Status object with this reason; any other 404 is from a proxy or a wrong server.
   if (status === 404 && text(member(object, 'reason')) === 'NotFound') return { kind: 'absent' };
   const why = `the API server answered ${status}${message === undefined ? '' : `: ${message}`}`;
   if (status === 401) return { kind: 'untrusted', why };
   return { kind: 'refused', status, why, ...retryAfter(headers.get('retry-after')) };
 }
 
-/** Seconds, as API servers give it (k/k apiserver pkg/server/filters/maxinflight.go). A date needs two clocks that agree. */
+/**
+ * In seconds, as API servers send it (k/k apiserver pkg/server/filters/maxinflight.go). A date would require
+ * synchronised clocks.
+ */
 function retryAfter(header: string | undefined): { readonly retryAfterMs?: number } {
   return header !== undefined && /^\d{1,6}$/.test(header) ? { retryAfterMs: Number(header) * 1000 } : {};
 }
 
-/** Codes of Node's TLS layer that mean the other side is not who the credential knows, and alerts about our own. */
+/** Codes of Node's TLS layer for an unexpected server identity, and alerts about our own certificate. */
 const TRUST_FAILURES =
   /^(ERR_TLS_CERT_ALTNAME_INVALID|CERT_|DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_|ERR_SSL_.*(ALERT|KEY|CERT)|ERR_OSSL_)/;
 

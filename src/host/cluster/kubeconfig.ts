@@ -4,22 +4,22 @@ import { member, text } from '@machineadm/document/untyped.ts';
 import type { QueryHost } from '../seam/host.ts';
 import type { ApiCredential } from './api-server.ts';
 
-/** The parts of a kubeconfig that kubeadm writes: the client is known by its certificate. */
+/** The parts of a kubeconfig as kubeadm writes it: the client authenticates with a certificate. */
 export interface ClusterCredential extends ApiCredential {
   readonly certificate: string;
   readonly key: Secret;
 }
 
-/** A kubeconfig that is there but cannot be used; the message says why, and holds no secret. */
+/** A kubeconfig exists but cannot be used; the message gives the reason and contains no secret. */
 export class KubeconfigUnusable extends Error {}
 
 /**
- * Reads the current context of a kubeconfig. Certificate, key and authority may be written into it or be files: the
- * kubelet's credential moves to /var/lib/kubelet/pki/kubelet-client-current.pem once it rotates (k/k
+ * Reads the current context of a kubeconfig. Certificate, key and authority may be embedded or in files: the kubelet's
+ * credential moves to /var/lib/kubelet/pki/kubelet-client-current.pem once it rotates (k/k
  * cmd/kubeadm/app/cmd/phases/init/kubeletfinalize.go).
  *
  * @returns undefined when the file does not exist
- * @throws KubeconfigUnusable when it lacks a part or names a file that is not there
+ * @throws KubeconfigUnusable when a part is missing or a referenced file does not exist
  */
 export async function readKubeconfig(
   host: Pick<QueryHost, 'readText'>,
@@ -35,9 +35,9 @@ export async function readKubeconfig(
 /**
  * The current context of a kubeconfig.
  *
- * @param name what it is called in messages
- * @param readFile reads the files that it names; default: it may name none
- * @throws KubeconfigUnusable when it lacks a part, and where a program of its own would have to find the credential out
+ * @param name its name in messages
+ * @param readFile reads referenced files; default: references are not allowed
+ * @throws KubeconfigUnusable when a part is missing, or the credential comes from an exec plugin
  */
 export async function parseKubeconfig(
   source: string,
@@ -68,7 +68,8 @@ export async function parseKubeconfig(
   const certificate = await pem(user, 'client-certificate');
   const key = await pem(user, 'client-key');
   const token = text(member(user, 'token'));
-  // Without an authority the system's would be trusted, or worse none (insecure-skip-tls-verify): kubeadm writes neither.
+  // Without an authority the system's would be trusted, or no verification done (insecure-skip-tls-verify): kubeadm
+  // writes neither.
   if (certificateAuthority === undefined) throw new KubeconfigUnusable(`${name} names no certificate authority`);
   if (token === undefined && (certificate === undefined || key === undefined))
     throw new KubeconfigUnusable(`${name} has neither a client certificate nor a token`);
@@ -81,7 +82,7 @@ export async function parseKubeconfig(
   };
 }
 
-/** The entry of a kubeconfig list that has this name: `clusters: [{name, cluster: {…}}]`. */
+/** The entry with this name in a kubeconfig list: `clusters: [{name, cluster: {…}}]`. */
 function namedEntry(config: unknown, list: string, name: string | undefined, kind: string): unknown {
   const entries = member(config, list);
   if (!Array.isArray(entries) || name === undefined) return undefined;

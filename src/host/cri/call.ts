@@ -3,23 +3,23 @@ import { createConnection } from 'node:net';
 import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
 import { ProtobufMessage } from './protobuf.ts';
 
-/** gRPC status codes that mean something here (grpc.github.io/grpc/core/md_doc_statuscodes.html). */
+/** gRPC status codes with a meaning here (grpc.github.io/grpc/core/md_doc_statuscodes.html). */
 const DEADLINE_EXCEEDED = 4;
 export const UNIMPLEMENTED = 12;
 const INTERNAL = 13;
 const UNAVAILABLE = 14;
 
-/** No answer we ask for comes near this; a runtime that sends more must not fill the memory of a starting machine. */
+/** No expected response comes near this limit; it protects the memory of a starting machine. */
 const LARGEST_ANSWER = 64 * 1024 * 1024;
 
-/** A CRI call that did not succeed. `code` is the gRPC status; 14 (Unavailable) where nobody listens on the socket. */
+/** A CRI call failed. `code` is the gRPC status; 14 (Unavailable) where nothing listens on the socket. */
 export class CriError extends MachineadmError {
   readonly code: number;
   readonly method: string;
 
   constructor(socket: string, method: string, code: number, message: string, cause?: unknown) {
     super({
-      // A method that is missing is that of another version; without the service there is no CRI at all.
+      // Without the method, the runtime has another version of CRI; without the service, no CRI at all.
       reason:
         code === UNIMPLEMENTED && message.startsWith('unknown service') ? 'CRIv1Unimplemented' : 'ContainerdUnhealthy',
       exit: 'HostStepFailed',
@@ -48,10 +48,10 @@ export interface Method {
   readonly name: string;
 }
 
-/** A connection to a socket for as long as `use` takes. */
+/** A connection to a socket for the duration of `use`. */
 export async function withSession<Answer>(path: string, use: (session: ClientHttp2Session) => Promise<Answer>) {
   const session = connect('http://localhost', { createConnection: () => createConnection(path) });
-  // Without a listener an error of the session would end the process; each call hears of it through its own stream.
+  // An unhandled error of the session would end the process; each call gets it through its own stream.
   session.on('error', () => {});
   try {
     return await use(session);
@@ -63,7 +63,7 @@ export async function withSession<Answer>(path: string, use: (session: ClientHtt
 /**
  * One unary gRPC call (grpc/doc/PROTOCOL-HTTP2.md): a length-prefixed message each way, the status in the trailers.
  *
- * @param read takes what is wanted out of the answer; a message within that cannot be decoded is a `CriError`, too
+ * @param read extracts the result from the response; an embedded message that cannot be decoded is also a `CriError`
  */
 export function call<Answer>(
   session: ClientHttp2Session,
@@ -86,7 +86,7 @@ export function call<Answer>(
     session.destroy();
   }, deadlineMs);
   const lost = (error: unknown) => {
-    // A stream that dies with its connection says only that it was cancelled; its cause says why.
+    // A stream that ends with its connection only reports a cancellation; its cause has the reason.
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
     fail(UNAVAILABLE, errorMessage(cause), cause);
   };

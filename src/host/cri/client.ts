@@ -6,18 +6,18 @@ export { CriError } from './call.ts';
 
 const DEFAULT_DEADLINE_MS = 10_000;
 const PULL_DEADLINE_MS = 10 * 60_000;
-/** A container that does not end by itself is killed after the grace period of its pod, 30 s by default. */
+/** A container that does not stop by itself is killed after its pod's grace period, 30 s by default. */
 const REMOVAL_DEADLINE_MS = 2 * 60_000;
 
-/** The state filter and the log paths cost a call each: the newest ones hold the evidence. */
+/** Each state filter and log path needs its own call; only the newest containers are needed as evidence. */
 const MOST_EXITED_CONTAINERS = 50;
 
 const NOTHING = new Uint8Array(0);
 
 /**
- * The CRI v1 client for a socket, given as `unix:///run/containerd/containerd.sock` or as a path. Nothing is opened
- * until the first question; each question has its own connection, so that a restart of the runtime between two of
- * them does no harm. `deadlineMs` bounds each call, connecting included. Every method throws `CriError`.
+ * The CRI v1 client for a socket, given as `unix:///run/containerd/containerd.sock` or as a path. It connects at the
+ * first query, and each query has its own connection, so a restart of the runtime in between is harmless. `deadlineMs`
+ * limits each call, including the connection. Every method throws `CriError`.
  */
 export function connectCri(socket: string, deadlineMs: number = DEFAULT_DEADLINE_MS): CriQueries {
   const path = socket.replace(/^unix:\/\//, '');
@@ -76,8 +76,8 @@ export function connectCri(socket: string, deadlineMs: number = DEFAULT_DEADLINE
 }
 
 /**
- * Has the runtime behind a socket pull an image, without credentials of a pod, and returns its id. Nothing of it is taken
- * back when it is given up. Throws `CriError`, and what `signal` was aborted with.
+ * Pulls an image through the runtime at a socket, without credentials of a pod, and returns its id. An aborted pull is
+ * not undone. Throws `CriError`, and the reason of `signal`.
  */
 export async function pullImage(
   socket: string,
@@ -104,8 +104,8 @@ export async function pullImage(
 }
 
 /**
- * Has the runtime behind a socket stop and remove all pods, with the containers in them. Returns how many there were.
- * Throws `CriError`, and what `signal` was aborted with.
+ * Stops and removes all pods with their containers through the runtime at a socket. Returns their number. Throws
+ * `CriError`, and the reason of `signal`.
  */
 export async function removePods(
   socket: string,
@@ -162,9 +162,9 @@ function conditionOf(condition: ProtobufMessage): CriCondition {
 }
 
 /**
- * containerd prints its CRI configuration as JSON (containerd internal/cri/server/status.go); since 2.0 the image
- * half, the sandbox image in it, is no longer part of it (kubernetes/kubernetes#129479). Only what is asked for is
- * taken: the rest may hold registry credentials.
+ * containerd prints its CRI configuration as JSON (containerd internal/cri/server/status.go); since 2.0 without the
+ * image part and so without the sandbox image (kubernetes/kubernetes#129479). Only the needed fields are read: others
+ * may contain registry credentials.
  */
 function configurationOf(json: string | undefined): CriConfiguration {
   const config = parseObject(json ?? '');
@@ -226,7 +226,7 @@ function endedOf(container: ProtobufMessage): (status: ProtobufMessage) => CriCo
   });
 }
 
-/** A container removed between list and status is no error of ours. */
+/** A container that was removed between list and status is not an error. */
 function goneMeanwhile(error: unknown): undefined {
   const NOT_FOUND = 5;
   if (error instanceof CriError && error.code === NOT_FOUND) return undefined;

@@ -1,14 +1,14 @@
 /**
- * The little of the protobuf wire format that the CRI questions need (protobuf.dev/programming-guides/encoding):
- * varints, length-delimited fields, and skipping what is not known, so that newer runtimes may add fields.
+ * The part of the protobuf wire format that the CRI queries need (protobuf.dev/programming-guides/encoding): varints,
+ * length-delimited fields, and skipping unknown fields, so that newer runtimes may add some.
  */
 
-/** Fields of one message by number, each in the order in which it came; a scalar that is absent has its default. */
+/** The fields of one message by number, each in the order of arrival; an absent scalar has its default. */
 export class ProtobufMessage {
   readonly #numbers = new Map<number, bigint[]>();
   readonly #bytes = new Map<number, Uint8Array[]>();
 
-  /** Throws `RangeError` on a message that is cut short or uses a wire type that proto3 does not have. */
+  /** Throws `RangeError` for a truncated message, or a wire type that proto3 does not have. */
   constructor(encoded: Uint8Array) {
     const reader = new Reader(encoded);
     while (!reader.atEnd()) {
@@ -50,7 +50,7 @@ export class ProtobufMessage {
     return (this.#bytes.get(field) ?? []).map((bytes) => new ProtobufMessage(bytes));
   }
 
-  /** `map<string, string>`: on the wire a repeated message with the key as field 1 and the value as field 2. */
+  /** `map<string, string>`: encoded as a repeated message with the key as field 1 and the value as field 2. */
   map(field: number): ReadonlyMap<string, string> {
     return new Map(this.messages(field).map((entry) => [entry.string(1), entry.string(2)]));
   }

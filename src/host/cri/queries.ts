@@ -1,4 +1,4 @@
-/** The few questions asked over the Container Runtime Interface (k8s.io/cri-api runtime/v1 api.proto). */
+/** Queries over the Container Runtime Interface (k8s.io/cri-api runtime/v1 api.proto). */
 export interface CriQueries {
   /** Runtime name and version. Throws `CriError`. */
   version(): Promise<{ readonly runtimeName: string; readonly runtimeVersion: string }>;
@@ -6,10 +6,10 @@ export interface CriQueries {
   status(): Promise<readonly CriCondition[]>;
   /** SYSTEMD or CGROUPFS; undefined where the runtime does not implement RuntimeConfig (containerd 1.x). */
   cgroupDriver(): Promise<'systemd' | 'cgroupfs' | undefined>;
-  /** What the running daemon says it was configured with: evidence of the configuration it really read. */
+  /** The configuration that the running daemon reports: evidence of what it has actually read. */
   configuration(): Promise<CriConfiguration>;
   images(): Promise<readonly CriImage[]>;
-  /** Containers in the state exited, newest first, with the path of their log. */
+  /** Containers in the state exited, newest first, with the paths of their logs. */
   exitedContainers(): Promise<readonly CriContainer[]>;
 }
 
@@ -20,7 +20,7 @@ export interface CriCondition {
   readonly message: string;
 }
 
-/** Each is undefined where this runtime or version does not tell. */
+/** Each is undefined where this runtime or version does not report it. */
 export interface CriConfiguration {
   /** Of the default runtime handler. */
   readonly cgroupDriver: 'systemd' | 'cgroupfs' | undefined;
@@ -41,9 +41,9 @@ export interface CriContainer {
   readonly podName: string;
   readonly namespace: string;
   readonly exitCode: number;
-  /** Its number among the containers of its pod, from 0: how often it was started again. */
+  /** The index of this attempt in its pod, from 0: how often the container was restarted. */
   readonly attempt: number;
-  /** How it ended, in the runtime's words: `Error`, `OOMKilled`, `Completed`. */
+  /** The reason reported by the runtime: `Error`, `OOMKilled`, `Completed`. */
   readonly reason: string;
   readonly finishedAtMs: number;
   readonly logPath: string;

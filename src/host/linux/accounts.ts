@@ -2,18 +2,18 @@ import type { QueryHost } from '../seam/host.ts';
 import { runCommand } from './commands.ts';
 import { readText, which } from './read.ts';
 
-/** The file that lists accounts, and the name getent(1) has for it. */
+/** The file with the accounts, and getent(1)'s name for it. */
 type Database = { readonly file: string; readonly name: 'passwd' | 'group' };
 
 const USERS: Database = { file: '/etc/passwd', name: 'passwd' };
 const GROUPS: Database = { file: '/etc/group', name: 'group' };
 
-/** Numeric id of a user; a decimal number is an id itself. Undefined when no such user is known to the machine. */
+/** Numeric id of a user; a decimal number is returned as it is. Undefined when the user does not exist. */
 export function userId(user: string): Promise<number | undefined> {
   return idOf(user, USERS);
 }
 
-/** Numeric id of a group; a decimal number is an id itself. Undefined when no such group is known to the machine. */
+/** Numeric id of a group; a decimal number is returned as it is. Undefined when the group does not exist. */
 export function groupId(group: string): Promise<number | undefined> {
   return idOf(group, GROUPS);
 }
@@ -23,18 +23,19 @@ async function idOf(account: string, database: Database): Promise<number | undef
   if (account === '' || account.startsWith('-')) return undefined;
   const local = idIn((await readText(database.file)) ?? '', account);
   if (local !== undefined) return local;
-  // Accounts of a directory (SSSD, LDAP, systemd-homed) are known to the name service only.
+  // Accounts of a directory (SSSD, LDAP, systemd-homed) are only available through the name service.
   if ((await which('getent')) === undefined) return undefined;
   const result = await runCommand({ program: 'getent', args: [database.name, account], timeoutMs: 30_000 });
   return result.status === 0 ? idIn(result.stdout, account) : undefined;
 }
 
-/** group(5), and where images with a read-only /usr keep the groups of their packages (nss-altfiles(5), OSTree). */
+/** group(5), and the location of packages' groups in images with a read-only /usr (nss-altfiles(5), OSTree). */
 export const GROUP_FILES = ['/etc/group', '/usr/lib/group'];
 
 /**
- * Numeric id of a group that this machine itself defines; undefined when there is none. A directory (SSSD, LDAP) is not
- * asked: whoever administers it must not grant access to files of root, and one that does not answer must not delay them.
+ * Numeric id of a group that this machine itself defines; undefined when there is none. Directories (SSSD, LDAP) are
+ * not queried: their administrators must not grant access to files of root, and one that does not answer must not cause
+ * a delay.
  */
 export async function localGroupId(host: Pick<QueryHost, 'readText'>, group: string): Promise<number | undefined> {
   for (const file of GROUP_FILES) {

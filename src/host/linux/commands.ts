@@ -16,45 +16,46 @@ import { groupEnded, signalGroup } from './processes.ts';
 import { which } from './read.ts';
 
 const KEPT_OUTPUT_BYTES = 1024 * 1024;
-/** How long a group has between SIGTERM and SIGKILL, and then to be gone. */
+/** Time between SIGTERM and SIGKILL for a group, and then for its end. */
 const END_GRACE_MS = 5_000;
 /**
- * Once the command itself has ended, and a child that it left in the background holds its pipes open: reading ends
- * after a second of silence, or after five of chatter.
+ * When the command has ended but a background child keeps its pipes open, reading stops after a second without output,
+ * or after five seconds with output.
  */
 const SILENCE_MS = 1_000;
 const SILENCES_AT_MOST = 5;
-/** As timeout(1) says it, for a command that answered SIGTERM with success. */
+/** The status of timeout(1), for a command that reacted to SIGTERM with success. */
 const TIMED_OUT_STATUS = 124;
 /**
- * A service manager that stops a unit may send SIGTERM to the agent and its children alike (systemd.kill(5),
- * KillMode=control-group). The end of the child may be seen first; within this time the agent has its own signal.
+ * A service manager that stops a unit may send SIGTERM to the agent and its children at once (systemd.kill(5),
+ * KillMode=control-group). The end of the child may be noticed first; the agent receives its own signal within this
+ * time.
  */
 const OWN_SIGNAL_MS = 250;
 const STOP_SIGNALS: ReadonlySet<string> = new Set(['SIGTERM', 'SIGINT', 'SIGHUP']);
 
-/** Process groups of the supervised commands that have not ended. */
+/** Process groups of the supervised commands that are still running. */
 export const runningSupervised = new Set<number>();
 
 /**
- * Runs a command to its end in a process group of its own, with a clean environment. A timeout or an abort ends the
- * whole group: SIGTERM, after 5 s SIGKILL. Processes it left in the background do not hold up the result. With `runId`
- * a supervised command is marked for `endOrphans`.
- *
+ * Runs a command to its end in its own process group, with a clean environment. A timeout or an abort ends the whole
+ * group: SIGTERM, after 5 s SIGKILL. Background processes of the command do not delay the result. With `runId` a
+ * supervised command is marked for `endOrphans`.
  * Throws `HostStepFailed` when it could not be started, was aborted (or the abort's own reason, when that is a
- * `MachineadmError`), or its input could not be read; `CommandKilled` for a supervised command that a signal of another
- * sender killed.
+ * `MachineadmError`), or its input could not be read; `CommandKilled` for a supervised command that was killed by
+ * another sender's signal.
  */
 export async function runCommand(command: Command, runId?: string): Promise<CommandResult> {
   if (command.signal?.aborted) throw commandAborted(command, command.signal);
   const program = await which(command.program);
   if (program === undefined) throw notStarted(command.program, 'it is not installed');
 
-  // Loaded with the first command: 18 ms that `validate` and `version` do not pay.
+  // Loaded with the first command: saves 18 ms in `validate` and `version`.
   const { execa } = await import('execa');
   await using input = typeof command.input === 'string' ? await anonymousFile(command.input) : undefined;
   const memory = command.supervised === true ? outOfMemoryKills() : undefined;
-  // It may mount, unmount or rename: nothing of before counts, and no descriptor of ours keeps a file system busy.
+  // The command may mount, unmount or rename: cached directories become invalid, and our descriptors must not keep a
+  // file system busy.
   dropKeptDirectories();
   const child = execa(program, [...command.args], {
     argv0: command.program,
@@ -67,10 +68,10 @@ export async function runCommand(command: Command, runId?: string): Promise<Comm
     detached: true,
     cleanup: false,
     reject: false,
-    // Output is kept and cut into lines here, without a limit that would kill the child.
+    // Output is buffered and split into lines here, because execa's limit would kill the child.
     buffer: false,
     encoding: 'buffer',
-    // execa's types name the descriptors 3 to 9 only; its code takes any (lib/stdio/handle.js).
+    // execa's types cover the descriptors 3 to 9 only; its code accepts any (lib/stdio/handle.js).
     stdio: [
       (input?.fd as 3 | undefined) ?? (command.input === undefined ? 'ignore' : 'pipe'),
       'pipe',
@@ -110,7 +111,7 @@ export async function runCommand(command: Command, runId?: string): Promise<Comm
   };
 }
 
-/** Everything that goes on around one running command. */
+/** The state of one running command. */
 class Supervision {
   timedOut = false;
   readonly #command: Command;
@@ -127,7 +128,7 @@ class Supervision {
     this.#group = group;
   }
 
-  /** Keeps the tail of a stream and hands its lines on, redacted. */
+  /** Keeps the tail of a stream and passes on its lines, redacted. */
   collect(stream: Readable | null, name: 'stdout' | 'stderr'): Tail {
     const tail = new Tail(KEPT_OUTPUT_BYTES);
     const { onLine } = this.#command;
@@ -141,7 +142,7 @@ class Supervision {
     return tail;
   }
 
-  /** The lines of the extra descriptor are a protocol between us and the child, so they are handed on as they are. */
+  /** The lines of the extra descriptor are an internal protocol, so they are passed on unchanged. */
   readDescriptor(stdio: readonly unknown[]): void {
     const extra = this.#command.onDescriptorLine;
     if (extra === undefined) return;
@@ -150,10 +151,10 @@ class Supervision {
     if (stream instanceof Readable) stream.on('data', (bytes: Uint8Array) => this.#guard(() => lines.write(bytes)));
   }
 
-  /** Gives the child its input. A child that does not read it all has its reasons; a source that fails is an error. */
+  /** Passes the child its input. A child may stop reading early; a failing source is an error. */
   async feed(stdin: NodeJS.WritableStream, source: AsyncIterable<Uint8Array>): Promise<void> {
     const fail = (error: unknown): void => this.#fail(error);
-    // Only what the source itself throws counts: the end of the child throws EPIPE into a generator, too.
+    // Only errors of the source itself count: the end of the child throws EPIPE into a generator, too.
     async function* guarded(): AsyncGenerator<Uint8Array> {
       const iterator = source[Symbol.asyncIterator]();
       try {
@@ -173,7 +174,7 @@ class Supervision {
     const { timeoutMs, signal, supervised } = this.#command;
     if (supervised === true && this.#group !== undefined) runningSupervised.add(this.#group);
     signal?.addEventListener('abort', this.#abort, { once: true });
-    // It may have come while the program was looked for and started.
+    // The signal may have been aborted while the program was looked up and started.
     if (signal?.aborted === true) this.#abort();
     if (timeoutMs === undefined) return;
     this.#timer = setTimeout(() => {
@@ -189,19 +190,19 @@ class Supervision {
     this.#command.signal?.removeEventListener('abort', this.#abort);
   }
 
-  /** Lets go of pipes that somebody else still holds; those at their end have closed by themselves. */
+  /** Releases pipes that another process still holds; ended ones have closed already. */
   async stopReading(streams: readonly ({ destroy(): unknown } | null | undefined)[]): Promise<void> {
     for (let round = 0; round < SILENCES_AT_MOST; round += 1) {
       const before = this.#bytesRead;
       await sleep(SILENCE_MS, undefined, { ref: false });
-      // A loop that was blocked for that long has not looked at the pipes yet; after one turn it has.
+      // An event loop that was blocked for so long has not polled the pipes yet; one turn later it has.
       await nextTurn();
       if (this.#bytesRead === before) break;
     }
     for (const stream of streams) stream?.destroy();
   }
 
-  /** After the last output: hands on unfinished lines, waits until a group that is being ended is gone. */
+  /** After the last output: passes on unfinished lines, and waits for the end of a group that is being ended. */
   async end(): Promise<void> {
     this.exited();
     for (const splitter of this.#splitters) this.#guard(() => splitter.end());

@@ -3,31 +3,31 @@ import { setImmediate } from 'node:timers';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { trustOwnerOfRoot } from './directory-step.ts';
 
-/** open(2): the same on every architecture but alpha, parisc and sparc; Node does not name it. */
+/** open(2): the same on every architecture except alpha, parisc and sparc; Node has no constant for it. */
 export const O_PATH = 0o10000000;
-/** Opens a component of a path: whatever it is, without reading it, a symbolic link itself. */
+/** Opens any component of a path without reading it; a symbolic link itself. */
 export const COMPONENT_FLAGS = O_PATH | constants.O_NOFOLLOW;
 
-/** A directory that is open, and so are those above it. */
+/** An open directory with its open ancestors. */
 export interface Directory {
   readonly descriptor: number;
   readonly stat: Stats;
   readonly parent: Directory | undefined;
-  /** Whether none but trusted users can make the path that led here lead elsewhere. */
+  /** Whether only trusted users can redirect the path to this directory. */
   readonly isFixed: boolean;
-  /** Entries, directories and walks that use it; it is closed when there is none. */
+  /** Number of entries, directories and walks that use it; it is closed at 0. */
   users: number;
 }
 
-/** The path that means a descriptor itself, whatever it is of (proc_pid_fd(5)). */
+/** A path that refers to the descriptor itself, whatever its type (proc_pid_fd(5)). */
 export function procPath(descriptor: number): string {
   return `/proc/self/fd/${descriptor}`;
 }
 
 /**
- * Descriptors of directories by their paths, kept until this turn of the event loop ends or a command starts: 1,000 files
- * share few directories. Only of paths that none but trusted users can change. A mount that a command makes or removes
- * is met by the next walk, and no descriptor of ours keeps a file system busy.
+ * A cache of directory descriptors by path, kept until the end of this turn of the event loop or the start of a
+ * command: 1,000 files share few directories. It contains only paths that untrusted users cannot change. The next walk
+ * sees a mount that a command has made or removed, and our descriptors never keep a file system busy.
  */
 const keptDirectories = new Map<string, Directory>();
 const MOST_KEPT = 64;
@@ -39,7 +39,7 @@ export function dropKeptDirectories(): void {
   keptDirectories.clear();
 }
 
-/** Keeps a directory when its path is fixed. */
+/** Keeps a directory whose path only trusted users can change. */
 export function keep(path: string, directory: Directory): void {
   if (!directory.isFixed || keptDirectories.has(path)) return;
   if (keptDirectories.size >= MOST_KEPT) dropKeptDirectories();
@@ -52,7 +52,7 @@ export function keep(path: string, directory: Directory): void {
   });
 }
 
-/** The closest directory above a path that is kept, with its own path. */
+/** The closest cached ancestor of a path, with its own path. */
 export function closestKept(path: string): readonly [string, Directory] | undefined {
   if (path.includes('/..')) return undefined;
   for (let end = path.lastIndexOf('/'); end >= 0; end = path.lastIndexOf('/', end - 1)) {
@@ -93,7 +93,7 @@ export function openRoot(): Directory {
   return root;
 }
 
-/** Whether /proc is there: without it a name below a descriptor looks like one that is missing. */
+/** Whether /proc is mounted: without it every name below a descriptor would seem to be missing. */
 export function isProcMounted(): boolean {
   isProcThere ||= lstatSync('/proc/self/fd', { throwIfNoEntry: false })?.isDirectory() === true;
   return isProcThere;

@@ -5,18 +5,18 @@ import { type Directory, keptDirectory, procPath, release, use } from './directo
 import { isClosed, whyNotFile } from './directory-step.ts';
 import { isName, Walk, type WalkOptions } from './walk.ts';
 
-// Paths are resolved here, one component at a time, from descriptors of directories that stay open. The kernel resolves
-// /proc/self/fd/N/name relative to descriptor N, as the *at calls do that Node lacks. Whoever exchanges a directory for a
-// link meanwhile changes nothing: the next call happens in the directory that was checked. The calls are synchronous: a
-// call through Node's thread pool costs eight times the CPU, which with 1,000 files of a document is half a second.
+// Paths are resolved here, one component at a time, from open descriptors of directories. The kernel resolves
+// /proc/self/fd/N/name relative to descriptor N, like the *at calls, which Node lacks. Replacing a directory by a link
+// in the meantime has no effect: the next call uses the directory that was checked. The calls are synchronous: a call
+// through Node's thread pool costs eight times the CPU, which is half a second for 1,000 files.
 
-/** A name in a directory that is open. The name itself may be missing, or a symbolic link. */
+/** A name in an open directory. The name itself may not exist, or be a symbolic link. */
 export interface Entry extends Disposable {
-  /** As it was asked for, for messages. */
+  /** The requested path, for messages. */
   readonly path: string;
   readonly name: string;
   readonly directory: Directory;
-  /** The path by which to reach it: `/proc/self/fd/N/name`. Good until it is disposed of. */
+  /** The path for system calls: `/proc/self/fd/N/name`. Valid until disposal. */
   readonly at: string;
 }
 
@@ -31,11 +31,11 @@ export function openEntry(path: string, options: EntryOptions = {}): Entry {
 }
 
 export interface EntryOptions extends WalkOptions {
-  /** Refuses a directory that others than trusted users may write to, or whose path they may lead elsewhere. */
+  /** Refuses a directory that untrusted users may write to, or whose path they may redirect. */
   readonly closed?: boolean;
 }
 
-/** Our own directories: what is in them decides what the next run does. */
+/** For our own directories: their contents decide what the next run does. */
 const OWN = /^\/(?:run|var\/lib)\/machineadm\//;
 
 export function isOwn(path: string): boolean {
@@ -72,20 +72,22 @@ export function openDirectory(path: string, options: Pick<WalkOptions, 'create'>
   }
 }
 
-/** What is at an entry; undefined when nothing is. A link itself. */
+/** lstat of an entry; undefined when it does not exist. */
 export function lstatEntry({ at }: Entry): Stats | undefined {
   return lstatSync(at, { throwIfNoEntry: false });
 }
 
-/** Opens the file at an entry. A link is `ELOOP`. Throws `UnsafePath` for one that another user may have put there. */
+/**
+ * Opens the file at an entry. A link is `ELOOP`. Throws `UnsafePath` for one that an untrusted user may have put there.
+ */
 export function openFile({ at, directory, path }: Entry, flags: number, mode?: number): number {
-  // Opening a FIFO to read would wait for its other end; one that is written to is the caller's choice.
+  // Opening a FIFO for reading would wait for its writer; writing to one is the caller's choice.
   const nonBlocking = (flags & constants.O_WRONLY) === 0 ? constants.O_NONBLOCK : 0;
   const descriptor = openSync(at, flags | constants.O_NOFOLLOW | nonBlocking, mode);
   if (isClosed(directory.stat) && !isOwn(path)) return descriptor;
   try {
     const found = fstatSync(descriptor);
-    // Our own files are no directories, devices or FIFOs, whose reader would wait for ever.
+    // Our own files are never directories, devices or FIFOs, which could block for ever.
     const why = isOwn(path) && !found.isFile() ? 'is not a regular file' : whyNotFile(directory.stat, found);
     if (why !== undefined) throw new UnsafePath(path, why);
     return descriptor;
@@ -95,7 +97,7 @@ export function openFile({ at, directory, path }: Entry, flags: number, mode?: n
   }
 }
 
-/** Makes the names of a directory survive a crash of the machine (fsync(2)). O_PATH descriptors cannot be flushed. */
+/** Makes changes of names in a directory durable (fsync(2)). O_PATH descriptors cannot be flushed. */
 export function flushDirectory({ directory }: Entry): void {
   const descriptor = openSync(procPath(directory.descriptor), constants.O_RDONLY | constants.O_DIRECTORY);
   try {

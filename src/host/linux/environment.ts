@@ -1,4 +1,4 @@
-/** Where programs are searched; /opt/bin is where Flatcar and other immutable systems keep added ones. */
+/** The search path for programs; Flatcar and other immutable systems keep added ones in /opt/bin. */
 export const PATH_OF_ROOT: readonly string[] = [
   '/usr/local/sbin',
   '/usr/local/bin',
@@ -13,8 +13,8 @@ export const PATH_OF_ROOT: readonly string[] = [
 export const RUN_MARK = 'MACHINEADM_RUN';
 
 /**
- * The environment of a child. The caller's own is not passed on: it may hold secrets, and a proxy or LD_PRELOAD that
- * a person has in a shell must not make a run differ from the one at boot.
+ * The environment of a child. The caller's environment is not passed on: it may contain secrets, and a proxy or
+ * LD_PRELOAD of an interactive shell must not make a run differ from one at boot.
  */
 export function cleanEnvironment(added: Readonly<Record<string, string>> = {}): Record<string, string> {
   return { PATH: PATH_OF_ROOT.join(':'), HOME: '/root', LANG: 'C.UTF-8', ...added };

@@ -6,7 +6,7 @@ import { goArchitecture, installedVersions } from '../seam/version.ts';
 import { nodeAddresses } from './node-addresses.ts';
 import { serviceManagerKind } from './service-manager.ts';
 
-/** What is true of this machine now, by queries only. */
+/** The current facts about this machine, from queries only. */
 export async function gatherLinuxFacts(host: QueryHost): Promise<Facts> {
   const osRelease = (await host.readText('/etc/os-release')) ?? (await host.readText('/usr/lib/os-release')) ?? '';
   return {

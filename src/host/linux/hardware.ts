@@ -1,9 +1,9 @@
 import { cpus } from 'node:os';
 import type { QueryHost } from '../seam/host.ts';
 
-/** What the machine consists of. No serial numbers: they tell whose it is, not what it is. */
+/** The hardware of the machine, without serial numbers, because these identify the owner. */
 export interface Hardware {
-  /** What the firmware says (SMBIOS); empty where a machine has none. */
+  /** From the firmware (SMBIOS); empty where the machine has none. */
   readonly system: Readonly<Record<string, string>>;
   readonly cpu: { readonly model: string; readonly threads: number; readonly isVirtual: boolean };
   /** Bytes. */
@@ -28,7 +28,7 @@ interface NetworkDevice {
   readonly driver?: string | undefined;
   readonly mac?: string | undefined;
   readonly mtu: number;
-  /** Of the kernel: `up`, `down`, `unknown`. */
+  /** As the kernel reports it: `up`, `down`, `unknown`. */
   readonly state: string;
   readonly megabitsPerSecond?: number | undefined;
 }
@@ -47,8 +47,8 @@ const FIRMWARE_FIELDS = [
 const MEMORY_DEVICES = /^(loop|ram|zram)\d/;
 
 /**
- * The inventory of the hardware. Memory is read by systeminformation; for anything else it starts shells, so that is read
- * from sysfs (Linux Documentation/ABI) here. What a machine does not have is left out.
+ * The hardware inventory. systeminformation reads the memory; for other parts it starts shells, so they are read from
+ * sysfs (Linux Documentation/ABI) here. Missing hardware is left out.
  */
 export async function hardwareOf(host: QueryHost): Promise<Hardware> {
   const line = async (path: string): Promise<string | undefined> => {
@@ -62,7 +62,7 @@ export async function hardwareOf(host: QueryHost): Promise<Hardware> {
     return {
       name,
       model: await line(`${at}/device/model`),
-      // Sectors of 512 bytes, whatever the device has.
+      // Sectors of 512 bytes, regardless of the device.
       bytes: Number((await line(`${at}/size`)) ?? 0) * 512,
       isRotating: (await line(`${at}/queue/rotational`)) === '1',
       isRemovable: (await line(`${at}/removable`)) === '1',

@@ -12,7 +12,7 @@ import { list, readFile, readLink, readRange, readText, sha256, stat, which } fr
 import { serviceManager, serviceQueries } from './service-manager.ts';
 import { chmod, chown, makeDirectory, removeFile, sync, writeFile, writeKernelFile, writeLink } from './write.ts';
 
-/** This Linux machine, read-only. The object has no method that could change anything, and is frozen. */
+/** This Linux machine, read-only. The object is frozen and has no method that changes anything. */
 export function linuxQueryHost(): QueryHost {
   return Object.freeze({
     readFile,
@@ -36,9 +36,9 @@ export function linuxQueryHost(): QueryHost {
 export interface LinuxHostOptions {
   /** Marks supervised commands. */
   readonly runId: string;
-  /** Asked with the first request; undefined = no proxy and no trust of the document's. */
+  /** Requested with the first request; undefined = the document has no proxy and no trusted certificates. */
   readonly network?: () => NetworkSettings | undefined;
-  /** Aborted when the run ends: no waiting for a service may outlive it. */
+  /** Aborted when the run ends: waiting for a service must not outlive it. */
   readonly signal?: AbortSignal;
 }
 

@@ -5,9 +5,9 @@ const ROUTES = '/proc/net/route';
 const ROUTES6 = '/proc/net/ipv6_route';
 
 /**
- * Addresses of the interfaces that a default route leaves by: what the kubelet takes for a node's (k/k
- * pkg/kubelet/nodestatus/setters.go through apimachinery util/net ChooseHostInterface). Those of bridges and tunnels
- * that a network plug-in makes later are not among them, so that the list stays what it was at the first run.
+ * Addresses of the interfaces with a default route: the candidates of the kubelet for a node's address (k/k
+ * pkg/kubelet/nodestatus/setters.go through apimachinery util/net ChooseHostInterface). Bridges and tunnels that a
+ * network plug-in creates later are not included, so the list stays the same after the first run.
  */
 export async function nodeAddresses(host: Pick<QueryHost, 'readText'>): Promise<readonly string[]> {
   const routes = [await host.readText(ROUTES), await host.readText(ROUTES6)];
@@ -27,7 +27,7 @@ export function defaultRoutes(text: string): readonly string[] {
     .flatMap((fields) => (fields[0] !== undefined && isZero(fields[1]) && isZero(fields[7]) ? [fields[0]] : []));
 }
 
-/** The same of /proc/net/ipv6_route: destination, its prefix length, …, the name last. `lo` carries the reject routes. */
+/** The same for /proc/net/ipv6_route: destination, its prefix length, …, the name last. `lo` has the reject routes. */
 export function defaultRoutes6(text: string): readonly string[] {
   return text
     .split('\n')

@@ -10,19 +10,19 @@ import { isChroot } from './systemd.ts';
 import { chmod } from './write.ts';
 
 const QUERY_TIMEOUT_MS = 30_000;
-/** Services of OpenRC may wait for others that start; there is no limit of its own. */
+/** OpenRC services may wait for others that are starting; OpenRC has no time limit. */
 const JOB_TIMEOUT_MS = 300_000;
 const EVIDENCE_LINES = 20;
 const SCRIPTS = '/etc/init.d';
 const RUNLEVELS = '/etc/runlevels';
-/** The runlevels that a boot goes through (runlevels(7)), the last of which is where services belong. */
+/** The runlevels of a boot (runlevels(7)); services belong to the last one. */
 const BOOT_RUNLEVELS: readonly string[] = ['sysinit', 'boot', 'default'];
-/** Where OpenRC keeps what it knows of running services (its RC_SVCDIR). */
+/** Where OpenRC keeps the state of services (RC_SVCDIR). */
 const STATE = '/run/openrc';
-/** Clock ticks a second of /proc/PID/stat: USER_HZ, 100 on every architecture that Node runs on. */
+/** Clock ticks per second in /proc/PID/stat: USER_HZ, 100 on every architecture that Node supports. */
 const TICK_MS = 10;
 
-/** What `rc-service NAME status` ends with (OpenRC sh/openrc-run.sh.in, _status; LSB for 3). */
+/** The exit statuses of `rc-service NAME status` (OpenRC sh/openrc-run.sh.in, _status; LSB for 3). */
 const STATUS: Readonly<Record<number, string>> = {
   0: 'started',
   3: 'stopped',
@@ -30,7 +30,7 @@ const STATUS: Readonly<Record<number, string>> = {
   8: 'starting',
   16: 'inactive',
   32: 'crashed',
-  // sh/supervise-daemon.sh, supervise_status: it was started, and the process that supervises it is gone.
+  // sh/supervise-daemon.sh, supervise_status: it was started, and its supervisor is gone.
   64: 'unsupervised',
 };
 
@@ -45,35 +45,35 @@ const ABSENT: ServiceState = {
 };
 
 /**
- * True where OpenRC started this machine: the test that its own scripts make (sh/openrc-run.sh.in, verify_boot), but for a
- * chroot that sees the /run of its host.
+ * True where OpenRC has booted this machine: the same test as in its own scripts (sh/openrc-run.sh.in, verify_boot),
+ * except in a chroot that sees the /run of its host.
  */
 export function isOpenrcBooted(): boolean {
   return existsSync(`${STATE}/softlevel`) && !isChroot();
 }
 
-/** The name of a service as OpenRC knows it: without the suffix of a unit of systemd. */
+/** The OpenRC name of a service: without the suffix of a systemd unit. */
 export function openrcName(name: string): string {
   return name.replace(/\.service$/, '');
 }
 
-/** The state of a service. One that does not exist is a state, too, not an error. */
+/** The state of a service. A missing service is a state, not an error. */
 export async function openrcServiceState(name: string): Promise<ServiceState> {
   const service = openrcName(name);
   const script = await stat(`${SCRIPTS}/${service}`);
   if (script === undefined) return ABSENT;
-  // What nobody may execute can be started by nothing; OpenRC has no other mask.
+  // A script that is not executable cannot be started; OpenRC has no other way to mask it.
   const masked = script.type === 'file' && (script.mode & 0o111) === 0;
   const enabled = (await runlevelsOf(service)).some((level) => BOOT_RUNLEVELS.includes(level));
   const started = (await stat(`${STATE}/started/${service}`)) !== undefined;
-  // It cannot be asked; what was started before it was masked goes on running.
+  // Its status is not available; a service started before it was masked continues.
   if (masked) return { ...ABSENT, exists: true, active: started, enabled, masked, detail: 'masked' };
   const { status } = await runCommand({
     program: 'rc-service',
     args: ['--nocolor', service, 'status'],
     timeoutMs: QUERY_TIMEOUT_MS,
   });
-  // Scripts in the manner of LSB that know no status say that all is well (Debian's rc.local).
+  // LSB-style scripts without a status command report success (Debian's rc.local).
   const active = status === 0 && started;
   const failed = !active && (await stat(`${STATE}/failed/${service}`)) !== undefined;
   const pid = active ? await pidOf(service) : undefined;
@@ -97,8 +97,8 @@ function detailOf(status: number, started: boolean): string {
 export function openrcServices(): ServiceManager {
   const act = (name: string, verb: 'start' | 'stop' | 'restart') => openrc(verb, name, [openrcName(name), verb]);
   /**
-   * OpenRC takes a service whose process is gone for one that was started, and says that `start` succeeded: it must forget
-   * it first (openrc-run(8), zap).
+   * OpenRC regards a service whose process has died as started, and reports that `start` succeeded: its state must be
+   * reset first (openrc-run(8), zap).
    */
   const forgetCrash = async (name: string): Promise<boolean> => {
     const { detail } = await openrcServiceState(name);
@@ -108,7 +108,7 @@ export function openrcServices(): ServiceManager {
   };
   return {
     async reload() {
-      // It looks at times of modification by itself; this is for two changes within one second (rc-update(8), --update).
+      // It compares modification times by itself; this covers two changes within one second (rc-update(8), --update).
       const result = await run('rc-update', ['--update']);
       if (result.status !== 0) throw await failed('rc-update --update', 'OpenRC', 'read its services again', result);
     },
@@ -130,7 +130,7 @@ export function openrcServices(): ServiceManager {
     },
     async disable(name) {
       const service = openrcName(name);
-      // One by one: with --all it ends with a failure wherever the service was in some and not in others.
+      // One by one: --all fails if the service is in only some of the runlevels.
       for (const level of await runlevelsOf(service)) {
         const result = await run('rc-update', ['--nocolor', 'del', service, level]);
         if (result.status !== 0) throw await failed(`rc-update del ${service} ${level}`, name, 'disabled', result);
@@ -172,7 +172,7 @@ async function setExecutable(name: string, executable: boolean): Promise<void> {
   await chmod(path, executable ? mode | 0o755 : mode & ~0o111);
 }
 
-/** The runlevels that a service was added to; a link in the runlevel's directory stands for it (rc-update(8)). */
+/** The runlevels of a service; each has a link to it in the runlevel's directory (rc-update(8)). */
 async function runlevelsOf(service: string): Promise<readonly string[]> {
   const levels = (await list(RUNLEVELS)) ?? [];
   const added: string[] = [];
@@ -182,7 +182,7 @@ async function runlevelsOf(service: string): Promise<readonly string[]> {
   return added;
 }
 
-/** The main process: what supervise-daemon noted of its child, or the pidfile that start-stop-daemon was told. */
+/** The main process: the recorded child of supervise-daemon, or the pidfile of start-stop-daemon. */
 async function pidOf(service: string): Promise<number | undefined> {
   const child = await readText(`${STATE}/options/${service}/child_pid`);
   const daemon = (await readText(`${STATE}/daemons/${service}/001`)) ?? '';
@@ -200,7 +200,7 @@ function bootedAtMs(): number {
 
 async function failed(command: string, name: string, what: string, result: CommandResult): Promise<MachineadmError> {
   const service = openrcName(name);
-  // The logs are evidence; that they cannot be read must not hide the failure itself.
+  // The logs are evidence; a failure to read them must not hide the actual failure.
   const log = await serviceLog({ stat, readRange }, service, EVIDENCE_LINES).catch(() => []);
   const state = await openrcServiceState(name).catch(() => ABSENT);
   const why = state.masked

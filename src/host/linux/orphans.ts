@@ -16,18 +16,17 @@ import {
 const GONE_WITHIN_MS = 10_000;
 
 /**
- * Ends the supervised commands (`Command.supervised`) that killed runs left, with their process groups, by SIGKILL.
- * Call it only while holding the lock: then no other run of this machine is alive.
- *
- * /proc also shows the processes of containers and chroots, in which other agents run and which may carry a mark that
- * they inherited. A process is an orphan of ours only if all of this holds:
+ * Ends the supervised commands (`Command.supervised`) of killed runs, with their process groups, by SIGKILL. Call it
+ * only while holding the lock: then no other run of this machine is alive.
+ * /proc also shows processes of containers and chroots, which run other agents and may have an inherited mark. A
+ * process counts as our orphan only if all of this holds:
  * - it leads its process group, as each supervised command does and most background processes of a hook do not
- * - its mark names a run of which the journal of this machine says that it did not end by itself
- * - it has our root directory, and finds in it the lock that we hold
+ * - its mark names a run that did not end regularly according to this machine's journal
+ * - it has our root directory, with the lock that we hold in it
  * - it is in our PID namespace and our mount namespace
  *
  * @param unfinishedRuns ids from the journal of this machine
- * @throws MachineadmError `HostStepFailed` when one cannot be ended: it could change the machine under the new run
+ * @throws MachineadmError `HostStepFailed` when one cannot be ended: it could change the machine during the new run
  */
 export async function endOrphans(unfinishedRuns: ReadonlySet<string>): Promise<readonly EndedOrphan[]> {
   const ended: EndedOrphan[] = [];
@@ -51,16 +50,16 @@ export async function endOrphans(unfinishedRuns: ReadonlySet<string>): Promise<r
   return ended;
 }
 
-/** Where a process lives. Equal strings name the same namespace, directory or file. */
+/** Where a process runs. Equal strings denote the same namespace, directory or file. */
 interface Place {
   readonly pidNamespace: string;
   readonly mountNamespace: string;
   readonly root: string;
-  /** The lock file as it finds it; undefined where there is none. */
+  /** The lock file as the process sees it; undefined where there is none. */
   readonly lock: string | undefined;
 }
 
-/** Undefined for a process that has ended, and for one whose entries cannot be read. */
+/** Undefined for a process that has ended, or whose entries cannot be read. */
 async function placeOf(pid: number | 'self'): Promise<Place | undefined> {
   const entry = `/proc/${pid}`;
   try {
@@ -81,19 +80,19 @@ async function fileIdentity(path: string): Promise<string> {
   return `${dev}:${ino}`;
 }
 
-/** A /proc of another PID namespace counts processes in its own way: signals by its ids would reach other processes. */
+/** A /proc of another PID namespace has different ids: signals would reach other processes. */
 async function isOwnProc(): Promise<boolean> {
   return (await readlink('/proc/self').catch(() => undefined)) === String(process.pid);
 }
 
-/** All that was read by pid belongs to this process only if the pid was not given to another meanwhile. */
+/** The values belong to this process only if its pid was not reused in the meantime. */
 async function isStillThere(process: ProcessInfo): Promise<boolean> {
   return (await readProcess(process.pid))?.startTicks === process.startTicks;
 }
 
 /**
- * It works on the files of this machine, but in a view of them that this run does not have: a session with mounts of
- * its own (pam_namespace(8)), a unit with PrivateTmp=.
+ * It uses the files of this machine in a mount namespace of its own: a session with private mounts (pam_namespace(8)),
+ * a unit with PrivateTmp=.
  */
 function inOtherNamespace(process: ProcessInfo, runId: string): MachineadmError {
   return new MachineadmError({

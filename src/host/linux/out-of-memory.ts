@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 import type { Evidence } from '@machineadm/document/errors.ts';
 
-/** A counter of processes that the kernel killed for want of memory. */
+/** A counter of processes that the kernel killed for lack of memory. */
 export interface OutOfMemoryCounter {
   readonly file: string;
   readonly kills: number;
 }
 
-/** Where /proc and the control groups are mounted; a parameter for tests. */
+/** The mount points of /proc and the control groups; a parameter for tests. */
 export interface KernelFiles {
   readonly proc: string;
   readonly cgroups: string;
@@ -16,11 +16,11 @@ export interface KernelFiles {
 const KERNEL_FILES: KernelFiles = { proc: '/proc', cgroups: '/sys/fs/cgroup' };
 
 /**
- * How many processes of the control group of this process, in which its children are, too, were killed by the kernel for
- * want of memory: `oom_kill` of memory.events counts kills "by any kind of OOM killer" (Linux
+ * The number of processes in this process's control group, which includes its children, that the kernel killed for lack
+ * of memory: `oom_kill` of memory.events counts kills "by any kind of OOM killer" (Linux
  * Documentation/admin-guide/cgroup-v2.rst), memory.oom_control has the same in version 1 (cgroup-v1/memory.rst).
  *
- * @returns undefined in a root control group, and where the memory controller is off: nothing counts there
+ * @returns undefined in a root control group and without the memory controller: nothing is counted there
  */
 export function outOfMemoryKills(kernel: KernelFiles = KERNEL_FILES): OutOfMemoryCounter | undefined {
   for (const file of counterFiles(kernel)) {
@@ -30,7 +30,7 @@ export function outOfMemoryKills(kernel: KernelFiles = KERNEL_FILES): OutOfMemor
   return undefined;
 }
 
-/** What the counter proves of the time since it was read; undefined where nothing of the group was killed meanwhile. */
+/** The kills since the counter was read; undefined where there were none. */
 export function outOfMemorySince(before: OutOfMemoryCounter | undefined): Evidence | undefined {
   if (before === undefined) return undefined;
   const kills = /^oom_kill (\d+)$/m.exec(readIfPossible(before.file) ?? '')?.[1];
@@ -38,7 +38,7 @@ export function outOfMemorySince(before: OutOfMemoryCounter | undefined): Eviden
   return { source: before.file, text: `oom_kill ${kills}, before the command ${before.kills}` };
 }
 
-/** `hierarchy:controllers:path` a line (cgroups(7)). The path begins at the root of the cgroup namespace. */
+/** One `hierarchy:controllers:path` per line (cgroups(7)). The path is relative to the root of the cgroup namespace. */
 function counterFiles({ proc, cgroups }: KernelFiles): readonly string[] {
   return (readIfPossible(`${proc}/self/cgroup`) ?? '').split('\n').flatMap((line) => {
     const [, controllers, ...rest] = line.split(':');

@@ -4,12 +4,11 @@ import { FileError, UnsafePath } from '../files/file-error.ts';
 import { openEntry, openFile } from './entry.ts';
 
 /**
- * Puts `wanted` over what a regular file has now, in the same blocks, and flushes it: what was there cannot be read back
- * from free space, as after a rename. Only bytes that differ from `present` are written, so what another program appends
- * meanwhile stays. Owner, mode and label stay.
- *
- * A symbolic link is not followed, and a file with a second name (a hard link) is left alone: its content belongs to
- * another place, too. All is done by one descriptor, and only where the file still holds what was found in it. Throws
+ * Overwrites the content of a regular file with `wanted` in the same blocks and flushes it, so that the old content
+ * cannot be recovered from free space, as after a rename. Only bytes that differ from `present` are written, so data
+ * that another program appends in the meantime is kept. Owner, mode and label stay.
+ * A symbolic link is not followed, and a file with a second name (a hard link) is left alone: its content also belongs
+ * to another path. Uses a single descriptor, and writes only where the file still has the expected content. Throws
  * `FileError`.
  */
 export async function overwrite(path: string, present: Uint8Array, wanted: Uint8Array): Promise<void> {
@@ -44,7 +43,7 @@ function* differingRanges(present: Uint8Array, wanted: Uint8Array): Generator<{ 
   }
 }
 
-/** Another file under this name, or other content, is not overwritten with bytes that were made for this one. */
+/** Content that changed in the meantime is not overwritten. */
 function requireUnchanged(descriptor: number, path: string, expected: Uint8Array, position: number): void {
   const there = Buffer.alloc(expected.length);
   let length = 0;

@@ -2,20 +2,20 @@ import { readdir, readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { errnoOf } from '../files/file-error.ts';
 
-/** What /proc says of a process. */
+/** A process as described by /proc. */
 export interface ProcessInfo {
   readonly pid: number;
-  /** The name of the program, cut to 15 characters by the kernel. */
+  /** The name of the program, truncated to 15 characters by the kernel. */
   readonly name: string;
   readonly state: string;
   readonly group: number;
-  /** When it was started, in clock ticks (1/100 s) since boot: with the pid it names a process for good. */
+  /** Its start, in clock ticks (1/100 s) since boot: together with the pid it identifies a process permanently. */
   readonly startTicks: number;
 }
 
 /**
- * Reads the fields of /proc/PID/stat (proc_pid_stat(5)): pid (comm) state ppid pgrp … starttime is the 22nd. The name
- * may hold blanks and brackets, so the fields are counted from its last bracket.
+ * Parses /proc/PID/stat (proc_pid_stat(5)): pid (comm) state ppid pgrp … starttime is the 22nd. The name may contain
+ * blanks and parentheses, so fields are counted from the last parenthesis.
  */
 export function parseProcessStat(text: string): ProcessInfo | undefined {
   const open = text.indexOf('(');
@@ -34,14 +34,14 @@ export async function readProcess(pid: number): Promise<ProcessInfo | undefined>
   return text === undefined ? undefined : parseProcessStat(text);
 }
 
-/** All processes that this one may see. */
+/** All processes visible to this one. */
 export async function allProcesses(): Promise<readonly ProcessInfo[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number);
   const found = await Promise.all(pids.map(readProcess));
   return found.filter((process) => process !== undefined);
 }
 
-/** The value of a variable in the environment a process was started with; undefined where unset or not readable. */
+/** A variable of the environment that a process was started with; undefined where unset or not readable. */
 export async function environmentVariable(pid: number, name: string): Promise<string | undefined> {
   const text = await readIfThere(`/proc/${pid}/environ`);
   return text
@@ -50,7 +50,7 @@ export async function environmentVariable(pid: number, name: string): Promise<st
     ?.slice(name.length + 1);
 }
 
-/** True for a process that runs: not a zombie that waits for its parent, not one that is being taken apart. */
+/** True for a process that runs: neither a zombie nor one that is being removed. */
 export function isRunning(process: ProcessInfo): boolean {
   return !['Z', 'X', 'x'].includes(process.state);
 }
@@ -82,7 +82,7 @@ async function readIfThere(path: string): Promise<string | undefined> {
     return await readFile(path, 'utf8');
   } catch (error) {
     const code = errnoOf(error);
-    // ESRCH: it ended between open and read. EACCES: another user's process, seen by a plan without root.
+    // ESRCH: it ended between open and read. EACCES: a process of another user, in a plan without root.
     if (code === 'ENOENT' || code === 'ESRCH' || code === 'EACCES' || code === 'EPERM') return undefined;
     throw error;
   }

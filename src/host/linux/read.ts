@@ -18,7 +18,7 @@ import { isProcMounted, procPath } from './directories.ts';
 import { isOwn, lstatEntry, openDirectory, openEntry, openFile } from './entry.ts';
 import { PATH_OF_ROOT } from './environment.ts';
 
-/** Up to here a regular file is read in the thread that asks; what is larger, or no file, through Node's thread pool. */
+/** Regular files up to this size are read synchronously; larger ones and other types through Node's thread pool. */
 const SMALL_BYTES = 64 * 1024;
 
 /** The bytes of a file, /proc and /sys included; undefined when it does not exist. Throws `FileError`. */
@@ -44,10 +44,10 @@ export function readRange(path: string, position: number, length: number): Promi
   });
 }
 
-/** lstat(2); undefined when nothing is there. */
+/** lstat(2); undefined when the path does not exist. */
 export function stat(path: string): Promise<FileStat | undefined> {
   return unlessAbsent(path, async () => {
-    // Absence is not thrown: an error with its stack costs more than ten such calls.
+    // A missing file is not thrown: an error with its stack costs more than ten such calls.
     const found = lstat(path);
     if (found === undefined) return undefined;
     const { dev, ino, mtimeMs, mode, uid, gid, size } = found;
@@ -56,7 +56,7 @@ export function stat(path: string): Promise<FileStat | undefined> {
   });
 }
 
-/** What a symbolic link holds; undefined when there is none at the path. */
+/** The target of a symbolic link; undefined when the path is not one. */
 export function readLink(path: string): Promise<string | undefined> {
   return unlessAbsent(path, async () => {
     if (isOpenedByName(path)) return lstat(path)?.isSymbolicLink() ? readlinkSync(path) : undefined;
@@ -79,7 +79,7 @@ export function sha256(path: string): Promise<string | undefined> {
   return whole(path, (descriptor) => hashOf('sha256', readFileSync(descriptor)), digestOf);
 }
 
-/** A whole file, in this thread where it is small. */
+/** Reads a whole file, synchronously where it is small. */
 function whole<T>(
   path: string,
   small: (descriptor: number) => T,
@@ -99,7 +99,7 @@ function whole<T>(
   });
 }
 
-/** What has no size may be a FIFO, or a file that waits: never read in this thread. */
+/** A file without a size may be a FIFO or block otherwise: never read synchronously. */
 function isSmall(found: Stats): boolean {
   return found.isFile() && found.size > 0 && found.size <= SMALL_BYTES;
 }
@@ -114,7 +114,7 @@ async function openForReading(path: string): Promise<FileHandle> {
   }
 }
 
-/** Opens a file for reading; links that only trusted users can have put there are followed. */
+/** Opens a file for reading; follows links that only trusted users can have created. */
 function openFollowed(path: string): number {
   try {
     using entry = openEntry(path);
@@ -134,15 +134,15 @@ function lstat(path: string): Stats | undefined {
 }
 
 /**
- * Paths that are opened by name: the kernel's own trees, in which no user makes a name or a link (and the links of
- * /proc/PID lead nowhere by their text); those of other systems, where variables and secrets are read by this, too; and
- * all of an image without /proc, which can be looked at but not changed.
+ * Paths that are opened by name: the kernel's own trees, in which no user creates names or links (and the text of the
+ * links in /proc/PID leads nowhere); those of other systems, where this also reads variables and secrets; and
+ * everything in an image without /proc, which can be read but not changed.
  */
 function isOpenedByName(path: string): boolean {
   return process.platform !== 'linux' || !isProcMounted() || (/^\/(?:proc|sys)\//.test(path) && !path.includes('/../'));
 }
 
-/** Absolute path of an executable file, searched where commands of this agent are searched; undefined if none. */
+/** Absolute path of an executable file, on the agent's search path for commands; undefined if there is none. */
 export async function which(program: string): Promise<string | undefined> {
   const candidates = program.includes('/') ? [program] : PATH_OF_ROOT.map((directory) => join(directory, program));
   for (const candidate of candidates) {

@@ -5,7 +5,7 @@ import { openrcEnvironment, systemdEnvironment } from '../services/environment.t
 import { isOpenrcBooted, openrcName, openrcServiceState, openrcServices } from './openrc.ts';
 import { isSystemdBooted, serviceState, systemdServices } from './systemd.ts';
 
-/** What a host asks and tells its service manager. The rest of the program does not know which one that is. */
+/** A host's access to its service manager. The rest of the program does not depend on its kind. */
 export type ServiceQueries = Pick<QueryHost, 'service' | 'dropInPath' | 'bootFile' | 'serviceEnvironment'>;
 
 const SYSTEMD: ServiceQueries = {
@@ -17,15 +17,15 @@ const SYSTEMD: ServiceQueries = {
 
 const OPENRC: ServiceQueries = {
   service: openrcServiceState,
-  // Configuration of a service is one file, /etc/conf.d/NAME; there is nothing to drop in beside it.
+  // The configuration of a service is a single file, /etc/conf.d/NAME; there are no drop-ins.
   dropInPath: () => undefined,
   bootFile: openrcBootFile,
   serviceEnvironment: (service, _name, file) => openrcEnvironment(openrcName(service), file),
 };
 
 /**
- * A container or a chroot, in which nothing starts services: none is known to run, and files are laid as for systemd, which
- * reads them when the image boots.
+ * A container or a chroot, in which nothing starts services: no service counts as running, and files are written as for
+ * systemd, which reads them when the image boots.
  */
 const NONE: ServiceQueries = { ...SYSTEMD, bootFile: (): BootFile | undefined => undefined };
 
@@ -35,14 +35,14 @@ export function serviceManagerKind(): 'systemd' | 'openrc' | 'none' {
   return isOpenrcBooted() ? 'openrc' : 'none';
 }
 
-/** The questions to this machine's service manager. */
+/** The queries to this machine's service manager. */
 export function serviceQueries(): ServiceQueries {
   return { systemd: SYSTEMD, openrc: OPENRC, none: NONE }[serviceManagerKind()];
 }
 
 /**
- * This machine's service manager. Where there is none, it is systemd's that says so. An aborted `signal` ends the waiting
- * for systemd's jobs. OpenRC's programs start and stop services themselves: ended half-way they would leave half of it.
+ * This machine's service manager. Without any, the calls fail as systemd's do. An aborted `signal` ends waiting for
+ * systemd's jobs. OpenRC's programs start and stop services themselves, so they are never interrupted.
  */
 export function serviceManager(signal?: AbortSignal): Host['services'] {
   return serviceManagerKind() === 'openrc' ? openrcServices() : systemdServices(signal);

@@ -7,7 +7,7 @@ import { unitTrouble } from '../services/unit-trouble.ts';
 import { runCommand } from './commands.ts';
 
 const QUERY_TIMEOUT_MS = 30_000;
-/** Longer than a unit may take by default (TimeoutStartSec, 90 s) with some units that it pulls in. */
+/** Longer than a unit's default start timeout (TimeoutStartSec, 90 s) together with some units that it requires. */
 const JOB_TIMEOUT_MS = 300_000;
 const EVIDENCE_LINES = 20;
 
@@ -20,15 +20,15 @@ const PROPERTIES = [
 ];
 
 /**
- * Unit file states with which a unit comes up at boot, or need not be enabled to do so: the ones with which
- * `systemctl is-enabled` succeeds, but enabled-runtime, which the next boot forgets (systemctl(1)).
+ * Unit file states in which a unit starts at boot, or need not be enabled for that: those for which `systemctl
+ * is-enabled` succeeds, except enabled-runtime, which a reboot forgets (systemctl(1)).
  */
 const ENABLED = new Set(['enabled', 'alias', 'static', 'indirect', 'generated']);
 
 /** Unit file states in which `systemctl enable` and `disable` have nothing to do (systemctl(1), is-enabled). */
 const FIXED = new Set(['static', 'indirect', 'generated', 'transient']);
 
-/** What serviceState returns where no systemd answers. */
+/** The result of serviceState without systemd. */
 const UNKNOWN_SERVICE: ServiceState = {
   exists: false,
   active: false,
@@ -40,25 +40,25 @@ const UNKNOWN_SERVICE: ServiceState = {
 };
 
 /**
- * True where systemd is the init system of this root: the test of sd_booted(3), but for a chroot. There /run may be that
- * of the host (image builders bind it), whose services are not ours, and systemctl(1) ignores most commands.
+ * True where systemd is the init system of this root: the test of sd_booted(3), except in a chroot. There /run may be
+ * the host's (image builders bind-mount it), whose services are not ours, and systemctl(1) ignores most commands.
  */
 export function isSystemdBooted(): boolean {
   return existsSync('/run/systemd/system') && !isChroot();
 }
 
-/** The test of systemd's running_in_chroot(): another root directory than that of the first process. */
+/** The test of systemd's running_in_chroot(): a different root directory than the first process. */
 export function isChroot(proc = '/proc'): boolean {
   try {
     const [first, own] = [statSync(`${proc}/1/root/`), statSync('/')];
     return first.dev !== own.dev || first.ino !== own.ino;
   } catch {
-    // Without /proc, or as another user than root, it cannot be known.
+    // Unknown without /proc, or as a user other than root.
     return false;
   }
 }
 
-/** The state of a unit, by one `systemctl show`. A unit that does not exist is a state, too, not an error. */
+/** The state of a unit, by one `systemctl show`. A missing unit is a state, not an error. */
 export async function serviceState(name: string): Promise<ServiceState> {
   if (!isSystemdBooted()) return { ...UNKNOWN_SERVICE, detail: 'systemd does not run' };
   const result = await runCommand({
@@ -71,8 +71,8 @@ export async function serviceState(name: string): Promise<ServiceState> {
 }
 
 /**
- * Reads `systemctl show`. `monotonicZeroMs` is the time of day at which the monotonic clock was zero, in milliseconds
- * since the epoch: systemd gives start times as microseconds of that clock.
+ * Parses `systemctl show`. `monotonicZeroMs` is the time at which the monotonic clock was zero, in milliseconds since
+ * the epoch: systemd reports start times in microseconds of that clock.
  */
 export function parseServiceState(shown: string, monotonicZeroMs: number): ServiceState {
   const properties = new Map(
@@ -89,7 +89,7 @@ export function parseServiceState(shown: string, monotonicZeroMs: number): Servi
   const exists = loadState !== 'not-found';
   return {
     exists,
-    // A unit that reloads its configuration goes on working meanwhile.
+    // A unit continues to work while it reloads its configuration.
     active: activeState === 'active' || activeState === 'reloading' || activeState === 'refreshing',
     enabled: ENABLED.has(unitFileState),
     masked: loadState === 'masked' || unitFileState.startsWith('masked'),
@@ -105,8 +105,8 @@ export function parseServiceState(shown: string, monotonicZeroMs: number): Servi
 
 /**
  * systemd through systemctl(1). Every failure is `ServiceFailed` with the last lines of the unit's journal. An aborted
- * `signal` ends the waiting for a job, and throws its reason; the job itself goes on, for systemd is who does it. A job
- * that is begun afterwards puts back what was there before, and is waited for.
+ * `signal` ends waiting for a job and throws its reason; systemd continues the job itself. A job that is started
+ * afterwards restores the previous state, and is waited for.
  */
 export function systemdServices(signal?: AbortSignal): ServiceManager {
   const job = async (verb: string, name: string, ...options: readonly string[]): Promise<void> => {
@@ -131,7 +131,7 @@ export function systemdServices(signal?: AbortSignal): ServiceManager {
     mask: (name) => job('mask', name),
     async unmask(name) {
       await job('unmask', name);
-      // A mask below /run is another one: `systemctl unmask` leaves it (systemctl(1), --runtime).
+      // A mask below /run is a different one: `systemctl unmask` does not remove it (systemctl(1), --runtime).
       await job('unmask', name, '--runtime');
     },
     logs: journalOf,
@@ -161,7 +161,7 @@ async function systemctl(
 async function journalOf(name: string, lines: number): Promise<readonly string[]> {
   const result = await runCommand({
     program: 'journalctl',
-    // Of this boot: a line of an earlier one would be evidence of something else.
+    // Of this boot: older lines would be evidence of something else.
     args: ['-b', '-u', name, '-n', String(lines), '-o', 'cat', '--no-pager', '--quiet'],
     timeoutMs: QUERY_TIMEOUT_MS,
   });
@@ -169,7 +169,7 @@ async function journalOf(name: string, lines: number): Promise<readonly string[]
 }
 
 async function failed(verb: string, name: string, result: CommandResult): Promise<MachineadmError> {
-  // The journal is evidence; that it cannot be read must not hide the failure itself.
+  // The journal is evidence; a failure to read it must not hide the actual failure.
   const journal = await journalOf(name, EVIDENCE_LINES).catch(() => []);
   const state = await serviceState(name).catch(() => UNKNOWN_SERVICE);
   return new MachineadmError({

@@ -14,20 +14,20 @@ import { errnoOf, UnsafePath } from '../files/file-error.ts';
 import { COMPONENT_FLAGS, closestKept, type Directory, keep, openRoot, procPath, release, use } from './directories.ts';
 import { isClosed, isFixed, isTrusted, whyNotInto, whyNotThrough } from './directory-step.ts';
 
-/** Whoever makes them first, for a file of his own below: every user passes them to reach what is for all. */
+/** World-readable whichever file creates them first: all users pass through them to reach public files. */
 const FOR_ALL: ReadonlySet<string> = new Set(['/run/machineadm', '/var/lib/machineadm']);
 
 /** As the kernel: MAXSYMLINKS. */
 const MOST_LINKS = 40;
 
 export interface WalkOptions {
-  /** Makes missing directories on the way with this mode; absent: they are `ENOENT`. */
+  /** Creates missing directories on the way with this mode; absent: they are `ENOENT`. */
   readonly create?: number;
-  /** Follows the last component, too, where it is a symbolic link. */
+  /** Also follows the last component, where it is a symbolic link. */
   readonly follow?: boolean;
 }
 
-/** One resolution of a path. `close` gives back what it opened and nothing else uses. */
+/** One resolution of a path. `close` releases what it has opened unless something else uses it. */
 export class Walk {
   readonly #path: string;
   readonly #options: WalkOptions;
@@ -36,7 +36,7 @@ export class Walk {
   /** The path of the open directory; undefined after the first link or `..`. */
   #plain: string | undefined;
   #links = 0;
-  /** Whether all links that were followed are in directories whose paths are fixed. */
+  /** Whether all followed links are in directories whose paths only trusted users can change. */
   #isFixed = true;
 
   constructor(path: string, options: WalkOptions) {
@@ -48,12 +48,12 @@ export class Walk {
     this.#pending = namesOf(this.#path.slice(this.#plain.length));
   }
 
-  /** The directory that is open now. */
+  /** The current directory of the walk. */
   get directory(): Directory {
     return this.#directory;
   }
 
-  /** Goes down to the directory of the last component, and returns that component. */
+  /** Descends to the directory of the last component, and returns that component. */
   toLast(): string {
     for (;;) {
       const name = this.#pending.shift() ?? '.';
@@ -116,7 +116,7 @@ export class Walk {
     const why = whyNotInto(parent.stat, stat);
     if (why !== undefined) throw this.#unsafe(name, why);
     const isStillFixed = this.#isFixed && parent.isFixed && isFixed(parent.stat, stat);
-    // It takes over the walk's use of its parent.
+    // Takes over the walk's reference to its parent.
     this.#directory = { descriptor, stat, parent, isFixed: isStillFixed, users: 1 };
     if (this.#plain !== undefined) {
       this.#plain = `${this.#plain}/${name}`;
@@ -125,7 +125,7 @@ export class Walk {
     return true;
   }
 
-  /** What the link says is read by name: only trusted users could have replaced a link that passes. */
+  /** The target of the link is read by name: only trusted users could have replaced an accepted link. */
   #follow(name: string, link: Stats): void {
     this.#links += 1;
     if (this.#links > MOST_LINKS) throw errno('ELOOP', 'too many symbolic links', this.#path);
@@ -139,16 +139,17 @@ export class Walk {
   }
 
   /**
-   * Makes a directory. In one of an unprivileged user it is given to that user: it is part of his tree, and a directory of
-   * root there could not be told from one that he has put there, and would be refused by the next run.
+   * Creates a directory. Inside a directory of an unprivileged user it is given to that user: it is part of the user's
+   * tree, and the next run would refuse a directory of root there, because the user could have put it there.
    */
   #make(name: string, mode: number): number {
-    // Where no other user can enter it meanwhile it has its mode at once, so that a kill does not leave it narrower.
+    // Where no other user can enter it in the meantime it gets its final mode at once, so that a kill does not leave a
+    // narrower one.
     const first = isClosed(this.#directory.stat) ? mode : mode & 0o700;
     try {
       mkdirSync(this.#at(name), { mode: first });
     } catch (error) {
-      // Another process was faster: what is there is checked as if it had been there before.
+      // Another process was faster: the existing entry is checked like any other.
       if (errnoOf(error) !== 'EEXIST') throw error;
       return openSync(this.#at(name), COMPONENT_FLAGS);
     }
@@ -163,8 +164,8 @@ export class Walk {
   }
 
   /**
-   * Gives a directory that was just made its owner and mode. If it was exchanged meanwhile, it is left as it is and checked
-   * as if it had been there before; so is every directory that has something in it, which may be one of root's.
+   * Sets the owner and mode of a new directory. If it was exchanged in the meantime, or contains something, it is left
+   * as it is and checked like an existing one.
    */
   #giveAway(descriptor: number, mode: number): void {
     const parent = this.#directory.stat;
@@ -173,7 +174,7 @@ export class Walk {
     if (!found.isDirectory() || found.uid !== process.geteuid?.()) return;
     if (!isFixed(parent, found) && readdirSync(made).length > 0) return;
     if (!isTrusted(parent.uid)) chownSync(made, parent.uid, parent.gid);
-    // Ours since this moment, and not yet open to anybody: the umask cannot widen or narrow what was asked for.
+    // Created by this call, and not accessible to others yet: the umask cannot change the requested mode.
     chmodSync(made, mode);
   }
 
@@ -182,7 +183,7 @@ export class Walk {
   }
 }
 
-/** Where a directory is now, for messages. */
+/** The current path of a directory, for messages. */
 function pathOf({ descriptor }: Directory): string {
   const path = readlinkSync(procPath(descriptor));
   return path === '/' ? '' : path;

@@ -29,9 +29,9 @@ const LONGEST_NAME = 255;
 const SETUID_OR_SETGID = 0o6000;
 
 /**
- * Puts a file in place by rename: a reader sees the old file or the whole new one. It is born 0600 and empty, gets its
- * owner, then its mode, then its content, so a secret is never readable to more than its final owner and mode allow.
- * Survives a crash of the machine only after `sync`. Throws `FileError` (`DiskFull`, `ReadOnlyFilesystem`, …).
+ * Writes a file by rename: readers see the old file or the complete new one. It is created empty with 0600, then gets
+ * its owner, its mode and its content, so a secret is never readable beyond its final owner and mode. Survives a crash
+ * of the machine only after `sync`. Throws `FileError` (`DiskFull`, `ReadOnlyFilesystem`, …).
  */
 export async function writeFile(file: NewFile | StreamedFile): Promise<void> {
   const { path } = file;
@@ -43,7 +43,8 @@ export async function writeFile(file: NewFile | StreamedFile): Promise<void> {
       await fill(temporary, file);
       renameSync(temporary, entry.at);
     } catch (error) {
-      // A file of one run must not fill the disk of the next; that removal can fail for the same cause, which is told.
+      // A failed write must not leave a file that fills the disk. Its removal can fail for the same cause, which is
+      // thrown already.
       removeQuietly(temporary);
       throw error;
     }
@@ -51,8 +52,8 @@ export async function writeFile(file: NewFile | StreamedFile): Promise<void> {
 }
 
 /**
- * Puts a symbolic link in place by rename: a reader finds what was there before, or the link. A directory is never replaced.
- * Throws `FileError`.
+ * Creates a symbolic link by rename: readers find the previous entry, or the link. Never replaces a directory. Throws
+ * `FileError`.
  */
 export async function writeLink(path: string, target: string): Promise<void> {
   await attempt('write', path, async () => {
@@ -69,7 +70,7 @@ export async function writeLink(path: string, target: string): Promise<void> {
   });
 }
 
-/** Removes a file or a symbolic link itself; nothing happens when it is not there. Throws `FileError`. */
+/** Removes a file or a symbolic link itself; does nothing when it does not exist. Throws `FileError`. */
 export async function removeFile(path: string): Promise<void> {
   await attempt('remove', path, async () => {
     try {
@@ -81,22 +82,22 @@ export async function removeFile(path: string): Promise<void> {
   });
 }
 
-/** Creates a directory and its parents with this mode, whatever the umask; one that exists is left as it is. */
+/** Creates a directory and its parents with this mode, regardless of the umask; an existing one is left as it is. */
 export async function makeDirectory(path: string, mode: number): Promise<void> {
   await attempt('create', path, async () => openDirectory(path, { create: mode })[Symbol.dispose]());
 }
 
-/** Changes the permission bits of a file or directory; a symbolic link is not followed (`ELOOP`). */
+/** Changes the permission bits of a file or directory; does not follow a symbolic link (`ELOOP`). */
 export async function chmod(path: string, mode: number): Promise<void> {
   await change(path, (itself) => chmodSync(itself, mode));
 }
 
-/** Changes the owner of a file or directory; a symbolic link is not followed (`ELOOP`). */
+/** Changes the owner of a file or directory; does not follow a symbolic link (`ELOOP`). */
 export async function chown(path: string, uid: number, gid: number): Promise<void> {
   await change(path, (itself) => chownSync(itself, uid, gid));
 }
 
-/** Changes what is at a path by a descriptor of it: what was checked is what is changed. */
+/** Changes a file through a descriptor, so that the checked file is the one that changes. */
 async function change(path: string, action: (itself: string) => void): Promise<void> {
   await attempt('change', path, async () => {
     using entry = openEntry(path);
@@ -107,7 +108,7 @@ async function change(path: string, action: (itself: string) => void): Promise<v
       const why = found.isDirectory() ? whyNotInto(entry.directory.stat, found) : undefined;
       if (why !== undefined) throw new UnsafePath(path, why);
       action(procPath(descriptor));
-      // What was decided by its owner and mode counts no more.
+      // Cached decisions about its owner and mode are no longer valid.
       if (found.isDirectory()) dropKeptDirectories();
     } finally {
       closeSync(descriptor);
@@ -116,8 +117,8 @@ async function change(path: string, action: (itself: string) => void): Promise<v
 }
 
 /**
- * Writes a file of /proc/sys or /sys in one write(2), with the newline sysctl(8) ends a value with (it lets an empty
- * value through). It is never created: a key the kernel lacks is ENOENT. Throws the errno as it is.
+ * Writes a file of /proc/sys or /sys in one write(2), with a final newline as sysctl(8) does (it allows an empty
+ * value). Never creates it: a key that the kernel lacks is ENOENT. Throws the errno unchanged.
  */
 export async function writeKernelFile(path: string, value: string): Promise<void> {
   await using file = await open(path, constants.O_WRONLY);
@@ -125,9 +126,9 @@ export async function writeKernelFile(path: string, value: string): Promise<void
 }
 
 /**
- * Flushes the file system that holds `path` with syncfs(2), which Node lacks, through coreutils `sync -f` (8.24 and
- * newer). Measured on 1,000 small files: 14 ms, where fsync of each file and directory took 188 ms; and it covers
- * what other programs wrote for this step. Throws `FileError`.
+ * Flushes the file system of `path` with syncfs(2), which Node lacks, through coreutils `sync -f` (8.24 and newer).
+ * Measured for 1,000 small files: 14 ms, where fsync of each file and directory took 188 ms; it also covers what other
+ * programs wrote for this step. Throws `FileError`.
  */
 export async function sync(path: string): Promise<void> {
   const existing = nearestExisting(path);
@@ -140,7 +141,7 @@ async function fill(temporary: string, file: NewFile | StreamedFile): Promise<vo
   const { content } = file;
   const descriptor = createExclusively(temporary);
   try {
-    // chown clears setuid and setgid, so it comes before the mode (chown(2)).
+    // chown clears setuid and setgid, so the mode is set afterwards (chown(2)).
     fchownSync(descriptor, file.uid ?? 0, file.gid ?? 0);
     fchmodSync(descriptor, file.mode);
     if (typeof content === 'string' || content instanceof Uint8Array) writeFileSync(descriptor, content);
@@ -152,7 +153,7 @@ async function fill(temporary: string, file: NewFile | StreamedFile): Promise<vo
   }
 }
 
-/** Opens a new file 0600. What a killed run left under the name is removed: the lock keeps other runs away. */
+/** Opens a new file 0600. A leftover of a killed run is removed: the lock excludes other runs. */
 function createExclusively(temporary: string): number {
   const flags = constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW | constants.O_WRONLY;
   try {
@@ -165,8 +166,8 @@ function createExclusively(temporary: string): number {
 }
 
 /**
- * Always the same for a path, so that the next write of that path meets what a killed run left. The leading dot hides
- * it from the kubelet's manifests (kubernetes pkg/kubelet/config/file_linux.go), and the ending from `*.conf`.
+ * A fixed name per path, so that the next write of that path finds a killed run's leftover. The leading dot hides it
+ * from the kubelet's manifests (kubernetes pkg/kubelet/config/file_linux.go), and its ending excludes it from `*.conf`.
  */
 export function temporaryName(path: string): string {
   const name = `.${basename(path)}.machineadm-new`;
@@ -175,7 +176,7 @@ export function temporaryName(path: string): string {
   return join(dirname(path), `.${digest}.machineadm-new`);
 }
 
-/** A link of root's own is replaced and never followed, unless it stands for a directory or masks a unit. */
+/** A link of root is replaced and never followed, unless it refers to a directory or masks a unit. */
 function refuseLink(entry: Entry): void {
   const found = lstatEntry(entry);
   if (found === undefined || !found.isSymbolicLink()) return;
@@ -203,7 +204,7 @@ function unsafeLink(path: string, why: string): MachineadmError {
   });
 }
 
-/** The path or the closest directory above it that is there; sync(1) opens it by name, and changes nothing. */
+/** The path or its closest existing ancestor; sync(1) opens it by name and changes nothing. */
 function nearestExisting(path: string): string {
   let existing = path;
   while (existing !== dirname(existing) && !isThere(existing)) existing = dirname(existing);
@@ -222,7 +223,7 @@ function removeQuietly(path: string): void {
   try {
     unlinkSync(path);
   } catch {
-    // Told already: it fails for the cause that the caller throws.
+    // The caller throws the same cause.
   }
 }
 

@@ -3,15 +3,15 @@ import { agentProxy, createHttpClient, type HttpClient } from '../http/client.ts
 import type { Host } from '../seam/host.ts';
 import { secretResolver } from './resolver.ts';
 
-/** What the document says of the agent's own requests. */
+/** The document's settings for the agent's own requests. */
 export type NetworkSettings = Pick<HostModel, 'proxy' | 'certificateAuthorities'>;
 
-/** The HTTP client of a run: opened with the first request, once. */
+/** The HTTP client of a run: created once, with the first request. */
 export function httpOf(network: (() => NetworkSettings | undefined) | undefined, run: Host['run']): Host['http'] {
   return once(() => openHttp(network?.(), run));
 }
 
-/** The secrets of a proxy's URL are found out without that proxy. */
+/** The secrets in a proxy's URL are resolved without that proxy. */
 async function openHttp(settings: NetworkSettings | undefined, run: Host['run']): Promise<HttpClient> {
   const certificateAuthorities = (settings?.certificateAuthorities ?? []).map(({ pem }) => pem);
   const direct = async () => createHttpClient({ proxy: undefined, certificateAuthorities });

@@ -4,26 +4,25 @@ import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
 import { errnoOf } from '../files/file-error.ts';
 import { listDirectory, openSource, whyDirectoryDistrusted } from '../files/provenance.ts';
 
-/** One piece of the document as it was found; `name` is what messages about it begin with. */
+/** One source of the document; `name` is the prefix of messages about it. */
 export interface SourcePiece {
   readonly name: string;
   readonly bytes: Uint8Array;
-  /** Why others than root and the caller may have written it, as a predicate; absent when none can. */
+  /** Why users other than root and the caller may have written it, as a predicate; absent when none can. */
   readonly distrust?: string;
   /** True where every user of this machine may read it. */
   readonly isPublic?: boolean;
 }
 
-/** The most a document, or one drop-in of it, may have: 4 MiB. Cloud user data ends at 64 KiB or less. */
+/** The size limit of a document or one drop-in: 4 MiB. Cloud user data is limited to 64 KiB or less. */
 export const DOCUMENT_LIMIT_BYTES = 4 * 1024 * 1024;
 
 const PIECE_BYTES = 64 * 1024;
 
 /**
  * Reads the document from `-` (standard input), a file, or a directory of drop-ins: its `*.yaml`, `*.yml` and `*.json`
- * in the order of their names, hidden ones left out. What is larger than the limit is not read to its end, so an
- * endless input is refused as well.
- *
+ * in the order of their names, without hidden ones. Reading stops at the size limit, so an endless input is refused as
+ * well.
  * Throws `DocumentNotFound` (also for a directory without drop-ins) and `DocumentTooLarge`.
  */
 export async function readSource(
@@ -42,7 +41,7 @@ export async function readSource(
   return pieces;
 }
 
-/** The drop-ins of a directory; undefined when the name is not one. */
+/** The drop-ins of a directory; undefined when the name is not a directory. */
 function dropInsOf(directory: string): readonly string[] | undefined {
   let names: readonly string[];
   try {

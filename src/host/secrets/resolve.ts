@@ -11,24 +11,24 @@ import { runCommand } from '../linux/commands.ts';
 import { which } from '../linux/read.ts';
 import type { CommandResult } from '../seam/host.ts';
 
-/** Where references that name no path are looked up. */
+/** Where references without a path are looked up. */
 export interface SecretPlaces {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Looked through in order for a systemd credential; a unit's own come first (systemd.exec(5), LoadCredential=). */
+  /** Searched in this order for a systemd credential; a unit's own come first (systemd.exec(5), LoadCredential=). */
   readonly credentialDirectories: readonly string[];
-  /** The same for encrypted ones, which only systemd-creds(1) of this machine can read. */
+  /** The same for encrypted ones, which only this machine's systemd-creds(1) can decrypt. */
   readonly encryptedDirectories?: readonly string[];
   /** Decrypts; undefined = this machine has no systemd-creds. */
   readonly decrypt?: (name: string, path: string) => Promise<CommandResult | undefined>;
 }
 
-/** As systemd limits a credential: 1 MiB. */
+/** systemd's limit for a credential: 1 MiB. */
 const LIMIT_BYTES = 1024 * 1024;
 const DECRYPT_MS = 30_000;
 
 /**
- * The places of this process: its environment, its unit's credentials (systemd has decrypted what
- * LoadCredentialEncrypted= names), then the credential stores of the system in the order of systemd.exec(5).
+ * The places of this process: its environment, its unit's credentials (systemd has decrypted those of
+ * LoadCredentialEncrypted=), then the system's credential stores in the order of systemd.exec(5).
  */
 function ownSecretPlaces(): SecretPlaces {
   const ofUnit = process.env.CREDENTIALS_DIRECTORY;
@@ -41,7 +41,7 @@ function ownSecretPlaces(): SecretPlaces {
   };
 }
 
-/** Reads the key of the machine and nothing more: it changes nothing (systemd-creds(1), decrypt). */
+/** Only reads the key of the machine: it changes nothing (systemd-creds(1), decrypt). */
 async function decryptCredential(name: string, path: string): Promise<CommandResult | undefined> {
   if ((await which('systemd-creds')) === undefined) return undefined;
   const args = ['decrypt', `--name=${name}`, path, '-'];
@@ -49,9 +49,9 @@ async function decryptCredential(name: string, path: string): Promise<CommandRes
 }
 
 /**
- * Resolves a secret. What is read from a file loses one trailing newline, which editors and `echo` add. undefined:
- * finding it out has effects (`hasEffects`). Throws `SecretUnavailable` naming the secret and the place, never the
- * value; an empty one counts as not there.
+ * Resolves a secret. A file's single trailing newline is removed, because editors and `echo` add one. undefined:
+ * resolving it has side effects (`hasEffects`). Throws `SecretUnavailable` with the secret's name and place, never its
+ * value; an empty secret counts as missing.
  */
 export async function resolveSecret(
   value: SecretValue,
@@ -150,7 +150,7 @@ async function readUpTo(file: FileHandle, limit: number): Promise<Uint8Array> {
   return bytes.subarray(0, length);
 }
 
-/** A secret that cannot be had, named with its place and never with its value. */
+/** A secret is unavailable; the error names its place and never its value. */
 export function secretUnavailable(
   value: SecretValue,
   place: string,

@@ -14,14 +14,14 @@ import { resolveSecret, type SecretPlaces, secretUnavailable } from './resolve.t
 
 export type ResolveSecret = (value: SecretValue) => Promise<Secret>;
 
-/** With what secrets are found out whose finding out has effects. */
+/** Resources for secrets whose resolution has side effects. */
 export interface SecretEffects {
   readonly run: (command: Command) => Promise<CommandResult>;
-  /** The client of this run; made with the first secret that needs it. */
+  /** The client of this run; created for the first secret that needs it. */
   readonly http: () => Promise<HttpClient>;
   readonly metadata?: MetadataService;
   readonly places?: SecretPlaces;
-  /** For tests: how pauses between attempts are made. */
+  /** Replaced by tests: the pauses between attempts. */
   readonly pauses?: Pick<RetryOptions, 'wait' | 'random' | 'now'>;
 }
 
@@ -31,9 +31,8 @@ const ATTEMPT_MS = 10_000;
 const EVIDENCE_LINES = 5;
 
 /**
- * Resolves any secret. What has effects is found out once: the same reference asks no server and starts no program
- * twice. A server that did not answer in all the time it was given is not waited for again; no other failure is kept.
- * Throws `SecretUnavailable`.
+ * Resolves any secret. One with side effects is resolved once: the same reference makes no second request and starts no
+ * program twice. A server that timed out is not tried again; other failures are not cached. Throws `SecretUnavailable`.
  */
 export function secretResolver(effects: SecretEffects): ResolveSecret {
   const found = new Map<SecretValue, Promise<Secret>>();
@@ -98,7 +97,7 @@ async function findOut(
   }
 }
 
-/** What a program prints, without one newline at the end. Its errors are evidence, redacted. */
+/** The output of a program, without one trailing newline. Its error output is evidence, redacted. */
 async function printed(
   value: SecretValue,
   source: Extract<SecretSource, { readonly kind: 'exec' }>,
@@ -106,7 +105,7 @@ async function printed(
 ): Promise<string> {
   const [program = '', ...args] = source.command;
   const place = placeOf(source);
-  // The tail of the output is kept, so one that is cut has exactly the limit.
+  // Only the tail of the output is kept, so truncated output has exactly this length.
   const result = await effects.run({ program, args, timeoutMs: source.timeoutMs, supervised: true });
   const evidence = redact(result.stderr)
     .trim()

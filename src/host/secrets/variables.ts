@@ -5,19 +5,19 @@ import { MetadataService } from '../cloud/metadata-service.ts';
 import { localPath } from '../files/paths.ts';
 import { readText } from '../linux/read.ts';
 
-/** Where variables are looked for; the defaults are this machine's. */
+/** Where variables are looked up; the defaults are this machine's. */
 export interface VariablePlaces {
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly instanceData?: readonly string[];
-  /** Of a Windows machine; undefined = this is none. */
+  /** Of a Windows machine; undefined = not Windows. */
   readonly windowsHostName?: string | undefined;
   readonly metadata?: MetadataService;
 }
 
 /**
- * Finds the values of variables on this machine and at its cloud's metadata service. It reads only: `plan` uses it,
- * too. What does not exist has no value, and `known` names what does. Throws `MetadataUnavailable`, and `FileError`
- * for a file that is there and cannot be read.
+ * Resolves variables on this machine and at its cloud's metadata service. Read-only: `plan` uses it, too. A missing
+ * variable has no value, and `known` lists the existing ones. Throws `MetadataUnavailable`, and `FileError` for a file
+ * that exists and cannot be read.
  */
 export function variableResolver(places: VariablePlaces = {}): VariableResolver {
   const env = places.env ?? process.env;
@@ -47,9 +47,9 @@ export function variableResolver(places: VariablePlaces = {}): VariableResolver 
 }
 
 /**
- * The entries of a file of KEY=value lines, in the words of systemd.exec(5), EnvironmentFile=: empty lines and those
- * that begin with "#" or ";" are comments, quotes around a value go away, and "\" keeps what follows it. The later of
- * two lines wins.
+ * The entries of a file of KEY=value lines with the syntax of systemd.exec(5), EnvironmentFile=: empty lines and those
+ * that begin with "#" or ";" are comments, quotes around a value are removed, and "\" escapes the next character. The
+ * last line of a key wins.
  */
 export function environmentFile(text: string): ReadonlyMap<string, string> {
   const entries = new Map<string, string>();

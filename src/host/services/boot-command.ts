@@ -4,39 +4,41 @@ import { openrcScriptPath, unitPath } from '@machineadm/document/ownership/paths
 export interface BootCommand {
   /** Name of the service: `machineadm-sentinel`. */
   readonly name: string;
-  /** One line for people. */
+  /** One line of description. */
   readonly description: string;
-  /** An URL that explains it. */
+  /** A URL with documentation. */
   readonly documentation?: string;
   /** Absolute path of a program and its arguments. */
   readonly command: readonly string[];
-  /** Services that are not started before it ended, well or badly. One that does not exist orders nothing. */
+  /** Services that start only after it has ended, successfully or not. A missing service has no effect. */
   readonly before?: readonly string[];
-  /** True where it runs commands of the document, which may start programs that gain privileges or change domains. */
+  /**
+   * True where it runs commands of the document, which may start programs that gain privileges or change SELinux
+   * domains.
+   */
   readonly mayGainPrivileges?: true;
 }
 
-/** What makes a service manager run a boot command: a file to lay, and the service to enable once it was read. */
+/** How a service manager runs a boot command: the file to write, and the service to enable once the file is loaded. */
 export interface BootFile {
-  /** As `host.service` and `host.services` take it. */
+  /** The name for `host.service` and `host.services`. */
   readonly service: string;
   readonly path: string;
   readonly content: string;
   readonly mode: number;
 }
 
-/** What Node would read at its start and let another person's code or trust into a program that runs as root. */
+/** Variables that make Node load code or trust certificates at its start, in a program that runs as root. */
 const DISTRUSTED_VARIABLES = 'NODE_OPTIONS NODE_EXTRA_CA_CERTS OPENSSL_CONF';
 
 /**
- * A unit of systemd that runs once at boot.
- *
- * It follows cloud-init's stages that identify the instance, because on a copied disk only they know that it is another
- * one (cloud-init 24.3 renamed cloud-init.service; a unit that does not exist orders nothing).
+ * A systemd unit that runs once at boot.
+ * It runs after cloud-init's stages that identify the instance, because on a copied disk only these can detect a new
+ * instance (cloud-init 24.3 renamed cloud-init.service; a missing unit has no effect on the order).
  */
 export function systemdBootFile(boot: BootCommand): BootFile {
   const service = `${boot.name}.service`;
-  // A program that was removed, with its package or without, is no failure at every boot (203/EXEC): the unit is skipped.
+  // A removed program, with or without its package, must not fail at every boot (203/EXEC): the unit is skipped.
   const condition = `ConditionFileIsExecutable=${boot.command[0]?.replaceAll('%', '%%')}\n`;
   const before = (boot.before ?? []).map((name) => `${name}.service`).join(' ');
   const documentation = boot.documentation === undefined ? '' : `Documentation=${boot.documentation}\n`;
@@ -63,9 +65,9 @@ WantedBy=multi-user.target
 }
 
 /**
- * A service script of OpenRC (openrc-run(8)) that runs once at boot, in the runlevel default. What the command says goes to
- * the log that `serviceLog` reads. It stays `started` after it ran, as a unit with RemainAfterExit does. A service that
- * does not exist orders nothing there either.
+ * An OpenRC service script (openrc-run(8)) that runs once at boot, in the runlevel default. The command's output goes
+ * to the log that `serviceLog` reads. It stays `started` after it ran, like a unit with RemainAfterExit. A missing
+ * service has no effect on the order there either.
  */
 export function openrcBootFile(boot: BootCommand): BootFile {
   const before = (boot.before ?? []).join(' ');
@@ -99,7 +101,7 @@ function unitWord(word: string): string {
   return /^[A-Za-z0-9_./:=@%$+-]+$/.test(escaped) ? escaped : `"${escaped}"`;
 }
 
-/** POSIX XCU 2.2.2: between single quotes everything stands for itself, but a single quote. */
+/** POSIX XCU 2.2.2: within single quotes every character is literal, except a single quote. */
 function shellWord(word: string): string {
   return /^[A-Za-z0-9_./:=@%+-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

@@ -1,6 +1,6 @@
 import type { QueryHost } from '../seam/host.ts';
 
-/** Where a service's own log lies where no journal keeps it: OpenRC's output_log by habit, Alpine's packages. */
+/** The conventional path of a service's own log where no journal has it: OpenRC's output_log, Alpine's packages. */
 const OWN_LOGS: readonly ((service: string) => string)[] = [
   (service) => `/var/log/${service}.log`,
   (service) => `/var/log/${service}/${service}.log`,
