@@ -4,14 +4,14 @@ import { describeExit } from '../host/services/unit-facts.ts';
 import { COMPONENTS } from './control-plane-health.ts';
 
 /**
- * The kubelet starts a container that ended after 10, 20, 40 s: one that is killed as soon as it is up was up within this
- * time of its last end.
+ * The kubelet restarts an ended container after 10, 20, 40 s: a container that is killed right after its start has run
+ * within this time of its last end.
  */
 const QUIET_MS = 10_000;
 
 /**
- * Which component of the control plane ended within the last ten seconds, and how; undefined where none did, or where the
- * runtime does not say. An end with status 0 was asked for.
+ * The control plane component that ended within the last ten seconds, and how; undefined without one, or where the
+ * runtime does not report it. An end with status 0 was requested.
  *
  * @param nowMs milliseconds since the epoch, by the clock of this machine
  */
@@ -32,12 +32,14 @@ export async function endedLately(host: QueryHost, criSocket: string, nowMs: num
 }
 
 const LOOK_EVERY_MS = 2_000;
-/** With the kubelet's pauses of 10 and 20 s between them: within the 40 s in which kubeadm expects a new member to start. */
+/**
+ * With the kubelet's pauses of 10 and 20 s between them: within the 40 s in which kubeadm expects a new member to
+ * start.
+ */
 const ENDS_OF_A_DEAD_ETCD = 3;
 
 /**
- * Waits until etcd of this machine has ended again and again since it was first started, and says how; undefined once
- * aborted.
+ * Waits until this machine's etcd has ended repeatedly since its first start, and returns how; undefined once aborted.
  */
 export async function untilEtcdStaysDown(
   host: QueryHost,
@@ -51,7 +53,7 @@ export async function untilEtcdStaysDown(
       .exitedContainers()
       .catch(() => []);
     const last = exited.find(({ name, finishedAtMs }) => name === 'etcd' && finishedAtMs >= begun);
-    // The kubelet keeps but the last container of a pod; its number says how many there were.
+    // The kubelet keeps only the last container of a pod; its attempt number tells how many there were.
     if (last !== undefined && last.exitCode !== 0 && last.attempt + 1 >= ENDS_OF_A_DEAD_ETCD) {
       return `etcd ended ${last.attempt + 1} times, last ${describeExit(last.exitCode)}`;
     }

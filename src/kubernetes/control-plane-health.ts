@@ -8,18 +8,18 @@ import { type ApiServerManifest, readManifest } from './api-server/manifest.ts';
 import { askReadyz } from './api-server/serving.ts';
 import { listMembers } from './etcd-members.ts';
 
-/** kubeadm's static pods, in the order in which they need each other. */
+/** kubeadm's static pods, in the order of their dependencies. */
 export const COMPONENTS = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const;
 export type Component = (typeof COMPONENTS)[number];
 
-/** What is wrong with a component of this machine's control plane. */
+/** A problem of a component of this machine's control plane. */
 export interface ComponentTrouble {
   readonly component: Component;
   readonly reason: Extract<
     Reason,
     'ControlPlaneComponentNotHealthy' | 'EtcdMemberNotStarted' | 'EtcdLearnerNotInSync' | 'EtcdMemberRemoved'
   >;
-  /** One line: what was seen. */
+  /** One line: the observation. */
   readonly why: string;
 }
 
@@ -40,8 +40,8 @@ const PHASES: Readonly<Record<'etcd' | 'kube-apiserver', readonly string[]>> = {
 };
 
 /**
- * The components that a control plane of this document must have. Controller manager and scheduler may be run in another
- * way: they are checked where their manifests are.
+ * The components that this document's control plane must have. Controller manager and scheduler may run elsewhere: they
+ * are checked only if their manifests exist.
  */
 export function requiredComponents({ role, kubeadm, controlPlane }: KubernetesModel): readonly Component[] {
   if (role === 'Worker') return [];
@@ -55,8 +55,8 @@ export function requiredComponents({ role, kubeadm, controlPlane }: KubernetesMo
 }
 
 /**
- * Asks each component whose manifest is on the disk for its health, by the addresses and ports of the manifest; etcd also
- * for its own membership. The first in the order in which they need each other is returned: it explains the others.
+ * Checks the health of each component with a manifest on disk, at the manifest's addresses and ports; etcd also for its
+ * membership. Returns the first problem in the order of dependencies: it explains the others.
  *
  * @param required components that must have a manifest
  */
@@ -99,7 +99,10 @@ const PROBES: Readonly<Record<Component, Probe>> = {
   'kube-scheduler': (_host, manifest, signal) => healthz('kube-scheduler', manifest, signal),
 };
 
-/** /healthz needs no credential by default (--authorization-always-allow-paths); who forbids it still answers. */
+/**
+ * /healthz needs no credential by default (--authorization-always-allow-paths); a component that forbids it still
+ * answers.
+ */
 async function healthz(
   component: keyof typeof DEFAULT_PORTS,
   { command }: ApiServerManifest,
@@ -113,14 +116,14 @@ async function healthz(
   return [200, 401, 403].includes(answer.status) ? undefined : unhealthy(component, `${url} answered ${answer.status}`);
 }
 
-/** etcd's /health, on the plain endpoint of its metrics that kubeadm gives it (k/k cmd/kubeadm/app/phases/etcd/local.go). */
+/** etcd's /health, on the plain metrics endpoint that kubeadm configures (k/k cmd/kubeadm/app/phases/etcd/local.go). */
 async function etcdHealth(
   { command }: ApiServerManifest,
   signal: AbortSignal | undefined,
 ): Promise<ComponentTrouble | undefined> {
   const [metrics] = (argument(command, 'listen-metrics-urls') ?? '').split(',');
   const base = URL.parse(metrics ?? '');
-  // Without it the membership is all there is to ask for, with a client certificate.
+  // Without it only the membership can be queried, with a client certificate.
   if (base === null) return undefined;
   const url = `${base.protocol}//${local(base.hostname)}:${base.port}/health`;
   const answer = await askHealthEndpoint(url, signal);
@@ -146,7 +149,7 @@ async function membership(
   const endpoints = (argument(command, 'listen-client-urls') ?? '')
     .split(',')
     .filter((url) => url.startsWith('https:'));
-  // Certificates of one's own, or an etcd that is not kubeadm's: its health has to do.
+  // Custom certificates, or an etcd that kubeadm does not manage: only its health is checked.
   if (certificateAuthority === undefined || certificate === undefined || key === undefined) return undefined;
   if (ownPeerUrl === undefined || endpoints.length === 0) return undefined;
   const peers = { endpoints, ownPeerUrl, certificateAuthority, certificate, key: new Secret(key) };
@@ -172,19 +175,19 @@ function unhealthy(component: Component, why: string): ComponentTrouble {
   return { component, reason: 'ControlPlaneComponentNotHealthy', why: `${component} is not healthy: ${why}` };
 }
 
-/** kubeadm notes the endpoint on the pod from 1.18 on; a manifest of another hand may lack it. */
+/** kubeadm annotates the pod with the endpoint since 1.18; a manifest from elsewhere may lack it. */
 function apiServerEndpoint({ command }: ApiServerManifest): string {
   const bound = argument(command, 'bind-address');
   const address = bound === undefined || isAny(bound) ? (argument(command, 'advertise-address') ?? '127.0.0.1') : bound;
   return `${bracketed(address)}:${argument(command, 'secure-port') ?? '6443'}`;
 }
 
-/** `--name=value`, the last one: that is the one that counts. */
+/** `--name=value`; the last occurrence counts. */
 function argument(command: readonly string[], name: string): string | undefined {
   return command.findLast((one) => one.startsWith(`--${name}=`))?.slice(name.length + 3);
 }
 
-/** The address to ask at where one listens on all of them. */
+/** The address to query where a component listens on all addresses. */
 function local(address: string): string {
   const bare = address.replace(/^\[|\]$/g, '');
   return bracketed(isAny(bare) ? (bare.includes(':') ? '::1' : '127.0.0.1') : bare);

@@ -10,21 +10,24 @@ import { isOwnAddress } from '../host/network/own-addresses.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import { type EtcdMember, isOwnMember, isSameUrl, type MembershipEvidence } from './etcd-ownership.ts';
 
-/** What leads to the other members of a stacked etcd, and to this machine's own among them; read before a reset deletes it. */
+/** How to reach the other members of a stacked etcd, and this machine's own member; read before a reset deletes it. */
 export interface EtcdPeers {
-  /** `https://10.0.0.1:2379`, without this machine's own. */
+  /** `https://10.0.0.1:2379`, without this machine's. */
   readonly endpoints: readonly string[];
-  /** `https://10.0.0.2:2380`: what this machine announced itself with. */
+  /** `https://10.0.0.2:2380`: the peer URL that this machine announced. */
   readonly ownPeerUrl: string;
   readonly certificateAuthority: string;
   readonly certificate: string;
   readonly key: Secret;
 }
 
-/** How a membership ended. `elsewhere`: the member that would be this machine's answers on another machine. */
+/**
+ * The result of leaving the cluster. `elsewhere`: the member that seemed to be this machine's answers on another
+ * machine.
+ */
 export type MemberRemoval = 'none' | 'removed' | 'unknown' | 'elsewhere';
 
-/** One request may take this long, in milliseconds; a change waits for the cluster's agreement, 7 s at most. */
+/** Time limit of one request, in milliseconds; a change waits for the cluster's agreement, 7 s at most. */
 const REQUEST_TIMEOUT_MS = 10_000;
 /** A container of etcd starts within seconds, on a slow disk within a minute. */
 const PATIENCE_MS = 120_000;
@@ -36,10 +39,10 @@ const CLIENT_URLS_ANNOTATION = 'kubeadm.kubernetes.io/etcd.advertise-client-urls
 const ETCD_PODS = '/api/v1/namespaces/kube-system/pods?labelSelector=component%3Detcd%2Ctier%3Dcontrol-plane';
 
 /**
- * Finds the other members of the cluster that a join of a control plane may have added this machine to. undefined where
- * there is nothing to find: without a client certificate of etcd, or without an address, nothing was announced either.
+ * Finds the other members of the cluster that joining may have added this machine to. undefined where that is
+ * impossible: without an etcd client certificate or an address, nothing was announced.
  *
- * @param advertiseAddress the document's, where it names one
+ * @param advertiseAddress the document's, if it has one
  */
 export async function findEtcdPeers(
   host: QueryHost,
@@ -62,16 +65,16 @@ export async function findEtcdPeers(
 }
 
 /**
- * Makes sure that this machine is no member any more, and touches no member that is not proven to be its own
- * (`etcd-ownership.ts`). Without learners (before 1.29, k/k#113318) an announcement to a single member takes the quorum
- * from it until the new member has started: as long as its manifest is there the kubelet starts it, and then the cluster
+ * Ensures that this machine is no longer a member, and touches no member that is not proven to be its own
+ * (`etcd-ownership.ts`). Without learners (before 1.29, k/k#113318), announcing a second member costs a single member
+ * its quorum until the new member has started: while its manifest exists the kubelet starts it, and then the cluster
  * can agree to the removal.
  *
  * @param options.patienceMs how long the removal is retried
  * @param options.isOwn whether an address is one of this machine's
- * @param options.unproven called with the members that have this machine's peer URL and stay all the same
- * @returns how the membership ended; `unknown` where no endpoint answered
- * @throws MachineadmError `EtcdMemberAlreadyExists` where it is a member still
+ * @param options.unproven called with the members that have this machine's peer URL and are kept anyway
+ * @returns the result; `unknown` where no endpoint answered
+ * @throws MachineadmError `EtcdMemberAlreadyExists` where it is still a member
  */
 export async function removeOwnMember(
   peers: EtcdPeers,
@@ -112,8 +115,8 @@ export async function removeOwnMember(
 }
 
 /**
- * Whether a member answers under an address that is not one of this machine's: then this disk is a copy of the machine
- * that runs it, with its journal and its identity, and the member is in use.
+ * Whether a member answers at an address that is not one of this machine's: then this disk is a copy of another
+ * machine's, with its journal and identity, and the member is in use.
  */
 async function runsElsewhere(
   peers: EtcdPeers,
@@ -126,7 +129,7 @@ async function runsElsewhere(
   return text(member(member(answer, 'header'), 'member_id')) === id;
 }
 
-/** The members as the first endpoint that answers lists them; undefined when none does. */
+/** The members according to the first endpoint that answers; undefined when none does. */
 export async function listMembers(peers: EtcdPeers, signal?: AbortSignal): Promise<readonly EtcdMember[] | undefined> {
   const answer = await ask(peers, '/v3/cluster/member/list', {}, signal);
   const members = member(answer, 'members');
@@ -152,7 +155,7 @@ function peerUrlIn(manifest: string | undefined): string | undefined {
   return /--initial-advertise-peer-urls=(https:\/\/[^\s,"']+)/.exec(manifest ?? '')?.[1];
 }
 
-/** The announcement precedes the manifest of etcd; the address is the one of the API server, whose manifest is there. */
+/** The announcement precedes etcd's manifest; the address is that of the API server, whose manifest exists. */
 async function peerUrlOf(host: QueryHost, advertiseAddress: string | undefined): Promise<string | undefined> {
   const manifest = await host.readText(`${STATIC_PODS_DIRECTORY}/kube-apiserver.yaml`);
   const address = /--advertise-address=([0-9A-Fa-f.:]+)/.exec(manifest ?? '')?.[1] ?? advertiseAddress;
@@ -190,7 +193,10 @@ function url(address: string, port: number): string {
   return `https://${host}:${port}`;
 }
 
-/** Asks each endpoint in turn through etcd's JSON gateway (on by default since 3.3); undefined when none answers with 200. */
+/**
+ * Queries each endpoint in turn through etcd's JSON gateway (enabled by default since 3.3); undefined when none answers
+ * with 200.
+ */
 async function ask(peers: EtcdPeers, path: string, body: object, signal: AbortSignal | undefined): Promise<unknown> {
   for (const endpoint of peers.endpoints) {
     signal?.throwIfAborted();

@@ -1,36 +1,36 @@
 import { ProtobufMessage } from '../host/cri/protobuf.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 
-/** A member as the cluster knows it. One that never started has no name and no client URL. */
+/** A member in the cluster's list. A member that never started has no name and no client URL. */
 export interface EtcdMember {
   /** Decimal, 64 bits. */
   readonly id: string;
   readonly name: string;
   readonly peerUrls: readonly string[];
   readonly clientUrls: readonly string[];
-  /** One that follows the leader and has no vote yet (etcd 3.4 and later). */
+  /** A learner: it follows the leader and has no vote yet (etcd 3.4 and later). */
   readonly isLearner: boolean;
 }
 
-/** What the journal and the disk of this machine know of its own membership in a stacked etcd. */
+/** What this machine's journal and disk prove about its own membership in a stacked etcd. */
 export interface MembershipEvidence {
-  /** This machine made the cluster (`kubeadm init`), so that its first member was never announced. */
+  /** This machine created the cluster (`kubeadm init`), so its first member was never announced. */
   readonly founded: boolean;
   /** kubeadm announced a member for this machine. */
   readonly announced: boolean;
-  /** kubeadm may have announced one unseen: the run was killed, and kubeadm went on without it. */
+  /** kubeadm may have announced one unnoticed: the run was killed, and kubeadm continued without it. */
   readonly mayHaveAnnounced: boolean;
-  /** The join that announced it came to its end. */
+  /** The join that announced it completed. */
   readonly joined: boolean;
-  /** kubeadm refused the join because another machine has the name of this one. */
+  /** kubeadm refused the join because another machine already has this name. */
   readonly nameConflict: boolean;
   /** The peer URL it was announced with. */
   readonly peerUrl: string | undefined;
-  /** The id that the cluster gave to the announced member. */
+  /** The id that the cluster assigned to the announced member. */
   readonly memberId: string | undefined;
-  /** Members that had this peer URL before the announcement; undefined where that was not seen. */
+  /** Members that had this peer URL before the announcement; undefined where that was not observed. */
   readonly heldBefore: readonly string[] | undefined;
-  /** The id of the member whose data is on this disk, where no one else put the data there. */
+  /** The id of the member whose data is on this disk, where nothing else put the data there. */
   readonly dataId: string | undefined;
 }
 
@@ -41,11 +41,11 @@ const WAL_METADATA = 1n;
 
 /**
  * Whether a member of the cluster is this machine's. A name proves nothing, because another machine may have the same
- * one. A peer URL alone proves nothing either: addresses are duplicated and used again, and since 1.32 kubeadm takes a
- * member that already has the peer URL for its own (k/k#127491) and then says that it announced it. Member ids are
- * unique, because etcd hashes the time of the announcement into them (etcd server/etcdserver/api/membership/member.go).
+ * one. A peer URL alone proves nothing either: addresses are duplicated and reused, and since 1.32 kubeadm adopts a
+ * member that already has the peer URL (k/k#127491) and then reports that it announced it. Member ids are unique,
+ * because etcd hashes the time of the announcement into them (etcd server/etcdserver/api/membership/member.go).
  *
- * @param ownPeerUrl what this machine announces itself with
+ * @param ownPeerUrl the peer URL that this machine announces
  */
 export function isOwnMember(one: EtcdMember, ownPeerUrl: string, evidence: MembershipEvidence): boolean {
   const { dataId, founded, heldBefore, joined, memberId, nameConflict } = evidence;
@@ -54,13 +54,14 @@ export function isOwnMember(one: EtcdMember, ownPeerUrl: string, evidence: Membe
   if (one.id === memberId) return true;
   const wasSeenBefore = heldBefore !== undefined;
   const announced = evidence.announced || (evidence.mayHaveAnnounced && wasSeenBefore);
-  // An etcd that starts with the address of another member takes over its id, so data is proof only with the rest.
+  // An etcd that starts with another member's address takes over its id, so data is proof only together with the other
+  // facts.
   if (one.id === dataId) return founded || (announced && (joined || wasSeenBefore));
   const isKnownByNow = memberId !== undefined || dataId !== undefined;
   return announced && !isKnownByNow && one.name === '';
 }
 
-/** Whether two URLs lead to the same place, however an IPv6 address is spelled. */
+/** Whether two URLs have the same host and port, however an IPv6 address is spelled. */
 export function isSameUrl(left: string, right: string): boolean {
   return canonicalUrl(left) === canonicalUrl(right);
 }
@@ -74,7 +75,7 @@ function canonicalUrl(url: string): string {
  * file begins with a record of it: a length of 8 bytes with the padding in its highest one, then walpb.Record{type=1,
  * crc=2, data=3}, whose data is etcdserverpb.Metadata{NodeID=1, ClusterID=2} (etcd server/storage/wal/encoder.go).
  *
- * @param directory with `member` in it
+ * @param directory the parent of `member`
  */
 export async function memberIdOfData(
   host: Pick<QueryHost, 'list' | 'readRange'>,
@@ -87,7 +88,7 @@ export async function memberIdOfData(
   try {
     return head === undefined ? undefined : nodeIdIn(Buffer.from(head));
   } catch (error) {
-    // Cut short or damaged: then it proves nothing.
+    // Truncated or damaged: it proves nothing.
     if (error instanceof RangeError) return undefined;
     throw error;
   }

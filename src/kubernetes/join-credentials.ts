@@ -9,7 +9,7 @@ import { requestOnce } from '../host/http/request-once.ts';
 import type { ReportedIdentity } from '../host/seam/facts.ts';
 import { getNode } from './node-client.ts';
 
-/** What a join proves itself with, found out. */
+/** The resolved credentials of a join. */
 export interface JoinCredentials {
   readonly token: Secret;
   /** Whether the shared certificates must be fetched with a certificate key. */
@@ -18,14 +18,14 @@ export interface JoinCredentials {
 
 const TIMEOUT_MS = 10_000;
 const CLUSTER_INFO = '/api/v1/namespaces/kube-public/configmaps/cluster-info';
-/** Lives two hours after its upload (k/k cmd/kubeadm/app/phases/copycerts, its token's TTL). */
+/** Uploaded certificates expire after two hours (k/k cmd/kubeadm/app/phases/copycerts, its token's TTL). */
 const CERTIFICATES = '/api/v1/namespaces/kube-system/secrets/kubeadm-certs';
 
 /**
- * Before another attempt to join: whether the token and the uploaded certificates still live, which are short-lived.
- * kubeadm would find out only after five minutes of asking. What cannot be found out is left to kubeadm.
+ * Before another join attempt: checks that the short-lived token and uploaded certificates have not expired. kubeadm
+ * would notice only after five minutes of retries. What cannot be determined is left to kubeadm.
  *
- * @throws MachineadmError `BootstrapTokenExpired` or `CertificateKeySecretExpired`, neither worth a retry
+ * @throws MachineadmError `BootstrapTokenExpired` or `CertificateKeySecretExpired`, both permanent
  */
 export async function requireLivingCredentials(
   discovery: TokenDiscovery,
@@ -36,7 +36,7 @@ export async function requireLivingCredentials(
   const info = await clusterInfo(endpoint, signal);
   if (info === undefined) return;
   const [id = ''] = token.reveal().split('.');
-  // The controller signs cluster-info for every living token (k/k pkg/controller/bootstrap/bootstrapsigner.go).
+  // The controller signs cluster-info for every valid token (k/k pkg/controller/bootstrap/bootstrapsigner.go).
   if (text(member(info, `jws-kubeconfig-${id}`)) === undefined) throw tokenExpired(endpoint);
   const credential = fetchesCertificates ? await credentialFor(discovery, info, token) : undefined;
   if (credential === undefined) return;
@@ -45,11 +45,11 @@ export async function requireLivingCredentials(
 }
 
 /**
- * Before a join: whether a living machine has the name of this one. kubeadm refuses only where the Node is Ready (k/k
- * cmd/kubeadm/app/phases/join/kubelet.go), which it is not before a pod network is installed. It would then announce a
- * second etcd member of that name, which cannot start and takes the quorum from the first, and two kubelets would
- * write one Node. A Node whose kubelet went silent is a leftover that a join takes over: the node controller sets its
- * Ready condition to Unknown. What cannot be found out is left to kubeadm.
+ * Before a join: checks that no other running machine has this machine's name. kubeadm refuses only if the Node is
+ * Ready (k/k cmd/kubeadm/app/phases/join/kubelet.go), which it is not before a pod network is installed. It would then
+ * announce a second etcd member of that name, which cannot start and costs the first one its quorum, and two kubelets
+ * would write one Node. A Node with a silent kubelet is a leftover that a join takes over: the node controller sets its
+ * Ready condition to Unknown. What cannot be determined is left to kubeadm.
  *
  * @throws MachineadmError `NodeNameConflict`
  */
@@ -71,12 +71,12 @@ export async function requireFreeNodeName(
 }
 
 /**
- * Before a control plane joins: whether a CA on the disk is that of the cluster. kubeadm downloads the shared certificates
- * over those that are there (k/k cmd/kubeadm/app/phases/copycerts), and the CA of another cluster, as in a restored image,
- * would be lost with its key.
+ * Before a control plane joins: checks that a CA on disk is that of the cluster. kubeadm overwrites existing shared
+ * certificates (k/k cmd/kubeadm/app/phases/copycerts), and the CA of another cluster, as in a restored image, would be
+ * lost with its key.
  *
  * @param path of the CA
- * @param pem what it holds
+ * @param pem its content
  * @throws MachineadmError `StaleCertificates`
  */
 export function requirePinnedAuthority({ caCertHashes }: TokenDiscovery, path: string, pem: string): void {
@@ -96,7 +96,7 @@ export function requirePinnedAuthority({ caCertHashes }: TokenDiscovery, path: s
   });
 }
 
-/** Public, and not yet to be trusted: kubeadm reads it the same way before it checks the signature and the hashes. */
+/** Public, and not trusted yet: kubeadm reads it in the same way before it checks the signature and the hashes. */
 async function clusterInfo(endpoint: string, signal: AbortSignal): Promise<unknown> {
   const within = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
   try {
@@ -110,7 +110,7 @@ async function clusterInfo(endpoint: string, signal: AbortSignal): Promise<unkno
   }
 }
 
-/** The token is shown to the cluster that the document pins, and to no other. */
+/** The token is sent only to the cluster that the document pins. */
 async function credentialFor(
   { endpoint, caCertHashes }: TokenDiscovery,
   info: unknown,
@@ -121,7 +121,7 @@ async function credentialFor(
   return { server: new URL(`https://${endpoint}`), serverName: undefined, certificateAuthority, token };
 }
 
-/** The part of a document that these checks need; undefined where it proves itself otherwise. */
+/** The part of a document that these checks need; undefined with other credentials. */
 export function tokenDiscoveryOf({ join }: KubernetesModel): TokenDiscovery | undefined {
   return join !== undefined && 'token' in join.discovery ? join.discovery : undefined;
 }

@@ -11,8 +11,8 @@ const DEFAULT_PORT = 10_248;
 export type KubeletHealth = { readonly healthy: true } | { readonly healthy: false; readonly why: string };
 
 /**
- * Asks the kubelet of this machine whether it is healthy. It has no `healthz` before its configuration exists, and
- * crash-loops until then, which is how kubeadm's packages ship it. Never throws but for `signal`.
+ * Checks the health of this machine's kubelet. It has no `healthz` before its configuration exists, and crash-loops
+ * until then, as kubeadm's packages intend. Throws only for `signal`.
  *
  * @param options `ask-default`: a kubelet that is not kubeadm's has its configuration elsewhere
  */
@@ -29,7 +29,7 @@ export async function kubeletHealth(
   const endpoint = await endpointOf(source);
   if (endpoint === undefined) return { healthy: false, why: `${KUBELET_CONFIG} is not valid YAML` };
   if (endpoint.port === 0) {
-    // healthzPort 0 switches the endpoint off; what is left is whether the service stays up.
+    // healthzPort 0 disables the endpoint; then the kubelet only has to keep running.
     const { active, detail } = await host.service('kubelet');
     return active
       ? { healthy: true }

@@ -8,27 +8,28 @@ const UNIT = 'kubelet.service';
 const LOOK_EVERY_MS = 2_000;
 /** kubeadm, a hook or a package may restart the kubelet; that takes less than a second. */
 const PERMANENT_AFTER_MS = 3_500;
-/** Somebody who stopped it may be about to start it. */
+/** A process that stopped it may be about to start it again. */
 const STOPPED_AFTER_MS = 10_000;
-/** Restarts that end in the same way: no accident. */
+/** This number of identical restarts is not a coincidence. */
 const MOST_KILLS = 3;
 
-/** True where the kubelet does not run, and systemd does not start it again by itself. */
+/** True where the kubelet does not run, and systemd will not restart it. */
 export function staysDown(trouble: UnitTrouble | undefined): trouble is UnitTrouble {
   return trouble !== undefined && (trouble.permanent || trouble.kind === 'stopped');
 }
 
 /**
- * Follows the kubelet's unit over several looks, and tells when waiting for the kubelet is futile. A kubelet that ends with
- * an error and is started again is none of that: it does so until its configuration is there, or the API server answers.
+ * Follows the kubelet's unit over several observations, and detects when waiting for it is futile. A kubelet that fails
+ * and is restarted does not count: it does so until its configuration exists, or the API server answers.
  */
 export class KubeletUnitWatch {
   #down: { readonly kind: UnitTrouble['kind']; readonly sinceMs: number } | undefined;
   readonly #kills = new Set<number>();
 
   /**
-   * @param nowMs of a clock that does not jump
-   * @returns what is wrong, once it is there to stay
+   *
+   * @param nowMs of a monotonic clock
+   * @returns the problem, once it is permanent
    */
   observe(state: ServiceState, nowMs: number): string | undefined {
     const trouble = unitTrouble(state);
@@ -44,7 +45,9 @@ export class KubeletUnitWatch {
   }
 }
 
-/** Resolves with what keeps the kubelet down, once that is there to stay; with undefined when `signal` is aborted. */
+/**
+ * Resolves with the problem that keeps the kubelet down, once it is permanent; with undefined when `signal` is aborted.
+ */
 export async function untilKubeletStaysDown(host: QueryHost, signal: AbortSignal): Promise<string | undefined> {
   const watch = new KubeletUnitWatch();
   while (!signal.aborted) {
@@ -56,10 +59,10 @@ export async function untilKubeletStaysDown(host: QueryHost, signal: AbortSignal
 }
 
 /**
- * Refuses to run kubeadm where the kubelet cannot come up: a hook may have masked it, and without kubeadm's drop-in it
- * starts without its configuration. kubeadm itself would find out after minutes of waiting.
+ * Refuses to run kubeadm where the kubelet cannot start: a hook may have masked it, and without kubeadm's drop-in it
+ * starts without its configuration. kubeadm itself would notice only after minutes of waiting.
  *
- * @throws MachineadmError `KubeletNotHealthy`; the verdict names the cause by the unit
+ * @throws MachineadmError `KubeletNotHealthy`; the verdict names the cause from the unit
  */
 export async function requireStartableKubelet(host: QueryHost): Promise<void> {
   const state = await host.service('kubelet');

@@ -4,19 +4,19 @@ const KUBELET_DIRECTORY = '/var/lib/kubelet';
 
 /** Mount points below what a reset of a node deletes. */
 export interface NodeMounts {
-  /** The kubelet's own, deepest and latest first: the order to unmount them in. */
+  /** The kubelet's own, deepest and latest first: the order for unmounting. */
   readonly kubelet: readonly string[];
-  /** Anything else: what lies there is not ours to delete. */
+  /** All others: their contents are not ours to delete. */
   readonly foreign: readonly string[];
 }
 
 /**
- * Sorts out what is mounted below the directories that kubeadm reset deletes the contents of. It unmounts what it finds
- * below /var/lib/kubelet, goes on where it cannot, and then deletes through the mount (k/k
- * cmd/kubeadm/app/cmd/phases/reset/cleanupnode.go). A file system mounted at one of them is the node's own.
+ * Classifies the mounts below the directories that kubeadm reset empties. It unmounts those below /var/lib/kubelet,
+ * continues where it cannot, and then deletes through the mount (k/k cmd/kubeadm/app/cmd/phases/reset/cleanupnode.go).
+ * A file system mounted at one of the directories is the node's own.
  *
  * @param mountPoints in the order of proc_pid_mountinfo(5)
- * @param deleted the other directories whose contents go: etcd's, the certificates'
+ * @param deleted the other directories that are emptied: etcd's, the certificates'
  */
 export function nodeMounts(mountPoints: readonly string[], deleted: readonly string[]): NodeMounts {
   const below = [KUBELET_DIRECTORY, ...deleted].map((directory) => `${directory}/`);

@@ -1,7 +1,7 @@
 import { member, text } from '@machineadm/document/untyped.ts';
 import { type Answer, type ApiCredential, getObject } from '../host/cluster/api-server.ts';
 
-/** The parts of a Node that tell whose it is and whether it works. */
+/** The parts of a Node that show its identity and health. */
 export interface NodeView {
   readonly name: string;
   readonly machineId: string;

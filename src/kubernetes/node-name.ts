@@ -2,14 +2,14 @@ import type { KubernetesModel, Model } from '@machineadm/document/model.ts';
 import { nodeNameOfCertificate } from '../host/cluster/kubelet.ts';
 import type { Facts } from '../host/seam/facts.ts';
 
-/** The name this machine's Node will have: kubeadm takes the lower-cased host name where it is told none. */
+/** The expected name of this machine's Node: kubeadm's default is the lower-cased host name. */
 export function expectedNodeName(kubernetes: KubernetesModel, model: Model, facts: Facts): string {
   return kubernetes.node.name ?? (model.host.hostname ?? facts.hostname).toLowerCase();
 }
 
 /**
- * The name that this machine's Node has. Where the document does not name the node, the kubelet's certificate does: a
- * hook may have put another name into kubeadm's configuration, and a cloud provider gives names of its own.
+ * The actual name of this machine's Node. If the document does not set it, the kubelet's certificate has it: a hook may
+ * have set another name in kubeadm's configuration, and cloud providers assign names of their own.
  */
 export function ownNodeName(
   { certificate }: { readonly certificate: string },

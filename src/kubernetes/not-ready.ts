@@ -1,7 +1,7 @@
 import { type Failure, MachineadmError } from '@machineadm/document/errors.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
 
-/** Why a machine does not count as a working node, and what was seen. */
+/** Why a machine does not count as a working node, with the observation. */
 export interface NotReady {
   readonly ready: false;
   readonly reason: Extract<
@@ -16,9 +16,9 @@ export interface NotReady {
     | 'NodeIdentityMismatch'
     | 'NodeNotReady'
   >;
-  /** One line: what was seen. */
+  /** One line: the observation. */
   readonly why: string;
-  /** True where nobody could be asked, so that it may be otherwise. */
+  /** True where no API server could be queried, so that it may be otherwise. */
   readonly unknown?: true;
 }
 
@@ -43,7 +43,7 @@ const REMEDIES = {
     'Read the condition in the evidence; most often no pod network is installed yet. Set kubernetes.ready.require to NodeRegistered where the network comes later.',
 } as const satisfies Record<NotReady['reason'], string>;
 
-/** Where it was seen, where not in what the API server answers about the Node. */
+/** The source of the observation, where it is not the API server's answer about the Node. */
 const SOURCES: Partial<Record<NotReady['reason'], string>> = {
   KubeletNotHealthy: 'kubelet healthz',
   ControlPlaneComponentNotHealthy: 'health of the control plane',
@@ -53,7 +53,7 @@ const SOURCES: Partial<Record<NotReady['reason'], string>> = {
   EtcdMemberRemoved: 'members of etcd',
 };
 
-/** What is being waited for, and what was seen last. */
+/** What is being waited for, and the last observation. */
 export function describeWait({ reason, why }: NotReady, nodeName: string): string {
   const what = {
     KubeletNotHealthy: 'the kubelet to be healthy',
@@ -69,7 +69,7 @@ export function describeWait({ reason, why }: NotReady, nodeName: string): strin
   return `${what}: ${why}`;
 }
 
-/** The finding as a failure; `waitedMs` is how long it was waited for, where it was. */
+/** The finding as a failure; `waitedMs` is the time spent waiting, if any. */
 export function failureOfFinding({ reason, why }: NotReady, nodeName: string, waitedMs?: number): Failure {
   const after = waitedMs === undefined ? '' : ` within ${Math.round(waitedMs / 1000)} s`;
   const [become, was] = waitedMs === undefined ? ['is not', 'is not'] : ['did not become', 'was not'];

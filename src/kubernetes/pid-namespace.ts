@@ -1,9 +1,10 @@
 import type { QueryHost } from '../host/seam/host.ts';
 
 /**
- * How many PID namespaces lie between this machine and a process: 0 for one of its own, 1 for one in a container of it, 2
- * for one in a container of a machine that is itself a container here (kind, a lab). /proc shows them all; NSpid has an id
- * for each namespace (proc_pid_status(5)). Undefined where the process has ended, or the kernel does not tell (before 4.1).
+ * The number of PID namespaces between this machine and a process: 0 for one of its own, 1 for one in a container, 2
+ * for one in a container of a machine that is itself a container here (kind, a lab). /proc shows them all; NSpid has an
+ * id for each namespace (proc_pid_status(5)). Undefined where the process has ended, or the kernel does not report it
+ * (before 4.1).
  */
 export async function pidNamespaceDepth(host: QueryHost, pid: string): Promise<number | undefined> {
   const status = await host.readText(`/proc/${pid}/status`).catch(() => undefined);
@@ -14,7 +15,7 @@ export async function pidNamespaceDepth(host: QueryHost, pid: string): Promise<n
   return ids === undefined ? undefined : ids.length - 1;
 }
 
-/** Whether a process may belong to this machine, and not to one that runs in a container of it. */
+/** Whether a process may belong to this machine and not to a machine in a container. */
 export async function sharesPidNamespace(host: QueryHost, pid: string, deepest: 0 | 1): Promise<boolean> {
   return ((await pidNamespaceDepth(host, pid)) ?? 0) <= deepest;
 }

@@ -9,25 +9,25 @@ import {
 import type { SecretValue } from '@machineadm/document/secret.ts';
 import type { NewFile } from '../host/seam/host.ts';
 
-/** The certificates and keys that the document hands out, and what is needed to read them. */
+/** The certificates and keys in the document, and what is needed to read them. */
 export interface PkiInput {
   readonly kubernetes: KubernetesModel;
   /** The PEM text of a key. */
   readonly secrets: (value: SecretValue) => string;
 }
 
-/** A pair of the document with its field and the files it becomes. */
+/** A key pair with its field in the document and its files. */
 interface PlacedPair {
   readonly field: string;
   readonly pair: KeyPair;
   readonly certificatePath: string;
-  /** undefined where this place takes no key. */
+  /** undefined where no key belongs to this certificate. */
   readonly keyPath: string | undefined;
   readonly isAuthority: boolean;
 }
 
 /**
- * The files that the document's PKI becomes, where kubeadm looks for them: below the certificates directory, and for an
+ * The files of the document's PKI, at the paths that kubeadm reads: below the certificates directory, and for an
  * external etcd at the paths that its section names. Call `checkPki` first.
  */
 export function pkiFiles(input: PkiInput): readonly NewFile[] {
@@ -48,9 +48,9 @@ export function pkiFiles(input: PkiInput): readonly NewFile[] {
 }
 
 /**
- * Makes sure that every certificate and key can do its work, before kubeadm would fail half-way or only warn: it parses,
- * the key belongs to the certificate, an authority is one, and `now` lies in its validity. Throws one `PKIInvalid` that
- * lists all problems by document field; `ClockSkew` where all there is against them is that they are not valid yet.
+ * Checks every certificate and key, before kubeadm would fail half-way or only warn: it parses, the key belongs to the
+ * certificate, an authority is one, and `now` is in its validity. Throws one `PKIInvalid` that lists all problems by
+ * field; `ClockSkew` where the only problem is that they are not valid yet.
  */
 export function checkPki(input: PkiInput & { readonly now: Date }): void {
   const problems: Evidence[] = [];
@@ -62,7 +62,7 @@ export function checkPki(input: PkiInput & { readonly now: Date }): void {
   if (problems.length === 0) return;
   const told = problems.map(({ source, text }) => `${source}: ${text}`).join('; ');
   const clock = problems.some(({ text }) => text.includes("this machine's clock"));
-  // The certificates are made before the machine boots: one from the future shows a clock that is behind.
+  // The certificates are issued before the machine boots: a future one shows that the clock is behind.
   if (problems.every(({ text }) => text.startsWith(NOT_YET_VALID))) {
     throw new MachineadmError({
       reason: 'ClockSkew',
@@ -83,7 +83,7 @@ export function checkPki(input: PkiInput & { readonly now: Date }): void {
   });
 }
 
-/** How the finding about a certificate of the future begins. */
+/** The beginning of the finding about a future certificate. */
 const NOT_YET_VALID = 'it is valid only from';
 
 function placedPairs(kubernetes: KubernetesModel): readonly PlacedPair[] {
@@ -109,7 +109,7 @@ function placedPairs(kubernetes: KubernetesModel): readonly PlacedPair[] {
   return placed;
 }
 
-/** The key of an external etcd's authority is no business of this machine. */
+/** The key of an external etcd's authority does not belong on this machine. */
 function etcdAuthority(etcd: EtcdModel): Pick<PlacedPair, 'certificatePath' | 'keyPath'> | undefined {
   return etcd.kind === 'external' ? { certificatePath: etcd.caFile, keyPath: undefined } : undefined;
 }
@@ -137,7 +137,7 @@ function checkPair(placed: PlacedPair, input: PkiInput & { readonly now: Date })
   const problems: Evidence[] = [];
   const certificate = parseCertificate(pair.certificate, `${field}.certificate`, problems);
   if (certificate !== undefined) problems.push(...checkCertificate(certificate, placed, input.now));
-  // A key that is put nowhere is not read either.
+  // A key that is not written is not read either.
   if (pair.key === undefined || placed.keyPath === undefined) return problems;
   const key = parsePrivateKey(input.secrets(pair.key), `${field}.key`, problems);
   if (certificate !== undefined && key !== undefined && !certificate.checkPrivateKey(key)) {
@@ -178,12 +178,12 @@ function checkServiceAccount(publicKey: string, privateKey: string): readonly Ev
   return problems;
 }
 
-/** Certificate and public-key files can be read by root's group: a private key must not slip into one. */
+/** Certificate and public-key files are readable by root's group: they must not contain a private key. */
 function holdsPrivateKey(pem: string): boolean {
   return /-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(pem);
 }
 
-/** The first certificate of a PEM text; that is the one kubeadm takes (k/k cmd/kubeadm/app/util/pkiutil). */
+/** The first certificate of a PEM text, which is the one that kubeadm uses (k/k cmd/kubeadm/app/util/pkiutil). */
 function parseCertificate(pem: string, source: string, problems: Evidence[]): X509Certificate | undefined {
   if (holdsPrivateKey(pem)) {
     problems.push({ source, text: 'it holds a private key, which belongs in the field key' });
@@ -210,7 +210,10 @@ function parsePublicKey(pem: string, source: string, problems: Evidence[]): KeyO
   }
 }
 
-/** kubeadm takes RSA and ECDSA keys without a passphrase. The parser's own message is withheld: it is about a secret. */
+/**
+ * kubeadm accepts RSA and ECDSA keys without a passphrase. The parser's message is withheld, because it may quote a
+ * secret.
+ */
 function parsePrivateKey(pem: string, source: string, problems: Evidence[]): KeyObject | undefined {
   if (/ENCRYPTED/.test(pem)) {
     problems.push({ source, text: 'the key has a passphrase, which kubeadm cannot ask for' });

@@ -2,9 +2,9 @@ import type { QueryHost } from '../host/seam/host.ts';
 import { sharesPidNamespace } from './pid-namespace.ts';
 
 /**
- * Process ids of the shims that hold containers of pods: containerd keeps the kubelet's containers in its namespace
- * `k8s.io` (containerd internal/cri/constants) and starts one `containerd-shim-runc-v2 -namespace k8s.io …` for each
- * pod. They outlive the kubelet and containerd, and are seen without any client of the runtime.
+ * Process ids of the shims of pods' containers: containerd keeps the kubelet's containers in its namespace `k8s.io`
+ * (containerd internal/cri/constants) and starts one `containerd-shim-runc-v2 -namespace k8s.io …` for each pod. They
+ * outlive the kubelet and containerd, and can be found without a client of the runtime.
  */
 export async function podShims(host: QueryHost): Promise<readonly number[]> {
   const shims: number[] = [];
@@ -13,7 +13,7 @@ export async function podShims(host: QueryHost): Promise<readonly number[]> {
     const words = ((await host.readText(`/proc/${name}/cmdline`)) ?? '').split('\0');
     const isShim = /(^|\/)containerd-shim[^/]*$/.test(words[0] ?? '');
     if (!isShim || words[words.indexOf('-namespace') + 1] !== 'k8s.io') continue;
-    // Shims are processes of the machine itself; deeper ones hold the pods of a machine that is a container here.
+    // Shims are processes of the machine itself; deeper ones belong to a machine that is a container here.
     if (await sharesPidNamespace(host, name, 0)) shims.push(Number(name));
   }
   return shims;

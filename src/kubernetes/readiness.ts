@@ -13,39 +13,39 @@ import { ownNodeName } from './node-name.ts';
 import { describeWait, type NotReady, notReady } from './not-ready.ts';
 
 /**
- * What must be true before this machine counts as bootstrapped. Its identity is what the kubelet fills nodeInfo from: on Linux /etc/machine-id and /proc/sys/kernel/random/boot_id
- * (cadvisor).
+ * The conditions for this machine to count as bootstrapped. Its identity is the source of the kubelet's nodeInfo: on
+ * Linux /etc/machine-id and /proc/sys/kernel/random/boot_id (cadvisor).
  */
 export interface ReadinessDemand extends ReportedIdentity {
   readonly require: ReadyModel['require'];
   readonly nodeName: string;
   /**
-   * True where the document names the node. Otherwise the name in the kubelet's certificate wins over the expected one:
-   * a hook may have put another name into kubeadm's configuration.
+   * True where the document sets the node's name. Otherwise the name in the kubelet's certificate takes precedence over
+   * the expected one: a hook may have set another name in kubeadm's configuration.
    */
   readonly nodeNameGiven: boolean;
   /** Compared with the Node's where given. */
   readonly providerId: string | undefined;
-  /** Of a control plane: its components are part of what must work. */
+  /** For a control plane: its components must work as well. */
   readonly controlPlane?: ControlPlaneDemand | undefined;
 }
 
 export interface ControlPlaneDemand {
-  /** Components that must have a manifest; the others are checked where they have one. */
+  /** Components that must have a manifest; the others are checked if they have one. */
   readonly required: readonly Component[];
-  /** Tells whether they stay up; undefined: not asked. */
+  /** Whether they stay up; undefined: not checked. */
   readonly criSocket: string | undefined;
 }
 
-/** What one look found: ready, or the reason why not with what proves it. */
+/** The result of one check: ready, or the reason why not with its evidence. */
 export type Finding = { readonly ready: true } | NotReady;
 
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 3_000;
 
 /**
- * Looks once. The Node is asked for with the kubelet's own credential, so that the answer also proves that the
- * credential works; the kubelet may always get its own Node (k/k plugin/pkg/auth/authorizer/node).
+ * Checks once. The Node is read with the kubelet's own credential, so that the answer also proves that the credential
+ * works; the kubelet may always read its own Node (k/k plugin/pkg/auth/authorizer/node).
  */
 export async function probeReadiness(host: QueryHost, demand: ReadinessDemand, signal?: AbortSignal): Promise<Finding> {
   const kubelet = await kubeletHealth(host, signal);

@@ -6,15 +6,15 @@ const OWN_LOGS: readonly ((service: string) => string)[] = [
   (service) => `/var/log/${service}/${service}.log`,
 ];
 
-/** What syslog daemons write: busybox and Alpine, Debian, Debian's for daemons. */
+/** The output files of syslog daemons: busybox and Alpine, Debian, Debian's for daemons. */
 const SYSTEM_LOGS: readonly string[] = ['/var/log/messages', '/var/log/syslog', '/var/log/daemon.log'];
 
-/** At most this much of the end of a log is looked at. In bytes. */
+/** At most this many bytes from the end of a log are read. */
 const TAIL_BYTES = 512 * 1024;
 
 /**
- * The last lines that a service left in log files, its own first, then what syslog has of it (`name[pid]: …`). For
- * machines without a journal. A log that cannot be read counts as empty.
+ * The last lines of a service in log files, from its own log first, then from syslog (`name[pid]: …`). For machines
+ * without a journal. A log that cannot be read counts as empty.
  *
  * @param lines how many of each kind at most
  */
@@ -36,7 +36,7 @@ async function tail(host: Pick<QueryHost, 'stat' | 'readRange'>, path: string): 
     const size = (await host.stat(path))?.size ?? 0;
     const bytes = await host.readRange(path, Math.max(0, size - TAIL_BYTES), TAIL_BYTES);
     const text = new TextDecoder().decode(bytes);
-    // Cut at the front of the window: half a line is no evidence.
+    // Truncated at the start of the window: half a line is not evidence.
     const whole = size > TAIL_BYTES ? text.slice(text.indexOf('\n') + 1) : text;
     return whole.split('\n').filter((line) => line !== '');
   } catch {

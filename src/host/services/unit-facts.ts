@@ -1,6 +1,6 @@
 import { signalOfStatus } from '../processes/killed.ts';
 
-/** What systemd knows of a unit beyond whether it is active. */
+/** systemd's details about a unit beyond whether it is active. */
 export interface UnitFacts {
   /** `loaded`, `not-found`, `masked`, `bad-setting`, `error` */
   readonly loadState: string;
@@ -8,19 +8,19 @@ export interface UnitFacts {
   readonly activeState: string;
   /** `running`, `dead`, `auto-restart`, … */
   readonly subState: string;
-  /** How it ended last: `success`, `exit-code`, `signal`, `core-dump`, `oom-kill`, `start-limit-hit`, `timeout`, … */
+  /** Its last result: `success`, `exit-code`, `signal`, `core-dump`, `oom-kill`, `start-limit-hit`, `timeout`, … */
   readonly result: string;
-  /** How its main process ended last; undefined: none has ended yet. */
+  /** How its main process ended last; undefined: it has not ended yet. */
   readonly ended: { readonly by: 'exit' | 'signal'; readonly status: number } | undefined;
   /** Automatic restarts; since systemd 235. */
   readonly restarts: number;
   /** ExecStart, split at blanks, with its variables unexpanded. */
   readonly command: readonly string[];
-  /** Environment= as systemd prints it; may hold secrets: for checks only. */
+  /** Environment= as systemd prints it; may contain secrets: for checks only. */
   readonly environment: string;
   readonly environmentFiles: readonly string[];
   readonly dropIns: readonly string[];
-  /** MemoryMax in bytes; undefined: unlimited, or unknown to this systemd. */
+  /** MemoryMax in bytes; undefined: unlimited, or not supported by this systemd. */
   readonly memoryMax: number | undefined;
 }
 
@@ -43,7 +43,7 @@ export const UNIT_FACT_PROPERTIES = [
 /** Exit status with which systemd's own child reports that execve(2) failed (systemd.exec(5), "EXIT_EXEC"). */
 export const EXIT_EXEC = 203;
 
-/** Reads `systemctl show`: a property stands on a line of its own, some on several. */
+/** Parses `systemctl show`: one property per line, some repeated. */
 export function parseUnitFacts(shown: string): UnitFacts {
   const all = (property: string): readonly string[] =>
     shown

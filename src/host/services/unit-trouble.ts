@@ -1,7 +1,7 @@
 import type { ServiceState } from '../seam/host.ts';
 import { EXIT_EXEC, signalName, type UnitFacts } from './unit-facts.ts';
 
-/** What is wrong with a unit, as the service manager tells it. */
+/** A problem of a unit, as reported by the service manager. */
 export interface UnitTrouble {
   readonly kind:
     | 'missing'
@@ -13,27 +13,27 @@ export interface UnitTrouble {
     | 'given-up'
     | 'stopped'
     | 'ends';
-  /** One line without the name of the unit: `killed by SIGKILL, 7 restarts`. The catalogue knows these texts. */
+  /** One line without the name of the unit: `killed by SIGKILL, 7 restarts`. The catalogue matches these texts. */
   readonly text: string;
-  /** True where it does not come up without a change by somebody: waiting does not help. */
+  /** True where it cannot start without a change: waiting does not help. */
   readonly permanent: boolean;
 }
 
 const MIB = 1024 * 1024;
 
 /**
- * What keeps a service from running, or undefined where nothing does. A service that ends and is started again (systemd's
- * auto-restart) may come up yet: the kubelet ends with an error until kubeadm has written its configuration.
+ * What keeps a service from running, or undefined. A service that ended and will be restarted (systemd's auto-restart)
+ * may still recover: the kubelet fails until kubeadm has written its configuration.
  */
 export function unitTrouble(state: ServiceState): UnitTrouble | undefined {
   const { unit } = state;
   if (state.masked) return { kind: 'masked', text: 'masked', permanent: true };
-  // Otherwise no service manager answered: nothing is known.
+  // Otherwise no service manager answered: the state is unknown.
   if (!state.exists) {
     return state.detail === 'not-found' ? { kind: 'missing', text: 'not installed', permanent: true } : undefined;
   }
   if (unit === undefined) {
-    // OpenRC says stopped or crashed, Windows Stopped; anything else is a state between.
+    // OpenRC reports stopped or crashed, Windows Stopped; anything else is a transition.
     if (state.active || !/^(stopped|crashed|inactive)$/i.test(state.detail)) return undefined;
     return { kind: 'stopped', text: `stopped (${state.detail})`, permanent: false };
   }
@@ -67,7 +67,7 @@ function troubleOfEnd(unit: UnitFacts): UnitTrouble | undefined {
     const by = ended === undefined ? 'a signal' : signalName(ended.status);
     return { kind: 'killed', text: `killed by ${by}${restarts}`, permanent: isDown };
   }
-  // A start or a stop that is under way.
+  // A start or a stop in progress.
   if (result === 'success' && !isDown && subState !== 'auto-restart') return undefined;
   if (activeState === 'inactive' || (isDown && result === 'success')) {
     return { kind: 'stopped', text: `stopped (${activeState})`, permanent: false };

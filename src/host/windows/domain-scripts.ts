@@ -1,6 +1,9 @@
 import { windowsScript } from './powershell.ts';
 
-/** `{}` -> `{partOfDomain, domain, computerName}`: Win32_ComputerSystem (CIM), the name in force and not the next one. */
+/**
+ * `{}` -> `{partOfDomain, domain, computerName}`: Win32_ComputerSystem (CIM), with the name in use, not the pending
+ * one.
+ */
 export const READ_DOMAIN = windowsScript(
   'read-domain',
   `
@@ -10,7 +13,9 @@ $answer = @{ partOfDomain = [bool]$computer.PartOfDomain; domain = [string]$comp
   { reads: true },
 );
 
-/** `{}` -> `{trusted}`. Without -Repair, Test-ComputerSecureChannel only asks (Microsoft.PowerShell.Management 5.1). */
+/**
+ * `{}` -> `{trusted}`. Without -Repair, Test-ComputerSecureChannel is read-only (Microsoft.PowerShell.Management 5.1).
+ */
 export const TEST_SECURE_CHANNEL = windowsScript(
   'read-secure-channel',
   `
@@ -20,8 +25,8 @@ $answer = @{ trusted = [bool](Test-ComputerSecureChannel) }
 );
 
 /**
- * `{name, password, user, organizationalUnit, options}` -> `{code}`: JoinDomainOrWorkgroup of Win32_ComputerSystem, whose
- * answer is a number of Win32 and the same in every language. What is null is left out.
+ * `{name, password, user, organizationalUnit, options}` -> `{code}`: JoinDomainOrWorkgroup of Win32_ComputerSystem,
+ * whose result is a Win32 error number, the same in every language. null values are left out.
  */
 export const JOIN_DOMAIN = windowsScript(
   'join-domain',
@@ -37,8 +42,8 @@ $answer = @{ code = [long]$joined.ReturnValue }
 );
 
 /**
- * `{path, user, password, filter}` -> `{code, detail, account}`: looks for a computer with the account that will join.
- * code: a number of Win32, 0 where the directory was asked; detail: what the controller said besides.
+ * `{path, user, password, filter}` -> `{code, detail, account}`: searches for a computer with the account that will
+ * join. code: a Win32 error number, 0 where the directory answered; detail: the controller's additional message.
  */
 export const FIND_COMPUTER = windowsScript(
   'find-computer',
@@ -57,7 +62,7 @@ try {
 `,
 );
 
-/** `{user, password}` -> `{trusted}`: makes the secure channel anew, with a new password of the computer. */
+/** `{user, password}` -> `{trusted}`: recreates the secure channel, with a new password of the computer account. */
 export const REPAIR_SECURE_CHANNEL = windowsScript(
   'repair-secure-channel',
   `

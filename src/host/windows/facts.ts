@@ -9,7 +9,10 @@ import { DRIVE } from './paths.ts';
 import { askScript } from './powershell.ts';
 import { thisSystem } from './this-system.ts';
 
-/** What is true of this Windows machine now. Throws `HostStepFailed` where Windows does not tell, `UnsupportedOnPlatform`. */
+/**
+ * The current facts about this Windows machine. Throws `HostStepFailed` where Windows does not answer,
+ * `UnsupportedOnPlatform`.
+ */
 export async function gatherWindowsFacts(host: QueryHost, architecture: string = process.arch): Promise<Facts> {
   const told = await askScript(host, READ_FACTS);
   const [drive, boot, hostname] = ['drive', 'boot', 'hostname'].map((name) => text(member(told, name)));
@@ -30,7 +33,7 @@ export async function gatherWindowsFacts(host: QueryHost, architecture: string =
       bootId: text(member(told, 'bootNumber')) ?? '',
       systemUuid: (text(member(told, 'firmware')) ?? '').replace(/[{}]/g, '').toUpperCase(),
     },
-    // cloudbase-init keeps nothing of its metadata on the machine: it is known by its own id, which sysprep draws anew.
+    // cloudbase-init keeps no metadata on the machine: it is identified by its own id, which sysprep regenerates.
     cloudInstanceId: undefined,
     nodeAddresses: (Array.isArray(addresses) ? addresses : [])
       .filter((address): address is string => typeof address === 'string')
@@ -58,7 +61,7 @@ function otherDrive(drive: string | undefined): MachineadmError {
   });
 }
 
-/** The id of this machine and of its boot, for what asks for nothing else. Throws `HostStepFailed`. */
+/** The ids of this machine and of its boot only. Throws `HostStepFailed`. */
 export async function readWindowsIdentity(): Promise<{ readonly machineId: string; readonly bootId: string }> {
   const told = await askScript(windowsQueryHost(thisSystem()), READ_FACTS);
   return { machineId: text(member(told, 'machineGuid')) ?? '', bootId: text(member(told, 'boot')) ?? '' };

@@ -15,7 +15,7 @@ import { serviceState, windowsServices } from './services.ts';
 import type { WindowsSystem } from './system.ts';
 import { fileChanges } from './write.ts';
 
-/** A Windows machine, read-only. The object has no method that could change anything, and is frozen. */
+/** A Windows machine, read-only. The object is frozen and has no method that changes anything. */
 export function windowsQueryHost(system: WindowsSystem): QueryHost {
   const security = new Security(system);
   return Object.freeze(queries(system, security, new ProgramDirectories(system, security)));
@@ -24,7 +24,7 @@ export function windowsQueryHost(system: WindowsSystem): QueryHost {
 export interface WindowsHostOptions {
   /** Opens the HTTP client of this run. */
   readonly http: Host['http'];
-  /** Aborted when the run ends: no waiting for a service may outlive it. */
+  /** Aborted when the run ends: waiting for a service must not outlive it. */
   readonly signal?: AbortSignal;
 }
 
@@ -58,7 +58,7 @@ export function windowsHost(system: WindowsSystem, options: WindowsHostOptions):
 
 function queries(system: WindowsSystem, security: Security, directories: ProgramDirectories): QueryHost {
   const query = async (asked: Query): Promise<CommandResult> => {
-    // What looks at every machine may ask what only Linux has: there it would be told the same of a program not installed.
+    // Checks for all platforms may query Linux-only programs: the answer is that of a program that is not installed.
     if (isQuery(asked.program, asked.args) && !isWindowsQuery(asked.program, asked.args)) {
       return notStarted(`${asked.program} is a program of Linux`);
     }
@@ -73,11 +73,11 @@ function queries(system: WindowsSystem, security: Security, directories: Program
     readLink: async () => undefined,
     realPath: async (path) => path,
     query,
-    // Files belong to the administrators: `root` is what the rest of the program calls whoever may do everything.
+    // Files belong to the administrators: the rest of the program names them `root`.
     userId: async (user) => (user === 'root' || user === '0' ? 0 : undefined),
     groupId: async (group) => (group === 'root' || group === '0' ? 0 : undefined),
     service: (name) => serviceState({ query }, name),
-    // Descriptions of services are in the registry, one value each: there is nothing to drop in beside them.
+    // Descriptions of services are in the registry, one value each: there are no drop-ins.
     dropInPath: () => undefined,
     bootFile: () => undefined,
     serviceEnvironment: (service) => {
@@ -89,14 +89,14 @@ function queries(system: WindowsSystem, security: Security, directories: Program
 }
 
 /**
- * The named pipe of an endpoint, as Windows and Node name it: `npipe:////./pipe/containerd-containerd`
+ * The named pipe of an endpoint, in the spelling of Windows and Node: `npipe:////./pipe/containerd-containerd`
  * (kubernetes pkg/kubelet/util/util_windows.go) is `\\.\pipe\containerd-containerd`.
  */
 export function pipeOf(endpoint: string): string {
   return endpoint.replace(/^npipe:\/\//, '').replaceAll('/', '\\');
 }
 
-/** A file that holds a secret is named with or without a drive, as every other. */
+/** The path of a secret's file may have a drive or not, like any other path. */
 function onDrive(system: WindowsSystem, value: SecretValue): SecretValue {
   const { source } = value;
   if (source.kind !== 'file') return value;

@@ -5,13 +5,13 @@ import { makeDirectories } from '../files/place.ts';
 import { windowsPath } from './paths.ts';
 
 /**
- * libuv's UV_FS_O_EXLOCK, which Node does not name: opened without sharing, so that nobody else can open the file until
- * this handle is closed (uv/win.h; docs.libuv.org, "File open constants": Windows since 1.17). Windows closes it with the process, however
- * that ends.
+ * libuv's UV_FS_O_EXLOCK, for which Node has no constant: opens without sharing, so that no other process can open the
+ * file until this handle is closed (uv/win.h; docs.libuv.org, "File open constants": Windows since 1.17). Windows
+ * closes it with the process, however that ends.
  */
 const EXCLUSIVE = 0x10000000;
 
-/** Takes the lock file for this process. Throws `Locked` naming the holder, `FileError`. */
+/** Takes the lock file for this process. Throws `Locked` with the holder, `FileError`. */
 export function tryWindowsLock(path: string): { readonly path: string; release(): void } {
   const file = windowsPath(path);
   let descriptor: number;

@@ -6,15 +6,15 @@ import { OWN_DIRECTORY } from './paths.ts';
 import { runScript, windowsScript } from './powershell.ts';
 import type { ProcessRecorder } from './this-system.ts';
 
-/** One file for each supervised command that runs, named after its process. */
+/** One file for each running supervised command, named after its process. */
 const RECORDS = `${OWN_DIRECTORY}\\run\\processes`;
 const TIMEOUT_MS = 60_000;
 
 /**
- * `{processes: [{pid, startedAt}]}` -> `[{pid, name, state}]`, state one of gone, other, ended, stays. A process id is given
- * away again, at once if need be, so a process only counts when it was made just before its record was: one that was made
- * after the record is another. /T: with all that it has started.
- * What a program writes to its standard error would end a script that stops at errors (about_Preference_Variables).
+ * `{processes: [{pid, startedAt}]}` -> `[{pid, name, state}]`, state one of gone, other, ended, stays. Windows reuses
+ * process ids, possibly at once, so a process counts only if it was created just before its record; one created later
+ * is another. /T: including all its children. A program's standard error would end a script that stops at errors
+ * (about_Preference_Variables).
  */
 export const END_PROCESSES = windowsScript(
   'end-processes',
@@ -45,9 +45,10 @@ $answer = @(foreach ($known in $request.processes) {
 );
 
 /**
- * Notes supervised commands while they run. Windows tells no process the environment of another, by which Linux knows them.
+ * Records supervised commands while they run. Linux recognises them by their environment, which Windows does not
+ * expose.
  *
- * @param native where node:fs finds a path with a drive
+ * @param native the path for node:fs of a path with a drive
  */
 export function processRecorder(runId: string, native: (path: string) => string = (path) => path): ProcessRecorder {
   return {
@@ -63,9 +64,9 @@ export function processRecorder(runId: string, native: (path: string) => string 
 }
 
 /**
- * Ends what killed runs left behind: supervised commands of other runs, with all that they started. Call it only while
- * holding the lock, and before the first supervised command of this run. The records are in a directory of this machine:
- * a container has its own, and no process of it is named here. Throws `HostStepFailed` when one cannot be ended.
+ * Ends supervised commands of killed runs, with all their children. Call it only while holding the lock, and before the
+ * first supervised command of this run. The records are in a directory of this machine: a container has its own, so its
+ * processes are not affected. Throws `HostStepFailed` when one cannot be ended.
  */
 export async function endWindowsOrphans(
   host: Pick<Host, 'list' | 'readText' | 'removeFile' | 'run'>,
@@ -78,7 +79,7 @@ export async function endWindowsOrphans(
       text(member(record, 'runId')),
       text(member(record, 'startedAt')),
     ];
-    // Half a record is of a command that was not even started.
+    // An incomplete record belongs to a command that was never started.
     if (typeof pid !== 'number' || runId === undefined || startedAt === undefined) {
       await host.removeFile(`${RECORDS}\\${name}`);
     } else known.push({ pid, runId, startedAt });

@@ -1,19 +1,21 @@
 /**
- * Where things lie on Windows. Kubernetes' image-builder lays out its Windows nodes below C: like a Linux node
+ * Paths on Windows. Kubernetes' image-builder lays out its Windows nodes below C: like a Linux node
  * (images/capi/ansible/windows: C:\etc\kubernetes, C:\var\lib\kubelet, C:\run), and the contract of Cluster API names
- * C:\run\cluster-api; so the rest of the program keeps its one set of names, and only this room knows the drive.
+ * C:\run\cluster-api. So the rest of the program uses one set of names, and only this folder adds the drive.
  */
 export const DRIVE = 'C:';
 export const SYSTEM_ROOT = `${DRIVE}\\Windows`;
 export const SYSTEM32 = `${SYSTEM_ROOT}\\System32`;
 
-/** What is ours alone: closed to everybody but the system and administrators. */
+/** Our own directories: accessible to the system account and administrators only. */
 export const OWN_DIRECTORY = `${DRIVE}\\ProgramData\\machineadm`;
 
-/** Windows PowerShell 5.1, part of every Windows Server; PowerShell 7 has no `Add-Computer` and is not always there. */
+/**
+ * Windows PowerShell 5.1, part of every Windows Server; PowerShell 7 has no `Add-Computer` and is not always installed.
+ */
 export const POWERSHELL = `${SYSTEM32}\\WindowsPowerShell\\v1.0\\powershell.exe`;
 
-/** Where programs are searched: image-builder's directories first, then those of the system. */
+/** The search path for programs: image-builder's directories first, then those of the system. */
 export const PATH_OF_SYSTEM: readonly string[] = [
   `${DRIVE}\\k`,
   `${DRIVE}\\Program Files\\containerd`,
@@ -23,15 +25,15 @@ export const PATH_OF_SYSTEM: readonly string[] = [
   `${SYSTEM32}\\WindowsPowerShell\\v1.0`,
 ];
 
-/** Directories that have a place of their own on Windows: our state, and what is ours in a run. */
+/** Directories with a different location on Windows: our state, and our files of a run. */
 const OWN: readonly (readonly [string, string])[] = [
   ['/var/lib/machineadm', OWN_DIRECTORY],
   ['/run/machineadm', `${OWN_DIRECTORY}\\run`],
 ];
 
 /**
- * The Windows path of a path with or without a drive: `/run/kubeadm/x` is `C:\run\kubeadm\x`, what is below
- * `/var/lib/machineadm` is below `C:\ProgramData\machineadm`. One that names its drive keeps it; slashes are turned round.
+ * The Windows path of a path with or without a drive: `/run/kubeadm/x` is `C:\run\kubeadm\x`, and paths below
+ * `/var/lib/machineadm` are below `C:\ProgramData\machineadm`. A given drive is kept; slashes are converted.
  */
 export function windowsPath(path: string): string {
   if (/^[A-Za-z]:/.test(path)) return `${path.charAt(0).toUpperCase()}${path.slice(1).replaceAll('/', '\\')}`;
@@ -42,9 +44,9 @@ export function windowsPath(path: string): string {
 }
 
 /**
- * The environment of a child: what programs of Windows need to start at all (PowerShell and .NET look for SystemRoot), and
- * nothing of the caller's own, which may hold secrets and must not make a run differ from the one at boot. The
- * temporary directory is that of services.
+ * The environment of a child: only what Windows programs need to start (PowerShell and .NET require SystemRoot). The
+ * caller's environment may contain secrets, and must not make a run differ from one at boot. The temporary directory is
+ * that of services.
  */
 export function cleanEnvironment(added: Readonly<Record<string, string>> = {}): Record<string, string> {
   return {

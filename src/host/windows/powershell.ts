@@ -3,31 +3,29 @@ import { member, text as textOf } from '@machineadm/document/untyped.ts';
 import type { Command, CommandResult, Host, Query, QueryHost } from '../seam/host.ts';
 
 /**
- * A script of Windows PowerShell that never changes: it is handed over encoded, and what it works on is one JSON object
- * on its standard input. So no value is ever part of a command line, which everybody may read, nor of the script, which
- * script block logging writes into the event log (about_Logging_Windows).
+ * A constant Windows PowerShell script: it is passed encoded, with its input as one JSON object on standard input. So
+ * no value is ever part of a command line, which every user may read, nor of the script, which script block logging
+ * writes to the event log (about_Logging_Windows).
  */
 export interface WindowsScript {
-  /** `service-state`: also the first line of the script, so that a trace and a stand-in can tell them apart. */
+  /** `service-state`: also the first line of the script, so that traces and test doubles can identify it. */
   readonly name: string;
   /** The whole text. */
   readonly text: string;
   /** The arguments of powershell.exe. */
   readonly args: readonly string[];
-  /** True for one that only reads: `plan` may run it. */
+  /** True for a read-only script: `plan` may run it. */
   readonly reads: boolean;
 }
 
 /**
- * Makes a script of its body, which finds its input as `$request` and leaves its answer in `$answer`.
- *
- * The input may hold a secret, so no cmdlet reads it: module logging writes what cmdlets are given into the event log
- * (about_Logging_Windows, ParameterBinding), and what methods of .NET are given not. Scripts keep to that with secrets.
- *
- * The answer is one line of JSON in ASCII: what the code page of the console would make of anything else is not known.
- * It carries the name of the script, and its absence is a failure: a program that does nothing and ends with 0 (Wine's
- * powershell.exe) is not taken for success. A failure is an answer, too: the numbers of .NET exceptions mean the same in
- * every language of Windows.
+ * Creates a script from its body, which gets its input as `$request` and sets `$answer`.
+ * The input may contain a secret, so no cmdlet reads it: module logging writes cmdlet parameters to the event log
+ * (about_Logging_Windows, ParameterBinding), but not those of .NET methods. Scripts follow that rule for secrets.
+ * The answer is one line of JSON in ASCII, because the console's code page is not known. It contains the name of the
+ * script, and a missing answer is a failure: a program that does nothing and exits with 0 (Wine's powershell.exe) does
+ * not count as success. A failure is an answer, too: the numbers of .NET exceptions are the same in every language of
+ * Windows.
  */
 export function windowsScript(name: string, body: string, options: { readonly reads?: true } = {}): WindowsScript {
   const text = `# machineadm ${name}
@@ -54,7 +52,7 @@ exit 0
   return { name, text, args, reads: options.reads === true };
 }
 
-/** What a script answered: its value, or how it failed. */
+/** The answer of a script: its value, or its failure. */
 export type ScriptAnswer =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly message: string; readonly type: string; readonly hresult: number | undefined };
@@ -64,13 +62,13 @@ export function scriptInput(request: object): string {
   return `${asciiJson(request)}\n`;
 }
 
-/** The question that a script is, for `host.query`. Only for scripts that read. */
+/** The query of a script, for `host.query`. Only for read-only scripts. */
 function scriptQuery(script: WindowsScript, request: object, timeoutMs?: number): Query {
   const input = scriptInput(request);
   return { program: 'powershell.exe', args: script.args, input, ...(timeoutMs === undefined ? {} : { timeoutMs }) };
 }
 
-/** Asks a script that only reads. Returns the value that it answered. Throws `HostStepFailed`. */
+/** Runs a read-only script. Returns its answer. Throws `HostStepFailed`. */
 export async function askScript(
   host: Pick<QueryHost, 'query'>,
   script: WindowsScript,
@@ -79,7 +77,7 @@ export async function askScript(
   return answerValue(script, readAnswer(script, await host.query(scriptQuery(script, request))));
 }
 
-/** Runs a script that changes something. Returns the value that it answered. Throws `HostStepFailed`. */
+/** Runs a script with side effects. Returns its answer. Throws `HostStepFailed`. */
 export async function runScript(
   host: Pick<Host, 'run'>,
   script: WindowsScript,
@@ -91,7 +89,7 @@ export async function runScript(
   return answerValue(script, readAnswer(script, result));
 }
 
-/** Finds the answer of a script in what it printed. Throws `HostStepFailed` where there is none. */
+/** Extracts a script's answer from its output. Throws `HostStepFailed` where there is none. */
 export function readAnswer(script: WindowsScript, result: CommandResult): ScriptAnswer {
   for (const line of result.stdout.split(/\r?\n/)) {
     const said = parsed(line);
@@ -141,7 +139,7 @@ function noAnswer(script: WindowsScript, result: CommandResult): MachineadmError
   });
 }
 
-/** JSON in ASCII alone: what Windows PowerShell takes standard input for depends on the code page of the console. */
+/** JSON in ASCII: how Windows PowerShell decodes standard input depends on the console's code page. */
 function asciiJson(value: object): string {
   return JSON.stringify(value).replace(
     /[\u007f-\uffff]/g,

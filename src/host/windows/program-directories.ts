@@ -7,14 +7,14 @@ import type { Security } from './security.ts';
 import { modeOf, ownerOf } from './security-descriptor.ts';
 import type { WindowsSystem } from './system.ts';
 
-/** Directories of programs that Windows does not close itself: image-builder's `C:\k` and containerd's. */
+/** Program directories that Windows does not restrict by itself: image-builder's `C:\k` and containerd's. */
 const DIRECTORIES = PATH_OF_SYSTEM.filter((directory) => !isBelow(directory, SYSTEM_ROOT));
 const WRITABLE_BY_OTHERS = 0o022;
 
 /**
- * Refuses to run programs from directories that users may write to. `C:\` lets every user make directories and, in what they
- * hand down, files (icacls C:\), so `C:\k` is open unless somebody has closed it; what a user puts there (a program, or a
- * library that a program loads) the system would run.
+ * Refuses to run programs from directories that users may write to. `C:\` lets every user create directories and, by
+ * inheritance, files (icacls C:\), so `C:\k` is writable unless it was restricted; the system account would run a
+ * program or library that a user puts there.
  */
 export class ProgramDirectories {
   readonly #system: WindowsSystem;
@@ -26,10 +26,10 @@ export class ProgramDirectories {
     this.#security = security;
   }
 
-  /** Throws `UnsafePath` for a command that runs something in one of the directories while users may write to any. */
+  /** Throws `UnsafePath` for a command in one of the directories while users may write to any of them. */
   async requireClosed(program: string, args: Command['args'] = []): Promise<void> {
     if (![program, ...args].some((word) => DIRECTORIES.some((directory) => isBelow(word, directory)))) return;
-    // Once: a start of PowerShell costs half a second.
+    // Checked once: starting PowerShell takes half a second.
     this.#checked ??= this.#check();
     await this.#checked;
   }

@@ -12,25 +12,25 @@ import { READ_AUTHORITIES, READ_ENVIRONMENT, READ_TIME } from './system-scripts.
 const SERVICE = /^[A-Za-z0-9_.$ -]+$/;
 const DOMAIN = '[A-Za-z0-9][A-Za-z0-9.-]*';
 
-/** Programs of Kubernetes are asked the same everywhere; their forms are those of Linux. */
+/** Kubernetes' programs have the same query forms as on Linux. */
 const SAME_AS_ON_LINUX: readonly string[] = ['containerd', 'kubeadm', 'kubelet', 'ctr'];
 
 /**
- * The closed list for Windows. Its programs take options as `/name:value`, so each is given whole. Each says why it
- * changes nothing where that is not plain.
+ * The allowlist for Windows. Its programs take options as `/name:value`, so each is listed completely. Each entry
+ * states why it changes nothing where that is not obvious.
  */
 const QUERIES: Readonly<Record<string, readonly QueryForm[]>> = {
-  // sc.exe: query, queryex and qc only ask (learn.microsoft.com, "sc.exe query", "sc.exe qc").
+  // sc.exe: query, queryex and qc are read-only (learn.microsoft.com, "sc.exe query", "sc.exe qc").
   'sc.exe': ['query', 'queryex', 'qc'].map((verb) => ({
     words: [verb],
     operands: { pattern: SERVICE, min: 1, max: 1 },
   })),
-  // nltest: /dsgetdc finds a domain controller; /sc_query tells the last state of the channel. /sc_verify may make the
-  // channel anew where it is broken, and /sc_reset always does: both are no queries.
+  // nltest: /dsgetdc finds a domain controller; /sc_query prints the last state of the channel. /sc_verify may recreate
+  // a broken channel, and /sc_reset always does: both are not queries.
   'nltest.exe': [
     { operands: { pattern: new RegExp(`^(/dsgetdc:${DOMAIN}|/force|/sc_query:${DOMAIN}|/query)$`), min: 1, max: 2 } },
   ],
-  // w32tm: /query asks the service, /stripchart sends one question to a server (learn.microsoft.com, w32tm).
+  // w32tm: /query queries the service, /stripchart sends one query to a server (learn.microsoft.com, w32tm).
   'w32tm.exe': [
     { words: ['/query'], operands: { pattern: /^\/(status|peers|configuration|source|verbose)$/, min: 1, max: 2 } },
     {
@@ -38,7 +38,7 @@ const QUERIES: Readonly<Record<string, readonly QueryForm[]>> = {
       operands: { pattern: /^\/(computer:[A-Za-z0-9.:-]+|samples:\d+|dataonly|packetinfo)$/, min: 2, max: 4 },
     },
   ],
-  // schtasks: /Query lists; the name is given apart.
+  // schtasks: /Query lists; the name is a separate argument.
   'schtasks.exe': [{ words: ['/Query'], operands: { pattern: /^(\/TN|\/XML|\/FO|LIST|CSV|\\[A-Za-z0-9_\\-]+)$/ } }],
   // wevtutil: qe reads events. An export (epl) writes a file.
   'wevtutil.exe': [
@@ -65,7 +65,7 @@ const SCRIPTS: readonly WindowsScript[] = [
   READ_AUTHORITIES,
 ];
 
-/** True when this program with these arguments is on the closed list of commands that change nothing on Windows. */
+/** True when this program with these arguments is on the allowlist of commands that change nothing on Windows. */
 export function isWindowsQuery(program: string, args: readonly string[]): boolean {
   if (program === 'powershell.exe') {
     return SCRIPTS.some((script) => script.reads && JSON.stringify(script.args) === JSON.stringify(args));
@@ -76,7 +76,7 @@ export function isWindowsQuery(program: string, args: readonly string[]): boolea
   return (QUERIES[program] ?? []).some((form) => matches(form, args));
 }
 
-/** Refuses what is not on the closed list. Throws `InternalError`: no document can cause it. */
+/** Refuses a command that is not on the allowlist. Throws `InternalError`: no document can cause it. */
 export function assertWindowsQuery(query: Query): void {
   if (isWindowsQuery(query.program, query.args)) return;
   throw new MachineadmError({

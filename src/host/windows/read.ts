@@ -10,7 +10,7 @@ import type { WindowsSystem } from './system.ts';
 
 type FileQueries = Pick<QueryHost, 'readFile' | 'readText' | 'readRange' | 'stat' | 'list' | 'sha256' | 'which'>;
 
-/** What can be asked of files. Paths are taken with or without a drive (`windowsPath`). */
+/** Queries about files. Paths may have a drive or not (`windowsPath`). */
 export function fileQueries(system: WindowsSystem, security: Security): FileQueries {
   const at = (path: string): string => system.native(windowsPath(path));
 
@@ -76,7 +76,7 @@ export function findProgram(system: WindowsSystem, program: string): string | un
   });
 }
 
-/** A file is seldom looked at alone, nor a directory without those above it: what is asked together costs one start. */
+/** A file is usually queried together with its directories: one start of PowerShell serves all. */
 function filesBeside(at: (path: string) => string, directory: string): readonly string[] {
   try {
     return readdirSync(at(directory), { withFileTypes: true })

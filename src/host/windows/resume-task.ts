@@ -2,9 +2,9 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { Command, CommandResult, Host } from '../seam/host.ts';
 import { OWN_DIRECTORY, SYSTEM32 } from './paths.ts';
 
-/** The task that goes on with a run behind a reboot, and with one that was killed: started with every boot. */
+/** The task that resumes a run after a reboot or a kill: started at every boot. */
 const RESUME_TASK = '\\machineadm\\resume';
-/** Read once by schtasks.exe, and removed. */
+/** Read once by schtasks.exe, then removed. */
 export const RESUME_TASK_FILE = `${OWN_DIRECTORY}\\resume-task.xml`;
 const SCHTASKS = `${SYSTEM32}\\schtasks.exe`;
 const TIMEOUT_MS = 60_000;
@@ -12,8 +12,8 @@ const TIMEOUT_MS = 60_000;
 type TaskHost = Pick<Host, 'run' | 'writeFile' | 'removeFile'>;
 
 /**
- * Registers the task, or puts it back as it should be. Throws `ResumptionNotArranged` where Windows does not show the
- * task afterwards: what schtasks.exe says is translated, so only what it shows of the task counts as an answer.
+ * Registers or corrects the task. Throws `ResumptionNotArranged` where Windows does not list it afterwards: messages of
+ * schtasks.exe are localised, so only the listed definition counts.
  *
  * @param command absolute path of a program, and its arguments
  */
@@ -32,22 +32,22 @@ export async function registerResumeTask(host: TaskHost, command: readonly strin
   }
 }
 
-/** Takes the task away. Throws `ResumptionNotArranged` where it is still there. */
+/** Removes the task. Throws `ResumptionNotArranged` where it still exists. */
 export async function removeResumeTask(host: TaskHost): Promise<void> {
   const removed = await host.run(schtasks('/Delete', '/TN', RESUME_TASK, '/F'));
   const left = await host.run(schtasks('/Query', '/TN', RESUME_TASK, '/XML'));
   if (left.status === 0 && left.stdout.includes('<Task')) throw notArranged(removed);
 }
 
-/** What a task starts: Windows hands a program one line, which it takes apart itself. */
+/** The command line of a task, which the program itself splits into arguments. */
 export interface TaskAction {
   readonly program: string;
   readonly arguments: string;
 }
 
 /**
- * A definition of Task Scheduler 1.4 ([MS-TSCH] 2.5, Task Scheduler Schema): at boot, as SYSTEM, without the limits that
- * are set where they are not named (three days, not on batteries), and never twice at a time.
+ * A definition of Task Scheduler 1.4 ([MS-TSCH] 2.5, Task Scheduler Schema): at boot, as SYSTEM, without the default
+ * limits (three days, not on batteries), and never twice at a time.
  */
 export function resumeTaskXml(action: TaskAction): string {
   return `<?xml version="1.0" encoding="UTF-16"?>
@@ -86,8 +86,9 @@ export function resumeTaskXml(action: TaskAction): string {
 }
 
 /**
- * Arguments as one line that CommandLineToArgvW and the C runtime take apart into the same arguments: quotes around what
- * holds blanks, and backslashes doubled only before a quote (Microsoft Learn, "Parsing C command-line arguments").
+ * Arguments as one line that CommandLineToArgvW and the C runtime split into the same arguments: quotes around
+ * arguments with blanks, and backslashes doubled only before a quote (Microsoft Learn, "Parsing C command-line
+ * arguments").
  */
 export function commandLine(args: readonly string[]): string {
   return args
@@ -102,12 +103,14 @@ function schtasks(...args: readonly string[]): Command {
   return { program: SCHTASKS, args, timeoutMs: TIMEOUT_MS };
 }
 
-/** schtasks.exe takes no other encoding than the one that the file names. */
+/** schtasks.exe accepts only the encoding that the file declares. */
 function encoded(xml: string): Uint8Array {
   return Buffer.from(`\uFEFF${xml.replaceAll('\n', '\r\n')}`, 'utf16le');
 }
 
-/** Whether what Windows shows of a task starts this. It writes its definitions anew, so only the action is compared. */
+/**
+ * Whether a listed task definition starts this command. Windows rewrites definitions, so only the action is compared.
+ */
 function runs(shown: string, action: TaskAction): boolean {
   return (
     shown.includes(`<Command>${escapeXml(action.program)}</Command>`) &&

@@ -1,12 +1,11 @@
 /**
- * Who may do what with a file, as the rest of the program says it (mode, owner), and as Windows does (a security descriptor
- * in its string form, SDDL: learn.microsoft.com, "Security Descriptor String Format").
- *
- * The system (SY) and the administrators (BA) may do everything with every file, as root may. So of a mode only what others
- * may is kept: it is given to the local users (BU).
+ * Permissions of a file, converted between mode and owner and Windows' security descriptor in its string form (SDDL:
+ * learn.microsoft.com, "Security Descriptor String Format").
+ * The system (SY) and the administrators (BA) have full access to every file, like root. So only a mode's bits for
+ * others are converted: they apply to the local users (BU).
  */
 
-/** Whom nothing is hidden from: they need no right to take any. TrustedInstaller owns what Windows brought. */
+/** Principals that have access anyway: they can take any right. TrustedInstaller owns the files of Windows. */
 const PRIVILEGED: ReadonlySet<string> = new Set([
   'SY',
   'BA',
@@ -14,10 +13,10 @@ const PRIVILEGED: ReadonlySet<string> = new Set([
   'S-1-5-32-544',
   'S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478464',
 ]);
-/** Whoever creates a file in a directory: says nothing of the directory itself. OWNER RIGHTS: of a privileged owner. */
+/** CREATOR OWNER: says nothing about the directory itself. OWNER RIGHTS: of a privileged owner. */
 const NOBODY: ReadonlySet<string> = new Set(['CO', 'CG', 'OW', 'S-1-3-0', 'S-1-3-1', 'S-1-3-4']);
 
-/** winnt.h, as the SDDL names them. */
+/** winnt.h constants, with their SDDL names. */
 const RIGHTS: Readonly<Record<string, number>> = {
   FA: 0x1f01ff,
   FR: 0x120089,
@@ -48,8 +47,8 @@ const ANY_WRITE = 0x2 | 0x4 | 0x40 | 0x10000 | 0x40000 | 0x80000;
 const EXECUTE = 0x20;
 
 /**
- * The descriptor of a file or directory with this mode: owned by the administrators, protected from what its directory
- * would hand down, and open to local users as far as the mode is to others.
+ * The descriptor of a file or directory with this mode: owned by the administrators, without inheritance, and open to
+ * local users as far as the mode is to others.
  */
 export function descriptorOf(mode: number, type: 'file' | 'directory'): string {
   const flags = type === 'directory' ? 'OICI' : '';
@@ -61,9 +60,8 @@ export function descriptorOf(mode: number, type: 'file' | 'directory'): string {
 }
 
 /**
- * The mode that a descriptor comes to: what others may in each class of others, so that 0600, 0644 and 0755 come back as
- * they were given, and anything wider shows. A descriptor that cannot be read, or none at all (everybody may do
- * everything), is 0777.
+ * The mode that corresponds to a descriptor: the bits for others in each class, so that 0600, 0644 and 0755 are
+ * preserved, and anything wider is visible. A missing or unreadable descriptor (full access for all) is 0777.
  */
 export function modeOf(descriptor: string, type: 'file' | 'directory'): number {
   const list = /D:([A-Z]*)((?:\([^)]{0,1000}\))*)/.exec(descriptor);
@@ -72,7 +70,7 @@ export function modeOf(descriptor: string, type: 'file' | 'directory'): number {
   let rights = 0;
   for (const [, ace = ''] of (list[2] ?? '').matchAll(/\(([^)]{0,1000})\)/g)) {
     const [kind, flags = '', given = '', , , account = ''] = ace.split(';');
-    // Denials only take away; object and conditional entries (OA, XA) are counted as what they allow at most.
+    // Denials only restrict; object and conditional entries (OA, XA) count with the most that they allow.
     if (kind === 'D' || kind === 'OD' || kind === 'XD') continue;
     if (PRIVILEGED.has(account) || NOBODY.has(account)) continue;
     if (inheritOnly(flags)) continue;
@@ -83,7 +81,7 @@ export function modeOf(descriptor: string, type: 'file' | 'directory'): number {
   return (own << 6) | (others << 3) | others;
 }
 
-/** The owner as a number: 0 for the system and administrators, else the last part of the owner's SID. */
+/** The owner as a number: 0 for the system and administrators, otherwise the last part of the owner's SID. */
 export function ownerOf(descriptor: string): number {
   const owner = /O:(S-[0-9-]+|[A-Z]{2})/.exec(descriptor)?.[1];
   if (owner === undefined) return -1;

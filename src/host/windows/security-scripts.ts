@@ -1,6 +1,6 @@
 import { windowsScript } from './powershell.ts';
 
-/** `{paths}` -> `[{path, sddl}]`; one that is gone or may not be looked at has no sddl. */
+/** `{paths}` -> `[{path, sddl}]`; without sddl for one that does not exist or cannot be read. */
 export const READ_SECURITY = windowsScript(
   'read-security',
   `
@@ -12,9 +12,9 @@ $answer = @(foreach ($path in $request.paths) {
 );
 
 /**
- * `{path, directory, sddl, create}` -> `{sddl}`, read back. Owner and list are set in one call, so there is no moment in
- * which a wider list holds; a directory that is made (\`create\`) is born with it (System.IO.Directory.CreateDirectory
- * with a DirectorySecurity, .NET Framework). The audit list is left alone: it takes a privilege of its own.
+ * `{path, directory, sddl, create}` -> `{sddl}`, read back. Owner and list are set in one call, so a wider list never
+ * applies; a new directory (\`create\`) is created with it (System.IO.Directory.CreateDirectory with a
+ * DirectorySecurity, .NET Framework). The audit list is not changed: that requires an additional privilege.
  */
 export const WRITE_SECURITY = windowsScript(
   'write-security',
@@ -29,7 +29,7 @@ $answer = @{ sddl = (Get-Acl -LiteralPath $request.path).Sddl }
 `,
 );
 
-/** `{drive}` -> `{flushed}`: what the file system holds back is on the disk (Storage module, Windows Server 2016). */
+/** `{drive}` -> `{flushed}`: flushes the file system's cache to the disk (Storage module, Windows Server 2016). */
 export const FLUSH_VOLUME = windowsScript(
   'flush-volume',
   `

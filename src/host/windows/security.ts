@@ -6,14 +6,11 @@ import { descriptorOf, modeOf } from './security-descriptor.ts';
 import { READ_SECURITY, WRITE_SECURITY } from './security-scripts.ts';
 import type { WindowsSystem } from './system.ts';
 
-/** A start of PowerShell costs half a second: what lies beside a file is asked for with it. */
+/** Starting PowerShell takes half a second, so neighbouring files are queried at the same time. */
 const ASKED_TOGETHER = 200;
 const TIMEOUT_MS = 60_000;
 
-/**
- * Security descriptors of this machine. What was read is remembered until something is written or run, which may change
- * any of it.
- */
+/** A cache of this machine's security descriptors, cleared whenever something is written or run. */
 export class Security {
   readonly #system: WindowsSystem;
   readonly #known = new Map<string, string>();
@@ -23,9 +20,9 @@ export class Security {
   }
 
   /**
-   * The descriptor of a file or directory in SDDL; undefined where Windows tells none.
+   * The descriptor of a file or directory in SDDL; undefined where Windows reports none.
    *
-   * @param near paths that will be asked for soon
+   * @param near paths that will be queried soon
    */
   async read(path: string, near: () => readonly string[]): Promise<string | undefined> {
     const known = this.#known.get(key(path));
@@ -40,8 +37,8 @@ export class Security {
   }
 
   /**
-   * Gives a file or directory to the administrators, open to others as far as `mode` says. With `create` a directory that
-   * is not there is born so. Throws `FileNotWritten` when it does not hold.
+   * Sets the owner to the administrators, with access for others according to `mode`. With `create` a missing directory
+   * is created so. Throws `FileNotWritten` when it does not take effect.
    */
   async write(path: string, mode: number, type: 'file' | 'directory', create = false): Promise<void> {
     const wanted = descriptorOf(mode, type);
@@ -53,7 +50,7 @@ export class Security {
       create,
     });
     const holds = text(member(answer, 'sddl')) ?? '';
-    // An empty answer is no descriptor: its mode is 0777, which nobody asks for.
+    // An empty answer is not a descriptor: its mode is 0777, which never matches.
     if (modeOf(holds, type) === modeOf(wanted, type)) return;
     throw new MachineadmError({
       reason: 'FileNotWritten',
@@ -63,7 +60,7 @@ export class Security {
     });
   }
 
-  /** Something else may have changed any of it. */
+  /** The command may have changed any of it. */
   forget(): void {
     this.#known.clear();
   }
@@ -86,7 +83,7 @@ export class Security {
   }
 }
 
-/** NTFS knows no difference between upper and lower case. */
+/** NTFS ignores case. */
 function key(path: string): string {
   return path.toLowerCase();
 }

@@ -1,8 +1,8 @@
 import { windowsScript } from './powershell.ts';
 
 /**
- * `{name}` -> `{exists, state, startMode, pid, startedAt, path}`. The words of Win32_Service (CIM) are English in every
- * language of Windows: Running, Stopped, Start Pending, …; Auto, Manual, Disabled. Times are RFC 3339, UTC.
+ * `{name}` -> `{exists, state, startMode, pid, startedAt, path}`. The values of Win32_Service (CIM) are English in
+ * every language of Windows: Running, Stopped, Start Pending, …; Auto, Manual, Disabled. Times are RFC 3339, UTC.
  */
 export const SERVICE_STATE = windowsScript(
   'service-state',
@@ -22,9 +22,9 @@ else {
 );
 
 /**
- * `{name, action, seconds}` -> `{state, startMode}`, read back after it. Actions: start, stop, restart, and
- * the start types Automatic, Manual, Disabled. It waits until the service is what it was told to be. What depends on a
- * service stops with it, as the kubelet does with containerd: behind a restart it is started again.
+ * `{name, action, seconds}` -> `{state, startMode}`, read back after it. Actions: start, stop, restart, and the start
+ * types Automatic, Manual, Disabled. It waits until the service has the wanted state. Dependent services stop with it,
+ * as the kubelet does with containerd: a restart starts them again.
  */
 export const CHANGE_SERVICE = windowsScript(
   'change-service',
@@ -50,7 +50,7 @@ $answer = @{ state = $service.State; startMode = $service.StartMode }
 `,
 );
 
-/** `{name, lines}` -> texts of what the service control manager logged of a service, oldest first. */
+/** `{name, lines}` -> texts that the service control manager logged about a service, oldest first. */
 export const SERVICE_EVENTS = windowsScript(
   'service-events',
   `

@@ -5,33 +5,33 @@ import { DRIVE } from './paths.ts';
 import { askScript, readAnswer, scriptInput } from './powershell.ts';
 import { CHANGE_SERVICE, SERVICE_EVENTS, SERVICE_STATE } from './service-scripts.ts';
 
-/** How long a service has to become what it was told to be. */
+/** How long a service may take to reach the wanted state. */
 const PATIENCE_S = 120;
 const TIMEOUT_MS = 150_000;
 const LOG_TAIL_BYTES = 512 * 1024;
-/** Files of a directory, the last by name: logs that are rotated have their time in it. */
+/** Files of a directory, the last one by name: rotated logs have their time in the name. */
 const MOST_LOGS = 5;
 
 /**
- * The script of Kubernetes' image-builder that makes the service `kubelet` anew with the arguments that kubeadm left in
- * kubeadm-flags.env (images/capi/ansible/windows/roles/kubernetes/templates/RestartKubelet.ps1): a service of Windows has
- * its arguments in its command line, and kubeadm starts it as it is. Images whose kubelet runs under nssm read the file
- * themselves, in StartKubelet.ps1.
+ * The script of Kubernetes' image-builder that recreates the service `kubelet` with the arguments in kubeadm-flags.env
+ * (images/capi/ansible/windows/roles/kubernetes/templates/RestartKubelet.ps1): a Windows service has its arguments in
+ * its command line, and kubeadm starts it without changing that. Images with nssm read the file themselves, in
+ * StartKubelet.ps1.
  */
 export const RESTART_KUBELET = `${DRIVE}\\k\\RestartKubelet.ps1`;
 
-/** Where services of a node log (image-builder, sig-windows-tools). */
+/** Where the services of a node log (image-builder, sig-windows-tools). */
 const LOG_DIRECTORIES: readonly ((service: string) => string)[] = [
   (service) => `/var/log/${service}`,
   (service) => `${DRIVE}\\Program Files\\${service}`,
 ];
 
-/** What Windows tells of a service. */
+/** Windows' details about a service. */
 export async function serviceState(host: Pick<QueryHost, 'query'>, name: string): Promise<ServiceState> {
   return toState(await askScript(host, SERVICE_STATE, { name }));
 }
 
-/** Throws `HostStepFailed` for an answer that is none. */
+/** Throws `HostStepFailed` for an invalid answer. */
 function toState(answer: unknown): ServiceState {
   if (member(answer, 'exists') === false) {
     return {
@@ -79,7 +79,7 @@ export function windowsServices(machine: Machine, signal: AbortSignal | undefine
   };
   return {
     async reload() {
-      // The service control manager keeps the descriptions of services itself: there is nothing to be read again.
+      // The service control manager stores the definitions itself: there is nothing to reload.
     },
     start: started,
     stop: (name) => told(name, 'stop'),
@@ -95,7 +95,7 @@ export function windowsServices(machine: Machine, signal: AbortSignal | undefine
   };
 }
 
-/** What Win32_Service must say after an action. */
+/** The state that Win32_Service must report after an action. */
 const EXPECTED: Readonly<Record<string, string>> = {
   start: 'Running',
   restart: 'Running',
@@ -111,7 +111,7 @@ async function restartsByScript(machine: Machine, name: string): Promise<boolean
   return !/nssm/i.test(path);
 }
 
-/** The script says nothing that could be relied on: that the kubelet runs afterwards is asked of the machine. */
+/** The script's output is not reliable: a query checks that the kubelet runs afterwards. */
 async function restartKubelet(machine: Machine, signal: AbortSignal | undefined): Promise<void> {
   const result = await machine.run({
     program: 'powershell.exe',
@@ -126,8 +126,8 @@ async function restartKubelet(machine: Machine, signal: AbortSignal | undefined)
 }
 
 /**
- * What the service control manager logged of a service, and the last lines of its log files, at most `lines` of each. What
- * cannot be read counts as empty.
+ * The service control manager's log entries for a service, and the last lines of its log files, at most `lines` of
+ * each. What cannot be read counts as empty.
  */
 async function serviceLogs(machine: Machine, name: string, lines: number): Promise<readonly string[]> {
   const events = await askScript(machine, SERVICE_EVENTS, { name, lines }).catch(() => []);

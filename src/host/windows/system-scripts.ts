@@ -1,8 +1,8 @@
 import { windowsScript } from './powershell.ts';
 
 /**
- * `{name}` -> `{code, pending}`. Win32_ComputerSystem.Rename answers with a Win32 number, the same in every language; the
- * name holds from the next start on.
+ * `{name}` -> `{code, pending}`. Win32_ComputerSystem.Rename returns a Win32 error number, the same in every language;
+ * the name takes effect at the next start.
  */
 export const RENAME_COMPUTER = windowsScript(
   'rename-computer',
@@ -24,7 +24,7 @@ $answer = @{ type = $time.Type; servers = $time.NtpServer }
   { reads: true },
 );
 
-/** `{servers}` -> the same as \`read-time\`, read back. The service reads it when it is started. */
+/** `{servers}` -> the same as \`read-time\`, read back. The service reads it when it starts. */
 export const WRITE_TIME = windowsScript(
   'write-time',
   `
@@ -37,8 +37,8 @@ $answer = @{ type = $time.Type; servers = $time.NtpServer }
 );
 
 /**
- * `{services, names}` -> `{machine: {NAME: value}, services: [{name, exists, lines}]}`. A service finds its own variables in
- * the value Environment of its key, one NAME=value each (learn.microsoft.com, "Services registry tree").
+ * `{services, names}` -> `{machine: {NAME: value}, services: [{name, exists, lines}]}`. A service's own variables are
+ * in the value Environment of its key, one NAME=value each (learn.microsoft.com, "Services registry tree").
  */
 export const READ_ENVIRONMENT = windowsScript(
   'read-environment',
@@ -55,7 +55,7 @@ $answer = @{ machine = $machine; services = $services }
   { reads: true },
 );
 
-/** `{service, lines}` -> `{lines}`, read back. No lines: the value is taken away. */
+/** `{service, lines}` -> `{lines}`, read back. No lines: the value is removed. */
 export const WRITE_SERVICE_ENVIRONMENT = windowsScript(
   'write-service-environment',
   `
@@ -66,7 +66,7 @@ $answer = @{ lines = @((Get-Item -LiteralPath $key).GetValue('Environment', @())
 `,
 );
 
-/** `{variables: [{name, value}]}` -> `{written}`. A value of null takes the variable of the machine away. */
+/** `{variables: [{name, value}]}` -> `{written}`. A value of null removes the machine's variable. */
 export const WRITE_MACHINE_ENVIRONMENT = windowsScript(
   'write-machine-environment',
   `
@@ -79,7 +79,7 @@ $answer = @{ written = $written }
 `,
 );
 
-/** `{}` -> `[{sha256, thumbprint, name}]`: the authorities that this machine trusts, with the friendly names they have here. */
+/** `{}` -> `[{sha256, thumbprint, name}]`: the authorities that this machine trusts, with their friendly names. */
 export const READ_AUTHORITIES = windowsScript(
   'read-authorities',
   `
@@ -115,7 +115,8 @@ $store.Close()
 
 /**
  * `{message, type, id}` -> `{written}`: one entry of the Application log, source `machineadm`. The class is the .NET
- * Framework's, which PowerShell 7 lacks (Microsoft Learn, System.Diagnostics.EventLog). The first entry makes the source.
+ * Framework's, which PowerShell 7 lacks (Microsoft Learn, System.Diagnostics.EventLog). The first entry creates the
+ * source.
  */
 export const WRITE_EVENT = windowsScript(
   'write-event',

@@ -1,8 +1,8 @@
 import type { Command, CommandResult } from '../seam/host.ts';
 
 /**
- * All that the Windows host needs of a Windows machine; everything else in this room is made of it. The real one is
- * `this-system.ts`. Tests on Linux put a recorded machine in its place (`test/support/windows-machine.ts`).
+ * All that the Windows host needs from a Windows machine. The real implementation is `this-system.ts`. Tests on Linux
+ * use a recorded machine (`test/support/windows-machine.ts`).
  */
 export interface WindowsSystem {
   /**
@@ -10,6 +10,6 @@ export interface WindowsSystem {
    * aborted.
    */
   run(command: Command): Promise<CommandResult>;
-  /** Where node:fs finds a path with a drive: on Windows, there. */
+  /** The path for node:fs of a path with a drive: on Windows the same. */
   native(path: string): string;
 }

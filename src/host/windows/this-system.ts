@@ -11,12 +11,12 @@ import { cleanEnvironment, DRIVE, SYSTEM32, windowsPath } from './paths.ts';
 import type { WindowsSystem } from './system.ts';
 
 const KEPT_OUTPUT_BYTES = 1024 * 1024;
-/** As on Linux: for a command that was ended for its timeout and answered that with success. */
+/** As on Linux: for a command that was ended because of its timeout and exited with success. */
 const TIMED_OUT_STATUS = 124;
-/** How long what a child left in the background may keep our pipes open after the child itself has ended. */
+/** How long background children may keep our pipes open after the command has ended. */
 const DRAIN_MS = 1_000;
 
-/** Told of a supervised command while it runs, so that the next run can end what this one leaves when it is killed. */
+/** Notified of a supervised command while it runs, so that the next run can end it after a kill. */
 export interface ProcessRecorder {
   started(pid: number): void;
   ended(pid: number): void;
@@ -28,8 +28,9 @@ export function thisSystem(recorder?: ProcessRecorder): WindowsSystem {
 }
 
 /**
- * Runs a program to its end, without a window and with a clean environment, from the root of the system drive: a path
- * without a drive, as Go's programs take one, is on it. A timeout or an abort ends it with all it has started (taskkill /T).
+ * Runs a program to its end, without a window and with a clean environment, from the root of the system drive: paths
+ * without a drive, as Go's programs use them, are on it. A timeout or an abort ends it with all its children (taskkill
+ * /T).
  */
 async function runCommand(command: Command, recorder?: ProcessRecorder): Promise<CommandResult> {
   if (command.signal?.aborted) throw commandAborted(command, command.signal);
@@ -110,7 +111,7 @@ async function runCommand(command: Command, recorder?: ProcessRecorder): Promise
   }
 }
 
-/** Ends a process with all that it has started, by its id. */
+/** Ends a process with all its children, by its id. */
 async function endTree(pid: number | undefined): Promise<void> {
   if (pid === undefined) return;
   await new Promise<void>((resolve) => {
@@ -124,7 +125,7 @@ async function endTree(pid: number | undefined): Promise<void> {
   });
 }
 
-/** The exit status, once the streams are read to their end or nobody but a child in the background holds them. */
+/** The exit status, once the streams have ended or only a background child holds them. */
 function ended(child: ReturnType<typeof spawn>): Promise<number> {
   return new Promise((resolve, reject) => {
     child.once('error', reject);
@@ -142,7 +143,7 @@ async function feed(
   fail: (error: unknown) => void,
 ): Promise<void> {
   if (stdin === null) return;
-  // A child that does not read it all has its reasons.
+  // A child may stop reading early.
   stdin.on('error', () => {});
   if (input === undefined || typeof input === 'string') {
     stdin.end(input ?? '');

@@ -16,24 +16,25 @@ type FileChanges = Pick<
   'writeFile' | 'writeLink' | 'removeFile' | 'makeDirectory' | 'chmod' | 'chown' | 'writeKernelFile' | 'sync'
 >;
 
-/** A scanner or an indexer opens what was just written, without letting others rename it, for some milliseconds. */
+/** A scanner or an indexer opens new files for some milliseconds, and blocks renaming them. */
 const RENAME_ATTEMPTS = 10;
 const RENAME_PAUSE_MS = 100;
 const FLUSH_TIMEOUT_MS = 60_000;
 
 /**
- * How files are changed. A file is born in a directory of ours that only the system and administrators can enter, gets its
- * final rights there, then its content, and is renamed to its place (a rename keeps the rights: learn.microsoft.com, "ACLs
- * and moving files"). So nobody can have it open before it is closed to him, and no reader sees half of it.
+ * Changes to files. A file is created in one of our directories that only the system account and administrators can
+ * enter, gets its final permissions there, then its content, and is renamed to its place (a rename keeps permissions:
+ * learn.microsoft.com, "ACLs and moving files"). So no other user can open it before it is restricted, and readers
+ * never see a partial file.
  */
 export function fileChanges(system: WindowsSystem, security: Security): FileChanges {
   const at = (path: string): string => system.native(path);
   const closed = new Map<string, Promise<void>>();
 
   /**
-   * Makes a directory of ours, and those above it that are, and closes each once: one that was there may be another's. What
-   * is born in it is closed by that, and needs no rights of its own. From above downwards: before a directory is closed,
-   * somebody else could still put a link into it.
+   * Creates our directory and those of its parents that are ours, and restricts each once: an existing one may be
+   * another user's. Files created in it inherit the restriction. Top-down, because a user could put a link into a
+   * directory that is not restricted yet.
    */
   function close(directory: string): Promise<void> {
     const known = closed.get(directory) ?? closeAnew(directory);
@@ -112,7 +113,7 @@ export function fileChanges(system: WindowsSystem, security: Security): FileChan
 
     async chown(path, uid, gid) {
       refuseOwner(path, uid, gid);
-      // Every descriptor that is written names the administrators as the owner.
+      // Every written descriptor has the administrators as the owner.
     },
 
     async writeKernelFile(path) {
@@ -145,19 +146,19 @@ function onlyOnLinux(summary: string): MachineadmError {
   });
 }
 
-/** Our directory on the drive of a path: what is renamed must be born on the same volume. */
+/** Our directory on the drive of a path: a file must be renamed within one volume. */
 function ownDirectory(path: string): string {
   return `${path.slice(0, 2)}${OWN_DIRECTORY.slice(2)}`;
 }
 
-/** Whether a path lies in our directory, which is closed as a whole: `0644` there is for administrators, too. */
+/** Whether a path is in our directory, which is restricted as a whole: `0644` there also means administrators. */
 function isOwn(path: string): boolean {
   return path.toLowerCase().startsWith(`${ownDirectory(path).toLowerCase()}\\`);
 }
 
 /**
- * Refuses a path with a link or a junction on it: its owner cannot be told from here, and a link that a user laid below a
- * directory of ours could lead a write anywhere.
+ * Refuses a path with a link or a junction: its owner cannot be determined from here, and a user's link below one of
+ * our directories could redirect a write.
  */
 function refuseLinks(at: (path: string) => string, path: string): void {
   for (let part = path; part !== win32.dirname(part); part = win32.dirname(part)) {
@@ -189,7 +190,7 @@ function refuseOwner(path: string, uid: number | undefined, gid: number | undefi
   });
 }
 
-/** Always the same for a path, so that the next write of that path meets what a killed run left. */
+/** A fixed name per path, so that the next write of that path finds a killed run's leftover. */
 function digest(path: string): string {
   return createHash('sha256').update(path.toLowerCase()).digest('hex').slice(0, 32);
 }

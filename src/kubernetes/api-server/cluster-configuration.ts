@@ -7,18 +7,21 @@ import { Problems } from '../render/problems.ts';
 import { type KubeadmConfigVersion, kubeadmTarget } from '../render/version.ts';
 import { writeYaml } from '../render/yaml.ts';
 
-/** Names of what a document once asked of the API server in kubeadm's words: what is asked no more goes. */
+/**
+ * Settings of the API server, in kubeadm's names, that an earlier document requested: those not requested any more are
+ * removed.
+ */
 export interface AskedNames {
   readonly args: readonly string[];
   readonly env: readonly string[];
   readonly volumes: readonly string[];
 }
 
-/** What kubeadm is told to render the API server of this machine anew. */
+/** What kubeadm needs to render this machine's API server again. */
 export interface ReconfigurationInput {
   readonly kubernetes: KubernetesModel;
   readonly kubeadm: Version;
-  /** The cluster's ClusterConfiguration as its ConfigMap holds it: others, and upgrades, have changed it since. */
+  /** The cluster's ClusterConfiguration from its ConfigMap: other nodes and upgrades have changed it since. */
   readonly cluster: unknown;
   readonly before: AskedNames;
   readonly nodeName: string;
@@ -29,8 +32,8 @@ export interface ReconfigurationInput {
 }
 
 /**
- * The configuration file for `kubeadm init phase`, with the cluster's own configuration in which the API server is as
- * the document wants it. Names that neither this document nor the one before gave are left as they are.
+ * The configuration file for `kubeadm init phase`: the cluster's own configuration with the API server as the document
+ * describes it. Settings that neither this document nor the previous one named are kept.
  *
  * @throws MachineadmError `NotExpressible`
  */
@@ -70,7 +73,7 @@ export function reconfiguration(input: ReconfigurationInput): string {
   ]);
 }
 
-/** The words of the configuration that is there decide, not the newest that this kubeadm has. */
+/** The format of the existing configuration decides, not the newest one that this kubeadm knows. */
 function configVersionOf(apiVersion: string): KubeadmConfigVersion {
   const version = apiVersion.split('/')[1];
   return version === 'v1beta2' || version === 'v1beta3' ? version : 'v1beta4';

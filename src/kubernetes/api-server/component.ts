@@ -23,9 +23,9 @@ import {
 import { goDuration } from '../render/fields.ts';
 
 /**
- * The API server's arguments, variables and volumes: what the document says in those words, and what its sections
- * (audit, encryption at rest, …) come to. The document's checks see to it that neither says what the other does; where
- * somebody else adds to the arguments, a hardening profile say, what the document says in a section wins.
+ * The API server's arguments, variables and volumes: those given directly, and those derived from its sections (audit,
+ * encryption at rest, …). The document's checks exclude overlaps. Where arguments are added by others, such as a
+ * hardening profile, the sections of the document take precedence.
  */
 export function apiServerComponent(apiServer: ApiServerModel): ComponentModel {
   const args = [
@@ -111,7 +111,9 @@ function authorizationArguments({ authorization }: ApiServerModel): readonly Arg
   ];
 }
 
-/** What kubeadm switches on; an argument of ours replaces its own (k/k cmd/kubeadm/app/phases/controlplane/manifests.go). */
+/**
+ * kubeadm's default plugins; an argument of ours replaces them (k/k cmd/kubeadm/app/phases/controlplane/manifests.go).
+ */
 const KUBEADM_PLUGINS = ['NodeRestriction'];
 
 function admissionArguments({ admission }: ApiServerModel): readonly Argument[] {
@@ -135,7 +137,7 @@ function volumes(apiServer: ApiServerModel): readonly HostPathVolume[] {
   if (audit?.webhook !== undefined) add('audit-webhook', AUDIT_WEBHOOK, 'File');
   if (encryptionAtRest !== undefined) add('encryption', ENCRYPTION_DIRECTORY, 'Directory');
   socketDirectories(encryptionAtRest?.providers ?? []).forEach((directory, index) => {
-    // A plugin that is a static pod makes its directory itself, perhaps later.
+    // A plugin that runs as a static pod creates its directory itself, perhaps later.
     add(`kms-${index + 1}`, directory, 'DirectoryOrCreate');
   });
   if (authentication !== undefined) add('authentication', AUTHENTICATION_DIRECTORY, 'Directory');
@@ -148,12 +150,12 @@ function socketDirectories(providers: readonly EncryptionProvider[]): readonly s
   return [...new Set(kmsSockets(providers).map((socket) => directoryOf(socket)))];
 }
 
-/** The sockets of KMS plugins that the API server will talk to. */
+/** The sockets of the KMS plugins that the API server connects to. */
 export function kmsSockets(providers: readonly EncryptionProvider[]): readonly string[] {
   return providers.flatMap((provider) => (provider.kind === 'kms' ? [provider.socket] : []));
 }
 
-/** The directory of an absolute path, without Node's `path`: rendering runs in the library, too. */
+/** The directory of an absolute path, without Node's `path`: rendering also runs in the browser library. */
 function directoryOf(path: string): string {
   return path.slice(0, Math.max(1, path.lastIndexOf('/')));
 }

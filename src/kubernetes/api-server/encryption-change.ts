@@ -2,16 +2,16 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import { foreignYaml } from '@machineadm/document/foreign-yaml.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
 
-/** What objects of a resource are written with. */
+/** The provider that encrypts new objects of a resource. */
 type Writer =
   | { readonly kind: 'identity' }
   | { readonly kind: 'key'; readonly provider: string; readonly name: string; readonly secret: string }
   | { readonly kind: 'kms'; readonly name: string };
 
 /**
- * Refuses a change of encryption at rest after which the API server could not read what is in etcd: what it writes with
- * now, keys or nothing, must stay among what it reads with (kubernetes.io/docs/tasks/administer-cluster/encrypt-data,
- * rotating a decryption key). undefined = no encryption. Never shows a key.
+ * Refuses a change of encryption at rest after which the API server could not read existing data in etcd: the current
+ * write provider must remain among the new read providers (kubernetes.io/docs/tasks/administer-cluster/encrypt-data,
+ * rotating a decryption key). undefined = no encryption. Never prints a key.
  *
  * @throws MachineadmError `EncryptionKeyNeeded`
  */
@@ -51,7 +51,7 @@ async function entriesOf(source: string | undefined): Promise<readonly Entry[]> 
   }));
 }
 
-/** What it was encrypted with must be known before it is encrypted with something else. */
+/** The current encryption must be known before it is replaced. */
 function unreadable(): MachineadmError {
   return new MachineadmError({
     reason: 'EncryptionKeyNeeded',

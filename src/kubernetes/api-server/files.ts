@@ -30,10 +30,10 @@ import type { SecretLookup } from '../secrets.ts';
 import { webhookKubeconfig } from './webhook-kubeconfig.ts';
 
 /**
- * The files that the API server reads besides its certificates, as the document wants them and in the API versions that
- * its Kubernetes version reads. Some hold keys: all are root's alone.
+ * The files that the API server reads besides its certificates, in the API versions that its Kubernetes version
+ * supports. Some contain keys, so all are readable by root only.
  *
- * @throws MachineadmError `EncryptionConfigInvalid` for a key that the API server would refuse, without showing it
+ * @throws MachineadmError `EncryptionConfigInvalid` for a key that the API server would refuse, without printing it
  */
 export function apiServerFiles(
   { version, role, controlPlane: { apiServer } }: Pick<KubernetesModel, 'version' | 'role' | 'controlPlane'>,
@@ -56,7 +56,7 @@ export function apiServerFiles(
     files.set(AUTHORIZATION_WEBHOOK, webhookKubeconfig(authorization.webhook, secrets));
   }
   if (authorization?.kind === 'structured') {
-    // Before the configuration that names them.
+    // Written before the configuration that refers to them.
     for (const { name, webhook } of authorization.authorizers) {
       if (webhook !== undefined) files.set(authorizerKubeconfig(name), webhookKubeconfig(webhook, secrets));
     }
@@ -69,18 +69,18 @@ export function apiServerFiles(
     path,
     content,
     mode: API_SERVER_FILE_MODE,
-    // /etc/kubernetes itself, which the packages of the kubelet bring, keeps its own.
+    // /etc/kubernetes itself keeps its mode: it belongs to the kubelet's packages.
     directoryMode: path.split('/').length > 4 ? API_SERVER_DIRECTORY_MODE : 0o755,
   }));
 }
 
-/** Paths of the files that the document asks for. */
+/** Paths of the files that the document requires. */
 export function apiServerPaths(kubernetes: KubernetesModel): readonly string[] {
   if (kubernetes.exec !== undefined) return [];
   return apiServerFiles(withoutKeys(kubernetes), () => '').map(({ path }) => path);
 }
 
-/** The secrets that the files hold. */
+/** The secrets that the files contain. */
 export function apiServerSecrets(kubernetes: KubernetesModel): readonly SecretValue[] {
   const { encryptionAtRest } = kubernetes.controlPlane.apiServer;
   const wanted = (encryptionAtRest?.providers ?? []).flatMap((provider) =>
@@ -93,7 +93,7 @@ export function apiServerSecrets(kubernetes: KubernetesModel): readonly SecretVa
   return wanted;
 }
 
-/** The same without the keys of encryption, whose form would be judged. */
+/** The same without encryption keys, whose format would be checked. */
 function withoutKeys(kubernetes: KubernetesModel): KubernetesModel {
   const { controlPlane } = kubernetes;
   const { encryptionAtRest } = controlPlane.apiServer;
@@ -129,7 +129,7 @@ function providerFields(provider: EncryptionProvider, secrets: SecretLookup): Fi
   if (provider.kind === 'identity') return { identity: {} };
   if (provider.kind === 'kms') {
     const { name, socket, timeoutMs, version } = provider;
-    // v1 is what is meant without, and the only one that versions before 1.25 know.
+    // v1 is the default, and the only version that releases before 1.25 support.
     const apiVersion = version === 'v1' ? undefined : version;
     return { kms: omitUndefined({ apiVersion, name, endpoint: `unix://${socket}`, timeout: goDuration(timeoutMs) }) };
   }
@@ -167,7 +167,10 @@ function structuredAuthentication({ jwt, anonymous }: StructuredAuthentication, 
   );
 }
 
-/** Several audiences need a policy, of which there is one (k/k …/apiserver/validation/validation.go, validateAudiences). */
+/**
+ * Several audiences require an audienceMatchPolicy, which has only one value (k/k …/apiserver/validation/validation.go,
+ * validateAudiences).
+ */
 function matchingAnyAudience(jwt: Readonly<Record<string, unknown>>): Fields {
   const { issuer } = jwt;
   if (issuer === null || typeof issuer !== 'object' || !('audiences' in issuer)) return jwt;

@@ -7,8 +7,8 @@ import type { QueryHost } from '../../host/seam/host.ts';
 import { kmsSockets } from './component.ts';
 
 /**
- * Without its KMS plugin the API server is never ready. One that runs on the machine itself must be there by now; one
- * that is a static pod of the document starts together with the API server, and is waited for by it.
+ * Without its KMS plugin the API server never becomes ready. A plugin on the machine itself must be running by now; a
+ * plugin in a static pod of the document starts together with the API server, which waits for it.
  *
  * @throws MachineadmError `KMSSocketMissing`
  */
@@ -31,7 +31,7 @@ export async function requireKmsSockets(host: QueryHost, { controlPlane }: Kuber
   }
 }
 
-/** Directories of the machine that pods mount. */
+/** Host directories that pods mount. */
 async function podDirectories(manifests: readonly string[]): Promise<ReadonlySet<string>> {
   const directories = new Set<string>();
   if (manifests.length === 0) return directories;

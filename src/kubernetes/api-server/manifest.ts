@@ -8,27 +8,29 @@ export const API_SERVER_MANIFEST = `${STATIC_PODS_DIRECTORY}/kube-apiserver.yaml
 /** As kubeadm writes it (k/k cmd/kubeadm/app/util/staticpod/utils.go). */
 export const API_SERVER_MANIFEST_MODE = 0o600;
 
-/** kubeadm's own note of where this API server listens (k/k cmd/kubeadm/app/constants/constants.go). */
+/** kubeadm's annotation with the address of this API server (k/k cmd/kubeadm/app/constants/constants.go). */
 const ENDPOINT_ANNOTATION = 'kubeadm.kubernetes.io/kube-apiserver.advertise-address.endpoint';
-/** When machineadm last restarted the API server: another value makes another pod, so that changed files are read. */
+/**
+ * The time of machineadm's last restart of the API server: a new value changes the pod, so that changed files are read.
+ */
 const CONFIGURED_ANNOTATION = 'machineadm.dev/configured-at';
 
-/** What is read of the manifest of an API server. */
+/** The parts of an API server's manifest that are used. */
 export interface ApiServerManifest {
-  /** The program and its arguments, as the process has them. */
+  /** The program and its arguments, as in its process. */
   readonly command: readonly string[];
-  /** `10.0.0.3:6443`, `[fd00::1]:6443`; undefined where kubeadm did not note it. */
+  /** `10.0.0.3:6443`, `[fd00::1]:6443`; undefined without kubeadm's annotation. */
   readonly endpoint: string | undefined;
   /** Names of the variables set. */
   readonly env: readonly string[];
   readonly volumes: readonly { readonly name: string; readonly hostPath: string }[];
 }
 
-/** Reads a manifest; undefined for what is no manifest of an API server. */
+/** Parses a manifest; undefined where it is not one of an API server. */
 export async function readManifest(source: string): Promise<ApiServerManifest | undefined> {
   const pod = await foreignYaml(source);
   const annotations = member(member(pod, 'metadata'), 'annotations');
-  // Where machineadm writes its own.
+  // The path of machineadm's own copy.
   if (![member(pod, 'metadata'), annotations].every(isMapOrNothing)) return undefined;
   const container = list(member(member(pod, 'spec'), 'containers'))[0];
   const command = [...list(member(container, 'command')), ...list(member(container, 'args'))].filter(
@@ -46,12 +48,12 @@ export async function readManifest(source: string): Promise<ApiServerManifest | 
   };
 }
 
-/** The same manifest as another pod: the kubelet restarts what it holds, whether or not anything else changed. */
+/** The same manifest as a new pod: the kubelet restarts its containers even if nothing else changed. */
 export async function asAnotherPod(source: string, at: Date): Promise<string> {
   const { isMap, parseDocument, Scalar } = await import('yaml');
   const document = parseDocument(source, QUIET);
   const value = new Scalar(at.toISOString());
-  // YAML 1.1, which the kubelet reads, has timestamps.
+  // The kubelet reads YAML 1.1, which has timestamps.
   value.type = Scalar.QUOTE_DOUBLE;
   for (const path of [['metadata'], ['metadata', 'annotations']])
     if (!isMap(document.getIn(path))) document.setIn(path, document.createNode({}));
@@ -59,7 +61,7 @@ export async function asAnotherPod(source: string, at: Date): Promise<string> {
   return document.toString({ lineWidth: 0 });
 }
 
-/** Whether two manifests make the same pod, but for when machineadm restarted it. */
+/** Whether two manifests describe the same pod, ignoring machineadm's restart time. */
 export async function isSamePod(one: string, other: string): Promise<boolean> {
   const [a, b] = await Promise.all([one, other].map(withoutOwnAnnotation));
   return isDeepStrictEqual(a, b);
@@ -72,7 +74,7 @@ async function withoutOwnAnnotation(source: string): Promise<unknown> {
   if (pod === undefined || typeof metadata !== 'object' || metadata === null) return pod ?? source;
   if (typeof annotations === 'object' && annotations !== null)
     Reflect.deleteProperty(annotations, CONFIGURED_ANNOTATION);
-  // One that holds nothing is none.
+  // An empty map is equal to a missing one.
   if (Object.keys(annotations ?? {}).length === 0) Reflect.deleteProperty(metadata, 'annotations');
   return pod;
 }

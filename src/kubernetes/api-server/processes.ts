@@ -1,7 +1,10 @@
 import type { QueryHost } from '../../host/seam/host.ts';
 import { sharesPidNamespace } from '../pid-namespace.ts';
 
-/** Processes that run exactly this command line, as `pid:start` (clock ticks since boot): the same twice = the same. */
+/**
+ * Processes with exactly this command line, as `pid:start` (clock ticks since boot): equal results mean the same
+ * processes.
+ */
 export async function processesOf(host: QueryHost, command: readonly string[]): Promise<readonly string[]> {
   const wanted = `${command.join('\0')}\0`;
   const found: string[] = [];
@@ -15,7 +18,7 @@ export async function processesOf(host: QueryHost, command: readonly string[]): 
   return found;
 }
 
-/** Those of these processes that still run. */
+/** Those of these processes that are still running. */
 export async function stillRunning(host: QueryHost, processes: readonly string[]): Promise<readonly string[]> {
   const found: string[] = [];
   for (const process of processes) {
@@ -26,12 +29,12 @@ export async function stillRunning(host: QueryHost, processes: readonly string[]
 }
 
 async function startOf(host: QueryHost, pid: string): Promise<string | undefined> {
-  // proc_pid_stat(5): the name in brackets may hold blanks; starttime is the twentieth field after it.
+  // proc_pid_stat(5): the name in parentheses may contain blanks; starttime is the twentieth field after it.
   const stat = (await readGone(host, `/proc/${pid}/stat`)) ?? '';
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
 }
 
-/** A process that ends while it is read is none. */
+/** A process that ends while it is read does not count. */
 async function readGone(host: QueryHost, path: string): Promise<string | undefined> {
   try {
     return await host.readText(path);

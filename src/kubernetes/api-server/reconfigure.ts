@@ -43,13 +43,16 @@ export interface Reconfiguration {
   readonly kubernetes: KubernetesModel;
   readonly kubeadm: Version;
   readonly nodeName: string;
-  /** The files as they shall be. */
+  /** The files to write. */
   readonly files: readonly NewFile[];
-  /** Files that an earlier document asked for, and this one does not. */
+  /** Files that an earlier document required and this one does not. */
   readonly leftover: readonly string[];
-  /** What an earlier document asked for. */
+  /** The settings that an earlier document requested. */
   readonly before: AskedNames;
-  /** True where the journal knows that a run of this machine was killed in it: what it kept is this machine's. */
+  /**
+   * True where the journal shows that a run of this machine was killed during a reconfiguration: the saved files are
+   * then this machine's.
+   */
   readonly resumes: boolean;
 }
 
@@ -58,23 +61,23 @@ export interface ReconfigurationRun {
   readonly waitingFor: (what: string | undefined) => void;
 }
 
-/** kubeadm's own patience with a control plane (k/k cmd/kubeadm/app/apis/kubeadm/v1beta4/defaults.go). */
+/** kubeadm's own timeout for a control plane (k/k cmd/kubeadm/app/apis/kubeadm/v1beta4/defaults.go). */
 const DEFAULT_TIMEOUT_MS = 4 * 60_000;
-/** How long an API server that runs may refuse, before that is its answer. */
+/** How long a running API server may refuse before that counts as its answer. */
 const ANSWER_MS = 30_000;
 
 /**
- * Gives the API server of a control plane that runs another configuration. Everything that can be refused is refused
- * before anything is changed; from then on the state of before is kept on the disk until the new API server is seen
- * serving, and is put back when it does not serve. A run that was killed is gone on with: what was kept then is kept.
+ * Reconfigures the API server of a running control plane. Everything that can be checked is checked before any change.
+ * From then on the previous state is kept on disk until the new API server is seen serving, and restored when it does
+ * not serve. After a kill the next run continues with the state saved then.
  *
- * @throws MachineadmError `APIServerNotReconfigured` with what its container said; what refuses beforehand
+ * @throws MachineadmError `APIServerNotReconfigured` with the output of its container; the errors of the checks
  */
 export async function reconfigure(host: Host, wish: Reconfiguration, run: ReconfigurationRun): Promise<void> {
   const { files } = wish;
   const killed = wish.resumes ? await readTransaction(host) : undefined;
   const { oldManifest, cluster, rendered } = await prepare(host, wish, killed, run).catch(async (error: unknown) => {
-    // What a killed run left half changed is not left so because this document is refused.
+    // A reconfiguration that was killed half-way is settled even if this document is refused.
     if (killed !== undefined) await putBack(host, killed);
     throw error;
   });
@@ -105,7 +108,7 @@ interface Prepared {
   readonly rendered: string;
 }
 
-/** Refuses what can be refused, and renders the new manifest. Changes nothing that anybody reads. */
+/** Checks everything, and renders the new manifest. Changes nothing in use. */
 async function prepare(
   host: Host,
   wish: Reconfiguration,
@@ -143,13 +146,13 @@ async function prepare(
   return { oldManifest, cluster, rendered };
 }
 
-/** Every path at which a file of the API server may lie by a document of ours. */
+/** Every path at which our documents may put a file of the API server. */
 async function knownPaths(host: Host): Promise<readonly string[]> {
   const authorizers = (await host.list(AUTHORIZATION_DIRECTORY)) ?? [];
   return [...API_SERVER_FILES, ...authorizers.map((name) => `${AUTHORIZATION_DIRECTORY}/${name}`)];
 }
 
-/** What a run that was killed wrote for another document. */
+/** Files that a killed run wrote for another document. */
 async function removeUnasked(host: Host, { files }: Reconfiguration, kept: Transaction): Promise<void> {
   for (const path of await knownPaths(host)) {
     const isWanted = files.some((file) => file.path === path) || contentBefore(kept, path) !== undefined;
@@ -204,7 +207,7 @@ async function change(
   await putBack(host, kept);
   const back = await waitUntilServing(
     host,
-    // Where the kubelet never took the new manifest, the process of before still runs.
+    // If the kubelet never accepted the new manifest, the previous process is still running.
     { ...demand, manifest: oldManifest, gone: failed },
     {
       timeoutMs,
@@ -229,7 +232,7 @@ async function change(
   });
 }
 
-/** The state of before: what did not exist then goes. */
+/** Restores the previous state: files that did not exist then are removed. */
 async function putBack(host: Host, kept: Transaction): Promise<void> {
   const then = new Set(kept.files.map(({ path }) => path));
   for (const path of await knownPaths(host)) if (!then.has(path)) await host.removeFile(path);
@@ -237,8 +240,9 @@ async function putBack(host: Host, kept: Transaction): Promise<void> {
 }
 
 /**
- * What kubeadm keeps in the cluster; nodes may read it (k/k cmd/kubeadm/app/phases/uploadconfig/uploadconfig.go). An API
- * server that has just started refuses that until it has read the roles of its cluster, so a refusal is asked again.
+ * kubeadm's configuration in the cluster, which nodes may read (k/k
+ * cmd/kubeadm/app/phases/uploadconfig/uploadconfig.go). A new API server refuses that until it has loaded the cluster's
+ * roles, so a refusal is retried.
  */
 async function clusterConfiguration(host: Host, { signal, waitingFor }: ReconfigurationRun): Promise<string> {
   let why = `${KUBELET_KUBECONFIG} does not exist`;
@@ -252,7 +256,7 @@ async function clusterConfiguration(host: Host, { signal, waitingFor }: Reconfig
         answer.kind === 'found' ? text(member(member(answer.object, 'data'), 'ClusterConfiguration')) : undefined;
       if (found !== undefined && (await foreignYaml(found)) !== undefined) return found;
       why = 'why' in answer ? answer.why : `kubeadm-config ${found === undefined ? 'is not there' : 'is not YAML'}`;
-      // What it says is not there will not come by asking again.
+      // A missing object is not retried.
       if (!('why' in answer) || Date.now() >= until) break;
       waitingFor(`the API server to show the cluster's configuration: ${why}`);
       await sleep(1000, undefined, { signal });

@@ -7,18 +7,18 @@ import { Problems } from '../render/problems.ts';
 import { kubeadmTarget } from '../render/version.ts';
 import { API_SERVER_MANIFEST, type ApiServerManifest } from './manifest.ts';
 
-/** A root directory of kubeadm's own, in memory: what it writes there is read, and not what runs. */
+/** A private root directory for kubeadm, in memory: its output is read, and the real files stay untouched. */
 const ROOT = '/run/machineadm/api-server';
-/** Inside of it. */
+/** The path inside. */
 const CONFIG = '/kubeadm.yaml';
 const PATCHES = '/patches';
 
 const TIMEOUT_MS = 60_000;
 
-/** The same file, seen from the machine. */
+/** The same path, seen from the machine. */
 const RECONFIGURATION = `${ROOT}${CONFIG}`;
 
-/** Where kubeadm will find the patches of the API server, seen from inside; undefined = there are none. */
+/** Where kubeadm finds the API server's patches, as a path inside; undefined = there are none. */
 export async function findPatches(
   host: Host,
   kubernetes: KubernetesModel,
@@ -38,16 +38,16 @@ export async function findPatches(
     }
   }
   const ours = [...found].filter(([name]) => name.startsWith('kube-apiserver'));
-  // Before `renderManifest` comes to it: the directory is for root from its beginning.
+  // Created before `renderManifest` uses it, so that the directory is restricted to root from the start.
   await host.makeDirectory(ROOT, 0o700);
   for (const [name, content] of ours) await host.writeFile({ path: `${ROOT}${PATCHES}/${name}`, content, mode: 0o600 });
   return ours.length === 0 ? undefined : PATCHES;
 }
 
 /**
- * The manifest as kubeadm writes it for this configuration. It works in a root directory of its own (`--rootfs`), so that
- * nothing that runs is touched; directories that the manifest of now mounts are there, too, because kubeadm mounts some
- * only where they exist (k/k cmd/kubeadm/app/phases/controlplane/volumes.go).
+ * The manifest that kubeadm writes for this configuration. kubeadm works in a private root directory (`--rootfs`), so
+ * nothing in use is touched. Directories that the current manifest mounts exist there too, because kubeadm mounts some
+ * of them only if they exist (k/k cmd/kubeadm/app/phases/controlplane/volumes.go).
  *
  * @throws MachineadmError `KubeadmConfigInvalid` with kubeadm's lines
  */
@@ -88,7 +88,7 @@ export async function renderManifest(
 }
 
 /**
- * Lets kubeadm record the configuration in the cluster (ConfigMap kubeadm-config), for upgrades and for control planes
+ * Makes kubeadm record the configuration in the cluster (ConfigMap kubeadm-config), for upgrades and for control planes
  * that join later.
  *
  * @throws MachineadmError `BootstrapperFailed`

@@ -8,13 +8,13 @@ import type { QueryHost } from '../../host/seam/host.ts';
 import type { ApiServerManifest } from './manifest.ts';
 import { processesOf, stillRunning } from './processes.ts';
 
-/** What must be seen before an API server counts as running with its manifest. */
+/** The conditions for an API server to count as running with its manifest. */
 export interface ServingDemand {
   readonly manifest: ApiServerManifest;
-  /** Processes of before, which must be gone: `pid:start`. */
+  /** Earlier processes, which must have ended: `pid:start`. */
   readonly gone: readonly string[];
   readonly criSocket: string;
-  /** When the manifest was put in place, milliseconds since the epoch: what ended before tells nothing of it. */
+  /** When the manifest was written, in milliseconds since the epoch: containers that ended before do not count. */
   readonly sinceMs: number;
 }
 
@@ -22,16 +22,16 @@ export type Serving = { readonly serves: true } | { readonly serves: false; read
 
 const PAUSE_MS = 1_000;
 const REQUEST_TIMEOUT_MS = 5_000;
-/** How long it must go on serving: what it reads late (webhooks, keys of a KMS) ends it only then. */
+/** How long it must keep serving: problems with what it reads late (webhooks, KMS keys) end it only then. */
 const STEADY_MS = 4_000;
-/** The kubelet starts it anew with growing pauses; so often is no accident. */
+/** The kubelet restarts it with growing pauses; this number of restarts is not a coincidence. */
 const MOST_ENDS = 3;
 const LOG_BYTES = 16 * 1024;
 const LOG_LINES = 8;
 
 /**
- * Waits until the API server of a manifest runs, and not one of before, answers /readyz on its own port, and goes on
- * doing so. Ends early where its container ends again and again. Throws only the signal's reason.
+ * Waits until the API server of a manifest runs in a new process, answers /readyz on its own port, and keeps doing so.
+ * Stops early where its container ends repeatedly. Throws only the signal's reason.
  */
 export async function waitUntilServing(
   host: QueryHost,
@@ -51,7 +51,7 @@ export async function waitUntilServing(
       steady = undefined;
       options.waitingFor(found.why);
       if (now > end) return { serves: false, why: found.why };
-      // The kubelet keeps but the last of them.
+      // The kubelet keeps only the last of them.
       for (const { id, exitCode } of await endedContainers(host, demand)) if (exitCode !== 0) ended.add(id);
       if (ended.size >= MOST_ENDS) return { serves: false, why: `its container ended ${ended.size} times` };
     }
@@ -67,8 +67,8 @@ async function look(
   const running = await processesOf(host, manifest.command);
   const process = running.find((one) => !gone.includes(one));
   if (process === undefined) return { why: 'its container to start' };
-  // One that is told to end stops listening at once, and lives on for as long as requests last; until it has ended it
-  // may be the one that answers.
+  // A stopping API server closes its listener at once and lives until its requests are done; until it has ended it may
+  // be the one that answers.
   if ((await stillRunning(host, gone)).length > 0) return { why: 'the one of before to end' };
   if (manifest.endpoint === undefined) return { process };
   const answer = await askReadyz(host, manifest.endpoint, signal);
@@ -76,8 +76,9 @@ async function look(
 }
 
 /**
- * undefined = ready. Asked on its own port, with the kubelet's credential: anonymous requests may be refused. One that may
- * not read /readyz (a cluster without the role system:public-info-viewer) is served all the same.
+ * undefined = ready. The query uses its own port and the kubelet's credential, because anonymous requests may be
+ * refused. An API server that denies access to /readyz (a cluster without the role system:public-info-viewer) counts as
+ * serving.
  */
 export async function askReadyz(
   host: QueryHost,
@@ -110,7 +111,7 @@ function firstFailed(body: string): string {
   return body.split('\n').find((line) => line.startsWith('[-]')) ?? '';
 }
 
-/** What the containers of this API server said last, newest first; for evidence. */
+/** The last output of this API server's containers, newest first; for evidence. */
 export async function lastWords(host: QueryHost, demand: ServingDemand): Promise<readonly string[]> {
   const [newest] = await endedContainers(host, demand);
   if (newest === undefined) return [];
@@ -120,7 +121,7 @@ export async function lastWords(host: QueryHost, demand: ServingDemand): Promise
     const lines = new TextDecoder().decode(bytes).trimEnd().split('\n');
     // containerd's format of a log: time, stream, tag, text (k/k pkg/kubelet/kuberuntime/logs).
     const words = lines.map((line) => line.replace(/^\S+ (?:stdout|stderr) [FP] /, '').trim());
-    // What it ends with stands before its help text.
+    // The error precedes its help text.
     const errors = words.filter((line) =>
       /^(Error:|[EF]\d{4} |panic:|invalid argument)|unknown flag|"command failed"/.test(line),
     );
@@ -138,7 +139,7 @@ async function endedContainers(
     const ended = await host.cri(criSocket).exitedContainers();
     return ended.filter(({ name, finishedAtMs }) => name === 'kube-apiserver' && finishedAtMs >= sinceMs);
   } catch {
-    // Without the runtime's word it is waited for until the end.
+    // If the runtime does not answer, wait until the timeout.
     return [];
   }
 }

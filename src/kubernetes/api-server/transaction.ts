@@ -4,15 +4,15 @@ import { member, text } from '@machineadm/document/untyped.ts';
 import { withChecksum, withoutChecksum } from '../../host/files/checksum.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 
-/** Beside the files that it keeps, and root's alone as they are. */
+/** Stored beside the files that it keeps, and restricted to root like them. */
 export const TRANSACTION = API_SERVER_TRANSACTION;
 
 export interface Transaction {
-  /** Each file as it was; without content: there was none. */
+  /** The original files; without content: the file did not exist. */
   readonly files: readonly KeptFile[];
   /** The cluster's ClusterConfiguration, YAML. */
   readonly cluster: string;
-  /** Processes of the API server of then. */
+  /** Processes of the previous API server. */
   readonly processes: readonly string[];
 }
 
@@ -22,7 +22,7 @@ interface KeptFile {
   readonly mode: number;
 }
 
-/** Keeps files as they are now. Durable before it returns. */
+/** Saves the current files. Durable before it returns. */
 export async function beginTransaction(
   host: Host,
   paths: readonly string[],
@@ -39,7 +39,7 @@ export async function beginTransaction(
   return transaction;
 }
 
-/** What a reconfiguration that was killed left; undefined = none was. */
+/** The state saved by a killed reconfiguration; undefined = there was none. */
 export async function readTransaction(host: QueryHost): Promise<Transaction | undefined> {
   const source = await host.readText(TRANSACTION);
   if (source === undefined) return undefined;
@@ -62,7 +62,7 @@ export async function readTransaction(host: QueryHost): Promise<Transaction | un
     processes,
     files: files.map((file: unknown) => {
       const [path, content, mode] = [text(member(file, 'path')), member(file, 'content'), member(file, 'mode')];
-      // Without content the file is removed: one that cannot be read must not be taken for one that was not there.
+      // A file without content is removed on restore, so a file that cannot be read must not count as missing.
       if (path === undefined || typeof mode !== 'number') throw unreadable();
       if (content !== undefined && typeof content !== 'string') throw unreadable();
       return { path, content, mode };
@@ -70,7 +70,7 @@ export async function readTransaction(host: QueryHost): Promise<Transaction | un
   };
 }
 
-/** Puts everything back, the files before the manifest that makes the kubelet read them (`paths` end with it). */
+/** Restores everything, the manifest last (`paths` end with it), because it makes the kubelet read the other files. */
 export async function restore(host: Host, { files }: Transaction): Promise<void> {
   for (const { path, content, mode } of files) {
     if (content === undefined) await host.removeFile(path);
@@ -79,7 +79,7 @@ export async function restore(host: Host, { files }: Transaction): Promise<void>
   await host.sync('/etc/kubernetes');
 }
 
-/** The text of a file as it was. */
+/** The original text of a file. */
 export function contentBefore({ files }: Transaction, path: string): string | undefined {
   return files.find((file) => file.path === path)?.content;
 }

@@ -4,8 +4,8 @@ import { writeDocument } from '../render/yaml.ts';
 import type { SecretLookup } from '../secrets.ts';
 
 /**
- * How the API server reaches a server that it asks or tells, in the form that it reads (k/k
- * staging/src/k8s.io/apiserver/pkg/util/webhook/webhook.go): a kubeconfig with all of it written in place. Holds secrets.
+ * The kubeconfig with which the API server reaches a webhook (k/k
+ * staging/src/k8s.io/apiserver/pkg/util/webhook/webhook.go), with embedded credentials. Contains secrets.
  */
 export function webhookKubeconfig(connection: WebhookConnection, secrets: SecretLookup): string {
   const { server, tlsServerName, certificateAuthority, clientCertificate, token } = connection;

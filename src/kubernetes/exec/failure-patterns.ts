@@ -2,18 +2,18 @@ import type { FailurePattern } from '@machineadm/document/model.ts';
 
 /** Only the beginning of a line is searched. */
 const LONGEST_LINE = 4_096;
-/** What is searched of the output, from its end: a pattern takes time in proportion to it. */
+/** How much output is searched, from its end: the time of a pattern is proportional to it. */
 const MOST_CHARACTERS = 256 * 1024;
 
 export interface Explanation {
   readonly pattern: FailurePattern;
-  /** The last line that the pattern fits. */
+  /** The last line that matches the pattern. */
   readonly line: string;
 }
 
 /**
- * The first pattern of a document that a line of a failed program fits. The lines are somebody else's, so the patterns run
- * in RE2, whose time grows linearly with the text whatever the two look like (https://swtch.com/~rsc/regexp/regexp3.html).
+ * The document's first failure pattern that matches a line of a failed program. The lines are untrusted, so the
+ * patterns run in RE2, whose time is linear in the text for every pattern (https://swtch.com/~rsc/regexp/regexp3.html).
  */
 export async function explain(
   patterns: readonly FailurePattern[],
@@ -30,7 +30,7 @@ export async function explain(
   return undefined;
 }
 
-/** As many of the last lines as may be searched, the last one first. */
+/** The last lines, as many as may be searched, the last one first. */
 function lastLines(lines: readonly string[]): readonly string[] {
   let characters = 0;
   return lines.toReversed().filter(({ length }) => {

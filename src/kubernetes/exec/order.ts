@@ -15,8 +15,8 @@ import type { SecretValue } from '@machineadm/document/secret.ts';
 import type { SecretLookup } from '../secrets.ts';
 
 /**
- * What a program in kubeadm's place is told on its standard input, as one JSON object: the cluster in our words, with
- * secrets in plain text. What the document does not say is left out. Times are milliseconds.
+ * The standard input of a program that replaces kubeadm, as one JSON object: the cluster in our terms, with secrets in
+ * plain text. Fields that the document does not set are left out. Times are in milliseconds.
  */
 export interface BootstrapOrder {
   readonly apiVersion: 'machineadm.dev/bootstrap-order/v1alpha1';
@@ -89,7 +89,7 @@ export function bootstrapOrder(
   };
 }
 
-/** Every secret that the order of a document holds. */
+/** Every secret in the order of a document. */
 export function secretsOfOrder(kubernetes: KubernetesModel, machine: Metadata): readonly SecretValue[] {
   const wanted: SecretValue[] = [];
   bootstrapOrder(kubernetes, machine, '', (value) => {

@@ -5,26 +5,26 @@ import { describeKill, killOf, remedyOfKill, signalOfStatus } from '../../host/p
 import type { CommandResult, Host } from '../../host/seam/host.ts';
 import { explain } from './failure-patterns.ts';
 
-/** What a running program reports to, and what ends it. */
+/** Callbacks and limits of a running program. */
 export interface ExecWatch {
   readonly signal: AbortSignal;
-  /** Each line, redacted, as it comes. */
+  /** Each line, redacted, as it arrives. */
   readonly line: (text: string) => void;
 }
 
 const SOURCE = 'bootstrapper';
-/** What a failure pattern is tried on, from the end. */
+/** What failure patterns are matched against, from the end. */
 const MOST_LINES = 5_000;
 const SHOWN_LINES = 8;
-/** A success test and a reset are short; the program itself has its own limit. */
+/** Limit for a success test and a reset; the program itself has its own limit. */
 const TEST_TIMEOUT_MS = 60_000;
 const RESET_TIMEOUT_MS = 5 * 60_000;
 
 /**
- * Runs the program of the document to its end with the order on its standard input, and judges it by its exit status.
+ * Runs the document's program to its end with the order on its standard input. Its exit status is the verdict.
  *
- * @throws MachineadmError `ExecBootstrapperFailed` in the words of the first failure pattern that a line matches;
- *   `BootstrapperKilled` for a program that a signal killed
+ * @throws MachineadmError `ExecBootstrapperFailed` with the message of the first failure pattern that matches a line;
+ * `BootstrapperKilled` for a program that was killed by a signal
  */
 export async function runProgram(host: Host, exec: ExecModel, order: string, watch: ExecWatch): Promise<void> {
   const lines: string[] = [];
@@ -48,7 +48,7 @@ export async function runProgram(host: Host, exec: ExecModel, order: string, wat
   throw await programFailed(exec, result, lines);
 }
 
-/** Whether the document's success test passes now; undefined where it has none. */
+/** Whether the document's success test passes now; undefined without one. */
 export async function passesSuccessTest(host: Host, exec: ExecModel, signal: AbortSignal): Promise<TestResult> {
   const [program, ...args] = exec.successTest ?? [];
   if (program === undefined) return { passed: undefined, words: [] };
@@ -69,7 +69,7 @@ export interface TestResult {
 }
 
 /**
- * Undoes an earlier attempt, where the document says how.
+ * Undoes an earlier attempt, if the document defines how.
  *
  * @throws MachineadmError `ExecBootstrapperFailed` when it does not end with status 0
  */
@@ -93,7 +93,7 @@ export async function resetProgram(host: Host, exec: Pick<ExecModel, 'reset'>, w
   });
 }
 
-/** Names a program that was killed, and what it printed last. */
+/** Names a killed program, with its last output. */
 async function whereKilled(
   program: string,
   lines: readonly string[],
@@ -139,7 +139,7 @@ async function programFailed(
 function outcome({ status, timedOut, outOfMemory }: CommandResult, limitMs: number): string {
   if (timedOut) return `it did not end within ${formatDuration(limitMs)}`;
   const signal = signalOfStatus(status);
-  // Of a shell: it reports how the program ended that it ran last.
+  // A shell reports how its last program ended.
   const killed = signal === undefined ? '' : `: a program it ran ${describeKill({ signal, outOfMemory })}`;
   return `exit status ${status}${killed}`;
 }

@@ -10,13 +10,13 @@ import { manifestPath, readProcesses } from './observe.ts';
 
 export interface Pace {
   readonly timeoutMs: number;
-  /** Between two looks. */
+  /** Pause between two checks. */
   readonly pauseMs: number;
 }
 
-/** The kubelet ends the old pod, up to 30 s, and starts the new one; on a slow disk an API server needs a minute. */
+/** The kubelet stops the old pod, up to 30 s, and starts the new one; on a slow disk an API server needs a minute. */
 export const USUAL_PACE: Pace = { timeoutMs: 180_000, pauseMs: 1_000 };
-/** A process that lives this long did not refuse its arguments. */
+/** A process that lives this long has accepted its arguments. */
 const STEADY_LOOKS = 3;
 
 export interface RestartOptions {
@@ -26,8 +26,8 @@ export interface RestartOptions {
 }
 
 /**
- * Edits the manifest of a component and waits until it runs with what the manifest then says. When it does not, the old
- * manifest is put back, and `HardenedComponentFailed` is thrown.
+ * Edits the manifest of a component and waits until it runs with the new arguments. Otherwise the old manifest is
+ * restored, and `HardenedComponentFailed` is thrown.
  */
 export async function changeComponent(
   host: Host,
@@ -40,7 +40,8 @@ export async function changeComponent(
   if (before === undefined || stat === undefined) return;
   const after = edits.length === 0 ? before : await editManifest(before, edits);
   const put = async (content: string): Promise<void> => {
-    // The kubelet reads every file of this directory, but none that begins with a dot (pkg/kubelet/config/file_linux.go).
+    // The kubelet reads every file of this directory except those that begin with a dot
+    // (pkg/kubelet/config/file_linux.go).
     await host.writeFile({ path, content, mode: stat.mode, uid: stat.uid, gid: stat.gid });
     await host.sync(path);
   };
@@ -65,7 +66,7 @@ function describeEdit(edit: ManifestEdit): string {
   return edit.kind === 'remove' ? `remove --${edit.name}` : `mount ${edit.mount.path}`;
 }
 
-/** Waits until one process runs, with all of these arguments, and answers; says what was wrong at the end otherwise. */
+/** Waits until one process runs with all of these arguments and answers; returns the last problem otherwise. */
 async function runsWith(
   host: QueryHost,
   component: Component,
@@ -102,7 +103,7 @@ async function whyNot(
 
 async function apiServerProblem(host: QueryHost, signal: AbortSignal): Promise<string | undefined> {
   const credential = await administrator(host);
-  // Nobody to ask as: that it runs on has to do.
+  // Without a credential it is enough that it keeps running.
   if (credential === undefined) return undefined;
   const answer = await getObject(credential, '/version', signal);
   return answer.kind === 'found' ? undefined : 'why' in answer ? answer.why : 'it does not answer';

@@ -4,11 +4,11 @@ import type { Verdict } from '@machineadm/hardening/verdict.ts';
 import type { FoundFile } from './found-files.ts';
 import type { Observed } from './observe.ts';
 
-/** The permission bits that a file may have at most; undefined = the check says nothing of it. */
+/** The permission bits that a file may have; undefined = not checked. */
 export function allowedMode(check: Extract<Check, { kind: 'mode' }>, file: FoundFile): number | undefined {
   if (file.type === 'file') return check.atMost;
   if (check.directories !== undefined) return check.directories;
-  // A pattern finds directories by chance; a path that is named is meant.
+  // A pattern also matches directories, which it does not mean; an explicit path is meant literally.
   return check.paths.some((path) => path.includes('*')) ? undefined : check.atMost;
 }
 

@@ -16,7 +16,7 @@ type SystemCheck = Extract<
   }
 >;
 
-/** The kernel, services, and what hardening only looks at. */
+/** The kernel, services, and controls that hardening only checks. */
 export function evaluateSystem(check: SystemCheck, seen: Observed): Verdict {
   switch (check.kind) {
     case 'sysctl':

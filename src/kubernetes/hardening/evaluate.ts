@@ -17,13 +17,13 @@ import { evaluateSystem } from './evaluate-system.ts';
 import type { FoundFile } from './found-files.ts';
 import { manifestPath, type NamedFile, type Observed, usable } from './observe.ts';
 
-/** Judges one control by what was seen. Pure. */
+/** Evaluates one control against the observed state. Pure. */
 export function evaluateControl(control: Control, seen: Observed): Verdict {
   const why = whyNotHere(control, seen);
   return why === undefined ? evaluateCheck(control.check, seen) : { state: 'not-applicable', why };
 }
 
-/** Why a control says nothing about a machine of this role and version; undefined = it does. */
+/** Why a control does not apply to a machine of this role and version; undefined = it applies. */
 function whyNotHere({ applies, since, until }: Control, seen: Observed): string | undefined {
   if (applies === 'control-plane' && !seen.isControlPlane) return 'this machine is no control plane';
   if (applies === 'worker' && seen.isControlPlane) return 'this machine is a control plane';
@@ -31,7 +31,7 @@ function whyNotHere({ applies, since, until }: Control, seen: Observed): string 
   return versionExclusion({ since, until }, seen.minor);
 }
 
-/** Why a version of Kubernetes is outside of a control's range; undefined = it is inside, or not known. */
+/** Why a control does not apply to a version of Kubernetes; undefined = it applies, or the version is unknown. */
 export function versionExclusion(
   { since, until }: Pick<Control, 'since' | 'until'>,
   minor: number | undefined,
@@ -81,7 +81,7 @@ function evaluateCheck(check: Check, seen: Observed): Verdict {
   }
 }
 
-/** Every place where a component's arguments stand: its manifest, and the processes that run. */
+/** Every place of a component's arguments: its manifest, and its running processes. */
 function argumentPlaces(
   component: Component,
   seen: Observed,
@@ -96,7 +96,7 @@ function noManifest(component: Component): Verdict {
   return decided(false, [{ source: manifestPath(component), text: 'there is no readable manifest' }]);
 }
 
-/** The manifest speaks for what it starts: a process is named only where it says something else. */
+/** The manifest represents the process it starts: a process is reported only where it differs. */
 function judgeArgument({ component, values, rule }: Extract<Check, { kind: 'argument' }>, seen: Observed): Verdict {
   const places = argumentPlaces(component, seen);
   if (places === undefined) return noManifest(component);
@@ -117,7 +117,7 @@ function judgeArgument({ component, values, rule }: Extract<Check, { kind: 'argu
   );
 }
 
-/** What the API server makes of an argument, or of the file that stands in its place. */
+/** The API server's effective setting, from an argument or from the file that replaces it. */
 function argumentValue(name: string, args: ReadonlyMap<string, string>, seen: Observed): string | undefined {
   if (name === 'authorization-mode') return authorizationModes(args, seen);
   if (name === 'anonymous-auth') return args.get(name) ?? anonymousByFile(seen);
@@ -125,15 +125,15 @@ function argumentValue(name: string, args: ReadonlyMap<string, string>, seen: Ob
 }
 
 /**
- * Whether the configuration of authentication lets anonymous requests in; undefined = it does not say. The API server
- * refuses to be told by the argument, too (k/k pkg/kubeapiserver/options/authentication.go).
+ * Whether the authentication configuration allows anonymous requests; undefined = not set. The API server refuses to
+ * have the argument as well (k/k pkg/kubeapiserver/options/authentication.go).
  */
 export function anonymousByFile({ authentication }: Pick<Observed, 'authentication'>): string | undefined {
   const anonymous = member(authentication?.content, 'anonymous');
   return anonymous === undefined || anonymous === null ? undefined : String(member(anonymous, 'enabled') === true);
 }
 
-/** A configuration of authorizers stands in the place of the argument; both at once the API server refuses. */
+/** An authorization configuration replaces the argument; the API server refuses both at once. */
 function authorizationModes(args: ReadonlyMap<string, string>, { authorization }: Observed): string | undefined {
   if (authorization === undefined || args.has('authorization-mode')) return args.get('authorization-mode');
   const authorizers = member(authorization.content, 'authorizers');
@@ -190,12 +190,12 @@ function judgeGate({ gate, never, at }: Extract<Check, { kind: 'feature-gate' }>
   );
 }
 
-/** A dotted field of an object from outside; undefined = it is not set. */
+/** A dotted field of an untrusted object; undefined = not set. */
 export function fieldValue(object: unknown, field: string): unknown {
   return field.split('.').reduce<unknown>((inside, name) => member(inside, name), object);
 }
 
-/** The same as text: lists with commas. */
+/** The same as text: lists are joined with commas. */
 export function fieldText(object: unknown, field: string): string | undefined {
   const value = fieldValue(object, field);
   if (value === undefined || value === null) return undefined;
@@ -213,7 +213,7 @@ function judgeKubelet({ field, flag, rule }: Extract<Check, { kind: 'kubelet' }>
     text: describeSetting(`--${name}`, value, false, rule),
   }));
   const value = fieldText(seen.kubeletConfig, field);
-  // A flag that is set everywhere decides alone; the field behind it counts where it is not.
+  // A flag decides if it is set in all places; otherwise the field counts as well.
   const holds = follows(rule, value) || (flags.length > 0 && wrong.length === 0);
   if (holds && wrong.length === 0) return decided(true, [{ source: KUBELET_CONFIG, text: shown(field, value) }]);
   const field_ = holds

@@ -8,11 +8,11 @@ export interface FoundFile extends Pick<FileStat, 'mode' | 'uid' | 'gid'> {
 const DEEPEST = 12;
 
 /**
- * What exists of a pattern: `*` stands for any part of a name, `**` for everything below, directories included. Symbolic
- * links are not followed and not found: they have no mode of their own.
+ * The existing paths that match a pattern: `*` is any part of a name, `**` everything below, directories included.
+ * Symbolic links are not followed and not returned: they have no mode of their own.
  */
 export async function expandPattern(host: QueryHost, pattern: string): Promise<readonly FoundFile[]> {
-  // Where /usr is merged, /lib is a link to /usr/lib, whose files other patterns find.
+  // With a merged /usr, /lib is a link to /usr/lib, which other patterns cover.
   if (pattern.startsWith('/lib/') && (await host.stat('/lib'))?.type === 'symlink') return [];
   const segments = pattern.split('/').slice(1);
   return await walk(host, '', segments, DEEPEST);
@@ -28,7 +28,7 @@ async function walk(
   const found: FoundFile[] = [];
   const names = segment.includes('*') ? await namesIn(host, at) : [segment];
   const matching = segment === '**' ? names : names.filter((name) => matchesName(segment, name));
-  // `**` is also no directory at all: pki/**/*.crt has pki/ca.crt.
+  // `**` also matches no directory at all: pki/**/*.crt matches pki/ca.crt.
   if (segment === '**' && rest.length > 0) found.push(...(await walk(host, at, rest, depth)));
   for (const name of matching) {
     const path = `${at}/${name}`;
@@ -55,7 +55,7 @@ function matchesName(segment: string, name: string): boolean {
   return new RegExp(`^${source.join('.*')}$`).test(name);
 }
 
-/** Whether a path is meant by a pattern, whether or not it exists. */
+/** Whether a pattern matches a path, existing or not. */
 export function matchesPattern(pattern: string, path: string): boolean {
   const segments = pattern.split('/').map((segment) => {
     if (segment === '**') return '.+';

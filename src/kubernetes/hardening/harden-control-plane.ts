@@ -25,7 +25,7 @@ import { sectionContradictions } from './section-conflicts.ts';
 
 type Plane = KubernetesModel['controlPlane'];
 
-/** Of whom arguments can be given in the document, and where. */
+/** The components whose arguments the document can set, and the field for each. */
 const FIELDS: Readonly<Record<Component, readonly string[]>> = {
   'kube-apiserver': ['kubernetes', 'controlPlane', 'apiServer', 'args'],
   'kube-controller-manager': ['kubernetes', 'controlPlane', 'controllerManager', 'args'],
@@ -33,7 +33,7 @@ const FIELDS: Readonly<Record<Component, readonly string[]>> = {
   etcd: ['kubernetes', 'controlPlane', 'etcd', 'local', 'args'],
 };
 
-/** The control plane's part of the controls: arguments, what they mount, and the sections whose files they name. */
+/** The control plane's part of the controls: arguments, mounts for them, and the sections whose files they refer to. */
 export function hardenControlPlane(
   kubernetes: KubernetesModel,
   controls: readonly Control[],
@@ -59,7 +59,7 @@ export function hardenControlPlane(
   };
 }
 
-/** The audit policy that is asked for, by its file or by what it is to cover; the stricter of two. */
+/** The required audit policy, as a file or as coverage; the stricter of two. */
 function coverageOf(controls: readonly Control[]): AuditCoverage | undefined {
   const checks = controls.map(({ check }) => check);
   if (checks.some((check) => check.kind === 'audit-policy' && check.covers === 'everything')) return 'everything';
@@ -72,8 +72,8 @@ function coverageOf(controls: readonly Control[]): AuditCoverage | undefined {
 }
 
 /**
- * Without anonymous requests the kubelet's probes get 401 (kubernetes/kubernetes#100581): the port is asked instead. A
- * directory of patches that is not ours must bring this itself.
+ * Without anonymous requests the kubelet's probes get 401 (kubernetes/kubernetes#100581), so they check the port
+ * instead. A patches directory of the user must contain this itself.
  */
 function withProbes(kubernetes: KubernetesModel, controls: readonly Control[]): KubernetesModel {
   const { kubeadm, controlPlane } = kubernetes;
@@ -88,7 +88,7 @@ function withProbes(kubernetes: KubernetesModel, controls: readonly Control[]): 
   return { ...kubernetes, kubeadm: { ...kubeadm, patches } };
 }
 
-/** The control plane while controls are worked into it. */
+/** The control plane's model while controls are applied to it. */
 class PlaneDraft {
   readonly findings: Finding[] = [];
   readonly #given: Plane;
@@ -108,11 +108,11 @@ class PlaneDraft {
     this.#admission = given.apiServer.admission;
   }
 
-  /** The value of an argument, given as one or through a section of the document. */
+  /** The value of an argument, set directly or through a section of the document. */
   names(component: Component, name: string): string | undefined {
     const anonymous = this.#given.apiServer.authentication?.structured?.anonymous;
     if (component === 'kube-apiserver' && name === 'anonymous-auth' && anonymous !== undefined) {
-      // The API server refuses the argument beside it (k/k pkg/kubeapiserver/options/authentication.go).
+      // The API server refuses the argument together with it (k/k pkg/kubeapiserver/options/authentication.go).
       return String(anonymous.enabled);
     }
     const args =
@@ -120,13 +120,13 @@ class PlaneDraft {
     return args?.find((argument) => argument.name === name)?.value;
   }
 
-  /** A policy, where the document has none of its own. */
+  /** A policy, for a document without one. */
   auditPolicy(coverage: AuditCoverage): void {
     if (this.names('kube-apiserver', 'audit-policy-file') !== undefined) return;
     this.#audit = { policy: auditPolicyFor(coverage), log: undefined, webhook: undefined };
   }
 
-  /** The configuration of an admission plugin, where the document has none for it. */
+  /** The configuration of an admission plugin, for a document without one. */
   admission(entry: AdmissionModel['config'][number]): void {
     const { enable = [], disable = [], config = [] } = this.#admission ?? {};
     const names = this.#given.apiServer.args.some(({ name }) => name === 'admission-control-config-file');
@@ -159,7 +159,7 @@ class PlaneDraft {
     }
   }
 
-  /** Lists are united, not replaced: naming plugins replaces those that kubeadm names. */
+  /** Lists are merged with kubeadm's: an argument would replace kubeadm's plugins. */
   plugin(control: Control, { plugin, must }: Extract<Check, { kind: 'admission-plugin' }>): void {
     const component = 'kube-apiserver';
     const enabled = this.names(component, 'enable-admission-plugins');
@@ -211,7 +211,7 @@ class PlaneDraft {
     };
   }
 
-  /** kubeadm enables NodeRestriction, and nothing once the document names a list (k/k controlplane/manifests.go). */
+  /** kubeadm enables NodeRestriction, unless the document has a list (k/k controlplane/manifests.go). */
   #enable(plugin: string, enabled: string | undefined, byKubeadm: boolean): void {
     if (enabled === undefined && byKubeadm) return;
     const present = enabled === undefined ? ['NodeRestriction'] : listOf(enabled);
@@ -232,7 +232,7 @@ class PlaneDraft {
     this.findings.push(contradiction(path, control, must));
   }
 
-  /** Of an argument in the document; what hardening added is behind what was given. */
+  /** The source of an argument; hardening's additions come after the document's. */
   #indexOf(component: Component, name: string): number {
     const { apiServer, controllerManager, scheduler, etcd } = this.#given;
     const given = {
@@ -253,7 +253,7 @@ const SECTIONS: readonly (readonly [argument: RegExp, ...section: readonly strin
   [/^anonymous-auth$/, 'authentication', 'structured', 'anonymous'],
 ];
 
-/** Where the document says what an argument comes from that is none of its own. */
+/** The field of the document that an argument is derived from. */
 function sectionOf(component: Component, name: string): readonly string[] {
   if (component !== 'kube-apiserver') return FIELDS[component];
   const [, ...section] = SECTIONS.find(([pattern]) => pattern.test(name)) ?? [undefined, 'args'];

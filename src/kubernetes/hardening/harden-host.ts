@@ -63,13 +63,13 @@ function denialFile(modules: readonly string[]): FileModel {
   return plainFile(DENIED_MODULES_FILE, `# Written by machineadm.\n${lines.join('')}`, 0o644);
 }
 
-/** A file of root's with this text. */
+/** A file of root with this text. */
 function plainFile(path: string, text: string, mode: number): FileModel {
   const content = { kind: 'inline', bytes: new TextEncoder().encode(text) } as const;
   return { path, content, mode, user: 'root', group: 'root', directoryMode: 0o755, append: false };
 }
 
-/** Somebody who owns files and does nothing else. */
+/** An account that only owns files. */
 function ownerAccount({ user, group }: Extract<Check, { kind: 'owner' }>): UserModel {
   return {
     name: user,
@@ -88,7 +88,7 @@ function ownerAccount({ user, group }: Extract<Check, { kind: 'owner' }>): UserM
   };
 }
 
-/** A file that the document lays too open would be closed and opened again in every run. */
+/** A file that the document writes with a wider mode would change back and forth in every run. */
 function modesOf(
   files: readonly FileModel[],
   check: Extract<Check, { kind: 'mode' }>,

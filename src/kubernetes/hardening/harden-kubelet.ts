@@ -5,7 +5,9 @@ import { contradiction } from '@machineadm/hardening/contradiction.ts';
 import { type Check, type Control, describeRule, follows } from '@machineadm/hardening/control.ts';
 import { fieldText } from './evaluate.ts';
 
-/** The kubelet's part of the controls: its configuration, the flags that would win over it, and kube-proxy's addresses. */
+/**
+ * The kubelet's part of the controls: its configuration, the flags that would override it, and kube-proxy's addresses.
+ */
 export function hardenKubelet(
   kubernetes: KubernetesModel,
   host: Pick<HostModel, 'hostname'>,
@@ -24,7 +26,7 @@ export function hardenKubelet(
         if (now !== undefined && !follows(check.rule, now)) {
           findings.push(contradiction(fieldPath(check.field, given), control, describeRule(check.rule)));
         } else if (now === undefined && renders && !control.kubeadmLeavesIt) {
-          // What only the document can bring is wanted of it; all fields that are rendered are top-level ones.
+          // Covers only what the document can set; all rendered fields are top-level.
           if (check.value === undefined) findings.push(wanted(control, check.field));
           else config[check.field] = check.value;
         }
@@ -39,7 +41,8 @@ export function hardenKubelet(
           if (name !== check.flag) return;
           findings.push(contradiction(['kubernetes', 'node', 'kubelet', 'args', index], control, 'not be set'));
         });
-        // kubeadm gives the kubelet a name where it is not the host's (k/k cmd/kubeadm/app/phases/kubelet/flags.go).
+        // kubeadm sets the kubelet's name where it differs from the host name (k/k
+        // cmd/kubeadm/app/phases/kubelet/flags.go).
         if (host.hostname !== undefined && node.name !== undefined && host.hostname !== node.name) {
           const must = `be host.hostname (${host.hostname}): else the kubelet needs --${check.flag}`;
           findings.push(contradiction(['kubernetes', 'node', 'name'], control, must));

@@ -9,17 +9,17 @@ import { applied, select } from './select.ts';
 
 export interface Hardened {
   readonly model: Model;
-  /** Where the document contradicts the profiles that it asks for. */
+  /** Contradictions between the document and its hardening profiles. */
   readonly findings: readonly Finding[];
 }
 
-/** The first kubeadm that can give the kubelet of one joining machine a configuration of its own (k/k#110405). */
+/** The first kubeadm that can configure the kubelet of a single joining machine (k/k#110405). */
 const KUBELET_PATCHES_SINCE = 25;
 
 /**
- * The model with the settings that its profiles ask for: arguments, the kubelet's configuration, kernel settings, modules,
- * accounts and files, which the steps that are there for them then apply. What the document says itself stays, where it
- * satisfies the control; where it contradicts one, that is a finding, and only an exception makes it right. Pure.
+ * Adds the settings of the profiles to the model: arguments, the kubelet's configuration, kernel settings, modules,
+ * accounts and files, which the usual steps then apply. Settings of the document are kept where they satisfy the
+ * control; where they contradict it, that is a finding, and only an exception accepts it. Pure.
  */
 export function hardenModel(model: Model): Hardened {
   const { hardening } = model;
@@ -41,7 +41,7 @@ export function hardenModel(model: Model): Hardened {
     return { model: { ...model, host: host.host }, findings };
   }
   const kubelet = hardenKubelet(kubernetes, model.host, controls, {
-    // An older kubeadm takes it from the cluster; the step mends what the cluster does not say.
+    // An older kubeadm reads it from the cluster; the step corrects what the cluster does not set.
     renders: kubernetes.role === 'InitControlPlane' || (minor ?? 0) >= KUBELET_PATCHES_SINCE,
   });
   const plane = hardenControlPlane(kubelet.kubernetes, controls);
@@ -51,7 +51,7 @@ export function hardenModel(model: Model): Hardened {
   };
 }
 
-/** An exception from what is not asked for says that the writer expects something else. */
+/** An exception for a control that is not selected indicates a mistake. */
 function uselessExceptions({ exceptions }: HardeningModel, selected: readonly Control[]): readonly Finding[] {
   return exceptions.flatMap(({ id }, index) =>
     selected.some((control) => control.id === id)

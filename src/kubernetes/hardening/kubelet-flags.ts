@@ -2,11 +2,11 @@ import { KUBELET_FLAGS_ENVIRONMENT } from '@machineadm/document/ownership/kubern
 import type { QueryHost } from '../../host/seam/host.ts';
 import { argumentsOf } from './manifest.ts';
 
-/** A flag that the kubelet was or will be started with. Flags win over its configuration file. */
+/** A flag of the kubelet's current or next start. Flags override its configuration file. */
 export interface KubeletFlag {
   readonly name: string;
   readonly value: string;
-  /** The file that holds it, or what runs. */
+  /** The file that contains it, or the running process. */
   readonly source: string;
 }
 
@@ -25,7 +25,7 @@ export async function kubeletFlags(host: QueryHost): Promise<readonly KubeletFla
   return flags;
 }
 
-/** Of a process that may end while one looks. */
+/** The process may end in the meantime. */
 async function commandLine(host: QueryHost, pid: number): Promise<readonly string[]> {
   try {
     return ((await host.readText(`/proc/${pid}/cmdline`)) ?? '').split('\0');
@@ -39,7 +39,7 @@ export function withoutFlag(text: string, flag: string): string {
   return text.replaceAll(new RegExp(`(?<=["\\s=])--?${flag}(?:=[^\\s"]*)?(?=["\\s]|$)[ \\t]*`, 'g'), '');
 }
 
-/** The values of a file of assignments, word by word: `KUBELET_KUBEADM_ARGS="--a=b --c=d"`. */
+/** The values of a file of assignments, split into words: `KUBELET_KUBEADM_ARGS="--a=b --c=d"`. */
 function wordsOf(text: string): readonly string[] {
   return text
     .split('\n')

@@ -2,9 +2,9 @@ import { QUIET } from '@machineadm/document/foreign-yaml.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
 import type { Mount, NamedValue } from '@machineadm/hardening/control.ts';
 
-/** The parts of a static pod's manifest that hardening looks at: one component, as kubeadm writes it. */
+/** The parts of a static pod's manifest that hardening uses: one component, as kubeadm writes it. */
 export interface Manifest {
-  /** What the component is started with; of a repeated argument the last counts. */
+  /** The component's arguments; the last occurrence of a repeated one counts. */
   readonly args: ReadonlyMap<string, string>;
   /** From paths in the container to paths on the host. */
   readonly mounts: readonly { readonly mountPath: string; readonly hostPath: string }[];
@@ -15,7 +15,7 @@ export type ManifestEdit =
   | { readonly kind: 'remove'; readonly name: string }
   | { readonly kind: 'mount'; readonly mount: Mount };
 
-/** Reads a manifest. Throws `SyntaxError` where it is no pod with a container. */
+/** Parses a manifest. Throws `SyntaxError` where it is not a pod with a container. */
 export async function readManifest(text: string): Promise<Manifest> {
   const { parseDocument } = await import('yaml');
   const pod = podOf(parseDocument(text, QUIET));
@@ -31,7 +31,7 @@ export async function readManifest(text: string): Promise<Manifest> {
   return { args: argumentsOf(container.words), mounts };
 }
 
-/** `--name=value` and `--name` (true) of a command line; what stands before the first is the program. */
+/** `--name=value` and `--name` (true) of a command line; words before the first flag are the program. */
 export function argumentsOf(words: readonly string[]): ReadonlyMap<string, string> {
   const args = new Map<string, string>();
   words.forEach((word, index) => {
@@ -43,7 +43,7 @@ export function argumentsOf(words: readonly string[]): ReadonlyMap<string, strin
   return args;
 }
 
-/** Where a file that the container knows under `path` lies on the host; undefined when it is not mounted. */
+/** The host path of a file that the container sees at `path`; undefined when it is not mounted. */
 export function hostPathOf(manifest: Manifest, path: string): string | undefined {
   const inside = manifest.mounts
     .filter(({ mountPath }) => path === mountPath || path.startsWith(`${mountPath.replace(/\/$/, '')}/`))
@@ -51,7 +51,7 @@ export function hostPathOf(manifest: Manifest, path: string): string | undefined
   return inside === undefined ? undefined : `${inside.hostPath}${path.slice(inside.mountPath.length)}`;
 }
 
-/** The same manifest with these edits, everything else as it stands there. */
+/** The same manifest with these edits; everything else is unchanged. */
 export async function editManifest(text: string, edits: readonly ManifestEdit[]): Promise<string> {
   const { parseDocument, isSeq } = await import('yaml');
   const document = parseDocument(text, QUIET);
@@ -72,7 +72,7 @@ export async function editManifest(text: string, edits: readonly ManifestEdit[])
   return document.toString({ lineWidth: 0 });
 
   function addMount({ name, path, readOnly, pathType }: Mount): void {
-    // Two controls may want the same directory.
+    // Two controls may need the same directory.
     const { volumes } = containerOf(document.toJS());
     if (list(volumes).some((volume) => member(volume, 'name') === name)) return;
     const append = (where: readonly (string | number)[], value: object): void => {
@@ -88,7 +88,7 @@ export async function editManifest(text: string, edits: readonly ManifestEdit[])
 interface Container {
   readonly fields: unknown;
   readonly volumes: unknown;
-  /** Of `command` or `args`, whichever holds the flags. */
+  /** `command` or `args`, whichever contains the flags. */
   readonly words: readonly string[];
   readonly key: 'command' | 'args';
 }

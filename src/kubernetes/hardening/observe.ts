@@ -18,29 +18,31 @@ import { argumentsOf, hostPathOf, type Manifest, readManifest } from './manifest
 
 export const COMPONENTS: readonly Component[] = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'etcd'];
 
-/** What controls are judged by, as it was at one look at the machine. */
+/** The observed state that controls are evaluated against. */
 export interface Observed {
   readonly isNode: boolean;
   readonly isControlPlane: boolean;
-  /** Minor of Kubernetes 1.x as the kubelet says it; undefined = not known. */
+  /** Minor of Kubernetes 1.x according to the kubelet; undefined = unknown. */
   readonly minor: number | undefined;
   readonly manifests: ReadonlyMap<Component, Manifest | 'unreadable'>;
-  /** Arguments of the components that run now. One may run twice while the kubelet replaces it. */
+  /** Arguments of the running components. A component may run twice while the kubelet replaces it. */
   readonly processes: ReadonlyMap<Component, readonly ReadonlyMap<string, string>[]>;
   /** Parsed KubeletConfiguration. */
   readonly kubeletConfig: unknown;
   readonly kubeletFlags: readonly KubeletFlag[];
   /** By the pattern of the control. */
   readonly files: ReadonlyMap<string, readonly FoundFile[]>;
-  /** Ids of the users and groups that controls name; undefined = there is none. */
+  /** Ids of the users and groups that controls name; undefined = it does not exist. */
   readonly users: ReadonlyMap<string, number | undefined>;
   readonly groups: ReadonlyMap<string, number | undefined>;
-  /** By key in the slash form; undefined = the kernel has none. */
+  /** By key in the slash form; undefined = the kernel does not have it. */
   readonly kernel: ReadonlyMap<string, string | undefined>;
   readonly modules: { readonly loaded: ReadonlySet<string>; readonly denied: ReadonlySet<string> };
-  /** metricsBindAddress of the kube-proxy pods here; '' = left to its default. */
+  /** metricsBindAddress of the kube-proxy pods on this machine; '' = the default. */
   readonly proxyMetrics: readonly string[];
-  /** The files that the API server's arguments name, parsed; undefined = it names none, 'unreadable' = not there. */
+  /**
+   * The parsed files that the API server's arguments refer to; undefined = not set, 'unreadable' = the file is missing.
+   */
   readonly auditPolicy: NamedFile | undefined;
   readonly encryption: NamedFile | undefined;
   readonly admission: NamedFile | undefined;
@@ -51,11 +53,11 @@ export interface Observed {
 
 export interface NamedFile {
   readonly path: string;
-  /** Parsed YAML; undefined = it cannot be read. */
+  /** Parsed YAML; undefined = cannot be read. */
   readonly content: unknown;
 }
 
-/** Looks at everything that these controls are about. Only reads. */
+/** Reads everything that these controls depend on. Read-only. */
 export async function observe(
   host: QueryHost,
   controls: readonly Control[],
@@ -123,12 +125,12 @@ export function usable(manifest: Manifest | 'unreadable' | undefined): Manifest 
   return manifest === 'unreadable' ? undefined : manifest;
 }
 
-/** Where a component's manifest lies. */
+/** The path of a component's manifest. */
 export function manifestPath(component: Component): string {
   return `${STATIC_PODS_DIRECTORY}/${component}.yaml`;
 }
 
-/** Arguments of every process of a component of the control plane, from /proc. */
+/** Arguments of all running control plane components, from /proc. */
 export async function readProcesses(host: QueryHost): Promise<Observed['processes']> {
   const found = new Map<Component, ReadonlyMap<string, string>[]>();
   for (const name of (await host.list('/proc')) ?? []) {
@@ -157,7 +159,7 @@ async function readManifests(host: QueryHost): Promise<ReadonlyMap<Component, Ma
   return manifests;
 }
 
-/** Controls name kubeadm's default places; this machine's own may be others. */
+/** Controls name kubeadm's default paths; this machine may use others. */
 function placesOf(
   manifests: ReadonlyMap<Component, Manifest | 'unreadable'>,
   kubeletConfig: unknown,
@@ -187,7 +189,7 @@ async function kernelValue(host: QueryHost, key: string): Promise<string | undef
   return (await readIfThere(host, `/proc/sys/${key}`))?.trim().replace(/\s+/g, ' ');
 }
 
-/** Processes end and kernel keys refuse while one looks: what cannot be read is not there. */
+/** Processes may end and kernel keys may refuse in the meantime: what cannot be read counts as missing. */
 async function readIfThere(host: QueryHost, path: string): Promise<string | undefined> {
   try {
     return await host.readText(path);
@@ -196,7 +198,10 @@ async function readIfThere(host: QueryHost, path: string): Promise<string | unde
   }
 }
 
-/** What is in the kernel, and what `modprobe -c` says runs a program that loads nothing (modprobe.d(5), `install`). */
+/**
+ * Loaded in the kernel, and disabled according to `modprobe -c` by a command that loads nothing (modprobe.d(5),
+ * `install`).
+ */
 async function modules(host: QueryHost): Promise<Observed['modules']> {
   const plain = (name: string): string => name.replaceAll('-', '_');
   const loaded = ((await host.readText('/proc/modules')) ?? '').split('\n').map((line) => line.split(' ')[0] ?? '');
@@ -214,7 +219,7 @@ async function modules(host: QueryHost): Promise<Observed['modules']> {
   };
 }
 
-/** kube-proxy has its configuration from a ConfigMap, which the kubelet lays below the pod's directory. */
+/** kube-proxy's configuration is a ConfigMap, which the kubelet writes below the pod's directory. */
 async function proxyMetrics(host: QueryHost): Promise<readonly string[]> {
   const found: string[] = [];
   for (const pod of (await host.list(`${KUBELET_DIRECTORY}/pods`)) ?? []) {

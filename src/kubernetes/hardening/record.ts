@@ -5,7 +5,7 @@ import { member, text } from '@machineadm/document/untyped.ts';
 import { withChecksum, withoutChecksum } from '../../host/files/checksum.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 
-/** What this machine was hardened to: an audit needs no document then. It holds no secret. */
+/** The hardening that was applied to this machine, so that an audit needs no document. Contains no secret. */
 export const HARDENING_RECORD = '/var/lib/machineadm/hardening.json';
 
 export function recordText(hardening: HardeningModel): string {
@@ -13,7 +13,7 @@ export function recordText(hardening: HardeningModel): string {
   return `${withChecksum(JSON.stringify({ version: 1, profiles, include, exceptions }, undefined, 2))}\n`;
 }
 
-/** The section that this machine was provisioned with; undefined = none, or it cannot be understood. */
+/** The section that this machine was provisioned with; undefined = none, or it cannot be parsed. */
 export async function readRecord(host: QueryHost): Promise<HardeningModel | undefined> {
   const source = await host.readText(HARDENING_RECORD);
   if (source === undefined) return undefined;

@@ -8,30 +8,30 @@ import { allowedMode } from './evaluate-files.ts';
 import { hostPathOf, type ManifestEdit } from './manifest.ts';
 import { COMPONENTS, type Observed, usable } from './observe.ts';
 
-/** What to do about controls that do not hold: one thing for each place where something is written. */
+/** The remediation of controls that are not satisfied: one entry for each place of a setting. */
 export interface Remediations {
-  /** An empty list: the manifest is right, and what runs is older than it. */
+  /** An empty list: the manifest is right, and the running process is older. */
   readonly manifests: ReadonlyMap<Component, readonly ManifestEdit[]>;
-  /** Dotted fields of the kubelet's configuration; null takes one away. */
+  /** Dotted fields of the kubelet's configuration; null removes one. */
   readonly kubeletFields: ReadonlyMap<string, unknown>;
-  /** Flags to take away, by the file that holds them. */
+  /** Flags to remove, by the file that contains them. */
   readonly kubeletFlags: ReadonlyMap<string, readonly string[]>;
   readonly modes: ReadonlyMap<string, number>;
   readonly owners: ReadonlyMap<string, { readonly uid: number; readonly gid: number }>;
   readonly services: readonly { readonly name: string; readonly act: 'stop' | 'disable' }[];
-  /** Ids of the controls that these are for, by place. */
+  /** Ids of the controls, by place. */
   readonly controls: ReadonlyMap<keyof Omit<Remediations, 'controls'> | Component, readonly string[]>;
 }
 
-/** What the document says of the settings that a control is about. */
+/** The document's values for the settings of a control. */
 export interface Wanted {
   readonly kubernetes: KubernetesModel;
   readonly host: Pick<HostModel, 'hostname'>;
-  /** As the kubelet would call itself. */
+  /** As the kubelet would name itself. */
   readonly hostname: string;
 }
 
-/** What to do so that these controls hold. Pure. What can only be mended elsewhere (in the cluster) is not in it. */
+/** The changes that satisfy these controls. Pure. Does not include what must be changed elsewhere (in the cluster). */
 export function remediationsFor(controls: readonly Control[], seen: Observed, wanted: Wanted): Remediations {
   const draft = new Draft(seen, wanted);
   for (const control of controls) {
@@ -65,7 +65,7 @@ class Draft {
     if (check.kind === 'feature-gate') this.#gate(id, check);
     if (check.kind === 'kubelet') this.#kubelet(id, check);
     if (check.kind === 'kubelet-serving-certificate') this.#field(id, 'serverTLSBootstrap', true);
-    // Under another name than the host's the kubelet would be another Node: then the flag is not in the way.
+    // With a different name than the host's the kubelet would register a different Node: the flag is kept then.
     if (check.kind === 'kubelet-flag-absent') this.#flag(id, check.flag, (value) => value === this.#wanted.hostname);
     if (check.kind === 'mode') this.#modes(id, check);
     if (check.kind === 'owner') this.#owners(id, check);
@@ -116,7 +116,7 @@ class Draft {
     if (manifest === undefined) return;
     const edits = values.flatMap(({ name, value: usual }): readonly ManifestEdit[] => {
       if (follows(rule, manifest.args.get(name))) return [];
-      // The API server refuses both; the file is the document's to change.
+      // The API server refuses both; only the document can change the file.
       if (name === 'authorization-mode' && manifest.args.has('authorization-config')) return [];
       if (name === 'anonymous-auth' && !manifest.args.has(name) && anonymousByFile(this.#seen) !== undefined) return [];
       if (rule.is.kind === 'nothing') return [{ kind: 'remove', name }];
@@ -130,7 +130,7 @@ class Draft {
       this.#edit(id, component, ...edits, ...(mounts ? [{ kind: 'mount', mount } as const] : []));
   }
 
-  /** kubeadm's usual value, in the places of this machine. */
+  /** kubeadm's default value, with this machine's paths. */
   #here(name: string, usual: string): string {
     const { cluster, controlPlane } = this.#wanted.kubernetes;
     if (name === 'secure-port') return String(controlPlane.apiEndpoint.bindPort ?? usual);
@@ -179,7 +179,7 @@ class Draft {
     this.#admission(id);
   }
 
-  /** The file itself is laid by the step control-plane-files. */
+  /** The step control-plane-files writes the file itself. */
   #admission(id: string): void {
     const manifest = usable(this.#seen.manifests.get('kube-apiserver'));
     const name = 'admission-control-config-file';

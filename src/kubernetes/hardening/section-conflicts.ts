@@ -9,8 +9,8 @@ import { apiServerComponent } from '../api-server/component.ts';
 const API_SERVER = ['kubernetes', 'controlPlane', 'apiServer'];
 
 /**
- * Where a section of the API server contradicts a control that is about what its file says: the document's file stays,
- * so the control would be dropped without a word. A file that the document names in `args` is the audit's to judge.
+ * Where a section of the API server contradicts a control about its file: the document's file is kept, so the control
+ * would be dropped silently. The audit checks files that the document names in `args`.
  */
 export function sectionContradictions(apiServer: ApiServerModel, control: Control): readonly Finding[] {
   const { audit, encryptionAtRest } = apiServer;

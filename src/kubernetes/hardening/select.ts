@@ -3,16 +3,16 @@ import type { Control } from '@machineadm/hardening/control.ts';
 import { CONTROLS } from '@machineadm/hardening/controls/index.ts';
 import { versionExclusion } from './evaluate.ts';
 
-/** A control that was chosen, and why it is left alone, where it is. */
+/** A selected control, and the reason where it is excepted. */
 export interface Selected {
   readonly control: Control;
-  /** Applied and held to; else only told, with the reason. */
+  /** Applied and enforced; otherwise only reported, with the reason. */
   readonly exception: string | undefined;
 }
 
 /**
- * The controls of the profiles and those included by id, in the order of their benchmarks. What breaks clusters is an
- * exception of its profile's own, unless it is included.
+ * The controls of the profiles and those included by id, in the order of their benchmarks. Controls that break clusters
+ * are excepted by the profile itself, unless they are included.
  */
 export function select({ profiles, include, exceptions }: HardeningModel): readonly Selected[] {
   return CONTROLS.flatMap((control) => {
@@ -24,7 +24,7 @@ export function select({ profiles, include, exceptions }: HardeningModel): reado
   });
 }
 
-/** Those that are applied to a machine of this role and version. `minor` undefined = any. */
+/** The controls that apply to a machine of this role and version. `minor` undefined = any. */
 export function applied(
   selected: readonly Selected[],
   role: Role | undefined,

@@ -1,7 +1,7 @@
 import { formatMode } from '@machineadm/document/units.ts';
 import { type Check, type Control, describeRule } from '@machineadm/hardening/control.ts';
 
-/** What a control asks for, in one line of our own words. */
+/** A one-line title of a control, in our own words. */
 export function titleOf({ check }: Pick<Control, 'check'>): string {
   switch (check.kind) {
     case 'argument':

@@ -4,16 +4,16 @@ import { member, text } from '@machineadm/document/untyped.ts';
 import { parseVersion } from '../../host/seam/version.ts';
 import { companionTags, defaultRepository } from './releases.ts';
 
-/** An image that a document needs, and what for. */
+/** An image that a document needs, and its purpose. */
 export interface NeededImage {
   readonly image: string;
   /** `kube-apiserver`, `sandbox`, `static pod kube-vip`, `images.required`; several where they share it. */
   readonly for: readonly string[];
-  /** False where the tag is of a release near by, or the cluster may have another: kubeadm is the judge. */
+  /** False where the tag is taken from a similar release, or the cluster may use another: then kubeadm decides. */
   readonly certain: boolean;
 }
 
-/** What of kubeadm's images a machine needs, by its role. A joining one gets what the cluster runs on every node. */
+/** kubeadm's images by role. A joining machine needs those that the cluster runs on every node. */
 const OF_ROLE: Readonly<Record<KubernetesModel['role'], readonly string[]>> = {
   InitControlPlane: ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kube-proxy', 'coredns', 'etcd'],
   JoinControlPlane: ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kube-proxy', 'coredns', 'etcd'],
@@ -21,8 +21,8 @@ const OF_ROLE: Readonly<Record<KubernetesModel['role'], readonly string[]>> = {
 };
 
 /**
- * Whether a machine is to live without a registry: it may pull nothing, or it is given archives and the document does
- * not say that the rest may be pulled. Then what is needed is checked before kubeadm runs.
+ * Whether a machine must work without a registry: it may not pull, or it has archives and the document does not allow
+ * pulling the rest. Then the images are checked before kubeadm runs.
  */
 export function isAirGapped({ images, kubernetes }: Pick<Model, 'images' | 'kubernetes'>): boolean {
   const policy = kubernetes?.node.imagePullPolicy;
@@ -30,8 +30,8 @@ export function isAirGapped({ images, kubernetes }: Pick<Model, 'images' | 'kube
 }
 
 /**
- * Every image that the document needs, in the order of the boot, without asking kubeadm or this machine: by the kubeadm
- * of the very release of `kubernetes.version`. `unknown` names what it cannot tell.
+ * Every image that the document needs, in the order of their use, without running kubeadm or inspecting this machine:
+ * for kubeadm of exactly `kubernetes.version`. `unknown` lists what cannot be determined.
  */
 export async function neededImages(
   model: Model,
@@ -53,7 +53,7 @@ export async function neededImages(
     const own = kubeadmImages(kubernetes);
     if (own === undefined) unknown.push(`etcd, coredns and pause of Kubernetes ${kubernetes.version}`);
     needed.push(...(own ?? []));
-    // kubeadm insists on its pause, whatever containerd's sandbox is.
+    // kubeadm requires its own pause image, whatever containerd's sandbox image is.
     if (pause !== undefined && kubernetes.role !== 'Worker') needed.push({ ...pause, for: ['pause'] });
     needed.push(...(await staticPodImages(kubernetes)));
   }
@@ -65,8 +65,8 @@ export async function neededImages(
 }
 
 /**
- * kubeadm's list but for pause (k/k cmd/kubeadm/app/images/images.go, GetControlPlaneImages); undefined for a release of
- * which nothing is known.
+ * kubeadm's list except pause (k/k cmd/kubeadm/app/images/images.go, GetControlPlaneImages); undefined for an unknown
+ * release.
  */
 function kubeadmImages(kubernetes: KubernetesModel): readonly NeededImage[] | undefined {
   const release = parseVersion(kubernetes.version);
@@ -77,15 +77,15 @@ function kubeadmImages(kubernetes: KubernetesModel): readonly NeededImage[] | un
   const own = defaultRepository(release);
   const repository = cluster.imageRepository ?? own;
   const local = controlPlane.etcd.kind === 'local' ? controlPlane.etcd : undefined;
-  // What the cluster was told belongs to it, and a joining machine's document does not know.
+  // These settings belong to the cluster, and a joining machine's document does not contain them.
   const tells = role === 'InitControlPlane';
   const dns = addons.dns.imageRepository ?? repository;
-  // Since 1.21 the project's own repository has coredns one level deeper; a mirror of one level has not.
+  // Since 1.21 the project's own repository has coredns one level deeper; a mirror with a single level does not.
   const dnsPath = dns === own && release.minor >= 21 ? 'coredns/coredns' : 'coredns';
   const named = (name: string): NeededImage | undefined => {
     switch (name) {
       case 'coredns': {
-        // Before 1.31 kubeadm pulls it whether the addon is skipped or not: only v1beta4 can say "disabled".
+        // Before 1.31 kubeadm pulls it even if the addon is skipped: only v1beta4 can disable it.
         if (!addons.dns.enabled && release.minor >= 31) return undefined;
         const tag = addons.dns.imageTag ?? tags.coredns;
         return {
@@ -108,7 +108,7 @@ function kubeadmImages(kubernetes: KubernetesModel): readonly NeededImage[] | un
   return OF_ROLE[role].flatMap((name) => named(name) ?? []);
 }
 
-/** A `+build` is no part of a tag (k/k cmd/kubeadm/app/util/version.go, KubernetesVersionToImageTag). */
+/** A `+build` is not part of a tag (k/k cmd/kubeadm/app/util/version.go, KubernetesVersionToImageTag). */
 function imageTag(version: string): string {
   return version.replaceAll('+', '_');
 }
@@ -138,7 +138,7 @@ export async function staticPodImages({ controlPlane }: KubernetesModel): Promis
   });
 }
 
-/** Each image once, with all that it is for. */
+/** Each image once, with all its purposes. */
 function merged(images: readonly NeededImage[]): readonly NeededImage[] {
   const byName = new Map<string, NeededImage>();
   for (const one of images) {

@@ -67,7 +67,7 @@ const ROWS: readonly Row[] = [
   row('37.0', '3.7.0-0', 'v1.14.6', '3.10.2'),
 ];
 
-/** The last patch release of each minor that the table is known to hold for; a later one may have moved on. */
+/** The last patch release of each minor that the table is verified for; a later one may differ. */
 const KNOWN_TO: Readonly<Record<number, number>> = {
   20: 15,
   21: 14,
@@ -90,8 +90,8 @@ const KNOWN_TO: Readonly<Record<number, number>> = {
 };
 
 /**
- * The tags that kubeadm of a release uses, and whether that is known or taken over from the nearest release known.
- * undefined before 1.20 and after the newest minor of the table.
+ * The tags of a release's kubeadm, and whether they are known or taken from the nearest known release. undefined before
+ * 1.20 and after the newest minor of the table.
  */
 export function companionTags(
   release: Pick<Version, 'major' | 'minor' | 'patch'>,

@@ -1,18 +1,18 @@
 import { member, text } from '@machineadm/document/untyped.ts';
 import type { MembershipFacts } from './membership.ts';
 
-/** What the journal knows of the last time that kubeadm was started on this machine. */
+/** The journal's record of kubeadm's last start on this machine. */
 export interface Attempt extends Partial<MembershipFacts> {
   readonly etcdMemberAnnounced: boolean;
   readonly nodeNameConflict: boolean;
   readonly succeeded: boolean;
-  /** How kubeadm ended is not known. */
+  /** How kubeadm ended is unknown. */
   readonly interrupted: boolean;
-  /** kubeadm ended by itself before a phase that writes: nothing on the disk is its work. */
+  /** kubeadm ended by itself before a phase that writes: nothing on disk comes from it. */
   readonly wroteNothing: boolean;
 }
 
-/** Of a kubeadm that was never started, or of which nothing is known. */
+/** kubeadm was never started, or nothing is known. */
 export const NO_ATTEMPT: Attempt = {
   etcdMemberAnnounced: false,
   nodeNameConflict: false,
@@ -22,8 +22,8 @@ export const NO_ATTEMPT: Attempt = {
 };
 
 /**
- * Reads the notes that the step kubeadm left; older versions left less. There is one, but for a document whose role has
- * changed between two attempts.
+ * Reads the notes of the step kubeadm; older versions wrote fewer. There is one, unless the document's role has changed
+ * between two attempts.
  */
 export function attemptOf(notes: readonly unknown[]): Attempt {
   const has = (name: string): boolean => notes.some((note) => member(note, name) === true);
@@ -44,9 +44,9 @@ export function attemptOf(notes: readonly unknown[]): Attempt {
 }
 
 /**
- * Only preflight comes before the phases that write (k/k cmd/kubeadm/app/cmd/{init,join}.go). Its end is known from
- * kubeadm's own last error and not from the phase that it printed last: a join writes its bootstrap kubeconfig and ca.crt
- * before it prints anything about them (phases/join/kubelet.go).
+ * Only preflight precedes the phases that write (k/k cmd/kubeadm/app/cmd/{init,join}.go). It is recognised by kubeadm's
+ * last error and not by the last printed phase: a join writes its bootstrap kubeconfig and ca.crt before it prints
+ * anything about them (phases/join/kubelet.go).
  */
 function wroteNothing(ended: unknown): boolean {
   const phase = text(member(ended, 'phase'));

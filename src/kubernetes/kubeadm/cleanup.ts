@@ -7,8 +7,8 @@ import { type Inventory, keeperOf, type ResetPlaces, removablePaths } from './in
 const UMOUNT_TIMEOUT_MS = 30_000;
 
 /**
- * Deletes what kubeadm and the kubelet wrote, and keeps what was there before: what `kubeadm reset` cannot do, because it
- * empties whole directories. The kubelet and its pods must be gone.
+ * Deletes what kubeadm and the kubelet wrote, and keeps what existed before, which `kubeadm reset` cannot do, because
+ * it empties whole directories. The kubelet and its pods must have ended.
  */
 export async function removeAllBut(
   host: Host,
@@ -32,21 +32,21 @@ export async function removeAllBut(
   }
 }
 
-/** Removes a path with all below it. */
+/** Removes a path with everything below it. */
 export async function removeRest(host: Host, path: string, signal: AbortSignal): Promise<void> {
   const stat = await host.stat(path);
   if (stat === undefined) return;
   if (stat.type !== 'directory') return await host.removeFile(path);
   if ((await host.which('rm')) === undefined) {
-    // Windows: empty directories are in nobody's way.
+    // Windows: empty directories do no harm.
     for (const name of (await host.list(path)) ?? []) await removeRest(host, `${path}/${name}`, signal);
     return;
   }
-  // Never into a file system that is mounted below.
+  // Never descends into a mounted file system.
   await host.run({ program: 'rm', args: ['-r', '-f', '--one-file-system', '--', path], signal });
 }
 
-/** Unmounts the kubelet's volumes, in this order; what is deleted below a mount point is deleted in the volume. */
+/** Unmounts the kubelet's volumes in this order; deleting below a mount point would delete from the volume. */
 export async function unmountAll(
   host: Host,
   points: readonly string[],

@@ -11,14 +11,14 @@ import { type RenderedKubeadm, type RenderInput, renderKubeadm } from '../render
 import { resolveSecrets } from '../secrets.ts';
 import type { KubeadmCommand } from './output.ts';
 
-/** Everything that decides what kubeadm is told. */
+/** All inputs of kubeadm's configuration. */
 export interface KubeadmConfigInput {
   readonly kubernetes: KubernetesModel;
   readonly kubeadm: Version;
   readonly cgroupDriver: 'systemd' | 'cgroupfs' | undefined;
 }
 
-/** A file that kubeadm will read, and the same text without secrets. */
+/** A file for kubeadm, and the same text without secrets. */
 export interface KubeadmFile {
   readonly file: NewFile;
   readonly shown: string;
@@ -26,19 +26,19 @@ export interface KubeadmFile {
 
 const REDACTED = '[redacted]';
 
-/** Where the configuration of a command lies. */
+/** The path of a command's configuration. */
 export function kubeadmConfigPath(command: KubeadmCommand): string {
   return command === 'init' ? KUBEADM_INIT_CONFIG : KUBEADM_JOIN_CONFIG;
 }
 
-/** Renders with every secret redacted: for what is shown, and for what depends on no secret. Pure. */
+/** Renders with every secret redacted: for display, and for parts that depend on no secret. Pure. */
 export function renderRedacted(input: KubeadmConfigInput): RenderedKubeadm {
   return render(input, () => REDACTED);
 }
 
 /**
- * Renders with the secrets' values; undefined when one of them has effects to find out and this machine may only be
- * asked. Throws `SecretUnavailable`, and what `renderKubeadm` throws.
+ * Renders with the values of secrets; undefined when resolving one of them has side effects, which a read-only host
+ * must not cause. Throws `SecretUnavailable`, and the errors of `renderKubeadm`.
  */
 export async function kubeadmFiles(host: Host, input: KubeadmConfigInput): Promise<readonly KubeadmFile[]>;
 export async function kubeadmFiles(
@@ -62,7 +62,7 @@ export async function kubeadmFiles(
       file: { path, content, mode },
       shown: shown.files[index]?.content ?? '',
     })),
-    // Last: once it is there, everything that it names is there, too.
+    // Written last: all files that it refers to exist before it.
     {
       file: { path: kubeadmConfigPath(rendered.command), content: rendered.text, mode: KUBEADM_CONFIG_MODE },
       shown: shown.text,

@@ -1,12 +1,12 @@
 import { foreignYamlDocuments } from '@machineadm/document/foreign-yaml.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
 
-/** The flag that says which phases to leave out; it beats the field of the same meaning (cobra workflow.Runner). */
+/** The flag for phases to skip; it overrides the corresponding field (cobra workflow.Runner). */
 const FLAG = '--skip-phases=';
 
 /**
- * The phases that a command will skip: those of the flag, else those of the configuration as it is on the disk, where a
- * hook may have changed them.
+ * The phases that a command will skip: those of the flag, otherwise those of the configuration on disk, which a hook
+ * may have changed.
  */
 export async function skippedPhases(flags: readonly string[], configuration: string): Promise<readonly string[]> {
   const flag = flags.find((one) => one.startsWith(FLAG));
@@ -15,12 +15,12 @@ export async function skippedPhases(flags: readonly string[], configuration: str
   return Array.isArray(phases) ? phases.filter((phase) => typeof phase === 'string') : [];
 }
 
-/** The name of the Node as the configuration on the disk has it; undefined: kubeadm takes the host name. */
+/** The Node's name in the configuration on disk; undefined: kubeadm uses the host name. */
 export async function registeredName(configuration: string): Promise<string | undefined> {
   return text(member(member(await commandConfiguration(configuration), 'nodeRegistration'), 'name'));
 }
 
-/** What the configuration says of the command itself: its InitConfiguration or JoinConfiguration. */
+/** The part of the configuration for the command itself: its InitConfiguration or JoinConfiguration. */
 async function commandConfiguration(configuration: string): Promise<unknown> {
   const objects = await foreignYamlDocuments(configuration);
   return objects.find((object) => /^(Init|Join)Configuration$/.test(text(member(object, 'kind')) ?? ''));

@@ -11,12 +11,12 @@ const DEFAULTS = {
   discoveryMs: 5 * MINUTE,
 } as const;
 
-/** What pulls of images and everything without a limit of its own may cost on top. */
+/** Additional time for image pulls and everything without a limit of its own. */
 const SLACK_MS = 15 * MINUTE;
 
 /**
- * How long kubeadm may take before it must be stuck: the sum of the limits of its phases, so that it can always name
- * the one that failed before it is ended from outside. In milliseconds.
+ * The time after which kubeadm must be stuck, in milliseconds: the sum of the limits of its phases, so that kubeadm can
+ * always report the failed one before it is ended.
  */
 export function kubeadmDeadlineMs(kubernetes: Pick<KubernetesModel, 'role' | 'timeouts'>): number {
   const given = kubernetes.timeouts;

@@ -12,27 +12,30 @@ import {
 import { mountPointsOf } from '../../host/files/paths.ts';
 import type { FileStat, QueryHost } from '../../host/seam/host.ts';
 
-/** Where a reset of a node deletes. */
+/** The places that a reset of a node deletes. */
 export interface ResetPlaces {
   readonly certificatesDirectory: string;
   /** Of a local etcd, where it is not the default. */
   readonly etcdDataDirectory?: string | undefined;
 }
 
-/** Something that was there before kubeadm was first started. */
+/** An entry that existed before kubeadm's first start. */
 export interface InventoryEntry {
   readonly path: string;
   readonly type: FileStat['type'];
   readonly size: number;
-  /** Changes when it is written or replaced. */
+  /** Changes when the file is written or replaced. */
   readonly fingerprint?: string | undefined;
-  /** True for a directory that counts with all below it, whatever is added to it later. */
+  /** True for a directory that is kept as a whole, with everything added to it later. */
   readonly whole?: true;
 }
 
 export type Inventory = readonly InventoryEntry[];
 
-/** k/k cmd/kubeadm/app/cmd/phases/reset/cleanupnode.go: files that go, and directories whose contents go. */
+/**
+ * k/k cmd/kubeadm/app/cmd/phases/reset/cleanupnode.go: files that are deleted, and directories whose contents are
+ * deleted.
+ */
 export const RESET_FILES: readonly string[] = [
   KUBELET_KUBECONFIG,
   BOOTSTRAP_KUBELET_KUBECONFIG,
@@ -48,7 +51,10 @@ const RESET_DIRECTORIES = [
   '/var/lib/cni',
   '/var/lib/dockershim',
 ];
-/** kubeadm writes these names only (k/k cmd/kubeadm/app/constants); a kube-vip manifest of the document is not among them. */
+/**
+ * kubeadm writes only these names (k/k cmd/kubeadm/app/constants); a kube-vip manifest of the document is not one of
+ * them.
+ */
 export const COMPONENTS: readonly string[] = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'];
 export const CERTIFICATES: readonly string[] = [
   'apiserver',
@@ -63,12 +69,12 @@ export const CERTIFICATES: readonly string[] = [
   'front-proxy-client',
   'sa',
 ];
-/** More are not listed one by one: their directory then counts as a whole. */
+/** Above this number files are not listed individually: their directory then counts as a whole. */
 const MOST_ENTRIES = 2_000;
 
 /**
- * Lists everything that a reset could delete. It is taken before kubeadm is started for the first time, and nothing in it
- * is ever removed: an image's certificate authority, a restored etcd snapshot, files of other software.
+ * Lists everything that a reset could delete. It is taken before kubeadm's first start, and its entries are never
+ * removed: an image's certificate authority, a restored etcd snapshot, files of other software.
  */
 export async function takeInventory(host: QueryHost, places: ResetPlaces): Promise<Inventory> {
   const entries: InventoryEntry[] = [];
@@ -94,20 +100,20 @@ export async function takeInventory(host: QueryHost, places: ResetPlaces): Promi
     if (stat !== undefined) add(path, stat, stat.type === 'directory');
   }
   for (const directory of [...RESET_DIRECTORIES, places.certificatesDirectory]) await walk(directory, false);
-  // A file of etcd is of no use without the others.
+  // A part of etcd's files is useless without the others.
   for (const directory of etcdDirectories(places)) await walk(directory, true);
   return entries;
 }
 
-/** Certificate authorities and the key of service accounts: without the key, each can be had again. */
+/** Certificate authorities and the service account key; the other certificates can be issued again. */
 const AUTHORITIES = ['ca', 'etcd/ca', 'front-proxy-ca', 'sa'];
-/** What kubeadm and the kubelet write below the kubelet's directory, and write again. */
+/** Files below the kubelet's directory that kubeadm and the kubelet write, and can write again. */
 const KUBELET_STATE =
   /^\/var\/lib\/kubelet\/((config|instance-config)\.yaml|kubeadm-flags\.env|(cpu|memory|dra)_manager_state|pki\/kubelet[^/]*|(checkpoints|device-plugins|plugins|plugins_registry|pods|pod-resources)\/.*)$/;
 
 /**
- * What counts as there before where the journal of an older version does not say: everything but what kubeadm and the
- * kubelet are known to write and can write again. A certificate authority and etcd's data cannot be made again.
+ * What counts as existing before, where an older version's journal does not tell: everything except what kubeadm and
+ * the kubelet are known to write and can write again. A certificate authority and etcd's data cannot be recreated.
  */
 export async function assumedInventory(host: QueryHost, places: ResetPlaces): Promise<Inventory> {
   const pki = places.certificatesDirectory;
@@ -125,16 +131,16 @@ export async function assumedInventory(host: QueryHost, places: ResetPlaces): Pr
   return found.filter(({ path }) => kept.has(path) || (!madeAgain.has(path) && !KUBELET_STATE.test(path)));
 }
 
-/** The data directories of a local etcd: since 1.28 kubeadm reset empties the default one, also of a worker. */
+/** The data directories of a local etcd: since 1.28 kubeadm reset empties the default one, even on a worker. */
 function etcdDirectories({ etcdDataDirectory }: ResetPlaces): readonly string[] {
   return [...new Set([DEFAULT_ETCD_DATA_DIRECTORY, etcdDataDirectory ?? DEFAULT_ETCD_DATA_DIRECTORY])];
 }
 
-/** Says of paths whether a reset must keep them. */
+/** Decides which paths a reset must keep. */
 export interface Keeper {
-  /** The path itself was there before, or lies in a directory that counts as a whole. */
+  /** The path itself existed before, or is in a directory that is kept as a whole. */
   keeps(path: string): boolean;
-  /** It is kept, or something below it is. */
+  /** It is kept, or contains something that is kept. */
   keepsAnyOf(path: string): boolean;
 }
 
@@ -152,7 +158,7 @@ function ancestorsOf(path: string): string[] {
 }
 
 /**
- * The topmost paths that a reset deletes: everything in its places but what is kept, and what is mounted there.
+ * The topmost paths that a reset deletes: everything in its places except what is kept or mounted there.
  *
  * @param keeper of the inventory
  */

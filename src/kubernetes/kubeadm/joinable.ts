@@ -8,22 +8,22 @@ import {
 } from '../join-credentials.ts';
 import { registeredName } from './configured.ts';
 
-/** What a machine joins as. */
+/** The node's credentials and role for a join. */
 export interface Joiner {
   readonly kubernetes: KubernetesModel;
-  /** Where kubeadm's configuration names none. */
+  /** kubeadm's default where its configuration names none. */
   readonly nodeName: string;
   readonly machineId: string;
   readonly systemUuid: string | undefined;
 }
 
 /**
- * Before a join: what kubeadm would find out after minutes, or not at all.
+ * Before a join: checks for problems that kubeadm would notice only after minutes, or not at all.
  *
- * @param attempt.configuration kubeadm's, as it is on the disk
- * @param attempt.again an earlier attempt began: what proved this machine then may have expired since
+ * @param attempt.configuration kubeadm's, from the disk
+ * @param attempt.again an earlier attempt has begun: this machine's credentials may have expired since
  * @throws MachineadmError `StaleCertificates`, `BootstrapTokenExpired`, `CertificateKeySecretExpired` or
- *   `NodeNameConflict`
+ * `NodeNameConflict`
  */
 export async function requireJoinable(
   host: Host,

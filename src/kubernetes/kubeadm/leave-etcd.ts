@@ -7,15 +7,15 @@ import { keeperOf } from './inventory.ts';
 import type { ResetOrder, ResetWatch } from './reset-order.ts';
 
 /**
- * Removes this machine's member from a stacked etcd, and no other. kubeadm itself would do so only where its manifest of
- * etcd was written already (k/k cmd/kubeadm/app/cmd/phases/reset/removeetcdmember.go), which comes after the announcement.
+ * Removes this machine's member from a stacked etcd, and no other. kubeadm itself would do so only if its etcd manifest
+ * already existed (k/k cmd/kubeadm/app/cmd/phases/reset/removeetcdmember.go), which is written after the announcement.
  *
  * @throws MachineadmError `EtcdMemberAlreadyExists` where it must be removed and cannot be
  */
 export async function leaveEtcd(host: Host, order: ResetOrder, watch: ResetWatch): Promise<void> {
   const { certificatesDirectory, advertiseAddress } = order;
   const peers = await findEtcdPeers(host, certificatesDirectory, advertiseAddress, watch.signal);
-  // Without other members there is nothing to leave, or nothing any more that leads to them.
+  // Without other members there is nothing to leave, or no way to reach them.
   if (peers === undefined || peers.endpoints.length === 0) return;
   const evidence = await evidenceOf(host, order);
   watch.waitingFor("the etcd cluster to remove this machine's member");
@@ -42,7 +42,7 @@ async function evidenceOf(
   host: Host,
   { attempt, founded, inventory, etcdDataDirectory = DEFAULT_ETCD_DATA_DIRECTORY }: ResetOrder,
 ): Promise<MembershipEvidence> {
-  // Data from before the first attempt says nothing of this machine: it may be a restored snapshot.
+  // Data from before the first attempt proves nothing about this machine: it may be a restored snapshot.
   const isForeign = keeperOf(inventory).keepsAnyOf(`${etcdDataDirectory}/member`);
   return {
     founded,

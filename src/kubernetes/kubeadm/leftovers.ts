@@ -3,21 +3,21 @@ import { DEFAULT_ETCD_DATA_DIRECTORY, STATIC_PODS_DIRECTORY } from '@machineadm/
 import type { QueryHost } from '../../host/seam/host.ts';
 import { CERTIFICATES, COMPONENTS, type Keeper, RESET_FILES } from './inventory.ts';
 
-/** What an earlier bootstrap left on the disk. */
+/** Files of an earlier bootstrap on disk. */
 export interface Leftovers {
   /** Credentials, static pods and etcd data: they prove that a bootstrap ran, and kubeadm's preflight refuses them. */
   readonly traces: readonly string[];
   /**
-   * Certificates and keys under the names kubeadm gives them. Not proof by themselves (an image may carry a CA), but
-   * after an attempt of ours they may be half written: kubeadm writes them in place (k/k client-go util/cert).
+   * Certificates and keys under kubeadm's names. They prove nothing by themselves (an image may contain a CA), but
+   * after an attempt of ours they may be incomplete: kubeadm writes them in place (k/k client-go util/cert).
    */
   readonly certificates: readonly string[];
 }
 
 /**
- * Looks for what an earlier bootstrap left behind.
+ * Looks for files of an earlier bootstrap.
  *
- * @param provided paths that the document itself writes; they are no leftovers
+ * @param provided paths that the document itself writes; they are not leftovers
  */
 export async function findLeftovers(
   host: QueryHost,
@@ -44,13 +44,13 @@ export async function findLeftovers(
   };
 }
 
-/** The same without what a reset must keep. */
+/** The same without the paths that a reset must keep. */
 export function leftoversWithout({ traces, certificates }: Leftovers, keeper: Keeper): Leftovers {
   const isOurs = (path: string): boolean => !keeper.keepsAnyOf(path);
   return { traces: traces.filter(isOurs), certificates: certificates.filter(isOurs) };
 }
 
-/** Where a stacked etcd keeps its member; it exists once etcd has run. */
+/** The member directory of a stacked etcd; it exists once etcd has run. */
 function etcdMemberDirectory(kubernetes: KubernetesModel): string {
   const { etcd } = kubernetes.controlPlane;
   const directory = etcd.kind === 'local' ? etcd.dataDirectory : undefined;

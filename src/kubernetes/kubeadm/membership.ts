@@ -4,25 +4,25 @@ import { type EtcdPeers, findEtcdPeers, listMembers } from '../etcd-members.ts';
 import { type EtcdMember, isSameUrl } from '../etcd-ownership.ts';
 import type { KubeadmNote } from './output.ts';
 
-/** What was seen in the etcd cluster while this machine joined it; kept in the journal. */
+/** Observations of the etcd cluster while this machine joined it; kept in the journal. */
 export interface MembershipFacts {
   /** The peer URL that this machine announces. */
   readonly etcdPeerUrl: string;
-  /** Ids of the members that had it before. */
+  /** Ids of the members that already had it. */
   readonly etcdHeldBefore: readonly string[];
   /** The id of the member that was announced. */
   readonly etcdMemberId: string;
 }
 
-/** The phase in which kubeadm has the certificates of etcd, but has announced nothing yet. */
+/** The phase in which kubeadm has etcd's certificates, but has announced nothing yet. */
 const CHECK_PHASE = 'check-etcd';
 const PAUSE_MS = 500;
 /** kubeadm waits longer than this for the new member to start. */
 const LOOKS = 60;
 
 /**
- * Watches a joining control plane become a member of etcd, so that a reset can tell its member from that of another
- * machine with the same name or address. It only asks, and that it gets no answer does not hinder the join.
+ * Observes a joining control plane becoming a member of etcd, so that a reset can distinguish its member from another
+ * machine's with the same name or address. It only reads, and its failures do not affect the join.
  */
 export class MembershipWitness {
   readonly #host: QueryHost;
@@ -35,7 +35,10 @@ export class MembershipWitness {
   #lookedBefore = false;
   #lookedAfter = false;
 
-  /** @param learned called when `facts` has changed */
+  /**
+   *
+   * @param learned called when `facts` has changed
+   */
   constructor(
     host: QueryHost,
     where: { readonly certificatesDirectory: string; readonly advertiseAddress: string | undefined },
@@ -52,7 +55,7 @@ export class MembershipWitness {
     return this.#facts;
   }
 
-  /** Takes how far kubeadm is. */
+  /** Receives kubeadm's progress. */
   observe(note: Pick<KubeadmNote, 'lastPhase' | 'etcdMemberAnnounced'>): void {
     if (!this.#lookedBefore && note.lastPhase === CHECK_PHASE) {
       this.#lookedBefore = true;
@@ -64,20 +67,20 @@ export class MembershipWitness {
     }
   }
 
-  /** Ends the looking; nothing is learned after it. */
+  /** Stops observing; nothing is recorded afterwards. */
   async close(): Promise<void> {
     this.#stop.abort();
     await this.#work;
   }
 
   #then(look: () => Promise<void>): void {
-    // What could not be seen is no evidence, and a reset then touches no member.
+    // Without an observation there is no evidence, and a reset touches no member.
     this.#work = this.#work.then(look).catch(() => {});
   }
 
   async #before(): Promise<void> {
     const seen = await this.#look();
-    // Later than the announcement it would take the new member for an older one.
+    // After the announcement it would take the new member for an older one.
     if (seen === undefined || this.#lookedAfter) return;
     this.#learn({ etcdPeerUrl: seen.peerUrl, etcdHeldBefore: seen.holders.map(({ id }) => id) });
   }

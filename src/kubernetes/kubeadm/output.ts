@@ -2,21 +2,21 @@ import type { Evidence } from '@machineadm/document/errors.ts';
 
 export type KubeadmCommand = 'init' | 'join';
 
-/** A line that kubeadm printed: phase text comes on stdout, klog lines and errors on stderr. */
+/** A line of kubeadm's output: phases are on stdout, klog lines and errors on stderr. */
 export interface OutputLine {
   readonly stream: 'stdout' | 'stderr';
   readonly text: string;
 }
 
-/** What a next run must know of this one; kept in the journal. */
+/** What the next run must know about this one; kept in the journal. */
 export interface KubeadmNote {
-  /** The word in brackets that kubeadm last announced: `certs`, `kubelet-start`. */
+  /** The last phase in brackets that kubeadm announced: `certs`, `kubelet-start`. */
   readonly lastPhase: string | undefined;
-  /** This machine became a member of a stacked etcd cluster, so that a reset must take it out again. */
+  /** This machine became a member of a stacked etcd cluster, so that a reset must remove it again. */
   readonly etcdMemberAnnounced: boolean;
-  /** kubeadm said that it was done. */
+  /** kubeadm reported success. */
   readonly succeeded: boolean;
-  /** kubeadm refused to join because a Ready Node, of another machine, has this one's name. */
+  /** kubeadm refused to join because a Ready Node of another machine has the same name. */
   readonly nodeNameConflict?: true;
   /** Set once a failed kubeadm has ended. */
   readonly ended?: Ending;
@@ -24,13 +24,13 @@ export interface KubeadmNote {
 
 /** How a failed kubeadm ended. */
 export interface Ending {
-  /** By a signal: then it may have come further than it said. */
+  /** By a signal: it may have progressed further than its output shows. */
   readonly killed: boolean;
-  /** The phase that its last error names; `configuration` where it failed before the first one. */
+  /** The phase in its last error; `configuration` where it failed before the first one. */
   readonly phase: string | undefined;
 }
 
-/** k/k cmd/kubeadm/app/cmd/{init,join}.go and phases/init/showjoincommand.go; the same words from 1.20 on. */
+/** k/k cmd/kubeadm/app/cmd/{init,join}.go and phases/init/showjoincommand.go; the same text since 1.20. */
 const SUCCESS: Readonly<Record<KubeadmCommand, string>> = {
   init: 'Your Kubernetes control-plane has initialized successfully!',
   join: 'This node has joined the cluster',
@@ -57,7 +57,7 @@ export class KubeadmProgress {
     return this.#lines;
   }
 
-  /** Takes the next line. True when the note changed by it. */
+  /** Processes the next line. True when the note changed. */
   observe(line: OutputLine): boolean {
     this.#lines.push(line);
     const before = this.#note;
@@ -82,7 +82,7 @@ export class KubeadmProgress {
   }
 }
 
-/** How a kubeadm that did not succeed has ended. Signals are 128 and more, as a shell tells them. */
+/** How an unsuccessful kubeadm ended. Signals are 128 and more, as in a shell. */
 export function endingOf(status: number, { lines, note }: KubeadmProgress): Ending {
   const failure = finalError(lines);
   const isBeforePhases = failure !== undefined && (note.lastPhase === undefined || note.lastPhase === 'init');
@@ -99,8 +99,9 @@ export type Verdict =
     };
 
 /**
- * Judges a finished kubeadm. Its exit status is 1 for every failure (k/k#132080), so it tells nothing but success, and
- * a wrapper named kubeadm may exit 0 without having done anything: it must also have said that it is done.
+ * Evaluates a finished kubeadm. Its exit status is 1 for every failure (k/k#132080), so it only distinguishes success,
+ * and a wrapper named kubeadm may exit 0 without having done anything: kubeadm must also have printed its success
+ * message.
  *
  * @param expectsSuccessText false where the phase that prints it (init's show-join-command) was skipped
  */
@@ -133,8 +134,8 @@ export function evaluateRun(
 }
 
 /**
- * The line in which kubeadm gives up: `error execution phase preflight: …` up to 1.33, with `error: ` before it since
- * 1.34 (k/k#132080); without a phase where a flag or the configuration is at fault.
+ * kubeadm's final error line: `error execution phase preflight: …` up to 1.33, with `error: ` before it since 1.34
+ * (k/k#132080); without a phase for an invalid flag or configuration.
  */
 function finalError(
   lines: readonly OutputLine[],
@@ -143,7 +144,7 @@ function finalError(
   if (found !== undefined) {
     return { line: found.text, phase: /^(?:error: )?error execution phase ([^\s:]+):/.exec(found.text)?.[1] };
   }
-  // Up to 1.33 an error without a phase has no mark of its own; it stands before the hint about --v.
+  // Up to 1.33 an error without a phase has no prefix; it precedes the hint about --v.
   const hint = lines.findLastIndex(({ text }) => text.startsWith('To see the stack trace of this error'));
   const before = hint > 0 ? lines[hint - 1] : undefined;
   return before === undefined ? undefined : { line: before.text, phase: undefined };

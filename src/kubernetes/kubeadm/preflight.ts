@@ -7,7 +7,7 @@ import type { QueryHost } from '../../host/seam/host.ts';
 import { parseVersion } from '../../host/seam/version.ts';
 import { renderRedacted } from './config.ts';
 
-/** Something kubeadm will need and the machine lacks; the same shape as a step's finding. */
+/** A requirement of kubeadm that the machine does not meet; the same type as a step's finding. */
 export interface KubeadmObstacle {
   readonly reason: Reason;
   readonly what: string;
@@ -15,9 +15,9 @@ export interface KubeadmObstacle {
 }
 
 /**
- * What is known before anything is changed: the programs, and whether they can do what the document asks.
+ * Checks before any change: the programs, and whether they support the document.
  *
- * @param host tells a program that is not installed from one that cannot be executed
+ * @param host distinguishes a missing program from one that cannot be executed
  */
 export async function kubeadmObstacles(
   host: Pick<QueryHost, 'stat' | 'readRange' | 'which'>,
@@ -60,7 +60,7 @@ export async function kubeadmObstacles(
   return obstacles;
 }
 
-/** A program that is here and did not tell its version: why the kernel cannot run it. */
+/** An installed program that did not print its version: why the kernel cannot run it. */
 async function notExecutable(
   host: Pick<QueryHost, 'stat' | 'readRange' | 'which'>,
   program: 'kubeadm' | 'kubelet',
@@ -75,8 +75,9 @@ async function notExecutable(
 }
 
 /**
- * kubeadm installs the Kubernetes of its own minor and of the one before (k/k cmd/kubeadm/app/constants
- * MinimumControlPlaneVersion; https://kubernetes.io/releases/version-skew-policy/#kubeadm). Of a newer one it only warns.
+ * kubeadm installs the Kubernetes of its own minor and the previous one (k/k cmd/kubeadm/app/constants
+ * MinimumControlPlaneVersion; https://kubernetes.io/releases/version-skew-policy/#kubeadm). For a newer one it only
+ * warns.
  */
 function versionSkew(wanted: string, kubeadm: Version): string | undefined {
   const kubernetes = parseVersion(wanted);

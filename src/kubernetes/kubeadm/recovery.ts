@@ -16,56 +16,56 @@ import type { Attempt } from './attempt.ts';
 import { type Inventory, keeperOf } from './inventory.ts';
 import { type Leftovers, leftoversWithout } from './leftovers.ts';
 
-/** What must be done about an earlier bootstrap before kubeadm may run. */
+/** What to do about an earlier bootstrap before kubeadm may run. */
 export type Recovery =
-  /** Nothing is in the way. */
+  /** No earlier bootstrap. */
   | 'none'
-  /** An earlier kubeadm of ours finished, only its end was not recorded. */
+  /** An earlier kubeadm of ours completed; only its end was not recorded. */
   | 'finished'
-  /** Others may depend on what it made: go on from there, and never reset. */
+  /** Other machines may depend on its result: continue from there, and never reset. */
   | 'resume'
-  /** Start anew; take this machine's etcd member out of its cluster. */
+  /** Start again; remove this machine's etcd member from its cluster. */
   | 'reset'
-  /** Start anew without touching any cluster: the credentials are another machine's. */
+  /** Start again without contacting any cluster: the credentials are another machine's. */
   | 'reset-offline';
 
-/** What the decision depends on. */
+/** The inputs of the decision. */
 export interface EarlierRun {
   readonly role: Role;
   readonly bootstrap: 'none' | 'attempted' | 'done';
   readonly foreignLeftovers: boolean;
   readonly leftovers: Leftovers;
-  /** What was there before the first attempt, and no attempt's work. */
+  /** What existed before the first attempt. */
   readonly inventory: Inventory;
   readonly attempt: Attempt;
   readonly nodeName: string;
   /** True where the document names the node. */
   readonly nodeNameGiven: boolean;
-  /** How the Node of this machine says that it is this one. */
+  /** The identity in the Node of this machine. */
   readonly machineId: string;
   readonly systemUuid?: string | undefined;
 }
 
-/** After a reboot the control plane of this machine needs most of a minute to answer again. */
+/** After a reboot this machine's control plane needs up to a minute to answer again. */
 const PATIENCE_MS = 60_000;
 const PAUSE_MS = 2_000;
 
 /**
- * Decides from the journal and from evidence, never by a blind repeat. The rules, with kubeadm's own behaviour behind
- * them: only preflight refuses a second run and init's later phases are idempotent (kubeadm#2095), so an init that has
- * published its cluster is resumed; a join is not, because before 1.32 a second announcement of an etcd member fails
- * (k/k#127491) and a half-promoted one breaks the quorum.
+ * Decides from the journal and from evidence, never by blind repetition. The rules follow kubeadm's behaviour: only
+ * preflight refuses a second run and init's later phases are idempotent (kubeadm#2095), so an init that has published
+ * its cluster is resumed. A join is not, because before 1.32 a second announcement of an etcd member fails (k/k#127491)
+ * and a half-promoted one breaks the quorum.
  *
- * @param patienceMs how long an API server that cannot be reached is asked again before that counts as its answer
+ * @param patienceMs how long an unreachable API server is retried before that counts as its answer
  * @throws MachineadmError `APIServerUnreachableFromKubelet` where a reset might destroy a worker that has joined
  */
 export async function decideRecovery(host: QueryHost, past: EarlierRun, patienceMs = PATIENCE_MS): Promise<Recovery> {
   if (past.bootstrap === 'done') return 'none';
   const { traces, certificates } = leftoversWithout(past.leftovers, keeperOf(past.inventory));
   if (past.foreignLeftovers && past.bootstrap === 'none') return traces.length > 0 ? 'reset-offline' : 'none';
-  // No attempt of ours is known: whose files these are is for kubeadm's preflight, and then for the operator, to decide.
+  // No attempt of ours is known: kubeadm's preflight, and then the operator, must decide whose files these are.
   if (past.bootstrap === 'none') return 'none';
-  // An attempt that failed in preflight wrote nothing: what is there by now is not its work.
+  // An attempt that failed in preflight wrote nothing: existing files are not its work.
   if (past.attempt.wroteNothing) return 'none';
   if (traces.length === 0 && certificates.length === 0) return 'none';
   if (past.role === 'InitControlPlane') {
@@ -75,8 +75,8 @@ export async function decideRecovery(host: QueryHost, past: EarlierRun, patience
 }
 
 /**
- * Whether other machines may have joined the cluster that this init made: they can once ConfigMap cluster-info is there
- * (k/k cmd/kubeadm/app/phases/bootstraptoken/clusterinfo).
+ * Whether other machines may have joined this init's cluster: possible once the ConfigMap cluster-info exists (k/k
+ * cmd/kubeadm/app/phases/bootstraptoken/clusterinfo).
  */
 async function isPublished(host: QueryHost, traces: readonly string[], patienceMs: number): Promise<boolean> {
   // Before these three exist no API server of ours can have run.
@@ -85,7 +85,7 @@ async function isPublished(host: QueryHost, traces: readonly string[], patienceM
     traces.some((path) => path.endsWith('/kube-apiserver.yaml')) &&
     (await host.stat(KUBELET_CONFIG)) !== undefined;
   if (!ranOnce) return false;
-  // An API server whose etcd has never had a member has never answered, and will not now: it is asked only once.
+  // An API server whose etcd never had a member has never answered, and will not now: it is queried only once.
   const hasOwnEtcd = traces.some((path) => path.endsWith('/etcd.yaml'));
   const etcdRan = !hasOwnEtcd || traces.some((path) => path.endsWith('/member'));
   const answer = await askPatiently(etcdRan ? patienceMs : 0, async () => {
@@ -99,7 +99,7 @@ async function isPublished(host: QueryHost, traces: readonly string[], patienceM
   return (await host.readText(KUBELET_KUBECONFIG))?.includes('kubelet-client-current.pem') ?? false;
 }
 
-/** Whether a join came to its end: the last thing it does that others can see. */
+/** Whether a join completed: its last externally visible action. */
 async function hasJoined(host: QueryHost, past: EarlierRun, patienceMs: number): Promise<boolean> {
   const { traces } = past.leftovers;
   // kubeadm writes kubelet.conf's predecessor first and deletes it after the TLS bootstrap, except when it is killed.
@@ -122,7 +122,7 @@ async function hasJoined(host: QueryHost, past: EarlierRun, patienceMs: number):
 }
 
 function isFinished(node: NodeView, past: EarlierRun): boolean {
-  // Not the boot ID: after a reboot the kubelet may not have reported yet.
+  // Not the boot id: after a reboot the kubelet may not have reported yet.
   if (node.machineId === '' || node.machineId !== past.machineId) return false;
   if (past.systemUuid !== undefined && node.systemUuid !== past.systemUuid) return false;
   // Marking the node is the last change of a control-plane join (k/k cmd/kubeadm/app/cmd/join.go).
@@ -133,7 +133,7 @@ async function usable(host: QueryHost, path: string): ReturnType<typeof readKube
   try {
     return await readKubeconfig(host, path);
   } catch (error) {
-    // A kubeconfig that was half written when kubeadm was killed proves that it did not get further.
+    // A kubeconfig that was truncated when kubeadm was killed proves that it did not get further.
     if (error instanceof KubeconfigUnusable) return undefined;
     throw error;
   }

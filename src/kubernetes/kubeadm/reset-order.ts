@@ -2,32 +2,32 @@ import type { KubernetesModel } from '@machineadm/document/model.ts';
 import type { Attempt } from './attempt.ts';
 import type { Inventory, ResetPlaces } from './inventory.ts';
 
-/** What of a document a reset depends on; without a secret, so that a journal may keep it. */
+/** The parts of a document that a reset depends on; without secrets, so that the journal may keep them. */
 export interface UndoNote extends ResetPlaces {
   /** `unix:///run/containerd/containerd.sock` */
   readonly criSocket: string;
   readonly nodeName: string;
-  /** The document's, where it names one. */
+  /** The document's, where it has one. */
   readonly advertiseAddress?: string | undefined;
-  /** True where this machine made its cluster. */
+  /** True where this machine created its cluster. */
   readonly founded: boolean;
 }
 
 export interface ResetOrder extends UndoNote {
-  /** True where the credentials on the disk are another machine's: no cluster may be spoken to with them. */
+  /** True where the credentials on disk are another machine's: they must not be used with any cluster. */
   readonly offline: boolean;
-  /** True in a run that nobody watches: it ends rather than leave a member in etcd that cannot be removed later. */
+  /** True in an unattended run: it fails rather than leave a member in etcd that cannot be removed later. */
   readonly automatic: boolean;
   readonly attempt: Attempt;
-  /** What must stay as it is. */
+  /** Paths to keep. */
   readonly inventory: Inventory;
-  /** Paths that must be gone afterwards. */
+  /** Paths that must not exist afterwards. */
   readonly leftovers: readonly string[];
-  /** By which the Node of this machine is told from that of another machine with its name. */
+  /** Distinguishes this machine's Node from that of another machine with the same name. */
   readonly machineId?: string | undefined;
 }
 
-/** What a later reset must know of this document. */
+/** What a later reset must know about this document. */
 export function undoNote({ node, cluster, controlPlane, role }: KubernetesModel, nodeName: string): UndoNote {
   const { etcd, apiEndpoint } = controlPlane;
   return {

@@ -10,24 +10,23 @@ import { removeAllBut, removeRest } from './cleanup.ts';
 import { leaveEtcd } from './leave-etcd.ts';
 import type { ResetOrder, ResetWatch, UndoNote } from './reset-order.ts';
 
-/** kubeadm's own limits inside a reset (etcd calls 2 min, API calls) stay well below. */
+/** kubeadm's own limits in a reset (etcd calls 2 min, API calls) are well below this. */
 const RESET_TIMEOUT_MS = 5 * 60_000;
-/** node-monitor-grace-period is 40 s, 50 s since 1.32 (k/k#121863); the controller looks every 5 s. */
+/** node-monitor-grace-period is 40 s, 50 s since 1.32 (k/k#121863); the controller checks every 5 s. */
 const NODE_GONE_PATIENCE_MS = 90_000;
 const NODE_PAUSE_MS = 3_000;
 
 /**
- * Undoes an earlier `kubeadm init` or `join` on this machine: its etcd member is removed from the cluster, the kubelet
- * stopped, the pods' containers removed, and what kubeadm wrote deleted. What was there before stays: as kubeadm reset
- * empties whole directories, it is run only where nothing has to stay.
- *
- * Interrupted, it may simply be run again.
+ * Undoes an earlier `kubeadm init` or `join` on this machine: removes its etcd member from the cluster, stops the
+ * kubelet, removes the pods' containers, and deletes what kubeadm wrote. What existed before is kept: kubeadm reset
+ * empties whole directories, so it runs only where nothing has to be kept.
+ * An interrupted reset can be run again.
  *
  * @throws MachineadmError `BootstrapperFailed` with kubeadm's output as transcript, `EtcdMemberAlreadyExists`
  */
 export async function resetNode(host: Host, order: ResetOrder, watch: ResetWatch): Promise<void> {
   const registered = order.offline ? undefined : await readyNode(host, order, watch.signal);
-  // Before anything that leads to the cluster is deleted, so that an interrupted reset finds it again.
+  // Before the cluster's credentials are deleted, so that an interrupted reset can use them again.
   if (!order.offline) await leaveEtcd(host, order, watch);
   await startContainerd(host, watch);
   if (order.inventory.length === 0) {
@@ -62,10 +61,10 @@ async function runKubeadmReset(host: Host, order: ResetOrder, watch: ResetWatch)
 }
 
 /**
- * What kubeadm is called with; the flags exist since 1.20. An empty kubeconfig leads to no cluster: with admin.conf
- * kubeadm looks up its own address by the name of the node, and removes the etcd member that has it (k/k
- * cmd/kubeadm/app/cmd/phases/reset/removeetcdmember.go, util/config/cluster.go). That is the member of another machine
- * where two have the same name, and where this disk is a copy.
+ * kubeadm's arguments; the flags exist since 1.20. An empty kubeconfig prevents access to the cluster: with admin.conf
+ * kubeadm looks up its own address by the node's name, and removes the etcd member that has it (k/k
+ * cmd/kubeadm/app/cmd/phases/reset/removeetcdmember.go, util/config/cluster.go). With duplicate names, or where this
+ * disk is a copy, that is another machine's member.
  */
 export function resetArguments({ criSocket, certificatesDirectory }: UndoNote): readonly string[] {
   return [
@@ -77,7 +76,7 @@ export function resetArguments({ criSocket, certificatesDirectory }: UndoNote): 
   ];
 }
 
-/** As kubeadm does, but over CRI and without crictl. */
+/** Like kubeadm, but over CRI and without crictl. */
 async function removePods(host: Host, { criSocket }: ResetOrder, watch: ResetWatch): Promise<void> {
   const lines: Evidence[] = [];
   try {
@@ -90,7 +89,7 @@ async function removePods(host: Host, { criSocket }: ResetOrder, watch: ResetWat
   await requireNoPods(host, lines);
 }
 
-/** The containers can only be removed by a runtime that runs; that it cannot start is for the containerd step to say. */
+/** Only a running runtime can remove the containers; if it cannot start, the containerd step reports that. */
 async function startContainerd(host: Host, watch: ResetWatch): Promise<void> {
   if (!(await host.service('containerd')).exists) return;
   try {
@@ -103,12 +102,12 @@ async function startContainerd(host: Host, watch: ResetWatch): Promise<void> {
 
 async function stopKubelet(host: Host): Promise<void> {
   if (!(await host.service('kubelet')).exists) return;
-  // Also when it is not active: between two starts of its crash loop systemd calls it activating.
+  // Even if it is not active: between two starts of its crash loop systemd reports it as activating.
   await host.services.stop('kubelet');
 }
 
 /**
- * Whether pods are gone is seen from their processes: kubeadm only warns where it could not remove them, and before 1.31
+ * The pods' processes show whether they have ended: kubeadm only warns where it could not remove them, and before 1.31
  * warns on every machine without crictl.
  */
 async function requireNoPods(host: Host, lines: readonly Evidence[]): Promise<void> {
@@ -119,13 +118,13 @@ async function requireNoPods(host: Host, lines: readonly Evidence[]): Promise<vo
   throw resetFailed('containers of pods still run', [seen, ...warnings], lines);
 }
 
-/** A Node that is Ready, and what leads to it. */
+/** A Ready Node, and how to reach it. */
 interface ReadyNode {
   readonly credential: ClusterCredential;
   readonly name: string;
 }
 
-/** This machine's Node, when it is Ready now; its credential is read before the reset deletes it. */
+/** This machine's Node, if it is Ready now; its credential is read before the reset deletes it. */
 async function readyNode(host: Host, order: ResetOrder, signal: AbortSignal): Promise<ReadyNode | undefined> {
   try {
     const credential = await readKubeconfig(host, KUBELET_KUBECONFIG);
@@ -134,7 +133,7 @@ async function readyNode(host: Host, order: ResetOrder, signal: AbortSignal): Pr
     const answer = await getNode(credential, name, signal);
     if (answer.kind !== 'found' || answer.object.ready?.status !== 'True') return undefined;
     const { machineId } = answer.object;
-    // That of another machine stays Ready.
+    // Another machine's Node stays Ready.
     if (order.machineId !== undefined && machineId !== '' && machineId !== order.machineId) return undefined;
     return { credential, name };
   } catch (error) {
@@ -143,7 +142,7 @@ async function readyNode(host: Host, order: ResetOrder, signal: AbortSignal): Pr
   }
 }
 
-/** kubeadm join refuses while a Node of this name is Ready, this machine's own included (phases/join/kubelet.go). */
+/** kubeadm join refuses while a Node of this name is Ready, even this machine's own (phases/join/kubelet.go). */
 async function untilNodeIsNotReady({ credential, name }: ReadyNode, watch: ResetWatch): Promise<void> {
   watch.waitingFor(`the cluster to notice that Node ${name} has stopped`);
   const end = performance.now() + NODE_GONE_PATIENCE_MS;

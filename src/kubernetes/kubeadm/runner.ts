@@ -12,44 +12,44 @@ import {
   type OutputLine,
 } from './output.ts';
 
-/** What a running kubeadm reports to, and what ends it. */
+/** Callbacks and limits of a running kubeadm. */
 export interface KubeadmWatch {
   readonly signal: AbortSignal;
-  /** Each line, redacted, as it comes. */
+  /** Each line, redacted, as it arrives. */
   readonly line: (text: string) => void;
-  /** Called when something that a next run must know has changed; durable before it returns. */
+  /** Called when something changed that the next run must know; durable before it returns. */
   readonly remember: (note: KubeadmNote) => void;
 }
 
 export interface KubeadmInvocation {
   readonly command: KubeadmCommand;
-  /** Everything after the command: `--config`, …. No secret: arguments are visible to every user. */
+  /** Everything after the command: `--config`, …. Contains no secret: arguments are visible to every user. */
   readonly flags: readonly string[];
-  /** False where the phase that announces success is skipped. */
+  /** False where the phase that prints success is skipped. */
   readonly expectsSuccessText: boolean;
   readonly criSocket: string;
 }
 
-/** k/k cmd/kubeadm/app/cmd/phases/init/kubelet.go and join/kubelet.go: said right before it starts the kubelet. */
+/** k/k cmd/kubeadm/app/cmd/phases/init/kubelet.go and join/kubelet.go: printed right before it starts the kubelet. */
 const KUBELET_STARTED = /^\[kubelet-start\] Starting the kubelet|^\[(kubelet-check|wait-control-plane)\] /;
 
-/** k/k cmd/kubeadm/app/phases/etcd/local.go: said by a join right before it waits. */
+/** k/k cmd/kubeadm/app/phases/etcd/local.go: printed by a join right before it waits. */
 const ETCD_AWAITED = /^\[etcd\] Waiting for the new etcd member to join the cluster/;
 
-/** kubeadm prints a few hundred lines, with --v=5 some thousand; what a diagnosis needs stands at the end. */
+/** kubeadm prints a few hundred lines, with --v=5 some thousand; a diagnosis needs the last ones. */
 const TRANSCRIPT_LINES = 5_000;
 
 /**
- * Runs `kubeadm init` or `kubeadm join` to its end and judges it by its exit status and by what it said.
+ * Runs `kubeadm init` or `kubeadm join` to its end and evaluates its exit status and output.
  *
- * @throws MachineadmError `BootstrapperFailed` with the whole output as transcript; diagnosis names the cause from it.
- *   `BootstrapperKilled` for one that a signal killed
+ * @throws MachineadmError `BootstrapperFailed` with the whole output as transcript, from which diagnosis finds the
+ * cause; `BootstrapperKilled` when it was killed by a signal
  */
 export async function runKubeadm(host: Host, invocation: KubeadmInvocation, watch: KubeadmWatch): Promise<void> {
   const { command, flags, expectsSuccessText } = invocation;
   const progress = new KubeadmProgress(command);
   const result = await supervised(host, invocation, [command, ...flags], progress, watch);
-  // kubeadm itself never ends with such a status: a wrapper of this name reports how the program ended that it called.
+  // kubeadm itself never ends with such a status: a wrapper with this name reports how its program ended.
   const signal = signalOfStatus(result.status);
   if (signal !== undefined) throw killed(command, { signal, outOfMemory: result.outOfMemory }, progress);
   const verdict = evaluateRun(command, result.status, progress, expectsSuccessText);
@@ -88,14 +88,14 @@ async function supervised(
       signal: AbortSignal.any([watch.signal, down.signal]),
       supervised: true,
       onLine: (stream, text) => {
-        // From here on it waits for minutes: what cannot come up is noticed at once.
+        // kubeadm waits for minutes from here on, so a kubelet or etcd that cannot start is detected at once.
         if (KUBELET_STARTED.test(text)) {
           kubelet ??= untilKubeletStaysDown(host, ended.signal).then(giveUpOn('kubelet'));
         }
         if (ETCD_AWAITED.test(text)) {
           etcd ??= untilEtcdStaysDown(host, criSocket, ended.signal).then(giveUpOn('etcd'));
         }
-        // The note first: what a watcher does with a line must not come between the line and the journal.
+        // The note is recorded first: a watcher must not delay it.
         if (progress.observe({ stream, text })) watch.remember(progress.note);
         watch.line(text);
       },
@@ -104,7 +104,7 @@ async function supervised(
     const kill = killOf(error);
     if (kill !== undefined) throw killed(command, kill, progress);
     if (!(error instanceof MachineadmError) || error.transcript.length > 0) throw error;
-    // Ended at a deadline: what kubeadm was stuck in is in its lines, and only in them.
+    // Ended at a deadline: only its output shows what kubeadm was waiting for.
     const { reason, message, remedy, evidence, retryable, exit, cause } = error;
     const details = { reason, summary: message, remedy, evidence, retryable, exit, cause };
     throw new MachineadmError({ ...details, transcript: transcriptOf(progress.lines) });
@@ -117,7 +117,9 @@ async function supervised(
 
 type Awaited = 'kubelet' | 'etcd';
 
-/** kubeadm was ended: what it waited for does not come. The verdict names the cause by the unit, or by the container. */
+/**
+ * kubeadm was ended because what it waits for cannot start. The verdict names the cause from the unit or the container.
+ */
 function staysDown(command: KubeadmCommand, awaited: Awaited, why: string): MachineadmError {
   const source = awaited === 'etcd' ? 'container runtime' : 'service manager';
   return new MachineadmError({
@@ -128,7 +130,7 @@ function staysDown(command: KubeadmCommand, awaited: Awaited, why: string): Mach
   });
 }
 
-/** What a killed kubeadm printed last names no cause: the signal is the cause. */
+/** The last output of a killed kubeadm is not the cause: the signal is. */
 function killed(command: KubeadmCommand, kill: Kill, { note, lines }: KubeadmProgress): MachineadmError {
   const where = note.lastPhase === undefined ? '' : ` in its phase ${note.lastPhase}`;
   return new MachineadmError({
@@ -141,7 +143,7 @@ function killed(command: KubeadmCommand, kill: Kill, { note, lines }: KubeadmPro
   });
 }
 
-/** kubeadm's output as the diagnosis room reads it. */
+/** kubeadm's output in the form that diagnosis reads. */
 function transcriptOf(lines: readonly OutputLine[]): readonly Evidence[] {
   return lines.slice(-TRANSCRIPT_LINES).map(({ text }) => ({ source: 'kubeadm', text }));
 }

@@ -5,19 +5,19 @@ import type { Host, NewFile } from '../../host/seam/host.ts';
 
 const TIMEOUT_MS = 60_000;
 
-/** `kubeadm config validate` came with 1.26 (k/k#111341); before, the only judge is the run itself. */
+/** `kubeadm config validate` exists since 1.26 (k/k#111341); older versions only check in the run itself. */
 export function canValidate(kubeadm: Version): boolean {
   return kubeadm.major > 1 || kubeadm.minor >= 26;
 }
 
 /**
- * Lets kubeadm judge a configuration before it is put in its place. It is strict where `init` and `join` only warn about
- * an unknown field and drop it (k/k cmd/kubeadm/app/util/config/common.go). Nothing stays behind.
+ * Validates a configuration with kubeadm before it is written. The validation is strict, while `init` and `join` only
+ * warn about an unknown field and drop it (k/k cmd/kubeadm/app/util/config/common.go). Leaves nothing behind.
  *
  * @throws MachineadmError `KubeadmConfigInvalid` with kubeadm's lines
  */
 export async function validateConfig(host: Host, file: NewFile, signal: AbortSignal): Promise<void> {
-  // A file and not standard input: Node's pipes are sockets, and /dev/stdin cannot be opened on one.
+  // A file instead of standard input: Node's pipes are sockets, and /dev/stdin cannot be opened on one.
   const candidate = `${file.path}${CANDIDATE_SUFFIX}`;
   await host.writeFile({ ...file, path: candidate });
   try {
