@@ -7,18 +7,19 @@ import { pendingHooks, requireAfterHooks, waitsForHooks } from './preflight.ts';
 import type { RunTrace } from './run-trace.ts';
 import type { RunOptions } from './runner.ts';
 
-/** A run whose hooks may install what the steps after them need. */
+/** A run whose hooks may install programs that later steps need. */
 export interface RunWithHooks extends Omit<RunOptions, 'facts'> {
   /** Renewed after hooks. */
   facts: Facts;
   readonly trace: RunTrace;
-  /** These steps, with those that waited for hooks among them, right after the hooks. */
+  /** These steps and the postponed ones, right after the hooks. */
   withPostponed(steps: readonly Step[]): readonly Step[];
 }
 
 /**
- * Adds to a run that its hooks may install runc, containerd, kubeadm and the kubelet. After each group the versions are
- * read again, what earlier steps wrote for another version is renewed, and what steps need is looked for again.
+ * Prepares a run for hooks that may install runc, containerd, kubeadm and the kubelet. After each group of hooks the
+ * versions are read again, files of earlier steps that depend on a version are renewed, and requirements are checked
+ * again.
  */
 export function withHooks(
   base: Omit<RunOptions, 'hooksRan' | 'afterHooks' | 'postpones'> & { readonly trace: RunTrace },
@@ -57,13 +58,16 @@ export function withHooks(
   return run;
 }
 
-/** What hooks may change. Who the machine is, and where it runs, stays as it was when the run began. */
+/**
+ * The facts that hooks may change. The identity and the environment of the machine stay as they were at the start of
+ * the run.
+ */
 function afterHooks(before: Facts, now: Facts): Facts {
   const { hostname, nodeAddresses, containerd, kubeadm, kubelet } = now;
   return { ...before, hostname, nodeAddresses, containerd, kubeadm, kubelet };
 }
 
-/** Before it is recorded that the hooks ran, so that a run that is killed here comes here again. */
+/** Before the journal records that the hooks ran, so that a killed run repeats this. */
 async function renew(
   steps: readonly Step[],
   before: Facts,

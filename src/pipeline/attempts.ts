@@ -5,33 +5,32 @@ import type { Reporter } from '../reporting/reporter.ts';
 import type { Conclusion } from './conclusion.ts';
 import { StepFailure } from './runner.ts';
 
-/** What the attempts of one run depend on. */
+/** The inputs of a run's attempts. */
 export interface Attempts {
   /** undefined: one attempt. */
   readonly retry: RetryModel | undefined;
-  /** The whole run's: aborted by a signal to the process, or at the overall deadline. */
+  /** For the whole run: aborted by a signal to the process, or at the overall deadline. */
   readonly signal: AbortSignal;
-  /** When the overall deadline passes, on the clock of `Date.now`. */
+  /** The time of the overall deadline, on the clock of `Date.now`. */
   readonly deadlineMs: number;
   /** Whether a step bootstraps (`Step.bootstraps`). */
   bootstraps(step: string): boolean;
-  /** What an error means; asks the machine, and the catalogue of failures. */
+  /** Classifies an error; queries the machine and the catalogue of failures. */
   conclude(error: unknown, startedMs: number): Promise<Conclusion>;
   readonly reporter: Pick<Reporter, 'warn' | 'waitingFor' | 'attemptFailed'>;
 }
 
-/** An attempt that has less time than this would only be ended by the deadline, which hides why the one before failed. */
+/** With less time than this left, another attempt would only hit the deadline, which would hide the actual failure. */
 const LEAST_TIME_MS = 60_000;
 
 /**
- * Performs the pipeline up to the node's proof, again where the bootstrapper failed for a cause that may pass.
+ * Performs the pipeline up to the node's proof, and again where the bootstrapper failed for a temporary cause.
+ * Another attempt is equivalent to another run: every step inspects and plans again from the journal and the machine,
+ * so that the step kubeadm-reset decides whether to continue, to reset or to touch nothing, and deleted files
+ * (certificates, configuration, static pods) are written again. Only the verdict is specific to attempts: it comes from
+ * the catalogue of failures, which steps do not know.
  *
- * Another attempt is the same as another run: every step inspects and plans anew from what the journal and the machine
- * say, so that the step kubeadm-reset decides whether to go on, to reset or to touch nothing, and what a reset deleted
- * (certificates, configuration, files, static pods) is laid again. Only the verdict is new here: it comes from the
- * catalogue of failures, which the steps cannot know.
- *
- * @returns undefined when it succeeded, else how it ended
+ * @returns undefined on success, otherwise how it ended
  */
 export async function performAttempts(
   perform: () => Promise<void>,
@@ -65,8 +64,8 @@ export async function performAttempts(
 }
 
 /**
- * How long to wait before the next attempt, in milliseconds; undefined = there is none. A cause that will not pass, a
- * step that only prepares, a deadline and a signal all end the run.
+ * The pause before the next attempt, in milliseconds; undefined = no further attempt. A permanent failure, a step that
+ * only prepares, a deadline and a signal all end the run.
  */
 function backoffBefore(
   attempt: number,

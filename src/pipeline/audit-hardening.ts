@@ -13,10 +13,10 @@ export interface HardeningReport {
   readonly node: {
     readonly hostname: string;
     readonly role: 'control-plane' | 'worker' | undefined;
-    /** As the kubelet says it; undefined = there is none. */
+    /** The kubelet's version; undefined = not installed. */
     readonly kubelet: string | undefined;
   };
-  /** Whose exceptions count: the document's, those that provision left here, or nobody's. */
+  /** The source of the exceptions: the document, the record of the last provision, or none. */
   readonly exceptionsOf: 'document' | 'record' | 'nobody';
   readonly summary: {
     readonly pass: number;
@@ -28,9 +28,9 @@ export interface HardeningReport {
 }
 
 /**
- * Holds this machine against benchmarks. Changes nothing: it is handed a host that can only be asked. The profiles are
- * those named, else those of the document, else those that the machine was provisioned with. Throws `UsageInvalid`,
- * `NotANode`, and what `openDocument` throws.
+ * Audits this machine against benchmarks, on a read-only host. The profiles are those named, otherwise those of the
+ * document, otherwise those that the machine was provisioned with. Throws `UsageInvalid`, `NotANode`, and the errors of
+ * `openDocument`.
  */
 export async function auditHardening(
   sources: readonly string[],
@@ -47,7 +47,7 @@ export async function auditHardening(
   if (chosen.length + (machine?.include.length ?? 0) === 0) throw nothingChosen();
   const facts = await gatherFacts(host);
   const { controls, role } = await auditControls(host, { profiles: chosen }, machine, facts.kubelet?.minor);
-  // Without a node nearly everything says nothing here, which must not look like a good end.
+  // Without a node nearly all controls do not apply, which must not look like a pass.
   if (role === undefined && chosen.some((profile) => profile !== 'cis-os')) throw noNode();
   const count = (state: AuditedControl['state']): number => controls.filter((one) => one.state === state).length;
   return redactDeep({

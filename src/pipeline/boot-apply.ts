@@ -8,15 +8,15 @@ import { findResumable, type Resumable } from './resume.ts';
 import { peekJournal } from './run-journal.ts';
 import { recordedOnThisMachine } from './this-machine.ts';
 
-/** Whether a unit that starts machineadm at every boot has something to do; if not, why. */
+/** Whether a unit that starts machineadm at every boot has work to do; if not, why. */
 export type BootWork = { readonly run: true } | { readonly run: false; readonly why: string };
 
 /**
  * Whether a document is applied at this boot, for the unit that starts machineadm. A document that was applied to this
- * machine is not applied again (`apply: Once`), as cloud-init and Ignition act once for each instance: what an
- * administrator changed since then stays. It is applied after a run that failed or was cut off, after the document
- * changed, and on another machine that runs from a copy of the disk. A document that cannot be read is left to the run,
- * which reports it. Changes nothing.
+ * machine is not applied again (`apply: Once`), as cloud-init and Ignition act once per instance: later changes by an
+ * administrator are kept. It is applied after a failed or interrupted run, after the document changed, and on another
+ * machine that runs from a copy of the disk. A document that cannot be read is left to the run, which reports it.
+ * Read-only.
  */
 export async function findBootWork(sources: readonly string[]): Promise<BootWork> {
   const { applied, document } = await appliedBefore(sources);
@@ -24,8 +24,8 @@ export async function findBootWork(sources: readonly string[]): Promise<BootWork
 }
 
 /**
- * The same for a unit that resumes what a boot cut off (`--resume`). There something else, such as cloud-init, starts the
- * first run, and only this unit can apply a document again that asks for it.
+ * The same for a unit that resumes interrupted runs (`--resume`). There something else, such as cloud-init, starts the
+ * first run, and only this unit can apply a document with `apply: Always` again.
  */
 export async function findResumeWork(sources: readonly string[]): Promise<Resumable> {
   const found = await findResumable();
@@ -35,12 +35,13 @@ export async function findResumeWork(sources: readonly string[]): Promise<Resuma
 }
 
 /**
- * @param applied the last run of these sources on this machine, where it succeeded
- * @param document undefined for what is no document
+ *
+ * @param applied the last run of these sources on this machine, if it succeeded
+ * @param document undefined where it cannot be parsed
  */
 export function decideBootWork(applied: AppliedDocument | undefined, document: WrittenDocument | undefined): BootWork {
   if (applied === undefined || document === undefined || document.apply === 'EveryBoot') return { run: true };
-  // An earlier version did not record what it applied.
+  // An earlier version did not record the applied document.
   if (applied.written !== undefined && applied.written !== document.digest) return { run: true };
   return { run: false, why: `this document was applied at ${applied.at} and has not changed (apply: Once)` };
 }
@@ -54,11 +55,11 @@ async function appliedBefore(
   const journal = await peekJournal(host);
   const own = journal !== undefined && recordedOnThisMachine(journal.identity, facts) ? journal : undefined;
   const applied = own === undefined ? undefined : appliedFrom(own, sources);
-  // Read only where the answer depends on it: standard input can be read once.
+  // Read only if the answer depends on it: standard input can be read only once.
   return { applied, document: applied === undefined ? undefined : await readWritten(sources) };
 }
 
-/** What the journal knows of these sources. A run of an earlier version recorded none, and counts for all. */
+/** The journal's record of these sources. Runs of earlier versions recorded none, and match all sources. */
 export function appliedFrom(
   { applied }: Pick<JournalState, 'applied'>,
   sources: readonly string[],
@@ -76,7 +77,7 @@ async function readWritten(sources: readonly string[]): Promise<WrittenDocument 
   }
 }
 
-/** A source by one name, from whatever directory it was named. */
+/** A canonical name of a source, independent of the working directory. */
 export function absoluteSource(source: string): string {
   return source === '-' ? source : resolve(source);
 }

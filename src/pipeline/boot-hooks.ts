@@ -15,9 +15,9 @@ export interface BootHooksRequest {
 }
 
 /**
- * Runs the early hooks that are for every boot, if this very machine was provisioned with such. Not before the run that
- * left them has run them itself: as long as that run is to be gone on with, they are its business. Throws `HookFailed`,
- * `HookTimedOut`, `HooksUnreadable`.
+ * Runs the early hooks that are for every boot, if this machine was provisioned with such hooks. While the provisioning
+ * run itself can still be resumed, it runs them, and this does nothing. Throws `HookFailed`, `HookTimedOut`,
+ * `HooksUnreadable`.
  *
  * @returns how many commands were run, or why none was
  */
@@ -54,7 +54,7 @@ export async function runBootHooks({
   return { ran: kept.group.commands.length };
 }
 
-/** The remedy of a hook in a run is to run again, which goes on with it; at a boot there is no run to go on with. */
+/** In a run the remedy for a hook is to run again; at boot there is no run to resume. */
 function atBoot(error: unknown): unknown {
   if (!(error instanceof MachineadmError) || !['HookFailed', 'HookTimedOut'].includes(error.reason)) return error;
   const { reason, message: summary, evidence, transcript, retryable } = error;

@@ -26,15 +26,15 @@ const LIMIT_MS = 15_000;
 
 /**
  * Everything that helps to understand what happened on this machine, without secrets: the bytes of a tar.gz. With a
- * document, also what a run of it would do, and its secrets are removed by value. Changes nothing. Throws
- * `NotPrivilegedUser` and what is wrong with the document.
+ * document it includes the plan, and the document's secrets are removed by value. Read-only. Throws `NotPrivilegedUser`
+ * and the problems of the document.
  */
 export async function makeBundle(sources: readonly string[], agentVersion: string): Promise<Uint8Array> {
   requireLinux('machineadm bundle');
   const host = openQueryHost();
   const facts = await gatherFacts(host);
   refuseUnlessRoot(facts);
-  // Read first: its secrets are known from here on.
+  // Read first, so that its secrets are redacted from here on.
   const document = sources.length === 0 ? undefined : await openDocument(sources, agentVersion);
   if (document !== undefined) await learnSecrets(host, document);
   const [status, planned] = await Promise.all([readStatus().catch(() => undefined), planOf(document)]);
@@ -69,12 +69,12 @@ export async function makeBundle(sources: readonly string[], agentVersion: strin
   });
 }
 
-/** Those that are had without effects. One that cannot be had cannot be in what is gathered by its value either. */
+/** Secrets that can be resolved without side effects. The others cannot occur in the collected data. */
 async function learnSecrets(host: QueryHost, document: LoadedDocument): Promise<void> {
   for (const secret of documentSecrets(document)) await host.secret(secret).catch(() => undefined);
 }
 
-/** Status, timeline and the journal from which a run resumes. */
+/** The status, the timeline and the journal from which a run resumes. */
 async function ownRecords(host: QueryHost, status: RunStatus | undefined): Promise<readonly BundleFile[]> {
   const journal = await host.readText(JOURNAL_PATH);
   return [
@@ -84,7 +84,7 @@ async function ownRecords(host: QueryHost, status: RunStatus | undefined): Promi
 }
 
 interface Findings {
-  /** undefined: nobody ever tried to bootstrap this machine. */
+  /** undefined: machineadm was never run on this machine. */
   readonly verdict: Verdict | undefined;
   readonly checks: readonly Check[];
 }
@@ -100,7 +100,7 @@ async function findings(
   return { verdict, checks: looked.map(checkOf) };
 }
 
-/** What a run would change, or why it would be refused; undefined without a document. */
+/** The changes that a run would make, or why it would be refused; undefined without a document. */
 async function planOf(document: LoadedDocument | undefined): Promise<Plan | { refused: string } | undefined> {
   if (document === undefined) return undefined;
   try {

@@ -5,13 +5,13 @@ import { claimsOf } from '@machineadm/document/ownership/claims.ts';
 import type { StepId } from '@machineadm/document/step-ids.ts';
 import { leaves, placeOf } from '@machineadm/document/tree.ts';
 
-/** Where a document asks for a change. */
+/** The place in the document that causes a change. */
 export interface ChangeSource {
   readonly field: string;
   readonly position: Place;
 }
 
-/** The section that a step's changes follow from, where its claims on paths do not say more. */
+/** The section of each step, used where its claims on paths are not more specific. */
 const SECTIONS: Readonly<Partial<Record<StepId, string>>> = {
   'active-directory': 'host.activeDirectory',
   'api-server': 'kubernetes.controlPlane',
@@ -56,8 +56,8 @@ const SECTIONS: Readonly<Partial<Record<StepId, string>>> = {
 export type FindSource = (step: string, idOrField: string) => ChangeSource | undefined;
 
 /**
- * Finds where the document asks for a change: by the path that it writes, else by the name in its id within the section of
- * its step, else that section. undefined: the document does not name it, as with the sentinel.
+ * Finds the place in the document that causes a change: by its path, otherwise by the name in its id within the section
+ * of its step, otherwise that section. undefined: the document does not contain it, as with the sentinel.
  */
 export function sourcesOf({ model, tree }: Pick<LoadedDocument, 'model' | 'tree'>): FindSource {
   const claims = claimsOf(model);
@@ -81,7 +81,7 @@ export function sourcesOf({ model, tree }: Pick<LoadedDocument, 'model' | 'tree'
   };
 }
 
-/** What the id of a change says beside its step: `groups/ops` names `ops`, `sysctl/net/ipv4/ip_forward` a key. */
+/** The name in a change's id: `ops` in `groups/ops`, a key in `sysctl/net/ipv4/ip_forward`. */
 function namesIn(id: string): ReadonlySet<string> {
   const [, ...parts] = id.split('/');
   return new Set([...parts, plainName(parts.join('/'))].filter((name) => name !== ''));

@@ -21,7 +21,7 @@ export interface Conclusion {
   readonly afterHooks?: NonNullable<ReportedConclusion['afterHooks']>;
 }
 
-/** How a run that met an error ended: what failed, why, and what to do. */
+/** How a run ended after an error: what failed, why, and what to do. */
 export async function conclude(
   host: Host,
   thrown: unknown,
@@ -46,12 +46,12 @@ export async function conclude(
         });
   const outcome =
     error.exit === 'Interrupted' ? 'Interrupted' : error.exit === 'RebootRequired' ? 'RebootRequired' : 'Failed';
-  // "Refused" says that nothing was changed. Once there are steps that is not so, whatever the cause is called elsewhere.
+  // "Refused" promises that nothing was changed. After steps have run that is not true, whatever the reason.
   const exit = step !== undefined && error.exit === 'Refused' ? 'HostStepFailed' : error.exit;
   return { outcome, exit, failure: step === undefined ? failure : { ...failure, step } };
 }
 
-/** An error that no room foresaw is a defect of ours and says so; its stack is the evidence. */
+/** An unexpected error is a defect of machineadm, and reported as such with its stack as evidence. */
 function defect(cause: unknown): MachineadmError {
   const stack = cause instanceof Error ? (cause.stack ?? cause.message) : String(cause);
   return new MachineadmError({
@@ -66,7 +66,7 @@ function defect(cause: unknown): MachineadmError {
   });
 }
 
-/** Why a run was stopped that took longer than the document allows. */
+/** Why a run was stopped at the document's time limit. */
 export function overallDeadline(limitMs: number): MachineadmError {
   return new MachineadmError({
     reason: 'DeadlinePassed',

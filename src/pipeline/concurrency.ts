@@ -1,6 +1,6 @@
 /**
- * Does the same with each item, with `atMost` of them at a time, beginning in their order. After a failure nothing more is
- * begun, and what runs is waited for: it is whole then, and not half. Throws what failed first.
+ * Processes the items concurrently, at most `atMost` at a time, started in order. After a failure no more are started,
+ * and running ones are waited for. Throws the first failure.
  */
 export async function mapWithLimit<Item>(
   items: readonly Item[],
@@ -23,7 +23,7 @@ export async function mapWithLimit<Item>(
   if (failure !== undefined) throw failure.error;
 }
 
-/** Cuts a list where neighbours do not belong together. */
+/** Splits a list where adjacent items do not belong together. */
 export function groupAdjacent<Item>(items: readonly Item[], together: (left: Item, right: Item) => boolean): Item[][] {
   const groups: Item[][] = [];
   for (const item of items) {

@@ -17,14 +17,14 @@ import type { Facts } from '../host/seam/facts.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import { refuseUnlessRoot } from './preflight.ts';
 
-/** Units that clauses are about. */
+/** Units with clauses in the contract. */
 const UNITS = ['kubelet', 'containerd', 'crio', 'machineadm-provision', 'machineadm-resume'];
 
 export interface ConformanceReport {
   readonly contract: string;
   readonly profile: Profile;
   readonly verdict: Verdict;
-  /** Every MUST that applies is kept. */
+  /** Every applicable MUST is satisfied. */
   readonly conforms: boolean;
   readonly os: { readonly id: string; readonly version: string };
   readonly clauses: readonly Judgement[];
@@ -32,15 +32,15 @@ export interface ConformanceReport {
 
 /** What is checked. */
 export interface ConformanceScope {
-  /** The directory of an image's root file system; absent: the machine that this runs on, or the chroot that it runs in. */
+  /** The root directory of an image; absent: the running machine, or the chroot that it runs in. */
   readonly root?: string;
-  /** Absent: `kubernetes` where any of its programs is installed, else `host`. */
+  /** Absent: `kubernetes` where any of its programs is installed, otherwise `host`. */
   readonly profile?: Profile;
 }
 
 /**
- * Checks a machine or an image against the contract (contract/CONTRACT.md). Changes nothing and, of an image, executes
- * nothing. Throws `NotPrivilegedUser`, and `UsageInvalid` where `root` is no directory.
+ * Checks a machine or an image against the contract (contract/CONTRACT.md). Read-only; executes nothing of an image.
+ * Throws `NotPrivilegedUser`, and `UsageInvalid` where `root` is not a directory.
  */
 export async function conformance(scope: ConformanceScope): Promise<ConformanceReport> {
   requireLinux('machineadm conformance');
@@ -63,7 +63,7 @@ export async function conformance(scope: ConformanceScope): Promise<ConformanceR
   };
 }
 
-/** An image in a directory: its files are all that there is. */
+/** An image in a directory: only its files are available. */
 export function ofImage(root: string, profile?: Profile): Subject {
   const linux = open(root, false);
   const windows = open(root, true);
@@ -84,7 +84,7 @@ function open(root: string, ignoresCase: boolean): RootTree {
     const tree = new RootTree(root, ignoresCase);
     if (tree.stat('/')?.type === 'directory') return tree;
   } catch {
-    // Told below, like a file that is no directory.
+    // Reported below, like a file that is not a directory.
   }
   throw new MachineadmError({
     reason: 'UsageInvalid',
@@ -99,7 +99,7 @@ async function ofMachine({ profile }: ConformanceScope): Promise<Subject> {
   const tree = new RootTree('/');
   const [program] = selfCommand();
   const base = { tree, profile: profile ?? profileOf({ tree }), program };
-  // In a chroot /proc and /sys, where they are mounted, are those of the machine that builds the image.
+  // In a chroot /proc and /sys, if mounted, belong to the build machine.
   if (facts.serviceManager === 'none')
     return { ...base, isRunning: false, versions: versionsOf(tree), units: new UnitFiles(tree) };
   return { ...base, isRunning: true, versions: toldVersions(facts), units: new UnitFiles(tree, await unitTexts(host)) };
@@ -112,7 +112,7 @@ function versionsOf(tree: RootTree): Subject['versions'] {
   };
 }
 
-/** What the programs say when they are executed. */
+/** The versions that the programs print. */
 function toldVersions(facts: Pick<Facts, VersionedProgram>): Subject['versions'] {
   return (program) => {
     const version = facts[program];

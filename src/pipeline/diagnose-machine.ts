@@ -18,13 +18,13 @@ import { peekJournal } from './run-journal.ts';
 const CLOUD_INIT_OUTPUT = '/var/log/cloud-init-output.log';
 const MOST_OUTPUT_BYTES = 4 * 1024 * 1024;
 const KUBELET_KUBECONFIG = '/etc/kubernetes/kubelet.conf';
-/** The whole of a diagnosis takes 10 s. */
+/** Time limit of a whole diagnosis: 10 s. */
 const NODE_LIMIT_MS = 8_000;
 
 /**
- * The verdict on the machine it runs on. A run that failed has its verdict in its status, and that one stands; a node
- * that an earlier run proved is proved again. Changes nothing. Throws `NotPrivilegedUser`, and `NoRun` where nobody ever
- * tried to bootstrap this machine: nothing failed there.
+ * The verdict on this machine. A failed run has its verdict in its status, which is used; a node that an earlier run
+ * proved is checked again. Read-only. Throws `NotPrivilegedUser`, and `NoRun` where machineadm was never run: nothing
+ * failed.
  */
 export async function diagnoseMachine(exitStatus?: number): Promise<Verdict> {
   const host = openQueryHost();
@@ -35,30 +35,30 @@ export async function diagnoseMachine(exitStatus?: number): Promise<Verdict> {
   return found;
 }
 
-/** The same for other commands. undefined: nobody ever tried to bootstrap this machine. */
+/** The same for other commands. undefined: machineadm was never run on this machine. */
 export async function verdictOnMachine(
   host: QueryHost,
   facts: Facts,
   reported: RunStatus | undefined,
   exitStatus?: number,
 ): Promise<Verdict | undefined> {
-  // The copy on a cloned disk is another machine's.
+  // On a cloned disk the copy is another machine's.
   const status = reported?.host.machineId === facts.machineId ? reported : undefined;
   const [lines, known] = await Promise.all([observe(host, facts, status), runFactsOf(host, facts, status)]);
   const kubeadmRan = lines.some(({ source }) => source === 'kubeadm');
   if (status === undefined && known === undefined && exitStatus === undefined && !kubeadmRan) return undefined;
-  // A node that works does not prove that the kubeadm which somebody else ran came to its end.
+  // A working node does not prove that a kubeadm started by someone else completed.
   const run =
     exitStatus !== undefined || (status === undefined && kubeadmRan && known?.state === 'succeeded')
       ? undefined
       : known;
-  // What a run printed that proved the node says nothing of why it stopped working since.
+  // The output of a run that proved the node does not explain a later failure.
   const isSince = status?.outcome === 'Succeeded' && run?.state === 'ended';
   const relevant = isSince ? lines.filter(({ source }) => source !== 'kubeadm') : lines;
   return verdict({ lines: relevant, exitStatus, ...(run === undefined ? {} : { run }) });
 }
 
-/** What the last run found; where it succeeded, or there was none, what is found of the node now. */
+/** The result of the last run; where it succeeded, or there was none, the present state of the node. */
 async function runFactsOf(host: QueryHost, facts: Facts, status: RunStatus | undefined): Promise<RunFacts | undefined> {
   if (status?.failure !== undefined) return { state: 'concluded', failure: status.failure };
   if (status !== undefined && status.outcome !== 'Succeeded') return undefined;
@@ -69,7 +69,7 @@ async function runFactsOf(host: QueryHost, facts: Facts, status: RunStatus | und
   return finding.ready ? { state: 'succeeded' } : { state: 'ended', failure: failureOfNode(finding, facts) };
 }
 
-/** What the last document asked to be proven, by the journal; a node that is not ours must be registered. */
+/** What the last document required, according to the journal; a node that is not ours must be registered. */
 async function provenDemand(host: QueryHost): Promise<ReadyModel['require']> {
   const { done } = stepRecord(await peekJournal(host).catch(() => undefined), 'readiness');
   const demands = ['NodeReady', 'NodeRegistered', 'KubeletHealthy'] as const;
@@ -84,7 +84,7 @@ function nothingTried(): MachineadmError {
   });
 }
 
-/** What the machine says since the last run began, or since it booted. */
+/** The logs since the last run began, or since boot. */
 export async function observe(
   host: QueryHost,
   { platform, bootId }: Pick<Facts, 'platform' | 'bootId'>,
@@ -105,7 +105,7 @@ export async function observe(
   return numbered([...(said.length === 0 ? reported : said), ...collected]);
 }
 
-/** kubeadm's words, wherever what started it keeps them: cloud-init's output, or the journal. */
+/** kubeadm's output, wherever its caller keeps it: cloud-init's log, or the journal. */
 async function ownWords(host: QueryHost, platform: Facts['platform'], began: number): Promise<readonly ObservedLine[]> {
   const size = (await host.stat(CLOUD_INIT_OUTPUT))?.size ?? 0;
   if (size > 0) {
@@ -114,7 +114,7 @@ async function ownWords(host: QueryHost, platform: Facts['platform'], began: num
     const lines = readSavedLog(new TextDecoder().decode(bytes), CLOUD_INIT_OUTPUT);
     if (lines.length > 0) return lines.map((line) => ({ ...line, origin: CLOUD_INIT_OUTPUT }));
   }
-  // Nobody there keeps what a program said.
+  // There program output is not kept.
   if (platform === 'windows') return [];
   const args = ['-o', 'json', '-a', '-q', '--no-pager', '-n', '4000', '--since', `@${Math.floor(began / 1000)}`];
   for (const identifier of ['machineadm', 'cloud-init', 'kubeadm']) {
@@ -126,19 +126,19 @@ async function ownWords(host: QueryHost, platform: Facts['platform'], began: num
 }
 
 async function bootTime(host: QueryHost, platform: Facts['platform'], bootId: string): Promise<number> {
-  // There a boot is known by when it was.
+  // There a boot is identified by its time.
   if (platform === 'windows') return Date.parse(bootId) || 0;
   const seconds = /^btime (\d+)$/m.exec((await host.readText('/proc/stat')) ?? '')?.[1];
   return Number(seconds ?? 0) * 1000;
 }
 
-/** host:port of the API server that the kubelet was told of. Its credentials are not read out. */
+/** host:port of the API server in the kubelet's configuration. Its credentials are not read. */
 async function kubeconfigServer(host: QueryHost): Promise<string | undefined> {
   const text = (await host.readText(KUBELET_KUBECONFIG)) ?? '';
   return /^[ \t]*server: https:\/\/(\S+)$/m.exec(text)?.[1];
 }
 
-/** Streams have no files: a line is counted within its origin. */
+/** Streams have no file: a line is numbered within its source. */
 function numbered(lines: readonly ObservedLine[]): readonly ObservedLine[] {
   const counts = new Map<string, number>();
   return lines.map((line) => {

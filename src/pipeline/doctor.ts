@@ -32,7 +32,7 @@ import { peekJournal } from './run-journal.ts';
 const LIMIT_MS = 15_000;
 
 export interface DoctorReport {
-  /** On a machine that is a node, or on which a run failed: what `diagnose` says of it. */
+  /** On a node, or after a failed run: the verdict of `diagnose`. */
   readonly verdict?: Verdict;
   readonly findings: readonly Finding[];
   readonly failed: number;
@@ -40,10 +40,10 @@ export interface DoctorReport {
 }
 
 /**
- * Looks whether a bootstrap would stand a chance on this machine: what the steps of the document will need, what kubeadm
- * checks, and the way to the API server. On a machine that has bootstrapped: whether the node works; after a run that
- * failed: its verdict. Changes nothing: it is handed a host that can only be asked. Without a document the machine alone
- * is looked at, as a worker. Throws `DocumentInvalid` and `NotPrivilegedUser`.
+ * Checks whether a bootstrap could succeed on this machine: the requirements of the document's steps, kubeadm's checks,
+ * and the connection to the API server. On a bootstrapped machine: whether the node works; after a failed run: its
+ * verdict. Uses a read-only host. Without a document only the machine is checked, as a worker. Throws `DocumentInvalid`
+ * and `NotPrivilegedUser`.
  */
 export async function examine(sources: readonly string[], agentVersion: string): Promise<DoctorReport> {
   requireLinux('machineadm doctor');
@@ -70,11 +70,11 @@ export async function examine(sources: readonly string[], agentVersion: string):
 export interface Inventory {
   readonly facts: Facts;
   readonly hardware: Hardware;
-  /** What `variables` of a document can refer to on this machine; names alone, as the values may be secret. */
+  /** The variables that a document can use on this machine; names only, because values may be secret. */
   readonly variables: { readonly instanceData: readonly string[] };
 }
 
-/** What is true of this machine, and what it consists of: no check, and nothing of a document. */
+/** The facts and the hardware of this machine, without checks or a document. */
 export async function inventory(): Promise<Inventory> {
   requireLinux('machineadm facts');
   const host = openQueryHost();
@@ -86,7 +86,7 @@ export async function inventory(): Promise<Inventory> {
   return redactDeep({ facts, hardware, variables: { instanceData } });
 }
 
-/** Whether the kubelet of a machine that is a node runs, and whether its Node is Ready. */
+/** Whether a node's kubelet runs, and whether its Node is Ready. */
 export function looksAtNode(host: QueryHost, facts: Facts): Parameters<typeof lookAround>[0] {
   const onNode = (look: () => Promise<readonly Finding[]>) => async () =>
     (await host.stat('/etc/kubernetes/kubelet.conf')) === undefined ? [] : await look();
@@ -96,7 +96,9 @@ export function looksAtNode(host: QueryHost, facts: Facts): Parameters<typeof lo
   };
 }
 
-/** What else keeps a node from working is in the verdict. Without a pod network a Node is not Ready, and nothing is broken. */
+/**
+ * Other problems of the node are in the verdict. Without a pod network a Node is not Ready, although nothing is broken.
+ */
 function readyCheck(finding: NodeFinding): readonly Finding[] {
   const base = { id: 'node/ready', title: 'node' } as const;
   if (finding.ready) return [{ ...base, severity: 'passed', text: 'the Node of this machine is Ready' }];
@@ -107,7 +109,7 @@ function readyCheck(finding: NodeFinding): readonly Finding[] {
   return [{ ...base, severity, reason, text: why, remedy }];
 }
 
-/** The verdict on a node, or on the run that was to make one. */
+/** The verdict on a node, or on the failed run. */
 export function nodeChecks(verdict: Verdict | undefined, status: RunStatus | undefined): readonly Finding[] {
   if (verdict === undefined) return [];
   const base = { id: 'node', title: 'node' } as const;
@@ -129,7 +131,7 @@ export function nodeChecks(verdict: Verdict | undefined, status: RunStatus | und
 
 type ReadDocument = Pick<LoadedDocument, 'model' | 'tree'>;
 
-/** Every look that is taken at a machine, by name. */
+/** All checks of a machine, by name. */
 export function looksAt(
   host: QueryHost,
   facts: Facts,
@@ -138,7 +140,7 @@ export function looksAt(
 ): Parameters<typeof lookAround>[0] {
   const model = document?.model;
   const kubernetes = model?.kubernetes;
-  // A document that only prepares a host needs neither a container runtime nor the ports of a node.
+  // A document that only prepares a host needs neither a container runtime nor a node's ports.
   const isNode = model === undefined || kubernetes !== undefined;
   const hasRuntime = isNode || model.containerd !== undefined || model.images.required.length > 0;
   const isControlPlane = kubernetes !== undefined && kubernetes.role !== 'Worker';
@@ -170,7 +172,7 @@ export function looksAt(
   };
 }
 
-/** What `machineadm example` made up, and its reader was to replace. */
+/** The placeholder of `machineadm example`, which users must replace. */
 function placeholderChecks(model: Model | undefined): readonly Finding[] {
   const { cluster, join } = model?.kubernetes ?? {};
   const fields = [
@@ -206,7 +208,7 @@ function report(findings: readonly Finding[], verdict: Verdict | undefined): Doc
   });
 }
 
-/** A finding as reports of `doctor` have had it since their first version. */
+/** A finding in the format that reports of `doctor` have had since their first version. */
 export interface Check extends Pick<Finding, 'id' | 'text' | 'reason' | 'remedy'> {
   readonly group: string;
   readonly state: 'ok' | 'warning' | 'failed' | 'skipped';

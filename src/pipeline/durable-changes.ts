@@ -4,19 +4,18 @@ import type { Change, Step } from '../steps/step.ts';
 import { notingHost, type RecordedChange, type RunTrace } from './run-trace.ts';
 import { planStep, type RunOptions, StepFailure } from './runner.ts';
 
-/** Another step that changed what a step had put in place, and what of it: paths and services. */
+/** The step that changed another step's result, and the paths and services. */
 interface Culprit {
   readonly step: string;
   readonly names: readonly string[];
 }
 
 /**
- * Plans the steps of a run once more, those after which another step changed something: what they put in place must have
- * lasted until the end of the run. Without this, two parts of a document that contradict each other would both succeed,
- * in every run again. A step that nothing followed was verified when it ran and costs nothing here.
- *
- * Throws a `StepFailure` of the first step that has something left to do, with the reason `StepUndone` where another
- * step undid it.
+ * Plans the steps of a run again, if another step made changes after them: their results must last until the end of the
+ * run. Without this, two contradicting parts of a document would both succeed in every run. Steps without later changes
+ * were verified when they ran and cost nothing here.
+ * Throws a `StepFailure` of the first step with pending changes, with the reason `StepUndone` where another step undid
+ * it.
  */
 export async function requireLasting(
   steps: readonly Step[],
@@ -42,7 +41,9 @@ export async function requireLasting(
   }
 }
 
-/** Who changed what is named in the changes that are left; else who changed anything that the step looks at. */
+/**
+ * The step that changed what the pending changes name; otherwise any step that changed something this step inspects.
+ */
 function culpritsOf(
   left: readonly Change[],
   asked: ReadonlySet<string>,
@@ -64,7 +65,7 @@ function culpritsBy(later: readonly RecordedChange[], names: ReadonlySet<string>
   return [...found].map(([step, touched]) => ({ step, names: [...touched] }));
 }
 
-/** Words of one line, without the punctuation around them: a path or a service is one. */
+/** The words of a line without surrounding punctuation: a path or a service is one. */
 function wordsOf(text: string): readonly string[] {
   return text.split(/[\s;,()]+/).map((word) => word.replace(/(?<![:.])[:.]+$/, '').replace(/\.service$/, ''));
 }

@@ -2,8 +2,8 @@ import type { Host } from '../host/seam/host.ts';
 import type { FollowUp } from '../steps/step.ts';
 
 /**
- * Performs what a change owed and what its step does not perform by itself. Repeating one is harmless: a kill between it and
- * its record costs one more restart.
+ * Performs the follow-ups of a change that its step does not perform itself. They can be repeated: a kill before the
+ * record costs one more restart.
  */
 export async function performFollowUp(host: Host, followUp: FollowUp): Promise<void> {
   if (followUp === 'update-ca-certificates') throw new Error(`${followUp} is performed by its step alone`);

@@ -4,9 +4,9 @@ import { stepsFor } from './pipeline.ts';
 import type { RunOptions } from './runner.ts';
 
 /**
- * Notes what hooks made of the files that earlier steps had written. A `sed` over a file of the document is common in
- * hooks (Cluster API's preKubeadmCommands), and they run once: without the note the next run would write the file of the
- * document again, and nothing would edit it any more.
+ * Records how hooks changed files of earlier steps. A `sed` over a file of the document is common in hooks (Cluster
+ * API's preKubeadmCommands), and hooks run once: without the record the next run would restore the document's file, and
+ * lose the edit.
  */
 export async function noteHookEdits(
   hooks: Step,

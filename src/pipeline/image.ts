@@ -7,17 +7,17 @@ import type { Host } from '../host/seam/host.ts';
 import { scopeOf } from '../steps/file-content.ts';
 import { belongsToInstance } from './instance-paths.ts';
 
-/** The part of a document that can go into an image: its model, without what depends on the machine. */
+/** The part of a document that can go into an image: its model without what depends on the machine. */
 export type ImagePart = Pick<LoadedDocument, 'model' | 'unresolved'>;
 
-/** What `prepare` leaves to `provision` anyway: a value that is not known here hurts nothing. */
+/** Parts that `prepare` leaves to `provision` anyway: unknown values do no harm there. */
 const OF_THE_NODE = /^(metadata|secrets|kubernetes|reporting)\b|^host\.(hostname|storage|proxy|hooks)\b/;
 
 /**
- * What of a document that was loaded without asking this machine for its variables can be put into an image. Files and
- * time servers that depend on a variable are left out. Throws `InstanceInImage` where another value does, or where a
- * file is one by which machines are told apart, and `SecretInImage` where a value that would be baked is a secret or
- * looks like one: what is in an image is on every machine, and in everybody's hands who can read the image.
+ * The parts of a document, loaded without resolving variables on this machine, that can be put into an image. Files and
+ * time servers that depend on a variable are left out. Throws `InstanceInImage` where another value depends on one, or
+ * where a file identifies a machine, and `SecretInImage` where a baked value is a secret or looks like one: an image is
+ * on every machine, and readable by everyone who has it.
  */
 export function imagePart({ model, unresolved }: Pick<LoadedDocument, 'model' | 'unresolved'>): ImagePart {
   const files = new Set<number>();
@@ -37,7 +37,7 @@ export function imagePart({ model, unresolved }: Pick<LoadedDocument, 'model' | 
   }
   if (ofInstance.length > 0) throw dependsOnMachine(ofInstance);
   const kept = model.host.files.filter((_, index) => !files.has(index));
-  // The proxy is set up on each machine; the bake itself goes through it all the same.
+  // The proxy is configured on each machine; the bake itself also uses it.
   const part: Model = { ...model, host: { ...model.host, time, files: kept, proxy: undefined } };
   refuseIdentity(part);
   refuseSecrets(part);
@@ -45,8 +45,8 @@ export function imagePart({ model, unresolved }: Pick<LoadedDocument, 'model' | 
 }
 
 /**
- * The host of an image bake: it resolves no secret, so that no step can put one into the image. Steps take a secret that
- * cannot be had for a change that is still to be made, which is the node's and not made here.
+ * The host of an image bake: it resolves no secret, so no step can put one into the image. Steps treat a missing secret
+ * as a pending change, which is left to the node.
  */
 export function bakingHost(host: Host): Host {
   return Object.freeze({
@@ -84,7 +84,7 @@ function dependsOnMachine(paths: readonly string[]): MachineadmError {
   });
 }
 
-/** Base values as text, by the name of what they are. References to secrets are changes of the node and not baked. */
+/** Base values as text, by their name. References to secrets are left to the node. */
 function* bakedTexts({ host, containerd }: Model): Generator<readonly [name: string, text: string]> {
   for (const file of host.files) {
     if (file.content.kind !== 'inline' || scopeOf(file) !== 'base') continue;

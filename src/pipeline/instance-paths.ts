@@ -1,10 +1,10 @@
 /**
- * Files by which machines are told apart, or that one machine's life left behind. None of them may be in an image: every
- * machine booted from it would have the same, or take another's past for its own.
+ * Files that identify a machine or were left by its use. None of them may be in an image: every machine booted from it
+ * would have the same identity or history.
  */
 export interface InstancePath {
   readonly path: string;
-  /** True: what is below it counts, and not the directory itself. */
+  /** True: its contents count, and not the directory itself. */
   readonly below?: true;
   readonly what: string;
   readonly remedy: string;
@@ -51,13 +51,13 @@ export const INSTANCE_PATHS: readonly InstancePath[] = [
   },
 ];
 
-/** machine-id(5): an image has it empty, "uninitialized" or not at all. */
+/** machine-id(5): in an image it is empty, "uninitialized" or missing. */
 export const MACHINE_ID = '/etc/machine-id';
-/** Where sshd's host keys lie, and their names (sshd_config(5), HostKey). */
+/** The directory and names of sshd's host keys (sshd_config(5), HostKey). */
 export const SSH_DIRECTORY = '/etc/ssh';
 export const SSH_HOST_KEY = /^ssh_host_.*_key$/;
 
-/** Whether a file at this path would be one machine's only. */
+/** Whether a file at this path is specific to one machine. */
 export function belongsToInstance(path: string): boolean {
   if (path === MACHINE_ID || path === '/etc/hostname') return true;
   const name = path.slice(path.lastIndexOf('/') + 1);

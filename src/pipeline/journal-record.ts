@@ -4,11 +4,11 @@ import { withoutChecksum } from '../host/files/checksum.ts';
 import type { FollowUp, Inventory } from '../steps/step.ts';
 
 /**
- * What a run leaves for the next one, as lines of JSON. Pure: reading and judging lines happens here, making them
- * durable in `host/files/append-log.ts`. No secret is ever in it.
+ * What a run leaves for the next one, as lines of JSON. Pure: parses and interprets lines; `host/files/append-log.ts`
+ * makes them durable. Never contains a secret.
  */
 export type JournalRecord =
-  /** First line: whose journal this is. `foreign`: another instance's was found on this disk and put aside. */
+  /** First line: the journal's machine. `foreign`: another instance's journal was found on this disk and put aside. */
   | { readonly is: 'instance'; readonly identity: InstanceIdentity; readonly foreign: boolean; readonly at: string }
   | {
       readonly is: 'run';
@@ -17,29 +17,29 @@ export type JournalRecord =
       readonly agent: string;
       readonly document: string;
       readonly lasting: string | undefined;
-      /** `LoadedDocument.writtenDigest`, and where it was read; absent in journals of earlier versions. */
+      /** `LoadedDocument.writtenDigest`, and its sources; absent in journals of earlier versions. */
       readonly written?: string;
       readonly sources?: readonly string[];
       readonly bootId: string;
       readonly at: string;
     }
-  /** Follow-ups that a change makes necessary; written before the change. */
+  /** Follow-ups that a change requires; written before the change. */
   | { readonly is: 'owed'; readonly step: string; readonly change: string; readonly followUps: readonly FollowUp[] }
-  /** A change that must not be repeated blindly begins; written before it. */
+  /** The start of a change that must not be repeated blindly; written before it. */
   | { readonly is: 'started'; readonly step: string; readonly change: string }
   | { readonly is: 'note'; readonly step: string; readonly change: string; readonly note: unknown }
-  /** It is done. `undoes` names steps whose own memory is void from here on. */
+  /** Its end. `undoes` names steps whose records become invalid. */
   | { readonly is: 'done'; readonly step: string; readonly change: string; readonly undoes?: readonly string[] }
   | { readonly is: 'settled'; readonly followUp: FollowUp }
-  /** A file or directory is about to be written for the first time; `absent`: it will be ours. */
+  /** A path is about to be written for the first time; `absent`: it did not exist, so it will be ours. */
   | { readonly is: 'wrote'; readonly step: string; readonly path: string; readonly before: 'absent' | 'present' }
-  /** A service that did not start at boot is about to be made to. */
+  /** A service that was not enabled is about to be enabled. */
   | { readonly is: 'enabled'; readonly step: string; readonly service: string }
-  /** What is on the machine before a bootstrapper starts: no reset removes it. The last one counts. */
+  /** What exists before a bootstrapper starts: no reset removes it. The last record counts. */
   | { readonly is: 'inventory'; readonly step: string; readonly entries: Inventory }
   /**
-   * A reboot that a step's change needs. `Owed`: written before the change. `Requested`: the run is about to end for it.
-   * `Served`: the machine was rebooted, and the step has nothing left to do. The boot it was in is that of its run.
+   * A reboot that a step's change needs. `Owed`: written before the change. `Requested`: the run is about to end for
+   * it. `Served`: the machine was rebooted, and the step has nothing left to do. Its boot is that of its run.
    */
   | { readonly is: 'reboot'; readonly step: string; readonly now: 'Owed' | 'Requested' | 'Served' }
   /** A step's changes were made and verified. */
@@ -50,14 +50,14 @@ export type JournalRecord =
       readonly outcome: string;
       readonly exitCode: number;
       readonly reason: string | undefined;
-      /** A supervised command did not end in time and was abandoned. */
+      /** A supervised command did not stop in time and was abandoned. */
       readonly commandsLeft?: true;
       readonly at: string;
     }
-  /** A reset begins. Once it has ended, this is no longer the journal of the machine. */
+  /** A reset begins. When it has ended, this journal no longer describes the machine. */
   | { readonly is: 'reset'; readonly run: string; readonly at: string };
 
-/** Who the machine is. Each part is compared only where both sides know it. */
+/** The identity of the machine. Each part is compared only if both sides have it. */
 export interface InstanceIdentity {
   /** metadata.uid of the document. */
   readonly uid: string | undefined;
@@ -65,7 +65,7 @@ export interface InstanceIdentity {
   readonly machineId: string;
 }
 
-/** What each kind of record must have for `afterRecord`. */
+/** The fields that `afterRecord` requires of each kind of record. */
 const SHAPES: Readonly<Record<JournalRecord['is'], Check>> = {
   instance: object({ identity: object({ machineId: optional(string) }) }),
   run: object({ run: string, command: string, sources: optional(listOf(string)) }),
@@ -83,7 +83,7 @@ const SHAPES: Readonly<Record<JournalRecord['is'], Check>> = {
   reset: object({ run: string }),
 };
 
-/** One line of a journal. Throws `JournalUnreadable` for what machineadm did not write. */
+/** Parses one line of a journal. Throws `JournalUnreadable` for a line that machineadm did not write. */
 export function parseRecord(path: string, line: string, index: number): JournalRecord {
   const json = withoutChecksum(line);
   if (json === undefined) throw unreadable(path, index + 1);
@@ -97,14 +97,14 @@ export function parseRecord(path: string, line: string, index: number): JournalR
   return value;
 }
 
-/** Written by us alone, into a file that only root can write: a line that was not damaged is as we wrote it. */
+/** Only machineadm writes this file, and only root can: an undamaged line is exactly as written. */
 function isRecord(value: unknown): value is JournalRecord {
   if (value === null || typeof value !== 'object' || !('is' in value)) return false;
   const shape = Object.entries(SHAPES).find(([is]) => is === value.is)?.[1];
   return shape?.(value) === true;
 }
 
-/** The error for a journal whose line `line`, counted from 1, is none of its records. */
+/** The error for a line (counted from 1) that is not a valid record. */
 export function unreadable(path: string, line: number, cause?: unknown): MachineadmError {
   return new MachineadmError({
     reason: 'JournalUnreadable',

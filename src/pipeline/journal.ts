@@ -2,42 +2,42 @@ import type { Facts } from '../host/seam/facts.ts';
 import type { FollowUp, Inventory, StepRecord } from '../steps/step.ts';
 import { type InstanceIdentity, type JournalRecord, parseRecord, unreadable } from './journal-record.ts';
 
-/** The steps that say `bootstraps`; a document asks one of them at most for something. A test holds this list to them. */
+/** The steps with `bootstraps`; a document uses at most one of them. A test checks this list. */
 export const BOOTSTRAP_STEPS: readonly string[] = ['kubeadm', 'exec-bootstrapper'];
-/** The step that comes only after readiness was proved, and leaves a note. */
+/** The step that runs only after readiness was proved, and leaves a note. */
 const PROOF_STEP = 'sentinel';
 
-/** What the lines of a journal amount to. */
+/** The state that the lines of a journal add up to. */
 export interface JournalState {
   readonly identity: InstanceIdentity;
-  /** Runs so far. */
+  /** The number of runs. */
   readonly attempts: number;
-  /** The last run, as long as it has no conclusion: it goes on, or was killed. */
+  /** The last run while it has no conclusion: it is active, or was killed. */
   readonly open: OpenRun | undefined;
-  /** Runs whose supervised commands may still be running: the last run, unless it ended them all by itself. */
+  /** Runs whose supervised commands may still be running: the last run, unless it ended them itself. */
   readonly unfinishedRuns: ReadonlySet<string>;
-  /** How the last run ended; undefined while one is open, and before the first. */
+  /** How the last run ended; undefined while it is active, and before the first. */
   readonly ended: { readonly command: Command; readonly outcome: string } | undefined;
-  /** What was ever begun here. */
+  /** Everything that was ever begun on this machine. */
   readonly commands: ReadonlySet<Command>;
   readonly steps: ReadonlyMap<string, StepMemory>;
   readonly owed: ReadonlySet<FollowUp>;
   /** `Facts.bootId` of the last run. */
   readonly bootId: string | undefined;
-  /** Reboots by the step that needs them, until they served. */
+  /** Pending reboots, by the step that needs them. */
   readonly reboots: ReadonlyMap<string, { readonly now: 'Owed' | 'Requested'; readonly bootId: string | undefined }>;
   readonly foreign: boolean;
-  /** What was at each path before we wrote there for the first time, in that order. */
+  /** What existed at each path before our first write, in the order of the writes. */
   readonly wrote: ReadonlyMap<string, 'absent' | 'present'>;
-  /** Services that start at boot because of us. */
+  /** Services that machineadm enabled. */
   readonly enabled: ReadonlySet<string>;
-  /** What was there before a bootstrapper was first started; undefined where none is on record. */
+  /** What existed before a bootstrapper first started; undefined without a record. */
   readonly inventory: Inventory | undefined;
-  /** `LoadedDocument.lastingDigest` this instance was bootstrapped from; undefined before. */
+  /** The `LoadedDocument.lastingDigest` that this instance was bootstrapped from; undefined before. */
   readonly bootstrappedFrom: string | undefined;
-  /** Documents that were applied, by where they were read (`sourcesKey`): the last run of each that succeeded. */
+  /** Applied documents by their sources (`sourcesKey`): the last successful run of each. */
   readonly applied: ReadonlyMap<string, AppliedDocument>;
-  /** A `provision` of this instance once proved what its document asked for. Later failures do not unmake that. */
+  /** A `provision` of this instance once proved what its document requires. Later failures do not change that. */
   readonly proven: boolean;
 }
 
@@ -58,8 +58,8 @@ export function instanceIdentity(facts: Facts, uid: string | undefined): Instanc
 }
 
 /**
- * Whether a journal belongs to this instance: by the strongest sign that both know, which is the uid of the Machine,
- * then the cloud's instance id, then the machine-id.
+ * Whether a journal belongs to this instance: by the strongest identity that both have, which is the uid of the
+ * Machine, then the cloud's instance id, then the machine-id.
  */
 export function isSameInstance(a: InstanceIdentity, b: InstanceIdentity): boolean {
   if (a.uid !== undefined && b.uid !== undefined) return a.uid === b.uid;
@@ -69,10 +69,10 @@ export function isSameInstance(a: InstanceIdentity, b: InstanceIdentity): boolea
 }
 
 /**
- * Memory of an instance that was never seen before.
+ * The initial state of a new instance.
  *
  * @param foreign another instance's journal was found
- * @param inventory what that journal says was there before its own bootstrap
+ * @param inventory what existed before that instance's bootstrap
  */
 export function newJournalState(identity: InstanceIdentity, foreign: boolean, inventory?: Inventory): JournalState {
   return {
@@ -96,28 +96,28 @@ export function newJournalState(identity: InstanceIdentity, foreign: boolean, in
   };
 }
 
-/** A document that was applied to this instance, which no later run of the same sources left half-done. */
+/** A document that was applied to this instance, unless a later run of the same sources did not complete. */
 export interface AppliedDocument {
-  /** `LoadedDocument.writtenDigest`; undefined where an earlier version of machineadm did not record it. */
+  /** `LoadedDocument.writtenDigest`; undefined if written by an earlier version of machineadm. */
   readonly written: string | undefined;
   /** RFC 3339, UTC. */
   readonly at: string;
 }
 
-/** One word for where a document is read; the same for runs of earlier versions, which did not record it. */
+/** A key for the sources of a document; the same for all runs of earlier versions, which did not record them. */
 export function sourcesKey(sources: readonly string[] | undefined): string {
   return JSON.stringify(sources ?? []);
 }
 
 /**
- * True for the journal of an image bake: nothing but `prepare` ever began there, so no node was ever made on this disk,
- * and what a machine booted from it finds is no other node's.
+ * True for the journal of an image bake: only `prepare` has run, so this disk was never a node, and leftovers on
+ * machines booted from it are not another node's.
  */
 export function isBake(state: JournalState): boolean {
   return !state.foreign && state.commands.has('prepare') && !state.commands.has('provision');
 }
 
-/** The same, with what an image bake noted for each step that has no note of its own. */
+/** The same state, with the notes of an image bake for steps that have none. */
 export function withNotes(state: JournalState, notes: readonly PreparedNote[]): JournalState {
   const steps = new Map(state.steps);
   for (const { step, change, note } of notes) {
@@ -127,14 +127,17 @@ export function withNotes(state: JournalState, notes: readonly PreparedNote[]): 
   return { ...state, steps };
 }
 
-/** What a step left for itself while an image was prepared; it holds on every machine that is booted from the image. */
+/** A note that a step recorded while preparing an image; valid on every machine booted from it. */
 export interface PreparedNote {
   readonly step: string;
   readonly change: string;
   readonly note: unknown;
 }
 
-/** Judges the lines of a journal; undefined for no lines. Throws `JournalUnreadable` for what machineadm did not write. */
+/**
+ * Interprets the lines of a journal; undefined for no lines. Throws `JournalUnreadable` for lines that machineadm did
+ * not write.
+ */
 export function readJournal(path: string, lines: readonly string[]): JournalState | undefined {
   const [first, ...rest] = lines.map((line, index) => parseRecord(path, line, index));
   if (first === undefined) return undefined;
@@ -149,8 +152,8 @@ export function readJournal(path: string, lines: readonly string[]): JournalStat
 }
 
 /**
- * Adds a path to those written, in place: they come by the thousand, and copying the others for each of them costs more
- * than writing the files. What was there before the first time is what counts.
+ * Adds a written path, in place: there are thousands, and copying the list for each costs more than writing the files.
+ * The state before the first write counts.
  */
 export function rememberWritten(
   wrote: Map<string, 'absent' | 'present'>,
@@ -168,7 +171,7 @@ export function afterRecord(state: JournalState, record: JournalRecord): Journal
     case 'run': {
       const { run, command, lasting, written, sources, bootId } = record;
       const commands = new Set([...state.commands, command]);
-      // Before it began it ended what earlier runs had left.
+      // The run ended leftover commands of earlier runs before it began.
       const unfinishedRuns = new Set([run]);
       const origin = written === undefined || sources === undefined ? {} : { written, sources };
       const begun = { open: { run, command, lasting, ...origin }, unfinishedRuns, ended: undefined, commands };
@@ -213,15 +216,17 @@ export function afterRecord(state: JournalState, record: JournalRecord): Journal
   }
 }
 
-/** The same, seen from this boot: a reboot that was only owed in another one has happened, or is owed anew. */
+/**
+ * The same state for this boot: a reboot that was pending in an earlier boot has happened, or becomes pending again.
+ */
 export function inBoot(state: JournalState, bootId: string): JournalState {
   const lasting = [...state.reboots].filter(([, reboot]) => reboot.now === 'Requested' || reboot.bootId === bootId);
   return { ...state, bootId, reboots: new Map(lasting) };
 }
 
 /**
- * Whether the world was, or may have been, told that this machine succeeded in what `document` asks of it: then a later
- * run that fails does not make it a machine that failed. A document that could not be loaded asks for nothing new.
+ * Whether this machine's success in what `document` requires was, or may have been, reported: then a later failed run
+ * does not turn it into a failed machine. A document that could not be loaded requires nothing new.
  */
 export function isBootstrapped(
   state: JournalState,
@@ -243,7 +248,7 @@ function afterStepRecord(
     return { ...state, steps, foreign: false, bootstrappedFrom: undefined, proven: false };
   }
   if (!BOOTSTRAP_STEPS.includes(record.step) || memory.started.size > 0) return { ...state, steps };
-  // What was proved before, of a host without Kubernetes, says nothing of this.
+  // An earlier proof, of a host without Kubernetes, does not cover this.
   return { ...state, steps, bootstrappedFrom: state.open?.lasting, proven: false };
 }
 
@@ -266,7 +271,7 @@ function afterChange(
   }
 }
 
-/** What the journal tells one step. */
+/** The journal's records of one step. */
 export function stepRecord(state: JournalState | undefined, step: string): StepRecord {
   const memory = state?.steps.get(step) ?? NO_MEMORY;
   const bootstrap = BOOTSTRAP_STEPS.map((id) => state?.steps.get(id) ?? NO_MEMORY);
@@ -289,10 +294,10 @@ export function stepRecord(state: JournalState | undefined, step: string): StepR
   };
 }
 
-/** How the note of a hook begins about a file that it changed; its path follows. */
+/** The prefix of a hook's note about a file that it changed; the path follows. */
 export const HOOK_EDIT = 'edited:';
 
-/** Kept with the memory of the hooks: where they run again, so that they find the files as the document has them. */
+/** Stored with the records of hooks: if they run again, they get the files as the document has them. */
 function hookEditsIn(state: JournalState | undefined): ReadonlyMap<string, unknown> {
   const edits = new Map<string, unknown>();
   for (const { notes } of state?.steps.values() ?? []) {

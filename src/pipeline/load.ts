@@ -14,7 +14,7 @@ import {
   warningsOfDistrusted,
 } from './provenance.ts';
 
-/** A document with mistakes; `problems` has each with its place. */
+/** An invalid document; `problems` has each problem with its place. */
 export class DocumentError extends MachineadmError {
   constructor(reason: 'DocumentInvalid' | 'RequiresNewerAgent', problems: readonly Diagnostic[]) {
     const count = problems.length === 1 ? 'one problem' : `${problems.length} problems`;
@@ -29,7 +29,10 @@ export class DocumentError extends MachineadmError {
   }
 }
 
-/** What lies behind a source (a file, a directory of drop-ins, `-`), unread. Throws `DocumentNotFound`, `DocumentTooLarge`. */
+/**
+ * The content of a source (a file, a directory of drop-ins, `-`), not parsed. Throws `DocumentNotFound`,
+ * `DocumentTooLarge`.
+ */
 export function readInputText(
   source: string,
 ): Promise<readonly { readonly name: string; readonly bytes: Uint8Array }[]> {
@@ -37,9 +40,10 @@ export function readInputText(
 }
 
 /**
- * Reads and judges the document behind the given sources (files, drop-in directories, `-`), merged in order. For this
- * machine its variables are found out here; else their values are not judged. `sinks` are those of the command line.
- * Throws `DocumentError` with all problems, `DocumentNotTrusted`, `SecretReadableByAll`, `UsageInvalid` (a secret among `sinks`), `DocumentNotFound`, `DocumentTooLarge` or `MetadataUnavailable`.
+ * Reads and validates the document in the given sources (files, drop-in directories, `-`), merged in order. Variables
+ * are resolved if it is for this machine; otherwise their values are not checked. `sinks` are those of the command
+ * line. Throws `DocumentError` with all problems, `DocumentNotTrusted`, `SecretReadableByAll`, `UsageInvalid` (a secret
+ * among `sinks`), `DocumentNotFound`, `DocumentTooLarge` or `MetadataUnavailable`.
  */
 export async function openDocument(
   sources: readonly string[],
@@ -51,12 +55,12 @@ export async function openDocument(
   const distrusted = options.isTrusted === true ? refuseDistrusted(read) : warningsOfDistrusted(read);
   const result = await loadDocument(read, {
     agentVersion,
-    // Loaded where it is asked for: most documents name no benchmark.
+    // Loaded on demand: most documents use no benchmark.
     complete: async (model) =>
       model.hardening === undefined
         ? { model, findings: [] }
         : (await import('../steps/hardening/model.ts')).hardenModel(model),
-    // Loaded where it is used: `validate` judges a document without the rooms that look at a machine.
+    // Loaded on demand: `validate` does not inspect the machine.
     ...(options.forThisMachine === true
       ? { resolveVariables: (await import('../host/secrets/variables.ts')).variableResolver() }
       : {}),
@@ -78,9 +82,9 @@ export async function openDocument(
 export interface OpenOptions {
   readonly forThisMachine?: boolean;
   readonly sinks?: readonly string[];
-  /** Refuses a document that others than root and the caller may change, or that shows secrets to all; else warns. */
+  /** Refuses a document that other users may change, or that exposes secrets to all users; or only warns. */
   readonly isTrusted?: boolean;
 }
 
-/** For this process, documents are taken from wherever they are (`--insecure-document`). */
+/** Accept documents of any owner in this process (`--insecure-document`). */
 export { acceptInsecureSources } from '../host/files/provenance.ts';

@@ -10,7 +10,7 @@ import type { Step, UnmetRequirement } from '../steps/step.ts';
 
 /**
  * Paths that two parts of a document manage on this machine: because a directory is a link to another, or because the
- * machine decides where a step writes. What the document alone shows was refused when it was read.
+ * machine decides where a step writes. Collisions within the document itself were refused when it was read.
  */
 export async function findCollisions(
   steps: readonly Step[],
@@ -34,7 +34,7 @@ export async function findCollisions(
   });
 }
 
-/** Each claim's place on this machine. A thousand files share their directories: each of those is asked about once. */
+/** The location of each claim on this machine. Directories are shared by many files, and each is resolved once. */
 async function placesOf(claims: readonly Claim[], host: QueryHost): Promise<ReadonlyMap<Claim, string>> {
   const directories = new Map<string, string>();
   const places = new Map<Claim, string>();

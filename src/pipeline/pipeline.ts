@@ -50,14 +50,12 @@ import { windowsDomain } from '../steps/windows-domain/index.ts';
 export interface Pipeline {
   readonly host: readonly Step[];
   readonly kubernetes: readonly Step[];
-  /** Tells the world that all before it succeeded and lasted. */
+  /** Publishes that everything before it succeeded and lasted. */
   readonly conclusion: readonly Step[];
   readonly afterBootstrap: readonly Step[];
 }
 
-/**
- * The boot sequence. The order is the whole of it: nothing else decides what comes before what.
- */
+/** The boot sequence. The order of this list is the only thing that decides the order of steps. */
 export const PIPELINE: Pipeline = {
   host: [
     earlyHooks,
@@ -107,8 +105,9 @@ export const PIPELINE: Pipeline = {
 };
 
 /**
- * The same of a Windows machine: what is not here, its documents cannot ask for (`checks-platform.ts`). Steps that work on
- * files, services and Kubernetes are those of Linux: paths, access rights and the service manager are the host's business.
+ * The same for a Windows machine: documents cannot use the steps that are missing here (`checks-platform.ts`). Steps
+ * for files, services and Kubernetes are the same as on Linux: the host abstracts paths, permissions and the service
+ * manager.
  */
 const WINDOWS: Pipeline = {
   host: [

@@ -24,7 +24,7 @@ export interface PlannedChange {
   readonly id: string;
   readonly step: string;
   readonly summary: string;
-  /** `restart`: of a service, for changes before it. */
+  /** `restart`: of a service, because of earlier changes. */
   readonly action: ChangeAction | 'restart';
   readonly scope: 'base' | 'node';
   readonly diff?: string;
@@ -33,12 +33,12 @@ export interface PlannedChange {
   readonly knownAfter?: string;
   /** True where the machine is rebooted after it. */
   readonly reboots?: true;
-  /** The field of the document that asks for it, and its place. */
+  /** The field of the document that causes it, with its place. */
   readonly field?: string;
   readonly position?: Place;
 }
 
-/** What an operator should know of a step, beside its changes. */
+/** Remarks about a step for the operator, in addition to its changes. */
 export interface PlanRemark {
   readonly step: string;
   readonly message: string;
@@ -49,7 +49,7 @@ export interface Plan {
   readonly remarks: readonly PlanRemark[];
 }
 
-/** Something that stands in the way of a run, with its place in the document. */
+/** A problem that prevents a run, with its place in the document. */
 export interface PlanProblem extends PlanRemark, Partial<Place> {
   readonly code: Reason;
   readonly hint: string;
@@ -57,20 +57,20 @@ export interface PlanProblem extends PlanRemark, Partial<Place> {
   readonly path?: string;
 }
 
-/** A plan with what stands in its way: a run would refuse to begin. */
+/** A plan with the problems that would prevent the run. */
 export interface PlanWithProblems extends Plan {
-  /** What steps need and do not find, or would fail over. */
+  /** Requirements of steps that are not met. */
   readonly problems: readonly PlanProblem[];
-  /** Everything that the preflight found, as `doctor` tells it: with warnings, and what could not be checked. */
+  /** All findings of the preflight, as in `doctor`: including warnings and checks that could not be made. */
   readonly findings: readonly Finding[];
-  /** What `provision` would refuse with now; absent where it would begin. */
+  /** The error with which `provision` would be refused now; absent where it would start. */
   readonly refusal?: { readonly reason: Reason; readonly summary: string; readonly remedy: string };
 }
 
 /**
- * What a run of `document` would do to this machine, with a host that can only be asked. What steps lack is part of the
- * plan. Throws what the run would refuse for other reasons: not root, another platform, a changed document, a step whose
- * inspection fails.
+ * The changes that a run of `document` would make to this machine, from a read-only host. Unmet requirements are part
+ * of the plan. Throws the run's other refusals: not root, another platform, a changed document, a step whose inspection
+ * fails.
  */
 export async function makePlan(document: LoadedDocument, scope: 'base' | 'all'): Promise<PlanWithProblems> {
   const host = openQueryHost();
@@ -101,25 +101,25 @@ function problemOf({ step, missing: { what: message, reason: code, remedy: hint 
   return { step: step.id, message, code, hint, ...at };
 }
 
-/** What a run needs to know to be planned. */
+/** The inputs for planning a run. */
 export interface PlanOptions {
   readonly model: Model;
   readonly facts: Facts;
   readonly host: QueryHost;
   readonly journal: JournalState;
   readonly scope: 'base' | 'all';
-  /** What hooks may still bring: the steps that need it are planned after them. */
+  /** Requirements that hooks may still provide: the steps are planned after the hooks. */
   readonly awaited?: Requirements['awaited'];
-  /** What nothing is going to bring: what depends on it is not known. */
+  /** Requirements that nothing provides: what depends on them is unknown. */
   readonly unmet?: Requirements['unmet'];
   /** Where the document asks for a change. */
   readonly source?: FindSource;
 }
 
-/** The changes of these steps in their order, follow-ups included: with the ids that `runSteps` makes. Redacted. */
+/** The changes of these steps in order, including follow-ups, with the same ids as in `runSteps`. Redacted. */
 export async function planSteps(steps: readonly Step[], options: PlanOptions): Promise<Plan> {
   const { model, facts, scope } = options;
-  // What an earlier change forgets or deletes is forgotten and gone for the steps behind it.
+  // Later steps are planned as if earlier changes had already removed records and files.
   let { host, journal } = options;
   const changes: PlannedChange[] = [];
   const remarks: PlanRemark[] = [];
@@ -171,7 +171,7 @@ export async function planSteps(steps: readonly Step[], options: PlanOptions): P
   return redactDeep({ changes, remarks });
 }
 
-/** A step that lacks something before the hooks: what it will change depends on what they install. */
+/** A requirement is missing until hooks provide it: the step's changes depend on what they install. */
 function knownAfterHooks(step: Step, awaited: Requirements['awaited']): PlannedChange {
   const what = awaited.map(({ missing }) => missing.what).join('; ');
   const summary = `${step.title}: not known yet (${what})`;
@@ -199,7 +199,7 @@ function plannedChange(step: string, change: Change): PlannedChange {
   };
 }
 
-/** What a change does, by what it says of itself. */
+/** The kind of a change, from its description. */
 function shownAction({ diff, removes, repeatable }: Change): ChangeAction {
   const lines = diff?.split('\n') ?? [];
   const [adds, takes] = [lines.some((line) => line.startsWith('+')), lines.some((line) => line.startsWith('-'))];
@@ -215,7 +215,7 @@ function followUpSummary(followUp: FollowUp): string {
     : `restart ${followUp.slice('restart:'.length)}, for the changes above`;
 }
 
-/** A machine that was bootstrapped from another `kubernetes` section is not silently left as it is. */
+/** A machine that was bootstrapped from another `kubernetes` section is refused, not ignored. */
 export function refuseIfChanged(journal: JournalState, document: LoadedDocument): void {
   const { bootstrappedFrom } = journal;
   if (bootstrappedFrom === undefined || document.lastingDigest === undefined) return;

@@ -1,8 +1,8 @@
 import type { QueryHost } from '../host/seam/host.ts';
 
 /**
- * The machine as it will be once these paths, and what lies below them, are gone: what later steps plan on. Everything
- * else is asked of the machine as it is.
+ * The machine as it will be once these paths, and everything below them, are removed: for planning later steps. Other
+ * queries go to the actual machine.
  */
 export function hostWithout(host: QueryHost, removed: readonly string[]): QueryHost {
   if (removed.length === 0) return host;

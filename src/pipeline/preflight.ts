@@ -188,8 +188,8 @@ export function refusalFor(unmet: readonly Unmet[]): MachineadmError {
 }
 
 /**
- * Looks again for what steps need after hooks ran. By then the machine was changed, so it is no refusal: the first step
- * that lacks something has failed.
+ * Checks requirements again after hooks ran. The machine was changed by then, so it is not a refusal: the first step
+ * with an unmet requirement fails.
  *
  * @throws StepFailure
  */
@@ -200,7 +200,10 @@ export async function requireAfterHooks(hooks: Step, steps: readonly Step[], ask
   if (first !== undefined) throw new StepFailure(first.step.id, missingError(unmet, 'HostStepFailed', hooks.title));
 }
 
-/** @param after the hooks that could have brought it */
+/**
+ *
+ * @param after the hooks that could have provided it
+ */
 function missingError(unmet: readonly Unmet[], exit: ExitName, after: string): MachineadmError {
   const [first, second] = unmet.map(({ missing }) => missing);
   const still = after === '' ? '' : ` (after the ${after})`;

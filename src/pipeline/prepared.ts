@@ -12,18 +12,18 @@ import type { InstanceIdentity } from './journal-record.ts';
 import { pipelineFor } from './pipeline.ts';
 import { JOURNAL_PATH } from './run-journal.ts';
 
-/** Where `prepare` says what it put into an image. */
+/** The path of the manifest of `prepare`. */
 export const PREPARED_PATH = '/var/lib/machineadm/prepared.json';
 
 /**
- * What an image was prepared with. It is the same on every machine that is booted from the image, so nothing of the
- * machine that baked it and no secret is in it.
+ * The manifest of a prepared image. It is the same on every machine booted from the image, so it contains nothing of
+ * the bake machine and no secret.
  */
 export interface Prepared {
   readonly agentVersion: string;
   /** RFC 3339, UTC. */
   readonly preparedAt: string;
-  /** Hex SHA-256 of the sections of the document that an image can hold something of. */
+  /** Hex SHA-256 of the document's sections that an image can contain. */
   readonly baseSha256: string;
   readonly steps: readonly PreparedStep[];
   readonly notes: readonly PreparedNote[];
@@ -31,16 +31,16 @@ export interface Prepared {
 
 export interface PreparedStep {
   readonly step: string;
-  /** Hex SHA-256 of what the document asked of the step. */
+  /** Hex SHA-256 of the step's part of the document. */
   readonly sha256: string;
-  /** Ids of the changes that were ever made in this image. */
+  /** Ids of all changes ever made in this image. */
   readonly changes: readonly string[];
 }
 
-/** The sections of the document that an image can hold something of. */
+/** The document's sections that an image can contain. */
 const BASE_SECTIONS = ['host', 'containerRuntime', 'images'];
 
-/** Hex SHA-256 of the parts of a document that matter to an image, whatever the order of their keys. */
+/** Hex SHA-256 of the parts of a document that affect an image, independent of the order of keys. */
 export function baseDigest(document: Pick<LoadedDocument, 'tree'>): string {
   const plain = toPlain(document.tree);
   const sections = new Map(plain !== null && typeof plain === 'object' ? Object.entries(plain) : []);
@@ -48,7 +48,7 @@ export function baseDigest(document: Pick<LoadedDocument, 'tree'>): string {
 }
 
 /**
- * What a bake that succeeded leaves: what this run did, added to what earlier ones did to the same image.
+ * The manifest of a successful bake: this run's changes, added to those of earlier bakes of the same image.
  *
  * @param made ids of the changes of this run, by step
  */
@@ -80,13 +80,13 @@ export function preparedBy(
 }
 
 export interface PreparedOptions {
-  /** With the model that was asked of the steps: without what belongs to an instance. */
+  /** With the model that the steps got: without what belongs to an instance. */
   readonly document: Pick<LoadedDocument, 'model' | 'tree'>;
   readonly facts: Facts;
   readonly agentVersion: string;
 }
 
-/** Lays the manifest, durably. Throws what writing a file throws. */
+/** Writes the manifest, durably. Throws the errors of writing a file. */
 export async function writePrepared(host: Host, prepared: Prepared): Promise<void> {
   const content = `${withChecksum(JSON.stringify({ version: 1, ...prepared }, undefined, 2))}\n`;
   await host.writeFile({ path: PREPARED_PATH, content, mode: 0o600, directoryMode: 0o755 });
@@ -94,8 +94,8 @@ export async function writePrepared(host: Host, prepared: Prepared): Promise<voi
 }
 
 /**
- * Takes away what only the bake itself needed and what names the machine that it ran on: its journal and the copy of its
- * status. Left where this machine is, or was copied from, a node; and where something is still owed.
+ * Removes what only the bake needed and what identifies its machine: the journal and the copy of its status. Keeps them
+ * where this machine is, or was copied from, a node, or follow-ups are pending.
  */
 export async function removeBakeState(host: Host, journal: JournalState, statusCopy: string): Promise<void> {
   if (!isBake(journal) || journal.owed.size > 0) return;
@@ -105,15 +105,15 @@ export async function removeBakeState(host: Host, journal: JournalState, statusC
 }
 
 /**
- * What this machine's image was prepared with; undefined for an image that was not, and for a manifest of another
- * version: what holds is then found out by looking.
+ * The manifest of this machine's image; undefined without one, and for one of another version: the state is then
+ * inspected.
  */
 export async function readPrepared(host: QueryHost): Promise<Prepared | undefined> {
   const text = await host.readText(PREPARED_PATH);
   return text === undefined ? undefined : parsePrepared(text);
 }
 
-/** Reads the manifest. A part that is not what this version writes, or was damaged, makes it none. */
+/** Parses the manifest. A manifest with an unexpected or damaged part is ignored. */
 export function parsePrepared(text: string): Prepared | undefined {
   let value: unknown;
   try {
@@ -138,8 +138,8 @@ export function parsePrepared(text: string): Prepared | undefined {
 }
 
 /**
- * The notes that a run may go by: those of the image it was booted from, and of nothing else, as what another node did
- * on this disk is not known to be what the image had.
+ * The notes that a run may rely on: only those of the image it was booted from, because another node's changes to this
+ * disk are not part of the image.
  */
 export function usableNotes(
   prepared: Prepared | undefined,
@@ -166,7 +166,7 @@ function digestOf(value: unknown): string {
     .digest('hex');
 }
 
-/** With sorted keys, without secrets, and with what JSON has no form for as lists. */
+/** With sorted keys, without secrets, and with sets and maps as lists. */
 function canonical(value: unknown): unknown {
   if (value instanceof Secret) return '[redacted]';
   if (value instanceof Uint8Array) return createHash('sha256').update(value).digest('hex');

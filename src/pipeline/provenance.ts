@@ -8,7 +8,7 @@ import type { SourcePiece } from '../host/secrets/document-source.ts';
 
 const INSECURE = '--insecure-document takes it as it is, for a test';
 
-/** Warnings of documents that a run would refuse. */
+/** Warnings for documents that a run would refuse. */
 export function warningsOfDistrusted(pieces: readonly SourcePiece[]): readonly Diagnostic[] {
   return distrustedOf(pieces).map(({ name, distrust }) => ({
     code: 'DocumentNotTrusted',
@@ -19,7 +19,10 @@ export function warningsOfDistrusted(pieces: readonly SourcePiece[]): readonly D
   }));
 }
 
-/** @returns no warnings. Throws `DocumentNotTrusted` with all documents that others may change. */
+/**
+ *
+ * @returns no warnings. Throws `DocumentNotTrusted` with all documents that other users may change.
+ */
 export function refuseDistrusted(pieces: readonly SourcePiece[]): readonly Diagnostic[] {
   const distrusted = distrustedOf(pieces);
   const [first] = distrusted;
@@ -32,7 +35,7 @@ export function refuseDistrusted(pieces: readonly SourcePiece[]): readonly Diagn
   });
 }
 
-/** Throws `DocumentNotTrusted` where others may change a file from which the document takes a secret. */
+/** Throws `DocumentNotTrusted` where other users may change a file with a secret of the document. */
 export async function refuseDistrustedSecrets(document: Pick<LoadedDocument, 'model' | 'tree'>): Promise<void> {
   if (areInsecureSourcesAccepted()) return;
   for (const { name, source } of documentSecrets(document)) {
@@ -48,8 +51,8 @@ export async function refuseDistrustedSecrets(document: Pick<LoadedDocument, 'mo
 }
 
 /**
- * Secrets whose values stand in a document that every user may read, each with its place. A value in a document that only
- * root may read is no finding: that is how a cloud hands it over.
+ * Secrets with their value in a document that every user may read, each with its place. A value in a document that only
+ * root may read is accepted: clouds deliver documents that way.
  */
 export function exposedSecrets(
   document: Pick<LoadedDocument, 'model' | 'tree'>,

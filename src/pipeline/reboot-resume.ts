@@ -8,30 +8,30 @@ import type { Facts } from '../host/seam/facts.ts';
 import type { Host } from '../host/seam/host.ts';
 import type { Conclusion } from './conclusion.ts';
 
-/** What of a request decides how a run goes on that is cut off. */
+/** The parts of a request that decide how an interrupted run resumes. */
 export interface Started {
   readonly command: 'provision' | 'prepare';
   readonly sources: readonly string[];
   readonly sinks?: readonly string[];
-  /** Who started the run, and reads its exit code; default machineadm's own convention. */
+  /** The caller, which interprets the exit code; default: machineadm's own convention. */
   readonly invoker?: ExitConvention;
 }
 
-/** How a run is gone on with at the next boot, from its first change until its end. */
+/** How a run resumes at the next boot, from its first change until its end. */
 export interface RebootResume {
-  /** What is true once it ended. `warn` is told what could not be tidied up. */
+  /** Ends the arrangement after the run. `warn` is called where cleaning up failed. */
   concluded(outcome: Conclusion['outcome'], warn: (message: string) => void): Promise<void>;
 }
 
-/** A document on standard input is gone with its process: nobody could go on with it. */
+/** A document on standard input is lost with its process: the run could not be resumed. */
 export function canGoOn({ command, sources }: Started): boolean {
   return command === 'provision' && !sources.includes('-');
 }
 
 /**
- * Makes sure that this run is gone on with at the next boot, whether it ends for a reboot or is killed: before it changes
- * anything, since nobody could do it afterwards. Setup repeats its command itself, long before tasks are started.
- * Throws `ResumptionNotArranged`.
+ * Ensures that this run resumes at the next boot, after a reboot or a kill. It is arranged before the first change,
+ * because a killed process cannot do it. Windows Setup repeats its command itself, long before tasks start. Throws
+ * `ResumptionNotArranged`.
  */
 export async function arrangeResume(
   host: Host,
@@ -43,19 +43,22 @@ export async function arrangeResume(
   await resumption?.arrange(resumingCommand(started, selfCommand()));
   return {
     async concluded(outcome, warn) {
-      // An interrupted run, and one that waits for its reboot, are what it is there for.
+      // Needed after an interruption, and for a pending reboot.
       if (outcome === 'Interrupted' || outcome === 'RebootRequired') return;
       try {
         await resumption?.forget();
       } catch (error) {
-        // It finds nothing to go on with, then.
+        // Then it finds nothing to resume.
         warn(errorMessage(error));
       }
     },
   };
 }
 
-/** @param self absolute path of the program and the arguments that stand for machineadm */
+/**
+ *
+ * @param self absolute path of the program and the arguments that start machineadm
+ */
 export function resumingCommand({ sources, sinks = [] }: Started, self: readonly string[]): readonly string[] {
   return [
     ...self,
@@ -67,12 +70,12 @@ export function resumingCommand({ sources, sinks = [] }: Started, self: readonly
   ];
 }
 
-/** Whether a run ended for a reboot behind which it goes on by itself. */
+/** Whether a run ended for a reboot after which it resumes by itself. */
 export function endedForReboot({ failure }: Pick<Conclusion, 'failure'>): boolean {
   return failure?.reason === 'Rebooting';
 }
 
-/** Has the machine reboot, where that is for us. The last thing of a run. Throws `RebootRequired`. */
+/** Requests the reboot, if that is machineadm's task. The last action of a run. Throws `RebootRequired`. */
 export async function rebootIfOurs(
   host: Host,
   { platform }: Pick<Facts, 'platform'>,

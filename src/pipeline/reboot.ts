@@ -2,8 +2,8 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { Change, Step } from '../steps/step.ts';
 
 /**
- * The end of a run for a reboot that a step needs: `Rebooting` where the run has it done and goes on behind it,
- * `RebootRequired` where that is for somebody else.
+ * The end of a run for a reboot that a step needs: `Rebooting` where the run requests it and resumes afterwards,
+ * `RebootRequired` where the caller has to.
  */
 export function rebootNeeded(step: Pick<Step, 'title'>, mayReboot: boolean): MachineadmError {
   return new MachineadmError({
@@ -16,7 +16,7 @@ export function rebootNeeded(step: Pick<Step, 'title'>, mayReboot: boolean): Mac
   });
 }
 
-/** A step that needs the reboot again that it already had: another one would not help either. */
+/** A step that still needs a reboot after having had it: another one would not help. */
 export function rebootWasFutile(step: Pick<Step, 'title'>, changes: readonly Change[]): MachineadmError {
   return new MachineadmError({
     reason: 'RebootNotEffective',
@@ -27,7 +27,7 @@ export function rebootWasFutile(step: Pick<Step, 'title'>, changes: readonly Cha
   });
 }
 
-/** Whether an error of a step is the end of a run for a reboot, and no failure of the step. */
+/** Whether an error of a step means a reboot, and not a failure of the step. */
 export function endsForReboot(error: unknown): boolean {
   return error instanceof MachineadmError && error.exit === 'RebootRequired';
 }

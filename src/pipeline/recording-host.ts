@@ -2,13 +2,13 @@ import type { Host, ServiceManager } from '../host/seam/host.ts';
 import type { RunJournal } from './run-journal.ts';
 import type { RunTrace } from './run-trace.ts';
 
-/** What a reboot empties needs no memory. */
+/** Paths that a reboot empties need no record. */
 const VOLATILE = '/run/';
 
 /**
- * The same host, whose journal learns of every file, directory and service at boot that a step brings into being, before
- * it is there: `machineadm reset` takes away what we created, and nothing else. What was there before is remembered as
- * such. One record for each path in the life of the journal. `trace` learns of every change, the repeated ones too.
+ * The same host, whose journal records every file, directory and enabled service before a step creates it: `machineadm
+ * reset` removes only what machineadm created. What existed before is recorded as such. One record per path in the life
+ * of the journal. `trace` records every change, including repeated ones.
  */
 export function recordingHost(host: Host, step: string, journal: RunJournal, trace?: RunTrace): Host {
   const wrote = async (path: string): Promise<void> => {
@@ -48,7 +48,7 @@ export function recordingHost(host: Host, step: string, journal: RunJournal, tra
       await host.writeKernelFile(path, value);
     },
     async sync(path) {
-      // Whose files are durable, their records are.
+      // The records must be durable before the files are.
       journal.flush();
       await host.sync(path);
     },

@@ -1,8 +1,8 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 
 /**
- * The same error as one that was met before any change: what is called a failing host step elsewhere refuses the run
- * there. Any other error is given back as it is.
+ * The same error as a refusal, because it happened before any change: a reason for a failed step elsewhere refuses the
+ * run here. Other errors are returned unchanged.
  */
 export function asRefusal(error: unknown): unknown {
   if (!(error instanceof MachineadmError) || error.exit !== 'HostStepFailed') return error;

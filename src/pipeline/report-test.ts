@@ -17,7 +17,7 @@ import type { RunEvent } from '../reporting/status.ts';
 import { openDocument } from './load.ts';
 import { refuseUnlessRoot } from './preflight.ts';
 
-/** What one sink made of the test event. */
+/** The result of a test event for one sink. */
 export interface SinkTest {
   readonly sink: string;
   readonly type: string;
@@ -35,8 +35,8 @@ export interface ReportTestRequest {
 }
 
 /**
- * Sends every sink of a document one event that is marked as a test, once, without the spool. Changes nothing on this
- * machine. Throws what loading the document throws, and `NotPrivilegedUser`.
+ * Sends one event marked as a test to every sink of a document, without the spool. Read-only on this machine. Throws
+ * the errors of loading the document, and `NotPrivilegedUser`.
  */
 export async function testSinks({ sources, sinks, agentVersion, signal }: ReportTestRequest): Promise<SinkTest[]> {
   const facts = await gatherFacts(openHost({ runId: 'report' }));

@@ -18,34 +18,34 @@ import { DocumentError, openDocument } from './load.ts';
 import { refuseUnlessRoot } from './preflight.ts';
 
 export interface WatchRequest {
-  /** Documents whose sinks are told; none: the machine's own Node. */
+  /** Documents with the sinks to report to; none: the machine's own Node. */
   readonly sources: readonly string[];
   readonly agentVersion: string;
-  /** What counts as healthy. */
+  /** The definition of healthy. */
   readonly require: ReadyModel['require'];
-  /** Between two looks. */
+  /** Pause between two checks. */
   readonly intervalMs: number;
-  /** Where the id of the machine's boot is: in a container that runs in a machine that is one, /proc shows another. */
+  /** The path of the boot id: in a container that runs in a machine that is one, /proc shows another. */
   readonly bootIdFile: string;
-  /** After so long what is believed is told again, unchanged: a Node that was made anew has forgotten it. */
+  /** After this time an unchanged state is reported again: a recreated Node has lost it. */
   readonly repeatMs: number;
   /** Ends the watch. */
   readonly signal: AbortSignal;
-  /** Told what is believed whenever that changes. */
+  /** Called whenever the reported state changes. */
   readonly onChange: (condition: ReportCondition) => void;
-  /** Told of sinks in trouble. */
+  /** Called for problems of sinks. */
   readonly onNews: (message: string) => void;
 }
 
 type OwnIdentity = WatchIdentity['host'];
 
-/** So much of a pause is drawn: machines that began together do not look and tell together for ever. */
+/** The random part of a pause, so that machines that started together do not stay synchronised. */
 const JITTER = 0.2;
 
 /**
- * Looks again and again whether this machine's node works, and tells its sinks what changed, until `signal` is aborted.
- * Needs nothing of a bootstrap: neither its document nor its journal, and not that there ever was one. Throws what loading
- * the document throws, `NotPrivilegedUser`, and `DocumentInvalid` where no sink is told of this.
+ * Checks repeatedly whether this machine's node works, and reports changes to its sinks, until `signal` is aborted.
+ * Independent of the bootstrap: needs neither its document nor its journal. Throws the errors of loading the document,
+ * `NotPrivilegedUser`, and `DocumentInvalid` where no sink takes these events.
  */
 export async function watchNode(request: WatchRequest): Promise<void> {
   const { signal, intervalMs, repeatMs, require } = request;
@@ -75,7 +75,7 @@ export async function watchNode(request: WatchRequest): Promise<void> {
       await sleep(intervalMs * (1 - JITTER / 2 + JITTER * Math.random()), undefined, { signal });
     }
   } catch (error) {
-    // Whatever an abort interrupts throws in its own way.
+    // Errors of work that an abort interrupted are ignored.
     if (!signal.aborted) throw error;
   } finally {
     await Promise.all(open.map(async ({ delivery }) => await delivery.idle()));

@@ -19,32 +19,32 @@ import { STATUS_PATHS, writeStatus } from '../reporting/status-writer.ts';
 import { openDocument } from './load.ts';
 import { refuseUnlessRoot } from './preflight.ts';
 
-/** Of the process that delivers: there is one at a time. */
+/** The lock of the delivering process: there is only one at a time. */
 const DELIVERER_LOCK = '/run/machineadm/report.lock';
 /**
- * What a deliverer may take beyond its time, to tell others of a sink in trouble: the one that a run starts at its end waits for
- * the one of its beginning, and must not give up just before that ends.
+ * Additional time for reporting problems of a sink: a run's second deliverer waits for the first, and must not give up
+ * just before that one ends.
  */
 const DELIVERER_LOCK_GRACE_MS = 15_000;
-/** How long a run that just concluded may still hold its lock. */
+/** How long a concluding run may still hold its lock. */
 const RUN_LOCK_PATIENCE_MS = 3_000;
 
 export interface FlushRequest {
-  /** How long to go on trying. */
+  /** How long to retry. */
   readonly withinMs: number;
-  /** How long after that to make the tries that fall due, in between letting others deliver. */
+  /** How long to make retries that become due after that, while other deliverers may run in between. */
   readonly lingerMs: number;
-  /** Told in words for people what is not as it was asked for. */
+  /** Called with a message for the operator about any deviation. */
   readonly onNotice: (message: string) => void;
-  /** Documents whose sinks take the place of what the spool knows of them; none: the spool's own. */
+  /** Documents whose sinks replace the plans in the spool; none: the spool's own. */
   readonly sources: readonly string[];
   readonly agentVersion: string;
   readonly signal: AbortSignal;
 }
 
 /**
- * Sends what waits in the spool, notes in the status file how far it came, and forgets sinks that have all. Throws
- * `Locked` where another process delivers all that time, and `NotPrivilegedUser`.
+ * Delivers the events in the spool, records the progress in the status file, and removes sinks without pending events.
+ * Throws `Locked` where another process delivers during all that time, and `NotPrivilegedUser`.
  */
 export async function flush(request: FlushRequest): Promise<readonly SinkReport[]> {
   const host = openHost({ runId: 'report' });
@@ -81,7 +81,7 @@ export async function flush(request: FlushRequest): Promise<readonly SinkReport[
   return [...reports.values()];
 }
 
-/** What waits was said by a document that was right: one that is wrong now, or gone, must not hold it back. */
+/** Spooled events come from a valid document: an invalid or missing document must not hold them back. */
 async function plansOfDocument({ sources, agentVersion, onNotice }: FlushRequest): Promise<readonly SinkPlan[]> {
   if (sources.length === 0) return [];
   let document: LoadedDocument;
@@ -99,17 +99,17 @@ async function plansOfDocument({ sources, agentVersion, onNotice }: FlushRequest
   return model.reporting.sinks.filter(isRemote).map((sink) => ({ model: sink, network, local }));
 }
 
-/** Says in the status file what became of the reports, and lets go of what no event needs any more. */
+/** Updates the delivery state in the status file, and removes plans that no event needs any more. */
 async function noteReports(host: Host, spool: Spool, reports: readonly SinkReport[]): Promise<void> {
   if (reports.length === 0) return;
   const lock = await lockWithin(LOCK_PATH, RUN_LOCK_PATIENCE_MS);
-  // A run goes on: its own deliverer will say it at its end.
+  // A run is active: its own deliverer updates the status at its end.
   if (lock === undefined) return;
   try {
     const current = await Promise.all(reports.map((report) => recounted(report, spool)));
     await patchStatus(host, current);
     for (const { sink, pending } of current) if (pending === 0) await spool.forget(sink);
-    // Others may wait that were not tried now.
+    // Other sinks that were not tried now may have pending events.
     if ((await spool.plans()).size > 0) return;
     for (const name of (await host.list(STAGED_SECRETS)) ?? []) await host.removeFile(`${STAGED_SECRETS}/${name}`);
   } finally {
@@ -118,8 +118,8 @@ async function noteReports(host: Host, spool: Spool, reports: readonly SinkRepor
 }
 
 /**
- * What a run spooled while other sinks were tried still: without its plan nobody would deliver it. The deliverer that the
- * run started for it waits for this one to end.
+ * Events that a run spooled during this delivery: without their plan they could not be delivered. The deliverer that
+ * the run started waits for this one to end.
  */
 async function recounted(report: SinkReport, spool: Spool): Promise<SinkReport> {
   const pending = (await spool.waiting(report.sink)).length;
@@ -127,7 +127,7 @@ async function recounted(report: SinkReport, spool: Spool): Promise<SinkReport> 
   return { ...report, pending, state: 'Pending', message: report.message ?? 'it was not tried yet' };
 }
 
-/** undefined = somebody else has it all that time. */
+/** undefined = another process held the lock all that time. */
 async function lockWithin(path: string, patienceMs: number): Promise<Lock | undefined> {
   try {
     return await acquireLock(path, patienceMs);

@@ -18,18 +18,18 @@ export { describeReset, type ResetPlan } from '../steps/reset/plan.ts';
 
 export interface ResetRequest extends ResetWatch {
   readonly leaveFiles: boolean;
-  /** Shown what will be done; false ends the reset before anything is. */
+  /** Called with the plan; false cancels the reset before any change. */
   confirm(plan: ResetPlan): Promise<boolean>;
 }
 
 /**
- * Takes away what the runs of this machine made: the node, then the files that we created, from the journal, and at last
- * the journal itself, which is kept beside. Interrupted, it may simply be run again. What can be neither attributed nor
- * undone stays: accounts, disks, images, what hooks did.
+ * Removes what the runs of this machine created: the node, then files according to the journal, and finally the journal
+ * itself, which is kept as journal.reset. An interrupted reset can be run again. Changes that cannot be attributed or
+ * undone are kept: accounts, disks, images, effects of hooks.
  *
  * @returns the plan that was carried out; undefined when it was not confirmed
  * @throws MachineadmError `NoRun` where there is nothing to reset, `MountInTheWay`, `Locked`, `BootstrapperFailed`,
- *   `ResetFailed`
+ * `ResetFailed`
  */
 export async function reset(request: ResetRequest): Promise<ResetPlan | undefined> {
   requireLinux('machineadm reset');
@@ -52,7 +52,7 @@ export async function reset(request: ResetRequest): Promise<ResetPlan | undefine
     await endOrphans(host, journal.unfinishedRuns);
     await noteReset(host, journal, runId);
     await performReset(host, plan, request);
-    // They tell of a node that is no more.
+    // These describe a node that no longer exists.
     for (const path of Object.values(STATUS_PATHS)) await removeStatus(host, path);
     archiveLog(JOURNAL_PATH, `${JOURNAL_PATH}.reset`);
     return plan;
@@ -61,7 +61,7 @@ export async function reset(request: ResetRequest): Promise<ResetPlan | undefine
   }
 }
 
-/** A killed reset leaves commands, too, and the next run knows them by this record. */
+/** A killed reset also leaves commands, which the next run recognises by this record. */
 async function noteReset(host: Host, { identity }: JournalState, run: string): Promise<void> {
   const journal = await openJournal(host, identity);
   journal.append({ is: 'reset', run, at: new Date().toISOString() });

@@ -6,13 +6,13 @@ import { refuseUnlessRoot } from './preflight.ts';
 import { peekJournal } from './run-journal.ts';
 import { recordedOnThisMachine } from './this-machine.ts';
 
-/** Whether there is a run to go on with; if not, why. */
+/** Whether there is a run to resume; if not, why. */
 export type Resumable = { readonly resume: true } | { readonly resume: false; readonly why: string };
 
 /**
- * Whether a `provision` of this very machine was cut off, by a reboot, a kill or a signal, so that whoever started it
- * may not start it again: cloud-init marks runcmd as done before it runs it (cloudinit/helpers.py, FileSemaphores), and
- * a machine that reboots in the middle would stay half a node for ever. Changes nothing.
+ * Whether a `provision` of this machine was interrupted, by a reboot, a kill or a signal, and will not be started again
+ * by its caller: cloud-init marks runcmd as done before it runs it (cloudinit/helpers.py, FileSemaphores), so a machine
+ * that reboots in the middle would never be completed. Read-only.
  */
 export async function findResumable(): Promise<Resumable> {
   const host = openQueryHost();
@@ -22,7 +22,8 @@ export async function findResumable(): Promise<Resumable> {
 }
 
 /**
- * @param status a run that was killed before it could begin its journal is known by its status alone
+ *
+ * @param status identifies a run that was killed before it could begin its journal
  */
 export function evaluateResumable(
   journal: JournalState | undefined,

@@ -19,11 +19,11 @@ import type { InstanceIdentity, JournalRecord } from './journal-record.ts';
 export const JOURNAL_PATH = '/var/lib/machineadm/journal';
 
 /**
- * The journal of the run at hand: what it says is durable before `append` returns, but for the paths that a step writes:
- * they come by the thousand and are durable with `flush`, or with the next record of another kind.
+ * The journal of the current run: records are durable before `append` returns, except for written paths. There are
+ * thousands of those, and they become durable with `flush`, or with the next record of another kind.
  */
 export interface RunJournal {
-  /** As of now; what was written (`wrote`) goes on growing in it. */
+  /** The current state; its set of written paths keeps growing. */
   state(): JournalState;
   record(step: string): StepRecord;
   owed(): ReadonlySet<FollowUp>;
@@ -32,29 +32,30 @@ export interface RunJournal {
   close(): void;
 }
 
-/** What the journal on this disk says, without touching it. For `plan`, `status` and the check before a run. */
+/** The state of the journal on this disk, read-only. For `plan`, `status` and the check before a run. */
 export async function peekJournal(host: QueryHost, path = JOURNAL_PATH): Promise<JournalState | undefined> {
   const bytes = await host.readFile(path);
   if (bytes === undefined) return undefined;
   return readJournal(path, linesOf(bytes).lines);
 }
 
-/** The journal as a run of this instance would find it: another instance's counts as leftovers, not as memory. */
+/** The journal as a run of this instance sees it: another instance's journal counts as a leftover. */
 export function journalForInstance(state: JournalState | undefined, identity: InstanceIdentity): JournalState {
   if (state !== undefined && isSameInstance(state.identity, identity)) return state;
   return newJournalState(identity, isForeign(state), isForeign(state) ? state?.inventory : undefined);
 }
 
-/** Whether a journal of another instance is that of another node. */
+/** Whether another instance's journal is that of another node. */
 function isForeign(state: JournalState | undefined): boolean {
   return state !== undefined && !isBake(state);
 }
 
 /**
- * Opens the journal of this instance. One of another instance (a cloned or baked disk) is kept beside it as
- * `journal.<machine-id>` (`….2`, and so on, where that is taken) and only remembered as the fact that foreign leftovers may be here.
+ * Opens the journal of this instance. A journal of another instance (a cloned or baked disk) is kept as
+ * `journal.<machine-id>` (`….2`, and so on, where that exists); the new journal only records that foreign leftovers may
+ * exist.
  *
- * @param prepared what the bake of this machine's image noted
+ * @param prepared the notes of this machine's image
  */
 export async function openJournal(
   host: QueryHost,
@@ -71,7 +72,7 @@ export async function openJournal(
       foreign: isForeign(found),
       at: new Date().toISOString(),
     };
-    // With what was there before the other machine's bootstrap: it is no leftover of that.
+    // Includes what existed before the other machine's bootstrap: it is not a leftover.
     const kept: readonly JournalRecord[] =
       header.foreign && found?.inventory !== undefined
         ? [{ is: 'inventory', step: 'kubeadm', entries: found.inventory }]

@@ -11,7 +11,7 @@ import type { JournalRecord } from './journal-record.ts';
 import { asRefusal } from './refusal.ts';
 import { JOURNAL_PATH, openJournal, type RunJournal } from './run-journal.ts';
 
-/** What the journal says of a run when it begins. */
+/** The journal's record of the start of a run. */
 interface BeginningRun {
   readonly runId: string;
   readonly command: Extract<JournalRecord, { is: 'run' }>['command'];
@@ -21,7 +21,7 @@ interface BeginningRun {
   readonly sources: readonly string[];
 }
 
-/** Opens the journal and records that this run begins. An obstacle refuses the run: nothing was changed yet. */
+/** Opens the journal and records the start of this run. A problem refuses the run: nothing was changed yet. */
 export async function beginJournal(
   host: Host,
   facts: Facts,

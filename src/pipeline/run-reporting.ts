@@ -15,15 +15,15 @@ import { sinksOf } from '../reporting/sinks/index.ts';
 import { Spool } from '../reporting/spool/spool.ts';
 import { isBootstrapped, type JournalState } from './journal.ts';
 
-/** What the deliverer of the beginning is given: that of the end waits for it, whatever its sinks do. */
+/** Time limit of the first deliverer: the one at the end waits for it. */
 const DURING_RUN_MS = 10_000;
-/** Longest that a deliverer may take beyond what it is given: a resolver that does not answer holds up its end. */
+/** The longest time that a deliverer may exceed its limit: a resolver that does not answer delays its end. */
 const DELIVERER_GRACE_MS = 60_000;
 
-/** Where systemd shows the output of a unit with `journal+console`. */
+/** Where systemd prints the output of a unit with `journal+console`. */
 const CONSOLE = '/dev/console';
 
-/** What a run tells its reporter once its document is loaded: whose run it is, and where to tell of it. */
+/** Attaches the reporter to a run once its document is loaded: the identity and the sinks. */
 export function attachReporting(
   reporter: Reporter,
   host: Host,
@@ -50,13 +50,13 @@ export function attachReporting(
   const { sinks, deadlineMs } = model.reporting;
   const local = sinks.filter(isLocal);
   const opened = sinksOf(local, host);
-  // The events that the journal has are not printed: without them, the console of such a unit would be silent.
+  // Events in the journal are not printed: the console of such a unit would otherwise be silent.
   const isSilent =
     local.some(({ kind }) => kind === 'Journal') &&
     !local.some((sink) => sink.kind === 'Console' && sink.device === CONSOLE);
   const console = output === 'journal and console' && isSilent ? [withoutTrouble(consoleSink(CONSOLE))] : [];
   reporter.useSinks([...opened, ...console], deadlineMs);
-  // An image is no machine that anybody waits for, and a spool in it would be one on each.
+  // Nothing waits for an image, and a spool in it would be on every machine.
   if (reporter.status.command === 'provision' && sinks.some(isRemote))
     reporter.useOutbox(outboxOf(model.reporting, document, host, reporter));
   for (const warning of document.warnings) reporter.warn(formatDiagnostic(warning));

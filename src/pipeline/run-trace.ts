@@ -3,20 +3,23 @@ import type { QueryHost } from '../host/seam/host.ts';
 /** A change that a step made. */
 export interface RecordedChange {
   readonly step: string;
-  /** The path or the service; undefined where a program made the change, and only it knows what it touched. */
+  /** The path or the service; undefined where a program made the change, and what it changed is unknown. */
   readonly name: string | undefined;
 }
 
 /**
- * What the steps of one run changed, in the order in which it happened: it tells who undid what an earlier step had put
- * in place. Kept in memory; a run that is killed starts with an empty one, and plans every step again.
+ * The changes of one run's steps in order, which show what undid an earlier step. Kept in memory; the next run after a
+ * kill starts with an empty one, and plans every step again.
  */
 export class RunTrace {
   readonly #touches: RecordedChange[] = [];
-  /** By step: how many touches there were when it was last found in order. */
+  /** By step: the number of changes when it was last verified. */
   readonly #inOrder = new Map<string, number>();
 
-  /** @param name an absolute path, or the name of a service; undefined: whatever a change of this step did */
+  /**
+   *
+   * @param name an absolute path, or the name of a service; undefined: whatever a change of this step did
+   */
   touch(step: string, name?: string): void {
     this.#touches.push({ step, name: name === undefined ? undefined : nameOf(name) });
   }
@@ -26,18 +29,18 @@ export class RunTrace {
     this.#inOrder.set(step, this.#touches.length);
   }
 
-  /** What other steps changed since `step` was last found in order. */
+  /** What other steps changed since `step` was last verified. */
   since(step: string): readonly RecordedChange[] {
     return this.#touches.slice(this.#inOrder.get(step) ?? 0).filter((touch) => touch.step !== step);
   }
 }
 
-/** One name for a service with and without its suffix. */
+/** A canonical name of a service, without its suffix. */
 function nameOf(name: string): string {
   return name.replace(/^([^/]+)\.service$/, '$1');
 }
 
-/** The same host, which notes the paths and services that it is asked for. */
+/** The same host, which records the paths and services that are queried. */
 export function notingHost<Asked extends QueryHost>(host: Asked, asked: Set<string>): Asked {
   const noted =
     <Rest extends readonly unknown[], Found>(ask: (name: string, ...rest: Rest) => Promise<Found>) =>

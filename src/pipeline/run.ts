@@ -43,33 +43,35 @@ import { RunTrace } from './run-trace.ts';
 import { runSteps, type StepObserver } from './runner.ts';
 
 export interface RunRequest {
-  /** `prepare` makes only the changes that belong into an image. */
+  /** `prepare` makes only the changes that belong in an image. */
   readonly command: 'provision' | 'prepare';
   readonly sources: readonly string[];
-  /** Sinks of the command line, beside those of the document; see `withSinks`. */
+  /** Sinks of the command line, in addition to the document's; see `withSinks`. */
   readonly sinks?: readonly string[];
-  /** Who started it, and reads its exit code; default machineadm's own convention. */
+  /** The caller, which interprets the exit code; default: machineadm's own convention. */
   readonly invoker?: ExitConvention;
   readonly agentVersion: string;
   /** Aborted by a signal to the process, with a `MachineadmError` as its reason. */
   readonly signal: AbortSignal;
-  /** Told each event as it happens. */
+  /** Called for each event as it happens. */
   readonly onEvent?: (event: RunEvent) => void;
-  /** The same, but what the journal is told already where this process prints to it: the progress on standard error. */
+  /**
+   * The same, except for events that the journal gets anyway where this process prints to it: the progress on stderr.
+   */
   readonly onShown?: (event: RunEvent) => void;
   /** A line of a child's output, redacted. */
   readonly onOutput: (source: string, line: string) => void;
 }
 
-/** What a timer of Node can count to: about 24 days. */
+/** The longest timer of Node: about 24 days. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
-/** The deliverer of an earlier run's reports holds the lock for the moment in which it notes how far it came. */
+/** The deliverer of an earlier run's reports holds the lock briefly while it records its progress. */
 const LOCK_PATIENCE_MS = 500;
 
 /**
- * The story of a run: lock, load, report, preflight, host, Kubernetes, conclude. Never throws for what can go wrong on a
- * machine; the status says how it ended. Throws what is refused without touching what was reported before:
- * `NotPrivilegedUser`, `Locked`, `JournalUnreadable`, and any refusal on a machine that is bootstrapped already.
+ * The story of a run: lock, load, report, preflight, host, Kubernetes, conclude. Never throws for what can go wrong on
+ * a machine; the status says how it ended. Throws refusals that must not change what was reported before:
+ * `NotPrivilegedUser`, `Locked`, `JournalUnreadable`, and any refusal on a machine that is already bootstrapped.
  */
 export async function run(request: RunRequest): Promise<RunStatus> {
   if (request.command === 'prepare') requireLinux('machineadm prepare');
@@ -98,7 +100,7 @@ async function runLocked(request: RunRequest, runId: string, facts: Facts): Prom
   const before = await peekJournal(host).catch(refuse);
   const judged = await judge(request, host, facts, before);
   network = judged.network;
-  // A refusal changes nothing, and what is reported of a machine that works stays true.
+  // A refusal changes nothing, and what was reported about a working machine stays true.
   if (!judged.ok && (judged.known.bootstrappedFrom !== undefined || isBootstrapped(judged.known, judged.document)))
     throw judged.error;
   const since = await bootstrappedSince();
@@ -136,7 +138,7 @@ async function runLocked(request: RunRequest, runId: string, facts: Facts): Prom
   } catch (error) {
     conclusion = await conclude(host, error, judged.document, startedMs);
   }
-  // A step that did not stop in time may still wait for a service, and this process with it.
+  // A step that did not stop in time may still wait for a service, and keep this process alive.
   ended.abort();
   if (conclusion.outcome === 'Succeeded' && request.command === 'provision')
     await wipeKubeadmConfig(host, (message) => reporter.warn(message));
@@ -165,14 +167,14 @@ function plannedSteps(request: RunRequest, { model }: LoadedDocument, facts: Fac
     .map((step) => step.id);
 }
 
-/** What is known before anything is changed. */
+/** What is known before any change. */
 type Judged =
   | {
       readonly ok: true;
       readonly document: LoadedDocument;
       readonly known: JournalState;
       readonly network: NetworkSettings;
-      /** Of the bake of this machine's image. */
+      /** The notes of this machine's image. */
       readonly notes: readonly PreparedNote[];
       /** Of the preflight: they refuse nothing. */
       readonly warnings: readonly string[];
@@ -185,7 +187,7 @@ type Judged =
       readonly error: unknown;
     };
 
-/** Loads the document and refuses what can be refused, with questions only. */
+/** Loads the document and makes all checks that can refuse the run, with queries only. */
 async function judge(request: RunRequest, host: Host, facts: Facts, before: JournalState | undefined): Promise<Judged> {
   let known = journalForInstance(before, instanceIdentity(facts, undefined));
   let document: LoadedDocument | undefined;
@@ -210,7 +212,7 @@ async function judge(request: RunRequest, host: Host, facts: Facts, before: Jour
       }),
       request.signal,
     );
-    // What could not be checked is for those who ask before a run: it says nothing of this machine.
+    // Checks that could not be made are only reported by commands that check before a run.
     const warnings = found.told.flatMap(({ missing: { severity, what, remedy } }) =>
       severity === 'warning' ? [`${what}. ${remedy}`] : [],
     );
@@ -220,7 +222,7 @@ async function judge(request: RunRequest, host: Host, facts: Facts, before: Jour
   }
 }
 
-/** An image is the same for all machines: the variables of this one are none of its values. */
+/** An image is the same for all machines: this machine's variables must not be resolved. */
 async function openRequested({ command, sources, agentVersion, sinks }: RunRequest): Promise<LoadedDocument> {
   return await openDocument(sources, agentVersion, {
     forThisMachine: command === 'provision',
@@ -295,7 +297,7 @@ async function runPipeline(
   } finally {
     clearTimeout(timer);
   }
-  // The node works: what comes after cannot unmake that.
+  // The node works: later failures do not change that.
   reporter.bootstrapped();
   try {
     await runSteps(pipeline.afterBootstrap, { ...options, signal: request.signal });

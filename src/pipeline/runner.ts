@@ -12,7 +12,7 @@ import { recordingHost } from './recording-host.ts';
 import type { RunJournal } from './run-journal.ts';
 import type { RunTrace } from './run-trace.ts';
 
-/** What the runner tells about its progress; the reporting room listens. */
+/** The runner's progress events; the reporting room listens. */
 export interface StepObserver {
   stepStarted(step: string): void;
   stepDone(step: string, result: StepResult): void;
@@ -23,7 +23,7 @@ export interface StepObserver {
 
 export interface StepResult {
   readonly state: 'Succeeded' | 'Unchanged' | 'Failed' | 'Skipped';
-  /** Ids of what was done, follow-ups included. */
+  /** Ids of the changes made, including follow-ups. */
   readonly changes: readonly string[];
   readonly durationMs: number;
 }
@@ -34,33 +34,33 @@ export interface RunOptions {
   readonly host: Host;
   readonly journal: RunJournal;
   readonly observer: StepObserver;
-  /** `base`: only what belongs into an image. */
+  /** `base`: only what belongs in an image. */
   readonly scope: 'base' | 'all';
   readonly signal: AbortSignal;
-  /** Whether the machine is rebooted where a step needs it, and the run goes on behind that. Default false. */
+  /** Whether the run reboots the machine where a step needs it, and resumes afterwards. Default false. */
   readonly mayReboot?: boolean;
-  /** Notes what each step changes, for `requireLasting`. */
+  /** Records what each step changes, for `requireLasting`. */
   readonly trace?: RunTrace;
   /** Called when hooks of the document ran, before that is recorded. It may renew `facts`. */
   readonly hooksRan?: (step: Step, execution: Execution) => Promise<void>;
-  /** Called when that is recorded. It throws a `StepFailure` where a later step lacks something all the same. */
+  /** Called after the record. It throws a `StepFailure` where a later step still has an unmet requirement. */
   readonly afterHooks?: (step: Step) => Promise<void>;
-  /** Whether a step waits for hooks that come after it; it is left out here, and performed by the caller after them. */
+  /** Whether a step is postponed until after later hooks; it is then skipped here, and performed by the caller. */
   readonly postpones?: (step: Step) => boolean;
 }
 
-/** How long a step may take to stop after it was told to, before the run goes on without it. In milliseconds. */
+/** How long a step may take to stop before the run continues without it, in milliseconds. */
 const STOP_GRACE_MS = 15_000;
-/** What a timer of Node can count to, about 24 days; a longer one would end at once. */
+/** The longest timer of Node, about 24 days; a longer one would fire at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /**
- * Runs steps in their order and stops at the first that fails, whose error it throws. Every step is: inspect, plan,
- * apply each change, perform what the changes owe, settle, and verify by inspecting and planning again.
+ * Runs steps in order and stops at the first that fails, whose error it throws. For every step: inspect, plan, apply
+ * each change, perform the follow-ups, settle, and verify by inspecting and planning again.
  */
 export async function runSteps(steps: readonly Step[], options: RunOptions): Promise<void> {
   for (const [index, step] of steps.entries()) {
-    // Hooks of a step before may have renewed the facts.
+    // Hooks of an earlier step may have renewed the facts.
     const desired = step.desired(options.model, options.facts);
     if (desired === undefined || options.postpones?.(step) === true) continue;
     const begun = performance.now();
@@ -78,7 +78,7 @@ export async function runSteps(steps: readonly Step[], options: RunOptions): Pro
       if (step.runsHooks === true && changes.length > 0) await options.afterHooks?.(step);
     } catch (error) {
       if (endsForReboot(error)) {
-        // What follows is performed behind the reboot.
+        // The follow-ups are performed after the reboot.
         finish('Succeeded');
         throw new StepFailure(step.id, error);
       }
@@ -120,7 +120,7 @@ async function runStep(step: Step, desired: unknown, options: RunOptions, made: 
   const changes = await within(planStep(step, desired, host, record, options.scope));
   const futile = record.reboot === 'done' ? changes.filter(({ needsReboot }) => needsReboot === true) : [];
   if (futile.length > 0) {
-    // Known by now: who runs it again by hand may have it rebooted once more.
+    // Recorded by now: a manual rerun may reboot the machine once more.
     journal.append({ is: 'reboot', step: step.id, now: 'Served' });
     throw rebootWasFutile(step, futile);
   }
@@ -171,7 +171,7 @@ async function runStep(step: Step, desired: unknown, options: RunOptions, made: 
   journal.append({ is: 'step', step: step.id, changes: made });
 }
 
-/** What is there before a bootstrapper starts is on record before its start is. */
+/** What exists before a bootstrapper starts is recorded before its start is. */
 async function recordInventory(
   step: Step,
   desired: unknown,
@@ -183,7 +183,7 @@ async function recordInventory(
   if (entries !== undefined) journal.append({ is: 'inventory', step: step.id, entries });
 }
 
-/** What a step would do now; the same for `plan` and for a run. */
+/** What a step would do now; shared by `plan` and a run. */
 export async function planStep(
   step: Step,
   desired: unknown,
@@ -195,14 +195,14 @@ export async function planStep(
   return step.plan(desired, actual).filter((change) => scope === 'all' || change.scope === 'base');
 }
 
-/** The follow-ups a step performs, in the order that serves them: units are re-read before a service restarts on them. */
+/** The follow-ups of a step in execution order: units are reloaded before a service restarts. */
 export function pendingFollowUps(step: Step, desired: unknown, owed: ReadonlySet<FollowUp>): FollowUp[] {
   return [...(step.settles ?? []), ...(step.settlesFor?.(desired) ?? [])]
     .filter((followUp) => owed.has(followUp))
     .sort((a, b) => Number(b === 'daemon-reload') - Number(a === 'daemon-reload'));
 }
 
-/** How a follow-up is named among the changes of a step. */
+/** The name of a follow-up among the changes of a step. */
 export function followUpId(followUp: FollowUp): string {
   return `follow-up/${followUp}`;
 }
@@ -235,8 +235,8 @@ function execution(step: Step, change: string, signal: AbortSignal, options: Run
 }
 
 /**
- * Waits for work that was told to stop by the same signal. Work that does not stop is left behind after a grace time:
- * a hanging child must not make the run hang. Whatever the stop made the work fail with, the cause is the stop.
+ * Waits for work that the same signal stops. Work that does not stop is abandoned after a grace period: a hanging child
+ * must not hang the run. Whatever error the stopped work throws, the reason is the stop.
  */
 async function untilAborted<T>(
   work: Promise<T>,
@@ -289,7 +289,7 @@ async function whyNotEffective(
   host: Host,
   left: readonly Change[],
 ): Promise<Explanation | undefined> {
-  // What does not hold must be reported, even if its cause cannot be found out.
+  // A change that did not take effect must be reported, even without a known cause.
   return await step.whyNotEffective?.(host, desired, left).catch(() => undefined);
 }
 

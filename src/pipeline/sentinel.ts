@@ -5,8 +5,8 @@ import { peekJournal } from './run-journal.ts';
 import { recordedOnThisMachine } from './this-machine.ts';
 
 /**
- * Puts the sentinel back after a reboot emptied /run, if the journal says that this very machine earned it. On a copy
- * of the disk that runs as another machine it does nothing.
+ * Restores the sentinel after a reboot emptied /run, if the journal shows that this machine has succeeded. Does nothing
+ * on a copy of the disk that runs as another machine.
  * @returns the path of the sentinel, or why there is none to restore
  */
 export async function restoreSentinel(): Promise<

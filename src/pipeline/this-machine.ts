@@ -1,8 +1,8 @@
 import type { Facts } from '../host/seam/facts.ts';
 
 /**
- * Whether what lies on this disk was left by the machine that runs from it now, and not by the one it was copied from.
- * At boot no document is at hand, so the uid of the Machine cannot tell: machine-id and the cloud's instance id must do.
+ * Whether the state on this disk was left by the machine that runs from it now, and not by the original of a copy. At
+ * boot no document is available, so the uid of the Machine is unknown: machine-id and the cloud's instance id decide.
  */
 export function recordedOnThisMachine(
   left: { readonly machineId: string; readonly cloudInstanceId: string | undefined },

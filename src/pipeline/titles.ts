@@ -1,11 +1,11 @@
 import { ALL_STEPS, stepsFor } from './pipeline.ts';
 
-/** What people call each step, by its id; in the order of a run on Linux, then what only Windows has. */
+/** The title of each step by its id; in the order of a run on Linux, then those of Windows only. */
 export function stepTitles(): ReadonlyMap<string, string> {
   return new Map([...ALL_STEPS, ...stepsFor('all', 'windows'), ...ALL_STEPS].map((step) => [step.id, step.title]));
 }
 
-/** The same as a function: of a step that this machineadm does not know its id. */
+/** The same as a function; the id itself for an unknown step. */
 export function titleOfStep(): (step: string) => string {
   const titles = stepTitles();
   return (step) => titles.get(step) ?? step;

@@ -10,24 +10,25 @@ import { refuseUnlessRoot } from './preflight.ts';
 import { baseDigest, readPrepared, usableNotes } from './prepared.ts';
 import { journalForInstance, peekJournal } from './run-journal.ts';
 
-/** Why an image is not what it should be. */
+/** A problem of an image. */
 export interface ImageFinding {
-  /** A file, or the id of a change that was to be made. */
+  /** A file, or the id of a missing change. */
   readonly what: string;
   readonly why: string;
   readonly remedy: string;
 }
 
 export interface ImageVerdict {
-  /** Changes of the document that do not hold. */
+  /** Changes of the document that are not in effect. */
   readonly changes: readonly PlannedChange[];
-  /** What is in the image and should not be, or is missing. */
+  /** Files that should not be in the image, or are missing. */
   readonly findings: readonly ImageFinding[];
 }
 
 /**
- * Judges a machine that is about to become an image: everything that `document` asks of an image holds, the manifest
- * says so, and nothing of one machine is in it. Changes nothing. Throws what `prepare` refuses, and what looking throws.
+ * Checks a machine that is about to become an image: everything that `document` requires of an image is in effect, the
+ * manifest records it, and nothing specific to one machine is included. Read-only. Throws the refusals of `prepare`,
+ * and errors of queries.
  */
 export async function verifyImage(document: LoadedDocument): Promise<ImageVerdict> {
   requireLinux('machineadm prepare');
@@ -57,7 +58,10 @@ export async function verifyImage(document: LoadedDocument): Promise<ImageVerdic
   return { changes, findings };
 }
 
-/** What of one machine is on this disk. What lies in memory only, as /run does on most systems, is in no image. */
+/**
+ * Files on this disk that are specific to one machine. What is in memory only, as /run is on most systems, is not part
+ * of an image.
+ */
 export async function instanceResidue(host: QueryHost, sentinelPath: string): Promise<ImageFinding[]> {
   const findings: ImageFinding[] = [];
   const id = ((await host.readText(MACHINE_ID)) ?? '').trim();

@@ -1,6 +1,6 @@
 import type { Condition, Failure, Outcome, RunStatus } from './status.ts';
 
-/** metav1.Condition allows 32 KiB; what is shown in a table should stay below one (Cluster API's conventions). */
+/** metav1.Condition allows 32 KiB; a message in a table should stay below one (Cluster API's conventions). */
 const LONGEST_MESSAGE = 1024;
 
 export type NewCondition = Omit<Condition, 'lastTransitionTime'>;
@@ -8,8 +8,8 @@ export type NewCondition = Omit<Condition, 'lastTransitionTime'>;
 const BOOTSTRAP_CONDITION = 'machineadm.dev/BootstrapSucceeded';
 
 /**
- * What a run that ended makes of BootstrapSucceeded: an image that was prepared is no node, and a node that works stays
- * one whatever a later run, or a hook, met.
+ * BootstrapSucceeded after a run: a prepared image is not a node, and a working node stays one whatever happened to a
+ * later run or a hook.
  */
 export function concludingCondition(
   status: Pick<RunStatus, 'command' | 'conditions'>,
@@ -18,7 +18,7 @@ export function concludingCondition(
   if (outcome === 'Succeeded' && status.command === 'provision') return bootstrapCondition(outcome, undefined);
   const before = status.conditions.find(({ type }) => type === BOOTSTRAP_CONDITION);
   if (before?.status === 'True') {
-    // Without a message it was this very run that proved it.
+    // Without a message it was this run that proved it.
     return before.message === '' ? before : alreadyBootstrapped(conditionMessage(status.command, outcome, failure));
   }
   if (outcome !== 'Succeeded') return bootstrapCondition(outcome, failure);
@@ -43,7 +43,7 @@ export function alreadyBootstrapped(laterRun: string): NewCondition {
 
 /**
  * False ends a machine's life where a MachineHealthCheck watches the condition (cluster-api
- * api/core/v1beta2/machinehealthcheck_types.go unhealthyMachineConditions): only for what will not succeed later.
+ * api/core/v1beta2/machinehealthcheck_types.go unhealthyMachineConditions): only for permanent failures.
  */
 export function bootstrapCondition(outcome: Outcome, failure: Failure | undefined): NewCondition {
   const type = BOOTSTRAP_CONDITION;
@@ -66,13 +66,13 @@ export function afterHooksCondition(
 ): NewCondition {
   const type = 'machineadm.dev/AfterBootstrapHooksSucceeded';
   if (result === 'Succeeded') return { type, status: 'True', reason: 'Succeeded', message: '' };
-  // The next run goes on with them.
+  // The next run continues with them.
   const status = result === 'Failed' ? 'False' : 'Unknown';
   const reason = result === 'Failed' ? 'AfterBootstrapHookFailed' : 'Interrupted';
   return { type, status, reason: failure?.reason ?? reason, message: messageOf(failure) };
 }
 
-/** Puts a condition among others; its transition time moves only when its status does (metav1.Condition). */
+/** Adds or replaces a condition; its transition time changes only with its status (metav1.Condition). */
 export function setCondition(
   conditions: readonly Condition[],
   condition: NewCondition,

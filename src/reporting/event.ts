@@ -8,25 +8,25 @@ import type { Condition, Outcome, Phase, RunEvent, RunStatus, StepStatus, Timeli
 export type { EventType } from '@machineadm/document/model.ts';
 
 /**
- * What a machine tells the world: one shape for every sink, `contract/event.v1.schema.json`. Redacted before it is made;
- * it holds no secret.
+ * A report of a machine: one format for every sink, `contract/event.v1.schema.json`. Redacted before it is created;
+ * contains no secret.
  */
 export interface ReportEvent {
   readonly apiVersion: 'machineadm.dev/event/v1';
   readonly kind: 'BootstrapEvent';
-  /** `RUN.SEQUENCE`: the idempotency key. Each delivery of this event carries the same. */
+  /** `RUN.SEQUENCE`: the idempotency key. Each delivery of this event has the same. */
   readonly id: string;
   readonly type: EventType;
   /** True for what `machineadm report test` sends: nothing happened. Absent otherwise. */
   readonly test?: true;
   readonly runId: string;
-  /** Of the run, from 1; not every sink is told every event. */
+  /** Within the run, from 1; not every sink gets every event. */
   readonly sequence: number;
   /** RFC 3339, UTC, by the machine's own clock, which may be wrong before it was set. */
   readonly time: string;
-  /** Since the kernel's boot, by a clock that does not jump; milliseconds. */
+  /** Since the kernel's boot, by a monotonic clock; milliseconds. */
   readonly sinceBootMs: number;
-  /** `watch` is `machineadm report watch`, which is no run: it looks at a node again and again. */
+  /** `watch` is `machineadm report watch`, which is not a run: it checks a node repeatedly. */
   readonly command: RunStatus['command'] | 'watch';
   readonly agent: RunStatus['agent'];
   readonly machine: RunStatus['machine'];
@@ -34,30 +34,30 @@ export interface ReportEvent {
   readonly document: Pick<RunStatus['document'], 'sha256'>;
   readonly attempt: number;
   readonly phase: Phase;
-  /** What happened, in one line for people. */
+  /** What happened, in one line. */
   readonly message: string;
   readonly conditions: readonly ReportCondition[];
-  /** The step that changed; of `stepChanged` only. */
+  /** The step that changed; only for `stepChanged`. */
   readonly step?: StepStatus;
-  /** Of `waiting` only. */
+  /** Only for `waiting`. */
   readonly waitingFor?: string;
-  /** Of `concluded` only, as all below. */
+  /** Only for `concluded`, like all fields below. */
   readonly outcome?: Outcome;
   readonly exitCode?: number;
   readonly failure?: Failure;
   readonly warnings?: readonly string[];
   readonly steps?: readonly StepStatus[];
   readonly timeline?: readonly TimelineEntry[];
-  /** What was left out, or cut, to make it fit the sink. */
+  /** What was omitted or shortened to fit the sink. */
   readonly omitted?: readonly string[];
 }
 
-/** What a run proves, and what a watch sees: whether the kubelet answers and its Node is this machine's and Ready. */
+/** What a run proves, and a watch observes: whether the kubelet answers and its Node is this machine's and Ready. */
 export type ReportCondition = Omit<Condition, 'type'> & {
   readonly type: Condition['type'] | 'machineadm.dev/NodeHealthy';
 };
 
-/** The event that a run tells remote sinks, from what its own sinks are told. */
+/** The event for remote sinks, from a run's local event. */
 export function reportEvent(event: RunEvent, sequence: number, at: Moment): ReportEvent {
   const { status } = event;
   return redactDeep({
@@ -100,13 +100,13 @@ function typeOf(event: RunEvent): EventType {
   return event.kind === 'step' ? 'stepChanged' : event.kind;
 }
 
-/** Size classes, in bytes of the event as JSON in UTF-8. `full` is what has no limit of its own. */
+/** Size classes, in bytes of the event as JSON in UTF-8. `full` has no limit of its own. */
 export const SIZE_CLASSES = { full: Number.POSITIVE_INFINITY, large: 64 * 1024, small: 4 * 1024 } as const;
 
 /**
- * The event with so much left out that its JSON has at most `bytes` bytes: first what is detail (timeline, changes of
- * steps), then what is long (evidence, messages), the outcome and the reason never. Below about 1 KiB nothing more can
- * be left out, and it may stay larger.
+ * Shortens the event until its JSON has at most `bytes` bytes: first details (timeline, changes of steps), then long
+ * parts (evidence, messages), never the outcome and the reason. Below about 1 KiB nothing more can be omitted, and it
+ * may stay larger.
  */
 export function truncateEvent(event: ReportEvent, bytes: number): ReportEvent {
   let smaller = event;
@@ -119,7 +119,7 @@ export function truncateEvent(event: ReportEvent, bytes: number): ReportEvent {
   return smaller;
 }
 
-/** What is left out, in this order, under the name that `omitted` has for it. */
+/** The parts to omit, in this order, with their names in `omitted`. */
 const REDUCTIONS: readonly (readonly [string, (event: ReportEvent) => ReportEvent])[] = [
   ['timeline', ({ timeline: _, ...rest }) => rest],
   ['steps.changes', (event) => withSteps(event, (step) => ({ ...step, changes: [] }))],
@@ -166,7 +166,7 @@ function shortEvidence({ evidence }: Failure): Failure['evidence'] {
 }
 
 function to(length: number): (text: string) => string {
-  // By code points: half of a surrogate pair is not UTF-8.
+  // By code points: half of a surrogate pair is not valid UTF-8.
   return (text) => (text.length <= length ? text : `${[...text.slice(0, length)].slice(0, -1).join('')}…`);
 }
 
@@ -175,7 +175,7 @@ export function sizeOf(event: ReportEvent): number {
   return Buffer.byteLength(JSON.stringify(event));
 }
 
-/** The event as one line of at most `length` characters, for what takes no more. */
+/** The event as one line of at most `length` characters, for sinks that take no more. */
 export function eventLine(event: ReportEvent, length: number): string {
   const test = event.test === true ? 'TEST ' : '';
   const why = event.failure === undefined ? '' : ` [${event.failure.reason}]`;

@@ -11,20 +11,20 @@ export interface OutboxOptions {
   readonly plans: readonly SinkPlan[];
   readonly spool: Spool;
   readonly host: Pick<Host, 'writeFile' | 'makeDirectory' | 'secret'>;
-  /** Starts the deliverer, a process of its own. */
+  /** Starts the deliverer, a separate process. */
   readonly startDeliverer: (last: boolean) => Promise<void>;
-  /** Told once for each kind of trouble, in words for the operator. */
+  /** Called once for each kind of problem, with a message for the operator. */
   readonly onTrouble: (message: string) => void;
-  /** What the values in the plans that must be carried are kept in. */
+  /** Where the values of secrets in plans are staged. */
   readonly carriedDirectory?: string;
 }
 
-/** Between two starts of the deliverer during a run: a program start each. */
+/** Pause between two starts of the deliverer during a run: each is a program start. */
 const START_EVERY_MS = 5_000;
 
 /**
- * The run's end of remote reporting: puts events into the spool and has them delivered. `push` returns at once and
- * nothing here throws: what cannot be spooled is told through the sinks of this machine.
+ * The run's side of remote reporting: spools events and starts deliveries. `push` returns at once and nothing here
+ * throws: an event that cannot be spooled is reported through the sinks of this machine.
  */
 export class Outbox {
   readonly #options: OutboxOptions;
@@ -47,7 +47,7 @@ export class Outbox {
     });
   }
 
-  /** Resolves when everything is on disk and a deliverer has it in hand, or after `ms`. Never throws. */
+  /** Resolves when everything is on disk and a deliverer is running, or after `ms`. Never throws. */
   async close(ms: number): Promise<void> {
     clearTimeout(this.#timer);
     if (this.#options.plans.length === 0) return;
@@ -68,7 +68,7 @@ export class Outbox {
     }
   }
 
-  /** In memory, for root: what only this process can read. One newline behind it, which reading a secret takes off. */
+  /** In memory, for root only. One newline follows, which reading a secret removes. */
   async #carry(path: string, value: SecretValue): Promise<void> {
     await this.#guard(`the secret ${value.name} cannot be had`, async () => {
       const { host, carriedDirectory = STAGED_SECRETS } = this.#options;
@@ -85,7 +85,7 @@ export class Outbox {
     });
   }
 
-  /** At once the first time, then not more often than every few seconds. */
+  /** At once the first time, then at most every few seconds. */
   #startSoon(): void {
     if (this.#timer !== undefined) return;
     const wait = Math.max(0, this.#startedMs + START_EVERY_MS - performance.now());

@@ -5,7 +5,7 @@ import { isStatus, isSummary } from './shapes.ts';
 import type { RunStatus } from './status.ts';
 import type { RunSummary } from './summary.ts';
 
-/** Parses a status document. Newer fields are let through; what every reader needs is checked. */
+/** Parses a status document. Unknown fields are accepted; the fields that every reader needs are checked. */
 export function parseStatus(text: string, path: string): RunStatus {
   const value = parsed(text, path, 'BootstrapStatus', 'status');
   if (!isStatus(value)) throw unreadable(path, 'fields are missing, or hold something else');
@@ -35,7 +35,7 @@ function parsed(text: string, path: string, kind: string, name: 'status' | 'summ
   return value;
 }
 
-/** What is said of a status file, or a summary, that cannot be used. */
+/** The error for a status file, or a summary, that cannot be used. */
 export function unreadable(path: string, why: string, cause?: unknown): MachineadmError {
   return new MachineadmError({
     reason: 'StatusUnreadable',

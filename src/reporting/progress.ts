@@ -6,18 +6,18 @@ import { formatDuration } from '@machineadm/document/units.ts';
 import type { Condition, RunEvent, RunStatus, StepStatus } from './status.ts';
 import type { RunSummary } from './summary.ts';
 
-/** How text is shown: `color` off where NO_COLOR is set or nobody looks at a terminal. */
+/** How to display text: `color` is off with NO_COLOR or without a terminal. */
 export interface Style {
   readonly color: boolean;
-  /** What people call a step, by its id. Default: the id. */
+  /** The title of each step by its id. Default: the id. */
   readonly titleOf?: (step: string) => string;
 }
 
 const PLAIN: Style = { color: false };
 
 /**
- * Whether to use colours on a stream. FORCE_COLOR decides as in Node (`tty.WriteStream.getColorDepth`); else a terminal
- * gets them unless NO_COLOR (no-color.org) is set to anything, or the terminal is dumb.
+ * Whether to use colours on a stream. FORCE_COLOR decides as in Node (`tty.WriteStream.getColorDepth`); otherwise a
+ * terminal gets them unless NO_COLOR (no-color.org) is set to anything, or the terminal is dumb.
  */
 export function colorWanted(isTerminal: boolean, environment: Readonly<Record<string, string | undefined>>): boolean {
   const { FORCE_COLOR, NO_COLOR, TERM } = environment;
@@ -25,7 +25,7 @@ export function colorWanted(isTerminal: boolean, environment: Readonly<Record<st
   return isTerminal && (NO_COLOR === undefined || NO_COLOR === '') && TERM !== 'dumb';
 }
 
-/** One line for what happened, for a log or a console; undefined for what deserves none. */
+/** One line about an event, for a log or a console; undefined for events that need none. */
 export function formatEvent(event: RunEvent, style: Style = PLAIN): string | undefined {
   switch (event.kind) {
     case 'started': {
@@ -76,7 +76,10 @@ function formatConclusion(status: RunStatus, style: Style): string {
   return `${head} ${paint(verb, 'red', style)} after ${took}${why}`;
 }
 
-/** The line at the bottom of a terminal while a run goes on: how long, what, and what it waits for. Cut to `columns`. */
+/**
+ * The status line at the bottom of a terminal during a run: elapsed time, step, and what it waits for. Truncated to
+ * `columns`.
+ */
 export function formatLive(status: RunStatus, nowMs: number, columns: number, style: Style = PLAIN): string {
   const elapsed = formatDuration(Math.max(0, nowMs - Date.parse(status.startedAt)));
   const done = status.steps.filter((step) => step.state !== 'Pending' && step.state !== 'Running').length;
@@ -87,8 +90,8 @@ export function formatLive(status: RunStatus, nowMs: number, columns: number, st
 }
 
 /**
- * A failure in one paragraph and its proof: what failed, the stable reason, the evidence lines, what to do. Providers
- * show the last lines of stderr to the user (Cluster API's CAPD puts them into its condition), so this must suffice.
+ * A failure in one paragraph with its proof: what failed, the stable reason, the evidence, what to do. Providers show
+ * the last lines of stderr to the user (Cluster API's CAPD puts them into its condition), so this must suffice.
  */
 export function formatFailure(failure: Failure, style: Style = PLAIN): string {
   const step = failure.step === undefined ? '' : ` (step ${titleOf(failure.step, style)})`;
@@ -101,7 +104,7 @@ export function formatFailure(failure: Failure, style: Style = PLAIN): string {
   return lines.join('\n');
 }
 
-/** The chain of causes that a reason stands in: what caused it, and what it led to. Nothing for a reason alone. */
+/** The chain of causes of a reason: what caused it, and what it caused. Empty for a single reason. */
 export function formatCauses({
   reason,
   causes = [],
@@ -155,7 +158,10 @@ function isBootstrapped({ type, status }: Condition): boolean {
   return type === 'machineadm.dev/BootstrapSucceeded' && status === 'True';
 }
 
-/** The summary of a run for users who may not read its status: what its fixed words mean, and nothing of the run. */
+/**
+ * The summary of a run for users who may not read its status: the meaning of its fixed terms, without details of the
+ * run.
+ */
 export function formatSummary(summary: RunSummary, style: Style = PLAIN): string {
   const { reason } = summary;
   const meaning = reason === undefined ? undefined : REASONS[reason]?.meaning;

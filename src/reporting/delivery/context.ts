@@ -5,13 +5,16 @@ import type { DeliveryContext } from '../remote/remote-sink.ts';
 import { systemClock } from '../reporter.ts';
 import type { NetworkModel } from '../spool/serialized-plan.ts';
 
-/** What deliveries to one sink use, and how to end it. */
+/** The resources for deliveries to one sink, and how to release them. */
 export interface SinkContext {
   readonly context: Omit<DeliveryContext, 'signal'>;
   close(): Promise<void>;
 }
 
-/** @param host made for the network of this sink: its secrets are found out through the same proxy */
+/**
+ *
+ * @param host for the network of this sink: its secrets are resolved through the same proxy
+ */
 export function sinkContext(network: NetworkModel, host: Pick<Host, 'secret' | 'run'>): SinkContext {
   const certificateAuthorities = network.certificateAuthorities.map(({ pem }) => pem);
   const clients = new Map<string, Promise<HttpClient>>();
@@ -36,7 +39,7 @@ export function sinkContext(network: NetworkModel, host: Pick<Host, 'secret' | '
         const key = JSON.stringify(tls ?? {});
         const made = clients.get(key) ?? connect(tls);
         clients.set(key, made);
-        // What was missing may be there the next time.
+        // A missing secret may be available the next time.
         made.catch(() => clients.delete(key));
         return await made;
       },

@@ -14,41 +14,41 @@ import { deliverSink, type SinkOutcome } from './sink-delivery.ts';
 
 export interface Delivery {
   readonly spool: Spool;
-  /** The machine, with the network settings that a sink's requests need. */
+  /** The machine, with the network settings for a sink's requests. */
   readonly hostFor: (network: NetworkModel) => Pick<Host, 'secret' | 'run'>;
   readonly machine: { readonly machineId: string; readonly bootId: string };
-  /** How long to go on trying; each sink with something waiting is tried once at least. */
+  /** How long to retry; each sink with pending events is tried at least once. */
   readonly withinMs: number;
   readonly signal: AbortSignal;
-  /** In the place of what the spool knows of a sink: the document may be newer than its spooled events. */
+  /** Replaces the spool's plan of a sink: the document may be newer than its spooled events. */
   readonly plans?: readonly SinkPlan[];
   /** The sinks to deliver to, by name; default: all. */
   readonly only?: ReadonlySet<string> | undefined;
-  /** Tells the sinks of this machine. */
+  /** Reports to the sinks of this machine. */
   readonly tellLocal: (sinks: readonly LocalSinkModel[], message: string) => Promise<void>;
   readonly clock: () => Moment;
 }
 
 export interface Delivered {
   readonly reports: readonly SinkReport[];
-  /** Of the sinks that were tried in vain. */
+  /** Of the sinks with failed attempts. */
   readonly due: Due;
 }
 
-/** What telling the others of a sink's trouble may take on top. */
+/** Additional time for reporting a sink's problem to the others. */
 const TELLING_MS = 5_000;
 
 interface Worked {
   readonly plan: SinkPlan;
   readonly target: string;
   readonly outcome: SinkOutcome;
-  /** One that was waiting: what a warning about the sink is made from. */
+  /** A pending event, which a warning about the sink is derived from. */
   readonly example: ReportEvent | undefined;
 }
 
 /**
- * Delivers all that waits, to all sinks at once, in order within each. A sink in trouble is told of through the others,
- * once, and in the reports. Never throws for what a sink does.
+ * Delivers all pending events, to all sinks concurrently, in order within each. A sink's problem is reported through
+ * the others, once, and in the reports. Never throws because of a sink.
  */
 export async function deliverAll(delivery: Delivery): Promise<Delivered> {
   const plans = (await plansOf(delivery)).filter(({ model }) => delivery.only?.has(model.name) ?? true);
@@ -76,7 +76,7 @@ async function plansOf({ spool, plans: given = [] }: Delivery): Promise<readonly
   return [...known.values()];
 }
 
-/** Of the sinks that something waits for and that nobody knows how to reach: their plan is lost or damaged. */
+/** Sinks with pending events but no usable plan: it is lost or damaged. */
 async function strandedReports(plans: readonly SinkPlan[], delivery: Delivery): Promise<readonly SinkReport[]> {
   const { spool, only, clock } = delivery;
   const known = new Set(plans.map(({ model }) => model.name));
@@ -110,7 +110,7 @@ async function work(plan: SinkPlan, delivery: Delivery, untilMs: number): Promis
     await spool.putState(name, outcome.state).catch(() => undefined);
     return { plan, target, outcome, example };
   } catch (error) {
-    // A defect of one sink, or a spool that cannot be read: the others have theirs all the same.
+    // A defect of one sink, or a spool that cannot be read, does not affect the others.
     const state = { ...(await spool.state(name)), lastError: errorMessage(error) };
     const pending = (await spool.waiting(name)).length;
     return { plan, target, outcome: { delivered: 0, refused: 0, setAside: [], pending, state }, example };
@@ -123,7 +123,7 @@ function isInTrouble({ pending, refused, state }: SinkOutcome): boolean {
   return refused > 0 || (pending > 0 && state.lastError !== undefined);
 }
 
-/** Through the sinks of this machine and the remote ones that take their events. */
+/** Through the sinks of this machine and the remote ones that take such events. */
 async function tellOthers(
   news: readonly Worked[],
   worked: readonly Worked[],
@@ -159,7 +159,7 @@ function count(events: number): string {
   return events === 1 ? 'one event' : `${events} events`;
 }
 
-/** A warning about a sink, made from an event that it did not take: of the same run and machine. */
+/** A warning about a sink, derived from an event that was not delivered: for the same run and machine. */
 function warningFrom(event: ReportEvent, sink: string, message: string, at: Moment): ReportEvent {
   const { step: _s, waitingFor: _w, outcome: _o, exitCode: _e, failure: _f, warnings: _n, ...rest } = event;
   const { steps: _p, timeline: _t, omitted: _m, ...envelope } = rest;
@@ -196,7 +196,7 @@ function reportOf({ plan, target, outcome }: Worked, at: Moment): SinkReport {
   };
 }
 
-/** Why not everything was delivered; '' where it was. */
+/** Why not everything was delivered; '' if it was. */
 function messageOf({ pending, refused, setAside, state }: SinkOutcome): string {
   const [unreadable, foreign] = ['unreadable', 'foreign'].map((why) => setAside.filter((one) => one === why).length);
   return [

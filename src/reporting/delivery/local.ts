@@ -5,10 +5,13 @@ import type { Host } from '../../host/seam/host.ts';
 import { sinksOf } from '../sinks/index.ts';
 import type { RunEvent } from '../status.ts';
 
-/** What telling a sink of this machine may take. */
+/** Time limit for a sink of this machine. */
 const LOCAL_MS = 2_000;
 
-/** Tells one event to a sink of this machine, outside of a run. Why it was not taken, or undefined. Never throws. */
+/**
+ * Sends one event to a sink of this machine, outside of a run. Returns why it was not accepted, or undefined. Never
+ * throws.
+ */
 export async function sendToLocalSink(
   host: Pick<Host, 'run' | 'stat'>,
   model: LocalSinkModel,

@@ -1,17 +1,16 @@
-/** Before the first repetition: what was a hiccup is over by then, and the report of one machine comes soon. */
+/** Before the first retry: short disturbances are over by then, and the report of one machine arrives soon. */
 const HICCUP_MS = 2_000;
-/** Before those that follow: a fleet whose receiver was away, or cannot take it all at once, spreads over this. */
+/** Before later ones: a fleet whose receiver was down or overloaded is spread over this time. */
 const USUAL_MS = 60_000;
-/** So many in vain, and it is no outage of some minutes any more: the ceiling doubles from here. */
+/** After this many failures it is a longer outage: the ceiling doubles from here. */
 const PATIENT_FROM = 12;
 const CEILING_MS = 300_000;
 
 /**
- * How long to wait after so many failures in a row: drawn anew from zero up to a ceiling ("full jitter"), so that ten
- * thousand machines whose receiver was away do not come back together. The ceiling is that of many at once from the second
- * failure on. A receiver that says that it has too much to do (`afterMs`) has a fleet before it: it is not asked soon, not
- * before the time that it named, and not by all machines at that very moment. `scripts/bench/fleet.ts` measures what this
- * makes of a fleet.
+ * The pause after this many consecutive failures: random between zero and a ceiling ("full jitter"), so that ten
+ * thousand machines do not retry at the same time after an outage. The full ceiling applies from the second failure on.
+ * A receiver that reports overload (`afterMs`) serves a fleet: it is not retried soon, not before the given time, and
+ * not by all machines at that moment. `scripts/bench/fleet.ts` measures the effect on a fleet.
  */
 export function pauseMs(failures: number, afterMs: number | undefined, random: () => number): number {
   if (failures <= 1 && afterMs === undefined) return random() * HICCUP_MS;

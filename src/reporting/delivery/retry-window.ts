@@ -1,30 +1,30 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** When the next try of each sink is due that something waits for, milliseconds from now, by the name of the sink. */
+/** When the next attempt of each sink with pending events is due, in milliseconds from now, by the name of the sink. */
 export type Due = ReadonlyMap<string, number>;
 
 export interface Lingering {
-  /** How long the first round goes on. */
+  /** How long the first round lasts. */
   readonly withinMs: number;
-  /** How long after that a try that is due is waited for, and made. 0: not at all. */
+  /** How long after that to wait for due attempts and make them. 0: not at all. */
   readonly lingerMs: number;
   readonly signal: AbortSignal;
 }
 
 /**
- * What a receiver could not take in the time of a run's deliverer is tried again for so long, at moments of each machine's own;
- * then the timer comes to it.
+ * Events that a receiver could not accept during a run's delivery are retried for this long, at random times;
+ * afterwards the timer retries them.
  */
 export const RETRY_WINDOW_MS = 600_000;
-/** What a round has that is about one try. */
+/** The time of a round that is for one attempt. */
 const ONE_TRY_MS = 10_000;
 
 /**
- * A round of deliveries to all sinks, then one to each whose next try falls due, at the moment that was drawn for it. In
- * between nothing is held. Without the later rounds all machines that a receiver could not take at once would have to wait
- * for their timer, and the few that it did not take then would keep it busy for long.
- * @param deliver one round, within so many milliseconds, to these sinks (undefined = all); it gives undefined where somebody
- * else delivers now, who needs no help
+ * A round of deliveries to all sinks, then one to each sink whose next attempt is due, at its random time. No lock is
+ * held in between. Without the later rounds all machines that a receiver could not serve at once would have to wait for
+ * their timer.
+ * @param deliver one round, within this many milliseconds, to these sinks (undefined = all); returns undefined where
+ * another process delivers
  */
 export async function untilTaken(
   deliver: (withinMs: number, only: ReadonlySet<string> | undefined) => Promise<Due | undefined>,
@@ -39,7 +39,7 @@ export async function untilTaken(
     if (nextMs > untilMs) return;
     await sleep(Math.max(nextMs - performance.now(), 0), undefined, { signal }).catch(() => undefined);
     if (signal.aborted) return;
-    // A timer may be early by a fraction of a millisecond: the one that was waited for is due.
+    // A timer may fire a fraction of a millisecond early: the awaited attempt is due.
     const only = new Set([...dueMs].filter(([, ms]) => ms <= nextMs).map(([sink]) => sink));
     for (const sink of only) dueMs.delete(sink);
     due = await deliver(ONE_TRY_MS, only);

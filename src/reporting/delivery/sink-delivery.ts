@@ -11,44 +11,44 @@ import { pauseMs } from './pause.ts';
 export interface SinkDelivery {
   readonly name: string;
   readonly sink: RemoteSink;
-  /** What one delivery may take. */
+  /** The limits of one delivery. */
   readonly timeoutMs: number;
   readonly spool: Spool;
   readonly context: Omit<DeliveryContext, 'signal'>;
-  /** Of this machine as it runs now. */
+  /** The identity of the running machine. */
   readonly host: { readonly machineId: string; readonly bootId: string };
-  /** No try begins after this, by `now`; one is always made. */
+  /** No attempt begins after this, by `now`; at least one is made. */
   readonly untilMs: number;
   readonly signal: AbortSignal;
   readonly random?: () => number;
-  /** Milliseconds of a clock that does not jump. */
+  /** Milliseconds of a monotonic clock. */
   readonly now?: () => number;
 }
 
 export interface SinkOutcome {
   readonly delivered: number;
   readonly refused: number;
-  /** Why events were set aside that nobody will deliver; none: []. */
+  /** Why events were set aside and will not be delivered; none: []. */
   readonly setAside: readonly ('unreadable' | 'expired' | 'foreign')[];
   readonly pending: number;
   readonly state: SinkState;
-  /** When the next try would have been, milliseconds from now: it did not fit into the time. */
+  /** When the next attempt would be due, in milliseconds from now: it did not fit into the time. */
   readonly nextInMs?: number;
 }
 
-/** What is told of a receiver's own words. */
+/** How much of a receiver's message is reported. */
 const LONGEST_WHY = 300;
 
 /**
- * Delivers what waits for one sink, in order, each event until the receiver has it: the next never overtakes one that
- * was not taken. Ends when nothing waits, or when the time is over. Never throws.
+ * Delivers the pending events of one sink, in order, each until the receiver has accepted it: an event never overtakes
+ * an earlier one. Ends when nothing is pending, or when the time is over. Never throws.
  */
 export async function deliverSink(delivery: SinkDelivery): Promise<SinkOutcome> {
   const { name, spool, random = Math.random, now = () => performance.now() } = delivery;
   let state = await spool.state(name);
   const counts = { delivered: 0, refused: 0 };
   const setAside: ('unreadable' | 'expired' | 'foreign')[] = [];
-  // Others have tried in vain, too. Each begins with a try of its own: a receiver that came back is found soon.
+  // Earlier deliveries have failed, too. Each begins with one attempt, so that a recovered receiver is found soon.
   let failures = state.failures;
   let nextInMs: number | undefined;
   for (;;) {
@@ -85,24 +85,24 @@ export async function deliverSink(delivery: SinkDelivery): Promise<SinkOutcome> 
   await delivery.sink.close?.().catch(() => undefined);
   const pending = (await spool.waiting(name)).length;
   const expired = setAside.filter((why) => why === 'expired').length;
-  // A run may have given some up to make room meanwhile.
+  // A run may have dropped some in the meantime to make room.
   state = { ...state, lost: (await spool.state(name)).lost + expired };
   return { ...counts, setAside, pending, state, ...(nextInMs === undefined ? {} : { nextInMs }) };
 }
 
-/** The event, or why it is of no use. */
+/** The event, or why it is unusable. */
 async function usable(
   next: SpooledEvent,
   { spool, host, context }: SinkDelivery,
 ): Promise<ReportEvent | 'unreadable' | 'expired' | 'foreign'> {
   const event = await spool.read(next);
   if (event === undefined) return 'unreadable';
-  // On a copied disk: the machine that it is about reports itself.
+  // On a copied disk: the original machine reports itself.
   if (event.host.machineId !== host.machineId) return 'foreign';
   return isExpired(event, context.clock(), host.bootId) ? 'expired' : event;
 }
 
-/** One try. Whatever goes wrong is a result. */
+/** One attempt. Every failure is a result. */
 export async function attempt(
   event: ReportEvent,
   { sink, timeoutMs, context, signal }: Pick<SinkDelivery, 'sink' | 'timeoutMs' | 'context' | 'signal'>,

@@ -6,12 +6,12 @@ import { type Html, html } from './html.ts';
 
 const WIDTH = 1000;
 const HEIGHT = 10;
-/** A span of no length must be seen. */
+/** A span of zero length must be visible. */
 const NARROWEST = 3;
 
 /**
- * The timeline from the kernel's boot: a bar for each span, all on one scale. Name and times are text beside the bar, which
- * can be read aloud, searched and copied; only the bars are SVG, and stretch with the page.
+ * The timeline from the kernel's boot: a bar for each span, all on one scale. Names and times are text beside the bars,
+ * which can be read aloud, searched and copied; only the bars are SVG, and scale with the page.
  */
 export function chart(
   { timeline, failure }: Pick<RunStatus, 'timeline' | 'failure'>,

@@ -1,22 +1,24 @@
 import type { Facts } from '../../host/seam/facts.ts';
 import type { Reported } from '../status-file.ts';
 
-/** What a page shows. Every part may be absent: a machine that never ran machineadm has a page in its bundle, too. */
+/**
+ * The content of a page. Every part may be absent: a machine that never ran machineadm also has a page in its bundle.
+ */
 export interface PageContent {
   readonly status?: Reported | undefined;
   readonly facts?: Facts | undefined;
-  /** Why the bootstrap failed, as `machineadm diagnose` finds it; without it, what the status says. */
+  /** Why the bootstrap failed, according to `machineadm diagnose`; without it, according to the status. */
   readonly verdict?: PageVerdict | undefined;
-  /** What `machineadm doctor` found. */
+  /** The findings of `machineadm doctor`. */
   readonly checks?: readonly PageCheck[];
-  /** What a run of the document would change; absent without a document. */
+  /** The changes that a run of the document would make; absent without a document. */
   readonly plan?: readonly PagePlannedChange[];
-  /** The other files of the bundle that holds this page. */
+  /** The other files of the page's bundle. */
   readonly files?: readonly string[];
   readonly agentVersion: string;
   /** Absent in a bundle: the same files make the same bytes. */
   readonly madeAt?: Date;
-  /** What people call a step, by its id. */
+  /** The title of a step, by its id. */
   readonly titleOf: (step: string) => string;
 }
 

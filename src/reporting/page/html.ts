@@ -1,7 +1,7 @@
 import { printable } from '@machineadm/document/printable.ts';
 import { redact } from '@machineadm/document/redaction.ts';
 
-/** A piece of HTML whose text is escaped already. Made by `html` alone. */
+/** A piece of HTML with escaped text. Only `html` creates it. */
 export class Html {
   readonly text: string;
 
@@ -10,10 +10,10 @@ export class Html {
   }
 }
 
-/** What a template takes: text is escaped, pieces of HTML are put in as they are, nothing stays nothing. */
+/** The values of a template: text is escaped, pieces of HTML are inserted unchanged, undefined is empty. */
 export type HtmlValue = string | number | Html | readonly HtmlValue[] | undefined;
 
-/** Redacted and escaped by construction: html`<p>${text}</p>`. Attributes are written with double quotes. */
+/** Redacted and escaped by construction: html`<p>${text}</p>`. Attributes use double quotes. */
 export function html(parts: TemplateStringsArray, ...values: readonly HtmlValue[]): Html {
   const text = parts.reduce((before, part, index) => `${before}${fill(values[index - 1])}${part}`);
   return new Html(text);
@@ -35,8 +35,8 @@ const ESCAPES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Secrets are removed, and escape sequences and marks of direction as for a terminal: they would show other text than it is.
- * Without them a text may be a secret that it was not before, so the redactor reads it twice.
+ * Removes secrets, then escape sequences and direction marks as for a terminal, because they would change the displayed
+ * text. Removing those may reveal a secret, so the redactor runs twice.
  */
 function escaped(text: string): string {
   const clean = redact(printable(redact(text)).toWellFormed());

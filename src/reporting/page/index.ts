@@ -9,12 +9,12 @@ import { headline } from './verdict.ts';
 
 export type { PageContent } from './content.ts';
 
-/** Nothing is loaded, nothing runs, and only this style sheet counts: what is quoted cannot become more than text. */
+/** Loads and runs nothing, and only this style sheet applies: quoted text cannot become more than text. */
 const POLICY = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; base-uri 'none'; form-action 'none'`;
 
 /**
- * A run to look at, as one file: the verdict, the timeline, the steps and their changes, the evidence, the machine. It needs
- * no network and no script, so that it can be attached to a ticket or a mail. Everything in it is redacted, then escaped.
+ * The page of a run in one file: the verdict, the timeline, the steps and their changes, the evidence, the machine. It
+ * needs no network and no script, so it can be attached to a ticket or a mail. All content is redacted, then escaped.
  */
 export function page(content: PageContent): string {
   const { status, facts, verdict, titleOf, madeAt } = content;

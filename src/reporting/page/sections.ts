@@ -5,7 +5,7 @@ import { type Html, html } from './html.ts';
 
 type TitleOf = (step: string) => string;
 
-/** The lines that prove the failure, with where each was read; the lines of failed attempts are in the status. */
+/** The lines that prove the failure, each with its source; the lines of failed attempts are in the status. */
 export function evidence(run: RunStatus | undefined, verdict: PageVerdict | undefined): Html | undefined {
   const all: readonly PageEvidence[] = [...(verdict?.evidence ?? []), ...(run?.failure?.evidence ?? [])];
   const lines = all.filter(({ text }, index) => all.findIndex((other) => other.text === text) === index);
@@ -16,7 +16,7 @@ export function evidence(run: RunStatus | undefined, verdict: PageVerdict | unde
   )}`;
 }
 
-/** By the state of a step or of a check; all others are quiet. */
+/** By the state of a step or of a check; all others are muted. */
 const TONES: ReadonlyMap<string, string> = new Map([
   ['Succeeded', 'good'],
   ['Failed', 'bad'],
@@ -51,7 +51,7 @@ export function warnings({ warnings: all }: RunStatus): Html | undefined {
   return html`<ul>${all.map((text) => html`<li>${text}</li>`)}</ul>`;
 }
 
-/** What stands in the way first; how many were in order is a number. */
+/** Problems first; passed checks are only counted. */
 export function checks(all: readonly PageCheck[] | undefined): Html | undefined {
   if (all === undefined || all.length === 0) return undefined;
   const order = ['failed', 'warning', 'skipped'];

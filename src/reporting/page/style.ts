@@ -1,6 +1,6 @@
 /**
- * The style sheet of the page: light and dark by the reader's choice, from 360 px to any width. All colours have the
- * contrast that WCAG 2.2 AA asks for (1.4.3), which the test of the page measures.
+ * The style sheet of the page: light and dark by the reader's preference, from 360 px to any width. All colours have
+ * the contrast that WCAG 2.2 AA requires (1.4.3), which the page's test measures.
  */
 export const STYLE = `
 :root{color-scheme:light dark;--text:#1b1f24;--quiet:#525b66;--back:#fff;--raised:#f4f6f8;--line:#d3d9e0;

@@ -18,7 +18,7 @@ const OUTCOMES = {
   RebootRequired: { word: 'needs a reboot', tone: 'warn' },
 } as const;
 
-/** The head of the page: which machine, how its run went, why, and what to do. */
+/** The head of the page: the machine, the result of its run, the reason, and what to do. */
 export function headline(
   status: Reported | undefined,
   verdict: PageVerdict | undefined,
@@ -67,7 +67,7 @@ function context(status: Reported): Html {
   return html`<p class="quiet">${parts.filter((part) => part !== '').join(' · ')}</p>`;
 }
 
-/** The reason once, what it means here, what caused it, what to do. */
+/** The reason once, its meaning here, its cause, what to do. */
 function problem(
   finding: {
     readonly reason: string;
@@ -84,7 +84,7 @@ function problem(
   ).map((line) => html`<p>${capital(line)}</p>`)}<p><strong>What to do:</strong> ${finding.remedy}</p>`;
 }
 
-/** Without a failure: what the run does now, or what it did. */
+/** Without a failure: what the run does now, or did. */
 function summaryOf(status: Reported | undefined, titleOf: (step: string) => string): Html {
   if (status === undefined)
     return html`<p>No run is known on this machine. Start one with <code>machineadm provision</code>.</p>`;

@@ -8,12 +8,12 @@ export interface ApplyPatch {
 }
 
 /**
- * Who applies. What a manager applied before and now leaves out is removed (KEP-555), and so a run and a watch, which
- * know nothing of each other, are two.
+ * The field manager. Fields that a manager applied before and now leaves out are removed (KEP-555), so a run and a
+ * watch, which are independent, are two managers.
  */
 export type FieldManager = 'machineadm' | 'machineadm-watch';
 
-/** Bytes of the event in a ConfigMap, which has the conditions beside it: ten thousand of them lie in one etcd. */
+/** Size limit of the event in a ConfigMap with its conditions: one etcd may store ten thousand of them. */
 export const REPORT_BYTES = 6 * 1024;
 const LONGEST_ANNOTATION = 2 * 1024;
 
@@ -22,8 +22,8 @@ function fieldManagerOf(event: ReportEvent): FieldManager {
 }
 
 /**
- * The patch that makes a ConfigMap hold what an event says: conditions in Cluster API's form, which a controller copies to
- * a Machine; a word each for `kubectl get`; the event itself.
+ * The patch that writes an event to a ConfigMap: conditions in Cluster API's form, which a controller copies to a
+ * Machine; a word each for `kubectl get`; the event itself.
  */
 export function configMapPatch(
   event: ReportEvent,
@@ -44,8 +44,8 @@ export function configMapPatch(
 }
 
 /**
- * The patch that puts the conditions of an event on a Node. Its status and not the Node itself: a Node that does not exist
- * yet would be made by the apply, before the kubelet could make it whole.
+ * The patch that writes the conditions of an event to a Node. Its status and not the Node itself: applying would create
+ * a missing Node before the kubelet could do so completely.
  */
 export function nodePatch(event: ReportEvent, name: string): ApplyPatch {
   const annotation = event.type === 'readinessChanged' ? 'machineadm.dev/watch' : 'machineadm.dev/report';
@@ -71,7 +71,7 @@ function inSeconds(condition: ReportCondition): ReportCondition {
   return { ...condition, lastTransitionTime: seconds(condition.lastTransitionTime) };
 }
 
-/** What is told of an event where little fits: who said it about what, when, and how it ended. */
+/** A summary of an event for limited space: who reported it about what, when, and the outcome. */
 function summaryOf(event: ReportEvent): object {
   const { id, time, agent, machine, document, attempt, outcome, failure } = event;
   const summary = {
@@ -88,8 +88,8 @@ function summaryOf(event: ReportEvent): object {
 }
 
 /**
- * `force`: whoever else wrote these fields, this machine knows better what it did. A test event is judged by everything that
- * judges a real one, and kept by nothing (`dryRun`).
+ * `force`: this machine's own report overrides other writers of these fields. A test event is validated like a real
+ * one, and not stored (`dryRun`).
  */
 function applyPatch(event: ReportEvent, path: string, object: object): ApplyPatch {
   const query = `fieldManager=${fieldManagerOf(event)}&force=true${event.test === true ? '&dryRun=All' : ''}`;

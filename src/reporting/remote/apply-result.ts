@@ -1,7 +1,7 @@
 import type { Answer } from '../../host/cluster/api-server.ts';
 import { type DeliveryResult, retryAfter } from './remote-sink.ts';
 
-/** What an API server's answer to a patch means for a delivery. */
+/** The meaning of an API server's answer to a patch for a delivery. */
 export function applyResult(answer: Answer<unknown>, hints: Readonly<Record<number, string>> = {}): DeliveryResult {
   switch (answer.kind) {
     case 'found':
@@ -13,7 +13,7 @@ export function applyResult(answer: Answer<unknown>, hints: Readonly<Record<numb
       return { kind: 'retry', why: answer.why };
     case 'refused': {
       const { status, why, retryAfterMs } = answer;
-      // 400, 413, 415, 422: it is the object that is wrong. Every other answer may change when somebody repairs something.
+      // 400, 413, 415, 422: the object is wrong. For every other answer a retry may succeed later.
       if ([400, 413, 415, 422].includes(status)) return { kind: 'refused', why };
       const hint = hints[status];
       return {

@@ -1,6 +1,9 @@
 import type { ReportEvent } from '../event.ts';
 
-/** What a subscription can filter by without reading the event: SNS, SQS and Pub/Sub have it beside the message. */
+/**
+ * Attributes that subscriptions can filter by without reading the event: SNS, SQS and Pub/Sub have them beside the
+ * message.
+ */
 export function attributesOf(event: ReportEvent): Readonly<Record<string, string>> {
   return {
     id: event.id,

@@ -7,18 +7,18 @@ import { type Exchange, jsonOf } from './http-exchange.ts';
 import { type DeliveryResult, retryAfter, retryAfterMs } from './remote-sink.ts';
 
 /**
- * What a message may have: 256 KiB with its attributes for SNS (quota "Message size"), and for a queue unless it was
- * made with more or less. 4 KiB are left for the attributes.
+ * The size limit of a message: 256 KiB with its attributes for SNS (quota "Message size"), and by default for a queue.
+ * 4 KiB are reserved for the attributes.
  */
 export const MESSAGE_BYTES = 252 * 1024;
 
-/** Where an event lies whole that is sent shortened. */
+/** The location of the complete event, where the message is shortened. */
 export interface StoredEvent {
   readonly bucket: string;
   readonly key: string;
 }
 
-/** Where an event goes that is too large for a message; the same event always to the same key. */
+/** The location of an event that is too large for a message; the same event always has the same key. */
 export function storedAt(bucket: AWSBucketModel, event: ReportEvent): StoredEvent {
   const machine = event.machine.name.replace(/[^A-Za-z0-9._-]/g, '_');
   return { bucket: bucket.name, key: `${bucket.prefix}${machine}/${event.id}.json` };
@@ -32,7 +32,7 @@ export function putObject(
   event: ReportEvent,
 ): AwsRequest {
   const endpoint = bucket.endpoint?.replace(/(?<!\/)\/+$/, '');
-  // The certificate of *.s3.… covers no name with a dot; and what an endpoint is for answers to paths.
+  // The certificate of *.s3.… does not cover names with dots, and custom endpoints use paths.
   const url =
     endpoint !== undefined
       ? `${endpoint}/${bucket.name}/${key}`
@@ -44,7 +44,7 @@ export function putObject(
     region,
     method: 'PUT',
     url,
-    // One that is there already is this very event, from a delivery whose answer was lost (conditional writes).
+    // An existing object is this same event, from a delivery whose answer was lost (conditional writes).
     headers: { 'content-type': 'application/json', 'if-none-match': '*' },
     body: messageOf(event),
   };
@@ -85,7 +85,7 @@ export function sendMessage(
     Action: 'Publish',
     Version: '2010-03-31',
     TopicArn: destination.arn,
-    // For those who read it as mail: at most 99 characters of ASCII, and none that controls.
+    // For subscribers by mail: at most 99 characters of ASCII without control characters.
     Subject: eventLine(event, 99).replace(/[^ -~]/g, '?'),
     Message: body,
     ...(destination.arn.endsWith('.fifo') ? fifoOf(event) : {}),
@@ -106,17 +106,17 @@ export function sendMessage(
   };
 }
 
-/** Whether an event goes into the bucket, where there is one: what is above 64 KiB is billed as several messages. */
+/** Whether an event goes into the bucket, if there is one: above 64 KiB AWS bills several messages. */
 export function targetsBucket(event: ReportEvent): boolean {
   return sizeOf(event) > SIZE_CLASSES.large;
 }
 
-/** What became of a request, from the answer to it. */
+/** The result of a request, from its response. */
 export function resultOfAws(request: AwsRequest, answer: Exchange, nowMs: number): DeliveryResult {
   const { status, headers } = answer;
   if (request.service === 's3' && status === 412) return { kind: 'delivered' };
   if (status === 200) {
-    // Not every 200 is AWS's: what stands between answers so too.
+    // A proxy or portal also answers 200.
     if (hasReceipt(request, answer)) return { kind: 'delivered' };
     return { kind: 'retry', why: 'the answer is not one of AWS' };
   }
@@ -127,8 +127,8 @@ export function resultOfAws(request: AwsRequest, answer: Exchange, nowMs: number
 }
 
 /**
- * What says that it is the message that is wrong. AWS answers 400 also to what is to be repaired elsewhere: no queue of
- * that name, no permission, a clock that is wrong, too many requests.
+ * Error codes for an invalid message. AWS also answers 400 to problems that can be fixed elsewhere: a missing queue, no
+ * permission, a wrong clock, too many requests.
  */
 const REFUSED: ReadonlySet<string> = new Set([
   'InvalidMessageContents',
@@ -150,18 +150,18 @@ function hasReceipt(request: AwsRequest, answer: Exchange): boolean {
   }
 }
 
-/** The name of the error only: its message may quote what was asked with. */
+/** Only the error's name: its message may quote the request. */
 function errorCode(request: AwsRequest, answer: Exchange): string {
   if (request.service === 'sqs') return stringAt(jsonOf(answer), '__type')?.split('#').at(-1) ?? '';
   return /<Code>([A-Za-z.]{1,100})<\/Code>/.exec(answer.text)?.[1] ?? '';
 }
 
-/** In order within a run, and told once (FIFO; five minutes). */
+/** In order within a run, and delivered once (FIFO; five minutes). */
 function fifoOf(event: ReportEvent): Readonly<Record<'MessageGroupId' | 'MessageDeduplicationId', string>> {
   return { MessageGroupId: event.runId, MessageDeduplicationId: event.id };
 }
 
-/** SQS takes what XML can hold; of what JSON leaves unescaped that lacks only these two. */
+/** SQS accepts the characters of XML; these two are the only others that JSON leaves unescaped. */
 function messageOf(event: ReportEvent): string {
   return JSON.stringify(event).replace(/[\ufffe\uffff]/g, (character) =>
     character === '\ufffe' ? '\\ufffe' : '\\uffff',

@@ -13,12 +13,12 @@ import { MESSAGE_BYTES, putObject, resultOfAws, sendMessage, storedAt, targetsBu
 import { type Exchange, exchange } from './http-exchange.ts';
 import type { DeliveryContext, DeliveryResult, RemoteSink } from './remote-sink.ts';
 
-/** AWS takes what is signed up to five minutes beside its own clock, S3 up to fifteen. */
+/** AWS accepts signatures up to five minutes off its clock, S3 up to fifteen. */
 const TOLERATED_SKEW_MS = 4 * 60_000;
 
 /**
- * Publishes to a topic of SNS or sends to a queue of SQS, signed with the role of this machine. What is too large for a
- * message lies whole in the bucket, before the message that tells of it.
+ * Publishes to an SNS topic or sends to an SQS queue, signed with this machine's role. An event that is too large for a
+ * message is stored in the bucket first.
  */
 export function awsSink(model: AWSSinkModel, metadata: MetadataService = new MetadataService()): RemoteSink {
   const { destination, bucket } = model;
@@ -49,7 +49,7 @@ interface Caller {
   readonly context: DeliveryContext;
 }
 
-/** Signs and sends; once more where AWS refuses it and its clock says that ours is wrong. */
+/** Signs and sends; a second time where AWS refuses it and its clock shows that ours is wrong. */
 async function call(request: AwsRequest, { client, credentials, context }: Caller): Promise<DeliveryResult> {
   const send = async (atMs: number): Promise<Exchange> => {
     const signed = await signedForAws(request, credentials, new Date(atMs));

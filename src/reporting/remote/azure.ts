@@ -6,14 +6,14 @@ import { CLOUD_EVENT_TYPE, cloudEvent } from './cloud-event.ts';
 import { exchange } from './http-exchange.ts';
 import { type DeliveryResult, type RemoteSink, resultOfStatus } from './remote-sink.ts';
 
-/** A message of a queue has 64 KiB (Put Message), which in base64 hold three quarters. */
+/** A message of a queue is limited to 64 KiB (Put Message), which in base64 is three quarters of that. */
 const QUEUE_BYTES = 48 * 1024;
-/** An event of Event Grid has 1 MB (quotas); some KiB for the envelope. */
+/** An event of Event Grid is limited to 1 MB (quotas); some KiB are for the envelope. */
 const TOPIC_BYTES = 1_000_000 - 8 * 1024;
-/** The oldest version that knows Put Message with a token of Entra ID is 2017-11-09; this one is in every cloud. */
+/** Put Message with a token of Entra ID exists since 2017-11-09; this version is available in every cloud. */
 const STORAGE_VERSION = '2021-12-02';
 
-/** Puts messages into a queue of Azure Storage, or publishes to a topic of Event Grid, with the managed identity. */
+/** Sends messages to a queue of Azure Storage, or publishes to an Event Grid topic, with the managed identity. */
 export function azureSink(model: AzureSinkModel, metadata: MetadataService = new MetadataService()): RemoteSink {
   const { destination } = model;
   const isQueue = destination.kind === 'queue';
@@ -35,7 +35,7 @@ export function azureSink(model: AzureSinkModel, metadata: MetadataService = new
 
 /** https://learn.microsoft.com/rest/api/storageservices/put-message */
 function putMessage(queue: string, event: ReportEvent, nowMs: number): HttpRequest {
-  // base64, as Azure Functions expects it (host.json, queues.messageEncoding); and then there is nothing to escape.
+  // base64, as Azure Functions expects it (host.json, queues.messageEncoding), which also needs no escaping.
   const text = Buffer.from(JSON.stringify(event)).toString('base64');
   return {
     url: `${queue}/messages`,
@@ -66,7 +66,7 @@ function resultOfAzure(
   nowMs: number,
 ): DeliveryResult {
   const { status, headers, text } = answer;
-  // Event Grid answers 200 without a body. Not every 200 is Azure's: what stands between answers with pages.
+  // Event Grid answers 200 without a body. A proxy or portal answers with a page.
   const isReceipt = isQueue ? status === 201 && text.includes('<MessageId>') : status === 200 && text.trim() === '';
   if (isReceipt) return { kind: 'delivered' };
   if (status >= 200 && status < 300) return { kind: 'retry', why: 'the answer is not one of Azure' };

@@ -3,7 +3,7 @@ import type { ReportEvent } from '../event.ts';
 /** CloudEvents 1.0, JSON format, structured mode (cloudevents/spec json-format.md). */
 export interface CloudEvent {
   readonly specversion: '1.0';
-  /** Unique within `source`: a receiver that has seen both has seen the event. */
+  /** Unique within `source`: receivers can recognise duplicates. */
   readonly id: string;
   readonly source: string;
   readonly type: string;

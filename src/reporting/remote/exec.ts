@@ -5,13 +5,12 @@ import type { DeliveryResult, RemoteSink } from './remote-sink.ts';
 
 /** sysexits.h EX_TEMPFAIL: "the user is invited to try again later". */
 const TRY_AGAIN = 75;
-/** What of a program's words is told on. */
+/** How much of a program's output is reported. */
 const LONGEST_WHY = 300;
 
 /**
- * Gives each event to a program, as one line of JSON on standard input. It ends with status 0 when it has taken the
- * event, 75 when it wants it again later, and with any other when it never will. A last line
- * `{"retryAfterSeconds": N}` on standard output says when "later" is.
+ * Passes each event to a program, as one line of JSON on standard input. Status 0: accepted; 75: retry later; any
+ * other: permanent failure. A last line `{"retryAfterSeconds": N}` on standard output sets the pause.
  */
 export function execSink(model: ExecSinkModel): RemoteSink {
   const [program = '', ...args] = model.command;
@@ -33,7 +32,7 @@ function resultOf(status: number, stdout: string, stderr: string): DeliveryResul
   if (status === 0) return { kind: 'delivered' };
   const said = lastLine(stderr);
   const why = redact(`status ${status}${said === '' ? '' : `: ${said}`}`).slice(0, LONGEST_WHY);
-  // From 126 on it is the system that could not run it, or a signal that ended it.
+  // From 126 on the system could not run it, or a signal ended it.
   if (status !== TRY_AGAIN && status < 126) return { kind: 'refused', why };
   const afterMs = askedFor(lastLine(stdout));
   return { kind: 'retry', why, ...(afterMs === undefined ? {} : { afterMs }) };

@@ -13,7 +13,7 @@ export function gcpSink(model: GCPSinkModel, metadata: MetadataService = new Met
   return {
     kind: 'GCP',
     target: model.topic,
-    // A request may have 10 MB (quotas, "Resource limits"); no event comes near.
+    // A request is limited to 10 MB (quotas, "Resource limits"); no event comes near.
     capacity: SIZE_CLASSES.full,
     async deliver(event, { http, clock, signal }) {
       const account = model.serviceAccount;
@@ -26,7 +26,7 @@ export function gcpSink(model: GCPSinkModel, metadata: MetadataService = new Met
         signal,
       });
       if (answer.status !== 200) return resultOfStatus(answer.status, answer.headers, clock().time);
-      // Not every 200 is Google's: what stands between answers so too.
+      // A proxy or portal also answers 200.
       if (isReceipt(jsonOf(answer))) return { kind: 'delivered' };
       return { kind: 'retry', why: 'the answer is not one of Pub/Sub' };
     },
@@ -35,7 +35,7 @@ export function gcpSink(model: GCPSinkModel, metadata: MetadataService = new Met
 
 function publication(event: ReportEvent): object {
   const data = Buffer.from(JSON.stringify(event)).toString('base64');
-  // In order within a run, for subscriptions that ask for order.
+  // In order within a run, for subscriptions with ordering.
   return { messages: [{ data, attributes: attributesOf(event), orderingKey: event.runId }] };
 }
 

@@ -4,7 +4,7 @@ import { eventLine, type ReportEvent } from '../event.ts';
 import type { DeliveryContext, DeliveryResult, RemoteSink } from './remote-sink.ts';
 
 /**
- * A message between guest and hypervisor has 64 KiB, what it says about itself included ("tools.setInfo.sizeLimit" and
+ * A message between guest and hypervisor is limited to 64 KiB including its header ("tools.setInfo.sizeLimit" and
  * GUESTMSG_MAX_IN_SIZE of open-vm-tools lib/include/guest_msg_def.h).
  */
 const CAPACITY = 60 * 1024;
@@ -15,8 +15,8 @@ const EVENT = 'guestinfo.machineadm.event';
 const CONDITION = 'guestinfo.vmservice.bootstrap.condition';
 
 /**
- * Sets variables of the virtual machine through VMware Tools: the last event, and, of a conclusion, the condition that VM
- * Operator shows. They are overwritten, so only the newest is to be seen; every process of the machine can read them.
+ * Sets variables of the virtual machine through VMware Tools: the last event and, for a conclusion, the condition that
+ * VM Operator shows. They are overwritten, so only the newest is visible; every process of the machine can read them.
  */
 export function guestinfoSink(): RemoteSink {
   return {
@@ -33,8 +33,8 @@ export function guestinfoSink(): RemoteSink {
 }
 
 /**
- * `status,reason,message`: split at the first two commas, and whatever is no "true" is False (VM Operator,
- * GetBootstrapConditionValues). undefined: neither is true yet, as the machine may still succeed.
+ * `status,reason,message`: split at the first two commas; every status except "true" is False (VM Operator,
+ * GetBootstrapConditionValues). undefined: not decided yet, because the machine may still succeed.
  */
 function conditionOf(event: ReportEvent): string | undefined {
   if (event.test === true || event.type !== 'concluded') return undefined;
@@ -56,7 +56,7 @@ async function runTool(command: string, { run, signal }: DeliveryContext): Promi
     return await run({ program: 'vmware-rpctool', args: [command], signal });
   } catch (error) {
     if (signal.aborted) throw error;
-    // Where there is only the service of the Tools, it takes the same commands.
+    // With only the service of the Tools installed, it takes the same commands.
     return await run({ program: 'vmtoolsd', args: ['--cmd', command], signal });
   }
 }

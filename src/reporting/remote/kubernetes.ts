@@ -7,10 +7,10 @@ import { applyResult } from './apply-result.ts';
 import type { DeliveryContext, RemoteSink } from './remote-sink.ts';
 
 /**
- * Writes to a ConfigMap of the management cluster that was made for this machine: all that its credential may do there is
- * to patch that one object. Nothing is read before, and the same event twice changes nothing (server-side apply).
- *
- * Not the Machine itself, whose status RBAC cannot divide into fields: a stolen credential could claim whatever it likes.
+ * Writes to a ConfigMap of the management cluster that was created for this machine: its credential may only patch that
+ * one object. It reads nothing first, and the same event twice changes nothing (server-side apply).
+ * It does not write to the Machine itself, because RBAC cannot restrict fields of a status: a stolen credential could
+ * claim anything.
  */
 export function kubernetesSink(model: KubernetesSinkModel): RemoteSink {
   const { namespace, name } = model.configMap;
@@ -19,7 +19,7 @@ export function kubernetesSink(model: KubernetesSinkModel): RemoteSink {
     target: `ConfigMap ${namespace}/${name}`,
     capacity: REPORT_BYTES,
     async deliver(event, context) {
-      // What comes after the conclusion of a run is no news of the machine, and would hide how it ended.
+      // Events after a run's conclusion are no news about the machine, and would hide the outcome.
       if (event.phase === 'Concluded' && !['concluded', 'readinessChanged'].includes(event.type)) {
         return { kind: 'delivered' };
       }
@@ -31,7 +31,7 @@ export function kubernetesSink(model: KubernetesSinkModel): RemoteSink {
         signal: context.signal,
         timeoutMs: model.timeoutMs,
       });
-      // To an apply that would have to make the object, RBAC answers 403 without a word (k/k apiserver handlers/create).
+      // RBAC answers an apply that would create the object with a bare 403 (k/k apiserver handlers/create).
       const hint = `does the ConfigMap ${namespace}/${name} exist, and may this credential patch it?`;
       return applyResult(answer, { 403: hint });
     },
