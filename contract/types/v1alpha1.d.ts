@@ -148,6 +148,25 @@ export interface MachineBootstrap {
       /** Adds the machine's own name at 127.0.1.1 where neither another line nor nss-myhostname resolves it: sudo and others look it up. */
       readonly ownName?: boolean;
     };
+    /** Configuration files of the network, as its tool reads them. They are put back if the network is lost with them. Default: the network stays as it is. */
+    readonly network?: {
+      /** The tool that reads the files: systemd-networkd, netplan or NetworkManager. */
+      readonly tool: 'networkd' | 'netplan' | 'NetworkManager';
+      /** The files. One that an earlier document had and this one does not is removed. */
+      readonly files?: readonly ({
+        /** The file name, with the suffix that the tool expects. */
+        readonly name: string;
+        /** The content, byte for byte. */
+        readonly content: string;
+      })[];
+      /** What must still be reachable after a change. A default route that was there must be there again in any case. */
+      readonly keep?: {
+        /** A host and TCP port that must accept connections. Default: only the default route counts. */
+        readonly endpoint?: HostPort;
+        /** How long the network may take before the files of before are put back. */
+        readonly timeout?: Duration;
+      };
+    };
     /** The time zone of the machine, by its name in the IANA time zone database. Default: the time zone stays as it is. */
     readonly timezone?: string;
     /** Kernel modules that are loaded now and at every boot. */
@@ -1333,6 +1352,9 @@ export type Secret = string | {
 /** A SHA-256 digest, in 64 lower-case hex digits. */
 export type Sha256 = string;
 
+/** A host and a port from 1 to 65535. An IPv6 address is in brackets. */
+export type HostPort = string;
+
 export type Limit = number | 'Unlimited' | {
   /** What a process starts with. It may raise it up to the hard limit. */
   readonly soft: number | 'Unlimited';
@@ -1466,9 +1488,6 @@ export type EnvironmentVariable = {
   /** The value of the environment variable. Write numbers and booleans in quotes. */
   readonly value: string;
 };
-
-/** A host and a port from 1 to 65535. An IPv6 address is in brackets. */
-export type HostPort = string;
 
 /** A subnet in CIDR form. */
 export type Subnet = string;

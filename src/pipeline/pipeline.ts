@@ -23,6 +23,7 @@ import { kubeadmImages } from '../steps/kubeadm-images.ts';
 import { kubeadmReset } from '../steps/kubeadm-reset.ts';
 import { kubeletArguments } from '../steps/kubelet-arguments.ts';
 import { limits } from '../steps/limits.ts';
+import { network } from '../steps/network/index.ts';
 import { pki } from '../steps/pki.ts';
 import { proxy } from '../steps/proxy/index.ts';
 import { readiness } from '../steps/readiness.ts';
@@ -62,6 +63,7 @@ export const PIPELINE: Pipeline = {
     bootHooks,
     hostname,
     hosts, // behind the name that it lets resolve
+    network,
     timezone,
     time,
     clock,

@@ -166,6 +166,8 @@ type MachineBootstrapHost struct {
 	Hostname *string `json:"hostname,omitempty"`
 	// Entries of /etc/hosts. Lines that others wrote stay as they are. Default: /etc/hosts stays as it is.
 	Hosts *MachineBootstrapHostHosts `json:"hosts,omitempty"`
+	// Configuration files of the network, as its tool reads them. They are put back if the network is lost with them. Default: the network stays as it is.
+	Network *MachineBootstrapHostNetwork `json:"network,omitempty"`
 	// The time zone of the machine, by its name in the IANA time zone database. Default: the time zone stays as it is.
 	Timezone *string `json:"timezone,omitempty"`
 	// Kernel modules that are loaded now and at every boot.
@@ -212,6 +214,32 @@ type MachineBootstrapHostHostsEntries struct {
 	Address string `json:"address"`
 	// Names of the address, the canonical one first.
 	Names []string `json:"names"`
+}
+
+// MachineBootstrapHostNetwork: Configuration files of the network, as its tool reads them. They are put back if the network is lost with them. Default: the network stays as it is.
+type MachineBootstrapHostNetwork struct {
+	// The tool that reads the files: systemd-networkd, netplan or NetworkManager.
+	Tool string `json:"tool"`
+	// The files. One that an earlier document had and this one does not is removed.
+	Files []MachineBootstrapHostNetworkFiles `json:"files,omitempty"`
+	// What must still be reachable after a change. A default route that was there must be there again in any case.
+	Keep *MachineBootstrapHostNetworkKeep `json:"keep,omitempty"`
+}
+
+// MachineBootstrapHostNetworkFiles: see the schema.
+type MachineBootstrapHostNetworkFiles struct {
+	// The file name, with the suffix that the tool expects.
+	Name string `json:"name"`
+	// The content, byte for byte.
+	Content string `json:"content"`
+}
+
+// MachineBootstrapHostNetworkKeep: What must still be reachable after a change. A default route that was there must be there again in any case.
+type MachineBootstrapHostNetworkKeep struct {
+	// A host and TCP port that must accept connections. Default: only the default route counts.
+	Endpoint *string `json:"endpoint,omitempty"`
+	// How long the network may take before the files of before are put back.
+	Timeout *string `json:"timeout,omitempty"`
 }
 
 // MachineBootstrapHostLimits: Limits of processes: open files, processes, locked memory and the like (getrlimit(2)). Default: the limits of the system stay as they are.

@@ -7,6 +7,7 @@ export type { GroupModel } from './host-parts/groups.ts';
 export type { HookGroup } from './host-parts/hooks.ts';
 export type { HostsModel } from './host-parts/hosts.ts';
 export type { Limit, LimitsModel } from './host-parts/limits.ts';
+export type { NetworkModel, NetworkTool } from './host-parts/network.ts';
 export type { Platform } from './host-parts/part.ts';
 export type { ProxyModel, ProxyUser } from './host-parts/proxy.ts';
 export type { ServiceModel } from './host-parts/services.ts';

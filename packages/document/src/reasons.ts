@@ -86,6 +86,19 @@ export const REASONS = {
   HookTimedOut: reason('HostStepFailed', 'A hook did not end within its timeout; its process group was killed.'),
   HostnameNotEffective: reason('HostStepFailed', 'The host name could not be set.'),
   TimezoneUnknown: reason('Refused', 'A time zone is not in the time zone database of this machine.'),
+  NetworkToolMissing: reason(
+    'Refused',
+    'The tool that reads the network configuration is not installed or does not run.',
+  ),
+  NetworkInvalid: reason('Refused', 'The tool of the network refuses a configuration file of the document.'),
+  NetworkNotApplied: reason(
+    'HostStepFailed',
+    'A network configuration could not be applied. The files of before were put back.',
+  ),
+  NetworkLost: reason(
+    'HostStepFailed',
+    'The default route or the named endpoint was lost with a new network configuration. The files of before were put back.',
+  ),
   ModuleMissing: reason('HostStepFailed', 'A kernel module is neither loaded, built in nor loadable.'),
   ModuleDenied: reason('HostStepFailed', 'A kernel module is denied by the modprobe configuration.'),
   SysctlUnknown: reason('HostStepFailed', 'A sysctl key does not exist in this kernel.'),

@@ -12,7 +12,7 @@ export interface SensitiveText {
 
 /**
  * Everything that people write secrets into without declaring them: commands of hooks, environment variables, headers, manifests
- * of static pods, files that only their owner may read, and whatever has the name of a secret, such as `password` in the
+ * of static pods, files of the network, files that only their owner may read, and whatever has the name of a secret, such as `password` in the
  * settings of another program.
  */
 export function sensitiveTexts(document: unknown): readonly SensitiveText[] {
@@ -51,6 +51,7 @@ function isSensitive(path: readonly PathSegment[], owner: unknown): boolean {
   if (section === 'secrets' && last === 'value' && path.length === 3) return true;
   if (section === 'host' && part === 'hooks' && (field === 'commands' || field === 'environment')) return true;
   if (section === 'host' && part === 'files' && last === 'content') return isOwnerOnly(owner);
+  if (section === 'host' && part === 'network' && last === 'content') return true;
   if (above === 'headers' || above === 'environment') return true;
   if (last === 'manifest' && path.at(-3) === 'staticPods') return true;
   return last === 'value' && (path.at(-3) === 'env' || path.includes('patches'));

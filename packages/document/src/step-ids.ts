@@ -34,6 +34,7 @@ export const STEP_IDS = [
   'kubelet-arguments',
   'limits',
   'mounts',
+  'network',
   'pki',
   'proxy',
   'readiness',

@@ -10,12 +10,18 @@ const ROUTES6 = '/proc/net/ipv6_route';
  * network plug-in creates later are not included, so the list stays the same after the first run.
  */
 export async function nodeAddresses(host: Pick<QueryHost, 'readText'>): Promise<readonly string[]> {
-  const routes = [await host.readText(ROUTES), await host.readText(ROUTES6)];
-  const names = new Set([...defaultRoutes(routes[0] ?? ''), ...defaultRoutes6(routes[1] ?? '')]);
+  const names = new Set(await defaultInterfaces(host));
   const addresses = Object.entries(networkInterfaces()).flatMap(([name, list]) =>
     names.has(name) ? (list ?? []).map(({ address }) => address.toLowerCase()) : [],
   );
   return [...new Set(addresses)].filter((address) => !/^(fe[89ab]|169\.254\.)/.test(address)).sort();
+}
+
+/** Interfaces that a default route leaves by. */
+export async function defaultInterfaces(host: Pick<QueryHost, 'readText'>): Promise<readonly string[]> {
+  const [routes, routes6] = [await host.readText(ROUTES), await host.readText(ROUTES6)];
+  // `*` stands for routes that reject what they match.
+  return [...defaultRoutes(routes ?? ''), ...defaultRoutes6(routes6 ?? '')].filter((name) => name !== '*');
 }
 
 /** Interfaces of default routes in /proc/net/route: name, destination, gateway, flags, …, mask is the eighth field. */

@@ -190,6 +190,8 @@ const QUERIES: Readonly<Record<string, readonly QueryForm[]>> = {
       operands: { pattern: ANY, min: 1, max: 1 },
     })),
   ],
+  // nmcli(1): with --offline it prints the profile of standard input as changed, and never asks NetworkManager.
+  nmcli: [{ words: ['--offline', 'connection', 'modify', 'connection.autoconnect', 'yes'] }],
   ctr: ['ls', 'list'].map((verb) => ({
     leading: { '-n': NAMESPACE, '--namespace': NAMESPACE, '-a': PATH, '--address': PATH },
     words: ['images', verb],

@@ -19,7 +19,7 @@ const BEYOND_A_SCHEMA: readonly ProblemCode[] = [
 
 /** Refusals of one value or across two fields that no schema can compute, by how their message begins. */
 const NOT_COMPUTED =
-  /^(?:no runtime of the name|root and state must be different|not one Pod|not YAML|is an image of|a place in another domain|the percentages add up|environment sets|must differ from url|[A-Za-z]+ is (?:disabled|among the exceptions), too|must be above 0s|the API server counts whole|not (?:an? )?(?:URL|http|https|IP|base64|gzip)|no admission plugin|the year|.* is already the [ug]id of|the soft limit is above|limits of sessions count)/;
+  /^(?:no runtime of the name|root and state must be different|not one Pod|not YAML|is an image of|a place in another domain|the percentages add up|environment sets|must differ from url|[A-Za-z]+ is (?:disabled|among the exceptions), too|must be above 0s|the API server counts whole|not (?:an? )?(?:URL|http|https|IP|base64|gzip)|no admission plugin|the year|.* is already the [ug]id of|not a file that|the soft limit is above|limits of sessions count)/;
 
 test('validate and the JSON Schema agree on documents made of examples, wherever a schema can judge', async () => {
   const judge = new Ajv2020({ strict: true }).compile(jsonSchema() ?? {});

@@ -10,6 +10,7 @@ import { hostname } from './hostname.ts';
 import { hosts } from './hosts.ts';
 import { kernelModules } from './kernel-modules.ts';
 import { limits } from './limits.ts';
+import { network } from './network.ts';
 import type { Beside, HostPart, Platform } from './part.ts';
 import { proxy } from './proxy.ts';
 import { services } from './services.ts';
@@ -24,6 +25,7 @@ import { users } from './users.ts';
 export const HOST_PARTS = {
   hostname,
   hosts,
+  network,
   timezone,
   kernelModules,
   sysctl,

@@ -9,6 +9,12 @@ export const HOSTNAME_FILE = '/etc/hostname';
 export const CLOUD_INIT_HOSTNAME_FILE = '/etc/cloud/cloud.cfg.d/99-machineadm-hostname.cfg';
 export const HOSTS_FILE = '/etc/hosts';
 export const CLOUD_INIT_HOSTS_FILE = '/etc/cloud/cloud.cfg.d/99-machineadm-hosts.cfg';
+/** Where each tool reads its files (systemd.network(5), netplan(5), nm-settings-keyfile(5)). */
+export const NETWORK_DIRECTORIES = {
+  networkd: '/etc/systemd/network',
+  netplan: '/etc/netplan',
+  NetworkManager: '/etc/NetworkManager/system-connections',
+} as const;
 /** localtime(5): a link into the database of time zones. */
 export const LOCALTIME = '/etc/localtime';
 /** The name of the zone, where the distribution keeps it: Debian and Gentoo. */
@@ -118,6 +124,8 @@ export const NAME_SERVICE_SWITCH = '/etc/nsswitch.conf';
 
 /** What machineadm itself keeps, and no document writes: see contract/CONTRACT.md. */
 export const STATE_DIRECTORY = '/var/lib/machineadm';
+/** The network files of before a change that is not confirmed yet. */
+export const NETWORK_TRIAL = `${STATE_DIRECTORY}/network-trial.json`;
 export const RUN_DIRECTORY = '/run/machineadm';
 
 /** Names in the directory of a registry that are ours to write and to remove, and the file that was found there. */

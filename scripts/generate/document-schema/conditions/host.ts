@@ -70,6 +70,11 @@ export const HOST_CONDITIONS: Readonly<Record<string, readonly JsonSchema[]>> = 
   ],
   'host.files[].contentFrom.http': [credentialsOverTls('url')],
   'host.time': [when(is('enabled', false), without('servers', 'synchronized'))],
+  'host.network': [
+    when(is('tool', 'networkd'), must('files[].name', any(VARIABLE, text(/\.(?:network|netdev|link)$/)))),
+    when(is('tool', 'netplan'), must('files[].name', any(VARIABLE, text(/\.yaml$/)))),
+    when(is('tool', 'NetworkManager'), must('files[].name', any(VARIABLE, text(/\.nmconnection$/)))),
+  ],
   'host.proxy': [
     atLeastOne('http', 'https'),
     must('http', proxyUrl),

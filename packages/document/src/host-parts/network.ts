@@ -1,0 +1,157 @@
+import * as z from 'zod';
+import type { Finding } from '../diagnostics.ts';
+import { foreignYaml } from '../foreign-yaml.ts';
+import { NETWORK_DIRECTORIES } from '../ownership/paths.ts';
+import { member } from '../untyped.ts';
+import { milliseconds } from '../versions/v1alpha1/convert-values.ts';
+import { duration, hostPort } from '../versions/v1alpha1/fields.ts';
+import { claimsOn, doubles, hostPart } from './part.ts';
+
+export type NetworkTool = keyof typeof NETWORK_DIRECTORIES;
+
+export interface NetworkModel {
+  readonly tool: NetworkTool;
+  readonly files: readonly { readonly path: string; readonly content: string }[];
+  readonly keep: { readonly endpoint: string | undefined; readonly timeoutMs: number };
+}
+
+const DEFAULT_TIMEOUT_MS = 30_000;
+/** The names that each tool reads: systemd.network(5) and its siblings, netplan-generate(8), nm-settings-keyfile(5). */
+const SUFFIXES: Readonly<Record<NetworkTool, { readonly pattern: RegExp; readonly text: string }>> = {
+  networkd: { pattern: /\.(?:network|netdev|link)$/, text: '".network", ".netdev" or ".link"' },
+  netplan: { pattern: /\.yaml$/, text: '".yaml"' },
+  NetworkManager: { pattern: /\.nmconnection$/, text: '".nmconnection"' },
+};
+/** Without these sections the tool skips the file. */
+const REQUIRED_SECTIONS: Readonly<Record<string, string>> = {
+  network: 'Match',
+  link: 'Match',
+  netdev: 'NetDev',
+  nmconnection: 'connection',
+};
+const EXAMPLE = '[Match]\nName=eth0\n[Network]\nDHCP=yes\n';
+
+export const network = hostPart({
+  description:
+    'Configuration files of the network, as its tool reads them. They are put back if the network is lost with them.',
+  absent: 'the network stays as it is',
+  example: { tool: 'networkd', files: [{ name: '10-eth0.network', content: EXAMPLE }] },
+  fields: {
+    tool: {
+      description: 'The tool that reads the files: systemd-networkd, netplan or NetworkManager.',
+      example: 'networkd',
+    },
+    files: {
+      description: 'The files. One that an earlier document had and this one does not is removed.',
+      default: [],
+      example: [{ name: '10-eth0.network', content: EXAMPLE }],
+    },
+    'files[].name': {
+      description: 'The file name, with the suffix that the tool expects.',
+      example: '10-eth0.network',
+    },
+    'files[].content': { description: 'The content, byte for byte.', example: EXAMPLE },
+    keep: {
+      description:
+        'What must still be reachable after a change. A default route that was there must be there again in any case.',
+      default: {},
+      example: { endpoint: '10.0.0.10:6443', timeout: '30s' },
+    },
+    'keep.endpoint': {
+      description: 'A host and TCP port that must accept connections.',
+      absent: 'only the default route counts',
+      example: '10.0.0.10:6443',
+    },
+    'keep.timeout': {
+      description: 'How long the network may take before the files of before are put back.',
+      default: '30s',
+      example: '1m',
+    },
+  },
+  entryKeys: { files: ['name'] },
+  linuxOnly: 'its network is configured by the image or by the cloud',
+  schema: z.strictObject({
+    tool: z.enum(['networkd', 'netplan', 'NetworkManager']),
+    files: z
+      .array(
+        z.strictObject({
+          name: z
+            .string()
+            .max(200, 'longer than 200 characters')
+            .regex(/^[A-Za-z0-9_][A-Za-z0-9_.@-]*$/, 'not a file name'),
+          content: z.string().min(1, 'an empty file'),
+        }),
+      )
+      .optional(),
+    keep: z.strictObject({ endpoint: hostPort.optional(), timeout: duration.optional() }).optional(),
+  }),
+  toModel: (section): NetworkModel | undefined =>
+    section && {
+      tool: section.tool,
+      files: (section.files ?? []).map(({ name, content }) => ({
+        path: `${NETWORK_DIRECTORIES[section.tool]}/${name}`,
+        content,
+      })),
+      keep: {
+        endpoint: section.keep?.endpoint,
+        timeoutMs: milliseconds(section.keep?.timeout) ?? DEFAULT_TIMEOUT_MS,
+      },
+    },
+  claims: (network) =>
+    (network?.files ?? []).flatMap(({ path }, index) => claimsOn('network', ['files', index], 'file', path)),
+  async check({ tool, files = [], keep }) {
+    const findings: Finding[] = doubles(files).map((finding) => ({
+      ...finding,
+      path: ['files', ...finding.path],
+      other: ['files', ...(finding.other ?? [])],
+    }));
+    for (const [index, { name, content }] of files.entries()) {
+      const { pattern, text } = SUFFIXES[tool];
+      if (!pattern.test(name)) {
+        findings.push({
+          path: ['files', index, 'name'],
+          message: `${tool} does not read it`,
+          hint: `a name that ends in ${text}`,
+        });
+        continue;
+      }
+      const problem = tool === 'netplan' ? await problemOfYaml(content) : problemOfSections(content, name);
+      if (problem === undefined) continue;
+      findings.push({ path: ['files', index, 'content'], message: `not a file that ${tool} reads: ${problem}` });
+    }
+    if (keep?.timeout !== undefined && milliseconds(keep.timeout) === 0) {
+      findings.push({ path: ['keep', 'timeout'], message: 'must be above 0s' });
+    }
+    return findings;
+  },
+});
+
+async function problemOfYaml(content: string): Promise<string | undefined> {
+  const value = await foreignYaml(content);
+  if (value === undefined) return 'not YAML';
+  const network = member(value, 'network');
+  return typeof network === 'object' && network !== null ? undefined : 'there is no mapping "network"';
+}
+
+/**
+ * The syntax of systemd.syntax(7) and of key files: networkd only logs a line that it cannot read, and goes on without it.
+ * Lines are not quoted, as they may hold a key.
+ */
+function problemOfSections(content: string, name: string): string | undefined {
+  const sections = new Set<string>();
+  let continues = false;
+  for (const [index, raw] of content.split('\n').entries()) {
+    const line = raw.trim();
+    const isContinued = continues;
+    continues = line.endsWith('\\') && !/^[#;]/.test(line);
+    if (isContinued || line === '' || /^[#;]/.test(line)) continue;
+    const at = `line ${index + 1}`;
+    if (line.startsWith('[')) {
+      if (!line.endsWith(']')) return `${at}: a section without its "]"`;
+      sections.add(line.slice(1, -1));
+    } else if (line.indexOf('=') < 1) return `${at} is neither a section, a setting nor a comment`;
+    else if (sections.size === 0) return `${at}: a setting before the first section`;
+  }
+  const required = REQUIRED_SECTIONS[name.slice(name.lastIndexOf('.') + 1)];
+  return required === undefined || sections.has(required) ? undefined : `there is no section [${required}]`;
+}

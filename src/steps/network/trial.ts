@@ -1,0 +1,233 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Evidence, errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
+import type { NetworkModel } from '@machineadm/document/model.ts';
+import { NETWORK_TRIAL } from '@machineadm/document/ownership/paths.ts';
+import { formatDuration } from '@machineadm/document/units.ts';
+import { member, text } from '@machineadm/document/untyped.ts';
+import { withChecksum, withoutChecksum } from '../../host/files/checksum.ts';
+import { defaultInterfaces } from '../../host/linux/node-addresses.ts';
+import { probeTcp } from '../../host/network/reachability.ts';
+import type { Host, QueryHost } from '../../host/seam/host.ts';
+import type { Execution } from '../step.ts';
+import { type Complaints, type NetworkFile, TOOLS } from './tools.ts';
+
+const ASKED_EVERY_MS = 1_000;
+const PROBE_TIMEOUT_MS = 3_000;
+/** An old route or lease is still there for a moment after its configuration is gone. */
+const STEADY_TIMES = 4;
+
+export interface WantedFile extends NetworkFile {
+  readonly mode: number;
+  readonly gid: number;
+}
+
+export interface NetworkChange {
+  readonly desired: NetworkModel;
+  readonly write: readonly WantedFile[];
+  readonly remove: readonly string[];
+}
+
+/** How the network was before a change that is not confirmed yet. */
+export interface Trial {
+  readonly tool: NetworkModel['tool'];
+  /** Each file as it was; without content: there was none. */
+  readonly files: readonly (Omit<WantedFile, 'content'> & { readonly content: string | undefined })[];
+  readonly hadDefaultRoute: boolean;
+}
+
+/**
+ * Applies files as `netplan try` does: they stay if the network is there with them, else those of before come back. The
+ * files of before are on disk until then, so that a run after a killed one begins with them again.
+ */
+export async function tryOut(host: Host, change: NetworkChange, execution: Execution): Promise<void> {
+  const { desired, write, remove } = change;
+  const tool = TOOLS[desired.tool];
+  const earlier = await readTrial(host);
+  if (earlier !== undefined) await restore(host, earlier);
+  const complaints = (await tool.validate?.(host, write, remove)) ?? [];
+  if (complaints.length > 0) {
+    if (earlier !== undefined) await endTrial(host, earlier, []);
+    throw refused(tool.title, complaints);
+  }
+  const trial = await beginTrial(host, change, earlier);
+  try {
+    for (const file of write) await host.writeFile({ ...file, directoryMode: 0o755 });
+    for (const path of remove) await host.removeFile(path);
+    const failures = await tool.apply(host, write, execution.signal);
+    if (failures.length > 0) throw notApplied(tool.title, failures);
+    const lost = await whatIsLost(host, desired, trial.hadDefaultRoute, execution);
+    if (lost !== undefined) throw networkLost(desired, lost);
+  } catch (error) {
+    execution.waitingFor('the network of before');
+    throw withEvidence(error, await endTrial(host, trial, write));
+  }
+}
+
+/** Keeps the files of a change. Called when everything that must be known of it is durable. */
+export async function confirm(host: Host): Promise<void> {
+  await host.sync('/etc');
+  await host.removeFile(NETWORK_TRIAL);
+  await host.sync(NETWORK_TRIAL);
+}
+
+async function beginTrial(host: Host, { desired, write, remove }: NetworkChange, earlier?: Trial): Promise<Trial> {
+  const files: Trial['files'][number][] = [];
+  const paths = [...write.map(({ path }) => path), ...remove, ...(earlier?.files ?? []).map(({ path }) => path)];
+  for (const path of new Set(paths)) {
+    const [content, stat] = [await host.readText(path), await host.stat(path)];
+    files.push({ path, content, mode: stat?.mode ?? 0o600, gid: stat?.gid ?? 0 });
+  }
+  const hadDefaultRoute = earlier?.hadDefaultRoute ?? (await defaultInterfaces(host)).length > 0;
+  const trial: Trial = { tool: desired.tool, files, hadDefaultRoute };
+  await host.writeFile({ path: NETWORK_TRIAL, content: withChecksum(JSON.stringify(trial)), mode: 0o600 });
+  await host.sync(NETWORK_TRIAL);
+  return trial;
+}
+
+/** Puts the network back, and says what failed meanwhile. The signal of the run may have ended it: this is done all the same. */
+async function endTrial(host: Host, trial: Trial, written: readonly NetworkFile[]): Promise<Complaints> {
+  try {
+    await restore(host, trial);
+    const before = trial.files.flatMap(({ path, content }) =>
+      content !== undefined && written.some((file) => file.path === path) ? [{ path, content }] : [],
+    );
+    const failures = await TOOLS[trial.tool].apply(host, before);
+    if (failures.length === 0) await confirm(host);
+    return failures;
+  } catch (error) {
+    return [{ source: NETWORK_TRIAL, text: errorMessage(error) }];
+  }
+}
+
+async function restore(host: Host, { files }: Trial): Promise<void> {
+  for (const { path, content, mode, gid } of files) {
+    if (content === undefined) await host.removeFile(path);
+    else await host.writeFile({ path, content, mode, gid });
+  }
+  await host.sync('/etc');
+}
+
+/** What a killed run left; undefined: none was killed in a trial. */
+export async function readTrial(host: QueryHost): Promise<Trial | undefined> {
+  const source = await host.readText(NETWORK_TRIAL);
+  if (source === undefined) return undefined;
+  let value: unknown;
+  try {
+    value = JSON.parse(withoutChecksum(source) ?? '');
+  } catch {
+    throw unreadable();
+  }
+  const [tool, files, hadDefaultRoute] = [
+    text(member(value, 'tool')),
+    member(value, 'files'),
+    member(value, 'hadDefaultRoute'),
+  ];
+  if (!isTool(tool) || !Array.isArray(files) || typeof hadDefaultRoute !== 'boolean') throw unreadable();
+  return {
+    tool,
+    hadDefaultRoute,
+    files: files.map((file: unknown) => {
+      const [path, content, mode, gid] = ['path', 'content', 'mode', 'gid'].map((name) => member(file, name));
+      // Without content the file is removed: one that cannot be read must not be taken for one that was not there.
+      if (typeof path !== 'string' || typeof mode !== 'number' || typeof gid !== 'number') throw unreadable();
+      if (content !== undefined && typeof content !== 'string') throw unreadable();
+      return { path, content, mode, gid };
+    }),
+  };
+}
+
+function isTool(tool: string | undefined): tool is NetworkModel['tool'] {
+  return tool !== undefined && Object.hasOwn(TOOLS, tool);
+}
+
+/** Waits until everything that must be there was there several times in a row; says what is not there in time. */
+async function whatIsLost(
+  host: QueryHost,
+  { keep }: NetworkModel,
+  hadDefaultRoute: boolean,
+  { signal, waitingFor }: Execution,
+): Promise<string | undefined> {
+  const deadline = performance.now() + keep.timeoutMs;
+  waitingFor(`the network${keep.endpoint === undefined ? '' : ` and ${keep.endpoint}`}`);
+  for (let steady = 0; ; ) {
+    signal.throwIfAborted();
+    const lost = await missing(host, keep.endpoint, hadDefaultRoute);
+    steady = lost === undefined ? steady + 1 : 0;
+    if (steady === STEADY_TIMES) break;
+    if (performance.now() >= deadline) {
+      if (lost !== undefined) return lost;
+      break;
+    }
+    await pause(ASKED_EVERY_MS, undefined, { signal });
+  }
+  waitingFor(undefined);
+  return undefined;
+}
+
+async function missing(
+  host: QueryHost,
+  endpoint: string | undefined,
+  hadDefaultRoute: boolean,
+): Promise<string | undefined> {
+  if (hadDefaultRoute && (await defaultInterfaces(host)).length === 0) return 'there is no default route';
+  if (endpoint === undefined) return undefined;
+  const colon = endpoint.lastIndexOf(':');
+  const address = endpoint.slice(0, colon).replace(/^\[|\]$/g, '');
+  const failure = await probeTcp(address, Number(endpoint.slice(colon + 1)), PROBE_TIMEOUT_MS);
+  return failure === undefined ? undefined : `${endpoint} does not accept connections (${failure})`;
+}
+
+function refused(title: string, evidence: Complaints): MachineadmError {
+  return new MachineadmError({
+    reason: 'NetworkInvalid',
+    summary: `host.network: ${title} refuses the files of the document; nothing was changed`,
+    remedy: 'Correct host.network.files.',
+    evidence,
+  });
+}
+
+function notApplied(title: string, evidence: Complaints): MachineadmError {
+  return new MachineadmError({
+    reason: 'NetworkNotApplied',
+    summary: `${title} could not apply the files of host.network`,
+    remedy: `Correct host.network.files, or repair ${title}, then run again.`,
+    evidence,
+  });
+}
+
+function networkLost({ keep }: NetworkModel, lost: string): MachineadmError {
+  return new MachineadmError({
+    reason: 'NetworkLost',
+    summary: `the network was lost with the files of host.network: ${lost} after ${formatDuration(keep.timeoutMs)}`,
+    remedy:
+      'Correct host.network.files. Where the network only needs longer, as with a slow DHCP server, raise host.network.keep.timeout.',
+    evidence: [{ source: 'host.network.keep', text: lost }],
+  });
+}
+
+/** The same error, which also says whether the network of before is back. */
+function withEvidence(error: unknown, failures: readonly Evidence[]): unknown {
+  if (!(error instanceof MachineadmError)) return error;
+  const { reason, remedy, retryable, exit, transcript } = error;
+  const isBack = failures.length === 0;
+  return new MachineadmError({
+    reason,
+    summary: `${error.message}; ${isBack ? 'the files of before were put back' : 'putting the files of before back failed, too'}`,
+    remedy: isBack
+      ? remedy
+      : `${remedy} The files of before are kept in ${NETWORK_TRIAL}: the next run puts them back first.`,
+    evidence: [...error.evidence, ...failures],
+    retryable,
+    exit,
+    transcript,
+    cause: error,
+  });
+}
+
+function unreadable(): MachineadmError {
+  return new MachineadmError({
+    reason: 'HostStepFailed',
+    summary: `${NETWORK_TRIAL}, which keeps the network files of before a change, is damaged`,
+    remedy: 'See that the network files are as they should be, remove this file, and run machineadm provision again.',
+  });
+}
