@@ -288,7 +288,7 @@ describe('network', () => {
     const YAML = 'network:\n  version: 2\n';
     const document = async () =>
       (await documentOf(`{tool: netplan, files: [{name: 60-a.yaml, content: ${JSON.stringify(YAML)}}]}`)).model;
-    const tool = (generate: string): MemoryMachine['programs'] => ({
+    const tool = (generate: string): NonNullable<MemoryMachine['programs']> => ({
       rm: ({ args }, on) => {
         for (const line of on.log) if (line.startsWith(`write ${args.at(-1)}`)) on.take(line.split(' ')[1] ?? '');
         return {};
