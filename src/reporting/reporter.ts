@@ -18,24 +18,24 @@ import type { Phase, RunEvent, RunStatus, TimelineEntry } from './status.ts';
 import { STATUS_PATHS, type StatusPaths, StatusWriter, type StatusWriterOptions } from './status-writer.ts';
 
 /**
- * What a run tells about itself. Every method but `conclude` and `close` returns at once and never throws: nothing
- * that listens can delay or fail the run.
+ * The reporter of a run. Every method except `conclude` and `close` returns at once and never throws: sinks can neither
+ * delay nor fail the run.
  */
 export interface Reporter {
-  /** The status document as it is now. */
+  /** The current status document. */
   readonly status: RunStatus;
-  /** Whose run it is; known once the document is loaded. */
+  /** The machine's identity; known once the document is loaded. */
   identify(subject: RunSubject): void;
-  /** Opens the sinks of the document; each is told `started`, and then what happens from now on. */
+  /** Opens the sinks of the document; each gets `started`, and then all further events. */
   useSinks(sinks: readonly Sink[], deadlineMs: number): void;
-  /** Takes what remote sinks are told: `started` now, and then what happens. */
+  /** Attaches the outbox for remote sinks: it gets `started`, and then all further events. */
   useOutbox(outbox: Outbox): void;
-  /** What happened before this process existed. */
+  /** Spans before this process. */
   timeline(entries: readonly TimelineEntry[]): void;
   phase(phase: Phase): void;
-  /** The node works, as this run has proved: no later word of this run takes that back. */
+  /** This run has proved that the node works; later failures of this run do not change that. */
   bootstrapped(): void;
-  /** The steps that will run, in order: shown as pending. */
+  /** The steps of the run, in order: shown as pending. */
   planned(steps: readonly string[]): void;
   stepStarted(step: string): void;
   stepDone(step: string, end: StepEnd): void;
@@ -43,9 +43,9 @@ export interface Reporter {
   warn(message: string): void;
   /** An attempt to bootstrap failed, and another follows. */
   attemptFailed(attempt: AttemptEnd): void;
-  /** Ends the run: resolves when the status file says so, or could not be written. Never throws. */
+  /** Ends the run: resolves when the status file is written, or could not be. Never throws. */
   conclude(conclusion: Conclusion): Promise<void>;
-  /** Gives all sinks together a moment, and the outbox to hand over; then lets go of them. Never throws. */
+  /** Gives all sinks a moment, and the outbox time to hand over, then closes them. Never throws. */
   close(): Promise<void>;
 }
 
@@ -53,27 +53,27 @@ export interface ReporterOptions {
   readonly identity: RunIdentity;
   readonly host: StatusWriterOptions['host'];
   readonly paths?: StatusPaths;
-  /** Told every event at once. */
+  /** Called for every event at once. */
   readonly onEvent?: (event: RunEvent) => void;
-  /** Told every event that is to be shown, once: for the progress on a terminal. */
+  /** Called once for every event to display: for the progress on a terminal. */
   readonly onShown?: (event: RunEvent) => void;
-  /** True where what is shown goes to the journal: then what the sink of the journal takes is not shown as well. */
+  /** True where the display goes to the journal: events of the journal sink are then not displayed as well. */
   readonly shownInJournal?: boolean;
   readonly clock?: () => Moment;
-  /** What opening a sink, and each delivery to it, may take. Default 2 s. */
+  /** Time limit for opening a sink, and for each delivery to it. Default 2 s. */
   readonly deliveryMs?: number;
 }
 
 const DEFAULT_DELIVERY_MS = 2_000;
 /**
- * What the sinks of this machine may cost after the conclusion, and the outbox beside them: whoever waits for the run is
- * not kept longer, whatever a console does. The document's deadline is the deliverer's, but it may ask for less.
+ * Time limit for the sinks of this machine and the outbox after the conclusion, so that a blocked console does not keep
+ * the caller waiting. The document's deadline is for the deliverer, but it may be shorter.
  */
 const CLOSING_MS = 900;
 
 /**
- * Opens reporting before anything else is known, so that a document that cannot be loaded is reported as well. The
- * status file is written before this returns, as far as it can be.
+ * Starts reporting before anything else is known, so that a document that cannot be loaded is also reported. The status
+ * file is written before this returns, if possible.
  */
 export async function openReporter(options: ReporterOptions): Promise<Reporter> {
   const reporter = new RunReporter(options);
@@ -81,7 +81,7 @@ export async function openReporter(options: ReporterOptions): Promise<Reporter> 
   return reporter;
 }
 
-/** Now; the clock since boot is the one systemd uses, too (uv_hrtime is CLOCK_MONOTONIC). */
+/** Now; the clock since boot is also systemd's (uv_hrtime is CLOCK_MONOTONIC). */
 export function systemClock(): Moment {
   return { time: Date.now(), sinceBootMs: Number(process.hrtime.bigint() / 1_000_000n) };
 }
@@ -95,7 +95,7 @@ class RunReporter implements Reporter {
   #outbox: Outbox | undefined;
   #sequence = 0;
   #status: RunStatus;
-  /** The start of the run while it is not shown yet: whether the journal gets it is known with the sinks. */
+  /** The start event, until it is known whether a journal sink gets it. */
   #unshown: RunEvent | undefined;
 
   constructor(options: ReporterOptions) {
@@ -185,7 +185,7 @@ class RunReporter implements Reporter {
 
   async conclude(conclusion: Conclusion): Promise<void> {
     this.#advance({ kind: 'concluded', conclusion });
-    // The local truth comes first: what a sink tells must be found in the status file (architecture 7).
+    // The status file comes first: it must contain everything that a sink reports (architecture 7).
     await this.#writer.durable();
     this.#tell({ kind: 'concluded', status: this.#status });
   }
@@ -205,7 +205,7 @@ class RunReporter implements Reporter {
     this.#tell({ kind: 'warning', message: text, status: this.#status }, source);
   }
 
-  /** The sink whose entries stand beside what is shown; undefined where that goes elsewhere. */
+  /** The sink that writes to the same journal as the display; undefined where the display goes elsewhere. */
   get #journal(): 'Journal' | undefined {
     return this.#options.shownInJournal === true ? 'Journal' : undefined;
   }
@@ -222,7 +222,7 @@ class RunReporter implements Reporter {
     try {
       this.#options.onShown?.(event);
     } catch {
-      // As of `onEvent`.
+      // As `onEvent`.
     }
   }
 
@@ -253,7 +253,7 @@ class RunReporter implements Reporter {
     try {
       this.#options.onEvent?.(event);
     } catch {
-      // Who watches the progress must not end what it watches; its own errors are its own.
+      // An error of a progress display must not end the run.
     }
   }
 }

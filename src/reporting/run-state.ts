@@ -9,7 +9,7 @@ import {
 } from './conditions.ts';
 import type { FailedAttempt, Outcome, Phase, RunStatus, StepStatus, TimelineEntry } from './status.ts';
 
-/** Who runs what on which machine: what is known before the document is. */
+/** The subject of a run, known before the document is. */
 export interface RunIdentity {
   readonly command: RunStatus['command'];
   readonly runId: string;
@@ -18,16 +18,16 @@ export interface RunIdentity {
   readonly process: RunStatus['process'];
 }
 
-/** What becomes known when the document is loaded and the journal of earlier runs is read. */
+/** What becomes known with the document and the journal of earlier runs. */
 export interface RunSubject {
   readonly machine: RunStatus['machine'];
   readonly documentSha256: string;
   /** Absent for an image. */
   readonly apply?: 'Once' | 'EveryBoot';
   readonly attempt: number;
-  /** An earlier run proved that this machine is what the document asks for: this run cannot make it one that failed. */
+  /** An earlier run proved this machine: this run cannot turn it into a failed one. */
   readonly bootstrapped: boolean;
-  /** Since when, as an earlier run's status told it. */
+  /** The time of that, from an earlier run's status. */
   readonly bootstrappedSince?: string | undefined;
 }
 
@@ -46,7 +46,7 @@ export interface AttemptEnd {
   readonly durationMs: number;
 }
 
-/** How the run ended. With `afterHooks` not succeeded, `failure` is theirs: the bootstrap itself succeeded. */
+/** How the run ended. If `afterHooks` did not succeed, `failure` is theirs: the bootstrap itself succeeded. */
 export interface Conclusion {
   readonly outcome: Outcome;
   readonly exitCode: number;
@@ -54,11 +54,11 @@ export interface Conclusion {
   readonly afterHooks?: 'Succeeded' | 'Failed' | 'Interrupted';
 }
 
-/** What can happen to a run. */
+/** The events of a run. */
 export type Transition =
   | { readonly kind: 'identified'; readonly subject: RunSubject }
   | { readonly kind: 'phase'; readonly phase: Phase }
-  /** This run proved that the node works; what follows are hooks. */
+  /** This run proved that the node works; only hooks follow. */
   | { readonly kind: 'bootstrapped' }
   | { readonly kind: 'planned'; readonly steps: readonly string[] }
   | { readonly kind: 'stepStarted'; readonly step: string }
@@ -69,7 +69,7 @@ export type Transition =
   | { readonly kind: 'timeline'; readonly entries: readonly TimelineEntry[] }
   | { readonly kind: 'concluded'; readonly conclusion: Conclusion };
 
-/** When something happened: by the wall clock in milliseconds since the epoch, and since the kernel's boot. */
+/** A time: by the wall clock in milliseconds since the epoch, and since the kernel's boot. */
 export interface Moment {
   readonly time: number;
   readonly sinceBootMs: number;
@@ -77,7 +77,7 @@ export interface Moment {
 
 const MOST_WARNINGS = 100;
 
-/** The status document of a run that begins, before its document was read. */
+/** The status document at the start of a run, before its document was read. */
 export function begin(identity: RunIdentity, at: Moment): RunStatus {
   const time = timestamp(at);
   return {
@@ -109,7 +109,7 @@ export function begin(identity: RunIdentity, at: Moment): RunStatus {
   };
 }
 
-/** The status after something happened. Pure: the given status is left as it is. */
+/** The status after an event. Pure: the given status is not changed. */
 export function advance(status: RunStatus, transition: Transition, at: Moment): RunStatus {
   return { ...change(status, transition, at), updatedAt: timestamp(at) };
 }
@@ -125,7 +125,7 @@ function change(status: RunStatus, transition: Transition, at: Moment): RunStatu
         attempt,
       };
       if (!bootstrapped) return identified;
-      // The condition did not change, so neither does the time of its last change.
+      // The condition did not change, so its transition time does not change either.
       const lastTransitionTime = bootstrappedSince ?? timestamp(at);
       return { ...identified, conditions: [{ ...alreadyBootstrapped('is running.'), lastTransitionTime }] };
     }
@@ -139,7 +139,7 @@ function change(status: RunStatus, transition: Transition, at: Moment): RunStatu
       return { ...status, steps: [...status.steps, ...added.map((id): StepStatus => pending(id))] };
     }
     case 'stepStarted': {
-      // A later attempt performs the step again: what it changed before stays told.
+      // A later attempt performs the step again: its earlier changes are kept in the status.
       const { changes } = status.steps.find((step) => step.id === transition.step) ?? pending(transition.step);
       const running: StepStatus = { ...pending(transition.step), changes, state: 'Running', startedAt: timestamp(at) };
       return { ...withoutWaiting(status), step: transition.step, steps: withStep(status.steps, running) };
@@ -211,7 +211,7 @@ function concluded(status: RunStatus, conclusion: Conclusion, at: Moment): RunSt
     exitCode,
     ...(isApplied ? { document: { ...status.document, appliedAt: timestamp(at) } } : {}),
     ...(failure === undefined ? {} : { failure }),
-    // What was still to come when a step of an earlier phase failed.
+    // The steps that were still pending when a step of an earlier phase failed.
     steps: status.steps.map((step) => (step.state === 'Pending' ? { ...step, state: 'Skipped' } : step)),
     timeline: [...status.timeline, { name: 'concluded', sinceBootMs: Math.round(at.sinceBootMs), durationMs: 0 }],
   };

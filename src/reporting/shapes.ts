@@ -14,7 +14,7 @@ const FAILURE = object({
   causes: optional(listOf(string)),
 });
 
-/** What status and event have in common. */
+/** Types shared by status and event. */
 const REPORT = {
   runId: string,
   command: string,

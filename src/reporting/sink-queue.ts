@@ -5,28 +5,30 @@ import type { RunEvent } from './status.ts';
 
 export interface SinkQueueOptions {
   readonly sink: Sink;
-  /** What opening, and each delivery, may take. In milliseconds. */
+  /** Time limit for opening, and for each delivery, in milliseconds. */
   readonly deliveryMs: number;
-  /** Told once for each kind of trouble, in words for the operator. */
+  /** Called once for each kind of problem, with a message for the operator. */
   readonly onTrouble: (message: string) => void;
-  /** Told of each event that the sink did not take. */
+  /** Called for each event that the sink did not take. */
   readonly onLost?: (event: RunEvent) => void;
 }
 
-/** Progress that a slow sink has not taken yet is dropped beyond this; warnings and the conclusion never are. */
+/**
+ * Above this number, progress events that a slow sink has not taken are dropped; warnings and the conclusion never are.
+ */
 const MOST_WAITING = 200;
-/** After so many deliveries in a row have failed, only the conclusion is tried: it must not wait behind the rest. */
+/** After this many consecutive failures only the conclusion is tried, so that it does not have to wait. */
 const MOST_FAILURES = 3;
 
 /**
- * Stands between a run and one sink: `push` returns at once, deliveries follow one after the other in the order of the
- * events. Whatever the sink does, the run notices no more than a warning.
+ * Decouples a run from one sink: `push` returns at once, deliveries follow in the order of the events. A sink's problem
+ * is only a warning for the run.
  */
 export class SinkQueue {
   readonly #options: SinkQueueOptions;
   readonly #waiting: RunEvent[] = [];
   readonly #told = new Set<string>();
-  /** Aborted when the queue is given up: whatever the sink is doing must not keep the process alive. */
+  /** Aborted when the queue is closed: the sink must not keep the process alive. */
   readonly #givenUp = new AbortController();
   #working: Promise<void>;
   #idle = false;
@@ -42,12 +44,12 @@ export class SinkQueue {
     return this.#options.sink.name;
   }
 
-  /** Whether it takes events: of each, it is either delivered or told as lost. */
+  /** Whether it takes events: each is either delivered or reported as lost. */
   get usable(): boolean {
     return this.#usable;
   }
 
-  /** Hands an event over. Never throws, never waits. */
+  /** Adds an event. Never throws, never waits. */
   push(event: RunEvent): void {
     if (!this.#usable) return;
     this.#waiting.push(event);
@@ -112,7 +114,7 @@ export class SinkQueue {
     if (dropped >= 0) for (const event of this.#waiting.splice(dropped, 1)) this.#options.onLost?.(event);
   }
 
-  /** Takes nothing more; how many events are lost with it. */
+  /** Takes no more events; returns how many are lost. */
   #abandon(): number {
     this.#usable = false;
     const lost = this.#waiting.splice(0);

@@ -1,20 +1,20 @@
 import type { RunEvent } from './status.ts';
 
 /**
- * Where the outcome is told. Each call runs under a deadline that its caller enforces; a sink that throws or hangs is
- * reported through the others and never changes the outcome. Everything handed to `deliver` is already redacted.
+ * A destination of reports. The caller enforces a deadline for each call; a sink that throws or hangs is reported
+ * through the others and never changes the outcome. Everything passed to `deliver` is already redacted.
  */
 export interface Sink {
   /** As in the document: `Journal`, `Console`. */
   readonly name: string;
-  /** For a sink that is slow by its nature: what a delivery, and all that is left at the end, may take at least. */
+  /** For a slow kind of sink: the minimum time limit of a delivery, and of closing. */
   readonly patience?: { readonly deliveryMs: number; readonly closingMs: number };
   open(signal: AbortSignal): Promise<void>;
   deliver(event: RunEvent, signal: AbortSignal): Promise<void>;
   close(signal: AbortSignal): Promise<void>;
 }
 
-/** A sink that nobody asked for: what it cannot do is no trouble. */
+/** A sink that the document does not name: its failures are not reported. */
 export function withoutTrouble(sink: Sink): Sink {
   let usable = true;
   return {

@@ -1,6 +1,6 @@
 import type { RunEvent, RunStatus } from './status.ts';
 
-/** What happened between two statuses of a run that somebody else reads: the events that its own process saw. */
+/** The events between two statuses of a run, reconstructed by a reader of the status file. */
 export function eventsBetween(before: RunStatus | undefined, status: RunStatus): readonly RunEvent[] {
   const known = before?.runId === status.runId ? before : undefined;
   const events: RunEvent[] = known === undefined ? [{ kind: 'started', status }] : [];

@@ -13,24 +13,24 @@ import type { RunStatus } from './status.ts';
 import { STATUS_GROUP, STATUS_PATHS, type StatusPaths } from './status-writer.ts';
 import { type RunSummary, summaryPath } from './summary.ts';
 
-/** What a reader asks of the machine to tell a running run from a killed one. */
+/** Queries that tell an active run from a killed one. */
 export interface Liveness {
-  /** The kernel's boot id, which changes with each start of the machine. */
+  /** The kernel's boot id, which is different for each boot. */
   bootId(): Promise<string>;
-  /** True while this very process runs: the pid may have been given to another one since. */
+  /** True while exactly this process runs: its pid may have been reused. */
   isRunning(process: RunStatus['process']): Promise<boolean>;
-  /** The text of a file; undefined where there is none. Default: by the file layer. */
+  /** The text of a file; undefined if it does not exist. Default: by the file layer. */
   readText?(path: string): Promise<string | undefined>;
 }
 
-/** A status; for a user who may not read it, its public summary. */
+/** A status or, for a user who may not read it, its public summary. */
 export type Reported = RunStatus | RunSummary;
 
 /**
- * The status of the last run, as it really is: one that did not conclude and whose process or boot is gone is
- * `Interrupted`. After a reboot the copy on disk tells of the run before, and so it does where the file is damaged.
- * undefined = no run was ever reported here. Throws `StatusUnreadable` where every file there is is damaged or not ours,
- * and `NotPrivilegedUser` where this user may not read the summary either, or it cannot say how the run ended.
+ * The actual status of the last run: one that did not conclude and whose process or boot is gone is `Interrupted`.
+ * After a reboot, and when the file is damaged, the copy on disk shows the previous run. undefined = no run was ever
+ * reported here. Throws `StatusUnreadable` where every existing file is damaged or not ours, and `NotPrivilegedUser`
+ * where this user may not read the summary either, or it does not show how the run ended.
  */
 export async function readReported(
   paths: StatusPaths = STATUS_PATHS,
@@ -61,7 +61,7 @@ export async function readStatus(
   return found;
 }
 
-/** How a user gets at what the summary leaves out. */
+/** How to see what the summary omits. */
 export function remedyForDetails({ current }: StatusPaths = STATUS_PATHS): string {
   if (process.platform === 'win32') return 'Run the command as an administrator.';
   const isForGroup = (statNow(current)?.gid ?? 0n) !== 0n;
@@ -70,14 +70,14 @@ export function remedyForDetails({ current }: StatusPaths = STATUS_PATHS): strin
     : 'Run the command as root.';
 }
 
-/** Since when this machine counts as bootstrapped, as the last run's status told it; undefined when it did not. */
+/** When this machine was bootstrapped, from the last run's status; undefined if it was not. */
 export async function bootstrappedSince(paths: StatusPaths = STATUS_PATHS): Promise<string | undefined> {
   try {
     const status = await readStatus(paths);
     const condition = status?.conditions.find(({ type }) => type === 'machineadm.dev/BootstrapSucceeded');
     return condition?.status === 'True' ? condition.lastTransitionTime : undefined;
   } catch {
-    // A damaged status is replaced by this run's; all it costs is a time.
+    // This run replaces a damaged status; only the time is lost.
     return undefined;
   }
 }
@@ -87,21 +87,23 @@ export interface WaitOptions {
   readonly signal?: AbortSignal;
   readonly paths?: StatusPaths;
   readonly liveness?: Liveness;
-  /** Called with each new status, the first and the last included. */
+  /** Called with each new status, including the first and the last. */
   readonly onChange?: (status: Reported) => void;
 }
 
-/** How often a wait looks without being told: a killed run changes no file, and a directory may not exist yet. */
+/**
+ * The polling interval in addition to notifications: a killed run changes no file, and a directory may not exist yet.
+ */
 const LOOK_EVERY_MS = 2_000;
 
-/** How long a summary may take to follow its status. */
+/** How long after its status a summary may be written. */
 const MOST_PAUSES = 10;
 const PAUSE_MS = 20;
 
 /**
- * Waits until a run of this boot concluded, or turned out to be interrupted. The kernel tells of changes (inotify on
- * the directory, as the file is replaced). Resolves with the last status seen; undefined when none appeared in time.
- * Rejects with the signal's reason when aborted, and as `readReported` does.
+ * Waits until a run of this boot concluded, or was found interrupted. Uses inotify on the directory, because the file
+ * is replaced. Resolves with the last status seen; undefined when none appeared in time. Rejects with the signal's
+ * reason when aborted, and as `readReported` does.
  */
 export async function waitForStatus(options: WaitOptions): Promise<Reported | undefined> {
   const { current } = options.paths ?? STATUS_PATHS;
@@ -128,7 +130,7 @@ export async function waitForStatus(options: WaitOptions): Promise<Reported | un
   }
 }
 
-/** The status at a path as it really is. */
+/** The actual status at a path. */
 async function readAt(path: string, liveness: Liveness): Promise<Reported | undefined> {
   let before: string | undefined;
   for (let pauses = 0; ; ) {
@@ -137,14 +139,14 @@ async function readAt(path: string, liveness: Liveness): Promise<Reported | unde
     const gone = found.phase === 'Concluded' ? '' : await whyGone(found, liveness);
     if (gone === undefined) return found;
     if (found.kind === 'BootstrapSummary' && isBehind(path)) {
-      // Its status was replaced a moment ago, or the run was killed before it came to the summary.
+      // The status was replaced a moment ago, or the run was killed before it wrote the summary.
       if (pauses === MOST_PAUSES) throw forbidden(path, 'its summary is older, so it does not say how the run ended');
       pauses += 1;
       await sleep(PAUSE_MS);
       continue;
     }
     if (gone === '') return found;
-    // It may have concluded between the read and the look at its process. Once that is gone, nothing changes any more.
+    // The run may have concluded between the two checks. Without a process nothing changes any more.
     const text = JSON.stringify(found);
     if (text === before)
       return found.kind === 'BootstrapSummary' ? interruptedSummary(found) : interrupted(found, gone);
@@ -152,13 +154,13 @@ async function readAt(path: string, liveness: Liveness): Promise<Reported | unde
   }
 }
 
-/** Why a run that did not conclude runs no more; undefined while it does. */
+/** Why a run that did not conclude is not active; undefined while it is. */
 async function whyGone({ host, process }: Reported, liveness: Liveness): Promise<string | undefined> {
   if (host.bootId !== (await liveness.bootId())) return 'the machine was started again';
   return (await liveness.isRunning(process)) ? undefined : 'its process is gone';
 }
 
-/** The status at a path, or the summary beside it where only that may be read. */
+/** The status at a path, or its summary if only that may be read. */
 async function readEither(path: string, read: Read): Promise<Reported | undefined> {
   const text = await readUnlessDenied(path, read);
   if (text !== DENIED) return text === undefined ? undefined : parseStatus(text, path);
@@ -177,7 +179,7 @@ async function readUnlessDenied(path: string, read: Read): Promise<string | unde
   try {
     return await read(path);
   } catch (error) {
-    // Windows has EPERM where Linux has EACCES.
+    // Windows reports EPERM where Linux has EACCES.
     if (error instanceof FileError && ['EACCES', 'EPERM'].includes(error.code)) return DENIED;
     throw unreadable(path, errorMessage(error), error);
   }
@@ -195,7 +197,7 @@ function forbidden(path: string, why: string): MachineadmError {
   });
 }
 
-/** The status of a run that was killed, which it could not write itself. */
+/** The status of a killed run, which it could not write itself. */
 function interrupted(status: RunStatus, why: string): RunStatus {
   const { waitingFor: _, ...rest } = status;
   const at = status.step === undefined ? 'before its first step' : `in the step ${status.step}`;
@@ -223,7 +225,7 @@ function interruptedSummary(summary: RunSummary): RunSummary {
   return { ...summary, ...ended, exitCode: exitCode('Interrupted') };
 }
 
-/** Whether a status is newer than its summary, which is written after it. Needs no right to read either. */
+/** Whether a status is newer than its summary, which is written after it. Requires no read permission for either. */
 function isBehind(path: string): boolean {
   const [status, summary] = [statNow(path), statNow(summaryPath(path))];
   return status !== undefined && summary !== undefined && status.mtimeNs > summary.mtimeNs;

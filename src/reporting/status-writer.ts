@@ -5,11 +5,11 @@ import type { Host } from '../host/seam/host.ts';
 import type { RunStatus } from './status.ts';
 import { summaryOf, summaryPath } from './summary.ts';
 
-/** Where a status and, beside each, its summary are. */
+/** The paths of a status and its summary. */
 export interface StatusPaths {
-  /** On a file system that a reboot empties: what is there is of this boot. */
+  /** On a file system that a reboot empties: it is always of this boot. */
   readonly current: string;
-  /** On disk: what the last run said, after a reboot too. */
+  /** On disk: the last run's status survives a reboot. */
   readonly copy: string;
 }
 
@@ -18,40 +18,39 @@ export const STATUS_PATHS: StatusPaths = {
   copy: '/var/lib/machineadm/status.json',
 };
 
-/** Its members may read the status. Packages create it; machineadm only looks it up. */
+/** Its members may read the status. Packages create the group; machineadm only looks it up. */
 export const STATUS_GROUP = 'machineadm';
 
 type Writing = Pick<Host, 'writeFile' | 'readText'>;
 
 /**
- * Writes a status and then its summary, each by rename: a summary never says more than the status beside it. Throws
- * `FileError`.
+ * Writes a status and then its summary, each by rename: a summary is never newer than its status. Throws `FileError`.
  */
 export async function writeStatus(host: Writing, path: string, status: RunStatus): Promise<void> {
   await writeWhole(host, path, status);
   await writeSummary(host, path, status);
 }
 
-/** The status is for root and the members of `STATUS_GROUP`. */
+/** Readable by root and the members of `STATUS_GROUP`. */
 async function writeWhole(host: Writing, path: string, status: RunStatus): Promise<void> {
   const gid = (await localGroupId(host, STATUS_GROUP).catch(() => undefined)) ?? 0;
   const file = { path, content: contentOf(status), mode: 0o640, directoryMode: 0o755 };
   try {
     await host.writeFile({ ...file, gid });
   } catch (error) {
-    // A user namespace may lack the group: its members lose their view of the run then, and the run loses nothing.
+    // A user namespace may lack the group: then its members cannot read the status, and the run continues.
     if (gid === 0) throw error;
     await host.writeFile(file);
   }
 }
 
-/** The summary is for all users. */
+/** Readable by all users. */
 async function writeSummary(host: Writing, path: string, status: RunStatus): Promise<void> {
   const content = contentOf(summaryOf(status));
   await host.writeFile({ path: summaryPath(path), content, mode: 0o644, directoryMode: 0o755 });
 }
 
-/** Removes a status and its summary. The summary goes first: without the status it would stand for a run. */
+/** Removes a status and its summary. The summary goes first: without the status it would look like a run. */
 export async function removeStatus(host: Pick<Host, 'removeFile'>, path: string): Promise<void> {
   await host.removeFile(summaryPath(path));
   await host.removeFile(path);
@@ -64,13 +63,13 @@ function contentOf(value: object): string {
 export interface StatusWriterOptions {
   readonly host: Writing & Pick<Host, 'sync'>;
   readonly paths: StatusPaths;
-  /** Told once for each path that cannot be written. */
+  /** Called once for each path that cannot be written. */
   readonly onTrouble: (message: string) => void;
 }
 
 /**
- * Keeps the status and its summary true. Writes follow one another, and while one runs only the newest status is kept for
- * the next, so that a slow disk delays nothing. A path that cannot be written is told of once, and tried again.
+ * Keeps the status and its summary up to date. Writes are sequential, and while one is active only the newest status is
+ * kept for the next, so that a slow disk delays nothing. A path that cannot be written is reported once, and retried.
  */
 export class StatusWriter {
   readonly #options: StatusWriterOptions;
@@ -82,23 +81,23 @@ export class StatusWriter {
     this.#options = options;
   }
 
-  /** The status to be found in the files from soon on. Returns at once. */
+  /** Sets the status to write. Returns at once. */
   write(status: RunStatus): void {
     this.#next = status;
     this.#writing ??= this.#drain();
   }
 
-  /** Resolves when the files hold the newest status, or could not be written. Never rejects. */
+  /** Resolves when the files contain the newest status, or could not be written. Never rejects. */
   async settled(): Promise<void> {
     while (this.#writing !== undefined) await this.#writing;
   }
 
-  /** As `settled`, and the copy on disk survives a power cut. */
+  /** Like `settled`, and the copy on disk survives a power cut. */
   async durable(): Promise<void> {
     await this.settled();
     const { copy } = this.#options.paths;
     if (this.#broken.has(copy)) return;
-    // Best effort: a copy that may be lost with the power is a copy all the same.
+    // Best effort: a copy that might be lost in a power cut is still useful.
     await this.#options.host.sync(copy).catch(() => undefined);
   }
 

@@ -3,8 +3,8 @@ import type { Failure } from '@machineadm/document/errors.ts';
 export type { Failure } from '@machineadm/document/errors.ts';
 
 /**
- * The status document, `/run/machineadm/status.json`: what the run does now and how it ended. No secrets. For root and the
- * group `machineadm`; other users read its summary (`summary.ts`).
+ * The status document, `/run/machineadm/status.json`: what the run does now and how it ended. Contains no secrets. For
+ * root and the group `machineadm`; other users read its summary (`summary.ts`).
  */
 export interface RunStatus {
   readonly apiVersion: 'machineadm.dev/status/v1';
@@ -23,54 +23,54 @@ export interface RunStatus {
     readonly sha256: string;
     /** Whether units apply it once or at every boot; absent before it was read, and for an image. */
     readonly apply?: 'Once' | 'EveryBoot';
-    /** When a run that succeeded had applied it. */
+    /** When a successful run had applied it. */
     readonly appliedAt?: string;
   };
-  /** How many runs this instance has seen, this one included. */
+  /** The number of this instance's runs, including this one. */
   readonly attempt: number;
   readonly phase: Phase;
-  /** The step that runs, or ran last. */
+  /** The current step, or the last one. */
   readonly step?: string;
   readonly waitingFor?: string;
   readonly startedAt: string;
   readonly updatedAt: string;
-  /** The process that runs it, so that a reader can tell a running run from a killed one. */
+  /** The process of the run, so that a reader can tell an active run from a killed one. */
   readonly process: { readonly pid: number; readonly startTicks: number };
   readonly steps: readonly StepStatus[];
   readonly warnings: readonly string[];
   readonly conditions: readonly Condition[];
   readonly timeline: readonly TimelineEntry[];
-  /** Attempts to bootstrap that failed in this run and were followed by another; absent where there were none. */
+  /** Failed bootstrap attempts of this run that were followed by another; absent without any. */
   readonly failedAttempts?: readonly FailedAttempt[];
   /** Set when phase is `Concluded`. */
   readonly outcome?: Outcome;
   readonly exitCode?: number;
   readonly failure?: Failure;
-  /** How far the remote sinks have been told; written by the deliverer, after the run ended. */
+  /** The delivery state of the remote sinks; written by the deliverer, after the run ended. */
   readonly reports?: readonly SinkReport[];
 }
 
-/** What became of a remote sink's events. It never changes how the run ended. */
+/** The delivery state of a remote sink. It never changes how the run ended. */
 export interface SinkReport {
   readonly sink: string;
   readonly type: string;
-  /** Where it goes, without credentials. */
+  /** The destination, without credentials. */
   readonly target: string;
   /**
-   * `Pending`: some wait in the spool, for `machineadm report flush`. `Refused`: some will never be taken. `Lost`: nobody
-   * will deliver some. `Unreadable`: some, or how the sink is reached, were damaged on the disk.
+   * `Pending`: some events are in the spool, for `machineadm report flush`. `Refused`: some will never be accepted.
+   * `Lost`: some will not be delivered. `Unreadable`: some, or the sink's plan, were damaged on the disk.
    */
   readonly state: 'Delivered' | 'Pending' | 'Refused' | 'Lost' | 'Unreadable';
   readonly pending: number;
   readonly updatedAt: string;
-  /** Why, where it is not `Delivered`. */
+  /** The reason, unless it is `Delivered`. */
   readonly message?: string;
 }
 
 export type Phase = 'Loading' | 'Preflight' | 'Host' | 'Kubernetes' | 'Concluding' | 'Concluded';
 export type Outcome = 'Succeeded' | 'Failed' | 'Interrupted' | 'RebootRequired';
 
-/** An attempt to bootstrap that failed for a cause that may pass. */
+/** A bootstrap attempt that failed for a temporary cause. */
 export interface FailedAttempt {
   /** From 1 in each run. */
   readonly attempt: number;
@@ -84,7 +84,7 @@ export interface FailedAttempt {
 export interface StepStatus {
   readonly id: string;
   readonly state: 'Pending' | 'Running' | 'Succeeded' | 'Unchanged' | 'Failed' | 'Skipped';
-  /** Ids of the changes that were made, follow-ups included, in order. */
+  /** Ids of the changes made, including follow-ups, in order. */
   readonly changes: readonly string[];
   readonly startedAt?: string;
   readonly durationMs?: number;
@@ -99,14 +99,14 @@ export interface Condition {
   readonly lastTransitionTime: string;
 }
 
-/** A span of the machine's start, measured from the kernel's boot by a clock that does not jump. */
+/** A span of the machine's start, measured from the kernel's boot by a monotonic clock. */
 export interface TimelineEntry {
   readonly name: string;
   readonly sinceBootMs: number;
   readonly durationMs: number;
 }
 
-/** What happens during a run; sinks get each as it happens. */
+/** The events of a run; sinks get each as it happens. */
 export type RunEvent =
   | { readonly kind: 'started'; readonly status: RunStatus }
   | { readonly kind: 'step'; readonly step: StepStatus; readonly status: RunStatus }

@@ -3,23 +3,23 @@ import { REASONS, type Reason } from '@machineadm/document/reasons.ts';
 import type { Outcome, RunStatus } from './status.ts';
 
 /**
- * The public part of a status, `summary.json` beside it, 0644: what any user of the machine may know of a run. It holds
- * words of fixed lists, times and numbers only. Text, names and digests of the document stay in the status.
+ * The public part of a status, `summary.json` beside it, 0644: what every user of the machine may know about a run. It
+ * contains only terms of fixed lists, times and numbers. Text, names and digests of the document stay in the status.
  */
 export interface RunSummary extends Pick<RunStatus, 'command' | 'runId' | 'phase' | 'startedAt' | 'updatedAt'> {
   readonly apiVersion: 'machineadm.dev/summary/v1';
   readonly kind: 'BootstrapSummary';
   readonly host: Pick<RunStatus['host'], 'bootId'>;
-  /** As in the status: a reader tells a running run from a killed one by it. */
+  /** As in the status: it shows whether the run is still active. */
   readonly process: RunStatus['process'];
   /** Set when phase is `Concluded`, as in the status. */
   readonly outcome?: Outcome;
   readonly exitCode?: number;
-  /** Of the failure, where there is one. */
+  /** The failure's, if there is one. */
   readonly reason?: Reason;
 }
 
-/** The summary of a status. Field by field: what is added to the status does not become public by itself. */
+/** The summary of a status. Copied field by field: a new field of the status does not become public automatically. */
 export function summaryOf(status: RunStatus): RunSummary {
   const { command, runId, phase, startedAt, updatedAt, process, outcome, exitCode, failure } = status;
   return {
@@ -38,7 +38,7 @@ export function summaryOf(status: RunStatus): RunSummary {
   };
 }
 
-/** Where the summary of a status file is. */
+/** The path of a status file's summary. */
 export function summaryPath(statusPath: string): string {
   return join(dirname(statusPath), 'summary.json');
 }

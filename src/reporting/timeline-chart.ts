@@ -8,8 +8,8 @@ const SMALLEST_BAR = 10;
 const BREAK = '//';
 
 /**
- * The timeline as bars from the kernel's boot to the conclusion: one line a span, aligned, at most `columns` (100) wide. On a
- * machine that was up for long, the time before the run is cut, which `//` shows; the numbers stay true.
+ * The timeline as bars from the kernel's boot to the conclusion: one line per span, aligned, at most `columns` (100)
+ * wide. On a machine with a long uptime the time before the run is cut, which `//` shows; the numbers stay true.
  * Without the last newline; '' for a status without a timeline.
  */
 export function formatTimeline(
@@ -39,15 +39,15 @@ export function formatTimeline(
     .join('\n');
 }
 
-/** Where the columns of the bars lie in time. */
+/** The mapping of the bars' columns to time. */
 export interface Axis {
-  /** The column of a moment, not rounded; a moment that was cut out has the first column of the break. */
+  /** The column of a time, not rounded; a time that was cut out has the first column of the break. */
   column(sinceBootMs: number): number;
-  /** The time that was cut out, and the first of the columns that stand for it. */
+  /** The time that was cut out, and the first column of the break. */
   readonly cut?: { readonly fromMs: number; readonly toMs: number; readonly column: number };
 }
 
-/** The whole time in one scale; or, where the run is less than a third of it, the run in two thirds of the columns. */
+/** The whole time in one scale or, where the run is less than a third of it, the run in two thirds of the columns. */
 export function axisOf(timeline: readonly TimelineEntry[], width: number): Axis {
   const ends = (entries: readonly TimelineEntry[]) => entries.map((entry) => entry.sinceBootMs + entry.durationMs);
   const endMs = Math.max(1, ...ends(timeline));

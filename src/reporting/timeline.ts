@@ -5,9 +5,9 @@ import type { TimelineEntry } from './status.ts';
 export const BOOT_SPANS: ReadonlySet<string> = new Set(['boot', 'kernel', 'initrd', 'userspace']);
 
 /**
- * What happened before this process: kernel, initrd and user space until it was started. Times are milliseconds since
- * the kernel's boot, from the manager's timestamps (org.freedesktop.systemd1(5)); without systemd there is one span.
- * Never throws: a timeline without its beginning is a timeline all the same.
+ * The spans before this process: kernel, initrd and user space. Times are milliseconds since the kernel's boot, from
+ * the service manager's timestamps (org.freedesktop.systemd1(5)); without systemd there is one span. Never throws: a
+ * timeline without its beginning is still useful.
  * @param execMs when this process was started, since boot.
  */
 export async function bootTimeline(host: Pick<QueryHost, 'query'>, execMs: number): Promise<readonly TimelineEntry[]> {
@@ -24,12 +24,12 @@ export async function bootTimeline(host: Pick<QueryHost, 'query'>, execMs: numbe
   }
 }
 
-/** When this process was started, in milliseconds since boot: the clock that `systemClock` reads, less our age. */
+/** When this process was started, in milliseconds since boot: the clock of `systemClock`, minus our age. */
 export function processStartMs(): number {
   return Math.round(Number(process.hrtime.bigint() / 1_000_000n) - process.uptime() * 1000);
 }
 
-/** The spans that `systemctl show` tells of. A timestamp is microseconds, 0 where that stage did not exist. */
+/** The spans from `systemctl show`. A timestamp is in microseconds, 0 where that stage did not exist. */
 export function bootEntries(systemctlShow: string, execMs: number): readonly TimelineEntry[] {
   const starts = new Map<string, number>();
   for (const line of systemctlShow.split('\n')) {
@@ -37,7 +37,7 @@ export function bootEntries(systemctlShow: string, execMs: number): readonly Tim
     if (name !== undefined && microseconds !== '0') starts.set(name, Math.round(Number(microseconds) / 1000));
   }
   const userspace = starts.get('Userspace');
-  // In a container the manager starts long after the kernel, and its clock may be another one.
+  // In a container the manager starts long after the kernel, and its clock may be a different one.
   if (userspace === undefined || userspace > execMs) return [{ name: 'boot', sinceBootMs: 0, durationMs: execMs }];
   const initrd = starts.get('InitRD');
   const hasInitrd = initrd !== undefined && initrd < userspace;

@@ -19,26 +19,26 @@ import type { Change, Execution, Step, StepRecord } from './step.ts';
 
 export interface ApiServerDesired {
   readonly kubernetes: KubernetesModel;
-  /** undefined: it is missed only where something must change. */
+  /** undefined: it is required only where something must change. */
   readonly kubeadm: Version | undefined;
   readonly nodeName: string;
 }
 
 export type ApiServerActual =
-  /** kubeadm has not made one yet. */
+  /** kubeadm has not created one yet. */
   | { readonly state: 'ahead' }
   | {
       readonly state: 'running';
-      /** What is not as the document wants it, in words. */
+      /** The differences to the document, in words. */
       readonly differences: readonly string[];
       /** An earlier run was killed while it changed the API server. */
       readonly unfinished: boolean;
       readonly noted: Noted | undefined;
-      /** True where a secret has effects to find out, and this machine may only be asked. */
+      /** True where resolving a secret has side effects, which a read-only host must not cause. */
       readonly dependsOnSecrets: boolean;
     };
 
-/** What the journal remembers of the document that the API server runs with. */
+/** The journal's record of the document that the API server runs with. */
 interface Noted {
   readonly fingerprint: string;
   readonly paths: readonly string[];
@@ -49,26 +49,26 @@ export interface ApiServerPayload {
   readonly desired: ApiServerDesired;
   readonly noted: Noted | undefined;
   readonly reconfigures: boolean;
-  /** An earlier run was killed in it. */
+  /** An earlier run was killed during it. */
   readonly resumes: boolean;
 }
 
 const CHANGE = 'api-server/configuration';
 const MINUTE_MS = 60_000;
 const DEFAULT_TIMEOUT_MS = 4 * MINUTE_MS;
-/** For kubeadm and for what lies between the waits. */
+/** Time for kubeadm and for everything between the waits. */
 const SLACK_MS = 5 * MINUTE_MS;
 
 /**
- * The API server of a control plane that runs: proved to serve with what the document asks of it, and given another
- * configuration when the document changes (`kubernetes/api-server/reconfigure.ts`). What the document asked for is noted
- * even where that is nothing: only so is it seen that a later one asks for something, or for nothing any more.
+ * The API server of a running control plane: proved to serve with the document's settings, and reconfigured when the
+ * document changes (`kubernetes/api-server/reconfigure.ts`). The settings are recorded even if there are none: only so
+ * can a later change be detected.
  */
 export const apiServer: Step<ApiServerDesired, ApiServerActual, ApiServerPayload> = {
   id: 'api-server',
   title: 'configuration of the API server',
 
-  // The new configuration, and the one of before once more.
+  // Time to apply the new configuration, then roll back.
   deadlineMs: ({ kubernetes }) => 2 * (kubernetes.timeouts.controlPlaneMs ?? DEFAULT_TIMEOUT_MS) + SLACK_MS,
 
   desired(model, facts) {
@@ -187,12 +187,12 @@ function notServing(why: string, words: readonly string[]): MachineadmError {
   });
 }
 
-/** Whether a document says anything of how the API server runs. */
+/** Whether a document has settings for a running API server. */
 function asks({ certSANs: _names, ...rest }: ApiServerModel): boolean {
   return Object.values(rest).some((value: unknown) => (Array.isArray(value) ? value.length > 0 : value !== undefined));
 }
 
-/** The files as they shall be. Throws `SecretUnavailable`. */
+/** The files to write. Throws `SecretUnavailable`. */
 async function wantedFiles(host: Host, kubernetes: KubernetesModel): Promise<readonly NewFile[]>;
 async function wantedFiles(host: QueryHost, kubernetes: KubernetesModel): Promise<readonly NewFile[] | undefined>;
 async function wantedFiles(host: QueryHost, kubernetes: KubernetesModel): Promise<readonly NewFile[] | undefined> {
@@ -201,8 +201,8 @@ async function wantedFiles(host: QueryHost, kubernetes: KubernetesModel): Promis
 }
 
 /**
- * The same where nothing has changed: a secret that was there for the bootstrap may be gone since, and one that has
- * effects is not found out again. Then the files stay as they are.
+ * The same without changes: a secret of the bootstrap may no longer exist, and one with side effects is not resolved
+ * again. Then the files stay as they are.
  */
 async function knownFiles(host: QueryHost, kubernetes: KubernetesModel): Promise<readonly NewFile[]> {
   if (apiServerSecrets(kubernetes).some(({ source }) => hasEffects(source))) return [];
@@ -215,8 +215,8 @@ async function knownFiles(host: QueryHost, kubernetes: KubernetesModel): Promise
 }
 
 /**
- * What the sections of the document ask for and the manifest lacks. Not what the document says in the API server's own
- * words: a hook may have edited that before kubeadm ran. Patches of the API server have the last word.
+ * The settings of the document's sections that are missing in the manifest. Direct arguments are not checked: a hook
+ * may have edited them before kubeadm ran. Patches of the API server take precedence.
  */
 async function manifestDifferences(host: QueryHost, { controlPlane, kubeadm }: KubernetesModel): Promise<string[]> {
   const patched =
@@ -233,7 +233,7 @@ async function manifestDifferences(host: QueryHost, { controlPlane, kubeadm }: K
   ];
 }
 
-/** What an earlier document did not name, and what this one names no more. */
+/** Settings that an earlier document did not have, and those that this one no longer has. */
 function namesThatDiffer(before: AskedNames, { controlPlane }: KubernetesModel): string[] {
   const now = namesOf(controlPlane.apiServer);
   const kinds = [
@@ -253,7 +253,7 @@ function namesOf(apiServer: ApiServerModel): AskedNames {
   return { args: names(args), env: names(env), volumes: names(volumes) };
 }
 
-/** What a document asks of the API server, secrets by their names: the same twice = nothing has changed. */
+/** A document's settings for the API server, with secrets by name: equal = unchanged. */
 function fingerprint({ controlPlane }: KubernetesModel): string {
   const { certSANs: _names, ...rest } = controlPlane.apiServer;
   return createHash('sha256').update(JSON.stringify(rest)).digest('hex');

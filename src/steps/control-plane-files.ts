@@ -11,23 +11,24 @@ import { actionOf, differenceOf } from './file-difference.ts';
 import type { Step } from './step.ts';
 
 export interface ControlPlaneFilesActual {
-  /** What is not as the document wants it, and how it differs. */
+  /** The differences to the document, in words. */
   readonly different: readonly { readonly path: string; readonly how: string }[];
-  /** False where a secret has effects to find out and this machine may only be asked. */
+  /** False where resolving a secret has side effects, which a read-only host must not cause. */
   readonly known: boolean;
-  /** The directory of the audit log, where it must be made. */
+  /** The directory of the audit log, where it must be created. */
   readonly logDirectory: string | undefined;
 }
 
-/** Names the file only: its content, which may hold keys, is resolved again when it is written. */
+/** Names the file only: its content, which may contain keys, is resolved again when it is written. */
 export type ControlPlaneFilesPayload =
   | { readonly kind: 'file'; readonly kubernetes: KubernetesModel; readonly path: string }
   | { readonly kind: 'directory'; readonly path: string };
 
 /**
- * The files that the API server of a control plane reads: audit policy, encryption configuration, webhooks, … They must
- * be there before kubeadm starts it, on each control plane of a cluster the same. What the API server would refuse is
- * refused before. After the bootstrap they change together with the API server only, in the step api-server.
+ * The files that a control plane's API server reads: audit policy, encryption configuration, webhooks, … They must
+ * exist before kubeadm starts it, and be the same on each control plane of a cluster. Settings that the API server
+ * would refuse are refused first. After the bootstrap they change together with the API server only, in the step
+ * api-server.
  */
 export const controlPlaneFiles: Step<KubernetesModel, ControlPlaneFilesActual, ControlPlaneFilesPayload> = {
   id: 'control-plane-files',
@@ -100,7 +101,7 @@ async function resolvedFiles(host: QueryHost, kubernetes: KubernetesModel): Prom
   return secrets === undefined ? undefined : apiServerFiles(kubernetes, secrets);
 }
 
-/** The directory of the audit log, where it does not exist; it holds who did what, and is root's alone. */
+/** The directory of the audit log, where it does not exist; it records who did what, and is restricted to root. */
 async function missingLogDirectory(host: QueryHost, kubernetes: KubernetesModel): Promise<string | undefined> {
   const { log } = kubernetes.controlPlane.apiServer.audit ?? {};
   if (log === undefined) return undefined;

@@ -20,14 +20,14 @@ export interface ExecBootstrapperActual {
 
 export interface ExecBootstrapperPayload {
   readonly desired: ExecBootstrapperDesired;
-  /** An earlier attempt began, and was not seen to end well. */
+  /** An earlier attempt began, and its success is not recorded. */
   readonly again: boolean;
 }
 
 /**
- * A program of the document in kubeadm's place (`kubernetes.bootstrapper.exec`). It is run once, like kubeadm: after an
- * attempt that was killed or failed, the success test is asked first, then the program's own reset undoes what is there,
- * and the program runs again.
+ * A program of the document that replaces kubeadm (`kubernetes.bootstrapper.exec`). It runs once, like kubeadm: after
+ * an attempt that was killed or failed, the success test runs first, then the program's own reset, and then the program
+ * again.
  */
 export const execBootstrapper: Step<ExecBootstrapperDesired, ExecBootstrapperActual, ExecBootstrapperPayload> = {
   id: 'exec-bootstrapper',
@@ -42,7 +42,7 @@ export const execBootstrapper: Step<ExecBootstrapperDesired, ExecBootstrapperAct
   },
 
   async preflight(host, { exec, files }) {
-    // A program that this document brings along is there in time.
+    // A program that this document itself provides exists in time.
     if (files.some(({ path }) => path === exec.command)) return [];
     if ((await host.which(exec.command)) !== undefined) return [];
     return [
@@ -73,7 +73,7 @@ export const execBootstrapper: Step<ExecBootstrapperDesired, ExecBootstrapperAct
     const { exec, kubernetes } = desired;
     const watch = { signal: execution.signal, line: (text: string) => execution.output('bootstrapper', text) };
     if (again && (await hadSucceeded(host, exec, execution))) return;
-    // `machineadm reset` has no document: this note is how it knows what undoes the program.
+    // `machineadm reset` has no document: this note contains the program's reset command.
     execution.remember({ reset: exec.reset ?? [] });
     if (again) await resetProgram(host, exec, watch);
     const secrets = await resolveSecrets(host, secretsOfOrder(kubernetes, desired.machine));

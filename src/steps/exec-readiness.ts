@@ -18,9 +18,9 @@ export type ExecReadinessActual = { readonly proved: true } | { readonly proved:
 const PAUSE_MS = 2_000;
 
 /**
- * Proof that a node works which a program of the document has bootstrapped: its success test, or the kubelet's health.
- * A command may have effects, so it is no question that `plan` could ask: a test that passed counts until the machine is
- * booted again. The kubelet is asked in every run.
+ * The proof of a working node that a program of the document has bootstrapped: its success test, or the kubelet's
+ * health. A command may have side effects, so `plan` cannot run it: a passed test counts until the next boot. The
+ * kubelet is checked in every run.
  */
 export const execReadiness: Step<ExecReadinessDesired, ExecReadinessActual, ExecReadinessDesired> = {
   id: 'exec-readiness',
@@ -85,7 +85,7 @@ async function probe(host: Host, exec: ExecModel, execution: Execution): Promise
   return passed === true ? { ready: true } : { ready: false, why: 'the success test does not pass', words };
 }
 
-/** Where the program keeps the kubelet's configuration is its own affair: then the kubelet's default endpoint is asked. */
+/** The program decides where the kubelet's configuration is: so the kubelet's default endpoint is checked. */
 async function healthOf(host: QueryHost, signal?: AbortSignal): Promise<KubeletHealth> {
   return await kubeletHealth(host, signal, { withoutConfiguration: 'ask-default' });
 }

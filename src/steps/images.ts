@@ -21,12 +21,12 @@ import { isPresent, missingOf, nameByDigest, untilPresent } from './images/prese
 import { snapshotterOf, unpackArguments } from './images/snapshotter.ts';
 import type { Change, Execution, Step } from './step.ts';
 
-/** gRPC: nobody listens on the socket. */
+/** gRPC: nothing listens on the socket. */
 const UNAVAILABLE = 14;
 
 /**
- * What one import may take at its most: ctr, and what containerd and we hold on the way, a zstd window of 128 MiB
- * included. Half of what is available is left to everything else.
+ * The most memory of one import: ctr, containerd and our buffers, including a zstd window of 128 MiB. Half of the
+ * available memory is left to other programs.
  */
 const MEMORY_OF_AN_IMPORT = 256 * 1024 * 1024;
 const IMPORTS_AT_MOST = 3;
@@ -39,13 +39,13 @@ export interface ImagesDesired extends ImportSite {
 }
 
 export interface ImagesActual {
-  /** undefined = no runtime answers yet. */
+  /** undefined = the runtime does not answer yet. */
   readonly present: readonly CriImage[] | undefined;
-  /** In the order of the archives; undefined = not there (now). */
+  /** In the order of the archives; undefined = the archive does not exist (now). */
   readonly contents: readonly (readonly ArchiveImage[] | undefined)[];
-  /** Ids of imports that began and were not seen to end: their images may lack layers. */
+  /** Ids of imports that began and did not complete: their images may lack layers. */
   readonly interrupted: ReadonlySet<string>;
-  /** Paths of what killed runs downloaded for another document. */
+  /** Downloads of killed runs for another document. */
   readonly leftDownloads: readonly string[];
   readonly memoryBytes: number;
 }
@@ -63,9 +63,9 @@ export type ImagesPayload =
   | { readonly kind: 'require'; readonly desired: ImagesDesired; readonly contents: ImagesActual['contents'] };
 
 /**
- * Brings the archives of an air-gapped node into containerd before kubeadm wants to pull, several at a time, and proves
- * over CRI that what the document requires is there. An archive whose images are all present, under their names and with
- * their ids, is left alone; unless its import was cut off, when names may be there before their layers.
+ * Imports the archives of an air-gapped node into containerd before kubeadm pulls, several at a time, and proves over
+ * CRI that the required images exist. An archive whose images all exist, with their names and ids, is skipped; unless
+ * its import was interrupted, when names may exist before their layers.
  */
 export const images: Step<ImagesDesired, ImagesActual, ImagesPayload> = {
   id: 'images',
@@ -136,7 +136,7 @@ export const images: Step<ImagesDesired, ImagesActual, ImagesPayload> = {
         summary: `import ${what} from ${archiveName(archive)}${absent}`,
         action: 'add',
         scope: archiveScope(archive),
-        // Harmless to repeat; but a run that was cut off in it must be known.
+        // Can be repeated; but an interrupted run must be known.
         repeatable: false,
         concurrently: importsAtATime(memoryBytes),
         ineffective: 'ImageMissing',
@@ -171,13 +171,13 @@ export const images: Step<ImagesDesired, ImagesActual, ImagesPayload> = {
   },
 };
 
-/** How many archives are imported at a time on a machine with so much memory available. */
+/** How many archives are imported at a time with this much available memory. */
 export function importsAtATime(memoryBytes: number): number {
   const affordable = Math.floor(memoryBytes / 2 / MEMORY_OF_AN_IMPORT);
   return Math.min(IMPORTS_AT_MOST, Math.max(1, affordable));
 }
 
-/** `MemAvailable` of proc_meminfo(5), in bytes; 0 where it does not tell. */
+/** `MemAvailable` of proc_meminfo(5), in bytes; 0 if it is missing. */
 async function availableMemory(host: QueryHost): Promise<number> {
   const text = (await host.readText('/proc/meminfo')) ?? '';
   return Number(/^MemAvailable:\s+(\d+) kB$/m.exec(text)?.[1] ?? 0) * 1024;
@@ -187,7 +187,7 @@ async function presentImages(host: QueryHost, desired: ImagesDesired): Promise<r
   try {
     return await host.cri(desired.socket).images();
   } catch (error) {
-    // Before the containerd step ran there may be no daemon; without such a step its absence is an error.
+    // Before the containerd step there may be no daemon; without that step its absence is an error.
     if (error instanceof CriError && error.code === UNAVAILABLE && desired.runtimeIsManaged) return undefined;
     throw error;
   }
@@ -203,7 +203,7 @@ async function requireImages(
   const present = await host.cri(desired.socket).images();
   await nameByDigest(host, desired, missingOf(required, present), execution);
   const isEnough = (now: readonly CriImage[]) => missingOf(required, now).length === 0;
-  // Nothing was imported: nothing will come.
+  // Nothing was imported: no images will appear.
   const withinMs = archives.length === 0 ? 0 : undefined;
   const missing = missingOf(required, await untilPresent(host, desired, execution, isEnough, withinMs));
   if (missing.length === 0) return;

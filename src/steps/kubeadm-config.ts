@@ -24,11 +24,11 @@ import { canValidate, validateConfig } from '../kubernetes/kubeadm/validate.ts';
 import type { Change, Step } from './step.ts';
 import { textDiff } from './text-diff.ts';
 
-/** undefined kubeadm: the step kubeadm refuses before this one is asked for anything. */
+/** undefined without kubeadm: the step kubeadm refuses before this one runs. */
 export type KubeadmConfigDesired = Omit<KubeadmConfigInput, 'kubeadm'> &
   Partial<Pick<KubeadmConfigInput, 'kubeadm'>> & {
     /**
-     * Set to hooks of this document that are to install kubeadm. Until then it is taken to be of the document's version:
+     * Set if hooks of this document are to install kubeadm. Until then its version is assumed to be the document's:
      * hooks edit the configuration, and often in the same group that installs kubeadm.
      */
     readonly installedBy?: StepId;
@@ -40,12 +40,12 @@ export interface KubeadmConfigActual {
     /** undefined when it does not exist. */
     readonly text: string | undefined;
     readonly mode: number | undefined;
-    /** True when it is not as wanted, but was when we wrote it: a hook has edited it since. */
+    /** True when it differs, but was as wanted when we wrote it: a hook has edited it since. */
     readonly edited: boolean;
   }[];
-  /** Patches of ours that an earlier, unfinished run left and this document does not ask for: kubeadm would apply them. */
+  /** Our patches of an earlier, unfinished run that this document does not have: kubeadm would apply them. */
   readonly stale: readonly string[];
-  /** Paths of what depends on secrets that have effects to find out, where this machine may only be asked. */
+  /** Paths of files with secrets whose resolution has side effects, on a read-only host. */
   readonly unknown: readonly string[];
 }
 
@@ -56,8 +56,9 @@ export interface KubeadmConfigPayload {
 }
 
 /**
- * The configuration that kubeadm will read, in the words of the kubeadm found, and the patches beside it. Hooks may edit
- * it afterwards: kubeadm reads what is on the disk then, and a later run of an unfinished bootstrap keeps their edits. It holds tokens, so it is root's alone and in memory.
+ * kubeadm's configuration, in the format of the installed kubeadm, and the patches beside it. Hooks may edit it
+ * afterwards: kubeadm reads the file on disk, and a later run of an unfinished bootstrap keeps their edits. It contains
+ * tokens, so it is readable by root only and in memory.
  */
 export const kubeadmConfig: Step<KubeadmConfigDesired, KubeadmConfigActual, KubeadmConfigPayload> = {
   id: 'kubeadm-config',
@@ -100,13 +101,14 @@ export const kubeadmConfig: Step<KubeadmConfigDesired, KubeadmConfigActual, Kube
     for (const { wanted, text, mode, edited } of files) {
       const { path, content, mode: wantedMode } = wanted.file;
       if (edited || (text === content && mode === wantedMode)) continue;
-      // What lies there may hold tokens of an earlier document, which are not known by value: they match by their form.
+      // The existing file may contain tokens of an earlier document, which are not known by value: they are detected by
+      // their form.
       changes.push({
         id: changeId(path),
         summary: `${path}: ${text === undefined ? 'create' : text === content ? 'mode' : 'content'}, ${formatMode(wantedMode)}`,
         diff: text === content ? undefined : textDiff(redact(text ?? ''), redact(wanted.shown)) || undefined,
         scope: 'node',
-        // Written anew it lacks what hooks of an earlier, unfinished run edited into it: they run again.
+        // A rewritten file lacks the edits of hooks in an earlier, unfinished run: they run again.
         repeatable: false,
         undoes: ['hooks-before-bootstrap'],
         ineffective: 'FileNotWritten',
@@ -136,7 +138,7 @@ export const kubeadmConfig: Step<KubeadmConfigDesired, KubeadmConfigActual, Kube
     if (isConfig && installedBy === undefined && canValidate(input.kubeadm))
       await validateConfig(host, file, execution.signal);
     await host.writeFile(file);
-    // After the write: a note of what never was written would make an old file look like an edited one.
+    // After the write: a note about a file that was never written would make an old file look edited.
     execution.remember({ sha256: sha256(file.content) });
   },
 
@@ -152,7 +154,7 @@ export const kubeadmConfig: Step<KubeadmConfigDesired, KubeadmConfigActual, Kube
       if (text === undefined || written === sha256(text)) {
         await host.writeFile({ ...file, directoryMode: KUBEADM_RUN_DIRECTORY_MODE });
       } else {
-        // Their edits cannot be repeated on other content, and a kubeadm reads what the one before it read.
+        // Their edits cannot be applied to other content, and a later kubeadm reads the same file as the earlier one.
         execution.warn(
           `${path} stays as the hooks edited it; without them it would be written for kubeadm ${input.kubeadm.text}`,
         );
@@ -164,7 +166,7 @@ export const kubeadmConfig: Step<KubeadmConfigDesired, KubeadmConfigActual, Kube
   },
 };
 
-/** kubeadm was not there when its configuration was written. */
+/** kubeadm was not installed when its configuration was written. */
 async function validateWritten(host: Host, input: KubeadmConfigInput, signal: AbortSignal): Promise<void> {
   const path = kubeadmConfigPath(renderRedacted(input).command);
   const content = await host.readText(path);
@@ -173,7 +175,7 @@ async function validateWritten(host: Host, input: KubeadmConfigInput, signal: Ab
 
 async function stalePatches(host: QueryHost, wanted: ReadonlySet<string>): Promise<readonly string[]> {
   const names = (await host.list(KUBEADM_PATCHES_DIRECTORY)) ?? [];
-  // A hook may have put patches of its own there.
+  // A hook may have put patches there.
   const ours = names.filter((name) => OWN_PATCH.test(name));
   return ours.map((name) => `${KUBEADM_PATCHES_DIRECTORY}/${name}`).filter((path) => !wanted.has(path));
 }
@@ -192,8 +194,8 @@ function complete(desired: KubeadmConfigDesired): KubeadmConfigInput | undefined
 }
 
 /**
- * Removes kubeadm's configuration, which holds tokens, once nobody needs it. It lies on /run, which is memory. What
- * cannot be removed is said through `warn` and fails nothing.
+ * Removes kubeadm's configuration, which contains tokens, once nothing needs it. It is on /run, which is memory. A
+ * failure is reported through `warn` only.
  */
 export async function wipeKubeadmConfig(host: Host, warn: (message: string) => void): Promise<void> {
   for (const name of (await host.list(KUBEADM_RUN_DIRECTORY)) ?? []) {

@@ -13,13 +13,13 @@ import { missingOf, nameByDigest } from './images/presence.ts';
 import type { Execution, Step } from './step.ts';
 
 const CHECK = 'kubeadm-images/check';
-/** gRPC: nobody listens on the socket. */
+/** gRPC: nothing listens on the socket. */
 const UNAVAILABLE = 14;
 
 export interface KubeadmImagesDesired {
   readonly kubernetes: KubernetesModel;
   readonly socket: string;
-  /** What the document has containerd use; undefined = what kubeadm names, or nothing that we know of. */
+  /** The document's sandbox image for containerd; undefined = kubeadm's, or an unknown one. */
   readonly sandboxImage: string | undefined;
   readonly managesContainerd: boolean;
 }
@@ -27,24 +27,23 @@ export interface KubeadmImagesDesired {
 export interface KubeadmImagesActual {
   /** undefined before kubeadm's configuration is written. */
   readonly wanted: Wanted | undefined;
-  /** undefined = no runtime answers. */
+  /** undefined = the runtime does not answer. */
   readonly present: readonly CriImage[] | undefined;
   readonly isDone: boolean;
 }
 
 interface Wanted {
   readonly images: readonly string[];
-  /** Why kubeadm did not tell what it wants. */
+  /** Why kubeadm did not print its images. */
   readonly problem: string | undefined;
 }
 
 /**
- * On a machine without a registry, proves that every image is there that kubeadm, the sandbox and the static pods of the
- * document need, before kubeadm runs: it would try each five times, or with `imagePullPolicy: Never` not look at all
+ * On a machine without a registry, proves that every image of kubeadm, the sandbox and the document's static pods
+ * exists before kubeadm runs: kubeadm would retry each five times, or with `imagePullPolicy: Never` not check at all
  * and wait for minutes for a control plane that never starts (k/k cmd/kubeadm/app/preflight/checks.go, ImagePullCheck).
- *
- * The list is that of the kubeadm found, from the configuration that it will run with. A joining machine learns the
- * repository and the tags from its cluster: of it, the sandbox and the static pods are proven.
+ * The list is that of the installed kubeadm, for the configuration that it will use. A joining machine gets the
+ * repository and the tags from its cluster: there only the sandbox and the static pods are proven.
  */
 export const kubeadmImages: Step<KubeadmImagesDesired, KubeadmImagesActual, KubeadmImagesDesired> = {
   id: 'kubeadm-images',
@@ -117,7 +116,7 @@ async function requireAll(
   );
 }
 
-/** What is there of the same last name: another tag, or another repository. */
+/** Existing images with the same last name: another tag, or another repository. */
 function similar(image: string, present: readonly CriImage[]): { readonly source: string; readonly text: string }[] {
   const lastName = (reference: string) => /([^/:@]+)(?::[^/]*)?(?:@.*)?$/.exec(reference)?.[1];
   return present
@@ -138,7 +137,7 @@ async function wantedImages(host: QueryHost, desired: KubeadmImagesDesired): Pro
   return { images: [...new Set(images)], problem: own.problem };
 }
 
-/** With an exact version it stays offline (k/k cmd/kubeadm/app/util/version.go); undefined without a configuration. */
+/** With an exact version it works offline (k/k cmd/kubeadm/app/util/version.go); undefined without a configuration. */
 async function kubeadmList(host: QueryHost): Promise<Wanted | undefined> {
   const path = kubeadmConfigPath('init');
   if ((await host.stat(path)) === undefined) return undefined;

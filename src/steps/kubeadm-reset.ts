@@ -24,7 +24,7 @@ export interface KubeadmResetDesired {
 export interface KubeadmResetActual {
   readonly leftovers: Leftovers;
   readonly recovery: Recovery;
-  /** What a reset keeps, and what it deletes. */
+  /** The paths that a reset keeps, and those that it deletes. */
   readonly inventory: Inventory;
   readonly removes: readonly string[];
   readonly attempt: ResetOrder['attempt'];
@@ -39,9 +39,9 @@ export interface KubeadmResetPayload extends Pick<KubeadmResetActual, 'inventory
 const RESET = 'kubeadm-reset/reset';
 
 /**
- * Cleans up after an attempt that was killed or failed, and after the machine that a disk was cloned from, so that
- * kubeadm starts from nothing. It comes before files, containerd and PKI, because a reset deletes what they write.
- * Whether to reset, to go on or to touch nothing is decided in `kubernetes/kubeadm/recovery.ts`.
+ * Cleans up after an attempt that was killed or failed, and after the original of a cloned disk, so that kubeadm starts
+ * from nothing. It precedes files, containerd and PKI, because a reset deletes what they write.
+ * `kubernetes/kubeadm/recovery.ts` decides whether to reset, to continue or to touch nothing.
  */
 export const kubeadmReset: Step<KubeadmResetDesired, KubeadmResetActual, KubeadmResetPayload> = {
   id: 'kubeadm-reset',
@@ -75,7 +75,7 @@ export const kubeadmReset: Step<KubeadmResetDesired, KubeadmResetActual, Kubeadm
       attempt,
     };
     const recovery = await decideRecovery(host, past);
-    // A reset deletes its files last but one: that they are gone does not prove that it came to its end.
+    // A reset deletes its files near its end: their absence does not prove that it completed.
     const unfinished = recovery === 'none' && bootstrap !== 'done' && record.interrupted.has(RESET);
     const again = foreignLeftovers && bootstrap === 'none' ? 'reset-offline' : 'reset';
     return {
@@ -100,7 +100,7 @@ export const kubeadmReset: Step<KubeadmResetDesired, KubeadmResetActual, Kubeadm
         summary: `${what} what ${whose} left (${abridged(paths)})${kept}`,
         scope: 'node',
         repeatable: false,
-        // It deletes what hooks wrote below /etc/kubernetes (kube-vip), so they run again, on a fresh configuration.
+        // It deletes what hooks wrote below /etc/kubernetes (kube-vip), so they run again, on a new configuration.
         undoes: ['kubeadm', 'kubeadm-config', 'hooks-before-bootstrap', 'api-server', 'readiness', 'sentinel'],
         removes,
         payload: { desired, offline, leftovers: paths, inventory, attempt },
@@ -110,7 +110,8 @@ export const kubeadmReset: Step<KubeadmResetDesired, KubeadmResetActual, Kubeadm
 
   async apply(host, { payload }, execution) {
     const { desired, offline, leftovers, inventory, attempt } = payload;
-    // An init that is reset has not published its cluster, so nobody has joined it, and its etcd has no other member.
+    // An init that is reset has not published its cluster, so no machine has joined it, and its etcd has no other
+    // member.
     const isAlone = desired.kubernetes.role === 'InitControlPlane';
     await resetNode(
       host,

@@ -32,16 +32,16 @@ export interface KubeadmDesired {
   readonly machineId: string;
   readonly systemUuid: string | undefined;
   readonly provided: ReadonlySet<string>;
-  /** False where no service manager runs that could start the kubelet at boot. */
+  /** False without a service manager that could start the kubelet at boot. */
   readonly managesServices: boolean;
 }
 
 export interface KubeadmActual {
-  /** What is left to do about kubeadm itself; undefined = it is done. */
+  /** The remaining work for kubeadm itself; undefined = done. */
   readonly run: 'anew' | 'resume' | 'adopt' | undefined;
   readonly attempted: boolean;
   readonly kubeletEnabled: boolean;
-  /** Why the kubelet of a machine that has bootstrapped does not run and will not by itself; undefined: it does. */
+  /** Why the kubelet of a bootstrapped machine does not run and will not start by itself; undefined: it runs. */
   readonly kubeletDown: string | undefined;
 }
 
@@ -52,13 +52,13 @@ export type KubeadmPayload =
       readonly kind: 'run';
       readonly desired: KubeadmDesired;
       readonly resume: boolean;
-      /** An earlier attempt began: what proved this machine then may have expired since. */
+      /** An earlier attempt began: this machine's credentials may have expired since. */
       readonly again: boolean;
     };
 
 /**
- * Runs kubeadm, once, on the configuration that is on the disk by now. What it can be repeated from is decided in
- * `kubernetes/kubeadm/recovery.ts`, together with the step kubeadm-reset.
+ * Runs kubeadm, once, with the configuration that is on disk by then. `kubernetes/kubeadm/recovery.ts` decides what can
+ * be repeated, together with the step kubeadm-reset.
  */
 export const kubeadm: Step<KubeadmDesired, KubeadmActual, KubeadmPayload> = {
   id: 'kubeadm',
@@ -85,7 +85,7 @@ export const kubeadm: Step<KubeadmDesired, KubeadmActual, KubeadmPayload> = {
   },
 
   async preflight(host, desired) {
-    // A machine that has joined may have been upgraded past the document since; then nothing of this is needed.
+    // A machine that has joined may have been upgraded since; then none of this is needed.
     if ((await host.stat(KUBELET_KUBECONFIG)) !== undefined) return [];
     const missing: UnmetRequirement[] = [
       ...(await kubeadmObstacles(host, desired.kubernetes, desired.cgroupDriver, desired.programs)),
@@ -115,7 +115,7 @@ export const kubeadm: Step<KubeadmDesired, KubeadmActual, KubeadmPayload> = {
 
   plan(desired, actual) {
     const changes: Change<KubeadmPayload>[] = [];
-    // First: what keeps it from starting may keep it from being enabled, and is named by its start.
+    // First: a problem that prevents its start may also prevent enabling it, and is named by the start.
     if (actual.kubeletDown !== undefined) {
       changes.push({
         id: 'kubeadm/start-kubelet',
@@ -170,7 +170,7 @@ export const kubeadm: Step<KubeadmDesired, KubeadmActual, KubeadmPayload> = {
   },
 };
 
-/** Starts the kubelet of a node; what keeps it from starting is for the verdict to name. */
+/** Starts the kubelet of a node; the verdict names what prevents it. */
 async function startKubelet(host: Host): Promise<void> {
   try {
     await host.services.start('kubelet');
@@ -257,7 +257,7 @@ async function bootstrap(
     desired,
     {
       command,
-      // Only preflight refuses what an earlier run made; every later phase accepts it (kubernetes/kubeadm#2095).
+      // Only preflight refuses an earlier run's results; every later phase accepts them (kubernetes/kubeadm#2095).
       flags: [`--config=${path}`, ...(resume ? withSkippedPhases(flags, ['preflight', ...skipped]) : flags)],
       expectsSuccessText: !skipped.includes('show-join-command'),
       criSocket: kubernetes.node.criSocket,
@@ -267,7 +267,7 @@ async function bootstrap(
   execution.waitingFor(undefined);
 }
 
-/** Runs kubeadm and leaves in the journal how far it came, and what it did to the etcd of others. */
+/** Runs kubeadm and records in the journal how far it came, and its effects on the cluster's etcd. */
 async function runWitnessed(
   host: Host,
   { kubernetes, nodeName }: KubeadmDesired,
@@ -276,7 +276,7 @@ async function runWitnessed(
 ): Promise<void> {
   const { cluster, controlPlane, role } = kubernetes;
   await requireStartableKubelet(host);
-  // `machineadm reset` has no document: this note is how it knows what to undo.
+  // `machineadm reset` has no document: this note contains what to undo.
   const undo = undoNote(kubernetes, nodeName);
   let note: KubeadmNote | undefined;
   const remember = (): void => execution.remember({ ...note, ...witness?.facts, undo });

@@ -5,19 +5,19 @@ import type { QueryHost } from '../host/seam/host.ts';
 import type { Change, Step } from './step.ts';
 
 export interface KubeletArgumentsActual {
-  /** Of the file that kubeadm wrote; undefined before. */
+  /** From the file that kubeadm wrote; undefined before. */
   readonly written: string | undefined;
-  /** Of the one that the kubelet was last started with by this step. */
+  /** From the kubelet's last start by this step. */
   readonly started: string | undefined;
 }
 
 const CHANGE = 'kubelet-arguments/restart';
 
 /**
- * Starts the kubelet with the arguments that kubeadm left for it, on machines whose service does not read them: a service
- * of Windows has its arguments in its own description, which Kubernetes' image-builder makes anew by a script
- * (images/capi/ansible/windows/roles/kubernetes/templates/RestartKubelet.ps1). Without it, all that a document says under
- * `kubernetes.node.kubelet.args`, labels and taints among them, would be lost without a word.
+ * Starts the kubelet with the arguments that kubeadm wrote, on machines whose service does not read them: a Windows
+ * service has its arguments in its own definition, which a script of Kubernetes' image-builder recreates
+ * (images/capi/ansible/windows/roles/kubernetes/templates/RestartKubelet.ps1). Without it, everything in
+ * `kubernetes.node.kubelet.args`, including labels and taints, would be lost silently.
  */
 export const kubeletArguments: Step<Record<string, never>, KubeletArgumentsActual, string | undefined> = {
   id: 'kubelet-arguments',
@@ -50,7 +50,7 @@ export const kubeletArguments: Step<Record<string, never>, KubeletArgumentsActua
     execution.waitingFor('the kubelet to start with its arguments');
     await host.services.restart('kubelet');
     execution.waitingFor(undefined);
-    // After it: a kill in between only starts the kubelet once more.
+    // Afterwards: a kill in between only starts the kubelet once more.
     execution.remember({ sha256: payload });
   },
 };

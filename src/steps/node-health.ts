@@ -10,8 +10,8 @@ export type { Finding } from '../kubernetes/readiness.ts';
 type Self = Pick<Facts, 'hostname' | 'machineId' | 'bootId' | 'reported'>;
 
 /**
- * Looks once whether this machine's node works, with nothing of a document or an earlier run: its name is the one in the
- * kubelet's certificate. Of a control plane, the components whose manifests are here are part of it.
+ * Checks once whether this machine's node works, without a document or an earlier run: its name is the one in the
+ * kubelet's certificate. For a control plane, the components with manifests on this machine are included.
  */
 export async function lookAtNode(
   host: QueryHost,
@@ -28,7 +28,7 @@ export async function lookAtNode(
   return await probeReadiness(host, demand, signal);
 }
 
-/** The same within a time limit, in milliseconds: a node that cannot be asked in time is not found to work. */
+/** The same with a time limit, in milliseconds: a node that cannot be queried in time does not count as working. */
 export async function lookAtNodeWithin(
   host: QueryHost,
   self: Self,
@@ -45,7 +45,7 @@ export async function lookAtNodeWithin(
   }
 }
 
-/** What such a look found wrong, as a run reports it. */
+/** The result of such a check as a failure. */
 export function failureOfNode(finding: NotReady, { hostname }: Pick<Facts, 'hostname'>): Failure {
   return failureOfFinding(finding, hostname.toLowerCase());
 }

@@ -8,9 +8,9 @@ import { actionOf, differenceOf } from './file-difference.ts';
 import type { Step } from './step.ts';
 
 export interface PkiActual {
-  /** Files that are not there as the document wants them, and how they differ. */
+  /** Files that differ from the document, and how. */
   readonly different: readonly { readonly path: string; readonly how: string }[];
-  /** False where a secret has effects to find out and this machine may only be asked. */
+  /** False where resolving a secret has side effects, which a read-only host must not cause. */
   readonly known: boolean;
 }
 
@@ -22,8 +22,8 @@ export interface PkiPayload {
 
 /**
  * Certificates and keys of the document, checked before the first of them is written: kubeadm would notice some
- * mistakes half-way, and of others only warn. After the bootstrap they are the cluster's (kubeadm renews certificates
- * in these files), so this step leaves them alone.
+ * mistakes half-way, and only warn about others. After the bootstrap they belong to the cluster (kubeadm renews
+ * certificates in these files), so this step leaves them alone.
  */
 export const pki: Step<KubernetesModel, PkiActual, PkiPayload> = {
   id: 'pki',

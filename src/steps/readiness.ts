@@ -16,20 +16,19 @@ export interface ReadinessDesired extends ReadinessDemand {
   readonly timeoutMs: number;
 }
 
-/** The kubelet's last words, as evidence of why it is not what was waited for. */
+/** The kubelet's last log lines, as evidence of why it is not ready. */
 const KUBELET_LINES = 200;
 const SHOWN_LINES = 3;
 
 export interface ReadinessActual {
   readonly finding: Finding;
-  /** True when an earlier run on this instance had the proof. */
+  /** True when an earlier run of this instance had the proof. */
   readonly proved: boolean;
 }
 
 /**
- * Waits for proof that the node works: success is never that a command ended with 0. The proof is a change of its own
- * even where the node is ready at once, so that a plan names what the run will do; once it was had, a ready node has
- * nothing to do.
+ * Waits for proof that the node works: a command that exits with 0 is never enough. The proof is a change of its own
+ * even if the node is ready at once, so that a plan names it; afterwards a ready node has nothing to do.
  */
 export const readiness: Step<ReadinessDesired, ReadinessActual, ReadinessDesired> = {
   id: 'readiness',
@@ -54,7 +53,7 @@ export const readiness: Step<ReadinessDesired, ReadinessActual, ReadinessDesired
 
   async inspect(host, desired, record) {
     const proved = record.done.has(changeId(desired));
-    // The proof itself waited for it: what a look right after it meets may be a moment only.
+    // The proof itself waited for it: a problem right after it may be transient.
     return { finding: await (proved ? probePatiently(host, desired) : probeReadiness(host, desired)), proved };
   },
 
@@ -67,7 +66,7 @@ export const readiness: Step<ReadinessDesired, ReadinessActual, ReadinessDesired
         summary: `wait until ${WORDS[desired.require]} (now: ${now})`,
         action: 'run',
         scope: 'node',
-        // Waiting again is harmless; what must not be lost is that there was a proof.
+        // Waiting again is harmless; only the record of the proof must not be lost.
         repeatable: false,
         knownAfter: 'kubeadm',
         ...(finding.ready ? {} : { ineffective: finding.reason }),
@@ -98,7 +97,7 @@ const WORDS = {
   NodeReady: 'the kubelet is healthy and this node is Ready',
 } as const;
 
-/** The same failure with what the kubelet said, whole for the diagnosis and in its last lines for the reader. */
+/** The same failure with the kubelet's log, complete for the diagnosis and its last lines for the reader. */
 async function withKubeletLogs(host: Host, error: MachineadmError): Promise<MachineadmError> {
   const { reason, message, remedy, retryable, exit, cause } = error;
   const logs = await kubeletLog(host);
@@ -119,7 +118,7 @@ async function kubeletLog(host: Host): Promise<readonly string[]> {
   try {
     return await host.services.logs('kubelet', KUBELET_LINES);
   } catch (error) {
-    // Without them the failure is still the same failure.
+    // Without them it is still the same failure.
     if (error instanceof MachineadmError) return [];
     throw error;
   }

@@ -25,10 +25,10 @@ export interface RegistryProof {
 }
 
 /**
- * Proves registries by pulling one image each through containerd, where the document names one (`verify`): the only way that
- * asks as the kubelet will, with the same mirrors, certificates and credentials (`ctr` uses none of them,
- * containerd/containerd#6438). containerd tells what is wrong with a hosts.toml in its log only and asks the registry itself.
- * Done once for what the document says of a registry.
+ * Proves registries by pulling one image each through containerd, where the document names one (`verify`): this uses
+ * the same mirrors, certificates and credentials as the kubelet (`ctr` uses none of them, containerd/containerd#6438).
+ * containerd reports problems of a hosts.toml only in its log and falls back to the registry itself. Done once for each
+ * configuration of a registry.
  */
 export const registries: Step<RegistriesDesired, RegistriesActual, RegistryProof> = {
   id: 'registries',
@@ -56,7 +56,7 @@ export const registries: Step<RegistriesDesired, RegistriesActual, RegistryProof
           id,
           summary: `pull ${image}, to prove where the images of ${registry.host} come from`,
           action: 'run',
-          // The network of a bake is not the one of a machine.
+          // The network of a bake is not the machine's.
           scope: 'node',
           ineffective: 'ImagePullFailed',
           payload: { registry, image, socket, mark },
@@ -81,14 +81,14 @@ async function prove(host: Host, { payload }: Change<RegistryProof>, execution: 
   execution.remember(mark);
 }
 
-/** What a registry was proven with, without its secrets: they print as nothing. */
+/** The proven configuration of a registry, without its secrets, which print as nothing. */
 function markOf(registry: RegistryModel): string {
   return createHash('sha256').update(JSON.stringify(registry)).digest('hex');
 }
 
 type Cause = readonly [pattern: RegExp, reason: Reason, remedy: string, retryable: boolean];
 
-/** The words of Go's crypto/x509, net/http and net, and of containerd's resolver and authorizer. */
+/** Error texts of Go's crypto/x509, net/http and net, and of containerd's resolver and authorizer. */
 const CAUSES: readonly Cause[] = [
   [
     /certificate signed by unknown authority|unable to (?:read|load) CA cert/,
@@ -159,7 +159,7 @@ function explained(error: CriError, { host, mirrors, fallback }: RegistryModel, 
       { source: 'containerRuntime.containerd.registries', text: `asked in turn: ${asked.join(', ')}` },
     ],
     retryable,
-    // Under kubeadm the same reasons end with its code.
+    // Under kubeadm the same reasons have its exit code.
     exit: 'HostStepFailed',
     cause: error,
   };

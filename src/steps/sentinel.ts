@@ -7,18 +7,18 @@ import type { Change, Step } from './step.ts';
 
 export interface SentinelDesired {
   readonly path: string;
-  /** What brings it back after a reboot. */
+  /** The command that restores it after a reboot. */
   readonly boot: BootCommand;
-  /** True where the program of that lies on storage that a reboot empties. */
+  /** True where the program for that is on storage that a reboot empties. */
   readonly programIsVolatile: boolean;
 }
 
 export interface SentinelActual {
-  /** Whether the journal says that this instance earned it. */
+  /** Whether the journal shows that this instance has succeeded. */
   readonly remembered: boolean;
   readonly file: 'right' | 'wrong' | 'absent';
   readonly directoryMode: number | undefined;
-  /** Undefined where no service manager would run it. */
+  /** Undefined without a service manager that would run it. */
   readonly boot: { readonly wanted: BootFile; readonly isRight: boolean; readonly isEnabled: boolean } | undefined;
 }
 
@@ -35,8 +35,8 @@ const DIRECTORY_MODE = 0o755;
 
 /**
  * The file that tells Cluster API's infrastructure providers that the bootstrap succeeded; the last step before the
- * hooks, so that it stands for everything before it. It lies in /run and goes with a reboot: a unit brings it back
- * (`machineadm sentinel restore`), but only on the instance that earned it.
+ * hooks, so that it covers everything before it. It is in /run and lost in a reboot: a unit restores it (`machineadm
+ * sentinel restore`), but only on the instance that has succeeded.
  */
 export const sentinel: Step<SentinelDesired, SentinelActual, SentinelPayload> = {
   id: 'sentinel',
@@ -44,7 +44,7 @@ export const sentinel: Step<SentinelDesired, SentinelActual, SentinelPayload> = 
   settles: ['daemon-reload'],
 
   desired(model) {
-    // It means that a Kubernetes node was bootstrapped: a document that only prepares a host earns none.
+    // It means that a Kubernetes node was bootstrapped: a document that only prepares a host has none.
     if (model.kubernetes === undefined) return undefined;
     const command = selfCommand();
     return {
@@ -118,7 +118,7 @@ export const sentinel: Step<SentinelDesired, SentinelActual, SentinelPayload> = 
       case 'enable':
         return await host.services.enable(payload.service);
       case 'file':
-        // `sentinel restore` runs without the document: this note is how it knows that it may, and where.
+        // `sentinel restore` runs without the document: this note permits it, and has the path.
         execution.remember({ path: payload.path });
         return await writeSentinel(host, payload.path);
     }
@@ -126,10 +126,10 @@ export const sentinel: Step<SentinelDesired, SentinelActual, SentinelPayload> = 
 };
 
 /**
- * Puts the sentinel back at every boot and changes nothing else: whether this instance ever earned it is for
- * `sentinel restore` to find out from the journal.
+ * Restores the sentinel at every boot and changes nothing else: `sentinel restore` determines from the journal whether
+ * this instance has succeeded.
  *
- * @param command absolute path of the program and the arguments that stand for machineadm
+ * @param command absolute path of the program and the arguments that start machineadm
  */
 export function restoringCommand(command: readonly string[]): BootCommand {
   return {

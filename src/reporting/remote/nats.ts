@@ -5,15 +5,15 @@ import { trustedRoots } from '../../host/http/trusted-roots.ts';
 import { type ReportEvent, SIZE_CLASSES, sizeOf, truncateEvent } from '../event.ts';
 import type { DeliveryContext, DeliveryResult, RemoteSink } from './remote-sink.ts';
 
-/** max_payload is 1 MiB unless the server is told otherwise; what it says is looked at, too. Some KiB for the headers. */
+/** max_payload is 1 MiB by default; the server's actual value is used, too. Some KiB are for the headers. */
 const HEADER_BYTES = 4 * 1024;
 
-/** JetStream errors that say that it is the message that is wrong (nats-server server/errors.json). */
+/** JetStream error codes for an invalid message (nats-server server/errors.json). */
 const MESSAGE_EXCEEDS_MAXIMUM = 10054;
 
 /**
- * Publishes to a subject and waits for the acknowledgement of the stream that stored it. The id of the event is that of
- * the message (`Nats-Msg-Id`), so that a stream keeps one of two within its duplicate window.
+ * Publishes to a subject and waits for the acknowledgement of the stream that stored it. The event's id is the message
+ * id (`Nats-Msg-Id`), so that a stream drops duplicates within its window.
  */
 export function natsSink(model: NATSSinkModel): RemoteSink {
   const target = model.servers.map(({ host, port, secure }) => `${secure ? 'tls' : 'nats'}://${host}:${port}`);
@@ -23,7 +23,7 @@ export function natsSink(model: NATSSinkModel): RemoteSink {
     capacity: SIZE_CLASSES.full,
     async deliver(event, context) {
       const connection = await connectToAny(model, context);
-      // Ends whatever goes on; the client's own timeouts are longer.
+      // Ends everything in progress; the client's own timeouts are longer.
       const stop = (): void => void connection.close();
       context.signal.addEventListener('abort', stop, { once: true });
       try {
@@ -36,7 +36,7 @@ export function natsSink(model: NATSSinkModel): RemoteSink {
   };
 }
 
-/** A connection for one event: the next may come an hour later, and a server forgets nobody. */
+/** One connection per event: the next event may come an hour later. */
 async function connectToAny(model: NATSSinkModel, context: DeliveryContext): Promise<NatsConnection> {
   const { connect } = await import('@nats-io/transport-node');
   const authenticator = await authenticatorOf(model.credentials, context);
@@ -46,13 +46,14 @@ async function connectToAny(model: NATSSinkModel, context: DeliveryContext): Pro
   for (const { host, port, secure } of servers) {
     context.signal.throwIfAborted();
     const name = host.replace(/^\[|\]$/g, '');
-    // `host`: with a socket of its own, Node would check the certificate for "localhost" where the name is an address.
+    // `host`: with an existing socket Node would check the certificate for "localhost" if the server is named by an
+    // address.
     const tls: TlsOptions & { readonly host: string } = { ...secured, host: name };
     try {
       return await connect({
         servers: `${host}:${port}`,
         name: 'machineadm',
-        // A server that is silent must leave time for the others.
+        // A server that does not answer must leave time for the others.
         timeout: Math.max(500, Math.floor(model.timeoutMs / servers.length)),
         reconnect: false,
         ignoreClusterUpdates: true,
@@ -89,7 +90,8 @@ async function publish(
     return { kind: 'delivered' };
   } catch (error) {
     if (signal.aborted) throw error;
-    // The client says of it that JetStream is not enabled, which is only one of the ways in which nobody stores a subject.
+    // The client reports that JetStream is not enabled, which is only one possible reason why no stream stores a
+    // subject.
     const cause = error instanceof Error ? error.cause : undefined;
     if (cause instanceof RequestError && cause.isNoResponders()) {
       return { kind: 'retry', why: `no stream listens on ${model.subject}, or JetStream is off` };
@@ -117,7 +119,10 @@ async function authenticatorOf(
   }
 }
 
-/** What the client's type leaves out it hands on to tls.connect() all the same (nats.js transport-node/src/node_transport.ts). */
+/**
+ * The client passes options that are missing in its types on to tls.connect() (nats.js
+ * transport-node/src/node_transport.ts).
+ */
 type SecureOptions = TlsOptions & { readonly rejectUnauthorized: true; readonly minVersion: 'TLSv1.2' };
 
 async function tlsOf({ tls }: NATSSinkModel, context: DeliveryContext): Promise<SecureOptions> {
@@ -132,7 +137,7 @@ async function tlsOf({ tls }: NATSSinkModel, context: DeliveryContext): Promise<
   };
 }
 
-/** Ten thousand machines must not all begin with the first. */
+/** So that ten thousand machines do not all begin with the first server. */
 function inAnyOrder(servers: readonly NATSServer[]): readonly NATSServer[] {
   return servers
     .map((server) => ({ server, at: Math.random() }))

@@ -11,9 +11,9 @@ import { applyResult } from './apply-result.ts';
 import type { RemoteSink } from './remote-sink.ts';
 
 /**
- * Writes the conditions of this machine, and in an annotation who says so, onto its own Node. The kubelet's credential
- * needs no other right than it has: a node may patch the status of its own Node, whose conditions and annotations nobody
- * restricts, and of no other (k/k plugin/pkg/admission/noderestriction).
+ * Writes the conditions of this machine, and their source in an annotation, to its own Node. The kubelet's credential
+ * suffices: a node may patch the status of its own Node, with any conditions and annotations, and of no other (k/k
+ * plugin/pkg/admission/noderestriction).
  */
 export function nodeSink(model: NodeSinkModel, host: Pick<QueryHost, 'readText'> = openQueryHost()): RemoteSink {
   const path = model.kubeconfig ?? KUBELET_KUBECONFIG;

@@ -34,9 +34,9 @@ export interface Attribute {
 }
 
 /**
- * The trace of a run that ended: one span for the run, below it one for each entry of its timeline. Times are those of
- * the clock that does not jump, counted back from the end: the wall clock may have been set while the run went on. Ids
- * come from those of the run, so that a trace that is sent twice is one trace.
+ * The trace of a completed run: one span for the run, and below it one for each entry of its timeline. Times are from
+ * the monotonic clock, counted back from the end: the wall clock may have been set during the run. Ids are derived from
+ * the run's, so that a trace that is sent twice is one trace.
  */
 export function traceOf(event: ReportEvent, traceparent: string | undefined): Trace {
   const [, parentTrace, parentSpan] = /^00-([0-9a-f]{32})-([0-9a-f]{16})-/.exec(traceparent ?? '') ?? [];
@@ -44,7 +44,7 @@ export function traceOf(event: ReportEvent, traceparent: string | undefined): Tr
   const runSpan = hex(`run ${event.id}`, 16);
   const bootedAtMs = Date.parse(event.time) - event.sinceBootMs;
   const nanoseconds = (sinceBootMs: number) => `${Math.max(0, Math.round(bootedAtMs + sinceBootMs))}000000`;
-  // A later run of the same boot did not wait for kernel and services: for it they are no part of the story.
+  // For a later run of the same boot, the start of kernel and services is not part of the trace.
   const entries = (event.timeline ?? []).filter(
     ({ name }) => name !== 'concluded' && (event.attempt === 1 || !BOOT_SPANS.has(name)),
   );
@@ -75,7 +75,7 @@ export function traceOf(event: ReportEvent, traceparent: string | undefined): Tr
   const steps = new Map((event.steps ?? []).map((step) => [step.id, step]));
   const spans = entries.map(({ name, sinceBootMs, durationMs }, index): Span => {
     const step = steps.get(name);
-    // A step that another attempt performed again has a span for each time; its state is that of the last.
+    // A step that was performed again in another attempt has a span for each; its state is that of the last.
     const isLast = !entries.slice(index + 1).some((later) => later.name === name);
     const failed = name.startsWith('attempt ') || (isLast && step?.state === 'Failed');
     const message = failed && failure !== undefined && failure.step === name ? failure.summary : undefined;

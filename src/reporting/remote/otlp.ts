@@ -10,7 +10,7 @@ export function otlpSink(model: OTLPSinkModel): RemoteSink {
   return {
     kind: 'OTLP',
     target: origin + pathname,
-    // Not `fitted`: it would leave out the timeline, which is the trace.
+    // Not `truncateEvent`: it would omit the timeline, which is the trace.
     capacity: SIZE_CLASSES.full,
     async deliver(event, { http, secret, clock, signal }) {
       const headers: Record<string, string> = {};
@@ -30,7 +30,7 @@ export function otlpSink(model: OTLPSinkModel): RemoteSink {
 function resultOfCollector(answer: Exchange, nowMs: number): DeliveryResult {
   if (answer.status !== 200) return resultOfStatus(answer.status, answer.headers, nowMs);
   const response = jsonOf(answer);
-  // Not every 200 is a collector's: what stands between answers so too.
+  // A proxy or portal also answers 200.
   if (response === null || typeof response !== 'object' || Array.isArray(response)) {
     return { kind: 'retry', why: 'the answer is not one of a collector' };
   }
@@ -43,7 +43,7 @@ function rejectedSpans(response: object): number {
   if (!('partialSuccess' in response)) return 0;
   const { partialSuccess } = response;
   if (partialSuccess === null || typeof partialSuccess !== 'object' || !('rejectedSpans' in partialSuccess)) return 0;
-  // int64 is a string in the JSON of Protobuf, though readers take numbers as well.
+  // int64 is a string in the JSON of Protobuf, although readers accept numbers as well.
   const rejected = Number(partialSuccess.rejectedSpans);
   return Number.isSafeInteger(rejected) && rejected > 0 ? rejected : 0;
 }

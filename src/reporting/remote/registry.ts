@@ -5,7 +5,7 @@ type Openers = {
   readonly [Kind in RemoteSinkModel['kind']]: (model: Extract<RemoteSinkModel, { kind: Kind }>) => Promise<RemoteSink>;
 };
 
-/** One line a sink: what it needs is loaded where it is used. */
+/** One line per sink: its modules are loaded on demand. */
 const OPENERS: Openers = {
   AWS: async (model) => (await import('./aws.ts')).awsSink(model),
   Azure: async (model) => (await import('./azure.ts')).azureSink(model),
@@ -19,14 +19,14 @@ const OPENERS: Openers = {
   Webhook: async (model) => (await import('./webhook.ts')).webhookSink(model),
 };
 
-/** The sink of a model. Connects to nothing yet. */
+/** The sink of a model. Does not connect yet. */
 export async function remoteSinkOf(model: RemoteSinkModel): Promise<RemoteSink> {
-  // The table is keyed by the very kind that `model` has; the compiler cannot follow that through an index.
+  // The key is the `kind` of the model; the compiler cannot follow that through an index.
   const open = OPENERS[model.kind] as (model: RemoteSinkModel) => Promise<RemoteSink>;
   return await open(model);
 }
 
-/** Whether a sink is told by the deliverer, and not by the run itself. */
+/** Whether the deliverer reports to a sink, instead of the run itself. */
 export function isRemote(model: SinkModel): model is RemoteSinkModel {
   return isRemoteKind(model.kind);
 }

@@ -2,16 +2,16 @@ import { createHmac } from 'node:crypto';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { Secret } from '@machineadm/document/secret.ts';
 
-/** What of a Standard Webhooks secret is not the key. */
+/** The prefix of a Standard Webhooks secret, which is not part of the key. */
 const PREFIX = /^whsec_/;
-/** The specification wants 24 to 64 random bytes. */
+/** The specification requires 24 to 64 random bytes. */
 const SHORTEST_KEY_BYTES = 24;
 const LONGEST_KEY_BYTES = 64;
 
 /**
  * The headers of Standard Webhooks (standard-webhooks/standard-webhooks spec/standard-webhooks.md, "Signature scheme"):
- * HMAC-SHA256 of `id.timestamp.body`, a signature for each secret. Throws `SecretUnavailable` for what is no such secret.
- * @param seconds since the epoch; receivers accept five minutes more or less than their own clock
+ * HMAC-SHA256 of `id.timestamp.body`, one signature for each secret. Throws `SecretUnavailable` for an invalid secret.
+ * @param seconds since the epoch; receivers accept a difference of five minutes to their own clock
  */
 export function signatureHeaders(
   id: string,

@@ -7,18 +7,18 @@ import { CLOUD_EVENT_TYPE, cloudEvent } from './cloud-event.ts';
 import { type DeliveryContext, type DeliveryResult, type RemoteSink, resultOfStatus } from './remote-sink.ts';
 import { signatureHeaders } from './webhook-signature.ts';
 
-/** A clock that is off by more is why a signature was not accepted: receivers allow five minutes, some less. */
+/** A larger clock difference explains a refused signature: receivers allow five minutes, some less. */
 const TOLERATED_SKEW_MS = 60_000;
-/** What of an answer is told on. */
+/** How much of an answer is reported. */
 const LONGEST_ANSWER = 200;
 
 /**
- * Posts events as CloudEvents. A receiver that refuses because our clock is wrong tells the right time in `Date`: the
- * request is signed again by it, once. One for which an event is too large (413) gets a smaller one. A redirect is not
- * followed: the body would go where nobody decided that it should.
+ * Posts events as CloudEvents. If a receiver refuses because our clock is wrong, the request is signed again, once,
+ * with the time in its `Date` header. If an event is too large for it (413), it gets a smaller one. Redirects are not
+ * followed, because the body would go to an unintended server.
  */
 export function webhookSink(model: WebhookSinkModel): RemoteSink {
-  /** What the receiver's clock is ahead of ours. */
+  /** How far the receiver's clock is ahead of ours. */
   let skewMs = 0;
 
   const post = async (event: ReportEvent, context: DeliveryContext): Promise<HttpAnswer> => {
@@ -73,7 +73,7 @@ export function webhookSink(model: WebhookSinkModel): RemoteSink {
   };
 }
 
-/** How far `Date` of an answer is ahead of `nowMs`; 0 where that is not worth a word, or nothing is said. */
+/** How far `Date` of an answer is ahead of `nowMs`; 0 if small or missing. */
 function clockOffMs({ headers }: HttpAnswer, nowMs: number): number {
   const date = Date.parse(headers.get('date') ?? '');
   return Number.isNaN(date) || Math.abs(date - nowMs) <= TOLERATED_SKEW_MS ? 0 : date - nowMs;
@@ -83,7 +83,7 @@ function originOf(location: string | undefined): string {
   return location !== undefined && URL.canParse(location) ? new URL(location).origin : 'another path';
 }
 
-/** All of the answer must have come: an event counts as taken when the receiver said so to its last byte. */
+/** An event counts as accepted only after the complete response. */
 async function beginningOf(answer: HttpAnswer): Promise<string> {
   let text = '';
   const decoder = new TextDecoder();

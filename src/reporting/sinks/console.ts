@@ -5,10 +5,10 @@ import { errnoOf } from '../../host/files/file-error.ts';
 import { formatEvent } from '../progress.ts';
 import type { Sink } from '../sink.ts';
 
-/** A serial line of 9600 baud carries 960 characters a second: a line must not take longer than that. */
+/** A serial line of 9600 baud transmits 960 characters per second: a line must not take longer than that. */
 const LONGEST_LINE = 900;
 
-/** Writes one line for each transition to a console device (`/dev/ttyS0`, `/dev/hvc0`, `COM1`). */
+/** Writes one line per transition to a console device (`/dev/ttyS0`, `/dev/hvc0`, `COM1`). */
 export function consoleSink(device: string): Sink {
   let console: ConsoleDevice | undefined;
   return {
@@ -18,7 +18,7 @@ export function consoleSink(device: string): Sink {
     },
     async deliver(event, signal) {
       const text = formatEvent(event);
-      // The line discipline makes \r\n of \n (ONLCR); a \r of our own would be a second one.
+      // The line discipline converts \n to \r\n (ONLCR); a \r of our own would be doubled.
       if (text !== undefined) await console?.write(`${consoleLine(text)}\n`, signal);
     },
     async close() {
@@ -28,7 +28,7 @@ export function consoleSink(device: string): Sink {
   };
 }
 
-/** The line as it is shown between those of kernel and services. */
+/** The line as displayed between those of the kernel and services. */
 export function consoleLine(text: string): string {
   const line = `machineadm: ${oneLine(text)}`;
   return line.length > LONGEST_LINE ? `${line.slice(0, LONGEST_LINE - 1)}…` : line;

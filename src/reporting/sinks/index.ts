@@ -6,7 +6,7 @@ import { journalSink } from './journal.ts';
 import { systemdNotifySink } from './systemd-notify.ts';
 import { windowsEventLogSink } from './windows-event-log.ts';
 
-/** The sinks of this machine that a document asks for, not yet open. */
+/** The sinks of this machine in a document, not open yet. */
 export function sinksOf(models: readonly LocalSinkModel[], host: Pick<Host, 'run' | 'stat'>): readonly Sink[] {
   return models.map((model) => sinkOf(model, host));
 }

@@ -5,16 +5,16 @@ import { formatEvent, formatFailure } from '../progress.ts';
 import type { Sink } from '../sink.ts';
 import type { RunEvent } from '../status.ts';
 
-/** A kind of journal entry. Its id never changes: people select, alert on and translate entries by it. */
+/** A kind of journal entry. Its id never changes: users select, alert on and translate entries by it. */
 export interface MessageId {
-  /** 128 bits as journalctl wants them: `journalctl MESSAGE_ID=…`. */
+  /** 128 bits in journalctl's format: `journalctl MESSAGE_ID=…`. */
   readonly id: string;
   readonly meaning: string;
   /** syslog(3): 3 error, 4 warning, 5 notice, 6 informational, 7 debug. */
   readonly priority: 3 | 4 | 5 | 6 | 7;
 }
 
-/** The one table of message ids; the contract's reference is generated from it. Add, never change. */
+/** The table of message ids; the contract's reference is generated from it. Only add entries. */
 export const MESSAGE_IDS = {
   Started: { id: 'c65f670936424304bf2b27e83c54b71d', meaning: 'a run began', priority: 5 },
   StepStarted: { id: '6d7c15b8688e44b4a01b6002fcfae043', meaning: 'a step began', priority: 7 },
@@ -41,11 +41,10 @@ const JOURNAL_SOCKET = '/run/systemd/journal/socket';
 const SYSLOG_SOCKET = '/dev/log';
 
 /**
- * Writes structured entries to journald through `logger --journald` (util-linux, logger(1)): Node has no datagram
- * sockets of the local kind, which journald's native protocol needs. One program run an entry, one after the other.
- *
- * Where there is no journal, the same lines go to syslog, without the fields that it has no place for; the first of them
- * says so.
+ * Writes structured entries to journald through `logger --journald` (util-linux, logger(1)): Node has no local datagram
+ * sockets, which journald's native protocol needs. One program per entry, sequentially.
+ * Without a journal the same lines go to syslog, without the fields that it does not support; the first of them says
+ * so.
  */
 export function journalSink(host: Pick<Host, 'run' | 'stat'>): Sink {
   let toSyslog = false;
@@ -59,7 +58,7 @@ export function journalSink(host: Pick<Host, 'run' | 'stat'>): Sink {
     name: 'Journal',
     async open() {
       if ((await host.stat(JOURNAL_SOCKET))?.type === 'socket') return;
-      // systemd's /dev/log is a link into its own directory, and no socket.
+      // systemd's /dev/log is a link into its own directory, and not a socket.
       toSyslog = (await host.stat(SYSLOG_SOCKET))?.type === 'socket';
       if (toSyslog) return;
       throw new MachineadmError({
@@ -76,7 +75,7 @@ export function journalSink(host: Pick<Host, 'run' | 'stat'>): Sink {
       hasSaidSo = true;
     },
     async close() {
-      // Each entry was handed over whole; there is nothing to keep open.
+      // Each entry was passed on completely; nothing is open.
     },
   };
 }
@@ -86,15 +85,15 @@ const NO_JOURNAL = 'there is no journal on this machine: this run is told to sys
 /** As logger(1) names them. */
 const SEVERITIES = { 3: 'err', 4: 'warning', 5: 'notice', 6: 'info', 7: 'debug' } as const;
 
-/** A line of syslog each; an empty line would be an entry that says nothing. */
+/** One syslog line each; empty lines would be empty entries. */
 function syslogLines(event: RunEvent): string {
   const lines = entryText(event).split('\n').map(oneLine);
   return lines.flatMap((line) => (line === '' ? [] : [`${line}\n`])).join('');
 }
 
 /**
- * An event as `logger --journald` reads it: KEY=VALUE lines. A repeated MESSAGE becomes one message of several lines;
- * every other field is one line, as a newline in it would make the rest of it a field.
+ * An event in the format of `logger --journald`: KEY=VALUE lines. Repeated MESSAGE lines become one message; every
+ * other field is a single line, because a newline would start a new field.
  */
 export function journalEntry(event: RunEvent): string {
   const message = messageId(event);
@@ -115,7 +114,7 @@ export function journalEntry(event: RunEvent): string {
   return `${[...lines, ...text.map((line) => `MESSAGE=${oneLine(line)}`)].join('\n')}\n`;
 }
 
-/** What an entry says: one line, and below it a failure with its proof. */
+/** The text of an entry: one line, followed by a failure with its evidence. */
 export function entryText(event: RunEvent): string {
   const line =
     formatEvent(event) ?? (event.kind === 'step' ? `${event.step.id}: ${event.step.state.toLowerCase()}` : '');
@@ -123,7 +122,7 @@ export function entryText(event: RunEvent): string {
   return failure === undefined ? line : `${line}\n${formatFailure(failure)}`;
 }
 
-/** Which kind of entry an event makes. */
+/** The kind of entry for an event. */
 export function messageId(event: RunEvent): MessageId {
   switch (event.kind) {
     case 'started':

@@ -5,10 +5,10 @@ import { formatEvent } from '../progress.ts';
 import type { Sink } from '../sink.ts';
 
 /**
- * Says in the status of the unit that started machineadm what it does: `systemctl status` shows it. Through
- * systemd-notify(1), as Node has no datagram sockets of the local kind (sd_notify(3)); the unit must let its children
- * speak for it (NotifyAccess=all).
- * @param socket NOTIFY_SOCKET of this process; undefined where no unit listens
+ * Sets the status of the unit that started machineadm, which `systemctl status` displays. Uses systemd-notify(1),
+ * because Node has no local datagram sockets (sd_notify(3)); the unit must accept messages of its children
+ * (NotifyAccess=all).
+ * @param socket NOTIFY_SOCKET of this process; undefined without a listening unit
  */
 export function systemdNotifySink(
   host: Pick<Host, 'run'>,
@@ -34,7 +34,7 @@ export function systemdNotifySink(
       throw new Error(`systemd-notify: ${oneLine(result.stderr) || `status ${result.status}`}`);
     },
     async close() {
-      // Nothing is kept open: each message is a program of its own.
+      // Nothing is open: each message is a separate program.
     },
   };
 }

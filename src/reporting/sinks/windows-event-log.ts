@@ -12,11 +12,11 @@ const LONGEST_MESSAGE = 31_000;
 const WRITE_TIMEOUT_MS = 15_000;
 const CLOSING_MS = 15_000;
 
-/** Writes entries of the Application log, source `machineadm`. Each kind of event has an id that never changes. */
+/** Writes entries to the Application log, source `machineadm`. Each kind of event has an id that never changes. */
 export function windowsEventLogSink(host: Pick<Host, 'run'>, platform: string = process.platform): Sink {
   return {
     name: 'WindowsEventLog',
-    // Each entry is a start of PowerShell, which takes seconds on a machine that is booting.
+    // Each entry starts PowerShell, which takes seconds on a machine that is booting.
     patience: { deliveryMs: WRITE_TIMEOUT_MS, closingMs: CLOSING_MS },
     async open() {
       if (platform === 'win32') return;
@@ -34,7 +34,7 @@ export function windowsEventLogSink(host: Pick<Host, 'run'>, platform: string = 
       throw new Error('Windows did not say that the entry was written');
     },
     async close() {
-      // Each entry was handed over whole.
+      // Each entry was passed on completely.
     },
   };
 }
@@ -42,11 +42,11 @@ export function windowsEventLogSink(host: Pick<Host, 'run'>, platform: string = 
 export interface WindowsEntry {
   readonly message: string;
   readonly type: 'Error' | 'Warning' | 'Information';
-  /** The place of the kind in `MESSAGE_IDS`, from 1. */
+  /** The index of the kind in `MESSAGE_IDS`, from 1. */
   readonly id: number;
 }
 
-/** What is written of an event; undefined for what is detail. */
+/** The text for an event; undefined for details. */
 export function windowsEntry(event: RunEvent): WindowsEntry | undefined {
   const kind = messageId(event);
   if (kind.priority > 6) return undefined;

@@ -5,34 +5,34 @@ import { isSecretValue } from '@machineadm/document/secret-values.ts';
 import { isRecord } from '@machineadm/document/shape.ts';
 import { isRemoteKind } from '../remote/registry.ts';
 
-/** What the agent's own requests need of the document. */
+/** The document's settings for the agent's own requests. */
 export type NetworkModel = Pick<HostModel, 'proxy' | 'certificateAuthorities'>;
 
-/** A remote sink with all that its deliveries need, so that a process that never saw the document can make them. */
+/** A remote sink with everything for its deliveries, for a process that does not have the document. */
 export interface SinkPlan {
   readonly model: RemoteSinkModel;
   readonly network: NetworkModel;
-  /** Who is told when this sink does not take its events. */
+  /** The sinks that report when this sink does not take its events. */
   readonly local: readonly LocalSinkModel[];
 }
 
-/** A plan as text that holds no secret, and the secrets that were taken out of it. */
+/** A plan as text without secrets, and the secrets that were removed from it. */
 export interface SerializedPlan {
   readonly text: string;
   /** By the file that the plan now refers to. */
   readonly carried: ReadonlyMap<string, SecretValue>;
 }
 
-/** Where values are that only the run had: in memory, for root, gone with the next boot. */
+/** The directory for values that only the run has: in memory, for root, lost at the next boot. */
 export const STAGED_SECRETS = '/run/machineadm/reporting';
 
 /**
- * Sources that only this process can read: written in the document, in its environment, among the credentials of its
- * unit. The others are references that the deliverer follows itself.
+ * Sources that only this process can read: inline in the document, its environment, its unit's credentials. The
+ * deliverer resolves all other references itself.
  */
 const OF_THIS_PROCESS: readonly string[] = ['value', 'env', 'systemdCredential'];
 
-/** A plan that can be written to disk: each secret that must be carried is replaced by a reference to a file. */
+/** A plan that can be written to disk: each secret of this process is replaced by a reference to a file. */
 export function serializePlan(plan: SinkPlan, directory: string = STAGED_SECRETS): SerializedPlan {
   const carried = new Map<string, SecretValue>();
   const frozen = withSecrets(plan, (secret) => {
@@ -44,7 +44,10 @@ export function serializePlan(plan: SinkPlan, directory: string = STAGED_SECRETS
   return { text: `${JSON.stringify({ version: 1, plan: frozen })}\n`, carried };
 }
 
-/** Reads a frozen plan; undefined for what this version does not understand (an older agent after a newer one). */
+/**
+ * Parses a serialized plan; undefined for a format that this version does not support (an older agent after a newer
+ * one).
+ */
 export function deserializePlan(text: string): SinkPlan | undefined {
   let value: unknown;
   try {
@@ -57,8 +60,8 @@ export function deserializePlan(text: string): SinkPlan | undefined {
 }
 
 /**
- * What every plan has is checked. That a sink's own fields are what they were when this program wrote them is not: only
- * root can have changed them.
+ * Checks the fields of every plan, but not a sink's own fields: only root can have changed them since this program
+ * wrote them.
  */
 function isPlan(value: unknown): value is SinkPlan {
   if (!isRecord(value) || !isRecord(value.model) || !isRecord(value.network) || !Array.isArray(value.local))
@@ -74,7 +77,7 @@ function isPlan(value: unknown): value is SinkPlan {
   );
 }
 
-/** A copy with every secret replaced, the secrets inside of references included. */
+/** A copy with every secret replaced, including secrets inside references. */
 function withSecrets(node: unknown, replace: (secret: SecretValue) => unknown): unknown {
   if (node === null || typeof node !== 'object') return node;
   if (isSecretValue(node)) {

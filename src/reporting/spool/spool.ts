@@ -4,10 +4,10 @@ import type { Host } from '../../host/seam/host.ts';
 import { type ReportEvent, truncateEvent } from '../event.ts';
 import { isEvent } from '../shapes.ts';
 
-/** Where events wait: on disk, and where that cannot be written, in memory. */
+/** Where events wait: on disk or, if that cannot be written, in memory. */
 const SPOOL_ROOTS: readonly string[] = ['/var/lib/machineadm/spool', '/run/machineadm/spool'];
 
-/** What a sink may have waiting. A machine that reports nothing for a week has no one who waits for it. */
+/** The limits of a sink's pending events. */
 export const SPOOL_LIMITS = {
   events: 128,
   bytes: 2 * 1024 * 1024,
@@ -15,24 +15,24 @@ export const SPOOL_LIMITS = {
   ageMs: 7 * 24 * 3_600_000,
 } as const;
 
-/** What is known of a sink between deliveries. */
+/** The stored state of a sink. */
 export interface SinkState {
-  /** Deliveries in a row that failed. */
+  /** Consecutive failed deliveries. */
   readonly failures: number;
   readonly lastError?: string;
-  /** Events that the receiver refused for good, ever. */
+  /** The total of events that the receiver refused permanently. */
   readonly refused: number;
-  /** Events that nobody will deliver: too much waited, or they waited for too long. */
+  /** Events that will not be delivered: too many were pending, or they became too old. */
   readonly lost: number;
-  /** Whether its trouble was told to the other sinks. */
+  /** Whether its problem was reported to the other sinks. */
   readonly told: boolean;
-  /** What was counted before was damaged on the disk: more may have been lost. */
+  /** The earlier counts were damaged on disk: more events may have been lost. */
   readonly unreadable?: true;
 }
 
 const FRESH_STATE: SinkState = { failures: 0, refused: 0, lost: 0, told: false };
 
-/** An event that waits. */
+/** A pending event. */
 export interface SpooledEvent {
   readonly path: string;
   readonly number: number;
@@ -44,17 +44,17 @@ type SpoolHost = Pick<
   'writeFile' | 'removeFile' | 'readFile' | 'readText' | 'list' | 'stat' | 'makeDirectory' | 'sync'
 >;
 
-/** Below a root: what cannot be read, or is of no use here. Nothing takes it away again but a reset. */
+/** The subdirectory for files that cannot be read or used. Only a reset removes them. */
 const QUARANTINE = 'quarantine';
 
-/** `name~000000007~run.4.json`; `~` is in no name and no id. */
+/** `name~000000007~run.4.json`; names and ids never contain `~`. */
 const EVENT_NAME = /^([^~]+)~(\d{9})~([^~]+)\.json$/;
 const PLAN_NAME = /^([^~]+)~sink\.json$/;
 
 /**
- * Events that wait for their delivery: a file each, named so that a sink's own order is that of the names, put in place
- * by rename, 0600 in a directory 0700. The run adds, the deliverer takes away; neither needs the other to stand still.
- * Nothing in it is secret (`freeze`). Each file carries a checksum; what is damaged is set aside and never deleted.
+ * Pending events: one file each, named so that sorting by name gives each sink's order, written by rename, 0600 in a
+ * directory 0700. The run adds files and the deliverer removes them, without locking each other. They contain no secret
+ * (`serializePlan`). Each file has a checksum; damaged ones are set aside and never deleted.
  */
 export class Spool {
   readonly #host: SpoolHost;
@@ -65,15 +65,15 @@ export class Spool {
     this.#roots = roots;
   }
 
-  /** Says how a sink is reached from now on, for events that wait already, too. Throws `FileError`. */
+  /** Stores how to reach a sink, for events that are already pending, too. Throws `FileError`. */
   async putPlan(sink: string, text: string): Promise<void> {
     await this.#put(`${sink}~sink.json`, `${withChecksum(text)}\n`);
   }
 
   /**
-   * Adds an event for a sink, behind those that wait. What is above the limits goes, the oldest first and what concludes
-   * a run last. Throws `FileError` when no root can be written.
-   * @returns how many events were given up to make room
+   * Adds an event for a sink after the pending ones. Above the limits the oldest are dropped, conclusions of runs last.
+   * Throws `FileError` when no root can be written.
+   * @returns how many events were dropped
    */
   async add(sink: string, event: ReportEvent): Promise<number> {
     const waiting = await this.waiting(sink);
@@ -88,7 +88,7 @@ export class Spool {
     return lost;
   }
 
-  /** Flushes to the disk what was added. Best effort: what may be lost with the power was written all the same. */
+  /** Flushes added events to the disk. Best effort: they are written, but might be lost in a power cut. */
   async sync(): Promise<void> {
     for (const root of this.#roots) {
       if ((await this.#host.stat(root)) === undefined) continue;
@@ -97,10 +97,10 @@ export class Spool {
     }
   }
 
-  /** The sinks that have a plan, by name. */
+  /** The sinks with a plan, by name. */
   async plans(): Promise<ReadonlyMap<string, string>> {
     const plans = new Map<string, string>();
-    // What is in memory was written when the disk could not be: it is the newer.
+    // The copy in memory is the newer one: it was written when the disk could not be.
     for (const { name, path } of [...(await this.#files())].reverse()) {
       const sink = PLAN_NAME.exec(name)?.[1];
       if (sink === undefined || plans.has(sink)) continue;
@@ -111,12 +111,12 @@ export class Spool {
     return plans;
   }
 
-  /** The sinks that something waits for, whether or not it is known how they are reached. */
+  /** The sinks with pending events, whether or not they have a plan. */
   async sinksWaitedFor(): Promise<ReadonlySet<string>> {
     return new Set((await this.#files()).flatMap(({ name }) => EVENT_NAME.exec(name)?.[1] ?? []));
   }
 
-  /** What waits for a sink, in order. */
+  /** The pending events of a sink, in order. */
   async waiting(sink: string): Promise<readonly SpooledEvent[]> {
     const found = (await this.#files()).flatMap(({ name, path }) => {
       const [, owner, number, id = ''] = EVENT_NAME.exec(name) ?? [];
@@ -125,7 +125,7 @@ export class Spool {
     return found.sort((a, b) => a.number - b.number || (a.id < b.id ? -1 : 1));
   }
 
-  /** The event; undefined when it is gone, or damaged. */
+  /** The event; undefined when it does not exist, or is damaged. */
   async read({ path }: SpooledEvent): Promise<ReportEvent | undefined> {
     const text = await this.#host.readText(path);
     try {
@@ -140,13 +140,13 @@ export class Spool {
     await this.#host.removeFile(path);
   }
 
-  /** Takes an event out of what waits, and keeps it byte for byte for whoever looks into it. */
+  /** Removes an event from the pending ones, and keeps its bytes for inspection. */
   async setAside({ path }: SpooledEvent): Promise<void> {
     await this.#keep(path);
     await this.#host.removeFile(path);
   }
 
-  /** A copy of what is damaged, before anything takes its place. */
+  /** Copies a damaged file before it is replaced. */
   async #keep(path: string): Promise<void> {
     const content = await this.#host.readFile(path);
     if (content === undefined) return;
@@ -173,7 +173,7 @@ export class Spool {
     await this.#put(`${sink}~state.json`, `${withChecksum(JSON.stringify(state))}\n`);
   }
 
-  /** Removes a sink that has nothing waiting any more. */
+  /** Removes a sink without pending events. */
   async forget(sink: string): Promise<void> {
     for (const root of this.#roots) {
       await this.#host.removeFile(`${root}/${sink}~sink.json`);
@@ -187,7 +187,7 @@ export class Spool {
       try {
         await this.#host.makeDirectory(root, 0o700);
         await this.#host.writeFile({ path: `${root}/${name}`, content, mode: 0o600 });
-        // An older one elsewhere would be read in its place.
+        // An older copy in another root would be read instead.
         for (const other of this.#roots) {
           if (other !== root) await this.#host.removeFile(`${other}/${name}`).catch(() => undefined);
         }
@@ -235,7 +235,7 @@ export class Spool {
   }
 }
 
-/** Whether an event has waited too long to be of use. Its own clock may have been wrong: then it has not. */
+/** Whether an event is too old to be useful. False if its clock may have been wrong. */
 export function isExpired(
   event: ReportEvent,
   now: { readonly time: number; readonly sinceBootMs: number },
@@ -246,10 +246,10 @@ export function isExpired(
   return age > SPOOL_LIMITS.ageMs && (event.host.bootId === bootId || Date.parse(event.time) > PLAUSIBLE_SINCE);
 }
 
-/** A clock that says less was not set yet: this program did not exist. */
+/** An earlier time means that the clock was not set: this program did not exist then. */
 const PLAUSIBLE_SINCE = Date.parse('2025-01-01T00:00:00Z');
 
-/** undefined: it is damaged, or none. */
+/** undefined: it is damaged or missing. */
 function parseState(text: string): SinkState | undefined {
   let value: unknown;
   try {

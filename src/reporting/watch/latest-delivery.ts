@@ -8,13 +8,13 @@ import type { ReportEvent } from '../event.ts';
 export interface LatestDeliveryOptions extends Pick<SinkDelivery, 'sink' | 'timeoutMs' | 'context' | 'signal'> {
   readonly name: string;
   readonly random?: () => number;
-  /** Told when deliveries begin to fail for another cause than before, and when they succeed again. */
+  /** Called when deliveries begin to fail for a different cause, and when they succeed again. */
   readonly onNews: (message: string) => void;
 }
 
 /**
- * Keeps one sink up to date: of what was offered while it was away it gets the last only, as an older state is no news.
- * Between two tries it waits like every sender here, and is told nothing in between.
+ * Keeps one sink up to date: of events offered during an outage it gets only the last, because older states are
+ * obsolete. It pauses between attempts like every sender here.
  */
 export class LatestDelivery {
   readonly #options: LatestDeliveryOptions;

@@ -1,33 +1,33 @@
 import type { ReportCondition } from '../event.ts';
 import type { Moment } from '../run-state.ts';
 
-/** What a look at the node found. */
+/** The result of one check of the node. */
 export interface Observation {
   readonly healthy: boolean;
-  /** CamelCase; of an unhealthy node one of the published reasons. */
+  /** CamelCase; for an unhealthy node one of the published reasons. */
   readonly reason: string;
-  /** One line: what was seen. */
+  /** One line: the observation. */
   readonly why: string;
-  /** True where nobody could be asked, so that it may be otherwise. */
+  /** True where no API server could be queried, so that it may be otherwise. */
   readonly unknown: boolean;
 }
 
-/** What is believed of the node, and what was seen since that speaks against it. */
+/** The confirmed state of the node, and later observations that contradict it. */
 export interface NodeHealth {
   readonly condition: ReportCondition | undefined;
-  /** How many looks in a row saw something else than is believed. */
+  /** The number of consecutive contradicting observations. */
   readonly doubts: number;
 }
 
 export const NOTHING_SEEN: NodeHealth = { condition: undefined, doubts: 0 };
 
-/** A kubelet that is restarted is away for a look: what got worse must be seen so often, in a row. */
+/** A kubelet that restarts is away for one check: a deterioration must be observed this many times in a row. */
 const CONVINCING = 2;
 
 /**
- * What is believed after one more look. What is first seen counts, and that the node works counts at once; that it does
- * not, only when it is seen again. Another reason for the same is news, too, but no change of the status, so that the
- * time of that stays (metav1.Condition).
+ * The state after one more observation. The first observation counts, and recovery counts at once; a failure only when
+ * it is observed again. A different reason for the same status is reported, but does not change the time of that status
+ * (metav1.Condition).
  */
 export function observed(health: NodeHealth, observation: Observation, at: Moment): NodeHealth {
   const now = conditionOf(observation, at);

@@ -3,10 +3,10 @@ import { redactDeep } from '@machineadm/document/redaction.ts';
 import type { ReportCondition, ReportEvent } from '../event.ts';
 import type { Moment } from '../run-state.ts';
 
-/** Who watches what: the same in every event of a watch. */
+/** The watcher and its subject: the same in every event of a watch. */
 export type WatchIdentity = Pick<ReportEvent, 'runId' | 'agent' | 'machine' | 'host' | 'document'>;
 
-/** The event that tells what a watch believes of its node. */
+/** The event for a watch's current state of its node. */
 export function watchEvent(
   identity: WatchIdentity,
   condition: ReportCondition,

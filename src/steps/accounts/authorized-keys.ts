@@ -11,18 +11,21 @@ import type { PasswdEntry } from './databases.ts';
 const BLOCK = 'keys of the bootstrap document; other lines are kept';
 const LARGEST = 512 * 1024;
 
-/** How the keys of a user are: as wanted, different, or in a state in which nothing is written. */
+/** The state of a user's keys: as wanted, different, or a state in which nothing is written. */
 export type KeysActual =
   | { readonly kind: 'same' }
   | { readonly kind: 'different'; readonly how: string }
   | { readonly kind: 'unsafe'; readonly what: string; readonly remedy: string };
 
-/** The file with the managed block as wanted, every other line as it was; no keys = no block. */
+/** The file with the managed block as wanted, and every other line unchanged; no keys = no block. */
 export function withManagedKeys(text: string, keys: readonly string[]): string {
   return keys.length === 0 ? withoutBlock(text, BLOCK) : withBlock(text, BLOCK, keys.map((key) => `${key}\n`).join(''));
 }
 
-/** Compares. What it reads goes nowhere: the file that is written is made from what the user may read (`writeKeys`). */
+/**
+ * Compares only. The content that it reads is not used: the written file is derived from what the user may read
+ * (`writeKeys`).
+ */
 export async function inspectKeys(
   host: QueryHost,
   user: PasswdEntry | undefined,
@@ -73,7 +76,7 @@ async function compareKeys(
   return { kind: 'same' };
 }
 
-/** Prints the file, nothing where there is none. */
+/** Prints the file, or nothing where it does not exist. */
 const READ = 'set -eu; file=$1/.ssh/authorized_keys; [ ! -e "$file" ] || exec cat -- "$file"';
 
 const WRITE = `set -eu
@@ -89,7 +92,7 @@ mv -f -- "$new" "$directory/authorized_keys"
 `;
 
 /**
- * Puts the keys in place as the user and not as root: whatever links the user lays on the way, even while this runs,
+ * Writes the keys as the user and not as root: whatever links the user creates on the path, even in the meantime,
  * nothing is read or written that the user may not read or write (CWE-59). Throws `AuthorizedKeysNotWritten`.
  */
 export async function writeKeys(

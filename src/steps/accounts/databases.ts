@@ -11,14 +11,14 @@ export interface PasswdEntry {
   readonly shell: string;
 }
 
-/** A line of group(5); `members` are those for whom it is a supplementary group. */
+/** A line of group(5); `members` have it as a supplementary group. */
 export interface GroupEntry {
   readonly name: string;
   readonly gid: number;
   readonly members: readonly string[];
 }
 
-/** What shadow(5) says of one user. */
+/** A user's entry in shadow(5). */
 export interface ShadowEntry {
   /** The second field: a hash, or marks such as `!` and `*`. */
   readonly password: Secret;
@@ -26,15 +26,18 @@ export interface ShadowEntry {
   readonly expires: string;
 }
 
-/** The accounts of this machine itself. Those of a directory (SSSD, LDAP) are not here: shadow-utils cannot change them. */
+/**
+ * The local accounts of this machine. Those of a directory (SSSD, LDAP) are not included: shadow-utils cannot change
+ * them.
+ */
 export interface Accounts {
   readonly users: ReadonlyMap<string, PasswdEntry>;
   readonly groups: ReadonlyMap<string, GroupEntry>;
-  /** Of the users asked for only. */
+  /** Only of the requested users. */
   readonly shadow: ReadonlyMap<string, ShadowEntry>;
 }
 
-/** Reads the account files; of shadow(5) only the lines of these users. */
+/** Reads the account files; from shadow(5) only the lines of these users. */
 export async function readAccounts(host: QueryHost, shadowOf: readonly string[] = []): Promise<Accounts> {
   const passwd = fieldsOf(await host.readText('/etc/passwd'));
   const group = fieldsOf(await host.readText('/etc/group'));
@@ -68,7 +71,7 @@ function fieldsOf(text: string | undefined): readonly (readonly string[])[] {
     .map((line) => line.split(':'));
 }
 
-/** The first line of a name wins, as it does in getpwnam(3). */
+/** The first line of a name counts, as in getpwnam(3). */
 function firstOf<Entry extends { readonly name: string }>(entries: readonly Entry[]): ReadonlyMap<string, Entry> {
   return new Map(entries.toReversed().map((entry) => [entry.name, entry]));
 }

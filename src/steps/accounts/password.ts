@@ -2,14 +2,14 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { UserModel } from '@machineadm/document/model.ts';
 import type { Secret } from '@machineadm/document/secret.ts';
 
-/** A crypt(5) hash that names its method, or a mark that no password matches. DES hashes have no "$" and no place here. */
+/** A crypt(5) hash with a method, or a marker that no password matches. DES hashes have no "$" and are not accepted. */
 const HASH = /^(?:\$[a-z0-9-]+\$[^:\s]+|[*!])$/i;
 
-/** No password matches it, and yet the account is not locked: sshd lets keys in even where it does not ask PAM. */
+/** No password matches it, but the account is not locked: sshd accepts keys even without PAM. */
 const NO_PASSWORD = '*';
 
 /**
- * What the second field of shadow(5) must become, and how. `lock` and `unlock` keep the hash that is there, as
+ * The required second field of shadow(5), and how to get there. `lock` and `unlock` keep the existing hash, as
  * usermod(8) does: a lock is an exclamation mark before it.
  */
 export type PasswordChange =
@@ -18,7 +18,7 @@ export type PasswordChange =
   | { readonly kind: 'unlock' }
   | { readonly kind: 'set'; readonly field: string };
 
-/** `hash` undefined: the document gives none. Throws `PasswordHashInvalid`. */
+/** `hash` undefined: the document has none. Throws `PasswordHashInvalid`. */
 export function passwordChange(
   user: Pick<UserModel, 'name' | 'locked'>,
   hash: Secret | undefined,
@@ -32,11 +32,11 @@ export function passwordChange(
     return field === now ? { kind: 'none' } : { kind: 'set', field };
   }
   const isLocked = now.startsWith('!');
-  // "*" bars the password as well.
+  // "*" also disables the password.
   if (user.locked) return isLocked || now.startsWith('*') ? { kind: 'none' } : { kind: 'lock' };
   if (!isLocked) return { kind: 'none' };
   const unlocked = now.replace(/^!+/, '');
-  // usermod refuses to unlock to an empty password, and rightly so; and it takes one mark away where RHEL sets two.
+  // usermod rightly refuses to unlock an empty password; and it removes one mark where RHEL sets two.
   if (!HASH.test(unlocked)) return { kind: 'set', field: NO_PASSWORD };
   return now === `!${unlocked}` ? { kind: 'unlock' } : { kind: 'set', field: unlocked };
 }

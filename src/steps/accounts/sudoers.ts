@@ -5,13 +5,13 @@ import type { UnmetRequirement } from '../step.ts';
 
 export const SUDOERS_MODE = 0o440;
 
-/** The rules of a user as sudoers(5) writes them; undefined = the file must not be there. */
+/** The rules of a user in the syntax of sudoers(5); undefined = the file must not exist. */
 export function sudoersText({ name, sudo }: Pick<UserModel, 'name' | 'sudo'>): string | undefined {
   if (sudo.length === 0) return undefined;
   return `# Written by machineadm.\n${sudo.map((rule) => `${name} ${rule}\n`).join('')}`;
 }
 
-/** Whether sudo is there, reads the directory, and understands the rules: before any of them is in place. */
+/** Whether sudo is installed, reads the directory, and accepts the rules: checked before any of them is written. */
 export async function sudoObstacles(
   host: QueryHost,
   users: readonly UserModel[],
@@ -48,7 +48,7 @@ export async function sudoObstacles(
   return obstacles;
 }
 
-/** openSUSE keeps the vendor's file below /usr/etc; "#includedir" is the older spelling (sudoers(5)). */
+/** openSUSE has the vendor's file below /usr/etc; "#includedir" is the older spelling (sudoers(5)). */
 async function readsDirectory(host: QueryHost): Promise<boolean> {
   const text = (await host.readText('/etc/sudoers')) ?? (await host.readText('/usr/etc/sudoers')) ?? '';
   return /^\s*[#@]includedir\s+"?\/etc\/sudoers\.d"?\/?\s*$/m.test(text);

@@ -3,7 +3,7 @@ import { redact } from '@machineadm/document/redaction.ts';
 import type { Command, Host, QueryHost } from '../../host/seam/host.ts';
 import type { UnmetRequirement } from '../step.ts';
 
-/** Which package brings which program, as most distributions call it. */
+/** The package of each program, as most distributions name it. */
 const PACKAGES: Readonly<Record<string, string>> = {
   groupadd: 'passwd (shadow-utils)',
   useradd: 'passwd (shadow-utils)',
@@ -13,7 +13,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
   install: 'coreutils',
 };
 
-/** Those of these programs that are not installed. */
+/** The programs of these that are not installed. */
 export async function missingTools(
   host: QueryHost,
   programs: ReadonlySet<string>,
@@ -30,7 +30,7 @@ export async function missingTools(
   return missing;
 }
 
-/** Runs a program of shadow-utils. Throws `AccountNotChanged` with what it said. */
+/** Runs a program of shadow-utils. Throws `AccountNotChanged` with its output. */
 export async function changeAccount(host: Host, command: Command, whatFailed: string): Promise<void> {
   const result = await host.run(command);
   if (result.status === 0) return;

@@ -8,21 +8,21 @@ import type { PasswdEntry } from './databases.ts';
 import type { PasswordChange } from './password.ts';
 import { SUDOERS_MODE, sudoersText } from './sudoers.ts';
 
-/** What shadow(5) has for a user that useradd just made: locked, and without a password. */
+/** The initial shadow(5) entry of a user created by useradd: locked, and without a password. */
 export const NEVER_LOGGED_IN = new Secret('!');
 
-/** Days since 1970: long past. Zero has a meaning of its own (shadow(5)). */
+/** Days since 1970: long past. Zero has a special meaning (shadow(5)). */
 const EXPIRED = '1';
 
 export interface UserActual {
   /** undefined: no such user. */
   readonly entry: PasswdEntry | undefined;
   readonly homeExists: boolean;
-  /** Of the group named as the primary one. */
+  /** The group named as the primary one. */
   readonly primaryGroupId: number | undefined;
-  /** A group of the user's own name exists. */
+  /** A group with the user's own name exists. */
   readonly ownGroupExists: boolean;
-  /** Supplementary groups that the user is not in. */
+  /** Supplementary groups that the user is missing in. */
   readonly missingGroups: readonly string[];
   /** `unknown`: the hash is not known before the run. */
   readonly password: PasswordChange['kind'] | 'unknown';
@@ -44,7 +44,7 @@ export type UserPayload = { readonly user: UserModel } & (
   | { readonly kind: 'keys' }
 );
 
-/** The programs that a change will run. */
+/** The programs needed for a change. */
 export function programsOf(payload: UserPayload): readonly string[] {
   switch (payload.kind) {
     case 'account':
@@ -60,7 +60,7 @@ export function programsOf(payload: UserPayload): readonly string[] {
   }
 }
 
-/** Each aspect of a user that differs, as a change of its own. What a new user has from the start is none. */
+/** Each difference of a user, as a separate change. The initial properties of a new user are not differences. */
 export function changesOf(user: UserModel, actual: UserActual): Change<UserPayload>[] {
   const changes: Change<UserPayload>[] = [];
   const { name } = user;
@@ -134,7 +134,7 @@ export function changesOf(user: UserModel, actual: UserActual): Change<UserPaylo
   }
 
   if (user.inactive && actual.expires !== EXPIRED) modify('expiry', 'expire the account', '--expiredate', EXPIRED);
-  // Only the mark of `inactive` is taken back; a date that an administrator set stays.
+  // Only the marker of `inactive` is reverted; a date set by an administrator stays.
   if (!user.inactive && actual.expires === EXPIRED) modify('expiry', 'let the account live', '--expiredate', '');
 
   const sudoers = sudoersText(user);
@@ -166,12 +166,12 @@ function holds(sudoers: UserActual['sudoers'], text: string): boolean {
   );
 }
 
-/** System users have no home directory unless they are given one, as useradd(8) has it. */
+/** System users have no home directory unless one is given, as with useradd(8). */
 function wantsHome({ system, home }: UserModel): boolean {
   return !system || home !== undefined;
 }
 
-/** useradd makes a group of the user's own name, and refuses where there is one already: then that is the primary one. */
+/** useradd creates a group with the user's own name, and refuses if it exists: then that becomes the primary group. */
 function creation(user: UserModel, ownGroupExists: boolean): readonly string[] {
   const group = user.primaryGroup ?? (ownGroupExists ? user.name : undefined);
   return [

@@ -1,28 +1,28 @@
 import { Secret } from '@machineadm/document/secret.ts';
 
-/** Whom an offline join blob was made for. */
+/** The subject of an offline join blob. */
 export interface OfflineBlob {
-  /** As it was given when the blob was made: DNS or NetBIOS name. */
+  /** As given when the blob was created: DNS or NetBIOS name. */
   readonly domain: string;
   readonly computer: string;
   /** The short name of the domain. */
   readonly netbiosDomain: string;
-  /** Of the account of the computer. */
+  /** Of the computer account. */
   readonly password: Secret;
-  /** As djoin and net write their files: UTF-16LE with its mark, base64, a NUL at the end. */
+  /** The file format of djoin and net: UTF-16LE with a byte order mark, base64, a NUL at the end. */
   readonly file: Uint8Array;
 }
 
-/** What every such blob begins with: the header of a serialized NDR type ([MS-RPCE] 2.2.6.1). */
+/** The beginning of every such blob: the header of a serialized NDR type ([MS-RPCE] 2.2.6.1). */
 const NDR_HEADER = Buffer.from('01100800cccccccc', 'hex');
 
-/** No name is longer; a longer count is no string but other data. */
+/** No name is longer; a larger count is not a string but other data. */
 const LONGEST_STRING = 1024;
 
 /**
- * Reads the head of ODJ_PROVISION_DATA (Samba librpc/idl/ODJ.idl; djoin /provision): domain, computer, its password, then
- * the short name of the domain. The text may be what `djoin /printblob` prints, or the content of a blob's file, read as
- * UTF-8. The password inside is made known as a secret. undefined: damaged, or none.
+ * Parses the head of ODJ_PROVISION_DATA (Samba librpc/idl/ODJ.idl; djoin /provision): domain, computer, its password,
+ * then the short name of the domain. The text may be the output of `djoin /printblob`, or the content of a blob's file,
+ * read as UTF-8. The password inside is registered as a secret. undefined: damaged, or not a blob.
  */
 export function readBlob(text: string): OfflineBlob | undefined {
   const base64 = text.replace(/[\s\0\uFEFF\uFFFD]/g, '');
@@ -37,14 +37,14 @@ export function readBlob(text: string): OfflineBlob | undefined {
   return { domain, computer, netbiosDomain, password: new Secret(password), file };
 }
 
-/** The header is followed by the length of what it describes. */
+/** The header is followed by the length of its data. */
 function isWhole(bytes: Buffer): boolean {
   return bytes.length >= 16 && bytes.length >= 16 + bytes.readUInt32LE(8);
 }
 
 /**
- * The first `count` conformant varying strings of UTF-16: maximum, offset 0, length, and the characters, on four bytes.
- * A counted one (RPC_UNICODE_STRING, as the short name is) has no NUL at its end.
+ * The first `count` conformant varying strings of UTF-16: maximum, offset 0, length, and the characters, aligned to
+ * four bytes. A counted string (RPC_UNICODE_STRING, as the short name is) has no NUL at its end.
  */
 function stringsOf(bytes: Buffer, count: number): readonly string[] {
   const found: string[] = [];

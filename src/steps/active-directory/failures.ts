@@ -3,14 +3,14 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
 import type { CommandResult } from '../../host/seam/host.ts';
 
-/** A cause that the tools name on standard error, under LC_ALL=C. */
+/** A cause that the tools print on standard error, under LC_ALL=C. */
 export interface JoinFailure {
   readonly reason: Reason;
   readonly pattern: RegExp;
   readonly summary: string;
   readonly remedy: string;
   readonly retryable?: true;
-  /** A line that was seen, of adcli 0.9.1 and 0.9.2 or Samba 4.17. */
+  /** An observed line, of adcli 0.9.1 and 0.9.2 or Samba 4.17. */
   readonly example: string;
 }
 
@@ -18,8 +18,9 @@ const NEVER_RETRIED =
   'machineadm does not try again by itself: a few wrong passwords lock an account out, for all machines that join with it.';
 
 /**
- * The first that matches tells the cause. Exit codes do not: adcli ends with 3 for nearly all of Kerberos and net with
- * 255 for everything. What follows a colon comes from the server and differs, so only adcli's own words are matched.
+ * The first match is the cause. Exit codes do not help: adcli exits with 3 for nearly all errors of Kerberos and net
+ * with 255 for everything. The text after a colon comes from the server and differs, so only adcli's own text is
+ * matched.
  */
 export const JOIN_FAILURES: readonly JoinFailure[] = [
   {
@@ -61,7 +62,7 @@ export const JOIN_FAILURES: readonly JoinFailure[] = [
   },
   {
     reason: 'DomainPasswordExpired',
-    // MIT krb5 asks for a new password, and adcli has none to give.
+    // MIT krb5 prompts for a new password, and adcli has none.
     pattern: /New password cannot be zero length|Password has expired|password must be changed/i,
     summary: 'The password of the account that joins expired, or must be changed at its next use.',
     remedy: 'Set a new password in the domain, without "must change at next logon".',
@@ -77,7 +78,7 @@ export const JOIN_FAILURES: readonly JoinFailure[] = [
   },
   {
     reason: 'ServicePrincipalConflict',
-    // adcli calls this a lack of permissions.
+    // adcli reports this as insufficient permissions.
     pattern: /spn\[[^\]]*\] would cause a conflict/,
     summary: 'A service principal of this computer belongs to another account of the domain.',
     remedy: 'Find it (setspn -Q, or ldapsearch on servicePrincipalName) and remove it there, or choose another name.',
@@ -152,7 +153,7 @@ export const JOIN_FAILURES: readonly JoinFailure[] = [
   },
 ];
 
-/** What a join tool's failure means. The last lines of its standard error are the evidence. */
+/** The meaning of a join tool's failure. The last lines of its standard error are the evidence. */
 export function joinFailure(program: string, result: CommandResult): MachineadmError {
   const lines = `${result.stdout}\n${result.stderr}`.split('\n').filter((line) => line.trim() !== '');
   const known = JOIN_FAILURES.find(({ pattern }) => lines.some((line) => pattern.test(line)));

@@ -13,21 +13,21 @@ import { reachController } from './reach.ts';
 const JOIN = 'active-directory/join';
 const COMPUTER_NAME = /^[A-Z0-9](?:[A-Z0-9-]{0,13}[A-Z0-9])?$/;
 const TESTJOIN_TIMEOUT_MS = 20_000;
-/** What says that the keys themselves are refused, and not that nobody could be asked. */
+/** Errors that mean that the keys themselves are refused, not that no controller was reachable. */
 const KEYS_REFUSED =
   /Preauthentication failed|not found in Kerberos database|credentials have been revoked|no suitable keys/;
 
 export interface ActiveDirectoryActual {
   readonly kerberosConfiguration: string | undefined;
-  /** `unverified`: there are keys, and no controller to ask about them. */
+  /** `unverified`: there are keys, and no reachable controller to check them. */
   readonly membership: 'none' | 'valid' | 'broken' | 'unverified';
   readonly keytabMode: number | undefined;
   readonly missingServices: readonly string[];
   /** True: an earlier run of this instance found the name free and began to join. */
   readonly ours: boolean;
-  /** The keytab that an earlier run of this instance began to make, and a reset removes. */
+  /** The keytab that an earlier run of this instance created, and a reset removes. */
   readonly undo: string | undefined;
-  /** True: a join was begun and not ended, so keys that do not work are its own. */
+  /** True: a join was begun and not completed, so keys that do not work are its own. */
   readonly interrupted: boolean;
 }
 
@@ -45,12 +45,12 @@ export type ActiveDirectoryPayload =
 
 type ActiveDirectoryStep = Step<DomainMembership, ActiveDirectoryActual, ActiveDirectoryPayload>;
 
-/** What the step asks the network; another one in tests. */
+/** The step's network queries; replaced in tests. */
 type Network = () => Promise<DirectoryNetwork>;
 
 /**
- * Membership in an Active Directory domain: the configuration of Kerberos, an account with keys in the keytab, and the
- * proof that the domain accepts them. A membership that is valid is left alone.
+ * Membership in an Active Directory domain: the Kerberos configuration, an account with keys in the keytab, and the
+ * proof that the domain accepts them. A valid membership is left alone.
  */
 export function activeDirectoryStep(network: Network): ActiveDirectoryStep {
   return {
@@ -128,7 +128,7 @@ async function inspect(host: QueryHost, desired: DomainMembership, record: StepR
   };
 }
 
-/** The controller that made the account is asked first: the others learn of it by replication, some minutes later. */
+/** The controller that created the account is asked first: the others get it by replication, some minutes later. */
 async function testJoin(
   host: QueryHost,
   { domain, keytab, domainController }: DomainMembership,
@@ -231,7 +231,7 @@ async function joinDomain(
   const { credentials, keytab, onReset } = desired;
   const before = await host.stat(keytab);
   await within(host, desired, network, execution, async (join, controller) => {
-    // A keytab that was there may hold keys of others: a reset leaves it.
+    // An existing keytab may contain other keys: a reset keeps it.
     const leaves = onReset === 'Leave' && (before === undefined || undo === keytab);
     const begin = () =>
       execution.remember({

@@ -8,7 +8,7 @@ import { TOOL_ENVIRONMENT, WORK_DIRECTORY, withWorkDirectory } from './work-dire
 
 const SHORT_TIMEOUT_MS = 30_000;
 
-/** One join with one secret, in a directory of its own that is gone afterwards, whatever happened. */
+/** One join with one secret, in a temporary directory that is always removed. */
 export class DomainJoin {
   readonly #host: Host;
   readonly #desired: DomainMembership;
@@ -33,8 +33,8 @@ export class DomainJoin {
   }
 
   /**
-   * Refuses to take over an account that is there: adcli does it without a word, and the machine that had it is out.
-   * Throws `ComputerAccountExists`, and what is wrong with the account that joins.
+   * Refuses to take over an existing account: adcli would do it silently, and the other machine would lose its
+   * membership. Throws `ComputerAccountExists`, and problems of the joining account.
    */
   async refuseExisting(user: string, password: string): Promise<void> {
     const { computerName, timeoutMs } = this.#desired;
@@ -65,7 +65,7 @@ export class DomainJoin {
     await this.#adcliJoin(password, ['--login-type=computer', '--stdin-password']);
   }
 
-  /** Takes the password of the computer out of the blob, and makes the keytab of it. */
+  /** Extracts the computer's password from the blob, and creates the keytab from it. */
   async withBlob(text: string): Promise<void> {
     const blob = readBlob(text);
     if (blob === undefined) throw blobInvalid('is damaged, cut off, or no such data');
@@ -79,14 +79,14 @@ export class DomainJoin {
     const file = `${WORK_DIRECTORY}/blob`;
     await this.#host.writeFile({ path: file, content: blob.file, mode: 0o600 });
     const settings = { computerName, realm, workgroup: blob.netbiosDomain, keytab };
-    // Samba 4.17 ends with a segmentation fault when it is to write the keytab at once.
+    // Samba 4.17 crashes with a segmentation fault when it writes the keytab at once.
     const configuration = await this.#sambaConfiguration({ ...settings, method: 'secrets only' });
     await this.#net(['offlinejoin', 'requestodj', `loadfile=${file}`], configuration);
     await this.#sambaConfiguration({ ...settings, method: 'secrets and keytab' });
     await this.#net(['ads', 'keytab', 'create', '-P', '-S', this.#controller], configuration);
   }
 
-  /** Adds keys for more services, with the computer's own right to. */
+  /** Adds keys for more services, with the computer's own permission. */
   async addServices(services: readonly string[]): Promise<void> {
     const { fqdn, computerName, keytab } = this.#desired;
     const args = [
@@ -101,7 +101,7 @@ export class DomainJoin {
     if (result.status !== 0) throw joinFailure('adcli update', result);
   }
 
-  /** Proves that the keys open the domain: a ticket with kinit, where there is one, and a login with adcli. */
+  /** Proves that the domain accepts the keys: a ticket with kinit, if installed, and a login with adcli. */
   async verify(): Promise<void> {
     const { keytab } = this.#desired;
     if ((await this.#host.which('kinit')) !== undefined) {
@@ -141,7 +141,7 @@ export class DomainJoin {
     if (result.status !== 0) throw joinFailure(`net ${args.slice(0, 2).join(' ')}`, result);
   }
 
-  /** All that Samba keeps lies in the work directory: the keytab is what remains. */
+  /** Samba keeps all its files in the work directory: only the keytab remains. */
   async #sambaConfiguration(
     settings: Readonly<Record<'computerName' | 'realm' | 'workgroup' | 'keytab' | 'method', string>>,
   ): Promise<string> {
@@ -174,7 +174,7 @@ export class DomainJoin {
   }
 }
 
-/** Of the lines of `NAME:`, each followed by ` VALUE` ones, those that tell whose account it is. */
+/** From the lines of `NAME:`, each followed by ` VALUE` lines, those that identify the account. */
 function shownAccount(shown: string): string {
   const valueAt = (name: string) => new RegExp(`^${name}:\\n (?!- not set)(.*)$`, 'm').exec(shown)?.[1];
   return ['sAMAccountName', 'dNSHostName', 'operatingSystem', 'description']

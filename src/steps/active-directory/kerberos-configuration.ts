@@ -2,13 +2,14 @@ import { KERBEROS_CONFIGURATION, ORIGINAL_SUFFIX } from '@machineadm/document/ow
 
 export { KERBEROS_CONFIGURATION };
 
-/** What was there before; a reset puts it back. */
+/** The previous file; a reset restores it. */
 export const KERBEROS_ORIGINAL = `${KERBEROS_CONFIGURATION}${ORIGINAL_SUFFIX}`;
 
 /**
- * krb5.conf(5) for one domain. AES alone is named before the join: adcli writes a key of every permitted type into the
- * keytab and msDS-SupportedEncryptionTypes, arcfour-hmac among them by default. Controllers are found by DNS; TCP from
- * the first, since a ticket with a PAC seldom fits into a datagram; and no reverse lookup may decide who a server is.
+ * krb5.conf(5) for one domain. Only AES is enabled before the join: adcli writes a key of every permitted type into the
+ * keytab and msDS-SupportedEncryptionTypes, including arcfour-hmac by default. Controllers are found by DNS. TCP is
+ * used from the start, because a ticket with a PAC seldom fits into a datagram. Reverse lookups must not decide a
+ * server's identity.
  */
 export function kerberosConfiguration(domain: string): string {
   const realm = domain.toUpperCase();

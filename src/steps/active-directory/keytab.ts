@@ -1,12 +1,12 @@
-/** Who a keytab has keys for; no key is read out. */
+/** The principals of a keytab; keys are not read. */
 export interface KeytabEntry {
   /** `NODE-1$@CORP.EXAMPLE.COM`, `host/node-1@CORP.EXAMPLE.COM`. */
   readonly principal: string;
 }
 
 /**
- * The entries of a keytab of version 0x0502 (MIT krb5 doc/formats/keytab_file_format.rst): big-endian, each entry behind
- * its length, a negative length is a hole. undefined: it is no keytab, or cut off.
+ * The entries of a keytab of version 0x0502 (MIT krb5 doc/formats/keytab_file_format.rst): big-endian, each entry
+ * preceded by its length, a negative length is a hole. undefined: it is not a keytab, or truncated.
  */
 export function readKeytab(bytes: Uint8Array): readonly KeytabEntry[] | undefined {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);

@@ -2,7 +2,7 @@ import { redact } from '@machineadm/document/redaction.ts';
 import type { Command, Host } from '../../host/seam/host.ts';
 import { TOOL_ENVIRONMENT, WORK_DIRECTORY, withWorkDirectory } from './work-directory.ts';
 
-/** A membership that this machine made itself, and is to give up. */
+/** A membership that this machine created itself, and must give up. */
 export interface LeaveOrder {
   readonly domain: string;
   readonly computer: string;
@@ -12,9 +12,9 @@ export interface LeaveOrder {
 const TIMEOUT_MS = 30_000;
 
 /**
- * Deletes the account of this computer with the keys that it has, where the domain lets it: a computer may delete itself
- * only where that was delegated. A domain that refuses, or that cannot be reached, does not hold a reset up: what is left
- * to do there is told. The keytab itself is a file that the reset removes.
+ * Deletes this computer's account with its own keys, if the domain allows it: a computer may delete itself only if that
+ * was delegated. A domain that refuses or is unreachable does not block a reset: the remaining work is reported. The
+ * reset removes the keytab itself.
  */
 export async function leaveDomain(
   host: Host,

@@ -1,14 +1,14 @@
 import type { ActiveDirectoryModel, Model } from '@machineadm/document/model.ts';
 import type { Facts } from '../../host/seam/facts.ts';
 
-/** The membership that a document asks for, with the names that this machine has in its domain. */
+/** The membership that a document requires, with this machine's names in its domain. */
 export interface DomainMembership extends ActiveDirectoryModel {
   readonly computerName: string;
   /** Of the realm, as Kerberos writes it: upper case. */
   readonly realm: string;
   /** `node-1.corp.example.com`. */
   readonly fqdn: string;
-  /** What the account says of the system; for people who look at the directory. */
+  /** The account's description of the system, for administrators of the directory. */
   readonly os: Facts['os'];
 }
 
@@ -31,7 +31,7 @@ export function computerPrincipal({ computerName, realm }: DomainMembership): st
   return `${computerName}$@${realm}`;
 }
 
-/** The principals of the services that the document names. */
+/** The service principals that the document names. */
 export function servicePrincipals({ servicePrincipals: services, fqdn, realm }: DomainMembership): readonly string[] {
   return services.map((service) => `${service}/${fqdn}@${realm}`);
 }

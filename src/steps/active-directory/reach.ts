@@ -4,21 +4,21 @@ import type { QueryHost } from '../../host/seam/host.ts';
 import type { Execution } from '../step.ts';
 import type { DomainMembership } from './membership.ts';
 
-/** LDAP, Kerberos, and changing a password (RFC 3244): without the last, an account is left half made. */
+/** LDAP, Kerberos, and changing a password (RFC 3244): without the last, an account is only half created. */
 const NEEDED_PORTS = [389, 88, 464] as const;
 /** SMB: group policies, and the offline join. */
 const SMB_PORT = 445;
 
-/** Kerberos refuses more by default ([MS-KILE] 3.1.5; krb5.conf(5) clockskew). */
+/** Kerberos refuses larger differences by default ([MS-KILE] 3.1.5; krb5.conf(5) clockskew). */
 const CLOCK_LIMIT_MS = 300_000;
 const CLOCK_WARNING_MS = 60_000;
-/** It waits for LDAP over TCP without an end; where that answers, it takes less than a second. */
+/** adcli waits for LDAP over TCP indefinitely; a reachable server takes less than a second. */
 const INFO_TIMEOUT_MS = 10_000;
 
 /**
- * The controller to join with, once it is known that it answers and that its clock is ours: what adcli does not tell
- * apart (one text for each trouble with DNS), does not end (a silent port 389), or does not mind (a wrong clock).
- * Throws `DomainNotFound`, `DomainNameServiceFailed`, `DomainControllerUnreachable`, `DomainControllerClockSkew`.
+ * The controller to join with, after checking that it answers and that the clocks agree: problems that adcli does not
+ * distinguish (one message for every DNS error), never ends on (a silent port 389), or ignores (a wrong clock). Throws
+ * `DomainNotFound`, `DomainNameServiceFailed`, `DomainControllerUnreachable`, `DomainControllerClockSkew`.
  */
 export async function reachController(
   host: QueryHost,
@@ -38,7 +38,7 @@ export async function reachController(
   return controller;
 }
 
-/** The one of this machine's site, as adcli finds it by asking them all over UDP; else the first that DNS names. */
+/** The controller of this machine's site, as adcli finds it over UDP; otherwise the first one in DNS. */
 async function chosenController(host: QueryHost, network: DirectoryNetwork, domain: string): Promise<string> {
   const [first] = await network.controllers(domain);
   const info = await host.query({ program: 'adcli', args: ['info', `--domain=${domain}`], timeoutMs: INFO_TIMEOUT_MS });

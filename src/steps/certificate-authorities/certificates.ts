@@ -4,16 +4,16 @@ import { pemBlocks } from '@machineadm/document/pem.ts';
 
 /** One certificate of the document. */
 export interface Authority {
-  /** Of the entry of the document. */
+  /** Of the document's entry. */
   readonly name: string;
-  /** PEM, in the form that everybody reads: lines of 64, one newline at the end. */
+  /** PEM in canonical form: lines of 64, one newline at the end. */
   readonly pem: string;
   /** Lower-case hex SHA-256 of the certificate. */
   readonly fingerprint: string;
 }
 
 /**
- * The certificates of an entry, or what keeps one from being trusted, in words without its content.
+ * The certificates of an entry, or why one cannot be trusted, without quoting its content.
  *
  * @param now milliseconds since the epoch
  */
@@ -42,11 +42,11 @@ export function authoritiesOf(
   return authorities.length === 0 ? { problem: `${name} holds no certificate` } : { authorities };
 }
 
-/** SHA-256 of every certificate in a bundle, without the cost of understanding them. */
+/** SHA-256 of every certificate in a bundle, without parsing them completely. */
 export function fingerprintsIn(bundle: string): ReadonlySet<string> {
   const found = new Set<string>();
   for (const { label, body } of pemBlocks(bundle)) {
-    // p11-kit and OpenSSL also know TRUSTED CERTIFICATE, which holds more than the certificate.
+    // p11-kit and OpenSSL also have TRUSTED CERTIFICATE, which contains more than the certificate.
     if (label === 'CERTIFICATE') found.add(createHash('sha256').update(Buffer.from(body, 'base64')).digest('hex'));
   }
   return found;

@@ -9,15 +9,15 @@ import { type TrustStore, trustStoreOf } from './stores.ts';
 export interface AuthoritiesDesired {
   readonly entries: readonly CertificateAuthorityModel[];
   readonly osId: string;
-  /** The containerd step of this document restarts it, for this step, too. */
+  /** The document's containerd step restarts it for this step as well. */
   readonly containerdRestartsLater: boolean;
 }
 
 export interface AuthoritiesActual {
   readonly store: TrustStore;
-  /** What must be there, by the name of its file. */
+  /** The required files, by name. */
   readonly wanted: ReadonlyMap<string, Authority>;
-  /** Our files that are there, with their content where it is wanted. */
+  /** Our existing files, with their content where it is needed. */
   readonly present: ReadonlyMap<string, string | undefined>;
   /** Of everything in the bundle. */
   readonly trusted: ReadonlySet<string>;
@@ -27,17 +27,17 @@ export interface AuthoritiesActual {
 export type AuthoritiesPayload =
   | { readonly kind: 'add'; readonly path: string; readonly pem: string }
   | { readonly kind: 'remove'; readonly path: string }
-  /** Nothing but what the change owes. */
+  /** No change except pending follow-ups. */
   | { readonly kind: 'rebuild' };
 
 const REBUILD_TIMEOUT_MS = 120_000;
 
 /**
- * Certificate authorities in the store of the operating system, where all that links against it finds them. One file
- * a certificate, named after the certificate itself: tools that hash file names meet a new certificate as a new file, and
- * what the document no longer names is known by our prefix and removed. The agent's own requests trust them without this.
+ * Certificate authorities in the operating system's trust store, for all programs that use it. One file per
+ * certificate, named after its digest: a new certificate is always a new file for tools that hash file names, and
+ * obsolete files are recognised by our prefix and removed. The agent's own requests trust them independently.
  *
- * @param now milliseconds since the epoch, to judge what is expired
+ * @param now milliseconds since the epoch, to check the expiry
  */
 export function certificateAuthoritiesStep(
   now: () => number = Date.now,
@@ -77,7 +77,7 @@ export function certificateAuthoritiesStep(
       const present = new Map<string, string | undefined>();
       for (const name of (await host.list(store.directory)) ?? []) {
         if (!name.startsWith(OWN_FILE_PREFIX) || !name.endsWith(store.extension)) continue;
-        // Debian's links to our files lie in Flatcar's directory.
+        // Debian's links to our files would be in Flatcar's directory.
         if ((await host.stat(`${store.directory}/${name}`))?.type !== 'file') continue;
         const text = wanted.has(name) ? await host.readText(`${store.directory}/${name}`) : undefined;
         present.set(name, text);
@@ -88,7 +88,7 @@ export function certificateAuthoritiesStep(
 
     plan(_desired, actual) {
       const { store, wanted, present, trusted } = actual;
-      // containerd reads the store when it starts, and keeps what it read (Go's crypto/x509, root.go: once).
+      // containerd reads the store only when it starts (Go's crypto/x509, root.go: once).
       const owes: readonly FollowUp[] = actual.containerdRuns
         ? ['update-ca-certificates', 'restart:containerd']
         : ['update-ca-certificates'];
@@ -136,7 +136,7 @@ export function certificateAuthoritiesStep(
   };
 }
 
-/** The step as the pipeline uses it. */
+/** The step as used in the pipeline. */
 export const certificateAuthorities: Step<AuthoritiesDesired, AuthoritiesActual, AuthoritiesPayload> =
   certificateAuthoritiesStep();
 
@@ -152,7 +152,7 @@ const NO_STORE: UnmetRequirement = {
 async function rebuild(host: Host, desired: AuthoritiesDesired, execution: Execution): Promise<void> {
   const store = (await trustStoreOf(host, desired.osId)) ?? noStore();
   const { program, args } = store.rebuild;
-  // Files must outlive a power cut before the bundle that was made of them does.
+  // Files must be durable before the bundle that is generated from them.
   await host.sync(store.directory);
   const result = await host.run({ program, args, timeoutMs: REBUILD_TIMEOUT_MS, signal: execution.signal });
   if (result.status === 0) return;

@@ -4,7 +4,7 @@ import { convertToVersion } from './migrate.ts';
 import { fullId } from './plugin-ids.ts';
 import { dottedKey, isTable, same, valueAt } from './toml-tree.ts';
 
-/** A configuration that is there, and where each of its values stands (`placesOf`): tables of one shape. */
+/** An existing configuration, with the place of each of its values (`placesOf`): tables of equal structure. */
 export interface FoundConfiguration {
   readonly tree: TomlTable;
   readonly places: TomlTable;
@@ -14,22 +14,22 @@ export interface FoundConfiguration {
 interface FoundValue {
   readonly path: readonly string[];
   readonly value: TomlValue;
-  /** Places of all scalars in it; they are unique. */
+  /** The places of all its scalars; they are unique. */
   readonly places: readonly string[];
 }
 
 /** One file, or a file with its drop-ins folded in. */
 export interface FoundFiles {
   readonly files: readonly FoundConfiguration[];
-  /** Where the values of all of them stand that containerd reads. */
+  /** The places of all values that containerd reads. */
   readonly places: TomlTable;
 }
 
 /**
- * The values found that do not hold any more in the configuration to have, as `key (file:line)`. The way of a value through the
- * migration is not described a second time: its place takes the same way.
+ * Existing values that are not in the new configuration, as `key (file:line)`. A value's path through the migration is
+ * not implemented twice: its place goes through the same migration.
  *
- * @param effective what containerd makes of ours, where its defaults count as kept (Managed)
+ * @param effective containerd's result for our configuration, where its defaults count as kept (Managed)
  */
 export function changedValues(
   found: FoundFiles,
@@ -51,7 +51,7 @@ export function changedValues(
     .map(({ path, places }) => `${dottedKey(path)} (${linesOf(places)})`);
 }
 
-/** `file:line`, of a table in a list each line that it takes. */
+/** `file:line`; for a table in a list every line of it. */
 function linesOf(places: readonly string[]): string {
   return [...new Set(places.map((place) => place.replace(/:\d+$/, '')))].join(', ');
 }
@@ -75,7 +75,7 @@ function textsOf(place: TomlValue | undefined): readonly string[] {
   return isTable(place) ? Object.values(place).flatMap((part) => textsOf(part)) : [];
 }
 
-/** A single value may have become the item of a list (bin_dir, bin_dirs). */
+/** A single value may have become a list item (bin_dir, bin_dirs). */
 function holds(now: TomlValue | undefined, value: TomlValue, [list]: readonly string[]): boolean {
   const isOfPlugins = list === 'disabled_plugins' || list === 'required_plugins';
   const wanted = isOfPlugins && typeof value === 'string' ? fullId(value) : value;
@@ -83,7 +83,7 @@ function holds(now: TomlValue | undefined, value: TomlValue, [list]: readonly st
   return same(now, wanted);
 }
 
-/** Told in other words: by the header, by the sentences about mistakes, or as a drop-in that is folded in. */
+/** Reported separately: by the header, by the messages about invalid values, or as a merged drop-in. */
 function isOurs({ path: [key], path }: FoundValue, isManaged: boolean): boolean {
   if (path.length > 1) return false;
   return key === 'version' || key === 'imports' || (isManaged && /^(?:disabled|required)_plugins$/.test(key ?? ''));

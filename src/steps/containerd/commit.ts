@@ -7,19 +7,19 @@ import type { ContainerdActual, ContainerdDesired } from './inspect.ts';
 
 const SERVICE = 'containerd';
 
-/** How long the runtime may take: tests shorten it. In milliseconds. */
+/** Time limit for the runtime in milliseconds: tests shorten it. */
 export interface ContainerdTimes {
   readonly healthyWithin: number;
   readonly healthyAgainWithin: number;
 }
 
-/** Puts a configuration in place that was checked, and keeps the one before until this one proved itself. */
+/** Activates a checked configuration, and keeps the previous one until this one has proved itself. */
 export async function putConfiguration(host: Host, actual: ContainerdActual): Promise<void> {
   const { wanted, current, originalKept } = actual;
   if (current !== undefined && !originalKept && writerOf(current.text) === undefined) {
     await host.writeFile({ path: ORIGINAL_PATH, content: current.text, mode: current.mode });
   }
-  // One that is there already is of a run that was killed before its configuration proved itself: it is the good one.
+  // An existing backup is from a run that was killed before its configuration proved itself: it is the good one.
   if ((await host.stat(PREVIOUS_PATH)) === undefined) {
     const before = current ?? { text: NOTHING_BEFORE, mode: 0o644 };
     await host.writeFile({ path: PREVIOUS_PATH, content: before.text, mode: before.mode });
@@ -31,8 +31,8 @@ export async function putConfiguration(host: Host, actual: ContainerdActual): Pr
 const NOTHING_BEFORE = '# Written by machineadm: there was no configuration before.\n';
 
 /**
- * Does `action` and waits until the daemon is healthy. When that fails after a new configuration, the one before is put
- * back, so that the machine is no worse than it was; when it succeeds, the one before is no longer needed.
+ * Performs `action` and waits until the daemon is healthy. On failure after a new configuration the previous one is
+ * restored, so that the machine is no worse than before; on success it is removed.
  */
 export async function proveHealthy(
   host: Host,
@@ -45,7 +45,7 @@ export async function proveHealthy(
     await action();
     await waitUntilHealthy(host, desired.socket, times.healthyWithin, execution);
   } catch (error) {
-    // An interrupted run is taken up again: its configuration has not failed.
+    // An interrupted run is resumed: its configuration has not failed.
     if (execution.signal.aborted) throw error;
     const previous = await host.readText(PREVIOUS_PATH);
     if (previous === undefined) throw error;

@@ -27,9 +27,9 @@ import {
 
 export { REGISTRIES_DIRECTORY };
 export const CONFIGURATION_PATH = CONTAINERD_CONFIGURATION;
-/** What was there before the first run; kept once, never changed again. */
+/** The file before the first run; kept once, never changed again. */
 export const ORIGINAL_PATH = `${CONFIGURATION_PATH}${ORIGINAL_SUFFIX}`;
-/** What was there before the change at hand; removed when the daemon proved healthy with the new one. */
+/** The file before the current change; removed when the daemon is healthy with the new one. */
 export const PREVIOUS_PATH = `${CONFIGURATION_PATH}${PREVIOUS_SUFFIX}`;
 
 const MANAGED_MARK = '# Managed by machineadm:';
@@ -54,19 +54,19 @@ export interface ConfigurationInput {
   readonly model: ContainerdModel;
   /** The containerd that will read it. */
   readonly version: Version;
-  /** As Go names it: amd64, arm64. */
+  /** Go's name: amd64, arm64. */
   readonly architecture: string;
-  /** undefined leaves containerd's own default. */
+  /** undefined keeps containerd's own default. */
   readonly sandboxImage: string | undefined;
-  /** The configuration found, parsed, with its drop-ins where those are folded in; undefined when there was none. */
+  /** The existing configuration, parsed, with its drop-ins where those are merged; undefined without one. */
   readonly original: TomlTable | undefined;
 }
 
 /**
- * The whole configuration as a TOML tree: version 2 for containerd 1.x, version 3 for 2.x, which is read by every 2.x
- * (2.3 knows 4, but 2.2 refuses that). Of the file found before, Managed keeps only what belongs to this machine: where the
- * data lies, plug-ins of other vendors, drop-ins, where programs lie; Merge keeps everything that the document does not name.
- * `settings` of the document is merged last.
+ * The whole configuration as a TOML tree: version 2 for containerd 1.x, version 3 for 2.x, which every 2.x reads (2.3
+ * supports 4, but 2.2 refuses that). From the existing file, Managed keeps only what is specific to this machine: data
+ * directories, plug-ins of other vendors, drop-ins, program paths; Merge keeps everything that the document does not
+ * set. The document's `settings` are merged last.
  */
 export function configurationTree(input: ConfigurationInput): TomlTable {
   const { model, version } = input;
@@ -77,16 +77,16 @@ export function configurationTree(input: ConfigurationInput): TomlTable {
   return {
     version: version.major >= 2 ? 3 : 2,
     ...tree,
-    // Docker's packages disable CRI (containerd/containerd#8139): other people's entries stay, those never.
+    // Docker's packages disable CRI (containerd/containerd#8139): other entries are kept, but never those.
     disabled_plugins: disabledWithoutCri(tree),
-    // Without this a CRI plug-in that fails to load leaves a daemon that looks well and serves no pod.
+    // Without this, a CRI plug-in that fails to load leaves a daemon that seems healthy and serves no pods.
     required_plugins: [...new Set([CRI, ...stringsAt(tree, ['required_plugins'])])],
   };
 }
 
 /**
- * The text of the file; the same tree gives the same bytes. `current` is what the file holds now: a merge that adds
- * nothing leaves it as it is, comments and all.
+ * The text of the file; the same tree gives the same bytes. `current` is the present file: a merge that adds nothing
+ * leaves it unchanged, with its comments.
  */
 export async function configurationText(
   tree: TomlTable,
@@ -97,20 +97,20 @@ export async function configurationText(
   return `${HEADERS[mode]}${(await tableText(tree)).trimEnd()}\n`;
 }
 
-/** Who wrote a file: this step as a whole, this step into somebody's, or somebody else. */
+/** The origin of a file: completely ours, merged by us, or foreign. */
 export function writerOf(text: string): ContainerdModel['mode'] | undefined {
   if (text.startsWith(MANAGED_MARK)) return 'Managed';
   return text.startsWith(MERGED_MARK) ? 'Merge' : undefined;
 }
 
-/** Registry passwords and headers make the file unreadable for others (0600 instead of 0644). */
+/** Registry passwords and headers restrict the file to root (0600 instead of 0644). */
 export function holdsCredentials(tree: TomlTable): boolean {
   return leavesOf(tree).some(({ path }) =>
     path.some((key) => /^(auth|auths|password|identitytoken|authorization|headers?)$/i.test(key)),
   );
 }
 
-/** Where CRI is asked: the socket the document has containerd listen on, else the one it gives the kubelet. */
+/** The CRI socket: the one that the document configures for containerd, otherwise the kubelet's. */
 export function criSocketOf(model: Pick<Model, 'containerd' | 'kubernetes'>): string {
   const address = stringAt(model.containerd?.settings ?? {}, ['grpc', 'address']);
   return address ?? model.kubernetes?.node.criSocket ?? DEFAULT_CRI_SOCKETS.linux;
@@ -127,7 +127,7 @@ export function containerdTable(tree: TomlTable): TomlTable {
   return tableAt(tree, ['plugins', tree.version === 2 ? CRI : RUNTIME, 'containerd']);
 }
 
-/** The values that a running daemon can be asked for over CRI (`CriQueries.configuration`), as the tree wants them. */
+/** The values that a running daemon reports over CRI (`CriQueries.configuration`), from the tree. */
 export function runningValues(tree: TomlTable) {
   const plugin = tree.version === 2 ? CRI : RUNTIME;
   const containerd = containerdTable(tree);
@@ -176,13 +176,13 @@ function pluginsOfVersion3(input: ConfigurationInput, base: TomlTable): TomlTabl
     [RUNTIME]: {
       ...defined('restrict_oom_score_adj', model.restrictOomScoreAdj),
       ...defined('max_container_log_line_size', model.maxContainerLogLineSize),
-      // On by default, and to be removed in 2.4 (containerd RELEASES.md): only its absence is worth a word.
+      // Enabled by default, and to be removed in 2.4 (containerd RELEASES.md): only disabling it is written.
       ...(cdi?.enabled === false ? { enable_cdi: false } : {}),
       ...directories('cdi_spec_dirs', cdi?.specDirectories),
       ...cni(model, version),
       containerd: { ...defaultRuntime(model), runtimes: runtimeTables(model) },
     },
-    // Without it an import ends with "unable to initialize unpacker: no unpack platforms defined".
+    // Without it an import fails with "unable to initialize unpacker: no unpack platforms defined".
     ...(snapshotter === undefined || snapshotter === OVERLAYFS
       ? {}
       : { [TRANSFER]: { unpack_config: [{ platform: `linux/${architecture}`, snapshotter }] } }),
@@ -193,7 +193,7 @@ function imageStore({ snapshotter, discardUnpackedLayers }: ContainerdModel): To
   return { ...defined('snapshotter', snapshotter), ...defined('discard_unpacked_layers', discardUnpackedLayers) };
 }
 
-/** What Merge is not told of is left to the file, to its drop-ins and to containerd's own default, which is runc. */
+/** Merge leaves unset values to the file, to its drop-ins and to containerd's own default, which is runc. */
 function defaultRuntime({ mode, defaultRuntime: name }: ContainerdModel): TomlTable {
   return defined('default_runtime_name', name ?? (mode === 'Merge' ? undefined : 'runc'));
 }
@@ -206,8 +206,8 @@ function cni({ cni: { binaryDirectories, configurationDirectory } }: ContainerdM
 }
 
 /**
- * Old style mirrors, of the document's settings or found, exclude config_path: "`mirrors` cannot be set when `config_path`
- * is provided".
+ * Old style mirrors, from the document's settings or the existing file, exclude config_path: "`mirrors` cannot be set
+ * when `config_path` is provided".
  */
 function registry({ mode, registries, settings }: ContainerdModel, base: TomlTable): TomlTable {
   const hasMirrors = [settings, base].some((tree) =>
@@ -222,7 +222,7 @@ function directories(key: string, paths: readonly string[] | undefined): TomlTab
   return paths === undefined || paths.length === 0 ? {} : { [key]: paths };
 }
 
-/** What of a file found belongs to this machine. */
+/** The parts of an existing file that are specific to this machine. */
 function managedBase(found: TomlTable): TomlTable {
   const id = found.version === 2 ? CRI : RUNTIME;
   const { bin_dir: one, bin_dirs: several, conf_dir: configuration } = tableAt(found, ['plugins', id, 'cni']);
@@ -245,14 +245,14 @@ function managedBase(found: TomlTable): TomlTable {
   };
 }
 
-/** All of a file found, with what would not work mended. */
+/** All of an existing file, with invalid values corrected. */
 function mergeBase(found: TomlTable, { cgroupDriver }: ContainerdModel, version: Version): TomlTable {
   const id = found.version === 2 ? CRI : RUNTIME;
   const runtimes = correctedRuntimes(tableAt(found, ['plugins', id, 'containerd', 'runtimes']), cgroupDriver);
   const path = stringAt(registryTable(found), ['config_path']) ?? '';
   const plugins = {
     [id]: table('containerd', table('runtimes', runtimes)),
-    // Of several directories none is read for mirrors (containerd/containerd#12415).
+    // With several directories, none is used for mirrors (containerd/containerd#12415).
     ...(takesOneDirectory(version) && path.includes(':')
       ? { [IMAGES]: { registry: { config_path: path.split(':')[0] ?? path } } }
       : {}),
@@ -265,13 +265,13 @@ export function takesOneDirectory({ major, minor }: Version): boolean {
   return major > 2 || (major === 2 && minor >= 1);
 }
 
-/** Relative paths are relative to the file; the configuration is checked from standard input. */
+/** Relative paths are relative to the file; the configuration is checked on standard input. */
 function imports(found: TomlTable): TomlTable {
   const paths = stringsAt(found, ['imports']).map((path) => (path.startsWith('/') ? path : `/etc/containerd/${path}`));
   return paths.length === 0 ? {} : { imports: paths };
 }
 
-/** 2.1 refuses bin_dir beside bin_dirs: where settings name one of them, they have the last word in both. */
+/** 2.1 refuses bin_dir beside bin_dirs: where settings contain one of them, they decide both. */
 function withoutBinaries(tree: TomlTable, settings: TomlTable): TomlTable {
   const given = tableAt(settings, ['plugins', RUNTIME, 'cni']);
   const plugins = tableAt(tree, ['plugins']);

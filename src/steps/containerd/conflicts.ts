@@ -7,8 +7,8 @@ import { containerdTable, registryTable } from './configuration.ts';
 import { dottedKey, isTable, leavesOf, stringAt, tableAt, valueAt } from './toml-tree.ts';
 
 /**
- * What containerd accepts in a file and what then fails in silence: CRI that does not load, mirrors that are not asked, pods
- * that do not start. `config dump` tells none of it. Throws the reason of each.
+ * Settings that containerd accepts but that fail silently: CRI does not load, mirrors are not used, pods do not start.
+ * `config dump` shows none of that. Throws the reason of each.
  */
 export function refuseContradictions(tree: TomlTable, model: ContainerdModel): void {
   refuseOldRegistries(tree, model);
@@ -48,7 +48,10 @@ function refuseUnknownDefault(tree: TomlTable): void {
   });
 }
 
-/** Options of a shim are handed on as they are: a wrong type shows with the first pod ("Can't convert true(string) to bool"). */
+/**
+ * Options of a shim are passed on unchecked: a wrong type fails only with the first pod ("Can't convert true(string) to
+ * bool").
+ */
 function refuseWrongTypes(tree: TomlTable): void {
   const runtimes = tableAt(containerdTable(tree), ['runtimes']);
   for (const [name, runtime] of Object.entries(runtimes)) {
@@ -62,7 +65,7 @@ function refuseWrongTypes(tree: TomlTable): void {
   }
 }
 
-/** Fields of the document that the containerd found cannot do; it would ignore most of them without a word. */
+/** Fields of the document that the installed containerd does not support; it would ignore most of them silently. */
 export function tooNewFor(model: ContainerdModel, version: Version): readonly UnmetRequirement[] {
   const endpoints = model.registries.flatMap(({ server, mirrors }) => [server, ...mirrors]);
   const fields: readonly (readonly [field: string, used: boolean, since: readonly [number, number]])[] = [
@@ -70,7 +73,7 @@ export function tooNewFor(model: ContainerdModel, version: Version): readonly Un
     ['runtimes.*.snapshotter', model.runtimes.some(({ snapshotter }) => snapshotter !== undefined), [1, 7]],
     ['cni.binaryDirectories with more than one', model.cni.binaryDirectories.length > 1, [2, 1]],
     ['registries.*.dialTimeout', endpoints.some(({ dialTimeoutMs }) => dialTimeoutMs !== undefined), [2, 0]],
-    // An unknown capability makes older ones ignore the whole file.
+    // An unknown capability makes older versions ignore the whole file.
     ['the capability referrers', endpoints.some(({ capabilities }) => capabilities.includes('referrers')), [2, 2]],
   ];
   return fields.flatMap(([field, used, [major, minor]]): readonly UnmetRequirement[] => {

@@ -9,10 +9,9 @@ import { dottedKey, isTable, leavesOf, valueAt } from './toml-tree.ts';
 const STDIN = '/dev/stdin';
 
 /**
- * Asks the containerd found what it makes of a configuration, before that is in place: `containerd -c /dev/stdin
- * config dump`, which parses it, reads its drop-ins and prints every value in effect. Returns the drop-ins that were
- * read, and those values. Throws `ContainerdConfigSyntax`, `ContainerdConfigUnknownKey` or `ContainerdConfigNotEffective`.
- *
+ * Asks the installed containerd for its interpretation of a configuration before it is activated: `containerd -c
+ * /dev/stdin config dump` parses it, reads its drop-ins and prints every effective value. Returns the drop-ins, and
+ * those values. Throws `ContainerdConfigSyntax`, `ContainerdConfigUnknownKey` or `ContainerdConfigNotEffective`.
  * The dump is no validation: contradictions show only when the daemon starts (`health.ts`).
  */
 export async function checkConfiguration(
@@ -31,7 +30,7 @@ export async function checkConfiguration(
   return { dropIns, effective };
 }
 
-/** Compares every value of `tree` with what containerd says is in effect. Exported for its tests. */
+/** Compares every value of `tree` with containerd's effective values. Exported for its tests. */
 export function assertEffective(tree: TomlTable, effective: TomlTable, dropIns: readonly string[]): void {
   const moved = typeof effective.version === 'number' && effective.version >= 4 ? MOVED_IN_VERSION_4 : [];
   const unknown: string[] = [];
@@ -41,7 +40,7 @@ export function assertEffective(tree: TomlTable, effective: TomlTable, dropIns: 
     if (moved.includes(path[0] ?? '')) continue;
     const got = valueAt(effective, path);
     if (got === undefined) {
-      // A zero value may be left out of the dump; one that is not known and says nothing does no harm either.
+      // The dump may omit a zero value; an unknown key with a zero value does no harm either.
       if (!isZero(value)) unknown.push(dottedKey(path));
     } else if (!holds(path, value, got)) different.push({ key: dottedKey(path), want: value, got });
   }
@@ -49,7 +48,7 @@ export function assertEffective(tree: TomlTable, effective: TomlTable, dropIns: 
   if (unknown.length > 0) throw unknownKey(unknown, []);
 }
 
-/** containerd 2.3 prints these as plug-ins of its own (cmd/containerd/server/config, serviceMigrate). */
+/** containerd 2.3 prints these as separate plug-ins (cmd/containerd/server/config, serviceMigrate). */
 const MOVED_IN_VERSION_4 = ['grpc', 'ttrpc', 'debug', 'metrics'];
 
 interface Difference {
@@ -62,7 +61,7 @@ function isZero(value: TomlValue): boolean {
   return value === '' || amountOf(value) === 0 || value === false || (Array.isArray(value) && value.length === 0);
 }
 
-/** Drop-ins may add to a list, but nothing may be added to what is disabled. */
+/** Drop-ins may extend a list, but nothing may be added to the disabled plug-ins. */
 function holds(path: readonly string[], want: TomlValue, got: TomlValue): boolean {
   if (Array.isArray(want) && Array.isArray(got)) {
     const all = want.every((item) => got.some((other) => sameText(item, other)));
@@ -72,7 +71,7 @@ function holds(path: readonly string[], want: TomlValue, got: TomlValue): boolea
   return sameText(want, got);
 }
 
-/** A table in a list has more keys in the dump: those that were left out, with their defaults. */
+/** A table in a list has more keys in the dump: omitted ones with their defaults. */
 function sameText(want: TomlValue, got: TomlValue): boolean {
   if (isTable(want) && isTable(got)) {
     return leavesOf(want).every(({ path, value }) => {
@@ -85,13 +84,13 @@ function sameText(want: TomlValue, got: TomlValue): boolean {
   return JSON.stringify(want) === JSON.stringify(got);
 }
 
-/** The amount that a number stands for: containerd prints 1e3 as 1000.0, and 16_384 without the underscore. */
+/** The numeric value: containerd prints 1e3 as 1000.0, and 16_384 without the underscore. */
 function amountOf(value: TomlValue): number | undefined {
   const amount = value instanceof Verbatim ? Number(value.text.replaceAll('_', '')) : value;
   return typeof amount === 'number' && !Number.isNaN(amount) ? amount : undefined;
 }
 
-/** Above 2^53 amounts are too coarse: there the digits decide. */
+/** Above 2^53 numbers are inexact: then the digits are compared. */
 function exactText(value: TomlValue): string {
   const text = String(value).replaceAll('_', '');
   return Number.isSafeInteger(Number(text)) ? '' : (wholeNumber(text)?.toString() ?? '');
@@ -128,8 +127,8 @@ function importsOf(effective: TomlTable): readonly string[] {
 }
 
 /**
- * The keys of ours that containerd 2.x says it ignores. It names a plug-in's key by its words, and top-level keys by
- * file; those of somebody's drop-in are not ours to judge. 1.x says nothing: there the comparison finds them.
+ * Our keys that containerd 2.x reports as ignored. It names a plug-in's key by its path, and top-level keys by file;
+ * keys of foreign drop-ins are not checked. 1.x reports nothing: there the comparison finds them.
  */
 function unknownKeys(stderr: string, tree: TomlTable): readonly string[] {
   return stderr
@@ -156,7 +155,7 @@ function evidenceOf(dump: CommandResult): readonly Evidence[] {
   return lines.slice(-5).map((text) => ({ source: 'containerd config dump', text }));
 }
 
-/** The forms of 1.x (go-toml 1) and 2.x: `(6, 2): …`, `at row 6 column 2: …`. */
+/** The error formats of 1.x (go-toml 1) and 2.x: `(6, 2): …`, `at row 6 column 2: …`. */
 function placeIn(stderr: string): { readonly row: number; readonly column: number } | undefined {
   const match = /\((\d+), (\d+)\): /.exec(stderr) ?? /row (\d+) column (\d+)/.exec(stderr);
   return match === null ? undefined : { row: Number(match[1]), column: Number(match[2]) };

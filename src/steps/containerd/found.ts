@@ -7,14 +7,14 @@ import { CONFIGURATION_PATH } from './configuration.ts';
 import { parseTable, placesOf } from './toml-text.ts';
 import { mergeTables, stringsAt, tableAt, without } from './toml-tree.ts';
 
-/** A text that is no TOML, and where it stops being so. */
+/** A text that is not TOML, and the place of the error. */
 export interface NotToml {
   readonly row: number;
   readonly column: number;
   readonly message: string;
 }
 
-/** The tree of a text, or why there is none. */
+/** The tree of a text, or why it cannot be parsed. */
 export async function parseToml(text: string): Promise<{ readonly tree: TomlTable } | { readonly problem: NotToml }> {
   const { TomlError } = await import('smol-toml');
   try {
@@ -26,7 +26,7 @@ export async function parseToml(text: string): Promise<{ readonly tree: TomlTabl
   }
 }
 
-/** A file that somebody wrote and that is to be merged into. Throws `ContainerdConfigSyntax`. */
+/** A foreign file that is to be merged into. Throws `ContainerdConfigSyntax`. */
 export async function parseOthers(path: string, text: string): Promise<FoundConfiguration> {
   const parsed = await parseToml(text);
   if ('tree' in parsed) return { tree: parsed.tree, places: await placesOf(path, text) };
@@ -40,8 +40,8 @@ export async function parseOthers(path: string, text: string): Promise<FoundConf
 }
 
 /**
- * A configuration of containerd 1.x with its drop-ins folded in, and their paths. 1.x replaces the whole section of a plug-in
- * by that of a drop-in (containerd/containerd#5837), so that nothing merged into the main file would outlive them.
+ * A containerd 1.x configuration with its drop-ins merged, and their paths. In 1.x a drop-in replaces the whole section
+ * of a plug-in (containerd/containerd#5837), so merged values in the main file would be lost.
  */
 export async function withDropIns(
   host: QueryHost,
@@ -79,7 +79,7 @@ function replaced(below: TomlTable, dropIn: TomlTable): TomlTable {
   };
 }
 
-/** Files that imports name, in order; patterns only in the last part of a path, as everybody writes them. */
+/** The files of `imports`, in order; patterns only in the last part of a path, which is common practice. */
 async function matching(host: QueryHost, imports: readonly string[], from: string): Promise<string[]> {
   const found: string[] = [];
   for (const written of imports) {

@@ -5,14 +5,14 @@ import { unitTrouble } from '../../host/services/unit-trouble.ts';
 import type { Execution } from '../step.ts';
 
 const POLL_MS = 250;
-/** A restart that is under way passes through states that look like the end. */
+/** A restart in progress passes through states that look final. */
 const PERMANENT_AFTER_MS = 3_000;
 
-/** Lines of containerd's journal that tell why it serves no CRI. */
+/** Lines of containerd's journal that explain why it does not serve CRI. */
 const TELLING = /load required plugin|failed to load plugin|Failure unmarshaling|level=(error|fatal)|containerd: /;
 
 /**
- * What is wrong with the runtime behind a socket, in a few words; undefined when it is well. `ctr version` would prove
+ * The problem of the runtime at a socket, in a few words; undefined when it is healthy. `ctr version` would prove
  * nothing about CRI; `NetworkReady=false` is normal until a CNI is applied.
  */
 export async function findHealthProblem(host: QueryHost, socket: string): Promise<string | undefined> {
@@ -27,7 +27,7 @@ export async function findHealthProblem(host: QueryHost, socket: string): Promis
   }
 }
 
-/** Waits until the runtime is well. Throws `ContainerdUnhealthy` with what its journal says. */
+/** Waits until the runtime is healthy. Throws `ContainerdUnhealthy` with lines of its journal. */
 export async function waitUntilHealthy(
   host: Host,
   socket: string,
@@ -55,14 +55,14 @@ export async function waitUntilHealthy(
   }
 }
 
-/** The last telling lines of containerd's journal, or simply the last ones. */
+/** The last relevant lines of containerd's journal, or else the last ones. */
 async function journalEvidence(host: Host): Promise<readonly Evidence[]> {
   const lines = await host.services.logs('containerd', 200).catch(() => []);
   const telling = lines.filter((line) => TELLING.test(line));
   return (telling.length > 0 ? telling : lines).slice(-5).map((text) => ({ source: 'journal of containerd', text }));
 }
 
-/** It does not come up without somebody's help; the verdict names the cause by the unit. */
+/** It cannot start without a change; the verdict names the cause from the unit. */
 async function down(host: Host, why: string): Promise<MachineadmError> {
   return new MachineadmError({
     reason: 'ContainerdUnhealthy',

@@ -9,7 +9,7 @@ const HEADER = `${MARK} what is changed here is lost at its next run. Change the
 # (containerRuntime.containerd.registries). containerd reads this file with every pull.
 
 `;
-/** Somebody's own, from before the first run; put back when the document names the registry no more. */
+/** The foreign file from before the first run; restored when the document no longer names the registry. */
 export const HOSTS_ORIGINAL = `${REGISTRY_HOSTS_FILE}${ORIGINAL_SUFFIX}`;
 
 export interface RegistryFile {
@@ -18,7 +18,7 @@ export interface RegistryFile {
   readonly mode: number;
 }
 
-/** Finds the value of a secret out; undefined where that has effects, and nothing may be changed. */
+/** Resolves a secret; undefined where that has side effects on a read-only host. */
 export type Reveal = (value: SecretValue) => Promise<Secret | undefined>;
 
 /** True for a hosts.toml that this step wrote. */
@@ -26,7 +26,7 @@ export function isOurHostsFile(text: string): boolean {
   return text.startsWith(MARK);
 }
 
-/** Secrets of a registry that its files will hold. */
+/** The secrets in the files of a registry. */
 export function secretsOf({ server, mirrors }: RegistryModel): readonly SecretValue[] {
   return [server, ...mirrors].flatMap(({ clientCertificate, headers, credentials }) => [
     ...(clientCertificate === undefined ? [] : [clientCertificate.key]),
@@ -36,10 +36,10 @@ export function secretsOf({ server, mirrors }: RegistryModel): readonly SecretVa
 }
 
 /**
- * The files of a registry's directory, hosts.toml last: it names the others. undefined: a secret cannot be found out here.
- *
- * Each host has a table of its own under its URL: containerd 2.x does not see any other form (getSortedHosts), and 1.6 as
- * well as 1.7 before 1.7.32 ignore a file without one ("invalid `host` tree").
+ * The files of a registry's directory, hosts.toml last: it refers to the others. undefined: a secret cannot be resolved
+ * here.
+ * Each host has a separate table under its URL: containerd 2.x ignores any other form (getSortedHosts), and 1.6 as well
+ * as 1.7 before 1.7.32 ignore a file without one ("invalid `host` tree").
  */
 export async function registryFiles(
   registry: RegistryModel,
@@ -65,14 +65,14 @@ export async function registryFiles(
 }
 
 /**
- * containerd always adds the server behind the hosts (core/remotes/docker/config/hosts.go, parseHostsFile). Where the registry
- * itself is not to be asked, the last mirror takes its place, with all it needs.
+ * containerd always appends the server to the hosts (core/remotes/docker/config/hosts.go, parseHostsFile). If the
+ * registry itself must not be used, the last mirror replaces it, with all its settings.
  */
 function rootWithoutFallback({ mirrors }: RegistryModel, hosts: Readonly<Record<string, TomlTable>>): TomlTable {
   return hosts[mirrors.at(-1)?.url ?? ''] ?? {};
 }
 
-/** containerd's own default for the name, where a table needs it spelled out. */
+/** containerd's own default for the name, where a table needs an explicit value. */
 function serverUrl(host: string): string {
   return host === 'docker.io' ? 'https://registry-1.docker.io' : `https://${host}`;
 }
@@ -108,8 +108,9 @@ async function settingsOf(
 }
 
 /**
- * hosts.toml knows no credentials, and those of registry.configs make 2.1 pull the old way and are to go in 2.4. A header does
- * in every version; a registry that hands out tokens gets it with the question for one since 2.1 (containerd/containerd#11092).
+ * hosts.toml has no credentials, and those of registry.configs make 2.1 use the old pull code and will be removed in
+ * 2.4. A header works in every version; a registry with tokens gets it with the token request since 2.1
+ * (containerd/containerd#11092).
  */
 function basicAuthorization(username: Secret, password: Secret): string {
   const pair = new Secret(`${username.reveal()}:${password.reveal()}`);
@@ -121,7 +122,7 @@ function authorityPath({ ca }: RegistryEndpoint, files: RegistryFile[]): string 
   return ca.kind === 'file' ? ca.path : added(files, 'ca.crt', ca.pem, ca.pem, 0o644);
 }
 
-/** Names of certificate and key, relative to hosts.toml; [] = none, undefined = the key cannot be found out here. */
+/** Names of certificate and key, relative to hosts.toml; [] = none, undefined = the key cannot be resolved here. */
 async function clientPair(
   { clientCertificate }: RegistryEndpoint,
   reveal: Reveal,
@@ -137,7 +138,10 @@ async function clientPair(
   ];
 }
 
-/** A file named after a certificate: a new certificate is a new file, and comes into use with the new hosts.toml alone. */
+/**
+ * A file named after the digest of its certificate: a new certificate is a new file, which only the new hosts.toml
+ * activates.
+ */
 function added(files: RegistryFile[], kind: string, certificate: string, text: string, mode: number): string {
   const mark = createHash('sha256').update(certificate.trim()).digest('hex').slice(0, 8);
   const name = `${OWN_FILE_PREFIX}${mark}-${kind}`;
@@ -145,7 +149,7 @@ function added(files: RegistryFile[], kind: string, certificate: string, text: s
   return name;
 }
 
-/** Go compares header names as they are written in the file (net/http, CanonicalHeaderKey). */
+/** Go compares header names as spelled in the file (net/http, CanonicalHeaderKey). */
 function canonicalHeader(name: string): string {
   return name.toLowerCase().replace(/(^|-)[a-z]/g, (start) => start.toUpperCase());
 }

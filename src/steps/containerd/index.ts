@@ -27,9 +27,9 @@ export type ContainerdPayload =
   | RegistryPayload;
 
 /**
- * containerd as Kubernetes needs it: a configuration in the format of the version found, proven effective before it is
- * in place; where each registry's images come from; the service enabled and running with that configuration; CRI
- * answering. When the daemon does not live with a new configuration, the one before is put back.
+ * containerd as Kubernetes needs it: a configuration in the format of the installed version, proven effective before it
+ * is activated; the sources of each registry's images; the service enabled and running with that configuration; CRI
+ * answering. If the daemon fails with a new configuration, the previous one is restored.
  */
 export function containerdStep(
   times: ContainerdTimes = { healthyWithin: 60_000, healthyAgainWithin: 20_000 },
@@ -71,7 +71,7 @@ export function containerdStep(
   };
 }
 
-/** The step as the pipeline uses it. */
+/** The step as used in the pipeline. */
 export const containerd: Step<ContainerdDesired, ContainerdActual, ContainerdPayload> = containerdStep();
 
 function plan(desired: ContainerdDesired, actual: ContainerdActual): readonly Change<ContainerdPayload>[] {
@@ -115,7 +115,7 @@ function configure(desired: ContainerdDesired, actual: ContainerdActual): Change
 
 function simple(kind: 'enable' | 'start' | 'restart', summary: string): Change<ContainerdPayload> {
   const ineffective = kind === 'restart' ? ('ContainerdConfigNotEffective' as const) : ('ServiceFailed' as const);
-  // An image bake needs a running daemon, too: it imports images.
+  // An image bake also needs a running daemon: it imports images.
   return { id: `containerd/${kind}`, summary, scope: 'base', ineffective, payload: { kind } };
 }
 
@@ -136,7 +136,7 @@ async function apply(host: Host, { payload }: Change<ContainerdPayload>, executi
   }
 }
 
-/** Preflight leaves to this what an early hook may have brought. */
+/** Preflight leaves checks to this step that an early hook may satisfy. */
 async function refuseMissing(host: Host, desired: ContainerdDesired): Promise<void> {
   const missing = desired.afterHooks ? await missingParts(host, desired) : [];
   const [first] = missing;

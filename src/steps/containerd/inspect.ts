@@ -28,28 +28,28 @@ import { stringAt } from './toml-tree.ts';
 
 export interface ContainerdDesired {
   readonly model: ContainerdModel;
-  /** undefined = containerd is not installed; `preflight` says so. */
+  /** undefined = containerd is not installed; `preflight` reports that. */
   readonly version: Version | undefined;
   readonly architecture: string;
-  /** Where its CRI is asked. */
+  /** The socket for CRI. */
   readonly socket: string;
   readonly kubernetes: Pick<KubernetesModel, 'version' | 'cluster'> | undefined;
-  /** An earlier step runs commands of the document, which may still bring programs and files. */
+  /** An earlier step runs hooks, which may still install programs and files. */
   readonly afterHooks: boolean;
-  /** Files that an earlier step lays. */
+  /** Files that an earlier step writes. */
   readonly laid: ReadonlySet<string>;
 }
 
 export interface ContainerdActual {
-  /** The configuration to have, checked with the containerd found. */
+  /** The wanted configuration, checked with the installed containerd. */
   readonly wanted: { readonly text: string; readonly mode: number; readonly tree: TomlTable };
   readonly dropIns: readonly string[];
   readonly current: { readonly text: string; readonly mode: number } | undefined;
-  /** What was wrong with the file that is there and is mended, for people. */
+  /** Corrected problems of the existing file, for messages. */
   readonly mistakes: readonly string[];
-  /** Values of what is there that will not hold any more, each as `key (file:line)`. */
+  /** Existing values that will be dropped, each as `key (file:line)`. */
   readonly changed: readonly string[];
-  /** Drop-ins whose content the configuration to have holds itself. */
+  /** Drop-ins whose content is merged into the wanted configuration. */
   readonly folded: readonly string[];
   readonly originalKept: boolean;
   readonly service: ServiceState;
@@ -59,7 +59,7 @@ export interface ContainerdActual {
   readonly forgotten: readonly ForgottenRegistry[];
 }
 
-/** How containerd is now, and what its configuration must be. Reads and asks only. */
+/** The present state of containerd, and its wanted configuration. Read-only. */
 export async function inspect(
   host: QueryHost,
   desired: ContainerdDesired,
@@ -104,11 +104,11 @@ export async function inspect(
 }
 
 interface Found {
-  /** What the configuration to have begins with. */
+  /** The base of the wanted configuration. */
   readonly tree: TomlTable | undefined;
-  /** What the file holds now, for a merge that may leave it as it is. */
+  /** The present file, for a merge that may leave it unchanged. */
   readonly current?: { readonly text: string; readonly tree: TomlTable };
-  /** What others wrote, and is replaced or merged into. */
+  /** Foreign content that is replaced or merged into. */
   readonly others?: FoundFiles;
   readonly mistakes: readonly string[];
   readonly folded: readonly string[];
@@ -129,7 +129,7 @@ async function findConfiguration(
 }
 
 /**
- * Managed begins with what was found before the first run, of which little is kept. A file that is not TOML cannot have been
+ * Managed starts from the file before the first run, of which it keeps little. A file that is not TOML cannot have been
  * in use.
  */
 async function findReplaced(version: Version, text: string | undefined, others: string | undefined): Promise<Found> {
@@ -147,7 +147,7 @@ async function findReplaced(version: Version, text: string | undefined, others: 
   return { tree, mistakes, folded: [] };
 }
 
-/** Merge begins with what is there now, as others go on changing it, unless that is wholly ours. */
+/** Merge starts from the present file, which others may still change, unless it is completely ours. */
 async function findMerged(
   host: QueryHost,
   version: Version,
@@ -163,13 +163,13 @@ async function findMerged(
   return { ...base, others: all, current: { text, tree: file.tree }, mistakes: mistakesIn(file.tree, version) };
 }
 
-/** Why a running daemon is not the one that this file makes: it is ill, or it read another file when it started. */
+/** Why a running daemon does not match this file: it is unhealthy, or it read another file when it started. */
 async function findOutdated(host: QueryHost, socket: string, tree: TomlTable): Promise<string | undefined> {
   const illness = await findHealthProblem(host, socket);
   if (illness !== undefined) return illness;
   const cri = host.cri(socket);
   const told = await cri.configuration();
-  // RuntimeConfig is what the kubelet asks for since 1.28 (KEP-4033); containerd implements it since 2.0.
+  // The kubelet uses RuntimeConfig since 1.28 (KEP-4033); containerd implements it since 2.0.
   const running: CriConfiguration = { ...told, cgroupDriver: (await cri.cgroupDriver()) ?? told.cgroupDriver };
   const wanted = runningValues(tree);
   const differs = (['cgroupDriver', 'sandboxImage', 'restrictOomScoreAdj'] as const).find(

@@ -6,8 +6,8 @@ import { CRI, IMAGES, isCriPlugin, RUNC_SHIM, RUNTIME } from './plugin-ids.ts';
 import { isTable, stringAt, stringsAt, tableAt, valueAt } from './toml-tree.ts';
 
 /**
- * What was wrong with a configuration found, for the containerd that read it: things that it does not say and that our own
- * file mends. One sentence each, for people.
+ * Problems of an existing configuration for the containerd that read it, which containerd does not report and our own
+ * file corrects. One sentence each, for messages.
  */
 export function mistakesIn(found: TomlTable, version: Version): readonly string[] {
   const plugins = tableAt(found, ['plugins']);
@@ -25,7 +25,7 @@ function switchedOff(found: TomlTable): readonly string[] {
   return off.length === 0 ? [] : [`disabled_plugins held ${off.join(', ')}, which switches CRI off`];
 }
 
-/** Each version looks for its own ids and takes the defaults where it finds none; the cgroup driver is among them. */
+/** Each version looks for its own ids and uses defaults where it finds none; the cgroup driver is among them. */
 function wrongHeader(found: TomlTable, plugins: TomlTable, version: Version): readonly string[] {
   const header = typeof found.version === 'number' ? found.version : 1;
   const newest = version.major === 1 ? 2 : version.minor >= 3 ? 4 : 3;

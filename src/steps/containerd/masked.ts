@@ -1,11 +1,11 @@
-/** Keys of registries whose values prove who asks: containerd docs/cri/registry.md, docs/hosts.md. */
+/** Keys of registries with credentials: containerd docs/cri/registry.md, docs/hosts.md. */
 const SECRET_KEY = /^(?:auths?|username|password|identitytoken|registrytoken|authorization)$/i;
 const SECRET_TABLE = /(?:^|[."'])headers?["']?$|[."']auths?["']?$/i;
 const MASK = '"[redacted]"';
 
 /**
- * A configuration of containerd as it may be shown, line by line as it stands: values of headers and of registry credentials
- * are masked, whoever wrote them. undefined where a value goes over lines in a way that is not followed.
+ * A configuration of containerd for display, line by line: values of headers and of registry credentials are masked,
+ * whoever wrote them. undefined where a value spans lines in an unsupported way.
  */
 export function maskedToml(text: string): string | undefined {
   if (/"""|'''/.test(text)) return undefined;

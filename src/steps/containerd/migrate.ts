@@ -3,7 +3,10 @@ import type { Version } from '../../host/seam/facts.ts';
 import { CRI, fullId, IMAGES, isCriPlugin, RUNTIME } from './plugin-ids.ts';
 import { defined, isTable, mergeTables, stringAt, stringsAt, table, tableAt, without } from './toml-tree.ts';
 
-/** Where the keys of the one CRI plug-in of version 2 went in version 3: containerd plugins/cri/{images,runtime}/plugin.go. */
+/**
+ * The new location in version 3 of the keys of version 2's single CRI plug-in: containerd
+ * plugins/cri/{images,runtime}/plugin.go.
+ */
 const OF_IMAGES = [
   'registry',
   'image_decryption',
@@ -23,9 +26,9 @@ const OF_SERVER = [
 ];
 
 /**
- * A configuration in the words of the containerd that will read it: version 2 for 1.x, version 3 for 2.x, whatever version
- * it was written in and whatever its header says: the ids of its plug-ins tell. containerd's own `config migrate` exists
- * only in 2.x, forgets drop-ins, and writes what the next older one does not read.
+ * Converts a configuration to the format of the containerd that will read it: version 2 for 1.x, version 3 for 2.x. The
+ * source version is detected from the ids of plug-ins, not from the header. containerd's own `config migrate` exists
+ * only in 2.x, ignores drop-ins, and writes a format that the previous version does not read.
  */
 export function convertToVersion(found: TomlTable, version: Version): TomlTable {
   const tree = withoutVersion4(withFullIds(found));
@@ -44,7 +47,7 @@ function withFullIds(found: TomlTable): TomlTable {
   return { ...found, ...Object.fromEntries(lists), ...table('plugins', Object.fromEntries(plugins)) };
 }
 
-/** What is for sure not of version 2: version 3 left only the server there. */
+/** Certainly not version 2: version 3 left only the server there. */
 export function hasVersion2Words(plugins: TomlTable): boolean {
   return Object.keys(tableAt(plugins, [CRI])).some((key) => !OF_SERVER.includes(key));
 }
@@ -87,7 +90,7 @@ function inOne(plugins: TomlTable): TomlTable {
   return table(CRI, without(mergeTables(tableAt(plugins, [CRI]), older), ['systemd_cgroup']));
 }
 
-/** 2.0 called `sandboxer` what was `sandbox_mode` in a runtime. */
+/** 2.0 renamed a runtime's `sandbox_mode` to `sandboxer`. */
 function withSandboxer(containerd: TomlTable, from: string, to: string): TomlTable {
   const runtimes = Object.entries(tableAt(containerd, ['runtimes'])).map(([name, runtime]) => {
     if (!isTable(runtime) || !(from in runtime)) return [name, runtime] as const;
@@ -96,7 +99,7 @@ function withSandboxer(containerd: TomlTable, from: string, to: string): TomlTab
   return { ...containerd, ...table('runtimes', Object.fromEntries(runtimes)) };
 }
 
-/** 2.1 replaced bin_dir by bin_dirs and refuses both; 2.0 does not know bin_dirs (containerd/containerd#11311). */
+/** 2.1 replaced bin_dir by bin_dirs and refuses both; 2.0 does not support bin_dirs (containerd/containerd#11311). */
 export function withBinaries(cni: TomlTable, version: Version): TomlTable {
   const directories = binariesOf(cni);
   const rest = without(cni, ['bin_dir', 'bin_dirs']);
@@ -111,7 +114,7 @@ function binariesOf(cni: TomlTable): readonly string[] {
   return several.length > 0 || single === undefined ? several : [single];
 }
 
-/** What version 4 made plug-ins of their own (containerd cmd/containerd/server/config/config.go, serviceMigrate), taken back. */
+/** Reverts the separate plug-ins of version 4 (containerd cmd/containerd/server/config/config.go, serviceMigrate). */
 const SERVERS: readonly (readonly [plugin: string, table: string, keys: Readonly<Record<string, string>>])[] = [
   ['io.containerd.server.v1.grpc', 'grpc', {}],
   [
@@ -152,7 +155,9 @@ function picked(content: TomlTable, keys: readonly string[]): TomlTable {
   return Object.fromEntries(Object.entries(content).filter(([key]) => keys.includes(key)));
 }
 
-/** What is disabled besides CRI, which never is: Docker's packages do that (containerd/containerd#8139). */
+/**
+ * The disabled plug-ins except CRI, which must stay enabled: Docker's packages disable it (containerd/containerd#8139).
+ */
 export function disabledWithoutCri(tree: TomlTable): readonly string[] {
   return stringsAt(tree, ['disabled_plugins']).filter(
     (plugin) => plugin.startsWith('io.containerd.') && !isCriPlugin(plugin),

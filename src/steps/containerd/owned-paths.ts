@@ -7,7 +7,7 @@ import { parseToml } from './found.ts';
 import type { ContainerdDesired } from './inspect.ts';
 import { stringAt } from './toml-tree.ts';
 
-/** Directories of registries where the configuration of this machine, or the settings of the document, look for them. */
+/** The registry directories in the configuration of this machine, or in the settings of the document. */
 export async function ownedPaths(host: QueryHost, { model }: ContainerdDesired): Promise<readonly OwnedPath[]> {
   if (model.registries.length === 0) return [];
   const directory = configPathOf(model.settings) ?? configPathOf(await currentTree(host));
@@ -26,7 +26,7 @@ function configPathOf(tree: TomlTable): string | undefined {
   return stringAt(registryTable(tree), ['config_path'])?.split(':')[0];
 }
 
-/** What is no TOML is for `inspect` to complain of. */
+/** `inspect` reports a file that is not TOML. */
 async function currentTree(host: QueryHost): Promise<TomlTable> {
   const text = await host.readText(CONFIGURATION_PATH);
   const parsed = text === undefined ? undefined : await parseToml(text);

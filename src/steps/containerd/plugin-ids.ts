@@ -1,21 +1,21 @@
-/** The CRI service is registered under this id in every version, the 2.x ones included. */
+/** The CRI service has this id in every version, including 2.x. */
 export const CRI = 'io.containerd.grpc.v1.cri';
-/** containerd docs/cri/config.md: 2.x splits the CRI plug-in; these are its other halves (configuration version 3). */
+/** containerd docs/cri/config.md: 2.x splits the CRI plug-in; these are its other parts (configuration version 3). */
 export const IMAGES = 'io.containerd.cri.v1.images';
 export const RUNTIME = 'io.containerd.cri.v1.runtime';
-/** What unpacks images that `ctr` imports and, since 2.1, those that CRI pulls. */
+/** Unpacks images that `ctr` imports and, since 2.1, those that CRI pulls. */
 export const TRANSFER = 'io.containerd.transfer.v1.local';
 
-/** `ctr install` puts programs below its `path`. */
+/** `ctr install` installs programs below its `path`. */
 export const OPT = 'io.containerd.internal.v1.opt';
 
-/** The shim of runc, which also runs what stands in for runc. */
+/** runc's shim, which also runs replacements of runc. */
 export const RUNC_SHIM = 'io.containerd.runc.v2';
 export const OVERLAYFS = 'overlayfs';
 
 /**
- * Ids of configuration version 1 (containerd cmd/containerd/server/config/config.go, v1MigratePluginName); disabled_plugins
- * may hold them still.
+ * Ids of configuration version 1 (containerd cmd/containerd/server/config/config.go, v1MigratePluginName);
+ * disabled_plugins may still contain them.
  */
 const VERSION_1: Readonly<Record<string, string>> = {
   cri: CRI,
@@ -43,7 +43,7 @@ export function fullId(plugin: string): string {
   return VERSION_1[plugin] ?? `io.containerd.grpc.v1.${plugin}`;
 }
 
-/** True for the ids without which there is no CRI. */
+/** True for the ids that CRI requires. */
 export function isCriPlugin(plugin: string): boolean {
   return [CRI, IMAGES, RUNTIME].includes(fullId(plugin));
 }

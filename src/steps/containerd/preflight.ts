@@ -15,7 +15,7 @@ import { tableAt } from './toml-tree.ts';
 const OLDEST: Version = { major: 1, minor: 6, patch: 0, text: '1.6.0' };
 const INSTALL = 'Install containerd 1.6 or newer with its service (the package of the distribution will do).';
 
-/** What containerd, its runtimes, snapshotters and registries need and is not there or does not fit. */
+/** Requirements of containerd, its runtimes, snapshotters and registries that are missing or unsuitable. */
 export async function preflight(host: QueryHost, desired: ContainerdDesired): Promise<readonly UnmetRequirement[]> {
   const { model, version, afterHooks } = desired;
   if (version === undefined) {
@@ -31,11 +31,11 @@ export async function preflight(host: QueryHost, desired: ContainerdDesired): Pr
   if (!(await host.service('containerd')).exists) {
     missing.push({ reason: 'ContainerRuntimeMissing', what: 'the service containerd', remedy: INSTALL });
   }
-  // What an early hook may bring is looked for after it ran.
+  // Checks that an early hook may satisfy are made after it ran.
   return afterHooks ? missing : [...missing, ...(await missingParts(host, desired))];
 }
 
-/** What the runtimes, snapshotters and registries of the document need and is not there, or is not what it must be. */
+/** Requirements of the document's runtimes, snapshotters and registries that are missing or unsuitable. */
 export async function missingParts(
   host: QueryHost,
   { model, laid }: ContainerdDesired,
@@ -47,7 +47,10 @@ export async function missingParts(
   ];
 }
 
-/** containerd fails to load CRI without them: "failed to find snapshotter". Each that it has, has a section in its default. */
+/**
+ * containerd fails to load CRI without them: "failed to find snapshotter". Each available one has a section in the
+ * default configuration.
+ */
 async function missingSnapshotters(host: QueryHost, model: ContainerdModel): Promise<readonly UnmetRequirement[]> {
   const wanted = new Set([model.snapshotter, ...model.runtimes.map(({ snapshotter }) => snapshotter)]);
   const names = [...wanted].filter((name) => name !== undefined);

@@ -7,23 +7,23 @@ import { textDiff } from '../text-diff.ts';
 import { HOSTS_ORIGINAL, isOurHostsFile, type RegistryFile, registryFiles, secretsOf } from './hosts-file.ts';
 import { maskedToml } from './masked.ts';
 
-/** A registry of the document, and what is there of it. */
+/** A registry of the document, and its present files. */
 export interface RegistryActual {
   readonly registry: RegistryModel;
   readonly directory: string;
-  /** undefined: a secret is not there yet, or only a run may find it out. */
+  /** undefined: a secret does not exist yet, or only a run may resolve it. */
   readonly wanted: readonly RegistryFile[] | undefined;
-  /** By name, of those that are wanted. */
+  /** By name, only wanted ones. */
   readonly present: ReadonlyMap<string, { readonly text: string; readonly mode: number }>;
-  /** Files of ours that are wanted no more. */
+  /** Our files that are no longer wanted. */
   readonly stale: readonly string[];
-  /** True: hosts.toml is somebody else's. */
+  /** True: hosts.toml is foreign. */
   readonly isForeign: boolean;
-  /** True: a run was killed while it wrote them; what was proven of the registry counts no more. */
+  /** True: a run was killed while it wrote them; earlier proofs of the registry are invalid. */
   readonly wasInterrupted: boolean;
 }
 
-/** A registry that we once configured and the document names no more. */
+/** A registry that we configured and the document no longer names. */
 export interface ForgottenRegistry {
   readonly host: string;
   readonly directory: string;
@@ -33,7 +33,7 @@ export type RegistryPayload =
   | { readonly kind: 'registry'; readonly actual: RegistryActual }
   | { readonly kind: 'forget'; readonly forgotten: ForgottenRegistry };
 
-/** Each registry of the document, as its directory below `root` is now. */
+/** Each registry of the document, with the present state of its directory below `root`. */
 export async function inspectRegistries(
   host: QueryHost,
   registries: readonly RegistryModel[],
@@ -57,7 +57,7 @@ export async function inspectRegistries(
   return { registries: actual, forgotten };
 }
 
-/** containerd takes the first of the directories that exists, whatever it holds. */
+/** containerd uses the first existing directory, whatever its content. */
 function directoryOf(host: string, names: readonly string[]): string {
   return registryDirectories(host).find((name) => names.includes(name)) ?? host;
 }
@@ -87,7 +87,7 @@ async function inspectRegistry(
   return { registry, directory, wanted, present, stale, isForeign: hosts !== undefined && !isOurHostsFile(hosts.text) };
 }
 
-/** A secret that is not there yet is for `apply` to complain of. */
+/** `apply` reports a secret that does not exist yet. */
 async function unlessUnavailable<Found>(find: () => Promise<Found>): Promise<Found | undefined> {
   try {
     return await find();
@@ -97,7 +97,7 @@ async function unlessUnavailable<Found>(find: () => Promise<Found>): Promise<Fou
   }
 }
 
-/** What must be done for registries. containerd reads these files with every pull: none of it needs a restart. */
+/** The changes for registries. containerd reads these files with every pull: none of them needs a restart. */
 export function planRegistries(
   registries: readonly RegistryActual[],
   forgotten: readonly ForgottenRegistry[],
@@ -110,9 +110,9 @@ function registryChange(actual: RegistryActual): readonly Change<RegistryPayload
   const path = `${directory}/${REGISTRY_HOSTS_FILE}`;
   const common = {
     id: changeId(registry),
-    // What holds a secret is the instance's.
+    // Content with a secret belongs to the instance.
     scope: secretsOf(registry).length === 0 ? ('base' as const) : ('node' as const),
-    // What was proven of registries (steps/registries.ts) was proven of other files.
+    // Proofs of registries (steps/registries.ts) were for other files.
     repeatable: false,
     undoes: ['registries'] as const,
     ineffective: 'ContainerdConfigNotEffective' as const,
@@ -164,7 +164,8 @@ export async function applyRegistry(host: Host, payload: RegistryPayload): Promi
   if (isForeign && hosts !== undefined && (await host.stat(original)) === undefined) {
     await host.writeFile({ path: original, content: hosts.text, mode: hosts.mode });
   }
-  // Made by itself, so that a reset knows it as ours and takes it away: an empty one would keep containerd from `_default`.
+  // Created separately, so that a reset knows it as ours and removes it: an empty one would keep containerd from
+  // `_default`.
   if ((await host.stat(directory)) === undefined) await host.makeDirectory(directory, 0o755);
   for (const { name, content, mode } of files) {
     await host.writeFile({ path: `${directory}/${name}`, content, mode });
@@ -174,7 +175,7 @@ export async function applyRegistry(host: Host, payload: RegistryPayload): Promi
   }
 }
 
-/** An empty directory would keep containerd from `_default`: it takes the first that exists. */
+/** An empty directory would keep containerd from `_default`: it uses the first that exists. */
 async function forget(host: Host, { directory }: ForgottenRegistry): Promise<void> {
   const original = `${directory}/${HOSTS_ORIGINAL}`;
   const [text, stat] = [await host.readText(original), await host.stat(original)];

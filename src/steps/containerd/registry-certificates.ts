@@ -8,10 +8,10 @@ import type { UnmetRequirement } from '../step.ts';
 const REMEDY = 'Put the PEM certificate, whole and still valid, and for a client its own key into the document.';
 
 /**
- * What is wrong with the certificates of registries: containerd would tell it with the first pull only, and a CA file that is
- * missing or empty makes it ask nobody at all. `laid`: files that an earlier step puts there.
+ * Problems of the certificates of registries: containerd would report them only with the first pull, and with a missing
+ * or empty CA file it contacts no host at all. `laid`: files that an earlier step writes.
  *
- * @param now milliseconds since the epoch, to judge what is expired
+ * @param now milliseconds since the epoch, to check the expiry
  */
 export async function wrongCertificates(
   host: QueryHost,
@@ -60,7 +60,7 @@ async function clientProblem(
     const fits = new X509Certificate(certificate).checkPrivateKey(createPrivateKey(secret.reveal()));
     return fits ? undefined : `does not belong to the key ${key.name}`;
   } catch (error) {
-    // One that an earlier step lays, or that only a run may ask for, is for that run to complain of.
+    // A file that an earlier step writes, or a secret that only a run may resolve, is checked by that run.
     if (error instanceof MachineadmError) return undefined;
     return `has a key that is no unencrypted PEM private key: ${key.name}`;
   }

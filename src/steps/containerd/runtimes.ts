@@ -6,8 +6,8 @@ import { RUNC_SHIM } from './plugin-ids.ts';
 import { defined, isTable, stringAt, table, tableAt } from './toml-tree.ts';
 
 /**
- * The runtimes of the document, by name, in words that 1.x and 2.x share. runtime_type is always written: 1.x replaces its
- * default entry by ours, and an entry without a type fails only when the first pod starts.
+ * The runtimes of the document, by name, in a form that 1.x and 2.x share. runtime_type is always written: 1.x replaces
+ * its default entry by ours, and an entry without a type fails only when the first pod starts.
  */
 export function runtimeTables({ runtimes, cgroupDriver }: ContainerdModel): TomlTable {
   return Object.fromEntries(
@@ -32,10 +32,7 @@ export function runtimeTables({ runtimes, cgroupDriver }: ContainerdModel): Toml
   );
 }
 
-/**
- * Runtimes that are there already, as every runtime must be: with a type, and those of runc's shim with the same cgroup
- * driver as the kubelet.
- */
+/** Existing runtimes in the required form: with a type, and those of runc's shim with the kubelet's cgroup driver. */
 export function correctedRuntimes(found: TomlTable, cgroupDriver: ContainerdModel['cgroupDriver']): TomlTable {
   return Object.fromEntries(
     Object.entries(found).map(([name, runtime]) => {
@@ -48,7 +45,10 @@ export function correctedRuntimes(found: TomlTable, cgroupDriver: ContainerdMode
   );
 }
 
-/** Programs and files of the document's runtimes that are not on this machine. `laid`: what an earlier step puts there. */
+/**
+ * Programs and files of the document's runtimes that do not exist on this machine. `laid`: files that an earlier step
+ * writes.
+ */
 export async function missingRuntimes(
   host: QueryHost,
   runtimes: readonly RuntimeModel[],

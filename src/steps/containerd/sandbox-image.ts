@@ -2,9 +2,9 @@ import type { KubernetesModel } from '@machineadm/document/model.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 
 /**
- * The sandbox (pause) image that the kubeadm found would pull, so that the runtime does not need a second one, which an
- * air-gapped node does not have. undefined where there is no kubeadm to ask: containerd's own default stays.
- * With an exact version `kubeadm config images list` stays offline (k/k cmd/kubeadm/app/util/version.go).
+ * The sandbox (pause) image that the installed kubeadm would pull, so that the runtime does not need a second one,
+ * which an air-gapped node does not have. undefined without kubeadm: containerd's own default stays. With an exact
+ * version `kubeadm config images list` works offline (k/k cmd/kubeadm/app/util/version.go).
  */
 export async function sandboxImageOf(
   host: QueryHost,

@@ -3,11 +3,12 @@ import { decimal, Verbatim, wholeNumber } from '@machineadm/document/verbatim.ts
 import { isTable } from './toml-tree.ts';
 
 /**
- * TOML without a loss. The library's values forget what go-toml is strict about: that 1.0 is no integer, how exact a date
- * is, integers above 2^53. So what JavaScript would change is put aside as text before it parses, and back when it writes.
+ * Lossless TOML. The library loses distinctions that go-toml requires: 1.0 is not an integer, the precision of a date,
+ * integers above 2^53. So values that JavaScript would change are replaced by text before parsing, and restored when
+ * writing.
  */
 
-/** Dotted keys nest without a bracket. What walks a tree takes a part of the stack for each level. */
+/** Dotted keys nest without a bracket. A recursive walk uses the stack for each level. */
 const DEEPEST = 100;
 
 function isDeep(value: unknown, levels: number): boolean {
@@ -33,7 +34,7 @@ export async function parseTable(text: string): Promise<TomlTable> {
   );
 }
 
-/** A table of the same shape as that of a text, with the place of each scalar in its stead: `PATH:LINE:COLUMN`. */
+/** A table of the same structure as a text's, with the place of each scalar as its value: `PATH:LINE:COLUMN`. */
 export async function placesOf(path: string, text: string): Promise<TomlTable> {
   const { parse } = await import('smol-toml');
   let [line, lineStart, seen] = [1, 0, 0];
@@ -58,7 +59,7 @@ export async function tableText(table: TomlTable): Promise<string> {
     : text.replace(new RegExp(`"${mark}(\\d+)"`, 'g'), (_, index) => literals[Number(index)] ?? '');
 }
 
-/** A word that the text does not have. */
+/** A placeholder that does not occur in the text. */
 function unusedMark(text: string): string {
   let mark = 'verbatim';
   while (text.includes(mark)) mark += '-';
@@ -85,7 +86,7 @@ function withMarks(value: TomlTable, mark: (literal: string) => string): TomlTab
   return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, marked(part)]));
 }
 
-/** What the library parsed, as our own tree: prototypes are dropped. */
+/** The library's result as our own tree: without prototypes. */
 export function toTable(parsed: object, literalOf: (text: string) => string | undefined = () => undefined): TomlTable {
   const toValue = (value: unknown): TomlValue => {
     if (typeof value === 'string') {
@@ -104,11 +105,11 @@ const DATE_AND_TIME = /\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d[0-9:.Zz+-]*/y;
 const COMMENT = /#[^\n]*/y;
 const WORD = /[^\s,=#[\]{}"']+/y;
 
-/** Replaces scalars of a valid text where there is something to replace them by. */
+/** Replaces scalars of a valid text where there is a replacement. */
 function replaceScalars(text: string, replacement: (scalar: string, at: number) => string | undefined): string {
   const pieces: string[] = [];
   let end = 0;
-  /** Brackets of values that are open: keys follow a `{`, values a `[`. */
+  /** Open brackets of values: a key follows `{`, a value follows `[`. */
   const open: string[] = [];
   let isValue = false;
   for (let at = 0, length = 1; at < text.length; at += length) {
@@ -131,13 +132,13 @@ function replaceScalars(text: string, replacement: (scalar: string, at: number) 
   return pieces.join('') + text.slice(end);
 }
 
-/** Whether JavaScript's number would be written in another way, or is none. */
+/** Whether JavaScript would write the number differently, or it is not a number. */
 function isChanged(word: string): boolean {
   if (!/^[-+]?(?:[0-9]|inf$|nan$)/.test(word)) return false;
   return String(Number(word)) !== word || !(word.includes('.') || Number.isSafeInteger(Number(word)));
 }
 
-/** Whether a value may follow a character that is no part of one. */
+/** Whether a value may follow a character that is not part of one. */
 function isValueAfter(char: string, isValue: boolean, open: string[]): boolean {
   if (char === '=') return true;
   if (isValue && (char === '[' || char === '{')) open.push(char);

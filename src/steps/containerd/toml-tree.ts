@@ -1,7 +1,7 @@
 import type { TomlTable, TomlValue } from '@machineadm/document/model.ts';
 import { Verbatim } from '@machineadm/document/verbatim.ts';
 
-/** A scalar or array of a TOML tree, and the keys that lead to it. */
+/** A scalar or array of a TOML tree, with its key path. */
 export interface Leaf {
   readonly path: readonly string[];
   readonly value: TomlValue;
@@ -11,7 +11,7 @@ export function isTable(value: TomlValue | undefined): value is TomlTable {
   return typeof value === 'object' && !Array.isArray(value) && !(value instanceof Verbatim);
 }
 
-/** Tables are merged key by key, everything else is replaced: `over` wins. */
+/** Merges tables key by key and replaces everything else: `over` takes precedence. */
 export function mergeTables(base: TomlTable, over: TomlTable): TomlTable {
   const merged: Record<string, TomlValue> = { ...base };
   for (const [key, value] of Object.entries(over)) {
@@ -51,12 +51,12 @@ export function leavesOf(table: TomlTable, path: readonly string[] = []): readon
   );
 }
 
-/** As one would write it in TOML: `plugins."io.containerd.grpc.v1.cri".sandbox_image`. */
+/** In TOML's notation: `plugins."io.containerd.grpc.v1.cri".sandbox_image`. */
 export function dottedKey(path: readonly string[]): string {
   return path.map((key) => (/^[A-Za-z0-9_-]+$/.test(key) ? key : JSON.stringify(key))).join('.');
 }
 
-/** One key, or none where there is no value. */
+/** One key, or none without a value. */
 export function defined(key: string, value: TomlValue | undefined): TomlTable {
   return value === undefined ? {} : { [key]: value };
 }
@@ -70,13 +70,13 @@ export function without(content: TomlTable, keys: readonly string[]): TomlTable 
   return Object.fromEntries(Object.entries(content).filter(([key]) => !keys.includes(key)));
 }
 
-/** The same tables, keys in any order, with the same values. */
+/** Equal tables, with keys in any order. */
 export function sameTables(a: TomlTable, b: TomlTable): boolean {
   const keys = Object.keys(a);
   return keys.length === Object.keys(b).length && keys.every((key) => Object.hasOwn(b, key) && same(a[key], b[key]));
 }
 
-/** Equal values; numbers as they are written. */
+/** Equal values; numbers as written. */
 export function same(a: TomlValue | undefined, b: TomlValue | undefined): boolean {
   if (isTable(a) && isTable(b)) return sameTables(a, b);
   if (Array.isArray(a) && Array.isArray(b)) {

@@ -2,10 +2,10 @@ import type { DirectoryLoginsModel } from '@machineadm/document/model.ts';
 import { NAME_SERVICE_SWITCH, SSSD_CONFIGURATION_PATH } from '@machineadm/document/ownership/paths.ts';
 import type { DomainMembership } from '../active-directory/membership.ts';
 
-/** sssd ends with status 4 where its configuration can be read by others than root. */
+/** sssd exits with status 4 if its configuration is readable by other users. */
 export const SSSD_CONFIGURATION = { path: SSSD_CONFIGURATION_PATH, mode: 0o600 } as const;
 
-/** The first line of ours. */
+/** The first line of our file. */
 export const SSSD_HEADING = '# Written by machineadm: its document names who may log in.';
 
 export { NAME_SERVICE_SWITCH };
@@ -17,12 +17,14 @@ export interface LoginsDesired extends DirectoryLoginsModel {
   readonly membership: DomainMembership;
 }
 
-/** As NSS and PAM name a group of the domain: `node-admins@corp.example.com`. */
+/** A group of the domain as NSS and PAM name it: `node-admins@corp.example.com`. */
 export function qualifiedGroups({ allowedGroups, membership }: LoginsDesired): readonly string[] {
   return allowedGroups.map((group) => `${group}@${membership.domain}`);
 }
 
-/** sssd.conf(5), sssd-ad(5), sssd-simple(5). Who is in none of the groups is known, and may not log in. */
+/**
+ * sssd.conf(5), sssd-ad(5), sssd-simple(5). Users in none of the groups are known to the system, but may not log in.
+ */
 export function sssdConfiguration(desired: LoginsDesired): string {
   const { domain, realm, fqdn, keytab, computerName, registersAddress } = desired.membership;
   return `${SSSD_HEADING}
@@ -53,7 +55,7 @@ ad_maximum_machine_account_password_age = 30
 `;
 }
 
-/** nsswitch.conf(5) with sss behind what each database asks first. */
+/** nsswitch.conf(5) with sss after the existing sources of each database. */
 export function withDirectory(text: string): string {
   const lines = text.split('\n');
   const missing: string[] = [];

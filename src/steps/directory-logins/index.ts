@@ -18,13 +18,13 @@ import { type PamTool, pamTool, usesSssd } from './pam.ts';
 
 const RESTART: FollowUp = 'restart:sssd';
 const TOOL_TIMEOUT_MS = 60_000;
-/** sssd answers a second after it was started; a busy machine and a slow directory get longer. */
+/** sssd answers a second after its start; a busy machine and a slow directory take longer. */
 const ANSWER_TIMEOUT_MS = 60_000;
 
 export interface LoginsActual {
   readonly configuration: string | undefined;
   readonly configurationMode: number | undefined;
-  /** undefined: it is not there, or not ours to write. */
+  /** undefined: it does not exist, or is not ours to write. */
   readonly nameServiceSwitch: string | undefined;
   readonly pam: { readonly tool: PamTool; readonly done: boolean } | undefined;
   readonly enabled: boolean;
@@ -36,12 +36,12 @@ export type LoginsPayload =
   | { readonly kind: 'file'; readonly path: string; readonly content: string; readonly mode: number }
   | { readonly kind: 'pam'; readonly tool: PamTool }
   | { readonly kind: 'enable' }
-  /** Nothing but what the change owes. */
+  /** No change except pending follow-ups. */
   | { readonly kind: 'restart' };
 
 /**
- * Logins of the domain's users, where the document asks for them: sssd, NSS and PAM. It is done when the system knows
- * each of the groups that may log in.
+ * Logins of the domain's users, where the document allows them: sssd, NSS and PAM. Complete when the system knows each
+ * of the permitted groups.
  */
 export const directoryLogins: Step<LoginsDesired, LoginsActual, LoginsPayload> = {
   id: 'directory-logins',
@@ -49,7 +49,7 @@ export const directoryLogins: Step<LoginsDesired, LoginsActual, LoginsPayload> =
   settles: [RESTART],
 
   desired(model, facts) {
-    // Windows lets them in by itself.
+    // Windows permits them by itself.
     const membership = facts.platform === 'linux' ? membershipOf(model, facts) : undefined;
     return membership?.logins === undefined ? undefined : { ...membership.logins, membership };
   },
@@ -89,7 +89,7 @@ export const directoryLogins: Step<LoginsDesired, LoginsActual, LoginsPayload> =
     };
     const file = (name: string, path: string, mode: number, before: string | undefined, content: string): void => {
       const summary = `${before === undefined ? 'write' : 'update'} ${path}`;
-      // Another's sssd.conf may hold a password, which no plan may show.
+      // A foreign sssd.conf may contain a password, which a plan must not show.
       const shown =
         mode === 0o600 && before?.startsWith(SSSD_HEADING) === false ? undefined : textDiff(before ?? '', content);
       change(name, summary, { kind: 'file', path, content, mode }, shown);
@@ -149,7 +149,7 @@ async function unknownGroups(host: QueryHost, desired: LoginsDesired): Promise<r
   return unknown;
 }
 
-/** What was there is kept beside, and a reset puts it back. */
+/** The previous file is kept, and a reset restores it. */
 async function replaceFile(host: Host, { path, content, mode }: Extract<LoginsPayload, { kind: 'file' }>) {
   const original = await host.readFile(path);
   const kept = `${path}${ORIGINAL_SUFFIX}`;

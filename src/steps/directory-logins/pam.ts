@@ -1,10 +1,10 @@
 import type { QueryHost } from '../../host/seam/host.ts';
 
-/** How this system's own tool puts sssd into the stacks of PAM. */
+/** The system's own tool for adding sssd to PAM's stacks. */
 export interface PamTool {
   readonly program: 'pam-auth-update' | 'authselect';
   readonly args: readonly string[];
-  /** True: it writes nsswitch.conf, too. */
+  /** True: it also writes nsswitch.conf. */
   readonly ownsNameServiceSwitch: boolean;
 }
 

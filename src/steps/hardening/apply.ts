@@ -6,7 +6,9 @@ import { withoutFlag } from '../../kubernetes/hardening/kubelet-flags.ts';
 import type { Execution } from '../step.ts';
 import type { HardeningPlace } from './changes.ts';
 
-/** Brings one place to its controls. What the kubelet reads takes effect with its restart, which the change owes. */
+/**
+ * Applies the controls of one place. The kubelet reads its files when it restarts, which is a follow-up of the change.
+ */
 export async function applyPlace(host: Host, place: HardeningPlace, execution: Execution, pace: Pace): Promise<void> {
   switch (place.kind) {
     case 'component':
@@ -23,7 +25,7 @@ export async function applyPlace(host: Host, place: HardeningPlace, execution: E
       return;
     case 'files':
       for (const [path, { uid, gid }] of place.owners) await host.chown(path, uid, gid);
-      // After the owner: chown takes setuid and setgid away (chown(2)).
+      // After the owner: chown clears setuid and setgid (chown(2)).
       for (const [path, mode] of place.modes) await host.chmod(path, mode);
       return;
     case 'services':
@@ -44,7 +46,7 @@ async function changeConfiguration(host: Host, fields: ReadonlyMap<string, unkno
   });
 }
 
-/** The same file with another content. */
+/** The same file with different content. */
 async function rewrite(host: Host, path: string, change: (text: string) => string): Promise<void> {
   const [text, stat] = [await host.readText(path), await host.stat(path)];
   if (text === undefined || stat === undefined) return;

@@ -15,13 +15,13 @@ export interface AuditedControl {
   readonly level: string;
   readonly title: string;
   readonly evidence: readonly Evidence[];
-  /** Why it is excepted, or says nothing here. */
+  /** Why it is excepted or does not apply. */
   readonly reason?: string;
 }
 
 /**
- * Judges every control of what is chosen. An exception is one only where the control does not hold. `machine` is what
- * the machine was hardened to: without it, what a profile would leave alone fails as well.
+ * Evaluates every selected control. An exception counts only where the control is not satisfied. `machine` is the
+ * recorded hardening of the machine: without it, a profile's own exceptions fail as well.
  */
 export async function auditControls(
   host: QueryHost,

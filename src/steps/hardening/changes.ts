@@ -6,14 +6,14 @@ import { manifestPath } from '../../kubernetes/hardening/observe.ts';
 import type { Remediations } from '../../kubernetes/hardening/remediate.ts';
 import type { Change } from '../step.ts';
 
-/** What one change does to one place. */
+/** The effect of one change on one place. */
 export type HardeningPlace =
   | { readonly kind: 'component'; readonly component: Component; readonly edits: readonly ManifestEdit[] }
   | ({ readonly kind: 'kubelet' } & Pick<Remediations, 'kubeletFields' | 'kubeletFlags'>)
   | ({ readonly kind: 'files' } & Pick<Remediations, 'modes' | 'owners'>)
   | ({ readonly kind: 'services' } & Pick<Remediations, 'services'>);
 
-/** One change for each place that has drifted, naming the controls that it is for. */
+/** One change for each place that has drifted, with its controls. */
 export function changesFor(mends: Remediations): readonly Change<HardeningPlace>[] {
   const ids = (...places: readonly Parameters<Remediations['controls']['get']>[0][]): string =>
     [...new Set(places.flatMap((place) => mends.controls.get(place) ?? []))].join(', ');
@@ -48,7 +48,7 @@ export function changesFor(mends: Remediations): readonly Change<HardeningPlace>
       edits.length === 0
         ? `wait until ${component} runs with what its manifest says: ${ids(component)}`
         : `${manifestPath(component)}, and wait until it runs so: ${ids(component)}`;
-    // The step before gives the API server back what the document says.
+    // The previous step restores the document's settings of the API server.
     const later = component === 'kube-apiserver' ? { knownAfter: 'api-server' as const } : {};
     const payload = { kind: 'component', component, edits } as const;
     changes.push({ ...common, ...later, id: `hardening/${component}`, summary, payload });

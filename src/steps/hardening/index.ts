@@ -14,11 +14,11 @@ import { changesFor, type HardeningPlace } from './changes.ts';
 
 export interface HardeningDesired {
   readonly hardening: HardeningModel;
-  /** What is applied to a machine of this role and version. */
+  /** The controls that apply to a machine of this role and version. */
   readonly controls: readonly Control[];
   readonly kubernetes: KubernetesModel;
   readonly host: Pick<HostModel, 'hostname'>;
-  /** As the kubelet calls itself where it is not told otherwise. */
+  /** The kubelet's default name. */
   readonly hostname: string;
   readonly minor: number | undefined;
 }
@@ -26,9 +26,9 @@ export interface HardeningDesired {
 export interface HardeningActual {
   readonly mends: Remediations;
   readonly record: string | undefined;
-  /** These very profiles were applied on this instance before. */
+  /** These profiles were applied on this instance before. */
   readonly done: boolean;
-  /** They began to be. */
+  /** Their application was begun. */
   readonly interrupted: boolean;
 }
 
@@ -38,13 +38,13 @@ export type HardeningPayload =
   | { readonly kind: 'all'; readonly desired: HardeningDesired; readonly interrupted: boolean };
 
 /**
- * The after part of hardening: what kubeadm and its packages wrote, brought to the profiles, and held there. The first
- * time it is one change, because nobody knows before kubeadm ran what there will be to do; later runs name each place
- * that has drifted. What only the cluster can mend is told as a warning.
+ * The second part of hardening: applies the profiles to the files of kubeadm and its packages, and keeps them so. The
+ * first time it is a single change, because the details are unknown before kubeadm ran; later runs name each place that
+ * has drifted. A control that only the cluster can satisfy is reported as a warning.
  */
 export const hardening = hardeningStep(USUAL_PACE);
 
-/** The step, with a pace of one's own: for tests. */
+/** The step with a given pace: for tests. */
 export function hardeningStep(pace: Pace): Step<HardeningDesired, HardeningActual, HardeningPayload> {
   return {
     id: 'hardening',
@@ -78,7 +78,7 @@ export function hardeningStep(pace: Pace): Step<HardeningDesired, HardeningActua
           id: firstChangeId(desired),
           summary: `bring what kubeadm wrote to ${requestedControls(desired).join(', ')}`,
           scope: 'node',
-          // Doing it again is harmless; what must not be lost is that it was done once.
+          // Repeating it is harmless; only the record that it was done must not be lost.
           repeatable: false,
           knownAfter: 'kubeadm',
           payload: { kind: 'all', desired, interrupted },
@@ -129,7 +129,7 @@ async function applyAll(
   const seen = await observe(host, desired.controls, desired.minor);
   const changes = changesFor(remediationsFor(desired.controls, seen, desired));
   for (const { payload } of changes) await applyPlace(host, payload, execution, pace);
-  // A run that was killed in here may have written what the kubelet has not read yet.
+  // A run that was killed here may have written files that the kubelet has not read yet.
   if (interrupted || changes.some(({ owes }) => owes?.includes('restart:kubelet'))) {
     await host.services.restart('kubelet');
   }

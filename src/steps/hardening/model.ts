@@ -1,2 +1,5 @@
-/** What a document's profiles make of the other steps' orders; the pipeline applies it once, where it loads a document. */
+/**
+ * Applies a document's profiles to the inputs of the other steps; the pipeline calls it once, where it loads a
+ * document.
+ */
 export { hardenModel } from '../../kubernetes/hardening/harden-model.ts';

@@ -4,12 +4,12 @@ import { createGunzip, createZstdDecompress } from 'node:zlib';
 import type { QueryHost } from '../../host/seam/host.ts';
 import type { ByteSource } from './tar.ts';
 
-/** What a pipe holds (pipe(7)); larger pieces only wait in memory. */
+/** The capacity of a pipe (pipe(7)); larger pieces only wait in memory. */
 const PIECE = 1 << 16;
 /** Enough for the trailer with gzip's checksum of the content. */
 const FINGERPRINT_EDGE = 4096;
 
-/** A file with an archive of images, as it lies on the disk. */
+/** A file with an archive of images, as stored on disk. */
 export interface ArchiveFile {
   readonly path: string;
   readonly size: number;
@@ -17,8 +17,8 @@ export interface ArchiveFile {
 }
 
 /**
- * Looks at a file; undefined when it does not exist. Throws `RangeError` for a compression that cannot be undone here
- * (containerd 1.x imports plain tar only, so it is undone before).
+ * Opens an archive; undefined when the file does not exist. Throws `RangeError` for an unsupported compression
+ * (containerd 1.x imports plain tar only, so archives are decompressed first).
  */
 export async function openArchive(host: QueryHost, path: string): Promise<ArchiveFile | undefined> {
   const head = await host.readRange(path, 0, 6);
@@ -32,15 +32,15 @@ export async function openArchive(host: QueryHost, path: string): Promise<Archiv
   return { path, size, compression: 'none' };
 }
 
-/** The tar stream inside, decompressed on the way: pieces of bounded size, however large the archive is. */
+/** The tar stream inside, decompressed on the way: in pieces of bounded size, however large the archive is. */
 export function tarStream(host: QueryHost, file: ArchiveFile): AsyncIterable<Uint8Array> {
   if (file.compression === 'none') return pieces(host, file, 0);
   return file.compression === 'gzip' ? decompressed(host, file, 0, createGunzip()) : zstdFrames(host, file);
 }
 
 /**
- * zstd(1) makes one frame, pzstd and seekable archives have many. Node's decompressor ends without an error after a
- * frame that ends inside a piece; how far it came tells where the next one begins.
+ * zstd(1) writes one frame, pzstd and seekable archives have many. Node's decompressor ends without an error after a
+ * frame that ends inside a piece; its position shows where the next one begins.
  */
 async function* zstdFrames(host: QueryHost, file: ArchiveFile): AsyncGenerator<Uint8Array> {
   for (let start = 0; start < file.size; ) {
@@ -57,18 +57,18 @@ function decompressed(
   start: number,
   decompress: Transform,
 ): AsyncIterable<Uint8Array> {
-  // Errors of either side come out of the iteration; the callback only keeps them from being uncaught.
+  // The iteration throws errors of either side; the callback only prevents uncaught ones.
   return pipeline(Readable.from(pieces(host, file, start)), decompress, () => {});
 }
 
-/** The same for reading entries: a plain tar is read where its entries are and skipped in between. */
+/** The same for reading entries: a plain tar is read at its entries and skipped in between. */
 export function tarSource(host: QueryHost, file: ArchiveFile): ByteSource & AsyncDisposable {
   return file.compression === 'none' ? fileSource(host, file) : streamSource(tarStream(host, file));
 }
 
 /**
- * Tells whether a compressed archive is the one that was looked into before, without decompressing all of it: its size
- * and its edges, the last bytes of which are a checksum of the content (RFC 1952; zstd writes one by default).
+ * Identifies a compressed archive without decompressing it again: by its size and its edges, the last bytes of which
+ * are a checksum of the content (RFC 1952; zstd writes one by default).
  */
 export async function fingerprint(host: QueryHost, file: ArchiveFile): Promise<string> {
   const hash = createHash('sha256').update(`${file.size}\n`);
@@ -77,7 +77,7 @@ export async function fingerprint(host: QueryHost, file: ArchiveFile): Promise<s
   return hash.digest('hex');
 }
 
-/** lstat's size is that of a symlink; the content's is found by looking for its end. */
+/** lstat's size is that of a symlink; the content's is found by searching for its end. */
 async function sizeOf(host: QueryHost, path: string): Promise<number> {
   const stat = await host.stat(path);
   if (stat?.type === 'file') return stat.size;
@@ -120,7 +120,7 @@ function fileSource(host: QueryHost, { path, size }: ArchiveFile): ByteSource & 
 function streamSource(stream: AsyncIterable<Uint8Array>): ByteSource & AsyncDisposable {
   const iterator = stream[Symbol.asyncIterator]();
   let buffered: Uint8Array = new Uint8Array(0);
-  /** Takes what is at hand, at most `length`; nothing at the end. */
+  /** Takes the available bytes, at most `length`; none at the end. */
   const take = async (length: number): Promise<Uint8Array> => {
     while (buffered.length === 0) {
       const next = await iterator.next();

@@ -6,23 +6,23 @@ import { arrayOf, objectOf, stringsOf } from './json.ts';
 import { fullReference } from './references.ts';
 import { type TarEntry, tarEntries } from './tar.ts';
 
-/** An image in an archive. One without a name gets one from containerd (`import-DATE:tag`). */
+/** An image in an archive. containerd names an image without a name itself (`import-DATE:tag`). */
 export interface ArchiveImage {
   /** Full reference. */
   readonly name: string | undefined;
-  /** Digest of the configuration, which is the image id of CRI; undefined where the archive does not tell. */
+  /** Digest of the configuration, which is the image id in CRI; undefined where the archive does not contain it. */
   readonly id: string | undefined;
 }
 
 /** Manifests, indexes and configurations are small; layers are not kept. */
 const LARGEST_DOCUMENT = 256 * 1024;
-/** Of all that is kept: some thousand images. */
+/** The limit of everything kept: some thousand images. */
 const LARGEST_TOTAL = 16 * 1024 * 1024;
 const DEEPEST_INDEX = 3;
 
-/** What was read of an archive. */
+/** The content read from an archive. */
 interface Contents {
-  /** By name; what is JSON and may describe an image. */
+  /** By name; JSON files that may describe an image. */
   readonly documents: ReadonlyMap<string, unknown>;
   readonly blobs: ReadonlySet<string>;
 }
@@ -31,17 +31,16 @@ interface Contents {
 interface Candidate {
   readonly name: string | undefined;
   readonly id: string | undefined;
-  /** `linux/arm64`: what it is for instead; undefined where it suits or the archive does not tell. */
+  /** `linux/arm64`: a different platform; undefined where it matches or is not stated. */
   readonly foreign?: string;
 }
 
 /**
- * The images that containerd would import from an archive, read without importing. An OCI layout goes before a Docker
- * manifest where an archive is both, as in containerd's own importer (core/images/archive/importer.go, ImportIndex).
- * `architecture` is Go's name (amd64) and picks from an image of several platforms.
- *
- * Throws `RangeError` for what is not an archive of images, or not a whole one, and `ImagePlatformMismatch` where an
- * image is for other machines.
+ * The images that containerd would import from an archive, without importing. If an archive is both an OCI layout and a
+ * Docker archive, the layout takes precedence, as in containerd's own importer (core/images/archive/importer.go,
+ * ImportIndex). `architecture` is Go's name (amd64) and selects from an image of several platforms.
+ * Throws `RangeError` for a file that is not a complete archive of images, and `ImagePlatformMismatch` where an image
+ * is for other machines.
  */
 export async function archiveImages(
   host: QueryHost,
@@ -102,7 +101,7 @@ function dockerImages({ documents }: Contents, architecture: string): readonly C
     const hex = /([0-9a-f]{64})(\.json)?$/.exec(Config)?.[1];
     const id = hex === undefined ? undefined : `sha256:${hex}`;
     const platform = foreignPlatform(documents.get(Config), architecture);
-    // Without a tag containerd makes no image of it.
+    // Without a tag containerd creates no image from it.
     return stringsOf(RepoTags).map((tag) => ({ name: fullReference(tag), id, ...platform }));
   });
 }
@@ -118,8 +117,9 @@ function ociImages(contents: Contents, architecture: string): readonly Candidate
 }
 
 /**
- * What containerd calls an image: its own annotation, or that of the OCI image specification where it is a full
- * reference, as podman and skopeo write it. Before a tag alone it puts `import-DATE:` (core/images/archive/reference.go).
+ * containerd's name for an image: its own annotation, or that of the OCI image specification where it is a full
+ * reference, as podman and skopeo write it. A tag alone gets the prefix `import-DATE:`
+ * (core/images/archive/reference.go).
  */
 function nameOf(annotations: Readonly<Record<string, unknown>>): string | undefined {
   const own = annotations['io.containerd.image.name'];
@@ -128,7 +128,7 @@ function nameOf(annotations: Readonly<Record<string, unknown>>): string | undefi
   return typeof common === 'string' && fullReference(common) === common ? common : undefined;
 }
 
-/** The image behind a descriptor of a manifest or an index. Throws `RangeError` where a part of it is not there. */
+/** The image of a descriptor of a manifest or an index. Throws `RangeError` where a part of it is missing. */
 function imageOf(
   contents: Contents,
   descriptor: unknown,
@@ -154,8 +154,8 @@ function imageOf(
 }
 
 /**
- * Exported for one platform, an index still names all of them, without their manifests (kubernetes/kubeadm#3265): what
- * is there counts.
+ * An index that was exported for one platform still lists all of them, without their manifests
+ * (kubernetes/kubeadm#3265): existing ones count.
  */
 function ofIndex(
   contents: Contents,
@@ -176,7 +176,7 @@ function ofIndex(
     if (suitable.length > 0 && names.length === 0) throw incomplete(blobPath(suitable[0]?.descriptor) ?? '');
     return { id: undefined, foreign: names.filter((name) => !name.startsWith('unknown/')).join(', ') };
   }
-  // Several variants of one architecture: which one the runtime takes is its own business.
+  // Several variants of one architecture: the runtime chooses.
   return others.length > 0 ? { id: undefined } : imageOf(contents, only.descriptor, architecture, depth - 1);
 }
 
@@ -185,7 +185,7 @@ function foreignPlatform(config: unknown, architecture: string): { readonly fore
   return platform === undefined || suits(platform, architecture) ? {} : { foreign: platform };
 }
 
-/** `linux/arm64`; undefined where it does not say. */
+/** `linux/arm64`; undefined where it is not stated. */
 function platformOf(value: unknown): string | undefined {
   const { os, architecture } = objectOf(value);
   if (typeof architecture !== 'string' || architecture === '') return undefined;
@@ -201,7 +201,7 @@ function blobPath(descriptor: unknown): string | undefined {
   return typeof digest === 'string' ? `blobs/${digest.replace(':', '/')}` : undefined;
 }
 
-/** Layers that may not be distributed lie at a URL (OCI image specification, layer.md). */
+/** Layers that may not be distributed are referenced by URL (OCI image specification, layer.md). */
 function isElsewhere(descriptor: unknown): boolean {
   return /nondistributable|foreign/.test(scalar(objectOf(descriptor).mediaType) ?? '');
 }

@@ -2,13 +2,13 @@ import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
 import { redact } from '@machineadm/document/redaction.ts';
 import type { CommandResult, QueryHost } from '../../host/seam/host.ts';
 
-/** Throws `ImageArchiveUnreadable` for a file whose SHA-256 (lower-case hex) is another. */
+/** Throws `ImageArchiveUnreadable` for a file with a different SHA-256 (lower-case hex). */
 export async function checkDigest(host: QueryHost, path: string, want: string): Promise<void> {
   const got = await host.sha256(path);
   if (got !== want) throw unreadable(path, `its SHA-256 is ${got ?? 'unknown'}, the document says ${want}`);
 }
 
-/** Turns what reading an archive throws into its reason; a wrong digest explains more than a damaged tar. */
+/** Converts an error of reading an archive into its reason; a wrong digest explains more than a damaged tar. */
 export async function explaining<T>(
   host: QueryHost,
   path: string,
@@ -25,7 +25,7 @@ export async function explaining<T>(
   }
 }
 
-/** What a failed `ctr images import` means. */
+/** The meaning of a failed `ctr images import`. */
 export function importFailed(path: string, { status, stderr }: CommandResult): MachineadmError {
   const lines = stderr.split('\n').filter((line) => line.trim() !== '');
   const evidence = lines.slice(-5).map((text) => ({ source: 'ctr images import', text: redact(text) }));
@@ -60,7 +60,7 @@ export function unreadable(path: string, why: string, cause?: unknown): Machinea
   });
 }
 
-/** Archives of the document that nothing brought, all of them. */
+/** Archives of the document that are missing, all of them. */
 export function archivesAbsent(paths: readonly string[]): MachineadmError {
   const [first = '', ...more] = paths;
   if (more.length === 0) return unreadable(first, 'the file does not exist');
@@ -71,7 +71,7 @@ export function archivesAbsent(paths: readonly string[]): MachineadmError {
   });
 }
 
-/** Required images that are not there, all of them; `held` is what could have brought them. */
+/** Required images that are missing, all of them; `held` is what could have provided them. */
 export function imagesMissing(
   summary: string,
   missing: readonly string[],

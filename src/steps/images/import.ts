@@ -10,32 +10,32 @@ import { type ArchiveImage, archiveImages } from './contents.ts';
 import { archivesAbsent, checkDigest, explaining, importFailed, unreadable } from './failures.ts';
 import { ctrArguments, isPresent, untilPresent } from './presence.ts';
 
-/** Where what is downloaded lies until it is imported, by its digest. */
+/** The directory of downloads until they are imported, by digest. */
 export const DOWNLOADS_DIRECTORY = '/var/lib/machineadm/images';
-/** More is no image archive: the largest that are known (machine learning frameworks) have some 20 GiB. */
+/** Larger files are not image archives: the largest known ones (machine learning frameworks) have about 20 GiB. */
 const DOWNLOAD_LIMITS = { bytes: 64 * 1024 * 1024 * 1024, retryBudgetMs: 5 * 60_000 };
 
-/** How archives are imported. */
+/** The settings of an import. */
 export interface ImportSite {
   readonly socket: string;
   /** Go's name: amd64. */
   readonly architecture: string;
-  /** Of `ctr images import`, beside the file. */
+  /** Arguments of `ctr images import` in addition to the file. */
   readonly unpackArguments: readonly string[];
 }
 
-/** What an archive was found to hold, and how it is known to be the same one. */
+/** The content of an archive, and how to recognise the same archive. */
 export interface ArchiveNote {
   readonly fingerprint: string;
   readonly images: readonly ArchiveImage[];
 }
 
-/** How an archive is named to people: its path, or its URL without what may be a token. */
+/** An archive's name for messages: its path, or its URL without possible tokens. */
 export function archiveName(archive: ImageArchive): string {
   return archive.kind === 'file' ? archive.path : redactedRequest('', archive.url).trim();
 }
 
-/** Stable, and without what may be a token. */
+/** Stable, and without possible tokens. */
 export function archiveChangeId(archive: ImageArchive): string {
   if (archive.kind === 'file') return archive.path.startsWith('/') ? `images${archive.path}` : `images/${archive.path}`;
   return `images/${archive.sha256.slice(0, 12)}/${basename(new URL(archive.url).pathname)}`;
@@ -48,8 +48,8 @@ export function archiveScope(archive: ImageArchive): 'base' | 'node' {
 }
 
 /**
- * What an archive holds, found out by reading only: undefined where it is not there (now), or not on this machine. Of a
- * compressed archive, and of one that was downloaded or removed since, what was found when it was imported counts.
+ * The content of an archive, by reading only: undefined where it does not exist (now), or not on this machine. For a
+ * compressed archive, and one that was downloaded or removed since, the record of its import counts.
  */
 export async function inspectArchive(
   host: QueryHost,
@@ -61,7 +61,7 @@ export async function inspectArchive(
   const { path, sha256 } = archive;
   return explaining(host, path, sha256, async () => {
     const file = await openArchive(host, path);
-    // An archive may be removed to free its space once its images are in.
+    // An archive may be deleted to free its space once its images are imported.
     if (file === undefined) return note?.images;
     const isSame = file.compression !== 'none' && note?.fingerprint === (await fingerprint(host, file));
     return isSame ? note.images : archiveImages(host, file, architecture);
@@ -69,10 +69,10 @@ export async function inspectArchive(
 }
 
 /**
- * Imports an archive and waits until CRI shows its images. Its digest is proved before containerd gets a byte of it.
+ * Imports an archive and waits until CRI shows its images. Its digest is verified before containerd gets a byte of it.
  *
- * @param known what inspection found in it; undefined where it could not look
- * @returns what to remember of it
+ * @param known what inspection found in it; undefined where it could not be read
+ * @returns its record
  * @throws MachineadmError `ImageArchiveUnreadable`, `ImagePlatformMismatch`, `DiskFull`, `DownloadFailed`
  */
 export async function importArchive(
@@ -82,7 +82,7 @@ export async function importArchive(
   known: readonly ArchiveImage[] | undefined,
   execution: Execution,
 ): Promise<ArchiveNote> {
-  // Says more clearly than ctr that nobody listens.
+  // Reports more clearly than ctr that nothing listens.
   await host.cri(site.socket).version();
   try {
     if (archive.kind === 'file') return await importFile(host, archive, site, known, execution);
@@ -92,17 +92,14 @@ export async function importArchive(
   }
 }
 
-/**
- * What killed runs left of downloads that the document does not ask for any more. Of the others the next import goes on
- * with what is there, or begins again in the same place.
- */
+/** Downloads of killed runs that the document no longer needs. The next import resumes or replaces the others. */
 export async function leftDownloads(host: QueryHost, archives: readonly ImageArchive[]): Promise<readonly string[]> {
   const names = (await host.list(DOWNLOADS_DIRECTORY)) ?? [];
   const isAsked = (name: string) => archives.some((one) => one.kind === 'http' && name.includes(one.sha256));
   return names.filter((name) => !isAsked(name)).map((name) => `${DOWNLOADS_DIRECTORY}/${name}`);
 }
 
-/** Throws `ImageArchiveUnreadable` with every one that is not there, before the first is imported. */
+/** Throws `ImageArchiveUnreadable` with every missing archive, before the first import. */
 export async function requireArchives(host: QueryHost, archives: readonly ImageArchive[]): Promise<void> {
   const absent: string[] = [];
   for (const archive of archives) {
@@ -146,7 +143,7 @@ async function importDownload(
     await download(host, archive, file, execution.signal, DOWNLOAD_LIMITS);
   }
   try {
-    // Its digest was proved while it came.
+    // Its digest was verified during the download.
     const { images } = await importFile(host, { path, sha256: undefined }, site, undefined, execution);
     return { fingerprint: sha256, images };
   } finally {
@@ -155,7 +152,7 @@ async function importDownload(
 }
 
 async function runImport(host: Host, file: ArchiveFile, site: ImportSite, execution: Execution): Promise<void> {
-  // An error of the source ends ctr, too, which then says something else.
+  // An error of the source also ends ctr, which then reports something else.
   let broken: unknown;
   async function* input(): AsyncGenerator<Uint8Array> {
     try {
@@ -172,7 +169,7 @@ async function runImport(host: Host, file: ArchiveFile, site: ImportSite, execut
       args: [...ctrArguments(site), 'images', 'import', ...site.unpackArguments, '-'],
       input: input(),
       signal: execution.signal,
-      // What a killed run left would go on importing beside the next one.
+      // The import of a killed run would continue beside the next one.
       supervised: true,
       onLine: (_stream, line) => execution.output('ctr', line),
     });

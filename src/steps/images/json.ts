@@ -1,4 +1,4 @@
-/** Reading JSON of unknown shape: what is not of the shape is empty. */
+/** Access to JSON of unknown structure: a mismatch is an empty value. */
 export function objectOf(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null ? Object.fromEntries(Object.entries(value)) : {};
 }

@@ -5,29 +5,29 @@ import type { Execution } from '../step.ts';
 import type { ArchiveImage } from './contents.ts';
 import { findImage, fullReference } from './references.ts';
 
-/** Images come into the CRI store by an event after the import ended (containerd internal/cri/server/events.go). */
+/** Images appear in the CRI store by an event after the import ended (containerd internal/cri/server/events.go). */
 const VISIBLE_WITHIN_MS = 10_000;
 const POLL_MS = 100;
 
-/** Where images are looked for, and how. */
+/** Where and how to look for images. */
 export interface ImageStore {
   /** Of CRI, with or without `unix://`. */
   readonly socket: string;
 }
 
-/** True where the runtime has an image of an archive under its name, and that very image: a tag may have moved. */
+/** True where the runtime has exactly this image of an archive under its name: a tag may have moved. */
 export function isPresent(present: readonly CriImage[], image: ArchiveImage): boolean {
   if (image.name === undefined) return image.id !== undefined && present.some((other) => other.id === image.id);
   const found = findImage(present, image.name);
   return found !== undefined && (image.id === undefined || found.id === image.id);
 }
 
-/** What of `required` the runtime does not have, in the same order. */
+/** The images of `required` that the runtime does not have, in the same order. */
 export function missingOf(required: readonly string[], present: readonly CriImage[]): readonly string[] {
   return required.filter((reference) => findImage(present, reference) === undefined);
 }
 
-/** Waits for what an import brings; returns what is there in the end, whether that satisfies or not. */
+/** Waits for the images of an import; returns the final list, complete or not. */
 export async function untilPresent(
   host: QueryHost,
   store: ImageStore,
@@ -50,10 +50,10 @@ export function ctrArguments({ socket }: ImageStore): readonly string[] {
 }
 
 /**
- * Gives images that are there under a tag their name by digest, too, where `references` ask for that digest: the kubelet
- * asks for `name@sha256:…`, and an archive that was exported by tag brings the tag alone (kubernetes/kubernetes#124286).
- * What containerd has under the digest is that content: it names by digest what it stores. What it does not have stays
- * missing; a failure of ctr is told to the operator, and the image is missed afterwards.
+ * Adds the name by digest to images that exist under a tag, where `references` use that digest: the kubelet requests
+ * `name@sha256:…`, and an archive that was exported by tag contains only the tag (kubernetes/kubernetes#124286).
+ * containerd identifies content by its digest, so the name is true. Images that it does not have stay missing; a
+ * failure of ctr is reported, and the image is then missing.
  */
 export async function nameByDigest(
   host: Host,
@@ -77,13 +77,13 @@ export async function nameByDigest(
 }
 
 interface ImageTarget {
-  /** As containerd has it; full. */
+  /** containerd's full name. */
   readonly name: string;
   /** `sha256:…` of the manifest or index. */
   readonly digest: string;
 }
 
-/** What containerd has, with the digest of the manifest or index that each name stands for: CRI does not tell that. */
+/** containerd's images, with the digest of the manifest or index of each name, which CRI does not report. */
 async function imageTargets(host: QueryHost, store: ImageStore): Promise<readonly ImageTarget[]> {
   const args = ['-a', store.socket.replace(/^unix:\/\//, ''), '-n', 'k8s.io', 'images', 'ls'];
   const { status, stdout } = await host.query({ program: 'ctr', args });

@@ -1,9 +1,9 @@
 import type { CriImage } from '../../host/cri/queries.ts';
 
 /**
- * The full form of an image reference as runtimes keep it: `pause` is `docker.io/library/pause:latest`; of a reference
- * with tag and digest the digest counts (distribution/reference normalize.go, containerd docker.ParseDockerRef). A bare
- * `sha256:…` is an image id and stays as it is.
+ * The full form of an image reference as runtimes store it: `pause` is `docker.io/library/pause:latest`; with tag and
+ * digest the digest counts (distribution/reference normalize.go, containerd docker.ParseDockerRef). A bare `sha256:…`
+ * is an image id and stays as it is.
  */
 export function fullReference(reference: string): string {
   if (/^sha256:[0-9a-f]{64}$/.test(reference)) return reference;
@@ -24,7 +24,7 @@ function fullRepository(name: string): string {
   return `docker.io/${path.includes('/') ? path : `library/${path}`}`;
 }
 
-/** The image that a runtime has under a reference, whatever form that is in. */
+/** The runtime's image for a reference in any form. */
 export function findImage(images: readonly CriImage[], reference: string): CriImage | undefined {
   const full = fullReference(reference);
   return images.find(

@@ -3,7 +3,7 @@ import type { Version } from '../../host/seam/facts.ts';
 import { OVERLAYFS } from '../containerd/plugin-ids.ts';
 import { stringAt } from '../containerd/toml-tree.ts';
 
-/** The snapshotter that CRI uses, where the document names one: an import must unpack for it. */
+/** CRI's snapshotter, where the document sets one: an import must unpack for it. */
 export function snapshotterOf(containerd: ContainerdModel | undefined): string | undefined {
   const settings = containerd?.settings ?? {};
   // `settings` are merged last.
@@ -15,9 +15,9 @@ export function snapshotterOf(containerd: ContainerdModel | undefined): string |
 }
 
 /**
- * What ctr is told to unpack for another snapshotter than its own default, which the runtime would not find. From 2.0 on
- * the daemon's transfer service refuses one that it is not configured for ("no unpack platforms defined"), so ctr does it
- * itself; it can be told so since 1.7.
+ * ctr's arguments for unpacking for a snapshotter that is not its default. Since 2.0 the daemon's transfer service
+ * refuses one that it is not configured for ("no unpack platforms defined"), so ctr unpacks itself, which it supports
+ * since 1.7.
  */
 export function unpackArguments(snapshotter: string | undefined, containerd: Version | undefined): readonly string[] {
   if (snapshotter === undefined || snapshotter === OVERLAYFS) return [];

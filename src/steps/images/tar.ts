@@ -1,4 +1,4 @@
-/** Bytes in their order; `read` returns fewer than asked only at the end, `skip` throws when there is less to skip. */
+/** Sequential bytes; `read` returns fewer than requested only at the end, `skip` throws when fewer are left. */
 export interface ByteSource {
   read(length: number): Promise<Uint8Array>;
   skip(length: number): Promise<void>;
@@ -8,23 +8,23 @@ export interface TarEntry {
   /** Without a leading `./` or `/`. */
   readonly name: string;
   readonly size: number;
-  /** The content; to be called before the next entry is asked for, or not at all. */
+  /** The content; to be read before the next entry, or not at all. */
   read(): Promise<Uint8Array>;
 }
 
 const BLOCK = 512;
-/** Long names and their like; more than this is no name. */
+/** Limit for long names and similar records. */
 const LARGEST_EXTENSION = 1 << 20;
 
 /**
- * The regular files of a tar archive, in order, contents skipped unless read (POSIX pax, "pax Interchange Format";
- * tar(5) for the GNU long names and base-256 sizes). Throws `RangeError` where the archive is damaged or cut short.
+ * The regular files of a tar archive, in order, with contents skipped unless read (POSIX pax, "pax Interchange Format";
+ * tar(5) for the GNU long names and base-256 sizes). Throws `RangeError` where the archive is damaged or truncated.
  */
 export async function* tarEntries(source: ByteSource): AsyncGenerator<TarEntry> {
   let extension: { name?: string; size?: number } = {};
   for (;;) {
     const header = await source.read(BLOCK);
-    // The end is two blocks of zeros; Go's archive/tar, which containerd reads with, takes a plain end as well.
+    // The end is two blocks of zeros; Go's archive/tar, which containerd uses, also accepts a plain end.
     if (header.length === 0 || (header.length === BLOCK && header.every((byte) => byte === 0))) return;
     if (header.length < BLOCK) throw new RangeError('the archive is cut short');
     if (!hasChecksum(header)) throw new RangeError('not a tar archive, or a damaged one');

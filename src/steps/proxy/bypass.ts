@@ -1,16 +1,16 @@
 import type { KubernetesModel, ProxyModel } from '@machineadm/document/model.ts';
 import { ALWAYS_DIRECT } from '../../host/http/proxy-bypass.ts';
 
-/** For programs that take no subnets (curl before 7.86, Python): the addresses that matter most, one by one. */
+/** For programs that do not support subnets (curl before 7.86, Python): the most important addresses individually. */
 const ONE_BY_ONE: readonly string[] = ['127.0.0.1', '::1', '169.254.169.254'];
 
-/** kubeadm's own defaults, which the cluster has where the document is silent (k/k kubeadm v1beta4/defaults.go). */
+/** kubeadm's own defaults (k/k kubeadm v1beta4/defaults.go). */
 const DEFAULT_SERVICE_SUBNET = '10.96.0.0/12';
 const DEFAULT_DNS_DOMAIN = 'cluster.local';
 
 /**
- * What is reached without the proxy, as NO_PROXY wants it: this machine, metadata services, this node, its cluster, and
- * what the document adds. A suffix begins with a dot, which every reader of the variable understands.
+ * Destinations to reach without the proxy, for NO_PROXY: this machine, metadata services, this node, its cluster, and
+ * those of the document. A suffix begins with a dot, which every reader of the variable supports.
  */
 export function bypassOf(
   proxy: Pick<ProxyModel, 'no'>,

@@ -15,20 +15,20 @@ type Service = (typeof PROXY_SERVICES)[number];
 export interface ProxyDesired {
   readonly proxy: ProxyModel;
   readonly bypass: readonly string[];
-  /** A later step of this document restarts containerd for itself, and for this one. */
+  /** A later step of this document restarts containerd for itself, and for this step. */
   readonly containerdRestartsLater: boolean;
-  /** An early hook may still lay what a secret is read from. */
+  /** An early hook may still write the source of a secret. */
   readonly afterHooks: boolean;
 }
 
 export interface ProxyActual {
-  /** Whether the file of variables is right; undefined: the URLs cannot be found out yet, or by a run only. */
+  /** Whether the file of variables is right; undefined: the URLs cannot be resolved yet, or only by a run. */
   readonly file: 'right' | 'wrong' | 'absent' | undefined;
   readonly services: readonly {
     readonly name: Service;
     readonly active: boolean;
     readonly environment: ServiceEnvironment;
-    /** Text of the file that gives it the variables. */
+    /** Text of the file that passes it the variables. */
     readonly text: string | undefined;
   }[];
   readonly environment: { readonly isRight: boolean | undefined; readonly hasBlock: boolean };
@@ -41,13 +41,12 @@ export type ProxyPayload =
   | { readonly kind: 'service'; readonly environment: ServiceEnvironment; readonly wanted: boolean };
 
 /**
- * The proxy of containerd, of the kubelet and of those who log in. All is the instance's (`node`): a proxy belongs to the
- * network in which a machine runs, not to its image.
- *
+ * The proxy of containerd, of the kubelet and of login sessions. It belongs to the instance (`node`), because a proxy
+ * depends on the network of a machine and not on its image.
  * kubeadm never gets it: it copies the proxy variables of its environment into every static pod of the control plane
- * (k/k cmd/kubeadm/app/util/env.go, GetProxyEnvVars), where they, and their credentials, would stay for ever in manifests
- * and would lead the API server's calls to webhooks and aggregated APIs through the proxy. Images are pulled by containerd,
- * and the rest of what kubeadm talks to is the cluster.
+ * (k/k cmd/kubeadm/app/util/env.go, GetProxyEnvVars), where they, and their credentials, would stay permanently and
+ * send the API server's calls to webhooks and aggregated APIs through the proxy. containerd pulls the images, and
+ * kubeadm's other connections are to the cluster.
  */
 export const proxy: Step<ProxyDesired, ProxyActual, ProxyPayload> = {
   id: 'proxy',
@@ -114,7 +113,7 @@ export const proxy: Step<ProxyDesired, ProxyActual, ProxyPayload> = {
     }
   },
 
-  /** What does not run needs no restart: it reads the variables when it is started. */
+  /** A stopped service needs no restart: it reads the variables when it starts. */
   async followUp(host, _desired, followUp) {
     if (followUp === 'daemon-reload') return await host.services.reload();
     const service = followUp.slice('restart:'.length);
@@ -188,7 +187,7 @@ function fileText({ bypass }: ProxyDesired, urls: Parameters<typeof proxyVariabl
   return `# Written by machineadm.\n${proxyVariables(urls, bypass, singleQuoted)}`;
 }
 
-/** A secret that is not there yet is for `apply` to complain of. */
+/** `apply` reports a secret that does not exist yet. */
 async function urlsKnownNow(host: QueryHost, proxy: ProxyModel): ReturnType<typeof proxyUrls> {
   try {
     return await proxyUrls(host, proxy);
@@ -223,7 +222,7 @@ async function applyService(host: Host, environment: ServiceEnvironment, wanted:
   }
 }
 
-/** Changes a file that others write into, too: its owner and mode stay. */
+/** Changes a file that others also write to: its owner and mode stay. */
 async function rewrite(host: Host, path: string, change: (text: string) => string): Promise<void> {
   const stat = await host.stat(path);
   const content = change((await host.readText(path)) ?? '');

@@ -5,15 +5,15 @@ import { Secret } from '@machineadm/document/secret.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import type { UnmetRequirement } from '../step.ts';
 
-/** The URLs of the document, found out. */
+/** The resolved URLs of the document. */
 export interface ProxyUrls {
   readonly http: string | undefined;
   readonly https: string | undefined;
 }
 
 /**
- * Finds the URLs out, and makes known as secrets what they hold. undefined: finding one out has effects, and this host
- * may only be asked. Throws `ProxyInvalid` or `SecretUnavailable`.
+ * Resolves the URLs, and registers their secrets. undefined: resolving one has side effects on a read-only host. Throws
+ * `ProxyInvalid` or `SecretUnavailable`.
  */
 export async function proxyUrls(host: QueryHost, proxy: ProxyModel): Promise<ProxyUrls | undefined> {
   const urls: { http: string | undefined; https: string | undefined } = { http: undefined, https: undefined };
@@ -34,7 +34,10 @@ export async function proxyUrls(host: QueryHost, proxy: ProxyModel): Promise<Pro
   return urls;
 }
 
-/** Why the proxy cannot be set, where finding its URLs out fails. What an early hook may bring is checked after it ran. */
+/**
+ * Why the proxy cannot be configured, where resolving its URLs fails. Sources that an early hook may provide are
+ * checked after it ran.
+ */
 export async function missingOfProxy(
   found: Promise<unknown>,
   afterHooks: boolean,
@@ -50,8 +53,8 @@ export async function missingOfProxy(
 }
 
 /**
- * The variables as lines of KEY=value, each in both spellings: curl reads only `http_proxy`, and others only the upper
- * case; two values that differ are a fault that nobody finds.
+ * The variables as lines of KEY=value, each in both spellings: curl reads only `http_proxy`, and others only upper
+ * case. Two different values would be a fault that is hard to find.
  *
  * @param quote how a value is written
  */
@@ -74,14 +77,14 @@ export function proxyVariables(
 }
 
 /**
- * A value between single quotes, which a shell and systemd (systemd.exec(5), EnvironmentFile=) read alike: neither expands
- * `%` or `$` in them. A single quote itself becomes its percent-encoding, the same URL.
+ * A value in single quotes, which a shell and systemd (systemd.exec(5), EnvironmentFile=) read alike: neither expands
+ * `%` or `$` in them. A single quote itself is percent-encoded, which gives the same URL.
  */
 export function singleQuoted(value: string): string {
   return `'${value.replaceAll("'", '%27')}'`;
 }
 
-/** User and password also leak one by one, and decoded, as a proxy's log or an error of a client shows them. */
+/** User and password may also appear separately, and decoded, as in a proxy's log or an error of a client. */
 function hideCredentials(url: string): void {
   const [user = '', ...password] = url.slice(url.indexOf('//') + 2, url.lastIndexOf('@')).split(':');
   for (const part of [`${user}:${password.join(':')}`, password.join(':')]) {
