@@ -1,7 +1,7 @@
 /**
- * What a conversion tells. A code is stable, as a reason is: never renamed or reused (`docs/convert-codes.md` is
- * generated from here). `note`: nothing is different on the machine. `warning`: something is, or should be known.
- * `decision`: the document is written only once a person accepts the code. `error`: it cannot be written.
+ * The messages of a conversion. Codes are stable, like reasons: never renamed or reused (`docs/convert-codes.md` is
+ * generated from here). `note`: no difference on the machine. `warning`: a difference, or a remark. `decision`: the
+ * document is written only after the user accepts the code. `error`: it cannot be written.
  */
 export const CODES = {
   // The input.

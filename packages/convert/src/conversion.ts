@@ -4,11 +4,11 @@ import type { Expressions } from './jinja.ts';
 import type { Report } from './report.ts';
 import type { SecretBook } from './secrets.ts';
 
-/** What the caller may say beside the input. */
+/** What the caller can specify in addition to the input. */
 export interface ConvertOptions {
-  /** Of the machine, where the input leaves it open; with a control plane, the one document that is wanted. */
+  /** Of the machine, where the input does not determine it; with a control plane, which of its documents to return. */
   readonly role?: Role | undefined;
-  /** `v1.35.2`, where the input has none, or another one. */
+  /** `v1.35.2`, where the input has none, or to override it. */
   readonly kubernetesVersion?: string | undefined;
   /** For files with contentFormat Template; default: the version of the control plane in the input. */
   readonly controlPlaneVersion?: string | undefined;
@@ -16,17 +16,17 @@ export interface ConvertOptions {
   readonly endpoint?: string | undefined;
   /** `sha256:<hex>` of the cluster's authority. */
   readonly caCertHashes?: readonly string[] | undefined;
-  /** Values of Secrets beside the input become values in the document, instead of references. */
+  /** Write the values of Secrets in the input into the document, instead of references. */
   readonly inlineSecrets?: boolean | undefined;
-  /** The directory on the machine in which references are looked for. */
+  /** The directory on the machine for references to secrets. */
   readonly references?: string | undefined;
-  /** No controller of Cluster API is there: its taint would stay for ever. */
+  /** No controller of Cluster API exists: its taint would never be removed. */
   readonly standalone?: boolean | undefined;
-  /** Lift well-known files and commands into structured parts of the document. */
+  /** Convert well-known files and commands to structured fields of the document. */
   readonly structure?: boolean | undefined;
 }
 
-/** What is known of the cluster and the machine from objects beside the input. Everything may be absent. */
+/** Facts about the cluster and the machine from related objects. Everything may be absent. */
 export interface Surroundings {
   readonly machine: {
     readonly name: string;
@@ -42,24 +42,24 @@ export interface Surroundings {
   readonly podSubnets: readonly string[];
   readonly serviceSubnets: readonly string[];
   readonly dnsDomain: string | undefined;
-  /** Kind of the infrastructure object, which names the provider: `AzureMachineTemplate`. */
+  /** Kind of the infrastructure object, which identifies the provider: `AzureMachineTemplate`. */
   readonly infrastructure: string | undefined;
-  /** True: a KubeadmControlPlane made the machine. */
+  /** True: a KubeadmControlPlane created the machine. */
   readonly ofControlPlane: boolean;
-  /** Where the configuration lies, for Secrets by name. */
+  /** The configuration's namespace, for Secrets by name. */
   readonly namespace: string | undefined;
 }
 
-/** What every part of the conversion of one document needs. */
+/** The shared state of the conversion of one document. */
 export interface Conversion {
   readonly report: Report;
   readonly expressions: Expressions;
   readonly secrets: SecretBook;
   readonly options: ConvertOptions;
   readonly surroundings: Surroundings;
-  /** True: the provider has filled everything in already, so that the configuration wins over the objects beside it. */
+  /** True: the provider has completed the configuration, so it takes precedence over related objects. */
   readonly resolved: boolean;
   readonly platform: NonNullable<HostSection['platform']>;
-  /** `KubeadmConfig clusters/a`, for what has no place of its own. */
+  /** `KubeadmConfig clusters/a`, for messages without a place of their own. */
   readonly object: string;
 }

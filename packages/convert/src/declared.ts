@@ -16,14 +16,14 @@ import { CONTAINER_LINUX, readContainerLinux } from './user-data/container-linux
 import { findSubstitution, markEnvironment } from './user-data/environment.ts';
 import { yamlValue } from './yaml.ts';
 
-/** A configuration as people write it, and where in its object it stands. */
+/** A user's configuration, and its place in its object. */
 export interface Declared {
   readonly object: InputObject;
   readonly spec: unknown;
   readonly path: readonly PathSegment[];
 }
 
-/** Where KubeadmConfigSpec stands, by kind (cluster-api api/{bootstrap,controlplane}/kubeadm). */
+/** The path of KubeadmConfigSpec by kind (cluster-api api/{bootstrap,controlplane}/kubeadm). */
 const SPECS: Readonly<Record<string, { readonly group: string; readonly path: readonly string[] }>> = {
   KubeadmConfig: { group: 'bootstrap.cluster.x-k8s.io', path: ['spec'] },
   KubeadmConfigTemplate: { group: 'bootstrap.cluster.x-k8s.io', path: ['spec', 'template', 'spec'] },
@@ -34,7 +34,7 @@ const SPECS: Readonly<Record<string, { readonly group: string; readonly path: re
   },
 };
 
-/** undefined for an object of another kind; one of an unknown version is reported, too. */
+/** undefined for an object of another kind; an unknown version is reported. */
 export function declaredOf(object: InputObject, report: Report): Declared | undefined {
   const known = SPECS[object.kind];
   if (known === undefined || known.group !== object.group) return undefined;
@@ -47,7 +47,7 @@ export function declaredOf(object: InputObject, report: Report): Declared | unde
   return { object, spec: spec ?? {}, path: known.path };
 }
 
-/** One document; two for a configuration that both starts a cluster and joins it, as that of a control plane does. */
+/** One document; two for a configuration that both starts a cluster and joins it, like a control plane's. */
 export async function convertDeclared(
   { object, spec: written, path }: Declared,
   inputs: Inputs,
@@ -118,14 +118,14 @@ async function readSpec(
 
 const CONFIGURATIONS = ['clusterConfiguration', 'initConfiguration', 'joinConfiguration'];
 
-/** The object with another value at a path: places are told by their path in the whole object. */
+/** The object with a replaced value at a path: places are reported as paths in the whole object. */
 function withPart(object: unknown, [name, ...below]: readonly PathSegment[], value: unknown): unknown {
   if (name === undefined) return value;
   const map = isMap(object) ? object : {};
   return { ...map, [name]: withPart(map[name], below, value) };
 }
 
-/** What of an object around its specification stays in the management cluster. */
+/** The parts of an object around its specification that stay in the management cluster. */
 function dropObject(whole: Source, object: InputObject, path: readonly PathSegment[], report: Report): void {
   for (const name of ['apiVersion', 'kind']) whole.get(name).drop('TypeMeta');
   for (const name of ['metadata', 'status']) whole.get(name).drop('ObjectMeta');

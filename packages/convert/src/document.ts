@@ -17,20 +17,20 @@ import { structured } from './structure/index.ts';
 import { Variables } from './variables.ts';
 import { platformOf, withoutLinuxOnly } from './windows.ts';
 
-/** A document that came out, as text. */
+/** A converted document, as text. */
 export interface ConvertedDocument {
-  /** undefined for one that prepares a host only. */
+  /** undefined for one that only prepares a host. */
   readonly role: Role | undefined;
-  /** Of the machine, or of the object that makes machines. */
+  /** Of the machine, or of the object that creates machines. */
   readonly name: string;
   readonly yaml: string;
-  /** True: it holds values of secrets. */
+  /** True: it contains values of secrets. */
   readonly holdsSecrets: boolean;
 }
 
 type Context = Omit<Conversion, 'secrets' | 'resolved' | 'platform'>;
 
-/** One document of one specification; none where its version is not known, which is reported. */
+/** One document of one specification; none where its version is unknown, which is reported. */
 export async function convertSpec(
   given: Spec,
   role: Role | undefined,
@@ -85,7 +85,10 @@ export async function convertSpec(
   return [{ role, name: machine.name, yaml, holdsSecrets: secrets.holdsValues }];
 }
 
-/** kubeadm reads its configurations by role: what it does not read for these is left out, and reported as a whole. */
+/**
+ * kubeadm reads its configurations by role: those that it does not read for this role are left out, and reported as a
+ * whole.
+ */
 export function dropOtherRoles(
   { cluster, init, join, extraDocuments }: Spec,
   roles: readonly Role[],
@@ -120,19 +123,25 @@ function convertServices({ services }: Spec): ServicesSection | undefined {
     name,
     enabled,
     masked,
-    // systemd starts what it finds enabled at the first boot, which is the only one that Ignition is there for.
+    // systemd starts units that are enabled at the first boot, which is the only one with Ignition.
     state: enabled === true ? 'Started' : undefined,
     dropIns: dropIns.length === 0 ? undefined : [...dropIns],
   }));
 }
 
-/** Its fields in the order of the reference, whatever put them in; nothing where it says nothing. */
+/**
+ * The fields of the section in the order of the reference, whatever order they were added in; empty sections are left
+ * out.
+ */
 function ordered(section: HostSection): HostSection | undefined {
   const names = Object.keys(host.shape).filter((name) => name in section);
   return names.length === 0 ? undefined : Object.fromEntries(names.map((name) => [name, Reflect.get(section, name)]));
 }
 
-/** What comes out is judged like every document; a value that it refuses was wrong in the input, too, or stricter here. */
+/**
+ * The result is validated like every document; a refused value was wrong in the input, too, or the document is
+ * stricter.
+ */
 async function reportProblems(yaml: string, { report, object }: Conversion): Promise<void> {
   const bytes = new TextEncoder().encode(yaml);
   const result = await loadDocument([{ name: 'document', bytes }], { agentVersion: '0.0.0' });

@@ -1,7 +1,6 @@
 /**
- * Everything in an input is written to the document or reported, except what this list names: each with the reason why
- * nothing is lost without a word about it. docs/convert-codes.md shows the list; the tests of conservation hold the
- * converter to it.
+ * Everything in an input is written to the document or reported, except the entries of this list, each with the reason
+ * why nothing is lost. docs/convert-codes.md contains the list; the conservation tests enforce it.
  */
 export const DROPPED = {
   TypeMeta: 'apiVersion and kind: the part that they stand in becomes a section of the document.',

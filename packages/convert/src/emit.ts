@@ -1,6 +1,6 @@
 import { VERBATIM_TAG, Verbatim } from '@machineadm/document/verbatim.ts';
 
-/** Writes a document for people: sections in the order of the reference, long texts as blocks, no line folded. */
+/** Writes a readable document: sections in the order of the reference, long texts as blocks, no folded lines. */
 export async function emitDocument(document: object, title: string): Promise<string> {
   const { Document, visit } = await import('yaml');
   const written = new Document(document, { aliasDuplicateObjects: false, customTags: [VERBATIM_TAG] });
@@ -15,7 +15,10 @@ export async function emitDocument(document: object, title: string): Promise<str
   return written.toString({ lineWidth: 0 });
 }
 
-/** What a YAML block can hold as it is: no control characters, and no blank where it would be taken for indentation. */
+/**
+ * What a YAML block can contain literally: no control characters, and no leading blank that would be taken for
+ * indentation.
+ */
 function isBlockText(text: string): boolean {
   return !/[^\t\n\x20-\x7e\u00a0-\ud7ff\ue000-\ufffd]/.test(text) && !/^\s/.test(text) && !/[ \t]\n/.test(text);
 }

@@ -1,7 +1,8 @@
 import { isMap } from './map.ts';
 /**
  * contentFormat Template (cluster-api v1.14): Go's text/template over `.controlPlane.version`, which is absent when the
- * version of the control plane is not known. What is rendered is what people write: the version, and if/else around it.
+ * version of the control plane is unknown. The supported subset is what templates use: the version, and if/else around
+ * it.
  */
 
 export const TEMPLATE_HINT =
@@ -12,7 +13,10 @@ type Node =
   | { readonly kind: 'version' }
   | { readonly kind: 'if'; readonly known: readonly Node[]; readonly otherwise: readonly Node[] };
 
-/** @returns undefined where the template uses more than this */
+/**
+ *
+ * @returns undefined where the template uses more than this
+ */
 export function renderTemplate(template: string, controlPlaneVersion: string | undefined): string | undefined {
   const pieces = split(template);
   const parsed = parse(pieces, 0, 0);
@@ -20,7 +24,7 @@ export function renderTemplate(template: string, controlPlaneVersion: string | u
   return render(parsed.nodes, controlPlaneVersion);
 }
 
-/** Texts and actions in turn, with the white space gone that trim markers take away (text/template, "Text and spaces"). */
+/** Texts and actions in turn, without the white space that trim markers remove (text/template, "Text and spaces"). */
 function split(template: string): readonly { readonly action: boolean; readonly text: string }[] {
   const pieces: { action: boolean; text: string }[] = [];
   let end = 0;
@@ -45,7 +49,7 @@ function split(template: string): readonly { readonly action: boolean; readonly 
   return pieces;
 }
 
-/** Nobody nests conditions deeper; each level takes a part of the stack. */
+/** A limit for nested conditions: each level uses the stack. */
 const DEEPEST = 50;
 
 function parse(
@@ -81,7 +85,7 @@ function render(nodes: readonly Node[], version: string | undefined): string | u
   for (const node of nodes) {
     if (node.kind === 'text') text += node.text;
     else if (node.kind === 'version') {
-      // Go prints "<no value>"; nobody can mean that.
+      // Go prints "<no value>", which is never intended.
       if (version === undefined) return undefined;
       text += version;
     } else {
@@ -93,7 +97,7 @@ function render(nodes: readonly Node[], version: string | undefined): string | u
   return text;
 }
 
-/** A KubeadmConfigSpec in which the contents of its template files are rendered. */
+/** A KubeadmConfigSpec with rendered template files. */
 export function renderTemplates(
   spec: unknown,
   controlPlaneVersion: string | undefined,

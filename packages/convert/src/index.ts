@@ -18,17 +18,16 @@ export type { InputText } from './inputs.ts';
 export type { Decision } from './report.ts';
 
 /**
- * The converter: from what Cluster API's kubeadm bootstrap provider reads, or from what it makes, to documents. Pure: it
- * touches nothing, and runs in a browser or a controller, too.
- *
- * The way of an input: sorted into objects and user data -> one specification per machine (`spec.ts`), whichever form it
- * came in -> the sections of a document -> variables put in place -> judged like every document.
+ * The converter: from the input or the output of Cluster API's kubeadm bootstrap provider to documents. Pure: it has no
+ * side effects, and also runs in a browser or a controller.
+ * The stages: sort the input into objects and user data -> one specification per machine (`spec.ts`), whichever form it
+ * had -> the sections of a document -> insert variables -> validate like every document.
  */
 export interface Conversion {
-  /** Empty where an error forbids it. Decisions that nobody accepted yet do not: the caller judges them. */
+  /** Empty where an error forbids it. Decisions that are not accepted yet do not: the caller checks them. */
   readonly documents: readonly ConvertedDocument[];
   readonly decisions: readonly Decision[];
-  /** What was left out without a decision, by the list of such reasons. */
+  /** Parts left out without a decision, by the list of such reasons. */
   readonly dropped: readonly DroppedPart[];
 }
 
@@ -58,7 +57,7 @@ export async function convert(texts: readonly InputText[], options: ConvertOptio
   }
   for (const object of inputs.objects) {
     const declared = declaredOf(object, report);
-    // The Secret that the provider made of a configuration bears its name, and knows more.
+    // The provider's Secret of a configuration has the same name, and is more complete.
     if (declared === undefined || carried.has(object.name)) tellIgnored(object, declared, report);
     else documents.push(...(await convertDeclared(declared, inputs, options, report)));
   }
@@ -82,7 +81,7 @@ function roleOfUserData(initializes: boolean, joins: boolean, controlPlane: bool
   return controlPlane ? 'JoinControlPlane' : 'Worker';
 }
 
-/** Kinds that are read beside a configuration. */
+/** Kinds that are read as related objects. */
 const BESIDE = /^(?:Cluster|Machine|MachineDeployment|MachineSet|MachinePool)$/;
 
 function tellIgnored(object: InputObject, declared: Declared | undefined, report: Report): void {

@@ -7,13 +7,13 @@ import { isCloudConfig } from './user-data/cloud-config.ts';
 import { isIgnition } from './user-data/ignition.ts';
 import { plain, yamlDocuments } from './yaml.ts';
 
-/** A text of the input, and how messages name it. */
+/** An input text, with its name for messages. */
 export interface InputText {
   readonly name: string;
   readonly text: string;
 }
 
-/** An object of the Kubernetes API, as it was written. */
+/** An object of the Kubernetes API, as written. */
 export interface InputObject {
   readonly kind: string;
   readonly group: string;
@@ -25,7 +25,7 @@ export interface InputObject {
   readonly title: string;
 }
 
-/** User data, alone or out of its Secret. */
+/** User data, alone or in its Secret. */
 export interface InputUserData {
   readonly format: 'cloud-config' | 'ignition';
   /** Text of a cloud-config, parsed JSON of an Ignition config. */
@@ -41,7 +41,7 @@ export interface Inputs {
   readonly secrets: readonly SecretObject[];
 }
 
-/** Sorts what was given: objects in YAML or JSON, one or many, also as a List; or bare user data. */
+/** Classifies the input: objects in YAML or JSON, one or many, also as a List; or bare user data. */
 export async function readInputs(texts: readonly InputText[], report: Report): Promise<Inputs> {
   const objects: InputObject[] = [];
   const userData: InputUserData[] = [];
@@ -55,7 +55,7 @@ export async function readInputs(texts: readonly InputText[], report: Report): P
     const data = secretData(object, report);
     const carried = userDataOf(object, data);
     if (carried !== undefined) userData.push(carried);
-    // A bootstrap data Secret says its format, too; what it is shows in the text itself.
+    // A bootstrap data Secret also states its format; the text itself shows it.
     const named = new Set(carried === undefined ? [] : ['value', 'format']);
     secrets.push({ namespace: object.namespace, name: object.name, data, named });
   }
@@ -98,7 +98,7 @@ function toObjects(value: unknown, name: string, report: Report): InputObject[] 
   return [{ kind: value.kind, group: group ?? '', version: version ?? '', name: objectName, namespace, value, title }];
 }
 
-/** `stringData` wins over `data`, as in the API server. */
+/** `stringData` takes precedence over `data`, as in the API server. */
 function secretData({ value, title }: InputObject, report: Report): ReadonlyMap<string, Uint8Array> {
   const data = new Map<string, Uint8Array>();
   for (const [key, encoded] of Object.entries(isMap(value.data) ? value.data : {})) {
@@ -114,7 +114,7 @@ function secretData({ value, title }: InputObject, report: Report): ReadonlyMap<
 
 /**
  * A bootstrap data Secret has the key `value`, and in practice `format` (cluster-api docs, bootstrap-config contract;
- * storeBootstrapData in the kubeadm provider). What it is shows in the text itself.
+ * storeBootstrapData in the kubeadm provider). The text itself shows its format.
  */
 function userDataOf(secret: InputObject, data: ReadonlyMap<string, Uint8Array>): InputUserData | undefined {
   const bytes = data.get('value');

@@ -2,17 +2,17 @@ import { Verbatim } from '@machineadm/document/verbatim.ts';
 import type { Report } from './report.ts';
 
 /**
- * cloud-init renders the whole user data of Cluster API as a jinja template before it reads it as YAML
- * (cluster-api bootstrap/kubeadm/pkg/cloudinit, `## template: jinja`). An expression over instance data becomes a mark in
- * the text, and at last a variable of the document; anything else that jinja would do is refused.
+ * cloud-init renders Cluster API's whole user data as a jinja template before it parses the YAML (cluster-api
+ * bootstrap/kubeadm/pkg/cloudinit, `## template: jinja`). An expression over instance data becomes a mark in the text,
+ * and finally a variable of the document; everything else of jinja is refused.
  */
 
-/** Characters of Unicode's private use area around the number of an expression: no text of people has them. */
+/** Characters of Unicode's private use area around the number of an expression: real text does not contain them. */
 const OPEN = '\uE000';
 const CLOSE = '\uE001';
 export const MARK = new RegExp(`${OPEN}(\\d+)${CLOSE}`, 'g');
 
-/** The expressions found, by the number in their marks. */
+/** The expressions by the numbers in their marks. */
 export class Expressions {
   readonly #paths: string[] = [];
   readonly #indexes = new Map<string, number>();
@@ -28,7 +28,7 @@ export class Expressions {
     return this.#paths[Number(index)];
   }
 
-  /** Every text that is marked is put in the place of its mark. */
+  /** Replaces every mark in a text. */
   replace(text: string, replacement: (path: string) => string): string {
     return text.replace(MARK, (whole, index: string) => {
       const path = this.path(index);
@@ -44,7 +44,7 @@ export function hasMark(text: string): boolean {
 const RAW = /\{%[-+]?\s*raw\s*[-+]?%\}/g;
 const END_RAW = /\{%[-+]?\s*endraw\s*[-+]?%\}/g;
 
-/** Marks the expressions of a text and unwraps `{% raw %}`. What jinja would do else is reported at `place`. */
+/** Marks the expressions of a text and unwraps `{% raw %}`. Other jinja is reported at `place`. */
 export function markExpressions(text: string, place: string, expressions: Expressions, report: Report): string {
   if (!/\{[{%#]/.test(text)) return text;
   const marked: string[] = [];
@@ -65,12 +65,12 @@ function matchFrom(pattern: RegExp, text: string, from: number): { start: number
   return match === null ? undefined : { start: match.index, end: match.index + match[0].length };
 }
 
-/** What closes a pair of characters that opens something, in jinja's lexer. */
+/** The closing delimiter of each opening one, in jinja's lexer. */
 const CLOSING: Readonly<Record<string, string>> = { '{': '}}', '%': '%}', '#': '#}' };
 
 function markPlain(text: string, place: string, expressions: Expressions, report: Report): string {
   const marked: string[] = [];
-  /** Pairs that nothing closes from here on: looked for once. */
+  /** Opening delimiters without a closing one from here on: searched only once. */
   const unclosed = new Set<string>();
   let end = 0;
   for (let start = text.indexOf('{'); start >= 0; start = text.indexOf('{', start)) {
@@ -105,8 +105,8 @@ function replacement(whole: string, kind: string, place: string, expressions: Ex
 }
 
 /**
- * How an expression begins: the name or word in it. The rest is withheld: a literal may be a secret, and so may whatever
- * stands behind two brackets that were never meant to open one.
+ * The beginning of an expression: its name or keyword. The rest is withheld, because a literal may be a secret, and so
+ * may any text after two brackets that were not meant as an expression.
  */
 function excerpt(expression: string): string {
   const [begins = ''] = /^\{[{%#][-+]?\s*[A-Za-z_]?[\w.]{0,60}/.exec(expression) ?? [];
@@ -114,7 +114,7 @@ function excerpt(expression: string): string {
 }
 
 const NAME = '[A-Za-z_][A-Za-z0-9_]*';
-/** In a double-quoted string of YAML the quotes are escaped, which jinja itself would choke on. */
+/** In a double-quoted YAML string the quotes are escaped, which jinja itself would not accept. */
 const PATH = new RegExp(`^${NAME}(?:\\.${NAME}|\\[\\\\?(["'])[A-Za-z0-9_-]+\\\\?\\1\\])*$`);
 
 /** `ds.meta_data["rack"]` as `ds.meta_data.rack`; undefined for anything that is not the path of a variable. */
@@ -124,7 +124,7 @@ function instanceDataPath(expression: string): string | undefined {
   return trimmed.replace(/\[\\?["']([A-Za-z0-9_-]+)\\?["']\]/g, '.$1');
 }
 
-/** The same for every string of a tree, the keys left alone. `placeOf` names where a string stands. */
+/** The same for every string of a tree, except keys. `placeOf` returns the place of a string. */
 export function markTree(
   value: unknown,
   placeOf: (path: readonly (string | number)[]) => string,

@@ -1,19 +1,16 @@
 import { convert as convertTexts } from './index.ts';
 
-/**
- * The converter for programs of others: `import … from 'machineadm/convert'`. Its types name nothing of another file, and stay
- * when the inside changes.
- */
+/** The public module `machineadm/convert`. Its types refer to no internal type, so that they stay stable. */
 
 export type MachineRole = 'InitControlPlane' | 'JoinControlPlane' | 'Worker';
 
-/** An input: objects of the Kubernetes API as YAML or JSON, or the user data that a bootstrap provider made. */
+/** An input: objects of the Kubernetes API as YAML or JSON, or the user data of a bootstrap provider. */
 export interface Input {
   readonly name: string;
   readonly text: string;
 }
 
-/** What the caller knows and the input does not say. */
+/** What the caller knows and the input does not contain. */
 export interface Options {
   readonly role?: MachineRole;
   /** `v1.35.2` */
@@ -22,36 +19,36 @@ export interface Options {
   readonly endpoint?: string;
   /** `sha256:<hex>` of the cluster's authority. */
   readonly caCertHashes?: readonly string[];
-  /** Values of Secrets beside the input become values in the document, instead of references. */
+  /** Write the values of Secrets in the input into the document, instead of references. */
   readonly inlineSecrets?: boolean;
-  /** Lift well-known files and commands into structured parts of the document. */
+  /** Convert well-known files and commands to structured fields of the document. */
   readonly structure?: boolean;
 }
 
 export interface Converted {
   /** Empty where an error forbids it. */
   readonly documents: readonly {
-    /** Absent for one that prepares a host only. */
+    /** Absent for one that only prepares a host. */
     readonly role?: MachineRole;
     readonly name: string;
     readonly yaml: string;
-    /** True: it holds values of secrets. */
+    /** True: it contains values of secrets. */
     readonly holdsSecrets: boolean;
   }[];
-  /** What was decided, and what the caller must: one of severity `decision` is nobody's but a person's. */
+  /** A decision of the converter, or one that it needs: severity `decision` requires the user's. */
   readonly decisions: readonly {
-    /** A stable word, as docs/convert.md lists them. */
+    /** A stable code, as listed in docs/convert.md. */
     readonly code: string;
     readonly severity: 'note' | 'warning' | 'decision' | 'error';
-    /** Where in the input. */
+    /** The place in the input. */
     readonly at: string;
     readonly message: string;
   }[];
 }
 
 /**
- * Converts what Cluster API's kubeadm bootstrap provider reads (KubeadmConfig, KubeadmControlPlane, Templates of them), or
- * what it makes, to documents; several inputs are looked at together. Never throws for what is in them.
+ * Converts the input of Cluster API's kubeadm bootstrap provider (KubeadmConfig, KubeadmControlPlane, their templates),
+ * or its output, to documents; several inputs are converted together. Never throws because of the input.
  */
 export async function convert(inputs: readonly Input[], options: Options = {}): Promise<Converted> {
   const { documents, decisions } = await convertTexts(inputs, options);

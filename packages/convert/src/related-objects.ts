@@ -5,8 +5,8 @@ import { isMap } from './map.ts';
 const CLUSTER_LABEL = 'cluster.x-k8s.io/cluster-name';
 
 /**
- * What the objects beside a configuration, or beside a data Secret, say of its machine and its cluster. Objects find each
- * other as in Cluster API (label, owner, bootstrap.configRef); where there is one Cluster only, it is that one.
+ * Facts about a machine and its cluster from the objects beside a configuration or a data Secret. Objects are related
+ * as in Cluster API (label, owner, bootstrap.configRef); a single Cluster is related to all.
  */
 export function relatedObjectsOf(
   object: InputObject | undefined,
@@ -64,7 +64,10 @@ export function relatedObjectsOf(
   };
 }
 
-/** A Machine, or what makes Machines, names its configuration; a configuration names its Machine as its owner. */
+/**
+ * A Machine, or the object that creates Machines, refers to its configuration; a configuration has its Machine as
+ * owner.
+ */
 function belongsTo(machine: InputObject, object: InputObject): boolean {
   const spec = machine.kind === 'Machine' ? at(machine.value, 'spec') : at(machine.value, 'spec', 'template', 'spec');
   const reference = text(at(spec, 'bootstrap', 'configRef', 'name'));
@@ -91,7 +94,7 @@ function owners({ value }: InputObject): readonly { readonly kind: string; reado
     : [];
 }
 
-/** The kind of the infrastructure names its provider: AzureMachineTemplate, AWSMachine, VSphereCluster. */
+/** The kind of the infrastructure identifies its provider: AzureMachineTemplate, AWSMachine, VSphereCluster. */
 function infrastructureOf(
   candidates: readonly (InputObject | undefined)[],
   all: readonly InputObject[],

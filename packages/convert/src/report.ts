@@ -1,28 +1,28 @@
 import { CODES, type Code, type Severity } from './codes.ts';
 import type { Dropped } from './dropped.ts';
 
-/** One thing that the conversion decided or cannot decide. Never holds a value of the input that may be a secret. */
+/** A decision of the conversion, or one that it needs. Never contains a value of the input that may be a secret. */
 export interface Decision {
   readonly code: Code;
   readonly severity: Severity;
-  /** Where in the input: `KubeadmConfig clusters/a: spec.files[0].path`. */
+  /** The place in the input: `KubeadmConfig clusters/a: spec.files[0].path`. */
   readonly at: string;
   /** What and why, and what to do about it. */
   readonly message: string;
 }
 
-/** A scalar that was left out without a word. */
+/** A scalar that was left out without a message. */
 export interface DroppedPart {
   readonly reason: Dropped;
   readonly at: string;
 }
 
-/** Anything that knows its place in the input. */
+/** A part of the input with its place. */
 export interface Placed {
   readonly place: string;
 }
 
-/** Gathers what the conversion tells, in the order of the input; the same thing is told once. */
+/** Collects the messages of the conversion, in the order of the input; duplicates are dropped. */
 export class Report {
   readonly #decisions: Decision[] = [];
   readonly #dropped: DroppedPart[] = [];
@@ -41,14 +41,14 @@ export class Report {
     this.#dropped.push({ reason, at: at.place });
   }
 
-  /** A tree of the input was opened: `reportUnread` adds what nobody read of it. */
+  /** Registers a tree of the input: `reportUnread` reports its unread parts. */
   track(reportUnread: () => void): void {
     this.#tracked.push(reportUnread);
   }
 
   /**
-   * Ends the conversion of one input: what nobody read of its trees is reported. Not where no document came out of it: that
-   * is reported already, and left most of the input unread.
+   * Ends the conversion of one input: reports the unread parts of its trees. Skipped without a resulting document: that
+   * is reported already, and most of the input is unread.
    */
   settle(isConverted: boolean): void {
     if (isConverted) for (const reportUnread of this.#tracked) reportUnread();

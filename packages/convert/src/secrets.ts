@@ -1,15 +1,15 @@
 import { Secret } from '@machineadm/document/secret.ts';
 import type { Placed, Report } from './report.ts';
 
-/** In memory, so that what is laid there does not outlive a reboot. */
+/** In memory, so that its files do not survive a reboot. */
 const DEFAULT_REFERENCES = '/run/secrets';
 
-/** A Secret of the input: its keys with the bytes behind them. */
+/** A Secret of the input: its keys with their bytes. */
 export interface SecretObject {
   readonly namespace: string | undefined;
   readonly name: string;
   readonly data: ReadonlyMap<string, Uint8Array>;
-  /** Its keys that a configuration names. */
+  /** The keys that a configuration refers to. */
   readonly named: Set<string>;
 }
 
@@ -21,9 +21,9 @@ export interface SecretName {
 type SecretEntry = { value: string } | { file: string };
 
 /**
- * The `secrets` of one document. The rule: what stands in clear in the object that is converted becomes a `value`. What
- * it takes from a Secret becomes a reference to a file on the machine, and a `value` only where inlining was asked for
- * and the Secret is in the input.
+ * The `secrets` of one document. The rule: values in clear in the converted object become a `value`. Values from a
+ * Secret become a reference to a file on the machine, and a `value` only if inlining was requested and the Secret is in
+ * the input.
  */
 export class SecretBook {
   readonly #entries = new Map<string, SecretEntry>();
@@ -48,37 +48,37 @@ export class SecretBook {
     return [...this.#entries.values()].some((entry) => 'value' in entry);
   }
 
-  /** A value of the input. The same value under the same name is one secret. */
+  /** A value of the input. Equal values with the same name are one secret. */
   value(wanted: string, value: string): SecretName {
-    // From now on it is removed from everything that is told.
+    // From now on it is redacted in all messages.
     new Secret(value);
     return this.#add(wanted, { value });
   }
 
-  /** What a secret holds, where the document holds it. */
+  /** The value of a secret, if the document contains it. */
   valueOf(name: string): string | undefined {
     const entry = this.#entries.get(name);
     return entry !== undefined && 'value' in entry ? entry.value : undefined;
   }
 
-  /** Takes a secret out that nothing uses any more. */
+  /** Removes an unused secret. */
   drop(name: string): void {
     this.#entries.delete(name);
   }
 
-  /** A file on the machine that holds the value when the document is used. */
+  /** A file on the machine that contains the value when the document is used. */
   reference(wanted: string, at: Placed | string, what: string): SecretName {
     const path = this.path(wanted);
     this.#report.add('SecretReferenced', at, `${what} is read from ${path}`);
     return this.#add(wanted, { file: path });
   }
 
-  /** Where a value is looked for that somebody else brings to the machine. */
+  /** Path of an externally supplied secret. */
   path(name: string): string {
     return `${this.#directory}/${name}`;
   }
 
-  /** The bytes of a key of a Secret of the input, for what is no secret in it. */
+  /** The bytes of a key of a Secret in the input, for content that is not secret. */
   bytes(namespace: string | undefined, name: string, key: string): Uint8Array | undefined {
     const found = this.#objects.find(
       (object) => object.name === name && (namespace === undefined || (object.namespace ?? namespace) === namespace),
@@ -87,7 +87,7 @@ export class SecretBook {
     return found?.data.get(key);
   }
 
-  /** The same, only where Secrets may be inlined. */
+  /** The same, only if Secrets may be inlined. */
   inlineBytes(namespace: string | undefined, name: string, key: string): Uint8Array | undefined {
     const bytes = this.bytes(namespace, name, key);
     return this.#inline ? bytes : undefined;

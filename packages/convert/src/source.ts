@@ -5,17 +5,17 @@ import type { Dropped } from './dropped.ts';
 import { isMap } from './map.ts';
 import type { Placed, Report } from './report.ts';
 
-/** What the parts of one tree share. */
+/** State shared by the parts of one tree. */
 interface Reading {
   readonly object: string;
   readonly report: Report;
-  /** Numbers and booleans are taken where a string belongs: what YAML 1.1 made of an unquoted word. */
+  /** Accept numbers and booleans in place of a string: YAML 1.1 may have parsed an unquoted word. */
   readonly lenient: boolean;
   readonly unknown: Code;
   readonly remedy: string;
 }
 
-/** How a tree is read, and how what nobody read of it is reported. */
+/** How to read a tree, and how to report its unread parts. */
 interface SourceOptions {
   readonly lenient?: boolean;
   /** Default: UnknownField. */
@@ -24,13 +24,13 @@ interface SourceOptions {
 }
 
 /**
- * A value of the input that remembers what was read of it, so that nothing is lost unnoticed. The report knows every tree
- * that was opened, and reports its unread parts once the conversion is done (`Report.settle`): no reader can forget to.
- * A part that is not there is a source without a value; a part of the wrong type is reported as InputInvalid.
+ * A value of the input that records which parts were read, so that nothing is lost unnoticed. The report knows every
+ * opened tree, and reports its unread parts after the conversion (`Report.settle`): no reader can forget that. A
+ * missing part is a source without a value; a part of the wrong type is reported as InputInvalid.
  */
 export class Source implements Placed {
   readonly path: readonly PathSegment[];
-  /** The path without what only looks like a key: the place of a value that slipped into one is told, the value is not. */
+  /** The path, without a key that is really a value: the place of a misplaced value is reported, not the value. */
   readonly #told: readonly PathSegment[];
   readonly #value: unknown;
   readonly #reading: Reading;
@@ -44,7 +44,10 @@ export class Source implements Placed {
     this.#reading = reading;
   }
 
-  /** @param object how messages name the object: `KubeadmConfig clusters/a` */
+  /**
+   *
+   * @param object the object's name in messages: `KubeadmConfig clusters/a`
+   */
   static of(value: unknown, object: string, report: Report, options: SourceOptions = {}): Source {
     const { lenient = false, unknown = 'UnknownField', remedy = 'nothing in the document stands for it' } = options;
     const source = new Source(value, [], [], { object, report, lenient, unknown, remedy });
@@ -68,7 +71,7 @@ export class Source implements Placed {
     return source;
   }
 
-  /** Puts another value in the place of a part, for all who read it from now on. */
+  /** Replaces a part for all later readers. */
   replace(name: string, change: (value: unknown) => unknown): void {
     const part = this.#part(name);
     this.#parts.set(name, new Source(change(part.#value), part.path, part.#told, this.#reading));
@@ -94,7 +97,7 @@ export class Source implements Placed {
     return typeof this.#value === 'boolean' ? this.#value : this.#wrong('true or false');
   }
 
-  /** The items of a list; [] where there is none. */
+  /** The items of a list; [] if it is missing. */
   items(): readonly Source[] {
     if (!this.exists) return [];
     if (!Array.isArray(this.#value)) {
@@ -109,7 +112,7 @@ export class Source implements Placed {
     return this.items().flatMap((item) => item.text() ?? []);
   }
 
-  /** The members of a map, in its order; [] where there is none. */
+  /** The members of a map, in order; [] if it is missing. */
   members(): readonly (readonly [string, Source])[] {
     if (!this.exists) return [];
     if (!isMap(this.#value)) {
@@ -132,13 +135,13 @@ export class Source implements Placed {
     return typeof this.#value === 'number' || this.#value instanceof Verbatim;
   }
 
-  /** The value as it is, all of it written to the document or reported by the caller. */
+  /** The unprocessed value; the caller writes all of it to the document or reports it. */
   whole(): unknown {
     this.#take();
     return this.#value;
   }
 
-  /** Leaves this part out of the document without a word, for a reason on the list of them. */
+  /** Leaves this part out without a message, for a reason on the list of those. */
   drop(reason: Dropped): void {
     for (const part of this.#leaves(true)) {
       part.#isRead = true;
@@ -146,7 +149,7 @@ export class Source implements Placed {
     }
   }
 
-  /** Leaves of this part that nobody read. A map or list without any counts as one, where nobody knows its name. */
+  /** Unread leaves of this part. An unknown empty map or list counts as one. */
   unread(): readonly Source[] {
     return this.#leaves(false);
   }
@@ -175,7 +178,10 @@ export class Source implements Placed {
     }
   }
 
-  /** @param isOfInput true: the name was found in the input, and may be anything. */
+  /**
+   *
+   * @param isOfInput true: the name was found in the input, and may be anything.
+   */
   #part(name: PathSegment, isOfInput = false): Source {
     const known = this.#parts.get(name);
     if (known !== undefined) return known;
@@ -191,14 +197,14 @@ export class Source implements Placed {
     return this.#value !== null;
   }
 
-  /** The value itself is not shown: it may be a secret in the wrong place. */
+  /** The value itself is not printed: it may be a secret in the wrong place. */
   #wrong(expected: string): undefined {
     this.#reading.report.add('InputInvalid', this, `expected ${expected}`);
     return undefined;
   }
 }
 
-/** Fields of kubeadm that say something, and for which the document has no field; what to do about each. */
+/** Fields of kubeadm for which the document has no equivalent; what to do about each. */
 const WITHOUT_COUNTERPART: readonly (readonly [RegExp, string])[] = [
   [/(?:^|\.)dryRun$/, 'kubeadm would change nothing; `machineadm plan` shows what a run changes'],
   [

@@ -3,9 +3,9 @@ import type { Source } from './source.ts';
 import type { CommandSpec, DiskSpec, FileSpec, FilesystemSpec, SecretKey, Spec, UserSpec } from './spec.ts';
 
 /**
- * KubeadmConfigSpec as cluster-api's api/bootstrap/kubeadm/{v1beta1,v1beta2}/kubeadmconfig_types.go have it. The host part
- * is the same in both; where their kubeadm part differs, `kubernetes/` reads both forms. What `Ignition` adds to the host
- * through additionalConfig comes from the caller.
+ * KubeadmConfigSpec of cluster-api's api/bootstrap/kubeadm/{v1beta1,v1beta2}/kubeadmconfig_types.go. The host part is
+ * the same in both; `kubernetes/` reads both forms of the kubeadm part. The caller provides what `Ignition` adds to the
+ * host through additionalConfig.
  */
 export function readKubeadmConfigSpec(spec: Source, report: Report): Omit<Spec, 'services' | 'groups'> {
   const format = spec.get('format').text() ?? '';
@@ -76,7 +76,7 @@ function readFile(file: Source, report: Report): FileSpec {
   };
 }
 
-/** ContentFormat of the API has one value beside none. */
+/** ContentFormat of the API has a single value besides none. */
 function isTemplate(format: Source, report: Report): boolean {
   const text = format.text() ?? '';
   if (text !== '' && text !== 'Template') report.add('InputInvalid', format, 'expected Template');

@@ -2,12 +2,12 @@ import type { Placed } from './report.ts';
 import type { Source } from './source.ts';
 
 /**
- * What a machine is to become, in Cluster API's terms, whichever form it came in: KubeadmConfigSpec v1beta1 or v1beta2,
- * the cloud-config that the provider made of it, or its Ignition config.
+ * A machine's specification in Cluster API's terms, whichever form it had: KubeadmConfigSpec v1beta1 or v1beta2, or the
+ * provider's cloud-config or Ignition config.
  */
 export interface Spec {
   readonly flavour: 'cloud-config' | 'ignition';
-  /** True: the provider has filled everything in already. */
+  /** True: the provider has completed it already. */
   readonly resolved: boolean;
   readonly files: readonly FileSpec[];
   readonly users: readonly UserSpec[];
@@ -21,9 +21,9 @@ export interface Spec {
   readonly afterCommands: readonly CommandSpec[];
   readonly services: readonly ServiceSpec[];
   readonly verbosity: Source;
-  /** Where the user data says success; undefined for the place that Cluster API looks at. */
+  /** The path of the success sentinel in user data; undefined for Cluster API's standard path. */
   readonly sentinel: string | undefined;
-  /** ClusterConfiguration, InitConfiguration and JoinConfiguration; sources without a value where there is none. */
+  /** ClusterConfiguration, InitConfiguration and JoinConfiguration; sources without a value if missing. */
   readonly cluster: Source;
   readonly init: Source;
   readonly join: Source;
@@ -31,7 +31,7 @@ export interface Spec {
   readonly extraDocuments: readonly Source[];
   /** The discovery kubeconfig that the provider wrote. */
   readonly discoveryKubeconfig: Source | undefined;
-  /** PEM texts of the cluster's authorities, by the path that the provider gave them. */
+  /** PEM texts of the cluster's authorities, by the provider's path. */
   readonly certificates: ReadonlyMap<string, FileSpec>;
 }
 
@@ -47,11 +47,11 @@ export interface FileSpec {
   readonly encoding: string | undefined;
   readonly append: boolean;
   readonly content: string;
-  /** In the place of `content`. */
+  /** Instead of `content`. */
   readonly secret: SecretKey | undefined;
-  /** True: what the Secret brings is a Go template; `content` is rendered already. */
+  /** True: the Secret's content is a Go template; `content` is rendered already. */
   readonly template: boolean;
-  /** Owner and mode in the input, for a part of the document that has its own. */
+  /** Owner and mode in the input, where the document's field has its own. */
   readonly rights: readonly Source[];
   readonly at: Source;
 }
@@ -59,7 +59,7 @@ export interface FileSpec {
 export interface UserSpec {
   readonly name: string;
   readonly gecos: string | undefined;
-  /** As written: names with commas between them. */
+  /** As written: names separated by commas. */
   readonly groups: string | undefined;
   readonly home: string | undefined;
   readonly shell: string | undefined;
@@ -105,7 +105,7 @@ export interface FilesystemSpec {
 }
 
 export interface MountSpec {
-  /** Columns of fstab(5) from the left; the rest is not given. */
+  /** Columns of fstab(5) from the left; missing ones are defaults. */
   readonly columns: readonly string[];
   readonly at: Placed;
 }

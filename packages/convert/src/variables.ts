@@ -11,12 +11,15 @@ export type VariableSection =
   | { readonly file: string }
   | { readonly envFile: { readonly path: string; readonly key: string } };
 
-/** What `${name}` looks like to the document; the text itself is written `$${name}` where it would be replaced. */
+/**
+ * The document's reference to a variable, `${name}`; the same text is escaped as `$${name}` where it would be replaced.
+ */
 const REFERENCE = /\$\{(?=[A-Za-z_][A-Za-z0-9_]*\})/g;
 
 /**
- * The variables of one document. Marks of expressions become `${name}` at last, when it is known where in the document
- * they ended up: a place that takes no variables is an error, one that takes them on demand (`expand: true`) demands it.
+ * The variables of one document. Marks of expressions become `${name}` at the end, when their place in the document is
+ * known: a field that does not support variables is an error, one that supports them on demand (`expand: true`) enables
+ * them.
  */
 export class Variables {
   readonly #sources = new Map<string, VariableSection>();
@@ -31,13 +34,13 @@ export class Variables {
     return this.#sources.size === 0 ? undefined : Object.fromEntries(this.#sources);
   }
 
-  /** A variable with another source than instance data; gives the mark that stands for it. */
+  /** A variable with another source than instance data; returns its mark. */
   define(name: string, source: VariableSection): string {
     this.#sources.set(name, source);
     return this.#expressions.mark(`=${name}`);
   }
 
-  /** The document with every mark replaced, and every text that would be taken for a variable escaped. */
+  /** The document with every mark replaced, and every text escaped that would be taken for a variable. */
   place(document: unknown, report: Report, object: string): unknown {
     const demanding = demandExpansion(document);
     const walk = (value: unknown, path: readonly PathSegment[]): unknown => {
@@ -54,7 +57,7 @@ export class Variables {
     if (!hasMark(text)) return expands ? text.replace(REFERENCE, '$$$${') : text;
     const place = formatPath(path);
     if (!expands) {
-      // A name that nobody would read: the expression itself says what is meant.
+      // A name that is hard to read: the expression itself is clearer.
       const expressions = [...text.matchAll(MARK)].map(([, index = '']) => this.#expressions.path(index) ?? '');
       report.add('VariableNotAllowed', object, `${place}: ${expressions.join(', ')}`);
       return this.#expressions.replace(text, (expression) => `{{ ${expression} }}`);
@@ -78,7 +81,7 @@ export class Variables {
   }
 }
 
-/** `expand: true` on the files and hooks in which a mark stands. */
+/** Sets `expand: true` on files and hooks that contain a mark. */
 function demandExpansion(document: unknown): unknown {
   if (!isMap(document) || !isMap(document.host)) return document;
   const { files, hooks } = document.host;

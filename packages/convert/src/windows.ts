@@ -4,7 +4,7 @@ import type { FileSpec, Spec } from './spec.ts';
 
 const WINDOWS_PATH = /^[A-Za-z]:[\\/]/;
 
-/** Told by its socket or by paths with a drive: the object itself does not say it. */
+/** Recognised by its socket or by paths with a drive: the object itself does not state it. */
 export function platformOf(spec: Spec): NonNullable<HostSection['platform']> {
   const sockets = [spec.init, spec.join].map((part) => part.get('nodeRegistration', 'criSocket').text() ?? '');
   const isWindows =
@@ -12,7 +12,7 @@ export function platformOf(spec: Spec): NonNullable<HostSection['platform']> {
   return isWindows ? 'Windows' : 'Linux';
 }
 
-/** Without what a document has no words for on Windows; each is told. */
+/** Removes what a document does not support on Windows; each is reported. */
 export function withoutLinuxOnly(spec: Spec, report: Report): Spec {
   for (const { name, at } of spec.users) report.add('WindowsHost', at, `the user ${name}`);
   for (const { name, at } of spec.groups) report.add('WindowsHost', at, `the group ${name}`);
@@ -24,8 +24,8 @@ export function withoutLinuxOnly(spec: Spec, report: Report): Spec {
 }
 
 /**
- * What access rights on Windows can say of a mode. cloudbase-init keeps none of it (cloudbaseinit/plugins/common/
- * userdataplugins/cloudconfigplugins/write_files.py, os.chmod), so that everybody reads what was meant for root.
+ * The modes that Windows' permissions can represent. cloudbase-init ignores them (cloudbaseinit/plugins/common/
+ * userdataplugins/cloudconfigplugins/write_files.py, os.chmod), so all users can read files that were meant for root.
  */
 export function windowsMode(mode: string, { path, owner, permissions, at }: FileSpec, report: Report): string {
   const bits = Number.parseInt(mode, 8);

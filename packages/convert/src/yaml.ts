@@ -5,12 +5,12 @@ import { parseYaml } from '@machineadm/document/yaml/parse.ts';
 import type { Document, ParsedNode, parseDocument } from 'yaml';
 import type { Placed, Report } from './report.ts';
 
-/** Of a text of this length the library's way with mistakes (one error object for each) costs nobody anything. */
+/** Up to this length the library's error handling (one error object per mistake) is fast enough. */
 const HARMLESS_LENGTH = 64 * 1024;
 
 type Version = '1.1' | '1.2';
 
-/** Dates stay the text that they are written as. The library looks for equal keys in the square of their number. */
+/** Dates stay text. The library's check for duplicate keys takes quadratic time. */
 function options(version: Version) {
   const customTags: ParseOptions['customTags'] = (tags) =>
     tags.filter((tag) => typeof tag === 'string' || tag.tag !== 'tag:yaml.org,2002:timestamp');
@@ -20,10 +20,10 @@ function options(version: Version) {
 type ParseOptions = NonNullable<Parameters<typeof parseDocument>[1]>;
 
 /**
- * The value of a YAML text of the input; undefined where it has none, which is reported. The text is never shown: it may be
- * a secret. A document that is made of nothing but aliases of aliases is refused by the parser, too.
+ * The value of a YAML text of the input; undefined where it cannot be parsed, which is reported. The text is never
+ * printed: it may be a secret. The parser also refuses documents of nested aliases.
  *
- * @param version 1.1 for what Go's sigs.k8s.io/yaml and cloud-init's PyYAML read
+ * @param version 1.1 for input of Go's sigs.k8s.io/yaml and cloud-init's PyYAML
  */
 export async function yamlValue(
   text: string,
@@ -47,7 +47,7 @@ export async function yamlValue(
   return await plain(document, at, report);
 }
 
-/** Where keys stand that their map has already. */
+/** The places of duplicate keys. */
 async function repeatedKeys(document: Document): Promise<readonly number[]> {
   const { isScalar, visit } = await import('yaml');
   const offsets: number[] = [];
@@ -64,7 +64,7 @@ async function repeatedKeys(document: Document): Promise<readonly number[]> {
   return offsets;
 }
 
-/** The documents of a text; none of one that is refused. A key that is given twice is reported. */
+/** The documents of a text; none if it is refused. Duplicate keys are reported. */
 export async function yamlDocuments(
   text: string,
   at: Placed | string,
@@ -83,7 +83,7 @@ export async function yamlDocuments(
   return Array.isArray(documents) ? documents : [];
 }
 
-/** The library's parser takes a part of the stack for each level that a text nests. */
+/** The library's parser uses the stack for each level of nesting. */
 function parsed<Result>(parse: () => Result, at: Placed | string, report: Report): Result | undefined {
   try {
     return parse();
@@ -94,7 +94,7 @@ function parsed<Result>(parse: () => Result, at: Placed | string, report: Report
   }
 }
 
-/** Reports keys that are given twice, and a long text that is not YAML, which is then not parsed any further. */
+/** Reports duplicate keys, and a long text that is not YAML, which is then not parsed any further. */
 function refuseHostile(text: string, at: Placed | string, report: Report, lines?: number): Diagnostic | undefined {
   const problems: Diagnostic[] = [];
   const tree = parseYaml('', text, problems);
@@ -107,7 +107,7 @@ function refuseHostile(text: string, at: Placed | string, report: Report, lines?
   return problem;
 }
 
-/** The value of a parsed document. A number that JavaScript would change is kept as it is written. */
+/** The value of a parsed document. A number that JavaScript would change is kept verbatim. */
 export async function plain(document: Document, at: Placed | string, report: Report): Promise<unknown> {
   const { visit } = await import('yaml');
   visit(document, {
@@ -125,5 +125,5 @@ export async function plain(document: Document, at: Placed | string, report: Rep
   }
 }
 
-/** A number that YAML 1.1 and 1.2 read alike. */
+/** A number that YAML 1.1 and 1.2 parse alike. */
 const DECIMAL = /^[-+]?(?:0|[1-9]\d*)(?:\.\d*)?(?:[eE][-+]?\d+)?$/;

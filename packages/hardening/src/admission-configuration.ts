@@ -31,7 +31,7 @@ const POD_SECURITY: Entry = {
   },
 };
 
-/** What these controls need of the API server's configuration of admission plugins. */
+/** The requirements of these controls for the API server's admission configuration. */
 export function admissionConfiguration(controls: readonly Control[]): readonly Entry[] {
   const entries = controls.flatMap(({ check }): readonly Entry[] => {
     if (check.kind === 'admission-configuration') return [POD_SECURITY];

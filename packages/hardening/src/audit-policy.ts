@@ -2,16 +2,16 @@ import type { AuditPolicy } from '@machineadm/document/model.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
 
 /**
- * Audit policies (audit.k8s.io/v1): the two that benchmarks ask for, and a judgement of any other. The first rule that
- * matches a request decides (k/k staging/src/k8s.io/apiserver/pkg/audit/policy/checker.go).
+ * Audit policies (audit.k8s.io/v1): the two that benchmarks require, and the evaluation of any other. The first
+ * matching rule decides (k/k staging/src/k8s.io/apiserver/pkg/audit/policy/checker.go).
  */
 
 const LEVELS = ['None', 'Metadata', 'Request', 'RequestResponse'] as const;
 type Level = (typeof LEVELS)[number];
 
 /**
- * The minimal policy of CIS 3.2.1 that covers what 3.2.2 wants: bodies of Secrets and tokens never enter the log; what
- * changes workloads is logged with its body; who entered a pod is logged.
+ * The minimal policy of CIS 3.2.1 that also covers 3.2.2: bodies of Secrets and tokens are never logged; changes of
+ * workloads are logged with their body; access to pods is logged.
  */
 const KEY_CONCERNS: AuditPolicy = {
   omitStages: ['RequestReceived'],
@@ -41,12 +41,12 @@ const KEY_CONCERNS: AuditPolicy = {
   ],
 };
 
-/** What STIG V-242403 wants to the letter: all bodies, those of Secrets among them. */
+/** The literal requirement of STIG V-242403: all bodies, including those of Secrets. */
 const EVERYTHING: AuditPolicy = { rules: [{ level: 'RequestResponse' }] };
 
 export type AuditCoverage = 'key-concerns' | 'everything';
 
-/** The stricter of what is asked for. */
+/** The stricter of the required ones. */
 export function auditPolicyFor(coverage: AuditCoverage): AuditPolicy {
   return coverage === 'everything' ? EVERYTHING : KEY_CONCERNS;
 }
@@ -72,7 +72,7 @@ const CONCERNS: readonly Asked[] = [
   { verb: 'get', group: '', resource: 'services/proxy', atLeast: 'Metadata' },
 ];
 
-/** What a policy does not cover, in words; [] = it covers all of it. `policy` is parsed YAML. */
+/** The gaps of a policy, in words; [] = it covers everything. `policy` is parsed YAML. */
 export function findUncovered(policy: unknown, coverage: AuditCoverage): readonly string[] {
   const rules = member(policy, 'rules');
   if (!Array.isArray(rules) || rules.length === 0) return ['the policy has no rules'];
@@ -84,7 +84,7 @@ export function findUncovered(policy: unknown, coverage: AuditCoverage): readonl
   });
 }
 
-/** Rules for some users, groups or namespaces only are passed over: somebody else makes the same request, too. */
+/** Rules for particular users, groups or namespaces are skipped: others make the same requests, too. */
 function levelOf(rules: readonly unknown[], asked: Asked): Level {
   const narrowed = (rule: unknown): boolean =>
     ['users', 'userGroups', 'namespaces'].some((field) => items(member(rule, field)).length > 0);

@@ -1,7 +1,7 @@
 import type { Finding, PathSegment } from '@machineadm/document/diagnostics.ts';
 import type { Control } from './control.ts';
 
-/** The document says something that one of its profiles forbids. */
+/** The document contradicts one of its profiles. */
 export function contradiction(path: readonly PathSegment[], control: Pick<Control, 'id'>, must: string): Finding {
   return {
     path,

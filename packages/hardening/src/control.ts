@@ -1,6 +1,6 @@
 import type { HardeningProfile } from '@machineadm/document/model.ts';
 
-/** One requirement of a benchmark on a node: what must be so, where, and for whom. Data; `judge.ts` checks it. */
+/** One requirement of a benchmark on a node: what, where, and for which machines. Data; `evaluate.ts` checks it. */
 export interface Control {
   /** Of the benchmark: `cis-1.2.15` (CIS Kubernetes v1.12), `stig-V-242376` (DISA Kubernetes STIG V1R9), `cis-os-3.3.2`. */
   readonly id: string;
@@ -8,37 +8,37 @@ export interface Control {
   readonly level: 1 | 2 | 'CAT I' | 'CAT II' | 'base';
   readonly profiles: readonly HardeningProfile[];
   readonly applies: AppliesTo;
-  /** First and last minor of Kubernetes 1.x that has what is checked; undefined = no limit. */
+  /** First and last minor of Kubernetes 1.x with this setting; undefined = no limit. */
   readonly since: number | undefined;
   readonly until: number | undefined;
-  /** True where kubeadm leaves it right by itself: nothing is rendered for it, it is only checked and mended. */
+  /** True where kubeadm's default is right: nothing is rendered for it, it is only checked and corrected. */
   readonly kubeadmLeavesIt: boolean;
   /**
-   * Why a profile leaves it alone unless the document includes it by its id: it breaks clusters, or needs something that
-   * only the document can give. undefined = applied with its profile.
+   * Why a profile excepts it unless the document includes it by its id: it breaks clusters, or needs something that
+   * only the document can provide. undefined = applied with its profile.
    */
   readonly off: string | undefined;
   readonly check: Check;
 }
 
-/** `etcd`: control planes with an etcd of their own. `cluster`: nothing that is visible on a node. */
+/** `etcd`: control planes with a local etcd. `cluster`: not visible on a node. */
 export type AppliesTo = 'node' | 'control-plane' | 'worker' | 'etcd' | 'cluster';
 
 export type Component = 'kube-apiserver' | 'kube-controller-manager' | 'kube-scheduler' | 'etcd';
 
-/** What a value must be. `unset` says whether it may be missing, which is where the program's own default is right. */
+/** The rule for a value. `unset` says whether it may be missing, because the program's own default is right. */
 export interface Rule {
   readonly unset: 'allowed' | 'refused';
   readonly is:
     | { readonly kind: 'anything' }
-    /** Never set at all. */
+    /** Must not be set. */
     | { readonly kind: 'nothing' }
     | { readonly kind: 'one-of'; readonly values: readonly string[] }
     | { readonly kind: 'none-of'; readonly values: readonly string[] }
     | { readonly kind: 'at-least'; readonly number: number }
-    /** A Go duration longer than nothing. */
+    /** A Go duration above zero. */
     | { readonly kind: 'some-time' }
-    /** A comma-separated list that has, or has not, this item. */
+    /** A comma-separated list that contains, or does not contain, this item. */
     | { readonly kind: 'includes'; readonly item: string }
     | { readonly kind: 'excludes'; readonly item: string }
     | { readonly kind: 'subset-of'; readonly values: readonly string[] };
@@ -52,13 +52,13 @@ export interface NamedValue {
 export type KubeletValue = string | number | boolean | readonly string[];
 
 export type Check =
-  /** Arguments of a component in its manifest; `values` are set where one is missing. All follow the one rule. */
+  /** Arguments of a component in its manifest; missing ones are set to `values`. All follow the same rule. */
   | {
       readonly kind: 'argument';
       readonly component: Component;
       readonly values: readonly NamedValue[];
       readonly rule: Rule;
-      /** A directory of the host that the container must see for it. */
+      /** A directory of the host that the container must mount for it. */
       readonly mount?: Mount;
     }
   | {
@@ -74,23 +74,23 @@ export type Check =
       readonly never: 'true' | 'false';
       readonly at: readonly (Component | 'kubelet')[];
     }
-  /** A field of KubeletConfiguration; the flag of the same meaning wins over it (k/k cmd/kubelet/app/server.go). */
+  /** A field of KubeletConfiguration; the corresponding flag takes precedence (k/k cmd/kubelet/app/server.go). */
   | {
       readonly kind: 'kubelet';
       readonly field: string;
       readonly flag: string | undefined;
       readonly rule: Rule;
-      /** undefined: only the document can say; null: the field is taken away. */
+      /** undefined: only the document can provide it; null: the field is removed. */
       readonly value: KubeletValue | null | undefined;
     }
-  /** A serving certificate of the cluster's CA: bootstrapped, or given. */
+  /** A serving certificate of the cluster's CA: bootstrapped, or provided. */
   | { readonly kind: 'kubelet-serving-certificate' }
   | { readonly kind: 'kubelet-flag-absent'; readonly flag: string }
-  /** Files and directories; `*` stands for a name, `**` for any depth. Only what exists is judged. */
+  /** Files and directories; `*` is a name, `**` any depth. Only existing ones are checked. */
   | {
       readonly kind: 'mode';
       readonly paths: readonly string[];
-      /** Permission bits that may be set, of anything but a directory unless `directories` is absent. */
+      /** Permitted mode bits; of directories, too, if `directories` is absent. */
       readonly atMost: number;
       readonly directories?: number;
     }
@@ -103,14 +103,14 @@ export type Check =
     }
   | { readonly kind: 'module-denied'; readonly module: string }
   | { readonly kind: 'modules-loaded'; readonly modules: readonly string[] }
-  /** The benchmark wants what a Kubernetes node cannot do without. */
+  /** The benchmark forbids something that a Kubernetes node needs. */
   | { readonly kind: 'impossible'; readonly wants: string; readonly why: string }
   | { readonly kind: 'kube-proxy-metrics' }
   | { readonly kind: 'audit-policy'; readonly covers: 'key-concerns' | 'everything' }
   | { readonly kind: 'encryption' }
   | { readonly kind: 'admission-configuration'; readonly plugin: 'PodSecurity' }
   | { readonly kind: 'services'; readonly services: readonly string[]; readonly must: 'not run' | 'not be enabled' }
-  /** Nothing that a look at the node could tell. */
+  /** Nothing that can be checked on a node. */
   | { readonly kind: 'not-on-the-node'; readonly what: string };
 
 export interface Mount {
@@ -120,7 +120,7 @@ export interface Mount {
   readonly pathType: 'DirectoryOrCreate' | 'Directory' | 'File';
 }
 
-/** `one-of` and friends, to be read in the data as sentences. */
+/** `one-of` and others: the data reads as sentences. */
 export const RULES = {
   set: { unset: 'refused', is: { kind: 'anything' } },
   absent: { unset: 'allowed', is: { kind: 'nothing' } },
@@ -137,7 +137,7 @@ export const RULES = {
   onlyOf: (values: readonly string[]): Rule => ({ unset: 'refused', is: { kind: 'subset-of', values } }),
 } as const satisfies Readonly<Record<string, Rule | ((...values: never[]) => Rule)>>;
 
-/** Whether a value follows a rule; undefined = it is not set. Booleans and numbers are given as text, lists with commas. */
+/** Whether a value satisfies a rule; undefined = not set. Booleans and numbers are text, lists have commas. */
 export function follows(rule: Rule, value: string | undefined): boolean {
   if (value === undefined) return rule.unset === 'allowed';
   const { is } = rule;
@@ -164,7 +164,7 @@ export function follows(rule: Rule, value: string | undefined): boolean {
   }
 }
 
-/** A rule in words, behind "must": `be one of "a", "b"`. */
+/** A rule in words, after "must": `be one of "a", "b"`. */
 export function describeRule({ unset, is }: Rule): string {
   const quoted = (values: readonly string[]): string => values.map((value) => `"${value}"`).join(' or ');
   const words = {

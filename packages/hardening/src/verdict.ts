@@ -1,9 +1,9 @@
 import type { Evidence } from '@machineadm/document/errors.ts';
 
-/** What a look at the machine says of one control. */
+/** The result of one control on the machine. */
 export type Verdict =
   | { readonly state: 'holds' | 'fails'; readonly evidence: readonly Evidence[] }
-  /** It says nothing here: another role or version, or there is nothing to judge. */
+  /** It does not apply: another role or version, or there is nothing to check. */
   | { readonly state: 'not-applicable'; readonly why: string };
 
 export function decided(holds: boolean, evidence: readonly Evidence[]): Verdict {

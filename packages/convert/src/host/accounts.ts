@@ -7,14 +7,14 @@ import type { Spec, UserSpec } from '../spec.ts';
 
 type UserSection = UsersSection[number];
 
-/** What crypt(5) makes, and the two words for "no password". */
+/** The results of crypt(5), and the two markers for "no password". */
 const HASH = /^(?:\$[a-z0-9-]+\$[^:\s]+|[*!])$/i;
 
 export function convertGroups(spec: Spec): GroupsSection | undefined {
   return spec.groups.length === 0 ? undefined : spec.groups.map(({ name }) => ({ name }));
 }
 
-/** `host.users`, by what cloudinit/config/cc_users_groups.py does with the same fields. */
+/** `host.users`, with the meaning of the fields in cloudinit/config/cc_users_groups.py. */
 export function convertUsers(spec: Spec, conversion: Conversion): UserSection[] | undefined {
   const { report } = conversion;
   const [first] = spec.users;
@@ -39,7 +39,7 @@ function convertUser(user: UserSpec, spec: Spec, conversion: Conversion): UserSe
     home: user.home,
     shell: user.shell,
     passwordHash: passwordOf(user, conversion),
-    // Locked unless the input says otherwise, here as there.
+    // Locked by default, as in cloud-init.
     locked: user.lockPassword === false ? false : undefined,
     sudo: user.sudo.length === 0 ? undefined : user.sudo.length === 1 ? user.sudo[0] : [...user.sudo],
     sshAuthorizedKeys: user.keys === undefined ? undefined : [...user.keys],

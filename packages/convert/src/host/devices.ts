@@ -2,15 +2,17 @@ import type { DeviceSection } from '@machineadm/document/host-parts/storage-sche
 import type { Conversion } from '../conversion.ts';
 import type { Placed } from '../report.ts';
 
-/** A device as cloud-init names it: `/dev/sdb`, `sdb`, `LABEL=x`, `ephemeral0.1`. */
+/** A device in cloud-init's notation: `/dev/sdb`, `sdb`, `LABEL=x`, `ephemeral0.1`. */
 export interface NamedDevice {
   readonly device: DeviceSection;
-  /** Set by the name itself: `ephemeral0.1`, `/dev/sdb.1`. */
+  /** From the name itself: `ephemeral0.1`, `/dev/sdb.1`. */
   readonly partition: number | undefined;
 }
 
 /**
- * @param mentionsAzure true where another device of the input is an Azure path: the provider, when nothing else names it
+ *
+ * @param mentionsAzure true where another device of the input is an Azure path: identifies the provider, when nothing
+ * else does
  */
 export function convertDevice(
   name: string,
@@ -31,7 +33,7 @@ export function convertDevice(
     case 'PARTUUID':
       return plain({ path: `/dev/disk/by-partuuid/${unquoted(value)}` });
   }
-  // util.expand_dotted_devname (cloudinit/util.py) splits at the last dot, whatever stands before it.
+  // util.expand_dotted_devname (cloudinit/util.py) splits at the last dot, whatever precedes it.
   const [, base = name, dotted] = /^(.+)\.(\d+)$/.exec(name) ?? [];
   const partition = dotted === undefined ? undefined : Number(dotted);
   const alias = /^ephemeral(\d+)$/.exec(base)?.[1];
@@ -69,7 +71,7 @@ function unquoted(text: string): string {
   return text.replace(/^"(.*)"$/, '$1');
 }
 
-/** The same device with a partition of it; a device by label has none. */
+/** A partition of the same device; a device by label has none. */
 export function withPartition(device: DeviceSection, partition: number | undefined): DeviceSection {
   if (partition === undefined || 'label' in device || 'partitionLabel' in device) return device;
   return { ...device, partition };

@@ -11,10 +11,10 @@ import { windowsMode } from '../windows.ts';
 const DEFAULT_MODE = '0644';
 const DEFAULT_OWNER = 'root:root';
 
-/** Names that promise privacy. */
+/** File names that imply privacy. */
 const PRIVATE_NAME = /(?:^|[./_-])(?:key|password|passwd|token|secret|pw|azure\.json)(?:$|[._-])|\.key$/i;
 
-/** `host.files`: the bytes, owners and modes that the provider's user data has today. */
+/** `host.files`: the bytes, owners and modes that the provider's user data has. */
 export function convertFiles(spec: Spec, conversion: Conversion): FileSection[] {
   return spec.files.map((file) => convertFile(file, spec, conversion));
 }
@@ -47,14 +47,14 @@ function contentOf(file: FileSpec, mode: string, conversion: Conversion): Conten
   const encoding = encodingOf(file, conversion);
   if (encoding !== undefined) return { content: file.content.trim(), encoding };
   const content = normalised(file, file.content, conversion);
-  // Scripts are executable; a text that nobody else may read is a secret.
+  // Scripts are executable; a text that only root may read is a secret.
   const isPrivate = /^0?[64]00$/.test(mode) && content !== '' && !hasMark(content);
   if (!isPrivate) return { content };
   conversion.report.add('FileIsSecret', file.at, `${file.path} has the mode ${mode}`);
   return { contentFrom: conversion.secrets.value(nameFor(file.path), content) };
 }
 
-/** From a Secret: by name where it stays outside, decoded where it comes in. */
+/** From a Secret: by name where it stays outside, decoded where it is inlined. */
 function secretContent(file: FileSpec, { name, key }: SecretKeyOf, conversion: Conversion): Content {
   const { report, secrets, surroundings } = conversion;
   const encoding = encodingOf(file, conversion);
@@ -84,7 +84,7 @@ function secretContent(file: FileSpec, { name, key }: SecretKeyOf, conversion: C
 
 type SecretKeyOf = NonNullable<FileSpec['secret']>;
 
-/** contentFormat Template also holds for what a Secret brings. */
+/** contentFormat Template also applies to content from a Secret. */
 function rendered({ at, path }: FileSpec, template: string, { report, surroundings }: Conversion): string {
   const text = renderTemplate(template, surroundings.controlPlaneVersion);
   if (text === undefined) report.add('TemplateUnsupported', at, TEMPLATE_HINT);
@@ -137,7 +137,7 @@ function modeOf({ permissions, at }: FileSpec, { report }: Conversion): string {
   return `0${digits.padStart(3, '0')}`;
 }
 
-/** A user alone leaves the file's group as it was born: root (cloudinit/util.py, chownbyname). */
+/** A user alone leaves the file's group unchanged: root (cloudinit/util.py, chownbyname). */
 function ownerOf({ owner }: FileSpec): string {
   if (owner === undefined || owner === '') return DEFAULT_OWNER;
   const [user = 'root', ...rest] = owner.split(':');

@@ -6,18 +6,18 @@ import type { CommandSpec, Spec } from '../spec.ts';
 
 type Hooks = NonNullable<HostSection['hooks']>;
 
-/** Ignition's name of kubeadm's file, and where machineadm keeps it. */
+/** kubeadm's file as Ignition names it, and as machineadm does. */
 const IGNITION_FILE = '/etc/kubeadm.yml';
 const INIT_FILE = '/run/kubeadm/kubeadm.yaml';
 const JOIN_FILE = '/run/kubeadm/kubeadm-join-config.yaml';
 
-/** cloudinit/config/cc_bootcmd.py exports it to the commands. */
+/** cloudinit/config/cc_bootcmd.py exports this variable to the commands. */
 const INSTANCE_ID = /\$(?:INSTANCE_ID\b|\{INSTANCE_ID\b)/;
 
 /**
- * `host.hooks`. A list of commands is one shell today, too, so exports and the working directory go on. cloud-init's
+ * `host.hooks`. A list of commands runs in one shell, so exports and the working directory carry over. cloud-init's
  * script has no `set -e` (cloudinit/util.py, shellify); the provider's for Ignition has (pkg/ignition/clc/clc.go).
- * cloudbase-init makes one batch file of them (cloudbaseinit/plugins/common/userdataplugins/cloudconfigplugins/runcmd.py).
+ * cloudbase-init writes one batch file (cloudbaseinit/plugins/common/userdataplugins/cloudconfigplugins/runcmd.py).
  */
 export function convertHooks(spec: Spec, initializes: boolean, conversion: Conversion): Hooks | undefined {
   const { report, platform } = conversion;
@@ -32,7 +32,7 @@ export function convertHooks(spec: Spec, initializes: boolean, conversion: Conve
     return {
       shell,
       onError: spec.flavour === 'ignition' ? undefined : 'Continue',
-      // The provider's script has it, and it also counts inside of a command.
+      // The provider's script sets it, and it also applies inside a command.
       commands: [
         ...(spec.flavour === 'ignition' ? ['set -e'] : []),
         ...commands.map(({ command, at }) => withKubeadmFile(command, at, spec, file, conversion)),
@@ -74,7 +74,7 @@ function onceCommand(command: string): string | undefined {
   return /^\s*cloud-init-per\s+(?:once|instance)\s+[A-Za-z0-9._-]+\s+(\S[\s\S]*)$/.exec(command)?.[1];
 }
 
-/** Commands that edit kubeadm's file before it runs: the file has another name here. */
+/** Commands that edit kubeadm's file before it runs: the file has a different name here. */
 function withKubeadmFile(
   command: string,
   at: CommandSpec['at'],

@@ -5,7 +5,7 @@ import { convertDevice, withPartition } from './devices.ts';
 
 type Mount = NonNullable<StorageSection['mounts']>[number];
 
-/** What machineadm gives every entry itself, or what would only say that the default holds. */
+/** Options that machineadm sets on every entry itself, or that are defaults. */
 const LEFT_OUT =
   /^(?:defaults|nofail|_netdev|auto|comment=cloudconfig|x-systemd\.(?:after|requires)=cloud-(?:init|init-network|config)\.service)$/;
 
@@ -43,7 +43,7 @@ function convertMount(mount: MountSpec, spec: Spec, azure: boolean, conversion: 
     .filter((option) => option !== '' && !LEFT_OUT.test(option) && !(swap && option === 'sw'));
   report.add('MountRequired', at, swap ? from : to);
   if (rest.length > 2) report.add('MountColumns', at, `${swap ? from : to}: ${rest.slice(2).map(numberOr).join(' ')}`);
-  // An alias stands for its first partition where there are some (cloudinit/config/cc_mounts.py, sanitize_devname).
+  // An alias means its first partition if it has any (cloudinit/config/cc_mounts.py, sanitize_devname).
   const partition = named.partition ?? (/^ephemeral\d+$/.test(source) ? 1 : undefined);
   return {
     device: withPartition(named.device, partition),
@@ -53,7 +53,9 @@ function convertMount(mount: MountSpec, spec: Spec, azure: boolean, conversion: 
   };
 }
 
-/** A source with a password in it (`https://user:word@host/share`), or options in the wrong column, are not told. */
+/**
+ * A source that contains a password (`https://user:word@host/share`), or options in the wrong column, are not printed.
+ */
 function pathOr(text: string, what: string): string {
   return /^[\w./+-]+(?:[:=][\w./+-]+)?$/.test(text) ? text : what;
 }

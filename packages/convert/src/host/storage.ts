@@ -8,7 +8,7 @@ type Disk = NonNullable<StorageSection['disks']>[number];
 type Partition = Disk['partitions'][number];
 type Filesystem = NonNullable<StorageSection['filesystems']>[number];
 
-/** `host.storage`. What cloudinit/config/cc_disk_setup.py leaves to chance is decided here and reported. */
+/** `host.storage`. Cases that cloudinit/config/cc_disk_setup.py leaves open are decided here and reported. */
 export function convertStorage(spec: Spec, conversion: Conversion): StorageSection | undefined {
   const azure = [...spec.disks, ...spec.filesystems].some(({ device }) => device.startsWith('/dev/disk/azure/'));
   const disks = spec.disks.flatMap((disk) => convertDisk(disk, azure, conversion) ?? []);
@@ -58,7 +58,7 @@ function partitionsOf(
   }));
 }
 
-/** By the API's names and, in user data, by the codes that the provider writes for them. */
+/** By the API's names and, in user data, by the provider's codes for them. */
 const PARTITION_TYPES: Readonly<Record<string, NonNullable<Partition['type']>>> = {
   linux: 'linux',
   83: 'linux',
@@ -95,8 +95,8 @@ function partitionType(
     report.add('PartitionTypeUnsupported', disk.at, what);
     return undefined;
   }
-  // YAML 1.1 reads the provider's 07 as 7, and sgdisk pads it to 7000: plain Linux. fd00, 8e00 and 0c00 are not found
-  // by sfdisk (cloudinit/config/cc_disk_setup.py).
+  // YAML 1.1 reads the provider's 07 as 7, and sgdisk pads it to 7000: plain Linux. sfdisk does not know fd00, 8e00 and
+  // 0c00 (cloudinit/config/cc_disk_setup.py).
   if (table === 'gpt' && known !== 'linux' && known !== 'swap') {
     report.add('PartitionTypeCorrected', disk.at, `the type ${known}`);
   }
@@ -129,8 +129,8 @@ function convertFilesystems(spec: Spec, azure: boolean, conversion: Conversion):
 }
 
 /**
- * Which partition is meant (cloudinit/config/cc_disk_setup.py, mkfs and find_device_node). `any` and `auto` walk the
- * device on the machine; with the partitions that the same input makes, the walk ends at the first that is free.
+ * Which partition is meant (cloudinit/config/cc_disk_setup.py, mkfs and find_device_node). `any` and `auto` search the
+ * device on the machine; with the partitions of the same input, the search ends at the first unused one.
  */
 function deviceOf(
   filesystem: FilesystemSpec,

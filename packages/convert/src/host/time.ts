@@ -2,7 +2,7 @@ import type { TimeSection } from '@machineadm/document/host-parts/time.ts';
 import type { Conversion } from '../conversion.ts';
 import type { Spec } from '../spec.ts';
 
-/** `host.time`. cloud-init installs a client that is missing (cloudinit/config/cc_ntp.py); the image has to bring one here. */
+/** `host.time`. cloud-init installs a missing client (cloudinit/config/cc_ntp.py); here the image must contain one. */
 export function convertTime({ time }: Spec, { report, platform }: Conversion): TimeSection | undefined {
   if (time === undefined) return undefined;
   if (!time.enabled) {

@@ -2,9 +2,9 @@ import { pemBlocks } from '@machineadm/document/pem.ts';
 import { fromBase64 } from '../secrets.ts';
 
 /**
- * `sha256:<hex>` of the public key of a PEM certificate, as kubeadm's caCertHashes have it: the digest of its
- * SubjectPublicKeyInfo (RFC 5280, 4.1.2.7; k/k cmd/kubeadm/app/util/pubkeypin). undefined for what is no certificate.
- * Without node:crypto: the converter runs in browsers and controllers, too.
+ * `sha256:<hex>` of the public key of a PEM certificate, as in kubeadm's caCertHashes: the digest of its
+ * SubjectPublicKeyInfo (RFC 5280, 4.1.2.7; k/k cmd/kubeadm/app/util/pubkeypin). undefined where it is not a
+ * certificate. Without node:crypto, because the converter also runs in browsers.
  */
 export async function caCertHash(pem: string): Promise<string | undefined> {
   const body = pemBlocks(pem).find(({ label }) => label === 'CERTIFICATE')?.body;
@@ -17,7 +17,7 @@ export async function caCertHash(pem: string): Promise<string | undefined> {
 
 interface Element {
   readonly tag: number;
-  /** Offsets of its content, and of what follows it. */
+  /** Offsets of its content, and of the following element. */
   readonly start: number;
   readonly end: number;
 }

@@ -8,7 +8,7 @@ import { onlySince, type Target, V1BETA4_MINOR } from './target.ts';
 type Cluster = NonNullable<KubernetesSection['cluster']>;
 type BootstrapToken = NonNullable<Cluster['bootstrapTokens']>[number];
 
-/** Filled in by the provider (cluster-api bootstrap/kubeadm/reconcilers/kubeadmconfig, reconcileTopLevelObjectSettings). */
+/** Set by the provider (cluster-api bootstrap/kubeadm/reconcilers/kubeadmconfig, reconcileTopLevelObjectSettings). */
 const DEFAULT_PORT = 6443;
 
 /** `kubernetes.cluster` of the machine that starts the cluster. */
@@ -49,7 +49,7 @@ export function convertCluster(
   });
 }
 
-/** What every machine of the cluster is told: its name, and where the certificates lie. */
+/** Settings of the cluster for every machine: its name, and the certificates directory. */
 export function clusterIdentity(
   cluster: Source,
   conversion: Conversion,
@@ -62,8 +62,8 @@ export function clusterIdentity(
 }
 
 /**
- * The Cluster's value wins over what a configuration of v1beta1 may still say: v1beta2 has no such fields any more
- * (cluster-api api/bootstrap/kubeadm/v1beta1/conversion.go). In user data the provider has filled it in.
+ * The Cluster's value takes precedence over a configuration of v1beta1; v1beta2 no longer has such fields (cluster-api
+ * api/bootstrap/kubeadm/v1beta1/conversion.go). In user data the provider has set it.
  */
 function filled(
   own: string | undefined,
@@ -84,12 +84,12 @@ function subnets(source: Source, ofCluster: readonly string[], conversion: Conve
 
 function endpointOf(source: Source, conversion: Conversion): string | undefined {
   const { options, surroundings } = conversion;
-  // Here what the configuration says wins.
+  // Here the configuration takes precedence.
   const endpoint = nonEmpty(source) ?? filled(undefined, options.endpoint ?? surroundings.endpoint, source, conversion);
   return endpoint === undefined ? undefined : withPort(endpoint, source, conversion);
 }
 
-/** kubeadm takes the port of the API server where the endpoint has none. */
+/** kubeadm uses the API server's port if the endpoint has none. */
 export function withPort(endpoint: string, at: Source, { report }: Conversion): string {
   if (/:\d+$/.test(endpoint) && (!/:.*:/.test(endpoint) || endpoint.startsWith('['))) return endpoint;
   report.add('EndpointPort', at, `:${DEFAULT_PORT} is added`);
@@ -98,7 +98,10 @@ export function withPort(endpoint: string, at: Source, { report }: Conversion): 
     : `${endpoint}:${DEFAULT_PORT}`;
 }
 
-/** KubeadmControlPlane sets it (cluster-api controlplane/kubeadm, DefaultFeatureGates): 1.31 on, always so from 1.36 on. */
+/**
+ * KubeadmControlPlane sets it (cluster-api controlplane/kubeadm, DefaultFeatureGates): from 1.31 on, always enabled
+ * since 1.36.
+ */
 const LOCAL_MODE = 'ControlPlaneKubeletLocalMode';
 
 function featureGates(source: Source, target: Target, conversion: Conversion): Record<string, boolean> | undefined {
@@ -128,7 +131,9 @@ function algorithmOf(source: Source, { report }: Conversion): Cluster['encryptio
   return known;
 }
 
-/** kubeadm fills in before it validates, and so refuses two things (k/k apis/bootstraptoken/v1/defaults.go). */
+/**
+ * kubeadm sets defaults before it validates, and so refuses two combinations (k/k apis/bootstraptoken/v1/defaults.go).
+ */
 function bootstrapTokens(source: Source, { report, secrets }: Conversion): BootstrapToken[] | undefined {
   const tokens = source.items().map((token, index): BootstrapToken => {
     const ttl = readDuration(token, 'ttl', (at) => {

@@ -8,7 +8,7 @@ type Etcd = NonNullable<ControlPlane['etcd']>;
 type Arguments = NonNullable<ComponentSection['args']>;
 type Environment = NonNullable<ComponentSection['env']>;
 
-/** The components of ClusterConfiguration; it is used by the machine that starts the cluster only. */
+/** The components of ClusterConfiguration; only the machine that starts the cluster uses them. */
 export function convertComponents(cluster: Source, target: Target, conversion: Conversion): Partial<ControlPlane> {
   const apiServer = cluster.get('apiServer');
   const certSANs = someTexts(apiServer.get('certSANs'));
@@ -71,7 +71,7 @@ export function convertArguments(source: Source, target: Target, { report }: Con
     : source.items().map((item) => ({ name: item.get('name').text() ?? '', value: item.get('value').text() ?? '' }));
   if (args.length === 0) return undefined;
   if (target.minor >= V1BETA4_MINOR) return args;
-  // A map has a name once; the provider keeps the last (ConvertFromArgs).
+  // A map has each name once; the provider keeps the last (ConvertFromArgs).
   const last = new Map(args.map(({ name, value }) => [name, value]));
   if (last.size < args.length) {
     report.add('NotInThisKubeadm', source, `repeated arguments: kubeadm before 1.${V1BETA4_MINOR} keeps the last`);
@@ -106,7 +106,7 @@ function convertEnvironment(source: Source, target: Target, conversion: Conversi
           resourceFieldRef: {
             resource: resource.get('resource').text() ?? '',
             containerName: resource.get('containerName').text(),
-            // A quantity: a number or a string of it.
+            // A quantity: a number or a string.
             divisor: divisor.exists ? String(divisor.whole()) : undefined,
           },
         },
@@ -142,7 +142,7 @@ export function convertExternalEtcd(etcd: Source): Etcd | undefined {
   return { external: { endpoints, httpEndpoints: someTexts(external.get('httpEndpoints')), ...files } };
 }
 
-/** "" counts as not given: Go marshals fields without omitempty so. */
+/** "" counts as unset: Go writes fields without omitempty so. */
 export function nonEmpty(source: Source): string | undefined {
   const text = source.text();
   return text === '' ? undefined : text;

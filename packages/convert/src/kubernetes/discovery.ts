@@ -77,11 +77,11 @@ function fileDiscovery(file: Source, spec: Spec, conversion: Conversion, variabl
     return { path, kubeconfig: writtenKubeconfig(spec.discoveryKubeconfig, conversion) };
   }
   const kubeConfig = file.get('kubeConfig');
-  // Without one somebody else puts the file there: a file of the document, or the image.
+  // Without one the file is provided otherwise: as a file of the document, or in the image.
   return kubeConfig.exists ? { path, kubeconfig: declaredKubeconfig(kubeConfig, conversion, variable) } : { path };
 }
 
-/** `discovery.file.kubeConfig`; server and authority are filled in by the provider. */
+/** `discovery.file.kubeConfig`; the provider sets server and authority. */
 function declaredKubeconfig(source: Source, conversion: Conversion, variable: Variable): Kubeconfig {
   const cluster = source.get('cluster');
   const server = nonEmpty(cluster.get('server'));
@@ -119,10 +119,10 @@ function writtenKubeconfig(source: Source, conversion: Conversion): Kubeconfig {
   };
 }
 
-/** The cluster and the user of the current context, as kubeadm takes them; of no context the first ones. */
+/** The cluster and the user of the current context, as kubeadm uses them; without a context the first ones. */
 function currentContext(source: Source): { readonly cluster: Source; readonly user: Source } {
   for (const header of ['apiVersion', 'kind']) source.get(header).drop('TypeMeta');
-  // Known, and empty as Go writes it: what stands in it is reported.
+  // Known, and empty as Go writes it: its content is reported.
   source.get('preferences');
   const named = (list: string, name: string | undefined): Source => {
     const entries = source.get(list).items();

@@ -11,7 +11,7 @@ function fromSeconds(seconds: number): string {
   return text === '' ? '0s' : text;
 }
 
-/** Milliseconds of what Go's time.ParseDuration takes: `20m`, `1h0m0s`, `1.5s`; undefined for anything else. */
+/** Milliseconds of a Go duration (time.ParseDuration): `20m`, `1h0m0s`, `1.5s`; undefined for anything else. */
 function goMilliseconds(text: string): number | undefined {
   if (!/^(?:\d+(?:\.\d+)?(?:ms|h|m|s))+$/.test(text)) return text === '0' ? 0 : undefined;
   const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };

@@ -13,10 +13,10 @@ import { convertTimeouts } from './timeouts.ts';
 type ControlPlane = NonNullable<KubernetesSection['controlPlane']>;
 type Kubeadm = NonNullable<NonNullable<KubernetesSection['bootstrapper']>['kubeadm']>;
 
-/** kubeadm prints bodies of requests above it; the document refuses more. */
+/** kubeadm prints request bodies above it; the document refuses more. */
 const HIGHEST_VERBOSITY = 5;
 
-/** The section `kubernetes`; undefined where the version is not known, which is reported. */
+/** The section `kubernetes`; undefined where the version is unknown, which is reported. */
 export async function convertKubernetes(
   spec: Spec,
   role: Role,
@@ -79,7 +79,7 @@ function convertControlPlane(
   conversion: Conversion,
 ): ControlPlane | undefined {
   const endpoint = initializes ? spec.init.get('localAPIEndpoint') : spec.join.get('controlPlane', 'localAPIEndpoint');
-  // Nothing else of the components is asked of a machine that joins: kubeadm reads it from the cluster.
+  // A joining machine needs no other component: kubeadm reads them from the cluster.
   const components = initializes
     ? convertComponents(spec.cluster, target, conversion)
     : { etcd: convertExternalEtcd(spec.cluster.get('etcd')) };

@@ -28,7 +28,7 @@ export function convertNode(
     taints: taints(registration.get('taints'), role, resolved, conversion),
     criSocket: nonEmpty(registration.get('criSocket')),
     imagePullPolicy: pullPolicy(registration.get('imagePullPolicy'), conversion),
-    // One after the other is what every version does.
+    // Sequential pulls are the default of every version.
     imagePullSerial: asks === false ? onlySince(V1BETA4_MINOR, asks, serial, target, conversion) : asks,
     kubelet: args === undefined ? undefined : { args },
   });
@@ -46,7 +46,10 @@ function withoutRefusedLabels(source: Source, target: Target, conversion: Conver
   });
 }
 
-/** Absent, [] and a list mean three things. The provider adds its own for workers (kubeadmconfig_controller.go). */
+/**
+ * Absent, [] and a list have different meanings. The provider adds its own taints for workers
+ * (kubeadmconfig_controller.go).
+ */
 function taints(
   source: Source,
   role: KubernetesSection['role'],

@@ -11,14 +11,14 @@ type Pair = NonNullable<Pki['ca']>;
 
 const DEFAULT_DIRECTORY = '/etc/kubernetes/pki';
 
-/** Where the provider writes them, below the certificates directory (cluster-api util/secret/certificates.go). */
+/** The provider's paths, below the certificates directory (cluster-api util/secret/certificates.go). */
 const FILES = { ca: 'ca', etcd: 'etcd/ca', frontProxy: 'front-proxy-ca' } as const;
 
-/** Names of the Secrets that hold them: `<cluster>-ca`, … (cluster-api util/secret/consts.go). */
+/** Names of their Secrets: `<cluster>-ca`, … (cluster-api util/secret/consts.go). */
 const SECRETS = { ca: 'ca', etcd: 'etcd', frontProxy: 'proxy', serviceAccount: 'sa' } as const;
 const CLIENT_SECRET = 'apiserver-etcd-client';
 
-/** A certificate and its key, where the provider writes them for a configuration. */
+/** A certificate and its key, at the provider's paths. */
 interface PairPaths {
   readonly certificate: string;
   readonly key?: string;
@@ -44,8 +44,8 @@ function pairPaths(cluster: Source): Readonly<Record<keyof Pki, PairPaths>> {
 }
 
 /**
- * The files of user data that become `kubernetes.pki`, by path. A key without its certificate, and what is not root's,
- * stays a file.
+ * The files of user data that become `kubernetes.pki`, by path. A key without its certificate, and a file that root
+ * does not own, stay files.
  */
 export function certificatesAmong(files: readonly FileSpec[], cluster: Source): ReadonlyMap<string, FileSpec> {
   const found = (path: string | undefined): FileSpec | undefined => {
@@ -89,8 +89,8 @@ export function pkiOfFiles(spec: Spec, conversion: Conversion): Pki | undefined 
 }
 
 /**
- * `kubernetes.pki` from the cluster's Secrets, which the provider reads. A machine that starts a cluster can make them
- * itself; one that joins its control plane cannot do without.
+ * `kubernetes.pki` from the cluster's Secrets, which the provider reads. A machine that starts a cluster can generate
+ * them; one that joins its control plane needs them.
  */
 export function pkiOfSecrets(spec: Spec, joins: boolean, conversion: Conversion, variable: Variable): Pki | undefined {
   const { report, surroundings, object } = conversion;
@@ -119,7 +119,7 @@ export function pkiOfSecrets(spec: Spec, joins: boolean, conversion: Conversion,
   };
 }
 
-/** Makes a variable of a file on the machine and gives what stands for it; tells that the value is missing. */
+/** Creates a variable for a file on the machine and returns its mark; reports the missing value. */
 export type Variable = (name: string, what: string) => string;
 
 function publicPart(suffix: string, conversion: Conversion, variable: Variable): string {
@@ -149,7 +149,7 @@ function secretName(suffix: string, { surroundings }: Conversion): string {
   return `${surroundings.clusterName ?? '<cluster>'}-${suffix}`;
 }
 
-/** The certificate of the cluster's authority, where the input has it: for the hash that a joining machine pins. */
+/** The certificate of the cluster's authority, if it is in the input: for the hash that a joining machine pins. */
 export function clusterAuthority(conversion: Conversion): string | undefined {
   const bytes = bytesOf(SECRETS.ca, 'tls.crt', conversion);
   return bytes === undefined ? undefined : utf8Text(bytes);

@@ -2,7 +2,7 @@ import type { Conversion } from '../conversion.ts';
 import type { Placed } from '../report.ts';
 import type { Source } from '../source.ts';
 
-/** What the kubeadm that will run can be told, by the minor version of Kubernetes. */
+/** What kubeadm's configuration supports, by the minor version of Kubernetes. */
 export interface Target {
   /** `v1.35.2` */
   readonly version: string;
@@ -13,8 +13,8 @@ export interface Target {
 export const V1BETA4_MINOR = 31;
 
 /**
- * The version, from the options, the configuration itself, or the objects beside it. Reported where there is none: the
- * document names an exact one.
+ * The version, from the options, the configuration itself, or related objects. Reported if missing: the document needs
+ * an exact one.
  */
 export function readTarget(at: Source, conversion: Conversion): Target | undefined {
   const { options, surroundings, report, object, resolved } = conversion;
@@ -35,7 +35,7 @@ export function readTarget(at: Source, conversion: Conversion): Target | undefin
   return { version: version.startsWith('v') ? version : `v${version}`, minor: Number(minor) };
 }
 
-/** Leaves a field out that the provider loses silently for this version, once somebody accepted that. */
+/** Leaves out a field that the provider loses silently for this version, after the user accepted that. */
 export function onlySince<T>(
   minor: number,
   value: T | undefined,

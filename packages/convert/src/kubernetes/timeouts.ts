@@ -8,9 +8,9 @@ import { onlySince, type Target, V1BETA4_MINOR } from './target.ts';
 type Timeouts = NonNullable<KubernetesSection['timeouts']>;
 
 /**
- * `kubernetes.timeouts`. In v1beta1 two of them stand elsewhere: apiServer.timeoutForControlPlane counts for init and
- * join, discovery.timeout becomes tlsBootstrapSeconds (cluster-api api/bootstrap/kubeadm/v1beta1/conversion.go). kubeadm
- * v1beta3 has only these two, and takes the latter as the timeout of its discovery.
+ * `kubernetes.timeouts`. In v1beta1 two of them have other names: apiServer.timeoutForControlPlane applies to init and
+ * join, discovery.timeout becomes tlsBootstrapSeconds (cluster-api api/bootstrap/kubeadm/v1beta1/conversion.go).
+ * kubeadm v1beta3 has only these two, and uses the latter for its discovery.
  */
 export function convertTimeouts(
   configuration: Source,

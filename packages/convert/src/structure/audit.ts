@@ -10,8 +10,8 @@ const LOG_PATH = 'audit-log-path';
 const LIMITS = { 'audit-log-maxage': 'd', 'audit-log-maxbackup': '', 'audit-log-maxsize': 'Mi' } as const;
 
 /**
- * An audit policy that lies in a file, with its arguments and volumes, becomes `controlPlane.apiServer.audit`. A
- * limit that is not given is none, for the API server as well as here: 0.
+ * Converts an audit policy file, with its arguments and volumes, to `controlPlane.apiServer.audit`. A missing limit
+ * means none, for the API server as well as here: 0.
  */
 export async function liftAudit(lifting: Lifting): Promise<void> {
   const { kubernetes } = lifting;
@@ -28,7 +28,7 @@ export async function liftAudit(lifting: Lifting): Promise<void> {
   const policy = policyOf(await lifting.yamlOf(file));
   const limits = Object.keys(LIMITS).map((name) => value(name));
   const logs = value(LOG_PATH);
-  // "-" is standard output, which the document has no word for.
+  // "-" is standard output, for which the document has no field.
   if (policy === undefined || logs === '-') return;
   const [age, backups, size] = limits;
   const audit: Audit = {
@@ -45,13 +45,13 @@ export async function liftAudit(lifting: Lifting): Promise<void> {
   };
   const below = (directory: string, target: string): boolean =>
     target === directory || target.startsWith(`${directory}/`);
-  // The document mounts what it lays; a volume that held only these files goes with them.
+  // The document mounts its own files; a volume that contained only these is removed with them.
   const serves = (mount: string): boolean => [file.path, logs ?? ''].some((target) => below(mount, target));
   const needed = (mount: string): boolean =>
     args.some(({ name, value: target }) => !known.has(name) && below(mount, target)) ||
     lifting.files.some((one) => one !== file && below(mount, one.path));
   const served = (apiServer.volumes ?? []).filter(({ mountPath }) => serves(mountPath) && !needed(mountPath));
-  // Elsewhere on the machine, where the document would not put it.
+  // At another path on the machine than the document's.
   if (served.some(({ hostPath, mountPath }) => hostPath !== mountPath)) return;
   const volumes = (apiServer.volumes ?? []).filter((volume) => !served.includes(volume));
   lifting.takeFile(file, 'kubernetes.controlPlane.apiServer.audit');
@@ -74,7 +74,7 @@ function policyOf(policy: unknown): Audit['policy'] | undefined {
   if (!isMap(policy) || policy.kind !== 'Policy' || typeof policy.apiVersion !== 'string') return undefined;
   if (!policy.apiVersion.startsWith('audit.k8s.io/')) return undefined;
   const { apiVersion: _apiVersion, kind: _kind, metadata = {}, ...rest } = policy;
-  // Says nothing to the API server; but somebody wrote it.
+  // Has no effect on the API server, but was written on purpose.
   if (Object.values(Object(metadata)).some((value) => value !== null)) return undefined;
   return rest as Audit['policy'];
 }

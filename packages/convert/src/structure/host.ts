@@ -12,7 +12,10 @@ export function liftHost(lifting: Lifting): void {
 
 const QUIET = String.raw`(?:\s*(?:>\s*/dev/null|2>&1|\|\|\s*true))*`;
 
-/** sysctl.d(5): files by name, later ones win; a line that may fail (`-key`) or has a pattern is not ours. */
+/**
+ * sysctl.d(5): files by name, later ones take precedence; a line that may fail (`-key`) or has a pattern is not
+ * converted.
+ */
 function liftSysctl(lifting: Lifting): void {
   const files = lifting.files
     .filter(({ path }) => /^\/etc\/sysctl(?:\.d\/[^/]+)?\.conf$/.test(path))
@@ -60,7 +63,7 @@ function liftModules(lifting: Lifting): void {
 function liftSwap(lifting: Lifting): void {
   const off = lifting.takeCommands(/^(?:sudo\s+)?swapoff\s+(?:-a|--all)$/, 'host.swap: Disabled');
   if (off.length === 0) return;
-  // Every way to take swap out of fstab that is about: sed on lines with the word swap, and nothing else.
+  // The common ways to remove swap from fstab: sed on lines with the word swap, and nothing else.
   lifting.takeCommands(
     /^sed\s+-[a-zA-Z.]+\s+(?:-e\s+)?(['"])[^'";&|]*swap[^'";|]*\1\s+\/etc\/fstab$/,
     'host.swap: Disabled',
@@ -68,7 +71,7 @@ function liftSwap(lifting: Lifting): void {
   lifting.host = { ...lifting.host, swap: 'Disabled' };
 }
 
-/** A literal name or a variable; anything that the shell would compute stays a command. */
+/** A literal name or a variable; a name that the shell would compute stays a command. */
 function liftHostname(lifting: Lifting): void {
   const set = lifting.takeCommands(
     /^hostnamectl\s+(?:set-hostname|hostname)\s+(["']?)([^\s"'$`;&|()<>]+)\1$/,
@@ -78,13 +81,13 @@ function liftHostname(lifting: Lifting): void {
   if (name !== undefined) lifting.host = { ...lifting.host, hostname: name };
 }
 
-/** Where update-ca-certificates(8) and update-ca-trust(8) look. */
+/** The directories of update-ca-certificates(8) and update-ca-trust(8). */
 const ANCHORS =
   /^(?:\/usr\/local\/share\/ca-certificates|\/etc\/pki\/ca-trust\/source\/anchors)\/([^/]+)\.(?:crt|pem)$/;
 const UPDATE = /^(?:update-ca-certificates(?:\s+--fresh)?|update-ca-trust(?:\s+extract)?)$/;
 
 function liftAuthorities(lifting: Lifting): void {
-  // Without the command the files are not trusted yet: somebody meant something else.
+  // Without the command the files are not trusted yet, so they have another purpose.
   if (!lifting.commands.some((command) => UPDATE.test(command.trim()))) return;
   const authorities = [...(lifting.host.certificateAuthorities ?? [])];
   const before = authorities.length;
@@ -107,7 +110,7 @@ function liftAuthorities(lifting: Lifting): void {
     lifting.takeCommands(UPDATE, 'host.certificateAuthorities');
 }
 
-/** Lines with something in them, trimmed; undefined for a text that is not known. */
+/** Non-empty lines, trimmed; undefined for an unknown text. */
 function plainLines(text: string | undefined, comment: RegExp): readonly string[] | undefined {
   return text
     ?.split('\n')

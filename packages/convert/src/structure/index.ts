@@ -7,9 +7,9 @@ import { liftRegistries } from './registries.ts';
 import { liftServices } from './services.ts';
 
 /**
- * Lifts well-known files and commands into structured parts of the document. A command goes only if all of it is known, a
- * file only if all of its content is; each is told as Structured. What restarts a service goes last, once nothing is left
- * that would need it.
+ * Converts well-known files and commands to structured fields of the document. A command is converted only if all of it
+ * is known, a file only if all of its content is; each is reported as Structured. Commands that restart a service are
+ * removed last, when nothing is left that would need them.
  */
 export async function structured(sections: Sections, conversion: Conversion): Promise<Sections> {
   const lifting = new Lifting(sections, conversion);

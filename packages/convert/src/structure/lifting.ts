@@ -15,7 +15,7 @@ export interface Sections {
   readonly kubernetes?: KubernetesSection | undefined;
 }
 
-/** A document in the course of being structured: files and commands are taken out, fields put in. */
+/** A document during structuring: files and commands are removed, fields added. */
 export class Lifting {
   host: HostSection;
   containerd: NonNullable<ContainerRuntimeSection['containerd']> | undefined;
@@ -36,14 +36,14 @@ export class Lifting {
     return this.#files;
   }
 
-  /** Commands that run before kubeadm; of the others none prepares a host. */
+  /** Commands that run before kubeadm; the others do not prepare a host. */
   get commands(): readonly string[] {
     return this.#commands;
   }
 
   /**
-   * The text of a file that is written whole, belongs to root and is known here; undefined for any other. One that only its
-   * owner may read is given where the field that takes its place keeps it so: `isPrivate`.
+   * The text of a file that is completely written, belongs to root and is known here; undefined for any other. A
+   * private file is returned only if the replacing field is private, too: `isPrivate`.
    */
   textOf(file: FileSection, { isPrivate = false } = {}): string | undefined {
     const { contentFrom, owner, mode = '' } = file;
@@ -58,7 +58,7 @@ export class Lifting {
     return text === undefined || hasMark(text) ? undefined : text;
   }
 
-  /** What the YAML of such a file says, as Go reads it; undefined for what is not YAML, or has a key twice. */
+  /** The YAML of such a file, as Go parses it; undefined for invalid YAML and duplicate keys. */
   async yamlOf(file: FileSection): Promise<unknown> {
     const text = this.textOf(file, { isPrivate: true });
     const problems = new Report();
@@ -66,7 +66,7 @@ export class Lifting {
     return problems.decisions.length === 0 ? value : undefined;
   }
 
-  /** Takes a file out, as `field` says the same. */
+  /** Removes a file that `field` replaces. */
   takeFile(file: FileSection, field: string): void {
     this.#files = this.#files.filter((one) => one !== file);
     if (file.contentFrom !== undefined && 'secret' in file.contentFrom) {
@@ -75,7 +75,7 @@ export class Lifting {
     this.tell(`${file.path} (mode ${file.mode}) is ${field}`);
   }
 
-  /** Takes out the commands that a pattern matches as a whole. */
+  /** Removes the commands that a pattern matches completely. */
   takeCommands(pattern: RegExp, field: string): readonly RegExpExecArray[] {
     const found: RegExpExecArray[] = [];
     this.#commands = this.#commands.filter((command) => {
@@ -92,7 +92,7 @@ export class Lifting {
     this.#conversion.report.add('Structured', this.#conversion.object, message);
   }
 
-  /** The sections with what is left of files and commands. */
+  /** The sections with the remaining files and commands. */
   sections(): Sections {
     const { hooks } = this.host;
     const before = hooks?.beforeBootstrap;
@@ -111,7 +111,7 @@ export class Lifting {
   }
 }
 
-/** A command may hold a secret behind its first words. */
+/** A command may contain a secret after its first words. */
 function firstWords(command: string): string {
   return command.trim().split(/\s+/).slice(0, 2).join(' ');
 }

@@ -6,12 +6,13 @@ import type { Lifting } from './lifting.ts';
 const MANIFEST = /^\/etc\/kubernetes\/manifests\/([^/]+)\.yaml$/;
 
 /**
- * Scripts that put super-admin.conf into a static pod on the machine that starts the cluster, because admin.conf has no
- * rights there yet (kube-vip issue 684; cluster-api-provider-vsphere templates): `adminKubeconfig: Auto` is the same.
+ * Scripts that mount super-admin.conf into a static pod on the machine that starts the cluster, because admin.conf has
+ * no permissions there yet (kube-vip issue 684; cluster-api-provider-vsphere templates): `adminKubeconfig: Auto` has
+ * the same effect.
  */
 const PREPARES = /sed\s[^\n]*super-admin\.conf[^\n]*(?:\\\n[^\n]*)?\/etc\/kubernetes\/manifests\//;
 
-/** Pods below the manifests directory become static pods of the control plane. */
+/** Converts pods in the manifests directory to static pods of the control plane. */
 export async function liftStaticPods(lifting: Lifting): Promise<void> {
   const { kubernetes } = lifting;
   if (kubernetes === undefined || kubernetes.role === 'Worker') return;
@@ -41,14 +42,14 @@ export async function liftStaticPods(lifting: Lifting): Promise<void> {
   };
   const field = 'adminKubeconfig: Auto';
   for (const script of scripts) takeScript(lifting, script, field);
-  // As a command: only where it does nothing else.
+  // As a command: only if it does nothing else.
   lifting.takeCommands(
     /^sed\s+-i\s+'s#[^'#]*admin\.conf#[^'#]*super-admin\.conf#'\s+\\?\s*\/etc\/kubernetes\/manifests\/[\w.-]+$/,
     field,
   );
 }
 
-/** With the script go the commands that would run it, once its directory is empty. */
+/** The commands that would run the script are removed with it, once its directory is empty. */
 function takeScript(lifting: Lifting, script: FileSection, field: string): void {
   lifting.takeFile(script, field);
   const quoted = escaped(script.path);
@@ -71,7 +72,7 @@ const PATCH_NAME = new RegExp(
   `^(${Object.keys(PATCH_TARGETS).join('|')})([^+]*)(?:\\+(strategic|merge|json))?\\.(?:ya?ml|json)$`,
 );
 
-/** Where all files of kubeadm's patches directory are known, they become its patches (k/k cmd/kubeadm/app/util/patches). */
+/** If all files of kubeadm's patches directory are known, they become patches (k/k cmd/kubeadm/app/util/patches). */
 export async function liftPatches(lifting: Lifting): Promise<void> {
   const { kubernetes } = lifting;
   const kubeadm = kubernetes?.bootstrapper?.kubeadm;
@@ -83,7 +84,7 @@ export async function liftPatches(lifting: Lifting): Promise<void> {
     .toSorted((a, b) => (a.path < b.path ? -1 : 1));
   const patches = await Promise.all(files.map(async (file) => patchOf(file, directory, await lifting.yamlOf(file))));
   if (files.length === 0 || patches.some((patch) => patch === undefined)) return;
-  // kubeadm ignores the others there; the document refuses to ask for them.
+  // kubeadm ignores the other targets there; the document refuses them.
   const useful = patches.flatMap((patch) =>
     patch === undefined || !acceptsPatches(patch.target, kubernetes.role) ? [] : [patch],
   );

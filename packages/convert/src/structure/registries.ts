@@ -11,8 +11,8 @@ type Mirror = NonNullable<RegistrySection['mirrors']>[number];
 type Capability = NonNullable<Mirror['capabilities']>[number];
 
 /**
- * hosts.toml files (containerd docs/hosts.md) become `containerRuntime.containerd.registries`, where every key of a file is
- * known; so do drop-ins that only say where such files are. The rest of containerd's configuration stays the image's.
+ * Converts hosts.toml files (containerd docs/hosts.md) to `containerRuntime.containerd.registries`, if every key of a
+ * file is known, and drop-ins that only set their directory. The rest of containerd's configuration stays in the image.
  */
 export async function liftRegistries(lifting: Lifting): Promise<void> {
   const { parse } = await import('smol-toml');
@@ -33,7 +33,7 @@ export async function liftRegistries(lifting: Lifting): Promise<void> {
     lifting.takeFile(file, `a registry of containerRuntime.containerd`);
   }
   if (registries.length === 0) return;
-  // All of them, or the directory would have two owners.
+  // All or none, because the directory must have one owner.
   lifting.containerd = { mode: 'Merge', registries };
   for (const file of lifting.files) {
     if (DROP_IN.test(file.path) && onlyNamesDirectory(read(file)))

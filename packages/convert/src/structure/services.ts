@@ -2,12 +2,12 @@ import type { ProxySection } from '@machineadm/document/host-parts/proxy.ts';
 import type { ServicesSection } from '@machineadm/document/host-parts/services.ts';
 import type { Lifting } from './lifting.ts';
 
-/** Drop-ins of services, the proxy among them, and the commands that make them count. */
+/** Drop-ins of services, including the proxy, and the commands that activate them. */
 export function liftServices(lifting: Lifting): void {
   liftProxy(lifting);
   liftDropIns(lifting);
   liftEnabled(lifting);
-  // A command that is left may have made the change that another makes count.
+  // A remaining command may have made the change that another command activates.
   const left = (pattern: RegExp): boolean =>
     lifting.commands.some((command) => pattern.test(command) && !RESTARTS.test(command.trim()));
   const units = lifting.files.some(({ path }) => path.startsWith('/etc/systemd/system/')) || left(/systemd/);
@@ -23,7 +23,7 @@ const DROP_IN = /^\/etc\/systemd\/system\/([^/]+)\.service\.d\/([^/]+\.conf)$/;
 
 type ProxyValues = Readonly<Record<'http' | 'https' | 'no', string | undefined>>;
 
-/** Drop-ins that hold nothing but a proxy, for containerd and the kubelet; the same for all that have one. */
+/** Drop-ins that only set a proxy, for containerd and the kubelet; the same proxy for all of them. */
 function liftProxy(lifting: Lifting): void {
   const found = lifting.files.flatMap((file) => {
     const service = DROP_IN.exec(file.path)?.[1];
@@ -54,7 +54,7 @@ function liftProxy(lifting: Lifting): void {
   for (const { file } of found) lifting.takeFile(file, 'host.proxy');
 }
 
-/** systemd.exec(5), Environment=: one or more assignments a line, quoted or not. */
+/** systemd.exec(5), Environment=: one or more assignments per line, quoted or not. */
 function proxyOf(text: string | undefined): ProxyValues | undefined {
   const values: Record<'http' | 'https' | 'no', string | undefined> = {
     http: undefined,
@@ -69,7 +69,7 @@ function proxyOf(text: string | undefined): ProxyValues | undefined {
       const [, name, value] = /^(https?|no)_proxy=(.*)$/i.exec(quoted ?? plain ?? '') ?? [];
       const key = name?.toLowerCase();
       if (value === undefined || (key !== 'http' && key !== 'https' && key !== 'no')) return undefined;
-      // Upper and lower case are for different programs, and mean the same.
+      // Upper and lower case are for different programs, and have the same meaning.
       if (values[key] !== undefined && values[key] !== value) return undefined;
       values[key] = value;
     }
@@ -77,7 +77,7 @@ function proxyOf(text: string | undefined): ProxyValues | undefined {
   return values.http === undefined && values.https === undefined ? undefined : values;
 }
 
-/** Other drop-ins become those of the service, which restarts when one changed. */
+/** Other drop-ins become those of the service, which restarts after a change. */
 function liftDropIns(lifting: Lifting): void {
   for (const file of lifting.files) {
     const [, service, name] = DROP_IN.exec(file.path) ?? [];

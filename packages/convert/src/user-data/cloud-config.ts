@@ -5,7 +5,7 @@ import type { CommandSpec, DiskSpec, FileSpec, FilesystemSpec, GroupSpec, MountS
 import { yamlValue } from '../yaml.ts';
 import { readKubeadmPart, splitCommands } from './kubeadm-run.ts';
 
-/** What the provider's template writes before the document; without it cloud-init takes braces as they are. */
+/** The first line of the provider's template; without it cloud-init does not process braces. */
 const JINJA_HEADER = /^##\s*template:\s*jinja\s*$/m;
 
 export function isCloudConfig(text: string): boolean {
@@ -13,8 +13,8 @@ export function isCloudConfig(text: string): boolean {
 }
 
 /**
- * The cloud-config that the kubeadm bootstrap provider makes (cluster-api bootstrap/kubeadm/pkg/cloudinit): everything is
- * filled in. Read as cloud-init reads it: jinja first, then YAML 1.1.
+ * The cloud-config of the kubeadm bootstrap provider (cluster-api bootstrap/kubeadm/pkg/cloudinit), which is complete.
+ * Parsed as cloud-init does: jinja first, then YAML 1.1.
  */
 export async function readCloudConfig(
   text: string,
@@ -72,7 +72,7 @@ function readFile(file: Source): FileSpec {
   };
 }
 
-/** A number is the mode itself (cloudinit/config/cc_write_files.py, decode_perms): YAML 1.1 reads 0644 as 420. */
+/** A number is the mode itself (cloudinit/config/cc_write_files.py, decode_perms): YAML 1.1 parses 0644 as 420. */
 function readPermissions(permissions: Source): string | undefined {
   return permissions.isNumber ? `0${(permissions.integer() ?? 0).toString(8)}` : permissions.text();
 }
@@ -89,7 +89,7 @@ function quoted(word: string): string {
   return `'${word.replaceAll("'", `'\\''`)}'`;
 }
 
-/** cloudinit/config/cc_users_groups.py; a name alone is `default` or a user without more. */
+/** cloudinit/config/cc_users_groups.py; a name alone is `default` or a user without other fields. */
 function readUser(user: Source): UserSpec {
   const text = (name: string): string | undefined => user.get(name).text();
   const plain = user.isMap ? undefined : user.text();

@@ -4,9 +4,9 @@ import type { FileSpec, ServiceSpec, Spec, UserSpec } from '../spec.ts';
 import { otherSettings, unitSettings } from './unit-file.ts';
 
 /**
- * Parts of a Container Linux Config (YAML, snake_case) or of an Ignition 2.3 config (JSON, camelCase) that have a place in
- * the document. Both say the same: the former is transpiled into the latter
- * (container-linux-config-transpiler, config/types; coreos/ignition config/v2_3/types).
+ * Parts of a Container Linux Config (YAML, snake_case) or of an Ignition 2.3 config (JSON, camelCase) that the document
+ * supports. Both have the same content: the former is transpiled to the latter (container-linux-config-transpiler,
+ * config/types; coreos/ignition config/v2_3/types).
  */
 export interface ContainerLinuxParts {
   readonly files: readonly FileSpec[];
@@ -55,13 +55,13 @@ export function readContainerLinux(config: Source, report: Report): ContainerLin
   };
 }
 
-/** A part of such a config as it is read: what has no place in the document is a decision. */
+/** A part of such a config; unsupported content requires a decision. */
 export const CONTAINER_LINUX = {
   unknown: 'ContainerLinuxConfigDropped',
   remedy: 'the document has no such thing',
 } as const;
 
-/** Leaves a whole part out, which is reported once. */
+/** Leaves out a whole part, which is reported once. */
 function dropPart(part: Source, message: string, report: Report): readonly never[] {
   report.add('ContainerLinuxConfigDropped', part, message);
   part.whole();
@@ -104,19 +104,19 @@ function readFile(file: Source, report: Report): readonly FileSpec[] {
   ];
 }
 
-/** RFC 2397. Text is given as it is, base64 stays encoded where it is no text. */
+/** RFC 2397. Text is returned as it is, other content as base64. */
 function dataURL(url: string): { readonly text: string; readonly encoding: 'base64' | undefined } | undefined {
   const [, base64, body = ''] = /^data:[^,]*?(;base64)?,([\s\S]*)$/.exec(url) ?? [];
   if (!url.startsWith('data:')) return undefined;
   try {
     return { text: decodeURIComponent(body), encoding: base64 === undefined ? undefined : 'base64' };
   } catch {
-    // A percent sign that encodes nothing.
+    // A percent sign without an encoding.
     return undefined;
   }
 }
 
-/** A unit with contents is a file; whether it starts is a service. */
+/** A unit with contents is a file; enabling it is a service. */
 function unitFile(unit: Source): readonly FileSpec[] {
   const contents = unit.get('contents').text();
   const name = unit.get('name').text() ?? '';
@@ -151,7 +151,7 @@ function readUnit(unit: Source, report: Report): readonly ServiceSpec[] {
   return [{ name: unit.get('name').text() ?? '', enabled, masked, dropIns, at: unit }];
 }
 
-/** What the provider's unit says (clc.go): it runs the script once, after the network. */
+/** The content of the provider's unit (clc.go): it runs the script once, after the network. */
 const PROVIDERS_UNIT = new Set([
   '[Unit] Description',
   '[Unit] ConditionPathExists=/etc/kubeadm.yml',
@@ -161,7 +161,7 @@ const PROVIDERS_UNIT = new Set([
   '[Service] ExecStart=/bin/bash /etc/kubeadm.sh',
   '[Install] WantedBy=multi-user.target',
 ]);
-/** What a drop-in may say without a loss: machineadm has an order of its own, and waits for what it needs. */
+/** Settings of a drop-in that may be dropped: machineadm has an order of its own, and waits for what it needs. */
 const ORDER = ['After', 'Before', 'Requires', 'Wants', 'BindsTo'].map((key) => `[Unit] ${key}`);
 const OF_DROP_IN = new Set([...ORDER, '[Service] EnvironmentFile']);
 
@@ -171,7 +171,7 @@ export interface EnvironmentFile {
   readonly at: Placed;
 }
 
-/** Of kubeadm's own unit only where its variables come from matters. */
+/** From kubeadm's own unit only the source of its variables is used. */
 function replaceUnit(unit: Source, report: Report): readonly EnvironmentFile[] {
   unit.get('name').drop('UnitReplaced');
   for (const name of ['enabled', 'enable'] as const) {
@@ -222,7 +222,7 @@ function readUser(user: Source): UserSpec {
   };
 }
 
-/** Ignition sizes partitions by the sector or MiB; one that fills the disk is all that the provider makes. */
+/** Ignition sizes partitions by sectors or MiB; the provider only creates one that fills the disk. */
 function readDisk(disk: Source, report: Report): Spec['disks'] {
   const partitions = disk.get('partitions').items();
   const overwrite = disk.get('wipeTable').flag() ?? disk.get('wipe_table').flag() ?? false;

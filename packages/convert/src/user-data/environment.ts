@@ -5,8 +5,8 @@ import type { CommandSpec } from '../spec.ts';
 import type { EnvironmentFile } from './container-linux.ts';
 
 /**
- * Flatcar's way to instance data: the unit that runs kubeadm reads a file of KEY=value lines, and commands put the values
- * into kubeadm's configuration with envsubst(1). Where that is all they do, the names become variables.
+ * Flatcar's access to instance data: kubeadm's unit reads a file of KEY=value lines, and commands insert the values
+ * into kubeadm's configuration with envsubst(1). If they do nothing else, the names become variables.
  */
 export interface Substitution {
   /** The commands without those that substitute. */
@@ -29,7 +29,7 @@ export function findSubstitution(
   const moves =
     move !== undefined &&
     new RegExp(`^\\s*mv\\s+(?:-f\\s+)?${temporary}\\s+/etc/kubeadm\\.yml\\s*$`).test(move.command);
-  // A variable that a command changes before is not what the file says.
+  // A variable that a command changes first does not have the file's value.
   const changed = commands
     .slice(0, Math.max(begins, 0))
     .some(({ command }) => /^\s*(?:export\s+)?[A-Z_][A-Z0-9_]*=/m.test(command));

@@ -20,7 +20,7 @@ export function isIgnition(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'ignition' in value;
 }
 
-/** The Ignition 2.3 config that the kubeadm bootstrap provider makes. */
+/** The Ignition 2.3 config of the kubeadm bootstrap provider. */
 export async function readIgnition(
   value: unknown,
   object: string,
@@ -83,7 +83,7 @@ export async function readIgnition(
   };
 }
 
-/** What files and units of the provider become, and those that go with it. */
+/** The results of the provider's files and units, and the indices of those they replace. */
 interface Lifted {
   readonly files?: readonly FileSpec[];
   readonly services?: readonly ServiceSpec[];
@@ -93,13 +93,13 @@ interface Lifted {
   readonly mounts?: readonly MountSpec[];
 }
 
-/** Takes a file out that is known as a whole; owner and mode are those of what takes its place. */
+/** Removes a completely known file; its replacement has its own owner and mode. */
 function lift(file: FileSpec, reason: Dropped, becomes: Lifted = {}): Lifted {
   for (const part of file.rights) part.drop(reason);
   return { ...becomes, files: [file] };
 }
 
-/** The lines of a file without comments and blanks; undefined where it is not root's, or not known as text. */
+/** The lines of a file without comments and blanks; undefined where root does not own it, or it is not text. */
 function linesOf(file: FileSpec | undefined): readonly string[] | undefined {
   if (file === undefined || file.owner !== 'root:root' || file.encoding !== undefined || file.append) return undefined;
   return file.content
@@ -108,7 +108,7 @@ function linesOf(file: FileSpec | undefined): readonly string[] | undefined {
     .filter((line) => line !== '' && !line.startsWith('#'));
 }
 
-/** The provider's commands behind kubeadm: they write the sentinel, and put kubeadm's file away. */
+/** The provider's commands after kubeadm: they write the sentinel, and remove kubeadm's file. */
 function afterCommands(commands: readonly CommandSpec[]): {
   readonly commands: readonly CommandSpec[];
   readonly sentinel: string | undefined;
@@ -123,7 +123,7 @@ function afterCommands(commands: readonly CommandSpec[]): {
   };
 }
 
-/** clc.go: the whole sshd_config, for users that log in by password. */
+/** clc.go: the whole sshd_config, for users that log in with a password. */
 const SSHD_LINES =
   /^(?:Subsystem sftp internal-sftp|ClientAliveInterval 180|UseDNS no|UsePAM yes|PrintLastLog no.*|PrintMotd no.*|Match User \S+|PasswordAuthentication yes)$/;
 
@@ -159,12 +159,12 @@ function liftTime(files: readonly FileSpec[], services: readonly ServiceSpec[]):
   return [file === undefined ? becomes : lift(file, 'TimeService', becomes)];
 }
 
-/** Enabled, and nothing else is said of it. */
+/** Enabled, without other settings. */
 function isStarted({ enabled, masked, dropIns }: ServiceSpec): boolean {
   return enabled === true && masked !== true && dropIns.length === 0;
 }
 
-/** clc.go, and what a unit of a mount is for anyway. */
+/** clc.go, and the defaults of mount units. */
 const OF_MOUNT = new Set([
   '[Unit] Description',
   '[Unit] Before=local-fs.target',
@@ -177,7 +177,7 @@ const OF_MOUNT = new Set([
   '[Install] RequiredBy=local-fs.target',
 ]);
 
-/** Mount units become mounts where all that they say is known; others stay units, which systemd mounts. */
+/** Mount units become mounts if all their settings are known; others stay units, which systemd mounts. */
 function liftMounts(files: readonly FileSpec[], services: readonly ServiceSpec[], report: Report): readonly Lifted[] {
   return files.flatMap((file) => {
     const name = /^\/etc\/systemd\/system\/([^/]+\.mount)$/.exec(file.path)?.[1];
@@ -200,7 +200,7 @@ function liftMounts(files: readonly FileSpec[], services: readonly ServiceSpec[]
   });
 }
 
-/** The base64 of a data URL as the text that it is, where it is one. */
+/** The text of a base64 data URL, if it is text. */
 function asText(file: FileSpec): FileSpec {
   if (file.encoding !== 'base64') return file;
   const bytes = fromBase64(file.content);
@@ -208,7 +208,7 @@ function asText(file: FileSpec): FileSpec {
   return text === undefined ? file : { ...file, content: text, encoding: undefined };
 }
 
-/** The lines of the script as commands; from the first on that is not whole by itself, what is left up to kubeadm is one. */
+/** The lines of the script as commands; from the first incomplete line on, the rest up to kubeadm is one command. */
 function scriptCommands({ content, at }: FileSpec): readonly CommandSpec[] {
   const lines = content
     .split('\n')

@@ -11,10 +11,10 @@ import { plain, yamlDocuments, yamlValue } from '../yaml.ts';
 /** How the provider runs kubeadm in user data (cluster-api bootstrap/kubeadm/pkg/cloudinit, kubeadm_init.go and node.go). */
 export interface KubeadmRun {
   readonly command: 'init' | 'join';
-  /** Of kubeadm's configuration. */
+  /** The paths of kubeadm's configuration. */
   readonly path: string;
   readonly verbosity: number | undefined;
-  /** Another place for the sentinel than the one of Cluster API's contract. */
+  /** A path of the sentinel that differs from Cluster API's contract. */
   readonly sentinel: string | undefined;
 }
 
@@ -24,11 +24,11 @@ const RUN =
 /** cluster-api docs, bootstrap-config contract. */
 export const SENTINEL = '/run/cluster-api/bootstrap-success.complete';
 
-/** What a command says if it is the one that runs kubeadm. */
+/** The details of a command, if it runs kubeadm. */
 export function kubeadmRun(command: string): KubeadmRun | undefined {
   const [, verb, path, verbosity, directory, sentinel] = RUN.exec(command) ?? [];
   if ((verb !== 'init' && verb !== 'join') || path === undefined) return undefined;
-  // A directory that is made for something else is a command of the user's.
+  // A directory for another purpose is a command of the user's.
   if (directory !== undefined && sentinel?.startsWith(`${directory.replace(/\/$/, '')}/`) !== true) return undefined;
   return {
     command: verb,
@@ -38,7 +38,7 @@ export function kubeadmRun(command: string): KubeadmRun | undefined {
   };
 }
 
-/** The commands around the run of kubeadm; undefined where none runs it. */
+/** The commands before and after the one that runs kubeadm; undefined where none does. */
 export function splitCommands(
   commands: readonly CommandSpec[],
 ):
@@ -68,8 +68,8 @@ const CONFIGURATIONS: Readonly<Record<string, 'cluster' | 'init' | 'join'>> = {
 };
 
 /**
- * Sorts the files of user data: kubeadm's configuration, the discovery kubeconfig and the certificates are what they are;
- * the rest stays files. Nothing of the configuration is lost: whoever reads the sources finds what they do not know.
+ * Classifies the files of user data: kubeadm's configuration, the discovery kubeconfig and the certificates are
+ * extracted; the others stay files. Nothing of the configuration is lost: readers of the sources report unknown parts.
  */
 export async function readKubeadmPart(
   files: readonly FileSpec[],
@@ -132,7 +132,7 @@ export async function readKubeadmPart(
   };
 }
 
-/** The text of a file that is read here: as it stands, or what its base64 holds, compressed or not. */
+/** The text of a file, plain or from base64, compressed or not. */
 async function plainText({ content, encoding, at, path }: FileSpec, report: Report): Promise<string | undefined> {
   if (encoding === undefined || encoding === '' || encoding === 'text/plain') return content;
   const bytes = fromBase64(content);

@@ -6,8 +6,8 @@ export interface UnitSetting {
 }
 
 /**
- * The settings of a unit file (systemd.syntax(7)): comments left out, lines that end in a backslash joined. A line that is no
- * setting is one without a key.
+ * The settings of a unit file (systemd.syntax(7)), without comments, with continued lines joined. A line that is not a
+ * setting has no key.
  */
 export function unitSettings(text: string): readonly UnitSetting[] {
   const settings: UnitSetting[] = [];
@@ -26,7 +26,7 @@ export function unitSettings(text: string): readonly UnitSetting[] {
   return settings;
 }
 
-/** Settings that a list of `[Section] Key` or `[Section] Key=value` does not have, by their names. */
+/** The names of settings that are not in a list of `[Section] Key` or `[Section] Key=value`. */
 export function otherSettings(settings: readonly UnitSetting[], known: ReadonlySet<string>): readonly string[] {
   return settings
     .filter(({ section, key, value }) => {

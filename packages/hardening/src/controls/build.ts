@@ -9,9 +9,9 @@ import {
 } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import type { AppliesTo, Check, Component, Control, KubeletValue, Mount, Rule } from '../control.ts';
 
-/** The words in which the tables of controls are written. */
+/** The vocabulary of the tables of controls. */
 
-/** kubeadm leaves it right. */
+/** kubeadm's default is right. */
 export const BY_KUBEADM = { kubeadmLeavesIt: true } as const;
 
 interface Options {
@@ -36,7 +36,7 @@ export function stig(
   return { id, level, profiles: ['stig'], applies, check, ...withDefaults(options) };
 }
 
-/** Controls of every node, and what Kubernetes needs of its kernel: the kubelet's own demands belong to the STIG. */
+/** Controls of every node, and Kubernetes' own requirements for its kernel: the kubelet's belong to the STIG. */
 export function os(id: string, level: 1 | 2 | 'base', check: Check, options: Options = {}): Control {
   const profiles = id === 'k8s-protect-kernel-defaults' ? (['stig'] as const) : (['cis-os'] as const);
   return { id, level, profiles, applies: 'node', check, ...withDefaults(options) };
@@ -115,7 +115,7 @@ export const KUBELET_UNIT = [
 
 export const KUBECONFIGS = [ADMIN_KUBECONFIG, SCHEDULER_KUBECONFIG, CONTROLLER_MANAGER_KUBECONFIG];
 
-/** The pod network's configuration and the addresses it handed out. */
+/** The pod network's configuration and its allocated addresses. */
 export const CNI_FILES = ['/etc/cni/net.d/*', '/var/lib/cni/networks/**'];
 
 export const EVERYWHERE: readonly (Component | 'kubelet')[] = [
@@ -125,7 +125,7 @@ export const EVERYWHERE: readonly (Component | 'kubelet')[] = [
   'kubelet',
 ];
 
-/** What satisfies CIS 1.2.29, CIS 4.2.12 and STIG V-242418 together. Go does not let the suites of TLS 1.3 be chosen. */
+/** Satisfies CIS 1.2.29, CIS 4.2.12 and STIG V-242418 together. Go does not allow choosing the suites of TLS 1.3. */
 export const CIPHERS = [
   'TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256',
   'TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256',
@@ -134,7 +134,7 @@ export const CIPHERS = [
 ];
 export const CIPHERS_ARGUMENT = CIPHERS.join(',');
 
-/** What may stand there besides: as strong, or of TLS 1.3. */
+/** Further permitted suites: as strong, or of TLS 1.3. */
 export const STRONG_CIPHERS = [
   ...CIPHERS,
   'TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305',
@@ -146,7 +146,7 @@ export const STRONG_CIPHERS = [
   'TLS_CHACHA20_POLY1305_SHA256',
 ];
 
-/** What the kubelet demands of the kernel with protectKernelDefaults (k/k pkg/util/sysctl/sysctl.go). */
+/** The kubelet's kernel requirements with protectKernelDefaults (k/k pkg/util/sysctl/sysctl.go). */
 export const KUBELET_KERNEL_SETTINGS: Readonly<Record<string, string>> = {
   'vm/overcommit_memory': '1',
   'vm/panic_on_oom': '0',
@@ -158,7 +158,7 @@ export const KUBELET_KERNEL_SETTINGS: Readonly<Record<string, string>> = {
 
 const AUDIT_LOG_DIRECTORY = '/var/log/kubernetes/audit';
 
-/** The directory and not the file: rotation renames the file. */
+/** The directory instead of the file: rotation renames the file. */
 export const AUDIT_LOG_MOUNT: Mount = {
   name: 'audit-log',
   path: AUDIT_LOG_DIRECTORY,

@@ -5,7 +5,7 @@ import { OPERATING_SYSTEM } from './operating-system.ts';
 import { STIG_CONTROL_PLANE } from './stig-control-plane.ts';
 import { STIG_NODE } from './stig-node.ts';
 
-/** Every control that is known: by benchmark, and in the order of its ids. */
+/** All known controls: by benchmark, in the order of their ids. */
 export const CONTROLS: readonly Control[] = [
   ...CIS_CONTROL_PLANE,
   ...CIS_NODE,
