@@ -94,7 +94,7 @@ export async function findRequirements(steps: readonly Step[], asked: PreflightS
   const checks = steps.map((step) => {
     const ask = async (): Promise<readonly Unmet[]> => {
       const desired = step.desired(model, facts);
-      const found = desired === undefined ? undefined : await step.preflight?.(host, desired);
+      const found = desired === undefined ? undefined : await step.preflight?.(host, desired, asked.record(step.id));
       return (found ?? []).map((missing) => ({ step, missing }));
     };
     return [step, ask] as const;

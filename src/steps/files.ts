@@ -5,6 +5,7 @@ import type { FileModel } from '@machineadm/document/model.ts';
 import { formatMode } from '@machineadm/document/units.ts';
 import { mountPointsOf } from '../host/files/paths.ts';
 import type { FileStat, Host, QueryHost } from '../host/seam/host.ts';
+import { contentObstacles } from './content-checks/index.ts';
 import { contentToWrite, scopeOf, sourceOf, wantedContent, wantedMode } from './file-content.ts';
 import { download } from './file-download.ts';
 import { accountsMadeBy, findObstacles, type MadeAccounts, NO_ACCOUNTS, type Obstacle } from './file-obstacles.ts';
@@ -70,7 +71,9 @@ export const files: Step<FilesDesired, FilesActual, FilePayload> = {
 
   async preflight(host, desired) {
     // What an early hook may bring is judged after it ran.
-    return desired.afterHooks ? [] : await findObstacles(host, desired.files, desired.made);
+    const obstacles = desired.afterHooks ? [] : await findObstacles(host, desired.files, desired.made);
+    const placed = obstacles.map((obstacle) => ({ ...obstacle, change: `files/${obstacle.path}` }));
+    return [...placed, ...(await contentObstacles(host, desired.files))];
   },
 
   async inspect(host, desired, record) {

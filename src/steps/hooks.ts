@@ -2,13 +2,14 @@ import { createHash, randomUUID } from 'node:crypto';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { HookGroup, Model } from '@machineadm/document/model.ts';
 import type { StepId } from '@machineadm/document/step-ids.ts';
-import type { Host } from '../host/seam/host.ts';
+import type { Host, QueryHost } from '../host/seam/host.ts';
+import { syntaxTrouble } from './content-checks/shell.ts';
 import type { StateKind } from './hook-driver.ts';
 import { hookFailed, hookStateLost, hookTimedOut } from './hook-errors.ts';
 import { type HookEnvironment, hookEnvironment } from './hook-inputs.ts';
 import { hookScript, recordExit, removeHookScript, savedState, sealState, writeHookScript } from './hook-script.ts';
 import { type NextShell, type RunningGroup, runShell } from './hook-shell.ts';
-import type { Change, Execution, Step } from './step.ts';
+import type { Change, Execution, Step, UnmetRequirement } from './step.ts';
 
 export type HookPhase = 'early' | 'beforeBootstrap' | 'afterBootstrap';
 
@@ -45,6 +46,29 @@ export const beforeBootstrapHooks = hooksStep(
 /** After proven success only: the pipeline never comes here after a failure. */
 export const afterBootstrapHooks = hooksStep('hooks-after-bootstrap', 'hooks after the bootstrap', 'afterBootstrap');
 
+/** Entries that the shell would not understand: each is read by itself, as the driver does it. */
+async function syntaxObstacles(host: QueryHost, { phase, group }: HooksDesired): Promise<readonly UnmetRequirement[]> {
+  const { shell, commands, onError } = group;
+  if (shell !== 'sh' && shell !== 'bash') return [];
+  const found: UnmetRequirement[] = [];
+  for (const [index, command] of commands.entries()) {
+    const trouble = await syntaxTrouble(host, shell, command);
+    if (trouble === undefined) continue;
+    const field = `host.hooks.${phase}.commands[${index}]`;
+    const line = trouble.line === undefined ? '' : ` in its line ${trouble.line}`;
+    found.push({
+      reason: 'HookSyntaxInvalid',
+      what: `${shell} does not understand ${field}${line}: ${trouble.text}`,
+      remedy: `Correct it; "${shell} -n FILE" checks a script without executing it.`,
+      field,
+      scope: 'node',
+      // With onError Continue the run goes on behind it, and a shell may end before it comes there.
+      ...(trouble.isBehindEnd || onError === 'Continue' ? { severity: 'warning' } : { certain: true }),
+    });
+  }
+  return found;
+}
+
 /**
  * A group of commands, run once on an instance, in one shell. A group that was killed, or that failed, continues with the
  * entry it was in, in a shell that is proven to be like the one before (`hook-driver.ts`): an entry that was interrupted
@@ -66,9 +90,12 @@ function hooksStep(id: StepId, title: string, phase: HookPhase): Step<HooksDesir
       return { phase, group, afterEarlyHooks: phase !== 'early' && model.host.hooks.early !== undefined };
     },
 
-    async preflight(host, desired) {
+    async preflight(host, desired, record) {
       const { shell } = desired.group;
-      if (desired.afterEarlyHooks || (await host.which(shell)) !== undefined) return [];
+      // What ran does not run again, whatever it says now.
+      if (record?.done.has(changeId)) return [];
+      if ((await host.which(shell)) !== undefined) return await syntaxObstacles(host, desired);
+      if (desired.afterEarlyHooks) return [];
       const remedy = `Install ${shell}, or choose another shell under host.hooks.${phase}.shell.`;
       return [
         {

@@ -1,7 +1,7 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { MODULES_FILE } from '@machineadm/document/ownership/paths.ts';
-import type { Host, QueryHost } from '../host/seam/host.ts';
-import type { Change, Execution, Step } from './step.ts';
+import type { CommandResult, Host, QueryHost } from '../host/seam/host.ts';
+import type { Change, Execution, Step, UnmetRequirement } from './step.ts';
 import { textDiff } from './text-diff.ts';
 
 /** modules-load.d(5); OpenRC's modules-load service reads the same directory. */
@@ -39,15 +39,20 @@ export const kernelModules: Step<readonly string[], KernelModulesActual, KernelM
     return names.length === 0 ? undefined : names;
   },
 
-  async inspect(host, desired) {
-    const fileSystems = new Set(((await host.readText('/proc/filesystems')) ?? '').split(/\s+/));
-    const builtIn = await builtInModules(host);
-    const absent = new Set<string>();
-    for (const module of desired) {
-      if (fileSystems.has(module) || builtIn.has(module) || (await isInKernel(host, module))) continue;
-      absent.add(module);
+  async preflight(host, desired) {
+    const absent = await absentModules(host, desired);
+    const found: UnmetRequirement[] = [];
+    for (const module of absent) {
+      const error = await whyNotLoadable(host, module);
+      if (error === undefined) continue;
+      const { reason, message: what, remedy, evidence } = error;
+      found.push({ reason, what, remedy, evidence, change: `kernel-modules/load/${module}`, scope: 'node' });
     }
-    return { absent, file: await host.readText(MODULES_FILE) };
+    return found;
+  },
+
+  async inspect(host, desired) {
+    return { absent: await absentModules(host, desired), file: await host.readText(MODULES_FILE) };
   },
 
   plan(desired, actual) {
@@ -106,7 +111,19 @@ function modulesFile(modules: readonly string[]): string {
   return `# Written by machineadm.\n${modules.map((module) => `${module}\n`).join('')}`;
 }
 
-async function isInKernel(host: QueryHost, module: string): Promise<boolean> {
+/** Of these modules, those that are neither loaded nor built in. */
+async function absentModules(host: QueryHost, modules: readonly string[]): Promise<ReadonlySet<string>> {
+  const fileSystems = new Set(((await host.readText('/proc/filesystems')) ?? '').split(/\s+/));
+  const builtIn = await builtInModules(host);
+  const absent = new Set<string>();
+  for (const module of modules) {
+    if (fileSystems.has(module) || builtIn.has(module) || (await isInKernel(host, module))) continue;
+    absent.add(module);
+  }
+  return absent;
+}
+
+export async function isInKernel(host: QueryHost, module: string): Promise<boolean> {
   if ((await host.stat(`/sys/module/${module}`)) !== undefined) return true;
   const trace = BUILT_IN_TRACES[module];
   return trace !== undefined && (await host.stat(trace)) !== undefined;
@@ -121,35 +138,52 @@ async function builtInModules(host: QueryHost): Promise<ReadonlySet<string>> {
 }
 
 async function load(host: Host, module: string, execution: Execution): Promise<void> {
-  if ((await host.which('modprobe')) === undefined) {
-    throw new MachineadmError({
-      reason: 'ModuleMissing',
-      summary: `The kernel module ${module} is neither loaded nor built in, and modprobe is not installed to load it.`,
-      remedy: `Install kmod and the module package of this kernel, or remove ${module} from host.kernelModules.`,
-    });
-  }
+  if ((await host.which('modprobe')) === undefined) throw noModprobe(module);
   const result = await host.run({ program: 'modprobe', args: ['--', module], signal: execution.signal });
   if (result.status === 0 && (await isInKernel(host, module))) return;
-
   // `install br_netfilter /bin/true` makes modprobe exit 0 without loading anything: so its status proves nothing.
+  throw (await denied(host, module)) ?? notLoaded(module, result);
+}
+
+/** What loading a module would fail with, as far as modprobe tells without loading it. */
+async function whyNotLoadable(host: QueryHost, module: string): Promise<MachineadmError | undefined> {
+  if ((await host.which('modprobe')) === undefined) return noModprobe(module);
+  const denial = await denied(host, module);
+  if (denial !== undefined) return denial;
+  const result = await host.query({ program: 'modprobe', args: ['-n', module] });
+  return result.status === 0 ? undefined : notLoaded(module, result);
+}
+
+function noModprobe(module: string): MachineadmError {
+  return new MachineadmError({
+    reason: 'ModuleMissing',
+    summary: `The kernel module ${module} is neither loaded nor built in, and modprobe is not installed to load it.`,
+    remedy: `Install kmod and the module package of this kernel, or remove ${module} from host.kernelModules.`,
+  });
+}
+
+async function denied(host: QueryHost, module: string): Promise<MachineadmError | undefined> {
   const configuration = (await host.query({ program: 'modprobe', args: ['-c'] })).stdout;
-  if (isDenied(configuration, module)) {
-    throw new MachineadmError({
-      reason: 'ModuleDenied',
-      summary: `The modprobe configuration of this machine denies the kernel module ${module}.`,
-      remedy: `Remove the line "install ${module} …" from /etc/modprobe.d (a hardening profile puts it there).`,
-      evidence: [{ source: 'modprobe -c', text: denyLine(configuration, module) ?? '' }],
-    });
-  }
-  const said = result.stderr.trim().split('\n').at(-1) ?? '';
-  throw new MachineadmError({
+  const line = denyLine(configuration, module);
+  if (line === undefined) return undefined;
+  return new MachineadmError({
+    reason: 'ModuleDenied',
+    summary: `The modprobe configuration of this machine denies the kernel module ${module}.`,
+    remedy: `Remove the line "install ${module} …" from /etc/modprobe.d (a hardening profile puts it there).`,
+    evidence: [{ source: 'modprobe -c', text: line }],
+  });
+}
+
+function notLoaded(module: string, { status, stderr }: CommandResult): MachineadmError {
+  const said = stderr.trim().split('\n').at(-1) ?? '';
+  return new MachineadmError({
     reason: 'ModuleMissing',
     summary:
-      result.status === 0
+      status === 0
         ? `modprobe succeeded, but no kernel module named ${module} is loaded.`
         : `The kernel module ${module} could not be loaded.`,
     remedy:
-      result.status === 0
+      status === 0
         ? `${module} is perhaps an alias: name the module that lsmod shows.`
         : 'Install the module package of the running kernel (linux-modules-extra, kernel-modules), or use a kernel with it.',
     evidence: said === '' ? [] : [{ source: `modprobe ${module}`, text: said }],
@@ -157,13 +191,9 @@ async function load(host: Host, module: string, execution: Execution): Promise<v
 }
 
 /**
- * Whether `modprobe -c` says that loading a module runs a program that loads nothing: CIS benchmarks deny a module by
+ * The line of `modprobe -c` because of which loading a module runs a program that loads nothing: CIS benchmarks deny a module by
  * `install NAME /bin/false` (modprobe.d(5)).
  */
-export function isDenied(configuration: string, module: string): boolean {
-  return denyLine(configuration, module) !== undefined;
-}
-
 function denyLine(configuration: string, module: string): string | undefined {
   return configuration.split('\n').find((line) => {
     const [word, name = '', program = ''] = line.trim().split(/\s+/);

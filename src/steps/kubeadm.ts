@@ -4,6 +4,7 @@ import { KUBELET_KUBECONFIG } from '@machineadm/document/ownership/kubernetes-pa
 import { type Facts, reportedIdentity } from '../host/seam/facts.ts';
 import type { Host, QueryHost } from '../host/seam/host.ts';
 import { unitTrouble } from '../host/services/unit-trouble.ts';
+import { missingArgumentFiles } from '../kubernetes/kubeadm/argument-files.ts';
 import { attemptOf } from '../kubernetes/kubeadm/attempt.ts';
 import { kubeadmConfigPath, renderRedacted } from '../kubernetes/kubeadm/config.ts';
 import { skippedPhases, withSkippedPhases } from '../kubernetes/kubeadm/configured.ts';
@@ -32,6 +33,8 @@ export interface KubeadmDesired {
   readonly machineId: string;
   readonly systemUuid: string | undefined;
   readonly provided: ReadonlySet<string>;
+  /** Where file systems of the document will be mounted: what lies below is seen only then. */
+  readonly mountPoints: readonly string[];
   /** False without a service manager that could start the kubelet at boot. */
   readonly managesServices: boolean;
 }
@@ -80,6 +83,7 @@ export const kubeadm: Step<KubeadmDesired, KubeadmActual, KubeadmPayload> = {
       machineId: reportedIdentity(facts).machineId,
       systemUuid: reportedIdentity(facts).systemUuid,
       provided: documentPaths(kubernetes, model.host.files),
+      mountPoints: model.host.storage.mounts.map(({ path }) => path),
       managesServices: facts.serviceManager !== 'none',
     };
   },
@@ -90,6 +94,14 @@ export const kubeadm: Step<KubeadmDesired, KubeadmActual, KubeadmPayload> = {
     const missing: UnmetRequirement[] = [
       ...(await kubeadmObstacles(host, desired.kubernetes, desired.cgroupDriver, desired.programs)),
     ];
+    const { command, provided, mountPoints } = desired;
+    const isProvided = (path: string): boolean =>
+      provided.has(path) ||
+      [...provided].some((one) => one.startsWith(`${path}/`)) ||
+      mountPoints.some((point) => path.startsWith(`${point}/`));
+    for (const file of await missingArgumentFiles(host, desired.kubernetes, isProvided)) {
+      missing.push({ ...file, reason: 'ComponentFileMissing', change: `kubeadm/${command}`, scope: 'node' });
+    }
     const { masked } = await host.service('kubelet');
     if (masked) {
       missing.push({

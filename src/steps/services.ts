@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { FileModel, ServiceModel } from '@machineadm/document/model.ts';
 import type { QueryHost, ServiceState } from '../host/seam/host.ts';
+import { isUnitFile, unitObstacles } from './content-checks/units.ts';
 import { explainStopped, untilSteady } from './service-failure.ts';
 import type { Change, FollowUp, Step, UnmetRequirement } from './step.ts';
 import { textDiff } from './text-diff.ts';
@@ -46,7 +47,7 @@ export const services: Step<ServicesDesired, readonly ServiceActual[], ServicePa
   },
 
   async preflight(host, desired) {
-    const missing: UnmetRequirement[] = [];
+    const missing: UnmetRequirement[] = [...(await dropInObstacles(host, desired))];
     for (const service of desired.services) {
       const state = await host.service(service.name);
       missing.push(...dropInsUnknown(host, service));
@@ -223,6 +224,27 @@ function obstaclesOf(service: ServiceModel, state: ServiceState): readonly Unmet
     ];
   }
   return [];
+}
+
+/** Drop-ins that systemd would refuse, or ignore a part of. */
+async function dropInObstacles(
+  host: QueryHost,
+  { services, files }: ServicesDesired,
+): Promise<readonly UnmetRequirement[]> {
+  const dropIns = services.flatMap((service) =>
+    service.dropIns.flatMap(({ name, content: text }) => {
+      const path = host.dropInPath(service.name, name);
+      const change = `services/${service.name}/drop-in/${name}`;
+      return path === undefined || !isUnitFile(path)
+        ? []
+        : [{ path, text, change, scope: 'base' as const, isPublic: true }];
+    }),
+  );
+  if (dropIns.length === 0) return [];
+  const laid = files.flatMap(({ path, content }) =>
+    content.kind === 'inline' ? [[path, new TextDecoder().decode(content.bytes)] as const] : [],
+  );
+  return await unitObstacles(host, dropIns, new Map(laid));
 }
 
 function dropInsUnknown(host: QueryHost, service: ServiceModel): readonly UnmetRequirement[] {

@@ -56,9 +56,13 @@ export interface Step<Desired = unknown, Actual = unknown, Payload = unknown> {
   /**
    * What would make `apply` fail: tools, devices and names that it will need, and contents that their readers would refuse.
    * All steps are asked at once, and everything is reported together before any change, by `plan`, `doctor` and a run alike.
-   * What is thrown counts as found, too.
+   * What is thrown counts as found, too. `record` says what was done before, where that decides.
    */
-  preflight?(host: QueryHost, desired: Desired): Promise<readonly UnmetRequirement[]>;
+  preflight?(
+    host: QueryHost,
+    desired: Desired,
+    record?: Pick<StepRecord, 'done'>,
+  ): Promise<readonly UnmetRequirement[]>;
   /** How it is now. `record` is what the journal knows of this step's earlier, perhaps interrupted, work. */
   inspect(host: QueryHost, desired: Desired, record: StepRecord): Promise<Actual>;
   /** What an operator should know of work that an earlier run did and that is not done again, though the document says more. */

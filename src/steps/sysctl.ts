@@ -4,8 +4,8 @@ import { SYSCTL_FILE } from '@machineadm/document/ownership/paths.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
 import { errnoOf } from '../host/files/file-error.ts';
 import type { Host, QueryHost } from '../host/seam/host.ts';
-import { canonicalModule } from './kernel-modules.ts';
-import type { Change, Step } from './step.ts';
+import { canonicalModule, isInKernel } from './kernel-modules.ts';
+import { type Change, notChecked, type Step, type UnmetRequirement } from './step.ts';
 import { describeOverride, normaliseSysctl, overridesAtBoot, type SysctlOverride } from './sysctl-boot.ts';
 import { textDiff } from './text-diff.ts';
 
@@ -50,6 +50,30 @@ export const sysctl: Step<SysctlDesired, SysctlActual, SysctlPayload> = {
       settings: inWritingOrder(model.host.sysctl),
       modules: new Set(model.host.kernelModules.map(canonicalModule)),
     };
+  },
+
+  async preflight(host, { settings, modules }) {
+    const found: UnmetRequirement[] = [];
+    const awaited = new Set<string>();
+    for (const module of modules) if (!(await isInKernel(host, module))) awaited.add(module);
+    for (const { key, optional } of settings) {
+      const now = optional === true ? undefined : await readKey(host, key);
+      if (typeof now !== 'object' || now.problem !== 'absent') continue;
+      const module = moduleOf(key);
+      if (module !== undefined && modules.has(module)) continue;
+      const change = `sysctl/${key}`;
+      if (module === undefined && awaited.size > 0) {
+        found.push(
+          notChecked(dotted(key), `a module that is loaded first may bring it (${[...awaited].join(', ')})`, {
+            change,
+          }),
+        );
+        continue;
+      }
+      const { reason, message: what, remedy } = refused('SysctlUnknown', key);
+      found.push({ reason, what, remedy, change, scope: 'node' });
+    }
+    return found;
   },
 
   async inspect(host, desired) {

@@ -236,11 +236,24 @@ inThrowAwayMachine(import.meta.filename, () => {
 
     test('that fails says so, and that the machine stays what it was', async () => {
       await provisioned();
-      lay({ ...WRITES_FILE, sysctl: { 'net.ipv4.no_such_key': 1 } });
-      const status = assertEnded(await agent(PROVISION), 10, 'SysctlUnknown');
+      lay({ ...WRITES_FILE, sysctl: { 'net.ipv4.ip_default_ttl': 'none' } });
+      const status = assertEnded(await agent(PROVISION), 10, 'SysctlInvalidValue');
       assert.equal(status.outcome, 'Failed');
       assert.equal(bootstrapCondition(status)?.status, 'True');
-      assert.match(bootstrapCondition(status)?.message ?? '', /A later run failed: SysctlUnknown: /);
+      assert.match(bootstrapCondition(status)?.message ?? '', /A later run failed: SysctlInvalidValue: /);
+    });
+
+    test('that is refused for what it would fail over changes nothing, and names it with its place', async () => {
+      await provisioned();
+      const before = readFileSync(`${RUN}/status.json`, 'utf8');
+      const files = [...WRITES_FILE.files, { path: '/tmp/never-written', content: 'x' }];
+      lay({ ...WRITES_FILE, files, sysctl: { 'net.ipv4.no_such_key': 1 } });
+      const refused = await agent(PROVISION);
+      assert.equal(refused.status, 4);
+      const { error } = JSON.parse(refused.stdout);
+      assert.equal(error.reason, 'SysctlUnknown');
+      assert.match(JSON.stringify(error.evidence), /document\.yaml:\d+:\d+/);
+      assert.deepEqual([existsSync('/tmp/never-written'), readFileSync(`${RUN}/status.json`, 'utf8')], [false, before]);
     });
 
     test('that is refused leaves the status of the one before', async () => {

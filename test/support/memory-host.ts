@@ -50,7 +50,7 @@ export interface MemoryService extends Partial<ServiceState> {
 
 /** Answers a run or a query of one program. What is left out is: status 0, no output, not timed out. */
 export type MemoryProgram = (
-  command: Command,
+  command: Command & Pick<Query, 'files'>,
   host: MemoryHost,
 ) => Partial<CommandResult> | Promise<Partial<CommandResult>>;
 
@@ -227,7 +227,7 @@ export function memoryHost(machine: MemoryMachine = {}): MemoryHost {
     },
   };
 
-  const execute = async (command: Command): Promise<CommandResult> => {
+  const execute = async (command: Command & Pick<Query, 'files'>): Promise<CommandResult> => {
     const program = programOf(command.program);
     if (program === undefined)
       return { status: 127, stdout: '', stderr: `${command.program}: not found`, timedOut: false };

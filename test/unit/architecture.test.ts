@@ -71,6 +71,7 @@ const OUTSIDE_OF_THE_FILE_LAYER: Readonly<Record<string, string>> = {
   'src/host/linux/openrc.ts': 'asks whether OpenRC has booted the machine',
   'src/host/linux/orphans.ts': 'reads /proc',
   'src/host/linux/out-of-memory.ts': 'reads /proc and /sys',
+  'src/host/linux/private-files.ts': 'writes in a new directory that only root enters, and removes it',
   'src/host/linux/processes.ts': 'reads /proc',
   'src/host/linux/systemd.ts': 'asks whether /run/systemd/system is there',
   'src/host/files/paths.ts': 'asks where links of directories lead, to compare paths; nothing is opened by the answer',

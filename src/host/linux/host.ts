@@ -8,6 +8,7 @@ import { resolveSecret } from '../secrets/resolve.ts';
 import { secretResolver } from '../secrets/resolver.ts';
 import { groupId, userId } from './accounts.ts';
 import { runCommand } from './commands.ts';
+import { withPrivateFiles } from './private-files.ts';
 import { list, readFile, readLink, readRange, readText, sha256, stat, which } from './read.ts';
 import { serviceManager, serviceQueries } from './service-manager.ts';
 import { chmod, chown, makeDirectory, removeFile, sync, writeFile, writeKernelFile, writeLink } from './write.ts';
@@ -67,5 +68,5 @@ export function linuxHost(options: LinuxHostOptions): Host {
 
 async function query(asked: Query): Promise<CommandResult> {
   assertQuery(asked);
-  return await resultOfQuery(asked, runCommand);
+  return await withPrivateFiles(asked, (one) => resultOfQuery(one, runCommand));
 }

@@ -137,6 +137,11 @@ export interface Query {
    * pairs, which cannot be opened through /dev/stdin (ENXIO), and containerd 2.x seeks in its input.
    */
   readonly input?: string;
+  /**
+   * Files that exist only while the query runs, by the path that they are checked for: readable by root alone, in a new directory
+   * that is removed behind it. `PRIVATE_FILES` in an argument or a content stands for that directory. Linux only.
+   */
+  readonly files?: Readonly<Record<string, string>>;
   /** Default 30 s. */
   readonly timeoutMs?: number;
 }

@@ -2,7 +2,12 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { Query } from './host.ts';
 import { matches, type QueryForm } from './query-form.ts';
 
+/** Stands for the directory of a query's own files (`Query.files`): a checker is given a copy, and nothing of the machine. */
+export const PRIVATE_FILES = '/machineadm-private-files';
+
 const PATH = /^\/.+$/;
+/** sshd must be called by its path: older ones look for themselves there (sshd.c, rexec_flag). */
+const BY_PATH = /^\/usr\/(?:local\/)?s?bin\/(sshd)$/;
 const PATH_OR_STDIN = /^(\/.+|-)$/;
 const COLUMNS = /^\+?[A-Za-z0-9_][A-Za-z0-9_,%:-]*$/;
 /** identifiers of containerd: pkg/identifiers/validate.go. */
@@ -224,6 +229,13 @@ const QUERIES: Readonly<Record<string, readonly QueryForm[]>> = {
       valued: { '-f': PATH_OR_STDIN, '--file': PATH_OR_STDIN },
     },
   ],
+  // XCU sh, set: with -n commands are read and not executed; the script is the standard input.
+  sh: [{ needs: ['-n'], flags: ['-n'] }],
+  bash: [{ leading: { '-O': /^extglob$/ }, needs: ['-n'], flags: ['-n'] }],
+  // sshd(8): with -t it reads its configuration and its keys, and ends.
+  sshd: [{ needs: ['-t'], flags: ['-t'], valued: { '-f': PATH } }],
+  // systemd-analyze(1): verify loads units as the service manager would, without it; generators run only when asked for.
+  'systemd-analyze': [{ words: ['verify'], flags: ['--man=no'], operands: { pattern: PATH, min: 1 } }],
 };
 
 /** The programs of the closed list. */
@@ -231,8 +243,9 @@ export const QUERY_PROGRAMS: readonly string[] = Object.keys(QUERIES);
 
 /** True when this program with these arguments is on the closed list of commands that change nothing. */
 export function isQuery(program: string, args: readonly string[]): boolean {
-  if (!Object.hasOwn(QUERIES, program)) return false;
-  return (QUERIES[program] ?? []).some((form) => matches(form, args));
+  const name = BY_PATH.exec(program)?.[1] ?? program;
+  if (!Object.hasOwn(QUERIES, name)) return false;
+  return (QUERIES[name] ?? []).some((form) => matches(form, args));
 }
 
 /** Refuses a command that is not on the allowlist. Throws `InternalError`: no document can cause this. */

@@ -1,6 +1,6 @@
 import type { UserModel } from '@machineadm/document/model.ts';
-import { redact } from '@machineadm/document/redaction.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
+import { sudoersTrouble } from '../content-checks/sudoers.ts';
 import type { UnmetRequirement } from '../step.ts';
 
 export const SUDOERS_MODE = 0o440;
@@ -36,12 +36,11 @@ export async function sudoObstacles(
     });
   }
   for (const user of granted) {
-    const checked = await host.query({ program: 'visudo', args: ['-c', '-f', '-'], input: sudoersText(user) ?? '' });
-    if (checked.status === 0) continue;
-    const said = `${checked.stderr}\n${checked.stdout}`.split('\n').find((line) => line.trim() !== '') ?? '';
+    const trouble = await sudoersTrouble(host, sudoersText(user) ?? '');
+    if (trouble === undefined) continue;
     obstacles.push({
       reason: 'SudoersInvalid',
-      what: `sudo does not understand a rule of ${user.name}: ${redact(said.trim())}`,
+      what: `sudo does not understand a rule of ${user.name}: ${trouble}`,
       remedy: 'Correct host.users.sudo; a rule is what stands behind the name, such as "ALL=(ALL) NOPASSWD:ALL".',
     });
   }

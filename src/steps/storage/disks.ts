@@ -62,9 +62,12 @@ export const disks: Step<DisksDesired, DisksActual, DiskPayload> = {
     for (const [index, disk] of desired.disks.entries()) {
       const device = await findDevice(host, disk.device);
       if (device === undefined) continue; // it may be attached while this runs
-      const refusal = refusalOf(disk, await inspectDisk(host, disk, device), placeOf(index));
+      const [state, field] = [await inspectDisk(host, disk, device), placeOf(index)];
+      const fits = decisionOf(disk, state) !== 'create' || layOut(disk, device.sizeBytes) !== undefined;
+      const refusal = refusalOf(disk, state, field) ?? (fits ? undefined : tooSmall(disk, device, field));
       if (refusal === undefined) continue;
-      missing.push({ reason: refusal.reason, what: refusal.message, remedy: refusal.remedy, scope: 'node' });
+      const { reason, message: what, remedy, evidence } = refusal;
+      missing.push({ reason, what, remedy, evidence, field, scope: 'node' });
     }
     return missing;
   },

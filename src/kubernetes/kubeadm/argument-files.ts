@@ -1,0 +1,95 @@
+import type { Argument, HostPathVolume, KubernetesModel } from '@machineadm/document/model.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
+import { apiServerComponent } from '../api-server/component.ts';
+
+/**
+ * Arguments whose value is a file or directory that must be there when the component starts, and that nothing of Kubernetes makes:
+ * the flags of k/k cmd/{kubelet,kube-apiserver,kube-controller-manager,kube-scheduler}/app/options.
+ */
+const FILE_ARGUMENTS: ReadonlySet<string> = new Set([
+  'admission-control-config-file',
+  'audit-policy-file',
+  'audit-webhook-config-file',
+  'authentication-config',
+  'authentication-token-webhook-config-file',
+  'authorization-config',
+  'authorization-policy-file',
+  'authorization-webhook-config-file',
+  'cloud-config',
+  'egress-selector-config-file',
+  'encryption-provider-config',
+  'image-credential-provider-bin-dir',
+  'image-credential-provider-config',
+  'oidc-ca-file',
+  'token-auth-file',
+  'tracing-config-file',
+]);
+/** What kubeadm makes, and mounts (k/k cmd/kubeadm/app/phases/controlplane/volumes.go). */
+const MADE =
+  /^\/etc\/kubernetes\/(?:pki\/|[\w-]+\.conf$)|^\/(?:etc\/ssl\/certs|etc\/pki|etc\/ca-certificates|usr\/(?:local\/)?share\/ca-certificates)\//;
+
+/** A file that an argument names and that will not be there. */
+export interface MissingArgumentFile {
+  readonly field: string;
+  readonly what: string;
+  readonly remedy: string;
+}
+
+/**
+ * Files that arguments of the kubelet, and of the control plane that this machine starts, name and that are neither there nor
+ * written by the document.
+ * @param isProvided whether the document brings what is at a path of this machine
+ */
+export async function missingArgumentFiles(
+  host: Pick<QueryHost, 'stat'>,
+  { role, node, controlPlane }: KubernetesModel,
+  isProvided: (path: string) => boolean,
+): Promise<readonly MissingArgumentFile[]> {
+  const components: readonly (readonly [string, readonly Argument[], readonly HostPathVolume[] | undefined])[] = [
+    ['kubernetes.node.kubelet', node.kubelet.args, undefined],
+    ...(role === 'InitControlPlane'
+      ? ([
+          [
+            'kubernetes.controlPlane.apiServer',
+            controlPlane.apiServer.args,
+            apiServerComponent(controlPlane.apiServer).volumes,
+          ],
+          [
+            'kubernetes.controlPlane.controllerManager',
+            controlPlane.controllerManager.args,
+            controlPlane.controllerManager.volumes,
+          ],
+          ['kubernetes.controlPlane.scheduler', controlPlane.scheduler.args, controlPlane.scheduler.volumes],
+        ] as const)
+      : []),
+  ];
+  const missing: MissingArgumentFile[] = [];
+  for (const [component, args, volumes] of components) {
+    for (const { name, value } of args) {
+      if (!FILE_ARGUMENTS.has(name) || !value.startsWith('/') || MADE.test(value)) continue;
+      const field = `${component}.args`;
+      const path = volumes === undefined ? value : pathOnMachine(value, volumes);
+      if (path === undefined) {
+        const remedy = `Mount it: add it to ${component}.volumes.`;
+        missing.push({ field, what: `${field}: ${name} names ${value}, which no volume of the component has`, remedy });
+      } else if (!isProvided(path) && (await host.stat(path)) === undefined) {
+        const remedy = `Write it with host.files or a hook, or correct ${name} in ${field}.`;
+        missing.push({
+          field,
+          what: `${field}: ${name} names ${path}, which is not there and which nothing writes`,
+          remedy,
+        });
+      }
+    }
+  }
+  return missing;
+}
+
+/** Where a path of a component's container lies on the machine; undefined where no volume has it. */
+function pathOnMachine(path: string, volumes: readonly HostPathVolume[]): string | undefined {
+  const within = volumes.filter(
+    ({ mountPath }) => path === mountPath || path.startsWith(`${mountPath.replace(/\/$/, '')}/`),
+  );
+  const closest = within.toSorted((a, b) => b.mountPath.length - a.mountPath.length)[0];
+  return closest === undefined ? undefined : closest.hostPath + path.slice(closest.mountPath.length);
+}
