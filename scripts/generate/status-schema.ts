@@ -30,6 +30,10 @@ export const failure = z.looseObject({
   remedy: z.string(),
   retryable: z.boolean().describe('true where the same command may succeed later with the same input'),
   step: optionalText,
+  field: z.exactOptional(z.string()).describe('the field of the document that it is about'),
+  position: z
+    .exactOptional(z.looseObject({ file: z.string(), line: z.int().min(1), column: z.int().min(1) }))
+    .describe('where that field is written'),
   causes: z
     .exactOptional(z.array(reason).readonly())
     .describe('from the root cause to what the run saw fail, the reason among them; absent where it is the only one'),
@@ -64,6 +68,11 @@ export const statusSchema = z
     host: z.looseObject({ machineId: z.string(), bootId: z.string(), hostname: z.string() }),
     document: z.looseObject({
       sha256: z.string(),
+      sources: z
+        .array(z.string())
+        .readonly()
+        .optional()
+        .describe('the files and directories of the document; - is stdin'),
       apply: z.enum(['Once', 'EveryBoot']).optional().describe('whether units apply it once or at every boot'),
       appliedAt: instant.optional().describe('when a run that succeeded had applied it'),
     }),

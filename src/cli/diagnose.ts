@@ -1,7 +1,7 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { exitCode } from '@machineadm/document/exit-codes.ts';
 import type { Verdict } from '../diagnosis/verdict.ts';
-import { formatCauses } from '../reporting/progress.ts';
+import { formatCauses, nextCommand } from '../reporting/progress.ts';
 import { type OutputFormat, printData, printReport } from './output.ts';
 
 export interface DiagnoseOptions {
@@ -49,14 +49,8 @@ export function formatVerdict(verdict: Verdict): string {
     ...(symptoms.length === 0 ? [] : [`also seen: ${symptoms.join(', ')}`]),
     `What to do: ${remedy}`,
     ...(cleanup === undefined ? [] : [`Before another attempt: ${cleanup}`]),
-    `Try next: ${nextCommand(reason, retryable)}`,
+    `Try next: ${nextCommand({ reason, retryable })}`,
   ].join('\n');
-}
-
-function nextCommand(reason: Verdict['reason'], retryable: boolean): string {
-  if (reason === 'Unknown') return 'machineadm bundle, to have everything in one file';
-  const provision = 'machineadm provision -f FILE';
-  return retryable ? `${provision}, as it was: it may succeed now` : `machineadm doctor -f FILE, then ${provision}`;
 }
 
 function evidenceLines({ evidence }: Verdict): readonly string[] {

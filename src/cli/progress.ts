@@ -1,7 +1,9 @@
 import { oneLine } from '@machineadm/document/printable.ts';
-import { formatEvent, formatLive, type Style } from '../reporting/progress.ts';
+import { formatChecklist, SPIN_MS } from '../reporting/checklist.ts';
+import { formatEvent, type Style } from '../reporting/progress.ts';
 import type { RunEvent, RunStatus } from '../reporting/status.ts';
-import { isQuiet, usesColor } from './terminal.ts';
+import { widthOf } from './layout.ts';
+import { isQuiet, isVerbose, usesColor } from './terminal.ts';
 
 /** The progress of a run on standard error. */
 export interface Progress {
@@ -11,42 +13,107 @@ export interface Progress {
   close(): void;
 }
 
-const REDRAW_MS = 200;
+export interface ProgressOptions {
+  readonly titles: ReadonlyMap<string, string>;
+  /** A line for each event on a terminal, too, where there is a checklist. */
+  readonly withEvents?: boolean;
+  /** Something else writes to the terminal as the run goes: nothing is rewritten. */
+  readonly isShared?: boolean;
+  /** What the run prints at its end says it all: the checklist is taken away then. */
+  readonly isFollowed?: boolean;
+}
+
+/** Lines of a checklist beside lines for all events. */
+const FEW_ROWS = 4;
 
 /**
- * One line for each thing that happens. On a terminal, below them one more line that says what runs now and since when,
- * rewritten in place; elsewhere nothing is ever rewritten.
+ * On a terminal a checklist of the steps, rewritten in place; elsewhere, on a dumb terminal and in CI one line for each thing
+ * that happens, and nothing is ever rewritten. The cursor stays visible, below the list: whatever ends the process leaves
+ * the terminal as it should be.
  */
-export function openProgress(stream: NodeJS.WriteStream, titles: ReadonlyMap<string, string>): Progress {
-  const terminal = stream.isTTY === true;
-  const style: Style = { color: usesColor(stream), titleOf: (step) => titles.get(step) ?? step };
-  let status: RunStatus | undefined;
-  let timer: NodeJS.Timeout | undefined;
-  const draw = () => {
-    if (isQuiet() || status === undefined || status.phase === 'Concluded') return;
-    stream.write(`\r\x1b[2K${formatLive(status, Date.now(), Math.max(20, stream.columns ?? 80), style)}`);
+export function openProgress(stream: NodeJS.WriteStream, options: ProgressOptions): Progress {
+  const style: Style = { color: usesColor(stream), titleOf: (step) => options.titles.get(step) ?? step };
+  const print = (text: string) => {
+    if (!isQuiet()) stream.write(`${text}\n`);
   };
-  const line = (text: string) => {
-    if (isQuiet()) return;
-    stream.write(terminal ? `\r\x1b[2K${text}\n` : `${text}\n`);
-    if (terminal) draw();
-  };
-  if (terminal) {
-    timer = setInterval(draw, REDRAW_MS);
-    timer.unref();
+  const isLive = rewrites(stream) && options.isShared !== true && !isQuiet();
+  if (!isLive) {
+    return {
+      onEvent(event) {
+        const text = formatEvent(event, style);
+        if (text !== undefined) print(text);
+      },
+      onOutput: (source, text) => print(`  ${source}: ${oneLine(text)}`),
+      close() {},
+    };
   }
+  return liveProgress(stream, style, options);
+}
+
+function liveProgress(stream: NodeJS.WriteStream, style: Style, { withEvents, isFollowed }: ProgressOptions): Progress {
+  const unicode = isUnicode(process.env);
+  let status: RunStatus | undefined;
+  let output: string | undefined;
+  let drawn: readonly string[] = [];
+  /** The sequence that takes the list away. A terminal that became narrower has wrapped its lines meanwhile. */
+  const erasure = (): string => {
+    const columns = Math.max(1, stream.columns ?? 80);
+    const rows = drawn.reduce((sum, line) => sum + Math.max(1, Math.ceil(widthOf(line) / columns)), 0);
+    return rows === 0 ? '' : `\r\x1b[${rows}A\x1b[J`;
+  };
+  const draw = (above = '') => {
+    const lines =
+      status === undefined
+        ? []
+        : formatChecklist(status, Date.now(), {
+            ...style,
+            // A line that fills the last column wraps on some terminals.
+            columns: Math.max(20, (stream.columns ?? 80) - 1),
+            rows: withEvents === true ? FEW_ROWS : Math.max(FEW_ROWS, (stream.rows ?? 24) - 1),
+            unicode,
+            output,
+          });
+    if (above === '' && lines.join('\n') === drawn.join('\n')) return;
+    stream.write(`${erasure()}${above}${lines.map((line) => `${line}\n`).join('')}`);
+    drawn = lines;
+  };
+  const timer = setInterval(draw, SPIN_MS);
+  timer.unref();
+  let isOpen = true;
   return {
     onEvent(event) {
+      if (event.status.step !== status?.step) output = undefined;
       status = event.status;
-      const text = formatEvent(event, style);
-      if (text !== undefined) line(text);
+      // What is printed at the end has the warnings.
+      const isPrinted = withEvents === true || (event.kind === 'warning' && isFollowed !== true);
+      const text = isPrinted ? formatEvent(event, style) : undefined;
+      draw(text === undefined ? '' : `${text}\n`);
     },
-    onOutput: (source, text) => line(`  ${source}: ${oneLine(text)}`),
+    onOutput(source, text) {
+      output = `${source}: ${oneLine(text)}`;
+      if (isVerbose()) draw(`  ${output}\n`);
+    },
     close() {
-      if (timer === undefined) return;
+      if (!isOpen) return;
+      isOpen = false;
       clearInterval(timer);
-      timer = undefined;
-      stream.write('\r\x1b[2K');
+      if (isFollowed !== true && withEvents !== true) return;
+      stream.write(erasure());
+      drawn = [];
     },
   };
+}
+
+/** Whether lines can be rewritten, and somebody is there to see it. */
+function rewrites(stream: NodeJS.WriteStream): boolean {
+  const { TERM, CI } = process.env;
+  return stream.isTTY === true && TERM !== 'dumb' && (CI === undefined || CI === '' || CI === 'false');
+}
+
+/** Whether the terminal shows more than ASCII: by its locale, and the console of Linux has no such font. */
+function isUnicode({ LC_ALL, LC_CTYPE, LANG, TERM }: NodeJS.ProcessEnv): boolean {
+  if (process.platform === 'win32') return true;
+  return (
+    TERM !== 'linux' && /utf-?8/i.test([LC_ALL, LC_CTYPE, LANG].find((one) => one !== undefined && one !== '') ?? '')
+  );
 }

@@ -47,7 +47,11 @@ export async function provision(
     return exitCode('Success');
   }
   const titles = stepTitles();
-  const progress = openProgress(process.stderr, titles);
+  const progress = openProgress(process.stderr, {
+    titles,
+    isShared: jsonStream === true && process.stdout.isTTY === true,
+    isFollowed: process.stdout.isTTY === true,
+  });
   const styleFor = (stream: NodeJS.WriteStream): Style => ({
     color: usesColor(stream),
     titleOf: (step) => titles.get(step) ?? step,

@@ -55,7 +55,14 @@ async function wait(timeoutMs: number, options: StatusOptions): Promise<Reported
     printNotice(`no run has begun on this machine; waiting up to ${options.timeout} for one`);
   // On a terminal the wait shows how the run goes; in a pipe only who asks for the events gets them.
   const isShown = options.follow === true || (process.stderr.isTTY === true && !isQuiet());
-  const progress = isShown ? openProgress(process.stderr, stepTitles()) : undefined;
+  const progress = isShown
+    ? openProgress(process.stderr, {
+        titles: stepTitles(),
+        withEvents: options.follow === true,
+        isShared: options.jsonStream === true && process.stdout.isTTY === true,
+        isFollowed: process.stdout.isTTY === true,
+      })
+    : undefined;
   let last: RunStatus | undefined;
   try {
     return await waitForStatus({

@@ -3,12 +3,14 @@ import type { ExitName } from '@machineadm/document/exit-codes.ts';
 import type { LoadedDocument } from '@machineadm/document/load.ts';
 import { DEFAULT_CRI_SOCKETS } from '@machineadm/document/model-kubernetes.ts';
 import { REASONS } from '@machineadm/document/reasons.ts';
+import { leaves } from '@machineadm/document/tree.ts';
 import { formatDuration } from '@machineadm/document/units.ts';
 import { diagnose, verdictOn } from '../diagnosis/index.ts';
 import { failureOf } from '../diagnosis/verdict.ts';
 import type { Host } from '../host/seam/host.ts';
 import type { Conclusion as ReportedConclusion } from '../reporting/run-state.ts';
 import type { Outcome } from '../reporting/status.ts';
+import { type ChangeSource, sourcesOf } from './change-source.ts';
 import { endsForReboot } from './reboot.ts';
 import { StepFailure } from './runner.ts';
 
@@ -48,7 +50,35 @@ export async function conclude(
     error.exit === 'Interrupted' ? 'Interrupted' : error.exit === 'RebootRequired' ? 'RebootRequired' : 'Failed';
   // "Refused" promises that nothing was changed. After steps have run that is not true, whatever the reason.
   const exit = step !== undefined && error.exit === 'Refused' ? 'HostStepFailed' : error.exit;
-  return { outcome, exit, failure: step === undefined ? failure : { ...failure, step } };
+  if (step === undefined) return { outcome, exit, failure };
+  const source =
+    document === undefined || outcome !== 'Failed' || !(thrown instanceof StepFailure)
+      ? undefined
+      : sourceOfFailure(document, thrown, failure.remedy);
+  return { outcome, exit, failure: { ...failure, step, ...source } };
+}
+
+/** A path of the document in a sentence: `Set host.swap to Disabled.` */
+const FIELD = /\b(?:host|kubernetes|containerRuntime|images|hardening|reporting)(?:\.[a-z][A-Za-z]*)+/;
+
+/**
+ * The place of a failure in the document: where it asks for the change that failed, else the field that the remedy names, else
+ * the section of the step. undefined: nothing of the document led to it.
+ */
+function sourceOfFailure(
+  document: LoadedDocument,
+  { step, change }: StepFailure,
+  remedy: string,
+): ChangeSource | undefined {
+  const source = sourcesOf(document);
+  const [named] = FIELD.exec(remedy) ?? [];
+  const field = leaves(document.tree).find(({ path }) => named !== undefined && path.startsWith(named));
+  const found =
+    (change === undefined ? undefined : source(step, change)) ??
+    (field === undefined || named === undefined ? undefined : { field: named, position: field.at }) ??
+    source(step, '');
+  // The whole section says nothing that the step does not.
+  return found?.field === 'kubernetes' ? undefined : found;
 }
 
 /** An unexpected error is a defect of machineadm, and reported as such with its stack as evidence. */

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { resolve } from 'node:path';
 import { type ExitConvention, exitCode } from '@machineadm/document/exit-codes.ts';
 import type { LoadedDocument } from '@machineadm/document/load.ts';
 import { acquireLock } from '../host/files/lock.ts';
@@ -112,6 +113,7 @@ async function runLocked(request: RunRequest, runId: string, facts: Facts): Prom
       agentVersion: request.agentVersion,
       host: { machineId: facts.machineId, bootId: facts.bootId, hostname: facts.hostname },
       process: ownProcess(),
+      sources: request.sources.map((source) => (source === '-' ? source : resolve(source))),
     },
     host,
     shownInJournal: output !== 'elsewhere',

@@ -95,15 +95,17 @@ export async function runSteps(steps: readonly Step[], options: RunOptions): Pro
   }
 }
 
-/** Which step failed, and its error. */
+/** Which step failed, at which of its changes where it was at one, and its error. */
 export class StepFailure extends Error {
   readonly step: string;
   readonly error: unknown;
+  readonly change: string | undefined;
 
-  constructor(step: string, error: unknown) {
+  constructor(step: string, error: unknown, change?: string) {
     super(`step ${step} failed`, { cause: error });
     this.step = step;
     this.error = error;
+    this.change = change;
   }
 }
 
@@ -136,7 +138,11 @@ async function runStep(step: Step, desired: unknown, options: RunOptions, made: 
       journal.append({ is: 'started', step: step.id, change: change.id });
     }
     trace?.touch(step.id);
-    await within(step.apply(changing, change, execution(step, change.id, signal, options, waits)));
+    await within(step.apply(changing, change, execution(step, change.id, signal, options, waits))).catch(
+      (error: unknown) => {
+        throw endsForReboot(error) ? error : new StepFailure(step.id, error, change.id);
+      },
+    );
     if (step.runsHooks === true && options.hooksRan !== undefined) {
       await within(options.hooksRan(step, execution(step, change.id, signal, options, waits)));
     }

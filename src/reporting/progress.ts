@@ -1,7 +1,8 @@
 import { styleText } from 'node:util';
+import { formatPlace } from '@machineadm/document/diagnostics.ts';
 import type { Failure } from '@machineadm/document/errors.ts';
 import { oneLine } from '@machineadm/document/printable.ts';
-import { REASONS } from '@machineadm/document/reasons.ts';
+import { REASONS, type Reason } from '@machineadm/document/reasons.ts';
 import { formatDuration } from '@machineadm/document/units.ts';
 import type { Condition, RunEvent, RunStatus, StepStatus } from './status.ts';
 import type { RunSummary } from './summary.ts';
@@ -77,34 +78,47 @@ function formatConclusion(status: RunStatus, style: Style): string {
 }
 
 /**
- * The status line at the bottom of a terminal during a run: elapsed time, step, and what it waits for. Truncated to
- * `columns`.
- */
-export function formatLive(status: RunStatus, nowMs: number, columns: number, style: Style = PLAIN): string {
-  const elapsed = formatDuration(Math.max(0, nowMs - Date.parse(status.startedAt)));
-  const done = status.steps.filter((step) => step.state !== 'Pending' && step.state !== 'Running').length;
-  const counter = status.steps.length === 0 ? '' : `[${done}/${status.steps.length}] `;
-  const what = status.step === undefined ? status.phase.toLowerCase() : titleOf(status.step, style);
-  const waiting = status.waitingFor === undefined ? '' : ` — waiting for ${status.waitingFor}`;
-  return cut(`${counter}${elapsed}  ${what}${oneLine(waiting)}`, columns);
-}
-
-/**
  * A failure in one paragraph with its proof: what failed, the stable reason, the evidence, what to do. Providers show
  * the last lines of stderr to the user (Cluster API's CAPD puts them into its condition), so this must suffice.
  */
-export function formatFailure(failure: Failure, style: Style = PLAIN): string {
+export function formatFailure(failure: Failure, style: Style = PLAIN, next?: string): string {
+  const { field, position } = failure;
   const step = failure.step === undefined ? '' : ` (step ${titleOf(failure.step, style)})`;
   const lines = [
     `${paint(failure.reason, 'red', style)}${step}: ${oneLine(failure.summary)}`,
+    ...(position === undefined || field === undefined
+      ? []
+      : [`  ${oneLine(formatPlace(position))}  ${oneLine(field)}`]),
     ...failure.evidence.map((item) => `  ${oneLine(item.source)}: ${oneLine(item.text)}`),
     ...formatCauses(failure),
     `${paint('What to do', 'bold', style)}: ${oneLine(failure.remedy)}${failure.retryable ? ' The same command may succeed later.' : ''}`,
+    ...(next === undefined ? [] : [`${paint('Try next', 'bold', style)}: ${oneLine(next)}`]),
   ];
   return lines.join('\n');
 }
 
-/** The chain of causes of a reason: what caused it, and what it caused. Empty for a single reason. */
+/** The command to run after a failure, ready to be copied. */
+export function nextCommand(
+  { reason, retryable }: { readonly reason: Reason | 'Unknown' | ''; readonly retryable: boolean },
+  sources: readonly string[] = ['FILE'],
+  command: RunStatus['command'] = 'provision',
+): string {
+  if (reason === '' || reason === 'Unknown' || reason === 'InternalError')
+    return 'machineadm bundle, to have everything in one file';
+  const input = sources.map((source) => ` -f ${shellWord(source)}`).join('');
+  const again = `machineadm ${command}${input}`;
+  if (REASONS[reason]?.exit === 'DocumentInvalid') return `machineadm validate${input}`;
+  if (retryable) return `${again}, as it was: it may succeed now`;
+  return command === 'prepare'
+    ? `machineadm plan --prepare${input}, then ${again}`
+    : `machineadm doctor${input}, then ${again}`;
+}
+
+function shellWord(text: string): string {
+  return /^[\w./:@%+,=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+/** The chain of causes that a reason stands in: what caused it, and what it led to. Nothing for a reason alone. */
 export function formatCauses({
   reason,
   causes = [],
@@ -139,7 +153,9 @@ export function formatStatus(status: RunStatus, style: Style = PLAIN): string {
     lines.push(`  ${titleOf(step.id, style).padEnd(width)}  ${step.state.padEnd(9)}${took}${changes}`.trimEnd());
   }
   for (const condition of status.conditions) {
-    lines.push(`  ${condition.type}: ${condition.status} (${condition.reason}) since ${condition.lastTransitionTime}`);
+    // The reason of the failure is told once, with all that belongs to it.
+    const why = condition.reason === status.failure?.reason ? '' : ` (${condition.reason})`;
+    lines.push(`  ${condition.type}: ${condition.status}${why} since ${condition.lastTransitionTime}`);
   }
   if (status.failure !== undefined && status.conditions.some(isBootstrapped)) {
     lines.push('  this machine is bootstrapped: what failed came after that, and does not undo it');
@@ -150,7 +166,10 @@ export function formatStatus(status: RunStatus, style: Style = PLAIN): string {
     const waiting = pending === 0 ? '' : `, ${count(pending, 'event')} waiting`;
     lines.push(`  reported to ${sink} (${target}): ${state.toLowerCase()}${waiting}${why}`);
   }
-  if (status.failure !== undefined) lines.push('', formatFailure(status.failure, style));
+  if (status.failure !== undefined) {
+    const next = nextCommand(status.failure, status.document.sources, status.command);
+    lines.push('', formatFailure(status.failure, style, next));
+  }
   return lines.join('\n');
 }
 
@@ -187,18 +206,17 @@ const APPLY = {
 
 type Paint = 'red' | 'green' | 'yellow' | 'bold';
 
-function paint(text: string, color: Paint, style: Style): string {
+/** Text in a colour, where colours are wanted. */
+export function paint(text: string, color: Paint, style: Style): string {
   return style.color ? styleText(color, text, { validateStream: false }) : text;
 }
 
-function titleOf(step: string, style: Style): string {
+/** What people call a step. */
+export function titleOf(step: string, style: Style): string {
   return style.titleOf?.(step) ?? step;
 }
 
-function count(amount: number, noun: string): string {
+/** `1 change`, `2 changes`. */
+export function count(amount: number, noun: string): string {
   return `${amount} ${noun}${amount === 1 ? '' : 's'}`;
-}
-
-function cut(text: string, columns: number): string {
-  return text.length <= columns ? text : `${text.slice(0, Math.max(0, columns - 1))}…`;
 }

@@ -16,6 +16,8 @@ export interface RunIdentity {
   readonly agentVersion: string;
   readonly host: RunStatus['host'];
   readonly process: RunStatus['process'];
+  /** Where the document is read from. */
+  readonly sources?: readonly string[];
 }
 
 /** What becomes known with the document and the journal of earlier runs. */
@@ -88,7 +90,7 @@ export function begin(identity: RunIdentity, at: Moment): RunStatus {
     agent: { version: identity.agentVersion },
     machine: { name: identity.host.hostname },
     host: identity.host,
-    document: { sha256: '' },
+    document: { sha256: '', ...(identity.sources === undefined ? {} : { sources: identity.sources }) },
     attempt: 1,
     phase: 'Loading',
     startedAt: time,
@@ -121,7 +123,7 @@ function change(status: RunStatus, transition: Transition, at: Moment): RunStatu
       const identified = {
         ...status,
         machine,
-        document: { sha256: documentSha256, ...(apply === undefined ? {} : { apply }) },
+        document: { ...status.document, sha256: documentSha256, ...(apply === undefined ? {} : { apply }) },
         attempt,
       };
       if (!bootstrapped) return identified;

@@ -11,6 +11,8 @@ const FAILURE = object({
   remedy: string,
   evidence: listOf(object({ source: string, text: string })),
   step: optional(string),
+  field: optional(string),
+  position: optional(object({ file: string, line: number, column: number })),
   causes: optional(listOf(string)),
 });
 
@@ -32,7 +34,11 @@ const TIMELINE = listOf(object({ name: string, sinceBootMs: number, durationMs: 
 
 const STATUS = object({
   ...REPORT,
-  document: object({ appliedAt: optional(string), apply: optional(oneOf('Once', 'EveryBoot')) }),
+  document: object({
+    sources: optional(listOf(string)),
+    appliedAt: optional(string),
+    apply: optional(oneOf('Once', 'EveryBoot')),
+  }),
   step: optional(string),
   startedAt: instant,
   updatedAt: instant,

@@ -21,6 +21,8 @@ export interface RunStatus {
   readonly host: { readonly machineId: string; readonly bootId: string; readonly hostname: string };
   readonly document: {
     readonly sha256: string;
+    /** Its files and directories; `-` is stdin. */
+    readonly sources?: readonly string[];
     /** Whether units apply it once or at every boot; absent before it was read, and for an image. */
     readonly apply?: 'Once' | 'EveryBoot';
     /** When a successful run had applied it. */

@@ -41,6 +41,15 @@ export class Terminal implements AsyncDisposable {
     this.#tmux(['send-keys', ...keys]);
   }
 
+  /** As a window that is dragged: what is on the screen is wrapped anew. */
+  resize(columns: number, rows: number): void {
+    this.#tmux(['resize-window', '-x', String(columns), '-y', String(rows)]);
+  }
+
+  isCursorVisible(): boolean {
+    return this.#tmux(['display-message', '-p', '#{cursor_flag}']).trim() === '1';
+  }
+
   /** What is on the screen; with the sequences of colours and weight, or with lines whole that the terminal wrapped. */
   screen({ isStyled = false, isJoined = false } = {}): string {
     return this.#tmux(['capture-pane', '-p', ...(isStyled ? ['-e'] : []), ...(isJoined ? ['-J'] : [])]);

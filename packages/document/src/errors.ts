@@ -1,4 +1,4 @@
-import type { Diagnostic } from './diagnostics.ts';
+import type { Diagnostic, Place } from './diagnostics.ts';
 import type { ExitName } from './exit-codes.ts';
 import { REASONS, type Reason } from './reasons.ts';
 
@@ -34,6 +34,9 @@ export interface Failure {
   readonly remedy: string;
   readonly retryable: boolean;
   readonly step?: string;
+  /** The field of the document that it is about, and where that is written; absent where it is about none. */
+  readonly field?: string;
+  readonly position?: Place;
   /** Reasons from the root cause to what the run saw fail, this reason among them; absent where it is the only one. */
   readonly causes?: readonly string[];
 }

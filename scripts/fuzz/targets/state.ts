@@ -5,9 +5,10 @@ import { HARDENING_RECORD, readRecord } from '../../../src/kubernetes/hardening/
 import { type JournalState, readJournal, stepRecord, withNotes } from '../../../src/pipeline/journal.ts';
 import { parsePrepared, usableNotes } from '../../../src/pipeline/prepared.ts';
 import { journalForInstance } from '../../../src/pipeline/run-journal.ts';
+import { formatChecklist } from '../../../src/reporting/checklist.ts';
 import { eventLine, SIZE_CLASSES, truncateEvent } from '../../../src/reporting/event.ts';
 import { parseStatus, parseSummary } from '../../../src/reporting/parse-status.ts';
-import { formatLive, formatStatus, formatSummary } from '../../../src/reporting/progress.ts';
+import { formatStatus, formatSummary } from '../../../src/reporting/progress.ts';
 import { deserializePlan, serializePlan } from '../../../src/reporting/spool/serialized-plan.ts';
 import { isExpired, Spool } from '../../../src/reporting/spool/spool.ts';
 import { summaryOf } from '../../../src/reporting/summary.ts';
@@ -108,7 +109,11 @@ export const status: FuzzTarget = {
   run: async (input) => {
     const found = parseStatus(input, '/run/machineadm/status.json');
     const style = { color: true, titleOf: (step: string) => step };
-    return [formatStatus(found, style), formatTimeline(found, style), formatLive(found, 1e12, 80, style)].join('\n');
+    return [
+      formatStatus(found, style),
+      formatTimeline(found, style),
+      ...formatChecklist(found, 1e12, { ...style, columns: 80, rows: 10, unicode: true }),
+    ].join('\n');
   },
 };
 

@@ -6,7 +6,8 @@ import { printError, printNotice, printReport } from '../../../src/cli/output.ts
 import { openProgress } from '../../../src/cli/progress.ts';
 import { readSavedLog } from '../../../src/diagnosis/saved-log.ts';
 import { verdict } from '../../../src/diagnosis/verdict.ts';
-import { formatEvent, formatFailure, formatLive, formatStatus } from '../../../src/reporting/progress.ts';
+import { formatChecklist } from '../../../src/reporting/checklist.ts';
+import { formatEvent, formatFailure, formatStatus } from '../../../src/reporting/progress.ts';
 import { attack } from '../../support/attacks.ts';
 import { statusAfter } from '../reporting/runs.ts';
 
@@ -99,11 +100,13 @@ test(
   'nor what a run waits for, and what it warns of',
   attack(TERMINALS, 'escape sequences in the progress of a run', () => {
     const status = statusAfter();
+    const running = statusAfter({ kind: 'planned', steps: ['a'] }, { kind: 'stepStarted', step: 'a' });
+    const view = { color: false, columns: 200, rows: 10, unicode: true };
     const now = Date.parse(status.startedAt);
     return (
       eachHostile((hostile) => formatEvent({ kind: 'waiting', step: 'readiness', waitingFor: hostile, status }) ?? '') +
       eachHostile((hostile) => formatEvent({ kind: 'warning', message: hostile, status }) ?? '') +
-      eachHostile((hostile) => formatLive({ ...status, waitingFor: hostile }, now, 200)) +
+      eachHostile((hostile) => formatChecklist({ ...running, waitingFor: hostile }, now, view).join('')) +
       eachHostile((hostile) => formatStatus({ ...status, waitingFor: hostile, warnings: [hostile] }))
     );
   }),
@@ -112,14 +115,12 @@ test(
 test(
   'nor what a child of a run prints',
   attack(TERMINALS, 'escape sequences in the output of a child', () => {
-    // On a terminal its own line at the bottom is erased first.
-    const erase = '\r\u001b[2K';
     return eachHostile((hostile) =>
       printed('stderr', () => {
-        const progress = openProgress(process.stderr, new Map());
+        const progress = openProgress(process.stderr, { titles: new Map(), isShared: true });
         progress.onOutput('hook', hostile);
         progress.close();
-      }).replaceAll(erase, ''),
+      }),
     );
   }),
 );

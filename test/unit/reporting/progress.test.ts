@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { oneLine } from '@machineadm/document/printable.ts';
-import { colorWanted, formatEvent, formatFailure, formatLive, formatStatus } from '../../../src/reporting/progress.ts';
+import { colorWanted, formatEvent, formatFailure, formatStatus, nextCommand } from '../../../src/reporting/progress.ts';
 import type { RunEvent, StepStatus } from '../../../src/reporting/status.ts';
-import { BEGAN, FAILURE, statusAfter } from './runs.ts';
+import { FAILURE, statusAfter } from './runs.ts';
 
 const status = statusAfter();
 
@@ -60,20 +60,6 @@ test('text of others cannot drive the terminal', () => {
   assert.equal(oneLine('a\u001b[2Jb\u0007\r\nc\u009b1m'), 'ab c');
 });
 
-test('the live line counts steps, says what is waited for, and fits', () => {
-  const running = statusAfter(
-    { kind: 'planned', steps: ['sysctl', 'ready'] },
-    { kind: 'stepDone', step: 'sysctl', end: { state: 'Unchanged', changes: [], durationMs: 1 } },
-    { kind: 'stepStarted', step: 'ready' },
-    { kind: 'waiting', step: 'ready', waitingFor: 'the Node to be registered' },
-  );
-  assert.equal(
-    formatLive(running, BEGAN + 65_000, 80),
-    '[1/2] 1 m 05 s  ready — waiting for the Node to be registered',
-  );
-  assert.equal(formatLive(running, BEGAN + 65_000, 20).length, 20);
-});
-
 test('a failure names reason, step, evidence and remedy', () => {
   assert.equal(
     formatFailure({ ...FAILURE, retryable: true }),
@@ -83,6 +69,29 @@ test('a failure names reason, step, evidence and remedy', () => {
       'What to do: Set host.swap to Disabled. The same command may succeed later.',
     ].join('\n'),
   );
+});
+
+test('a failure names its place in the document, and the command to try next', () => {
+  const failure = { ...FAILURE, field: 'host.swap', position: { file: '/etc/b.yaml', line: 7, column: 3 } };
+  const lines = formatFailure(failure, undefined, nextCommand(failure, ['/etc/b.yaml', "/etc/it's"])).split('\n');
+  assert.equal(lines[1], '  /etc/b.yaml:7:3  host.swap');
+  const input = "-f /etc/b.yaml -f '/etc/it'\\''s'";
+  assert.equal(lines.at(-1), `Try next: machineadm doctor ${input}, then machineadm provision ${input}`);
+});
+
+test('the command to try next fits the failure', () => {
+  const next = (
+    reason: Parameters<typeof nextCommand>[0]['reason'],
+    retryable: boolean,
+    command: 'provision' | 'prepare' = 'provision',
+  ) => nextCommand({ reason, retryable }, ['a.yaml'], command);
+  assert.equal(next('DocumentInvalid', false), 'machineadm validate -f a.yaml');
+  assert.equal(next('DeadlinePassed', true), 'machineadm provision -f a.yaml, as it was: it may succeed now');
+  assert.equal(
+    next('HookFailed', false, 'prepare'),
+    'machineadm plan --prepare -f a.yaml, then machineadm prepare -f a.yaml',
+  );
+  assert.match(next('InternalError', false), /^machineadm bundle/);
 });
 
 test('the status shows identity, steps, conditions, warnings and the failure', () => {
@@ -104,7 +113,9 @@ test('the status shows identity, steps, conditions, warnings and the failure', (
   );
   assert.match(text, /^clusters\/a-1 of cluster a: provision Failed \(exit 11\)$/m);
   assert.match(text, /^ {2}sysctl {2}Succeeded {2}20 ms {2}1 change$/m);
-  assert.match(text, /BootstrapSucceeded: False \(SwapEnabled\)/);
+  assert.match(text, /BootstrapSucceeded: False since /);
+  assert.equal(text.match(/SwapEnabled/g)?.length, 1, 'the reason is told once');
+  assert.equal(text.match(/Swap is on\./g)?.length, 1, 'the summary is told once');
   assert.match(text, /^ {2}warning: look$/m);
   assert.match(text, /^What to do: Set host\.swap/m);
 });
