@@ -1,5 +1,5 @@
 import { exampleDocument, type Role } from '@machineadm/document/index.ts';
-import type { JsonSchema } from './document-schema/convert.ts';
+import type { JsonSchema } from '@machineadm/document/sections/conditions.ts';
 
 const SITE = 'https://machineadm.dev';
 

@@ -213,7 +213,7 @@ async function expandIn(
   resolve: VariableResolver | undefined,
 ): Promise<Expansion> {
   const { variables } = version;
-  const schema = variables === undefined ? undefined : version.sections[variables.section];
+  const schema = variables === undefined ? undefined : version.sections[variables.section]?.schema;
   if (variables === undefined || schema === undefined) return { tree, findings: [], unknown: [] };
   const parsed = schema.optional().safeParse(raw.get(variables.section));
   if (!parsed.success) return { tree, findings: [], unknown: [] };
@@ -232,12 +232,10 @@ function checkSections(raw: ReadonlyMap<string, unknown>, version: DocumentVersi
   for (const key of raw.keys()) {
     if (!known.includes(key)) findings.push(unknownKey([key], known));
   }
-  for (const name of version.required) {
-    if (!raw.has(name))
-      findings.push({ code: 'MissingField', path: [], message: `"${name}" is missing`, hint: `add ${name}` });
-  }
-  for (const [name, schema] of Object.entries(version.sections)) {
+  for (const [name, { schema }] of Object.entries(version.sections)) {
     if (raw.has(name)) for (const finding of schemaFindings(schema, raw.get(name), [name])) findings.push(finding);
+    else if (schema._zod.optin !== 'optional')
+      findings.push({ code: 'MissingField', path: [], message: `"${name}" is missing`, hint: `add ${name}` });
   }
   return findings;
 }
@@ -245,7 +243,7 @@ function checkSections(raw: ReadonlyMap<string, unknown>, version: DocumentVersi
 /** Each section that is there, without the parts that its schema refuses: one mistake must not hide another. */
 function soundSections(raw: ReadonlyMap<string, unknown>, version: DocumentVersion): ReadonlyMap<string, ValidPart> {
   const sound = new Map<string, ValidPart>();
-  for (const [name, schema] of Object.entries(version.sections)) {
+  for (const [name, { schema }] of Object.entries(version.sections)) {
     const part = raw.has(name) ? stripInvalid(schema, raw.get(name)) : undefined;
     if (part !== undefined) sound.set(name, part);
   }

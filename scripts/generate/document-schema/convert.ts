@@ -1,22 +1,18 @@
 import type { PathSegment } from '@machineadm/document/diagnostics.ts';
+import type { JsonSchema } from '@machineadm/document/sections/conditions.ts';
+import { type FieldText, notesOf } from '@machineadm/document/sections/field.ts';
+import { portablePattern } from '@machineadm/document/sections/portable-pattern.ts';
 import type * as z from 'zod';
-import { globalRegistry } from 'zod';
-import { portablePattern } from './patterns.ts';
 import { strictly } from './strict.ts';
-
-/** A JSON Schema (draft 2020-12). */
-export type JsonSchema = { [keyword: string]: unknown };
 
 /** What the converter adds to what zod knows. */
 export interface Additions {
   /** Schemas that are published once, under `$defs`, by their name. */
   readonly definitions: ReadonlyMap<z.core.$ZodType, string>;
-  /** What a rule in code means in a JSON Schema, by the schema that has it. */
-  readonly rules: ReadonlyMap<z.core.$ZodType, JsonSchema>;
   /** What an object demands across its fields, by its field path. */
   readonly conditions: ReadonlyMap<string, readonly JsonSchema[]>;
   /** Description, default and examples of a field, by its path. */
-  field(path: string): JsonSchema;
+  field(path: string): FieldText | undefined;
   /** Whether `${name}` is replaced in the string at a place of the document. */
   isExpandable(place: readonly PathSegment[]): boolean;
 }
@@ -37,36 +33,36 @@ export function convertSchema(
 ): { readonly schema: JsonSchema; readonly definitions: Readonly<Record<string, JsonSchema>> } {
   const definitions: Record<string, JsonSchema> = {};
 
+  const nameOf = (schema: z.core.$ZodType) => notesOf(schema).definition?.name ?? additions.definitions.get(schema);
+
   const convert = (schema: z.core.$ZodType, at: At): JsonSchema => {
     const { def } = schema._zod;
     if (def.type === 'optional') return convert((def as z.core.$ZodOptionalDef).innerType, at);
     const converted = convertAlternative(schema, at);
-    const name = additions.definitions.get(schema);
+    const name = nameOf(schema);
     return acceptingVariables(converted, at, name === undefined ? converted : definitions[name]);
   };
 
   /** One of a union, or the whole: as it is without variables. */
   const convertAlternative = (schema: z.core.$ZodType, at: At): JsonSchema => {
-    const name = additions.definitions.get(schema);
+    const name = nameOf(schema);
     if (name === undefined) return convertInline(schema, at);
     if (definitions[name] === undefined) {
       // Before its parts: a definition may hold itself.
       definitions[name] = {};
-      definitions[name] = { ...additions.field(name), ...convertInline(schema, { field: name, place: at.place }) };
+      const text = notesOf(schema).definition?.text ?? additions.field(name);
+      definitions[name] = { ...annotations(text), ...convertInline(schema, { field: name, place: at.place }) };
     }
     return { $ref: `#/$defs/${name}` };
   };
 
   const convertInline = (schema: z.core.$ZodType, at: At): JsonSchema => ({
     ...structure(schema, at),
-    ...additions.rules.get(schema),
+    ...notesOf(schema).rule,
   });
 
   const structure = (schema: z.core.$ZodType, at: At): JsonSchema => {
     const { def } = schema._zod;
-    if (globalRegistry.get(schema)?.description !== undefined) {
-      throw new TypeError(`${at.field}: describe it in scripts/generate/document-schema/fields`);
-    }
     switch (def.type) {
       case 'string':
         return stringSchema(schema);
@@ -110,7 +106,7 @@ export function convertSchema(
       case 'unknown':
         return {};
       case 'custom':
-        if (additions.rules.has(schema)) return {};
+        if (notesOf(schema).rule !== undefined) return {};
     }
     throw new TypeError(`${at.field}: no JSON Schema is known for a ${def.type}`);
   };
@@ -118,7 +114,8 @@ export function convertSchema(
   const objectSchema = (schema: z.core.$ZodObject, at: At): JsonSchema => {
     const { shape, catchall } = schema._zod.def;
     const fields = Object.entries(shape);
-    const conditions = additions.conditions.get(at.field);
+    const notes = notesOf(schema);
+    const conditions = notes.conditions?.() ?? additions.conditions.get(at.field);
     const required = fields.filter(([, part]) => part._zod.optin !== 'optional').map(([key]) => key);
     return {
       type: 'object',
@@ -127,7 +124,8 @@ export function convertSchema(
           const field = at.field === '' ? key : `${at.field}.${key}`;
           const converted = convert(part, { field, place: [...at.place, key] });
           const constant = 'const' in converted ? { examples: [converted.const] } : {};
-          return [key, { ...additions.field(field), ...constant, ...converted }];
+          const text = notes.fields?.[key]?.text ?? additions.field(field);
+          return [key, { ...annotations(text), ...constant, ...converted }];
         }),
       ),
       ...(required.length === 0 ? {} : { required }),
@@ -145,6 +143,16 @@ export function convertSchema(
 
   const schema = convert(root, { field: '', place: [] });
   return { schema, definitions };
+}
+
+function annotations(text: FieldText | undefined): JsonSchema {
+  if (text === undefined) return {};
+  const { description, absent, example } = text;
+  return {
+    description: absent === undefined ? description : `${description} Default: ${absent}.`,
+    ...('default' in text ? { default: text.default } : {}),
+    ...(example === undefined ? {} : { examples: [example] }),
+  };
 }
 
 /** Branches of a union that are told apart by a field `type` have each their own fields. */

@@ -1,36 +1,49 @@
+import { HOST_PARTS } from '@machineadm/document/host-parts/index.ts';
+import type { HostPart } from '@machineadm/document/host-parts/part.ts';
 import { CONDITION } from '@machineadm/document/requires.ts';
+import type { JsonSchema } from '@machineadm/document/sections/conditions.ts';
+import { field, object } from '@machineadm/document/sections/field.ts';
+import { portablePattern } from '@machineadm/document/sections/portable-pattern.ts';
 import type { DocumentVersion } from '@machineadm/document/versions/version.ts';
 import * as z from 'zod';
 import { CONDITIONS } from './conditions/index.ts';
-import { convertSchema, type JsonSchema, VARIABLE_TEXT } from './convert.ts';
+import { convertSchema, VARIABLE_TEXT } from './convert.ts';
 import { type FieldReference, fieldReference } from './fields.ts';
-import { portablePattern } from './patterns.ts';
-import { definitionsOf, rulesOf } from './v1alpha1.ts';
 
 /**
  * The JSON Schema (draft 2020-12) of a document version: what editors, controllers and other languages judge a document
  * by. It refuses nothing that `machineadm validate` takes. contract/vectors says what a schema cannot judge.
  */
 export function documentSchema(version: DocumentVersion, reference: FieldReference = fieldReference()): JsonSchema {
-  const requires = z.strictObject({
-    agentVersion: z.string().regex(CONDITION).optional(),
-    features: z.array(z.string()).optional(),
+  const requires = object({
+    agentVersion: field(
+      z.string().regex(CONDITION),
+      "A condition on the version of the agent. Several comparisons, separated by blanks, must all hold. A pre-release comes before its release: 0.2.0-rc.1 does not satisfy '>=0.2.0'.",
+      { absent: 'any version', example: '>=0.1.0 <1.0.0' },
+    ),
+    features: field(
+      z.array(z.string()),
+      'Names of features that the agent must have. This version of the format has no optional features yet.',
+      { default: [], example: [] },
+    ),
   });
-  const sections = Object.entries(version.sections).map(([name, schema]): [string, z.ZodType] => [
-    name,
-    version.required.includes(name) ? schema : schema.optional(),
-  ]);
-  const document = z.strictObject({
-    apiVersion: z.literal(version.apiVersion),
-    kind: z.literal('MachineBootstrap'),
-    requires: requires.optional(),
-    ...Object.fromEntries(sections),
+  const document = object({
+    apiVersion: field(
+      z.literal(version.apiVersion),
+      'The version of the document format. An agent refuses a version that it does not read.',
+    ),
+    kind: field(z.literal('MachineBootstrap'), 'The kind of the document. Always MachineBootstrap.'),
+    requires: field(
+      requires,
+      'What an agent must be or have to apply this document. An older agent in an image refuses the document before it changes anything.',
+      { absent: 'any agent that reads the apiVersion applies the document', example: { agentVersion: '>=0.1.0' } },
+    ),
+    ...version.sections,
   });
   const { schema, definitions } = convertSchema(document, {
-    definitions: definitionsOf(document),
-    rules: rulesOf(document),
+    definitions: definitionsOfParts(),
     conditions: new Map(Object.entries(CONDITIONS)),
-    field: (path) => reference.annotations(path),
+    field: (path) => reference.text(path),
     isExpandable: (place) => version.variables?.isExpandable(place, {}) === true,
   });
   return {
@@ -48,4 +61,11 @@ export function documentSchema(version: DocumentVersion, reference: FieldReferen
       ...definitions,
     },
   };
+}
+
+function definitionsOfParts(): ReadonlyMap<z.core.$ZodType, string> {
+  const parts = Object.values<HostPart>(HOST_PARTS);
+  return new Map(
+    parts.flatMap(({ definitions = {} }) => Object.entries(definitions).map(([name, schema]) => [schema, name])),
+  );
 }

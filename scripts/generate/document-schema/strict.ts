@@ -1,4 +1,4 @@
-import type { JsonSchema } from './convert.ts';
+import type { JsonSchema } from '@machineadm/document/sections/conditions.ts';
 
 /** Keywords whose schemas are about the same value. */
 const SAME_VALUE = ['allOf', 'anyOf', 'oneOf', 'if', 'then', 'else', 'not'];

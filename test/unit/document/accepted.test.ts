@@ -192,7 +192,7 @@ function change(
   return fc.oneof(...parts);
 }
 
-const changes = fc.oneof(...Object.entries(sections).map(([name, schema]) => change(schema, [name])));
+const changes = fc.oneof(...Object.entries(sections).map(([name, { schema }]) => change(schema, [name])));
 
 function set(document: Record<string, unknown>, path: readonly string[], value: unknown): void {
   const [key = '', ...rest] = path;

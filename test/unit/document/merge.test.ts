@@ -337,6 +337,6 @@ function listsOfMaps(): string[] {
       for (const [key, part] of Object.entries((def as z.core.$ZodObjectDef).shape)) visit(part, [...path, key]);
     }
   };
-  for (const [name, schema] of Object.entries(sections)) visit(schema, [name]);
+  for (const [name, { schema }] of Object.entries(sections)) visit(schema, [name]);
   return [...found];
 }

@@ -38,8 +38,8 @@ export type FileContent =
 const httpSource = z.strictObject({
   url: httpUrl,
   sha256: sha256,
-  headers: headers.optional(),
-  allowInsecure,
+  headers: headers.schema,
+  allowInsecure: allowInsecure.schema,
 });
 
 export const fileOwner = z
@@ -104,6 +104,8 @@ export const files = hostPart({
       example: { url: URL, sha256: DIGEST },
     },
     '[].contentFrom.http.url': { description: 'The URL of the download.', example: URL },
+    '[].contentFrom.http.headers': headers.text,
+    '[].contentFrom.http.allowInsecure': allowInsecure.text,
     '[].contentFrom.http.sha256': {
       description: 'The SHA-256 digest of the content. A download with another digest is refused.',
       example: DIGEST,

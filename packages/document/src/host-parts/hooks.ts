@@ -49,6 +49,10 @@ export const hooks = hostPart({
   absent: 'no commands',
   example: { early: { commands: ['modprobe dummy'] } },
   fields: {
+    'EarlyHookGroup, HookGroup': {
+      description: 'Commands of one shell process.',
+      example: { commands: ['echo ready'] },
+    },
     early: {
       description: 'Commands that run before anything else is changed.',
       absent: 'none',

@@ -1,5 +1,6 @@
 import type { Finding } from '../diagnostics.ts';
 import type { Claim } from '../ownership/claim.ts';
+import type { Field } from '../sections/field.ts';
 import type { ResolveSecret } from '../versions/v1alpha1/convert-values.ts';
 import { activeDirectory } from './active-directory.ts';
 import { certificateAuthorities } from './certificate-authorities.ts';
@@ -58,11 +59,11 @@ const EACH = Object.entries(HOST_PARTS) as unknown as readonly (readonly [
   HostPart & { check?(section: unknown, beside: Beside): readonly Finding[] | Promise<readonly Finding[]> },
 ])[];
 
-/** Schemas of the fields. */
-export function hostPartSchemas(): { [Name in PartName]: ReturnType<Parts[Name]['schema']['optional']> } {
-  return Object.fromEntries(EACH.map(([name, { schema }]) => [name, schema.optional()])) as ReturnType<
-    typeof hostPartSchemas
-  >;
+/** The fields with the words of their parts. */
+export function hostPartFields(): { [Name in PartName]: Field<ReturnType<Parts[Name]['schema']['optional']>> } {
+  return Object.fromEntries(
+    EACH.map(([name, part]) => [name, { schema: part.schema.optional(), text: part }]),
+  ) as unknown as ReturnType<typeof hostPartFields>;
 }
 
 export async function hostPartModels(

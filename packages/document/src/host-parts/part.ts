@@ -1,22 +1,12 @@
 import type * as z from 'zod';
 import type { Finding, PathSegment } from '../diagnostics.ts';
 import type { Claim } from '../ownership/claim.ts';
+import type { FieldText } from '../sections/field.ts';
 import type { ResolveSecret } from '../versions/v1alpha1/convert-values.ts';
 import type { SecretsSection } from '../versions/v1alpha1/secrets.ts';
 
 /** The operating systems that a document can be for. */
 export type Platform = 'linux' | 'windows';
-
-/** What a reader needs to know of a field: editors, `machineadm explain` and the reference say it. */
-export interface FieldText {
-  readonly description: string;
-  /** The value that an absent field stands for. */
-  readonly default?: unknown;
-  /** The same in words, where no single value says it. Of a field that is required there is neither. */
-  readonly absent?: string;
-  /** Not of a constant. */
-  readonly example?: unknown;
-}
 
 /** What else of a document a part may be checked against. */
 export interface Beside {

@@ -23,6 +23,7 @@ export const storage = hostPart({
       description: 'The disk. A whole disk, so without partition.',
       example: { path: '/dev/nvme1n1' },
     },
+    Device: { description: 'A block device, named in one of several ways.', example: { path: '/dev/nvme1n1' } },
     'Device.path': { description: 'The path of the device.', example: '/dev/nvme1n1' },
     'Device.id': {
       description: 'The name of the device below /dev/disk/by-id.',

@@ -1,7 +1,6 @@
-import type * as z from 'zod';
 import type { Finding, PathSegment } from '../diagnostics.ts';
-
 import type { Model } from '../model.ts';
+import type { Fields } from '../sections/field.ts';
 import type { VariableSource } from '../variables.ts';
 
 /**
@@ -10,9 +9,8 @@ import type { VariableSource } from '../variables.ts';
  */
 export interface DocumentVersion<Sections = Readonly<Record<string, unknown>>> {
   readonly apiVersion: string;
-  /** Schema of each top-level section but `apiVersion`, `kind` and `requires`. */
-  readonly sections: Readonly<Record<string, z.ZodType>>;
-  readonly required: readonly string[];
+  /** The top-level sections but `apiVersion`, `kind` and `requires`. */
+  readonly sections: Fields;
   /** Names that `requires.features` may ask for. */
   readonly features: readonly string[];
   /** The section that defines variables, and the strings in which `${name}` is replaced. */

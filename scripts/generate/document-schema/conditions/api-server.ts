@@ -1,5 +1,4 @@
-import { OWNERS, VOLUMES } from '@machineadm/document/versions/v1alpha1/checks-api-server-arguments.ts';
-import type { JsonSchema } from '../convert.ts';
+import type { JsonSchema } from '@machineadm/document/sections/conditions.ts';
 import {
   all,
   any,
@@ -18,7 +17,8 @@ import {
   when,
   without,
   writtenSecret,
-} from './language.ts';
+} from '@machineadm/document/sections/conditions.ts';
+import { OWNERS, VOLUMES } from '@machineadm/document/versions/v1alpha1/checks-api-server-arguments.ts';
 
 const API_SERVER = 'kubernetes.controlPlane.apiServer';
 const FILES = ['audit', 'encryptionAtRest', 'authentication', 'authorization', 'admission'];

@@ -1,5 +1,5 @@
 import { PASSWORD_HASH } from '@machineadm/document/host-parts/users.ts';
-import type { JsonSchema } from '../convert.ts';
+import type { JsonSchema } from '@machineadm/document/sections/conditions.ts';
 import {
   all,
   any,
@@ -18,7 +18,7 @@ import {
   when,
   without,
   writtenSecret,
-} from './language.ts';
+} from '@machineadm/document/sections/conditions.ts';
 import { credentialsOverTls, secretOverTls } from './transport.ts';
 
 /** Of a dotted key each part, of one with slashes each part: neither empty nor "." or "..", as the path below /proc/sys. */

@@ -1,4 +1,4 @@
-import type { JsonSchema } from '../convert.ts';
+import type { JsonSchema } from '@machineadm/document/sections/conditions.ts';
 import { API_SERVER_CONDITIONS } from './api-server.ts';
 import { HOST_CONDITIONS } from './host.ts';
 import { KUBERNETES_CONDITIONS } from './kubernetes.ts';

@@ -1,5 +1,4 @@
-import { CERTIFICATE_KEY, TOKEN } from '@machineadm/document/versions/v1alpha1/checks-kubernetes.ts';
-import type { JsonSchema } from '../convert.ts';
+import type { JsonSchema } from '@machineadm/document/sections/conditions.ts';
 import {
   all,
   any,
@@ -17,7 +16,8 @@ import {
   when,
   without,
   writtenSecret,
-} from './language.ts';
+} from '@machineadm/document/sections/conditions.ts';
+import { CERTIFICATE_KEY, TOKEN } from '@machineadm/document/versions/v1alpha1/checks-kubernetes.ts';
 
 const token = writtenSecret(TOKEN);
 const extraDocuments = 'bootstrapper.kubeadm.extraDocuments';

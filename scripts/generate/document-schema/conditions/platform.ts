@@ -1,6 +1,18 @@
 import { LINUX_ONLY_PARTS } from '@machineadm/document/host-parts/index.ts';
-import type { JsonSchema } from '../convert.ts';
-import { all, any, given, is, must, not, text, textWithout, VARIABLE, when, without } from './language.ts';
+import type { JsonSchema } from '@machineadm/document/sections/conditions.ts';
+import {
+  all,
+  any,
+  given,
+  is,
+  must,
+  not,
+  text,
+  textWithout,
+  VARIABLE,
+  when,
+  without,
+} from '@machineadm/document/sections/conditions.ts';
 
 const HOOKS = ['early', 'beforeBootstrap', 'afterBootstrap'].map((phase) => `host.hooks.${phase}.shell`);
 

@@ -1,5 +1,4 @@
-import { PORT } from '@machineadm/document/versions/v1alpha1/fields.ts';
-import type { JsonSchema } from '../convert.ts';
+import type { JsonSchema } from '@machineadm/document/sections/conditions.ts';
 import {
   all,
   any,
@@ -14,7 +13,8 @@ import {
   when,
   without,
   writtenSecret,
-} from './language.ts';
+} from '@machineadm/document/sections/conditions.ts';
+import { PORT } from '@machineadm/document/versions/v1alpha1/fields.ts';
 import { credentialsOverTls } from './transport.ts';
 
 /** Standard Webhooks: 24 to 64 bytes in base64. */

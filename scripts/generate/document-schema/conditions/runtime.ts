@@ -1,4 +1,4 @@
-import type { JsonSchema } from '../convert.ts';
+import type { JsonSchema } from '@machineadm/document/sections/conditions.ts';
 import {
   all,
   any,
@@ -16,7 +16,7 @@ import {
   when,
   without,
   writtenSecret,
-} from './language.ts';
+} from '@machineadm/document/sections/conditions.ts';
 import { credentialsOverTls } from './transport.ts';
 
 const CRI_PLUGINS = ['cri', 'io.containerd.grpc.v1.cri', 'io.containerd.cri.v1.images', 'io.containerd.cri.v1.runtime'];

@@ -1,5 +1,5 @@
-import type { JsonSchema } from '../convert.ts';
-import { all, any, given, has, is, not, text, VARIABLE, when } from './language.ts';
+import type { JsonSchema } from '@machineadm/document/sections/conditions.ts';
+import { all, any, given, has, is, not, text, VARIABLE, when } from '@machineadm/document/sections/conditions.ts';
 
 const LOOPBACK = /^http:\/\/(?:[^/?#@]*@)?(?:localhost|127(?:\.\d+){3}|\[::1\])(?::\d*)?(?:[/?#]|$)/;
 

@@ -1,27 +1,44 @@
 import * as z from 'zod';
 import type { Finding } from '../../diagnostics.ts';
+import { field, object } from '../../sections/field.ts';
 import { absolutePath, allowInsecure, headers, httpUrl, sha256 } from './fields.ts';
 
-const archive = z.strictObject({
-  path: absolutePath.optional(),
-  url: httpUrl.optional(),
-  sha256: sha256.optional(),
-  headers: headers.optional(),
+const archive = object({
+  path: field(absolutePath, 'A file on this machine. Excludes url.', {
+    absent: 'url says where the archive is',
+    example: '/opt/images/kubernetes.tar.zst',
+  }),
+  url: field(
+    httpUrl,
+    'The URL of an archive, which is downloaded, imported and deleted. Needs sha256. Excludes path.',
+    { absent: 'path says where the archive is', example: 'https://mirror.example/kubernetes-v1.35.2.tar.zst' },
+  ),
+  sha256: field(sha256, 'The SHA-256 digest of the archive as it is stored, compressed or not. Required with url.', {
+    absent: 'a local file is not compared',
+    example: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+  }),
+  headers,
   allowInsecure,
 });
 
-export const images = z.strictObject({
-  archives: z.array(archive).optional(),
-  required: z
-    .array(
+export const images = object({
+  archives: field(
+    z.array(archive),
+    'Archives that are imported into containerd, in OCI or docker layout, as plain tar, gzip or zstd. With archives and without kubernetes.node.imagePullPolicy the machine counts as air-gapped.',
+    { default: [], example: [{ path: '/opt/images/kubernetes.tar.zst' }] },
+  ),
+  required: field(
+    z.array(
       z
         .string()
         .regex(
           /^[a-z0-9]+(?:[._-]+[a-z0-9]+)*(?::\d+)?(?:\/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)*(?::[\w.-]{1,128})?(?:@sha256:[0-9a-f]{64})?$/,
           'not an image reference',
         ),
-    )
-    .optional(),
+    ),
+    'Images that must be present before the bootstrapper runs. Of a name with tag and digest, the digest counts.',
+    { default: [], example: ['registry.k8s.io/kube-apiserver:v1.35.2'] },
+  ),
 });
 
 export type ImagesSection = z.infer<typeof images>;

@@ -24,11 +24,10 @@ import { isExpandable, isShellText, variableSources } from './variables.ts';
 export const v1alpha1: DocumentVersion<Sections> = {
   apiVersion: API_VERSIONS[0],
   sections,
-  required: ['metadata'],
   features: [],
   variables: {
     section: 'variables',
-    sources: (section) => variableSources(sections.variables.optional().parse(section)),
+    sources: (section) => variableSources(sections.variables.schema.parse(section)),
     isExpandable,
     isShellText,
   },

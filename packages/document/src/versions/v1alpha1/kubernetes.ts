@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { define, field, object } from '../../sections/field.ts';
 import { apiServerFiles } from './api-server.ts';
 import { bootstrapper } from './bootstrapper.ts';
 import {
@@ -8,6 +9,7 @@ import {
   cidr,
   dnsSubdomain,
   duration,
+  EXAMPLE_CERTIFICATE,
   environmentVariable,
   hostPort,
   imageRepository,
@@ -20,211 +22,550 @@ import {
 import { join } from './join.ts';
 
 /** What a static pod can refer to: itself. It has no access to objects of the API. */
-const podEnvironmentVariable = z.union(
-  [
-    environmentVariable,
-    z.strictObject({
-      name: environmentVariable.shape.name,
-      valueFrom: z.union([
-        z.strictObject({
-          fieldRef: z.strictObject({ fieldPath: z.string().min(1), apiVersion: z.string().min(1).optional() }),
+const podEnvironmentVariable = define(
+  'PodEnvironmentVariable',
+  z.union(
+    [
+      environmentVariable,
+      object({
+        name: field(environmentVariable.shape.name, 'The name of the environment variable.', {
+          example: 'HTTPS_PROXY',
         }),
-        z.strictObject({
-          resourceFieldRef: z.strictObject({
-            resource: z.string().min(1),
-            containerName: z.string().min(1).optional(),
-            divisor: z.string().min(1).optional(),
-          }),
-        }),
-      ]),
-    }),
-  ],
-  { error: 'expected {name, value}, or {name, valueFrom} with fieldRef or resourceFieldRef' },
+        valueFrom: field(
+          z.union([
+            object({
+              fieldRef: field(
+                object({
+                  fieldPath: field(z.string().min(1), 'The path of the field.', { example: 'status.hostIP' }),
+                  apiVersion: field(z.string().min(1), 'The API version that the path belongs to.', {
+                    absent: 'that of Kubernetes, v1',
+                    example: 'v1',
+                  }),
+                }),
+                'A field of the pod.',
+                { example: { fieldPath: 'status.hostIP' } },
+              ),
+            }),
+            object({
+              resourceFieldRef: field(
+                object({
+                  resource: field(z.string().min(1), 'The resource.', { example: 'limits.memory' }),
+                  containerName: field(z.string().min(1), 'The container.', {
+                    absent: 'the container that has the variable',
+                    example: 'kube-apiserver',
+                  }),
+                  divisor: field(z.string().min(1), 'The unit of the value.', {
+                    absent: 'that of Kubernetes, 1',
+                    example: '1Mi',
+                  }),
+                }),
+                'A resource request or limit of a container.',
+                { example: { resource: 'limits.memory' } },
+              ),
+            }),
+          ]),
+          'A value of the pod itself. A static pod has no access to objects of the API.',
+          { example: { fieldRef: { fieldPath: 'status.hostIP' } } },
+        ),
+      }),
+    ],
+    { error: 'expected {name, value}, or {name, valueFrom} with fieldRef or resourceFieldRef' },
+  ),
+  'An environment variable.',
+  { name: 'LOG_LEVEL', value: 'debug' },
 );
 
 const componentFields = {
-  args: z.array(argument).optional(),
-  env: z.array(podEnvironmentVariable).optional(),
-  volumes: z
-    .array(
-      z.strictObject({
-        name: z.string().min(1),
-        hostPath: absolutePath,
-        mountPath: absolutePath,
-        readOnly: z.boolean().optional(),
-        pathType: z
-          .enum(['DirectoryOrCreate', 'Directory', 'FileOrCreate', 'File', 'Socket', 'CharDevice', 'BlockDevice'])
-          .optional(),
+  args: field(z.array(argument), 'Command line arguments. A name may repeat where the component allows it.', {
+    default: [],
+    example: [{ name: 'v', value: '2' }],
+  }),
+  env: field(z.array(podEnvironmentVariable), 'Environment variables of the container.', {
+    default: [],
+    example: [{ name: 'GOMEMLIMIT', value: '2GiB' }],
+  }),
+  volumes: field(
+    z.array(
+      object({
+        name: field(z.string().min(1), 'The name of the volume.', { example: 'extra' }),
+        hostPath: field(absolutePath, 'The path on the machine.', { example: '/etc/extra' }),
+        mountPath: field(absolutePath, 'The path in the container.', { example: '/etc/extra' }),
+        readOnly: field(z.boolean(), 'Whether the container may only read it.', { default: false, example: true }),
+        pathType: field(
+          z.enum(['DirectoryOrCreate', 'Directory', 'FileOrCreate', 'File', 'Socket', 'CharDevice', 'BlockDevice']),
+          'What must be at the path on the machine, and whether it is created.',
+          { absent: 'nothing is checked', example: 'DirectoryOrCreate' },
+        ),
       }),
-    )
-    .optional(),
+    ),
+    'Paths of the host that are mounted into the container.',
+    { default: [], example: [{ name: 'extra', hostPath: '/etc/extra', mountPath: '/etc/extra' }] },
+  ),
 };
-const component = z.strictObject(componentFields);
-
-const keyPair = z.strictObject({
-  certificate: certificateOrVariable,
-  key: secret.optional(),
+const component = define('Component', object(componentFields), 'A component of the control plane.', {
+  args: [{ name: 'v', value: '2' }],
 });
 
-const cluster = z.strictObject({
-  name: z.string().min(1).optional(),
-  controlPlaneEndpoint: hostPort.optional(),
-  podSubnets: z.array(cidr).optional(),
-  serviceSubnets: z.array(cidr).optional(),
-  dnsDomain: dnsSubdomain.optional(),
-  imageRepository: imageRepository.optional(),
-  featureGates: z.record(z.string().regex(/^[A-Za-z0-9]+$/, 'not the name of a feature gate'), z.boolean()).optional(),
-  certificatesDirectory: absolutePath.optional(),
-  certificateValidity: duration.optional(),
-  caCertificateValidity: duration.optional(),
-  encryptionAlgorithm: z.enum(['RSA-2048', 'RSA-3072', 'RSA-4096', 'ECDSA-P256', 'ECDSA-P384']).optional(),
-  bootstrapTokens: z
-    .array(
-      z.strictObject({
-        token: secret,
-        description: z.string().optional(),
-        ttl: duration.optional(),
-        expires: z.iso.datetime({ offset: true, error: 'not an RFC 3339 time' }).optional(),
-        usages: z.array(z.enum(['signing', 'authentication'])).optional(),
-        groups: z.array(z.string().regex(/^system:bootstrappers:[a-z0-9:-]+$/, 'not a bootstrap group')).optional(),
+const keyPair = define(
+  'KeyPair',
+  object({
+    certificate: field(certificateOrVariable, 'The certificate in PEM form.', { example: EXAMPLE_CERTIFICATE }),
+    key: field(secret, 'The private key in PEM form.', {
+      absent: 'only the certificate is handed out',
+      example: { secret: 'caKey' },
+    }),
+  }),
+  'A certificate and its key.',
+  { certificate: EXAMPLE_CERTIFICATE, key: { secret: 'caKey' } },
+);
+
+const cluster = object({
+  name: field(z.string().min(1), 'The name of the cluster.', {
+    absent: 'that of kubeadm, kubernetes',
+    example: 'prod-a',
+  }),
+  controlPlaneEndpoint: field(hostPort, 'The stable address of the API servers, as host:port.', {
+    absent: 'the address of this machine, which cannot be changed later',
+    example: 'api.prod-a.example:6443',
+  }),
+  podSubnets: field(z.array(cidr), 'The subnets of pods, one of each IP family at most.', {
+    default: [],
+    example: ['10.244.0.0/16'],
+  }),
+  serviceSubnets: field(z.array(cidr), 'The subnets of services, one of each IP family at most.', {
+    absent: 'that of kubeadm, 10.96.0.0/12',
+    example: ['10.96.0.0/12'],
+  }),
+  dnsDomain: field(dnsSubdomain, 'The DNS domain of services.', {
+    absent: 'that of kubeadm, cluster.local',
+    example: 'cluster.local',
+  }),
+  imageRepository: field(imageRepository, 'The repository of the images of the control plane.', {
+    absent: 'that of kubeadm, registry.k8s.io',
+    example: 'registry.example:5000/kubernetes',
+  }),
+  featureGates: field(
+    z.record(z.string().regex(/^[A-Za-z0-9]+$/, 'not the name of a feature gate'), z.boolean()),
+    'Feature gates of kubeadm itself. Those of the components are arguments or kubelet configuration.',
+    { default: {}, example: { NodeLocalCRISocket: true } },
+  ),
+  certificatesDirectory: field(absolutePath, 'The directory with the certificates of the cluster.', {
+    default: '/etc/kubernetes/pki',
+    example: '/etc/kubernetes/pki',
+  }),
+  certificateValidity: field(duration, 'How long certificates are valid. Needs kubeadm 1.31.', {
+    absent: 'that of kubeadm, 365 days',
+    example: '365d',
+  }),
+  caCertificateValidity: field(duration, 'How long certificates of the authorities are valid. Needs kubeadm 1.31.', {
+    absent: 'that of kubeadm, 3650 days',
+    example: '3650d',
+  }),
+  encryptionAlgorithm: field(
+    z.enum(['RSA-2048', 'RSA-3072', 'RSA-4096', 'ECDSA-P256', 'ECDSA-P384']),
+    'The algorithm of the keys that kubeadm makes.',
+    { absent: 'that of kubeadm, RSA-2048', example: 'ECDSA-P256' },
+  ),
+  bootstrapTokens: field(
+    z.array(
+      object({
+        token: field(secret, 'The token, 6 characters, a dot and 16 characters of a-z and 0-9.', {
+          example: { secret: 'joinToken' },
+        }),
+        description: field(z.string(), 'What the token is for.', { absent: 'none', example: 'Workers of rack r12' }),
+        ttl: field(duration, 'How long the token is valid. Excludes expires.', {
+          absent: 'that of kubeadm, 24h',
+          example: '2h',
+        }),
+        expires: field(
+          z.iso.datetime({ offset: true, error: 'not an RFC 3339 time' }),
+          'The time at which the token ends (RFC 3339). kubeadm takes only ttl in its configuration. Excludes ttl.',
+          { absent: 'ttl says when it ends', example: '2027-01-31T12:00:00Z' },
+        ),
+        usages: field(
+          z.array(z.enum(['signing', 'authentication'])),
+          'What the token may be used for. kubeadm needs authentication among them.',
+          { absent: 'both', example: ['signing', 'authentication'] },
+        ),
+        groups: field(
+          z.array(z.string().regex(/^system:bootstrappers:[a-z0-9:-]+$/, 'not a bootstrap group')),
+          'Groups that a machine with the token belongs to.',
+          {
+            absent: 'that of kubeadm, system:bootstrappers:kubeadm:default-node-token',
+            example: ['system:bootstrappers:kubeadm:default-node-token'],
+          },
+        ),
       }),
-    )
-    .optional(),
+    ),
+    'Tokens with which other machines can join. Only when the cluster is created.',
+    { absent: 'kubeadm makes one', example: [{ token: { secret: 'joinToken' }, ttl: '24h' }] },
+  ),
 });
 
 const etcdURL = url('http', 'not a URL, such as https://10.0.0.20:2379');
 
-const etcd = z.strictObject({
-  local: z
-    .strictObject({
-      dataDirectory: absolutePath.optional(),
-      imageRepository: imageRepository.optional(),
-      imageTag: imageTag.optional(),
-      args: z.array(argument).optional(),
-      env: z.array(podEnvironmentVariable).optional(),
-      serverCertSANs: z.array(z.string().min(1)).optional(),
-      peerCertSANs: z.array(z.string().min(1)).optional(),
-    })
-    .optional(),
-  external: z
-    .strictObject({
-      endpoints: z.array(etcdURL).min(1),
-      httpEndpoints: z.array(etcdURL).optional(),
-      caFile: absolutePath,
-      certFile: absolutePath,
-      keyFile: absolutePath,
-    })
-    .optional(),
-});
-
-const controlPlane = z.strictObject({
-  apiEndpoint: z
-    .strictObject({
-      advertiseAddress: z.union([z.ipv4(), z.ipv6()], { error: 'not an IP address' }).optional(),
-      bindPort: z.int().min(1).max(65535).optional(),
-    })
-    .optional(),
-  apiServer: z
-    .strictObject({ ...componentFields, certSANs: z.array(z.string().min(1)).optional(), ...apiServerFiles })
-    .optional(),
-  controllerManager: component.optional(),
-  scheduler: component.optional(),
-  etcd: etcd.optional(),
-  certificateKey: secret.optional(),
-  staticPods: z
-    .array(
-      z.strictObject({
-        name: dnsSubdomain,
-        manifest: z.string().min(1),
-        adminKubeconfig: z.enum(['Auto', 'AsWritten']).optional(),
+const etcd = object({
+  local: field(
+    object({
+      dataDirectory: field(
+        absolutePath,
+        'The directory of the data. Use a directory below a mount point and not the mount point itself.',
+        { absent: 'that of kubeadm, /var/lib/etcd', example: '/var/lib/etcd-disk/data' },
+      ),
+      imageRepository: field(imageRepository, 'The repository of the image.', {
+        absent: 'kubernetes.cluster.imageRepository',
+        example: 'registry.example:5000/kubernetes',
       }),
-    )
-    .optional(),
-});
-
-const node = z.strictObject({
-  name: dnsSubdomain.optional(),
-  providerID: z.string().min(1).optional(),
-  labels: labels.optional(),
-  taints: z
-    .array(
-      z.strictObject({
-        key: z.string().min(1),
-        value: z.string().optional(),
-        effect: z.enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute']),
+      imageTag: field(imageTag, 'The tag of the image.', { absent: 'that of kubeadm', example: 'v1.12.1' }),
+      args: field(z.array(argument), 'Command line arguments. A name may repeat where the component allows it.', {
+        default: [],
+        example: [{ name: 'v', value: '2' }],
       }),
-    )
-    .optional(),
-  criSocket: z
-    .string()
-    .regex(/^unix:\/\/\/|^npipe:\/\//, 'not a socket URL, such as unix:///run/containerd/containerd.sock')
-    .optional(),
-  imagePullPolicy: z.enum(['Always', 'IfNotPresent', 'Never']).optional(),
-  imagePullSerial: z.boolean().optional(),
-  kubelet: z
-    .strictObject({
-      config: z.record(z.string(), z.unknown()).optional(),
-      args: z.array(argument).optional(),
-    })
-    .optional(),
+      env: field(z.array(podEnvironmentVariable), 'Environment variables of the container.', {
+        default: [],
+        example: [{ name: 'GOMEMLIMIT', value: '2GiB' }],
+      }),
+      serverCertSANs: field(
+        z.array(z.string().min(1)),
+        'Further names that the server certificate of etcd is valid for.',
+        { default: [], example: ['etcd-0.prod-a.example'] },
+      ),
+      peerCertSANs: field(z.array(z.string().min(1)), 'Further names that the peer certificate of etcd is valid for.', {
+        default: [],
+        example: ['etcd-0.prod-a.example'],
+      }),
+    }),
+    'The etcd member that kubeadm runs as a static pod. Excludes external.',
+    { absent: 'the defaults of kubeadm', example: { dataDirectory: '/var/lib/etcd-disk/data' } },
+  ),
+  external: field(
+    object({
+      endpoints: field(z.array(etcdURL).min(1), 'The URLs of the members.', { example: ['https://10.0.0.20:2379'] }),
+      httpEndpoints: field(
+        z.array(etcdURL),
+        'The URLs at which the members serve HTTP, where that is apart from gRPC. Needs kubeadm 1.35.',
+        { absent: 'endpoints', example: ['https://10.0.0.20:2378'] },
+      ),
+      caFile: field(absolutePath, "A file on the machine with the certificate of etcd's authority.", {
+        example: '/etc/etcd/ca.crt',
+      }),
+      certFile: field(absolutePath, 'A file on the machine with the client certificate.', {
+        example: '/etc/etcd/client.crt',
+      }),
+      keyFile: field(absolutePath, 'A file on the machine with the key of the client certificate.', {
+        example: '/etc/etcd/client.key',
+      }),
+    }),
+    'An etcd cluster that is managed elsewhere. Excludes local.',
+    {
+      absent: 'kubeadm runs etcd on this machine',
+      example: {
+        endpoints: ['https://10.0.0.20:2379'],
+        caFile: '/etc/etcd/ca.crt',
+        certFile: '/etc/etcd/client.crt',
+        keyFile: '/etc/etcd/client.key',
+      },
+    },
+  ),
 });
 
-export const kubernetes = z.strictObject({
-  version: z
-    .string()
-    .regex(
-      /^v\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?$/,
-      'not an exact version, such as "v1.35.2": nothing is looked up',
+const controlPlane = object({
+  apiEndpoint: field(
+    object({
+      advertiseAddress: field(
+        z.union([z.ipv4(), z.ipv6()], { error: 'not an IP address' }),
+        'The IP address that the API server tells others.',
+        { absent: 'the address of the default route', example: '10.0.0.11' },
+      ),
+      bindPort: field(z.int().min(1).max(65535), 'The port of the API server.', {
+        absent: 'that of kubeadm, 6443',
+        example: 6443,
+      }),
+    }),
+    'The address at which the API server of this machine listens.',
+    {
+      absent: 'the default address of the machine, port 6443',
+      example: { advertiseAddress: '10.0.0.11', bindPort: 6443 },
+    },
+  ),
+  apiServer: field(
+    object({
+      ...componentFields,
+      certSANs: field(
+        z.array(z.string().min(1)),
+        'Further host names and IP addresses that the certificate of the API server is valid for.',
+        { default: [], example: ['api.prod-a.example', '10.0.0.10'] },
+      ),
+      ...apiServerFiles,
+    }),
+    'The API server.',
+    { absent: 'the defaults of kubeadm', example: { certSANs: ['api.prod-a.example'] } },
+  ),
+  controllerManager: field(component, 'The controller manager.', {
+    absent: 'the defaults of kubeadm',
+    example: { args: [{ name: 'node-cidr-mask-size', value: '24' }] },
+  }),
+  scheduler: field(component, 'The scheduler.', {
+    absent: 'the defaults of kubeadm',
+    example: { args: [{ name: 'v', value: '2' }] },
+  }),
+  etcd: field(etcd, 'Where etcd runs, on the control plane machines or elsewhere.', {
+    absent: 'kubeadm runs etcd on this machine',
+    example: { local: { dataDirectory: '/var/lib/etcd-disk/data' } },
+  }),
+  certificateKey: field(
+    secret,
+    'The key, 64 hex digits, that encrypts the certificates which control plane machines share. A joining control plane needs this or pki.',
+    { absent: 'certificates are not shared through the cluster', example: { secret: 'certificateKey' } },
+  ),
+  staticPods: field(
+    z.array(
+      object({
+        name: field(dnsSubdomain, 'The name of the file below /etc/kubernetes/manifests, without ".yaml".', {
+          example: 'kube-vip',
+        }),
+        manifest: field(z.string().min(1), 'One Pod, as YAML or JSON.', {
+          example: 'apiVersion: v1\nkind: Pod\nmetadata: {name: kube-vip}\nspec: {containers: []}\n',
+        }),
+        adminKubeconfig: field(
+          z.enum(['Auto', 'AsWritten']),
+          'Auto mounts super-admin.conf instead of admin.conf where kubeadm init needs it (from 1.29). AsWritten changes nothing.',
+          { default: 'Auto', example: 'AsWritten' },
+        ),
+      }),
     ),
-  role: z.enum(['InitControlPlane', 'JoinControlPlane', 'Worker']),
-  bootstrapper: bootstrapper.optional(),
-  cluster: cluster.optional(),
-  pki: z
-    .strictObject({
-      ca: keyPair.optional(),
-      etcd: keyPair.optional(),
-      frontProxy: keyPair.optional(),
-      serviceAccount: z.strictObject({ publicKey: publicKeyPem, key: secret }).optional(),
-      apiserverEtcdClient: keyPair.optional(),
-    })
-    .optional(),
-  controlPlane: controlPlane.optional(),
-  node: node.optional(),
-  join: join.optional(),
-  addons: z
-    .strictObject({
-      dns: z
-        .strictObject({
-          enabled: z.boolean().optional(),
-          imageRepository: imageRepository.optional(),
-          imageTag: imageTag.optional(),
-        })
-        .optional(),
-      proxy: z
-        .strictObject({
-          enabled: z.boolean().optional(),
-          config: z.record(z.string(), z.unknown()).optional(),
-        })
-        .optional(),
-    })
-    .optional(),
-  timeouts: z
-    .strictObject({
-      controlPlane: duration.optional(),
-      kubelet: duration.optional(),
-      api: duration.optional(),
-      etcd: duration.optional(),
-      tlsBootstrap: duration.optional(),
-      discovery: duration.optional(),
-      overall: duration.optional(),
-    })
-    .optional(),
-  ready: z
-    .strictObject({
-      require: z.enum(['KubeletHealthy', 'NodeRegistered', 'NodeReady', 'Command']).optional(),
-      timeout: duration.optional(),
-    })
-    .optional(),
+    'Pods that must run before the API server answers, such as kube-vip.',
+    {
+      default: [],
+      example: [
+        {
+          name: 'kube-vip',
+          manifest: 'apiVersion: v1\nkind: Pod\nmetadata: {name: kube-vip}\nspec: {containers: []}\n',
+        },
+      ],
+    },
+  ),
+});
+
+const node = object({
+  name: field(dnsSubdomain, 'The name of the Node.', { absent: 'the host name in lower case', example: '${hostname}' }),
+  providerID: field(
+    z.string().min(1),
+    'The ID by which the cloud provider knows the machine. Cluster API compares it.',
+    { absent: 'the cloud provider sets it', example: 'aws:///eu-west-1a/i-0123456789abcdef0' },
+  ),
+  labels: field(labels, 'Labels of the Node, set by the kubelet when it registers.', {
+    default: {},
+    example: { rack: 'r12' },
+  }),
+  taints: field(
+    z.array(
+      object({
+        key: field(z.string().min(1), 'The key of the taint.', { example: 'dedicated' }),
+        value: field(z.string(), 'The value of the taint.', { default: '', example: 'gpu' }),
+        effect: field(
+          z.enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute']),
+          'What happens to pods that do not tolerate the taint.',
+          { example: 'NoSchedule' },
+        ),
+      }),
+    ),
+    'Taints of the Node when it registers. An empty list means none.',
+    { absent: 'that of kubeadm for the role', example: [{ key: 'dedicated', value: 'gpu', effect: 'NoSchedule' }] },
+  ),
+  criSocket: field(
+    z.string().regex(/^unix:\/\/\/|^npipe:\/\//, 'not a socket URL, such as unix:///run/containerd/containerd.sock'),
+    'The socket of the container runtime, as a URL.',
+    {
+      absent: 'unix:///run/containerd/containerd.sock, or the named pipe of containerd on Windows',
+      example: 'unix:///run/containerd/containerd.sock',
+    },
+  ),
+  imagePullPolicy: field(z.enum(['Always', 'IfNotPresent', 'Never']), 'When kubeadm pulls its images.', {
+    absent: 'that of kubeadm, IfNotPresent; Never with images.archives',
+    example: 'IfNotPresent',
+  }),
+  imagePullSerial: field(z.boolean(), 'Whether kubeadm pulls one image after the other. false needs kubeadm 1.31.', {
+    absent: 'that of kubeadm, true',
+    example: false,
+  }),
+  kubelet: field(
+    object({
+      config: field(z.record(z.string(), z.unknown()), 'Fields of KubeletConfiguration v1beta1.', {
+        default: {},
+        example: { maxPods: 200 },
+      }),
+      args: field(z.array(argument), 'Command line arguments of the kubelet. Prefer config where it has a field.', {
+        default: [],
+        example: [{ name: 'node-ip', value: '10.0.0.11' }],
+      }),
+    }),
+    'Settings of the kubelet.',
+    { absent: 'the defaults of kubeadm', example: { config: { maxPods: 200 } } },
+  ),
+});
+
+export const kubernetes = object({
+  version: field(
+    z
+      .string()
+      .regex(
+        /^v\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?$/,
+        'not an exact version, such as "v1.35.2": nothing is looked up',
+      ),
+    'The exact Kubernetes version. kubeadm on the machine must have the same minor version; nothing is downloaded.',
+    { example: 'v1.35.2' },
+  ),
+  role: field(
+    z.enum(['InitControlPlane', 'JoinControlPlane', 'Worker']),
+    'InitControlPlane creates a cluster, JoinControlPlane adds a control plane machine to one, Worker adds any other machine.',
+    { example: 'Worker' },
+  ),
+  bootstrapper: field(bootstrapper, 'The program that makes the node.', {
+    absent: 'kubeadm with its defaults',
+    example: { kubeadm: { verbosity: 2 } },
+  }),
+  cluster: field(
+    cluster,
+    'Settings of the cluster. They matter when it is created; a machine that joins reads them from the cluster.',
+    {
+      absent: 'the defaults of kubeadm',
+      example: { name: 'prod-a', controlPlaneEndpoint: 'api.prod-a.example:6443', podSubnets: ['10.244.0.0/16'] },
+    },
+  ),
+  pki: field(
+    object({
+      ca: field(keyPair, 'The authority of the cluster.', {
+        absent: 'kubeadm makes or fetches it',
+        example: { certificate: EXAMPLE_CERTIFICATE, key: { secret: 'caKey' } },
+      }),
+      etcd: field(keyPair, 'The authority of etcd.', {
+        absent: 'kubeadm makes or fetches it',
+        example: { certificate: EXAMPLE_CERTIFICATE, key: { secret: 'caKey' } },
+      }),
+      frontProxy: field(keyPair, 'The authority of the aggregation layer.', {
+        absent: 'kubeadm makes or fetches it',
+        example: { certificate: EXAMPLE_CERTIFICATE, key: { secret: 'caKey' } },
+      }),
+      serviceAccount: field(
+        object({
+          publicKey: field(publicKeyPem, 'The public key in PEM form.', {
+            example: '-----BEGIN PUBLIC KEY-----\nMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE\n-----END PUBLIC KEY-----\n',
+          }),
+          key: field(secret, 'The private key in PEM form.', { example: { secret: 'serviceAccountKey' } }),
+        }),
+        'The key pair that signs tokens of service accounts.',
+        {
+          absent: 'kubeadm makes or fetches it',
+          example: {
+            publicKey: '-----BEGIN PUBLIC KEY-----\nMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE\n-----END PUBLIC KEY-----\n',
+            key: { secret: 'serviceAccountKey' },
+          },
+        },
+      ),
+      apiserverEtcdClient: field(keyPair, 'The certificate with which the API server connects to an external etcd.', {
+        absent: 'kubeadm makes it',
+        example: { certificate: EXAMPLE_CERTIFICATE, key: { secret: 'caKey' } },
+      }),
+    }),
+    'Certificates and keys of the cluster that exist already. machineadm checks that they belong together. Not for a worker.',
+    {
+      absent: 'kubeadm makes or fetches them',
+      example: { ca: { certificate: EXAMPLE_CERTIFICATE, key: { secret: 'caKey' } } },
+    },
+  ),
+  controlPlane: field(controlPlane, 'The components of the control plane on this machine. Not for a worker.', {
+    absent: 'the defaults of kubeadm',
+    example: { apiEndpoint: { bindPort: 6443 } },
+  }),
+  node: field(node, 'The Node object and the kubelet of this machine.', {
+    absent: 'the defaults of kubeadm',
+    example: { name: 'node-1', labels: { rack: 'r12' } },
+  }),
+  join: field(join, 'How a machine that joins finds its cluster. Required for the roles JoinControlPlane and Worker.', {
+    absent: 'the role InitControlPlane has none',
+    example: {
+      discovery: {
+        token: {
+          token: { secret: 'joinToken' },
+          endpoint: 'api.prod-a.example:6443',
+          caCertHashes: ['sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08'],
+        },
+      },
+    },
+  }),
+  addons: field(
+    object({
+      dns: field(
+        object({
+          enabled: field(z.boolean(), 'Whether kubeadm installs the addon.', { default: true, example: false }),
+          imageRepository: field(imageRepository, 'The repository of the image.', {
+            absent: 'kubernetes.cluster.imageRepository',
+            example: 'registry.example:5000/kubernetes',
+          }),
+          imageTag: field(imageTag, 'The tag of the image.', { absent: 'that of kubeadm', example: 'v1.12.1' }),
+        }),
+        'The addon CoreDNS.',
+        { absent: 'enabled, with the image of kubeadm', example: { imageTag: 'v1.12.1' } },
+      ),
+      proxy: field(
+        object({
+          enabled: field(z.boolean(), 'Whether kubeadm installs the addon.', { default: true, example: false }),
+          config: field(z.record(z.string(), z.unknown()), 'Fields of KubeProxyConfiguration v1alpha1.', {
+            default: {},
+            example: { mode: 'nftables' },
+          }),
+        }),
+        'The addon kube-proxy.',
+        { absent: 'enabled, with the defaults of kubeadm', example: { enabled: false } },
+      ),
+    }),
+    'The addons that kubeadm installs when it creates a cluster.',
+    { absent: 'CoreDNS and kube-proxy', example: { proxy: { enabled: false } } },
+  ),
+  timeouts: field(
+    object({
+      controlPlane: field(duration, 'How long to wait for the components of the control plane.', {
+        absent: 'that of kubeadm, 4m',
+        example: '6m',
+      }),
+      kubelet: field(duration, 'How long to wait for the kubelet. Needs kubeadm 1.31.', {
+        absent: 'that of kubeadm, 4m',
+        example: '6m',
+      }),
+      api: field(duration, 'How long one request to the API server may be retried. Needs kubeadm 1.31.', {
+        absent: 'that of kubeadm, 1m',
+        example: '2m',
+      }),
+      etcd: field(duration, 'How long one request to etcd may be retried. Needs kubeadm 1.31.', {
+        absent: 'that of kubeadm, 2m',
+        example: '4m',
+      }),
+      tlsBootstrap: field(duration, 'How long to wait for the certificate of the kubelet. Needs kubeadm 1.31.', {
+        absent: 'that of kubeadm, 5m',
+        example: '10m',
+      }),
+      discovery: field(duration, 'How long discovery may take.', { absent: 'that of kubeadm, 5m', example: '10m' }),
+      overall: field(duration, 'How long the whole run may take.', { default: '30m', example: '20m' }),
+    }),
+    'How long kubeadm and the whole run wait.',
+    { absent: 'the defaults of kubeadm, and 30m for the whole run', example: { overall: '20m' } },
+  ),
+  ready: field(
+    object({
+      require: field(
+        z.enum(['KubeletHealthy', 'NodeRegistered', 'NodeReady', 'Command']),
+        'The proof: the health endpoint of the kubelet, the Node in the API server, the Node with condition Ready, or the successTest of bootstrapper.exec.',
+        {
+          absent: 'NodeRegistered; with bootstrapper.exec its successTest, or else KubeletHealthy',
+          example: 'NodeReady',
+        },
+      ),
+      timeout: field(duration, 'How long to wait for the proof.', { default: '5m', example: '10m' }),
+    }),
+    'What must be true before the run is a success.',
+    { absent: 'NodeRegistered within 5m', example: { require: 'NodeReady', timeout: '10m' } },
+  ),
 });
 
 export type KubernetesSection = z.infer<typeof kubernetes>;

@@ -1,5 +1,15 @@
 import * as z from 'zod';
-import { absolutePath, allowInsecure, certificatePem, clientCertificate, duration, headers, secret } from './fields.ts';
+import { field, object } from '../../sections/field.ts';
+import {
+  absolutePath,
+  allowInsecure,
+  certificatePem,
+  clientCertificate,
+  duration,
+  EXAMPLE_CERTIFICATE,
+  headers,
+  secret,
+} from './fields.ts';
 
 /** `containerRuntime.containerd.registries`: where the images of a registry come from. */
 
@@ -22,33 +32,83 @@ const registryHost = z
 const capability = z.enum(['pull', 'resolve', 'push', 'referrers']);
 
 const endpoint = {
-  ca: z
-    .union([certificatePem, z.strictObject({ file: absolutePath })], {
-      error: 'expected a PEM certificate, or {file: path} of one on the machine',
-    })
-    .optional(),
-  clientCertificate: clientCertificate.optional(),
-  skipVerify: z.boolean().optional(),
-  overridePath: z.boolean().optional(),
-  dialTimeout: duration.optional(),
-  headers: headers.optional(),
-  credentials: z.strictObject({ username: secret, password: secret }).optional(),
+  ca: field(
+    z.union(
+      [
+        certificatePem,
+        object({
+          file: field(absolutePath, 'A file with PEM certificates on the machine.', {
+            example: '/etc/ssl/registry-ca.pem',
+          }),
+        }),
+      ],
+      {
+        error: 'expected a PEM certificate, or {file: path} of one on the machine',
+      },
+    ),
+    'The authority that signs for the server, as PEM or as a file on the machine, beside those that the operating system trusts.',
+    { absent: 'those that the operating system trusts', example: { file: '/etc/ssl/registry-ca.pem' } },
+  ),
+  clientCertificate: field(clientCertificate, 'The certificate that containerd presents to the server (mutual TLS).', {
+    absent: 'none is presented',
+    example: { certificate: EXAMPLE_CERTIFICATE, key: { secret: 'clientKey' } },
+  }),
+  skipVerify: field(
+    z.boolean(),
+    'Accepts any certificate of the server, so that anybody on the network path can replace images.',
+    { default: false, example: true },
+  ),
+  overridePath: field(z.boolean(), 'Whether the API begins at the path of the URL itself instead of at /v2 below it.', {
+    default: false,
+    example: true,
+  }),
+  dialTimeout: field(duration, 'How long to try to connect. Needs containerd 2.0.', {
+    absent: 'that of containerd, 30s',
+    example: '5s',
+  }),
+  headers,
+  credentials: field(
+    object({
+      username: field(secret, 'The user name.', { example: 'robot' }),
+      password: field(secret, 'The password or token.', { example: { secret: 'registryPassword' } }),
+    }),
+    'User name and password (basic authentication) for every pull on this machine.',
+    { absent: 'none', example: { username: 'robot', password: { secret: 'registryPassword' } } },
+  ),
   allowInsecure,
 };
 
-const mirror = z.strictObject({
-  url: endpointUrl,
-  capabilities: z.array(capability).min(1).optional(),
+const mirror = object({
+  url: field(endpointUrl, 'The URL of the mirror, without user and query.', { example: 'https://mirror.example' }),
+  capabilities: field(z.array(capability).min(1), 'What the mirror may do. referrers needs containerd 2.2.', {
+    default: ['pull', 'resolve'],
+    example: ['pull'],
+  }),
   ...endpoint,
 });
 
 export const registries = z.array(
-  z.strictObject({
-    host: registryHost,
-    server: endpointUrl.optional(),
-    mirrors: z.array(mirror).optional(),
-    fallback: z.boolean().optional(),
-    verify: z.string().min(1).optional(),
+  object({
+    host: field(registryHost, 'The registry, as image names begin with it. _default stands for all others.', {
+      example: 'docker.io',
+    }),
+    server: field(endpointUrl, 'The URL of the registry itself, which is asked after the mirrors.', {
+      absent: 'https:// and the host',
+      example: 'https://registry-1.docker.io',
+    }),
+    mirrors: field(z.array(mirror), 'Mirrors, asked first and in this order.', {
+      default: [],
+      example: [{ url: 'https://mirror.example' }],
+    }),
+    fallback: field(z.boolean(), 'Whether the registry itself is asked when no mirror has an image.', {
+      default: true,
+      example: false,
+    }),
+    verify: field(
+      z.string().min(1),
+      'An image of this registry that is pulled to prove addresses, certificates and credentials.',
+      { absent: 'nothing is pulled', example: 'docker.io/library/busybox:1.37' },
+    ),
     ...endpoint,
   }),
 );

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { field, object, oneOf } from '../../sections/field.ts';
 import {
   allowInsecure,
   duration,
@@ -10,59 +11,92 @@ import {
   sha256,
 } from './fields.ts';
 
-const awsRegion = z
-  .string()
-  .regex(/^[a-z]{2}(?:-[a-z]+)+-\d$/, 'not an AWS region')
-  .optional();
-const awsEndpoint = httpUrl.optional();
-
-const secretSource = z.union(
-  [
-    z.strictObject({ value: z.string().min(1, EMPTY_SECRET) }),
-    z.strictObject({ file: machinePath }),
-    z.strictObject({ env: environmentName }),
-    z.strictObject({ systemdCredential: z.string().regex(/^[A-Za-z0-9_.-]+$/, 'not the name of a credential') }),
-    z.strictObject({
-      exec: z.strictObject({
-        command: z.array(z.string()).min(1),
-        timeout: duration.optional(),
-      }),
-    }),
-    z.strictObject({
-      http: z.strictObject({
-        url: httpUrl,
-        headers: headers.optional(),
-        allowInsecure,
-        sha256: sha256.optional(),
-        pointer: z
-          .string()
-          .regex(/^(?:\/[^/]*)+$/, 'not a JSON pointer, such as /data/token')
-          .optional(),
-      }),
-    }),
-    z.strictObject({
-      awsSecretsManager: z.strictObject({
-        secretId: z.string().min(1),
-        region: awsRegion,
-        key: z.string().min(1).optional(),
-        endpoint: awsEndpoint,
-        allowInsecure,
-      }),
-    }),
-    z.strictObject({
-      awsParameter: z.strictObject({
-        name: z.string().min(1),
-        region: awsRegion,
-        endpoint: awsEndpoint,
-        allowInsecure,
-      }),
-    }),
-  ],
-  {
-    error:
-      'expected one of {value}, {file}, {env}, {systemdCredential}, {exec}, {http}, {awsSecretsManager}, {awsParameter}',
-  },
+const region = field(
+  z.string().regex(/^[a-z]{2}(?:-[a-z]+)+-\d$/, 'not an AWS region'),
+  'The AWS region that holds the secret.',
+  { absent: 'the region of the machine', example: 'eu-west-1' },
 );
+const endpoint = field(httpUrl, 'The URL of the service, for a VPC endpoint.', {
+  absent: 'the public endpoint of the region',
+  example: 'https://vpce-1a2b3c.secretsmanager.eu-west-1.vpce.amazonaws.com',
+});
+
+const secretSource = oneOf({
+  value: field(
+    z.string().min(1, EMPTY_SECRET),
+    'The secret itself. It is then part of the user data, which many parties can read; prefer a reference.',
+    { example: 'abcdef.0123456789abcdef' },
+  ),
+  file: field(machinePath, 'A file that holds the secret. One line break at its end is removed.', {
+    example: '/run/secrets/token',
+  }),
+  env: field(environmentName, 'The environment variable of machineadm that holds the secret.', {
+    example: 'JOIN_TOKEN',
+  }),
+  systemdCredential: field(
+    z.string().regex(/^[A-Za-z0-9_.-]+$/, 'not the name of a credential'),
+    'The name of a systemd credential that the unit of machineadm loads (LoadCredential=).',
+    { example: 'join-token' },
+  ),
+  exec: field(
+    object({
+      command: field(
+        z.array(z.string()).min(1),
+        'The program and its arguments. The secret is what it prints to stdout, without one line break at the end.',
+        { example: ['/usr/local/bin/get-secret', 'join-token'] },
+      ),
+      timeout: field(duration, 'How long the program may run.', { default: '30s', example: '10s' }),
+    }),
+    'A program that prints the secret. `plan` does not run it.',
+    { example: { command: ['/usr/local/bin/get-secret', 'join-token'] } },
+  ),
+  http: field(
+    object({
+      url: field(
+        httpUrl,
+        'The URL of the secret. With plain http, allowInsecure is needed unless the server is this machine.',
+        { example: 'https://vault.example/v1/secret/data/node' },
+      ),
+      headers,
+      allowInsecure,
+      sha256: field(sha256, 'The SHA-256 digest of the response. A response with another digest is refused.', {
+        absent: 'the response is not compared',
+        example: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+      }),
+      pointer: field(
+        z.string().regex(/^(?:\/[^/]*)+$/, 'not a JSON pointer, such as /data/token'),
+        'A JSON pointer (RFC 6901) to the secret in a response that is JSON.',
+        { absent: 'the whole response is the secret', example: '/data/data/token' },
+      ),
+    }),
+    'A secret that is fetched with an HTTP GET request. `plan` does not fetch it.',
+    { example: { url: 'https://vault.example/v1/secret/data/node', pointer: '/data/data/token' } },
+  ),
+  awsSecretsManager: field(
+    object({
+      secretId: field(z.string().min(1), 'The name or the ARN of the secret.', { example: 'prod-a/join' }),
+      region,
+      key: field(z.string().min(1), 'The key to read from a secret that is a JSON object.', {
+        absent: 'the whole secret is used',
+        example: 'token',
+      }),
+      endpoint,
+      allowInsecure,
+    }),
+    'A secret of AWS Secrets Manager. The role of the machine must be allowed to read it.',
+    { example: { secretId: 'prod-a/join', region: 'eu-west-1' } },
+  ),
+  awsParameter: field(
+    object({
+      name: field(z.string().min(1), 'The name of the parameter.', { example: '/prod-a/join-token' }),
+      region,
+      endpoint,
+      allowInsecure,
+    }),
+    'A parameter of the AWS Systems Manager Parameter Store. The role of the machine must be allowed to read it.',
+    { example: { name: '/prod-a/join-token' } },
+  ),
+});
 
 export const secrets = z.record(z.string().regex(/^[A-Za-z][A-Za-z0-9_-]*$/, 'not a name'), secretSource);
 

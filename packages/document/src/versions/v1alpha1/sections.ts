@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { field, object, oneOf } from '../../sections/field.ts';
 import { absolutePath, environmentName } from './fields.ts';
 import { hardening } from './hardening.ts';
 import { host } from './host.ts';
@@ -8,48 +9,122 @@ import { reporting } from './reporting.ts';
 import { containerRuntime } from './runtime.ts';
 import { secrets } from './secrets.ts';
 
-const metadata = z.strictObject({
-  name: z.string().min(1).max(253),
-  namespace: z.string().min(1).max(253).optional(),
-  uid: z.string().min(1).max(128).optional(),
-  cluster: z.string().min(1).max(253).optional(),
-  labels: z.record(z.string(), z.string()).optional(),
+const metadata = object({
+  name: field(z.string().min(1).max(253), 'The name of the machine, usually that of the Cluster API Machine.', {
+    example: 'prod-a-worker-0',
+  }),
+  namespace: field(z.string().min(1).max(253), 'The namespace of the machine in the management cluster.', {
+    absent: 'none is reported',
+    example: 'clusters',
+  }),
+  uid: field(
+    z.string().min(1).max(128),
+    'The UID of the machine in the management cluster. A new UID means a new machine, so state of an earlier one with the same disk is ignored.',
+    {
+      absent: 'the instance ID of the cloud, or else the machine ID of the operating system',
+      example: '5f0c9a5e-8c1b-4d58-9a35-0d9f2f1c7e11',
+    },
+  ),
+  cluster: field(z.string().min(1).max(253), 'The name of the cluster that the machine belongs to.', {
+    absent: 'none is reported',
+    example: 'prod-a',
+  }),
+  labels: field(
+    z.record(z.string(), z.string()),
+    'Labels of the machine. They appear in reports only; labels of the Node are kubernetes.node.labels.',
+    { default: {}, example: { rack: 'r12' } },
+  ),
 });
 
 const apply = z.enum(['Once', 'EveryBoot']);
 
-const variableSource = z.union(
-  [
-    z.strictObject({ value: z.string() }),
-    z.strictObject({ env: environmentName }),
-    z.strictObject({ envFile: z.strictObject({ path: absolutePath, key: environmentName }) }),
-    z.strictObject({ file: absolutePath }),
-    z.strictObject({ instanceData: z.string().min(1) }),
-    z.strictObject({
-      metadata: z.strictObject({
-        provider: z.enum(['aws', 'gcp', 'azure', 'openstack']),
-        path: z.string().min(1),
+const variableSource = oneOf({
+  value: field(z.string(), 'The value itself.', { example: 'eu-west-1' }),
+  env: field(environmentName, 'The environment variable of machineadm that holds the value.', {
+    example: 'NODE_ROLE',
+  }),
+  envFile: field(
+    object({
+      path: field(absolutePath, 'The path of the file.', { example: '/run/metadata/afterburn' }),
+      key: field(environmentName, 'The key whose value is used.', { example: 'AFTERBURN_AWS_IPV4_LOCAL' }),
+    }),
+    'A file of KEY=value lines, as systemd, afterburn and Flatcar write it.',
+    { example: { path: '/run/metadata/afterburn', key: 'AFTERBURN_AWS_IPV4_LOCAL' } },
+  ),
+  file: field(absolutePath, 'A file whose content is the value. One line break at its end is removed.', {
+    example: '/etc/site',
+  }),
+  instanceData: field(
+    z.string().min(1),
+    'A dotted path into cloud-init\'s instance data. "-" and "_" are the same; names below v1 may be used alone.',
+    { example: 'ds.meta_data.rack' },
+  ),
+  metadata: field(
+    object({
+      provider: field(z.enum(['aws', 'gcp', 'azure', 'openstack']), 'The cloud whose metadata service is asked.', {
+        example: 'gcp',
+      }),
+      path: field(z.string().min(1), 'The path of the value, as the service of the provider names it.', {
+        example: 'instance/zone',
       }),
     }),
-  ],
-  { error: 'expected one of {value}, {env}, {envFile}, {file}, {instanceData}, {metadata}' },
-);
+    "A value of the cloud's metadata service, which is asked directly and never through a proxy.",
+    { example: { provider: 'gcp', path: 'instance/zone' } },
+  ),
+});
 
 const variables = z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'not a name'), variableSource);
 
 /** The sections in reading order. `requires`, `apiVersion` and `kind` are checked before them, for every version. */
 export const sections = {
-  metadata,
-  apply,
-  variables,
-  secrets,
-  host,
-  containerRuntime,
-  images,
-  kubernetes,
-  hardening,
-  reporting,
+  metadata: field(
+    metadata,
+    'The identity of the machine in the management cluster. It appears in reports and in the status; it changes nothing on the machine.',
+    { example: { name: 'prod-a-worker-0', cluster: 'prod-a' } },
+  ),
+  apply: field(
+    apply,
+    'What the units of machineadm do at a boot after the document was applied. Once does nothing until the document changes; EveryBoot applies it again.',
+    { default: 'Once', example: 'EveryBoot' },
+  ),
+  variables: field(
+    variables,
+    'Named values that only the machine knows. Write ${name} in a field that allows variables; $${name} is the text itself. A variable without a value ends the run before any change.',
+    { default: {}, example: { rack: { instanceData: 'ds.meta_data.rack' } } },
+  ),
+  secrets: field(
+    secrets,
+    'Named secrets. A field refers to one with {secret name}. The value is read when it is needed, and never printed.',
+    { default: {}, example: { joinToken: { file: '/run/secrets/token' } } },
+  ),
+  host: field(host, 'The operating system of the machine.', {
+    absent: 'machineadm changes nothing of the operating system',
+    example: { hostname: 'node-1', swap: 'Disabled' },
+  }),
+  containerRuntime: field(containerRuntime, 'The container runtime of the node.', {
+    absent: 'the runtime of the image is used as it is configured',
+    example: { containerd: { cgroupDriver: 'systemd' } },
+  }),
+  images: field(images, 'Container images that must be on the machine before the bootstrapper runs.', {
+    absent: 'the bootstrapper pulls what it needs',
+    example: { required: ['registry.k8s.io/pause:3.10'] },
+  }),
+  kubernetes: field(kubernetes, 'What makes the machine a Kubernetes node.', {
+    absent: 'machineadm configures the operating system only',
+    example: { version: 'v1.35.2', role: 'InitControlPlane' },
+  }),
+  hardening: field(
+    hardening,
+    'The security benchmarks that machineadm applies to the machine and audits. See docs/hardening.md.',
+    { absent: 'no benchmark is applied', example: { profiles: ['cis-level-1'] } },
+  ),
+  reporting: field(reporting, 'Where the outcome of a run is reported, beside the status file and the exit code.', {
+    absent: 'the journal and the sentinel',
+    example: { sinks: [{ type: 'Journal' }] },
+  }),
 };
 
 /** A section's value once it is known to be valid; absent when it is not there or has mistakes. */
-export type Sections = { readonly [Name in keyof typeof sections]?: z.infer<(typeof sections)[Name]> };
+export type Sections = {
+  readonly [Name in keyof typeof sections]?: NonNullable<z.infer<(typeof sections)[Name]['schema']>>;
+};

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { define } from '../../sections/field.ts';
 import type { Verbatim } from '../../verbatim.ts';
 import { verbatimNumber } from './fields.ts';
 
@@ -11,11 +12,16 @@ type TomlScalar = string | number | boolean | Verbatim;
 const tomlScalar = z.union([z.string(), verbatimNumber, z.boolean()]);
 
 /** A table of TOML, as a document writes it. */
-export const tomlTable: z.ZodType<TomlSection> = z.lazy(() =>
-  z.record(
-    z.string(),
-    z.union([tomlScalar, z.array(z.union([tomlScalar, tomlTable])), tomlTable], {
-      error: 'expected a value that TOML has: a string, number, boolean, list or table',
-    }),
+export const tomlTable: z.ZodType<TomlSection> = define(
+  'TomlTable',
+  z.lazy(() =>
+    z.record(
+      z.string(),
+      z.union([tomlScalar, z.array(z.union([tomlScalar, tomlTable])), tomlTable], {
+        error: 'expected a value that TOML has: a string, number, boolean, list or table',
+      }),
+    ),
   ),
+  'A table of TOML. Its values are strings, numbers, booleans, lists and tables.',
+  { debug: { level: 'info' } },
 );

@@ -1,45 +1,77 @@
 import * as z from 'zod';
 import type { Finding, PathSegment } from '../../../diagnostics.ts';
 import type { AWSSinkModel } from '../../../model-sinks.ts';
+import { define, field, object } from '../../../sections/field.ts';
 import { allowInsecure, httpUrl } from '../fields.ts';
 import { oneOf } from './exclusive.ts';
 import { remoteFields, toRemoteOptions } from './fields.ts';
 
 const region = z.string().regex(/^[a-z]{2}(?:-[a-z]+)+-\d$/, 'not an AWS region');
 
-export const awsSink = z.strictObject({
-  type: z.literal('AWS'),
-  topicARN: z
-    .string()
-    .regex(
-      /^arn:aws(?:-[a-z]+)*:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}(?:\.fifo)?$/,
-      'not the ARN of a topic, such as arn:aws:sns:eu-west-1:123456789012:bootstrap',
-    )
-    .optional(),
-  queueURL: httpUrl
-    .regex(
-      /^https?:\/\/[^/?#]+\/\d{12}\/[A-Za-z0-9_-]{1,80}(?:\.fifo)?$/,
-      'not the URL of a queue, such as https://sqs.eu-west-1.amazonaws.com/123456789012/bootstrap',
-    )
-    .optional(),
-  region: region.optional(),
-  endpoint: httpUrl.optional(),
-  bucket: z
-    .strictObject({
-      name: z.string().regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, 'not the name of a bucket'),
-      prefix: z
+export const awsSink = define(
+  'AWSSink',
+  object({
+    type: field(z.literal('AWS'), 'The kind of receiver.'),
+    topicARN: field(
+      z
         .string()
-        .regex(/^(?:[A-Za-z0-9._-]+\/)*$/, 'not a prefix: write it with a "/" at its end, such as "reports/"')
-        .max(200)
-        .optional(),
-      region: region.optional(),
-      endpoint: httpUrl.optional(),
-      allowInsecure,
-    })
-    .optional(),
-  allowInsecure,
-  ...remoteFields,
-});
+        .regex(
+          /^arn:aws(?:-[a-z]+)*:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}(?:\.fifo)?$/,
+          'not the ARN of a topic, such as arn:aws:sns:eu-west-1:123456789012:bootstrap',
+        ),
+      'The ARN of an SNS topic, FIFO or standard. Give this or queueURL.',
+      { absent: 'queueURL is the receiver', example: 'arn:aws:sns:eu-west-1:123456789012:bootstrap' },
+    ),
+    queueURL: field(
+      httpUrl.regex(
+        /^https?:\/\/[^/?#]+\/\d{12}\/[A-Za-z0-9_-]{1,80}(?:\.fifo)?$/,
+        'not the URL of a queue, such as https://sqs.eu-west-1.amazonaws.com/123456789012/bootstrap',
+      ),
+      'The URL of an SQS queue, FIFO or standard. Give this or topicARN.',
+      { absent: 'topicARN is the receiver', example: 'https://sqs.eu-west-1.amazonaws.com/123456789012/bootstrap' },
+    ),
+    region: field(region, 'The AWS region of the topic or queue.', {
+      absent: 'the region in topicARN or queueURL, or else that of the machine',
+      example: 'eu-west-1',
+    }),
+    endpoint: field(httpUrl, 'The URL of SNS, for a VPC endpoint. Not with queueURL, which says where the queue is.', {
+      absent: 'the public endpoint of the region',
+      example: 'https://vpce-1a2b3c.sns.eu-west-1.vpce.amazonaws.com',
+    }),
+    bucket: field(
+      object({
+        name: field(
+          z.string().regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, 'not the name of a bucket'),
+          'The name of the bucket.',
+          { example: 'bootstrap-events' },
+        ),
+        prefix: field(
+          z
+            .string()
+            .regex(/^(?:[A-Za-z0-9._-]+\/)*$/, 'not a prefix: write it with a "/" at its end, such as "reports/"')
+            .max(200),
+          'The prefix of the object keys, with a "/" at its end.',
+          { default: '', example: 'reports/' },
+        ),
+        region: field(region, 'The AWS region of the bucket.', {
+          absent: 'the region of the topic or queue',
+          example: 'eu-west-1',
+        }),
+        endpoint: field(httpUrl, 'The URL of S3, for a VPC endpoint.', {
+          absent: 'the public endpoint of the region',
+          example: 'https://bucket.vpce-1a2b3c.s3.eu-west-1.vpce.amazonaws.com',
+        }),
+        allowInsecure,
+      }),
+      'An S3 bucket for events above 64 KiB.',
+      { absent: 'events above 252 KiB are sent shortened', example: { name: 'bootstrap-events', prefix: 'reports/' } },
+    ),
+    allowInsecure,
+    ...remoteFields,
+  }),
+  'A topic of SNS or a queue of SQS, with the role of the machine (IMDSv2).',
+  { type: 'AWS', topicARN: 'arn:aws:sns:eu-west-1:123456789012:bootstrap' },
+);
 
 export type AWSSinkSection = z.infer<typeof awsSink>;
 

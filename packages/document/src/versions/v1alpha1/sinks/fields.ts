@@ -1,31 +1,49 @@
 import * as z from 'zod';
 import type { RemoteOptions, SinkTlsModel } from '../../../model-sinks.ts';
+import { field, type ShapeOf } from '../../../sections/field.ts';
 import { milliseconds, type ResolveSecret } from '../convert-values.ts';
-import { certificatePem, clientCertificate, duration } from '../fields.ts';
+import { certificatePem, clientCertificate, duration, EXAMPLE_CERTIFICATE } from '../fields.ts';
 
 const DEFAULT_TIMEOUT_MS = 10_000;
 
+export const eventTypes = z
+  .array(z.enum(['started', 'stepChanged', 'waiting', 'warning', 'concluded', 'readinessChanged']))
+  .min(1);
+
 /** What a document may say of every remote sink. */
 export const remoteFields = {
-  name: z
-    .string()
-    .max(63)
-    .regex(/^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$/, 'not a name: use letters, digits, ".", "_" and "-"')
-    .optional(),
-  events: z
-    .array(z.enum(['started', 'stepChanged', 'waiting', 'warning', 'concluded', 'readinessChanged']))
-    .min(1)
-    .optional(),
-  timeout: duration.optional(),
+  name: field(
+    z
+      .string()
+      .max(63)
+      .regex(/^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$/, 'not a name: use letters, digits, ".", "_" and "-"'),
+    'The name of the sink in messages and tables. Two sinks may not have the same name.',
+    { absent: 'the type of the sink', example: 'fleet-events' },
+  ),
+  events: field(eventTypes, 'The events that are delivered.', {
+    default: ['started', 'warning', 'concluded', 'readinessChanged'],
+    example: ['started', 'concluded'],
+  }),
+  timeout: field(duration, 'How long one delivery may take.', { default: '10s', example: '5s' }),
 };
 
 /** What a document may say of TLS, for a sink that speaks it. */
 export const tlsFields = {
-  certificateAuthority: certificatePem.optional(),
-  clientCertificate: clientCertificate.optional(),
+  certificateAuthority: field(
+    certificatePem,
+    'PEM certificates that this sink trusts beside those of the system and of host.certificateAuthorities.',
+    { absent: 'none beside those', example: EXAMPLE_CERTIFICATE },
+  ),
+  clientCertificate: field(clientCertificate, 'The certificate that the sink presents to the receiver (mutual TLS).', {
+    absent: 'none is presented',
+    example: { certificate: EXAMPLE_CERTIFICATE, key: { secret: 'clientKey' } },
+  }),
 };
 
-export function toRemoteOptions(section: z.infer<z.ZodObject<typeof remoteFields>>, name: string): RemoteOptions {
+export function toRemoteOptions(
+  section: z.infer<z.ZodObject<ShapeOf<typeof remoteFields>>>,
+  name: string,
+): RemoteOptions {
   return {
     name: section.name ?? name,
     events: section.events ?? ['started', 'warning', 'concluded', 'readinessChanged'],
@@ -34,7 +52,7 @@ export function toRemoteOptions(section: z.infer<z.ZodObject<typeof remoteFields
 }
 
 export function toSinkTls(
-  section: z.infer<z.ZodObject<typeof tlsFields>>,
+  section: z.infer<z.ZodObject<ShapeOf<typeof tlsFields>>>,
   resolve: ResolveSecret,
   name: string,
 ): SinkTlsModel {

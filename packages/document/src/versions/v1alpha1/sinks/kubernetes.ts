@@ -1,9 +1,10 @@
 import * as z from 'zod';
 import type { Finding } from '../../../diagnostics.ts';
 import type { ClusterAccess, KubernetesSinkModel, NodeSinkModel } from '../../../model-sinks/kubernetes.ts';
+import { define, field, object } from '../../../sections/field.ts';
 import type { ResolveSecret } from '../convert-values.ts';
-import { absolutePath, certificatePem, dnsSubdomain, httpsUrl, secret } from '../fields.ts';
-import { remoteFields, tlsFields, toRemoteOptions } from './fields.ts';
+import { absolutePath, certificatePem, dnsSubdomain, EXAMPLE_CERTIFICATE, httpsUrl, secret } from '../fields.ts';
+import { eventTypes, remoteFields, tlsFields, toRemoteOptions } from './fields.ts';
 
 /** RFC 1123 label, as Kubernetes demands of the names of namespaces. */
 const namespace = z
@@ -13,25 +14,77 @@ const namespace = z
     'not the name of a namespace: use lower-case letters, digits and "-" (RFC 1123)',
   );
 
-export const kubernetesSink = z.strictObject({
-  type: z.literal('Kubernetes'),
-  kubeconfig: secret.optional(),
-  server: httpsUrl.optional(),
-  tlsServerName: dnsSubdomain.optional(),
-  certificateAuthority: certificatePem.optional(),
-  token: secret.optional(),
-  clientCertificate: tlsFields.clientCertificate,
-  configMap: z.strictObject({ namespace, name: dnsSubdomain }),
-  ...remoteFields,
-  events: remoteFields.events,
-});
+export const kubernetesSink = define(
+  'KubernetesSink',
+  object({
+    type: field(z.literal('Kubernetes'), 'The kind of receiver.'),
+    kubeconfig: field(
+      secret,
+      'A kubeconfig for the management cluster, instead of server, certificateAuthority and token or clientCertificate. It may not refer to files.',
+      {
+        absent: 'server, certificateAuthority and a credential say the same',
+        example: { secret: 'managementKubeconfig' },
+      },
+    ),
+    server: field(
+      httpsUrl,
+      'The URL of the API server of the management cluster. It is reached directly, not through host.proxy. Needed unless kubeconfig is given.',
+      { absent: 'kubeconfig holds it', example: 'https://management.example:6443' },
+    ),
+    tlsServerName: field(dnsSubdomain, 'The name that the certificate of the server must have.', {
+      absent: 'the host of server',
+      example: 'kubernetes.default',
+    }),
+    certificateAuthority: field(
+      certificatePem,
+      'The PEM certificates of the authority that signs for the API server of the management cluster. No other authority is accepted. Needed unless kubeconfig is given.',
+      { absent: 'kubeconfig holds it', example: EXAMPLE_CERTIFICATE },
+    ),
+    token: field(secret, 'A bearer token, such as one of a ServiceAccount. Excludes clientCertificate.', {
+      absent: 'clientCertificate or kubeconfig holds the credential',
+      example: { secret: 'managementToken' },
+    }),
+    clientCertificate: tlsFields.clientCertificate,
+    configMap: field(
+      object({
+        namespace: field(namespace, 'The namespace of the ConfigMap.', { example: 'clusters' }),
+        name: field(dnsSubdomain, 'The name of the ConfigMap.', { example: 'prod-a-worker-0-status' }),
+      }),
+      'The ConfigMap that gets the conditions of this machine. It must exist; the machine needs the permission to patch it, and no other.',
+      { example: { namespace: 'clusters', name: 'prod-a-worker-0-status' } },
+    ),
+    ...remoteFields,
+    events: field(eventTypes, 'The events that are delivered.', {
+      default: ['started', 'concluded', 'readinessChanged'],
+      example: ['concluded'],
+    }),
+  }),
+  'The conditions of this machine in a ConfigMap of the management cluster.',
+  {
+    type: 'Kubernetes',
+    kubeconfig: { secret: 'managementKubeconfig' },
+    configMap: { namespace: 'clusters', name: 'prod-a-worker-0-status' },
+  },
+);
 
-export const nodeSink = z.strictObject({
-  type: z.literal('Node'),
-  kubeconfig: absolutePath.optional(),
-  ...remoteFields,
-  events: remoteFields.events,
-});
+export const nodeSink = define(
+  'NodeSink',
+  object({
+    type: field(z.literal('Node'), 'The kind of receiver.'),
+    kubeconfig: field(
+      absolutePath,
+      'The kubeconfig of the kubelet, whose credential writes the conditions onto the Node.',
+      { default: '/etc/kubernetes/kubelet.conf', example: '/var/lib/kubelet/kubeconfig' },
+    ),
+    ...remoteFields,
+    events: field(eventTypes, 'The events that are delivered. The Node exists only after the machine has joined.', {
+      default: ['concluded', 'readinessChanged'],
+      example: ['concluded'],
+    }),
+  }),
+  'The conditions of this machine on its own Node, written with the credential of the kubelet.',
+  { type: 'Node' },
+);
 
 /** What of a sink that writes to the management cluster only its fields together show. */
 export function checkKubernetesSink(section: z.infer<typeof kubernetesSink>, path: Finding['path']): Finding[] {

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { Finding, PathSegment } from '../../../diagnostics.ts';
 import type { NATSCredentials, NATSServer, NATSSinkModel } from '../../../model-sinks.ts';
+import { define, field, object } from '../../../sections/field.ts';
 import type { ResolveSecret } from '../convert-values.ts';
 import { allowInsecure, secret } from '../fields.ts';
 import { remoteFields, tlsFields, toRemoteOptions, toSinkTls } from './fields.ts';
@@ -12,30 +13,58 @@ const subject = z
   .string()
   .regex(/^[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*$/, 'not a subject without wildcards, such as "machines.bootstrap"');
 
-export const natsSink = z.strictObject({
-  type: z.literal('NATS'),
-  servers: z.array(z.string().regex(SERVER, 'not a server, such as "tls://nats.example.com:4222"')).min(1).max(16),
-  subject: subject,
-  stream: z
-    .string()
-    .regex(/^[A-Za-z0-9_-]+$/, 'not the name of a stream')
-    .optional(),
-  credentials: z
-    .union(
-      [
-        z.strictObject({ token: secret }),
-        z.strictObject({ user: z.string().min(1), password: secret }),
-        z.strictObject({ credentialsFile: secret }),
-        z.strictObject({ nkey: secret }),
-      ],
-      { error: 'expected one of {token}, {user, password}, {credentialsFile}, {nkey}' },
-    )
-    .optional(),
-  inboxPrefix: subject.optional(),
-  allowInsecure,
-  ...tlsFields,
-  ...remoteFields,
-});
+export const natsSink = define(
+  'NATSSink',
+  object({
+    type: field(z.literal('NATS'), 'The kind of receiver.'),
+    servers: field(
+      z.array(z.string().regex(SERVER, 'not a server, such as "tls://nats.example.com:4222"')).min(1).max(16),
+      'The servers, tried in a new random order each time. A tls:// server must speak TLS; port 4222 is the default.',
+      { example: ['tls://nats.example.com:4222'] },
+    ),
+    subject: field(subject, 'The subject that events are published to. A stream of JetStream must listen on it.', {
+      example: 'machines.bootstrap',
+    }),
+    stream: field(
+      z.string().regex(/^[A-Za-z0-9_-]+$/, 'not the name of a stream'),
+      'The stream that must store the events.',
+      { absent: 'any stream that listens on the subject', example: 'BOOTSTRAP' },
+    ),
+    credentials: field(
+      z.union(
+        [
+          object({ token: field(secret, 'A token.', { example: { secret: 'natsToken' } }) }),
+          object({
+            user: field(z.string().min(1), 'A user name.', { example: 'agent' }),
+            password: field(secret, 'The password of the user.', { example: { secret: 'natsPassword' } }),
+          }),
+          object({
+            credentialsFile: field(
+              secret,
+              'The content of a .creds file, which holds a JWT and a seed. The seed is never sent.',
+              { example: { secret: 'natsCredentials' } },
+            ),
+          }),
+          object({
+            nkey: field(secret, 'The seed of a user (nkey). It is never sent.', { example: { secret: 'natsSeed' } }),
+          }),
+        ],
+        { error: 'expected one of {token}, {user, password}, {credentialsFile}, {nkey}' },
+      ),
+      'How the sink proves its identity. A token or a password is sent as it is, so it needs tls:// or allowInsecure.',
+      { absent: 'none', example: { credentialsFile: { secret: 'natsCredentials' } } },
+    ),
+    inboxPrefix: field(subject, 'The prefix of the subjects that the server answers on.', {
+      default: '_INBOX',
+      example: '_INBOX.agents',
+    }),
+    allowInsecure,
+    ...tlsFields,
+    ...remoteFields,
+  }),
+  'A subject of NATS that a stream of JetStream stores.',
+  { type: 'NATS', servers: ['tls://nats.example.com:4222'], subject: 'machines.bootstrap' },
+);
 
 export type NATSSinkSection = z.infer<typeof natsSink>;
 

@@ -1,19 +1,37 @@
 import * as z from 'zod';
 import type { WebhookSinkModel } from '../../../model-sinks.ts';
+import { define, field, object } from '../../../sections/field.ts';
 import { headersOf, type ResolveSecret } from '../convert-values.ts';
 import { allowInsecure, headers, httpUrl, secret } from '../fields.ts';
 import { remoteFields, tlsFields, toRemoteOptions, toSinkTls } from './fields.ts';
 
-export const webhookSink = z.strictObject({
-  type: z.literal('Webhook'),
-  url: httpUrl,
-  secret: secret.optional(),
-  previousSecret: secret.optional(),
-  headers: headers.optional(),
-  allowInsecure,
-  ...tlsFields,
-  ...remoteFields,
-});
+export const webhookSink = define(
+  'WebhookSink',
+  object({
+    type: field(z.literal('Webhook'), 'The kind of receiver.'),
+    url: field(
+      httpUrl,
+      'The URL that gets each event as a CloudEvent in a POST request. It is no secret, so put tokens into headers. Redirects are not followed.',
+      { example: 'https://events.example/bootstrap' },
+    ),
+    secret: field(
+      secret,
+      'The key that signs each request (Standard Webhooks), as whsec_ and 24 to 64 bytes in base64.',
+      { absent: 'requests are not signed', example: { secret: 'webhookKey' } },
+    ),
+    previousSecret: field(
+      secret,
+      'A second key that signs as well, while the receiver changes from one key to the next.',
+      { absent: 'one key signs', example: { secret: 'previousWebhookKey' } },
+    ),
+    headers,
+    allowInsecure,
+    ...tlsFields,
+    ...remoteFields,
+  }),
+  'An HTTP endpoint that gets each event as a CloudEvent.',
+  { type: 'Webhook', url: 'https://events.example/bootstrap' },
+);
 
 export function toWebhookSink(
   section: z.infer<typeof webhookSink>,

@@ -1,4 +1,4 @@
-import type { JsonSchema } from './convert.ts';
+import type { JsonSchema } from './conditions.ts';
 
 /** What `\s` stands for in ECMAScript; RE2 knows fewer characters by it, and Python more. */
 const WHITE_SPACE = '\t\n\v\f\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff';

@@ -1,5 +1,7 @@
-import type { JsonSchema } from '../convert.ts';
-import { portablePattern } from '../patterns.ts';
+import { portablePattern } from './portable-pattern.ts';
+
+/** A JSON Schema (draft 2020-12). */
+export type JsonSchema = { [keyword: string]: unknown };
 
 /** The words that conditions are written in. `path` is dotted: every part of it must be there. */
 
