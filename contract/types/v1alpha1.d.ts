@@ -1418,18 +1418,26 @@ export type FileMode = string;
 
 /** Commands of one shell process. */
 export type EarlyHookGroup = {
+  /** The shell that runs the commands. Default: sh, or powershell on Windows. */
   readonly shell?: 'sh' | 'bash' | 'powershell' | 'cmd';
+  /** Fail ends the run at the first entry that fails. Continue reports it and runs the next entry. */
   readonly onError?: 'Fail' | 'Continue';
+  /** How long the whole group may run. After that its processes are killed. */
   readonly timeout?: Duration;
+  /** The commands. They run in order in one shell process, so exports persist from one entry to the next. */
   readonly commands: readonly (string)[];
+  /** Environment variables of all entries. A value may hold ${name}, which is replaced by a variable of the document. */
   readonly environment?: {
     readonly [key: string]: string | VariableText;
   };
+  /** Environment variables with the path of a file that holds the secret. The file has mode 0600, is stored in memory, and is removed after the group. Not with frequency Always. */
   readonly secrets?: {
     readonly [key: string]: {
+      /** The name of an entry of `secrets`. */
       readonly secret: string;
     };
   };
+  /** Whether ${name} in commands is replaced by a variable. A value with a character that a shell interprets is refused; use environment for it. */
   readonly expand?: boolean;
   /** Once runs the group once on a machine, Always at every boot. */
   readonly frequency?: 'Once' | 'Always';
@@ -1437,18 +1445,26 @@ export type EarlyHookGroup = {
 
 /** Commands of one shell process. */
 export type HookGroup = {
+  /** The shell that runs the commands. Default: sh, or powershell on Windows. */
   readonly shell?: 'sh' | 'bash' | 'powershell' | 'cmd';
+  /** Fail ends the run at the first entry that fails. Continue reports it and runs the next entry. */
   readonly onError?: 'Fail' | 'Continue';
+  /** How long the whole group may run. After that its processes are killed. */
   readonly timeout?: Duration;
+  /** The commands. They run in order in one shell process, so exports persist from one entry to the next. */
   readonly commands: readonly (string)[];
+  /** Environment variables of all entries. A value may hold ${name}, which is replaced by a variable of the document. */
   readonly environment?: {
     readonly [key: string]: string | VariableText;
   };
+  /** Environment variables with the path of a file that holds the secret. The file has mode 0600, is stored in memory, and is removed after the group. Not with frequency Always. */
   readonly secrets?: {
     readonly [key: string]: {
+      /** The name of an entry of `secrets`. */
       readonly secret: string;
     };
   };
+  /** Whether ${name} in commands is replaced by a variable. A value with a character that a shell interprets is refused; use environment for it. */
   readonly expand?: boolean;
 };
 

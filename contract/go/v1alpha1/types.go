@@ -616,12 +616,19 @@ type MachineBootstrapHostHooks struct {
 
 // EarlyHookGroup: Commands of one shell process.
 type EarlyHookGroup struct {
+	// The shell that runs the commands. Default: sh, or powershell on Windows.
 	Shell *string `json:"shell,omitempty"`
+	// Fail ends the run at the first entry that fails. Continue reports it and runs the next entry.
 	OnError *string `json:"onError,omitempty"`
+	// How long the whole group may run. After that its processes are killed.
 	Timeout *string `json:"timeout,omitempty"`
+	// The commands. They run in order in one shell process, so exports persist from one entry to the next.
 	Commands []string `json:"commands"`
+	// Environment variables of all entries. A value may hold ${name}, which is replaced by a variable of the document.
 	Environment map[string]string `json:"environment,omitempty"`
+	// Environment variables with the path of a file that holds the secret. The file has mode 0600, is stored in memory, and is removed after the group. Not with frequency Always.
 	Secrets map[string]EarlyHookGroupSecrets `json:"secrets,omitempty"`
+	// Whether ${name} in commands is replaced by a variable. A value with a character that a shell interprets is refused; use environment for it.
 	Expand *bool `json:"expand,omitempty"`
 	// Once runs the group once on a machine, Always at every boot.
 	Frequency *string `json:"frequency,omitempty"`
@@ -629,22 +636,31 @@ type EarlyHookGroup struct {
 
 // EarlyHookGroupSecrets: see the schema.
 type EarlyHookGroupSecrets struct {
+	// The name of an entry of `secrets`.
 	Secret string `json:"secret"`
 }
 
 // HookGroup: Commands of one shell process.
 type HookGroup struct {
+	// The shell that runs the commands. Default: sh, or powershell on Windows.
 	Shell *string `json:"shell,omitempty"`
+	// Fail ends the run at the first entry that fails. Continue reports it and runs the next entry.
 	OnError *string `json:"onError,omitempty"`
+	// How long the whole group may run. After that its processes are killed.
 	Timeout *string `json:"timeout,omitempty"`
+	// The commands. They run in order in one shell process, so exports persist from one entry to the next.
 	Commands []string `json:"commands"`
+	// Environment variables of all entries. A value may hold ${name}, which is replaced by a variable of the document.
 	Environment map[string]string `json:"environment,omitempty"`
+	// Environment variables with the path of a file that holds the secret. The file has mode 0600, is stored in memory, and is removed after the group. Not with frequency Always.
 	Secrets map[string]HookGroupSecrets `json:"secrets,omitempty"`
+	// Whether ${name} in commands is replaced by a variable. A value with a character that a shell interprets is refused; use environment for it.
 	Expand *bool `json:"expand,omitempty"`
 }
 
 // HookGroupSecrets: see the schema.
 type HookGroupSecrets struct {
+	// The name of an entry of `secrets`.
 	Secret string `json:"secret"`
 }
 

@@ -1,49 +1,9 @@
-import type { ApiServerFilesModel } from './model-api-server.ts';
 import type { SecretValue } from './secret.ts';
+import type { ApiServerModel } from './sections/api-server/index.ts';
+import type { Argument, ComponentModel, PodEnvironmentVariable } from './sections/kubernetes/component.ts';
 
-export interface Argument {
-  readonly name: string;
-  readonly value: string;
-}
-
-export interface EnvironmentVariable {
-  readonly name: string;
-  readonly value: string;
-}
-
-/** Of a static pod: a value, or something that the pod knows of itself (the downward API). */
-export type PodEnvironmentVariable = EnvironmentVariable | PodEnvironmentReference;
-
-export interface PodEnvironmentReference {
-  readonly name: string;
-  readonly valueFrom:
-    | { readonly fieldRef: { readonly fieldPath: string; readonly apiVersion?: string | undefined } }
-    | {
-        readonly resourceFieldRef: {
-          readonly resource: string;
-          readonly containerName?: string | undefined;
-          readonly divisor?: string | undefined;
-        };
-      };
-}
-
-export interface HostPathVolume {
-  readonly name: string;
-  readonly hostPath: string;
-  readonly mountPath: string;
-  readonly readOnly: boolean;
-  readonly pathType: string | undefined;
-}
-
-export interface ComponentModel {
-  readonly args: readonly Argument[];
-  readonly env: readonly PodEnvironmentVariable[];
-  readonly volumes: readonly HostPathVolume[];
-}
-
-export interface ApiServerModel extends ComponentModel, ApiServerFilesModel {
-  readonly certSANs: readonly string[];
-}
+export type * from './sections/kubernetes/component.ts';
+export type { ApiServerModel };
 
 export interface ControlPlaneModel {
   readonly apiEndpoint: { readonly advertiseAddress: string | undefined; readonly bindPort: number | undefined };

@@ -6,7 +6,6 @@ import type { SinkModel } from './model-sinks.ts';
 import type { SecretValue } from './secret.ts';
 
 export type * from './model-active-directory.ts';
-export type * from './model-api-server.ts';
 export type * from './model-containerd.ts';
 export type * from './model-control-plane.ts';
 export type * from './model-hardening.ts';
@@ -14,6 +13,13 @@ export type * from './model-host.ts';
 export type * from './model-kubernetes.ts';
 export type * from './model-sinks.ts';
 export type * from './model-storage.ts';
+export type * from './sections/api-server/admission.ts';
+export type * from './sections/api-server/audit.ts';
+export type * from './sections/api-server/authentication.ts';
+export type * from './sections/api-server/authorization.ts';
+export type * from './sections/api-server/connection.ts';
+export type * from './sections/api-server/encryption.ts';
+export type * from './sections/api-server/files.ts';
 
 /**
  * What the agent works with: every document version converts to this, so that steps outlive document versions.

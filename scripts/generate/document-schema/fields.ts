@@ -17,7 +17,7 @@ export function fieldReference(): FieldReference {
   const fields = Object.entries<HostPart>(HOST_PARTS).flatMap(([name, part]) =>
     Object.entries(part.fields ?? {}).flatMap(([key, field]) =>
       key.split(', ').map((below) => {
-        const path = /^[A-Z]/.test(below) ? below : `host.${name}${below.startsWith('[') ? '' : '.'}${below}`;
+        const path = /^[A-Z*]/.test(below) ? below : `host.${name}${below.startsWith('[') ? '' : '.'}${below}`;
         return { path, field, pattern: patternOf(path) };
       }),
     ),

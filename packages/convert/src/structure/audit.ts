@@ -1,8 +1,6 @@
-import type { ApiServerFilesSection } from '@machineadm/document/versions/v1alpha1/api-server.ts';
+import type { AuditSection } from '@machineadm/document/sections/api-server/audit.ts';
 import { isMap } from '../map.ts';
 import type { Lifting } from './lifting.ts';
-
-type Audit = NonNullable<ApiServerFilesSection['audit']>;
 
 /** k/k staging/src/k8s.io/apiserver/pkg/server/options/audit.go */
 const POLICY = 'audit-policy-file';
@@ -31,7 +29,7 @@ export async function liftAudit(lifting: Lifting): Promise<void> {
   // "-" is standard output, for which the document has no field.
   if (policy === undefined || logs === '-') return;
   const [age, backups, size] = limits;
-  const audit: Audit = {
+  const audit: AuditSection = {
     policy,
     log:
       logs === undefined
@@ -70,11 +68,11 @@ export async function liftAudit(lifting: Lifting): Promise<void> {
   };
 }
 
-function policyOf(policy: unknown): Audit['policy'] | undefined {
+function policyOf(policy: unknown): AuditSection['policy'] | undefined {
   if (!isMap(policy) || policy.kind !== 'Policy' || typeof policy.apiVersion !== 'string') return undefined;
   if (!policy.apiVersion.startsWith('audit.k8s.io/')) return undefined;
   const { apiVersion: _apiVersion, kind: _kind, metadata = {}, ...rest } = policy;
   // Has no effect on the API server, but was written on purpose.
   if (Object.values(Object(metadata)).some((value) => value !== null)) return undefined;
-  return rest as Audit['policy'];
+  return rest as AuditSection['policy'];
 }

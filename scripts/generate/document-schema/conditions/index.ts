@@ -1,5 +1,4 @@
 import type { JsonSchema } from '@machineadm/document/sections/conditions.ts';
-import { API_SERVER_CONDITIONS } from './api-server.ts';
 import { HOST_CONDITIONS } from './host.ts';
 import { KUBERNETES_CONDITIONS } from './kubernetes.ts';
 import { PLATFORM_CONDITIONS } from './platform.ts';
@@ -15,6 +14,5 @@ export const CONDITIONS: Readonly<Record<string, readonly JsonSchema[]>> = {
   ...HOST_CONDITIONS,
   ...RUNTIME_CONDITIONS,
   ...KUBERNETES_CONDITIONS,
-  ...API_SERVER_CONDITIONS,
   ...REPORTING_CONDITIONS,
 };

@@ -1,6 +1,6 @@
 import { type Finding, type PathSegment, withCode } from '../../diagnostics.ts';
 import { minorOf, OLDEST_MINOR } from '../../kubernetes-releases/minor.ts';
-import { checkApiServer, checkApiServerOfExec } from './checks-api-server.ts';
+import { checkApiServer, checkApiServerOfExec } from '../../sections/api-server/index.ts';
 import {
   checkBootstrapTokens,
   checkExec,
@@ -15,6 +15,7 @@ import { checkKubeadmConfiguration } from './checks-kubeadm-cluster.ts';
 import { checkNode } from './checks-node.ts';
 import type { SecretField } from './fields.ts';
 import type { KubernetesSection } from './kubernetes.ts';
+import { writtenValue } from './secrets.ts';
 import type { Sections } from './sections.ts';
 
 export const TOKEN = /^[a-z0-9]{6}\.[a-z0-9]{16}$/;
@@ -30,7 +31,7 @@ export function checkKubernetes(sections: Sections): Finding[] {
   return [
     ...always,
     ...(ownProgram
-      ? [...checkExec(kubernetes), ...checkApiServerOfExec(kubernetes)]
+      ? [...checkExec(kubernetes), ...checkApiServerOfExec(kubernetes.controlPlane?.apiServer ?? {})]
       : checkKubeadm(kubernetes, secrets)),
   ];
 }
@@ -47,7 +48,7 @@ function checkKubeadm(kubernetes: KubernetesSection, secrets: NonNullable<Sectio
     ...checkPatches(kubernetes),
     ...checkStaticPods(kubernetes),
     ...checkReady(kubernetes),
-    ...checkApiServer(kubernetes, secrets),
+    ...checkApiServer(kubernetes.controlPlane?.apiServer ?? {}, kubernetes.version, secrets),
     ...withCode('RefusedByKubernetes', checkKubeadmConfiguration(kubernetes)),
     ...withCode('UnsupportedVersion', checkComponents(kubernetes)),
     ...withCode('RefusedByKubernetes', checkNode(kubernetes)),
@@ -164,7 +165,7 @@ function checkVerification({ join }: KubernetesSection): Finding[] {
 function checkSecretFormats(kubernetes: KubernetesSection, secrets: NonNullable<Sections['secrets']>): Finding[] {
   const findings: Finding[] = [];
   const check = (path: readonly PathSegment[], field: SecretField | undefined, pattern: RegExp, form: string) => {
-    const literal = literalOf(field, secrets);
+    const literal = writtenValue(field, secrets);
     // The value itself is never shown.
     if (literal !== undefined && !pattern.test(literal)) {
       findings.push({ path: ['kubernetes', ...path], message: `malformed: ${form}` });
@@ -179,13 +180,6 @@ function checkSecretFormats(kubernetes: KubernetesSection, secrets: NonNullable<
   const key = kubernetes.controlPlane?.certificateKey;
   check(['controlPlane', 'certificateKey'], key, CERTIFICATE_KEY, 'a certificate key is 64 hex digits (32 bytes)');
   return findings;
-}
-
-/** The value of a secret field where the document itself holds it. */
-function literalOf(field: SecretField | undefined, secrets: NonNullable<Sections['secrets']>): string | undefined {
-  if (field === undefined || typeof field === 'string') return field;
-  const source = secrets[field.secret];
-  return source !== undefined && 'value' in source ? source.value : undefined;
 }
 
 function checkExclusions(kubernetes: KubernetesSection): Finding[] {

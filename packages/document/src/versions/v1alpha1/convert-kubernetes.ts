@@ -1,10 +1,11 @@
-import type { ComponentModel, EtcdModel, KeyPair, KubernetesModel, Platform } from '../../model.ts';
+import type { EtcdModel, KeyPair, KubernetesModel, Platform } from '../../model.ts';
 import { DEFAULT_CRI_SOCKETS } from '../../model-kubernetes.ts';
-import { toApiServerFiles } from './convert-api-server.ts';
+import { toApiServer } from '../../sections/api-server/index.ts';
+import { toComponent } from '../../sections/kubernetes/component.ts';
 import { extraConfiguration, toExec, toKubeadm } from './convert-bootstrapper.ts';
 import { toJoin } from './convert-join.ts';
 import { milliseconds, type ResolveSecret } from './convert-values.ts';
-import type { ComponentSection, KubernetesSection } from './kubernetes.ts';
+import type { KubernetesSection } from './kubernetes.ts';
 
 /** The section `kubernetes`. Defaults that the documentation promises; kubeadm's own stay kubeadm's. */
 
@@ -111,11 +112,7 @@ function toControlPlane(
       advertiseAddress: section?.apiEndpoint?.advertiseAddress,
       bindPort: section?.apiEndpoint?.bindPort,
     },
-    apiServer: {
-      ...toComponent(section?.apiServer),
-      certSANs: section?.apiServer?.certSANs ?? [],
-      ...toApiServerFiles(section?.apiServer, resolve),
-    },
+    apiServer: toApiServer(section?.apiServer ?? {}, resolve),
     controllerManager: toComponent(section?.controllerManager),
     scheduler: toComponent(section?.scheduler),
     etcd: toEtcd(section?.etcd),
@@ -124,20 +121,6 @@ function toControlPlane(
       name,
       manifest,
       adminKubeconfig: adminKubeconfig ?? 'Auto',
-    })),
-  };
-}
-
-function toComponent(section: ComponentSection | undefined): ComponentModel {
-  return {
-    args: section?.args ?? [],
-    env: section?.env ?? [],
-    volumes: (section?.volumes ?? []).map((volume) => ({
-      name: volume.name,
-      hostPath: volume.hostPath,
-      mountPath: volume.mountPath,
-      readOnly: volume.readOnly ?? false,
-      pathType: volume.pathType,
     })),
   };
 }

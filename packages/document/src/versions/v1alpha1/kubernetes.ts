@@ -1,6 +1,7 @@
 import * as z from 'zod';
+import { apiServer } from '../../sections/api-server/index.ts';
 import { define, field, object } from '../../sections/field.ts';
-import { apiServerFiles } from './api-server.ts';
+import { component, podEnvironmentVariable } from '../../sections/kubernetes/component.ts';
 import { bootstrapper } from './bootstrapper.ts';
 import {
   absolutePath,
@@ -10,7 +11,6 @@ import {
   dnsSubdomain,
   duration,
   EXAMPLE_CERTIFICATE,
-  environmentVariable,
   hostPort,
   imageRepository,
   imageTag,
@@ -20,91 +20,6 @@ import {
   url,
 } from './fields.ts';
 import { join } from './join.ts';
-
-/** What a static pod can refer to: itself. It has no access to objects of the API. */
-const podEnvironmentVariable = define(
-  'PodEnvironmentVariable',
-  z.union(
-    [
-      environmentVariable,
-      object({
-        name: field(environmentVariable.shape.name, 'The name of the environment variable.', {
-          example: 'HTTPS_PROXY',
-        }),
-        valueFrom: field(
-          z.union([
-            object({
-              fieldRef: field(
-                object({
-                  fieldPath: field(z.string().min(1), 'The path of the field.', { example: 'status.hostIP' }),
-                  apiVersion: field(z.string().min(1), 'The API version that the path belongs to.', {
-                    absent: 'that of Kubernetes, v1',
-                    example: 'v1',
-                  }),
-                }),
-                'A field of the pod.',
-                { example: { fieldPath: 'status.hostIP' } },
-              ),
-            }),
-            object({
-              resourceFieldRef: field(
-                object({
-                  resource: field(z.string().min(1), 'The resource.', { example: 'limits.memory' }),
-                  containerName: field(z.string().min(1), 'The container.', {
-                    absent: 'the container that has the variable',
-                    example: 'kube-apiserver',
-                  }),
-                  divisor: field(z.string().min(1), 'The unit of the value.', {
-                    absent: 'that of Kubernetes, 1',
-                    example: '1Mi',
-                  }),
-                }),
-                'A resource request or limit of a container.',
-                { example: { resource: 'limits.memory' } },
-              ),
-            }),
-          ]),
-          'A value of the pod itself. A static pod has no access to objects of the API.',
-          { example: { fieldRef: { fieldPath: 'status.hostIP' } } },
-        ),
-      }),
-    ],
-    { error: 'expected {name, value}, or {name, valueFrom} with fieldRef or resourceFieldRef' },
-  ),
-  'An environment variable.',
-  { name: 'LOG_LEVEL', value: 'debug' },
-);
-
-const componentFields = {
-  args: field(z.array(argument), 'Command line arguments. A name may repeat where the component allows it.', {
-    default: [],
-    example: [{ name: 'v', value: '2' }],
-  }),
-  env: field(z.array(podEnvironmentVariable), 'Environment variables of the container.', {
-    default: [],
-    example: [{ name: 'GOMEMLIMIT', value: '2GiB' }],
-  }),
-  volumes: field(
-    z.array(
-      object({
-        name: field(z.string().min(1), 'The name of the volume.', { example: 'extra' }),
-        hostPath: field(absolutePath, 'The path on the machine.', { example: '/etc/extra' }),
-        mountPath: field(absolutePath, 'The path in the container.', { example: '/etc/extra' }),
-        readOnly: field(z.boolean(), 'Whether the container may only read it.', { default: false, example: true }),
-        pathType: field(
-          z.enum(['DirectoryOrCreate', 'Directory', 'FileOrCreate', 'File', 'Socket', 'CharDevice', 'BlockDevice']),
-          'What must be at the path on the machine, and whether it is created.',
-          { absent: 'nothing is checked', example: 'DirectoryOrCreate' },
-        ),
-      }),
-    ),
-    'Paths of the host that are mounted into the container.',
-    { default: [], example: [{ name: 'extra', hostPath: '/etc/extra', mountPath: '/etc/extra' }] },
-  ),
-};
-const component = define('Component', object(componentFields), 'A component of the control plane.', {
-  args: [{ name: 'v', value: '2' }],
-});
 
 const keyPair = define(
   'KeyPair',
@@ -288,19 +203,10 @@ const controlPlane = object({
       example: { advertiseAddress: '10.0.0.11', bindPort: 6443 },
     },
   ),
-  apiServer: field(
-    object({
-      ...componentFields,
-      certSANs: field(
-        z.array(z.string().min(1)),
-        'Further host names and IP addresses that the certificate of the API server is valid for.',
-        { default: [], example: ['api.prod-a.example', '10.0.0.10'] },
-      ),
-      ...apiServerFiles,
-    }),
-    'The API server.',
-    { absent: 'the defaults of kubeadm', example: { certSANs: ['api.prod-a.example'] } },
-  ),
+  apiServer: field(apiServer, 'The API server.', {
+    absent: 'the defaults of kubeadm',
+    example: { certSANs: ['api.prod-a.example'] },
+  }),
   controllerManager: field(component, 'The controller manager.', {
     absent: 'the defaults of kubeadm',
     example: { args: [{ name: 'node-cidr-mask-size', value: '24' }] },
@@ -569,4 +475,3 @@ export const kubernetes = object({
 });
 
 export type KubernetesSection = z.infer<typeof kubernetes>;
-export type ComponentSection = z.infer<typeof component>;

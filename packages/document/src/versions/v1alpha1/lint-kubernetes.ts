@@ -1,5 +1,5 @@
 import type { Finding } from '../../diagnostics.ts';
-import { API_SERVER } from './api-server-findings.ts';
+import { API_SERVER } from '../../sections/api-server/connection.ts';
 import { lintComponentGates } from './checks-components.ts';
 import { lintKubeadmGates } from './checks-kubeadm-cluster.ts';
 import type { KubernetesSection } from './kubernetes.ts';

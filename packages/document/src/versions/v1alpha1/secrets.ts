@@ -8,6 +8,7 @@ import {
   headers,
   httpUrl,
   machinePath,
+  type SecretField,
   sha256,
 } from './fields.ts';
 
@@ -101,3 +102,10 @@ const secretSource = oneOf({
 export const secrets = z.record(z.string().regex(/^[A-Za-z][A-Za-z0-9_-]*$/, 'not a name'), secretSource);
 
 export type SecretsSection = z.infer<typeof secrets>;
+
+/** The value of a field that holds a secret, where the document itself has it. */
+export function writtenValue(field: SecretField | undefined, secrets: SecretsSection): string | undefined {
+  if (field === undefined || typeof field === 'string') return field;
+  const source = secrets[field.secret];
+  return source !== undefined && 'value' in source ? source.value : undefined;
+}

@@ -1,5 +1,5 @@
 import type { Finding } from '../../../diagnostics.ts';
-import type { SecretField } from '../fields.ts';
+import { writtenValue } from '../secrets.ts';
 import type { Sections } from '../sections.ts';
 
 /** A secret that is written down must be one of Standard Webhooks; a reference is known only where it is used. */
@@ -8,7 +8,7 @@ export function checkWebhooks({ reporting, secrets }: Sections): Finding[] {
     if (sink.type !== 'Webhook') return [];
     const fields = ['secret', 'previousSecret'] as const;
     return fields.flatMap((field) => {
-      const value = literalOf(sink[field], secrets);
+      const value = writtenValue(sink[field], secrets ?? {});
       if (value === undefined || isWebhookSecret(value)) return [];
       return [
         {
@@ -19,12 +19,6 @@ export function checkWebhooks({ reporting, secrets }: Sections): Finding[] {
       ];
     });
   });
-}
-
-function literalOf(field: SecretField | undefined, secrets: Sections['secrets']): string | undefined {
-  if (field === undefined || typeof field === 'string') return field;
-  const source = secrets?.[field.secret];
-  return source !== undefined && 'value' in source ? source.value : undefined;
 }
 
 /** The prefix may be left out, as the specification's libraries let it be. */

@@ -1,7 +1,7 @@
 import type { Finding } from '../../diagnostics.ts';
-import type { ApiServerFilesSection } from './api-server.ts';
-import { API_SERVER } from './api-server-findings.ts';
-import type { ComponentSection } from './kubernetes.ts';
+import type { ComponentSection } from '../kubernetes/component.ts';
+import { API_SERVER } from './connection.ts';
+import type { ApiServerFilesSection } from './files.ts';
 
 /** Arguments that a section of the document sets, or that the API server refuses beside it. */
 export const OWNERS: readonly {
