@@ -1,7 +1,7 @@
 import { errorMessage, type Failure, MachineadmError } from '@machineadm/document/errors.ts';
 import type { ExitName } from '@machineadm/document/exit-codes.ts';
 import type { LoadedDocument } from '@machineadm/document/load.ts';
-import { DEFAULT_CRI_SOCKETS } from '@machineadm/document/model-kubernetes.ts';
+import { DEFAULT_CRI_SOCKETS } from '@machineadm/document/ownership/paths.ts';
 import { REASONS } from '@machineadm/document/reasons.ts';
 import { leaves } from '@machineadm/document/tree.ts';
 import { formatDuration } from '@machineadm/document/units.ts';

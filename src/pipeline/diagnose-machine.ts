@@ -1,6 +1,6 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { ReadyModel } from '@machineadm/document/model.ts';
-import { DEFAULT_CRI_SOCKETS } from '@machineadm/document/model-kubernetes.ts';
+import { DEFAULT_CRI_SOCKETS } from '@machineadm/document/ownership/paths.ts';
 import { collect, transcriptLines } from '../diagnosis/collect.ts';
 import type { ObservedLine } from '../diagnosis/observed-line.ts';
 import { readSavedLog } from '../diagnosis/saved-log.ts';

@@ -1,7 +1,7 @@
 import { EXAMPLE_ENDPOINT } from '@machineadm/document/example.ts';
 import type { LoadedDocument } from '@machineadm/document/load.ts';
 import type { Model } from '@machineadm/document/model.ts';
-import { DEFAULT_CRI_SOCKETS } from '@machineadm/document/model-kubernetes.ts';
+import { DEFAULT_CRI_SOCKETS } from '@machineadm/document/ownership/paths.ts';
 import { redactDeep } from '@machineadm/document/redaction.ts';
 import { checkCertificates } from '../diagnosis/checks/certificates.ts';
 import { checkControlPlane } from '../diagnosis/checks/control-plane.ts';

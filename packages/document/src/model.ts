@@ -1,16 +1,14 @@
 import type { ContainerdModel } from './model-containerd.ts';
 import type { HardeningModel } from './model-hardening.ts';
 import type { HostModel } from './model-host.ts';
-import type { KubernetesModel } from './model-kubernetes.ts';
 import type { SinkModel } from './model-sinks.ts';
 import type { SecretValue } from './secret.ts';
+import type { KubernetesModel } from './sections/kubernetes/index.ts';
 
 export type * from './model-active-directory.ts';
 export type * from './model-containerd.ts';
-export type * from './model-control-plane.ts';
 export type * from './model-hardening.ts';
 export type * from './model-host.ts';
-export type * from './model-kubernetes.ts';
 export type * from './model-sinks.ts';
 export type * from './model-storage.ts';
 export type * from './sections/api-server/admission.ts';
@@ -20,6 +18,19 @@ export type * from './sections/api-server/authorization.ts';
 export type * from './sections/api-server/connection.ts';
 export type * from './sections/api-server/encryption.ts';
 export type * from './sections/api-server/files.ts';
+export type { ApiServerModel } from './sections/api-server/index.ts';
+export type * from './sections/kubernetes/addons.ts';
+export type * from './sections/kubernetes/cluster.ts';
+export type * from './sections/kubernetes/component.ts';
+export type * from './sections/kubernetes/control-plane.ts';
+export type * from './sections/kubernetes/exec.ts';
+export type * from './sections/kubernetes/index.ts';
+export type * from './sections/kubernetes/join.ts';
+export type * from './sections/kubernetes/kubeadm.ts';
+export type * from './sections/kubernetes/node.ts';
+export type * from './sections/kubernetes/pki.ts';
+export type * from './sections/kubernetes/retry.ts';
+export type * from './sections/kubernetes/timeouts.ts';
 
 /**
  * What the agent works with: every document version converts to this, so that steps outlive document versions.

@@ -1,7 +1,7 @@
 import type { ContainerdModel, Model, TomlTable } from '@machineadm/document/model.ts';
-import { DEFAULT_CRI_SOCKETS } from '@machineadm/document/model-kubernetes.ts';
 import {
   CONTAINERD_CONFIGURATION,
+  DEFAULT_CRI_SOCKETS,
   ORIGINAL_SUFFIX,
   PREVIOUS_SUFFIX,
   REGISTRIES_DIRECTORY,

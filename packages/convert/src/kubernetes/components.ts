@@ -1,5 +1,5 @@
 import type { ComponentSection } from '@machineadm/document/sections/kubernetes/component.ts';
-import type { KubernetesSection } from '@machineadm/document/versions/v1alpha1/kubernetes.ts';
+import type { KubernetesSection } from '@machineadm/document/sections/kubernetes/index.ts';
 import type { Conversion } from '../conversion.ts';
 import type { Source } from '../source.ts';
 import { onlySince, type Target, V1BETA4_MINOR } from './target.ts';

@@ -1,5 +1,5 @@
 import { utf8Text } from '@machineadm/document/decode.ts';
-import type { JoinSection } from '@machineadm/document/versions/v1alpha1/join.ts';
+import type { JoinSection } from '@machineadm/document/sections/kubernetes/join.ts';
 import type { Conversion } from '../conversion.ts';
 import { fromBase64 } from '../secrets.ts';
 import type { Source } from '../source.ts';

@@ -1,5 +1,5 @@
 import type { Role } from '@machineadm/document/model.ts';
-import type { KubernetesSection } from '@machineadm/document/versions/v1alpha1/kubernetes.ts';
+import type { KubernetesSection } from '@machineadm/document/sections/kubernetes/index.ts';
 import type { Conversion } from '../conversion.ts';
 import type { Spec } from '../spec.ts';
 import { clusterIdentity, convertCluster } from './cluster.ts';

@@ -1,5 +1,5 @@
 import { refusedByKubelet } from '@machineadm/document/kubernetes-releases/node-labels.ts';
-import type { KubernetesSection } from '@machineadm/document/versions/v1alpha1/kubernetes.ts';
+import type { KubernetesSection } from '@machineadm/document/sections/kubernetes/index.ts';
 import type { Conversion } from '../conversion.ts';
 import type { Source } from '../source.ts';
 import { convertArguments, nonEmpty, omitEmpty } from './components.ts';

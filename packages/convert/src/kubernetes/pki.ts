@@ -1,5 +1,5 @@
 import { utf8Text } from '@machineadm/document/decode.ts';
-import type { KubernetesSection } from '@machineadm/document/versions/v1alpha1/kubernetes.ts';
+import type { KubernetesSection } from '@machineadm/document/sections/kubernetes/index.ts';
 import type { Conversion } from '../conversion.ts';
 import type { SecretName } from '../secrets.ts';
 import type { Source } from '../source.ts';

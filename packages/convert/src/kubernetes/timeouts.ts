@@ -1,4 +1,4 @@
-import type { KubernetesSection } from '@machineadm/document/versions/v1alpha1/kubernetes.ts';
+import type { KubernetesSection } from '@machineadm/document/sections/kubernetes/index.ts';
 import type { Conversion } from '../conversion.ts';
 import type { Source } from '../source.ts';
 import { omitEmpty } from './components.ts';

@@ -1,7 +1,7 @@
 import type { FileSection } from '@machineadm/document/host-parts/files.ts';
 import type { HookGroupSection } from '@machineadm/document/host-parts/hooks.ts';
+import type { KubernetesSection } from '@machineadm/document/sections/kubernetes/index.ts';
 import type { HostSection } from '@machineadm/document/versions/v1alpha1/host.ts';
-import type { KubernetesSection } from '@machineadm/document/versions/v1alpha1/kubernetes.ts';
 import type { ContainerRuntimeSection } from '@machineadm/document/versions/v1alpha1/runtime.ts';
 import type { Conversion } from '../conversion.ts';
 import { hasMark } from '../jinja.ts';

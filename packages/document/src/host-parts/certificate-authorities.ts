@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { OWN_FILE_PREFIX, TRUST_STORES } from '../ownership/paths.ts';
-import { certificatePem } from '../versions/v1alpha1/fields.ts';
+import { certificatePem } from '../sections/certificates.ts';
 import { claimsOn, hostPart } from './part.ts';
 
 export interface CertificateAuthorityModel {

@@ -132,3 +132,9 @@ export const RUN_DIRECTORY = '/run/machineadm';
 export const REGISTRY_FILES = new RegExp(
   `^(?:${REGISTRY_HOSTS_FILE.replace('.', '\\.')}(?:${ORIGINAL_SUFFIX.replace('.', '\\.')})?|${OWN_FILE_PREFIX}[^/]*)$`,
 );
+
+/** Where containerd listens; on Windows that of kubeadm, too (k/k cmd/kubeadm/app/constants/constants_windows.go). */
+export const DEFAULT_CRI_SOCKETS: Readonly<Record<'linux' | 'windows', string>> = {
+  linux: 'unix:///run/containerd/containerd.sock',
+  windows: 'npipe:////./pipe/containerd-containerd',
+};

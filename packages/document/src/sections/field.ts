@@ -91,11 +91,13 @@ type Alternative<Of extends Fields> = {
 }[keyof Of];
 
 /** An object that has one of these fields, and nothing else. */
-export function oneOf<Of extends Fields>(fields: Of): z.ZodUnion<readonly Alternative<Of>[]> {
-  const alternatives = Object.entries(fields).map(([name, of]) => object({ [name]: of }));
-  const error = `expected one of ${Object.keys(fields)
+export function oneOf<Of extends Fields>(
+  fields: Of,
+  error = `expected one of ${Object.keys(fields)
     .map((name) => `{${name}}`)
-    .join(', ')}`;
+    .join(', ')}`,
+): z.ZodUnion<readonly Alternative<Of>[]> {
+  const alternatives = Object.entries(fields).map(([name, of]) => object({ [name]: of }));
   return z.union(alternatives, { error }) as unknown as z.ZodUnion<readonly Alternative<Of>[]>;
 }
 

@@ -1,6 +1,5 @@
 import type { JsonSchema } from '@machineadm/document/sections/conditions.ts';
 import { HOST_CONDITIONS } from './host.ts';
-import { KUBERNETES_CONDITIONS } from './kubernetes.ts';
 import { PLATFORM_CONDITIONS } from './platform.ts';
 import { REPORTING_CONDITIONS } from './reporting.ts';
 import { RUNTIME_CONDITIONS } from './runtime.ts';
@@ -13,6 +12,5 @@ export const CONDITIONS: Readonly<Record<string, readonly JsonSchema[]>> = {
   ...PLATFORM_CONDITIONS,
   ...HOST_CONDITIONS,
   ...RUNTIME_CONDITIONS,
-  ...KUBERNETES_CONDITIONS,
   ...REPORTING_CONDITIONS,
 };

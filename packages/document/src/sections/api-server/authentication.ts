@@ -1,21 +1,8 @@
 import * as z from 'zod';
 import type { Finding, PathSegment } from '../../diagnostics.ts';
 import { milliseconds, type ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
-import { certificatePem, duration, EXAMPLE_CERTIFICATE, httpsUrl } from '../../versions/v1alpha1/fields.ts';
-import {
-  all,
-  atLeastOne,
-  exactlyOne,
-  exclusive,
-  has,
-  is,
-  type JsonSchema,
-  must,
-  text,
-  textWithout,
-  when,
-  without,
-} from '../conditions.ts';
+import { duration } from '../../versions/v1alpha1/fields.ts';
+import { atLeastOne, is, when, without } from '../conditions.ts';
 import { field, object } from '../field.ts';
 import {
   API_SERVER,
@@ -26,6 +13,7 @@ import {
   toConnection,
   type WebhookConnection,
 } from './connection.ts';
+import { checkJwt, jwt } from './token-issuers.ts';
 
 export interface AuthenticationModel {
   readonly webhook:
@@ -38,152 +26,6 @@ export interface AuthenticationModel {
 export interface StructuredAuthentication {
   readonly jwt: readonly Readonly<Record<string, unknown>>[];
   readonly anonymous: { readonly enabled: boolean; readonly paths: readonly string[] } | undefined;
-}
-
-const claim = field(z.string().min(1), 'The claim that holds the value. Excludes expression.', {
-  absent: 'expression gives the value',
-  example: 'sub',
-});
-const expression = field(z.string().min(1), 'A CEL expression that gives the value. Excludes claim.', {
-  absent: 'claim gives the value',
-  example: 'claims.sub',
-});
-const prefix = field(z.string(), 'What is put before the value of the claim, "" for nothing. Required with claim.', {
-  absent: 'an expression has no prefix',
-  example: '',
-});
-const claimOrExpression = object({ claim, prefix, expression });
-const rulesOfUser = z.array(
-  object({
-    expression: field(z.string().min(1), 'A CEL expression over the user that must be true.', {
-      example: '!user.username.startsWith("system:")',
-    }),
-    message: field(z.string(), 'The message when the expression is false.', {
-      absent: 'a message of the API server',
-      example: 'reserved name',
-    }),
-  }),
-);
-
-const jwt = object(
-  {
-    issuer: field(
-      object({
-        url: field(httpsUrl, 'The URL of the issuer, as the tokens name it.', { example: 'https://issuer.example' }),
-        discoveryURL: field(
-          httpsUrl,
-          'The URL of the discovery document, where it differs from that of the issuer. Needs Kubernetes 1.30.',
-          {
-            absent: 'url and /.well-known/openid-configuration',
-            example: 'https://issuer.internal/.well-known/openid-configuration',
-          },
-        ),
-        certificateAuthority: field(certificatePem, 'The authority that signs for the issuer, in PEM form.', {
-          absent: 'those that the image of the API server trusts',
-          example: EXAMPLE_CERTIFICATE,
-        }),
-        audiences: field(
-          z.array(z.string().min(1)).min(1),
-          'Audiences of tokens that are accepted. More than one needs Kubernetes 1.30.',
-          { example: ['kubernetes'] },
-        ),
-      }),
-      'The issuer of the tokens.',
-      { example: { url: 'https://issuer.example', audiences: ['kubernetes'] } },
-    ),
-    claimValidationRules: field(
-      z.array(
-        object(
-          {
-            claim: field(z.string().min(1), 'The claim that must have requiredValue. Excludes expression.', {
-              absent: 'expression is the rule',
-              example: 'hd',
-            }),
-            requiredValue: field(z.string(), 'The value that the claim must have. Belongs to claim.', {
-              absent: 'the empty text',
-              example: 'example.com',
-            }),
-            expression: field(z.string().min(1), 'A CEL expression over claims that must be true. Excludes claim.', {
-              absent: 'claim is the rule',
-              example: 'claims.hd == "example.com"',
-            }),
-            message: field(z.string(), 'The message when the expression is false. Belongs to expression.', {
-              absent: 'a message of the API server',
-              example: 'the domain must be example.com',
-            }),
-          },
-          () => [
-            exactlyOne('claim', 'expression'),
-            exclusive('claim', 'message'),
-            exclusive('expression', 'requiredValue'),
-          ],
-        ),
-      ),
-      'What must be true of the claims of a token.',
-      { default: [], example: [{ claim: 'hd', requiredValue: 'example.com' }] },
-    ),
-    claimMappings: field(
-      object({
-        username: field(claimOrExpression, 'The name of the user.', { example: { claim: 'sub', prefix: '' } }),
-        groups: field(claimOrExpression, 'The groups of the user.', {
-          absent: 'no groups',
-          example: { claim: 'groups', prefix: '' },
-        }),
-        uid: field(object({ claim, expression }), 'The UID of the user.', {
-          absent: 'no UID',
-          example: { claim: 'sub' },
-        }),
-        extra: field(
-          z.array(
-            object(
-              {
-                key: field(z.string().min(1), 'The key, in lower case and with a domain.', {
-                  example: 'example.org/team',
-                }),
-                valueExpression: field(z.string().min(1), 'A CEL expression that gives the value.', {
-                  example: 'claims.team',
-                }),
-              },
-              () => [
-                // A key with its domain, which is none of Kubernetes' own.
-                must(
-                  'key',
-                  all(
-                    text(/^[a-z0-9.-]+\/[^/\s]\S*$/),
-                    textWithout(/[A-Z]/),
-                    textWithout(/^(?:[^/]*\.)?(?:k8s|kubernetes)\.io\//),
-                  ),
-                ),
-              ],
-            ),
-          ),
-          'Further attributes of the user.',
-          { default: [], example: [{ key: 'example.org/team', valueExpression: 'claims.team' }] },
-        ),
-      }),
-      'How claims become the attributes of a user.',
-      { example: { username: { claim: 'sub', prefix: '' } } },
-    ),
-    userValidationRules: field(rulesOfUser, 'What must be true of the user that a token becomes.', {
-      default: [],
-      example: [{ expression: '!user.username.startsWith("system:")' }],
-    }),
-  },
-  () => [
-    must('issuer.url', textWithout(/[?#@]/)),
-    must('issuer.discoveryURL', textWithout(/[?#@]/)),
-    must('claimMappings.username', { type: 'object', ...claimForm(true) }),
-    must('claimMappings.groups', { type: 'object', ...claimForm(true) }),
-    must('claimMappings.uid', { type: 'object', ...claimForm(false) }),
-  ],
-);
-
-function claimForm(withPrefix: boolean): JsonSchema {
-  return all(
-    exactlyOne('claim', 'expression'),
-    when(has('expression'), without('prefix')),
-    ...(withPrefix ? [when(has('claim'), has('prefix'))] : []),
-  );
 }
 
 export const authentication = object(
@@ -244,7 +86,6 @@ export const authentication = object(
 );
 
 type AuthenticationSection = z.infer<typeof authentication>;
-type Jwt = z.infer<typeof jwt>;
 type Arguments = readonly { readonly name: string; readonly value: string }[];
 
 /**
@@ -287,71 +128,6 @@ export function checkAuthentication(
     issuers.add(jwt.issuer.url);
   });
   return findings;
-}
-
-function checkJwt(
-  { issuer, claimMappings, claimValidationRules }: Jwt,
-  path: readonly PathSegment[],
-  minor: number,
-): Finding[] {
-  const findings: Finding[] = [];
-  if (minor < 30) {
-    if (issuer.audiences.length > 1) findings.push(since([...path, 'issuer', 'audiences'], 30));
-    if (issuer.discoveryURL !== undefined) findings.push(since([...path, 'issuer', 'discoveryURL'], 30));
-  }
-  if (issuer.discoveryURL?.replace(/\/+$/, '') === issuer.url.replace(/\/+$/, '')) {
-    findings.push({ path: [...path, 'issuer', 'discoveryURL'], message: 'must differ from url', hint: 'remove it' });
-  }
-  for (const url of ['url', 'discoveryURL'] as const) {
-    if (/[?#@]/.test(issuer[url] ?? '')) {
-      findings.push({ path: [...path, 'issuer', url], message: 'may hold neither user, query nor fragment' });
-    }
-  }
-  for (const name of ['username', 'groups', 'uid'] as const) {
-    const mapping = claimMappings[name];
-    if (mapping === undefined) continue;
-    const at = [...path, 'claimMappings', name];
-    findings.push(...oneOfBoth(mapping, at));
-    const prefix = 'prefix' in mapping ? mapping.prefix : undefined;
-    if (name !== 'uid' && mapping.claim !== undefined && prefix === undefined) {
-      findings.push({ path: at, message: 'a claim needs its prefix', hint: 'prefix: "" for none' });
-    }
-    if (mapping.expression !== undefined && prefix !== undefined) {
-      findings.push({ path: [...at, 'prefix'], message: 'a prefix belongs to a claim, not to an expression' });
-    }
-  }
-  const keys = new Set<string>();
-  claimMappings.extra?.forEach(({ key }, index) => {
-    const at = [...path, 'claimMappings', 'extra', index, 'key'];
-    if (!/^[a-z0-9.-]+\/[^/\s]\S*$/.test(key) || key !== key.toLowerCase()) {
-      findings.push({ path: at, message: 'not a key in lower case with its domain', hint: 'such as example.org/team' });
-    } else if (/^(?:.*\.)?(?:k8s|kubernetes)\.io\//.test(key)) {
-      findings.push({ path: at, message: 'the domains k8s.io and kubernetes.io are reserved' });
-    }
-    if (keys.has(key)) findings.push({ code: 'Duplicate', path: at, message: 'this key is given twice' });
-    keys.add(key);
-  });
-  claimValidationRules?.forEach((rule, index) => {
-    const at = [...path, 'claimValidationRules', index];
-    findings.push(...oneOfBoth(rule, at));
-    if (rule.claim !== undefined && rule.message !== undefined) {
-      findings.push({ path: [...at, 'message'], message: 'belongs to an expression' });
-    }
-    if (rule.expression !== undefined && rule.requiredValue !== undefined) {
-      findings.push({ path: [...at, 'requiredValue'], message: 'belongs to a claim' });
-    }
-  });
-  return findings;
-}
-
-function oneOfBoth(
-  { claim, expression }: { readonly claim?: string | undefined; readonly expression?: string | undefined },
-  path: readonly PathSegment[],
-): Finding[] {
-  if ((claim === undefined) !== (expression === undefined)) return [];
-  const message =
-    claim === undefined ? 'neither claim nor expression is given' : 'claim and expression exclude each other';
-  return [{ path, message }];
 }
 
 /** A feature that the minor has, switched off. */

@@ -2,7 +2,8 @@ import * as z from 'zod';
 import type { Finding, PathSegment } from '../../diagnostics.ts';
 import type { SecretValue } from '../../secret.ts';
 import type { ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
-import { certificatePem, clientCertificate, EXAMPLE_CERTIFICATE, secret, url } from '../../versions/v1alpha1/fields.ts';
+import { secret, url } from '../../versions/v1alpha1/fields.ts';
+import { certificatePem, clientCertificate, EXAMPLE_CERTIFICATE } from '../certificates.ts';
 import { exclusive } from '../conditions.ts';
 import { choice, type Fields, field, object, type ShapeOf } from '../field.ts';
 

@@ -1,8 +1,8 @@
 import { type Finding, nearestName, type PathSegment } from '../../diagnostics.ts';
+import type { KubernetesSection } from '../../sections/kubernetes/index.ts';
 import { Verbatim, wholeNumber } from '../../verbatim.ts';
 import { checkRegistries } from './checks-registries.ts';
 import type { ContainerdSection } from './containerd.ts';
-import type { KubernetesSection } from './kubernetes.ts';
 import type { Sections } from './sections.ts';
 
 type KubeletSection = NonNullable<KubernetesSection['node']>['kubelet'];

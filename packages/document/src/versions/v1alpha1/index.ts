@@ -1,13 +1,14 @@
 import { withCode } from '../../diagnostics.ts';
 import { checkHostParts } from '../../host-parts/index.ts';
+import { checkKubernetes } from '../../sections/kubernetes/checks.ts';
+import { checkManifests } from '../../sections/kubernetes/control-plane.ts';
+import { checkFailurePatterns } from '../../sections/kubernetes/exec.ts';
+import type { KubernetesSection } from '../../sections/kubernetes/index.ts';
 import { API_VERSIONS } from '../api-versions.ts';
 import type { DocumentVersion } from '../version.ts';
 import { checkSecretNames } from './checks.ts';
-import { checkManifests } from './checks-bootstrapper.ts';
 import { checkContainerd } from './checks-containerd.ts';
-import { checkFailurePatterns } from './checks-failure-patterns.ts';
 import { checkHardening } from './checks-hardening.ts';
-import { checkKubernetes } from './checks-kubernetes.ts';
 import { checkPlatform } from './checks-platform.ts';
 import { checkReporting } from './checks-reporting.ts';
 import { checkTransport } from './checks-transport.ts';
@@ -15,7 +16,6 @@ import { toModel } from './convert.ts';
 import { entryKeys } from './entry-keys.ts';
 import { keepsNumber } from './exact-numbers.ts';
 import { checkImages } from './images.ts';
-import type { KubernetesSection } from './kubernetes.ts';
 import { lint } from './lint.ts';
 import { type Sections, sections } from './sections.ts';
 import { isExpandable, isShellText, variableSources } from './variables.ts';
@@ -41,9 +41,9 @@ export const v1alpha1: DocumentVersion<Sections> = {
     ...checkImages(parsed),
     ...checkTransport(parsed),
     ...checkContainerd(parsed),
-    ...checkKubernetes(parsed),
-    ...withCode('InvalidValue', await checkManifests(parsed)),
-    ...withCode('InvalidValue', await checkFailurePatterns(parsed)),
+    ...(parsed.kubernetes === undefined ? [] : checkKubernetes(parsed.kubernetes, parsed.secrets ?? {})),
+    ...withCode('InvalidValue', await checkManifests(parsed.kubernetes?.controlPlane)),
+    ...withCode('InvalidValue', await checkFailurePatterns(parsed.kubernetes?.bootstrapper?.exec)),
     ...checkHardening(parsed),
   ],
   lint,

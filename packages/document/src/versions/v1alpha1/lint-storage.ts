@@ -1,7 +1,7 @@
 import type { Finding } from '../../diagnostics.ts';
 import { nearestName, type PathSegment } from '../../diagnostics.ts';
 import type { DeviceSection, StorageSection } from '../../host-parts/storage-schema.ts';
-import type { KubernetesSection } from './kubernetes.ts';
+import type { KubernetesSection } from '../../sections/kubernetes/index.ts';
 import type { Sections } from './sections.ts';
 
 /** kubeadm's default (k/k cmd/kubeadm/app/apis/kubeadm/v1beta4/defaults.go, DefaultEtcdDataDir). */

@@ -1,15 +1,7 @@
 import * as z from 'zod';
+import { certificatePem, clientCertificate, EXAMPLE_CERTIFICATE } from '../../sections/certificates.ts';
 import { field, object } from '../../sections/field.ts';
-import {
-  absolutePath,
-  allowInsecure,
-  certificatePem,
-  clientCertificate,
-  duration,
-  EXAMPLE_CERTIFICATE,
-  headers,
-  secret,
-} from './fields.ts';
+import { absolutePath, allowInsecure, duration, headers, secret } from './fields.ts';
 
 /** `containerRuntime.containerd.registries`: where the images of a registry come from. */
 

@@ -1,8 +1,9 @@
 import * as z from 'zod';
 import type { RemoteOptions, SinkTlsModel } from '../../../model-sinks.ts';
+import { certificatePem, clientCertificate, EXAMPLE_CERTIFICATE } from '../../../sections/certificates.ts';
 import { field, type ShapeOf } from '../../../sections/field.ts';
 import { milliseconds, type ResolveSecret } from '../convert-values.ts';
-import { certificatePem, clientCertificate, duration, EXAMPLE_CERTIFICATE } from '../fields.ts';
+import { duration } from '../fields.ts';
 
 const DEFAULT_TIMEOUT_MS = 10_000;
 

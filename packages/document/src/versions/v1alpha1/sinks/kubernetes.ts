@@ -1,9 +1,10 @@
 import * as z from 'zod';
 import type { Finding } from '../../../diagnostics.ts';
 import type { ClusterAccess, KubernetesSinkModel, NodeSinkModel } from '../../../model-sinks/kubernetes.ts';
+import { certificatePem, EXAMPLE_CERTIFICATE } from '../../../sections/certificates.ts';
 import { define, field, object } from '../../../sections/field.ts';
 import type { ResolveSecret } from '../convert-values.ts';
-import { absolutePath, certificatePem, dnsSubdomain, EXAMPLE_CERTIFICATE, httpsUrl, secret } from '../fields.ts';
+import { absolutePath, dnsSubdomain, httpsUrl, secret } from '../fields.ts';
 import { eventTypes, remoteFields, tlsFields, toRemoteOptions } from './fields.ts';
 
 /** RFC 1123 label, as Kubernetes demands of the names of namespaces. */

@@ -1,5 +1,5 @@
 import type { Finding, PathSegment } from '../../diagnostics.ts';
-import type { KubernetesSection } from './kubernetes.ts';
+import type { KubernetesSection } from './index.ts';
 
 /**
  * What YAML forbids (https://yaml.org/spec/1.2.2/#51-character-set) and go-yaml refuses as "control characters are not

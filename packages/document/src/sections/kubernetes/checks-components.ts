@@ -7,7 +7,7 @@ import {
 } from '../../kubernetes-releases/component-gates.ts';
 import { CLOUD_PROVIDERS_REMOVED, type Component, PROXY_MODES, removedFlag } from '../../kubernetes-releases/flags.ts';
 import { includes, minorOf, NEWEST_KNOWN_MINOR } from '../../kubernetes-releases/minor.ts';
-import type { KubernetesSection } from './kubernetes.ts';
+import type { KubernetesSection } from './index.ts';
 
 /** What a component of this minor does not start with: flags and feature gates that it has no more, or not yet. */
 export function checkComponents(kubernetes: KubernetesSection): Finding[] {

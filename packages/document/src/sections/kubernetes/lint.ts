@@ -1,13 +1,12 @@
 import type { Finding } from '../../diagnostics.ts';
-import { API_SERVER } from '../../sections/api-server/connection.ts';
+import { API_SERVER } from '../api-server/connection.ts';
 import { lintComponentGates } from './checks-components.ts';
 import { lintKubeadmGates } from './checks-kubeadm-cluster.ts';
-import type { KubernetesSection } from './kubernetes.ts';
-import type { Sections } from './sections.ts';
+import type { KubernetesSection } from './index.ts';
 
 /** What `kubernetes` may ask for and will hurt. */
-export function lintKubernetes({ kubernetes }: Sections): Finding[] {
-  if (kubernetes === undefined || kubernetes.bootstrapper?.exec !== undefined) return [];
+export function lintKubernetes(kubernetes: KubernetesSection): Finding[] {
+  if (kubernetes.bootstrapper?.exec !== undefined) return [];
   return [...tokensWithoutAnonymous(kubernetes), ...lintComponentGates(kubernetes), ...lintKubeadmGates(kubernetes)];
 }
 

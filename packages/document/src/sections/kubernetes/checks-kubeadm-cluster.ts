@@ -8,7 +8,7 @@ import {
   PATCH_TARGETS,
 } from '../../kubernetes-releases/kubeadm.ts';
 import { includes, minorOf } from '../../kubernetes-releases/minor.ts';
-import type { KubernetesSection } from './kubernetes.ts';
+import type { KubernetesSection } from './index.ts';
 import { isIPAddress, parseSubnet, type Subnet } from './subnets.ts';
 
 /**

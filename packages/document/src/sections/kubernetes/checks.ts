@@ -1,32 +1,21 @@
 import { type Finding, type PathSegment, withCode } from '../../diagnostics.ts';
 import { minorOf, OLDEST_MINOR } from '../../kubernetes-releases/minor.ts';
-import { checkApiServer, checkApiServerOfExec } from '../../sections/api-server/index.ts';
-import {
-  checkBootstrapTokens,
-  checkExec,
-  checkExtraConfiguration,
-  checkPatches,
-  checkReady,
-  checkStaticPods,
-} from './checks-bootstrapper.ts';
+import type { SecretField } from '../../versions/v1alpha1/fields.ts';
+import { type SecretsSection, writtenValue } from '../../versions/v1alpha1/secrets.ts';
+import { checkApiServer, checkApiServerOfExec } from '../api-server/index.ts';
+import { checkExec, checkExtraConfiguration, checkPatches, checkReady } from './checks-bootstrapper.ts';
 import { checkComponents } from './checks-components.ts';
 import { checkControlCharacters } from './checks-control-characters.ts';
 import { checkKubeadmConfiguration } from './checks-kubeadm-cluster.ts';
-import { checkNode } from './checks-node.ts';
-import type { SecretField } from './fields.ts';
-import type { KubernetesSection } from './kubernetes.ts';
-import { writtenValue } from './secrets.ts';
-import type { Sections } from './sections.ts';
-
-export const TOKEN = /^[a-z0-9]{6}\.[a-z0-9]{16}$/;
-export const CERTIFICATE_KEY = /^[0-9a-f]{64}$/;
+import { checkBootstrapTokens, TOKEN } from './cluster.ts';
+import { CERTIFICATE_KEY, checkStaticPods } from './control-plane.ts';
+import type { KubernetesSection } from './index.ts';
+import { checkDiscoveryForm, checkVerification } from './join.ts';
+import { checkNode } from './node.ts';
 
 /** Mistakes across the fields of `kubernetes`. */
-export function checkKubernetes(sections: Sections): Finding[] {
-  const { kubernetes } = sections;
-  if (kubernetes === undefined) return [];
-  const secrets = sections.secrets ?? {};
-  const always = [...checkRole(kubernetes), ...checkDiscoveryForm(kubernetes), ...checkExclusions(kubernetes)];
+export function checkKubernetes(kubernetes: KubernetesSection, secrets: SecretsSection): Finding[] {
+  const always = [...checkRole(kubernetes), ...checkDiscoveryForm(kubernetes.join), ...checkExclusions(kubernetes)];
   const ownProgram = kubernetes.bootstrapper?.exec !== undefined;
   return [
     ...always,
@@ -37,21 +26,21 @@ export function checkKubernetes(sections: Sections): Finding[] {
 }
 
 /** What holds for kubeadm only: another program has its own versions, tokens and ways to share certificates. */
-function checkKubeadm(kubernetes: KubernetesSection, secrets: NonNullable<Sections['secrets']>): Finding[] {
+function checkKubeadm(kubernetes: KubernetesSection, secrets: SecretsSection): Finding[] {
   return [
     ...checkVersion(kubernetes),
     ...checkSharedCertificates(kubernetes),
-    ...checkVerification(kubernetes),
+    ...checkVerification(kubernetes.join),
     ...checkSecretFormats(kubernetes, secrets),
-    ...checkBootstrapTokens(kubernetes),
+    ...checkBootstrapTokens(kubernetes.cluster),
     ...checkExtraConfiguration(kubernetes),
     ...checkPatches(kubernetes),
-    ...checkStaticPods(kubernetes),
+    ...checkStaticPods(kubernetes.controlPlane),
     ...checkReady(kubernetes),
     ...checkApiServer(kubernetes.controlPlane?.apiServer ?? {}, kubernetes.version, secrets),
     ...withCode('RefusedByKubernetes', checkKubeadmConfiguration(kubernetes)),
     ...withCode('UnsupportedVersion', checkComponents(kubernetes)),
-    ...withCode('RefusedByKubernetes', checkNode(kubernetes)),
+    ...withCode('RefusedByKubernetes', checkNode(kubernetes.node, kubernetes.controlPlane)),
     ...withCode('RefusedByKubernetes', checkControlCharacters(kubernetes)),
   ];
 }
@@ -105,64 +94,7 @@ function checkSharedCertificates({ role, pki, controlPlane }: KubernetesSection)
   ];
 }
 
-const DISCOVERY = ['kubernetes', 'join', 'discovery'];
-
-/** By token or by file; and a file says something. */
-function checkDiscoveryForm({ join }: KubernetesSection): Finding[] {
-  if (join === undefined) return [];
-  const { token, file } = join.discovery;
-  if (token !== undefined && file !== undefined) {
-    return [{ path: DISCOVERY, message: 'token and file exclude each other', hint: 'keep one of them' }];
-  }
-  if (token === undefined && file === undefined) {
-    const hint = 'token: {token, endpoint, caCertHashes}, or file: {kubeconfig: {server, user}}';
-    return [{ path: DISCOVERY, message: 'neither token nor file is given', hint, about: [...DISCOVERY, 'token'] }];
-  }
-  if (file === undefined) return [];
-  const path = [...DISCOVERY, 'file'];
-  if (file.kubeconfig === undefined && file.path === undefined) {
-    return [{ path, message: 'neither kubeconfig nor the path of one is given', about: [...path, 'kubeconfig'] }];
-  }
-  const { kubeconfig } = file;
-  if (kubeconfig === undefined) return [];
-  if (kubeconfig.insecureSkipTLSVerify === true && kubeconfig.certificateAuthority !== undefined) {
-    const message = 'certificateAuthority and insecureSkipTLSVerify exclude each other';
-    return [{ path: [...path, 'kubeconfig'], message, hint: 'keep the authority' }];
-  }
-  if (kubeconfig.user === undefined && join.tlsBootstrapToken === undefined) {
-    return [
-      {
-        path: [...path, 'kubeconfig'],
-        message: 'the machine cannot prove who it is: neither user nor join.tlsBootstrapToken is given',
-        about: [...path, 'kubeconfig', 'user'],
-      },
-    ];
-  }
-  return [];
-}
-
-function checkVerification({ join }: KubernetesSection): Finding[] {
-  const token = join?.discovery.token;
-  if (token === undefined) return [];
-  const { caCertHashes, unsafeSkipCAVerification } = token;
-  const path = [...DISCOVERY, 'token'];
-  const hasHashes = (caCertHashes ?? []).length > 0;
-  if (hasHashes && unsafeSkipCAVerification === true) {
-    return [{ path, message: 'caCertHashes and unsafeSkipCAVerification exclude each other', hint: 'keep the hashes' }];
-  }
-  if (!hasHashes && unsafeSkipCAVerification !== true) {
-    return [
-      {
-        path,
-        message: 'the cluster cannot be verified: no caCertHashes',
-        hint: "openssl x509 -pubkey -in ca.crt | openssl rsa -pubin -outform der | sha256sum gives the CA's",
-      },
-    ];
-  }
-  return [];
-}
-
-function checkSecretFormats(kubernetes: KubernetesSection, secrets: NonNullable<Sections['secrets']>): Finding[] {
+function checkSecretFormats(kubernetes: KubernetesSection, secrets: SecretsSection): Finding[] {
   const findings: Finding[] = [];
   const check = (path: readonly PathSegment[], field: SecretField | undefined, pattern: RegExp, form: string) => {
     const literal = writtenValue(field, secrets);

@@ -1,0 +1,185 @@
+import * as z from 'zod';
+import type { Finding, PathSegment } from '../../diagnostics.ts';
+import { refusedByKubelet } from '../../kubernetes-releases/node-labels.ts';
+import { argument, dnsSubdomain, labels } from '../../versions/v1alpha1/fields.ts';
+import { repeated } from '../../versions/v1alpha1/repeated.ts';
+import { field, object } from '../field.ts';
+import type { Argument } from './component.ts';
+import type { ControlPlaneSection } from './control-plane.ts';
+
+export interface Taint {
+  readonly key: string;
+  readonly value: string | undefined;
+  readonly effect: 'NoSchedule' | 'PreferNoSchedule' | 'NoExecute';
+}
+
+export interface NodeModel {
+  /** undefined = the lower-cased host name, as kubeadm does. */
+  readonly name: string | undefined;
+  readonly providerID: string | undefined;
+  readonly labels: Readonly<Record<string, string>>;
+  /** undefined = kubeadm's default for the role; [] = none. */
+  readonly taints: readonly Taint[] | undefined;
+  readonly criSocket: string;
+  readonly imagePullPolicy: 'Always' | 'IfNotPresent' | 'Never' | undefined;
+  readonly imagePullSerial: boolean | undefined;
+  readonly kubelet: {
+    /** A KubeletConfiguration without apiVersion and kind. */
+    readonly config: Readonly<Record<string, unknown>>;
+    readonly args: readonly Argument[];
+  };
+}
+
+export const node = object({
+  name: field(dnsSubdomain, 'The name of the Node.', { absent: 'the host name in lower case', example: '${hostname}' }),
+  providerID: field(
+    z.string().min(1),
+    'The ID by which the cloud provider knows the machine. Cluster API compares it.',
+    { absent: 'the cloud provider sets it', example: 'aws:///eu-west-1a/i-0123456789abcdef0' },
+  ),
+  labels: field(labels, 'Labels of the Node, set by the kubelet when it registers.', {
+    default: {},
+    example: { rack: 'r12' },
+  }),
+  taints: field(
+    z.array(
+      object({
+        key: field(z.string().min(1), 'The key of the taint.', { example: 'dedicated' }),
+        value: field(z.string(), 'The value of the taint.', { default: '', example: 'gpu' }),
+        effect: field(
+          z.enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute']),
+          'What happens to pods that do not tolerate the taint.',
+          { example: 'NoSchedule' },
+        ),
+      }),
+    ),
+    'Taints of the Node when it registers. An empty list means none.',
+    { absent: 'that of kubeadm for the role', example: [{ key: 'dedicated', value: 'gpu', effect: 'NoSchedule' }] },
+  ),
+  criSocket: field(
+    z.string().regex(/^unix:\/\/\/|^npipe:\/\//, 'not a socket URL, such as unix:///run/containerd/containerd.sock'),
+    'The socket of the container runtime, as a URL.',
+    {
+      absent: 'unix:///run/containerd/containerd.sock, or the named pipe of containerd on Windows',
+      example: 'unix:///run/containerd/containerd.sock',
+    },
+  ),
+  imagePullPolicy: field(z.enum(['Always', 'IfNotPresent', 'Never']), 'When kubeadm pulls its images.', {
+    absent: 'that of kubeadm, IfNotPresent; Never with images.archives',
+    example: 'IfNotPresent',
+  }),
+  imagePullSerial: field(z.boolean(), 'Whether kubeadm pulls one image after the other. false needs kubeadm 1.31.', {
+    absent: 'that of kubeadm, true',
+    example: false,
+  }),
+  kubelet: field(
+    object({
+      config: field(z.record(z.string(), z.unknown()), 'Fields of KubeletConfiguration v1beta1.', {
+        default: {},
+        example: { maxPods: 200 },
+      }),
+      args: field(z.array(argument), 'Command line arguments of the kubelet. Prefer config where it has a field.', {
+        default: [],
+        example: [{ name: 'node-ip', value: '10.0.0.11' }],
+      }),
+    }),
+    'Settings of the kubelet.',
+    { absent: 'the defaults of kubeadm', example: { config: { maxPods: 200 } } },
+  ),
+});
+
+type NodeSection = z.infer<typeof node>;
+
+const NODE: readonly PathSegment[] = ['kubernetes', 'node'];
+
+/** What the kubelet or the API server refuses of a node: the kubelet does not start, or the Node is never created. */
+export function checkNode(node: NodeSection | undefined, controlPlane: ControlPlaneSection | undefined): Finding[] {
+  return [...checkLabels(node), ...checkTaints(node), ...checkVolumes(controlPlane)];
+}
+
+const FROM_OUTSIDE = 'remove it, and label the Node from outside: kubectl label node NAME KEY=VALUE';
+
+function checkLabels(node: NodeSection | undefined): Finding[] {
+  const message = 'the kubelet does not start with labels of kubernetes.io and k8s.io that are not its own';
+  const labels = Object.keys(node?.labels ?? {})
+    .filter(refusedByKubelet)
+    .map((key): Finding => ({ path: [...NODE, 'labels', key], key, message, hint: FROM_OUTSIDE }));
+  const flags = (node?.kubelet?.args ?? []).flatMap(({ name, value }, index): Finding[] => {
+    const keys = name === 'node-labels' ? value.split(',').map((pair) => pair.trim().replace(/=.*$/s, '')) : [];
+    const refused = keys.find(refusedByKubelet);
+    if (refused === undefined) return [];
+    const path = [...NODE, 'kubelet', 'args', index, 'value'];
+    return [{ path, message: `${refused}: ${message}`, hint: FROM_OUTSIDE }];
+  });
+  return [...labels, ...flags];
+}
+
+/** k/k staging/src/k8s.io/apimachinery/pkg/util/validation/validation.go, IsQualifiedName and IsValidLabelValue. */
+const QUALIFIED_NAME =
+  /^(?:(?=[^/]{1,253}\/)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*\/)?[A-Za-z0-9](?:[-\w.]{0,61}[A-Za-z0-9])?$/;
+const LABEL_VALUE = /^(?:[A-Za-z0-9](?:[-\w.]{0,61}[A-Za-z0-9])?)?$/;
+
+/** k/k pkg/apis/core/validation/validation.go, validateNodeTaints. */
+function checkTaints(node: NodeSection | undefined): Finding[] {
+  const taints = node?.taints ?? [];
+  const path = [...NODE, 'taints'];
+  const doubles = [...repeated(taints.map(({ key, effect }) => `${key} ${effect}`))];
+  return [
+    ...taints.flatMap(({ key, value = '' }, index): Finding[] => [
+      ...(QUALIFIED_NAME.test(key)
+        ? []
+        : [
+            { path: [...path, index, 'key'], message: 'not the key of a taint', hint: 'such as example.org/dedicated' },
+          ]),
+      ...(LABEL_VALUE.test(value)
+        ? []
+        : [
+            {
+              path: [...path, index, 'value'],
+              message: 'not the value of a taint',
+              hint: 'at most 63 letters, digits, "-", "_" and ".", with a letter or digit at both ends',
+            },
+          ]),
+    ]),
+    ...doubles.map(
+      ([index, first]): Finding => ({
+        code: 'Duplicate',
+        path: [...path, index],
+        message: 'the same key and effect as',
+        other: [...path, first],
+        hint: 'keep one of them',
+      }),
+    ),
+  ];
+}
+
+/** RFC 1123 label: a kubelet does not start a static pod with a volume of another name. */
+const VOLUME_NAME = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
+
+function checkVolumes(controlPlane: ControlPlaneSection | undefined): Finding[] {
+  return (['apiServer', 'controllerManager', 'scheduler'] as const).flatMap((component) =>
+    (controlPlane?.[component]?.volumes ?? []).flatMap(({ name }, index): Finding[] => {
+      if (VOLUME_NAME.test(name)) return [];
+      const path = ['kubernetes', 'controlPlane', component, 'volumes', index, 'name'];
+      return [{ path, message: 'not the name of a volume', hint: 'at most 63 lower-case letters, digits and "-"' }];
+    }),
+  );
+}
+
+/** @param configuration what the document says of the kubelet's configuration elsewhere */
+export function toNode(
+  section: NodeSection | undefined,
+  criSocket: string,
+  configuration: Readonly<Record<string, unknown>>,
+): NodeModel {
+  return {
+    name: section?.name,
+    providerID: section?.providerID,
+    labels: section?.labels ?? {},
+    taints: section?.taints?.map(({ key, value, effect }) => ({ key, value, effect })),
+    criSocket: section?.criSocket ?? criSocket,
+    imagePullPolicy: section?.imagePullPolicy,
+    imagePullSerial: section?.imagePullSerial,
+    kubelet: { config: { ...configuration, ...section?.kubelet?.config }, args: section?.kubelet?.args ?? [] },
+  };
+}
