@@ -169,6 +169,32 @@ export interface MachineBootstrap {
     };
     /** The time zone of the machine, by its name in the IANA time zone database. Default: the time zone stays as it is. */
     readonly timezone?: string;
+    /** SELinux: its mode, booleans and labels of paths. Files that machineadm writes get the labels of the policy in any case. Default: SELinux stays as it is. */
+    readonly selinux?: {
+      /** The mode, now and at every boot. Default: the mode stays as it is. */
+      readonly mode?: 'Enforcing' | 'Permissive';
+      /** Booleans of the policy, set now and at every boot. One that a later document does not have keeps its value. */
+      readonly booleans?: {
+        readonly [key: string]: boolean;
+      };
+      /** Types of files by path, added to the policy with semanage. One that a later document does not have is removed. */
+      readonly fileContexts?: readonly ({
+        /** A regular expression that matches whole paths (semanage-fcontext(8)). */
+        readonly path: string;
+        /** The type that they get. */
+        readonly type: string;
+      })[];
+    };
+    /** AppArmor profiles, loaded now and at every boot. Default: AppArmor stays as it is. */
+    readonly apparmor?: {
+      /** The profiles. One that an earlier document had and this one does not is unloaded and removed. */
+      readonly profiles?: readonly ({
+        /** The name of the file in /etc/apparmor.d. */
+        readonly name: string;
+        /** The profile, as apparmor.d(5) has it. */
+        readonly content: string;
+      })[];
+    };
     /** Kernel modules that are loaded now and at every boot. */
     readonly kernelModules?: readonly (string)[];
     /** Kernel parameters by name, with "." or "/" as separator. They are set now and at every boot, and read back. */

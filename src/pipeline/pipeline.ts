@@ -1,6 +1,7 @@
 import type { Platform } from '@machineadm/document/model.ts';
 import { activeDirectory } from '../steps/active-directory/index.ts';
 import { apiServer } from '../steps/api-server.ts';
+import { apparmor } from '../steps/apparmor.ts';
 import { bootHooks } from '../steps/boot-hooks.ts';
 import { certificateAuthorities } from '../steps/certificate-authorities/index.ts';
 import { containerd } from '../steps/containerd/index.ts';
@@ -28,6 +29,7 @@ import { pki } from '../steps/pki.ts';
 import { proxy } from '../steps/proxy/index.ts';
 import { readiness } from '../steps/readiness.ts';
 import { registries } from '../steps/registries.ts';
+import { selinux } from '../steps/selinux.ts';
 import { sentinel } from '../steps/sentinel.ts';
 import { services } from '../steps/services.ts';
 import { staticPods } from '../steps/static-pods.ts';
@@ -65,6 +67,8 @@ export const PIPELINE: Pipeline = {
     hosts, // behind the name that it lets resolve
     network,
     timezone,
+    selinux, // before what is written with the labels of its policy
+    apparmor,
     time,
     clock,
     proxy,

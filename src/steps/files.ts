@@ -4,12 +4,12 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { FileModel } from '@machineadm/document/model.ts';
 import { formatMode } from '@machineadm/document/units.ts';
 import { mountPointsOf } from '../host/files/paths.ts';
-import type { FileStat, Host, QueryHost } from '../host/seam/host.ts';
+import type { FileStat, QueryHost } from '../host/seam/host.ts';
 import { contentObstacles } from './content-checks/index.ts';
 import { contentToWrite, scopeOf, sourceOf, wantedContent, wantedMode } from './file-content.ts';
 import { download } from './file-download.ts';
 import { accountsMadeBy, findObstacles, type MadeAccounts, NO_ACCOUNTS, type Obstacle } from './file-obstacles.ts';
-import type { Change, Execution, Step } from './step.ts';
+import type { Change, Step } from './step.ts';
 import { textDiff } from './text-diff.ts';
 
 /** A longer file is not read to show how it changes. */
@@ -157,8 +157,7 @@ export const files: Step<FilesDesired, FilesActual, FilePayload> = {
     return edits;
   },
 
-  async settled(host, desired, execution) {
-    await restoreLabels(host, desired.files, execution);
+  async settled(host, desired) {
     // One flush for each file system, not for each file: 1000 files cost 120 ms instead of 420 ms.
     const mountPoints = mountPointsOf((await host.readText('/proc/self/mountinfo')) ?? '');
     const used = new Set(desired.files.map((file) => closestMountPoint(mountPoints, file.path)));
@@ -251,17 +250,6 @@ function obstructed(obstacles: readonly Obstacle[]): MachineadmError {
     remedy: [...new Set(obstacles.map((obstacle) => obstacle.remedy))].join(' '),
     evidence: obstacles.map((obstacle) => ({ source: obstacle.path, text: obstacle.what })),
   });
-}
-
-/** A renamed file keeps the label of where it was born; SELinux may want another for this very name. */
-async function restoreLabels(host: Host, written: readonly FileModel[], execution: Execution): Promise<void> {
-  if ((await host.stat('/sys/fs/selinux/enforce')) === undefined) return;
-  if ((await host.which('restorecon')) === undefined) return;
-  const args = ['--'];
-  // A bake leaves out the files of the node.
-  for (const { path } of written) if ((await host.stat(path)) !== undefined) args.push(path);
-  const result = await host.run({ program: 'restorecon', args, timeoutMs: 60_000, signal: execution.signal });
-  if (result.status !== 0) execution.warn(`restorecon: ${result.stderr.trim().split('\n').at(-1) ?? ''}`);
 }
 
 function closestMountPoint(mountPoints: readonly string[], path: string): string {

@@ -17,6 +17,7 @@ const OF_EARLIER_DOCUMENTS: Readonly<Record<string, RegExp>> = {
   'hooks-boot': /^\/etc\/(?:systemd\/system\/machineadm-hooks\.service|init\.d\/machineadm-hooks)$/,
   proxy: /^\/etc\/(?:environment|conf\.d\/[^/]+)$/,
   containerd: /^\/etc\/containerd\/certs\.d\/[^/]+\/(?:hosts\.toml|machineadm-)/,
+  apparmor: /^\/etc\/apparmor\.d\//,
   network: /^\/etc\/systemd\/network\//,
   'api-server': /^\/etc\/kubernetes\/(?:audit|authentication|authorization|admission|encryption)/,
 };

@@ -170,6 +170,10 @@ type MachineBootstrapHost struct {
 	Network *MachineBootstrapHostNetwork `json:"network,omitempty"`
 	// The time zone of the machine, by its name in the IANA time zone database. Default: the time zone stays as it is.
 	Timezone *string `json:"timezone,omitempty"`
+	// SELinux: its mode, booleans and labels of paths. Files that machineadm writes get the labels of the policy in any case. Default: SELinux stays as it is.
+	Selinux *MachineBootstrapHostSelinux `json:"selinux,omitempty"`
+	// AppArmor profiles, loaded now and at every boot. Default: AppArmor stays as it is.
+	Apparmor *MachineBootstrapHostApparmor `json:"apparmor,omitempty"`
 	// Kernel modules that are loaded now and at every boot.
 	KernelModules []string `json:"kernelModules,omitempty"`
 	// Kernel parameters by name, with "." or "/" as separator. They are set now and at every boot, and read back.
@@ -240,6 +244,38 @@ type MachineBootstrapHostNetworkKeep struct {
 	Endpoint *string `json:"endpoint,omitempty"`
 	// How long the network may take before the files of before are put back.
 	Timeout *string `json:"timeout,omitempty"`
+}
+
+// MachineBootstrapHostSelinux: SELinux: its mode, booleans and labels of paths. Files that machineadm writes get the labels of the policy in any case. Default: SELinux stays as it is.
+type MachineBootstrapHostSelinux struct {
+	// The mode, now and at every boot. Default: the mode stays as it is.
+	Mode *string `json:"mode,omitempty"`
+	// Booleans of the policy, set now and at every boot. One that a later document does not have keeps its value.
+	Booleans map[string]bool `json:"booleans,omitempty"`
+	// Types of files by path, added to the policy with semanage. One that a later document does not have is removed.
+	FileContexts []MachineBootstrapHostSelinuxFileContexts `json:"fileContexts,omitempty"`
+}
+
+// MachineBootstrapHostSelinuxFileContexts: see the schema.
+type MachineBootstrapHostSelinuxFileContexts struct {
+	// A regular expression that matches whole paths (semanage-fcontext(8)).
+	Path string `json:"path"`
+	// The type that they get.
+	Type string `json:"type"`
+}
+
+// MachineBootstrapHostApparmor: AppArmor profiles, loaded now and at every boot. Default: AppArmor stays as it is.
+type MachineBootstrapHostApparmor struct {
+	// The profiles. One that an earlier document had and this one does not is unloaded and removed.
+	Profiles []MachineBootstrapHostApparmorProfiles `json:"profiles,omitempty"`
+}
+
+// MachineBootstrapHostApparmorProfiles: see the schema.
+type MachineBootstrapHostApparmorProfiles struct {
+	// The name of the file in /etc/apparmor.d.
+	Name string `json:"name"`
+	// The profile, as apparmor.d(5) has it.
+	Content string `json:"content"`
 }
 
 // MachineBootstrapHostLimits: Limits of processes: open files, processes, locked memory and the like (getrlimit(2)). Default: the limits of the system stay as they are.

@@ -1,6 +1,7 @@
 import type { HostPartModels } from './host-parts/index.ts';
 import type { Platform } from './host-parts/part.ts';
 
+export type { ApparmorModel } from './host-parts/apparmor.ts';
 export type { CertificateAuthorityModel } from './host-parts/certificate-authorities.ts';
 export type { FileContent, FileModel } from './host-parts/files.ts';
 export type { GroupModel } from './host-parts/groups.ts';
@@ -10,6 +11,7 @@ export type { Limit, LimitsModel } from './host-parts/limits.ts';
 export type { NetworkModel, NetworkTool } from './host-parts/network.ts';
 export type { Platform } from './host-parts/part.ts';
 export type { ProxyModel, ProxyUser } from './host-parts/proxy.ts';
+export type { SelinuxModel } from './host-parts/selinux.ts';
 export type { ServiceModel } from './host-parts/services.ts';
 export type { SysctlSetting } from './host-parts/sysctl.ts';
 export type { TimeModel } from './host-parts/time.ts';

@@ -99,6 +99,14 @@ export const REASONS = {
     'HostStepFailed',
     'The default route or the named endpoint was lost with a new network configuration. The files of before were put back.',
   ),
+  SecurityModuleMissing: reason(
+    'Refused',
+    'SELinux or AppArmor is not enabled in the kernel, or a tool of it is not installed.',
+  ),
+  SecurityPolicyInvalid: reason(
+    'Refused',
+    'The policy of this machine does not have a boolean, or its parser refuses a profile.',
+  ),
   ModuleMissing: reason('HostStepFailed', 'A kernel module is neither loaded, built in nor loadable.'),
   ModuleDenied: reason('HostStepFailed', 'A kernel module is denied by the modprobe configuration.'),
   SysctlUnknown: reason('HostStepFailed', 'A sysctl key does not exist in this kernel.'),

@@ -6,6 +6,7 @@
 export const STEP_IDS = [
   'active-directory',
   'api-server',
+  'apparmor',
   'certificate-authorities',
   'clock',
   'containerd',
@@ -39,6 +40,7 @@ export const STEP_IDS = [
   'proxy',
   'readiness',
   'registries',
+  'selinux',
   'sentinel',
   'services',
   'static-pods',

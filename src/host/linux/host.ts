@@ -8,6 +8,7 @@ import { resolveSecret } from '../secrets/resolve.ts';
 import { secretResolver } from '../secrets/resolver.ts';
 import { groupId, userId } from './accounts.ts';
 import { runCommand } from './commands.ts';
+import { withLabels } from './labels.ts';
 import { withPrivateFiles } from './private-files.ts';
 import { list, readFile, readLink, readRange, readText, sha256, stat, which } from './read.ts';
 import { serviceManager, serviceQueries } from './service-manager.ts';
@@ -47,7 +48,7 @@ export interface LinuxHostOptions {
 export function linuxHost(options: LinuxHostOptions): Host {
   const run: Host['run'] = (command) => runCommand(command, options.runId);
   const http = httpOf(options.network, run);
-  return Object.freeze({
+  const host = {
     ...linuxQueryHost(),
     writeFile,
     writeLink,
@@ -63,7 +64,8 @@ export function linuxHost(options: LinuxHostOptions): Host {
     removePods,
     secret: secretResolver({ run, http }),
     services: serviceManager(options.signal),
-  } satisfies Host);
+  } satisfies Host;
+  return Object.freeze(withLabels(host));
 }
 
 async function query(asked: Query): Promise<CommandResult> {

@@ -195,6 +195,8 @@ const QUERIES: Readonly<Record<string, readonly QueryForm[]>> = {
       operands: { pattern: ANY, min: 1, max: 1 },
     })),
   ],
+  // apparmor_parser(8): from standard input, neither into the kernel nor into the cache; --names only prints.
+  apparmor_parser: [{ words: ['--skip-kernel-load', '--skip-cache'] }, { words: ['--names'] }],
   // nmcli(1): with --offline it prints the profile of standard input as changed, and never asks NetworkManager.
   nmcli: [{ words: ['--offline', 'connection', 'modify', 'connection.autoconnect', 'yes'] }],
   ctr: ['ls', 'list'].map((verb) => ({

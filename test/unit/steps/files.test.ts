@@ -193,12 +193,6 @@ describe('files', () => {
     );
   });
 
-  test('labels are restored where SELinux is on', async () => {
-    const host = memoryHost({ files: { '/sys/fs/selinux/enforce': '1' }, programs: { restorecon: () => ({}) } });
-    await runStep(files, host, documentOf(inline('/etc/a', '')));
-    assert.ok(host.log.includes('run restorecon -- /etc/a'));
-  });
-
   test('mount points are read from mountinfo', () => {
     assert.deepEqual(mountPointsOf('22 1 8:1 / / rw - ext4 /dev/sda1 rw\n'), ['/']);
   });

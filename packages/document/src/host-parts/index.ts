@@ -3,6 +3,7 @@ import type { Claim } from '../ownership/claim.ts';
 import type { Field } from '../sections/field.ts';
 import type { ResolveSecret } from '../versions/v1alpha1/convert-values.ts';
 import { activeDirectory } from './active-directory.ts';
+import { apparmor } from './apparmor.ts';
 import { certificateAuthorities } from './certificate-authorities.ts';
 import { files } from './files.ts';
 import { groups } from './groups.ts';
@@ -14,6 +15,7 @@ import { limits } from './limits.ts';
 import { network } from './network.ts';
 import type { Beside, HostPart, Platform } from './part.ts';
 import { proxy } from './proxy.ts';
+import { selinux } from './selinux.ts';
 import { services } from './services.ts';
 import { storage } from './storage.ts';
 import { swap } from './swap.ts';
@@ -28,6 +30,8 @@ export const HOST_PARTS = {
   hosts,
   network,
   timezone,
+  selinux,
+  apparmor,
   kernelModules,
   sysctl,
   limits,

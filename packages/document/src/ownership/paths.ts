@@ -15,6 +15,9 @@ export const NETWORK_DIRECTORIES = {
   netplan: '/etc/netplan',
   NetworkManager: '/etc/NetworkManager/system-connections',
 } as const;
+export const SELINUX_CONFIGURATION = '/etc/selinux/config';
+/** Where AppArmor reads the profiles of a machine, by their names (apparmor.d(5)). */
+export const APPARMOR_DIRECTORY = '/etc/apparmor.d';
 /** localtime(5): a link into the database of time zones. */
 export const LOCALTIME = '/etc/localtime';
 /** The name of the zone, where the distribution keeps it: Debian and Gentoo. */

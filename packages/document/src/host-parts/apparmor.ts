@@ -1,0 +1,55 @@
+import * as z from 'zod';
+import { APPARMOR_DIRECTORY } from '../ownership/paths.ts';
+import { claimsOn, doubles, hostPart } from './part.ts';
+
+export interface ApparmorModel {
+  readonly profiles: readonly { readonly path: string; readonly content: string }[];
+}
+
+const EXAMPLE = 'abi <abi/3.0>,\nprofile k8s-nginx flags=(attach_disconnected) {\n  file,\n  network,\n}\n';
+
+export const apparmor = hostPart({
+  description: 'AppArmor profiles, loaded now and at every boot.',
+  absent: 'AppArmor stays as it is',
+  example: { profiles: [{ name: 'k8s-nginx', content: EXAMPLE }] },
+  fields: {
+    profiles: {
+      description: 'The profiles. One that an earlier document had and this one does not is unloaded and removed.',
+      default: [],
+      example: [{ name: 'k8s-nginx', content: EXAMPLE }],
+    },
+    'profiles[].name': { description: 'The name of the file in /etc/apparmor.d.', example: 'k8s-nginx' },
+    'profiles[].content': { description: 'The profile, as apparmor.d(5) has it.', example: EXAMPLE },
+  },
+  entryKeys: { profiles: ['name'] },
+  linuxOnly: 'it has no AppArmor',
+  schema: z.strictObject({
+    profiles: z
+      .array(
+        z.strictObject({
+          // apparmor_parser skips names with these endings, and hidden files (parser/lib.c, is_blacklisted).
+          name: z
+            .string()
+            .max(200, 'longer than 200 characters')
+            .regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]*$/, 'not the name of a file of profiles'),
+          content: z.string().min(1, 'an empty profile'),
+        }),
+      )
+      .optional(),
+  }),
+  toModel: (section): ApparmorModel | undefined =>
+    section && {
+      profiles: (section.profiles ?? []).map(({ name, content }) => ({
+        path: `${APPARMOR_DIRECTORY}/${name}`,
+        content,
+      })),
+    },
+  claims: (apparmor) =>
+    (apparmor?.profiles ?? []).flatMap(({ path }, index) => claimsOn('apparmor', ['profiles', index], 'file', path)),
+  check: ({ profiles = [] }) =>
+    doubles(profiles).map((finding) => ({
+      ...finding,
+      path: ['profiles', ...finding.path],
+      other: ['profiles', ...(finding.other ?? [])],
+    })),
+});

@@ -1,0 +1,67 @@
+import * as z from 'zod';
+import { SELINUX_CONFIGURATION } from '../ownership/paths.ts';
+import { claimsOn, hostPart, repeats } from './part.ts';
+
+export interface SelinuxModel {
+  readonly mode: 'Enforcing' | 'Permissive' | undefined;
+  readonly booleans: Readonly<Record<string, boolean>>;
+  readonly fileContexts: readonly { readonly path: string; readonly type: string }[];
+}
+
+export const selinux = hostPart({
+  description:
+    'SELinux: its mode, booleans and labels of paths. Files that machineadm writes get the labels of the policy in any case.',
+  absent: 'SELinux stays as it is',
+  example: { mode: 'Enforcing', booleans: { container_manage_cgroup: true } },
+  fields: {
+    mode: {
+      description: 'The mode, now and at every boot.',
+      absent: 'the mode stays as it is',
+      example: 'Enforcing',
+    },
+    booleans: {
+      description:
+        'Booleans of the policy, set now and at every boot. One that a later document does not have keeps its value.',
+      default: {},
+      example: { container_manage_cgroup: true },
+    },
+    fileContexts: {
+      description:
+        'Types of files by path, added to the policy with semanage. One that a later document does not have is removed.',
+      default: [],
+      example: [{ path: '/srv/data(/.*)?', type: 'container_file_t' }],
+    },
+    'fileContexts[].path': {
+      description: 'A regular expression that matches whole paths (semanage-fcontext(8)).',
+      example: '/srv/data(/.*)?',
+    },
+    'fileContexts[].type': { description: 'The type that they get.', example: 'container_file_t' },
+  },
+  entryKeys: { fileContexts: ['path'] },
+  linuxOnly: 'it has no SELinux',
+  schema: z.strictObject({
+    mode: z.enum(['Enforcing', 'Permissive']).optional(),
+    booleans: z.record(z.string().regex(/^[A-Za-z0-9_]+$/, 'not the name of a boolean'), z.boolean()).optional(),
+    fileContexts: z
+      .array(
+        z.strictObject({
+          path: z
+            .string()
+            .max(512, 'longer than 512 characters')
+            .regex(/^\/[^\s]+$/, 'not a regular expression of absolute paths without blanks'),
+          type: z.string().regex(/^[A-Za-z0-9_]+$/, 'not the name of a type'),
+        }),
+      )
+      .optional(),
+  }),
+  toModel: (section): SelinuxModel | undefined =>
+    section && { mode: section.mode, booleans: section.booleans ?? {}, fileContexts: section.fileContexts ?? [] },
+  claims: (selinux) =>
+    selinux?.mode === undefined ? [] : claimsOn('selinux', ['mode'], 'lines', SELINUX_CONFIGURATION),
+  check: ({ fileContexts = [] }) =>
+    repeats(fileContexts, 'path', 'is already').map((finding) => ({
+      ...finding,
+      path: ['fileContexts', ...finding.path],
+      other: ['fileContexts', ...(finding.other ?? [])],
+    })),
+});

@@ -1,0 +1,159 @@
+import { hash } from 'node:crypto';
+import type { ApparmorModel } from '@machineadm/document/model.ts';
+import { member } from '@machineadm/document/untyped.ts';
+import type { Host } from '../host/seam/host.ts';
+import { hostStepFailed } from './command-failed.ts';
+import type { Change, Step, UnmetRequirement } from './step.ts';
+import { textDiff } from './text-diff.ts';
+
+const PARSER = 'apparmor_parser';
+const ENABLED = '/sys/module/apparmor/parameters/enabled';
+/** What the kernel has loaded, one `NAME (MODE)` a line. */
+const LOADED = '/sys/kernel/security/apparmor/profiles';
+const COMMAND_TIMEOUT_MS = 120_000;
+
+type Profile = ApparmorModel['profiles'][number];
+
+export interface ApparmorActual {
+  readonly files: ReadonlyMap<
+    string,
+    { readonly text: string | undefined; readonly isRight: boolean; readonly isLoaded: boolean }
+  >;
+  /** Files of an earlier document that are still there. */
+  readonly dropped: readonly string[];
+}
+
+type ApparmorPayload =
+  | ({ readonly kind: 'write' | 'load' } & Profile)
+  | { readonly kind: 'remove'; readonly path: string };
+
+/**
+ * AppArmor profiles. Their files belong into an image, and apparmor.service loads them at boot; loading them now is the
+ * node's. The kernel says which names it has, and the journal which content was loaded under them.
+ */
+export const apparmor: Step<ApparmorModel, ApparmorActual, ApparmorPayload> = {
+  id: 'apparmor',
+  title: 'AppArmor profiles',
+
+  desired: (model) => model.host.apparmor,
+
+  async preflight(host, { profiles }) {
+    if (profiles.length === 0) return [];
+    const missing = (what: string, remedy: string, scope: 'base' | 'node'): readonly UnmetRequirement[] => [
+      { reason: 'SecurityModuleMissing', what, remedy, field: 'host.apparmor', scope },
+    ];
+    if ((await host.which(PARSER)) === undefined) {
+      return missing(`${PARSER} is not installed`, 'Install the package apparmor in the image.', 'base');
+    }
+    const found: UnmetRequirement[] = [];
+    if ((await host.readText(ENABLED))?.trim() !== 'Y') {
+      const remedy = 'Boot a kernel with AppArmor (lsm=…,apparmor), or remove host.apparmor.';
+      found.push(...missing('AppArmor is not enabled in the running kernel', remedy, 'node'));
+    }
+    for (const [index, { path, content }] of profiles.entries()) {
+      // Neither into the kernel nor into the cache.
+      const query = { program: PARSER, args: ['--skip-kernel-load', '--skip-cache'], input: content };
+      const { status, stderr } = await host.query(query);
+      if (status === 0) continue;
+      found.push({
+        reason: 'SecurityPolicyInvalid',
+        what: `${PARSER} refuses ${path}`,
+        remedy: 'Correct the profile; apparmor.d(5) has its syntax.',
+        field: `host.apparmor.profiles[${index}].content`,
+        certain: true,
+        evidence: linesOf(stderr)
+          .filter((line) => /error/i.test(line))
+          .map((text) => ({ source: PARSER, text })),
+      });
+    }
+    return found;
+  },
+
+  async inspect(host, { profiles }, { notes }) {
+    const loaded = new Set(
+      linesOf((await host.readText(LOADED)) ?? '').map((line) => line.replace(/ \([a-z]+\)$/, '')),
+    );
+    const files = new Map<string, { text: string | undefined; isRight: boolean; isLoaded: boolean }>();
+    for (const { path, content } of profiles) {
+      const [text, stat] = [await host.readText(path), await host.stat(path)];
+      const isRight =
+        text === content && stat?.type === 'file' && stat.mode === 0o644 && stat.uid === 0 && stat.gid === 0;
+      const { stdout } = await host.query({ program: PARSER, args: ['--names'], input: content });
+      const isKnown = member(notes.get(`apparmor/load${path}`), 'sha256') === hash('sha256', content);
+      files.set(path, { text, isRight, isLoaded: isKnown && linesOf(stdout).every((name) => loaded.has(name)) });
+    }
+    const dropped: string[] = [];
+    for (const note of notes.values()) {
+      const path = member(note, 'wrote');
+      if (typeof path !== 'string' || files.has(path) || (await host.stat(path)) === undefined) continue;
+      dropped.push(path);
+    }
+    return { files, dropped };
+  },
+
+  plan({ profiles }, { files, dropped }) {
+    const changes: Change<ApparmorPayload>[] = [];
+    for (const profile of profiles) {
+      const { path, content } = profile;
+      const { text, isRight = false, isLoaded = false } = files.get(path) ?? {};
+      if (!isRight) {
+        changes.push({
+          id: `apparmor${path}`,
+          summary: `${text === undefined ? 'write' : 'update'} ${path}`,
+          diff: textDiff(text ?? '', content),
+          scope: 'base',
+          payload: { kind: 'write', ...profile },
+        });
+      }
+      if (!isLoaded || text !== content) {
+        const payload: ApparmorPayload = { kind: 'load', ...profile };
+        changes.push({ id: `apparmor/load${path}`, summary: `load ${path}`, action: 'run', scope: 'node', payload });
+      }
+    }
+    for (const path of dropped) {
+      const payload: ApparmorPayload = { kind: 'remove', path };
+      changes.push({
+        id: `apparmor/remove${path}`,
+        summary: `unload and remove ${path}`,
+        action: 'remove',
+        scope: 'base',
+        payload,
+      });
+    }
+    return changes;
+  },
+
+  async apply(host, { payload }, { signal, remember }) {
+    const { kind, path } = payload;
+    if (kind === 'write') {
+      remember({ wrote: path });
+      await host.writeFile({ path, content: payload.content, mode: 0o644 });
+    } else if (kind === 'load') {
+      await parse(host, ['--replace', path], signal);
+      remember({ sha256: hash('sha256', payload.content) });
+    } else {
+      const isEnabled = (await host.readText(ENABLED))?.trim() === 'Y';
+      if (isEnabled && (await isAnyLoaded(host, path))) await parse(host, ['--remove', path], signal);
+      await host.removeFile(path);
+    }
+  },
+
+  settled: async (host) => await host.sync('/etc'),
+};
+
+/** A profile that was unloaded by hand cannot be unloaded once more. */
+async function isAnyLoaded(host: Host, path: string): Promise<boolean> {
+  const content = (await host.readText(path)) ?? '';
+  const { stdout } = await host.query({ program: PARSER, args: ['--names'], input: content });
+  const loaded = (await host.readText(LOADED)) ?? '';
+  return linesOf(stdout).some((name) => loaded.includes(`${name} (`));
+}
+
+async function parse(host: Host, args: readonly string[], signal: AbortSignal): Promise<void> {
+  const result = await host.run({ program: PARSER, args, timeoutMs: COMMAND_TIMEOUT_MS, signal });
+  if (result.status !== 0) throw hostStepFailed([PARSER, ...args], result);
+}
+
+function linesOf(text: string): readonly string[] {
+  return text.split('\n').filter((line) => line !== '');
+}

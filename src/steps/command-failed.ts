@@ -1,0 +1,17 @@
+import { MachineadmError } from '@machineadm/document/errors.ts';
+import type { CommandResult } from '../host/seam/host.ts';
+
+const EVIDENCE_LINES = 5;
+
+/** The error of a command that ended with a status above 0, where that has no reason of its own. */
+export function hostStepFailed(command: readonly string[], result: CommandResult): MachineadmError {
+  const line = command.join(' ');
+  const said = `${result.stdout}\n${result.stderr}`.split('\n').filter((text) => text.trim() !== '');
+  return new MachineadmError({
+    reason: 'HostStepFailed',
+    summary: `${line} ${result.timedOut ? 'did not end in time' : `ended with status ${result.status}`}`,
+    remedy: `Run ${line} in a root shell and repair what it complains of, then run again.`,
+    evidence: said.slice(-EVIDENCE_LINES).map((text) => ({ source: command[0] ?? '', text })),
+    retryable: result.timedOut,
+  });
+}
