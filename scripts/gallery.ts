@@ -86,7 +86,7 @@ export async function capture({ command }: Scene, columns: number, directory: st
 export function prepareScenes(): string {
   const directory = mkdtempSync(join(tmpdir(), 'machineadm-gallery-'));
   mkdirSync(join(directory, 'bin'));
-  const main = process.env.MACHINEADM_TEST_AGENT ?? join(ROOT, 'src/main.ts');
+  const main = process.env.AGENT_UNDER_TEST ?? join(ROOT, 'src/main.ts');
   writeFileSync(join(directory, 'bin/machineadm'), `#!/bin/sh\nexec '${process.execPath}' '${main}' "$@"\n`);
   chmodSync(join(directory, 'bin/machineadm'), 0o755);
   const files = {

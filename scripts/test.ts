@@ -1,16 +1,17 @@
 /**
- * Runs the checks and the tests: `node scripts/test.ts [--summary FILE] check unit integration attacks e2e`, any of the
- * parts. With files of tests after the parts (`npm test -- test/unit/seal.test.ts`) only these files are run.
+ * Runs the checks and the tests: `node scripts/test.ts [--summary FILE] [--slowest N] check unit integration attacks e2e`,
+ * any of the parts. With files of tests after the parts (`npm test -- test/unit/seal.test.ts`) only these files are run.
  *
  * check: types, lint, format and the rules of the house (test/unit/architecture.test.ts). The other parts are the
- * directories of the same name below test/. The last line is the sum over all of them.
+ * directories of the same name below test/. The last line is the sum over all of them; before it stand the N that took
+ * most processor time, with that of the programs that they started, but without that of daemons.
  * attacks: each attack is tried 10,000 times and the table of tries and wins is printed; `--generate` writes it to
  * docs/security-tests.md. The integration part runs the same files with 300 tries.
  * Tests that need root, namespaces or a tool that is not there skip themselves and say why.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { appendFileSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -26,25 +27,50 @@ type Part = (typeof PARTS)[number];
 /** Of each attack, in the part of that name. */
 const ATTACK_TRIES = 10_000;
 
-const CONCURRENCY = Math.max(2, availableParallelism());
+/** One more than there are processors: many tests wait, for a process or for a time. */
+const CONCURRENCY = availableParallelism() + 1;
 
 const HOUSE_RULES = 'test/unit/architecture.test.ts';
 
-const Counts = z.object({ passed: z.int(), failed: z.int(), skipped: z.int() });
+/** Those that take longest begin first, so that no processor waits at the end: see `--slowest`. */
+const LONG = [
+  'test/integration/cases.test.ts',
+  'test/attacks/canaries.test.ts',
+  'test/integration/steps/active-directory.test.ts',
+  'test/integration/steps/containerd-found.test.ts',
+  'test/integration/status-access.test.ts',
+  'test/integration/run.test.ts',
+  'test/integration/kubernetes/first-attempts.test.ts',
+  'test/integration/trust/fetch.test.ts',
+  'test/integration/trust/download-script.test.ts',
+];
+
+const Counts = z.object({ passed: z.int(), failed: z.int(), skipped: z.int(), cpuSeconds: z.number() });
 type Counts = z.infer<typeof Counts>;
+
+/** Test files that share a process. */
+interface Room {
+  readonly name: string;
+  readonly files: readonly string[];
+}
+
+/** A room, or a check, that ran. */
+type Ran = Counts & { readonly name: string };
+
+const NOTHING: Counts = { passed: 0, failed: 0, skipped: 0, cpuSeconds: 0 };
 
 function isPart(word: string): word is Part {
   return PARTS.some((part) => part === word);
 }
 
 /** Runs a program of node_modules with this very Node; 1 passed or 1 failed. */
-function check(name: string, script: string, args: readonly string[]): Counts {
+function check(name: string, script: string, args: readonly string[]): Ran {
   const { status } = spawnSync(process.execPath, [join('node_modules', script), ...args], {
     cwd: root,
     stdio: 'inherit',
   });
   console.log(`${status === 0 ? '✔' : '✖'} ${name}`);
-  return { passed: status === 0 ? 1 : 0, failed: status === 0 ? 0 : 1, skipped: 0 };
+  return { name, passed: status === 0 ? 1 : 0, failed: status === 0 ? 0 : 1, skipped: 0, cpuSeconds: 0 };
 }
 
 /** The test files below a part's directory, in their order. A part without any is a mistake. */
@@ -67,33 +93,38 @@ function attackFiles(): string[] {
 const WITH_A_REDACTOR_OF_ITS_OWN = /'@machineadm\/document\/redaction\.ts'|'fast-check'|-arbitrary\.ts'|\/conservation/;
 
 /** The unit tests by room. Those of a room share one process: to start one for each file takes longer than they do. */
-function unitRooms(): readonly (readonly string[])[] {
+function unitRooms(): readonly Room[] {
   const isAlone = (file: string) => WITH_A_REDACTOR_OF_ITS_OWN.test(readFileSync(join(root, file), 'utf8'));
-  const rooms = Map.groupBy(filesOf('unit'), (file) => (isAlone(file) ? file : file.split('/')[2]));
-  return [...rooms.values()].sort((a, b) => b.length - a.length);
-}
-
-/** Runs the unit tests of a few rooms at a time. */
-async function runUnitTests(): Promise<readonly Counts[]> {
-  const waiting = [...unitRooms()];
-  const worker = async (): Promise<readonly Counts[]> => {
-    const counts: Counts[] = [];
-    for (let files = waiting.shift(); files !== undefined; files = waiting.shift()) {
-      const room = await runTests(files, { isolation: 'none', output: 'after' });
-      process.stdout.write(room.held);
-      counts.push(room);
-    }
-    return counts;
-  };
-  return (await Promise.all(Array.from({ length: CONCURRENCY }, worker))).flat();
+  const rooms = Map.groupBy(filesOf('unit'), (file) => (isAlone(file) ? file : `test/unit/${file.split('/')[2]}`));
+  return [...rooms].map(([name, files]) => ({ name, files })).sort((a, b) => b.files.length - a.files.length);
 }
 
 /** The tests in which each file has its own process: they change their environment, or start namespaces. */
-function isolatedFiles(parts: readonly Part[]): string[] {
+function ownRooms(parts: readonly Part[]): readonly Room[] {
   const files = parts.includes('check') && !parts.includes('unit') ? [HOUSE_RULES] : [];
-  if (!parts.includes('integration')) return files;
   // The attacks have a part of their own, with more tries.
-  return [...files, ...filesOf('integration'), ...(parts.includes('attacks') ? [] : filesOf('attacks'))];
+  if (parts.includes('integration'))
+    files.push(...filesOf('integration'), ...(parts.includes('attacks') ? [] : filesOf('attacks')));
+  const place = (file: string) => (LONG.includes(file) ? LONG.indexOf(file) : LONG.length);
+  return oneEach(files.sort((a, b) => place(a) - place(b)));
+}
+
+function oneEach(files: readonly string[]): readonly Room[] {
+  return files.map((name) => ({ name, files: [name] }));
+}
+
+/** Runs so many rooms at a time. */
+async function runRooms(
+  rooms: readonly Room[],
+  { beside, output }: { readonly beside: number; readonly output: 'live' | 'after' },
+): Promise<readonly Ran[]> {
+  const waiting = [...rooms];
+  const worker = async (): Promise<readonly Ran[]> => {
+    const ran: Ran[] = [];
+    for (let room = waiting.shift(); room !== undefined; room = waiting.shift()) ran.push(await runTests(room, output));
+    return ran;
+  };
+  return (await Promise.all(Array.from({ length: beside }, worker))).flat();
 }
 
 /**
@@ -105,7 +136,7 @@ async function prepareAgent(): Promise<void> {
   const agent = join(root, 'node_modules/.cache/agent/machineadm.cjs');
   mkdirSync(dirname(agent), { recursive: true });
   await bundle(join(root, 'src/main.ts'), agent, { commit: 'unknown' });
-  process.env.MACHINEADM_TEST_AGENT = agent;
+  process.env.AGENT_UNDER_TEST = agent;
   spawnSync(process.execPath, [agent, 'version'], { cwd: root, stdio: 'ignore' });
   const sources = globSync(['src/**/*.ts', 'packages/*/src/**/*.ts'], { cwd: root }).filter(
     (file) => file !== 'src/main.ts',
@@ -119,18 +150,7 @@ async function prepareAgent(): Promise<void> {
 }
 
 /** One `node --test`. `output: 'after'` holds its output back until it ends: for one that runs beside another. */
-async function runTests(
-  files: readonly string[],
-  {
-    concurrency = 1,
-    output = 'live',
-    isolation = 'process',
-  }: {
-    readonly concurrency?: number;
-    readonly output?: 'live' | 'after';
-    readonly isolation?: 'process' | 'none';
-  },
-): Promise<Counts & { readonly held: Buffer }> {
+async function runTests({ name, files }: Room, output: 'live' | 'after'): Promise<Ran> {
   const directory = mkdtempSync(join(tmpdir(), 'machineadm-test-'));
   const report = join(directory, 'summary.json');
   try {
@@ -138,8 +158,7 @@ async function runTests(
       process.execPath,
       [
         '--test',
-        `--test-isolation=${isolation}`,
-        ...(isolation === 'process' ? [`--test-concurrency=${concurrency}`] : []),
+        '--test-isolation=none',
         '--test-reporter=spec',
         '--test-reporter-destination=stdout',
         `--test-reporter=${join(root, 'scripts/test-summary.ts')}`,
@@ -151,10 +170,11 @@ async function runTests(
     const held: Buffer[] = [];
     for (const stream of [child.stdout, child.stderr]) stream?.on('data', (data: Buffer) => held.push(data));
     const [status]: unknown[] = await once(child, 'close');
-    const counts = Counts.parse(JSON.parse(readFileSync(report, 'utf8')));
+    process.stdout.write(Buffer.concat(held));
     // A run that failed outside of any test (a file that could not be loaded, a crash) is a failure too.
-    const failed = status !== 0 && counts.failed === 0 ? 1 : counts.failed;
-    return { ...counts, failed, held: Buffer.concat(held) };
+    const found = existsSync(report) ? readFileSync(report, 'utf8') : '';
+    const counts = found === '' ? NOTHING : Counts.parse(JSON.parse(found));
+    return { ...counts, name, failed: status !== 0 && counts.failed === 0 ? 1 : counts.failed };
   } finally {
     rmSync(directory, { recursive: true });
   }
@@ -164,26 +184,25 @@ async function runTests(
  * The end-to-end cases: those with nodes one file after the other, since their deadlines are real, and beside them those
  * whose machines run a document for the host only.
  */
-async function runEndToEnd(): Promise<readonly Counts[]> {
+async function runEndToEnd(): Promise<readonly Ran[]> {
   // Both would build it otherwise.
   const built = check('the binary', '../scripts/build.ts', []);
   if (built.failed > 0) return [built];
   const [nodes, hosts] = await Promise.all([
-    runTests(filesOf('e2e', '*.test.ts'), {}),
-    runTests(filesOf('e2e', 'host/*.test.ts'), { output: 'after' }),
+    runRooms(oneEach(filesOf('e2e', '*.test.ts')), { beside: 1, output: 'live' }),
+    runRooms(oneEach(filesOf('e2e', 'host/*.test.ts')), { beside: 1, output: 'after' }),
   ]);
-  process.stdout.write(hosts.held);
-  return [built, nodes, hosts];
+  return [built, ...nodes, ...hosts];
 }
 
 /** Every attack with all its tries, one file at a time: a race needs a processor for each side. */
-async function runAttacks(generate: boolean): Promise<Counts> {
+async function runAttacks(generate: boolean): Promise<readonly Ran[]> {
   const directory = mkdtempSync(join(tmpdir(), 'machineadm-attacks-'));
   const results = join(directory, 'results');
   process.env.MACHINEADM_ATTACK_TRIES = String(ATTACK_TRIES);
   process.env.MACHINEADM_ATTACK_RESULTS = results;
   try {
-    const counts = await runTests(attackFiles(), {});
+    const counts = await runRooms(oneEach(attackFiles()), { beside: 1, output: 'live' });
     const found = readAttackResults(results);
     console.log(`\n${attackTable(found)}`);
     if (generate) writeFileSync(join(root, SECURITY_TESTS), securityTestsPage(found));
@@ -198,35 +217,49 @@ async function runAttacks(generate: boolean): Promise<Counts> {
 async function main(): Promise<number> {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
-    options: { summary: { type: 'string' }, generate: { type: 'boolean', default: false } },
+    options: {
+      summary: { type: 'string' },
+      slowest: { type: 'string', default: '10' },
+      generate: { type: 'boolean', default: false },
+    },
   });
   const chosen = positionals.filter((word) => word.endsWith('.test.ts'));
   const unknown = positionals.filter((word) => !isPart(word) && !chosen.includes(word));
   if (unknown.length > 0 || positionals.length === 0) {
     console.error(
-      `usage: node scripts/test.ts [--summary FILE] [--generate] PART... [FILE.test.ts...]   (parts: ${PARTS.join(', ')})`,
+      `usage: node scripts/test.ts [--summary FILE] [--slowest N] [--generate] PART... [FILE.test.ts...]   (parts: ${PARTS.join(', ')})`,
     );
     return 2;
   }
   const parts = chosen.length > 0 ? [] : PARTS.filter((part) => positionals.includes(part));
-  const all: Counts[] = [];
+  const all: Ran[] = [];
   if (parts.includes('check')) {
     all.push(check('types (tsc)', 'typescript/bin/tsc', ['--noEmit']));
     all.push(check('lint and format (biome)', '@biomejs/biome/bin/biome', ['check', '.']));
   }
   if (parts.some((part) => part !== 'check' && part !== 'unit')) tellMissingPrograms();
   await prepareAgent();
-  if (parts.includes('unit')) all.push(...(await runUnitTests()));
-  const files = [...isolatedFiles(parts), ...chosen];
-  if (files.length > 0) all.push(await runTests(files, { concurrency: CONCURRENCY }));
-  if (parts.includes('attacks')) all.push(await runAttacks(values.generate));
+  const rooms = [...(parts.includes('unit') ? unitRooms() : []), ...ownRooms(parts), ...oneEach(chosen)];
+  all.push(...(await runRooms(rooms, { beside: CONCURRENCY, output: rooms.length === 1 ? 'live' : 'after' })));
+  if (parts.includes('attacks')) all.push(...(await runAttacks(values.generate)));
   if (parts.includes('e2e')) all.push(...(await runEndToEnd()));
 
   const sum = (key: keyof Counts): number => all.reduce((total, counts) => total + counts[key], 0);
-  const total: Counts = { passed: sum('passed'), failed: sum('failed'), skipped: sum('skipped') };
+  const total = { passed: sum('passed'), failed: sum('failed'), skipped: sum('skipped') };
   if (values.summary !== undefined) appendFileSync(values.summary, `${JSON.stringify(total)}\n`);
+  tellSlowest(all, Number(values.slowest));
   console.log(`${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
   return total.failed === 0 ? 0 : 1;
+}
+
+/** Prints what cost most: in processor time, which does not depend on what else the machine does. */
+function tellSlowest(all: readonly Ran[], count: number): void {
+  const found = all.filter(({ cpuSeconds }) => cpuSeconds > 0).sort((a, b) => b.cpuSeconds - a.cpuSeconds);
+  const sum = found.reduce((total, { cpuSeconds }) => total + cpuSeconds, 0);
+  if (found.length < 2 || count === 0) return;
+  console.log(`\nseconds of processor time: ${sum.toFixed(0)} in all`);
+  for (const { name, cpuSeconds } of found.slice(0, count))
+    console.log(`${cpuSeconds.toFixed(1).padStart(7)}  ${name}`);
 }
 
 process.exitCode = await main();

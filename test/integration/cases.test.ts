@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { createServer as createSilentServer, type Server, type Socket } from 'node:net';
 import { join, matchesGlob } from 'node:path';
-import { before, describe, test } from 'node:test';
-import { bundle } from '../../scripts/build/bundle.ts';
+import { describe, test } from 'node:test';
 import { type AgentRun, agent, statusOf } from '../support/agent.ts';
 import {
   type Case,
@@ -22,10 +21,6 @@ import { CaseRoot } from '../support/case-root.ts';
 import { type LoopDevice, loopDevice } from '../support/loop-device.ts';
 import { inNamespaces } from '../support/namespace.ts';
 
-const MAIN = join(import.meta.dirname, '../../src/main.ts');
-/** The sources in one file: a case starts the agent three to six times. */
-const BUNDLE = '/mnt/machineadm.cjs';
-
 const HEADER = 'apiVersion: machineadm.dev/v1alpha1\nkind: MachineBootstrap\n';
 
 /** A case in its root, with what belongs to it outside. */
@@ -39,8 +34,6 @@ interface Stage {
 
 inNamespaces(import.meta.filename, () => {
   describe('the cases', { concurrency: 3 }, () => {
-    before(() => bundle(MAIN, BUNDLE, { commit: 'test' }));
-
     for (const name of caseNames()) {
       const disks = Object.entries(disksOf(name));
       const { expected } = readCase(name, new Map());
@@ -53,7 +46,6 @@ inNamespaces(import.meta.filename, () => {
         const paths = new Map([...made].map(([disk, { path }]) => [disk, path] as const));
         const found = readCase(name, paths);
         const root = devices.use(new CaseRoot(name));
-        copyFileSync(BUNDLE, root.outside('/run/case/machineadm.cjs'));
         const printed: string[] = [];
         const stage: Stage = {
           root,
@@ -64,7 +56,6 @@ inNamespaces(import.meta.filename, () => {
             const done = await agent([...args, '-d', '/run/case/documents', '-o', 'json'], {
               wrapper: root.wrapper,
               env: found.expected.env,
-              main: '/run/case/machineadm.cjs',
             });
             printed.push(done.stdout, done.stderr);
             return done;

@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { resolve } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import type { RunStatus } from '../../src/reporting/status.ts';
-import { compileCache } from './compile-cache.ts';
+import { compileCache } from './prepared-agent.ts';
 
 /** What Node runs: the sources, or what `npm test` made of them (`scripts/test.ts`), which starts sooner. */
-export const MAIN = process.env.MACHINEADM_TEST_AGENT ?? resolve(import.meta.dirname, '../../src/main.ts');
+export const MAIN = process.env.AGENT_UNDER_TEST ?? resolve(import.meta.dirname, '../../src/main.ts');
 
 export interface AgentOptions {
   /** Given to standard input, which is then closed; default: closed at once. */

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { basename, resolve } from 'node:path';
+import { closeSync, existsSync, mkdtempDisposableSync, openSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join, resolve } from 'node:path';
 import { test } from 'node:test';
+import type { TestCase } from '../../scripts/test-cases.ts';
 import { attackEnvironment, collectAttackResults, IS_WHOLE_ATTACK } from './attacks.ts';
-import { compileCache } from './compile-cache.ts';
+import { preparedAgent } from './prepared-agent.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 
@@ -56,9 +58,17 @@ umask 077
 exec "$@"
 `;
 
+/** What is printed, and each case for the outer run to tell. */
+const REPORTERS = [
+  '--test-reporter=spec',
+  '--test-reporter-destination=stdout',
+  `--test-reporter=${resolve(ROOT, 'scripts/test-cases.ts')}`,
+  '--test-reporter-destination=/dev/fd/3',
+];
+
 /**
  * Runs the tests of a file, with the real host, in a throw-away machine: the file is run again inside, with a umask of
- * 077, and its report is this test's. Without root or unshare it is skipped with the reason.
+ * 077, and its cases are those of this test. Without root or unshare it is skipped with the reason.
  *
  *     inThrowAwayMachine(import.meta.filename, () => { test('…', …) });
  */
@@ -80,27 +90,59 @@ function runInside(
     tests();
     return;
   }
-  test(`${basename(file)} in ${called}`, { skip: whyNot() }, () => {
+  test(`${basename(file)} in ${called}`, { skip: whyNot() }, async (t) => {
     // NODE_TEST_CONTEXT would make the inner run a part of the outer one, which it is not.
     const { PATH, MACHINEADM_E2E } = process.env;
     const all = MACHINEADM_E2E === undefined ? {} : { MACHINEADM_E2E };
-    const env = { PATH, HOME: '/root', LANG: 'C.UTF-8', ...compileCache(), ...attackEnvironment(), ...all };
-    const inner = [process.execPath, '--test', '--test-reporter=spec', file];
-    const run = spawnSync(
-      'unshare',
-      ['-m', '-n', '-u', '-p', '-f', '--kill-child', 'sh', '-c', enter, 'sh', ROOT, ...inner],
-      {
+    const env = { PATH, HOME: '/root', LANG: 'C.UTF-8', ...preparedAgent(), ...attackEnvironment(), ...all };
+    const inner = [process.execPath, '--test', '--test-isolation=none', ...REPORTERS, file];
+    using directory = mkdtempDisposableSync(join(tmpdir(), 'machineadm-cases-'));
+    const told = join(directory.path, 'cases');
+    // A file that is open reaches the reporter inside, where its path does not; a pipe of Node's cannot be opened again.
+    const run = withOpen(told, (descriptor) =>
+      spawnSync('unshare', ['-m', '-n', '-u', '-p', '-f', '--kill-child', 'sh', '-c', enter, 'sh', ROOT, ...inner], {
         env,
+        stdio: ['ignore', 'pipe', 'pipe', descriptor],
         encoding: 'utf8',
+        maxBuffer: 64 * 2 ** 20,
         timeout: IS_WHOLE_ATTACK ? 3_600_000 : 600_000,
         // unshare(1) waits for its child whatever milder signal it gets, and then --kill-child ends all.
         killSignal: 'SIGKILL',
-      },
+      }),
     );
     collectAttackResults(run.stdout);
-    assert.equal(run.status, 0, `${run.stdout}\n${run.stderr}`);
-    assert.match(run.stdout, /^ℹ pass [1-9]/m, 'tests ran inside');
+    const cases = readCases(readFileSync(told, 'utf8'));
+    for (const { name, outcome, because } of cases) {
+      await t.test(name, { skip: outcome === 'skipped' && (because ?? true) }, () => {
+        assert.notEqual(outcome, 'failed', because);
+      });
+    }
+    if (run.status !== 0)
+      assert.ok(
+        cases.some(({ outcome }) => outcome === 'failed'),
+        `${run.stdout}\n${run.stderr}`,
+      );
+    assert.ok(
+      cases.some(({ outcome }) => outcome === 'passed'),
+      `no test ran inside:\n${run.stdout}\n${run.stderr}`,
+    );
   });
+}
+
+function withOpen<Result>(path: string, use: (descriptor: number) => Result): Result {
+  const descriptor = openSync(path, 'w');
+  try {
+    return use(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+function readCases(lines: string): TestCase[] {
+  return lines
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line));
 }
 
 function whyNot(): string | false {
