@@ -3,6 +3,7 @@
  *
  *   npm run mutate -- src/steps/swap.ts          all mutants of named files or directories
  *   npm run mutate -- --since HEAD~1             mutants of the lines that were changed since then
+ *   npm run mutate -- --since-landed             the same since the commit that landed last
  *   npm run mutate -- --all --sample 250         as many of the whole project, the same each time (--seed)
  *
  * Each mutant is loaded in place of its module, in memory, by the unit tests that import it, the nearest first. On Linux as
@@ -15,15 +16,15 @@ import { once } from 'node:events';
 import { appendFileSync, globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { type ChangedLines, changedLines } from './mutate/changed-lines.ts';
+import { type ChangedLines, changedLines, landedLast } from './mutate/changed-lines.ts';
 import { type Mutant, mutantsOf, mutated } from './mutate/mutants.ts';
 import {
   isCertainlyBelow,
   MUTATION_TESTS,
   mutationTable,
-  mutationTestsPage,
   type Outcome,
   scoreOf,
+  withLastRun,
 } from './mutate/report.ts';
 import { sampleOf } from './mutate/sample.ts';
 import { TestsByImport } from './mutate/tests-by-import.ts';
@@ -175,6 +176,7 @@ async function main(): Promise<number> {
     options: {
       all: { type: 'boolean', default: false },
       since: { type: 'string' },
+      'since-landed': { type: 'boolean', default: false },
       sample: { type: 'string' },
       seed: { type: 'string', default: '1' },
       'within-seconds': { type: 'string' },
@@ -183,8 +185,11 @@ async function main(): Promise<number> {
       summary: { type: 'string' },
     },
   });
-  if (!values.all && values.since === undefined && positionals.length === 0) {
-    console.error('usage: npm run mutate -- (--since REF | --all | FILE...) [--sample N] [--seed N] [--certain]');
+  const since = values['since-landed'] ? landedLast(root) : values.since;
+  if (!values.all && since === undefined && positionals.length === 0) {
+    console.error(
+      'usage: npm run mutate -- (--since REF | --since-landed | --all | FILE...) [--sample N] [--seed N] [--within-seconds N] [--certain]',
+    );
     return 2;
   }
   const tell = (isGood: boolean): number => {
@@ -193,7 +198,7 @@ async function main(): Promise<number> {
     return isGood ? 0 : 1;
   };
 
-  const changed = values.since === undefined ? undefined : changedLines(root, values.since);
+  const changed = since === undefined ? undefined : changedLines(root, since);
   if (typeof changed === 'string') {
     console.log(`mutants: ${changed}, so none was made`);
     return tell(true);
@@ -230,10 +235,18 @@ async function main(): Promise<number> {
     );
   if (outcomes.length === 0) return tell(true);
   console.log(`\n${mutationTable(outcomes)}`);
-  if (values.generate)
-    writeFileSync(join(root, MUTATION_TESTS), mutationTestsPage(outcomes, possible.length, values.seed));
+  if (values.generate) {
+    const page = join(root, MUTATION_TESTS);
+    const { stdout } = spawnSync('git', ['rev-parse', '--short', 'HEAD'], { cwd: root, encoding: 'utf8' });
+    const run = { possible: possible.length, seed: values.seed, date: today(), commit: stdout.trim() };
+    writeFileSync(page, withLastRun(readFileSync(page, 'utf8'), outcomes, run));
+  }
   const isBelowLeast = values.certain ? isCertainlyBelow(outcomes, LEAST_SCORE) : scoreOf(outcomes) < LEAST_SCORE;
   return tell(!isBelowLeast);
+}
+
+function today(): string {
+  return new Date().toISOString().slice(0, 10);
 }
 
 const caged = canCage();

@@ -3,6 +3,19 @@ import { spawnSync } from 'node:child_process';
 /** The lines of the sources that were changed or added, by file. */
 export type ChangedLines = ReadonlyMap<string, ReadonlySet<number>>;
 
+/** The branch that the origin has checked out, as git-clone(1) records it. */
+const LANDED = 'refs/remotes/origin/HEAD';
+
+/**
+ * The commit that landed last: where this work left the main branch of the origin. In a clone of that very branch, and where
+ * there is no origin, everything here has landed but its last commit.
+ */
+export function landedLast(root: string): string {
+  const git = (...args: readonly string[]) => spawnSync('git', args, { cwd: root, encoding: 'utf8' }).stdout.trim();
+  const base = git('merge-base', 'HEAD', LANDED);
+  return base === '' || base === git('rev-parse', 'HEAD') ? 'HEAD~1' : base;
+}
+
 /**
  * The lines of src/ and packages/ that differ from a commit. In words why that cannot be known, where there is no git, no
  * such commit (a shallow clone), or nothing changed.

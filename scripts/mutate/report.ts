@@ -50,17 +50,31 @@ export function mutationTable(outcomes: readonly Outcome[]): string {
   ].join('\n');
 }
 
-/** The page with a whole run. */
-export function mutationTestsPage(outcomes: readonly Outcome[], possible: number, seed: string): string {
+/** What a run was made of: the same again, from that commit. */
+export interface RunOf {
+  readonly possible: number;
+  readonly seed: string;
+  /** `2026-11-22` */
+  readonly date: string;
+  readonly commit: string;
+}
+
+/** The page of the mutation tests with the result of this run in the place of the one before. */
+export function withLastRun(
+  page: string,
+  outcomes: readonly Outcome[],
+  { possible, seed, date, commit }: RunOf,
+): string {
   const left = outcomes.filter(({ status }) => status === 'Survived' || status === 'NoCoverage');
   const lines = left.map(
     ({ mutant: { file, line, mutator, replacement } }) =>
       `- \`${file}:${line}\` ${mutator}${replacement === '' ? '' : `: \`${replacement}\``}`,
   );
-  return `${PAGE_HEAD}
-## The last whole run
+  return `${(page.split(LAST_RUN)[0] ?? '').trimEnd()}
 
-\`npm run mutate -- --all --sample ${outcomes.length} --seed ${seed} --generate\`: ${outcomes.length} of ${possible.toLocaleString('en')} mutants.
+${LAST_RUN}
+
+${date}, commit ${commit}: \`npm run mutate -- --all --sample ${outcomes.length} --seed ${seed} --generate\`, ${outcomes.length} of ${possible.toLocaleString('en')} mutants.
 
 ${mutationTable(outcomes)}
 
@@ -68,29 +82,4 @@ ${lines.length === 0 ? 'None survived.' : `These survived:\n\n${lines.join('\n')
 `;
 }
 
-const PAGE_HEAD = `<!-- Written by "npm run mutate -- --all --generate". -->
-# Mutation tests
-
-A test that passes says little until it is known to fail when the code is wrong. \`npm run mutate\` changes the sources a
-little, one change at a time (\`<\` for \`<=\`, \`false\` for a condition, an empty body for a function), and runs the unit tests
-that import the changed module, the nearest first. A change that a test notices is *killed*; one that none notices
-*survived*, and shows a line that could be wrong without anybody knowing.
-
-\`\`\`text
-npm run mutate -- src/steps/swap.ts           # all mutants of files or directories
-npm run mutate -- --since HEAD~1              # of the lines changed since a commit
-npm run mutate -- --all --sample 250 --seed 1 # so many of the whole project, the same each time
-\`\`\`
-
-The exit status is 1 below 85 %. With \`--certain\` it is 1 only where the sample is too bad for chance (the upper end of
-Wilson's interval of 95 % is below 85 %): with \`--sample 20 --within-seconds 60\`, a minute for the lines of a commit. \`.ci/run\` does
-not run it: the share of the whole project is not known yet.
-
-A mutant exists in memory only: the loader of Node gives the changed module in place of the file, so that no checkout is ever
-left changed. As root on Linux, where namespaces can be made, its tests run in some of their own, in which the root file system
-is read-only, \`/tmp\` is an empty one, and every process ends with them: a mutant may well delete something else than its
-original. Other mounts stay writable: run it on a machine that can be lost, a container for instance.
-
-Sentences are not mutated (strings with a space, templates), nor types. Integration and end-to-end tests do not count here:
-what only they notice is listed as survived.
-`;
+const LAST_RUN = '## The last whole run';

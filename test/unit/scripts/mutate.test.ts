@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { mkdtempDisposableSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
-import { changedLines, linesOfDiff } from '../../../scripts/mutate/changed-lines.ts';
+import { changedLines, landedLast, linesOfDiff } from '../../../scripts/mutate/changed-lines.ts';
 import { type Mutant, mutantsOf, mutated } from '../../../scripts/mutate/mutants.ts';
-import { isCertainlyBelow, mutationTable, type Outcome, scoreOf } from '../../../scripts/mutate/report.ts';
+import { isCertainlyBelow, mutationTable, type Outcome, scoreOf, withLastRun } from '../../../scripts/mutate/report.ts';
 import { sampleOf } from '../../../scripts/mutate/sample.ts';
 import { TestsByImport } from '../../../scripts/mutate/tests-by-import.ts';
 
@@ -107,6 +108,33 @@ describe('the lines that were changed', () => {
   test('are not known without the history', () => {
     assert.equal(changedLines(root, 'no-such-commit'), 'there is no commit no-such-commit here');
   });
+
+  test('since what landed last are those since the main branch of the origin, or of the last commit in a clone of it', () => {
+    using directory = mkdtempDisposableSync(join(tmpdir(), 'machineadm-landed-'));
+    const git = (where: string, ...args: readonly string[]): string => {
+      const settings = ['-c', 'user.name=t', '-c', 'user.email=t@example.com', '-c', 'init.defaultBranch=main'];
+      const done = spawnSync('git', [...settings, ...args], { cwd: where, encoding: 'utf8' });
+      assert.equal(done.status, 0, done.stderr);
+      return done.stdout.trim();
+    };
+    const commit = (where: string, message: string): string => {
+      git(where, 'commit', '--quiet', '--allow-empty', '--message', message);
+      return git(where, 'rev-parse', 'HEAD');
+    };
+    const origin = directory.path;
+    git(origin, 'init', '--quiet', 'origin');
+    commit(join(origin, 'origin'), 'first');
+    const landed = commit(join(origin, 'origin'), 'second');
+    git(origin, 'clone', '--quiet', 'origin', 'clone');
+    const clone = join(origin, 'clone');
+    assert.equal(landedLast(clone), 'HEAD~1');
+    commit(clone, 'third');
+    commit(clone, 'fourth');
+    assert.equal(landedLast(clone), landed);
+    git(origin, 'clone', '--quiet', '--depth=1', `file://${origin}/origin`, 'shallow');
+    const shallow = join(origin, 'shallow');
+    assert.equal(changedLines(shallow, landedLast(shallow)), 'there is no commit HEAD~1 here');
+  });
 });
 
 describe('the result', () => {
@@ -124,6 +152,17 @@ describe('the result', () => {
     assert.equal(scoreOf(outcomes(17, 3)), 0.85);
     assert.equal(scoreOf([]), 1);
     assert.match(mutationTable(outcomes(17, 3)), /^\| host \| 20 \| 17 \| 0 \| 3 \| 0 \| 85 % \|$/m);
+  });
+
+  test('of a whole run replaces that of the one before, and nothing else of the page', () => {
+    const page = '# Mutation tests\n\nWords.\n\n## The last whole run\n\nold\n';
+    const run = { possible: 40_000, seed: '3', date: '2026-11-22', commit: 'abc1234' };
+    const written = withLastRun(page, outcomes(1, 1), run);
+    assert.match(written, /^# Mutation tests\n\nWords\.\n\n## The last whole run\n\n2026-11-22, commit abc1234: /);
+    assert.match(written, /--sample 2 --seed 3 --generate`, 2 of 40,000 mutants\.\n/);
+    assert.match(written, /These survived:\n\n- `src\/host\/a\.ts:1` StringLiteral\n$/);
+    assert.doesNotMatch(written, /old/);
+    assert.equal(withLastRun(written, outcomes(1, 1), run), written);
   });
 
   test('is too bad for chance, or may be chance', () => {
