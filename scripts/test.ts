@@ -45,7 +45,6 @@ const HOUSE_RULES = 'test/unit/architecture.test.ts';
 const LONG = [
   'test/integration/cases.test.ts',
   'test/attacks/canaries.test.ts',
-  'test/integration/steps/active-directory.test.ts',
   'test/integration/steps/containerd-found.test.ts',
   'test/integration/status-access.test.ts',
   'test/integration/run.test.ts',
@@ -223,6 +222,15 @@ async function runAttacks(generate: boolean): Promise<readonly Ran[]> {
   }
 }
 
+/** Where tests could leave something on this machine: what the agent keeps, and directories that they made. */
+const PLACES = ['/var/lib/machineadm/*', '/run/machineadm/*', '/etc/machineadm*', `${tmpdir()}/{machineadm,loop}-*`];
+
+/** Says what lies in these places that did not before. Other runs beside this one put theirs there, too: it is no failure. */
+function tellLeftovers(before: readonly string[]): void {
+  const left = globSync(PLACES).filter((path) => !before.includes(path));
+  if (left.length > 0) console.log(`\nleft on this machine:\n${left.sort().join('\n')}`);
+}
+
 async function main(): Promise<number> {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
@@ -242,6 +250,7 @@ async function main(): Promise<number> {
   }
   const parts = chosen.length > 0 ? [] : PARTS.filter((part) => positionals.includes(part));
   const all: Ran[] = [];
+  const lay = globSync(PLACES);
   if (parts.includes('check')) {
     all.push(check('types (tsc)', 'typescript/bin/tsc', ['--noEmit']));
     all.push(check('lint and format (biome)', '@biomejs/biome/bin/biome', ['check', '.']));
@@ -256,6 +265,7 @@ async function main(): Promise<number> {
   const sum = (key: keyof Counts): number => all.reduce((total, counts) => total + counts[key], 0);
   const total = { passed: sum('passed'), failed: sum('failed'), skipped: sum('skipped') };
   if (values.summary !== undefined) appendFileSync(values.summary, `${JSON.stringify(total)}\n`);
+  tellLeftovers(lay);
   tellSlowest(all, Number(values.slowest));
   console.log(`${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
   return total.failed === 0 ? 0 : 1;

@@ -197,9 +197,8 @@ inThrowAwayMachine(import.meta.filename, () => {
 
     test('to a hook that ignores it ends the run all the same, and the hook', async () => {
       lay({ hooks: { early: { commands: [`trap '' TERM INT HUP; ${slow('deaf')}`] } } });
-      const begun = Date.now();
+      // The hook itself would wait for ever.
       assertEnded(await stopped('SIGTERM', () => trace().length === 1), 14, 'Interrupted');
-      assert.ok(Date.now() - begun < 20_000);
       assert.deepEqual(childrenLeft(), []);
     });
 

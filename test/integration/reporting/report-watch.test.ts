@@ -46,12 +46,10 @@ inThrowAwayMachine(import.meta.filename, () => {
     for (const end = Date.now() + 60_000; !holds(); await sleep(50)) assert.ok(Date.now() < end, what);
   }
 
+  /** Tells it to end, which it does by itself never. */
   async function stopped(watch: Agent) {
-    const begun = performance.now();
     watch.kill('SIGTERM');
-    const run = await watch.ended;
-    assert.ok(performance.now() - begun < 30_000, 'a watch ends when it is told to');
-    return run;
+    return await watch.ended;
   }
 
   describe('report watch', () => {

@@ -136,10 +136,8 @@ ${indented(authority.certificate, 8)}
       write(
         'variables: {i: {metadata: {provider: aws, path: instance-id}}}\nhost: {files: [{path: /srv/never, expand: true, content: "${i}"}]}\n',
       );
-      const begun = performance.now();
       const refused = await run('provision');
       assert.deepEqual([refused.status, refused.answer.error.reason], [4, 'MetadataUnavailable']);
-      assert.ok(performance.now() - begun < 30_000);
       assert.equal(existsSync('/srv/never'), false);
     });
 

@@ -167,6 +167,8 @@ describe('the mirror of a management cluster', { skip, timeout: 600_000 }, () =>
       join(scratch, 'publisher.pem'),
       '--ca',
       join(scratch, 'ca.pem'),
+      '--memory',
+      join(scratch, 'trust.json'),
     ];
     const fetched = await agent([
       'fetch',

@@ -15,8 +15,6 @@ const OTHERS = { skip: process.env.MACHINEADM_E2E === 'all' ? false : 'only with
 
 const KEYTAB = '/etc/krb5.keytab';
 const JOIN = 'active-directory/join';
-/** Ten times what the slowest of them takes where nothing else runs: what has no end of its own is beyond it. */
-const DEADLINE_MS = 150_000;
 
 /** Made outside of the namespaces, where the cache is kept. */
 const samba = sambaRoot();
@@ -116,23 +114,20 @@ inNamespaces(import.meta.filename, () => {
       );
     }
 
-    /** Asserts that a run ends with the reason, in the step, with exit code 10, in a time that shows that nothing hangs. */
+    /** Asserts that a run ends with the reason, in the step, with exit code 10. What hangs ends for another reason, that of its time. */
     async function fails(
       machine: DomainMachine,
       activeDirectory: object,
       reason: Reason,
       wrapper: readonly string[] = [],
     ): Promise<RunStatus> {
-      const begun = performance.now();
       const status = await provision(machine, activeDirectory, wrapper);
-      const took = performance.now() - begun;
       const { failure } = status;
       assert.deepEqual(
         [failure?.reason, failure?.step, status.exitCode],
         [reason, 'active-directory', 10],
         JSON.stringify(status, undefined, 1),
       );
-      assert.ok(took < DEADLINE_MS, `after ${took} ms`);
       assert.deepEqual(leftovers(machine), []);
       return status;
     }
