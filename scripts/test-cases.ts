@@ -16,12 +16,19 @@ export default async function* cases(events: AsyncIterable<TestEvent>): AsyncGen
     if (type === 'test:start') names.splice(data.nesting, names.length, data.name);
     if (type !== 'test:pass' && type !== 'test:fail') continue;
     const name = [...names.slice(0, data.nesting), data.name].join(' > ');
-    if (type === 'test:fail') yield line({ name, outcome: 'failed', because: reasonOf(data.details.error) });
-    else if (data.details.type === 'suite') continue;
+    if (type === 'test:fail') {
+      // Those that failed inside were told.
+      if (failureType(data.details.error) !== 'subtestsFailed')
+        yield line({ name, outcome: 'failed', because: reasonOf(data.details.error) });
+    } else if (data.details.type === 'suite') continue;
     else if (data.skip !== undefined && data.skip !== false)
       yield line({ name, outcome: 'skipped', because: String(data.skip) });
     else yield line({ name, outcome: 'passed' });
   }
+}
+
+function failureType(error: Error): unknown {
+  return 'failureType' in error ? error.failureType : undefined;
 }
 
 /** The runner wraps what a test threw. */

@@ -98,7 +98,8 @@ function attackFiles(): string[] {
  * A process has one redactor. Who asks it for what it removes, and who draws values that it then removes everywhere,
  * has a process of his own: what one test draws may be a part of what another expects.
  */
-const WITH_A_REDACTOR_OF_ITS_OWN = /'@machineadm\/document\/redaction\.ts'|'fast-check'|-arbitrary\.ts'|\/conservation/;
+const WITH_A_REDACTOR_OF_ITS_OWN =
+  /'@machineadm\/document\/redaction\.ts'|'fast-check'|support\/command-line|-arbitrary\.ts'|\/conservation/;
 
 /** The unit tests by room. Those of a room share one process: to start one for each file takes longer than they do. */
 function unitRooms(): readonly Room[] {

@@ -2,22 +2,15 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import type { Command } from 'commander';
-import { parse, parseAllDocuments } from 'yaml';
-import { createProgram } from '../../src/cli/program.ts';
-import { type AgentOptions, type AgentRun, agent, MAIN } from '../support/agent.ts';
+import { parse } from 'yaml';
+import { agent, MAIN } from '../support/agent.ts';
 
-const ROOT = resolve(import.meta.dirname, '../..');
 /** What every colour begins with. */
 const ESCAPE = '\u001b';
 
-/** Every command and sub-command, as its words. */
-function commands(command: Command = createProgram(() => {}), path: readonly string[] = []): (readonly string[])[] {
-  return [path, ...command.commands.flatMap((child) => commands(child, [...path, child.name()]))];
-}
-
+/** As a process; the commands one by one are run within the test's own in test/unit/cli/command-line.test.ts. */
 describe('the command line', () => {
   let directory = '';
   let document = '';
@@ -25,167 +18,29 @@ describe('the command line', () => {
   before(async () => {
     directory = mkdtempSync(join(tmpdir(), 'machineadm-cli-'));
     document = join(directory, 'document.yaml');
-    writeFileSync(document, (await agent(['example', '--role', 'InitControlPlane'])).stdout);
+    writeFileSync(document, (await agent(['example', '--role', 'InitControlPlane'])).stdout, { mode: 0o600 });
   });
   after(() => rmSync(directory, { recursive: true }));
 
-  const run = (args: string, options?: AgentOptions): Promise<AgentRun> =>
-    agent(
-      args.split(' ').map((word) => (word === 'DOCUMENT' ? document : word)),
-      options,
-    );
-
-  describe('--help', () => {
-    for (const path of commands()) {
-      test(`of machineadm ${path.join(' ')} says what it does and shows an example that it accepts`, async () => {
-        const { status, stdout, stderr } = await agent([...path, '--help']);
-        assert.deepEqual([status, stderr], [0, '']);
-        const [usage, , description = ''] = stdout.split('\n');
-        assert.match(usage ?? '', new RegExp(`^Usage: ${['machineadm', ...path].join(' ')} `));
-        assert.match(description, /^\S.{10,}/);
-        const examples = [...stdout.matchAll(/^ {2}(machineadm .*?)(?: {2,}\S.*| >.*)?$/gm)].map(([, line]) => line);
-        assert.ok(examples.length > 0, 'has an example');
-        for (const line of examples) {
-          const words = (line ?? '').split(' ').slice(1);
-          assert.deepEqual(words.slice(0, path.length), path);
-          const help = await agent([...words, '--help']);
-          assert.deepEqual([help.status, help.stderr], [0, ''], line);
-        }
-        assert.ok(!stdout.includes(ESCAPE));
-        for (const line of stdout.split('\n')) assert.ok(line.length <= 140, line);
-      });
-    }
-  });
-
-  describe('used wrongly', () => {
-    const cases: readonly (readonly [string, string, RegExp])[] = [
-      ['without a command', '--', /Usage: machineadm/],
-      ['with a command that there is not', 'provison', /unknown command 'provison'[\s\S]*Did you mean provision\?/],
-      ['with an option that there is not', 'plan -d x --exitcode', /unknown option '--exitcode'/],
-      ['without a document', 'validate', /no document given[\s\S]*See 'machineadm validate --help'/],
-      ['with a format that there is not', 'status -o xml', /'xml' is invalid\. It is a format: text, json, yaml, name/],
-      ['with a file for a format', 'bundle -o bundle.tar.gz', /Files are written with --output-file/],
-      ['with a word of another tool', 'apply -f x', /unknown command 'apply'[\s\S]*Did you mean provision\?/],
-      ['with one document in two ways', 'plan -f x y', /give each document with -f or as an argument, not both/],
-      [
-        'with an option of wrap that is mistyped',
-        'wrap --format script --provder x',
-        /Did you mean --provider\?[\s\S]*See 'machineadm wrap --help'/,
-      ],
-      ['with one word too many', 'version now', /too many arguments/],
-      ['with a role that there is not', 'example --role Master', /Allowed choices are InitControlPlane/],
-      ['without a shell', 'completion', /missing required argument 'shell'/],
-      ['without the second word', 'config', /Usage: machineadm config/],
-      ['with a timeout that is none', 'status --wait --timeout soon', /"soon" is not a duration[\s\S]*90s or 10m/],
-      ['with a version that is none', 'render kubeadm --kubeadm-version new -d DOCUMENT', /"new" is not a version/],
-    ];
-    for (const [what, args, message] of cases) {
-      test(`${what} ends with 2, says how on standard error, and prints no data`, async () => {
-        const { status, stdout, stderr } = await run(args);
-        assert.equal(status, 2, stderr);
-        assert.equal(stdout, '');
-        assert.match(stderr, message);
-      });
-    }
-  });
-
-  describe('-o json', () => {
-    const cases: readonly (readonly [string, string, number])[] = [
-      ['version', 'version -o json', 0],
-      ['a valid document', 'validate -d DOCUMENT -o json', 0],
-      ['the document', 'config show -d DOCUMENT -o json', 0],
-      ['where its fields come from', 'config show --origin -d DOCUMENT --output=json', 0],
-      ['a document that is not there', 'validate -d /nowhere.yaml -ojson', 3],
-      ['a wrong use that only the command notices', 'status --wait --timeout soon -o json', 2],
-      ['a wrong use that no command notices', 'plan --bogus -o json', 2],
-      ['a command that there is not', 'provison -o json', 2],
-    ];
-    for (const [what, args, exitCode] of cases) {
-      test(`prints ${what} as one JSON value on standard output, and exits with ${exitCode}`, async () => {
-        const { status, stdout } = await run(args);
-        assert.equal(status, exitCode);
-        assert.equal(typeof JSON.parse(stdout), 'object');
-      });
-    }
-
-    test('tells an error in full, and to people as well', async () => {
-      const failed = await run('config show -d /nowhere.yaml -o json');
-      const { error } = JSON.parse(failed.stdout);
-      assert.equal(error.reason, 'DocumentNotFound');
-      assert.match(
-        failed.stderr,
-        /^machineadm: the document \/nowhere\.yaml cannot be read: .* \[DocumentNotFound\]$/m,
-      );
-      assert.ok(failed.stderr.includes(error.remedy));
+  for (const [args, ends] of [
+    [
+      ['validate', '-d', 'DOCUMENT'],
+      [0, /^valid: /, /^$/],
+    ],
+    [
+      ['validate', '-d', '/nowhere.yaml', '-o', 'json'],
+      [3, /"DocumentNotFound"/, /\[DocumentNotFound\]/],
+    ],
+    [['provison'], [2, /^$/, /Did you mean provision\?/]],
+    [['--help'], [0, /^Usage: machineadm /, /^$/]],
+  ] as const) {
+    test(`machineadm ${args.join(' ')} ends with ${ends[0]}`, async () => {
+      const run = await agent(args.map((word) => (word === 'DOCUMENT' ? document : word)));
+      assert.equal(run.status, ends[0], run.stderr);
+      assert.match(run.stdout, ends[1]);
+      assert.match(run.stderr, ends[2]);
     });
-
-    test('lists every mistake of a document with its place', async () => {
-      const bad = join(directory, 'bad.yaml');
-      writeFileSync(bad, 'apiVersion: machineadm.dev/v1alpha1\nkind: MachineBootstrap\nhost: {swop: Disabled}\n');
-      const { status, stdout, stderr } = await agent(['validate', '-d', bad, '-o', 'json']);
-      assert.equal(status, 3);
-      assert.equal(stderr, '');
-      const { valid, reason, problems } = JSON.parse(stdout);
-      assert.deepEqual([valid, reason], [false, 'DocumentInvalid']);
-      const places = problems.map((problem: { line: number; path: string }) => `${problem.line} ${problem.path}`);
-      assert.ok(places.includes('3 host.swop'), JSON.stringify(problems));
-      assert.equal(new Set(places).size, places.length);
-    });
-  });
-
-  describe('a document that is allowed but will hurt', () => {
-    const lines = [
-      'apiVersion: machineadm.dev/v1alpha1',
-      'kind: MachineBootstrap',
-      'metadata: {name: n}',
-      'variables: {rack: {env: RACK}}',
-      'host:',
-      '  hostname: node-${rack}',
-      '  storage:',
-      '    filesystems: [{device: {path: /dev/vdb}, type: ext4}]',
-      'kubernetes:',
-      '  version: v1.31.0',
-      '  role: InitControlPlane',
-      '  cluster: {controlPlaneEndpoint: "api.${rack}.example:6443"}',
-    ];
-    let hurting = '';
-    before(() => {
-      hurting = join(directory, 'hurting.yaml');
-      writeFileSync(hurting, `${lines.join('\n')}\n`);
-    });
-
-    test('is valid: validate lists the warnings, and the fields that only its machine can judge', async () => {
-      const { status, stdout, stderr } = await agent(['validate', '-d', hurting]);
-      assert.deepEqual([status, stderr], [0, '']);
-      const [warning, ...rest] = stdout.trimEnd().split('\n');
-      const where = `warning: ${hurting}:8:19  host.storage.filesystems[0]: no mount of the document names`;
-      assert.ok(warning?.startsWith(where), warning);
-      assert.match(warning ?? '', /\(hint: add it to host\.storage\.mounts\)$/);
-      assert.deepEqual(rest.slice(0, -1), [
-        'not judged here: host.hostname: depends on a variable of the machine',
-        'not judged here: kubernetes.cluster.controlPlaneEndpoint: depends on a variable of the machine',
-      ]);
-      assert.match(rest.at(-1) ?? '', /^valid: /);
-    });
-
-    test('has its warnings in JSON, with their places', async () => {
-      const { warnings, unresolved } = JSON.parse((await agent(['validate', '-d', hurting, '-o', 'json'])).stdout);
-      assert.equal(warnings.length, 1);
-      const [{ file, line, column, path }] = warnings;
-      assert.deepEqual([file, line, column, path], [hurting, 8, 19, 'host.storage.filesystems[0]']);
-      assert.deepEqual(unresolved, ['host.hostname', 'kubernetes.cluster.controlPlaneEndpoint']);
-    });
-
-    test('is rendered with a comment that names what is not known here', async () => {
-      const { status, stdout } = await agent(['render', 'kubeadm', '-d', hurting]);
-      assert.equal(status, 0);
-      const comments = stdout.split('\n').filter((line) => line.startsWith('#'));
-      assert.deepEqual(comments.slice(-2), ['#   host.hostname', '#   kubernetes.cluster.controlPlaneEndpoint']);
-      assert.match(comments.at(-3) ?? '', /depend on variables that are not known here/);
-      const known = await run('render kubeadm -d DOCUMENT');
-      assert.doesNotMatch(known.stdout, /not known here/);
-    });
-  });
+  }
 
   describe('the terminal', () => {
     /** On a terminal, as script(1) gives one. */
@@ -224,163 +79,28 @@ describe('the command line', () => {
     });
   });
 
-  describe('images list', () => {
-    const path = () => join(directory, 'images.yaml');
-    before(() =>
-      writeFileSync(
-        path(),
-        `apiVersion: machineadm.dev/v1alpha1
-kind: MachineBootstrap
-metadata: {name: node-1}
-images: {required: ["c.example/cni:1"]}
-kubernetes: {version: v1.35.99, role: InitControlPlane, cluster: {imageRepository: m.example}}
-`,
-      ),
-    );
-
-    test('prints one image a line and nothing else; what it is not sure of is said beside', async () => {
-      const { status, stdout, stderr } = await agent(['images', 'list', '-d', path()]);
-      assert.equal(status, 0);
-      const lines = stdout.trimEnd().split('\n');
-      assert.equal(lines.length, 8);
-      assert.ok(lines.includes('m.example/kube-apiserver:v1.35.99') && lines.includes('c.example/cni:1'), stdout);
-      assert.match(stderr, /^not certain: m\.example\/etcd:/m);
-    });
-
-    test('tells machines what each is for', async () => {
-      const { stdout } = await agent(['images', 'list', '-d', path(), '-o', 'json']);
-      const { airGapped, images, unknown } = JSON.parse(stdout);
-      assert.deepEqual([airGapped, unknown], [false, []]);
-      assert.deepEqual(images.at(-1), { image: 'c.example/cni:1', for: ['images.required'], certain: true });
-    });
-  });
-
-  describe('config show', () => {
-    test('--origin names the source, line and column of each field, the last one that set it', async () => {
-      const base = join(directory, 'base.yaml');
-      const dropIns = join(directory, 'site.d');
-      mkdirSync(dropIns);
-      const header = 'apiVersion: machineadm.dev/v1alpha1\nkind: MachineBootstrap\n';
-      writeFileSync(base, `${header}metadata:\n  name: from-base\nhost:\n  swap: Disabled\n`);
-      writeFileSync(join(dropIns, '10-name.yaml'), 'host:\n  hostname: first\n');
-      writeFileSync(join(dropIns, '20-name.yaml'), 'host:\n  hostname: second\n');
-      const { stdout } = await agent(['config', 'show', '--origin', '-d', base, '-d', dropIns, '-o', 'json']);
-      const fields: { path: string; value: unknown; origin: string }[] = JSON.parse(stdout).fields;
-      const of = (path: string) => fields.find((field) => field.path === path);
-      assert.deepEqual(of('host.hostname'), {
-        path: 'host.hostname',
-        value: 'second',
-        origin: `${dropIns}/20-name.yaml:2:13`,
-      });
-      assert.equal(of('metadata.name')?.origin, `${base}:4:9`);
-      const text = await agent(['config', 'show', '--origin', '-d', base, '-d', dropIns]);
-      assert.ok(text.stdout.includes(`${base}:6:9  host.swap = "Disabled"`), text.stdout);
-    });
-
-    test('shows no secret, in no form', async () => {
-      const path = join(directory, 'secret.yaml');
-      writeFileSync(
-        path,
-        `${readFileSync(document, 'utf8').replaceAll('abcdef.0123456789abcdef', 'zyxwvu.fedcba9876543210')}secrets:\n  short: {value: ab}\n`,
+  describe('standard input', () => {
+    test('takes what config show prints', async () => {
+      const input = (await agent(['config', 'show', '-d', document])).stdout.replaceAll(
+        '[redacted]',
+        'abcdef.0123456789abcdef',
       );
-      for (const args of [[], ['--origin'], ['-o', 'json'], ['--origin', '-o', 'json']]) {
-        const { status, stdout, stderr } = await agent(['config', 'show', '-d', path, ...args]);
-        assert.equal(status, 0, stderr);
-        assert.doesNotMatch(stdout + stderr, /fedcba9876543210|: ab$|"ab"/m);
-      }
-    });
-
-    test('shows nothing of the fields in which people write secrets', async () => {
-      const path = join(directory, 'undeclared.yaml');
-      writeFileSync(
-        path,
-        `apiVersion: machineadm.dev/v1alpha1
-kind: MachineBootstrap
-metadata: {name: n}
-host:
-  hooks: {early: {commands: ['curl -H "X-Auth: canary-in-command" https://x'], environment: {A: canary-in-environment}}}
-  files: [{path: /a, mode: '0600', content: canary-in-file}]
-  services: [{name: x, dropIns: [{name: a.conf, content: "[Service]\\nEnvironment=TOKEN=canary-in-unit\\n"}]}]
-reporting:
-  sinks: [{type: Webhook, url: 'https://u:canary-in-url@x.example/p?sig=canary-in-query', headers: {a: canary-in-header}}]
-`,
-      );
-      for (const args of [[], ['--origin'], ['-o', 'json'], ['--origin', '-o', 'json']]) {
-        const { status, stdout, stderr } = await agent(['config', 'show', '-d', path, ...args]);
-        assert.equal(status, 0, stderr);
-        assert.doesNotMatch(stdout + stderr, /canary/);
-      }
-    });
-
-    test('prints a document that is valid again', async () => {
-      const input = (await run('config show -d DOCUMENT')).stdout.replaceAll('[redacted]', 'abcdef.0123456789abcdef');
       const { status, stderr } = await agent(['validate', '-d', '-'], { input });
       assert.equal(status, 0, stderr);
     });
-  });
-
-  describe('render kubeadm', () => {
-    const families: readonly (readonly [string, string])[] = [
-      ['v1.20.2', 'kubeadm.k8s.io/v1beta2'],
-      ['v1.21.14', 'kubeadm.k8s.io/v1beta2'],
-      ['v1.22.0', 'kubeadm.k8s.io/v1beta3'],
-      ['v1.30.5', 'kubeadm.k8s.io/v1beta3'],
-      ['v1.31.4', 'kubeadm.k8s.io/v1beta4'],
-      ['v1.37.0', 'kubeadm.k8s.io/v1beta4'],
-    ];
-    for (const [version, apiVersion] of families) {
-      test(`for ${version} prints ${apiVersion}, and no secret`, async () => {
-        const { status, stdout, stderr } = await run(`render kubeadm --kubeadm-version ${version} -d DOCUMENT`);
-        assert.equal(status, 0, stderr);
-        const documents = parseAllDocuments(stdout).map((one) => one.toJS());
-        const kubeadm = documents.filter((one) => one.apiVersion.startsWith('kubeadm.k8s.io/'));
-        assert.deepEqual(kubeadm.map(({ kind }) => kind).sort(), ['ClusterConfiguration', 'InitConfiguration']);
-        for (const one of kubeadm) assert.equal(one.apiVersion, apiVersion);
-        assert.doesNotMatch(stdout, /0123456789abcdef/);
-        assert.match(stdout, /^# kubeadm init --config FILE/);
-      });
-    }
-
-    test('for a kubeadm that is too old says so', async () => {
-      const { status, stderr } = await run('render kubeadm --kubeadm-version v1.19.0 -d DOCUMENT');
-      assert.equal(status, 4, stderr);
-      assert.match(stderr, /\[KubeadmUnsupported\]/);
-    });
-
-    test('of a document without kubernetes has nothing to print', async () => {
+    test('of a document without kubernetes has nothing to render', async () => {
       const input = 'apiVersion: machineadm.dev/v1alpha1\nkind: MachineBootstrap\nmetadata: {name: a}\n';
       const { status, stderr } = await agent(['render', 'kubeadm', '-d', '-'], { input });
       assert.equal(status, 3, stderr);
       assert.match(stderr, /no "kubernetes" section/);
     });
-  });
-
-  test('schema prints the published schema', async () => {
-    assert.equal((await agent(['schema'])).stdout, readFileSync(join(ROOT, 'contract/schema/v1alpha1.json'), 'utf8'));
-  });
-
-  test('explain tells what a field is for; of an unknown one what may have been meant', async () => {
-    const { stdout } = await agent(['explain', 'host.files.mode']);
-    assert.match(stdout, /^FIELD: {6}host\.files\.mode <FileMode>$/m);
-    assert.match(stdout, /^ {4}mode: "0600"$/m);
-    const unknown = await agent(['explain', 'host.fles']);
-    assert.equal(unknown.status, 2);
-    assert.match(unknown.stderr, /no field "fles" below host.*\nDid you mean "files"\?/);
-  });
-
-  test('example prints a document for each role that validate accepts from standard input', async () => {
-    for (const role of ['InitControlPlane', 'JoinControlPlane', 'Worker']) {
-      const { stdout } = await agent(['example', '--role', role]);
-      assert.equal(parse(stdout).kubernetes.role, role);
-      const { status, stderr } = await agent(['validate', '-d', '-'], { input: stdout });
-      assert.equal(status, 0, stderr);
-    }
-  });
-
-  test('version tells of itself without reading a document', async () => {
-    const told = JSON.parse((await agent(['version', '-o', 'json'])).stdout);
-    assert.deepEqual(Object.keys(told), ['apiVersion', 'kind', 'version', 'commit', 'node', 'documentVersions']);
-    assert.equal(told.node, process.versions.node);
-    assert.equal((await agent(['--version'])).stdout, `${told.version}\n`);
+    test('example prints a document for each role that validate accepts from standard input', async () => {
+      for (const role of ['InitControlPlane', 'JoinControlPlane', 'Worker']) {
+        const { stdout } = await agent(['example', '--role', role]);
+        assert.equal(parse(stdout).kubernetes.role, role);
+        const { status, stderr } = await agent(['validate', '-d', '-'], { input: stdout });
+        assert.equal(status, 0, stderr);
+      }
+    });
   });
 });

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { stringify } from 'yaml';
-import { agent } from '../support/agent.ts';
 import { EXAMPLES, goldenUserData, withSurroundings } from '../support/capi.ts';
+import { commandLine } from '../support/command-line.ts';
 
 const FIXTURES = join(import.meta.dirname, '../fixtures/capi');
 
@@ -21,7 +21,7 @@ describe('machineadm convert', () => {
     writeFileSync(path, text);
     return path;
   };
-  const convert = (...args: readonly string[]) => agent(['convert', ...args]);
+  const convert = (...args: readonly string[]) => commandLine('convert', ...args);
 
   test('reads a data Secret, and writes a document that validates', async () => {
     const [example] = EXAMPLES;
@@ -36,7 +36,7 @@ describe('machineadm convert', () => {
     assert.match(stderr, /^warning HookContinues: /m);
     assert.ok(!/PRIVATE KEY|REPLACE-WITH/.test(stderr), 'no secret in the report');
     const path = lay('document.yaml', stdout);
-    const validated = await agent(['validate', '-d', path]);
+    const validated = await commandLine('validate', '-d', path);
     assert.equal(validated.status, 0, validated.stdout);
     assert.match(stdout, /^ {2}name: prod-a-0\n {2}namespace: clusters\n {2}cluster: prod-a$/m);
   });

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { parse, stringify } from 'yaml';
-import { agent } from '../support/agent.ts';
 import { EXAMPLES, goldenUserData } from '../support/capi.ts';
+import { commandLine } from '../support/command-line.ts';
 import { debianCloudInit } from '../support/debian-cloud-init.ts';
 import { debianPackages } from '../support/debian-packages.ts';
 import { newKey, testRelease } from '../support/release.ts';
@@ -47,7 +47,7 @@ describe('machineadm wrap', () => {
     writeFileSync(path, text);
     return path;
   };
-  const wrap = (...args: readonly string[]) => agent(['wrap', ...args]);
+  const wrap = (...args: readonly string[]) => commandLine('wrap', ...args);
   const wrapped = async (...args: readonly string[]): Promise<string> => {
     const onWindows = args.some((word) => /^(?:cloudbase-init|unattend)$/.test(word));
     const document = onWindows ? DOCUMENT.replace('host: {', 'host: {platform: Windows, ') : DOCUMENT;
@@ -304,9 +304,9 @@ describe('machineadm wrap', () => {
     };
 
     test('makes of a data Secret another one, whose user data holds the converted document', async () => {
-      const plain = await agent(['convert', '-f', secretFile()]);
+      const plain = await commandLine('convert', '-f', secretFile());
       const args = ['--wrap', 'cloud-init', '--profile', 'capv', '--secret', 'prod-a-0-machineadm'];
-      const { status, stdout, stderr } = await agent(['convert', '-f', secretFile(), ...args]);
+      const { status, stdout, stderr } = await commandLine('convert', '-f', secretFile(), ...args);
       assert.equal(status, 0, stderr);
       const secret = JSON.parse(stdout);
       assert.deepEqual(
@@ -323,7 +323,7 @@ describe('machineadm wrap', () => {
     test('writes one file for each document', async () => {
       const to = join(directory, 'carriers');
       mkdirSync(to);
-      const { status, stderr } = await agent(['convert', '-f', secretFile(), '--wrap', 'ignition', '--to', to]);
+      const { status, stderr } = await commandLine('convert', '-f', secretFile(), '--wrap', 'ignition', '--to', to);
       assert.equal(status, 0, stderr);
       const [, path = ''] = /^wrote (.*)$/m.exec(stderr) ?? [];
       assert.equal(path, join(to, 'prod-a-0.init.ignition'));
@@ -332,7 +332,7 @@ describe('machineadm wrap', () => {
     });
 
     test('refuses options of a carrier where none is made', async () => {
-      const { status, stderr } = await agent(['convert', '-f', secretFile(), '--profile', 'capa']);
+      const { status, stderr } = await commandLine('convert', '-f', secretFile(), '--profile', 'capa');
       assert.equal(status, 2);
       assert.match(stderr, /--provider is of use with --wrap only/);
     });

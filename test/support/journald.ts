@@ -14,6 +14,6 @@ export async function startJournald(): Promise<ChildProcess | undefined> {
   const settings = '[Journal]\nStorage=volatile\nReadKMsg=no\nAudit=no\nForwardToWall=no\n';
   writeFileSync('/run/systemd/journald.conf.d/test.conf', settings);
   const journald = spawn(JOURNALD, { stdio: 'ignore' });
-  for (let tries = 0; !existsSync('/run/systemd/journal/socket') && tries < 100; tries += 1) await sleep(50);
+  for (let tries = 0; !existsSync('/run/systemd/journal/socket') && tries < 2_000; tries += 1) await sleep(50);
   return journald;
 }

@@ -34,7 +34,12 @@ inThrowAwayMachine(import.meta.filename, () => {
 
     test('holds a run as structured entries, in order, with its message of several lines', async () => {
       const host = linuxHost({ runId: 'run-journal' });
-      const reporter = await openReporter({ identity: { ...IDENTITY, runId: 'run-journal' }, host });
+      const reporter = await openReporter({
+        identity: { ...IDENTITY, runId: 'run-journal' },
+        host,
+        // A slow machine is not what this test is about.
+        deliveryMs: 120_000,
+      });
       reporter.useSinks([journalSink(host)], 10_000);
       reporter.stepStarted('kubeadm');
       reporter.waitingFor('kubeadm', 'the API server');
