@@ -98,7 +98,7 @@ function collectorsOfLinux(
         ? Promise.resolve([])
         : exitedContainers(host, context.criSocket, sinceMs(context.since)),
     () => facts(() => checkDisks(host)),
-    () => facts(() => checkCapacity(host, context.role !== 'Worker')),
+    () => facts(() => checkCapacity(host, context.role === 'Worker' ? 'worker' : 'controlPlane')),
     () => facts(() => checkCertificates(host, now())),
     () => facts(() => checkControlPlane(host)),
     () => facts(() => endpointOf(host, context, now)),

@@ -1,8 +1,8 @@
 import { EXAMPLE_ENDPOINT } from '@machineadm/document/example.ts';
 import type { LoadedDocument } from '@machineadm/document/load.ts';
-import type { Model } from '@machineadm/document/model.ts';
 import { DEFAULT_CRI_SOCKETS } from '@machineadm/document/ownership/paths.ts';
 import { redactDeep } from '@machineadm/document/redaction.ts';
+import { placeOf } from '@machineadm/document/tree.ts';
 import { checkCertificates } from '../diagnosis/checks/certificates.ts';
 import { checkControlPlane } from '../diagnosis/checks/control-plane.ts';
 import { checkEndpoint, parseEndpoint } from '../diagnosis/checks/endpoint.ts';
@@ -144,13 +144,15 @@ export function looksAt(
   const isNode = model === undefined || kubernetes !== undefined;
   const hasRuntime = isNode || model.containerd !== undefined || model.images.required.length > 0;
   const isControlPlane = kubernetes !== undefined && kubernetes.role !== 'Worker';
+  const use = model === undefined ? 'worker' : isControlPlane ? 'controlPlane' : isNode ? 'worker' : 'host';
   const endpoint = parseEndpoint(kubernetes?.join?.discovery.endpoint ?? '');
   const bindPort = kubernetes?.controlPlane?.apiEndpoint?.bindPort ?? 6443;
   return {
     document: async () => (document === undefined ? [] : await documentChecks(host, facts, document)),
-    placeholders: async () => placeholderChecks(model),
-    disks: () => checkDisks(host),
-    capacity: () => checkCapacity(host, isControlPlane),
+    placeholders: async () => (document === undefined ? [] : placeholderChecks(document)),
+    // Without a document it may be a control plane.
+    disks: () => checkDisks(host, model === undefined ? 'controlPlane' : use),
+    capacity: () => checkCapacity(host, use),
     swap: () => checkSwap(host, model?.host.swap === 'Disabled'),
     cgroups: () => checkCgroups(host, facts.kubelet?.minor),
     hostname: () => checkHostname(host, model?.host.hostname ?? facts.hostname, model?.host.hostname !== undefined),
@@ -173,17 +175,27 @@ export function looksAt(
 }
 
 /** The placeholder of `machineadm example`, which users must replace. */
-function placeholderChecks(model: Model | undefined): readonly Finding[] {
-  const { cluster, join } = model?.kubernetes ?? {};
+function placeholderChecks({ model, tree }: ReadDocument): readonly Finding[] {
+  const { cluster, join } = model.kubernetes ?? {};
   const fields = [
     ['kubernetes.cluster.controlPlaneEndpoint', cluster?.controlPlaneEndpoint],
-    ['kubernetes.join.discovery', join?.discovery.endpoint],
+    ['kubernetes.join.discovery.token.endpoint', join?.discovery.endpoint],
   ] as const;
   return fields.flatMap(([field, endpoint]): readonly Finding[] => {
     if (endpoint?.replace(/^https?:\/\//, '') !== EXAMPLE_ENDPOINT) return [];
     const text = `${field} is ${EXAMPLE_ENDPOINT}, the placeholder of machineadm example`;
     const remedy = `Set ${field} to the address of your API server, unless it is this one.`;
-    return [{ id: `document/placeholder/${field}`, title: 'document', severity: 'warning', text, remedy }];
+    return [
+      {
+        id: `document/placeholder/${field}`,
+        title: 'document',
+        severity: 'warning',
+        text,
+        remedy,
+        field,
+        position: placeOf(tree, field.split('.')),
+      },
+    ];
   });
 }
 
@@ -199,7 +211,14 @@ async function documentChecks(host: QueryHost, facts: Facts, document: ReadDocum
   return [{ id: 'document', title: 'document', severity: 'passed', text }, ...found];
 }
 
-function report(findings: readonly Finding[], verdict: Verdict | undefined): DoctorReport {
+function report(found: readonly Finding[], verdict: Verdict | undefined): DoctorReport {
+  // What the document asks for and is not there is told with its place; the look at the machine says nothing new then.
+  const missing = found.flatMap(({ title, severity, reason }) =>
+    title === 'document' && severity === 'failed' && reason !== undefined ? [reason] : [],
+  );
+  const findings = found.filter(
+    ({ title, reason }) => title === 'document' || reason === undefined || !missing.includes(reason),
+  );
   return redactDeep({
     ...(verdict === undefined ? {} : { verdict }),
     findings,

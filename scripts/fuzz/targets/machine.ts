@@ -235,7 +235,7 @@ export const system: FuzzTarget = {
     const looks = await Promise.all(
       [
         checkDisks(host),
-        checkCapacity(host, true, 2),
+        checkCapacity(host, 'controlPlane', 2),
         checkSwap(host, false),
         checkCgroups(host, 35),
         checkTimeSource(host),

@@ -54,7 +54,10 @@ export async function checkEndpoint(
     id: 'endpoint/name',
     title: 'network',
     severity: 'passed',
-    text: `${endpoint.name} is ${addresses.join(', ')}`,
+    text:
+      addresses.join() === endpoint.name
+        ? `the API endpoint is an address`
+        : `${endpoint.name} is ${addresses.join(', ')}`,
   };
   const refusal = await probeTcp(addresses[0] ?? endpoint.name, endpoint.port, STEP_MS);
   if (refusal !== undefined) return [named, unreachable(shown, refusal)];

@@ -14,27 +14,41 @@ interface Growing {
   readonly leastMiB: number;
   /** Below this share of free space the kubelet evicts pods (k/k pkg/kubelet/eviction/defaults_linux.go); 0: it does not look. */
   readonly evictionPercent: number;
+  readonly of: readonly MachineUse[];
 }
 
+/** What a machine is, or is to become. */
+export type MachineUse = 'host' | 'worker' | 'controlPlane';
+const NODES: readonly MachineUse[] = ['worker', 'controlPlane'];
+
+/** What the kubelet keeps free by evicting pods (k/k pkg/kubelet/eviction/defaults_linux.go), and twice that on larger machines. */
+const EVICTION_MIB = 100;
+/** Of a machine that runs no kubelet, the share of its memory below which programs begin to fail. */
+const SHARE_OF_HOST = 0.02;
+const SHARE_OF_NODE = 0.2;
+
 const GROWING: readonly Growing[] = [
-  { path: '/var/lib/kubelet', leastMiB: 32, evictionPercent: 10 },
-  { path: '/var/lib/containerd', leastMiB: 32, evictionPercent: 15 },
+  { path: '/var/lib/kubelet', leastMiB: 32, evictionPercent: 10, of: NODES },
+  { path: '/var/lib/containerd', leastMiB: 32, evictionPercent: 15, of: NODES },
   // A segment of the write-ahead log is allocated whole, 64 MB (etcd server/storage/wal SegmentSizeBytes), and the next one ahead.
-  { path: '/var/lib/etcd', leastMiB: 128, evictionPercent: 0 },
-  { path: '/var/log', leastMiB: 16, evictionPercent: 0 },
+  { path: '/var/lib/etcd', leastMiB: 128, evictionPercent: 0, of: ['controlPlane'] },
+  { path: '/var/log', leastMiB: 16, evictionPercent: 0, of: ['host', ...NODES] },
 ];
 
-/** Free space of the file systems that fill up on a node: of one that serves several, the strictest limit. Queries only. */
-export async function checkDisks(host: QueryHost): Promise<readonly Finding[]> {
+/**
+ * Free space of the file systems that fill up on a node: of one that serves several, the strictest limit. Queries only.
+ * @param use only what grows on such a machine counts
+ */
+export async function checkDisks(host: QueryHost, use: MachineUse = 'controlPlane'): Promise<readonly Finding[]> {
   const found = new Map<string, { readonly space: Space; readonly limits: Growing }>();
-  for (const growing of GROWING) {
+  for (const growing of GROWING.filter((one) => one.of.includes(use))) {
     const space = await spaceOf(host, growing.path);
     if (space === undefined) continue;
     const limits = found.get(space.target)?.limits ?? growing;
     found.set(space.target, {
       space,
       limits: {
-        path: limits.path,
+        ...limits,
         leastMiB: Math.max(limits.leastMiB, growing.leastMiB),
         evictionPercent: Math.max(limits.evictionPercent, growing.evictionPercent),
       },
@@ -109,7 +123,7 @@ function judgeSpace(
 /** Memory and processors, by kubeadm's own limits for a control plane. */
 export async function checkCapacity(
   host: QueryHost,
-  isControlPlane: boolean,
+  use: MachineUse,
   cpus = availableParallelism(),
 ): Promise<readonly Finding[]> {
   const text = (await host.readText('/proc/meminfo')) ?? '';
@@ -117,6 +131,9 @@ export async function checkCapacity(
   const total = Math.floor(kib('MemTotal') / 1024);
   const available = Math.floor(kib('MemAvailable') / 1024);
   const figures = `${available} MiB of ${total} MiB available`;
+  const isControlPlane = use === 'controlPlane';
+  // A small machine has less left than a large one when all is well.
+  const scarce = use === 'host' ? total * SHARE_OF_HOST : Math.min(2 * EVICTION_MIB, total * SHARE_OF_NODE);
   const memory: Finding =
     isControlPlane && total < CONTROL_PLANE_MIB
       ? {
@@ -127,7 +144,7 @@ export async function checkCapacity(
           text: `the machine has ${total} MiB of memory, a control plane needs ${CONTROL_PLANE_MIB} MiB`,
           remedy: 'Use a larger machine, or name Mem in ignorePreflightErrors.',
         }
-      : available < 200
+      : available < scarce
         ? {
             id: 'memory',
             title: 'machine',

@@ -24,7 +24,7 @@ export async function checkRuntime(
         text: service.exists ? `containerd does not run (${service.detail})` : 'containerd is not installed',
         remedy: service.exists
           ? 'Read `journalctl -u containerd`; provision restarts it once it is configured.'
-          : 'Install containerd and runc.',
+          : 'Install containerd 1.6 or newer with its service and runc (the packages of the distribution will do).',
       },
     ];
   }

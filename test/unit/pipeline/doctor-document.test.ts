@@ -20,12 +20,14 @@ test('a document that only prepares a host needs no container runtime, and no po
 test('the endpoint that the example made up is reported as its field, and another is not', async () => {
   for (const [role, field] of [
     ['InitControlPlane', 'kubernetes.cluster.controlPlaneEndpoint'],
-    ['Worker', 'kubernetes.join.discovery'],
+    ['Worker', 'kubernetes.join.discovery.token.endpoint'],
   ] as const) {
     const text = exampleDocument(role);
     const body = text.slice(text.indexOf('host:'));
     const [found, ...more] = (await (await looksOf(body)).placeholders?.()) ?? [];
     assert.deepEqual([found?.severity, found?.id, more], ['warning', `document/placeholder/${field}`, []]);
+    assert.equal(found?.field, field);
+    assert.ok((found?.position?.line ?? 0) > 1);
     assert.match(found?.remedy ?? '', new RegExp(`^Set ${field} to`));
     const replaced = await looksOf(body.replaceAll('10.0.0.10:6443', 'api.example.com:6443'));
     assert.deepEqual(await replaced.placeholders?.(), []);

@@ -34,11 +34,44 @@ describe('the looks at the machine', () => {
 
   test("go by kubeadm's limits for a control plane only", async () => {
     const host = memoryHost({ files: { '/proc/meminfo': 'MemTotal: 1000000 kB\nMemAvailable: 900000 kB\n' } });
-    assert.deepEqual(brief(await checkCapacity(host, true, 1)), [
+    assert.deepEqual(brief(await checkCapacity(host, 'controlPlane', 1)), [
       'memory failed InsufficientMemory',
       'cpu failed InsufficientCPU',
     ]);
-    assert.deepEqual(brief(await checkCapacity(host, false, 1)), ['memory passed', 'cpu passed']);
+    assert.deepEqual(brief(await checkCapacity(host, 'worker', 1)), ['memory passed', 'cpu passed']);
+  });
+
+  test('see little memory by the size of the machine and what it is for', async () => {
+    const of = (total: number, available: number) =>
+      memoryHost({
+        files: { '/proc/meminfo': `MemTotal: ${total * 1024} kB\nMemAvailable: ${available * 1024} kB\n` },
+      });
+    const memory = async (host: ReturnType<typeof memoryHost>, use: 'host' | 'worker') =>
+      (await checkCapacity(host, use, 2))[0]?.severity;
+    assert.equal(await memory(of(512, 150), 'worker'), 'passed');
+    assert.equal(await memory(of(512, 90), 'worker'), 'warning');
+    assert.equal(await memory(of(262_144, 190), 'worker'), 'warning');
+    assert.equal(await memory(of(512, 90), 'host'), 'passed');
+    assert.equal(await memory(of(512, 9), 'host'), 'warning');
+  });
+
+  test('see a full disk by what the machine is for: 511 MiB free of 512 are enough, and no host needs room for a kubelet', async () => {
+    const of = (total: number, free: number) =>
+      memoryHost({ programs: { findmnt: () => ({ stdout: `/ ${total * MIB} ${free * MIB} rw\n` }) } });
+    for (const use of ['host', 'worker', 'controlPlane'] as const)
+      assert.deepEqual(
+        (await checkDisks(of(512, 511), use)).map(({ severity }) => severity),
+        ['passed'],
+        use,
+      );
+    assert.deepEqual(brief(await checkDisks(of(100_000, 100), 'controlPlane')), [
+      'disk/var/lib/kubelet failed DiskFull',
+    ]);
+    assert.deepEqual(brief(await checkDisks(of(100_000, 100), 'worker')), [
+      'disk/var/lib/kubelet warning NodeDiskPressure',
+    ]);
+    assert.deepEqual(brief(await checkDisks(of(100_000, 100), 'host')), ['disk/var/log passed']);
+    assert.deepEqual(brief(await checkDisks(of(100_000, 10), 'host')), ['disk/var/log failed DiskFull']);
   });
 
   test('see swap, unless the document turns it off', async () => {
