@@ -73,11 +73,11 @@ export function generatedFiles(root: string): ReadonlyMap<string, string> {
   );
   files.set('src/cli/completion-scripts.ts', completionScripts(root));
   files.set(
-    'src/carriers/download-script-text.ts',
+    'packages/user-data/src/download-script-text.ts',
     downloadScriptText(readFileSync(join(root, 'packaging/download/machineadm-download.sh'), 'utf8')),
   );
   files.set(
-    'src/carriers/download-script-windows-text.ts',
+    'packages/user-data/src/download-script-windows-text.ts',
     downloadScriptWindowsText(readFileSync(join(root, 'packaging/download/machineadm-download.ps1'), 'utf8')),
   );
   files.set(PUBLISHED_REASONS, publishedReasons(read(root, PUBLISHED_REASONS) ?? ''));

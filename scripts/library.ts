@@ -15,8 +15,8 @@ import { buildInfo } from '../src/cli/build-info.ts';
 import { licenses } from './build/licenses.ts';
 import { tarOfFiles } from './build/tar.ts';
 
-/** Entries that are no workspace of their own. */
-const PARTS = { wrap: 'src/carriers/library.ts', render: 'src/kubernetes/render/library.ts' } as const;
+/** Entries with another name than their workspace. */
+const PARTS = { wrap: 'packages/user-data/src/library.ts', render: 'packages/kubeadm/src/library.ts' } as const;
 
 const Workspace = z.object({ exports: z.record(z.string(), z.string()) });
 

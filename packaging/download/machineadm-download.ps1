@@ -1,6 +1,6 @@
 # The twin of machineadm-download.sh for Windows: gets machineadm onto a machine that does not have it, proves that it is the
 # one that was meant, puts it in place and runs it with the arguments given. `machineadm wrap --fetch` renders it into user data
-# (src/carriers/download-script-windows.ts fills in what is between the marks and drops comments and indentation).
+# (packages/user-data/src/download-script-windows.ts fills in what is between the marks and drops comments and indentation).
 #
 # What is trusted is in this text: the SHA-256 of the archive and of the program in it. Where it comes from is not trusted at
 # all. Nothing is unpacked before its digest is right, and nothing is executable before that.

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Gets machineadm onto a machine that does not have it, proves that it is the one that was meant, puts it in place and
 # runs it with the arguments given: the first thing a fresh node does. `machineadm wrap --fetch` renders it into user data
-# (src/carriers/download-script.ts fills in what is between the marks, drops the comments, and
+# (packages/user-data/src/download-script.ts fills in what is between the marks, drops the comments, and
 # what is between "when" and "end" where it is not for what was rendered).
 #
 # What is trusted is in this text: the SHA-256 of the archive for each architecture, or the public keys whose signature

@@ -1,5 +1,5 @@
 /**
- * `src/carriers/download-script-text.ts` from `packaging/download/machineadm-download.sh`: without comments and
+ * `packages/user-data/src/download-script-text.ts` from `packaging/download/machineadm-download.sh`: without comments and
  * indentation, because user data is small. The marks of what is rendered, and when, stay: the renderer cuts at them.
  */
 export function downloadScriptText(script: string): string {
@@ -14,7 +14,7 @@ export function downloadScriptText(script: string): string {
 }
 
 /**
- * `src/carriers/download-script-windows-text.ts` from `packaging/download/machineadm-download.ps1`, in the same way. It has
+ * `packages/user-data/src/download-script-windows-text.ts` from `packaging/download/machineadm-download.ps1`, in the same way. It has
  * no text of several lines in quotes, whose indentation would matter.
  */
 export function downloadScriptWindowsText(script: string): string {

@@ -19,7 +19,7 @@ const SECTIONS: readonly (readonly [heading: string, holds: (commit: Commit) => 
   ['Diagnosis', touches('src/diagnosis/')],
   ['Reports', touches('src/reporting/')],
   ['Conversion', touches('src/convert/', 'packages/convert/')],
-  ['User data and downloads', touches('src/carriers/', 'src/trust/')],
+  ['User data and downloads', touches('packages/user-data/src/', 'src/trust/')],
   ['Commands', touches('src/cli/', 'src/')],
   ['Packages and releases', touches('packaging/', 'scripts/package', 'scripts/release', 'scripts/build')],
   ['Documentation', touches('docs/', 'README.md', 'SECURITY.md', 'CONTRIBUTING.md', 'contract/')],

@@ -6,7 +6,7 @@ import { exitCode } from '@machineadm/document/exit-codes.ts';
 import type { Role } from '@machineadm/document/model.ts';
 import { printable } from '@machineadm/document/printable.ts';
 import { redact, redactDeep } from '@machineadm/document/redaction.ts';
-import type { CarrierName } from '../carriers/carriers.ts';
+import type { CarrierName } from '@machineadm/user-data/carriers.ts';
 import { readInputText } from '../pipeline/load.ts';
 import { makeOutputDirectory, writeOutputFile } from '../pipeline/output-file.ts';
 import { printNotice, printText } from './output.ts';

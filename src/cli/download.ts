@@ -5,8 +5,8 @@ import {
   type DownloadLocation,
   type DownloadScript,
   renderDownloadScript,
-} from '../carriers/download-script.ts';
-import { renderWindowsDownloadScript } from '../carriers/download-script-windows.ts';
+} from '@machineadm/user-data/download-script.ts';
+import { renderWindowsDownloadScript } from '@machineadm/user-data/download-script-windows.ts';
 import { readInputText } from '../pipeline/load.ts';
 import { parseManifest, type ReleaseManifest } from '../trust/manifest.ts';
 import { loadTrust } from '../trust/store.ts';

@@ -1,5 +1,5 @@
 import { exitCode } from '@machineadm/document/exit-codes.ts';
-import { isAirGapped, neededImages } from '../kubernetes/images/needed.ts';
+import { isAirGapped, neededImages } from '@machineadm/kubeadm/images/needed.ts';
 import { openDocument } from '../pipeline/load.ts';
 import { buildInfo } from './build-info.ts';
 import type { DocumentOptions } from './options.ts';

@@ -1,7 +1,7 @@
+import { IGNITION_VERSIONS } from '@machineadm/user-data/carrier.ts';
+import { CARRIERS } from '@machineadm/user-data/carriers.ts';
+import { profileNames } from '@machineadm/user-data/profiles.ts';
 import { type Command, Option } from 'commander';
-import { IGNITION_VERSIONS } from '../carriers/carrier.ts';
-import { CARRIERS } from '../carriers/carriers.ts';
-import { profileNames } from '../carriers/profiles.ts';
 import { addDocuments, formerly, several } from './options.ts';
 import type { WrapCommandOptions } from './wrap.ts';
 

@@ -18,7 +18,7 @@ import {
   SIZE_REMEDIES,
   type Wrapped,
   wrapDocument,
-} from '../carriers/index.ts';
+} from '@machineadm/user-data/index.ts';
 import { DocumentError, readInputText } from '../pipeline/load.ts';
 import { writeOutputFile } from '../pipeline/output-file.ts';
 import { buildInfo } from './build-info.ts';

@@ -1,10 +1,10 @@
 import { basename } from 'node:path';
 import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
+import type { ObservedLine } from '@machineadm/failures/observed-line.ts';
+import { readSavedLog } from '@machineadm/failures/saved-log.ts';
+import { TellingLines } from '@machineadm/failures/telling-lines.ts';
+import { type Verdict, verdict } from '@machineadm/failures/verdict.ts';
 import { readPieces } from '../host/files/input-file.ts';
-import type { ObservedLine } from './observed-line.ts';
-import { readSavedLog } from './saved-log.ts';
-import { TellingLines } from './telling-lines.ts';
-import { type Verdict, verdict } from './verdict.ts';
 
 /** A log of up to this is judged as a whole; of a longer one, the lines that can tell something. */
 const MOST_WHOLE_BYTES = 2 * 1024 * 1024;

@@ -1,8 +1,8 @@
 import type { Failure, MachineadmError } from '@machineadm/document/errors.ts';
+import type { ObservedLine } from '@machineadm/failures/observed-line.ts';
+import { failureOf, isExplainable, type Verdict, verdict } from '@machineadm/failures/verdict.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import { type CollectContext, collect, transcriptLines } from './collect.ts';
-import type { ObservedLine } from './observed-line.ts';
-import { failureOf, isExplainable, type Verdict, verdict } from './verdict.ts';
 
 export type { CollectContext } from './collect.ts';
 

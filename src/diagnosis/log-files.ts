@@ -1,7 +1,7 @@
+import type { LineSource } from '@machineadm/failures/catalogue.ts';
+import type { ObservedLine } from '@machineadm/failures/observed-line.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import { serviceLog } from '../host/services/log.ts';
-import type { LineSource } from './catalogue.ts';
-import type { ObservedLine } from './observed-line.ts';
 
 const LINES = 2000;
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];

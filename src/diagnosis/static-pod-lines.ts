@@ -1,6 +1,6 @@
+import type { ObservedLine } from '@machineadm/failures/observed-line.ts';
 import type { CriContainer } from '../host/cri/queries.ts';
 import { describeExit } from '../host/services/unit-facts.ts';
-import type { ObservedLine } from './observed-line.ts';
 
 /** kubeadm's static pods, in the order in which they need each other: the first that ends explains the others. */
 const COMPONENTS = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'];

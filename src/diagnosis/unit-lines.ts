@@ -1,9 +1,9 @@
+import type { ObservedLine } from '@machineadm/failures/observed-line.ts';
 import { lacksKubeadmArguments } from '../host/cluster/kubelet.ts';
 import { executableTrouble } from '../host/processes/executable.ts';
 import type { QueryHost, ServiceState } from '../host/seam/host.ts';
 import { signalName } from '../host/services/unit-facts.ts';
 import { unitTrouble } from '../host/services/unit-trouble.ts';
-import type { ObservedLine } from './observed-line.ts';
 
 const ORIGIN = 'service manager';
 

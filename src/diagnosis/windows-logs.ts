@@ -1,6 +1,6 @@
+import type { ObservedLine } from '@machineadm/failures/observed-line.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import { timeOfLine } from './log-files.ts';
-import type { ObservedLine } from './observed-line.ts';
 
 /**
  * Where the kubelet and containerd of a Windows node log: the files of kube-log-runner and nssm (image-builder

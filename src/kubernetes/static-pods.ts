@@ -5,8 +5,8 @@ import {
   SUPER_ADMIN_KUBECONFIG,
   staticPodPath,
 } from '@machineadm/document/ownership/kubernetes-paths.ts';
+import type { Version } from '@machineadm/document/program-version.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
-import type { Version } from '../host/seam/facts.ts';
 import type { NewFile } from '../host/seam/host.ts';
 
 /** Read by the kubelet alone; CIS Kubernetes Benchmark 1.1 asks the same of kubeadm's own manifests. */

@@ -1,10 +1,10 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { ReadyModel } from '@machineadm/document/model.ts';
 import { DEFAULT_CRI_SOCKETS } from '@machineadm/document/ownership/paths.ts';
+import type { ObservedLine } from '@machineadm/failures/observed-line.ts';
+import { readSavedLog } from '@machineadm/failures/saved-log.ts';
+import { type RunFacts, type Verdict, verdict } from '@machineadm/failures/verdict.ts';
 import { collect, transcriptLines } from '../diagnosis/collect.ts';
-import type { ObservedLine } from '../diagnosis/observed-line.ts';
-import { readSavedLog } from '../diagnosis/saved-log.ts';
-import { type RunFacts, type Verdict, verdict } from '../diagnosis/verdict.ts';
 import { gatherFacts, openQueryHost } from '../host/index.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { QueryHost } from '../host/seam/host.ts';

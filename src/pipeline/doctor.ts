@@ -3,6 +3,7 @@ import type { LoadedDocument } from '@machineadm/document/load.ts';
 import { DEFAULT_CRI_SOCKETS } from '@machineadm/document/ownership/paths.ts';
 import { redactDeep } from '@machineadm/document/redaction.ts';
 import { placeOf } from '@machineadm/document/tree.ts';
+import type { Verdict } from '@machineadm/failures/verdict.ts';
 import { checkCertificates } from '../diagnosis/checks/certificates.ts';
 import { checkControlPlane } from '../diagnosis/checks/control-plane.ts';
 import { checkEndpoint, parseEndpoint } from '../diagnosis/checks/endpoint.ts';
@@ -12,7 +13,6 @@ import { checkCapacity, checkCgroups, checkDisks, checkSwap, checkTimeSource } f
 import { checkHostname, checkRouting } from '../diagnosis/checks/network.ts';
 import { checkPorts } from '../diagnosis/checks/ports.ts';
 import { checkRuntime } from '../diagnosis/checks/runtime.ts';
-import type { Verdict } from '../diagnosis/verdict.ts';
 import { instanceDataPaths } from '../host/cloud/instance-data.ts';
 import { gatherFacts, openQueryHost, requireLinux } from '../host/index.ts';
 import { type Hardware, hardwareOf } from '../host/linux/hardware.ts';

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { ApiServerModel, KubernetesModel } from '@machineadm/document/model.ts';
+import type { Version } from '@machineadm/document/program-version.ts';
 import { hasEffects } from '@machineadm/document/secret.ts';
 import { member } from '@machineadm/document/untyped.ts';
-import type { Version } from '../host/seam/facts.ts';
+import { apiServerComponent } from '@machineadm/kubeadm/api-server-component.ts';
 import type { Host, NewFile, QueryHost } from '../host/seam/host.ts';
 import type { AskedNames } from '../kubernetes/api-server/cluster-configuration.ts';
-import { apiServerComponent } from '../kubernetes/api-server/component.ts';
 import { apiServerFiles, apiServerPaths, apiServerSecrets } from '../kubernetes/api-server/files.ts';
 import { API_SERVER_MANIFEST, readManifest } from '../kubernetes/api-server/manifest.ts';
 import { reconfigure } from '../kubernetes/api-server/reconfigure.ts';

@@ -7,12 +7,12 @@ import {
   KUBEADM_RUN_DIRECTORY_MODE,
   OWN_PATCH,
 } from '@machineadm/document/ownership/kubernetes-paths.ts';
+import { parseVersion } from '@machineadm/document/program-version.ts';
 import { redact } from '@machineadm/document/redaction.ts';
 import type { StepId } from '@machineadm/document/step-ids.ts';
 import { formatMode } from '@machineadm/document/units.ts';
 import { member } from '@machineadm/document/untyped.ts';
 import type { Host, QueryHost } from '../host/seam/host.ts';
-import { parseVersion } from '../host/seam/version.ts';
 import type { KubeadmFile } from '../kubernetes/kubeadm/config.ts';
 import {
   type KubeadmConfigInput,

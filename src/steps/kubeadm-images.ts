@@ -1,10 +1,10 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { KubernetesModel } from '@machineadm/document/model.ts';
 import { member } from '@machineadm/document/untyped.ts';
+import { isAirGapped, staticPodImages } from '@machineadm/kubeadm/images/needed.ts';
 import { CriError } from '../host/cri/client.ts';
 import type { CriImage } from '../host/cri/queries.ts';
 import type { Host, QueryHost } from '../host/seam/host.ts';
-import { isAirGapped, staticPodImages } from '../kubernetes/images/needed.ts';
 import { kubeadmConfigPath } from '../kubernetes/kubeadm/config.ts';
 import { criSocketOf } from './containerd/configuration.ts';
 import { sandboxImageOf } from './containerd/sandbox-image.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { KubernetesModel } from '@machineadm/document/model.ts';
+import type { Version } from '@machineadm/document/program-version.ts';
 import { member } from '@machineadm/document/untyped.ts';
-import type { Version } from '../host/seam/facts.ts';
 import { staticPodFiles } from '../kubernetes/static-pods.ts';
 import type { Step } from './step.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import { decodeSource } from '@machineadm/document/decode.ts';
+import { type CarrierName, wrapDocument } from '@machineadm/user-data/index.ts';
 import { parse } from 'yaml';
-import { type CarrierName, wrapDocument } from '../../src/carriers/index.ts';
 import { load } from '../support/document.ts';
 import { openWine, type Wine } from '../support/wine.ts';
 

@@ -7,10 +7,10 @@ import { describe, test } from 'node:test';
 import { componentGates } from '@machineadm/document/kubernetes-releases/component-gates.ts';
 import { includes } from '@machineadm/document/kubernetes-releases/minor.ts';
 import { refusedByKubelet } from '@machineadm/document/kubernetes-releases/node-labels.ts';
+import { parseVersion, renderKubeadm } from '@machineadm/kubeadm/index.ts';
 import fc from 'fast-check';
 import { stringify } from 'yaml';
 import { LAB_DIRECTORY } from '../../scripts/lab/artefacts.ts';
-import { parseVersion, renderKubeadm } from '../../src/kubernetes/render/index.ts';
 import { load } from '../support/document.ts';
 
 /** What `validate` refuses, and what a real kubeadm and kubelet 1.20 refuse, are the same. Needs `npm run lab -- build`. */

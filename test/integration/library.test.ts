@@ -10,12 +10,12 @@ import { gzipSync } from 'node:zlib';
 import type { Converted } from '@machineadm/convert/library.ts';
 import type { Validation } from '@machineadm/document/library.ts';
 import { loadDocument } from '@machineadm/document/load.ts';
+import type { Rendering } from '@machineadm/kubeadm/library.ts';
+import { wrapDocument } from '@machineadm/user-data/index.ts';
+import type { Wrapping } from '@machineadm/user-data/library.ts';
 import { build } from 'esbuild';
 import fc from 'fast-check';
 import { buildLibrary, packLibrary } from '../../scripts/library.ts';
-import { wrapDocument } from '../../src/carriers/index.ts';
-import type { Wrapping } from '../../src/carriers/library.ts';
-import type { Rendering } from '../../src/kubernetes/render/library.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 

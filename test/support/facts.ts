@@ -1,5 +1,5 @@
+import { parseVersion } from '@machineadm/document/program-version.ts';
 import type { Facts } from '../../src/host/seam/facts.ts';
-import { parseVersion } from '../../src/host/seam/version.ts';
 
 /** Facts of an ordinary, complete Linux node, with what a test is about replaced. */
 export function facts(different: Partial<Facts> = {}): Facts {

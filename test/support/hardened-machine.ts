@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { HardeningModel, Model, Role } from '@machineadm/document/model.ts';
+import { parseVersion } from '@machineadm/document/program-version.ts';
 import type { Component } from '@machineadm/hardening/control.ts';
 import type { Facts } from '../../src/host/seam/facts.ts';
-import { parseVersion } from '../../src/host/seam/version.ts';
 import { hardenModel } from '../../src/kubernetes/hardening/harden-model.ts';
 import { readManifest } from '../../src/kubernetes/hardening/manifest.ts';
 import { facts } from './facts.ts';

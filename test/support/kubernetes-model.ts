@@ -13,8 +13,8 @@ import type {
   Role,
   TimeoutsModel,
 } from '@machineadm/document/model.ts';
+import type { Version } from '@machineadm/document/program-version.ts';
 import { Secret, type SecretValue } from '@machineadm/document/secret.ts';
-import type { Version } from '../../src/host/seam/facts.ts';
 
 /** What a test says of a model; everything else is as in an empty document. */
 export interface KubernetesOverrides {

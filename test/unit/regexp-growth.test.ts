@@ -70,8 +70,8 @@ describe('no regular expression over what others wrote takes more than linear ti
     'those that modules compose when they are loaded, the catalogue and the detectors of secrets among them',
     attack('Hostile texts', 'a log that makes a pattern of the catalogue or a detector slow', async () => {
       const composed = await composedBy(async () => {
-        const { CATALOGUE, NOISE } = await import('../../src/diagnosis/catalogue.ts');
-        await import('../../src/diagnosis/observed-line.ts');
+        const { CATALOGUE, NOISE } = await import('@machineadm/failures/catalogue.ts');
+        await import('@machineadm/failures/observed-line.ts');
         await import('../../src/reporting/progress.ts');
         const { redact } = await import('@machineadm/document/redaction.ts');
         redact('password=hunter2');

@@ -498,7 +498,7 @@ function reason(exit: ExitName, meaning: string): ReasonEntry {
   return { exit, meaning };
 }
 
-/** A cause the catalogue can name when the bootstrapper fails (`src/diagnosis/catalogue`). */
+/** A cause the catalogue can name when the bootstrapper fails (`packages/failures/src/catalogue`). */
 function bootstrapper(meaning: string): ReasonEntry {
   return reason('BootstrapperFailed', meaning);
 }

@@ -1,7 +1,9 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { loadDocument } from '@machineadm/document/load.ts';
 import type { Model } from '@machineadm/document/model.ts';
+import { parseVersion } from '@machineadm/document/program-version.ts';
 import { redact } from '@machineadm/document/redaction.ts';
+import { verdict } from '@machineadm/failures/verdict.ts';
 import { checkCertificates } from '../../../src/diagnosis/checks/certificates.ts';
 import {
   checkCapacity,
@@ -13,13 +15,11 @@ import {
 import { checkPorts } from '../../../src/diagnosis/checks/ports.ts';
 import { collect } from '../../../src/diagnosis/collect.ts';
 import { Unit } from '../../../src/diagnosis/conformance/unit-files.ts';
-import { verdict } from '../../../src/diagnosis/verdict.ts';
 import { mountPointsOf } from '../../../src/host/files/paths.ts';
 import { parseOsRelease } from '../../../src/host/linux/facts.ts';
 import { defaultRoutes, defaultRoutes6 } from '../../../src/host/linux/node-addresses.ts';
 import { parseProcessStat } from '../../../src/host/linux/processes.ts';
 import { parseServiceState } from '../../../src/host/linux/systemd.ts';
-import { parseVersion } from '../../../src/host/seam/version.ts';
 import { environmentFile } from '../../../src/host/secrets/variables.ts';
 import { unitTrouble } from '../../../src/host/services/unit-trouble.ts';
 import { endingOf, evaluateRun as judgeKubeadm, KubeadmProgress } from '../../../src/kubernetes/kubeadm/output.ts';

@@ -1,5 +1,5 @@
+import { classify } from '@machineadm/failures/classify.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
-import { classify } from '../classify.ts';
 import { unitLines } from '../unit-lines.ts';
 import type { Finding } from './finding.ts';
 

@@ -1,5 +1,5 @@
+import type { Version } from '@machineadm/document/program-version.ts';
 import type { RootTree } from '../../host/files/root-tree.ts';
-import type { Version } from '../../host/seam/facts.ts';
 import type { UnitFiles } from './unit-files.ts';
 
 /** Version of contract/CONTRACT.md that the suite checks. It grows with every change of a clause. */

@@ -1,5 +1,5 @@
 import { basename } from 'node:path/posix';
-import type { Version } from '../../host/seam/facts.ts';
+import type { Version } from '@machineadm/document/program-version.ts';
 import { broken, type Clause, type Finding, kept, notApplicable, notProven, type Subject } from './clause.ts';
 import { disabledCriPlugin } from './containerd-plugins.ts';
 import { programs } from './image.ts';

@@ -1,6 +1,6 @@
+import type { Version } from '@machineadm/document/program-version.ts';
+import { parseVersion } from '@machineadm/document/program-version.ts';
 import type { RootTree } from '../../host/files/root-tree.ts';
-import type { Version } from '../../host/seam/facts.ts';
-import { parseVersion } from '../../host/seam/version.ts';
 
 /** elf(5): e_machine, as Go names the architectures. */
 const MACHINES: Readonly<Record<number, string>> = {

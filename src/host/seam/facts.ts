@@ -1,3 +1,4 @@
+import type { Version } from '@machineadm/document/program-version.ts';
 /** Facts about the machine before any change, collected once per run by queries only. */
 export interface Facts {
   readonly platform: 'linux' | 'windows';
@@ -26,14 +27,6 @@ export interface Facts {
   readonly containerd: Version | undefined;
   readonly kubeadm: Version | undefined;
   readonly kubelet: Version | undefined;
-}
-
-/** A semantic version without pre-release and build parts; `text` is the printed version. */
-export interface Version {
-  readonly major: number;
-  readonly minor: number;
-  readonly patch: number;
-  readonly text: string;
 }
 
 /**

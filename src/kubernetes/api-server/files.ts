@@ -23,9 +23,9 @@ import {
   ENCRYPTION_CONFIG,
 } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import type { SecretValue } from '@machineadm/document/secret.ts';
+import { type Fields, goDuration, omitUndefined } from '@machineadm/kubeadm/fields.ts';
+import { writeDocument } from '@machineadm/kubeadm/yaml.ts';
 import type { NewFile } from '../../host/seam/host.ts';
-import { type Fields, goDuration, omitUndefined } from '../render/fields.ts';
-import { writeDocument } from '../render/yaml.ts';
 import type { SecretLookup } from '../secrets.ts';
 import { webhookKubeconfig } from './webhook-kubeconfig.ts';
 

@@ -3,8 +3,8 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import { foreignYaml } from '@machineadm/document/foreign-yaml.ts';
 import type { KubernetesModel } from '@machineadm/document/model.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
+import { kmsSockets } from '@machineadm/kubeadm/api-server-component.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
-import { kmsSockets } from './component.ts';
 
 /**
  * Without its KMS plugin the API server never becomes ready. A plugin on the machine itself must be running by now; a

@@ -10,10 +10,10 @@ import {
   ENCRYPTION_CONFIG,
   KUBELET_KUBECONFIG,
 } from '@machineadm/document/ownership/kubernetes-paths.ts';
+import type { Version } from '@machineadm/document/program-version.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
 import { getObject } from '../../host/cluster/api-server.ts';
 import { KubeconfigUnusable, readKubeconfig } from '../../host/cluster/kubeconfig.ts';
-import type { Version } from '../../host/seam/facts.ts';
 import type { Host, NewFile } from '../../host/seam/host.ts';
 import { type AskedNames, reconfiguration } from './cluster-configuration.ts';
 import { requireReadable } from './encryption-change.ts';

@@ -1,10 +1,10 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { KubernetesModel } from '@machineadm/document/model.ts';
-import type { Version } from '../../host/seam/facts.ts';
+import type { Version } from '@machineadm/document/program-version.ts';
+import { patches } from '@machineadm/kubeadm/patches.ts';
+import { Problems } from '@machineadm/kubeadm/problems.ts';
+import { kubeadmTarget } from '@machineadm/kubeadm/version.ts';
 import type { Host } from '../../host/seam/host.ts';
-import { patches } from '../render/patches.ts';
-import { Problems } from '../render/problems.ts';
-import { kubeadmTarget } from '../render/version.ts';
 import { API_SERVER_MANIFEST, type ApiServerManifest } from './manifest.ts';
 
 /** A private root directory for kubeadm, in memory: its output is read, and the real files stay untouched. */

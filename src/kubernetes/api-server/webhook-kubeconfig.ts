@@ -1,6 +1,6 @@
 import type { WebhookConnection } from '@machineadm/document/model.ts';
-import { omitUndefined } from '../render/fields.ts';
-import { writeDocument } from '../render/yaml.ts';
+import { omitUndefined } from '@machineadm/kubeadm/fields.ts';
+import { writeDocument } from '@machineadm/kubeadm/yaml.ts';
 import type { SecretLookup } from '../secrets.ts';
 
 /**

@@ -19,7 +19,7 @@ import {
   follows,
   type Mount,
 } from '@machineadm/hardening/control.ts';
-import { apiServerComponent } from '../api-server/component.ts';
+import { apiServerComponent } from '@machineadm/kubeadm/api-server-component.ts';
 import { listOf } from './evaluate.ts';
 import { sectionContradictions } from './section-conflicts.ts';
 

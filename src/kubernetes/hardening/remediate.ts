@@ -2,7 +2,7 @@ import type { HostModel, KubernetesModel } from '@machineadm/document/model.ts';
 import { ADMISSION_CONFIG, DEFAULT_CERTIFICATES_DIRECTORY } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { type Check, type Component, type Control, follows } from '@machineadm/hardening/control.ts';
 import { ADMISSION_MOUNT } from '@machineadm/hardening/controls/build.ts';
-import { apiServerComponent } from '../api-server/component.ts';
+import { apiServerComponent } from '@machineadm/kubeadm/api-server-component.ts';
 import { anonymousByFile, evaluateControl, fieldText, fieldValue, listOf } from './evaluate.ts';
 import { allowedMode } from './evaluate-files.ts';
 import { hostPathOf, type ManifestEdit } from './manifest.ts';

@@ -4,7 +4,7 @@ import { findUncovered } from '@machineadm/hardening/audit-policy.ts';
 import { contradiction } from '@machineadm/hardening/contradiction.ts';
 import type { Control } from '@machineadm/hardening/control.ts';
 import { writesEncrypted } from '@machineadm/hardening/encryption.ts';
-import { apiServerComponent } from '../api-server/component.ts';
+import { apiServerComponent } from '@machineadm/kubeadm/api-server-component.ts';
 
 const API_SERVER = ['kubernetes', 'controlPlane', 'apiServer'];
 

@@ -1,6 +1,6 @@
 import type { Argument, HostPathVolume, KubernetesModel } from '@machineadm/document/model.ts';
+import { apiServerComponent } from '@machineadm/kubeadm/api-server-component.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
-import { apiServerComponent } from '../api-server/component.ts';
 
 /**
  * Arguments whose value is a file or directory that must be there when the component starts, and that nothing of Kubernetes makes:

@@ -4,10 +4,10 @@ import {
   KUBEADM_INIT_CONFIG,
   KUBEADM_JOIN_CONFIG,
 } from '@machineadm/document/ownership/kubernetes-paths.ts';
+import type { Version } from '@machineadm/document/program-version.ts';
 import type { SecretValue } from '@machineadm/document/secret.ts';
-import type { Version } from '../../host/seam/facts.ts';
+import { type RenderedKubeadm, type RenderInput, renderKubeadm } from '@machineadm/kubeadm/index.ts';
 import type { Host, NewFile, QueryHost } from '../../host/seam/host.ts';
-import { type RenderedKubeadm, type RenderInput, renderKubeadm } from '../render/index.ts';
 import { resolveSecrets } from '../secrets.ts';
 import type { KubeadmCommand } from './output.ts';
 

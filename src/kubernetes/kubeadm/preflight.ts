@@ -1,10 +1,11 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { KubernetesModel } from '@machineadm/document/model.ts';
+import type { Version } from '@machineadm/document/program-version.ts';
+import { parseVersion } from '@machineadm/document/program-version.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
 import { programTrouble } from '../../host/processes/executable.ts';
-import type { Facts, Version } from '../../host/seam/facts.ts';
+import type { Facts } from '../../host/seam/facts.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
-import { parseVersion } from '../../host/seam/version.ts';
 import { renderRedacted } from './config.ts';
 
 /** A requirement of kubeadm that the machine does not meet; the same type as a step's finding. */

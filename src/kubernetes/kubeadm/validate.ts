@@ -1,6 +1,6 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { CANDIDATE_SUFFIX } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import type { Version } from '../../host/seam/facts.ts';
+import type { Version } from '@machineadm/document/program-version.ts';
 import type { Host, NewFile } from '../../host/seam/host.ts';
 
 const TIMEOUT_MS = 60_000;

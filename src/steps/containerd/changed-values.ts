@@ -1,5 +1,5 @@
 import type { TomlTable, TomlValue } from '@machineadm/document/model.ts';
-import type { Version } from '../../host/seam/facts.ts';
+import type { Version } from '@machineadm/document/program-version.ts';
 import { convertToVersion } from './migrate.ts';
 import { fullId } from './plugin-ids.ts';
 import { dottedKey, isTable, same, valueAt } from './toml-tree.ts';

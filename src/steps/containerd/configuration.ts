@@ -6,7 +6,7 @@ import {
   PREVIOUS_SUFFIX,
   REGISTRIES_DIRECTORY,
 } from '@machineadm/document/ownership/paths.ts';
-import type { Version } from '../../host/seam/facts.ts';
+import type { Version } from '@machineadm/document/program-version.ts';
 import { convertToVersion, disabledWithoutCri, withBinaries } from './migrate.ts';
 import { CRI, IMAGES, OPT, OVERLAYFS, RUNTIME, TRANSFER } from './plugin-ids.ts';
 import { correctedRuntimes, runtimeTables } from './runtimes.ts';

@@ -1,5 +1,5 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { Version } from '../../host/seam/facts.ts';
+import type { Version } from '@machineadm/document/program-version.ts';
 import type { Host } from '../../host/seam/host.ts';
 import type { Change, Execution, Step } from '../step.ts';
 import { textDiff } from '../text-diff.ts';

@@ -1,7 +1,7 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { ContainerdModel, KubernetesModel, TomlTable } from '@machineadm/document/model.ts';
+import type { Version } from '@machineadm/document/program-version.ts';
 import type { CriConfiguration } from '../../host/cri/queries.ts';
-import type { Version } from '../../host/seam/facts.ts';
 import type { QueryHost, ServiceState } from '../../host/seam/host.ts';
 import type { StepRecord } from '../step.ts';
 import { changedValues, type FoundFiles } from './changed-values.ts';

@@ -1,5 +1,5 @@
 import type { TomlTable } from '@machineadm/document/model.ts';
-import type { Version } from '../../host/seam/facts.ts';
+import type { Version } from '@machineadm/document/program-version.ts';
 import { takesOneDirectory } from './configuration.ts';
 import { hasVersion2Words } from './migrate.ts';
 import { CRI, IMAGES, isCriPlugin, RUNC_SHIM, RUNTIME } from './plugin-ids.ts';

@@ -1,5 +1,5 @@
 import type { TomlTable, TomlValue } from '@machineadm/document/model.ts';
-import type { Version } from '../../host/seam/facts.ts';
+import type { Version } from '@machineadm/document/program-version.ts';
 import { CRI, fullId, IMAGES, isCriPlugin, RUNTIME } from './plugin-ids.ts';
 import { defined, isTable, mergeTables, stringAt, stringsAt, table, tableAt, without } from './toml-tree.ts';
 

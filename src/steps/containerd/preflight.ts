@@ -1,8 +1,8 @@
 import type { ContainerdModel, TomlTable } from '@machineadm/document/model.ts';
+import type { Version } from '@machineadm/document/program-version.ts';
+import { compareVersions } from '@machineadm/document/program-version.ts';
 import { programTrouble } from '../../host/processes/executable.ts';
-import type { Version } from '../../host/seam/facts.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
-import { compareVersions } from '../../host/seam/version.ts';
 import type { UnmetRequirement } from '../step.ts';
 import { CONFIGURATION_PATH } from './configuration.ts';
 import { tooNewFor } from './conflicts.ts';

@@ -1,5 +1,5 @@
 import type { ContainerdModel } from '@machineadm/document/model.ts';
-import type { Version } from '../../host/seam/facts.ts';
+import type { Version } from '@machineadm/document/program-version.ts';
 import { OVERLAYFS } from '../containerd/plugin-ids.ts';
 import { stringAt } from '../containerd/toml-tree.ts';
 

@@ -22,7 +22,7 @@ import {
   type DownloadDigests,
   type DownloadScript,
   renderDownloadScript,
-} from '../../../src/carriers/download-script.ts';
+} from '@machineadm/user-data/download-script.ts';
 import { newAuthority } from '../../support/api-server.ts';
 import { attack } from '../../support/attacks.ts';
 import { startServer, type TestServer } from '../../support/http-servers.ts';

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { renderDownloadScript } from '../../../src/carriers/download-script.ts';
+import { renderDownloadScript } from '@machineadm/user-data/download-script.ts';
 import { agent } from '../../support/agent.ts';
 import { kubeconfig, newAuthority } from '../../support/api-server.ts';
 import { debianPackages } from '../../support/debian-packages.ts';

@@ -8,14 +8,14 @@ import { describe, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { decodeSource } from '@machineadm/document/decode.ts';
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import { parse } from 'yaml';
 import {
   CARRIERS,
   type CarrierName,
   installedProgram,
   type WrapOptions,
   wrapDocument,
-} from '../../../src/carriers/index.ts';
+} from '@machineadm/user-data/index.ts';
+import { parse } from 'yaml';
 import { load } from '../../support/document.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');

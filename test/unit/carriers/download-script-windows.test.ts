@@ -8,7 +8,7 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import {
   renderWindowsDownloadScript,
   type WindowsDownloadScript,
-} from '../../../src/carriers/download-script-windows.ts';
+} from '@machineadm/user-data/download-script-windows.ts';
 
 const SOURCE = resolve(import.meta.dirname, '../../../packaging/download/machineadm-download.ps1');
 const digest = (text: string): string => hash('sha256', text);

@@ -4,7 +4,7 @@ import { generateKeyPairSync, hash } from 'node:crypto';
 import { describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import { type DownloadScript, renderDownloadScript } from '../../../src/carriers/download-script.ts';
+import { type DownloadScript, renderDownloadScript } from '@machineadm/user-data/download-script.ts';
 
 const digest = (text: string): string => hash('sha256', text);
 const digests = {

@@ -9,7 +9,7 @@ import {
   profileNames,
   renderBootstrapSecret,
   wrapDocument,
-} from '../../../src/carriers/index.ts';
+} from '@machineadm/user-data/index.ts';
 import { load } from '../../support/document.ts';
 
 /** A document whose compressed size is a little above this many bytes. */

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
 import { formatDiagnostic } from '@machineadm/document/diagnostics.ts';
+import type { Verdict } from '@machineadm/failures/verdict.ts';
 import type { Command } from 'commander';
 import { formatVerdict } from '../../../src/cli/diagnose.ts';
 import { formatReport } from '../../../src/cli/doctor.ts';
@@ -9,7 +10,6 @@ import { fitted, fittedHelp, widthOf, wrapped } from '../../../src/cli/layout.ts
 import { formatPlan } from '../../../src/cli/plan-text.ts';
 import { createProgram } from '../../../src/cli/program.ts';
 import type { Finding } from '../../../src/diagnosis/checks/finding.ts';
-import type { Verdict } from '../../../src/diagnosis/verdict.ts';
 import { formatStatus, formatSummary } from '../../../src/reporting/progress.ts';
 import { summaryOf } from '../../../src/reporting/summary.ts';
 import { formatTimeline } from '../../../src/reporting/timeline-chart.ts';

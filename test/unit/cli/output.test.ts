@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { mock, test } from 'node:test';
 import { MachineadmError } from '@machineadm/document/errors.ts';
+import { readSavedLog } from '@machineadm/failures/saved-log.ts';
+import { verdict } from '@machineadm/failures/verdict.ts';
 import { formatVerdict } from '../../../src/cli/diagnose.ts';
 import { printError, printNotice, printReport } from '../../../src/cli/output.ts';
 import { openProgress } from '../../../src/cli/progress.ts';
-import { readSavedLog } from '../../../src/diagnosis/saved-log.ts';
-import { verdict } from '../../../src/diagnosis/verdict.ts';
 import { formatChecklist } from '../../../src/reporting/checklist.ts';
 import { formatEvent, formatFailure, formatStatus } from '../../../src/reporting/progress.ts';
 import { attack } from '../../support/attacks.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { parseVersion } from '@machineadm/document/program-version.ts';
+import { renderKubeadm } from '@machineadm/kubeadm/index.ts';
 import { parse } from 'yaml';
-import { parseVersion } from '../../../src/host/seam/version.ts';
-import { renderKubeadm } from '../../../src/kubernetes/render/index.ts';
 import { converting, goldenUserData, loaded } from '../../support/capi.ts';
 import { revealInline } from '../../support/kubernetes-model.ts';
 

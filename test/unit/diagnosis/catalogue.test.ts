@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { CATALOGUE, NOISE } from '../../../src/diagnosis/catalogue.ts';
-import { classify, cleanLine, type ObservedLine } from '../../../src/diagnosis/classify.ts';
+import { CATALOGUE, NOISE } from '@machineadm/failures/catalogue.ts';
+import { classify, cleanLine, type ObservedLine } from '@machineadm/failures/classify.ts';
 
 /** Lines that entries want to see beside their own. */
 const CONFIRMATIONS: readonly ObservedLine[] = [

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { classify, cleanLine, type ObservedLine } from '../../../src/diagnosis/classify.ts';
-import { verdict } from '../../../src/diagnosis/verdict.ts';
+import { classify, cleanLine, type ObservedLine } from '@machineadm/failures/classify.ts';
+import { verdict } from '@machineadm/failures/verdict.ts';
 import { capturedTranscripts } from './transcripts.ts';
 
 describe('captured kubeadm runs', () => {

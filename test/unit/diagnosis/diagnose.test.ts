@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { Secret } from '@machineadm/document/secret.ts';
+import { parseJournalLine } from '@machineadm/failures/journal-entry.ts';
+import { failureOf } from '@machineadm/failures/verdict.ts';
 import { collect } from '../../../src/diagnosis/collect.ts';
 import { type DiagnosisContext, diagnose, verdictOn } from '../../../src/diagnosis/index.ts';
-import { parseJournalLine } from '../../../src/diagnosis/journal-entry.ts';
-import { failureOf } from '../../../src/diagnosis/verdict.ts';
 import type { CriContainer } from '../../../src/host/cri/queries.ts';
 import { type MemoryProgram, memoryHost } from '../../support/memory-host.ts';
 

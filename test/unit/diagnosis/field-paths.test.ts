@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { test } from 'node:test';
-import { CATALOGUE } from '../../../src/diagnosis/catalogue.ts';
+import { CATALOGUE } from '@machineadm/failures/catalogue.ts';
 
 const root = resolve(import.meta.dirname, '../../..');
 const schema: unknown = JSON.parse(readFileSync(join(root, 'contract/schema/v1alpha1.json'), 'utf8'));

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type Failure, MachineadmError } from '@machineadm/document/errors.ts';
 import { REASONS, type Reason } from '@machineadm/document/reasons.ts';
+import type { ObservedLine } from '@machineadm/failures/classify.ts';
+import { failureOf, type Verdict, verdict } from '@machineadm/failures/verdict.ts';
 import { formatVerdict } from '../../../src/cli/diagnose.ts';
-import type { ObservedLine } from '../../../src/diagnosis/classify.ts';
 import { verdictOn } from '../../../src/diagnosis/index.ts';
-import { failureOf, type Verdict, verdict } from '../../../src/diagnosis/verdict.ts';
 import { formatFailure } from '../../../src/reporting/progress.ts';
 import { capturedTranscripts } from './transcripts.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { readSavedLog } from '@machineadm/failures/saved-log.ts';
+import { verdict } from '@machineadm/failures/verdict.ts';
 import fc from 'fast-check';
-import { readSavedLog } from '../../../src/diagnosis/saved-log.ts';
-import { verdict } from '../../../src/diagnosis/verdict.ts';
 import { assertLinear } from '../../support/cost.ts';
 import { MUTATIONS, sectionsOf } from './mutations.ts';
 import { capturedTranscripts, type Transcript } from './transcripts.ts';

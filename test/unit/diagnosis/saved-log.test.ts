@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { readSavedLog } from '../../../src/diagnosis/saved-log.ts';
+import { readSavedLog } from '@machineadm/failures/saved-log.ts';
 
 const sourcesOf = (log: string, file?: string): readonly string[] =>
   readSavedLog(log, file).map(({ source }) => source);

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import type { ObservedLine } from '../../../src/diagnosis/classify.ts';
-import { readSavedLog } from '../../../src/diagnosis/saved-log.ts';
+import type { ObservedLine } from '@machineadm/failures/classify.ts';
+import { readSavedLog } from '@machineadm/failures/saved-log.ts';
 
 /** A kubeadm run captured on a lab machine, with what is known of it. */
 export interface Transcript {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
-import type { ObservedLine } from '../../../src/diagnosis/classify.ts';
+import type { ObservedLine } from '@machineadm/failures/classify.ts';
 import { type CollectContext, collect } from '../../../src/diagnosis/collect.ts';
 import { verdictOn } from '../../../src/diagnosis/index.ts';
 import { staticPodLines } from '../../../src/diagnosis/static-pod-lines.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { readSavedLog } from '../../../src/diagnosis/saved-log.ts';
-import { verdict } from '../../../src/diagnosis/verdict.ts';
+import { readSavedLog } from '@machineadm/failures/saved-log.ts';
+import { verdict } from '@machineadm/failures/verdict.ts';
 
 const judged = (lines: readonly string[], exitStatus?: number) =>
   verdict({ lines: readSavedLog(lines.join('\n')), exitStatus });

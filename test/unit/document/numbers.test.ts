@@ -4,8 +4,8 @@ import { formatDiagnostic } from '@machineadm/document/diagnostics.ts';
 import { redactDeep } from '@machineadm/document/redaction.ts';
 import { toPlain } from '@machineadm/document/tree.ts';
 import { VERBATIM_TAG } from '@machineadm/document/verbatim.ts';
+import { writeDocument } from '@machineadm/kubeadm/yaml.ts';
 import { stringify } from 'yaml';
-import { writeDocument } from '../../../src/kubernetes/render/yaml.ts';
 import { load, loaded, problemsOf } from '../../support/document.ts';
 
 const HEADER = 'apiVersion: machineadm.dev/v1alpha1\nkind: MachineBootstrap\nmetadata: {name: n}\n';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { failureOf } from '@machineadm/failures/verdict.ts';
 import { lookAround } from '../../../src/diagnosis/checks/finding.ts';
 import { checkKubelet } from '../../../src/diagnosis/checks/kubelet.ts';
-import { failureOf } from '../../../src/diagnosis/verdict.ts';
 import { parseServiceState } from '../../../src/host/linux/systemd.ts';
 import { verdictOnMachine } from '../../../src/pipeline/diagnose-machine.ts';
 import { looksAtNode, nodeChecks } from '../../../src/pipeline/doctor.ts';

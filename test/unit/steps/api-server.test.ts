@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { ApiServerFilesModel, Argument, KubernetesModel, Model } from '@machineadm/document/model.ts';
+import { parseVersion } from '@machineadm/document/program-version.ts';
 import type { SecretValue } from '@machineadm/document/secret.ts';
+import { apiServerComponent } from '@machineadm/kubeadm/api-server-component.ts';
 import { parse, parseAllDocuments, stringify } from 'yaml';
 import type { CriContainer } from '../../../src/host/cri/queries.ts';
-import { parseVersion } from '../../../src/host/seam/version.ts';
-import { apiServerComponent } from '../../../src/kubernetes/api-server/component.ts';
 import { apiServerFiles } from '../../../src/kubernetes/api-server/files.ts';
 import { TRANSACTION } from '../../../src/kubernetes/api-server/transaction.ts';
 import { apiServer } from '../../../src/steps/api-server.ts';

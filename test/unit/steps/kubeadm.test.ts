@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Model } from '@machineadm/document/model.ts';
+import { parseVersion } from '@machineadm/document/program-version.ts';
 import { parseServiceState } from '../../../src/host/linux/systemd.ts';
-import { parseVersion } from '../../../src/host/seam/version.ts';
 import { kubeadm } from '../../../src/steps/kubeadm.ts';
 import { EMPTY_RECORD, type StepRecord } from '../../../src/steps/step.ts';
 import { kubeconfig, newAuthority, nodeObject, startApiServer } from '../../support/api-server.ts';

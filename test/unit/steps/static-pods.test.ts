@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Model, Role } from '@machineadm/document/model.ts';
+import { parseVersion } from '@machineadm/document/program-version.ts';
 import { parse } from 'yaml';
-import { parseVersion } from '../../../src/host/seam/version.ts';
 import { staticPods } from '../../../src/steps/static-pods.ts';
 import { hostModel } from '../../support/host-model.ts';
 import { kubernetesModel } from '../../support/kubernetes-model.ts';

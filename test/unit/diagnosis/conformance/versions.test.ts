@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { describe, test } from 'node:test';
+import { parseVersion } from '@machineadm/document/program-version.ts';
 import { systemdVersion } from '../../../../src/diagnosis/conformance/image.ts';
 import { judge } from '../../../../src/diagnosis/conformance/index.ts';
 import { kernelVersion } from '../../../../src/diagnosis/conformance/kernels.ts';
 import { parseOsRelease } from '../../../../src/host/linux/facts.ts';
-import { parseVersion } from '../../../../src/host/seam/version.ts';
 import { kernel, MODULES, withImage } from '../../../support/conformance/image.ts';
 
 interface Printed<V> {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Model } from '@machineadm/document/model.ts';
-import { isAirGapped, neededImages } from '../../../../src/kubernetes/images/needed.ts';
+import { isAirGapped, neededImages } from '@machineadm/kubeadm/images/needed.ts';
 import { containerdModel, registryEndpoint } from '../../../support/containerd-model.ts';
 import { hostModel } from '../../../support/host-model.ts';
 import { type KubernetesOverrides, kubernetesModel, PLAIN_ETCD } from '../../../support/kubernetes-model.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { MachineadmError } from '@machineadm/document/errors.ts';
+import { kubeadmConfigVersion, type RenderedKubeadm, renderKubeadm } from '@machineadm/kubeadm/index.ts';
 import fc from 'fast-check';
 import { parseAllDocuments } from 'yaml';
-import { kubeadmConfigVersion, type RenderedKubeadm, renderKubeadm } from '../../../../src/kubernetes/render/index.ts';
 import { KUBEADM_SCHEMAS } from '../../../support/kubeadm-schemas.ts';
 import { anyKubernetesModel, inWordsOfTheOldest } from '../../../support/kubernetes-arbitrary.ts';
 import { kubeadmOf, revealInline } from '../../../support/kubernetes-model.ts';

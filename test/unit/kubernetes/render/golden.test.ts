@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import type { ControlPlaneModel, JoinModel, KubernetesModel } from '@machineadm/document/model.ts';
+import { renderKubeadm } from '@machineadm/kubeadm/index.ts';
 import { parse } from 'yaml';
-import { renderKubeadm } from '../../../../src/kubernetes/render/index.ts';
 import { byKind, setAt, valueAt } from '../../../support/kubeadm-documents.ts';
 import {
   inlineSecret,

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import type { KubernetesModel } from '@machineadm/document/model.ts';
+import { type RenderInput, renderKubeadm } from '@machineadm/kubeadm/index.ts';
 import fc from 'fast-check';
-import { type RenderInput, renderKubeadm } from '../../../../src/kubernetes/render/index.ts';
 import { anyKubernetesModel, inWordsOfTheOldest } from '../../../support/kubernetes-arbitrary.ts';
 import { kubeadmOf, revealInline } from '../../../support/kubernetes-model.ts';
 

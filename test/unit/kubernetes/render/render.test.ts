@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { Argument, DiscoveryUser } from '@machineadm/document/model.ts';
+import { kubeadmConfigVersion, type RenderInput, renderKubeadm } from '@machineadm/kubeadm/index.ts';
 import { parse, parseAllDocuments } from 'yaml';
-import { kubeadmConfigVersion, type RenderInput, renderKubeadm } from '../../../../src/kubernetes/render/index.ts';
 import {
   inlineSecret,
   type KubernetesOverrides,

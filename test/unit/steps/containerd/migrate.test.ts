@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { TomlTable } from '@machineadm/document/model.ts';
+import { parseVersion } from '@machineadm/document/program-version.ts';
 import { parse } from 'smol-toml';
-import { parseVersion } from '../../../../src/host/seam/version.ts';
 import { convertToVersion } from '../../../../src/steps/containerd/migrate.ts';
 import { toTable } from '../../../../src/steps/containerd/toml-text.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { ContainerdModel } from '@machineadm/document/model.ts';
-import { parseVersion } from '../../../../src/host/seam/version.ts';
+import { parseVersion } from '@machineadm/document/program-version.ts';
 import { containerdStep } from '../../../../src/steps/containerd/index.ts';
 import { containerdModel, registryEndpoint, runtimeModel } from '../../../support/containerd-model.ts';
 import { facts } from '../../../support/facts.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { parseVersion } from '../../../../src/host/seam/version.ts';
+import { parseVersion } from '@machineadm/document/program-version.ts';
 import { snapshotterOf, unpackArguments } from '../../../../src/steps/images/snapshotter.ts';
 import { containerdModel } from '../../../support/containerd-model.ts';
 

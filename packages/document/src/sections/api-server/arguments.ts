@@ -68,7 +68,7 @@ export function checkArguments(section: ApiServerFilesSection & ComponentSection
   });
 }
 
-/** The names of the volumes that the sections bring (`src/kubernetes/api-server/component.ts`). */
+/** The names of the volumes that the sections bring (`packages/kubeadm/src/api-server-component.ts`). */
 export const VOLUMES = /^(audit-(policy|webhook|log)|encryption|authentication|authorization|admission|kms-\d+)$/;
 
 export function checkVolumes(section: ApiServerFilesSection & ComponentSection): Finding[] {

@@ -1,7 +1,7 @@
 import { foreignYaml } from '@machineadm/document/foreign-yaml.ts';
 import type { KubernetesModel, Model } from '@machineadm/document/model.ts';
+import { parseVersion } from '@machineadm/document/program-version.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
-import { parseVersion } from '../../host/seam/version.ts';
 import { companionTags, defaultRepository } from './releases.ts';
 
 /** An image that a document needs, and its purpose. */

@@ -1,8 +1,8 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { JoinModel, KubernetesModel } from '@machineadm/document/model.ts';
 import { DEFAULT_CA_CERTIFICATE } from '@machineadm/document/ownership/kubernetes-paths.ts';
+import type { Version } from '@machineadm/document/program-version.ts';
 import type { SecretValue } from '@machineadm/document/secret.ts';
-import type { Version } from '../../host/seam/facts.ts';
 import { bootstrapTokens } from './bootstrap-tokens.ts';
 import { clusterConfiguration } from './cluster.ts';
 import { discoveryFields, discoveryFiles } from './discovery.ts';
@@ -15,7 +15,7 @@ import { Problems } from './problems.ts';
 import { type KubeadmTarget, kubeadmTarget } from './version.ts';
 import { writeYaml } from './yaml.ts';
 
-export { parseVersion } from '../../host/seam/version.ts';
+export { parseVersion } from '@machineadm/document/program-version.ts';
 export type { RenderedFile } from './patches.ts';
 export { type KubeadmConfigVersion, kubeadmConfigVersion } from './version.ts';
 

@@ -20,7 +20,7 @@ import {
   ENCRYPTION_CONFIG,
   ENCRYPTION_DIRECTORY,
 } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import { goDuration } from '../render/fields.ts';
+import { goDuration } from './fields.ts';
 
 /**
  * The API server's arguments, variables and volumes: those given directly, and those derived from its sections (audit,

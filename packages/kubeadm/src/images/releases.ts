@@ -1,4 +1,4 @@
-import type { Version } from '../../host/seam/facts.ts';
+import type { Version } from '@machineadm/document/program-version.ts';
 
 /** Tags of the images that kubeadm deploys beside Kubernetes itself. */
 export interface CompanionTags {

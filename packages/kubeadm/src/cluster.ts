@@ -8,7 +8,7 @@ import type {
   KubernetesModel,
 } from '@machineadm/document/model.ts';
 import { DEFAULT_CERTIFICATES_DIRECTORY } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import { apiServerComponent } from '../api-server/component.ts';
+import { apiServerComponent } from './api-server-component.ts';
 import { renderArguments, renderEnvironment } from './arguments.ts';
 import { featureGates } from './feature-gates.ts';
 import { type Fields, goDuration, listOrNothing, omitEmpty, omitUndefined, sortedByKey } from './fields.ts';
