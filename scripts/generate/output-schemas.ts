@@ -55,6 +55,21 @@ const replaced = z.array(
   }),
 );
 
+/** What one check found: the same in the report of every command that checks something. */
+const finding = z.looseObject({
+  id: text.describe('stable'),
+  title: text.describe('what was checked, or the group in which a report shows it'),
+  severity: z
+    .enum(['passed', 'warning', 'failed', 'undecided', 'skipped'])
+    .describe('failed and undecided decide the exit code; skipped: not looked at, and the text says why'),
+  text,
+  reason: z.exactOptional(reason),
+  remedy: optionalText,
+  field: optionalText.describe('of the document, which it is about'),
+  position: z.exactOptional(z.looseObject(position)),
+});
+const findings = z.array(finding);
+
 const check = z.looseObject({
   id: text,
   group: text,
@@ -101,11 +116,13 @@ const FIELDS: Readonly<Record<OutputKind, z.ZodRawShape>> = {
         remedy: optionalText,
       }),
     ),
+    findings: findings.describe('the clauses in the terms of all checks'),
   },
   Diagnosis: diagnosis,
   DoctorReport: {
     verdict: z.exactOptional(z.looseObject(diagnosis)).describe('of the last run, or of the node'),
-    checks: z.array(check),
+    findings,
+    checks: z.array(check).describe('the findings as the first versions had them'),
     failed: count,
     warnings: count.describe('how many checks warn'),
   },
@@ -166,6 +183,7 @@ const FIELDS: Readonly<Record<OutputKind, z.ZodRawShape>> = {
         reason: optionalText,
       }),
     ),
+    findings: findings.describe('the controls in the terms of all checks'),
   },
   ImageList: {
     airGapped: z.boolean(),
@@ -176,7 +194,9 @@ const FIELDS: Readonly<Record<OutputKind, z.ZodRawShape>> = {
     ready: z.boolean(),
     reason: z.exactOptional(reason),
     changes: z.array(change).describe('of the document that are not made'),
-    findings: z.array(z.looseObject({ what: text, why: text, remedy: text })),
+    findings: z
+      .array(finding.extend({ what: text.describe('its id'), why: text.describe('its text') }))
+      .describe('these changes, what should not be in the image, and what is missing'),
   },
   KubeadmConfiguration: {
     command: z.enum(['init', 'join']),
@@ -193,6 +213,9 @@ const FIELDS: Readonly<Record<OutputKind, z.ZodRawShape>> = {
     problems: z
       .array(problem.extend({ step: text, code: reason }))
       .describe('what steps need and do not find: provision refuses to begin'),
+    findings: findings.describe(
+      'all that the preflight found, as doctor tells it: problems, warnings, what could not be checked',
+    ),
     refusal: z
       .exactOptional(z.looseObject({ reason, summary: text, remedy: text }))
       .describe('what provision would refuse with, while there are problems'),
@@ -245,6 +268,7 @@ const FIELDS: Readonly<Record<OutputKind, z.ZodRawShape>> = {
         why: optionalText,
       }),
     ),
+    findings: findings.describe('residues and what was skipped in the terms of all checks'),
     searched: texts,
     skipped: z.array(z.looseObject({ what: text, why: text })),
   },

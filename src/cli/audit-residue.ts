@@ -1,13 +1,6 @@
 import { documentSecrets } from '@machineadm/document/secrets-of.ts';
 import type { Finding } from '../diagnosis/checks/finding.ts';
-import {
-  auditResidue,
-  openQueryHost,
-  overwrite,
-  type Residue,
-  type ResidueReport,
-  requireLinux,
-} from '../diagnosis/residue.ts';
+import { auditResidue, openQueryHost, overwrite, type Residue, requireLinux } from '../diagnosis/residue.ts';
 import { openDocument } from '../pipeline/load.ts';
 import { buildInfo } from './build-info.ts';
 import { type CheckFormat, printCheckReport } from './findings.ts';
@@ -24,40 +17,27 @@ export async function auditResidueCommand(
     documentSecrets(document),
     options.scrub === true ? { overwrite } : {},
   );
-  const remains = report.residues.some(({ state }) => state !== 'Scrubbed');
+  const { residues, searched, skipped } = report;
+  const found = residues.length === 1 ? 'one file holds' : `${residues.length} files hold`;
+  const count = searched.length === 1 ? 'one secret' : `${searched.length} secrets`;
   return await printCheckReport(options.output, {
     kind: 'ResidueAudit',
     name: 'machineadm audit --residue',
+    findings: [
+      ...residues.map(findingOf),
+      ...skipped.map(
+        ({ what: id, why }): Finding => ({ id, title: '', severity: 'skipped', text: `not searched: ${why}` }),
+      ),
+    ],
     data: report,
-    text: () => formatReport(report),
-    findings: () => findingsOf(report),
-    exit: remains ? 'DifferencesFound' : 'Success',
+    summary: residues.length === 0 ? `none of ${count} was found` : `${found} secrets of the document`,
+    exit: residues.some(({ state }) => state !== 'Scrubbed') ? 'DifferencesFound' : 'Success',
   });
 }
 
-function findingsOf({ residues, skipped }: ResidueReport): readonly Finding[] {
-  const found = residues.map((residue): Finding => {
-    const { path: id, tool: title, state } = residue;
-    return { id, title, severity: state === 'Scrubbed' ? 'passed' : 'failed', text: formatResidue(residue) };
-  });
-  return [
-    ...found,
-    ...skipped.map(({ what: id, why: text }): Finding => ({ id, title: '', severity: 'skipped', text })),
-  ];
-}
-
-function formatReport({ residues, searched, skipped }: ResidueReport): string {
-  const lines = residues.map(formatResidue);
-  lines.push(...skipped.map(({ what, why }) => `not searched: ${what}: ${why}`));
-  const found = residues.length === 1 ? 'one file holds' : `${residues.length} files hold`;
-  const count = searched.length === 1 ? 'one secret' : `${searched.length} secrets`;
-  lines.push(residues.length === 0 ? `none of ${count} was found` : `${found} secrets of the document`);
-  return lines.join('\n');
-}
-
-function formatResidue(residue: Residue): string {
-  const { path, tool, mode, secrets, forms, state, why } = residue;
-  const readable = residue.worldReadable ? ', readable by every user' : '';
-  const line = `${state.toLowerCase()}: ${path} (${tool}, ${mode}${readable}): ${secrets.join(', ')}, as ${forms.join(' and ')}`;
-  return why === undefined ? line : `${line}\n  ${why}`;
+function findingOf({ path: id, tool: title, mode, secrets, forms, state, worldReadable, why }: Residue): Finding {
+  const readable = worldReadable ? ', readable by every user' : '';
+  const text = `${state.toLowerCase()} (${mode}${readable}): ${secrets.join(', ')}, as ${forms.join(' and ')}`;
+  const severity = state === 'Scrubbed' ? 'passed' : 'failed';
+  return { id, title, severity, text: why === undefined ? text : `${text}\n${why}` };
 }

@@ -29,37 +29,20 @@ export function checkReportOf(report: ConformanceReport, exit: ExitName, reason?
   return {
     kind: 'ConformanceReport',
     name: `machineadm contract ${contract}, profile ${profile}, ${os.id} ${os.version}`.trim(),
+    findings: findingsOf(report),
     data: reason === undefined ? report : { ...report, reason },
-    text: () => formatConformance(report),
-    findings: () => findingsOf(report),
+    summary: summaryOf(report),
     exit,
   };
 }
 
-const ORDER: readonly Judgement['state'][] = ['kept', 'notApplicable', 'notProven', 'broken'];
-
-/** For people: what is broken last, where the eye is. */
-export function formatConformance({ contract, profile, verdict, os, clauses }: ConformanceReport): string {
-  const lines = clauses
-    .toSorted((a, b) => ORDER.indexOf(a.state) - ORDER.indexOf(b.state))
-    .flatMap((clause) => {
-      const head = `${markOf(clause)} ${clause.id} ${clause.level} ${clause.title}: ${clause.text}`;
-      return clause.state === 'broken' ? [head, `     ${clause.remedy}`] : [head];
-    });
+function summaryOf({ contract, profile, verdict, os, clauses }: ConformanceReport): string {
   const count = (wanted: Judgement['state']): number => clauses.filter(({ state }) => state === wanted).length;
   const sum = `${count('kept')} kept, ${count('broken')} broken, ${count('notProven')} not proven, ${count('notApplicable')} not applicable`;
   const decisive = clauses.filter(({ state, level }) => state === verdict && level === 'MUST').map(({ id }) => id);
   const { reason, text } = ENDS[verdict];
   const named = reason === undefined ? `: ${sum}` : `: ${decisive.join(', ')}; ${sum} [${reason}]`;
-  return [
-    ...lines,
-    `${`${os.id} ${os.version}`.trim()} ${text} contract ${contract} (profile ${profile})${named}`,
-  ].join('\n');
-}
-
-function markOf({ state, level }: Judgement): string {
-  if (state === 'broken') return level === 'MUST' ? 'FAIL' : 'warn';
-  return { kept: 'ok  ', notProven: '?   ', notApplicable: '-   ' }[state];
+  return `${`${os.id} ${os.version}`.trim()} ${text} contract ${contract} (profile ${profile})${named}`;
 }
 
 /** A SHOULD only warns, as it changes no exit status. */

@@ -1,3 +1,4 @@
+import { formatPlace } from '@machineadm/document/diagnostics.ts';
 import { type ExitName, exitCode } from '@machineadm/document/exit-codes.ts';
 import { printable } from '@machineadm/document/printable.ts';
 import { redact } from '@machineadm/document/redaction.ts';
@@ -13,18 +14,66 @@ export interface CheckReport {
   readonly kind: OutputKind;
   /** What was checked: the name of the test suite. */
   readonly name: string;
+  readonly findings: readonly Finding[];
+  /** What else the kind has in JSON, beside its findings. */
   readonly data: object;
-  readonly text: () => string;
-  readonly findings: () => readonly Finding[];
+  /** The line for people that ends the report. */
+  readonly summary: string;
+  /** The titles of the findings in the order in which people read them, as a tree; absent: a line for each finding by itself. */
+  readonly groups?: readonly string[];
   readonly exit: ExitName;
 }
 
 /** Prints a report in the format that was asked for. Gives the exit status. */
 export async function printCheckReport(output: CheckFormat, report: CheckReport): Promise<number> {
-  if (output === 'junit') printText(redact(formatJunit(report.name, report.findings())));
-  else if (output === 'text') printReport(report.text());
-  else await printData(output, report.kind, report.data);
+  const { kind, name, findings, data } = report;
+  if (output === 'junit') printText(redact(formatJunit(name, findings)));
+  else if (output === 'text') printReport(formatFindings(report));
+  else await printData(output, kind, { findings, ...data });
   return exitCode(report.exit);
+}
+
+const MARKS: Readonly<Record<Finding['severity'], string>> = {
+  passed: 'ok  ',
+  skipped: '-   ',
+  undecided: '?   ',
+  warning: 'warn',
+  failed: 'FAIL',
+};
+/** What is wrong comes last, where the eye is. */
+const ORDER: readonly Finding['severity'][] = ['passed', 'skipped', 'undecided'];
+
+/** For people: what was found, its place and its remedy below what is wrong, and the summary. */
+export function formatFindings({
+  findings,
+  summary,
+  groups,
+}: Pick<CheckReport, 'findings' | 'summary' | 'groups'>): string {
+  const rank = ({ severity }: Finding): number => (ORDER.indexOf(severity) + ORDER.length + 1) % (ORDER.length + 1);
+  const lines =
+    groups === undefined
+      ? findings.toSorted((a, b) => rank(a) - rank(b)).flatMap((one) => linesOf(one, `${one.id} ${one.title}`.trim()))
+      : groups.flatMap((group) => {
+          const inside = findings.filter(({ title }) => title === group);
+          return inside.length === 0 ? [] : [group, ...inside.flatMap(branch)];
+        });
+  return [...lines, summary].join('\n');
+}
+
+function branch(finding: Finding, index: number, all: readonly Finding[]): readonly string[] {
+  const isLast = index === all.length - 1;
+  return linesOf(finding).map((line, at) => `${at > 0 ? (isLast ? '  ' : '│ ') : isLast ? '└─' : '├─'} ${line}`);
+}
+
+function linesOf({ severity, text, reason, remedy, field, position }: Finding, head?: string): readonly string[] {
+  const isWrong = severity !== 'passed';
+  const [first = '', ...more] = text.split('\n');
+  const named = reason === undefined || !isWrong ? '' : ` [${reason}]`;
+  const below = isWrong ? [position === undefined ? '' : `${formatPlace(position)}  ${field}`, remedy ?? ''] : [];
+  return [
+    `${MARKS[severity]} ${head === undefined ? '' : `${head}: `}${first}${named}`,
+    ...[...more, ...below].flatMap((line) => (line === '' ? [] : [`     ${line}`])),
+  ];
 }
 
 /** JUnit has failures, errors and skipped cases; a warning fails no pipeline, and is reported as skipped with its text. */

@@ -1,27 +1,28 @@
-import { exitCode } from '@machineadm/document/exit-codes.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
 import { openDocument } from '../pipeline/load.ts';
-import { type ImageVerdict, verifyImage } from '../pipeline/verify-image.ts';
+import { verifyImage } from '../pipeline/verify-image.ts';
 import { buildInfo } from './build-info.ts';
+import { printCheckReport } from './findings.ts';
 import type { DocumentOptions } from './options.ts';
-import { printData, printReport } from './output.ts';
 
 const REASON: Reason = 'ImageNotReady';
 
 /** `machineadm prepare --verify`: what is not as an image must be. Changes nothing. */
 export async function verifyImageCommand({ document, output }: DocumentOptions): Promise<number> {
-  const verdict = await verifyImage(await openDocument(document, buildInfo().version));
-  const ready = verdict.changes.length + verdict.findings.length === 0;
-  if (output !== 'text')
-    await printData(output, 'ImageReadiness', { ready, ...(ready ? {} : { reason: REASON }), ...verdict });
-  else printReport(ready ? 'the image is ready' : formatVerdict(verdict));
-  return exitCode(ready ? 'Success' : 'DifferencesFound');
-}
-
-function formatVerdict({ changes, findings }: ImageVerdict): string {
-  const lines = [
-    ...changes.map(({ id, summary }) => `does not hold: ${summary}  [${id}]`),
-    ...findings.map(({ what, why, remedy }) => `${what}: ${why}. ${remedy}`),
-  ];
-  return [...lines, `the image is not ready: ${lines.length} to correct [${REASON}]`].join('\n');
+  const { changes, findings } = await verifyImage(await openDocument(document, buildInfo().version));
+  const ready = findings.length === 0;
+  return await printCheckReport(output, {
+    kind: 'ImageReadiness',
+    name: 'machineadm prepare --verify',
+    findings,
+    data: {
+      ready,
+      ...(ready ? {} : { reason: REASON }),
+      changes,
+      // Under their first names, too.
+      findings: findings.map((finding) => ({ ...finding, what: finding.id, why: finding.text })),
+    },
+    summary: ready ? 'the image is ready' : `the image is not ready: ${findings.length} to correct [${REASON}]`,
+    exit: ready ? 'Success' : 'DifferencesFound',
+  });
 }

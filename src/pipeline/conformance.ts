@@ -46,7 +46,7 @@ export async function conformance(scope: ConformanceScope): Promise<ConformanceR
   requireLinux('machineadm conformance');
   refuseUnlessRoot({ isRoot: process.geteuid?.() === 0 });
   const subject = scope.root === undefined ? await ofMachine(scope) : ofImage(scope.root, scope.profile);
-  const clauses = redactDeep(judge(subject));
+  const clauses = redactDeep(await judge(subject));
   const verdict = verdictOf(clauses);
   return {
     contract: CONTRACT_VERSION,

@@ -1,3 +1,5 @@
+import { errorMessage } from '@machineadm/document/errors.ts';
+import { runChecks } from '../checks/finding.ts';
 import type { Clause, Finding, Level, Profile, Subject } from './clause.ts';
 import { IMAGE_CLAUSES } from './image.ts';
 import { IMMUTABLE_CLAUSES } from './immutable.ts';
@@ -28,15 +30,19 @@ export type Judgement = Finding & { readonly id: string; readonly level: Level; 
 export type Verdict = 'kept' | 'broken' | 'notProven';
 
 /** Checks every clause. A check that throws is reported as not proven: nothing is hidden. */
-export function judge(subject: Subject, clauses: readonly Clause[] = clausesOf(subject.profile)): readonly Judgement[] {
-  return clauses.map(({ id, level, title, check }) => {
-    try {
-      return { id, level, title, ...check(subject) };
-    } catch (error) {
-      const text = `the check failed: ${error instanceof Error ? error.message : String(error)}`;
-      return { id, level, title, state: 'notProven', text };
-    }
-  });
+export async function judge(
+  subject: Subject,
+  clauses: readonly Clause[] = clausesOf(subject.profile),
+): Promise<readonly Judgement[]> {
+  return await runChecks<Clause, Judgement>(
+    clauses.map((clause) => {
+      const { id, level, title, check } = clause;
+      return [clause, () => [{ id, level, title, ...check(subject) }]];
+    }),
+    ({ id, level, title }, error) => {
+      return { id, level, title, state: 'notProven', text: `the check failed: ${errorMessage(error)}` };
+    },
+  );
 }
 
 /** Only a MUST decides: a SHOULD that is broken costs what its clause says. */

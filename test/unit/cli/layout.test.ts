@@ -5,7 +5,8 @@ import { formatDiagnostic } from '@machineadm/document/diagnostics.ts';
 import type { Verdict } from '@machineadm/failures/verdict.ts';
 import type { Command } from 'commander';
 import { formatVerdict } from '../../../src/cli/diagnose.ts';
-import { formatReport } from '../../../src/cli/doctor.ts';
+import { doctorReport } from '../../../src/cli/doctor.ts';
+import { formatFindings } from '../../../src/cli/findings.ts';
 import { fitted, fittedHelp, widthOf, wrapped } from '../../../src/cli/layout.ts';
 import { formatPlan } from '../../../src/cli/plan-text.ts';
 import { createProgram } from '../../../src/cli/program.ts';
@@ -75,7 +76,7 @@ const REPORTS: Readonly<Record<string, (width: number) => string>> = {
   timeline: (columns) =>
     formatTimeline({ timeline: status.timeline.map((entry) => ({ ...entry, name: LONG_NAME })) }, { columns }),
   diagnose: (width) => fitted(formatVerdict(verdict), width),
-  doctor: (width) => fitted(formatReport({ findings, failed: 1, warnings: 1 }), width),
+  doctor: (width) => fitted(formatFindings(doctorReport({ findings, failed: 1, warnings: 1 })), width),
   validate: (width) => fitted(problem, width),
   plan: (width) =>
     formatPlan(

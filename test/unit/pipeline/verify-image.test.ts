@@ -8,9 +8,10 @@ const SENTINEL = '/run/cluster-api/bootstrap-success.complete';
 async function found(files: Readonly<Record<string, string | MemoryFile>>, runIsOn: 'tmpfs' | 'overlay' = 'tmpfs') {
   const host = memoryHost({ files, programs: { findmnt: () => ({ stdout: `${runIsOn}\n` }) } });
   const findings = await instanceResidue(host, SENTINEL);
-  for (const { why, remedy } of findings) assert.ok(why !== '' && remedy !== '');
+  for (const { text, remedy, severity } of findings)
+    assert.ok(text !== '' && remedy !== undefined && severity === 'failed');
   assert.deepEqual(host.log, []);
-  return findings.map(({ what }) => what);
+  return findings.map(({ id }) => id);
 }
 
 describe('an image', () => {

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
-import { checkReportOf, formatConformance } from '../../../../src/cli/conformance.ts';
-import { formatJunit } from '../../../../src/cli/findings.ts';
+import { checkReportOf } from '../../../../src/cli/conformance.ts';
+import { formatFindings, formatJunit } from '../../../../src/cli/findings.ts';
 import type { Finding } from '../../../../src/diagnosis/checks/finding.ts';
 import { CONTRACT_VERSION } from '../../../../src/diagnosis/conformance/clause.ts';
 import { CLAUSES, judge, verdictOf } from '../../../../src/diagnosis/conformance/index.ts';
@@ -14,20 +14,22 @@ import { type Base, type Files, withImage } from '../../../support/conformance/i
 const ROOT = resolve(import.meta.dirname, '../../../..');
 const OS = { id: 'debian', version: '12' };
 
-function report(base: Base, change: Files = {}): ConformanceReport {
-  return withImage(base, change, undefined, (subject) => {
-    const clauses = judge(subject);
+async function report(base: Base, change: Files = {}): Promise<ConformanceReport> {
+  return await withImage(base, change, undefined, async (subject) => {
+    const clauses = await judge(subject);
     const verdict = verdictOf(clauses);
     const { profile } = subject;
     return { contract: CONTRACT_VERSION, profile, verdict, conforms: verdict === 'kept', os: OS, clauses };
   });
 }
 
+const formatConformance = (found: ConformanceReport): string => formatFindings(checkReportOf(found, 'Success'));
+
 const NOTHING_MOUNTED = { '/etc/fstab': '' };
 
 describe('the report', () => {
-  test('ends with the clauses that are broken, and their remedies', () => {
-    const found = report('host', { '/usr/bin/lsblk': undefined, '/usr/bin/visudo': undefined });
+  test('ends with the clauses that are broken, and their remedies', async () => {
+    const found = await report('host', { '/usr/bin/lsblk': undefined, '/usr/bin/visudo': undefined });
     const lines = formatConformance(found).split('\n');
     assert.equal(found.verdict, 'broken');
     assert.match(
@@ -38,8 +40,8 @@ describe('the report', () => {
     assert.match(lines.at(-3) ?? '', /^warn IMG-11 SHOULD .*: missing: visudo$/);
   });
 
-  test('does not say that a machine keeps the contract while a MUST is not proven', () => {
-    const found = report('host', NOTHING_MOUNTED);
+  test('does not say that a machine keeps the contract while a MUST is not proven', async () => {
+    const found = await report('host', NOTHING_MOUNTED);
     assert.equal(found.verdict, 'notProven');
     assert.match(
       formatConformance(found),
@@ -47,8 +49,8 @@ describe('the report', () => {
     );
   });
 
-  test('says that a sound image keeps it', () => {
-    const found = report('node');
+  test('says that a sound image keeps it', async () => {
+    const found = await report('node');
     assert.equal(found.verdict, 'kept');
     assert.match(
       formatConformance(found),
@@ -56,19 +58,19 @@ describe('the report', () => {
     );
   });
 
-  test('is not broken by a SHOULD', () =>
-    assert.equal(report('host', { '/usr/bin/visudo': undefined }).verdict, 'kept'));
+  test('is not broken by a SHOULD', async () =>
+    assert.equal((await report('host', { '/usr/bin/visudo': undefined })).verdict, 'kept'));
 });
 
 describe('the report as JUnit', () => {
   const junit = (found: ConformanceReport): string => {
     const { name, findings } = checkReportOf(found, 'Success');
-    return formatJunit(name, findings());
+    return formatJunit(name, findings);
   };
 
-  test('has a failure for a broken MUST, an error for one that is not proven, and fails for no SHOULD', () => {
+  test('has a failure for a broken MUST, an error for one that is not proven, and fails for no SHOULD', async () => {
     const xml = junit(
-      report('host', { ...NOTHING_MOUNTED, '/usr/bin/lsblk': undefined, '/usr/bin/visudo': undefined }),
+      await report('host', { ...NOTHING_MOUNTED, '/usr/bin/lsblk': undefined, '/usr/bin/visudo': undefined }),
     );
     const kinds = [...xml.matchAll(/name="([A-Z]+-\d\d) [^"]*"><(\w+) /g)].map(([, id, kind]) => `${id} ${kind}`);
     const decisive = kinds.filter((one) => !one.endsWith('skipped'));
@@ -80,9 +82,9 @@ describe('the report as JUnit', () => {
     );
   });
 
-  test('is well-formed XML, whatever an image has in it', () => {
+  test('is well-formed XML, whatever an image has in it', async () => {
     const xml = junit({
-      ...report('host', { '/etc/fstab': 'a / e"<&\u0001> ro 0 1\n' }),
+      ...(await report('host', { '/etc/fstab': 'a / e"<&\u0001> ro 0 1\n' })),
       os: { id: '<"&', version: '\u0000' },
     });
     assert.match(xml, /e&quot;&lt;&amp;&gt;/);
@@ -92,7 +94,7 @@ describe('the report as JUnit', () => {
   });
 });
 
-test('a report of any check as JUnit: only failures and what is undecided count', () => {
+test('a report of any check as JUnit: only failures and what is undecided count', async () => {
   const finding = (id: string, severity: Finding['severity']): Finding => ({
     id,
     title: 't',
@@ -113,11 +115,11 @@ test('a report of any check as JUnit: only failures and what is undecided count'
   assert.match(xml, /name="d t"><error message="x"><\/error>/);
 });
 
-test('a check that throws is not proven', () => {
+test('a check that throws is not proven', async () => {
   const check = (): never => {
     throw new Error('EIO');
   };
-  const found = withImage('host', {}, undefined, (subject) =>
+  const found = await withImage('host', {}, undefined, (subject) =>
     judge(subject, [{ id: 'IMG-99', level: 'MUST', title: 't', check }]),
   );
   assert.deepEqual(found, [
@@ -126,7 +128,7 @@ test('a check that throws is not proven', () => {
 });
 
 describe('--root', () => {
-  test('needs a directory', () => {
+  test('needs a directory', async () => {
     for (const root of ['/nonexistent/image', join(ROOT, 'package.json')]) {
       assert.throws(() => ofImage(root), { reason: 'UsageInvalid', message: `--root: ${root} is not a directory` });
     }
@@ -137,12 +139,12 @@ describe('contract/CONTRACT.md', () => {
   const text = readFileSync(join(ROOT, 'contract/CONTRACT.md'), 'utf8');
   const ids = [...text.matchAll(/^(?:\| |- )([A-Z]+-\d\d)\b/gm)].map(([, id = '']) => id);
 
-  test('gives each id to one clause only', () => {
+  test('gives each id to one clause only', async () => {
     assert.ok(ids.length > CLAUSES.length + 20);
     assert.deepEqual(ids, [...new Set(ids)]);
   });
 
-  test('has every clause of the suite, in the version that the suite reports', () => {
+  test('has every clause of the suite, in the version that the suite reports', async () => {
     assert.deepEqual(
       [...CLAUSES, ...WINDOWS_CLAUSES].map(({ id }) => id).filter((id) => !ids.includes(id)),
       [],

@@ -13,8 +13,16 @@ interface Found {
   readonly texts: readonly string[];
 }
 
-function check({ base, change, profile }: { base: Base; change: Files; profile?: 'host' | 'kubernetes' }): Found {
-  const judgements = withImage(base, change, profile, (subject) => judge(subject));
+async function check({
+  base,
+  change,
+  profile,
+}: {
+  base: Base;
+  change: Files;
+  profile?: 'host' | 'kubernetes';
+}): Promise<Found> {
+  const judgements = await withImage(base, change, profile, (subject) => judge(subject));
   const inState = (state: string): string[] => judgements.filter((one) => one.state === state).map(({ id }) => id);
   const texts = judgements
     .filter(({ state }) => /broken|notProven/.test(state))
@@ -24,19 +32,21 @@ function check({ base, change, profile }: { base: Base; change: Files; profile?:
 
 describe('a base image keeps every clause that applies', () => {
   for (const base of Object.keys(BASES) as Base[]) {
-    test(base, () => assert.deepEqual(check({ base, change: {} }), { broken: [], notProven: [], texts: [] }));
+    test(base, async () =>
+      assert.deepEqual(await check({ base, change: {} }), { broken: [], notProven: [], texts: [] }),
+    );
   }
 });
 
 describe('an image with one thing broken breaks the clauses that are about it, and no other', () => {
   for (const image of BROKEN_IMAGES) {
-    test(`${image.broken.join(', ')}: ${image.what}`, () => {
-      const { broken, notProven, texts } = check(image);
+    test(`${image.broken.join(', ')}: ${image.what}`, async () => {
+      const { broken, notProven, texts } = await check(image);
       assert.deepEqual({ broken, notProven }, { broken: image.broken, notProven: [] }, texts.join('\n'));
     });
   }
 
-  test('every clause is broken by one of them', () => {
+  test('every clause is broken by one of them', async () => {
     const broken = new Set(BROKEN_IMAGES.flatMap((image) => image.broken));
     assert.deepEqual(
       [...CLAUSES, ...WINDOWS_CLAUSES].map(({ id }) => id).filter((id) => !broken.has(id)),
@@ -47,14 +57,14 @@ describe('an image with one thing broken breaks the clauses that are about it, a
 
 describe('a sound image breaks no clause', () => {
   for (const image of SOUND_IMAGES) {
-    test(image.what, () => {
-      const { broken, notProven, texts } = check(image);
+    test(image.what, async () => {
+      const { broken, notProven, texts } = await check(image);
       assert.deepEqual({ broken, notProven }, { broken: [], notProven: image.notProven ?? [] }, texts.join('\n'));
     });
   }
 });
 
-test('there are at least 65 images of each kind, each with a title of its own', () => {
+test('there are at least 65 images of each kind, each with a title of its own', async () => {
   const titles = [...BROKEN_IMAGES, ...SOUND_IMAGES].map(({ what }) => what);
   assert.ok(BROKEN_IMAGES.length >= 65 && SOUND_IMAGES.filter(({ notProven }) => notProven === undefined).length >= 65);
   assert.deepEqual(titles, [...new Set(titles)]);
