@@ -37,6 +37,10 @@ export const REASONS = {
   ),
   ContainerdRuntimeMissing: reason('Refused', 'The program of a runtime of containerd is not installed.'),
   ContainerdBaseSpecMissing: reason('Refused', 'The base specification of a runtime does not exist.'),
+  ContainerdCdiSpecMissing: reason(
+    'Refused',
+    'There is no CDI specification of the devices that a runtime passes to containers.',
+  ),
   RegistryCertificateInvalid: reason(
     'Refused',
     'A certificate of an image registry cannot be read, is none, has expired, or does not fit its key.',

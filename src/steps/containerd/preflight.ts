@@ -9,7 +9,7 @@ import { tooNewFor } from './conflicts.ts';
 import { parseToml } from './found.ts';
 import type { ContainerdDesired } from './inspect.ts';
 import { wrongCertificates } from './registry-certificates.ts';
-import { missingRuntimes } from './runtimes.ts';
+import { missingCdiSpecs, missingRuntimes } from './runtimes.ts';
 import { tableAt } from './toml-tree.ts';
 
 const OLDEST: Version = { major: 1, minor: 6, patch: 0, text: '1.6.0' };
@@ -42,6 +42,7 @@ export async function missingParts(
 ): Promise<readonly UnmetRequirement[]> {
   return [
     ...(await missingRuntimes(host, model.runtimes, laid)),
+    ...(await missingCdiSpecs(host, model)),
     ...(await missingSnapshotters(host, model)),
     ...(await wrongCertificates(host, model.registries, laid, Date.now())),
   ];

@@ -5,6 +5,9 @@ import type { UnmetRequirement } from '../step.ts';
 import { RUNC_SHIM } from './plugin-ids.ts';
 import { defined, isTable, stringAt, table, tableAt } from './toml-tree.ts';
 
+/** containerd's own (pkg/cri/config, DefaultRuntimeConfig), and those of the CDI library. */
+const CDI_DIRECTORIES = ['/etc/cdi', '/var/run/cdi'];
+
 /**
  * The runtimes of the document, by name, in a form that 1.x and 2.x share. runtime_type is always written: 1.x replaces
  * its default entry by ours, and an entry without a type fails only when the first pod starts.
@@ -65,6 +68,36 @@ export async function missingRuntimes(
     }
   }
   return missing;
+}
+
+/**
+ * A warning where the handler `nvidia-cdi` has no devices: it takes them from CDI specifications alone (NVIDIA Container
+ * Toolkit, mode "cdi"), which its own service or `nvidia-ctk cdi generate` writes at boot, perhaps later than this.
+ */
+export async function missingCdiSpecs(
+  host: QueryHost,
+  { runtimes, cdi }: Pick<ContainerdModel, 'runtimes' | 'cdi'>,
+): Promise<readonly UnmetRequirement[]> {
+  if (!runtimes.some(({ name, optional }) => name === 'nvidia-cdi' && !optional)) return [];
+  const configured = cdi?.specDirectories ?? [];
+  const directories = configured.length > 0 ? configured : CDI_DIRECTORIES;
+  for (const directory of directories) {
+    for (const name of (await host.list(directory)) ?? []) {
+      if (!/\.(?:yaml|json)$/.test(name)) continue;
+      if (/\bkind"?:\s*"?nvidia\.com\//.test((await host.readText(`${directory}/${name}`)) ?? '')) return [];
+    }
+  }
+  return [
+    {
+      reason: 'ContainerdCdiSpecMissing',
+      what: `no CDI specification of nvidia.com/… in ${directories.join(' or ')}, from which the runtime nvidia-cdi takes its devices`,
+      remedy:
+        'Enable nvidia-cdi-refresh.service (NVIDIA Container Toolkit 1.18 and newer), or run nvidia-ctk cdi generate --output=/var/run/cdi/nvidia.yaml at every boot.',
+      field: 'containerRuntime.containerd.runtimes.nvidia-cdi',
+      severity: 'warning',
+      scope: 'node',
+    },
+  ];
 }
 
 function programsOf({ type, path, binary }: RuntimeModel): readonly string[] {
