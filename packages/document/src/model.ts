@@ -1,15 +1,14 @@
 import type { ContainerdModel } from './model-containerd.ts';
 import type { HardeningModel } from './model-hardening.ts';
 import type { HostModel } from './model-host.ts';
-import type { SinkModel } from './model-sinks.ts';
 import type { SecretValue } from './secret.ts';
 import type { KubernetesModel } from './sections/kubernetes/index.ts';
+import type { ReportingModel } from './sections/reporting.ts';
 
 export type * from './model-active-directory.ts';
 export type * from './model-containerd.ts';
 export type * from './model-hardening.ts';
 export type * from './model-host.ts';
-export type * from './model-sinks.ts';
 export type * from './model-storage.ts';
 export type * from './sections/api-server/admission.ts';
 export type * from './sections/api-server/audit.ts';
@@ -31,6 +30,19 @@ export type * from './sections/kubernetes/node.ts';
 export type * from './sections/kubernetes/pki.ts';
 export type * from './sections/kubernetes/retry.ts';
 export type * from './sections/kubernetes/timeouts.ts';
+export type * from './sections/reporting.ts';
+export type * from './sections/sinks/aws.ts';
+export type * from './sections/sinks/azure.ts';
+export type { ExecSinkModel } from './sections/sinks/exec.ts';
+export type * from './sections/sinks/gcp.ts';
+export type * from './sections/sinks/guestinfo.ts';
+export type * from './sections/sinks/index.ts';
+export type { ClusterAccess, KubernetesSinkModel, NodeSinkModel } from './sections/sinks/kubernetes.ts';
+export type * from './sections/sinks/local.ts';
+export type * from './sections/sinks/nats.ts';
+export type * from './sections/sinks/otlp.ts';
+export type * from './sections/sinks/sink.ts';
+export type * from './sections/sinks/webhook.ts';
 
 /**
  * What the agent works with: every document version converts to this, so that steps outlive document versions.
@@ -72,10 +84,3 @@ export type ImageArchive =
       readonly sha256: string;
       readonly headers: Readonly<Record<string, SecretValue>>;
     };
-
-export interface ReportingModel {
-  readonly sentinelPath: string;
-  /** How long the deliverer goes on trying after a run ended, before it leaves the rest to `report flush`. */
-  readonly deadlineMs: number;
-  readonly sinks: readonly SinkModel[];
-}

@@ -6,12 +6,14 @@ import {
   atLeastOne,
   atMostOne,
   contains,
+  credentialsOverTls,
   exactlyOne,
   given,
   has,
   is,
   must,
   not,
+  secretOverTls,
   text,
   textWithout,
   VARIABLE,
@@ -19,7 +21,6 @@ import {
   without,
   writtenSecret,
 } from '@machineadm/document/sections/conditions.ts';
-import { credentialsOverTls, secretOverTls } from './transport.ts';
 
 /** Of a dotted key each part, of one with slashes each part: neither empty nor "." or "..", as the path below /proc/sys. */
 const SYSCTL_KEY =

@@ -4,6 +4,7 @@ import {
   any,
   atLeastOne,
   contains,
+  credentialsOverTls,
   exactlyOne,
   given,
   has,
@@ -17,7 +18,6 @@ import {
   without,
   writtenSecret,
 } from '@machineadm/document/sections/conditions.ts';
-import { credentialsOverTls } from './transport.ts';
 
 const CRI_PLUGINS = ['cri', 'io.containerd.grpc.v1.cri', 'io.containerd.cri.v1.images', 'io.containerd.cri.v1.runtime'];
 

@@ -1,7 +1,7 @@
 import type { Finding, PathSegment } from '../../diagnostics.ts';
+import type { SinkSection } from '../../sections/sinks/index.ts';
 import type { EndpointSection } from './registries.ts';
 import type { Sections } from './sections.ts';
-import type { SinkSection } from './sinks/index.ts';
 
 /** What a request shows to everybody on its way. */
 interface Request {

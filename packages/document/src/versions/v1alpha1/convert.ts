@@ -1,9 +1,9 @@
 import { hostPartModels } from '../../host-parts/index.ts';
 import type { Model } from '../../model.ts';
 import { toKubernetes } from '../../sections/kubernetes/index.ts';
+import { toReporting } from '../../sections/reporting.ts';
 import { toContainerd } from './convert-containerd.ts';
 import { toImages } from './convert-images.ts';
-import { toReporting } from './convert-reporting.ts';
 import { secretResolver } from './convert-values.ts';
 import { toHardening } from './hardening.ts';
 import type { Sections } from './sections.ts';

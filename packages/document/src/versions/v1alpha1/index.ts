@@ -4,13 +4,13 @@ import { checkKubernetes } from '../../sections/kubernetes/checks.ts';
 import { checkManifests } from '../../sections/kubernetes/control-plane.ts';
 import { checkFailurePatterns } from '../../sections/kubernetes/exec.ts';
 import type { KubernetesSection } from '../../sections/kubernetes/index.ts';
+import { checkReporting } from '../../sections/reporting.ts';
 import { API_VERSIONS } from '../api-versions.ts';
 import type { DocumentVersion } from '../version.ts';
 import { checkSecretNames } from './checks.ts';
 import { checkContainerd } from './checks-containerd.ts';
 import { checkHardening } from './checks-hardening.ts';
 import { checkPlatform } from './checks-platform.ts';
-import { checkReporting } from './checks-reporting.ts';
 import { checkTransport } from './checks-transport.ts';
 import { toModel } from './convert.ts';
 import { entryKeys } from './entry-keys.ts';
@@ -37,7 +37,7 @@ export const v1alpha1: DocumentVersion<Sections> = {
     ...withCode('UnknownReference', checkSecretNames(parsed)),
     ...(await checkHostParts(parsed)),
     ...withCode('UnsupportedPlatform', checkPlatform(parsed)),
-    ...checkReporting(parsed),
+    ...(parsed.reporting === undefined ? [] : checkReporting(parsed.reporting, parsed.secrets ?? {})),
     ...checkImages(parsed),
     ...checkTransport(parsed),
     ...checkContainerd(parsed),

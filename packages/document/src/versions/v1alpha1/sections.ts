@@ -1,11 +1,11 @@
 import * as z from 'zod';
 import { field, object, oneOf } from '../../sections/field.ts';
 import { kubernetes } from '../../sections/kubernetes/index.ts';
+import { reporting } from '../../sections/reporting.ts';
 import { absolutePath, environmentName } from './fields.ts';
 import { hardening } from './hardening.ts';
 import { host } from './host.ts';
 import { images } from './images.ts';
-import { reporting } from './reporting.ts';
 import { containerRuntime } from './runtime.ts';
 import { secrets } from './secrets.ts';
 

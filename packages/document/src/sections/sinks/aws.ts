@@ -1,17 +1,43 @@
 import * as z from 'zod';
-import type { Finding, PathSegment } from '../../../diagnostics.ts';
-import type { AWSSinkModel } from '../../../model-sinks.ts';
-import { define, field, object } from '../../../sections/field.ts';
-import { allowInsecure, httpUrl } from '../fields.ts';
-import { oneOf } from './exclusive.ts';
-import { remoteFields, toRemoteOptions } from './fields.ts';
+import type { Finding, PathSegment } from '../../diagnostics.ts';
+import { allowInsecure, httpUrl } from '../../versions/v1alpha1/fields.ts';
+import { exactlyOne, exclusive } from '../conditions.ts';
+import { field, object } from '../field.ts';
+import type { RemoteOptions } from './sink.ts';
+import { exactlyOneOf, remoteFields, sinkSchema, toRemoteOptions } from './sink.ts';
+
+/** A topic of SNS or a queue of SQS, and a bucket of S3 for what is too large for them. */
+export interface AWSSinkModel extends RemoteOptions {
+  readonly kind: 'AWS';
+  readonly destination:
+    | {
+        readonly kind: 'topic';
+        readonly arn: string /** Default: the public one. */;
+        readonly endpoint: string | undefined;
+      }
+    | { readonly kind: 'queue'; readonly url: string };
+  /** undefined = what the ARN or the URL says, or else the metadata service. */
+  readonly region: string | undefined;
+  readonly bucket: AWSBucketModel | undefined;
+}
+
+export interface AWSBucketModel {
+  readonly name: string;
+  /** What keys begin with; empty, or with a "/" at its end. */
+  readonly prefix: string;
+  /** undefined = that of the topic or queue. */
+  readonly region: string | undefined;
+  /** undefined = the public one. */
+  readonly endpoint: string | undefined;
+}
 
 const region = z.string().regex(/^[a-z]{2}(?:-[a-z]+)+-\d$/, 'not an AWS region');
 
-export const awsSink = define(
-  'AWSSink',
-  object({
-    type: field(z.literal('AWS'), 'The kind of receiver.'),
+const schema = sinkSchema(
+  'AWS',
+  'A topic of SNS or a queue of SQS, with the role of the machine (IMDSv2).',
+  { topicARN: 'arn:aws:sns:eu-west-1:123456789012:bootstrap' },
+  {
     topicARN: field(
       z
         .string()
@@ -68,15 +94,14 @@ export const awsSink = define(
     ),
     allowInsecure,
     ...remoteFields,
-  }),
-  'A topic of SNS or a queue of SQS, with the role of the machine (IMDSv2).',
-  { type: 'AWS', topicARN: 'arn:aws:sns:eu-west-1:123456789012:bootstrap' },
+  },
+  () => [exactlyOne('topicARN', 'queueURL'), exclusive('endpoint', 'queueURL')],
 );
 
-export type AWSSinkSection = z.infer<typeof awsSink>;
+export type AWSSinkSection = z.infer<typeof schema>;
 
-export function checkAWSSink(section: AWSSinkSection, path: readonly PathSegment[]): Finding[] {
-  const findings = oneOf(section, ['topicARN', 'queueURL'], path);
+function checkAWSSink(section: AWSSinkSection, path: readonly PathSegment[]): Finding[] {
+  const findings = exactlyOneOf(section, ['topicARN', 'queueURL'], path);
   if (section.endpoint !== undefined && section.queueURL !== undefined) {
     const hint = 'leave it out: queueURL says where the queue is';
     findings.push({ path: [...path, 'endpoint'], message: 'endpoint is that of SNS', hint });
@@ -84,7 +109,7 @@ export function checkAWSSink(section: AWSSinkSection, path: readonly PathSegment
   return findings;
 }
 
-export function toAWSSink(section: AWSSinkSection, name: string): AWSSinkModel {
+function toAWSSink(section: AWSSinkSection, name: string): AWSSinkModel {
   const { topicARN, queueURL, bucket } = section;
   const destination: AWSSinkModel['destination'] =
     topicARN === undefined
@@ -108,3 +133,5 @@ function regionIn({ topicARN, queueURL }: AWSSinkSection): string | undefined {
   // The legacy form is REGION.queue.amazonaws.com; a VPC endpoint is ID.sqs.REGION.vpce.amazonaws.com.
   return /(?:^|\.)sqs(?:-fips)?\.([a-z0-9-]+)\./.exec(host)?.[1] ?? /^([a-z0-9-]+)\.queue\./.exec(host)?.[1];
 }
+
+export const aws = { schema, check: checkAWSSink, toModel: toAWSSink };

@@ -1,15 +1,27 @@
 import * as z from 'zod';
-import type { GCPSinkModel } from '../../../model-sinks.ts';
-import { define, field, object } from '../../../sections/field.ts';
-import { allowInsecure, httpUrl } from '../fields.ts';
-import { remoteFields, toRemoteOptions } from './fields.ts';
+import { allowInsecure, httpUrl } from '../../versions/v1alpha1/fields.ts';
+import { field } from '../field.ts';
+import type { RemoteOptions } from './sink.ts';
+import { remoteFields, sinkSchema, toRemoteOptions } from './sink.ts';
+
+/** A topic of Google Cloud Pub/Sub. */
+export interface GCPSinkModel extends RemoteOptions {
+  readonly kind: 'GCP';
+  /** `projects/PROJECT/topics/TOPIC` */
+  readonly topic: string;
+  /** Of those attached to the machine; undefined = its default one. */
+  readonly serviceAccount: string | undefined;
+  /** Without a slash at its end. */
+  readonly endpoint: string;
+}
 
 const PUBLIC_ENDPOINT = 'https://pubsub.googleapis.com';
 
-export const gcpSink = define(
-  'GCPSink',
-  object({
-    type: field(z.literal('GCP'), 'The kind of receiver.'),
+const schema = sinkSchema(
+  'GCP',
+  'A topic of Google Cloud Pub/Sub, with the service account of the machine.',
+  { topic: 'projects/my-project/topics/bootstrap' },
+  {
     topic: field(
       z
         .string()
@@ -31,12 +43,10 @@ export const gcpSink = define(
     }),
     allowInsecure,
     ...remoteFields,
-  }),
-  'A topic of Google Cloud Pub/Sub, with the service account of the machine.',
-  { type: 'GCP', topic: 'projects/my-project/topics/bootstrap' },
+  },
 );
 
-export function toGCPSink(section: z.infer<typeof gcpSink>, name: string): GCPSinkModel {
+function toGCPSink(section: z.infer<typeof schema>, name: string): GCPSinkModel {
   return {
     kind: 'GCP',
     ...toRemoteOptions(section, name),
@@ -45,3 +55,5 @@ export function toGCPSink(section: z.infer<typeof gcpSink>, name: string): GCPSi
     endpoint: (section.endpoint ?? PUBLIC_ENDPOINT).replace(/\/+$/, ''),
   };
 }
+
+export const gcp = { schema, toModel: toGCPSink };

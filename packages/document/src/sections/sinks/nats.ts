@@ -1,10 +1,39 @@
 import * as z from 'zod';
-import type { Finding, PathSegment } from '../../../diagnostics.ts';
-import type { NATSCredentials, NATSServer, NATSSinkModel } from '../../../model-sinks.ts';
-import { define, field, object } from '../../../sections/field.ts';
-import type { ResolveSecret } from '../convert-values.ts';
-import { allowInsecure, secret } from '../fields.ts';
-import { remoteFields, tlsFields, toRemoteOptions, toSinkTls } from './fields.ts';
+import type { Finding, PathSegment } from '../../diagnostics.ts';
+import type { SecretValue } from '../../secret.ts';
+import type { ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
+import { allowInsecure, PORT, secret } from '../../versions/v1alpha1/fields.ts';
+import { all, any, given, has, is, must, not, text, when } from '../conditions.ts';
+import { field, object } from '../field.ts';
+import type { RemoteOptions, SinkTlsModel } from './sink.ts';
+import { remoteFields, sinkSchema, tlsFields, toRemoteOptions, toSinkTls } from './sink.ts';
+
+/** A subject of NATS that a stream of JetStream listens on. */
+export interface NATSSinkModel extends RemoteOptions {
+  readonly kind: 'NATS';
+  readonly servers: readonly NATSServer[];
+  readonly subject: string;
+  /** The stream that must be the one to store it; undefined = whichever listens. */
+  readonly stream: string | undefined;
+  readonly credentials: NATSCredentials | undefined;
+  /** What the subjects of answers begin with; undefined = `_INBOX`. */
+  readonly inboxPrefix: string | undefined;
+  readonly tls: SinkTlsModel;
+}
+
+export interface NATSServer {
+  readonly host: string;
+  readonly port: number;
+  /** Whether it must speak TLS: `tls://`. */
+  readonly secure: boolean;
+}
+
+export type NATSCredentials =
+  | { readonly kind: 'token'; readonly token: SecretValue }
+  | { readonly kind: 'password'; readonly user: string; readonly password: SecretValue }
+  /** Content of a `.creds` file: a JWT and a seed. */
+  | { readonly kind: 'credentialsFile'; readonly content: SecretValue }
+  | { readonly kind: 'nkey'; readonly seed: SecretValue };
 
 const DEFAULT_PORT = 4222;
 const SERVER = /^(nats|tls):\/\/(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?)(?::(\d{1,5}))?$/;
@@ -13,10 +42,11 @@ const subject = z
   .string()
   .regex(/^[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*$/, 'not a subject without wildcards, such as "machines.bootstrap"');
 
-export const natsSink = define(
-  'NATSSink',
-  object({
-    type: field(z.literal('NATS'), 'The kind of receiver.'),
+const schema = sinkSchema(
+  'NATS',
+  'A subject of NATS that a stream of JetStream stores.',
+  { servers: ['tls://nats.example.com:4222'], subject: 'machines.bootstrap' },
+  {
     servers: field(
       z.array(z.string().regex(SERVER, 'not a server, such as "tls://nats.example.com:4222"')).min(1).max(16),
       'The servers, tried in a new random order each time. A tls:// server must speak TLS; port 4222 is the default.',
@@ -61,14 +91,19 @@ export const natsSink = define(
     allowInsecure,
     ...tlsFields,
     ...remoteFields,
-  }),
-  'A subject of NATS that a stream of JetStream stores.',
-  { type: 'NATS', servers: ['tls://nats.example.com:4222'], subject: 'machines.bootstrap' },
+  },
+  () => [
+    must('servers[]', text(new RegExp(`^(?:nats|tls):\\/\\/(?:\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9.-]+)(?::${PORT})?$`))),
+    when(
+      all(given('credentials', any(has('token'), has('password'))), not(is('allowInsecure', true))),
+      must('servers[]', text(/^tls:|^nats:\/\/(?:localhost|127\.[A-Za-z0-9.-]*|\[::1\])(?::\d+)?$/)),
+    ),
+  ],
 );
 
-export type NATSSinkSection = z.infer<typeof natsSink>;
+type NATSSinkSection = z.infer<typeof schema>;
 
-export function checkNATSSink(section: NATSSinkSection, path: readonly PathSegment[]): Finding[] {
+function checkNATSSink(section: NATSSinkSection, path: readonly PathSegment[]): Finding[] {
   const { credentials } = section;
   const findings: Finding[] = [];
   for (const [index, text] of section.servers.entries()) {
@@ -91,7 +126,7 @@ export function checkNATSSink(section: NATSSinkSection, path: readonly PathSegme
   return findings;
 }
 
-export function toNATSSink(section: NATSSinkSection, name: string, resolve: ResolveSecret): NATSSinkModel {
+function toNATSSink(section: NATSSinkSection, name: string, resolve: ResolveSecret): NATSSinkModel {
   return {
     kind: 'NATS',
     ...toRemoteOptions(section, name),
@@ -123,3 +158,5 @@ function toCredentials(
   if ('nkey' in section) return { kind: 'nkey', seed: resolve(section.nkey, `the nkey of ${name}`) };
   return { kind: 'credentialsFile', content: resolve(section.credentialsFile, `the credentials file of ${name}`) };
 }
+
+export const nats = { schema, check: checkNATSSink, toModel: toNATSSink };

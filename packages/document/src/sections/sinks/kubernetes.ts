@@ -1,11 +1,42 @@
 import * as z from 'zod';
-import type { Finding } from '../../../diagnostics.ts';
-import type { ClusterAccess, KubernetesSinkModel, NodeSinkModel } from '../../../model-sinks/kubernetes.ts';
-import { certificatePem, EXAMPLE_CERTIFICATE } from '../../../sections/certificates.ts';
-import { define, field, object } from '../../../sections/field.ts';
-import type { ResolveSecret } from '../convert-values.ts';
-import { absolutePath, dnsSubdomain, httpsUrl, secret } from '../fields.ts';
-import { eventTypes, remoteFields, tlsFields, toRemoteOptions } from './fields.ts';
+import type { Finding } from '../../diagnostics.ts';
+import type { SecretValue } from '../../secret.ts';
+import type { ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
+import { absolutePath, dnsSubdomain, httpsUrl, secret } from '../../versions/v1alpha1/fields.ts';
+import { certificatePem, EXAMPLE_CERTIFICATE } from '../certificates.ts';
+import { all, exactlyOne, has, when, without } from '../conditions.ts';
+import { field, object } from '../field.ts';
+import type { RemoteOptions } from './sink.ts';
+import { eventTypes, remoteFields, sinkSchema, tlsFields, toRemoteOptions } from './sink.ts';
+
+/** A ConfigMap of the management cluster, there before this machine is. */
+export interface KubernetesSinkModel extends RemoteOptions {
+  readonly kind: 'Kubernetes';
+  readonly access: ClusterAccess;
+  readonly configMap: { readonly namespace: string; readonly name: string };
+}
+
+/** How to reach the API server and prove who asks. */
+export type ClusterAccess =
+  | { readonly kubeconfig: SecretValue }
+  | {
+      /** `https://host:port`, with a path where clusters share a server. */
+      readonly server: string;
+      /** The name in the server's certificate where it is not the host of `server`. */
+      readonly serverName: string | undefined;
+      /** PEM; nobody else is trusted. */
+      readonly certificateAuthority: string;
+      readonly credential:
+        | { readonly token: SecretValue }
+        | { readonly certificate: string; readonly key: SecretValue };
+    };
+
+/** This machine's own Node in its own cluster. */
+export interface NodeSinkModel extends RemoteOptions {
+  readonly kind: 'Node';
+  /** The kubelet's; undefined = where kubeadm writes it. */
+  readonly kubeconfig: string | undefined;
+}
 
 /** RFC 1123 label, as Kubernetes demands of the names of namespaces. */
 const namespace = z
@@ -15,10 +46,14 @@ const namespace = z
     'not the name of a namespace: use lower-case letters, digits and "-" (RFC 1123)',
   );
 
-export const kubernetesSink = define(
-  'KubernetesSink',
-  object({
-    type: field(z.literal('Kubernetes'), 'The kind of receiver.'),
+const kubernetesSchema = sinkSchema(
+  'Kubernetes',
+  'The conditions of this machine in a ConfigMap of the management cluster.',
+  {
+    kubeconfig: { secret: 'managementKubeconfig' },
+    configMap: { namespace: 'clusters', name: 'prod-a-worker-0-status' },
+  },
+  {
     kubeconfig: field(
       secret,
       'A kubeconfig for the management cluster, instead of server, certificateAuthority and token or clientCertificate. It may not refer to files.',
@@ -59,19 +94,21 @@ export const kubernetesSink = define(
       default: ['started', 'concluded', 'readinessChanged'],
       example: ['concluded'],
     }),
-  }),
-  'The conditions of this machine in a ConfigMap of the management cluster.',
-  {
-    type: 'Kubernetes',
-    kubeconfig: { secret: 'managementKubeconfig' },
-    configMap: { namespace: 'clusters', name: 'prod-a-worker-0-status' },
   },
+  () => [
+    when(
+      has('kubeconfig'),
+      without('server', 'tlsServerName', 'certificateAuthority', 'token', 'clientCertificate'),
+      all(has('server', 'certificateAuthority'), exactlyOne('token', 'clientCertificate')),
+    ),
+  ],
 );
 
-export const nodeSink = define(
-  'NodeSink',
-  object({
-    type: field(z.literal('Node'), 'The kind of receiver.'),
+const nodeSchema = sinkSchema(
+  'Node',
+  'The conditions of this machine on its own Node, written with the credential of the kubelet.',
+  {},
+  {
     kubeconfig: field(
       absolutePath,
       'The kubeconfig of the kubelet, whose credential writes the conditions onto the Node.',
@@ -82,13 +119,11 @@ export const nodeSink = define(
       default: ['concluded', 'readinessChanged'],
       example: ['concluded'],
     }),
-  }),
-  'The conditions of this machine on its own Node, written with the credential of the kubelet.',
-  { type: 'Node' },
+  },
 );
 
 /** What of a sink that writes to the management cluster only its fields together show. */
-export function checkKubernetesSink(section: z.infer<typeof kubernetesSink>, path: Finding['path']): Finding[] {
+function checkKubernetesSink(section: z.infer<typeof kubernetesSchema>, path: Finding['path']): Finding[] {
   const { kubeconfig, server, tlsServerName, certificateAuthority, token, clientCertificate } = section;
   const parts = { server, tlsServerName, certificateAuthority, token, clientCertificate };
   if (kubeconfig !== undefined) {
@@ -114,8 +149,8 @@ export function checkKubernetesSink(section: z.infer<typeof kubernetesSink>, pat
   return findings;
 }
 
-export function toKubernetesSink(
-  section: z.infer<typeof kubernetesSink>,
+function toKubernetesSink(
+  section: z.infer<typeof kubernetesSchema>,
   name: string,
   resolve: ResolveSecret,
 ): KubernetesSinkModel {
@@ -128,7 +163,7 @@ export function toKubernetesSink(
   };
 }
 
-function toAccess(section: z.infer<typeof kubernetesSink>, name: string, resolve: ResolveSecret): ClusterAccess {
+function toAccess(section: z.infer<typeof kubernetesSchema>, name: string, resolve: ResolveSecret): ClusterAccess {
   const { kubeconfig, server, tlsServerName, certificateAuthority, token, clientCertificate: client } = section;
   if (kubeconfig !== undefined) return { kubeconfig: resolve(kubeconfig, `the kubeconfig of the sink ${name}`) };
   if (certificateAuthority === undefined) throw new TypeError(`sink ${name} was not checked`);
@@ -143,7 +178,7 @@ function toAccess(section: z.infer<typeof kubernetesSink>, name: string, resolve
 }
 
 /** The Node exists only once the machine has joined: by itself the sink is told nothing before the end of a run. */
-export function toNodeSink(section: z.infer<typeof nodeSink>, name: string): NodeSinkModel {
+function toNodeSink(section: z.infer<typeof nodeSchema>, name: string): NodeSinkModel {
   return {
     kind: 'Node',
     ...toRemoteOptions(section, name),
@@ -151,3 +186,7 @@ export function toNodeSink(section: z.infer<typeof nodeSink>, name: string): Nod
     kubeconfig: section.kubeconfig,
   };
 }
+
+export const kubernetes = { schema: kubernetesSchema, check: checkKubernetesSink, toModel: toKubernetesSink };
+
+export const node = { schema: nodeSchema, toModel: toNodeSink };

@@ -1,0 +1,94 @@
+import * as z from 'zod';
+import type { Finding } from '../diagnostics.ts';
+import type { Platform } from '../host-parts/part.ts';
+import { milliseconds, type ResolveSecret } from '../versions/v1alpha1/convert-values.ts';
+import { absolutePath, duration } from '../versions/v1alpha1/fields.ts';
+import type { SecretsSection } from '../versions/v1alpha1/secrets.ts';
+import { field, object } from './field.ts';
+import { checkSinks, type SinkModel, type SinkSection, sinkSection, toSink } from './sinks/index.ts';
+
+const DEFAULT_DEADLINE_MS = 30_000;
+/** Read by Cluster API providers: bootstrap provider contract, `bootstrap-success.complete`. */
+const DEFAULT_SENTINEL = '/run/cluster-api/bootstrap-success.complete';
+
+export interface ReportingModel {
+  readonly sentinelPath: string;
+  /** How long the deliverer goes on trying after a run ended, before it leaves the rest to `report flush`. */
+  readonly deadlineMs: number;
+  readonly sinks: readonly SinkModel[];
+}
+
+export const reporting = object({
+  sentinel: field(
+    object({
+      path: field(absolutePath, 'The path of the sentinel. Its content is "success" and a line break.', {
+        example: '/run/cluster-api/bootstrap-success.complete',
+      }),
+    }),
+    "The file whose existence means that the node works. Cluster API's bootstrap contract asks for it.",
+    { absent: 'the path of Cluster API', example: { path: '/run/cluster-api/bootstrap-success.complete' } },
+  ),
+  deadline: field(
+    duration,
+    'How long delivery to remote sinks is tried after the run has ended, in a process of its own. Reports that remain are spooled and sent later.',
+    { default: '30s', example: '2m' },
+  ),
+  sinks: field(
+    z.array(sinkSection).max(32),
+    'Receivers of the events of a run. A receiver that is down neither fails nor delays a bootstrap.',
+    { default: [{ type: 'Journal' }], example: [{ type: 'Journal' }, { type: 'Console', device: '/dev/ttyS0' }] },
+  ),
+});
+
+type ReportingSection = z.infer<typeof reporting>;
+
+export function toReporting(
+  section: ReportingSection | undefined,
+  platform: Platform,
+  resolve: ResolveSecret,
+): ReportingModel {
+  const sinks = section?.sinks ?? [
+    { type: platform === 'windows' ? ('WindowsEventLog' as const) : ('Journal' as const) },
+  ];
+  const names = sinkNames(sinks);
+  return {
+    sentinelPath: section?.sentinel?.path ?? DEFAULT_SENTINEL,
+    deadlineMs: milliseconds(section?.deadline) ?? DEFAULT_DEADLINE_MS,
+    sinks: sinks.map((sink, index) => toSink(sink, names[index] ?? sink.type, resolve)),
+  };
+}
+
+/** What each sink is called: its own name, else its type, else its type and how many of that type there were. */
+function sinkNames(sinks: readonly SinkSection[]): readonly string[] {
+  const counts = new Map<string, number>();
+  return sinks.map((sink) => {
+    if ('name' in sink && sink.name !== undefined) return sink.name;
+    const count = (counts.get(sink.type) ?? 0) + 1;
+    counts.set(sink.type, count);
+    return count === 1 ? sink.type : `${sink.type}-${count}`;
+  });
+}
+
+/** Mistakes across the fields of `reporting`. */
+export function checkReporting({ sinks = [] }: ReportingSection, secrets: SecretsSection): Finding[] {
+  return [...sameNames(sinkNames(sinks)), ...checkSinks(sinks, secrets)];
+}
+
+/** A name is what a sink is known by in tables, messages and the spool. */
+function sameNames(names: readonly string[]): Finding[] {
+  return names.flatMap((name, index) => {
+    const first = names.indexOf(name);
+    if (first === index) return [];
+    const path = ['reporting', 'sinks', index];
+    const other = ['reporting', 'sinks', first];
+    return [
+      {
+        code: 'Duplicate',
+        path,
+        message: `a sink of the name "${name}" is already at`,
+        other,
+        hint: 'give it another name',
+      },
+    ];
+  });
+}
