@@ -1,4 +1,4 @@
-import { HARDENING_PROFILES } from '@machineadm/document/model-hardening.ts';
+import { HARDENING_PROFILES } from '@machineadm/document/hardening-controls.ts';
 import type { Control } from '@machineadm/hardening/control.ts';
 import { CONTROLS } from '@machineadm/hardening/controls/index.ts';
 import { titleOf } from '../../src/kubernetes/hardening/title.ts';

@@ -1,6 +1,6 @@
 import { nearestName } from '@machineadm/document/diagnostics.ts';
 import { MachineadmError } from '@machineadm/document/errors.ts';
-import { HARDENING_PROFILES, type HardeningProfile } from '@machineadm/document/model-hardening.ts';
+import { HARDENING_PROFILES, type HardeningProfile } from '@machineadm/document/hardening-controls.ts';
 import { redactDeep } from '@machineadm/document/redaction.ts';
 import { gatherFacts, openQueryHost, requireLinux } from '../host/index.ts';
 import { type AuditedControl, auditControls, readRecord } from '../steps/hardening/audit.ts';

@@ -226,3 +226,15 @@ export const CONTROL_IDS = [
   'k8s-base-sysctl',
   'k8s-protect-kernel-defaults',
 ] as const;
+
+/** Benchmarks that a machine can be held to, and what each is. */
+export const PROFILE_MEANINGS = {
+  'cis-level-1': 'CIS Kubernetes Benchmark v1.12, level 1: what every cluster can have.',
+  'cis-level-2': 'CIS Kubernetes Benchmark v1.12, levels 1 and 2: also what costs compatibility or speed.',
+  stig: 'DISA Kubernetes STIG V1R9.',
+  'cis-os': 'Network and kernel settings of the CIS benchmarks for Linux.',
+} as const;
+
+export type HardeningProfile = keyof typeof PROFILE_MEANINGS;
+
+export const HARDENING_PROFILES = Object.keys(PROFILE_MEANINGS) as readonly HardeningProfile[];

@@ -1,13 +1,12 @@
-import type { ContainerdModel } from './model-containerd.ts';
-import type { HardeningModel } from './model-hardening.ts';
 import type { HostModel } from './model-host.ts';
-import type { SecretValue } from './secret.ts';
+import type { ContainerdModel } from './sections/containerd/index.ts';
+import type { HardeningModel } from './sections/hardening.ts';
+import type { ImagesModel } from './sections/images.ts';
 import type { KubernetesModel } from './sections/kubernetes/index.ts';
 import type { ReportingModel } from './sections/reporting.ts';
 
+export type { HardeningProfile } from './hardening-controls.ts';
 export type * from './model-active-directory.ts';
-export type * from './model-containerd.ts';
-export type * from './model-hardening.ts';
 export type * from './model-host.ts';
 export type * from './model-storage.ts';
 export type * from './sections/api-server/admission.ts';
@@ -18,6 +17,12 @@ export type * from './sections/api-server/connection.ts';
 export type * from './sections/api-server/encryption.ts';
 export type * from './sections/api-server/files.ts';
 export type { ApiServerModel } from './sections/api-server/index.ts';
+export type { ContainerdModel } from './sections/containerd/index.ts';
+export type { RegistryCapability, RegistryEndpoint, RegistryModel } from './sections/containerd/registries.ts';
+export type { RuntimeModel } from './sections/containerd/runtimes.ts';
+export type { TomlTable, TomlValue } from './sections/containerd/toml.ts';
+export type { HardeningException, HardeningModel } from './sections/hardening.ts';
+export type { ImageArchive, ImagesModel } from './sections/images.ts';
 export type * from './sections/kubernetes/addons.ts';
 export type * from './sections/kubernetes/cluster.ts';
 export type * from './sections/kubernetes/component.ts';
@@ -69,18 +74,3 @@ export interface Metadata {
   readonly cluster: string | undefined;
   readonly labels: Readonly<Record<string, string>>;
 }
-
-export interface ImagesModel {
-  readonly archives: readonly ImageArchive[];
-  readonly required: readonly string[];
-}
-
-/** An archive of images; digests are lower-case hex SHA-256 of the file as it lies there. */
-export type ImageArchive =
-  | { readonly kind: 'file'; readonly path: string; readonly sha256: string | undefined }
-  | {
-      readonly kind: 'http';
-      readonly url: string;
-      readonly sha256: string;
-      readonly headers: Readonly<Record<string, SecretValue>>;
-    };

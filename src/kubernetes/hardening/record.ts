@@ -1,6 +1,5 @@
-import { CONTROL_IDS } from '@machineadm/document/hardening-controls.ts';
+import { CONTROL_IDS, HARDENING_PROFILES } from '@machineadm/document/hardening-controls.ts';
 import type { HardeningModel } from '@machineadm/document/model.ts';
-import { HARDENING_PROFILES } from '@machineadm/document/model-hardening.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
 import { withChecksum, withoutChecksum } from '../../host/files/checksum.ts';
 import type { QueryHost } from '../../host/seam/host.ts';

@@ -1,8 +1,8 @@
 import type { FileSection } from '@machineadm/document/host-parts/files.ts';
 import type { HookGroupSection } from '@machineadm/document/host-parts/hooks.ts';
+import type { ContainerRuntimeSection } from '@machineadm/document/sections/containerd/index.ts';
 import type { KubernetesSection } from '@machineadm/document/sections/kubernetes/index.ts';
 import type { HostSection } from '@machineadm/document/versions/v1alpha1/host.ts';
-import type { ContainerRuntimeSection } from '@machineadm/document/versions/v1alpha1/runtime.ts';
 import type { Conversion } from '../conversion.ts';
 import { hasMark } from '../jinja.ts';
 import { Report } from '../report.ts';

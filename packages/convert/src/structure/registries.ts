@@ -1,5 +1,5 @@
 import type { FileSection } from '@machineadm/document/host-parts/files.ts';
-import type { RegistrySection } from '@machineadm/document/versions/v1alpha1/registries.ts';
+import type { RegistrySection } from '@machineadm/document/sections/containerd/registries.ts';
 import { isMap } from '../map.ts';
 import type { Lifting } from './lifting.ts';
 

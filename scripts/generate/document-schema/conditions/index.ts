@@ -1,8 +1,6 @@
 import type { JsonSchema } from '@machineadm/document/sections/conditions.ts';
 import { HOST_CONDITIONS } from './host.ts';
 import { PLATFORM_CONDITIONS } from './platform.ts';
-import { REPORTING_CONDITIONS } from './reporting.ts';
-import { RUNTIME_CONDITIONS } from './runtime.ts';
 
 /**
  * What `packages/document/src/versions/v1alpha1/checks*.ts` refuse across fields, as far as a schema can judge it: by the field path
@@ -11,6 +9,4 @@ import { RUNTIME_CONDITIONS } from './runtime.ts';
 export const CONDITIONS: Readonly<Record<string, readonly JsonSchema[]>> = {
   ...PLATFORM_CONDITIONS,
   ...HOST_CONDITIONS,
-  ...RUNTIME_CONDITIONS,
-  ...REPORTING_CONDITIONS,
 };

@@ -1,6 +1,6 @@
 import type { Finding, PathSegment } from '../../diagnostics.ts';
+import type { EndpointSection } from '../../sections/containerd/registries.ts';
 import type { SinkSection } from '../../sections/sinks/index.ts';
-import type { EndpointSection } from './registries.ts';
 import type { Sections } from './sections.ts';
 
 /** What a request shows to everybody on its way. */

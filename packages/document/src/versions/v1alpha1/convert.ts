@@ -1,11 +1,11 @@
 import { hostPartModels } from '../../host-parts/index.ts';
 import type { Model } from '../../model.ts';
+import { toContainerd } from '../../sections/containerd/index.ts';
+import { toHardening } from '../../sections/hardening.ts';
+import { toImages } from '../../sections/images.ts';
 import { toKubernetes } from '../../sections/kubernetes/index.ts';
 import { toReporting } from '../../sections/reporting.ts';
-import { toContainerd } from './convert-containerd.ts';
-import { toImages } from './convert-images.ts';
 import { secretResolver } from './convert-values.ts';
-import { toHardening } from './hardening.ts';
 import type { Sections } from './sections.ts';
 
 /** The internal model of a valid v1alpha1 document. */
@@ -30,7 +30,7 @@ export async function toModel(sections: Sections): Promise<Model> {
     containerd: toContainerd(containerRuntime?.containerd, resolve),
     images: toImages(images, resolve),
     kubernetes: kubernetes === undefined ? undefined : toKubernetes(kubernetes, platform, resolve),
-    hardening: toHardening(sections.hardening),
+    hardening: sections.hardening && toHardening(sections.hardening),
     reporting: toReporting(reporting, platform, resolve),
   };
 }

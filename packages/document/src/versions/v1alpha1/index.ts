@@ -1,5 +1,8 @@
 import { withCode } from '../../diagnostics.ts';
 import { checkHostParts } from '../../host-parts/index.ts';
+import { checkContainerd } from '../../sections/containerd/index.ts';
+import { checkHardening } from '../../sections/hardening.ts';
+import { checkImages } from '../../sections/images.ts';
 import { checkKubernetes } from '../../sections/kubernetes/checks.ts';
 import { checkManifests } from '../../sections/kubernetes/control-plane.ts';
 import { checkFailurePatterns } from '../../sections/kubernetes/exec.ts';
@@ -8,14 +11,11 @@ import { checkReporting } from '../../sections/reporting.ts';
 import { API_VERSIONS } from '../api-versions.ts';
 import type { DocumentVersion } from '../version.ts';
 import { checkSecretNames } from './checks.ts';
-import { checkContainerd } from './checks-containerd.ts';
-import { checkHardening } from './checks-hardening.ts';
 import { checkPlatform } from './checks-platform.ts';
 import { checkTransport } from './checks-transport.ts';
 import { toModel } from './convert.ts';
 import { entryKeys } from './entry-keys.ts';
 import { keepsNumber } from './exact-numbers.ts';
-import { checkImages } from './images.ts';
 import { lint } from './lint.ts';
 import { type Sections, sections } from './sections.ts';
 import { isExpandable, isShellText, variableSources } from './variables.ts';
@@ -38,13 +38,17 @@ export const v1alpha1: DocumentVersion<Sections> = {
     ...(await checkHostParts(parsed)),
     ...withCode('UnsupportedPlatform', checkPlatform(parsed)),
     ...(parsed.reporting === undefined ? [] : checkReporting(parsed.reporting, parsed.secrets ?? {})),
-    ...checkImages(parsed),
+    ...(parsed.images === undefined ? [] : checkImages(parsed.images)),
     ...checkTransport(parsed),
-    ...checkContainerd(parsed),
+    ...(parsed.containerRuntime?.containerd === undefined
+      ? []
+      : checkContainerd(parsed.containerRuntime.containerd, parsed.kubernetes?.node?.kubelet)),
     ...(parsed.kubernetes === undefined ? [] : checkKubernetes(parsed.kubernetes, parsed.secrets ?? {})),
     ...withCode('InvalidValue', await checkManifests(parsed.kubernetes?.controlPlane)),
     ...withCode('InvalidValue', await checkFailurePatterns(parsed.kubernetes?.bootstrapper?.exec)),
-    ...checkHardening(parsed),
+    ...(parsed.hardening === undefined
+      ? []
+      : checkHardening(parsed.hardening, parsed.kubernetes?.bootstrapper?.exec !== undefined)),
   ],
   lint,
   lasting: ({ kubernetes: section }) => (section === undefined ? undefined : lastingKubernetes(section)),

@@ -1,6 +1,6 @@
 import type { Finding } from '../../diagnostics.ts';
+import { lintRegistries } from '../../sections/containerd/registries-checks.ts';
 import { lintKubernetes } from '../../sections/kubernetes/lint.ts';
-import { lintContainerd } from './lint-containerd.ts';
 import { lintStorage } from './lint-storage.ts';
 import type { Sections } from './sections.ts';
 
@@ -8,7 +8,7 @@ import type { Sections } from './sections.ts';
 export function lint(sections: Sections): readonly Finding[] {
   return [
     ...lintStorage(sections),
-    ...lintContainerd(sections),
+    ...lintRegistries(sections.containerRuntime?.containerd?.registries ?? [], sections.host?.proxy),
     ...(sections.kubernetes === undefined ? [] : lintKubernetes(sections.kubernetes)),
   ];
 }

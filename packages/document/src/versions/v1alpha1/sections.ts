@@ -1,12 +1,12 @@
 import * as z from 'zod';
+import { containerRuntime } from '../../sections/containerd/index.ts';
 import { field, object, oneOf } from '../../sections/field.ts';
+import { hardening } from '../../sections/hardening.ts';
+import { images } from '../../sections/images.ts';
 import { kubernetes } from '../../sections/kubernetes/index.ts';
 import { reporting } from '../../sections/reporting.ts';
 import { absolutePath, environmentName } from './fields.ts';
-import { hardening } from './hardening.ts';
 import { host } from './host.ts';
-import { images } from './images.ts';
-import { containerRuntime } from './runtime.ts';
 import { secrets } from './secrets.ts';
 
 const metadata = object({

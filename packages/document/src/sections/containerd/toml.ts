@@ -1,7 +1,7 @@
 import * as z from 'zod';
-import { define } from '../../sections/field.ts';
 import type { Verbatim } from '../../verbatim.ts';
-import { verbatimNumber } from './fields.ts';
+import { verbatimNumber } from '../../versions/v1alpha1/fields.ts';
+import { define } from '../field.ts';
 
 export interface TomlSection {
   [key: string]: TomlSection | TomlScalar | (TomlScalar | TomlSection)[];
@@ -25,3 +25,8 @@ export const tomlTable: z.ZodType<TomlSection> = define(
   'A table of TOML. Its values are strings, numbers, booleans, lists and tables.',
   { debug: { level: 'info' } },
 );
+
+export type TomlValue = string | number | boolean | Verbatim | readonly TomlValue[] | TomlTable;
+export interface TomlTable {
+  readonly [key: string]: TomlValue;
+}

@@ -1,6 +1,6 @@
 import type { Finding, PathSegment } from '../../diagnostics.ts';
-import type { EndpointSection, RegistriesSection, RegistrySection } from './registries.ts';
-import { repeated } from './repeated.ts';
+import { repeated } from '../../versions/v1alpha1/repeated.ts';
+import { type EndpointSection, NOT_DOCKER_HUB, type RegistriesSection, type RegistrySection } from './registries.ts';
 
 const HERE: readonly PathSegment[] = ['containerRuntime', 'containerd', 'registries'];
 
@@ -37,7 +37,7 @@ function earlier(twice: ReadonlyMap<number, number>, index: number): readonly nu
 
 /** distribution/reference: what is looked up is the name in the image reference, and Docker Hub has but one. */
 function checkHost({ host }: RegistrySection, path: readonly PathSegment[]): Finding[] {
-  if (!/^(?:index|registry-1|registry|hub)\.docker\.(?:io|com)$/.test(host)) return [];
+  if (!NOT_DOCKER_HUB.test(host)) return [];
   const message = 'image names do not begin so: nothing would ever be looked up here';
   return [{ path: [...path, 'host'], message, hint: 'the name of Docker Hub is docker.io' }];
 }
@@ -138,4 +138,32 @@ function checkVerify({ host, verify }: RegistrySection, path: readonly PathSegme
   if (registry === host) return [];
   const message = `is an image of ${registry}, and proves nothing of ${host}`;
   return [{ path: [...path, 'verify'], message, hint: `write an image of ${host}` }];
+}
+
+/** What of a proxy decides who is asked through it. */
+interface ProxySection {
+  readonly for?: readonly string[] | undefined;
+  readonly no?: readonly string[] | undefined;
+}
+
+/** containerd asks mirrors through its proxy, too; a subnet in NO_PROXY does not match a name (x/net/http/httpproxy). */
+export function lintRegistries(registries: RegistriesSection, proxy: ProxySection | undefined): Finding[] {
+  if (proxy === undefined || proxy.for?.includes('containerd') === false) return [];
+  const direct = proxy.no ?? [];
+  return registries.flatMap(({ mirrors = [] }, index) =>
+    mirrors.flatMap(({ url }, at): Finding[] => {
+      const name = URL.canParse(url) ? new URL(url).hostname : '';
+      // Addresses may be in a subnet; only names are judged.
+      if (name === '' || /^[\d.]+$|:/.test(name) || direct.some((entry) => covers(entry, name))) return [];
+      const message = 'containerd asks this mirror through the proxy';
+      const hint = `add ${name} to host.proxy.no if it is reached directly`;
+      return [{ path: [...HERE, index, 'mirrors', at, 'url'], message, hint }];
+    }),
+  );
+}
+
+function covers(entry: string, name: string): boolean {
+  if (entry === '*') return true;
+  const bare = entry.replace(/^\*?\./, '').replace(/:\d+$/, '');
+  return name === bare || name.endsWith(`.${bare}`);
 }
