@@ -1450,8 +1450,14 @@ export type EarlyHookGroup = {
   readonly onError?: 'Fail' | 'Continue';
   /** How long the whole group may run. After that its processes are killed. */
   readonly timeout?: Duration;
-  /** The commands. They run in order in one shell process, so exports persist from one entry to the next. */
-  readonly commands: readonly (string)[];
+  /** Whether a group that ran to its end runs again in a later run: Never, OnChange if its commands, environment, user or working directory changed, or Always. plan and the run report a group that changed and does not run again. */
+  readonly rerun?: 'Never' | 'OnChange' | 'Always';
+  /** The user that the commands run as, with its groups. It must exist when the group runs. Not on Windows. */
+  readonly user?: string;
+  /** The directory that the commands start in. It must exist when the group runs. Default: /, or the directory of machineadm on Windows. */
+  readonly workingDirectory?: MachinePath;
+  /** The commands: text for the shell, or a list of a program and its arguments, which the shell does not interpret. They run in order in one shell process, so exports persist from one entry to the next. */
+  readonly commands: readonly (string | readonly (string)[])[];
   /** Environment variables of all entries. A value may hold ${name}, which is replaced by a variable of the document. */
   readonly environment?: {
     readonly [key: string]: string | VariableText;
@@ -1477,8 +1483,14 @@ export type HookGroup = {
   readonly onError?: 'Fail' | 'Continue';
   /** How long the whole group may run. After that its processes are killed. */
   readonly timeout?: Duration;
-  /** The commands. They run in order in one shell process, so exports persist from one entry to the next. */
-  readonly commands: readonly (string)[];
+  /** Whether a group that ran to its end runs again in a later run: Never, OnChange if its commands, environment, user or working directory changed, or Always. plan and the run report a group that changed and does not run again. */
+  readonly rerun?: 'Never' | 'OnChange' | 'Always';
+  /** The user that the commands run as, with its groups. It must exist when the group runs. Not on Windows. */
+  readonly user?: string;
+  /** The directory that the commands start in. It must exist when the group runs. Default: /, or the directory of machineadm on Windows. */
+  readonly workingDirectory?: MachinePath;
+  /** The commands: text for the shell, or a list of a program and its arguments, which the shell does not interpret. They run in order in one shell process, so exports persist from one entry to the next. */
+  readonly commands: readonly (string | readonly (string)[])[];
   /** Environment variables of all entries. A value may hold ${name}, which is replaced by a variable of the document. */
   readonly environment?: {
     readonly [key: string]: string | VariableText;

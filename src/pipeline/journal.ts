@@ -21,6 +21,8 @@ export interface JournalState {
   /** Everything that was ever begun on this machine. */
   readonly commands: ReadonlySet<Command>;
   readonly steps: ReadonlyMap<string, StepMemory>;
+  /** Changes that the last run has done, by their ids. */
+  readonly doneInRun: ReadonlySet<string>;
   readonly owed: ReadonlySet<FollowUp>;
   /** `Facts.bootId` of the last run. */
   readonly bootId: string | undefined;
@@ -83,6 +85,7 @@ export function newJournalState(identity: InstanceIdentity, foreign: boolean, in
     ended: undefined,
     commands: new Set(),
     steps: new Map(),
+    doneInRun: new Set(),
     owed: new Set(),
     bootId: undefined,
     reboots: new Map(),
@@ -174,7 +177,14 @@ export function afterRecord(state: JournalState, record: JournalRecord): Journal
       // The run ended leftover commands of earlier runs before it began.
       const unfinishedRuns = new Set([run]);
       const origin = written === undefined || sources === undefined ? {} : { written, sources };
-      const begun = { open: { run, command, lasting, ...origin }, unfinishedRuns, ended: undefined, commands };
+      const doneInRun = new Set<string>();
+      const begun = {
+        doneInRun,
+        open: { run, command, lasting, ...origin },
+        unfinishedRuns,
+        ended: undefined,
+        commands,
+      };
       const applied = new Map(state.applied);
       if (command === 'provision') applied.delete(sourcesKey(sources));
       return { ...inBoot(state, bootId), attempts: state.attempts + 1, ...begun, applied };
@@ -243,13 +253,14 @@ function afterStepRecord(
   const steps = new Map(state.steps).set(record.step, memory);
   if (record.is === 'note') return { ...state, steps, proven: state.proven || record.step === PROOF_STEP };
   if (record.is === 'started') return { ...state, steps };
+  const doneInRun = new Set([...state.doneInRun, record.change]);
   for (const undone of record.undoes ?? []) steps.delete(undone);
   if (BOOTSTRAP_STEPS.some((step) => record.undoes?.includes(step) === true)) {
-    return { ...state, steps, foreign: false, bootstrappedFrom: undefined, proven: false };
+    return { ...state, steps, doneInRun, foreign: false, bootstrappedFrom: undefined, proven: false };
   }
-  if (!BOOTSTRAP_STEPS.includes(record.step) || memory.started.size > 0) return { ...state, steps };
+  if (!BOOTSTRAP_STEPS.includes(record.step) || memory.started.size > 0) return { ...state, steps, doneInRun };
   // An earlier proof, of a host without Kubernetes, does not cover this.
-  return { ...state, steps, bootstrappedFrom: state.open?.lasting, proven: false };
+  return { ...state, steps, doneInRun, bootstrappedFrom: state.open?.lasting, proven: false };
 }
 
 function afterChange(
@@ -278,6 +289,7 @@ export function stepRecord(state: JournalState | undefined, step: string): StepR
   return {
     interrupted: memory.started,
     done: memory.done,
+    doneInRun: state?.doneInRun ?? new Set(),
     notes: memory.notes,
     hookEdits: hookEditsIn(state),
     foreignLeftovers: state?.foreign ?? false,

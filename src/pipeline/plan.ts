@@ -80,7 +80,9 @@ export async function makePlan(document: LoadedDocument, scope: 'base' | 'all'):
   const found = await peekJournal(host);
   const identity = instanceIdentity(facts, model.metadata.uid);
   const seen = inBoot(journalForInstance(found, identity), facts.bootId);
-  const journal = withNotes(seen, usableNotes(await readPrepared(host), found, identity));
+  const known = withNotes(seen, usableNotes(await readPrepared(host), found, identity));
+  // Planned is a run of its own.
+  const journal = { ...known, doneInRun: new Set<string>() };
   refuseIfChanged(journal, document);
   const steps = stepsFor(scope, model.host.platform);
   const source = sourcesOf({ ...document, model });

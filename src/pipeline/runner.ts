@@ -119,6 +119,7 @@ async function runStep(step: Step, desired: unknown, options: RunOptions, made: 
   const within = <T>(work: Promise<T>) => untilAborted(work, signal, step, deadlineMs);
 
   const record = journal.record(step.id);
+  for (const remark of step.remarks?.(desired, record) ?? []) options.observer.warn(remark);
   const changes = await within(planStep(step, desired, host, record, options.scope));
   const futile = record.reboot === 'done' ? changes.filter(({ needsReboot }) => needsReboot === true) : [];
   if (futile.length > 0) {

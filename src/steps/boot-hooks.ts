@@ -197,14 +197,23 @@ export function parseKeptHooks(text: string): KeptHooks | undefined {
   if (!isRecord(value) || value.version !== 1 || typeof value.machineId !== 'string') return undefined;
   const { machineId, cloudInstanceId, group } = value;
   if (!isRecord(group) || !Array.isArray(group.commands)) return undefined;
-  const { shell, onError, timeoutMs } = group;
+  const { shell, onError, timeoutMs, user, workingDirectory } = group;
   const commands = group.commands.filter((command) => typeof command === 'string');
   if (commands.length !== group.commands.length || typeof timeoutMs !== 'number') return undefined;
   if ((shell !== 'sh' && shell !== 'bash') || (onError !== 'Fail' && onError !== 'Continue')) return undefined;
   return {
     machineId,
     cloudInstanceId: typeof cloudInstanceId === 'string' ? cloudInstanceId : undefined,
-    group: { shell, onError, timeoutMs, commands, frequency: 'Always', environment: texts(group.environment) },
+    group: {
+      shell,
+      onError,
+      timeoutMs,
+      commands,
+      frequency: 'Always',
+      environment: texts(group.environment),
+      ...(typeof user === 'string' ? { user } : {}),
+      ...(typeof workingDirectory === 'string' ? { workingDirectory } : {}),
+    },
   };
 }
 

@@ -58,7 +58,7 @@ machineadm_is_restored() {
   [ "$machineadm_unmoved" = no ] && machineadm_write "$machineadm_directory/restored" "$@" &&
     [ "$("$machineadm_cat" "$machineadm_directory/restored")" = "$("$machineadm_cat" "$machineadm_state")" ]
 }
-machineadm_descriptors descriptors || :
+[ -z "$machineadm_state" ] || machineadm_descriptors descriptors || :
 if [ "$machineadm_resuming" = yes ]; then
   machineadm_entry=$((machineadm_entry - 1)) machineadm_unmoved=no
   . "$machineadm_state"
@@ -70,7 +70,7 @@ while [ "$machineadm_entry" -le "$machineadm_last" ]; do
     . "$machineadm_directory/entry-$machineadm_entry" </dev/null 3>&-
     machineadm_status=$?
   fi
-  if [ "$machineadm_status" -eq 0 ] || [ "$machineadm_on_error" = Continue ]; then
+  if [ -n "$machineadm_state" ] && { [ "$machineadm_status" -eq 0 ] || [ "$machineadm_on_error" = Continue ]; }; then
     machineadm_umask=$(umask)
     umask 077
     # Neither in a function nor in a subshell, where bash has other traps and options.

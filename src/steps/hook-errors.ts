@@ -38,7 +38,7 @@ export function hookStateLost(phase: string, group: HookGroup, entry: number, wh
   });
 }
 
-function reasonOf(phase: string): 'AfterBootstrapHookFailed' | 'HookFailed' {
+export function reasonOf(phase: string): 'AfterBootstrapHookFailed' | 'HookFailed' {
   return phase === 'afterBootstrap' ? 'AfterBootstrapHookFailed' : 'HookFailed';
 }
 
@@ -77,9 +77,9 @@ function remedyFor(status: number, kill: Kill | undefined): string {
   return 'Correct the command, or what it depends on; its last output is the evidence.';
 }
 
-/** The shells of Linux can be restored; those of Windows begin again. */
-function whatIsRepeated({ shell }: HookGroup): string {
-  return shell === 'sh' || shell === 'bash'
+/** The shells of root on Linux can be restored; those of other users and of Windows begin again. */
+function whatIsRepeated({ shell, user }: HookGroup): string {
+  return (shell === 'sh' || shell === 'bash') && user === undefined
     ? 'The next run continues with this entry.'
     : 'The next run begins with the first entry.';
 }

@@ -1,5 +1,6 @@
 import type { HookGroup } from '@machineadm/document/model.ts';
 import type { Host } from '../host/seam/host.ts';
+import type { PasswdEntry } from './accounts/databases.ts';
 
 /** Names of variables, and their values. */
 export type HookEnvironment = Readonly<Record<string, string>>;
@@ -9,17 +10,19 @@ export type HookEnvironment = Readonly<Record<string, string>>;
  * that holds it. A value never is part of a command, where it could be read as one, or of the environment, which every
  * program that an entry starts would inherit.
  *
- * @param put writes a file that only root reads, beside the entries, and gives back its path
+ * @param put writes a file that only the user of the group reads, beside the entries, and gives back its path
  */
 export async function hookEnvironment(
   host: Host,
   phase: string,
   { environment = {}, secrets = {} }: HookGroup,
   put: (name: string, content: string) => Promise<string>,
+  account?: PasswdEntry,
 ): Promise<HookEnvironment> {
   const paths: Record<string, string> = {};
   for (const [index, [name, secret]] of Object.entries(secrets).entries()) {
     paths[name] = await put(`secret-${index + 1}`, (await host.secret(secret)).reveal());
   }
-  return { ...environment, ...paths, MACHINEADM_PHASE: phase };
+  const own = account === undefined ? {} : { HOME: account.home, USER: account.name, LOGNAME: account.name };
+  return { ...own, ...environment, ...paths, MACHINEADM_PHASE: phase };
 }

@@ -1,6 +1,7 @@
 import { posix } from 'node:path';
 import type { HookGroup } from '@machineadm/document/model.ts';
 import type { Host, QueryHost } from '../host/seam/host.ts';
+import type { PasswdEntry } from './accounts/databases.ts';
 import { DRIVER_FILES, type StateKind, wordsOf } from './hook-driver.ts';
 
 /**
@@ -26,17 +27,35 @@ export type Marker =
   /** The state after this entry could not be restored as it was; the shell ends without having begun anything. */
   | { readonly kind: 'unrestored'; readonly entry: number };
 
-/** Where the script and the state of a hook group lie. */
-export function hookScript(stepId: string): HookScript {
-  return { directory: `/run/machineadm/${stepId}`, state: `/var/lib/machineadm/hooks/${stepId}` };
+/** Where the script and the state of a hook group are. Another user than root has a directory of its own. */
+export function hookScript(stepId: string, user?: string): HookScript {
+  const name = user === undefined ? stepId : `${stepId}${AS_USER}${user}`;
+  return { directory: `${DIRECTORY}/${name}`, state: `/var/lib/machineadm/hooks/${stepId}` };
 }
 
-/** Writes the driver and the entries, 0600 in a directory 0700. */
-export async function writeHookScript(host: Host, script: HookScript, group: HookGroup): Promise<void> {
-  await host.makeDirectory(script.directory, 0o700);
+const DIRECTORY = '/run/machineadm';
+const AS_USER = '-as-';
+
+/**
+ * Writes the driver and the entries, 0600 in a directory 0700. Another user than root owns its files and may pass through
+ * the directory, which stays root's: nobody else can put anything there.
+ *
+ * @returns writes one more such file, and gives back its path
+ */
+export async function writeHookScript(
+  host: Host,
+  script: HookScript,
+  group: HookGroup,
+  account: PasswdEntry | undefined,
+): Promise<(name: string, content: string) => Promise<string>> {
+  await host.makeDirectory(script.directory, account === undefined ? 0o700 : 0o711);
   await host.makeDirectory(posix.dirname(script.state), 0o700);
-  const put = (name: string, content: string): Promise<void> =>
-    host.writeFile({ path: `${script.directory}/${name}`, content, mode: 0o600 });
+  const owner = account === undefined ? {} : { uid: account.uid, gid: account.gid };
+  const put = async (name: string, content: string): Promise<string> => {
+    const path = `${script.directory}/${name}`;
+    await host.writeFile({ path, content, mode: 0o600, ...owner });
+    return path;
+  };
   for (const [name, content] of Object.entries(DRIVER_FILES)) await put(name, content);
   for (const [index, command] of group.commands.entries()) {
     await put(`entry-${index + 1}`, `${command}\n`);
@@ -49,16 +68,21 @@ export async function writeHookScript(host: Host, script: HookScript, group: Hoo
           .join(''),
       );
   }
+  return put;
 }
 
-/** Removes the driver and the entries, the ones of an earlier, longer group included. */
-export async function removeHookScript(host: Host, script: HookScript): Promise<void> {
-  for (const name of (await host.list(script.directory)) ?? []) await host.removeFile(`${script.directory}/${name}`);
+/** Removes the driver and the entries, those included that a killed run left, as whichever user it ran. */
+export async function removeHookScripts(host: Host, stepId: string): Promise<void> {
+  for (const directory of (await host.list(DIRECTORY)) ?? []) {
+    if (directory !== stepId && !directory.startsWith(`${stepId}${AS_USER}`)) continue;
+    const path = `${DIRECTORY}/${directory}`;
+    for (const name of (await host.list(path)) ?? []) await host.removeFile(`${path}/${name}`);
+  }
 }
 
 /**
  * The arguments that make a shell run the entries from `first` (1-based) on: directory, state file, token, first entry, last
- * entry, onError, whether the state is restored first. Nothing of the document is in them.
+ * entry, onError, whether the state is restored first. Without a state file none is saved. Nothing of the document is in them.
  */
 export function driverArguments(
   script: HookScript,
@@ -67,8 +91,10 @@ export function driverArguments(
   restores: boolean,
   group: HookGroup,
 ): readonly string[] {
-  const { directory, state } = script;
-  const { commands, onError } = group;
+  const { directory } = script;
+  const { commands, onError, user } = group;
+  // It is root's: another user cannot write it, and root must not read what another user wrote.
+  const state = user === undefined ? script.state : '';
   const resuming = restores ? 'yes' : 'no';
   return [`${directory}/driver`, directory, state, token, `${first}`, `${commands.length}`, onError, resuming];
 }

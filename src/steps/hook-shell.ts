@@ -1,10 +1,12 @@
 import type { HookGroup } from '@machineadm/document/model.ts';
 import { type Kill, killOf, killOfStatus, statusOfSignal } from '../host/processes/killed.ts';
 import type { Command, Host } from '../host/seam/host.ts';
+import type { PasswdEntry } from './accounts/databases.ts';
 import type { StateKind } from './hook-driver.ts';
 import { hookFailed } from './hook-errors.ts';
 import type { HookEnvironment } from './hook-inputs.ts';
 import { driverArguments, hookScript, MARKER_DESCRIPTOR, parseMarker } from './hook-script.ts';
+import { asUser } from './hook-surroundings.ts';
 import type { Execution } from './step.ts';
 
 /** The group that a shell belongs to. */
@@ -12,6 +14,8 @@ export interface RunningGroup {
   readonly id: string;
   readonly phase: string;
   readonly group: HookGroup;
+  /** The user that it runs as, where that is not root. */
+  readonly account?: PasswdEntry | undefined;
 }
 
 /** The next shell of a group. */
@@ -46,7 +50,7 @@ export interface EndedShell {
 /** Runs one shell of a group, from an entry on. */
 export async function runShell(
   host: Host,
-  { id, phase, group }: RunningGroup,
+  { id, phase, group, account }: RunningGroup,
   env: HookEnvironment,
   next: NextShell,
   timeoutMs: number,
@@ -79,10 +83,12 @@ export async function runShell(
     }
   };
   const command: Command = {
-    program: group.shell,
-    args: driverArguments(hookScript(id), next.token, next.entry, next.kind === 'whole', group),
+    ...asUser(account, {
+      program: group.shell,
+      args: driverArguments(hookScript(id, group.user), next.token, next.entry, next.kind === 'whole', group),
+    }),
     env,
-    cwd: '/',
+    cwd: group.workingDirectory ?? '/',
     timeoutMs: Math.max(1, timeoutMs),
     signal: execution.signal,
     supervised: true,

@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { HookGroup, Model } from '@machineadm/document/model.ts';
 import type { StepId } from '@machineadm/document/step-ids.ts';
@@ -7,8 +7,10 @@ import { syntaxTrouble } from './content-checks/shell.ts';
 import type { StateKind } from './hook-driver.ts';
 import { hookFailed, hookStateLost, hookTimedOut } from './hook-errors.ts';
 import { type HookEnvironment, hookEnvironment } from './hook-inputs.ts';
-import { hookScript, recordExit, removeHookScript, savedState, sealState, writeHookScript } from './hook-script.ts';
+import { digests, hookRemarks, isDone, whyAgain } from './hook-record.ts';
+import { hookScript, recordExit, removeHookScripts, savedState, sealState, writeHookScript } from './hook-script.ts';
 import { type NextShell, type RunningGroup, runShell } from './hook-shell.ts';
+import { accountOf, requireDirectory, surroundingsMissing } from './hook-surroundings.ts';
 import type { Change, Execution, Step, UnmetRequirement } from './step.ts';
 
 export type HookPhase = 'early' | 'beforeBootstrap' | 'afterBootstrap';
@@ -18,12 +20,16 @@ export interface HooksDesired {
   readonly group: HookGroup;
   /** True where an early hook of the same document may still install the shell. */
   readonly afterEarlyHooks: boolean;
+  /** True where an earlier step makes the user that the commands run as. */
+  readonly makesUser: boolean;
 }
 
 export interface HooksActual {
   readonly done: boolean;
   /** What an earlier run of the same commands left unfinished. */
   readonly unfinished: UnfinishedHook | undefined;
+  /** Why it runs again though it was done. */
+  readonly again?: string | undefined;
 }
 
 /** How far an earlier run came. Without a token the group runs again from its first entry. */
@@ -87,45 +93,47 @@ function hooksStep(id: StepId, title: string, phase: HookPhase): Step<HooksDesir
     desired(model: Model) {
       const group = model.host.hooks[phase];
       if (group === undefined || group.commands.length === 0) return undefined;
-      return { phase, group, afterEarlyHooks: phase !== 'early' && model.host.hooks.early !== undefined };
+      const isEarly = phase === 'early';
+      return {
+        phase,
+        group,
+        afterEarlyHooks: !isEarly && model.host.hooks.early !== undefined,
+        makesUser: !isEarly && model.host.users.some(({ name }) => name === group.user),
+      };
     },
 
     async preflight(host, desired, record) {
-      const { shell } = desired.group;
       // What ran does not run again, whatever it says now.
-      if (record?.done.has(changeId)) return [];
-      if ((await host.which(shell)) !== undefined) return await syntaxObstacles(host, desired);
-      if (desired.afterEarlyHooks) return [];
-      const remedy = `Install ${shell}, or choose another shell under host.hooks.${phase}.shell.`;
-      return [
-        {
-          reason: 'HookFailed',
-          what: `${shell}, the shell of host.hooks.${phase}, is not installed`,
-          remedy,
-          scope: 'node',
-        },
-      ];
+      if (record !== undefined && isDone(desired.group, changeId, record)) return [];
+      const { shell } = desired.group;
+      const hasShell = (await host.which(shell)) !== undefined;
+      const wrong = hasShell ? await syntaxObstacles(host, desired) : [];
+      if (desired.afterEarlyHooks) return wrong;
+      const missing: UnmetRequirement[] = [...wrong, ...(await surroundingsMissing(host, desired))];
+      if (!hasShell) {
+        const what = `${shell}, the shell of host.hooks.${phase}, is not installed`;
+        const remedy = `Install ${shell}, or choose another shell under host.hooks.${phase}.shell.`;
+        missing.push({ reason: 'HookFailed', what, remedy, scope: 'node' });
+      }
+      return missing;
     },
 
     async inspect(host, desired, record) {
       const note = parseNote(record.notes.get(changeId));
-      if (record.done.has(changeId) || note === undefined)
-        return { done: record.done.has(changeId), unfinished: undefined };
+      if (isDone(desired.group, changeId, record)) return { done: true, unfinished: undefined };
+      const again = whyAgain(desired.group, changeId, record);
+      if (note === undefined || again !== undefined) return { done: false, unfinished: undefined, again };
       const { completed, kind } = await savedState(host, script, note.token);
       const same = note.commands.slice(0, completed).every((digest, index) => digest === digests(desired.group)[index]);
+      if (desired.group.user !== undefined && completed === 0 && record.interrupted.has(changeId))
+        return { done: false, unfinished: { token: undefined, why: OTHER_USER } };
       if (completed === 0 || !same) return { done: false, unfinished: undefined };
       const isWhole = kind === 'whole' || kind === 'fresh';
       const unfinished = isWhole ? { token: note.token, completed, kind } : { token: undefined, why: lost(kind) };
       return { done: false, unfinished };
     },
 
-    remarks({ group }, record) {
-      const note = parseNote(record.notes.get(changeId));
-      if (!record.done.has(changeId) || note === undefined) return [];
-      const now = digests(group);
-      const same = note.commands.length === now.length && note.commands.every((digest, index) => digest === now[index]);
-      return same ? [] : ['the commands changed since they ran on this machine; they do not run again'];
-    },
+    remarks: ({ group }, record) => hookRemarks(phase, group, changeId, record),
 
     plan(desired, actual) {
       if (actual.done) return [];
@@ -134,7 +142,7 @@ function hooksStep(id: StepId, title: string, phase: HookPhase): Step<HooksDesir
       const run = `run ${count === 1 ? '1 command' : `${count} commands`} with ${desired.group.shell}`;
       const what =
         unfinished === undefined
-          ? run
+          ? `${run}${actual.again === undefined ? '' : `, ${actual.again}`}`
           : unfinished.token === undefined
             ? `${run}, again from the first: ${unfinished.why}`
             : `continue after command ${unfinished.completed} of ${count}, where an earlier run ended`;
@@ -203,19 +211,18 @@ export async function runHookGroup(
 
 /** @returns the token of the state that it left */
 async function runScript(host: Host, running: Group, execution: Execution): Promise<string> {
-  const script = hookScript(running.id);
-  await writeHookScript(host, script, running.group);
+  const { phase, group } = running;
+  const script = hookScript(running.id, group.user);
+  await requireDirectory(host, phase, group);
+  const account = await accountOf(host, phase, group);
+  await removeHookScripts(host, running.id);
+  const put = await writeHookScript(host, script, group, account);
   try {
-    const put = async (name: string, content: string): Promise<string> => {
-      const path = `${script.directory}/${name}`;
-      await host.writeFile({ path, content, mode: 0o600 });
-      return path;
-    };
-    const env = await hookEnvironment(host, running.phase, running.group, put);
-    return await runGroup(host, running, env, execution);
+    const env = await hookEnvironment(host, phase, group, put, account);
+    return await runGroup(host, { ...running, account }, env, execution);
   } finally {
     execution.waitingFor(undefined);
-    await removeHookScript(host, script);
+    await removeHookScripts(host, running.id);
   }
 }
 
@@ -250,6 +257,12 @@ async function runGroup(host: Host, running: Group, env: HookEnvironment, execut
       execution.warn(`${failure.message} onError is Continue: the run goes on.`);
     }
     if (!shell.insideEntry) return next.token;
+    if (group.user !== undefined) {
+      const isLast = shell.entry === group.commands.length;
+      if (shell.entry > 1 && !isLast) throw hookStateLost(phase, group, shell.entry + 1, OTHER_USER);
+      next = { token: next.token, entry: shell.entry + 1, kind: 'fresh', ranHere: true };
+      continue;
+    }
     await recordExit(host, script, next.token, shell.entry);
     const { kind } = await savedState(host, script, next.token);
     next = { token: next.token, entry: shell.entry + 1, kind, ranHere: true };
@@ -257,6 +270,7 @@ async function runGroup(host: Host, running: Group, env: HookEnvironment, execut
   return next.token;
 }
 
+const OTHER_USER = 'that of another user than root is not saved';
 const NOT_RESTORED = 'the shell that was restored is not like the one before';
 
 /** What a state of this kind cannot give back to a shell. */
@@ -269,11 +283,6 @@ function lost(kind: StateKind): string {
 
 function repeats(why: string): string {
   return `all commands run again, those that are done, too: the shell that an earlier run ended cannot be restored (${why})`;
-}
-
-function digests({ commands, environment }: HookGroup): readonly string[] {
-  const seen = environment === undefined ? '' : `\0${JSON.stringify(environment)}`;
-  return commands.map((command) => createHash('sha256').update(command).update(seen).digest('hex'));
 }
 
 /** What `apply` left in the journal. Throws `JournalUnreadable` for what no version of it ever wrote. */

@@ -187,6 +187,8 @@ export interface StepRecord {
   readonly interrupted: ReadonlySet<string>;
   /** Non-repeatable changes that were done, ever, on this instance. */
   readonly done: ReadonlySet<string>;
+  /** Those of them that were done in this very run. */
+  readonly doneInRun: ReadonlySet<string>;
   /** The last note each change left for itself (`Execution.remember`). */
   readonly notes: ReadonlyMap<string, unknown>;
   /** Files that hooks of this document changed after this step had put them in place: by path, what the step noted then. */
@@ -213,6 +215,7 @@ export interface StepRecord {
 export const EMPTY_RECORD: StepRecord = {
   interrupted: new Set(),
   done: new Set(),
+  doneInRun: new Set(),
   notes: new Map(),
   hookEdits: new Map(),
   foreignLeftovers: false,

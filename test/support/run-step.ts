@@ -1,7 +1,14 @@
 import type { Model } from '@machineadm/document/model.ts';
 import type { Facts } from '../../src/host/seam/facts.ts';
 import type { Host, QueryHost } from '../../src/host/seam/host.ts';
-import { type Change, EMPTY_RECORD, type Execution, type Step, type StepRecord } from '../../src/steps/step.ts';
+import {
+  type Change,
+  EMPTY_RECORD,
+  type Execution,
+  type FollowUp,
+  type Step,
+  type StepRecord,
+} from '../../src/steps/step.ts';
 import { facts } from './facts.ts';
 import { ownedBy } from './ownership.ts';
 
@@ -52,6 +59,8 @@ export async function runStep<D, A, P>(
   const record = options.record ?? EMPTY_RECORD;
   const { notes, warnings } = options.seen ?? { notes: new Map<string, unknown>(), warnings: [] };
   const done = new Set(record.done);
+  const interrupted = new Set(record.interrupted);
+  const doneInRun = new Set(record.doneInRun);
   const output: string[] = [];
   const waits: (string | undefined)[] = [];
   const execution = (change: string): Execution => ({
@@ -65,7 +74,9 @@ export async function runStep<D, A, P>(
   const desired = step.desired(model, options.facts ?? facts());
   for (const change of changes) {
     await step.apply(host, change, execution(change.id));
-    if (change.repeatable === false) done.add(change.id);
+    if (change.repeatable !== false) continue;
+    for (const known of [done, doneInRun]) known.add(change.id);
+    interrupted.delete(change.id);
   }
   const owed = new Set([...record.owed, ...changes.flatMap((change) => change.owes ?? [])]);
   const settles = [...(step.settles ?? []), ...(desired === undefined ? [] : (step.settlesFor?.(desired) ?? []))];
@@ -77,6 +88,7 @@ export async function runStep<D, A, P>(
   }
   if (desired !== undefined && changes.length + owed.size > 0)
     await step.settled?.(host, desired, execution(`${step.id}/settled`));
-  const left = await planned(step, host, model, { ...options, record: { ...record, done, notes, owed: new Set() } });
+  const after = { ...record, done, doneInRun, interrupted, notes, owed: new Set<FollowUp>() };
+  const left = await planned(step, host, model, { ...options, record: after });
   return { changes, warnings, output, waits, notes, left };
 }

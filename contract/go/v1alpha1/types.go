@@ -658,8 +658,14 @@ type EarlyHookGroup struct {
 	OnError *string `json:"onError,omitempty"`
 	// How long the whole group may run. After that its processes are killed.
 	Timeout *string `json:"timeout,omitempty"`
-	// The commands. They run in order in one shell process, so exports persist from one entry to the next.
-	Commands []string `json:"commands"`
+	// Whether a group that ran to its end runs again in a later run: Never, OnChange if its commands, environment, user or working directory changed, or Always. plan and the run report a group that changed and does not run again.
+	Rerun *string `json:"rerun,omitempty"`
+	// The user that the commands run as, with its groups. It must exist when the group runs. Not on Windows.
+	User *string `json:"user,omitempty"`
+	// The directory that the commands start in. It must exist when the group runs. Default: /, or the directory of machineadm on Windows.
+	WorkingDirectory *string `json:"workingDirectory,omitempty"`
+	// The commands: text for the shell, or a list of a program and its arguments, which the shell does not interpret. They run in order in one shell process, so exports persist from one entry to the next.
+	Commands []any `json:"commands"`
 	// Environment variables of all entries. A value may hold ${name}, which is replaced by a variable of the document.
 	Environment map[string]string `json:"environment,omitempty"`
 	// Environment variables with the path of a file that holds the secret. The file has mode 0600, is stored in memory, and is removed after the group. Not with frequency Always.
@@ -684,8 +690,14 @@ type HookGroup struct {
 	OnError *string `json:"onError,omitempty"`
 	// How long the whole group may run. After that its processes are killed.
 	Timeout *string `json:"timeout,omitempty"`
-	// The commands. They run in order in one shell process, so exports persist from one entry to the next.
-	Commands []string `json:"commands"`
+	// Whether a group that ran to its end runs again in a later run: Never, OnChange if its commands, environment, user or working directory changed, or Always. plan and the run report a group that changed and does not run again.
+	Rerun *string `json:"rerun,omitempty"`
+	// The user that the commands run as, with its groups. It must exist when the group runs. Not on Windows.
+	User *string `json:"user,omitempty"`
+	// The directory that the commands start in. It must exist when the group runs. Default: /, or the directory of machineadm on Windows.
+	WorkingDirectory *string `json:"workingDirectory,omitempty"`
+	// The commands: text for the shell, or a list of a program and its arguments, which the shell does not interpret. They run in order in one shell process, so exports persist from one entry to the next.
+	Commands []any `json:"commands"`
 	// Environment variables of all entries. A value may hold ${name}, which is replaced by a variable of the document.
 	Environment map[string]string `json:"environment,omitempty"`
 	// Environment variables with the path of a file that holds the secret. The file has mode 0600, is stored in memory, and is removed after the group. Not with frequency Always.

@@ -193,6 +193,16 @@ export const HOST_VECTORS: readonly Source[] = [
     'hooks',
     'host: {hooks: {early: {shell: bash, commands: [a], frequency: Once}, beforeBootstrap: {commands: [b]}, afterBootstrap: {commands: [c], onError: Continue}}}',
   ),
+  valid(
+    'a hook of another user, with words that no shell interprets',
+    'host: {hooks: {afterBootstrap: {commands: [a, [b, "c d"]], rerun: OnChange, user: core, workingDirectory: /opt}}}',
+  ),
+  invalid('a command without words', 'InvalidValue', 'host: {hooks: {early: {commands: [¦[]]}}}'),
+  invalid(
+    'a hook that runs again for another reason',
+    'InvalidValue',
+    'host: {hooks: {early: {commands: [a], rerun: ¦Sometimes}}}',
+  ),
   invalid('a hook without commands', 'InvalidValue', 'host: {hooks: {early: {commands: ¦[]}}}'),
   invalid('an empty command', 'InvalidValue', 'host: {hooks: {early: {commands: [¦""]}}}'),
   invalid(
@@ -281,6 +291,16 @@ export const HOST_VECTORS: readonly Source[] = [
     'a shell that Windows has not',
     'UnsupportedPlatform',
     'host: {platform: Windows, hooks: {early: {shell: ¦bash, commands: [a]}}}',
+  ),
+  invalid(
+    'a hook of another user on Windows',
+    'UnsupportedPlatform',
+    'host: {platform: Windows, hooks: {early: {user: ¦core, commands: [a]}}}',
+  ),
+  invalid(
+    'a command of words on Windows',
+    'UnsupportedPlatform',
+    'host: {platform: Windows, hooks: {early: {commands: [¦[a, b]]}}}',
   ),
   invalid('containerd on Windows', 'UnsupportedPlatform', 'host: {platform: Windows}\ncontainerRuntime: ¦{}'),
   invalid(

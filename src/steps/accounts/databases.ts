@@ -39,15 +39,10 @@ export interface Accounts {
 
 /** Reads the account files; from shadow(5) only the lines of these users. */
 export async function readAccounts(host: QueryHost, shadowOf: readonly string[] = []): Promise<Accounts> {
-  const passwd = fieldsOf(await host.readText('/etc/passwd'));
   const group = fieldsOf(await host.readText('/etc/group'));
   const shadow = shadowOf.length === 0 ? [] : fieldsOf(await host.readText('/etc/shadow'));
   return {
-    users: firstOf(
-      passwd.flatMap(([name = '', , uid, gid, gecos = '', home = '', shell = '']) =>
-        isId(uid) && isId(gid) ? [{ name, uid: Number(uid), gid: Number(gid), gecos, home, shell }] : [],
-      ),
-    ),
+    users: firstOf(parsePasswd(await host.readText('/etc/passwd'))),
     groups: firstOf(
       group.flatMap(([name = '', , gid, members = '']) =>
         isId(gid) ? [{ name, gid: Number(gid), members: members.split(',').filter((member) => member !== '') }] : [],
@@ -62,6 +57,13 @@ export async function readAccounts(host: QueryHost, shadowOf: readonly string[] 
         ]),
     ),
   };
+}
+
+/** Lines of passwd(5), as the file and getent(1) have them. */
+export function parsePasswd(text: string | undefined): readonly PasswdEntry[] {
+  return fieldsOf(text).flatMap(([name = '', , uid, gid, gecos = '', home = '', shell = '']) =>
+    isId(uid) && isId(gid) ? [{ name, uid: Number(uid), gid: Number(gid), gecos, home, shell }] : [],
+  );
 }
 
 function fieldsOf(text: string | undefined): readonly (readonly string[])[] {

@@ -1,10 +1,12 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import type { HookGroup } from '@machineadm/document/model.ts';
 import type { StepId } from '@machineadm/document/step-ids.ts';
 import { member } from '@machineadm/document/untyped.ts';
 import type { Host } from '../../host/seam/host.ts';
 import { type FailedEntry, hookFailed, hookTimedOut } from '../hook-errors.ts';
 import { type HookEnvironment, hookEnvironment } from '../hook-inputs.ts';
+import { digests, hookRemarks, isDone, whyAgain } from '../hook-record.ts';
+import { requireDirectory } from '../hook-surroundings.ts';
 import type { HookPhase } from '../hooks.ts';
 import type { Execution, Step } from '../step.ts';
 import {
@@ -19,6 +21,8 @@ export interface WindowsHooksActual {
   readonly done: boolean;
   /** How many entries of these very commands an earlier run ended. */
   readonly completed: number;
+  /** Why it runs again though it was done. */
+  readonly again: string | undefined;
 }
 
 export interface WindowsHooksPayload {
@@ -66,14 +70,18 @@ function windowsHooksStep(
       const known = member(note, 'commands');
       const completed = member(note, 'completed');
       const same = Array.isArray(known) && typeof completed === 'number' && known.join() === digests(group).join();
-      return { done: record.done.has(changeId), completed: same ? completed : 0 };
+      const again = whyAgain(group, changeId, record);
+      const isBegun = same && again === undefined;
+      return { done: isDone(group, changeId, record), completed: isBegun ? completed : 0, again };
     },
 
-    plan(group, { done, completed }) {
+    remarks: (group, record) => hookRemarks(phase, group, changeId, record),
+
+    plan(group, { done, completed, again }) {
       if (done) return [];
       const count = group.commands.length;
       const what = count === 1 ? '1 command' : `${count} commands`;
-      const run = `run ${what} with ${group.shell}`;
+      const run = `run ${what} with ${group.shell}${again === undefined ? '' : `, ${again}`}`;
       const isAgain = completed > 0 && completed < count;
       const summary = isAgain ? `${run}, again from the first: ${group.shell} cannot be restored` : run;
       return [{ id: changeId, summary, scope: 'node', repeatable: false, payload: { group, completed } }];
@@ -86,6 +94,7 @@ function windowsHooksStep(
       if (completed === group.commands.length) return;
       if (completed > 0)
         execution.warn(`${id}: all commands run again, those that are done, too: an earlier run ended`);
+      await requireDirectory(host, phase, group);
       remember(0);
       await writeWindowsHookScript(host, script, group);
       try {
@@ -192,6 +201,7 @@ async function runShell(
   const result = await host.run({
     ...windowsHookCommand(windowsHookScript(id), group, token, first),
     env,
+    ...(group.workingDirectory === undefined ? {} : { cwd: group.workingDirectory }),
     timeoutMs: Math.max(1, timeoutMs),
     signal: execution.signal,
     supervised: true,
@@ -203,8 +213,4 @@ async function runShell(
     },
   });
   return { began, entry, insideEntry, status: result.status, timedOut: result.timedOut, lines };
-}
-
-function digests(group: HookGroup): readonly string[] {
-  return group.commands.map((command) => createHash('sha256').update(command).digest('hex'));
 }

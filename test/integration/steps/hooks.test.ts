@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { afterEach, describe, test } from 'node:test';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
@@ -178,6 +178,65 @@ inThrowAwayMachine(import.meta.filename, () => {
       assert.doesNotMatch(JSON.stringify(done.changes.map(({ summary }) => summary)), /hunter/);
     }),
   );
+
+  describe('as another user', () => {
+    const daemon = { user: 'daemon' } as const;
+
+    test('runs with its id, groups, home and directory, reads its secrets, and leaves nothing behind', async () => {
+      writeFileSync(OUT, '', { mode: 0o666 });
+      chmodSync(OUT, 0o666);
+      const source = { kind: 'value', secret: new Secret('for daemon') } as const;
+      const done = await run(
+        [
+          `A=kept; id -un >>${OUT}; id -G >>${OUT}; pwd >>${OUT}; echo "$HOME $USER" >>${OUT}; grep CapEff /proc/self/status >>${OUT}`,
+          `echo "$A" >>${OUT}; cat "$T" >>${OUT}; stat -c ' %a %U' "$T" >>${OUT}; touch /run/machineadm/hooks-early-as-daemon/x 2>/dev/null || echo closed >>${OUT}`,
+        ],
+        { ...daemon, workingDirectory: '/usr', secrets: { T: { name: 'secrets.t', source } } },
+      );
+      assert.deepEqual(lines(), [
+        'daemon',
+        '1',
+        '/usr',
+        '/usr/sbin daemon',
+        'CapEff:\t0000000000000000',
+        'kept',
+        'for daemon 600 daemon',
+        'closed',
+      ]);
+      assert.deepEqual([done.left, done.warnings], [[], []]);
+      assert.deepEqual(readdirSync('/run/machineadm/hooks-early-as-daemon'), []);
+      assert.deepEqual(readdirSync('/var/lib/machineadm/hooks'), []);
+    });
+
+    test('runs again from the first entry where one failed, and says so', async () => {
+      const seen = { notes: new Map<string, unknown>(), warnings: [] };
+      const model = modelOf(['true', 'test -e /tmp/cause'], daemon);
+      await assert.rejects(runStep(earlyHooks, host, model, { seen }), { reason: 'HookFailed' });
+      writeFileSync('/tmp/cause', '');
+      const interrupted = new Set(['hooks-early/run']);
+      const record = { ...EMPTY_RECORD, notes: seen.notes, interrupted };
+      const again = await runStep(earlyHooks, host, model, { record });
+      rmSync('/tmp/cause');
+      assert.match(
+        again.changes[0]?.summary ?? '',
+        /^run 2 commands with sh, again from the first: that of another user/,
+      );
+      assert.match(again.warnings[0] ?? '', /all commands run again/);
+      assert.deepEqual(again.left, []);
+    });
+
+    test('that does not exist is refused', async () => {
+      await assert.rejects(run(['true'], { user: 'nobody-here' }), {
+        reason: 'HookFailed',
+        message: 'The user nobody-here, as whom host.hooks.early runs, does not exist.',
+      });
+    });
+  });
+
+  test('a working directory that is not there is refused, and no entry runs', async () => {
+    await assert.rejects(run([`echo ran >${OUT}`], { workingDirectory: '/no/such' }), { reason: 'HookFailed' });
+    assert.deepEqual(lines(), []);
+  });
 
   test('a group that does not end in time is HookTimedOut, and its process group is gone', async () => {
     const commands = ['true', `sh -c 'echo $$ >${OUT}; exec sleep 1000' & wait`];

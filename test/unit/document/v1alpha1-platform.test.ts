@@ -49,6 +49,12 @@ kubernetes:
     ['host.users', 'users: [{name: a}]', 'accounts of a Windows machine belong into its image or its domain'],
     ['host.services[0].dropIns', 'services: [{name: a, dropIns: []}]', 'services have no drop-ins there'],
     ['host.hooks.early.shell', 'hooks: {early: {shell: bash, commands: [x]}}', 'it has no such shell'],
+    ['host.hooks.early.user', 'hooks: {early: {user: core, commands: [x]}}', 'hooks run as the system there'],
+    [
+      'host.hooks.early.commands[0]',
+      'hooks: {early: {commands: [[x, y]]}}',
+      'its shells do not pass words on as they are',
+    ],
     [
       'host.hooks.early.frequency',
       'hooks: {early: {commands: [x], frequency: Always}}',
@@ -146,6 +152,7 @@ describe('a document for Linux', () => {
     [`host: {files: [{path: /k, contentFrom: {file: 'C:\\x'}}]}`, 'host.files[0].contentFrom.file'],
     [`secrets: {a: {file: 'C:\\x'}}`, 'secrets.a.file'],
     ['host: {hooks: {early: {shell: powershell, commands: [x]}}}', 'host.hooks.early.shell'],
+    ["host: {hooks: {early: {workingDirectory: 'C:\\a', commands: [x]}}}", 'host.hooks.early.workingDirectory'],
     ['reporting: {sinks: [{type: WindowsEventLog}]}', 'reporting.sinks[0].type'],
   ] as const) {
     test(`has nothing of Windows at ${path}`, async () => {

@@ -102,6 +102,13 @@ describe('variables', () => {
       }
     });
 
+    test('are replaced in the words of a command, which no shell takes apart', async () => {
+      const words = body("{expand: true, commands: [[echo, \"it's  $HOME *\", 'at-${rack}']]}");
+      const result = await loadWith(words, answering('r7'));
+      assert.ok(result.ok);
+      assert.deepEqual(result.document.model.host.hooks.early?.commands, [`'echo' 'it'\\''s  $HOME *' 'at-r7'`]);
+    });
+
     test('have secrets by the path of a file, which must exist and not share a name', async () => {
       assert.deepEqual(
         await problemsOf(

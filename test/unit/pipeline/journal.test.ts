@@ -78,6 +78,12 @@ describe('what one step is told', () => {
     assert.deepEqual([...record.done], ['h/run']);
   });
 
+  test('one that was done is done in that run alone', () => {
+    const records = [begun('1'), started('h', 'h/run'), done('h', 'h/run'), ended('1')];
+    assert.deepEqual([...stepRecord(stateOf(records), 'h').doneInRun], ['h/run']);
+    assert.deepEqual([...stepRecord(stateOf([...records, begun('2')]), 'h').doneInRun], []);
+  });
+
   test('one that was killed and then done is not interrupted any more', () => {
     const state = stateOf([started('h', 'h/run'), begun('2'), started('h', 'h/run'), done('h', 'h/run')]);
     assert.equal(stepRecord(state, 'h').interrupted.size, 0);

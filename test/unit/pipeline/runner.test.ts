@@ -46,6 +46,13 @@ describe('steps', () => {
     ]);
   });
 
+  test('say what they do not do again as a warning, and the run goes on', async () => {
+    const [step] = fakeSteps({ id: 'a', changes: [{ id: 'a/1' }] });
+    const bench = runBench();
+    await runSteps([{ ...(step as Step), remarks: () => ['changed since it ran'] }], bench);
+    assert.deepEqual(bench.story, ['a started', 'warning: changed since it ran', 'a Succeeded [a/1]']);
+  });
+
   test('that may not be repeated have what is there recorded first, as long as it is not their own work', async () => {
     const entry = { path: '/etc/kubernetes/pki/ca.crt', type: 'file', size: 3 } as const;
     const seen: string[] = [];

@@ -3,7 +3,8 @@ import { describe, test } from 'node:test';
 import type { HookGroup } from '@machineadm/document/model.ts';
 import { hookScript, parseMarker, savedState } from '../../../src/steps/hook-script.ts';
 import { afterBootstrapHooks, beforeBootstrapHooks, earlyHooks } from '../../../src/steps/hooks.ts';
-import { EMPTY_RECORD } from '../../../src/steps/step.ts';
+import { EMPTY_RECORD, type StepRecord } from '../../../src/steps/step.ts';
+import { facts } from '../../support/facts.ts';
 import { hostModel } from '../../support/host-model.ts';
 import { type MemoryProgram, memoryHost } from '../../support/memory-host.ts';
 import { planned, runStep } from '../../support/run-step.ts';
@@ -48,6 +49,85 @@ describe('hooks', () => {
     assert.deepEqual(await planned(earlyHooks, memoryHost(), early({ commands: ['other'] }), { record }), []);
   });
 
+  describe('that ran to their end', () => {
+    const programs = { sh: shell('begin 1', 'end 1 0', 'begin 2', 'end 2 0') };
+    /** What the journal of a run of GROUP holds. */
+    const ranOnce = async (group: Partial<HookGroup> = {}) => {
+      const { notes } = await runStep(earlyHooks, memoryHost({ programs }), early(group));
+      return { ...EMPTY_RECORD, done: new Set(['hooks-early/run']), notes };
+    };
+    const summaries = async (group: Partial<HookGroup>, record: StepRecord) =>
+      (await planned(earlyHooks, memoryHost({ programs }), early(group), { record })).map(({ summary }) => summary);
+    const remarks = (group: Partial<HookGroup>, record: StepRecord) => {
+      const desired = earlyHooks.desired(early(group), facts());
+      return desired === undefined ? [] : earlyHooks.remarks?.(desired, record);
+    };
+
+    test('and changed since are remarked on, and not run again', async () => {
+      const record = await ranOnce();
+      assert.deepEqual(remarks({}, record), []);
+      for (const changed of [{ commands: ['other'] }, { environment: { A: 'b' } }, { workingDirectory: '/srv' }]) {
+        assert.deepEqual(await summaries(changed, record), []);
+        const told = ['host.hooks.early changed since it ran; not run again (rerun: Never)'];
+        assert.deepEqual(remarks(changed, record), told);
+      }
+    });
+
+    test('run again where they changed and say OnChange, once', async () => {
+      const rerun = 'OnChange' as const;
+      const record = await ranOnce({ rerun });
+      assert.deepEqual(await summaries({ rerun }, record), []);
+      const commands = ['export T=other', 'true'];
+      assert.deepEqual(await summaries({ rerun, commands }, record), [
+        'run 2 commands with sh, again: it changed since it ran',
+      ]);
+      assert.deepEqual(remarks({ rerun, commands }, record), []);
+      const again = await runStep(earlyHooks, memoryHost({ programs }), early({ rerun, commands }), { record });
+      assert.deepEqual([again.changes.length, again.left.length], [1, 0]);
+    });
+
+    test('run again in every run where they say Always, and in each only once', async () => {
+      const rerun = 'Always' as const;
+      const record = await ranOnce({ rerun });
+      assert.deepEqual(await summaries({ rerun }, record), ['run 2 commands with sh, as in every run']);
+      assert.deepEqual(await summaries({ rerun }, { ...record, doneInRun: new Set(['hooks-early/run']) }), []);
+      const again = await runStep(earlyHooks, memoryHost({ programs }), early({ rerun }), { record });
+      assert.deepEqual([again.changes.length, again.left.length], [1, 0]);
+    });
+
+    test('and were killed when they ran again are continued, though an earlier run brought them to their end', async () => {
+      const rerun = 'OnChange' as const;
+      const record = await ranOnce({ rerun });
+      const interrupted = { ...record, interrupted: new Set(['hooks-early/run']) };
+      assert.deepEqual(await summaries({ rerun }, interrupted), ['run 2 commands with sh']);
+      const [[, note]] = [...record.notes] as [[string, { token: string }]];
+      const files = { '/var/lib/machineadm/hooks/hooks-early': `# machineadm hook ${note.token} 1 fresh\n` };
+      const [change] = await planned(earlyHooks, memoryHost({ files }), early({ rerun }), { record: interrupted });
+      assert.equal(change?.summary, 'continue after command 1 of 2, where an earlier run ended');
+    });
+  });
+
+  test('whose user or directory is not there are refused before any change', async () => {
+    const group = { ...GROUP, user: 'core', workingDirectory: '/opt/site' };
+    const programs = { sh: shell(), getent: () => ({ status: 2 }) };
+    const asked = { phase: 'early', group, afterEarlyHooks: false, makesUser: false } as const;
+    const missing = await earlyHooks.preflight?.(memoryHost({ programs }), asked);
+    assert.deepEqual(
+      missing?.map(({ what }) => what),
+      [
+        '/opt/site, the working directory of host.hooks.early, does not exist.',
+        'The user core, as whom host.hooks.early runs, does not exist.',
+        'setpriv, which runs host.hooks.early as another user, is not installed.',
+      ],
+    );
+    const later = { ...asked, phase: 'beforeBootstrap', makesUser: true } as const;
+    const withSetpriv = memoryHost({ programs: { ...programs, setpriv: shell() } });
+    assert.deepEqual(await beforeBootstrapHooks.preflight?.(withSetpriv, later), []);
+    await assert.rejects(runStep(earlyHooks, memoryHost({ programs }), early({ user: 'core' })), {
+      reason: 'HookFailed',
+    });
+  });
+
   test('put the commands into files of root alone, and never into the arguments', async () => {
     const host = memoryHost({ programs: { sh: shell('begin 1', 'end 1 0', 'begin 2', 'end 2 0') } });
     const run = await runStep(earlyHooks, host, early());
@@ -78,12 +158,17 @@ describe('hooks', () => {
 
   test('report a shell that is not installed before any change, unless an early hook may install it', async () => {
     const bash = { ...GROUP, shell: 'bash' } as const;
-    const missing = await earlyHooks.preflight?.(memoryHost(), { phase: 'early', group: bash, afterEarlyHooks: false });
+    const missing = await earlyHooks.preflight?.(memoryHost(), {
+      phase: 'early',
+      group: bash,
+      afterEarlyHooks: false,
+      makesUser: false,
+    });
     assert.deepEqual(
       missing?.map(({ reason, what }) => [reason, what]),
       [['HookFailed', 'bash, the shell of host.hooks.early, is not installed']],
     );
-    const later = { phase: 'beforeBootstrap', group: bash, afterEarlyHooks: true } as const;
+    const later = { phase: 'beforeBootstrap', group: bash, afterEarlyHooks: true, makesUser: false } as const;
     assert.deepEqual(await beforeBootstrapHooks.preflight?.(memoryHost(), later), []);
   });
 

@@ -150,6 +150,7 @@ describe('users', () => {
     const actual = await users.inspect(host, desired, {
       interrupted: new Set(),
       done: new Set(),
+      doneInRun: new Set(),
       notes: new Map(),
       hookEdits: new Map(),
       foreignLeftovers: false,

@@ -29,7 +29,8 @@ export class Lifting {
     this.kubernetes = kubernetes;
     this.#conversion = conversion;
     this.#files = host.files ?? [];
-    this.#commands = host.hooks?.beforeBootstrap?.commands ?? [];
+    // A conversion writes every command as text.
+    this.#commands = (host.hooks?.beforeBootstrap?.commands ?? []).filter((command) => typeof command === 'string');
   }
 
   get files(): readonly FileSection[] {

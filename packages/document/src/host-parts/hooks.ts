@@ -3,7 +3,8 @@ import type { Finding } from '../diagnostics.ts';
 import { HOOKS_SERVICE, openrcScriptPath, unitPath } from '../ownership/paths.ts';
 import type { SecretValue } from '../secret.ts';
 import { milliseconds, type ResolveSecret } from '../versions/v1alpha1/convert-values.ts';
-import { duration, environmentName } from '../versions/v1alpha1/fields.ts';
+import { duration, environmentName, machinePath } from '../versions/v1alpha1/fields.ts';
+import { accountName } from './accounts.ts';
 import { claimsOn, hostPart, type Platform } from './part.ts';
 
 const DEFAULT_TIMEOUT_MS = 10 * 60_000;
@@ -19,6 +20,12 @@ export interface HookGroup {
   readonly environment?: Readonly<Record<string, string>>;
   /** Variables that name a file with the value of a secret. */
   readonly secrets?: Readonly<Record<string, SecretValue>>;
+  /** When a later run runs it again; absent: never. */
+  readonly rerun?: 'OnChange' | 'Always';
+  /** Whom the commands run as; absent: root. */
+  readonly user?: string;
+  /** Where they start; absent: the root directory. */
+  readonly workingDirectory?: string;
 }
 
 export interface HooksModel {
@@ -27,11 +34,22 @@ export interface HooksModel {
   readonly afterBootstrap: HookGroup | undefined;
 }
 
+const word = z.string().regex(/^[^\0]*$/, 'a zero byte cannot be in an argument');
+
 const hookFields = {
   shell: z.enum(['sh', 'bash', 'powershell', 'cmd']).optional(),
   onError: z.enum(['Fail', 'Continue']).optional(),
   timeout: duration.optional(),
-  commands: z.array(z.string().min(1, 'an empty command')).min(1, 'a hook without commands'),
+  rerun: z.enum(['Never', 'OnChange', 'Always']).optional(),
+  user: accountName.optional(),
+  workingDirectory: machinePath.optional(),
+  commands: z
+    .array(
+      z.union([z.string().min(1, 'an empty command'), z.array(word).min(1, 'an empty command')], {
+        error: 'expected a command, or a list of a program and its arguments',
+      }),
+    )
+    .min(1, 'a hook without commands'),
   environment: z
     .record(environmentName, z.string().regex(/^[^\0]*$/, 'a zero byte cannot be in the environment'))
     .optional(),
@@ -86,8 +104,25 @@ export const hooks = hostPart({
     },
     '*HookGroup.commands': {
       description:
-        'The commands. They run in order in one shell process, so exports persist from one entry to the next.',
-      example: ['export RACK=r12', 'register-asset --rack "$RACK"'],
+        'The commands: text for the shell, or a list of a program and its arguments, which the shell does not interpret. They run in order in one shell process, so exports persist from one entry to the next.',
+      example: ['export RACK=r12', 'register-asset --rack "$RACK"', ['touch', '/run/a file']],
+    },
+    '*HookGroup.rerun': {
+      description:
+        'Whether a group that ran to its end runs again in a later run: Never, OnChange if its commands, environment, user or working directory changed, or Always. plan and the run report a group that changed and does not run again.',
+      default: 'Never',
+      example: 'OnChange',
+    },
+    '*HookGroup.user': {
+      description:
+        'The user that the commands run as, with its groups. It must exist when the group runs. Not on Windows.',
+      default: 'root',
+      example: 'core',
+    },
+    '*HookGroup.workingDirectory': {
+      description: 'The directory that the commands start in. It must exist when the group runs.',
+      absent: '/, or the directory of machineadm on Windows',
+      example: '/opt/site',
     },
     '*HookGroup.environment': {
       description:
@@ -153,11 +188,19 @@ function toGroup(
     shell: section.shell ?? (platform === 'windows' ? 'powershell' : 'sh'),
     onError: section.onError ?? 'Fail',
     timeoutMs: milliseconds(section.timeout) ?? DEFAULT_TIMEOUT_MS,
-    commands: section.commands,
+    commands: section.commands.map((command) => (typeof command === 'string' ? command : quoted(command))),
     frequency: section.frequency ?? 'Once',
     ...(environment === undefined ? {} : { environment }),
+    ...(section.rerun === undefined || section.rerun === 'Never' ? {} : { rerun: section.rerun }),
+    ...(section.user === undefined || section.user === 'root' ? {} : { user: section.user }),
+    ...(section.workingDirectory === undefined ? {} : { workingDirectory: section.workingDirectory }),
     ...(resolved.length === 0 ? {} : { secrets: Object.fromEntries(resolved) }),
   };
+}
+
+/** Words that a shell takes as they are (XCU 2.2.2). */
+function quoted(words: readonly string[]): string {
+  return words.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(' ');
 }
 
 function checkGroup({ environment = {}, secrets, frequency }: HookGroupSection, phase: string): Finding[] {

@@ -14,7 +14,7 @@ import {
   without,
 } from '@machineadm/document/sections/conditions.ts';
 
-const HOOKS = ['early', 'beforeBootstrap', 'afterBootstrap'].map((phase) => `host.hooks.${phase}.shell`);
+const HOOKS = ['early', 'beforeBootstrap', 'afterBootstrap'].map((phase) => `host.hooks.${phase}`);
 
 const WINDOWS_PATH = /^[A-Za-z]:[\\/]/;
 
@@ -40,7 +40,8 @@ const windows = all(
   ),
   must('host.swap', { const: 'Unmanaged' }),
   must('host.hostname', any(VARIABLE, all(text(/^[a-z0-9-]{1,15}$/), textWithout(/^\d+$/)))),
-  ...HOOKS.map((path) => must(path, { enum: ['powershell', 'cmd'] })),
+  ...HOOKS.map((hook) => must(`${hook}.shell`, { enum: ['powershell', 'cmd'] })),
+  ...HOOKS.flatMap((hook) => [without(`${hook}.user`), must(`${hook}.commands[]`, { type: 'string' })]),
   must('host.hooks.early.frequency', { const: 'Once' }),
   must('host.activeDirectory.onReset', { const: 'Keep' }),
   must('host.files[].mode', text(/^0?(?:600|700|644|755)$/)),
@@ -55,7 +56,10 @@ const windows = all(
 const linux = all(
   ...['host.files[].path', 'secrets.*.file'].map((path) => must(path, any(VARIABLE, textWithout(WINDOWS_PATH)))),
   must('host.files[].contentFrom.file', textWithout(WINDOWS_PATH)),
-  ...HOOKS.map((path) => must(path, { enum: ['sh', 'bash'] })),
+  ...HOOKS.flatMap((hook) => [
+    must(`${hook}.shell`, { enum: ['sh', 'bash'] }),
+    must(`${hook}.workingDirectory`, textWithout(WINDOWS_PATH)),
+  ]),
   must('reporting.sinks[].type', not({ const: 'WindowsEventLog' })),
 );
 

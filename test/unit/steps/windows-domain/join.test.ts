@@ -513,6 +513,7 @@ describe('the reboot of a join', () => {
     const record = { interrupted: new Set<string>(), done: new Set<string>(), notes: new Map() };
     const actual = await step.inspect(machine.queryHost(), desired, {
       ...record,
+      doneInRun: new Set(),
       hookEdits: new Map(),
       owed: new Set(),
       foreignLeftovers: false,

@@ -63,6 +63,11 @@ function checkWindows({
     if (group?.shell === 'sh' || group?.shell === 'bash') {
       refuse([...path, 'shell'], 'it has no such shell', 'powershell or cmd; powershell is the default');
     }
+    if (group?.user !== undefined) refuse([...path, 'user'], 'hooks run as the system there');
+    group?.commands.forEach((command, index) => {
+      if (typeof command === 'string') return;
+      refuse([...path, 'commands', index], 'its shells do not pass words on as they are', 'write the command as text');
+    });
   }
   if (host?.hooks?.early?.frequency === 'Always') {
     refuse(['host', 'hooks', 'early', 'frequency'], 'nothing of machineadm runs at every start', 'Once');
@@ -182,7 +187,8 @@ function checkLinux({ host, secrets, reporting }: Sections): Finding[] {
     if ('file' in source) drive(['secrets', name, 'file'], source.file);
   }
   for (const phase of ['early', 'beforeBootstrap', 'afterBootstrap'] as const) {
-    const shell = host?.hooks?.[phase]?.shell;
+    const { shell, workingDirectory } = host?.hooks?.[phase] ?? {};
+    drive(['host', 'hooks', phase, 'workingDirectory'], workingDirectory);
     if (shell !== 'powershell' && shell !== 'cmd') continue;
     findings.push({
       path: ['host', 'hooks', phase, 'shell'],

@@ -93,7 +93,7 @@ export function isExpandable(path: readonly PathSegment[], document: unknown): b
   if (section === 'host' && list === 'files' && field === 'content' && path.length === 4) {
     return expands(member(member(document, 'host'), 'files'), index);
   }
-  if (section === 'host' && list === 'hooks' && field === 'commands' && path.length === 5) {
+  if (section === 'host' && list === 'hooks' && field === 'commands' && path.length >= 5) {
     return expands(member(member(document, 'host'), 'hooks'), index);
   }
   // A label key may hold dots: parts are joined by a character that no part has.

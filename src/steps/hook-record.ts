@@ -1,0 +1,38 @@
+import { createHash } from 'node:crypto';
+import type { HookGroup } from '@machineadm/document/model.ts';
+import { member } from '@machineadm/document/untyped.ts';
+import type { StepRecord } from './step.ts';
+
+/** What of a group decides whether it is the one that ran: each command with the surroundings that it runs in. */
+export function digests({ commands, environment, user, workingDirectory }: HookGroup): readonly string[] {
+  const parts = [environment && JSON.stringify(environment), user && `user ${user}`, workingDirectory];
+  const seen = parts.map((part) => (part === undefined ? '' : `\0${part}`)).join('');
+  return commands.map((command) => createHash('sha256').update(command).update(seen).digest('hex'));
+}
+
+/** Whether the commands that last ran here are those of the group. */
+export function isSame(group: HookGroup, note: unknown): boolean {
+  const known = member(note, 'commands');
+  return !Array.isArray(known) || known.join() === digests(group).join();
+}
+
+/** Whether a group has nothing to do in this run: its `rerun` decides whether what was done before counts. */
+export function isDone(group: HookGroup, changeId: string, record: StepRecord): boolean {
+  if (!record.done.has(changeId)) return false;
+  if (group.rerun === undefined) return true;
+  // Begun again, and not brought to its end.
+  if (record.interrupted.has(changeId)) return false;
+  return group.rerun === 'Always' ? record.doneInRun.has(changeId) : isSame(group, record.notes.get(changeId));
+}
+
+/** Why a group that was done runs once more, for its summary. */
+export function whyAgain(group: HookGroup, changeId: string, record: StepRecord): string | undefined {
+  if (!record.done.has(changeId) || record.interrupted.has(changeId)) return undefined;
+  return group.rerun === 'Always' ? 'as in every run' : 'again: it changed since it ran';
+}
+
+/** What an operator should know of a group that ran as something else than the document has now. */
+export function hookRemarks(phase: string, group: HookGroup, changeId: string, record: StepRecord): readonly string[] {
+  if (!isDone(group, changeId, record) || isSame(group, record.notes.get(changeId))) return [];
+  return [`host.hooks.${phase} changed since it ran; not run again (rerun: Never)`];
+}
