@@ -177,17 +177,10 @@ export function afterRecord(state: JournalState, record: JournalRecord): Journal
       // The run ended leftover commands of earlier runs before it began.
       const unfinishedRuns = new Set([run]);
       const origin = written === undefined || sources === undefined ? {} : { written, sources };
-      const doneInRun = new Set<string>();
-      const begun = {
-        doneInRun,
-        open: { run, command, lasting, ...origin },
-        unfinishedRuns,
-        ended: undefined,
-        commands,
-      };
+      const begun = { open: { run, command, lasting, ...origin }, unfinishedRuns, ended: undefined, commands };
       const applied = new Map(state.applied);
       if (command === 'provision') applied.delete(sourcesKey(sources));
-      return { ...inBoot(state, bootId), attempts: state.attempts + 1, ...begun, applied };
+      return { ...inBoot(state, bootId), attempts: state.attempts + 1, ...begun, applied, doneInRun: new Set() };
     }
     case 'reset':
       return { ...state, unfinishedRuns: new Set([record.run]) };

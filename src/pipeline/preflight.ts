@@ -5,7 +5,7 @@ import type { Model } from '@machineadm/document/model.ts';
 import { type Finding, runChecks } from '../diagnosis/checks/finding.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { QueryHost } from '../host/seam/host.ts';
-import type { Step, StepRecord, UnmetRequirement } from '../steps/step.ts';
+import type { RanRecord, Step, UnmetRequirement } from '../steps/step.ts';
 import type { ChangeSource, FindSource } from './change-source.ts';
 import { findCollisions } from './ownership.ts';
 import { asRefusal } from './refusal.ts';
@@ -70,7 +70,7 @@ export interface PreflightScope {
   readonly facts: Facts;
   readonly scope: 'base' | 'all';
   /** What the journal knows of a step. */
-  readonly record: (step: string) => Pick<StepRecord, 'done'>;
+  readonly record: (step: string) => RanRecord;
   /** Where the document asks for something; absent: no place is told. */
   readonly source?: FindSource;
 }

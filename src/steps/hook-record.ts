@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { HookGroup } from '@machineadm/document/model.ts';
 import { member } from '@machineadm/document/untyped.ts';
-import type { StepRecord } from './step.ts';
+import type { RanRecord, StepRecord } from './step.ts';
 
 /** What of a group decides whether it is the one that ran: each command with the surroundings that it runs in. */
 export function digests({ commands, environment, user, workingDirectory }: HookGroup): readonly string[] {
@@ -17,7 +17,7 @@ export function isSame(group: HookGroup, note: unknown): boolean {
 }
 
 /** Whether a group has nothing to do in this run: its `rerun` decides whether what was done before counts. */
-export function isDone(group: HookGroup, changeId: string, record: StepRecord): boolean {
+export function isDone(group: HookGroup, changeId: string, record: RanRecord): boolean {
   if (!record.done.has(changeId)) return false;
   if (group.rerun === undefined) return true;
   // Begun again, and not brought to its end.

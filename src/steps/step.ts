@@ -58,11 +58,7 @@ export interface Step<Desired = unknown, Actual = unknown, Payload = unknown> {
    * All steps are asked at once, and everything is reported together before any change, by `plan`, `doctor` and a run alike.
    * What is thrown counts as found, too. `record` says what was done before, where that decides.
    */
-  preflight?(
-    host: QueryHost,
-    desired: Desired,
-    record?: Pick<StepRecord, 'done'>,
-  ): Promise<readonly UnmetRequirement[]>;
+  preflight?(host: QueryHost, desired: Desired, record?: RanRecord): Promise<readonly UnmetRequirement[]>;
   /** How it is now. `record` is what the journal knows of this step's earlier, perhaps interrupted, work. */
   inspect(host: QueryHost, desired: Desired, record: StepRecord): Promise<Actual>;
   /** What an operator should know of work that an earlier run did and that is not done again, though the document says more. */
@@ -211,6 +207,9 @@ export interface StepRecord {
    */
   readonly reboot: 'none' | 'owed' | 'done';
 }
+
+/** What of it tells whether a hook is still to run. */
+export type RanRecord = Pick<StepRecord, 'done' | 'doneInRun' | 'interrupted' | 'notes'>;
 
 export const EMPTY_RECORD: StepRecord = {
   interrupted: new Set(),

@@ -7,6 +7,7 @@ import { withPrivateFiles } from '../../../src/host/linux/private-files.ts';
 import { PRIVATE_FILES } from '../../../src/host/seam/queries.ts';
 import { stepsFor } from '../../../src/pipeline/pipeline.ts';
 import { findRequirements } from '../../../src/pipeline/preflight.ts';
+import { EMPTY_RECORD } from '../../../src/steps/step.ts';
 import { loaded } from '../../support/document.ts';
 import { facts } from '../../support/facts.ts';
 
@@ -20,7 +21,7 @@ const isMissing = (program: string) => (MISSING.has(program) ? `no ${program} on
 
 async function preflightOf(yaml: string) {
   const { model } = await loaded(yaml);
-  const asked = { host, model, facts: facts(), scope: 'all', record: () => ({ done: new Set<string>() }) } as const;
+  const asked = { host, model, facts: facts(), scope: 'all', record: () => EMPTY_RECORD } as const;
   const before = checkDirectories();
   const { unmet, told } = await findRequirements(stepsFor('all', 'linux'), asked);
   assert.deepEqual(checkDirectories(), before);

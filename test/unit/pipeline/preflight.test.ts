@@ -8,7 +8,7 @@ import {
   refuseUnlessRoot,
   requirements,
 } from '../../../src/pipeline/preflight.ts';
-import { notChecked, type UnmetRequirement } from '../../../src/steps/step.ts';
+import { EMPTY_RECORD, notChecked, type UnmetRequirement } from '../../../src/steps/step.ts';
 import { facts } from '../../support/facts.ts';
 import { hostModel } from '../../support/host-model.ts';
 import { memoryHost } from '../../support/memory-host.ts';
@@ -28,7 +28,7 @@ const CONTAINERD: UnmetRequirement = {
 const missing = (id: string, ...found: UnmetRequirement[]): FakeStep => ({ id, preflight: async () => found });
 
 function asked(scope: 'base' | 'all' = 'all', ...done: readonly string[]): PreflightScope {
-  const record = (step: string) => ({ done: new Set(done.includes(step) ? [`${step}/run`] : []) });
+  const record = (step: string) => ({ ...EMPTY_RECORD, done: new Set(done.includes(step) ? [`${step}/run`] : []) });
   return { host: memoryHost(), model: hostModel(), facts: facts(), scope, record };
 }
 

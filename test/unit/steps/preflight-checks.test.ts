@@ -6,6 +6,7 @@ import { PRIVATE_FILES } from '../../../src/host/seam/queries.ts';
 import { sourcesOf } from '../../../src/pipeline/change-source.ts';
 import { stepsFor } from '../../../src/pipeline/pipeline.ts';
 import { findingsOf, type PreflightScope, refusalFor, requirements } from '../../../src/pipeline/preflight.ts';
+import { EMPTY_RECORD } from '../../../src/steps/step.ts';
 import { loaded } from '../../support/document.ts';
 import { facts } from '../../support/facts.ts';
 import { type MemoryMachine, type MemoryProgram, memoryHost, queryOnly } from '../../support/memory-host.ts';
@@ -22,7 +23,7 @@ async function preflightOf(yaml: string, machine: MemoryMachine = {}, done: read
     model: document.model,
     facts: facts(NODE),
     scope: 'all',
-    record: (step) => ({ done: new Set(done.includes(step) ? [`${step}/run`] : []) }),
+    record: (step) => ({ ...EMPTY_RECORD, done: new Set(done.includes(step) ? [`${step}/run`] : []) }),
     source: sourcesOf(document),
   };
   const found = await requirements(stepsFor('all', 'linux'), asked);
