@@ -65,6 +65,17 @@ export interface InstanceIdentity {
   readonly machineId: string;
 }
 
+/**
+ * Whether a journal belongs to this instance: by the strongest identity that both have, which is the uid of the
+ * Machine, then the cloud's instance id, then the machine-id.
+ */
+export function isSameInstance(a: InstanceIdentity, b: InstanceIdentity): boolean {
+  if (a.uid !== undefined && b.uid !== undefined) return a.uid === b.uid;
+  if (a.cloudInstanceId !== undefined && b.cloudInstanceId !== undefined)
+    return a.cloudInstanceId === b.cloudInstanceId;
+  return a.machineId === b.machineId;
+}
+
 /** The fields that `afterRecord` requires of each kind of record. */
 const SHAPES: Readonly<Record<JournalRecord['is'], Check>> = {
   instance: object({ identity: object({ machineId: optional(string) }) }),

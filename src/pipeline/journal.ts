@@ -60,17 +60,6 @@ export function instanceIdentity(facts: Facts, uid: string | undefined): Instanc
 }
 
 /**
- * Whether a journal belongs to this instance: by the strongest identity that both have, which is the uid of the
- * Machine, then the cloud's instance id, then the machine-id.
- */
-export function isSameInstance(a: InstanceIdentity, b: InstanceIdentity): boolean {
-  if (a.uid !== undefined && b.uid !== undefined) return a.uid === b.uid;
-  if (a.cloudInstanceId !== undefined && b.cloudInstanceId !== undefined)
-    return a.cloudInstanceId === b.cloudInstanceId;
-  return a.machineId === b.machineId;
-}
-
-/**
  * The initial state of a new instance.
  *
  * @param foreign another instance's journal was found

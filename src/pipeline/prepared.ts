@@ -7,8 +7,8 @@ import { withChecksum, withoutChecksum } from '../host/files/checksum.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { Host, QueryHost } from '../host/seam/host.ts';
 import { removeStatus } from '../reporting/status-writer.ts';
-import { isBake, isSameInstance, type JournalState, type PreparedNote } from './journal.ts';
-import type { InstanceIdentity } from './journal-record.ts';
+import { isBake, type JournalState, type PreparedNote } from './journal.ts';
+import { type InstanceIdentity, isSameInstance } from './journal-record.ts';
 import { pipelineFor } from './pipeline.ts';
 import { JOURNAL_PATH } from './run-journal.ts';
 

@@ -5,7 +5,6 @@ import type { FollowUp, StepRecord } from '../steps/step.ts';
 import {
   afterRecord,
   isBake,
-  isSameInstance,
   type JournalState,
   newJournalState,
   type PreparedNote,
@@ -14,7 +13,7 @@ import {
   stepRecord,
   withNotes,
 } from './journal.ts';
-import type { InstanceIdentity, JournalRecord } from './journal-record.ts';
+import { type InstanceIdentity, isSameInstance, type JournalRecord } from './journal-record.ts';
 
 export const JOURNAL_PATH = '/var/lib/machineadm/journal';
 

@@ -4,12 +4,11 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import {
   instanceIdentity,
   isBootstrapped,
-  isSameInstance,
   type JournalState,
   readJournal,
   stepRecord,
 } from '../../../src/pipeline/journal.ts';
-import type { JournalRecord } from '../../../src/pipeline/journal-record.ts';
+import { isSameInstance, type JournalRecord } from '../../../src/pipeline/journal-record.ts';
 import { facts } from '../../support/facts.ts';
 import { AT, begun, bootstrapped, done, ended, identity, lines, MACHINE_A, MACHINE_B, started } from './records.ts';
 
