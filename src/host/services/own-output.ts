@@ -15,7 +15,7 @@ export async function ownOutput(
 ): Promise<OwnOutput> {
   if (stream === undefined || stream !== identityOf(descriptor)) return 'elsewhere';
   const group = (await host.readText('/proc/self/cgroup')) ?? '';
-  const [, unit] = /\/([^/\n]+\.service)(?:\/[^\n]*)?\n/.exec(group) ?? [];
+  const unit = group.split(/[/\n]/).find((part) => part.endsWith('.service'));
   if (unit === undefined) return 'journal';
   const properties = '--property=StandardOutput,StandardError';
   const { stdout } = await host.query({ program: 'systemctl', args: ['show', properties, unit] });
