@@ -36,11 +36,12 @@ export const timezone: Step<string, TimezoneActual, TimezonePayload> = {
       {
         reason: 'TimezoneUnknown',
         what: found
-          ? `host.timezone: ${zone} is not a time zone of ${DATABASE}`
-          : `host.timezone: the time zone database ${DATABASE} is not installed`,
+          ? `${zone} is not a time zone of ${DATABASE}`
+          : `the time zone database ${DATABASE} is not installed`,
         remedy: found
           ? 'Correct the name: "timedatectl list-timezones" prints those of this machine. Old names may need the package tzdata-legacy.'
           : 'Install tzdata in the image, or remove host.timezone.',
+        field: 'host.timezone',
       },
     ];
 

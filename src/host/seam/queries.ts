@@ -197,6 +197,8 @@ const QUERIES: Readonly<Record<string, readonly QueryForm[]>> = {
   ],
   // apparmor_parser(8): from standard input, neither into the kernel nor into the cache; --names only prints.
   apparmor_parser: [{ words: ['--skip-kernel-load', '--skip-cache'] }, { words: ['--names'] }],
+  // netplan-generate(8): below another root it writes there alone, and has neither systemd nor udev read it (src/generate.c).
+  netplan: [{ words: ['generate', '--root-dir', PRIVATE_FILES] }],
   // nmcli(1): with --offline it prints the profile of standard input as changed, and never asks NetworkManager.
   nmcli: [{ words: ['--offline', 'connection', 'modify', 'connection.autoconnect', 'yes'] }],
   ctr: ['ls', 'list'].map((verb) => ({

@@ -1,13 +1,12 @@
 import { basename } from 'node:path/posix';
 import type { Evidence } from '@machineadm/document/errors.ts';
 import type { NetworkTool } from '@machineadm/document/model.ts';
-import { NETWORK_DIRECTORIES, RUN_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
+import { NETWORK_DIRECTORIES } from '@machineadm/document/ownership/paths.ts';
 import type { Command, CommandResult, Host, QueryHost } from '../../host/seam/host.ts';
+import { PRIVATE_FILES } from '../../host/seam/queries.ts';
 import { notChecked, type UnmetRequirement } from '../step.ts';
 
 const COMMAND_TIMEOUT_MS = 60_000;
-/** A copy of /etc/netplan with the new files, for `netplan generate --root-dir`. */
-const CHECK_ROOT = `${RUN_DIRECTORY}/network-check`;
 const LOG_LINES = 500;
 
 export interface NetworkFile {
@@ -25,8 +24,6 @@ interface Tool {
   readonly service?: string;
   /** What is known against the files without writing any. */
   preflight?(host: QueryHost, files: readonly NetworkFile[]): Promise<readonly UnmetRequirement[]>;
-  /** The same with files of its own, before the machine is changed. `removed` are files that go. */
-  validate?(host: Host, files: readonly NetworkFile[], removed: readonly string[]): Promise<Complaints>;
   /** Has the tool read its files again. `changed` are those that were written just now. */
   apply(host: Host, changed: readonly NetworkFile[], signal?: AbortSignal): Promise<Complaints>;
 }
@@ -51,24 +48,23 @@ export const TOOLS: Readonly<Record<NetworkTool, Tool>> = {
   netplan: {
     title: 'netplan',
     program: 'netplan',
-    async validate(host, files, removed) {
+    /** Beside the files that are there. A mistake of another file is not the document's. */
+    async preflight(host, files) {
+      const texts: Record<string, string> = {};
       const directory = NETWORK_DIRECTORIES.netplan;
-      const shadowed = new Set([...removed, ...files.map(({ path }) => path)]);
-      const others: NetworkFile[] = [];
       for (const name of (await host.list(directory)) ?? []) {
         const path = `${directory}/${name}`;
-        if (name.endsWith('.yaml') && !shadowed.has(path))
-          others.push({ path, content: (await host.readText(path)) ?? '' });
+        if (name.endsWith('.yaml')) texts[path] = (await host.readText(path)) ?? '';
       }
-      try {
-        for (const { path, content } of [...others, ...files]) {
-          await host.writeFile({ path: `${CHECK_ROOT}${path}`, content, mode: 0o600, directoryMode: 0o700 });
-        }
-        const failures = await runAll(host, [['netplan', 'generate', '--root-dir', CHECK_ROOT]]);
-        return failures.map(({ source, text }) => ({ source, text: text.replaceAll(CHECK_ROOT, '') }));
-      } finally {
-        await host.run({ program: 'rm', args: ['-r', '-f', '--', CHECK_ROOT] });
-      }
+      for (const { path, content } of files) texts[path] = content;
+      const args = ['generate', '--root-dir', PRIVATE_FILES];
+      const { status, stderr } = await host.query({ program: 'netplan', args, files: texts });
+      if (status === 0) return [];
+      const evidence = complaintsOf('netplan', stderr);
+      return files.flatMap(({ path }, index) => {
+        const own = evidence.filter(({ text }) => text.includes(`${path}:`));
+        return own.length === 0 ? [] : [refused('netplan', path, index, 'netplan(5)', own)];
+      });
     },
     apply: async (host, _changed, signal) => await runAll(host, [['netplan', 'apply']], signal),
   },
@@ -87,15 +83,7 @@ export const TOOLS: Readonly<Record<NetworkTool, Tool>> = {
           found.push(notChecked(path, 'this nmcli has no --offline (1.38)', { field }));
           continue;
         }
-        found.push({
-          reason: 'NetworkInvalid',
-          what: `NetworkManager refuses ${basename(path)}`,
-          remedy: 'Correct the file; nm-settings-keyfile(5) has its format.',
-          field,
-          scope: 'node',
-          certain: true,
-          evidence: complaintsOf('nmcli', stderr),
-        });
+        found.push(refused('NetworkManager', path, index, 'nm-settings-keyfile(5)', complaintsOf('nmcli', stderr)));
       }
       return found;
     },
@@ -106,6 +94,18 @@ export const TOOLS: Readonly<Record<NetworkTool, Tool>> = {
     },
   },
 };
+
+function refused(title: string, path: string, index: number, manual: string, evidence: Complaints): UnmetRequirement {
+  return {
+    reason: 'NetworkInvalid',
+    what: `${title} refuses ${basename(path)}`,
+    remedy: `Correct the file; ${manual} has its format.`,
+    field: `host.network.files[${index}].content`,
+    scope: 'node',
+    certain: true,
+    evidence,
+  };
+}
 
 /** The name of a profile; without one NetworkManager takes that of the file. */
 function idOf({ path, content }: NetworkFile): string {
