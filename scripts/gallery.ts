@@ -7,6 +7,8 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { exampleDocument } from '@machineadm/document/index.ts';
 import { withChecksum } from '../src/host/files/checksum.ts';
+import { ownProcess } from '../src/host/processes/identity.ts';
+import type { RunStatus } from '../src/reporting/status.ts';
 import { FAILED } from '../test/support/pages.ts';
 import { Terminal } from '../test/support/terminal.ts';
 import { PALETTES, terminalSvg } from './gallery/terminal-svg.ts';
@@ -21,6 +23,10 @@ interface Scene {
   readonly title: string;
   /** The command line that is typed, in the directory with the documents. */
   readonly command: string;
+  /** The status of the machine that it is shown on; default: a run that failed. */
+  readonly status?: string;
+  /** The command does not end; its picture is taken when this is on the screen. */
+  readonly until?: string;
 }
 
 /** By the name of their files. */
@@ -29,6 +35,12 @@ export const SCENES: Readonly<Record<string, Scene>> = {
   explain: { title: 'What a field is for', command: 'machineadm explain kubernetes.ready' },
   validate: { title: 'Mistakes of a document, with their places', command: 'machineadm validate mistakes.yaml' },
   plan: { title: 'What a run would change', command: 'machineadm plan host.yaml' },
+  watch: {
+    title: 'A run as it goes, as provision shows it too',
+    command: 'machineadm status --wait',
+    status: 'running.json',
+    until: 'waiting for',
+  },
   status: { title: 'A run that failed', command: 'machineadm status' },
   timeline: { title: 'Where the time went', command: 'machineadm timeline' },
   diagnose: { title: 'The cause of a failure, from a saved log', command: 'machineadm diagnose kubeadm.log' },
@@ -66,14 +78,18 @@ export interface Capture {
 }
 
 /** Runs a scene in a terminal of so many columns, to its end. */
-export async function capture({ command }: Scene, columns: number, directory: string): Promise<Capture> {
+export async function capture(
+  { command, status = 'status.json', until = END }: Scene,
+  columns: number,
+  directory: string,
+): Promise<Capture> {
   // A tmpfs hides the runs of this machine; the run that is shown is put there. Then the terminal stays open.
-  const script = `mount -t tmpfs tmpfs /run && mkdir -m 755 /run/machineadm && install -m 640 status.json /run/machineadm/status.json && printf '$ %s\\n' "$1" && eval "$1"; echo '${END}'; exec sleep 3600`;
-  const shell = ['unshare', '--mount', '--propagation', 'private', 'sh', '-c', script, 'sh', command];
+  const script = `mount -t tmpfs tmpfs /run && mkdir -m 755 /run/machineadm && install -m 640 "$2" /run/machineadm/status.json && printf '$ %s\\n' "$1" && eval "$1"; echo '${END}'; exec sleep 3600`;
+  const shell = ['unshare', '--mount', '--propagation', 'private', 'sh', '-c', script, 'sh', command, status];
   const env = { PATH: `${join(directory, 'bin')}:/usr/sbin:/usr/bin:/sbin:/bin`, TERM: 'screen-256color' };
   await using terminal = new Terminal({ command: shell, columns, rows: ROWS, cwd: directory, env });
-  const text = await terminal.until((screen) => screen.includes(END));
-  const end = (screen: string): string => screen.slice(0, screen.lastIndexOf(END)).trim();
+  const text = await terminal.until((screen) => screen.includes(until));
+  const end = (screen: string): string => (until === END ? screen.slice(0, screen.lastIndexOf(END)) : screen).trim();
   const joined = end(terminal.screen({ isJoined: true })).split('\n');
   return {
     text: end(text),
@@ -94,10 +110,37 @@ export function prepareScenes(): string {
     'mistakes.yaml': MISTAKES,
     'host.yaml': HOST,
     'status.json': `${withChecksum(JSON.stringify(FAILED))}\n`,
+    'running.json': `${withChecksum(JSON.stringify(running()))}\n`,
     'kubeadm.log': readFileSync(join(ROOT, 'test/fixtures/transcripts/10-join-wrong-ca-hash.log'), 'utf8'),
   };
   for (const [name, content] of Object.entries(files)) writeFileSync(join(directory, name), content, { mode: 0o600 });
   return directory;
+}
+
+/** A run of this process that has not ended. */
+function running(): RunStatus {
+  const startedAt = new Date(Date.now() - 73_000).toISOString();
+  const steps = ['hostname', 'sysctl', 'containerd', 'kubeadm', 'readiness', 'sentinel'].map(
+    (id, index): RunStatus['steps'][number] => ({
+      id,
+      state: (['Unchanged', 'Succeeded', 'Succeeded', 'Running'] as const)[index] ?? 'Pending',
+      changes: index === 1 ? ['a', 'b'] : index === 2 ? ['c'] : [],
+      ...(index < 3 ? { durationMs: 1000 * index * index + 40 } : {}),
+      ...(index === 3 ? { startedAt: new Date(Date.now() - 41_000).toISOString() } : {}),
+    }),
+  );
+  const { outcome: _, exitCode: __, failure: ___, ...base } = FAILED;
+  return {
+    ...base,
+    host: { ...base.host, bootId: readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim() },
+    process: ownProcess(),
+    phase: 'Kubernetes',
+    step: 'kubeadm',
+    waitingFor: 'kubeadm join',
+    startedAt,
+    warnings: [],
+    steps,
+  };
 }
 
 /** Writes all pictures and gives their names. */

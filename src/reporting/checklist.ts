@@ -45,20 +45,21 @@ export function formatChecklist(status: RunStatus, nowMs: number, view: Checklis
   const rows = Math.max(2, view.rows - 1);
   const running = steps.find(({ state }) => state === 'Running');
   const width = Math.max(0, ...steps.map((step) => titleOf(step.id, view).length));
-  const line = (step: StepStatus): readonly string[] => lineOf(step, status, nowMs, width, view);
+  const line = (step: StepStatus): readonly string[] => linesOf(step, status, nowMs, width, view);
+  const beside = running === undefined ? 0 : line(running).length - 1;
   const now =
     running === undefined && !isOver ? [cut(`  ${spinner(nowMs, view)} ${phase.toLowerCase()}`, view.columns)] : [];
   return [
     cut(`${command} of ${oneLine(machine.name)}${counter}  ${elapsed}${warnings}`, view.columns),
-    ...shortened(steps, rows - now.length - (view.output === undefined ? 0 : 1), view).flatMap((part) =>
+    ...shortened(steps, Math.max(1, rows - now.length - beside), view).flatMap((part) =>
       typeof part === 'string' ? [cut(part, view.columns)] : line(part),
     ),
     ...now,
   ];
 }
 
-/** The line of a step, and below one that runs the last that its child printed. */
-function lineOf(
+/** The line of a step; below one that runs what it waits for, where there is no room beside it, and what its child printed last. */
+function linesOf(
   step: StepStatus,
   { waitingFor }: RunStatus,
   nowMs: number,
@@ -73,18 +74,24 @@ function lineOf(
     Unchanged: () => ['already so'],
     Succeeded: () => [count(step.changes.length, 'change'), took],
     Failed: () => ['failed', took],
-    Running: () => [
-      step.startedAt === undefined ? '' : elapsedOf(nowMs - Date.parse(step.startedAt)),
-      waitingFor === undefined ? '' : `waiting for ${oneLine(waitingFor)}`,
-    ],
+    Running: () => [step.startedAt === undefined ? '' : elapsedOf(nowMs - Date.parse(step.startedAt))],
   };
   const words = says[step.state]().filter((word) => word !== '');
-  const text = cut(`  # ${title}  ${words.join('  ')}`.trimEnd(), view.columns);
+  const head = `  # ${title}  ${words.join('  ')}`.trimEnd();
+  const below: string[] = [];
+  let beside = '';
+  if (step.state === 'Running') {
+    const waits = waitingFor === undefined ? '' : `waiting for ${oneLine(waitingFor)}`;
+    if (waits !== '' && head.length + 2 + waits.length <= view.columns) beside = `  ${waits}`;
+    else if (waits !== '') below.push(waits);
+    if (view.output !== undefined) below.push(view.output);
+  }
   const mark = step.state === 'Running' ? spinner(nowMs, view) : MARKS[alphabet(view)][step.state];
   const color = COLORS[step.state];
-  const painted = text.replace('#', () => (color === undefined ? mark : paint(mark, color, view)));
-  const isShown = step.state === 'Running' && view.output !== undefined;
-  return isShown ? [painted, cut(`      ${view.output}`, view.columns)] : [painted];
+  const painted = cut(head + beside, view.columns).replace('#', () =>
+    color === undefined ? mark : paint(mark, color, view),
+  );
+  return [painted, ...below.slice(0, Math.max(0, view.rows - 2)).map((text) => cut(`      ${text}`, view.columns))];
 }
 
 /** At most so many lines for the steps: those that ended first and those that come last are counted only. */

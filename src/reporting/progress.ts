@@ -103,15 +103,11 @@ export function nextCommand(
   sources: readonly string[] = ['FILE'],
   command: RunStatus['command'] = 'provision',
 ): string {
-  if (reason === '' || reason === 'Unknown' || reason === 'InternalError')
-    return 'machineadm bundle, to have everything in one file';
+  if (reason === '' || reason === 'Unknown' || reason === 'InternalError') return 'machineadm bundle';
   const input = sources.map((source) => ` -f ${shellWord(source)}`).join('');
-  const again = `machineadm ${command}${input}`;
   if (REASONS[reason]?.exit === 'DocumentInvalid') return `machineadm validate${input}`;
-  if (retryable) return `${again}, as it was: it may succeed now`;
-  return command === 'prepare'
-    ? `machineadm plan --prepare${input}, then ${again}`
-    : `machineadm doctor${input}, then ${again}`;
+  if (retryable) return `machineadm ${command}${input}`;
+  return command === 'prepare' ? `machineadm plan --prepare${input}` : `machineadm doctor${input}`;
 }
 
 function shellWord(text: string): string {
@@ -148,7 +144,8 @@ export function formatStatus(status: RunStatus, style: Style = PLAIN): string {
   if (status.waitingFor !== undefined) lines.push(`  waiting for ${oneLine(status.waitingFor)}`);
   const width = Math.max(0, ...status.steps.map((step) => titleOf(step.id, style).length));
   for (const step of status.steps) {
-    const took = step.durationMs === undefined ? '' : `  ${formatDuration(step.durationMs)}`;
+    const isTimed = step.durationMs !== undefined && step.state !== 'Skipped';
+    const took = isTimed ? `  ${formatDuration(step.durationMs)}` : '';
     const changes = step.changes.length === 0 ? '' : `  ${count(step.changes.length, 'change')}`;
     lines.push(`  ${titleOf(step.id, style).padEnd(width)}  ${step.state.padEnd(9)}${took}${changes}`.trimEnd());
   }

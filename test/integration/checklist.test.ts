@@ -95,7 +95,7 @@ inThrowAwayMachine(import.meta.filename, () => {
     assert.equal(countOf(end, 'HookFailed'), 1, end);
     assert.match(end, /^ {2}\/tmp\/checklist\/document\.yaml:\d+:\d+ {2}host\.hooks\.early/m);
     assert.match(end, /the disk is full/);
-    assert.match(end, /^Try next: machineadm doctor -f \/tmp\/checklist\/document\.yaml, then machineadm/m);
+    assert.match(end, /^Try next: machineadm doctor -f \/tmp\/checklist\/document\.yaml$/m);
   });
 
   test('a dumb terminal and CI get a line for each thing that happens', options, async () => {

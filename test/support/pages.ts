@@ -48,10 +48,16 @@ export const FAILED: RunStatus = {
       conclusion: {
         outcome: 'Failed',
         exitCode: 11,
-        failure: { ...FAILURE, causes: ['SwapEnabled', 'KubeletNotHealthy'] },
+        failure: {
+          ...FAILURE,
+          field: 'host.swap',
+          position: { file: '/etc/machineadm/bootstrap.yaml', line: 14, column: 9 },
+          causes: ['SwapEnabled', 'KubeletNotHealthy'],
+        },
       },
     },
   ),
+  document: { sha256: 'a'.repeat(64), sources: ['/etc/machineadm/bootstrap.yaml'] },
   timeline: TIMELINE,
   reports: [
     {

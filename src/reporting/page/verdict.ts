@@ -1,6 +1,7 @@
+import { formatPlace } from '@machineadm/document/diagnostics.ts';
 import { REASONS } from '@machineadm/document/reasons.ts';
 import { formatDuration } from '@machineadm/document/units.ts';
-import { formatCauses } from '../progress.ts';
+import { formatCauses, nextCommand } from '../progress.ts';
 import type { RunStatus } from '../status.ts';
 import type { Reported } from '../status-file.ts';
 import type { PageVerdict } from './content.ts';
@@ -35,7 +36,7 @@ export function headline(
     title,
     body: html`<h1>${title}</h1>${status === undefined ? undefined : context(status)}
 <div class="verdict ${isSince ? 'bad' : tone}">${isSince ? html`<p>The run succeeded, but the node does not work now.</p>` : undefined}${
-      finding !== undefined ? problem(finding, run?.failure?.step, titleOf) : summaryOf(status, titleOf)
+      finding !== undefined ? problem(finding, run, titleOf) : summaryOf(status, titleOf)
     }</div>`,
   };
 }
@@ -75,13 +76,22 @@ function problem(
     readonly remedy: string;
     readonly causes?: readonly string[];
   },
-  step: string | undefined,
+  run: RunStatus | undefined,
   titleOf: (step: string) => string,
 ): Html {
+  const { step, field, position } = run?.failure ?? {};
+  const source =
+    field === undefined || position === undefined
+      ? undefined
+      : html`<p>In the document: <code>${formatPlace(position)}</code>, ${field}</p>`;
+  const next =
+    run?.failure === undefined
+      ? undefined
+      : html`<p><strong>Try next:</strong> <code>${nextCommand(run.failure, run.document.sources, run.command)}</code></p>`;
   const place = step === undefined ? undefined : html` in the step ${titleOf(step)}`;
-  return html`<p><strong class="bad">${finding.reason}</strong>${place}: ${finding.summary}</p>${formatCauses(
+  return html`<p><strong class="bad">${finding.reason}</strong>${place}: ${finding.summary}</p>${source}${formatCauses(
     finding,
-  ).map((line) => html`<p>${capital(line)}</p>`)}<p><strong>What to do:</strong> ${finding.remedy}</p>`;
+  ).map((line) => html`<p>${capital(line)}</p>`)}<p><strong>What to do:</strong> ${finding.remedy}</p>${next}`;
 }
 
 /** Without a failure: what the run does now, or did. */

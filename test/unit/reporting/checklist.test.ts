@@ -44,6 +44,14 @@ describe('the checklist of a run', () => {
     assert.equal(lines[5], '  · kubeadm');
   });
 
+  test('says below what the step waits for, where the line has no room for it', () => {
+    const lines = formatChecklist(RUNNING, NOW, { ...VIEW, columns: 40 });
+    assert.deepEqual(lines.slice(3, 5), [
+      `  ${lines[3]?.[2]} containerd  1 m 01 s`,
+      '      waiting for containerd to answer',
+    ]);
+  });
+
   test('turns its spinner', () => {
     const spinners = Array.from(
       { length: 10 },
