@@ -345,6 +345,10 @@ export interface MachineBootstrap {
       readonly name: string;
       /** The certificate in PEM form. */
       readonly pem: Certificate;
+      /** Services that are restarted when it was changed, once all changes are made, where they run. Default: none. */
+      readonly restarts?: readonly (string)[];
+      /** Services that read their configuration again when it was changed, where they run. Default: none. */
+      readonly reloads?: readonly (string)[];
     })[];
     /** Makes the machine a member of an Active Directory domain. Default: the machine joins no domain. */
     readonly activeDirectory?: {
@@ -461,6 +465,30 @@ export interface MachineBootstrap {
         readonly options?: readonly (string)[];
       })[];
     };
+    /** Directories that machineadm makes, before it writes files. */
+    readonly directories?: readonly ({
+      /** The path of the directory. Those above it are made if needed. */
+      readonly path: AbsolutePath;
+      /** The permissions of the directory in octal digits, in quotes. Default: "0755" where it is made; one that is there keeps its own. */
+      readonly mode?: FileMode;
+      /** The user and group that own the directory, as names or numeric IDs. Default: root:root where it is made; one that is there keeps its own. */
+      readonly owner?: string;
+      /** Modes and owner of everything in the directory; files, directories and links that the document names have their own. With absent, true removes what is in it, too. Default: what is in it stays as it is; with absent, it must be empty. */
+      readonly recursive?: {
+        /** The permissions of the files in it. Default: they keep their own. */
+        readonly mode?: FileMode;
+        /** The permissions of the directories in it. Default: they keep their own. */
+        readonly directoryMode?: FileMode;
+        /** The user and group that own what is in it. Default: it keeps its own. */
+        readonly owner?: string;
+      } | true;
+      /** Whether it is removed where it is, and nothing else is said of it. */
+      readonly absent?: boolean;
+      /** Services that are restarted when it was changed, once all changes are made, where they run. Default: none. */
+      readonly restarts?: readonly (string)[];
+      /** Services that read their configuration again when it was changed, where they run. Default: none. */
+      readonly reloads?: readonly (string)[];
+    })[];
     /** Files that machineadm writes, after mounts and users exist. */
     readonly files?: readonly ({
       /** The path of the file. Directories above it are created if needed. */
@@ -501,7 +529,30 @@ export interface MachineBootstrap {
       readonly append?: boolean;
       /** Whether ${name} in content is replaced by a variable. */
       readonly expand?: boolean;
+      /** Whether it is removed where it is, and nothing else is said of it. */
+      readonly absent?: boolean;
+      /** Services that are restarted when it was changed, once all changes are made, where they run. Default: none. */
+      readonly restarts?: readonly (string)[];
+      /** Services that read their configuration again when it was changed, where they run. Default: none. */
+      readonly reloads?: readonly (string)[];
     })[];
+    /** Symbolic links that machineadm makes, after it has written files. */
+    readonly links?: readonly ({
+      /** The path of the link. Directories above it are made if needed. */
+      readonly path: AbsolutePath;
+      /** What the link holds: an absolute path, or one that begins at the directory of the link. Required, except with absent. Default: the link is removed. */
+      readonly target?: string;
+      /** Whether a file, or a link of others to something else, is replaced. A directory never is. */
+      readonly force?: boolean;
+      /** Whether it is removed where it is, and nothing else is said of it. */
+      readonly absent?: boolean;
+      /** Services that are restarted when it was changed, once all changes are made, where they run. Default: none. */
+      readonly restarts?: readonly (string)[];
+      /** Services that read their configuration again when it was changed, where they run. Default: none. */
+      readonly reloads?: readonly (string)[];
+    })[];
+    /** Whether files, links, directories and drop-ins that an earlier run made are removed once the document does not ask for them any more. What somebody changed since is kept. */
+    readonly prune?: 'Always' | 'Never';
     /** Commands of your own at three places of a run. Default: no commands. */
     readonly hooks?: {
       /** Commands that run before anything else is changed. Default: none. */

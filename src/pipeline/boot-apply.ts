@@ -1,8 +1,9 @@
-import { resolve } from 'node:path';
 import { type WrittenDocument, writtenDocument } from '@machineadm/document/source-tree.ts';
 import { gatherFacts, openQueryHost } from '../host/index.ts';
 import { readSource } from '../host/secrets/document-source.ts';
-import { type AppliedDocument, type JournalState, sourcesKey } from './journal.ts';
+import type { AppliedDocument, JournalState } from './journal.ts';
+import { absoluteSource } from './load.ts';
+import { sourcesKey } from './path-memory.ts';
 import { refuseUnlessRoot } from './preflight.ts';
 import { findResumable, type Resumable } from './resume.ts';
 import { peekJournal } from './run-journal.ts';
@@ -75,9 +76,4 @@ async function readWritten(sources: readonly string[]): Promise<WrittenDocument 
   } catch {
     return undefined;
   }
-}
-
-/** A canonical name of a source, independent of the working directory. */
-export function absoluteSource(source: string): string {
-  return source === '-' ? source : resolve(source);
 }

@@ -46,6 +46,7 @@ export async function runBootHooks({
       waitingFor: () => {},
       output: (source, line) => onOutput(source, redact(line)),
       warn: (message) => onOutput(BOOT_HOOKS_ID, redact(message)),
+      release: () => {},
       remember: () => {},
     });
   } catch (error) {

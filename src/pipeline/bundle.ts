@@ -37,7 +37,7 @@ export async function makeBundle(sources: readonly string[], agentVersion: strin
   // Read first, so that its secrets are redacted from here on.
   const document = sources.length === 0 ? undefined : await openDocument(sources, agentVersion);
   if (document !== undefined) await learnSecrets(host, document);
-  const [status, planned] = await Promise.all([readStatus().catch(() => undefined), planOf(document)]);
+  const [status, planned] = await Promise.all([readStatus().catch(() => undefined), planOf(document, sources)]);
   const [gathered, records, hardware, found] = await Promise.all([
     gatherFiles(host),
     ownRecords(host, status),
@@ -101,10 +101,13 @@ async function findings(
 }
 
 /** The changes that a run would make, or why it would be refused; undefined without a document. */
-async function planOf(document: LoadedDocument | undefined): Promise<Plan | { refused: string } | undefined> {
+async function planOf(
+  document: LoadedDocument | undefined,
+  sources: readonly string[],
+): Promise<Plan | { refused: string } | undefined> {
   if (document === undefined) return undefined;
   try {
-    return await makePlan(document, 'all');
+    return await makePlan(document, 'all', sources);
   } catch (error) {
     return { refused: errorMessage(error) };
   }

@@ -8,5 +8,6 @@ import type { FollowUp } from '../steps/step.ts';
 export async function performFollowUp(host: Host, followUp: FollowUp): Promise<void> {
   if (followUp === 'update-ca-certificates') throw new Error(`${followUp} is performed by its step alone`);
   if (followUp === 'daemon-reload') await host.services.reload();
+  else if (followUp.startsWith('reload:')) await host.services.reloadService(followUp.slice('reload:'.length));
   else await host.services.restart(followUp.slice('restart:'.length));
 }

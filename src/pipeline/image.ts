@@ -36,7 +36,7 @@ export function imagePart({ model, unresolved }: Pick<LoadedDocument, 'model' | 
     left.push(path);
   }
   if (ofInstance.length > 0) throw dependsOnMachine(ofInstance);
-  const kept = model.host.files.filter((_, index) => !files.has(index));
+  const kept = model.host.files.filter(({ at }, index) => !files.has(at ?? index));
   // The proxy is configured on each machine; the bake itself also uses it.
   const part: Model = { ...model, host: { ...model.host, time, files: kept, proxy: undefined } };
   refuseIdentity(part);

@@ -1,7 +1,7 @@
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { type Check, listOf, object, optional, string } from '@machineadm/document/shape.ts';
 import { withoutChecksum } from '../host/files/checksum.ts';
-import type { FollowUp, Inventory } from '../steps/step.ts';
+import type { FollowUp, Inventory, OwnedPlace } from '../steps/step.ts';
 
 /**
  * What a run leaves for the next one, as lines of JSON. Pure: parses and interprets lines; `host/files/append-log.ts`
@@ -33,6 +33,13 @@ export type JournalRecord =
   | { readonly is: 'settled'; readonly followUp: FollowUp }
   /** A path is about to be written for the first time; `absent`: it did not exist, so it will be ours. */
   | { readonly is: 'wrote'; readonly step: string; readonly path: string; readonly before: 'absent' | 'present' }
+  /**
+   * A file, link or directory that was not there is about to be made, or was: a later document that does not ask for it has
+   * it removed. `stamp` comes once a file is written, and tells whether somebody else changed it since.
+   */
+  | ({ readonly is: 'owned'; readonly path: string } & OwnedPlace)
+  /** What was owned is gone, or is somebody else's now. */
+  | { readonly is: 'released'; readonly step: string; readonly path: string }
   /** A service that was not enabled is about to be enabled. */
   | { readonly is: 'enabled'; readonly step: string; readonly service: string }
   /** What exists before a bootstrapper starts: no reset removes it. The last record counts. */
@@ -86,6 +93,8 @@ const SHAPES: Readonly<Record<JournalRecord['is'], Check>> = {
   done: object({ step: string, change: string, undoes: optional(listOf(string)) }),
   settled: object({ followUp: string }),
   wrote: object({ path: string, before: string }),
+  owned: object({ path: string, step: string, type: string }),
+  released: object({ path: string }),
   enabled: object({ service: string }),
   inventory: object({ entries: listOf(object({ path: string })) }),
   reboot: object({ step: string, now: string }),

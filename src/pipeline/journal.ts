@@ -1,6 +1,7 @@
 import type { Facts } from '../host/seam/facts.ts';
 import type { FollowUp, Inventory, StepRecord } from '../steps/step.ts';
 import { type InstanceIdentity, type JournalRecord, parseRecord, unreadable } from './journal-record.ts';
+import { type OwnedOf, ownedBy, rememberPath, sourcesKey } from './path-memory.ts';
 
 /** The steps with `bootstraps`; a document uses at most one of them. A test checks this list. */
 export const BOOTSTRAP_STEPS: readonly string[] = ['kubeadm', 'exec-bootstrapper'];
@@ -31,6 +32,8 @@ export interface JournalState {
   readonly foreign: boolean;
   /** What existed at each path before our first write, in the order of the writes. */
   readonly wrote: ReadonlyMap<string, 'absent' | 'present'>;
+  /** What was made where nothing was, with the sources of the document that asked for it. */
+  readonly owned: ReadonlyMap<string, OwnedOf>;
   /** Services that machineadm enabled. */
   readonly enabled: ReadonlySet<string>;
   /** What existed before a bootstrapper first started; undefined without a record. */
@@ -80,6 +83,7 @@ export function newJournalState(identity: InstanceIdentity, foreign: boolean, in
     reboots: new Map(),
     foreign,
     wrote: new Map(),
+    owned: new Map(),
     enabled: new Set(),
     inventory,
     bootstrappedFrom: undefined,
@@ -94,11 +98,6 @@ export interface AppliedDocument {
   readonly written: string | undefined;
   /** RFC 3339, UTC. */
   readonly at: string;
-}
-
-/** A key for the sources of a document; the same for all runs of earlier versions, which did not record them. */
-export function sourcesKey(sources: readonly string[] | undefined): string {
-  return JSON.stringify(sources ?? []);
 }
 
 /**
@@ -134,24 +133,10 @@ export function readJournal(path: string, lines: readonly string[]): JournalStat
   const [first, ...rest] = lines.map((line, index) => parseRecord(path, line, index));
   if (first === undefined) return undefined;
   if (first.is !== 'instance') throw unreadable(path, 1);
-  const wrote = new Map<string, 'absent' | 'present'>();
-  let state: JournalState = { ...newJournalState(first.identity, first.foreign), wrote };
-  for (const record of rest) {
-    if (record.is === 'wrote') rememberWritten(wrote, record);
-    else state = afterRecord(state, record);
-  }
+  const paths = { wrote: new Map<string, 'absent' | 'present'>(), owned: new Map<string, OwnedOf>() };
+  let state: JournalState = { ...newJournalState(first.identity, first.foreign), ...paths };
+  for (const record of rest) if (!rememberPath(paths, state.open?.sources, record)) state = afterRecord(state, record);
   return state;
-}
-
-/**
- * Adds a written path, in place: there are thousands, and copying the list for each costs more than writing the files.
- * The state before the first write counts.
- */
-export function rememberWritten(
-  wrote: Map<string, 'absent' | 'present'>,
-  { path, before }: Extract<JournalRecord, { is: 'wrote' }>,
-): void {
-  if (!wrote.has(path)) wrote.set(path, before);
 }
 
 /** The state after one more record. */
@@ -177,10 +162,12 @@ export function afterRecord(state: JournalState, record: JournalRecord): Journal
       return { ...state, owed: new Set([...state.owed, ...record.followUps]) };
     case 'settled':
       return { ...state, owed: new Set([...state.owed].filter((followUp) => followUp !== record.followUp)) };
-    case 'wrote': {
-      const wrote = new Map(state.wrote);
-      rememberWritten(wrote, record);
-      return { ...state, wrote };
+    case 'wrote':
+    case 'owned':
+    case 'released': {
+      const paths = { wrote: new Map(state.wrote), owned: new Map(state.owned) };
+      rememberPath(paths, state.open?.sources, record);
+      return { ...state, ...paths };
     }
     case 'reboot': {
       const reboots = new Map(state.reboots);
@@ -264,8 +251,16 @@ function afterChange(
   }
 }
 
-/** The journal's records of one step. */
-export function stepRecord(state: JournalState | undefined, step: string): StepRecord {
+/**
+ * The journal's records of one step.
+ *
+ * @param sources of the document; by default those of the run that goes on
+ */
+export function stepRecord(
+  state: JournalState | undefined,
+  step: string,
+  sources: readonly string[] | undefined = state?.open?.sources,
+): StepRecord {
   const memory = state?.steps.get(step) ?? NO_MEMORY;
   const bootstrap = BOOTSTRAP_STEPS.map((id) => state?.steps.get(id) ?? NO_MEMORY);
   return {
@@ -283,6 +278,7 @@ export function stepRecord(state: JournalState | undefined, step: string): StepR
     attempts: bootstrap.flatMap(attemptNotes),
     inventory: state?.inventory,
     wrote: state?.wrote ?? new Map(),
+    owned: ownedBy(state?.owned, sources),
     owed: state?.owed ?? new Set(),
     reboot: rebootOf(state, step),
   };

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { refuseSecretsOf } from '@machineadm/document/added-sinks.ts';
 import { type Diagnostic, formatDiagnostic } from '@machineadm/document/diagnostics.ts';
 import { MachineadmError } from '@machineadm/document/errors.ts';
@@ -88,3 +89,8 @@ export interface OpenOptions {
 
 /** Accept documents of any owner in this process (`--insecure-document`). */
 export { acceptInsecureSources } from '../host/files/provenance.ts';
+
+/** A canonical name of a source, independent of the working directory. */
+export function absoluteSource(source: string): string {
+  return source === '-' ? source : resolve(source);
+}

@@ -6,6 +6,7 @@ import { bootHooks } from '../steps/boot-hooks.ts';
 import { certificateAuthorities } from '../steps/certificate-authorities/index.ts';
 import { containerd } from '../steps/containerd/index.ts';
 import { controlPlaneFiles } from '../steps/control-plane-files.ts';
+import { directories } from '../steps/directories.ts';
 import { directoryAddress } from '../steps/directory-address.ts';
 import { directoryLogins } from '../steps/directory-logins/index.ts';
 import { execBootstrapper } from '../steps/exec-bootstrapper.ts';
@@ -24,11 +25,14 @@ import { kubeadmImages } from '../steps/kubeadm-images.ts';
 import { kubeadmReset } from '../steps/kubeadm-reset.ts';
 import { kubeletArguments } from '../steps/kubelet-arguments.ts';
 import { limits } from '../steps/limits.ts';
+import { links } from '../steps/links.ts';
 import { network } from '../steps/network/index.ts';
 import { pki } from '../steps/pki.ts';
 import { proxy } from '../steps/proxy/index.ts';
 import { readiness } from '../steps/readiness.ts';
 import { registries } from '../steps/registries.ts';
+import { removals } from '../steps/removals.ts';
+import { restarts } from '../steps/restarts.ts';
 import { selinux } from '../steps/selinux.ts';
 import { sentinel } from '../steps/sentinel.ts';
 import { services } from '../steps/services.ts';
@@ -83,11 +87,15 @@ export const PIPELINE: Pipeline = {
     groups,
     users,
     kubeadmReset, // before files: it removes what an earlier attempt left below /etc/kubernetes, and files lie there, too
+    removals, // what goes makes room for what comes
+    directories,
     files,
+    links,
     activeDirectory, // behind files and the clock: resolv.conf and the time decide whether the domain is found
     directoryAddress, // both with the keys of the computer
     directoryLogins,
     services,
+    restarts, // behind all that may owe one
     containerd,
     registries, // before images: what is pulled is proven first
     images,
@@ -127,6 +135,7 @@ const WINDOWS: Pipeline = {
     files,
     windowsDomain, // behind the clock, which decides whether the domain lets the machine in
     services,
+    restarts,
   ],
   kubernetes: [
     kubeadmConfig,

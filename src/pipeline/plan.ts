@@ -12,6 +12,7 @@ import type { Change, ChangeAction, FollowUp, Step } from '../steps/step.ts';
 import { type FindSource, sourcesOf } from './change-source.ts';
 import { imagePart } from './image.ts';
 import { afterRecord, inBoot, instanceIdentity, type JournalState, stepRecord, withNotes } from './journal.ts';
+import { absoluteSource } from './load.ts';
 import { stepsFor } from './pipeline.ts';
 import { hostWithout } from './planned-host.ts';
 import { findingsOf, type Requirements, refusalFor, refuseUnlessRoot, requirements, type Unmet } from './preflight.ts';
@@ -71,8 +72,15 @@ export interface PlanWithProblems extends Plan {
  * The changes that a run of `document` would make to this machine, from a read-only host. Unmet requirements are part
  * of the plan. Throws the run's other refusals: not root, another platform, a changed document, a step whose inspection
  * fails.
+ *
+ * @param read the sources of the document
  */
-export async function makePlan(document: LoadedDocument, scope: 'base' | 'all'): Promise<PlanWithProblems> {
+export async function makePlan(
+  document: LoadedDocument,
+  scope: 'base' | 'all',
+  read: readonly string[],
+): Promise<PlanWithProblems> {
+  const sources = read.map(absoluteSource);
   const host = openQueryHost();
   const facts = await gatherFacts(host);
   refuseUnlessRoot(facts);
@@ -86,10 +94,10 @@ export async function makePlan(document: LoadedDocument, scope: 'base' | 'all'):
   refuseIfChanged(journal, document);
   const steps = stepsFor(scope, model.host.platform);
   const source = sourcesOf({ ...document, model });
-  const asked = { model, facts, host, scope, source, record: (step: string) => stepRecord(journal, step) };
+  const asked = { model, facts, host, scope, source, record: (step: string) => stepRecord(journal, step, sources) };
   const required = await requirements(steps, asked);
   const { unmet, awaited } = required;
-  const planned = await planSteps(steps, { model, facts, host, journal, scope, awaited, unmet, source });
+  const planned = await planSteps(steps, { model, facts, host, journal, scope, awaited, unmet, source, sources });
   const told = required.told.map(({ step, missing }) => ({ step: step.id, message: missing.what }));
   const plan = { ...planned, remarks: [...planned.remarks, ...told] };
   const findings = findingsOf(required);
@@ -114,6 +122,8 @@ export interface PlanOptions {
   readonly awaited?: Requirements['awaited'];
   /** Requirements that nothing provides: what depends on them is unknown. */
   readonly unmet?: Requirements['unmet'];
+  /** Where the document was read. */
+  readonly sources?: readonly string[];
   /** Where the document asks for a change. */
   readonly source?: FindSource;
 }
@@ -134,7 +144,8 @@ export async function planSteps(steps: readonly Step[], options: PlanOptions): P
       changes.push(knownAfterHooks(step, awaited));
       continue;
     }
-    const record = stepRecord(journal, step.id);
+    const record = stepRecord(journal, step.id, options.sources);
+    if (step.idle?.(desired, { ...record, owed }) === true) continue;
     for (const message of step.remarks?.(desired, record) ?? []) remarks.push({ step: step.id, message });
     const planned = await planStep(step, desired, host, record, scope).catch((error: unknown) => {
       const lacking = options.unmet ?? [];
@@ -165,7 +176,7 @@ export async function planSteps(steps: readonly Step[], options: PlanOptions): P
         id: followUpId(followUp),
         step: step.id,
         summary: followUpSummary(followUp),
-        action: followUp.startsWith('restart:') ? 'restart' : 'run',
+        action: /^re(?:start|load):/.test(followUp) ? 'restart' : 'run',
         scope: 'base',
       });
     }
@@ -212,9 +223,8 @@ function shownAction({ diff, removes, repeatable }: Change): ChangeAction {
 
 function followUpSummary(followUp: FollowUp): string {
   if (followUp === 'update-ca-certificates') return "refresh the system's store of trusted certificates";
-  return followUp === 'daemon-reload'
-    ? 'reload the units of the service manager'
-    : `restart ${followUp.slice('restart:'.length)}, for the changes above`;
+  if (followUp === 'daemon-reload') return 'reload the units of the service manager';
+  return `${followUp.replace(':', ' ')}, for the changes above`;
 }
 
 /** A machine that was bootstrapped from another `kubernetes` section is refused, not ignored. */

@@ -9,20 +9,20 @@ import {
   newJournalState,
   type PreparedNote,
   readJournal,
-  rememberWritten,
   stepRecord,
   withNotes,
 } from './journal.ts';
 import { type InstanceIdentity, isSameInstance, type JournalRecord } from './journal-record.ts';
+import { rememberPath } from './path-memory.ts';
 
 export const JOURNAL_PATH = '/var/lib/machineadm/journal';
 
 /**
- * The journal of the current run: records are durable before `append` returns, except for written paths. There are
- * thousands of those, and they become durable with `flush`, or with the next record of another kind.
+ * The journal of the current run: records are durable before `append` returns, except for paths that are written or removed.
+ * There are thousands of those, and they become durable with `flush`, or with the next record of another kind.
  */
 export interface RunJournal {
-  /** The current state; its set of written paths keeps growing. */
+  /** The current state; its paths (`wrote`, `owned`) keep growing. */
   state(): JournalState;
   record(step: string): StepRecord;
   owed(): ReadonlySet<FollowUp>;
@@ -80,17 +80,15 @@ export async function openJournal(
   }
   const log: AppendLog = openAppendLog(path);
   const seen = withNotes(journalForInstance(readJournal(path, log.lines), identity), prepared);
-  const wrote = new Map(seen.wrote);
-  let state: JournalState = { ...seen, wrote };
+  const paths = { wrote: new Map(seen.wrote), owned: new Map(seen.owned) };
+  let state: JournalState = { ...seen, ...paths };
   return {
     state: () => state,
     record: (step) => stepRecord(state, step),
     owed: () => state.owed,
     append(record) {
-      if (record.is === 'wrote') {
-        log.appendLazily(lineOf(record));
-        rememberWritten(wrote, record);
-      } else {
+      if (rememberPath(paths, state.open?.sources, record)) log.appendLazily(lineOf(record));
+      else {
         log.append(lineOf(record));
         state = afterRecord(state, record);
       }

@@ -4,10 +4,10 @@ import type { LoadedDocument } from '@machineadm/document/load.ts';
 import { hasRunningCommands } from '../host/index.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { Host } from '../host/seam/host.ts';
-import { absoluteSource } from './boot-apply.ts';
 import type { Conclusion } from './conclusion.ts';
 import type { JournalState, PreparedNote } from './journal.ts';
 import type { JournalRecord } from './journal-record.ts';
+import { absoluteSource } from './load.ts';
 import { asRefusal } from './refusal.ts';
 import { JOURNAL_PATH, openJournal, type RunJournal } from './run-journal.ts';
 

@@ -20,6 +20,7 @@ import { withHooks } from './after-hooks.ts';
 import { performAttempts } from './attempts.ts';
 import { sourcesOf } from './change-source.ts';
 import { type Conclusion, conclude, overallDeadline } from './conclusion.ts';
+import { desiredOf } from './desired.ts';
 import { requireLasting } from './durable-changes.ts';
 import { bakingHost, imagePart } from './image.ts';
 import {
@@ -30,7 +31,7 @@ import {
   stepRecord,
   withNotes,
 } from './journal.ts';
-import { openDocument } from './load.ts';
+import { absoluteSource, openDocument } from './load.ts';
 import { pipelineFor, stepsFor } from './pipeline.ts';
 import { refuseIfChanged } from './plan.ts';
 import { preflight, refuseUnlessRoot } from './preflight.ts';
@@ -134,7 +135,7 @@ async function runLocked(request: RunRequest, runId: string, facts: Facts): Prom
     for (const warning of judged.warnings) reporter.warn(warning);
     if (judged.known.open !== undefined) reporter.warn('the run before this one was killed; it is resumed');
     if (request.command === 'prepare') warnOfLeft(judged.document, reporter);
-    reporter.planned(plannedSteps(request, judged.document, facts));
+    reporter.planned(plannedSteps(request, judged, facts));
     goingOn = await arrangeResume(host, facts, request);
     conclusion = await runPipeline(request, host, facts, judged.document, journal, reporter);
   } catch (error) {
@@ -163,9 +164,14 @@ function scopeOf({ command }: RunRequest): 'base' | 'all' {
   return command === 'prepare' ? 'base' : 'all';
 }
 
-function plannedSteps(request: RunRequest, { model }: LoadedDocument, facts: Facts): string[] {
+function plannedSteps(
+  request: RunRequest,
+  { document: { model }, known }: Judged & { ok: true },
+  facts: Facts,
+): string[] {
+  const record = (step: string) => stepRecord(known, step, request.sources.map(absoluteSource));
   return stepsFor(scopeOf(request), model.host.platform)
-    .filter((step) => step.desired(model, facts) !== undefined)
+    .filter((step) => desiredOf(step, model, facts, record) !== undefined)
     .map((step) => step.id);
 }
 
@@ -209,7 +215,7 @@ async function judge(request: RunRequest, host: Host, facts: Facts, before: Jour
         model: document.model,
         facts,
         scope,
-        record: (step) => stepRecord(seen, step),
+        record: (step) => stepRecord(seen, step, request.sources.map(absoluteSource)),
         source: sourcesOf(document),
       }),
       request.signal,

@@ -6,9 +6,10 @@ import type { Facts } from '../host/seam/facts.ts';
 import type { Host, QueryHost } from '../host/seam/host.ts';
 import type { Change, Execution, Explanation, FollowUp, Step, StepRecord } from '../steps/step.ts';
 import { groupAdjacent, mapWithLimit } from './concurrency.ts';
+import { desiredOf } from './desired.ts';
 import { performFollowUp } from './follow-ups.ts';
 import { endsForReboot, rebootNeeded, rebootWasFutile } from './reboot.ts';
-import { recordingHost } from './recording-host.ts';
+import { makerOf, recordingHost } from './recording-host.ts';
 import type { RunJournal } from './run-journal.ts';
 import type { RunTrace } from './run-trace.ts';
 
@@ -61,7 +62,7 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1;
 export async function runSteps(steps: readonly Step[], options: RunOptions): Promise<void> {
   for (const [index, step] of steps.entries()) {
     // Hooks of an earlier step may have renewed the facts.
-    const desired = step.desired(options.model, options.facts);
+    const desired = desiredOf(step, options.model, options.facts, options.journal.record);
     if (desired === undefined || options.postpones?.(step) === true) continue;
     const begun = performance.now();
     const changes: string[] = [];
@@ -85,7 +86,11 @@ export async function runSteps(steps: readonly Step[], options: RunOptions): Pro
       const failure = error instanceof StepFailure ? error : new StepFailure(step.id, error);
       if (failure.step === step.id) finish('Failed');
       for (const later of steps.slice(index + 1)) {
-        if (later.id === failure.step || later.desired(options.model, options.facts) === undefined) continue;
+        if (
+          later.id === failure.step ||
+          desiredOf(later, options.model, options.facts, options.journal.record) === undefined
+        )
+          continue;
         options.observer.stepDone(later.id, { state: 'Skipped', changes: [], durationMs: 0 });
       }
       if (failure.step !== step.id)
@@ -110,7 +115,7 @@ export class StepFailure extends Error {
 }
 
 async function runStep(step: Step, desired: unknown, options: RunOptions, made: string[]): Promise<void> {
-  const { host, journal, trace } = options;
+  const { host, journal, model, trace } = options;
   const deadlineMs = step.deadlineMs?.(desired);
   const signal =
     deadlineMs === undefined || deadlineMs > LONGEST_TIMER_MS
@@ -128,7 +133,8 @@ async function runStep(step: Step, desired: unknown, options: RunOptions, made: 
     throw rebootWasFutile(step, futile);
   }
   const waits = waitsOf(step, options);
-  const changing = recordingHost(host, step.id, journal, trace);
+  const recording = (change?: Change) => recordingHost(host, makerOf(model, step, change), journal, trace);
+  const changing = recording();
   const make = async (change: Change): Promise<void> => {
     if (change.owes !== undefined && change.owes.length > 0) {
       journal.append({ is: 'owed', step: step.id, change: change.id, followUps: change.owes });
@@ -139,11 +145,10 @@ async function runStep(step: Step, desired: unknown, options: RunOptions, made: 
       journal.append({ is: 'started', step: step.id, change: change.id });
     }
     trace?.touch(step.id);
-    await within(step.apply(changing, change, execution(step, change.id, signal, options, waits))).catch(
-      (error: unknown) => {
-        throw endsForReboot(error) ? error : new StepFailure(step.id, error, change.id);
-      },
-    );
+    const running = execution(step, change.id, signal, options, waits);
+    await within(step.apply(recording(change), change, running)).catch((error: unknown) => {
+      throw endsForReboot(error) ? error : new StepFailure(step.id, error, change.id);
+    });
     if (step.runsHooks === true && options.hooksRan !== undefined) {
       await within(options.hooksRan(step, execution(step, change.id, signal, options, waits)));
     }
@@ -204,7 +209,7 @@ export async function planStep(
 
 /** The follow-ups of a step in execution order: units are reloaded before a service restarts. */
 export function pendingFollowUps(step: Step, desired: unknown, owed: ReadonlySet<FollowUp>): FollowUp[] {
-  return [...(step.settles ?? []), ...(step.settlesFor?.(desired) ?? [])]
+  return [...(step.settles ?? []), ...(step.settlesFor?.(desired, owed) ?? [])]
     .filter((followUp) => owed.has(followUp))
     .sort((a, b) => Number(b === 'daemon-reload') - Number(a === 'daemon-reload'));
 }
@@ -237,6 +242,7 @@ function execution(step: Step, change: string, signal: AbortSignal, options: Run
     waitingFor: (what) => waits(change, what),
     output: (source, line) => observer.output(step.id, source, redact(line)),
     warn: (message) => observer.warn(redact(message)),
+    release: (path) => journal.append({ is: 'released', step: step.id, path }),
     remember: (note) => journal.append({ is: 'note', step: step.id, change, note }),
   };
 }

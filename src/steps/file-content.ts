@@ -9,10 +9,14 @@ import type { FileStat, QueryHost } from '../host/seam/host.ts';
  * expires.
  */
 export function scopeOf({ content, path }: FileModel): 'base' | 'node' {
-  if (path.startsWith('/run/')) return 'node';
+  if (scopeOfPath(path) === 'node') return 'node';
   if (content.kind === 'inline') return 'base';
   if (content.kind !== 'http') return 'node';
   return Object.keys(content.headers).length === 0 && new URL(content.url).search === '' ? 'base' : 'node';
+}
+
+export function scopeOfPath(path: string): 'base' | 'node' {
+  return path.startsWith('/run/') ? 'node' : 'base';
 }
 
 /** Where a file's content comes from, for people: never the content, and of a URL nothing that may be a token. */

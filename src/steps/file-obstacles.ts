@@ -1,4 +1,5 @@
 import { posix } from 'node:path';
+import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { FileModel, HostModel } from '@machineadm/document/model.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
 import type { FileStat, QueryHost } from '../host/seam/host.ts';
@@ -9,7 +10,7 @@ import type { UnmetRequirement } from './step.ts';
 export interface Obstacle extends UnmetRequirement {
   readonly path: string;
   readonly scope: 'base' | 'node';
-  readonly reason: Extract<Reason, 'FileOwnerUnknown' | 'FileNotWritten'>;
+  readonly reason: Extract<Reason, 'FileOwnerUnknown' | 'FileNotWritten' | 'RemovalRefused'>;
 }
 
 /** Accounts that the document itself makes before its files are written. */
@@ -43,7 +44,7 @@ export async function findObstacles(
     const owner = `${file.user}:${file.group}`;
     const unknown = owners.get(owner) ?? (await unknownOwners(host, file, made));
     owners.set(owner, unknown);
-    obstacles.push(...unknown.map((name) => ownerObstacle(file, name)));
+    obstacles.push(...unknown.map((name) => ownerObstacle({ ...file, scope }, name, 'host.files')));
     const { content } = file;
     if (content.kind === 'file' && !written.has(content.path) && (await host.stat(content.path)) === undefined) {
       obstacles.push({
@@ -54,14 +55,36 @@ export async function findObstacles(
         remedy: `Put ${content.path} in place before this run, or let an early hook do it.`,
       });
     }
-    const there = await whatIsThere(host, file.path);
+    const there = await placeObstacle(host, file.path, ['file'], 'host.files');
     if (there !== undefined) obstacles.push({ ...there, scope });
     written.add(file.path);
   }
   return obstacles;
 }
 
-async function unknownOwners(host: QueryHost, file: FileModel, made: MadeAccounts): Promise<readonly string[]> {
+/** A path with the owner that the document gives it. */
+interface Owned {
+  readonly path: string;
+  readonly user: string;
+  readonly group: string;
+  readonly scope: 'base' | 'node';
+}
+
+/** Owners that neither exist nor are made before. */
+export async function ownerObstacles(
+  host: QueryHost,
+  owned: Owned,
+  made: MadeAccounts,
+  field: string,
+): Promise<readonly Obstacle[]> {
+  return (await unknownOwners(host, owned, made)).map((name) => ownerObstacle(owned, name, field));
+}
+
+async function unknownOwners(
+  host: QueryHost,
+  file: Pick<Owned, 'user' | 'group'>,
+  made: MadeAccounts,
+): Promise<readonly string[]> {
   const unknown: string[] = [];
   if (!made.users.has(file.user) && (await host.userId(file.user)) === undefined) unknown.push(`the user ${file.user}`);
   if (!made.groups.has(file.group) && (await host.groupId(file.group)) === undefined) {
@@ -70,21 +93,28 @@ async function unknownOwners(host: QueryHost, file: FileModel, made: MadeAccount
   return unknown;
 }
 
-function ownerObstacle(file: FileModel, owner: string): Obstacle {
+function ownerObstacle({ path, scope }: Owned, owner: string, field: string): Obstacle {
   return {
-    path: file.path,
-    scope: scopeOf(file),
+    path,
+    scope,
     reason: 'FileOwnerUnknown',
-    what: `${file.path}: ${owner} does not exist`,
-    remedy: `Create ${owner} before this run or under host.users, or correct the owner under host.files.`,
+    what: `${path}: ${owner} does not exist`,
+    remedy: `Create ${owner} before this run or under host.users, or correct the owner under ${field}.`,
   };
 }
 
 /**
+ * What is at a path instead of something of these types, and why nothing can be put there.
+ *
  * A link is not followed as the last component: whoever may place a link in a directory would choose which file root
  * overwrites (CWE-59). It is not replaced either, because it is another tool's.
  */
-async function whatIsThere(host: QueryHost, path: string): Promise<Omit<Obstacle, 'scope'> | undefined> {
+export async function placeObstacle(
+  host: QueryHost,
+  path: string,
+  wanted: readonly FileStat['type'][],
+  field: string,
+): Promise<Omit<Obstacle, 'scope'> | undefined> {
   const stat = await statOf(host, path);
   if (stat === 'below a file') {
     return refusal(
@@ -93,18 +123,18 @@ async function whatIsThere(host: QueryHost, path: string): Promise<Omit<Obstacle
       `Remove the file that stands where a parent of ${path} must be.`,
     );
   }
-  if (stat === undefined || stat.type === 'file') return undefined;
+  if (stat === undefined || wanted.includes(stat.type)) return undefined;
   if (stat.type === 'symlink') {
     return refusal(
       path,
       'a symbolic link is there',
-      'Remove the link, or name the file that it points to under host.files.',
+      `Remove the link, or name the ${wanted[0]} that it points to under ${field}.`,
     );
   }
   return refusal(
     path,
     stat.type === 'other' ? 'it is not a regular file' : `a ${stat.type} is there`,
-    `Remove it, or correct the path ${path} under host.files.`,
+    `Remove it, or correct the path ${path} under ${field}.`,
   );
 }
 
@@ -130,4 +160,15 @@ async function statQuietly(host: QueryHost, path: string): Promise<FileStat | un
 
 function refusal(path: string, why: string, remedy: string): Omit<Obstacle, 'scope'> {
   return { path, reason: 'FileNotWritten', what: `${path}: ${why}`, remedy };
+}
+
+/** The error of a step that finds these in its way. */
+export function obstructed(obstacles: readonly Obstacle[], failed = 'Files cannot be written'): MachineadmError {
+  const [first] = obstacles;
+  return new MachineadmError({
+    reason: first?.reason ?? 'FileNotWritten',
+    summary: `${failed}: ${obstacles.map((obstacle) => obstacle.what).join('; ')}.`,
+    remedy: [...new Set(obstacles.map((obstacle) => obstacle.remedy))].join(' '),
+    evidence: obstacles.map((obstacle) => ({ source: obstacle.path, text: obstacle.what })),
+  });
 }

@@ -28,6 +28,7 @@ export function fileStep(step: {
   return {
     id,
     title,
+    owned: true,
     ...(settles === undefined ? {} : { settles }),
     desired: (model) => step.files(model),
 

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import { utf8Text } from '@machineadm/document/decode.ts';
-import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { FileModel } from '@machineadm/document/model.ts';
 import { formatMode } from '@machineadm/document/units.ts';
 import { mountPointsOf } from '../host/files/paths.ts';
@@ -8,8 +7,15 @@ import type { FileStat, QueryHost } from '../host/seam/host.ts';
 import { contentObstacles } from './content-checks/index.ts';
 import { contentToWrite, scopeOf, sourceOf, wantedContent, wantedMode } from './file-content.ts';
 import { download } from './file-download.ts';
-import { accountsMadeBy, findObstacles, type MadeAccounts, NO_ACCOUNTS, type Obstacle } from './file-obstacles.ts';
-import type { Change, Step } from './step.ts';
+import {
+  accountsMadeBy,
+  findObstacles,
+  type MadeAccounts,
+  NO_ACCOUNTS,
+  type Obstacle,
+  obstructed,
+} from './file-obstacles.ts';
+import { type Change, type OwnedPlace, owing, type Step } from './step.ts';
 import { textDiff } from './text-diff.ts';
 
 /** A longer file is not read to show how it changes. */
@@ -30,6 +36,8 @@ export interface FileActual {
   readonly text: string | undefined;
   /** True for a file that is as a hook of the document left it, which changed it after it was written. */
   readonly isHookEdit: boolean;
+  /** True for a file that a run was killed in: nothing proves yet that it is what that run wrote. */
+  readonly isUnfinished: boolean;
   /** undefined: not known yet, because what decides it does not exist yet. */
   readonly wanted: {
     readonly uid: number | undefined;
@@ -61,6 +69,7 @@ export interface FilePayload {
 export const files: Step<FilesDesired, FilesActual, FilePayload> = {
   id: 'files',
   title: 'files',
+  owned: true,
 
   desired(model) {
     const { files, hooks } = model.host;
@@ -100,7 +109,8 @@ export const files: Step<FilesDesired, FilesActual, FilePayload> = {
         },
       };
       const edit = record.hookEdits.get(file.path);
-      actual.push({ ...now, isHookEdit: edit !== undefined && edit === editOf(file, now) });
+      const isUnfinished = found?.type === 'file' && isBegun(record.owned.get(file.path));
+      actual.push({ ...now, isUnfinished, isHookEdit: edit !== undefined && edit === editOf(file, now) });
     }
     return { files: actual, obstacles };
   },
@@ -122,6 +132,7 @@ export const files: Step<FilesDesired, FilesActual, FilePayload> = {
         scope,
         ...knownAfter(desired, file, now),
         ineffective: 'FileNotWritten',
+        ...owing(file),
         payload: {
           file,
           uid: now.wanted.uid,
@@ -177,11 +188,16 @@ function differencesOf(file: FileModel, now: FileActual): string[] {
   if (stat.uid !== wanted.uid || stat.gid !== wanted.gid) {
     differences.push(`owner ${stat.uid}:${stat.gid} -> ${owner}`);
   }
+  if (differences.length === 0 && now.isUnfinished) differences.push('write again, as a run was killed in it');
   return differences;
 }
 
+function isBegun(owned: OwnedPlace | undefined): boolean {
+  return owned?.type === 'file' && owned.stamp === undefined;
+}
+
 /** A file as it is and as the document wants it: both must be the same again for an edit to be kept. */
-function editOf(file: FileModel, { stat, sha256, wanted }: Omit<FileActual, 'isHookEdit'>): string {
+function editOf(file: FileModel, { stat, sha256, wanted }: Omit<FileActual, 'isHookEdit' | 'isUnfinished'>): string {
   const is = stat === undefined ? undefined : [stat.type, stat.mode, stat.uid, stat.gid, sha256];
   const state = [is, [file.mode, wanted.uid, wanted.gid, wanted.sha256]];
   return createHash('sha256').update(JSON.stringify(state)).digest('hex');
@@ -240,16 +256,6 @@ function shownDiff({ stat, text, wanted }: FileActual): string | undefined {
   if (wanted.text === undefined) return undefined;
   if (stat !== undefined && text === undefined) return `${stat.size} bytes are there: too many to compare by line`;
   return textDiff(text ?? '', wanted.text) || undefined;
-}
-
-function obstructed(obstacles: readonly Obstacle[]): MachineadmError {
-  const [first] = obstacles;
-  return new MachineadmError({
-    reason: first?.reason ?? 'FileNotWritten',
-    summary: `Files cannot be written: ${obstacles.map((obstacle) => obstacle.what).join('; ')}.`,
-    remedy: [...new Set(obstacles.map((obstacle) => obstacle.remedy))].join(' '),
-    evidence: obstacles.map((obstacle) => ({ source: obstacle.path, text: obstacle.what })),
-  });
 }
 
 function closestMountPoint(mountPoints: readonly string[], path: string): string {

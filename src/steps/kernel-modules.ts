@@ -33,6 +33,7 @@ export type KernelModulesPayload =
 export const kernelModules: Step<readonly string[], KernelModulesActual, KernelModulesPayload> = {
   id: 'kernel-modules',
   title: 'kernel modules',
+  owned: true,
 
   desired(model) {
     const names = [...new Set(model.host.kernelModules.map(canonicalModule))];

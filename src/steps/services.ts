@@ -38,6 +38,7 @@ export type ServiceAct = 'start' | 'stop' | 'enable' | 'disable' | 'mask' | 'unm
 export const services: Step<ServicesDesired, readonly ServiceActual[], ServicePayload> = {
   id: 'services',
   title: 'services',
+  owned: true,
   settles: ['daemon-reload'],
   settlesFor: (desired) => desired.services.map(restartOf),
 

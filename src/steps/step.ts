@@ -4,7 +4,7 @@ import type { Claim } from '@machineadm/document/ownership/claim.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
 import type { StepId } from '@machineadm/document/step-ids.ts';
 import type { Facts } from '../host/seam/facts.ts';
-import type { Host, QueryHost } from '../host/seam/host.ts';
+import type { FileStat, Host, QueryHost } from '../host/seam/host.ts';
 import type { Inventory } from '../kubernetes/kubeadm/inventory.ts';
 
 export type { Inventory } from '../kubernetes/kubeadm/inventory.ts';
@@ -26,7 +26,7 @@ export interface Step<Desired = unknown, Actual = unknown, Payload = unknown> {
   /** Follow-ups that are performed right after this step's changes, once, however many changes owe them. */
   readonly settles?: readonly FollowUp[];
   /** The same, where the document decides which they are: the services that it names. Added to `settles`. */
-  settlesFor?(desired: Desired): readonly FollowUp[];
+  settlesFor?(desired: Desired, owed: ReadonlySet<FollowUp>): readonly FollowUp[];
   /** True for a step that runs commands of the document: what they change in files of earlier steps is intended. */
   readonly runsHooks?: true;
   /**
@@ -80,6 +80,10 @@ export interface Step<Desired = unknown, Actual = unknown, Payload = unknown> {
   followUp?(host: Host, desired: Desired, followUp: FollowUp, execution: Execution): Promise<void>;
   /** Why changes that were made do not hold, as far as the machine tells. undefined: it does not. */
   whyNotEffective?(host: Host, desired: Desired, left: readonly Change<Payload>[]): Promise<Explanation | undefined>;
+  /** True where there is nothing to do, as far as the journal tells: then it is no step of this run. Default false. */
+  idle?(desired: Desired, record: StepRecord): boolean;
+  /** Files, links and directories that it makes are removed once the document does not ask for them any more. */
+  readonly owned?: true;
   /** Called once after the step's changes and the follow-ups they owe, before verify: flush to disk, wait for health. */
   settled?(host: Host, desired: Desired, execution: Execution): Promise<void>;
 }
@@ -142,9 +146,9 @@ export interface Change<Payload = unknown> {
 
 /**
  * Work owed to a change: the service manager must re-read its units, the system's store of trusted certificates must be
- * made anew, or a service must restart on new inputs.
+ * made anew, or a service must restart on new inputs, or read them again.
  */
-export type FollowUp = 'daemon-reload' | 'update-ca-certificates' | `restart:${string}`;
+export type FollowUp = 'daemon-reload' | 'update-ca-certificates' | `restart:${string}` | `reload:${string}`;
 
 /** Something that `apply` needs and that is not there, or that it would fail over. */
 export interface UnmetRequirement {
@@ -199,6 +203,8 @@ export interface StepRecord {
   readonly inventory: Inventory | undefined;
   /** What was at each path before a step wrote there for the first time. */
   readonly wrote: ReadonlyMap<string, 'absent' | 'present'>;
+  /** What runs of this document made on this machine, whichever step, and nobody took away since: by path. */
+  readonly owned: ReadonlyMap<string, OwnedPlace>;
   /** Follow-ups owed by an earlier, killed run. */
   readonly owed: ReadonlySet<FollowUp>;
   /**
@@ -208,8 +214,9 @@ export interface StepRecord {
   readonly reboot: 'none' | 'owed' | 'done';
 }
 
-/** What of it tells whether a hook is still to run. */
-export type RanRecord = Pick<StepRecord, 'done' | 'doneInRun' | 'interrupted' | 'notes'>;
+/** What of it a preflight may go by: whether a hook is still to run, and what was made. */
+export type RanRecord = Pick<StepRecord, 'done' | 'doneInRun' | 'interrupted' | 'notes'> &
+  Partial<Pick<StepRecord, 'owned'>>;
 
 export const EMPTY_RECORD: StepRecord = {
   interrupted: new Set(),
@@ -222,9 +229,33 @@ export const EMPTY_RECORD: StepRecord = {
   attempts: [],
   inventory: undefined,
   wrote: new Map(),
+  owned: new Map(),
   owed: new Set(),
   reboot: 'none',
 };
+
+/** What the document says must follow a change, as a part of that change. */
+export function owing({ owes }: { readonly owes?: readonly FollowUp[] }): Pick<Change, 'owes'> {
+  return owes === undefined ? {} : { owes };
+}
+
+/** Something that a run made, and how it is known again. */
+export interface OwnedPlace {
+  /** That made it. */
+  readonly step: string;
+  readonly type: 'file' | 'link' | 'directory';
+  /** Of a file: `stampOf`. Absent while it is being written. */
+  readonly stamp?: string;
+  /** Of a link: what it holds. */
+  readonly target?: string;
+  /** What must follow its removal. */
+  readonly owes?: readonly FollowUp[];
+}
+
+/** What changes with the content of a file, and with no reboot: its inode and the time of its last change. */
+export function stampOf({ fingerprint, size }: FileStat): string | undefined {
+  return fingerprint === undefined ? undefined : `${size}:${fingerprint.slice(fingerprint.indexOf(':') + 1)}`;
+}
 
 /** What a running change may use of the run around it. */
 export interface Execution {
@@ -236,6 +267,8 @@ export interface Execution {
   output(source: string, line: string): void;
   /** Something the operator should know that does not fail the run. */
   warn(message: string): void;
+  /** Gives up what a run made: it is somebody else's now. */
+  release(path: string): void;
   /** Leaves a JSON note in the journal, durable before it returns; the next `inspect` finds it in the record. */
   remember(note: unknown): void;
 }

@@ -43,6 +43,7 @@ export type SysctlPayload =
 export const sysctl: Step<SysctlDesired, SysctlActual, SysctlPayload> = {
   id: 'sysctl',
   title: 'kernel settings',
+  owned: true,
 
   desired(model) {
     if (model.host.sysctl.length === 0) return undefined;

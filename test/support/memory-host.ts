@@ -115,6 +115,8 @@ interface Entry {
   readonly mode: number;
   readonly uid: number;
   readonly gid: number;
+  /** Another number with each write. */
+  readonly written: number;
 }
 
 const STOPPED: ServiceState = {
@@ -135,6 +137,7 @@ export function memoryHost(machine: MemoryMachine = {}): MemoryHost {
   const kernel = new Map<string, MemoryKernelFile>();
   const services = new Map<string, MemoryService>(Object.entries(machine.services ?? {}));
   let clock = 0;
+  let writes = 0;
 
   const put = (path: string, file: string | Uint8Array | MemoryFile): void => {
     const entry = typeof file === 'string' || file instanceof Uint8Array ? { content: file } : file;
@@ -145,12 +148,13 @@ export function memoryHost(machine: MemoryMachine = {}): MemoryHost {
       mode: entry.mode ?? (type === 'directory' ? 0o755 : 0o644),
       uid: entry.uid ?? 0,
       gid: entry.gid ?? 0,
+      written: ++writes,
     });
     putParents(path, 0o755);
   };
   const putParents = (path: string, mode: number): void => {
     for (let parent = dirname(path); !tree.has(parent); parent = dirname(parent)) {
-      tree.set(parent, { type: 'directory', bytes: new Uint8Array(), mode, uid: 0, gid: 0 });
+      tree.set(parent, { type: 'directory', bytes: new Uint8Array(), mode, uid: 0, gid: 0, written: ++writes });
       if (parent === '/' || parent === '.') return;
     }
   };
@@ -209,6 +213,9 @@ export function memoryHost(machine: MemoryMachine = {}): MemoryHost {
     async restart(name) {
       changeService('restart', name, started());
     },
+    async reloadService(name) {
+      changeService('reload', name, {});
+    },
     async enable(name) {
       changeService('enable', name, { enabled: true });
     },
@@ -261,7 +268,8 @@ export function memoryHost(machine: MemoryMachine = {}): MemoryHost {
       if (kernelFile !== undefined) return { type: 'file', mode: 0o644, uid: 0, gid: 0, size: 0 };
       const entry = tree.get(path);
       if (entry === undefined) return undefined;
-      return { type: entry.type, mode: entry.mode, uid: entry.uid, gid: entry.gid, size: entry.bytes.length };
+      const { type, mode, uid, gid, bytes, written } = entry;
+      return { type, mode, uid, gid, size: bytes.length, fingerprint: `0:${written}` };
     },
     async readLink(path) {
       const entry = tree.get(path);
@@ -350,6 +358,11 @@ export function memoryHost(machine: MemoryMachine = {}): MemoryHost {
     },
     async removeFile(path) {
       log.push(`remove ${path}`);
+      tree.delete(path);
+    },
+    async removeDirectory(path) {
+      log.push(`rmdir ${path}`);
+      if ([...tree.keys()].some((other) => other.startsWith(`${path}/`))) throw errno('ENOTEMPTY', path);
       tree.delete(path);
     },
     async makeDirectory(path, mode) {

@@ -20,6 +20,8 @@ export interface StepRun {
   readonly waits: readonly (string | undefined)[];
   /** By change id, as the journal would hold them. */
   readonly notes: ReadonlyMap<string, unknown>;
+  /** Paths that the step gave up. */
+  readonly released: readonly string[];
   /** What verify found still to do. */
   readonly left: readonly Change[];
 }
@@ -62,12 +64,14 @@ export async function runStep<D, A, P>(
   const interrupted = new Set(record.interrupted);
   const doneInRun = new Set(record.doneInRun);
   const output: string[] = [];
+  const released: string[] = [];
   const waits: (string | undefined)[] = [];
   const execution = (change: string): Execution => ({
     signal: options.signal ?? new AbortController().signal,
     waitingFor: (what) => waits.push(what),
     output: (source, line) => output.push(`${source}: ${line}`),
     warn: (message) => warnings.push(message),
+    release: (path) => released.push(path),
     remember: (note) => notes.set(change, note),
   });
   const changes = await planned(step, host, model, options);
@@ -79,7 +83,7 @@ export async function runStep<D, A, P>(
     interrupted.delete(change.id);
   }
   const owed = new Set([...record.owed, ...changes.flatMap((change) => change.owes ?? [])]);
-  const settles = [...(step.settles ?? []), ...(desired === undefined ? [] : (step.settlesFor?.(desired) ?? []))];
+  const settles = [...(step.settles ?? []), ...(desired === undefined ? [] : (step.settlesFor?.(desired, owed) ?? []))];
   for (const followUp of settles.filter((one) => owed.has(one))) {
     if (desired !== undefined && step.followUp !== undefined) {
       await step.followUp(host, desired, followUp, execution(`follow-up/${followUp}`));
@@ -88,7 +92,8 @@ export async function runStep<D, A, P>(
   }
   if (desired !== undefined && changes.length + owed.size > 0)
     await step.settled?.(host, desired, execution(`${step.id}/settled`));
-  const after = { ...record, done, doneInRun, interrupted, notes, owed: new Set<FollowUp>() };
+  const kept = new Map([...record.owned].filter(([path]) => !released.includes(path)));
+  const after = { ...record, done, doneInRun, interrupted, notes, owned: kept, owed: new Set<FollowUp>() };
   const left = await planned(step, host, model, { ...options, record: after });
-  return { changes, warnings, output, waits, notes, left };
+  return { changes, warnings, output, waits, notes, released, left };
 }

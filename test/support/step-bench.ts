@@ -24,6 +24,7 @@ export function told(signal: AbortSignal = new AbortController().signal): Told {
     waitingFor() {},
     output: (_source, line) => void lines.push(line),
     warn: (message) => void warnings.push(message),
+    release: () => {},
     remember: (note) => void notes.push(note),
   };
 }

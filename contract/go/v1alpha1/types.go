@@ -198,8 +198,14 @@ type MachineBootstrapHost struct {
 	Services []MachineBootstrapHostServices `json:"services,omitempty"`
 	// Disks, file systems and mounts. A device that holds data is never formatted unless the document says so. Default: storage stays as it is.
 	Storage *MachineBootstrapHostStorage `json:"storage,omitempty"`
+	// Directories that machineadm makes, before it writes files.
+	Directories []MachineBootstrapHostDirectories `json:"directories,omitempty"`
 	// Files that machineadm writes, after mounts and users exist.
 	Files []MachineBootstrapHostFiles `json:"files,omitempty"`
+	// Symbolic links that machineadm makes, after it has written files.
+	Links []MachineBootstrapHostLinks `json:"links,omitempty"`
+	// Whether files, links, directories and drop-ins that an earlier run made are removed once the document does not ask for them any more. What somebody changed since is kept.
+	Prune *string `json:"prune,omitempty"`
 	// Commands of your own at three places of a run. Default: no commands.
 	Hooks *MachineBootstrapHostHooks `json:"hooks,omitempty"`
 }
@@ -432,6 +438,10 @@ type MachineBootstrapHostCertificateAuthorities struct {
 	Name string `json:"name"`
 	// The certificate in PEM form.
 	Pem string `json:"pem"`
+	// Services that are restarted when it was changed, once all changes are made, where they run. Default: none.
+	Restarts []string `json:"restarts,omitempty"`
+	// Services that read their configuration again when it was changed, where they run. Default: none.
+	Reloads []string `json:"reloads,omitempty"`
 }
 
 // MachineBootstrapHostActiveDirectory: Makes the machine a member of an Active Directory domain. Default: the machine joins no domain.
@@ -596,6 +606,24 @@ type MachineBootstrapHostStorageMounts struct {
 	Options []string `json:"options,omitempty"`
 }
 
+// MachineBootstrapHostDirectories: see the schema.
+type MachineBootstrapHostDirectories struct {
+	// The path of the directory. Those above it are made if needed.
+	Path string `json:"path"`
+	// The permissions of the directory in octal digits, in quotes. Default: "0755" where it is made; one that is there keeps its own.
+	Mode *string `json:"mode,omitempty"`
+	// The user and group that own the directory, as names or numeric IDs. Default: root:root where it is made; one that is there keeps its own.
+	Owner *string `json:"owner,omitempty"`
+	// Modes and owner of everything in the directory; files, directories and links that the document names have their own. With absent, true removes what is in it, too. Default: what is in it stays as it is; with absent, it must be empty.
+	Recursive any `json:"recursive,omitempty"`
+	// Whether it is removed where it is, and nothing else is said of it.
+	Absent *bool `json:"absent,omitempty"`
+	// Services that are restarted when it was changed, once all changes are made, where they run. Default: none.
+	Restarts []string `json:"restarts,omitempty"`
+	// Services that read their configuration again when it was changed, where they run. Default: none.
+	Reloads []string `json:"reloads,omitempty"`
+}
+
 // MachineBootstrapHostFiles: see the schema.
 type MachineBootstrapHostFiles struct {
 	// The path of the file. Directories above it are created if needed.
@@ -616,6 +644,12 @@ type MachineBootstrapHostFiles struct {
 	Append *bool `json:"append,omitempty"`
 	// Whether ${name} in content is replaced by a variable.
 	Expand *bool `json:"expand,omitempty"`
+	// Whether it is removed where it is, and nothing else is said of it.
+	Absent *bool `json:"absent,omitempty"`
+	// Services that are restarted when it was changed, once all changes are made, where they run. Default: none.
+	Restarts []string `json:"restarts,omitempty"`
+	// Services that read their configuration again when it was changed, where they run. Default: none.
+	Reloads []string `json:"reloads,omitempty"`
 }
 
 // MachineBootstrapHostFilesContentFrom: Where the content comes from. Give this or content. Default: content is the content.
@@ -638,6 +672,22 @@ type MachineBootstrapHostFilesContentFromHTTP struct {
 	Headers map[string]any `json:"headers,omitempty"`
 	// Permits this one request to send or fetch secrets and credentials without TLS, where everybody on the network path can read them.
 	AllowInsecure *bool `json:"allowInsecure,omitempty"`
+}
+
+// MachineBootstrapHostLinks: see the schema.
+type MachineBootstrapHostLinks struct {
+	// The path of the link. Directories above it are made if needed.
+	Path string `json:"path"`
+	// What the link holds: an absolute path, or one that begins at the directory of the link. Required, except with absent. Default: the link is removed.
+	Target *string `json:"target,omitempty"`
+	// Whether a file, or a link of others to something else, is replaced. A directory never is.
+	Force *bool `json:"force,omitempty"`
+	// Whether it is removed where it is, and nothing else is said of it.
+	Absent *bool `json:"absent,omitempty"`
+	// Services that are restarted when it was changed, once all changes are made, where they run. Default: none.
+	Restarts []string `json:"restarts,omitempty"`
+	// Services that read their configuration again when it was changed, where they run. Default: none.
+	Reloads []string `json:"reloads,omitempty"`
 }
 
 // MachineBootstrapHostHooks: Commands of your own at three places of a run. Default: no commands.

@@ -3,13 +3,16 @@ import type { Platform } from './host-parts/part.ts';
 
 export type { ApparmorModel } from './host-parts/apparmor.ts';
 export type { CertificateAuthorityModel } from './host-parts/certificate-authorities.ts';
+export type { DirectoryModel, RecursiveModel } from './host-parts/directories.ts';
 export type { FileContent, FileModel } from './host-parts/files.ts';
 export type { GroupModel } from './host-parts/groups.ts';
 export type { HookGroup } from './host-parts/hooks.ts';
 export type { HostsModel } from './host-parts/hosts.ts';
 export type { Limit, LimitsModel } from './host-parts/limits.ts';
+export type { LinkModel } from './host-parts/links.ts';
 export type { NetworkModel, NetworkTool } from './host-parts/network.ts';
 export type { Platform } from './host-parts/part.ts';
+export type { AbsentModel } from './host-parts/paths-of-host.ts';
 export type { ProxyModel, ProxyUser } from './host-parts/proxy.ts';
 export type { SelinuxModel } from './host-parts/selinux.ts';
 export type { ServiceModel } from './host-parts/services.ts';

@@ -140,6 +140,10 @@ export const REASONS = {
   MountFailed: reason('HostStepFailed', 'A file system could not be mounted, or swap not switched on.'),
   FileOwnerUnknown: reason('HostStepFailed', 'The owner of a file does not exist on this machine.'),
   FileNotWritten: reason('HostStepFailed', 'A file could not be written.'),
+  RemovalRefused: reason(
+    'HostStepFailed',
+    'What the document wants away is not what it says, or is not to be removed.',
+  ),
   UnsafePath: reason(
     'HostStepFailed',
     'An unprivileged user could lead the path of a file elsewhere, so it was neither read nor written.',

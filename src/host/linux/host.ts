@@ -12,7 +12,17 @@ import { withLabels } from './labels.ts';
 import { withPrivateFiles } from './private-files.ts';
 import { list, readFile, readLink, readRange, readText, sha256, stat, which } from './read.ts';
 import { serviceManager, serviceQueries } from './service-manager.ts';
-import { chmod, chown, makeDirectory, removeFile, sync, writeFile, writeKernelFile, writeLink } from './write.ts';
+import {
+  chmod,
+  chown,
+  makeDirectory,
+  removeDirectory,
+  removeFile,
+  sync,
+  writeFile,
+  writeKernelFile,
+  writeLink,
+} from './write.ts';
 
 /** This Linux machine, read-only. The object is frozen and has no method that changes anything. */
 export function linuxQueryHost(): QueryHost {
@@ -53,6 +63,7 @@ export function linuxHost(options: LinuxHostOptions): Host {
     writeFile,
     writeLink,
     removeFile,
+    removeDirectory,
     makeDirectory,
     chmod,
     chown,

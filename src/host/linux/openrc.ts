@@ -122,6 +122,11 @@ export function openrcServices(): ServiceManager {
     async restart(name) {
       await act(name, (await forgetCrash(name)) ? 'start' : 'restart');
     },
+    async reloadService(name) {
+      // Only scripts that say so know it (openrc-run(8), extra_started_commands), and fail with any other word.
+      const { status } = await run('rc-service', ['--nocolor', openrcName(name), 'reload']);
+      if (status !== 0) await act(name, 'restart');
+    },
     async enable(name) {
       const service = openrcName(name);
       if ((await runlevelsOf(service)).some((level) => BOOT_RUNLEVELS.includes(level))) return;

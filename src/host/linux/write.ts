@@ -10,6 +10,7 @@ import {
   openSync,
   readlinkSync,
   renameSync,
+  rmdirSync,
   statSync,
   symlinkSync,
   unlinkSync,
@@ -76,6 +77,19 @@ export async function removeFile(path: string): Promise<void> {
     try {
       using entry = openEntry(path);
       unlinkSync(entry.at);
+    } catch (error) {
+      if (errnoOf(error) !== 'ENOENT') throw error;
+    }
+  });
+}
+
+/** Removes an empty directory; nothing happens when it is not there. Throws `FileError`, `ENOTEMPTY` among them. */
+export async function removeDirectory(path: string): Promise<void> {
+  await attempt('remove', path, async () => {
+    try {
+      using entry = openEntry(path);
+      dropKeptDirectories();
+      rmdirSync(entry.at);
     } catch (error) {
       if (errnoOf(error) !== 'ENOENT') throw error;
     }

@@ -68,8 +68,10 @@ export interface Host extends QueryHost {
   writeFile(file: NewFile | StreamedFile): Promise<void>;
   /** Replaces a file or link by a symbolic link, by rename. Creates parents. */
   writeLink(path: string, target: string): Promise<void>;
-  /** Removes a file; does nothing when it does not exist. */
+  /** Removes a file or a link itself; does nothing when it does not exist. */
   removeFile(path: string): Promise<void>;
+  /** Removes an empty directory; does nothing when it does not exist. Throws `ENOTEMPTY` for one that is not empty. */
+  removeDirectory(path: string): Promise<void>;
   makeDirectory(path: string, mode: number): Promise<void>;
   chmod(path: string, mode: number): Promise<void>;
   /** Sets the owner and group of a file or directory; does not follow a symbolic link. */
@@ -208,6 +210,8 @@ export interface ServiceManager {
   start(name: string): Promise<void>;
   stop(name: string): Promise<void>;
   restart(name: string): Promise<void>;
+  /** Has a service that runs read its configuration again; one that cannot is restarted. */
+  reloadService(name: string): Promise<void>;
   enable(name: string): Promise<void>;
   /** No longer started at boot; a running service continues. */
   disable(name: string): Promise<void>;

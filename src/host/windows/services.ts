@@ -77,16 +77,19 @@ export function windowsServices(machine: Machine, signal: AbortSignal | undefine
     if (!(await restartsByScript(machine, name))) return await told(name, 'start');
     if (!(await serviceState(machine, name)).active) await restartKubelet(machine, signal);
   };
+  const restart = async (name: string): Promise<void> => {
+    if (await restartsByScript(machine, name)) return await restartKubelet(machine, signal);
+    await told(name, 'restart');
+  };
   return {
     async reload() {
       // The service control manager stores the definitions itself: there is nothing to reload.
     },
     start: started,
     stop: (name) => told(name, 'stop'),
-    async restart(name) {
-      if (await restartsByScript(machine, name)) return await restartKubelet(machine, signal);
-      await told(name, 'restart');
-    },
+    restart,
+    // A Windows service has no such request.
+    reloadService: restart,
     enable: (name) => told(name, 'Automatic'),
     disable: (name) => told(name, 'Manual'),
     mask: (name) => told(name, 'Disabled'),

@@ -1,5 +1,15 @@
 import { createHash } from 'node:crypto';
-import { closeSync, constants, fsyncSync, lstatSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  fsyncSync,
+  lstatSync,
+  openSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { win32 } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MachineadmError } from '@machineadm/document/errors.ts';
@@ -13,7 +23,15 @@ import type { WindowsSystem } from './system.ts';
 
 type FileChanges = Pick<
   Host,
-  'writeFile' | 'writeLink' | 'removeFile' | 'makeDirectory' | 'chmod' | 'chown' | 'writeKernelFile' | 'sync'
+  | 'writeFile'
+  | 'writeLink'
+  | 'removeFile'
+  | 'removeDirectory'
+  | 'makeDirectory'
+  | 'chmod'
+  | 'chown'
+  | 'writeKernelFile'
+  | 'sync'
 >;
 
 /** A scanner or an indexer opens new files for some milliseconds, and blocks renaming them. */
@@ -92,6 +110,13 @@ export function fileChanges(system: WindowsSystem, security: Security): FileChan
 
     async removeFile(path) {
       await attempt('remove', windowsPath(path), async () => rmSync(at(windowsPath(path)), { force: true }));
+    },
+
+    async removeDirectory(path) {
+      await attempt('remove', windowsPath(path), async () => {
+        const directory = at(windowsPath(path));
+        if (lstatSync(directory, { throwIfNoEntry: false }) !== undefined) rmdirSync(directory);
+      });
     },
 
     async makeDirectory(path, mode) {

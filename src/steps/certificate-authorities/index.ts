@@ -45,6 +45,7 @@ export function certificateAuthoritiesStep(
   return {
     id: 'certificate-authorities',
     title: 'certificate authorities',
+    owned: true,
     settles: ['update-ca-certificates'],
     settlesFor: (desired) => (desired.containerdRestartsLater ? [] : ['restart:containerd']),
 
@@ -86,12 +87,14 @@ export function certificateAuthoritiesStep(
       return { store, wanted, present, trusted, containerdRuns: (await host.service('containerd')).active };
     },
 
-    plan(_desired, actual) {
+    plan({ entries }, actual) {
       const { store, wanted, present, trusted } = actual;
       // containerd reads the store only when it starts (Go's crypto/x509, root.go: once).
-      const owes: readonly FollowUp[] = actual.containerdRuns
-        ? ['update-ca-certificates', 'restart:containerd']
-        : ['update-ca-certificates'];
+      const owes: readonly FollowUp[] = [
+        'update-ca-certificates',
+        ...(actual.containerdRuns ? (['restart:containerd'] as const) : []),
+        ...new Set(entries.flatMap((entry) => entry.owes ?? [])),
+      ];
       const changes: Change<AuthoritiesPayload>[] = [];
       const add = (id: string, summary: string, payload: AuthoritiesPayload): void => {
         const ineffective = 'CertificateAuthorityNotTrusted' as const;
@@ -125,7 +128,7 @@ export function certificateAuthoritiesStep(
     },
 
     async followUp(host, desired, followUp, execution) {
-      if (followUp === 'update-ca-certificates') return await rebuild(host, desired, execution);
+      if (followUp === 'update-ca-certificates') return await rebuildTrust(host, desired, execution);
       const service = followUp.slice('restart:'.length);
       if ((await host.service(service)).active) await host.services.restart(service);
     },
@@ -149,7 +152,12 @@ const NO_STORE: UnmetRequirement = {
   remedy: 'Install the package ca-certificates.',
 };
 
-async function rebuild(host: Host, desired: AuthoritiesDesired, execution: Execution): Promise<void> {
+/** Has the operating system make its bundle anew. Throws `CertificateAuthorityNotTrusted`. */
+export async function rebuildTrust(
+  host: Host,
+  desired: Pick<AuthoritiesDesired, 'osId'>,
+  execution: Execution,
+): Promise<void> {
   const store = (await trustStoreOf(host, desired.osId)) ?? noStore();
   const { program, args } = store.rebuild;
   // Files must be durable before the bundle that is generated from them.

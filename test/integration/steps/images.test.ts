@@ -123,6 +123,7 @@ inThrowAwayMachine(import.meta.filename, () => {
           waitingFor() {},
           output() {},
           warn: assert.fail,
+          release() {},
           remember() {},
         };
         await Promise.all(imports.map((change) => images.apply(host, change, execution)));

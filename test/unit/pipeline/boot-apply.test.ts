@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { writtenDocument } from '@machineadm/document/source-tree.ts';
-import { absoluteSource, appliedFrom, decideBootWork } from '../../../src/pipeline/boot-apply.ts';
+import { appliedFrom, decideBootWork } from '../../../src/pipeline/boot-apply.ts';
 import { afterRecord, newJournalState } from '../../../src/pipeline/journal.ts';
 import type { JournalRecord } from '../../../src/pipeline/journal-record.ts';
+import { absoluteSource } from '../../../src/pipeline/load.ts';
 import { loaded } from '../../support/document.ts';
 import { identity } from './records.ts';
 

@@ -89,6 +89,10 @@ describe('the pipeline', () => {
   });
 });
 
+/** Whether the step for services by the full names of their units settles it. */
+const byFullName = (followUp = ''): boolean =>
+  ALL_STEPS.find(({ id }) => id === 'restarts')?.settlesFor?.(true, new Set([followUp as FollowUp])).length === 1;
+
 // What a change owes is data that plan() makes, so no type tells it. But a follow-up is a literal, and it can only come
 // from the files of the step that owes it: each literal there must be settled by that step or by a later one.
 describe('every follow-up that a step can owe', () => {
@@ -110,16 +114,14 @@ describe('every follow-up that a step can owe', () => {
       const index = ALL_STEPS.findIndex((step) => step.id === id);
       const settled = new Set<FollowUp>(ALL_STEPS.slice(index).flatMap((step) => step.settles ?? []));
       for (const literal of literals)
-        assert.ok(
-          [...settled].some((one) => one === literal),
-          `${file}: ${literal}`,
-        );
+        assert.ok([...settled].some((one) => one === literal) || byFullName(literal), `${file}: ${literal}`);
     });
   }
 
   test('is a literal, but where a step settles the services that it computes by itself', () => {
     for (const { id, file, text } of sources) {
-      if (!text.includes('`restart:${')) continue;
+      // By full names of units, which a step of its own settles.
+      if (!text.includes('`restart:${') || (id === 'removals' && byFullName('restart:any.service'))) continue;
       // Steps of one folder share its files: one of them settles what is computed there.
       const beside = sources.filter((other) => other.file === file).flatMap((other) => other.id);
       const settledBeside = ALL_STEPS.some(

@@ -67,13 +67,17 @@ describe('what a step brings into being', () => {
       },
     };
     const notUsed = () => assert.fail('not used');
-    const recording = recordingHost(host, 'files', {
-      ...journal,
-      record: notUsed,
-      owed: notUsed,
-      flush: notUsed,
-      close: notUsed,
-    });
+    const recording = recordingHost(
+      host,
+      { id: 'files' },
+      {
+        ...journal,
+        record: notUsed,
+        owed: notUsed,
+        flush: notUsed,
+        close: notUsed,
+      },
+    );
     await work({ ...host, ...recording });
     return records;
   };

@@ -158,6 +158,7 @@ describe('users', () => {
       attempts: [],
       inventory: undefined,
       wrote: new Map(),
+      owned: new Map(),
       owed: new Set(),
       reboot: 'none' as const,
     });

@@ -47,8 +47,12 @@ describe('the host in memory answers as the real one', () => {
       await see(host.makeDirectory(join(directory, 'c'), 0o755));
       await see(host.stat(join(directory, 'c')).then((found) => found?.mode));
       await see(host.writeFile({ path: join(directory, 'c'), content: '', mode: 0o644 }));
+      await see(host.removeDirectory(join(directory, 'a')));
       await see(host.removeFile(path));
       await see(host.removeFile(path));
+      await see(host.removeDirectory(join(directory, 'a', 'b')));
+      await see(host.removeDirectory(join(directory, 'a', 'b')));
+      await see(host.list(join(directory, 'a')));
       await see(host.stat(path));
       await see(host.chmod(path, 0o600));
       await see(host.writeKernelFile(join(directory, 'nonesuch'), '1'));

@@ -2,11 +2,14 @@ import * as z from 'zod';
 import { OWN_FILE_PREFIX, TRUST_STORES } from '../ownership/paths.ts';
 import { certificatePem } from '../sections/certificates.ts';
 import { claimsOn, hostPart } from './part.ts';
+import { FOLLOW_UP_FIELDS, FOLLOW_UPS, type OwedByDocument, owedBy } from './paths-of-host.ts';
 
 export interface CertificateAuthorityModel {
   readonly name: string;
   /** One or more PEM certificates. */
   readonly pem: string;
+  /** What must follow a change of it. */
+  readonly owes?: readonly OwedByDocument[];
 }
 
 const EXAMPLE = '-----BEGIN CERTIFICATE-----\nMIIBdzCCAR2gAwIBAgIBADAKBggqhkjOPQQDAjAj\n-----END CERTIFICATE-----\n';
@@ -21,6 +24,7 @@ export const certificateAuthorities = hostPart({
   fields: {
     '[].name': { description: 'The name of the file in the trust store, without its extension.', example: 'corp' },
     '[].pem': { description: 'The certificate in PEM form.', example: EXAMPLE },
+    ...FOLLOW_UP_FIELDS,
   },
   entryKeys: { '': ['name'] },
   schema: z.array(
@@ -29,9 +33,11 @@ export const certificateAuthorities = hostPart({
         .string()
         .regex(/^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/, 'not a name: lower-case letters, digits, "." and "-"'),
       pem: certificatePem,
+      ...FOLLOW_UPS,
     }),
   ),
-  toModel: (section = []): readonly CertificateAuthorityModel[] => section,
+  toModel: (section = []): readonly CertificateAuthorityModel[] =>
+    section.map((entry) => ({ name: entry.name, pem: entry.pem, ...owedBy(entry) })),
   claims(authorities) {
     if (authorities.length === 0) return [];
     const stores = Object.values(TRUST_STORES);

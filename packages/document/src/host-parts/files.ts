@@ -6,6 +6,18 @@ import { decodeContent } from '../versions/v1alpha1/content.ts';
 import { headersOf, type ResolveSecret } from '../versions/v1alpha1/convert-values.ts';
 import { allowInsecure, fileMode, headers, httpUrl, machinePath, sha256 } from '../versions/v1alpha1/fields.ts';
 import { doublePaths, hostPart, type Platform } from './part.ts';
+import {
+  ABSENT_FIELD,
+  absentOf,
+  checkAbsent,
+  FOLLOW_UP_FIELDS,
+  FOLLOW_UPS,
+  type OwedByDocument,
+  owedBy,
+  owner,
+  ownerOf,
+  presentOf,
+} from './paths-of-host.ts';
 
 export interface FileModel {
   readonly path: string;
@@ -22,6 +34,10 @@ export interface FileModel {
   /** True: a file that is there keeps its mode or owner, as the document names none for what it appends. */
   readonly keepsMode?: boolean;
   readonly keepsOwner?: boolean;
+  /** Its place in the document; absent: that in this list. */
+  readonly at?: number;
+  /** What must follow a change of it. */
+  readonly owes?: readonly OwedByDocument[];
 }
 
 export type FileContent =
@@ -42,10 +58,6 @@ const httpSource = z.strictObject({
   allowInsecure: allowInsecure.schema,
 });
 
-export const fileOwner = z
-  .string()
-  .regex(/^[A-Za-z0-9_.-]+(?::[A-Za-z0-9_.-]+)?$/, 'not an owner: write "user:group", "user" or numeric ids');
-
 const file = z.strictObject({
   path: machinePath,
   content: z.string().optional(),
@@ -61,10 +73,12 @@ const file = z.strictObject({
     .optional(),
   encoding: z.enum(['base64', 'gzip+base64']).optional(),
   mode: fileMode.optional(),
-  owner: fileOwner.optional(),
+  owner: owner.optional(),
   directoryMode: fileMode.optional(),
   append: z.boolean().optional(),
   expand: z.boolean().optional(),
+  absent: z.boolean().optional(),
+  ...FOLLOW_UPS,
 });
 
 export type FileSection = z.infer<typeof file>;
@@ -140,20 +154,26 @@ export const files = hostPart({
       default: false,
       example: true,
     },
+    '[].absent': ABSENT_FIELD,
+    ...FOLLOW_UP_FIELDS,
   },
   entryKeys: { '': ['path'] },
   schema: z.array(file),
   toModel: async (section = [], resolve, platform): Promise<readonly FileModel[]> =>
-    await Promise.all(section.map((file) => toFile(file, platform, resolve))),
+    await Promise.all(
+      presentOf(section).map(async ({ entry, place }) => ({ ...(await toFile(entry, platform, resolve)), ...place })),
+    ),
+  removes: (section) => absentOf('file', 'files', section),
   claims: (files) =>
-    files.map(({ path, append }, index) => ({
+    files.map(({ path, append, at }, index) => ({
       step: 'files',
-      field: [index, 'path'],
+      field: [at ?? index, 'path'],
       path,
       kind: append ? 'lines' : 'file',
     })),
   check: async (section) => [
     ...doublePaths(section, 'is already written by'),
+    ...checkAbsent(section),
     ...section.flatMap(checkFile),
     ...(await Promise.all(section.map(undecodable))).flat(),
   ],
@@ -174,20 +194,19 @@ async function toFile(file: FileSection, platform: Platform, resolve: ResolveSec
               sha256: contentFrom.http.sha256,
               headers: headersOf(contentFrom.http.headers, resolve, `file ${file.path}`),
             };
-  const [user = 'root', group] = (file.owner ?? 'root:root').split(':');
   const mode = parseInt(file.mode ?? (content.kind === 'secret' ? '0600' : '0644'), 8);
   return {
     path: file.path,
     content,
     // On Windows only what others may is kept of it.
     mode: platform === 'windows' && mode === 0o700 ? 0o600 : mode,
-    user,
-    group: group ?? user,
+    ...ownerOf(file.owner ?? 'root:root'),
     directoryMode: parseInt(file.directoryMode ?? '0755', 8),
     append: file.append ?? false,
     // A secret makes the file it is added to as private as one of its own.
     keepsMode: file.append === true && file.mode === undefined && content.kind !== 'secret',
     keepsOwner: file.append === true && file.owner === undefined,
+    ...owedBy(file),
   };
 }
 
@@ -201,6 +220,7 @@ async function inlineBytes({ content = '', encoding }: FileSection): Promise<Uin
 }
 
 function checkFile(file: FileSection, index: number): Finding[] {
+  if (file.absent === true) return [];
   const path = [index];
   if (file.content !== undefined && file.contentFrom !== undefined) {
     const about = ['files', index, 'contentFrom'];

@@ -5,6 +5,7 @@ import type { ResolveSecret } from '../versions/v1alpha1/convert-values.ts';
 import { activeDirectory } from './active-directory.ts';
 import { apparmor } from './apparmor.ts';
 import { certificateAuthorities } from './certificate-authorities.ts';
+import { directories } from './directories.ts';
 import { files } from './files.ts';
 import { groups } from './groups.ts';
 import { hooks } from './hooks.ts';
@@ -12,9 +13,12 @@ import { hostname } from './hostname.ts';
 import { hosts } from './hosts.ts';
 import { kernelModules } from './kernel-modules.ts';
 import { limits } from './limits.ts';
+import { links } from './links.ts';
 import { network } from './network.ts';
 import type { Beside, HostPart, Platform } from './part.ts';
+import type { AbsentModel } from './paths-of-host.ts';
 import { proxy } from './proxy.ts';
+import { prune } from './prune.ts';
 import { selinux } from './selinux.ts';
 import { services } from './services.ts';
 import { storage } from './storage.ts';
@@ -44,7 +48,10 @@ export const HOST_PARTS = {
   activeDirectory,
   services,
   storage,
+  directories,
   files,
+  links,
+  prune,
   hooks,
 };
 
@@ -52,7 +59,12 @@ type Parts = typeof HOST_PARTS;
 type PartName = keyof Parts;
 
 /** What the parts become. */
-export type HostPartModels = { readonly [Name in PartName]: Awaited<ReturnType<Parts[Name]['toModel']>> };
+export type HostPartModels = PartModels & {
+  /** Paths that are not to be there. */
+  readonly absent: readonly AbsentModel[];
+};
+
+type PartModels = { readonly [Name in PartName]: Awaited<ReturnType<Parts[Name]['toModel']>> };
 
 /** What the document has of them. */
 type PartSections = { readonly [Name in PartName]?: Parameters<Parts[Name]['toModel']>[0] };
@@ -76,7 +88,14 @@ export async function hostPartModels(
   platform: Platform,
 ): Promise<HostPartModels> {
   const models = EACH.map(async ([name, part]) => [name, await part.toModel(host?.[name], resolve, platform)] as const);
-  return Object.fromEntries(await Promise.all(models)) as HostPartModels;
+  return { ...(Object.fromEntries(await Promise.all(models)) as PartModels), absent: absentPaths(host) };
+}
+
+function absentPaths(host: PartSections | undefined): readonly AbsentModel[] {
+  return EACH.flatMap(([name, { removes }]) => {
+    const section = host?.[name];
+    return section === undefined ? [] : (removes?.(section as never) ?? []);
+  });
 }
 
 export async function checkHostParts({
@@ -98,8 +117,18 @@ export async function checkHostParts({
 }
 
 export function hostPartClaims(host: HostPartModels): Claim[] {
-  return EACH.flatMap(([name, { claims }]) =>
-    (claims?.(host[name]) ?? []).map((claim) => ({ ...claim, field: ['host', name, ...claim.field] })),
+  const removed = host.absent.map(
+    ({ kind, path, field }): Claim => ({
+      step: 'removals',
+      field: ['host', ...field],
+      path,
+      kind: kind === 'directory' ? 'directory' : 'file',
+    }),
+  );
+  return removed.concat(
+    EACH.flatMap(([name, { claims }]) =>
+      (claims?.(host[name]) ?? []).map((claim) => ({ ...claim, field: ['host', name, ...claim.field] })),
+    ),
   );
 }
 

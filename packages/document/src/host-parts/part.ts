@@ -4,6 +4,7 @@ import type { Claim } from '../ownership/claim.ts';
 import type { FieldText } from '../sections/field.ts';
 import type { ResolveSecret } from '../versions/v1alpha1/convert-values.ts';
 import type { SecretsSection } from '../versions/v1alpha1/secrets.ts';
+import type { AbsentModel } from './paths-of-host.ts';
 
 /** The operating systems that a document can be for. */
 export type Platform = 'linux' | 'windows';
@@ -34,6 +35,8 @@ export interface HostPart<Schema extends z.ZodType = z.ZodType, PartModel = unkn
     resolve: ResolveSecret,
     platform: Platform,
   ): PartModel | Promise<PartModel>;
+  /** Paths that it wants away. */
+  removes?(section: z.infer<Schema>): readonly AbsentModel[];
   /** What a step manages because of it, as far as the document alone decides it; fields are paths below the part. */
   claims?(model: PartModel): readonly Claim[];
   /** Mistakes that no single field shows, with their paths below the part; `about` is a path below `host`. */

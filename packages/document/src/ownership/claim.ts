@@ -10,9 +10,9 @@ export interface Claim {
   readonly path: string;
   /**
    * `file`: the file as a whole. `lines`: lines in it, beside those of others. `mount`: a mount point. `tree`: all below
-   * a directory. `names`: files of certain names in a directory.
+   * a directory. `names`: files of certain names in a directory. `directory`: the directory itself, whatever is in it.
    */
-  readonly kind: 'file' | 'lines' | 'mount' | 'tree' | 'names';
+  readonly kind: 'file' | 'lines' | 'mount' | 'tree' | 'names' | 'directory';
   /** Of the kind `names`: what the path below the directory matches as a whole. */
   readonly names?: RegExp;
 }

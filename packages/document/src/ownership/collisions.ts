@@ -5,7 +5,12 @@ import type { Claim } from './claim.ts';
 export interface Collision {
   readonly first: Claim;
   readonly second: Claim;
-  readonly how: 'same file' | 'lines of a file that is replaced' | 'file and directory' | 'hidden by the mount';
+  readonly how:
+    | 'same file'
+    | 'lines of a file that is replaced'
+    | 'file and directory'
+    | 'hidden by the mount'
+    | 'removed with its directory';
 }
 
 /** A claim with the path by which it is compared. */
@@ -42,7 +47,7 @@ export function collisionsOf(
   pathOf: (claim: Claim) => string = ({ path }) => canonicalPath(path),
 ): readonly Collision[] {
   const placed = claims.map((claim) => ({ claim, path: pathOf(claim) }));
-  const single = placed.filter(({ claim: { kind } }) => kind === 'file' || kind === 'lines' || kind === 'mount');
+  const single = placed.filter(({ claim: { kind } }) => kind !== 'names' && kind !== 'tree');
   const groups = placed.filter(({ claim: { kind } }) => kind === 'names' || kind === 'tree');
   const found = [...onOnePath(single), ...inDirectories(single, groups), ...beneath(single)];
   return found.filter(({ first, second }) => first !== second);
@@ -62,11 +67,23 @@ function onOnePath(single: readonly Placed[]): Collision[] {
 
 /** Whether two claims of one path can both hold. Two entries of `host.files` cannot: only one of them says what is in it. */
 function shares(a: Claim, b: Claim): boolean {
+  if (a.kind === 'directory' || b.kind === 'directory') {
+    return a.kind === b.kind
+      ? a.step === b.step
+      : (a.kind === 'mount' || b.kind === 'mount') && !isRemoved(a) && !isRemoved(b);
+  }
   const bothLines = a.kind === 'lines' && b.kind === 'lines';
   return a.step === b.step ? bothLines && a.step !== 'files' : bothLines;
 }
 
+/** The directory that the document wants away. */
+function isRemoved({ step, kind }: Claim): boolean {
+  return step === 'removals' && kind === 'directory';
+}
+
 function howOnOnePath(a: Claim, b: Claim): Collision['how'] {
+  if (isRemoved(a) || isRemoved(b)) return 'same file';
+  if (a.kind === 'directory' || b.kind === 'directory') return a.kind === b.kind ? 'same file' : 'file and directory';
   if (a.kind === 'mount' || b.kind === 'mount') return a.kind === b.kind ? 'same file' : 'file and directory';
   return a.kind === 'lines' || b.kind === 'lines' ? 'lines of a file that is replaced' : 'same file';
 }
@@ -87,7 +104,7 @@ function holds({ claim: { kind, names }, path: directory }: Placed, path: string
   return kind === 'tree' || names?.test(rest) === true;
 }
 
-/** A file where a directory must be; and what is written before the mount, below its mount point. */
+/** A file where a directory must be; what is to be there in a directory that is removed; and what is written before the mount, below its mount point. */
 function beneath(single: readonly Placed[]): Collision[] {
   const above = new Map(single.map((placed) => [placed.path, placed.claim]));
   // Of each step one path is enough to tell what a mount would hide.
@@ -97,7 +114,10 @@ function beneath(single: readonly Placed[]): Collision[] {
     for (let end = path.lastIndexOf('/'); end > 0; end = path.lastIndexOf('/', end - 1)) {
       const other = above.get(path.slice(0, end));
       if (other === undefined) continue;
-      if (other.kind !== 'mount') found.push({ first: other, second: claim, how: 'file and directory' });
+      if (other.kind === 'directory') {
+        if (isRemoved(other) && claim.step !== other.step)
+          found.push({ first: other, second: claim, how: 'removed with its directory' });
+      } else if (other.kind !== 'mount') found.push({ first: other, second: claim, how: 'file and directory' });
       else if (claim.kind !== 'mount' && BEFORE_MOUNTS.has(claim.step)) {
         const isTold = hidden.some(({ first, second }) => first.step === claim.step && second === other);
         if (!isTold) hidden.push({ first: claim, second: other, how: 'hidden by the mount' });

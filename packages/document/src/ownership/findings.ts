@@ -24,7 +24,8 @@ function isNew({ first, second }: Collision): boolean {
 
 function toFinding({ first, second, how }: Collision): Finding {
   // The finding stands at the file of the document, whose path the reader can change; else at the later of the two.
-  const [at, other] = second.step === 'files' || first.step !== 'files' ? [second, first] : [first, second];
+  const isSecond = how === 'removed with its directory' || second.step === 'files' || first.step !== 'files';
+  const [at, other] = isSecond ? [second, first] : [first, second];
   const own = other.step === OWN_STEP;
   const finding = { path: at.field, message: what(at, other, how), hint: hintFor(at, other, how) };
   return own ? finding : { ...finding, other: other.field };
@@ -46,6 +47,8 @@ function what(at: Claim, other: Claim, how: Collision['how']): string {
     case 'file and directory':
       if (other.kind === 'mount') return `${at.path} is a file here, and the mount point of`;
       return `${at.path} and ${other.path} cannot both exist: the one is a file where the other needs a directory. See`;
+    case 'removed with its directory':
+      return `${at.path} is to be there, and ${other.path} with all in it is removed by`;
     case 'hidden by the mount':
       return `the mount on ${at.path} would hide ${other.path}, written before by`;
   }
@@ -53,6 +56,7 @@ function what(at: Claim, other: Claim, how: Collision['how']): string {
 
 function hintFor(at: Claim, other: Claim, how: Collision['how']): string {
   if (other.step === OWN_STEP) return 'choose another path';
+  if (how === 'removed with its directory') return 'remove one of them';
   if (how === 'hidden by the mount') return 'mount it elsewhere, or have it mounted in the image';
   if (at.step === 'files' && at.kind === 'file' && other.kind === 'lines') {
     return 'add lines with append: true, or remove one of them: each run would change the file twice';
@@ -67,7 +71,7 @@ const SWAP_UNIT = /^(?:\/run|\/usr\/lib|\/usr\/local\/lib|\/lib)\/systemd\/syste
 /** Swap that a file of the document switches on, and `host.swap` off. */
 function swapFindings({ swap, files }: HostModel): readonly Finding[] {
   if (swap !== 'Disabled') return [];
-  return files.flatMap(({ path, content, append }, index) => {
+  return files.flatMap(({ path, content, append, at }, index) => {
     const canonical = canonicalPath(path);
     const entry =
       append &&
@@ -77,7 +81,7 @@ function swapFindings({ swap, files }: HostModel): readonly Finding[] {
     if (!entry && !SWAP_UNIT.test(canonical)) return [];
     const message = `${path} switches swap on, contrary to`;
     const hint = 'remove one of them: each run would change the file twice';
-    return [{ path: ['host', 'files', index], message, other: ['host', 'swap'], hint }];
+    return [{ path: ['host', 'files', at ?? index], message, other: ['host', 'swap'], hint }];
   });
 }
 

@@ -74,8 +74,13 @@ const UNIT_SUFFIX = /\.(service|socket|target|timer|path|mount|automount|swap|sl
 /** Units of the administrator (systemd.unit(5)). */
 export const UNIT_DIRECTORY = '/etc/systemd/system';
 
+/** The full name of a unit. */
+export function unitName(service: string): string {
+  return UNIT_SUFFIX.test(service) ? service : `${service}.service`;
+}
+
 export function unitPath(service: string): string {
-  return `${UNIT_DIRECTORY}/${UNIT_SUFFIX.test(service) ? service : `${service}.service`}`;
+  return `${UNIT_DIRECTORY}/${unitName(service)}`;
 }
 
 /** Where a drop-in of the administrator lies (systemd.unit(5)); only names that end in `.conf` are read. */
@@ -141,3 +146,26 @@ export const DEFAULT_CRI_SOCKETS: Readonly<Record<'linux' | 'windows', string>> 
   linux: 'unix:///run/containerd/containerd.sock',
   windows: 'npipe:////./pipe/containerd-containerd',
 };
+
+/** Directories without which a system is none, or that hold what others keep there. */
+const CRITICAL_DIRECTORIES: ReadonlySet<string> = new Set(
+  `/ /bin /boot /dev /etc /home /lib /lib32 /lib64 /media /mnt /opt /proc /root /run /sbin /srv /sys /tmp /usr /var
+  /boot/efi /etc/apt /etc/containerd /etc/default /etc/init.d /etc/kubernetes /etc/kubernetes/manifests /etc/kubernetes/pki
+  /etc/pam.d /etc/pki /etc/security /etc/ssh /etc/ssl /etc/sudoers.d /etc/systemd /etc/systemd/system /run/lock /run/systemd
+  /run/user /usr/bin /usr/include /usr/lib /usr/lib64 /usr/libexec /usr/local /usr/local/bin /usr/local/sbin /usr/sbin
+  /usr/share /var/cache /var/lib /var/lib/containerd /var/lib/dpkg /var/lib/etcd /var/lib/kubelet /var/lib/rpm
+  /var/lib/systemd /var/local /var/log /var/mail /var/opt /var/spool /var/tmp ${STATE_DIRECTORY} ${RUN_DIRECTORY}`.split(
+    /\s+/,
+  ),
+);
+const CRITICAL_FILES: ReadonlySet<string> = new Set([
+  ...ACCOUNT_DATABASES,
+  ...[FSTAB, '/etc/inittab', '/etc/ld.so.cache', '/etc/ld.so.conf', '/etc/machine-id', '/etc/nsswitch.conf'],
+  ...['/etc/os-release', '/etc/passwd-', '/etc/profile', '/etc/shells', '/etc/ssh/sshd_config', '/etc/sudoers'],
+]);
+
+/** Whether a machine could hardly go on without what is at this path: it is never removed. */
+export function isCriticalPath(path: string): boolean {
+  const plain = path.replace(/\/+$/, '') || '/';
+  return CRITICAL_DIRECTORIES.has(plain) || CRITICAL_FILES.has(plain) || /^\/(?:dev|proc|sys)\//.test(plain);
+}

@@ -65,10 +65,22 @@ export const HOST_CONDITIONS: Readonly<Record<string, readonly JsonSchema[]>> = 
   'host.storage.mounts[]': [when(is('type', 'swap'), without('path'), given('path', not({ const: '/' })))],
   'host.users[]': [must('passwordHash', writtenSecret(PASSWORD_HASH))],
   'host.files[]': [
-    exactlyOne('content', 'contentFrom'),
+    when(
+      is('absent', true),
+      without('content', 'contentFrom', 'encoding', 'mode', 'owner', 'directoryMode', 'append', 'expand'),
+      exactlyOne('content', 'contentFrom'),
+    ),
     when(has('encoding'), has('content')),
     when(is('append', true), without('contentFrom.http')),
   ],
+  'host.directories[]': [
+    when(
+      is('absent', true),
+      all(without('mode', 'owner'), must('recursive', { const: true })),
+      must('recursive', { type: 'object' }),
+    ),
+  ],
+  'host.links[]': [when(is('absent', true), without('target', 'force'), has('target'))],
   'host.files[].contentFrom.http': [credentialsOverTls('url')],
   'host.time': [when(is('enabled', false), without('servers', 'synchronized'))],
   'host.network': [

@@ -13,6 +13,7 @@ const MUTATIONS: Readonly<Record<Mutation, true>> = {
   writeFile: true,
   writeLink: true,
   removeFile: true,
+  removeDirectory: true,
   makeDirectory: true,
   chmod: true,
   chown: true,

@@ -521,6 +521,7 @@ describe('the reboot of a join', () => {
       attempts: [],
       inventory: undefined,
       wrote: new Map(),
+      owned: new Map(),
       reboot: 'none',
     });
     assert.deepEqual(

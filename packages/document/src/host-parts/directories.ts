@@ -1,0 +1,150 @@
+import * as z from 'zod';
+import type { Finding } from '../diagnostics.ts';
+import { isCriticalPath } from '../ownership/paths.ts';
+import { absolutePath, fileMode } from '../versions/v1alpha1/fields.ts';
+import { doublePaths, hostPart } from './part.ts';
+import {
+  ABSENT_FIELD,
+  absentOf,
+  checkAbsent,
+  FOLLOW_UP_FIELDS,
+  FOLLOW_UPS,
+  type OwedByDocument,
+  owedBy,
+  owner,
+  ownerOf,
+  presentOf,
+} from './paths-of-host.ts';
+
+/** Modes and owner; what is undefined stays as it is. */
+export interface RecursiveModel {
+  readonly mode: number | undefined;
+  readonly directoryMode: number | undefined;
+  readonly user: string | undefined;
+  readonly group: string | undefined;
+}
+
+export interface DirectoryModel {
+  readonly path: string;
+  /** undefined: it stays as it is, and is 0755 where it is made. */
+  readonly mode: number | undefined;
+  /** undefined: they stay as they are, and are root's where it is made. */
+  readonly user: string | undefined;
+  readonly group: string | undefined;
+  /** Of all that is in it. */
+  readonly recursive: RecursiveModel | undefined;
+  /** Its place in the document; absent: that in this list. */
+  readonly at?: number;
+  /** What must follow a change of it. */
+  readonly owes?: readonly OwedByDocument[];
+}
+
+const recursive = z.strictObject({
+  mode: fileMode.optional(),
+  directoryMode: fileMode.optional(),
+  owner: owner.optional(),
+});
+
+export const directories = hostPart({
+  description: 'Directories that machineadm makes, before it writes files.',
+  default: [],
+  example: [{ path: '/srv/app', owner: 'app', mode: '0750' }],
+  fields: {
+    '[].path': { description: 'The path of the directory. Those above it are made if needed.', example: '/srv/app' },
+    '[].mode': {
+      description: 'The permissions of the directory in octal digits, in quotes.',
+      absent: '"0755" where it is made; one that is there keeps its own',
+      example: '0750',
+    },
+    '[].owner': {
+      description: 'The user and group that own the directory, as names or numeric IDs.',
+      absent: 'root:root where it is made; one that is there keeps its own',
+      example: 'app:operators',
+    },
+    '[].recursive': {
+      description:
+        'Modes and owner of everything in the directory; files, directories and links that the document names have their own. With absent, true removes what is in it, too.',
+      absent: 'what is in it stays as it is; with absent, it must be empty',
+      example: { owner: 'app', mode: '0640', directoryMode: '0750' },
+    },
+    '[].recursive.mode': {
+      description: 'The permissions of the files in it.',
+      absent: 'they keep their own',
+      example: '0640',
+    },
+    '[].recursive.directoryMode': {
+      description: 'The permissions of the directories in it.',
+      absent: 'they keep their own',
+      example: '0750',
+    },
+    '[].recursive.owner': {
+      description: 'The user and group that own what is in it.',
+      absent: 'it keeps its own',
+      example: 'app',
+    },
+    '[].absent': ABSENT_FIELD,
+    ...FOLLOW_UP_FIELDS,
+  },
+  linuxOnly: 'directories above files are made with them there',
+  entryKeys: { '': ['path'] },
+  schema: z.array(
+    z.strictObject({
+      path: absolutePath,
+      mode: fileMode.optional(),
+      owner: owner.optional(),
+      recursive: z.union([recursive, z.literal(true)]).optional(),
+      absent: z.boolean().optional(),
+      ...FOLLOW_UPS,
+    }),
+  ),
+  toModel: (section = []): readonly DirectoryModel[] =>
+    presentOf(section).map(({ entry, place }) => ({
+      path: entry.path,
+      mode: modeOf(entry.mode),
+      ...ownedBy(entry.owner),
+      recursive:
+        typeof entry.recursive !== 'object'
+          ? undefined
+          : {
+              mode: modeOf(entry.recursive.mode),
+              directoryMode: modeOf(entry.recursive.directoryMode),
+              ...ownedBy(entry.recursive.owner),
+            },
+      ...place,
+      ...owedBy(entry),
+    })),
+  removes: (section) => absentOf('directory', 'directories', section),
+  claims: (directories) =>
+    directories.map(({ path, at }, index) => ({
+      step: 'directories',
+      field: [at ?? index, 'path'],
+      path,
+      kind: 'directory',
+    })),
+  check: (section) => [
+    ...doublePaths(section, 'is already named by'),
+    ...checkAbsent(section, ['recursive']),
+    ...section.flatMap(({ path, absent, recursive }, index): Finding[] => {
+      const at = [index, 'recursive'];
+      if (absent === true) {
+        if (recursive === undefined || recursive === true) return [];
+        return [
+          { path: at, message: 'modes and owners of what is removed', hint: 'recursive: true removes what is in it' },
+        ];
+      }
+      if (recursive === true) {
+        return [{ path: at, message: 'expected modes or an owner', hint: 'recursive: {owner: app, mode: "0640"}' }];
+      }
+      if (recursive === undefined || !isCriticalPath(path)) return [];
+      return [{ path: at, message: `${path} is part of the system: what is in it has modes and owners of its own` }];
+    }),
+  ],
+});
+
+function modeOf(mode: string | undefined): number | undefined {
+  return mode === undefined ? undefined : parseInt(mode, 8);
+}
+
+function ownedBy(owner: string | undefined): { readonly user: string | undefined; readonly group: string | undefined } {
+  return owner === undefined ? { user: undefined, group: undefined } : ownerOf(owner);
+}

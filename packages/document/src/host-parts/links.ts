@@ -1,0 +1,85 @@
+import * as z from 'zod';
+import { absolutePath } from '../versions/v1alpha1/fields.ts';
+import { doublePaths, hostPart } from './part.ts';
+import {
+  ABSENT_FIELD,
+  absentOf,
+  checkAbsent,
+  FOLLOW_UP_FIELDS,
+  FOLLOW_UPS,
+  type OwedByDocument,
+  owedBy,
+  presentOf,
+} from './paths-of-host.ts';
+
+export interface LinkModel {
+  readonly path: string;
+  /** As the link holds it. */
+  readonly target: string;
+  /** Whether a file, or a link to something else, is replaced. */
+  readonly force: boolean;
+  /** Its place in the document; absent: that in this list. */
+  readonly at?: number;
+  /** What must follow a change of it. */
+  readonly owes?: readonly OwedByDocument[];
+}
+
+export const links = hostPart({
+  description: 'Symbolic links that machineadm makes, after it has written files.',
+  default: [],
+  example: [{ path: '/usr/local/bin/tool', target: '/opt/tool/bin/tool' }],
+  fields: {
+    '[].path': {
+      description: 'The path of the link. Directories above it are made if needed.',
+      example: '/usr/local/bin/tool',
+    },
+    '[].target': {
+      description:
+        'What the link holds: an absolute path, or one that begins at the directory of the link. Required, except with absent.',
+      absent: 'the link is removed',
+      example: '/opt/tool/bin/tool',
+    },
+    '[].force': {
+      description: 'Whether a file, or a link of others to something else, is replaced. A directory never is.',
+      default: false,
+      example: true,
+    },
+    '[].absent': ABSENT_FIELD,
+    ...FOLLOW_UP_FIELDS,
+  },
+  linuxOnly: 'machineadm makes no links there',
+  entryKeys: { '': ['path'] },
+  schema: z.array(
+    z.strictObject({
+      path: absolutePath,
+      target: z
+        .string()
+        .max(4095, 'longer than 4095 characters')
+        .regex(/^[^\0\n]+$/, 'a target is not empty and holds no control characters')
+        .optional(),
+      force: z.boolean().optional(),
+      absent: z.boolean().optional(),
+      ...FOLLOW_UPS,
+    }),
+  ),
+  toModel: (section = []): readonly LinkModel[] =>
+    presentOf(section).map(({ entry, place }) => ({
+      path: entry.path,
+      target: entry.target ?? '',
+      force: entry.force ?? false,
+      ...place,
+      ...owedBy(entry),
+    })),
+  removes: (section) => absentOf('link', 'links', section),
+  claims: (links) =>
+    links.map(({ path, at }, index) => ({ step: 'links', field: [at ?? index, 'path'], path, kind: 'file' })),
+  check: (section) => [
+    ...doublePaths(section, 'is already made by'),
+    ...checkAbsent(section),
+    ...section.flatMap(({ target, absent }, index) =>
+      target === undefined && absent !== true
+        ? [{ path: [index], message: 'the target is missing', about: ['links', index, 'target'] }]
+        : [],
+    ),
+  ],
+});

@@ -1,0 +1,110 @@
+import * as z from 'zod';
+import type { Finding } from '../diagnostics.ts';
+import { isCriticalPath, unitName } from '../ownership/paths.ts';
+
+/** What files, directories and links of the document have in common. */
+
+/** A path that is not to be there. */
+export interface AbsentModel {
+  readonly kind: 'file' | 'directory' | 'link';
+  readonly path: string;
+  /** With all that is in it. */
+  readonly recursive: boolean;
+  /** What must follow. */
+  readonly owes?: readonly OwedByDocument[];
+  /** Of the entry that says so, below `host`. */
+  readonly field: readonly (string | number)[];
+}
+
+export const owner = z
+  .string()
+  .regex(/^[A-Za-z0-9_.-]+(?::[A-Za-z0-9_.-]+)?$/, 'not an owner: write "user:group", "user" or numeric ids');
+
+/** `user:group`, or a user with the group of the same name. */
+export function ownerOf(owner: string): { readonly user: string; readonly group: string } {
+  const [user = owner, group = user] = owner.split(':');
+  return { user, group };
+}
+
+export const ABSENT_FIELD = {
+  description: 'Whether it is removed where it is, and nothing else is said of it.',
+  default: false,
+  example: true,
+};
+
+const units = z
+  .array(z.string().regex(/^[A-Za-z0-9:_.@\\-]+$/, 'not the name of a service'))
+  .min(1, 'no service is named');
+
+/** Fields of whatever services read. */
+export const FOLLOW_UPS = { restarts: units.optional(), reloads: units.optional() };
+
+export const FOLLOW_UP_FIELDS = {
+  '[].restarts': {
+    description: 'Services that are restarted when it was changed, once all changes are made, where they run.',
+    absent: 'none',
+    example: ['ssh.service'],
+  },
+  '[].reloads': {
+    description: 'Services that read their configuration again when it was changed, where they run.',
+    absent: 'none',
+    example: ['nginx.service'],
+  },
+};
+
+/** What must follow a change: by the full names of units. */
+export type OwedByDocument = `restart:${string}` | `reload:${string}`;
+
+/** The same as a part of a model. */
+export function owedBy(section: {
+  readonly restarts?: readonly string[] | undefined;
+  readonly reloads?: readonly string[] | undefined;
+}): { readonly owes?: readonly OwedByDocument[] } {
+  const { restarts = [], reloads = [] } = section;
+  const owes = [
+    ...restarts.map((name) => `restart:${unitName(name)}` as const),
+    ...reloads.filter((name) => !restarts.includes(name)).map((name) => `reload:${unitName(name)}` as const),
+  ];
+  return owes.length === 0 ? {} : { owes };
+}
+
+interface Entry {
+  readonly path: string;
+  readonly absent?: boolean | undefined;
+}
+
+/** Entries that are to be there, each with its place in the list where others stand before it. */
+export function presentOf<Section extends Entry>(
+  section: readonly Section[],
+): readonly { readonly entry: Section; readonly place: { readonly at?: number } }[] {
+  return section
+    .map((entry, at) => ({ entry, at }))
+    .filter(({ entry }) => entry.absent !== true)
+    .map(({ entry, at }, index) => ({ entry, place: at === index ? {} : { at } }));
+}
+
+export function absentOf(
+  kind: AbsentModel['kind'],
+  name: string,
+  section: readonly (Entry & { readonly recursive?: unknown } & Parameters<typeof owedBy>[0])[],
+): readonly AbsentModel[] {
+  return section.flatMap((entry, index) => {
+    const { path, absent, recursive } = entry;
+    if (absent !== true) return [];
+    return [{ kind, path, recursive: recursive === true, ...owedBy(entry), field: [name, index, 'path'] }];
+  });
+}
+
+/** Mistakes of entries that are to be removed: what else they say, and what no machine can be without. */
+export function checkAbsent(section: readonly Entry[], also: readonly string[] = []): Finding[] {
+  return section.flatMap((entry, index): Finding[] => {
+    if (entry.absent !== true) return [];
+    const more = Object.keys(entry).find((key) => !['path', 'absent', 'restarts', 'reloads', ...also].includes(key));
+    if (more !== undefined) {
+      const message = 'says what is to be there, and absent: true that nothing is';
+      return [{ path: [index, more], message, hint: 'keep one of them' }];
+    }
+    if (!isCriticalPath(entry.path)) return [];
+    return [{ path: [index, 'path'], message: `${entry.path} is part of the system and never removed` }];
+  });
+}

@@ -1,0 +1,12 @@
+import * as z from 'zod';
+import { hostPart } from './part.ts';
+
+export const prune = hostPart({
+  description:
+    'Whether files, links, directories and drop-ins that an earlier run made are removed once the document does not ask for them any more. What somebody changed since is kept.',
+  default: 'Always',
+  example: 'Never',
+  linuxOnly: 'what earlier runs made stays there',
+  schema: z.enum(['Always', 'Never']),
+  toModel: (section): 'Always' | 'Never' => section ?? 'Always',
+});

@@ -1,0 +1,276 @@
+import type { AbsentModel, Model } from '@machineadm/document/model.ts';
+import { canonicalPath } from '@machineadm/document/ownership/collisions.ts';
+import {
+  isCriticalPath,
+  OWN_FILE_PREFIX,
+  TRUST_STORES,
+  UNIT_DIRECTORY,
+  unitDropInPath,
+} from '@machineadm/document/ownership/paths.ts';
+import type { FileStat, Host, QueryHost } from '../host/seam/host.ts';
+import { rebuildTrust } from './certificate-authorities/index.ts';
+import { scopeOfPath } from './file-content.ts';
+import { type Obstacle, obstructed } from './file-obstacles.ts';
+import { OF_DOCUMENT } from './restarts.ts';
+import { type FollowUp, type OwnedPlace, owing, type Step, type StepRecord, stampOf } from './step.ts';
+import { entriesBelow, mountsBelow } from './tree-below.ts';
+
+export interface RemovalsDesired {
+  readonly model: Model;
+  readonly osId: string;
+}
+
+/** Something that is there and is not to be, or not any more. */
+interface Found {
+  readonly path: string;
+  readonly type: FileStat['type'];
+  /** Set where an earlier run made it. */
+  readonly owned?: OwnedPlace;
+  /** What the document says must follow. */
+  readonly owes?: readonly FollowUp[];
+  /** How much is in it, and goes with it. */
+  readonly entries?: number;
+  /** Why it stays, and is the machine's from now on. */
+  readonly kept?: string | undefined;
+}
+
+export interface RemovalsActual {
+  readonly found: readonly Found[];
+  readonly obstacles: readonly Obstacle[];
+}
+
+export interface RemovalPayload {
+  readonly found: Found | undefined;
+  /** What stands in the way of any of them: told before the first one goes. */
+  readonly obstacles: readonly Obstacle[];
+}
+
+/**
+ * Takes away what the document wants away, and what earlier runs of it made and it does not ask for any more. The second
+ * only as far as the journal proves that it was made by us where nothing was, and that nobody changed it since; the rest is
+ * told once, and belongs to the machine from then on. No link is followed, and nothing that is mounted is entered.
+ */
+export const removals: Step<RemovalsDesired, RemovalsActual, RemovalPayload> = {
+  id: 'removals',
+  title: 'removals',
+  settles: ['daemon-reload', 'update-ca-certificates'],
+
+  desired: (model, { os }) => ({ model, osId: os.id }),
+
+  idle: ({ model }, record) => model.host.absent.length === 0 && droppedFrom(model, record.owned).length === 0,
+
+  async preflight(host, { model }) {
+    return model.host.hooks.early === undefined ? (await findAbsent(host, model.host.absent)).obstacles : [];
+  },
+
+  async inspect(host, { model }, record) {
+    const { found, obstacles } = await findAbsent(host, model.host.absent);
+    // Loaded here: it brings the schema library, which what only names the steps does without.
+    const { claimsOf } = await import('@machineadm/document/ownership/claims.ts');
+    const claimed = claimsOf(model)
+      .filter(({ step }) => step !== 'removals')
+      .map(({ path }) => canonicalPath(path));
+    const dropped = droppedFrom(model, record.owned).filter(([path]) => !claimed.some((other) => isAt(other, path)));
+    return { found: [...found, ...(await findDropped(host, dropped, found))], obstacles };
+  },
+
+  plan(_desired, { found, obstacles }) {
+    const refused = obstacles.map(({ path, scope, what }) => ({
+      id: `removals${path}`,
+      summary: what,
+      scope,
+      payload: { found: undefined, obstacles },
+    }));
+    const changes = found.map((one) => {
+      const { path, kept, owned, owes = [] } = one;
+      const goes = kept === undefined;
+      return {
+        id: `removals${path}`,
+        summary: goes ? describe(one) : `${path}: no longer in the document, and kept: ${kept}`,
+        action: goes ? ('remove' as const) : ('run' as const),
+        scope: owned === undefined ? scopeOfPath(path) : ('node' as const),
+        ...(goes
+          ? {
+              removes: [path],
+              owes: [
+                ...new Set([
+                  ...followUpsOf(path),
+                  ...owes,
+                  ...(owned?.owes ?? []).filter((one) => OF_DOCUMENT.test(one)),
+                ]),
+              ],
+            }
+          : {}),
+        ineffective: 'RemovalRefused' as const,
+        payload: { found: one, obstacles },
+      };
+    });
+    return [...refused, ...changes];
+  },
+
+  async apply(host, { payload: { found, obstacles } }, execution) {
+    if (found === undefined || obstacles.length > 0) throw obstructed(obstacles, 'Paths cannot be removed');
+    const { path, owned } = found;
+    // As it is now, which may be another than when it was planned.
+    const kept = found.kept ?? (owned === undefined ? undefined : await whyKept(host, path, owned, []));
+    if (kept !== undefined) {
+      execution.warn(`${path} stays, though the document does not ask for it any more: ${kept}`);
+      return execution.release(path);
+    }
+    await stopUnit(host, path);
+    if (found.type !== 'directory') return await host.removeFile(path);
+    if (owned === undefined) await removeBelow(host, path);
+    await host.removeDirectory(path);
+  },
+
+  async followUp(host, desired, followUp, execution) {
+    if (followUp === 'update-ca-certificates') await rebuildTrust(host, desired, execution);
+    else await host.services.reload();
+  },
+
+  settled: async (host) => await host.sync('/etc'),
+};
+
+/** What earlier runs made, and no section of the document asks for any more as far as that shows it; directories last. */
+function droppedFrom({ host }: Model, owned: StepRecord['owned']): readonly (readonly [string, OwnedPlace])[] {
+  if (host.prune === 'Never') return [];
+  const wanted = new Set([
+    ...[...host.files, ...host.directories, ...host.links].map(({ path }) => canonicalPath(path)),
+    ...host.services.flatMap(({ name, dropIns }) => dropIns.map((dropIn) => unitDropInPath(name, dropIn.name))),
+  ]);
+  // What else they write is theirs to keep as long as the document has the section.
+  const whole: Readonly<Record<string, boolean>> = {
+    'kernel-modules': host.kernelModules.length > 0,
+    sysctl: host.sysctl.length > 0,
+    limits: host.limits !== undefined,
+    'certificate-authorities': host.certificateAuthorities.length > 0,
+  };
+  const isWanted = ([path, { type, step }]: readonly [string, OwnedPlace]) =>
+    wanted.has(path) || (type !== 'directory' && whole[step] === true);
+  const places = [...owned];
+  const kept = [...wanted, ...places.filter(isWanted).map(([path]) => path)];
+  const left = places.filter((place) => !isWanted(place) && !kept.some((other) => isAt(other, place[0])));
+  return left.toSorted(([a], [b]) => depth(b, left) - depth(a, left));
+}
+
+/** Files and links in any order, and directories behind what is in them. */
+function depth(path: string, places: readonly (readonly [string, OwnedPlace])[]): number {
+  return places.find(([other]) => other === path)?.[1].type === 'directory' ? path.split('/').length : Infinity;
+}
+
+function isAt(path: string, directory: string): boolean {
+  return path === directory || path.startsWith(`${directory}/`);
+}
+
+async function findDropped(
+  host: QueryHost,
+  dropped: readonly (readonly [string, OwnedPlace])[],
+  absent: readonly Found[],
+): Promise<readonly Found[]> {
+  const found: Found[] = [];
+  for (const [path, owned] of dropped) {
+    if (absent.some((other) => isAt(path, other.path))) continue;
+    const stat = await host.stat(path);
+    if (stat === undefined) continue;
+    const going = [...absent, ...found].filter(({ kept }) => kept === undefined).map((other) => other.path);
+    found.push({ path, type: stat.type, owned, kept: await whyKept(host, path, owned, going) });
+  }
+  return found;
+}
+
+/**
+ * Why what an earlier run made is not removed; undefined where it is.
+ *
+ * @param going what is removed before it
+ */
+async function whyKept(
+  host: QueryHost,
+  path: string,
+  owned: OwnedPlace,
+  going: readonly string[],
+): Promise<string | undefined> {
+  const stat = await host.stat(path);
+  if (stat === undefined) return undefined;
+  switch (owned.type) {
+    case 'file':
+      if (owned.stamp === undefined) return 'a run was killed while it wrote it';
+      return stat.type === 'file' && stampOf(stat) === owned.stamp ? undefined : 'it was changed since';
+    case 'link':
+      return (await host.readLink(path)) === owned.target ? undefined : 'it was changed since';
+    case 'directory': {
+      if (stat.type !== 'directory') return 'it was changed since';
+      if ((await mountsBelow(host, path)).length > 0) return 'something is mounted there';
+      const others = ((await host.list(path)) ?? []).filter((name) => !going.includes(`${path}/${name}`));
+      return others.length === 0 ? undefined : `it holds ${others[0]}, which no run of this document made`;
+    }
+  }
+}
+
+/** What of the paths that the document wants away is there, and what forbids to remove it. */
+async function findAbsent(host: QueryHost, absent: readonly AbsentModel[]): Promise<RemovalsActual> {
+  const found: Found[] = [];
+  const obstacles: Obstacle[] = [];
+  // What is in a directory goes before it.
+  for (const { kind, path, recursive, ...rest } of absent.toSorted((a, b) => b.path.length - a.path.length)) {
+    const stat = await host.stat(path);
+    if (stat === undefined) continue;
+    const refuse = (why: string, remedy: string): void => {
+      const what = `${path} is not removed: ${why}`;
+      obstacles.push({ path, scope: scopeOfPath(path), reason: 'RemovalRefused', what, remedy });
+    };
+    const { type } = stat;
+    const real = await host.realPath(path);
+    if (isCriticalPath(real)) refuse(`it is ${real}, which is part of the system`, 'Correct the path.');
+    else if (kind === 'link' && type !== 'symlink') refuse(`it is a ${type} and no link`, NAME_IT);
+    else if (kind === 'file' && type === 'directory') refuse('it is a directory', NAME_IT);
+    else if (kind === 'directory' && type !== 'directory') refuse(`it is a ${type} and no directory`, NAME_IT);
+    else if (kind !== 'directory') found.push({ path, type, ...owing(rest) });
+    else {
+      const [mount] = await mountsBelow(host, path);
+      const going = new Set(found.map((one) => one.path));
+      const entries = mount === undefined ? await entriesBelow(host, path, (other) => going.has(other)) : [];
+      if (mount !== undefined) refuse(`${mount} is mounted`, `Unmount ${mount}, or correct the path.`);
+      else if (entries.length === 0 || recursive) found.push({ path, type, ...owing(rest), entries: entries.length });
+      else refuse(`it holds ${entries[0]?.path}`, `Give recursive: true beside ${path} if all in it is to go.`);
+    }
+  }
+  return { found, obstacles };
+}
+
+const NAME_IT = 'Name it under host.files, host.directories or host.links as what it is, or correct the path.';
+
+function describe({ path, type, owned, entries = 0 }: Found): string {
+  const what = entries > 0 ? `remove, with ${entries} ${entries === 1 ? 'entry' : 'entries'} in it` : 'remove';
+  if (owned === undefined) return `${path}: ${what}`;
+  const until = owned.step === 'sysctl' ? '; the kernel keeps the values until the next boot' : '';
+  return `${path}: remove the ${type === 'symlink' ? 'link' : type}, which is no longer in the document${until}`;
+}
+
+const UNIT = new RegExp(`^${UNIT_DIRECTORY}/([^/]+\\.[a-z]+)(\\.d/[^/]+\\.conf)?$`);
+
+function followUpsOf(path: string): readonly FollowUp[] {
+  const isTrusted = Object.values(TRUST_STORES).some(({ directory }) =>
+    path.startsWith(`${directory}/${OWN_FILE_PREFIX}`),
+  );
+  if (isTrusted) return ['update-ca-certificates', 'restart:containerd.service'];
+  const [, unit, dropIn] = UNIT.exec(path) ?? [];
+  if (unit === undefined) return [];
+  return dropIn === undefined ? ['daemon-reload'] : ['daemon-reload', `restart:${unit}`];
+}
+
+/** A unit does not outlive its description: nothing could stop it any more. */
+async function stopUnit(host: Host, path: string): Promise<void> {
+  const [, unit, dropIn] = UNIT.exec(path) ?? [];
+  if (unit === undefined || dropIn !== undefined) return;
+  const { active, enabled, fixed } = await host.service(unit);
+  if (active) await host.services.stop(unit);
+  if (enabled && fixed !== true) await host.services.disable(unit);
+}
+
+/** Looked at anew, for it may have changed since it was planned: what is mounted meanwhile is not entered. */
+async function removeBelow(host: Host, directory: string): Promise<void> {
+  for (const { path, stat } of (await entriesBelow(host, directory)).toReversed()) {
+    if (stat.type === 'directory') await host.removeDirectory(path);
+    else await host.removeFile(path);
+  }
+}

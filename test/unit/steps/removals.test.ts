@@ -1,0 +1,326 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { problemsOf } from '../../support/document.ts';
+import { lifetime, summaries } from '../../support/lifetime.ts';
+import { memoryHost } from '../../support/memory-host.ts';
+
+const NOTHING = 'host: {}\n';
+const EVERYTHING = `host:
+  directories: [{path: /srv/app, mode: "0750"}]
+  files:
+    - {path: /srv/app/deep/er/a.conf, content: "a\\n"}
+    - {path: /etc/b.conf, content: "b\\n"}
+  links: [{path: /usr/local/bin/app, target: /srv/app/bin}]
+`;
+
+describe('what the document does not ask for any more', () => {
+  test('is planned, removed with the directories that were made for it, and not looked for again', async () => {
+    const host = memoryHost({ files: { '/etc': { type: 'directory' }, '/srv': { type: 'directory' } } });
+    const machine = lifetime(host);
+    await machine.run(EVERYTHING);
+    assert.deepEqual(await machine.plan(EVERYTHING), []);
+    const planned = await machine.plan(NOTHING);
+    assert.deepEqual(
+      planned.map(({ id, action, scope, summary }) => [id, action, scope, summary]),
+      [
+        ['/srv/app/deep/er/a.conf', 'file'],
+        ['/etc/b.conf', 'file'],
+        ['/usr/local/bin/app', 'link'],
+        ['/srv/app/deep/er', 'directory'],
+        ['/srv/app/deep', 'directory'],
+        ['/srv/app', 'directory'],
+      ].map(([path, type]) => [
+        `removals${path}`,
+        'remove',
+        'node',
+        `${path}: remove the ${type}, which is no longer in the document`,
+      ]),
+    );
+    assert.deepEqual(await machine.run(NOTHING), [`removals Succeeded [${planned.map(({ id }) => id).join(' ')}]`]);
+    for (const path of ['/srv/app', '/etc/b.conf', '/usr/local/bin/app'])
+      assert.equal(await host.stat(path), undefined);
+    assert.equal((await host.stat('/srv'))?.type, 'directory');
+    assert.deepEqual(await machine.run(NOTHING), []);
+    assert.deepEqual([...machine.journal.state().owned], []);
+    assert.equal(machine.journal.state().wrote.has('/etc/b.conf'), false);
+  });
+
+  test('stays with prune: Never, and goes once that is not said any more', async () => {
+    const host = memoryHost();
+    const machine = lifetime(host);
+    await machine.run(EVERYTHING);
+    assert.deepEqual(await machine.run('host: {prune: Never}\n'), []);
+    assert.equal(host.text('/etc/b.conf'), 'b\n');
+    await machine.run(NOTHING);
+    assert.equal(host.text('/etc/b.conf'), undefined);
+  });
+
+  test('stays where somebody changed it since, which is told once', async () => {
+    const host = memoryHost();
+    const machine = lifetime(host);
+    await machine.run(EVERYTHING);
+    host.put('/etc/b.conf', 'by hand\n');
+    host.put('/usr/local/bin/app', { type: 'symlink', content: '/elsewhere' });
+    host.put('/srv/app/of-others', 'x');
+    const told = [
+      '/etc/b.conf: no longer in the document, and kept: it was changed since',
+      '/usr/local/bin/app: no longer in the document, and kept: it was changed since',
+      '/srv/app: no longer in the document, and kept: it holds of-others, which no run of this document made',
+    ];
+    const planned = summaries(await machine.plan(NOTHING)).filter((summary) => summary.includes('kept'));
+    for (const line of told) assert.ok(planned.includes(line), line);
+    const said = (await machine.run(NOTHING)).join('\n');
+    assert.match(
+      said,
+      /warning: \/etc\/b\.conf stays, though the document does not ask for it any more: it was changed since/,
+    );
+    assert.equal(host.text('/etc/b.conf'), 'by hand\n');
+    assert.equal(await host.readLink('/usr/local/bin/app'), '/elsewhere');
+    assert.equal(host.text('/srv/app/of-others'), 'x');
+    assert.equal(host.text('/srv/app/deep/er/a.conf'), undefined);
+    assert.deepEqual(await machine.run(NOTHING), []);
+    // It is not ours any more: neither a later run nor a reset takes it away.
+    assert.equal(machine.journal.state().wrote.has('/etc/b.conf'), false);
+  });
+
+  test('stays where it was there before the first run', async () => {
+    const host = memoryHost({ files: { '/etc/b.conf': 'of the image\n', '/srv/app': { type: 'directory' } } });
+    const machine = lifetime(host);
+    await machine.run(EVERYTHING);
+    await machine.run(NOTHING);
+    assert.equal(host.text('/etc/b.conf'), 'b\n');
+    assert.equal((await host.stat('/srv/app'))?.type, 'directory');
+    assert.equal(host.text('/srv/app/deep/er/a.conf'), undefined);
+  });
+
+  test('stays where another document asked for it', async () => {
+    const host = memoryHost();
+    const machine = lifetime(host);
+    await machine.run(EVERYTHING);
+    assert.deepEqual(await machine.plan(NOTHING, ['/etc/machineadm/other.yaml']), []);
+    assert.deepEqual(await machine.run(NOTHING, ['/etc/machineadm/other.yaml']), []);
+    assert.equal(host.text('/etc/b.conf'), 'b\n');
+  });
+
+  test('goes after it was repaired by a run, which knows what it wrote last', async () => {
+    const host = memoryHost();
+    const machine = lifetime(host);
+    await machine.run(EVERYTHING);
+    host.put('/etc/b.conf', 'by hand\n');
+    await machine.run(EVERYTHING);
+    await machine.run(NOTHING);
+    assert.equal(host.text('/etc/b.conf'), undefined);
+  });
+
+  test('is not removed where a later entry of another kind has its place', async () => {
+    const host = memoryHost({ files: { '/etc': { type: 'directory' } } });
+    const machine = lifetime(host);
+    await machine.run('host: {files: [{path: /etc/x, content: ""}]}\n');
+    await machine.run('host: {links: [{path: /etc/x, target: /etc/y, force: true}]}\n');
+    assert.equal(await host.readLink('/etc/x'), '/etc/y');
+    await machine.run('host: {directories: [{path: /etc/other}]}\n');
+    assert.equal(await host.stat('/etc/x'), undefined);
+  });
+
+  test('restarts what read it, and what a drop-in belonged to, each once', async () => {
+    const services = { ssh: { active: true }, web: { active: true }, idle: { active: false } };
+    const host = memoryHost({ services });
+    const machine = lifetime(host);
+    await machine.run(`host:
+  files:
+    - {path: /etc/ssh/a.conf, content: a, restarts: [ssh.service]}
+    - {path: /etc/ssh/b.conf, content: b, restarts: [ssh], reloads: [web.service, idle.service]}
+  services:
+    - {name: web, dropIns: [{name: 10-x.conf, content: "[Service]\\n"}]}
+`);
+    assert.deepEqual(
+      host.log.filter((line) => line.startsWith('service')),
+      ['service reload', 'service restart web', 'service restart ssh.service', 'service reload web.service'],
+    );
+    host.log.length = 0;
+    await machine.run('host: {services: [{name: web}]}\n');
+    assert.deepEqual(
+      host.log.filter((line) => line.startsWith('service')),
+      ['service reload', 'service restart ssh.service', 'service reload web.service', 'service restart web.service'],
+    );
+    assert.equal(host.text('/etc/systemd/system/web.service.d/10-x.conf'), undefined);
+  });
+
+  test('of a unit is stopped and not started at boot any more', async () => {
+    const host = memoryHost();
+    const machine = lifetime(host);
+    await machine.run('host: {files: [{path: /etc/systemd/system/own.service, content: "[Service]\\n"}]}\n');
+    host.setService('own', { active: true, enabled: true });
+    host.log.length = 0;
+    await machine.run(NOTHING);
+    assert.deepEqual(
+      host.log.filter((line) => !line.startsWith('sync')),
+      [
+        'service stop own.service',
+        'service disable own.service',
+        'remove /etc/systemd/system/own.service',
+        'service reload',
+      ],
+    );
+  });
+
+  test('a run that was killed while it wrote writes again, and removes only what it finished', async () => {
+    const host = memoryHost({ files: { '/etc': { type: 'directory' } } });
+    const machine = lifetime(host);
+    const document = 'host: {files: [{path: /etc/x, content: "x\\n"}]}\n';
+    const written = host.writeFile.bind(host);
+    host.writeFile = async (file) => {
+      await written(file);
+      throw new Error('killed');
+    };
+    await assert.rejects(machine.run(document));
+    host.writeFile = written;
+    assert.deepEqual(summaries(await machine.plan(document)), ['/etc/x: write again, as a run was killed in it']);
+    assert.match(summaries(await machine.plan(NOTHING))[0] ?? '', /kept: a run was killed while it wrote it/);
+    assert.deepEqual(await machine.run(document), ['files Succeeded [files//etc/x]']);
+    assert.deepEqual(await machine.run(document), ['files Unchanged []']);
+    await machine.run(NOTHING);
+    assert.equal(host.text('/etc/x'), undefined);
+  });
+
+  test('a run that was killed after a removal is finished by the next, with what it owes', async () => {
+    const host = memoryHost({ services: { ssh: { active: true } }, files: { '/etc': { type: 'directory' } } });
+    const machine = lifetime(host);
+    await machine.run('host: {files: [{path: /etc/a, content: a, restarts: [ssh]}, {path: /etc/b, content: b}]}\n');
+    const removed = host.removeFile.bind(host);
+    host.removeFile = async (path) => {
+      await removed(path);
+      throw new Error('killed');
+    };
+    await assert.rejects(machine.run(NOTHING));
+    host.removeFile = removed;
+    host.log.length = 0;
+    await machine.run(NOTHING);
+    assert.equal(host.text('/etc/b'), undefined);
+    assert.deepEqual(
+      host.log.filter((line) => line.startsWith('service')),
+      ['service restart ssh.service'],
+    );
+    assert.deepEqual(await machine.plan(NOTHING), []);
+  });
+});
+
+describe('absent: true', () => {
+  test('removes files, links and directories, and is satisfied by their absence', async () => {
+    const host = memoryHost({
+      services: { crio: { active: true } },
+      files: {
+        '/etc/cni/net.d/87-podman.conflist': '{}',
+        '/etc/alias': { type: 'symlink', content: '/etc/passwd' },
+        '/etc/passwd': 'root\n',
+        '/opt/old/bin/a': 'a',
+        '/opt/old/link': { type: 'symlink', content: '/etc' },
+        '/opt/empty': { type: 'directory' },
+      },
+    });
+    const machine = lifetime(host);
+    const document = `host:
+  files: [{path: /etc/cni/net.d/87-podman.conflist, absent: true, restarts: [crio]}, {path: /etc/keep, content: ""}]
+  links: [{path: /etc/alias, absent: true}]
+  directories:
+    - {path: /opt/old, absent: true, recursive: true}
+    - {path: /opt/empty, absent: true}
+`;
+    const planned = await machine.plan(document);
+    assert.deepEqual(
+      planned.map(({ summary, action }) => [summary, action]),
+      [
+        ['/etc/cni/net.d/87-podman.conflist: remove', 'remove'],
+        ['/opt/empty: remove', 'remove'],
+        ['/etc/alias: remove', 'remove'],
+        ['/opt/old: remove, with 3 entries in it', 'remove'],
+        ['/etc/keep: create, 0644 root:root, 0 bytes of the document', 'add'],
+        ['restart crio.service, for the changes above', 'restart'],
+      ],
+    );
+    await machine.run(document);
+    assert.equal(await host.stat('/opt/old'), undefined);
+    assert.equal(host.text('/etc/passwd'), 'root\n');
+    assert.deepEqual(await machine.plan(document), []);
+    assert.deepEqual(await machine.run(document), [
+      'removals Unchanged []',
+      'files Unchanged []',
+      'restarts Unchanged []',
+    ]);
+    assert.deepEqual(
+      host.log.filter((line) => line.startsWith('service')),
+      ['service restart crio.service'],
+    );
+  });
+
+  test('refuses, before anything is removed, what is something else, is not empty, or is mounted', async () => {
+    const host = memoryHost({
+      files: {
+        '/etc/directory/x': '',
+        '/etc/file': '',
+        '/etc/other': '',
+        '/opt/full/x': '',
+        '/srv/mounted/y': '',
+        '/proc/self/mountinfo': '1 1 0:1 / / rw - ext4 x rw\n2 1 0:2 / /srv/mounted rw - ext4 y rw\n',
+      },
+    });
+    const machine = lifetime(host);
+    const document = `host:
+  files: [{path: /etc/directory, absent: true}, {path: /etc/other, absent: true}]
+  links: [{path: /etc/file, absent: true}]
+  directories: [{path: /opt/full, absent: true}, {path: /srv/mounted, absent: true, recursive: true}]
+`;
+    await assert.rejects(machine.run(document), (failure: Error & { error: { message: string; reason: string } }) => {
+      assert.equal(failure.error.reason, 'RemovalRefused');
+      for (const why of [
+        '/etc/directory is not removed: it is a directory',
+        '/etc/file is not removed: it is a file and no link',
+        '/opt/full is not removed: it holds /opt/full/x',
+        '/srv/mounted is not removed: /srv/mounted is mounted',
+      ]) {
+        assert.ok(failure.error.message.includes(why), failure.error.message);
+      }
+      return true;
+    });
+    assert.equal(host.text('/etc/other'), '');
+  });
+
+  test('is refused for what no machine can be without, and beside what says that something is there', async () => {
+    const body = `host:
+  files:
+    - {path: /etc/passwd, absent: true}
+    - {path: /etc/x, absent: true, content: ""}
+  directories:
+    - {path: /usr/lib, absent: true, recursive: true}
+    - {path: /etc/, recursive: {mode: "0600"}}
+    - {path: /srv/gone, absent: true}
+    - {path: /srv/gone/kept}
+  links: [{path: /etc/l}]
+`;
+    const problems = await problemsOf(body);
+    for (const part of [
+      '/etc/passwd is part of the system and never removed',
+      'says what is to be there, and absent: true that nothing is',
+      '/usr/lib is part of the system and never removed',
+      '/etc/ is part of the system: what is in it has modes and owners of its own',
+      'the target is missing',
+    ]) {
+      assert.ok(
+        problems.some((problem) => problem.includes(part)),
+        `${part}: ${problems.join('\n')}`,
+      );
+    }
+  });
+
+  test('of a directory in which the same document puts something is refused', async () => {
+    const problems = await problemsOf(`host:
+  directories: [{path: /srv/gone, absent: true, recursive: true}]
+  files: [{path: /srv/gone/kept, content: ""}]
+`);
+    assert.equal(problems.length, 1);
+    assert.match(
+      problems[0] ?? '',
+      /host\.files\[0\]\.path: \/srv\/gone\/kept is to be there, and \/srv\/gone with all in it is removed by host\.directories\[0\]/,
+    );
+  });
+});
