@@ -1,4 +1,5 @@
 import { dirname } from 'node:path/posix';
+import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
 import type { SelinuxModel } from '@machineadm/document/model.ts';
 import { SELINUX_CONFIGURATION } from '@machineadm/document/ownership/paths.ts';
 import { member } from '@machineadm/document/untyped.ts';
@@ -8,6 +9,7 @@ import type { Change, Execution, Step, UnmetRequirement } from './step.ts';
 import { textDiff } from './text-diff.ts';
 
 const FILE_SYSTEM = '/sys/fs/selinux';
+const ENFORCE = `${FILE_SYSTEM}/enforce`;
 const CONTEXTS_CHANGE = 'selinux/file-contexts';
 /** Each change of the policy rebuilds all of it. */
 const POLICY_TIMEOUT_MS = 600_000;
@@ -42,8 +44,8 @@ export const selinux: Step<SelinuxModel, SelinuxActual, SelinuxPayload> = {
 
   desired: (model) => model.host.selinux,
 
-  async preflight(host, { mode, booleans, fileContexts }) {
-    if ((await host.stat(`${FILE_SYSTEM}/enforce`)) === undefined) {
+  async preflight(host, { booleans, fileContexts }) {
+    if ((await host.stat(ENFORCE)) === undefined) {
       return [
         {
           reason: 'SecurityModuleMissing',
@@ -56,7 +58,6 @@ export const selinux: Step<SelinuxModel, SelinuxActual, SelinuxPayload> = {
     }
     const found: UnmetRequirement[] = [];
     for (const [program, isNeeded, what] of [
-      ['setenforce', mode !== undefined, 'libselinux-utils'],
       ['setsebool', Object.keys(booleans).length > 0, 'policycoreutils'],
       ['semanage', fileContexts.length > 0, 'policycoreutils-python-utils'],
     ] as const) {
@@ -84,7 +85,7 @@ export const selinux: Step<SelinuxModel, SelinuxActual, SelinuxPayload> = {
   async inspect(host, { booleans, fileContexts }, { notes }) {
     const configuration = await host.readText(SELINUX_CONFIGURATION);
     const policy = /^SELINUXTYPE=(\w+)/m.exec(configuration ?? '')?.[1] ?? 'targeted';
-    const enforce = (await host.readText(`${FILE_SYSTEM}/enforce`))?.trim();
+    const enforce = (await host.readText(ENFORCE))?.trim();
     const wrongBooleans: string[] = [];
     const kept = await keptBooleans(host, policy);
     for (const [name, value] of Object.entries(booleans)) {
@@ -160,7 +161,7 @@ export const selinux: Step<SelinuxModel, SelinuxActual, SelinuxPayload> = {
         });
       }
       case 'mode':
-        return await run(host, ['setenforce', payload.mode], execution);
+        return await setRunningMode(host, payload.mode);
       case 'booleans':
         return await run(host, ['setsebool', '-P', ...payload.values], execution);
       case 'contexts':
@@ -170,6 +171,22 @@ export const selinux: Step<SelinuxModel, SelinuxActual, SelinuxPayload> = {
 
   settled: async (host) => await host.sync('/etc'),
 };
+
+/** As setenforce(8) does it, so that a reset knows the mode of before. */
+async function setRunningMode(host: Host, mode: 'Enforcing' | 'Permissive'): Promise<void> {
+  try {
+    await host.writeKernelFile(ENFORCE, mode === 'Enforcing' ? '1' : '0');
+  } catch (error) {
+    throw new MachineadmError({
+      reason: 'HostStepFailed',
+      summary: `the running mode of SELinux could not be set to ${mode}`,
+      remedy:
+        'Run setenforce in a root shell: the policy may forbid it (boolean secure_mode_policyload), or the kernel is locked down.',
+      evidence: [{ source: ENFORCE, text: errorMessage(error) }],
+      cause: error,
+    });
+  }
+}
 
 async function setContexts(
   host: Host,

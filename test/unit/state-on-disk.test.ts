@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { MachineadmError } from '@machineadm/document/errors.ts';
+import { NETWORK_TRIAL } from '@machineadm/document/ownership/paths.ts';
 import { linesOf } from '../../src/host/files/append-log.ts';
 import { withChecksum } from '../../src/host/files/checksum.ts';
 import { readTransaction, TRANSACTION } from '../../src/kubernetes/api-server/transaction.ts';
@@ -16,6 +17,7 @@ import { Spool } from '../../src/reporting/spool/spool.ts';
 import { readStatus } from '../../src/reporting/status-file.ts';
 import { summaryOf } from '../../src/reporting/summary.ts';
 import { parseKeptHooks } from '../../src/steps/boot-hooks.ts';
+import { readTrial } from '../../src/steps/network/trial.ts';
 import { parseMemory } from '../../src/trust/memory.ts';
 import { memoryHost } from '../support/memory-host.ts';
 import { bootstrapped, ended, lines } from './pipeline/records.ts';
@@ -147,6 +149,13 @@ describe('a file on a disk that decays is read as it was, or refused', () => {
     const change = { cluster: 'kind: ClusterConfiguration', processes: ['7'], files };
     await assertNoSilentChange(sealed(change), (bytes) =>
       readTransaction(memoryHost({ files: { [TRANSACTION]: bytes } })),
+    );
+  });
+
+  test('the network files of before a change', async () => {
+    const files = [{ path: '/etc/netplan/a.yaml', content: 'network: {}', mode: 0o600, gid: 0 }];
+    await assertNoSilentChange(sealed({ tool: 'netplan', files, hadDefaultRoute: true }), (bytes) =>
+      readTrial(memoryHost({ files: { [NETWORK_TRIAL]: bytes } })),
     );
   });
 

@@ -4,7 +4,7 @@ import type { Model } from '@machineadm/document/model.ts';
 import { selinux } from '../../../src/steps/selinux.ts';
 import { EMPTY_RECORD } from '../../../src/steps/step.ts';
 import { loaded, problemsOf } from '../../support/document.ts';
-import { type MemoryHost, type MemoryMachine, memoryHost } from '../../support/memory-host.ts';
+import { errno, type MemoryHost, type MemoryMachine, memoryHost } from '../../support/memory-host.ts';
 import { planned, runStep } from '../../support/run-step.ts';
 
 const CONFIG = '/etc/selinux/config';
@@ -17,10 +17,6 @@ const TEXT = '# comment\nSELINUX=permissive\nSELINUXTYPE=targeted\n';
 /** A machine whose tools of SELinux do to the files that show it what their manual pages say. */
 function machine(files: MemoryMachine['files'] = {}, without: readonly string[] = []): MemoryHost {
   const programs: NonNullable<MemoryMachine['programs']> = {
-    setenforce: ({ args }, on) => {
-      on.put(ENFORCE, args[0] === 'Enforcing' ? '1' : '0');
-      return {};
-    },
     setsebool: ({ args: [flag, ...values] }, on) => {
       assert.equal(flag, '-P');
       for (const value of values) {
@@ -54,6 +50,7 @@ function machine(files: MemoryMachine['files'] = {}, without: readonly string[] 
       ...files,
     },
     programs,
+    kernelFiles: { [ENFORCE]: '0' },
   });
 }
 const wanted = async (text: string): Promise<Model> => (await loaded(`host: {selinux: ${text}}\n`)).model;
@@ -80,12 +77,12 @@ describe('selinux', () => {
     );
     assert.equal(host.text(CONFIG), TEXT.replace('permissive', 'enforcing'));
     assert.deepEqual(
-      host.log.filter((line) => line.startsWith('run')),
+      host.log.filter((line) => /^(?:run|kernel)/.test(line)),
       [
         'run setsebool -P container_manage_cgroup=on',
         'run semanage fcontext -a -t container_file_t /srv/data(/.*)?',
         'run restorecon -R /srv/data',
-        'run setenforce Enforcing',
+        'kernel /sys/fs/selinux/enforce = 1',
       ],
     );
     assert.deepEqual([run.left, run.warnings], [[], []]);
@@ -98,7 +95,7 @@ describe('selinux', () => {
       (host: MemoryHost) => host.put(CONFIG, TEXT.replace('permissive', 'disabled')),
       'selinux/configuration',
     ],
-    ['running mode', (host: MemoryHost) => host.put(ENFORCE, '0'), 'selinux/mode'],
+    ['running mode', (host: MemoryHost) => host.writeKernelFile(ENFORCE, '0'), 'selinux/mode'],
     ['boolean', (host: MemoryHost) => host.put(BOOLEAN, '0 0'), 'selinux/booleans'],
     [
       'boolean of the next boot',
@@ -166,16 +163,22 @@ describe('selinux', () => {
     assert.ok(!host.log.some((line) => line.startsWith('run restorecon')));
   });
 
-  test('a tool that fails says what it said', async () => {
-    const host = memoryHost({
-      files: { [CONFIG]: TEXT, [ENFORCE]: '0' },
-      programs: {
-        setenforce: () => ({ status: 1, stderr: 'setenforce:  security_setenforce() failed:  Permission denied\n' }),
-      },
+  test('a tool that fails, and a kernel that refuses, say so', async () => {
+    const programs = {
+      setsebool: () => ({ status: 1, stderr: 'Could not change active booleans: Invalid boolean\n' }),
+    };
+    const refused = () => {
+      throw errno('EACCES');
+    };
+    const kernelFiles = { [ENFORCE]: { value: '0', write: refused } };
+    const host = memoryHost({ files: { [CONFIG]: TEXT, [BOOLEAN]: '0 0' }, kernelFiles, programs });
+    await assert.rejects(runStep(selinux, host, await wanted('{booleans: {container_manage_cgroup: true}}')), {
+      reason: 'HostStepFailed',
+      message: 'setsebool -P container_manage_cgroup=on ended with status 1',
     });
     await assert.rejects(runStep(selinux, host, await wanted('{mode: Enforcing}')), {
       reason: 'HostStepFailed',
-      message: 'setenforce Enforcing ended with status 1',
+      message: 'the running mode of SELinux could not be set to Enforcing',
     });
   });
 
@@ -194,12 +197,11 @@ describe('selinux', () => {
     });
 
     test('names every tool that is missing, and every unknown boolean with its place', async () => {
-      const host = machine({}, ['setenforce', 'setsebool', 'semanage']);
+      const host = machine({}, ['setsebool', 'semanage']);
       host.take(BOOLEAN);
       assert.deepEqual(
         (await preflight(host, ALL)).map(({ what, field }) => `${field}: ${what}`),
         [
-          'host.selinux: setenforce is not installed',
           'host.selinux: setsebool is not installed',
           'host.selinux: semanage is not installed',
           'host.selinux.booleans.container_manage_cgroup: the SELinux policy of this machine has no boolean container_manage_cgroup',
