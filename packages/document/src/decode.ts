@@ -1,11 +1,11 @@
 import { MachineadmError } from './errors.ts';
 
-/** The largest document, as read and as decompressed. */
+/** Size limit of a document, as read and as decompressed. */
 const MAX_DOCUMENT_BYTES = 4 * 1024 * 1024;
 
 /**
- * The text of a document source, whether plain, gzip, base64, or base64 of gzip; which of them is found out from the
- * bytes. Throws `DocumentTooLarge` past 4 MiB of text, `DocumentInvalid` for broken compression or text that is not UTF-8.
+ * The text of a document source: plain, gzip, base64, or base64 of gzip, which is detected from the bytes. Throws
+ * `DocumentTooLarge` above 4 MiB of text, `DocumentInvalid` for damaged compression or text that is not UTF-8.
  */
 export async function decodeSource(name: string, bytes: Uint8Array): Promise<string> {
   if (bytes.length > MAX_DOCUMENT_BYTES) throw tooLarge(name);
@@ -31,7 +31,7 @@ const BASE64_BYTES = new Set(
   new TextEncoder().encode('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/= \t\r\n'),
 );
 
-/** Text of UTF-8 bytes, with a byte order mark that it may begin with; undefined for other bytes. */
+/** The text of UTF-8 bytes, including a byte order mark; undefined for other bytes. */
 export function utf8Text(bytes: Uint8Array): string | undefined {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
@@ -40,9 +40,9 @@ export function utf8Text(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** Where text stops being UTF-8: `byte 17 (line 2, column 5)`. */
+/** The place of the first byte that is not UTF-8: `byte 17 (line 2, column 5)`. */
 function placeOfFault(bytes: Uint8Array): string {
-  // The longest valid beginning: a decoder that is told that more follows takes a cut character for unfinished.
+  // The longest valid prefix: in streaming mode a decoder accepts a truncated character.
   let [valid, broken] = [0, bytes.length];
   const decoder = () => new TextDecoder('utf-8', { fatal: true });
   while (broken - valid > 1) {
@@ -60,8 +60,8 @@ function placeOfFault(bytes: Uint8Array): string {
 }
 
 /**
- * The bytes behind base64 text; undefined when it is not base64 of a document. A short YAML scalar is base64, too: only
- * what decodes to gzip or to text with an apiVersion is taken for it.
+ * The decoded bytes of base64 text; undefined when it is not base64 of a document. A short YAML scalar is also valid
+ * base64, so only gzip or text with an apiVersion counts.
  */
 function fromBase64(bytes: Uint8Array): Uint8Array | undefined {
   if (!bytes.every((byte) => BASE64_BYTES.has(byte))) return undefined;
@@ -77,8 +77,8 @@ function fromBase64(bytes: Uint8Array): Uint8Array | undefined {
 }
 
 /**
- * Decompresses at most 4 MiB. `name` says in the error what it was. Throws `DocumentTooLarge`, or `DocumentInvalid`
- * where the data is damaged or cut off.
+ * Decompresses at most 4 MiB. `name` is used in the error. Throws `DocumentTooLarge`, or `DocumentInvalid` for damaged
+ * or truncated data.
  */
 export async function gunzip(name: string, bytes: Uint8Array): Promise<Uint8Array> {
   const stream = new Blob([Uint8Array.from(bytes)]).stream().pipeThrough(new DecompressionStream('gzip'));

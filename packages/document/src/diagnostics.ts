@@ -1,13 +1,11 @@
-/** Where something stands: a source's name as the user gave it, and a position counted from 1. */
+/** A place: a source's name as the user gave it, and a position counted from 1. */
 export interface Place {
   readonly file: string;
   readonly line: number;
   readonly column: number;
 }
 
-/**
- * The kinds of problems, for programs; contract/vectors/README.md says what each means. A kind is never renamed.
- */
+/** The machine-readable kinds of problems; contract/vectors/README.md explains each. A kind is never renamed. */
 export const PROBLEM_CODES = [
   'SyntaxError',
   'UnknownField',
@@ -29,7 +27,7 @@ export const PROBLEM_CODES = [
 
 export type ProblemCode = (typeof PROBLEM_CODES)[number];
 
-/** One problem of a document: what, where, and what to do about it. */
+/** One problem of a document: what, where, and how to fix it. */
 export interface Diagnostic {
   readonly code: ProblemCode;
   readonly place: Place;
@@ -41,27 +39,27 @@ export interface Diagnostic {
 
 export type PathSegment = string | number;
 
-/** A mistake that no single field shows: what is said where, and what to do. */
+/** A problem that involves several fields: the message, its place, and how to fix it. */
 export interface Finding {
   /** Default `Conflict`: fields that contradict or need each other. */
   readonly code?: ProblemCode;
   readonly path: readonly PathSegment[];
   readonly message: string;
   readonly hint?: string;
-  /** Set where the mistake is the last key of `path` itself and not its value. */
+  /** Set where the problem is the last key of `path` itself and not its value. */
   readonly key?: string;
-  /** Set where that key is not to be told: the path ends above it. */
+  /** Set where that key must not be printed: the path ends above it. */
   readonly hidesKey?: true;
-  /** Another part that the message ends with: its place in a list shifts where items before it have mistakes. */
+  /** Another place for the end of the message: its list index is corrected if earlier items were removed as invalid. */
   readonly other?: readonly PathSegment[];
-  /** What it is about, where that is not `path`: a finding about a part that has a mistake of its own is not told. */
+  /** The subject, if it is not `path`: a finding about an invalid part is not reported. */
   readonly about?: readonly PathSegment[];
 }
 
-/** Keys of a diagnostic's path are cut here. */
+/** Length limit for keys in a diagnostic's path. */
 const LONGEST_KEY = 80;
 
-/** The path of a finding, for its diagnostic. */
+/** The path of a finding in its diagnostic. */
 export function pathOf({ path, hidesKey }: Finding): string {
   const told = hidesKey === true ? path.slice(0, -1) : path;
   return formatPath(
@@ -74,8 +72,8 @@ export function pathOf({ path, hidesKey }: Finding): string {
 }
 
 /**
- * A key of the input as reports tell it. Names of fields, arguments, labels and devices are words with few digits; of
- * anything else that stands where a key does, and is long enough for a secret, only the place is told.
+ * A key of the input for messages. Names of fields, arguments, labels and devices are words with few digits; any other
+ * long key could be a misplaced secret, so only its place is printed.
  */
 export function printableKey(name: string): string {
   return name.length < 8 || /^[A-Za-z._/-]*(?:\d[A-Za-z._/-]*){0,3}$/.test(name) ? name : '…';
@@ -87,13 +85,13 @@ export function formatPath(segments: readonly PathSegment[]): string {
   for (const segment of segments) {
     if (typeof segment === 'number') text += `[${segment}]`;
     else if (/^[A-Za-z_][\w-]*$/.test(segment)) text += text === '' ? segment : `.${segment}`;
-    // A list or a map that YAML made a key of holds values, which may be secrets.
+    // A list or a map that YAML accepts as a key contains values, which may be secrets.
     else text += /^[[{]|\n/.test(segment) ? '["…"]' : `[${JSON.stringify(segment)}]`;
   }
   return text;
 }
 
-/** The findings of a check that is about one kind of problem. */
+/** The findings of a check for one kind of problem. */
 export function withCode(code: ProblemCode, findings: readonly Finding[]): Finding[] {
   return findings.map((finding) => ({ code, ...finding }));
 }
@@ -103,22 +101,24 @@ export function formatPlace({ file, line, column }: Place): string {
   return `${file}:${line}:${column}`;
 }
 
-/** `file:line:column  path: message (hint: …)`, the form that editors and people know. */
+/** `file:line:column path: message (hint: …)`, the usual format for editors and users. */
 export function formatDiagnostic({ place, path, message, hint }: Omit<Diagnostic, 'code'>): string {
   return `${formatPlace(place)}  ${path === '' ? '' : `${path}: `}${message}${hint === undefined ? '' : ` (hint: ${hint})`}`;
 }
 
-/** A diagnostic that refuses nothing: what the document may say and will hurt. */
+/** A warning: valid, but with undesired effects. */
 export function formatWarning(diagnostic: Diagnostic): string {
   return `warning: ${formatDiagnostic(diagnostic)}`;
 }
 
-/** A diagnostic as `-o json` shows it: `{code, file, line, column, path, message, hint?}`. */
+/** A diagnostic for `-o json`: `{code, file, line, column, path, message, hint?}`. */
 export function diagnosticRecord({ code, place, path, message, hint }: Diagnostic): object {
   return { code, ...place, path, message, ...(hint === undefined ? {} : { hint }) };
 }
 
-/** A part of an earlier source that is not in the merged document: a later one replaced it, or removed it with null. */
+/**
+ * A part of an earlier source that is not in the merged document: a later source replaced it, or removed it with null.
+ */
 export interface ReplacedPart {
   readonly path: readonly PathSegment[];
   readonly what: 'value' | 'list' | 'section';
@@ -138,10 +138,13 @@ export function replacedPartRecord({ path, what, isRemoved, at, previous }: Repl
   return { ...at, path: formatPath(path), what, removed: isRemoved, previous };
 }
 
-/** More problems than this help nobody, and cost a hostile document's reader its memory. */
+/** Limit of reported problems; a hostile document could otherwise exhaust memory. */
 export const MOST_PROBLEMS = 200;
 
-/** Problems in reading order: by source as given, then by position. Of very many the first, and how many there are. */
+/**
+ * Problems in reading order: by source as given, then by position. Only the first ones if there are very many, with the
+ * total number.
+ */
 export function sortDiagnostics(diagnostics: readonly Diagnostic[], files: readonly string[]): Diagnostic[] {
   const ranks = new Map(files.map((file, index) => [file, index]));
   const rank = (diagnostic: Diagnostic) => ranks.get(diagnostic.place.file) ?? -1;
@@ -160,8 +163,8 @@ export function sortDiagnostics(diagnostics: readonly Diagnostic[], files: reado
 }
 
 /**
- * The finding about a key that a map does not know. The key is told only where it is nearly a known one: what stands in the
- * place of a key by mistake may be a secret.
+ * The finding for an unknown key of a map. The key is printed only if it resembles a known one: it could be a misplaced
+ * secret.
  */
 export function unknownKey(path: readonly PathSegment[], known: readonly string[]): Finding {
   const key = String(path.at(-1));
@@ -172,7 +175,7 @@ export function unknownKey(path: readonly PathSegment[], known: readonly string[
   return { code: 'UnknownField', path, key, hidesKey: true, message: 'unknown key', ...hint };
 }
 
-/** Names to choose from: all of a few, of many the five that are nearest to what was written. */
+/** Suggested names: all if there are few, otherwise the five most similar ones. */
 export function choices(known: readonly string[], written: string): string {
   if (known.length <= 12) return known.join(', ');
   if (known.length > MOST_COMPARED) return `${known.slice(0, 5).join(', ')} and ${known.length - 5} more`;
@@ -186,11 +189,11 @@ export function choices(known: readonly string[], written: string): string {
     .join(', ')} and ${known.length - 5} more`;
 }
 
-/** Longer names are not compared: nobody mistypes those, and the comparison costs the square of their length. */
+/** Longer names are not compared, because the comparison takes quadratic time. */
 const LONGEST_COMPARED = 64;
 const MOST_COMPARED = 500;
 
-/** The known name nearest to a mistyped one, when it is near enough to be what was meant. */
+/** The known name most similar to a mistyped one, if it is similar enough. */
 export function nearestName(name: string, known: readonly string[]): string | undefined {
   if (name.length > LONGEST_COMPARED || known.length > MOST_COMPARED) return undefined;
   const sameLetters = known.find((candidate) => candidate.toLowerCase() === name.toLowerCase());

@@ -1,6 +1,6 @@
 import { Verbatim } from './verbatim.ts';
 
-/** JSON with sorted keys: the same document in another order has the same digest. */
+/** JSON with sorted keys: the order of keys does not change the digest. */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
   if (value instanceof Verbatim) return value.text;

@@ -1,11 +1,13 @@
-/** Lengths in bytes that the API server takes (k/k …/apiserver/pkg/apis/apiserver/validation/validation_encryption.go). */
+/**
+ * Key lengths in bytes that the API server accepts (k/k
+ * …/apiserver/pkg/apis/apiserver/validation/validation_encryption.go).
+ */
 const KEY_LENGTHS = { secretbox: [32], aescbc: [16, 24, 32], aesgcm: [16, 24, 32] } as const;
 
 /**
- * What the API server would refuse about an encryption key; undefined = nothing, or the value is not known yet. Never
- * shows the value.
+ * Why the API server would refuse an encryption key; undefined = it is valid, or not known yet. Never prints the value.
  *
- * @param value base64, as Go's StdEncoding reads it: padded, and without blanks
+ * @param value base64 in the format of Go's StdEncoding: padded, and without blanks
  */
 export function keyProblem(kind: keyof typeof KEY_LENGTHS, value: string | undefined): string | undefined {
   if (value === undefined) return undefined;

@@ -2,7 +2,9 @@ import type { Diagnostic, Place } from './diagnostics.ts';
 import type { ExitName } from './exit-codes.ts';
 import { REASONS, type Reason } from './reasons.ts';
 
-/** One line that proves a failure, and where it was read. Never holds a secret: the reporting room redacts by value. */
+/**
+ * One line of evidence for a failure, with its source. Never contains a secret: the reporting room redacts by value.
+ */
 export interface Evidence {
   readonly source: string;
   readonly text: string;
@@ -10,23 +12,23 @@ export interface Evidence {
 
 export interface ErrorDetails {
   readonly reason: Reason;
-  /** What failed, in one sentence a stranger understands. */
+  /** What failed, in one generally understandable sentence. */
   readonly summary: string;
-  /** What to do about it. */
+  /** The remedy. */
   readonly remedy: string;
   readonly evidence?: readonly Evidence[];
   /** True where the same command may succeed later with the same input. */
   readonly retryable?: boolean;
-  /** Where the same reason ends with another exit code than its usual one. */
+  /** An exit code that differs from the usual one of the reason. */
   readonly exit?: ExitName;
   readonly cause?: unknown;
-  /** What the failed program printed, line by line, for the classifier to find the cause in. Not reported whole. */
+  /** The output of the failed program, line by line, for finding the cause. Not reported as a whole. */
   readonly transcript?: readonly Evidence[];
   /** The problems of a document, each with its place. */
   readonly problems?: readonly Diagnostic[];
 }
 
-/** How a failure is told: in the status document, to every sink, and to people. Redacted. */
+/** A failure as reported in the status document and to every sink. Redacted. */
 export interface Failure {
   readonly reason: Reason;
   readonly summary: string;
@@ -34,16 +36,16 @@ export interface Failure {
   readonly remedy: string;
   readonly retryable: boolean;
   readonly step?: string;
-  /** The field of the document that it is about, and where that is written; absent where it is about none. */
+  /** The field of the document that caused it, with its place; absent where no field did. */
   readonly field?: string;
   readonly position?: Place;
-  /** Reasons from the root cause to what the run saw fail, this reason among them; absent where it is the only one. */
+  /** Reasons from the root cause to the observed failure, including this one; absent where it is the only one. */
   readonly causes?: readonly string[];
 }
 
 /**
- * The one error type that crosses a room's wall. Anything else that reaches the runner is a defect and is
- * reported as `InternalError`.
+ * The only error type that crosses room boundaries. Any other error that reaches the runner is a defect and is reported
+ * as `InternalError`.
  */
 export class MachineadmError extends Error {
   readonly reason: Reason;
@@ -67,7 +69,7 @@ export class MachineadmError extends Error {
   }
 }
 
-/** What anything thrown says, in the place of a message. */
+/** The message of any thrown value. */
 export function errorMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

@@ -1,10 +1,10 @@
 import type { Role } from './model.ts';
 
-/** Where the example says that the API server is: made up. */
+/** The placeholder of the example for the API server's address. */
 export const EXAMPLE_ENDPOINT = '10.0.0.10:6443';
 
 /**
- * An annotated document to start from, valid as it is. Values that its reader must replace are made up, and say so.
+ * An annotated document to start from, valid as it is. Values that the user must replace are marked as placeholders.
  */
 export function exampleDocument(role: Role): string {
   return [header(role), HOST, KUBERNETES[role], REPORTING].join('\n');

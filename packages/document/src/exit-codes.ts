@@ -1,6 +1,6 @@
 /**
- * The one table of exit codes. Every command uses it; `contract/exit-codes.json` is generated from it.
- * A code is never renumbered or reused.
+ * The table of exit codes for all commands; `contract/exit-codes.json` is generated from it. A code is never renumbered
+ * or reused.
  */
 export const EXIT_CODES = {
   Success: { code: 0, meaning: 'success' },
@@ -27,33 +27,33 @@ export function exitCode(name: ExitName): number {
   return EXIT_CODES[name].code;
 }
 
-/** Who started machineadm, and so reads its exit status. */
+/** The caller of machineadm, which interprets its exit status. */
 export type ExitConvention = keyof typeof EXIT_CONVENTIONS;
 
 /**
- * What a run's exit status is called by those that know a few numbers only.
- *
- * `rebooting`: the run wants the machine rebooted, and who started it does that; undefined = we do it ourselves, and
- * the code is that of `RebootRequired`. `taken`: numbers that mean something else there than our failures.
+ * How a caller that supports few exit codes interprets them.
+ * `rebooting`: the run needs a reboot, which the caller makes; undefined = machineadm reboots itself, and exits with
+ * the code of `RebootRequired`. `taken`: numbers with another meaning there than our failures.
  */
 export const EXIT_CONVENTIONS = {
   machineadm: { rebooting: undefined, taken: [] },
-  // cloudbaseinit/plugins/common/execcmd.py: 1001 reboots and does not run it again, which our own task does. cloud-config's
-  // runcmd makes 1003 of it, and runs it again beside that task: one of both finds the other's lock. The rest is ignored.
+  // cloudbaseinit/plugins/common/execcmd.py: 1001 reboots and does not repeat the script; our own task does.
+  // cloud-config's runcmd makes 1003 of it, and repeats the script beside that task: one of them finds the other's
+  // lock. Other codes are ignored.
   'cloudbase-init': { rebooting: 1001, taken: [1001, 1002, 1003] },
-  // Unattended Windows Setup Reference, RunSynchronousCommand/WillReboot=OnRequest: 1 reboots and goes on with the next
-  // command, 2 reboots and repeats this one, and all other failures end Setup.
+  // Unattended Windows Setup Reference, RunSynchronousCommand/WillReboot=OnRequest: 1 reboots and continues with the
+  // next command, 2 reboots and repeats this one, and all other failures end Setup.
   unattend: { rebooting: 2, taken: [1, 2] },
 } as const satisfies Record<string, { readonly rebooting: number | undefined; readonly taken: readonly number[] }>;
 
-/** What a failure becomes whose own number would be misread. */
+/** The code for a failure whose own number would be misinterpreted. */
 const UNMISTAKABLE_FAILURE = 3;
 
 /**
- * The exit status of a run for whoever started it.
+ * The exit status of a run for its caller.
  *
  * @param code one of `EXIT_CODES`
- * @param rebooting the run ended for a reboot behind which it goes on by itself
+ * @param rebooting the run ended for a reboot after which it resumes by itself
  */
 export function conventionalExitCode(convention: ExitConvention, code: number, rebooting: boolean): number {
   const { rebooting: wish, taken } = EXIT_CONVENTIONS[convention];

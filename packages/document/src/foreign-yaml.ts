@@ -1,12 +1,9 @@
-/**
- * Options of the library wherever it reads YAML that others wrote: its warnings go to standard error and quote the text,
- * which may be a secret.
- */
+/** Options of the library for YAML of others: its warnings go to stderr and quote the text, which may be a secret. */
 export const QUIET = { logLevel: 'error' } as const;
 
 /**
- * The value of a YAML text of another program; undefined for what is not YAML. What the library says of it quotes it, and
- * is withheld.
+ * The value of another program's YAML text; undefined if it is invalid. The library's error is withheld, because it
+ * quotes the text.
  */
 export async function foreignYaml(text: string): Promise<unknown> {
   const { parse } = await import('yaml');
@@ -17,7 +14,7 @@ export async function foreignYaml(text: string): Promise<unknown> {
   }
 }
 
-/** The same of several documents in one text; one that is not YAML is left out. */
+/** The same for several documents in one text; invalid ones are left out. */
 export async function foreignYamlDocuments(text: string): Promise<readonly unknown[]> {
   const { parseAllDocuments } = await import('yaml');
   return parseAllDocuments(text, QUIET).flatMap((document) => {

@@ -1,6 +1,6 @@
 /**
- * The ids of every control, in the order of their benchmarks; what each is about is in `kubernetes/hardening/controls`, which a
- * test holds to this list. An id is never removed: documents name it.
+ * The ids of all controls, in the order of their benchmarks; `kubernetes/hardening/controls` defines them, and a test
+ * compares both. An id is never removed, because documents refer to it.
  */
 export const CONTROL_IDS = [
   'cis-1.1.1',
@@ -227,7 +227,7 @@ export const CONTROL_IDS = [
   'k8s-protect-kernel-defaults',
 ] as const;
 
-/** Benchmarks that a machine can be held to, and what each is. */
+/** The benchmarks for audits, with descriptions. */
 export const PROFILE_MEANINGS = {
   'cis-level-1': 'CIS Kubernetes Benchmark v1.12, level 1: what every cluster can have.',
   'cis-level-2': 'CIS Kubernetes Benchmark v1.12, levels 1 and 2: also what costs compatibility or speed.',

@@ -4,14 +4,17 @@ import type { DocumentVersion } from './versions/version.ts';
 
 /** `apiVersion`, `kind` and `requires`: what is checked before the sections, for every version of the document. */
 
-/** Objects that `convert` reads, and people give in the place of a document. */
+/** Objects that `convert` reads, and users pass as a document by mistake. */
 const CONVERTED_KINDS =
   /^(?:KubeadmConfig|KubeadmConfigTemplate|KubeadmControlPlane|KubeadmControlPlaneTemplate|ClusterConfiguration|InitConfiguration|JoinConfiguration|Machine|Secret)$/;
 /** Keys of cloud-config and of Ignition. */
 const USER_DATA_KEYS = ['write_files', 'runcmd', 'bootcmd', 'ignition', 'cloud_init_modules', 'package_update'];
 const CONVERT = '`machineadm convert -f FILE` makes a bootstrap document of it';
 
-/** A text of another kind that `convert` reads; undefined for anything else. Said at once: no field of it is a mistake. */
+/**
+ * The kind of a text that `convert` reads; undefined for anything else. It is reported as such, instead of as invalid
+ * fields.
+ */
 export function convertible(raw: ReadonlyMap<string, unknown>): Finding | undefined {
   const kind = raw.get('kind');
   if (typeof kind === 'string' && CONVERTED_KINDS.test(kind)) {
@@ -40,7 +43,7 @@ export function checkHeader(raw: ReadonlyMap<string, unknown>, versions: readonl
       hint: `add apiVersion: ${versions.at(-1)?.apiVersion}`,
     });
   } else if (!versions.some((version) => version.apiVersion === apiVersion)) {
-    // Anything but a version of ours may be a secret that slipped into the wrong line.
+    // An unknown version may be a misplaced secret.
     const isOurs = typeof apiVersion === 'string' && /^machineadm\.dev\/v\d{1,4}[a-z0-9]{0,12}$/.test(apiVersion);
     const message = `this agent does not read ${isOurs ? JSON.stringify(apiVersion) : 'this version'}`;
     findings.push({

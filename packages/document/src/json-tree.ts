@@ -1,17 +1,17 @@
 import type { Place } from './diagnostics.ts';
 import type { ListTree, MapTree, ScalarTree, Tree } from './tree.ts';
 
-/** Deeper than any document; a limit keeps nonsense from exhausting the stack. */
+/** A limit above any real document, which protects the stack. */
 const DEEPEST = 200;
-/** More parts than this are refused by the YAML parser, in words of its own. */
+/** The YAML parser refuses more parts, with its own message. */
 const MOST_PARTS = 100_000;
 
 const LITERAL = /true|false|null|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 
 /**
- * Parses JSON with the place of every part; undefined for anything that is not plain JSON, and for a key that is given
- * twice: then the YAML parser, which reads JSON too and tells mistakes better, has the word. A document that a program
- * made is JSON more often than not, and this costs a tenth of the general way.
+ * Parses JSON with the place of every part; undefined for anything else, and for duplicate keys: then the YAML parser
+ * is used, which also reads JSON and reports problems better. Documents written by programs are usually JSON, and this
+ * takes a tenth of the time.
  */
 export function parseJsonTree(file: string, text: string): Tree | undefined {
   if (!/^\s*\{/.test(text)) return undefined;
@@ -91,7 +91,7 @@ class JsonParser {
     }
   }
 
-  /** A JSON string; JSON.parse has the word on escapes and control characters. */
+  /** A JSON string; JSON.parse checks escapes and control characters. */
   #string(): string {
     const start = this.#at;
     if (this.#text[start] !== '"') throw new NotJson();
@@ -105,7 +105,7 @@ class JsonParser {
     }
     this.#at = end + 1;
     const text = this.#parsed(this.#text.slice(start, this.#at)) as string;
-    // Half of a surrogate pair: no encoding of text can hold it.
+    // Half of a surrogate pair: not valid in any encoding.
     if (!text.isWellFormed()) throw new NotJson();
     return text;
   }

@@ -4,7 +4,7 @@ import type { Problem, Source } from './library/problem.ts';
 import { type LoadedDocument, loadDocument } from './load.ts';
 import type { DocumentSource } from './source-tree.ts';
 
-/** A document for the other entries of the library, or what is wrong with it. */
+/** A document for the other entries of the library, or its problems. */
 export async function loadFor(
   source: string | readonly Source[],
   agentVersion: string,
@@ -21,13 +21,13 @@ export async function loadFor(
     const result = await loadDocument(sources, { agentVersion });
     return result.ok ? { document: result.document, names } : { problems: result.problems.map(problemOf) };
   } catch (error) {
-    // What cannot be read as text at all, or is too large.
+    // A source that is not text, or is too large.
     if (!(error instanceof MachineadmError)) throw error;
     return { problems: [problemOfError(error, 'SyntaxError', names[0])] };
   }
 }
 
-/** What is allowed but will hurt, in the order of the text. */
+/** Warnings, in the order of the text. */
 export function warningsOf({
   document,
   names,
@@ -47,7 +47,7 @@ function problemOf({ code, place, path, message, hint }: Diagnostic): Problem {
   return { code, ...place, path, message, ...(hint === undefined ? {} : { hint }) };
 }
 
-/** Checks, as a program in JavaScript can pass anything, and gives the sources as the loader takes them. */
+/** Checks the arguments, because JavaScript callers may pass anything, and returns the sources for the loader. */
 function sourcesOf(source: unknown): readonly DocumentSource[] | undefined {
   const given: unknown = typeof source === 'string' ? [{ name: 'document', content: source }] : source;
   if (!Array.isArray(given) || given.length === 0) return undefined;

@@ -1,7 +1,7 @@
 /**
- * The document for programs of others: `import … from 'machineadm/document'`. It runs wherever the web's own interfaces are: in a
- * browser, a controller, an editor. Its types name nothing of another package, and stay when the inside changes. Each
- * export has a file of its own: a bundler leaves out what is not imported.
+ * The public module `machineadm/document`. It runs wherever web APIs exist: in a browser, a controller, an editor. Its
+ * types refer to no internal type, so that they stay stable. Each export has its own file: bundlers leave out unused
+ * ones.
  */
 export type { MachineBootstrap } from '../../../contract/types/v1alpha1.d.ts';
 export { apiVersions } from './library/api-versions.ts';

@@ -27,16 +27,16 @@ export type { DocumentSource } from './source-tree.ts';
 export interface LoadOptions {
   /** This agent's version, for `requires`. */
   readonly agentVersion: string;
-  /** Finds out what variables are; without it (`validate` on another machine) their values stay unknown. */
+  /** Resolves variables; without it (`validate` on another machine) their values stay unknown. */
   readonly resolveVariables?: VariableResolver;
-  /** Sinks of the command line, each as YAML: behind those of the document. */
+  /** Sinks of the command line, each as YAML: added after those of the document. */
   readonly sinks?: readonly string[];
   /**
-   * What follows from the document as a whole, as its hardening profiles do: the model with that in it, and where the
-   * document contradicts itself. Given by the caller, because this room knows nothing of Kubernetes.
+   * Applies what follows from the document as a whole, such as hardening profiles: the changed model, and
+   * contradictions. Passed by the caller, because this room does not depend on hardening.
    */
   readonly complete?: (model: Model) => Promise<{ readonly model: Model; readonly findings: readonly Finding[] }>;
-  /** Document versions to read; tests add one that does not exist yet. */
+  /** The supported document versions; tests add a fictitious one. */
   readonly versions?: readonly DocumentVersion[];
 }
 
@@ -47,25 +47,25 @@ export type LoadResult =
 export interface LoadedDocument {
   readonly model: Model;
   readonly apiVersion: string;
-  /** Hex SHA-256 of the merged document in a canonical form: comments and key order do not count. */
+  /** Hex SHA-256 of the merged document in a canonical form, independent of comments and key order. */
   readonly digest: string;
-  /** The same of the document as it is written: before variables were replaced, and without sinks of the command line. */
+  /** The same for the document as written: before variables were replaced, and without sinks of the command line. */
   readonly writtenDigest: string;
-  /** The same of what may not change once the machine is bootstrapped; undefined without `kubernetes`. */
+  /** The same for the parts that may not change after the bootstrap; undefined without `kubernetes`. */
   readonly lastingDigest: string | undefined;
   /** The merged document with the place of every part, before variables were replaced. */
   readonly tree: Tree;
   /** Parts of earlier sources that later ones replaced or removed. */
   readonly replaced: readonly ReplacedPart[];
-  /** What is allowed but will hurt. */
+  /** Warnings. */
   readonly warnings: readonly Diagnostic[];
-  /** Paths whose value depends on a variable that could not be asked for here; the model may lack them. */
+  /** Paths whose value depends on a variable that is unknown here; the model may lack them. */
   readonly unresolved: readonly string[];
 }
 
 /**
- * Loads the document from its sources, merged in the order given. Finds all mistakes before it returns. Throws
- * `DocumentTooLarge` and `DocumentInvalid` (undecodable) for sources that cannot be read as text at all.
+ * Loads the document from its sources, merged in the given order. Finds all problems before it returns. Throws
+ * `DocumentTooLarge` and `DocumentInvalid` (undecodable) for sources that are not text.
  */
 export async function loadDocument(sources: readonly DocumentSource[], options: LoadOptions): Promise<LoadResult> {
   const versions = options.versions ?? DOCUMENT_VERSIONS;
@@ -75,7 +75,7 @@ export async function loadDocument(sources: readonly DocumentSource[], options: 
     options.sinks ?? [],
     versions,
   );
-  // A source that could not be read leaves gaps that are no mistakes of the others.
+  // A source that cannot be parsed leaves gaps, which are not problems of the others.
   if (tree === undefined || !isWhole) {
     return { ok: false, reason: 'DocumentInvalid', problems: sortDiagnostics(problems, names) };
   }
@@ -94,7 +94,7 @@ export async function loadDocument(sources: readonly DocumentSource[], options: 
   const version = versions.find((candidate) => candidate.apiVersion === given.get('apiVersion'));
   if (version === undefined) return fail('DocumentInvalid', header);
   const required = checkRequires(given.get('requires'), version, options.agentVersion);
-  // A document for a newer agent is refused for that, not for the fields that this agent cannot know.
+  // A document for a newer agent is refused because of its version, not because of unknown fields.
   if (required.newer.length > 0) return fail('RequiresNewerAgent', required.newer);
   const expansion = await expandIn(merged, given, version, options.resolveVariables);
   const { raw, misfits } = plainMap(expansion.tree, version);
@@ -109,7 +109,7 @@ export async function loadDocument(sources: readonly DocumentSource[], options: 
   const across = [...checked, ...(plainModel === undefined ? [] : ownershipFindings(plainModel))]
     .map((finding) => inWholeDocument(finding, sections))
     .filter((finding) => !wrong.touches(finding.about ?? finding.path))
-    // A part that is not known yet was left out: it may be what is missed.
+    // A part that is not known yet was left out, and may be what seems to be missing.
     .filter((finding) => !unknown.touches(finding.about ?? finding.path));
   const findings = [...header, ...required.mistakes, ...mistakes, ...across];
   if (findings.length > 0 || problems.length > 0 || plainModel === undefined) return fail('DocumentInvalid', findings);
@@ -135,7 +135,7 @@ export async function loadDocument(sources: readonly DocumentSource[], options: 
   };
 }
 
-/** The model; of a document with mistakes what can be made of its sound parts, and undefined where that is nothing. */
+/** The model; for an invalid document a model of its valid parts, or undefined. */
 async function modelOf(
   version: DocumentVersion,
   sections: ReadonlyMap<string, ValidPart>,
@@ -162,7 +162,9 @@ function whereIs(tree: Tree, path: readonly PathSegment[]): string {
   return `${formatPath(path)} (${file}:${line}:${column})`;
 }
 
-/** The document as plain data, the numbers in it that no number of JavaScript holds, and keys that no object keeps. */
+/**
+ * The document as plain data, with the numbers that JavaScript cannot represent, and keys that an object cannot have.
+ */
 function plainMap(
   tree: Tree,
   version: DocumentVersion | undefined,
@@ -194,7 +196,7 @@ function plainMap(
   };
 }
 
-/** Where `__proto__` is a key: zod leaves it out of what it reads, so that what is below it would be lost. */
+/** The paths of keys `__proto__`: zod drops them with everything below. */
 function* reservedKeys(tree: Tree, path: readonly PathSegment[] = []): Generator<readonly PathSegment[]> {
   if (tree.kind === 'list')
     for (const [index, item] of tree.items.entries()) yield* reservedKeys(item, [...path, index]);
@@ -205,7 +207,7 @@ function* reservedKeys(tree: Tree, path: readonly PathSegment[] = []): Generator
   }
 }
 
-/** Replaces variables, when their own section is sound. */
+/** Replaces variables, if their own section is valid. */
 async function expandIn(
   tree: Tree,
   raw: ReadonlyMap<string, unknown>,
@@ -240,7 +242,7 @@ function checkSections(raw: ReadonlyMap<string, unknown>, version: DocumentVersi
   return findings;
 }
 
-/** Each section that is there, without the parts that its schema refuses: one mistake must not hide another. */
+/** Each existing section, without the parts that its schema refuses, so that all problems are found. */
 function soundSections(raw: ReadonlyMap<string, unknown>, version: DocumentVersion): ReadonlyMap<string, ValidPart> {
   const sound = new Map<string, ValidPart>();
   for (const [name, { schema }] of Object.entries(version.sections)) {

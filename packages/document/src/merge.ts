@@ -1,13 +1,13 @@
 import type { PathSegment, Place, ReplacedPart } from './diagnostics.ts';
 import { type ListTree, type MapTree, type Tree, toPlain } from './tree.ts';
 
-/** The fields that tell the entries of a list apart, for the list at a path; undefined for a list without such. */
+/** The fields that identify the entries of the list at a path; undefined for a list without such fields. */
 export type EntryKeys = (path: readonly PathSegment[]) => readonly string[] | undefined;
 
 /**
- * Merges the sources of a document in their order. Maps merge key by key and lists of things entry by entry, by what
- * identifies an entry; scalars and other lists are replaced; null removes what an earlier source set. Every scalar of every
- * source is in the result, or below a part that is reported as replaced.
+ * Merges the sources of a document in order. Maps merge key by key and lists of things entry by entry, by the fields
+ * that identify an entry; scalars and other lists are replaced; null removes what an earlier source set. Every scalar
+ * of every source is in the result, or below a part that is reported as replaced.
  */
 export function mergeSources(
   sources: readonly MapTree[],
@@ -58,7 +58,7 @@ class Merger {
     this.#report(base, first.at, false);
   }
 
-  /** A part that came together from several sources is reported by its parts. */
+  /** A part merged from several sources is reported by its parts. */
   #report(part: Tree, at: Place, isRemoved: boolean): void {
     if (isNull(part)) return;
     if (part.kind === 'scalar' || isOfOneSource(part)) {
@@ -70,7 +70,10 @@ class Merger {
     for (const [segment, child] of childrenOf(part)) this.#within(segment, () => this.#report(child, at, isRemoved));
   }
 
-  /** Entries of one key: one of each source merge; where a source has several, the later source's take their place. */
+  /**
+   * Entries with the same key: one of each source merge; if a source has several, the later source's replace the
+   * earlier ones.
+   */
   #lists(base: ListTree, over: ListTree, keys: readonly string[]): ListTree {
     const later = grouped(over, keys);
     const earlier = grouped(base, keys);
@@ -116,7 +119,7 @@ function grouped(list: ListTree, keys: readonly string[]): ReadonlyMap<string, r
   return groups;
 }
 
-/** What identifies an entry: the first of the fields that it has; undefined where it has none. */
+/** The identity of an entry: its first identifying field; undefined without one. */
 function keyOf(item: Tree, keys: readonly string[]): string | undefined {
   if (item.kind !== 'map') return undefined;
   for (const key of keys) {
@@ -127,7 +130,7 @@ function keyOf(item: Tree, keys: readonly string[]): string | undefined {
   return undefined;
 }
 
-/** A device may be given with its fields in any order. */
+/** The fields of a device may be in any order. */
 function sorted(value: unknown): unknown {
   if (value === null || typeof value !== 'object' || Array.isArray(value)) return value;
   return Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
@@ -153,7 +156,7 @@ function isNull(tree: Tree): boolean {
   return tree.kind === 'scalar' && tree.value === null;
 }
 
-/** A part that only a later source has: null takes nothing away there. undefined where nothing else is in it. */
+/** A part that only a later source has: null removes nothing there. undefined if nothing else is in it. */
 function withoutNulls(tree: Tree): Tree | undefined {
   if (tree.kind !== 'map' || tree.entries.size === 0) return tree;
   const kept = [...tree.entries].flatMap(([key, { keyAt, value }]) => {

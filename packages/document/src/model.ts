@@ -50,23 +50,24 @@ export type * from './sections/sinks/sink.ts';
 export type * from './sections/sinks/webhook.ts';
 
 /**
- * What the agent works with: every document version converts to this, so that steps outlive document versions.
- * Durations are milliseconds (`…Ms`), modes are numbers, defaults are filled in, and `undefined` means "not asked for".
+ * The agent's data model: every document version is converted to it, so that steps are independent of document
+ * versions. Durations are milliseconds (`…Ms`), modes are numbers, defaults are filled in, and `undefined` means "not
+ * requested".
  */
 export interface Model {
   readonly metadata: Metadata;
-  /** Whether a unit applies the document again at a boot after it was applied; `provision` by hand always does. */
+  /** Whether a unit applies the document again at later boots; `provision` by hand always does. */
   readonly apply: 'Once' | 'EveryBoot';
   readonly host: HostModel;
   readonly containerd: ContainerdModel | undefined;
   readonly images: ImagesModel;
   readonly kubernetes: KubernetesModel | undefined;
-  /** undefined = the document asks for no benchmark. */
+  /** undefined = the document selects no benchmark. */
   readonly hardening: HardeningModel | undefined;
   readonly reporting: ReportingModel;
 }
 
-/** Identity of the machine in the management cluster, as the document's writer gave it. */
+/** Identity of the machine in the management cluster, from the document. */
 export interface Metadata {
   readonly name: string;
   readonly namespace: string | undefined;

@@ -5,7 +5,7 @@ interface Branch {
   readonly children: Map<PathSegment, Branch>;
 }
 
-/** Paths of a document, asked about in time that does not grow with their number. */
+/** A set of paths with lookups independent of its size. */
 export class PathSet {
   readonly #root: Branch = { isMember: false, children: new Map() };
   #isEmpty = true;
@@ -31,7 +31,7 @@ export class PathSet {
     return branch?.isMember === true;
   }
 
-  /** Whether one of the paths is above this one, below it, or the same. */
+  /** Whether one of the paths is above this one, below it, or equal. */
   touches(path: readonly PathSegment[]): boolean {
     if (this.#isEmpty) return false;
     let branch: Branch | undefined = this.#root;

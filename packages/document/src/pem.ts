@@ -2,9 +2,9 @@
 export interface PemBlock {
   /** `CERTIFICATE` */
   readonly label: string;
-  /** Base64, with whatever stands between the lines. */
+  /** Base64, with any white space between the lines. */
   readonly body: string;
-  /** The whole of it, and where it begins in the text. */
+  /** The whole block, and its offset in the text. */
   readonly text: string;
   readonly index: number;
 }
@@ -12,8 +12,8 @@ export interface PemBlock {
 const MARK = /-----(BEGIN|END) ([A-Z0-9 ]{1,64})-----/g;
 
 /**
- * The blocks of a PEM text, in order; one that never ends is none. In one pass: a pattern with two ends would look for the
- * second one behind each of the first.
+ * The blocks of a PEM text, in order, without incomplete ones. In one pass: a pattern with two ends would search the
+ * second one after each of the first.
  */
 export function pemBlocks(text: string): readonly PemBlock[] {
   const marks = [...text.matchAll(MARK)].map(({ 0: mark, 1: kind, 2: label = '', index }) => ({
@@ -22,7 +22,7 @@ export function pemBlocks(text: string): readonly PemBlock[] {
     from: index,
     to: index + mark.length,
   }));
-  // From behind, so that each mark finds the next end of its label.
+  // Backwards, so that each beginning finds the next end with its label.
   const ends = new Map<string, (typeof marks)[number]>();
   const blocks: PemBlock[] = [];
   for (const mark of marks.reverse()) {
@@ -34,7 +34,7 @@ export function pemBlocks(text: string): readonly PemBlock[] {
   }
   let behind = 0;
   return blocks.reverse().filter(({ index, text: whole }) => {
-    // One that begins inside of another is a part of its body.
+    // One that begins inside another is part of its body.
     if (index < behind) return false;
     behind = index + whole.length;
     return true;

@@ -1,7 +1,7 @@
 /**
- * Text without what drives a terminal: what a program or a file says must not clear the screen, name the window, answer
- * for the keyboard, or show other text than it is. Lines and tabs stay. ECMA-48: CSI (5.4), OSC and other strings (5.6),
- * escapes of two bytes; Unicode's marks of direction (UAX 9), as CVE-2021-42574 abuses them.
+ * Text without terminal control: output of a program or a file must not clear the screen, set the window title, produce
+ * input, or display other text than it contains. Lines and tabs are kept. ECMA-48: CSI (5.4), OSC and other strings
+ * (5.6), two-byte escapes; Unicode's direction marks (UAX 9), as abused by CVE-2021-42574.
  */
 export function printable(text: string): string {
   return text

@@ -1,9 +1,9 @@
 /**
- * What is wrong with the URL of a proxy, in words that hold nothing of it; undefined when it is right. It must mean the
- * same to everybody who reads it: to curl a URL without a scheme is http, to Go it is none.
+ * The problem of a proxy's URL, in a message that quotes nothing of it; undefined when it is valid. Every reader must
+ * interpret it alike: without a scheme, curl assumes http and Go refuses.
  */
 export function proxyUrlProblem(text: string): string | undefined {
-  // RFC 3986, 2: what may stand in a URL. This keeps white space, quotes and line breaks out of files of variables.
+  // RFC 3986, 2: the characters of a URL. Excludes white space, quotes and line breaks from files of variables.
   if (!/^[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=%]+$/.test(text)) return 'a character in it must be percent-encoded';
   const parts = /^([a-z][a-z0-9+.-]*):\/\/(?:([^/?#@]*)@)?([^/?#@]*)([/?#].*)?$/i.exec(text);
   if (parts === null) return 'it is not a URL of the form http://proxy.example:3128';
@@ -14,7 +14,7 @@ export function proxyUrlProblem(text: string): string | undefined {
   return undefined;
 }
 
-/** Whether the URL of a proxy holds a user name or password. */
+/** Whether a proxy's URL contains a user name or password. */
 export function holdsCredentials(text: string): boolean {
   return /^[a-z]+:\/\/[^/?#]*@/i.test(text);
 }

@@ -1,10 +1,10 @@
 import type { ExitName } from './exit-codes.ts';
 
 /**
- * The stable reasons a run can end or wait with: CamelCase, never renamed, renumbered or reused
- * (`test/unit/document/reasons.test.ts` guards the list). Each names the exit code it leads to and what it means
- * to a reader; `contract/reasons.md` is generated from here. The exit code is the usual one: a failure may carry
- * another where the same cause shows in another phase (a KubeletNotHealthy under kubeadm ends with its code).
+ * The stable reasons with which a run can end or wait: CamelCase, never renamed, renumbered or reused
+ * (`test/unit/document/reasons.test.ts` guards the list). Each has its exit code and its meaning; `contract/reasons.md`
+ * is generated from here. The exit code is the usual one: a failure may have another if the same cause appears in
+ * another phase (a KubeletNotHealthy under kubeadm exits with its code).
  */
 export const REASONS = {
   // Before any change.
@@ -444,7 +444,7 @@ export const REASONS = {
   EtcdClusterIDMismatch: bootstrapper('The etcd data directory belongs to another cluster.'),
   EtcdSlowDisk: bootstrapper('The disk is too slow for etcd.'),
 
-  // The machine under it all.
+  // The machine itself.
   OutOfMemory: bootstrapper('The kernel killed a process for lack of memory.'),
   ExecutionDenied: bootstrapper('The operating system refused to execute a program.'),
   ProcessLimitReached: bootstrapper('A limit of processes or threads (TasksMax, pids.max, ulimit -u) was reached.'),
@@ -465,7 +465,7 @@ export const REASONS = {
   NodeIdentityMismatch: reason('NotReady', 'A Node of this name exists but belongs to another machine.'),
   NodeNotReady: reason('NotReady', 'The Node is registered but not Ready.'),
 
-  // Where machineadm itself and its releases come from.
+  // The source of machineadm itself and its releases.
   DownloadInvalid: reason('Usage', 'What a download is verified by, or where it comes from, is malformed or missing.'),
   TrustedKeyInvalid: reason('Refused', 'A key to verify releases with cannot be used, or there is none.'),
   ReleaseUnavailable: reason('Refused', 'No location gave a whole answer.'),
@@ -506,7 +506,7 @@ function reason(exit: ExitName, meaning: string): ReasonEntry {
   return { exit, meaning };
 }
 
-/** A cause the catalogue can name when the bootstrapper fails (`packages/failures/src/catalogue`). */
+/** A cause that the catalogue can name when the bootstrapper fails (`packages/failures/src/catalogue`). */
 function bootstrapper(meaning: string): ReasonEntry {
   return reason('BootstrapperFailed', meaning);
 }

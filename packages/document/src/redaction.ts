@@ -5,13 +5,13 @@ import type { SensitiveText } from './sensitive.ts';
 import { Verbatim } from './verbatim.ts';
 
 /**
- * The redactor of this process, which is one run of the agent: every secret that is made is learnt by it. Only programs of
- * the agent load this file. The library does not, and keeps nothing of the documents that it reads.
+ * The redactor of this process, which is one run of the agent: every new secret is registered with it. Only the agent
+ * loads this file. The library does not, and keeps nothing of the documents that it reads.
  */
 const redactor = new Redactor();
 observeSecrets((value) => redactor.learn(value));
 
-/** From now on what is probably secret in a text of a document that may hold secrets is removed wherever it appears. */
+/** From now on, probable secrets in a text that may contain some are redacted everywhere. */
 export function redactFromNowOn(texts: readonly SensitiveText[]): void {
   for (const { text, isSecret } of texts) {
     if (isSecret) redactor.learn(text);
@@ -19,12 +19,12 @@ export function redactFromNowOn(texts: readonly SensitiveText[]): void {
   }
 }
 
-/** Removes everything secret from text. Applied to all text that leaves the process. */
+/** Removes all secrets from text. Applied to all output of the process. */
 export function redact(text: string): string {
   return redactor.redact(text);
 }
 
-/** Says of a word that looks random that it is no secret: the id of a public key. */
+/** Registers a random-looking word that is not secret: the id of a public key. */
 export function publish(word: string): void {
   redactor.publish(word);
 }

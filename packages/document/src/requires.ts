@@ -1,5 +1,5 @@
-// Semantic Versioning 2.0.0 in its sections 9 to 11: what precedes what. A range library compares in ways of its own
-// (node-semver: no pre-release satisfies `>=0.2`), and costs each validation what its patterns take to compile.
+// Semantic Versioning 2.0.0, sections 9 to 11: precedence. Range libraries compare differently (node-semver: no
+// pre-release satisfies `>=0.2`), and compiling their patterns delays each validation.
 const NUMBERS = '[0-9]+(?:\\.[0-9]+)?(?:\\.[0-9]+)?';
 const COMPARATOR = `(?:>=|<=|>|<|=)?v?${NUMBERS}(?:-[0-9A-Za-z.-]+)?`;
 
@@ -23,7 +23,7 @@ export function satisfies(version: string, condition: string): boolean | undefin
     });
 }
 
-/** Negative where `a` comes before `b`. What follows a `+` does not count (section 10). */
+/** Negative where `a` precedes `b`. Build metadata after `+` is ignored (section 10). */
 function precedence(a: string, b: string): number {
   const [left, right] = [partsOf(a), partsOf(b)];
   for (let index = 0; index < 3; index++) {

@@ -24,22 +24,22 @@ export interface SchemaPart {
 export interface SchemaField {
   /** `kubernetes.join`; '' for the document. */
   readonly path: string;
-  /** With what a type that several fields share says, where the field says nothing of its own. */
+  /** Includes the text of a shared type where the field has none of its own. */
   readonly part: SchemaPart;
   /** `string`, `[]File`, `map[string]Secret`, `integer | string`. */
   readonly type: string;
   readonly required: boolean;
 }
 
-/** A name that the schema does not have at that place, with what may have been meant. */
+/** An unknown name, with a suggestion. */
 export interface UnknownField {
-  /** Of what was found: `kubernetes`. */
+  /** The part that exists: `kubernetes`. */
   readonly below: string;
   readonly name: string;
   readonly hint: string;
 }
 
-/** The fields of a document, found by their paths in its JSON Schema. */
+/** The fields of a document by their paths in its JSON Schema. */
 export class SchemaFields {
   readonly #root: SchemaPart;
 
@@ -48,8 +48,8 @@ export class SchemaFields {
   }
 
   /**
-   * Finds a field by its path, such as `host.files.content`. Numbers and brackets of lists may be left out; behind a map
-   * comes a key of it, or a field of its values at once; behind one of several kinds its name (`reporting.sinks.Webhook`).
+   * Finds a field by its path, such as `host.files.content`. List indices and brackets may be omitted; a map's name is
+   * followed by a key, or directly by a field of its values; a variant's by its name (`reporting.sinks.Webhook`).
    */
   find(path: string): SchemaField | UnknownField {
     const names = path
@@ -71,14 +71,14 @@ export class SchemaFields {
     return field;
   }
 
-  /** The fields below one; of a list or a map those of its entries. Where there are several kinds, `kindsOf` has theirs. */
+  /** The fields below one; for a list or a map those of its entries. For variants see `kindsOf`. */
   fieldsOf(field: SchemaField): readonly SchemaField[] {
     const fields = new Map<string, SchemaField>();
     const objects = this.#objectsOf(field.part);
     for (const { part, kind } of objects) {
       if (kind !== undefined) continue;
       for (const [name, child] of Object.entries(part.properties ?? {})) {
-        // What one of several objects needs, the others may not have.
+        // A field that is required in one variant may be absent in the others.
         const required = objects.length === 1 && part.required?.includes(name) === true;
         if (!fields.has(name)) fields.set(name, this.#field(join(field.path, name), child, required));
       }
@@ -86,7 +86,7 @@ export class SchemaFields {
     return [...fields.values()];
   }
 
-  /** The kinds of which an entry is one, by the word of their `type`: the sinks. */
+  /** The variants of an entry, by the value of their `type`: the sinks. */
   kindsOf(field: SchemaField): readonly SchemaField[] {
     return this.#objectsOf(field.part).flatMap(({ part, kind }) =>
       kind === undefined ? [] : [this.#field(join(field.path, kind), part, false)],
@@ -100,7 +100,7 @@ export class SchemaFields {
     return values !== undefined ? this.#field(join(field.path, name), values, false) : undefined;
   }
 
-  /** What the keys of a map lead to. */
+  /** The names of the values of a map. */
   #valuesOf(part: SchemaPart): SchemaPart | undefined {
     const { additionalProperties, items, anyOf = [] } = this.#resolved(part);
     if (typeof additionalProperties === 'object') return additionalProperties;
@@ -112,10 +112,10 @@ export class SchemaFields {
     return { path, part: this.#resolved(part), type: this.#typeOf(part), required };
   }
 
-  /** The objects that may stand in a place: of a list its items, of a map its values. */
+  /** The objects at a place: for a list its items, for a map its values. */
   #objectsOf(part: SchemaPart, isChoice = false, within: readonly string[] = []): readonly SchemaObject[] {
     const { $ref } = part;
-    // A table of TOML holds tables.
+    // A table of TOML contains tables.
     if ($ref !== undefined && within.includes($ref)) return [];
     const inside = $ref === undefined ? within : [...within, $ref];
     const resolved = this.#resolved(part);
@@ -154,16 +154,16 @@ export function isUnknownField(found: SchemaField | UnknownField): found is Unkn
   return 'hint' in found;
 }
 
-/** More are told one by one, below. */
+/** Further ones are reported individually, below. */
 const MOST_TYPES = 4;
 
-/** An object that may stand in a place; `kind`: one of several that their `type` tells apart. */
+/** An object at a place; `kind`: the name of a variant. */
 interface SchemaObject {
   readonly part: SchemaPart;
   readonly kind?: string;
 }
 
-/** Every text may hold a variable: it is no other type of its own. */
+/** Every text may contain a variable, which is not another type. */
 const VARIABLE_TEXT = 'VariableText';
 
 function isVariableText({ $ref }: SchemaPart): boolean {
@@ -182,7 +182,7 @@ function join(path: string, name: string): string {
   return path === '' ? name : `${path}.${name}`;
 }
 
-/** The name of a field without what leads to it. */
+/** The last name of a path. */
 export function lastName(path: string): string {
   return path.slice(path.lastIndexOf('.') + 1);
 }

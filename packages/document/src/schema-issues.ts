@@ -3,12 +3,12 @@ import { choices, type Finding, MOST_PROBLEMS, nearestName, type PathSegment, un
 import { valueAt } from './valid-part.ts';
 import { Verbatim } from './verbatim.ts';
 
-/** What a schema says about a value, in words that name the remedy and quote nothing of the value. */
+/** A schema's findings about a value, in messages that name the remedy and quote nothing of the value. */
 export function schemaFindings(schema: z.ZodType, value: unknown, at: readonly PathSegment[]): Finding[] {
   const result = schema.safeParse(value);
   if (result.success) return [];
   const findings: Finding[] = [];
-  // Beyond what is told, a finding says only how many there are, and where.
+  // Above this limit a finding only has a count and a place.
   for (const issue of result.error.issues) {
     if (findings.length > 2 * MOST_PROBLEMS)
       findings.push({ code: 'InvalidValue', path: [...at, ...segmentsOf(issue)], message: '' });
@@ -85,7 +85,7 @@ function fromIssue(issue: z.core.$ZodIssue, schema: z.ZodType, value: unknown, a
   }
 }
 
-/** The words that zod has where a schema gives none. */
+/** zod's default messages, where a schema has none of its own. */
 function isRaw(message: string): boolean {
   return /^(?:Invalid|Too (?:small|big)|Unrecognized|Expected|Required)\b/.test(message);
 }
@@ -114,7 +114,7 @@ function formatMessage(issue: z.core.$ZodIssueInvalidStringFormat): string {
   return FORMATS[issue.format] ?? 'not in the form that is expected here';
 }
 
-/** A union's alternative that fits the value's kind best speaks for it; else the union's own words. */
+/** The best matching alternative of a union provides the message; otherwise the union itself. */
 function fromUnion(
   issue: z.core.$ZodIssueInvalidUnion,
   schema: z.ZodType,
@@ -142,7 +142,7 @@ function fromUnion(
   );
 }
 
-/** Maps of which each has a field of its own that it needs, and none of these fields is given. */
+/** Maps that each require a different field, none of which is given. */
 function fromChoice(
   issue: z.core.$ZodIssueInvalidUnion,
   schema: z.ZodType,
@@ -196,7 +196,7 @@ function kindOf(value: unknown): string {
   return `a ${typeof value}`;
 }
 
-/** The keys that a schema knows at a path inside it. */
+/** The keys that a schema has at a path inside it. */
 function keysAt(schema: z.ZodType, path: readonly PathSegment[]): string[] {
   let current: z.core.$ZodType[] = unwrap(schema);
   for (const segment of path) current = current.flatMap((item) => childOf(item, segment)).flatMap(unwrap);

@@ -1,6 +1,6 @@
 import { Secret, type SecretValue } from './secret.ts';
 
-/** Every secret that a part of a model uses. */
+/** Every secret in a part of a model. */
 export function secretsIn(node: unknown): ReadonlySet<SecretValue> {
   const found = new Set<SecretValue>();
   collect(node, found);
@@ -24,7 +24,7 @@ const KINDS: Readonly<Record<SecretValue['source']['kind'], true>> = {
   awsParameter: true,
 };
 
-/** Whether a part of a model holds a secret. */
+/** Whether a part of a model contains a secret. */
 export function isSecretValue(node: object): node is SecretValue {
   if (!('name' in node) || typeof node.name !== 'string' || !('source' in node)) return false;
   const { source } = node;

@@ -2,14 +2,16 @@ const REDACTED = '[redacted]';
 
 let observer: ((value: string) => void) | undefined;
 
-/** From now on `learn` is given the value of each secret that is made. For the redactor of a process; nothing is kept here. */
+/**
+ * From now on `learn` is called with the value of each new secret. For the redactor of a process; nothing is kept here.
+ */
 export function observeSecrets(learn: (value: string) => void): void {
   observer = learn;
 }
 
 /**
- * A value that must never be seen. Every way of turning it into text is redacted; `reveal` is the only way to the
- * value and is called at the point of use.
+ * A secret value. Every conversion to text is redacted; `reveal` is the only access to the value and is called where
+ * the value is used.
  */
 export class Secret {
   readonly #value: string;
@@ -19,7 +21,7 @@ export class Secret {
     observer?.(value);
   }
 
-  /** The value itself. Call it where the value is used, and nowhere else. */
+  /** The value itself. Call it only where the value is used. */
   reveal(): string {
     return this.#value;
   }
@@ -32,13 +34,13 @@ export class Secret {
     return REDACTED;
   }
 
-  /** Node's `util.inspect` looks this name up; it is registered globally, so nothing of Node is imported. */
+  /** Node's `util.inspect` uses this name; it is registered globally, so nothing of Node is imported. */
   [Symbol.for('nodejs.util.inspect.custom')](): string {
     return REDACTED;
   }
 }
 
-/** Where the value of a named secret comes from. */
+/** The source of a named secret's value. */
 export type SecretSource =
   | { readonly kind: 'value'; readonly secret: Secret }
   | { readonly kind: 'file'; readonly path: string }
@@ -49,7 +51,7 @@ export type SecretSource =
       readonly kind: 'http';
       readonly url: string;
       readonly headers: Readonly<Record<string, SecretValue>>;
-      /** Hex digest that the body must have; undefined = any. */
+      /** Expected hex digest of the body; undefined = any. */
       readonly sha256: string | undefined;
       /** RFC 6901 pointer into a JSON body; undefined = the whole body. */
       readonly pointer: string | undefined;
@@ -57,7 +59,7 @@ export type SecretSource =
   | {
       readonly kind: 'awsSecretsManager';
       readonly secretId: string;
-      /** undefined = the region that the metadata service names. */
+      /** undefined = the region of the metadata service. */
       readonly region: string | undefined;
       /** A key of a JSON secret. */
       readonly key: string | undefined;
@@ -71,7 +73,9 @@ export type SecretSource =
       readonly endpoint: string | undefined;
     };
 
-/** Whether finding the value out does something: runs a program, leaves a trace at a server. `plan` must not. */
+/**
+ * Whether resolving the value has side effects: starts a program, or is visible to a server. `plan` must not do that.
+ */
 export function hasEffects(source: SecretSource): boolean {
   switch (source.kind) {
     case 'value':
@@ -87,9 +91,9 @@ export function hasEffects(source: SecretSource): boolean {
   }
 }
 
-/** A field that holds a secret: written into the document, or a reference that is resolved at the moment of use. */
+/** A field with a secret: inline in the document, or a reference that is resolved when it is used. */
 export interface SecretValue {
-  /** The name it has under `secrets`, or the path of the field that holds it. For messages. */
+  /** Its name under `secrets`, or the path of its field. For messages. */
   readonly name: string;
   readonly source: SecretSource;
 }

@@ -4,8 +4,8 @@ import { secretsIn } from './secret-values.ts';
 import { toPlain } from './tree.ts';
 
 /**
- * Every secret of a document: those that a field of its model uses, wherever it is, and those that are written under
- * `secrets` without being used, which tools that carry the document keep as well.
+ * Every secret of a document: those used in its model, and unused inline ones under `secrets`, which tools that pass on
+ * the document also keep.
  */
 export function documentSecrets({ model, tree }: Pick<LoadedDocument, 'model' | 'tree'>): readonly SecretValue[] {
   const used = secretsIn(model);

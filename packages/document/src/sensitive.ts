@@ -1,19 +1,19 @@
 import { formatPath, type PathSegment } from './diagnostics.ts';
 import { fields } from './redaction/field-detector.ts';
 
-/** A string of a document that may hold a secret though no field of the type "secret" holds it. */
+/** A string of a document that may contain a secret although its field is not of the type "secret". */
 export interface SensitiveText {
-  /** As `host.hooks.early.commands[0]`. */
+  /** For example `host.hooks.early.commands[0]`. */
   readonly path: string;
   readonly text: string;
-  /** Its name says that all of it is a secret. */
+  /** Its name shows that the whole value is secret. */
   readonly isSecret: boolean;
 }
 
 /**
- * Everything that people write secrets into without declaring them: commands of hooks, environment variables, headers, manifests
- * of static pods, files of the network, files that only their owner may read, and whatever has the name of a secret, such as `password` in the
- * settings of another program.
+ * Places in which users write secrets without declaring them: commands of hooks, environment variables, headers,
+ * manifests of static pods, network files, files readable by their owner only, and fields with the name of a secret,
+ * such as `password` in the settings of another program.
  */
 export function sensitiveTexts(document: unknown): readonly SensitiveText[] {
   const found: SensitiveText[] = [];
@@ -31,7 +31,7 @@ export function sensitiveTexts(document: unknown): readonly SensitiveText[] {
   return found;
 }
 
-/** The document with every sensitive string replaced. What it is made of stays as it is. */
+/** The document with every sensitive string replaced. Its structure is unchanged. */
 export function withoutSensitiveTexts(document: unknown, replacement: string): unknown {
   const paths = new Set(sensitiveTexts(document).map(({ path }) => path));
   const copy = (node: unknown, path: readonly PathSegment[]): unknown => {
@@ -43,7 +43,10 @@ export function withoutSensitiveTexts(document: unknown, replacement: string): u
   return copy(document, []);
 }
 
-/** @param owner the mapping that the string is a value of, or that has the list it is in */
+/**
+ *
+ * @param owner the mapping with the string as a value, or with the list that contains it
+ */
 function isSensitive(path: readonly PathSegment[], owner: unknown): boolean {
   const [section, part, , field] = path;
   const last = path.at(-1);
@@ -57,7 +60,10 @@ function isSensitive(path: readonly PathSegment[], owner: unknown): boolean {
   return last === 'value' && (path.at(-3) === 'env' || path.includes('patches'));
 }
 
-/** By its key, or for arguments and variables by the `name` beside its `value`. The `secret` of a reference is a name itself. */
+/**
+ * By its key, or for arguments and variables by the `name` beside its `value`. The `secret` of a reference is only a
+ * name.
+ */
 function hasSecretName(path: readonly PathSegment[], owner: unknown, text: string): boolean {
   const key = path.findLast((segment) => typeof segment === 'string');
   if (key === undefined || (key === 'secret' && isRecord(owner) && Object.keys(owner).length === 1)) return false;
@@ -74,7 +80,7 @@ function isOwnerOnly(file: unknown): boolean {
   return typeof mode === 'string' && /^[0-7]{3,4}$/.test(mode) && (Number.parseInt(mode, 8) & 0o077) === 0;
 }
 
-/** A mapping; not a scalar that has a class of its own. */
+/** A mapping; not a scalar with a class of its own. */
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
   const prototype: unknown = Object.getPrototypeOf(value);

@@ -1,6 +1,6 @@
 /**
- * What a reader needs of a value that was stored: a damaged file is told as such, and never met half-way. Fields that a
- * newer version added are let through. By hand, because what is read at every start loads no schema library.
+ * Checks of stored values: a damaged file is reported as such, instead of failing later. Unknown fields of newer
+ * versions are accepted. Written by hand, because files that are read at every start must not load a schema library.
  */
 export type Check = (value: unknown) => boolean;
 

@@ -9,15 +9,15 @@ import { DOCUMENT_VERSIONS } from './versions/index.ts';
 import type { DocumentVersion } from './versions/version.ts';
 import { parseYaml } from './yaml/parse.ts';
 
-/** What was read from one place: a file of a drop-in directory, standard input, a file named on the command line. */
+/** The text of one source: a file of a drop-in directory, standard input, a file named on the command line. */
 export interface DocumentSource {
   readonly name: string;
   readonly bytes: Uint8Array;
 }
 
 /**
- * The sources merged in their order, the version that they declare, the sinks of the command line, and what is wrong with
- * the texts. Throws `DocumentTooLarge` and `DocumentInvalid` (undecodable) for what cannot be read as text at all.
+ * The sources merged in order, their declared version, the sinks of the command line, and the problems of the texts.
+ * Throws `DocumentTooLarge` and `DocumentInvalid` (undecodable) for sources that are not text.
  */
 export async function sourceTree(
   sources: readonly DocumentSource[],
@@ -48,7 +48,7 @@ export async function sourceTree(
   return { ...merged, declared, added, problems, isWhole };
 }
 
-/** What a document says of itself before it is checked, and before its variables are known. */
+/** A document's own declarations, before it is validated and its variables are known. */
 export interface WrittenDocument {
   /** `LoadedDocument.writtenDigest`. */
   readonly digest: string;
@@ -56,7 +56,7 @@ export interface WrittenDocument {
   readonly apply: 'Once' | 'EveryBoot';
 }
 
-/** The same for sources that were only read; undefined for what is no document. Throws as `sourceTree`. */
+/** The same for sources that were only read; undefined for a text that is not a document. Throws as `sourceTree`. */
 export async function writtenDocument(sources: readonly DocumentSource[]): Promise<WrittenDocument | undefined> {
   const { tree, problems, isWhole } = await sourceTree(sources, [], DOCUMENT_VERSIONS);
   if (tree === undefined || problems.length > 0 || !isWhole) return undefined;
@@ -64,7 +64,7 @@ export async function writtenDocument(sources: readonly DocumentSource[]): Promi
   return { digest: await treeDigest(tree), apply };
 }
 
-/** Hex SHA-256 of what a tree holds: comments and key order do not count. */
+/** Hex SHA-256 of a tree's content, independent of comments and key order. */
 export async function treeDigest(tree: Tree): Promise<string> {
   return await sha256(canonicalJson(toPlain(tree)));
 }

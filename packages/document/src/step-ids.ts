@@ -1,7 +1,6 @@
 /**
- * The steps of a run, by the words that plan, journal, status, events and documents know them by. They are published: a
- * journal of an older version names them, and so does whatever reads a status. None is ever renamed or taken away;
- * `test/fixtures/step-ids.txt` records them all.
+ * The ids of the steps in plan, journal, status, events and documents. They are published: older journals and readers
+ * of a status use them. None is ever renamed or removed; `test/fixtures/step-ids.txt` records them all.
  */
 export const STEP_IDS = [
   'active-directory',

@@ -2,7 +2,7 @@ import type { PathSegment, Place } from './diagnostics.ts';
 import { formatPath } from './diagnostics.ts';
 import { exactly, isFaithful, Verbatim } from './verbatim.ts';
 
-/** A parsed document that remembers where each part stands; several sources merge into one. */
+/** A parsed document with the place of each part; several sources merge into one. */
 export type Tree = MapTree | ListTree | ScalarTree;
 
 export interface MapTree {
@@ -21,15 +21,15 @@ export interface ScalarTree {
   readonly kind: 'scalar';
   readonly at: Place;
   readonly value: string | number | boolean | null;
-  /** A number as it is written: its value may have lost digits (18446744073692774399) or its type (1.0). */
+  /** A number as written: its value may have lost digits (18446744073692774399) or its type (1.0). */
   readonly number?: string;
 }
 
-/** Whether the number at a path is kept as it is written, wherever JavaScript would change it. */
+/** Whether the number at a path is kept verbatim if JavaScript would change it. */
 export type KeepsNumber = (path: readonly PathSegment[]) => boolean;
 
 /**
- * The tree as plain data. A number that JavaScript cannot keep is an `Verbatim` where `keeps` says so, by default
+ * The tree as plain data. A number that JavaScript cannot represent is a `Verbatim` where `keeps` says so, by default
  * everywhere; elsewhere the paths of those that lose digits are added to `misfits`.
  */
 export function toPlain(tree: Tree, keeps?: KeepsNumber, misfits?: (readonly PathSegment[])[]): unknown {
@@ -61,8 +61,8 @@ export function toPlain(tree: Tree, keeps?: KeepsNumber, misfits?: (readonly Pat
 }
 
 /**
- * A map of this kind has no text and cannot be compared in JavaScript: a key `toString` stands in the way. zod compares
- * whatever lies under a key `length`.
+ * Such a map has no text and cannot be compared in JavaScript, because of a key `toString`. zod compares values under a
+ * key `length`.
  */
 function withText(map: object): object {
   if (!Object.hasOwn(map, 'toString') && !Object.hasOwn(map, 'valueOf')) return map;
@@ -73,7 +73,7 @@ function exactValue({ value, number }: ScalarTree): ScalarTree['value'] | Verbat
   return typeof value === 'number' && number !== undefined ? exactly(number, value) : value;
 }
 
-/** Where the value at a path stands; for a path that is not there, the nearest part above it. */
+/** The place of the value at a path; for a missing one, of its nearest existing parent. */
 export function placeOf(tree: Tree, path: readonly PathSegment[]): Place {
   let current: Tree = tree;
   for (const segment of path) {
@@ -89,7 +89,7 @@ export function placeOf(tree: Tree, path: readonly PathSegment[]): Place {
   return current.at;
 }
 
-/** Where a key stands inside the map at a path. */
+/** The place of a key in the map at a path. */
 export function placeOfKey(tree: Tree, path: readonly PathSegment[], key: string): Place {
   let current: Tree | undefined = tree;
   for (const segment of path) {

@@ -3,9 +3,7 @@ const DURATION_UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 
 /** `90s`, `1h30m`, `500ms`, `365d`: one or more numbers, each with its unit. */
 export const DURATION_PATTERN = /^(?:\d+(?:ms?|[shd]))+$/;
 
-/**
- * Milliseconds of a duration that matches `DURATION_PATTERN`; undefined for text that does not.
- */
+/** Milliseconds of a duration that matches `DURATION_PATTERN`; undefined for other text. */
 export function parseDuration(text: string): number | undefined {
   if (!DURATION_PATTERN.test(text)) return undefined;
   let total = 0;
@@ -29,7 +27,7 @@ const SIZE_UNIT: Readonly<Record<string, number>> = {
 /** `20Gi`, `512Mi`, `1.5Ti`, `100G`: a number with its unit. */
 export const SIZE_PATTERN = /^\d+(?:\.\d+)?(?:Ki|Mi|Gi|Ti|K|M|G|T)$/;
 
-/** Bytes of a size that matches `SIZE_PATTERN`; undefined for text that does not. */
+/** Bytes of a size that matches `SIZE_PATTERN`; undefined for other text. */
 export function parseSize(text: string): number | undefined {
   if (!SIZE_PATTERN.test(text)) return undefined;
   const [, amount, unit] = /^([\d.]+)([A-Z]i?)$/.exec(text) ?? [];
@@ -37,7 +35,7 @@ export function parseSize(text: string): number | undefined {
   return Number.isSafeInteger(bytes) ? bytes : undefined;
 }
 
-/** A duration for people: `850 ms`, `12.3 s`, `2 m 05 s`. */
+/** A readable duration: `850 ms`, `12.3 s`, `2 m 05 s`. */
 export function formatDuration(milliseconds: number): string {
   if (milliseconds < 1000) return `${Math.round(milliseconds)} ms`;
   if (milliseconds < 60_000) return `${(milliseconds / 1000).toFixed(1)} s`;
@@ -45,7 +43,7 @@ export function formatDuration(milliseconds: number): string {
   return `${Math.floor(seconds / 60)} m ${String(seconds % 60).padStart(2, '0')} s`;
 }
 
-/** The permission bits of a mode as ls(1) and chmod(1) know them: `0644`. */
+/** The permission bits of a mode as in ls(1) and chmod(1): `0644`. */
 export function formatMode(mode: number): string {
   return (mode & 0o7777).toString(8).padStart(4, '0');
 }

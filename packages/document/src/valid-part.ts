@@ -1,25 +1,27 @@
 import type * as z from 'zod';
 import type { PathSegment } from './diagnostics.ts';
 
-/** A value without the parts that its schema refuses, and how to get back to the places in the whole value. */
+/** A value without the parts that its schema refuses, and the mapping to the places in the whole value. */
 export interface ValidPart {
   readonly data: unknown;
-  /** The path in the whole value of a path in `data`: taking items out of a list moves those behind it. */
+  /** The path in the whole value for a path in `data`: removed list items shift later ones. */
   original(path: readonly PathSegment[]): PathSegment[];
 }
 
-/** What is taken out of a value: the whole of it, or parts of its parts. */
+/** The parts to remove from a value: the whole of it, or parts of its parts. */
 interface Removal {
   isWhole: boolean;
   readonly parts: Map<PathSegment, Removal>;
 }
 
-/** Each round takes a part out, which may uncover that the part above it lacks something: as often as a schema is deep. */
+/**
+ * Each round removes a part, after which its parent may be incomplete: at most as many rounds as the schema is deep.
+ */
 const MOST_ROUNDS = 30;
 
 /**
- * The value as the schema reads it, after taking out the parts that it refuses, innermost first; undefined when nothing
- * is left that it accepts.
+ * The parsed value, after removing the parts that its schema refuses, innermost first; undefined when nothing valid is
+ * left.
  */
 export function stripInvalid(schema: z.ZodType, value: unknown): ValidPart | undefined {
   const rounds: Removal[] = [];
@@ -40,7 +42,7 @@ function* refusedParts(issues: readonly z.core.$ZodIssue[], value: unknown): Gen
   for (const issue of issues) {
     const path = issue.path.filter((segment) => typeof segment !== 'symbol');
     if (issue.code === 'unrecognized_keys') for (const key of issue.keys) yield [...path, key];
-    // A part that is missing makes its parent unusable.
+    // A missing part makes its parent invalid.
     else yield valueAt(value, path) === undefined ? path.slice(0, -1) : path;
   }
 }
@@ -55,7 +57,7 @@ function mark(removal: Removal, path: readonly PathSegment[]): void {
   part.isWhole = true;
 }
 
-/** The innermost mistakes go first: what is around them may be right without them. */
+/** Innermost parts first: their parents may be valid without them. */
 function without(value: unknown, removal: Removal): unknown {
   const isGone = (segment: PathSegment): boolean => {
     const part = removal.parts.get(segment);
@@ -74,7 +76,7 @@ function without(value: unknown, removal: Removal): unknown {
   return Object.fromEntries(entries.flatMap(([key, item]) => (isGone(key) ? [] : [[key, kept(key, item)]])));
 }
 
-/** Translates a path back through the rounds: an index grows by the items that were taken out before it. */
+/** Maps a path back through the rounds: an index grows by the number of items removed before it. */
 function originalPath(path: readonly PathSegment[], rounds: readonly Removal[]): PathSegment[] {
   let translated = [...path];
   for (const round of rounds.toReversed()) {
@@ -101,7 +103,7 @@ function originalIndex(index: number, removal: Removal | undefined): number {
       .sort((a, b) => a - b);
     REMOVED.set(removal, removed);
   }
-  // The first of the removed indexes that stays behind ours: below it, each one moves ours by one.
+  // The first of the removed indexes after ours: each one before it shifts ours by one.
   let [low, high] = [0, removed.length];
   while (low < high) {
     const middle = (low + high) >> 1;
@@ -111,7 +113,7 @@ function originalIndex(index: number, removal: Removal | undefined): number {
   return index + low;
 }
 
-/** The value at a path; undefined for a path that is not there. */
+/** The value at a path; undefined for a missing one. */
 export function valueAt(value: unknown, path: readonly PathSegment[]): unknown {
   let current = value;
   for (const segment of path) {

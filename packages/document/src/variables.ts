@@ -2,11 +2,11 @@ import type { Finding, PathSegment } from './diagnostics.ts';
 import { choices, nearestName } from './diagnostics.ts';
 import type { Tree } from './tree.ts';
 
-/** Where the value of a variable comes from. */
+/** The source of a variable's value. */
 export type VariableSource =
   | { readonly kind: 'value'; readonly value: string }
   | { readonly kind: 'env'; readonly variable: string }
-  /** A key of a file of KEY=value lines, as afterburn and Flatcar write them. */
+  /** A key in a file of KEY=value lines, as written by afterburn and Flatcar. */
   | { readonly kind: 'envFile'; readonly path: string; readonly key: string }
   | { readonly kind: 'file'; readonly path: string }
   /** A dotted path into cloud-init's instance data: `ds.meta_data.rack`, `v1.instance_id`. */
@@ -16,15 +16,15 @@ export type VariableSource =
 export type MetadataProvider = 'aws' | 'gcp' | 'azure' | 'openstack';
 
 /**
- * Finds the value of a variable out. Given by the caller, as this room touches nothing. `value` is undefined for one
- * that does not exist; `known` lists what exists where it was looked for.
+ * Resolves a variable. Passed by the caller, because this room has no side effects. `value` is undefined for a missing
+ * one; `known` lists the existing ones of the same source.
  */
 export type VariableResolver = (
   name: string,
   source: VariableSource,
 ) => Promise<{ readonly value: string | undefined; readonly known?: readonly string[] }>;
 
-/** Variables may repeat long values; a document of more text than this is a mistake or an attack. */
+/** Variables may repeat long values; more text than this is a mistake or an attack. */
 const MOST_EXPANDED = 8 * 1024 * 1024;
 
 /** `${name}`; `$${name}` stands for the text `${name}`. */
@@ -33,14 +33,14 @@ const REFERENCE = /\$?\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g;
 export interface Expansion {
   readonly tree: Tree;
   readonly findings: readonly Finding[];
-  /** Paths whose text is not known yet, as nobody could be asked: their form must not be judged. */
+  /** Paths with an unknown text, because no resolver was given: their format must not be checked. */
   readonly unknown: readonly (readonly PathSegment[])[];
 }
 
 /**
- * Replaces `${name}` by the values of variables, in the strings that `allowed` names; elsewhere such text stands for
- * itself. Values are put in as they are: they are never read as YAML or expanded again. In the text of a shell a value is
- * refused that the shell would interpret: what a metadata service answers must not become a command of root. Without a
+ * Replaces `${name}` by the values of variables in the strings that `allowed` names; elsewhere such text is literal.
+ * Values are inserted as they are: they are never parsed as YAML or expanded again. In shell text, a value is refused
+ * if the shell would interpret it: an answer of a metadata service must not become a command of root. Without a
  * resolver only variables with a literal value are replaced.
  */
 export async function expandVariables(
@@ -131,7 +131,7 @@ export async function expandVariables(
   return { tree: await walk(tree, []), findings, unknown };
 }
 
-/** Nothing that sh, bash, PowerShell or cmd read as more than itself, wherever it stands. */
+/** No character that sh, bash, PowerShell or cmd interpret, in any position. */
 function isShellSafe(value: string): boolean {
   return /^[A-Za-z0-9_.,:/@+=-]*$/.test(value) && !value.startsWith('-');
 }
@@ -144,7 +144,7 @@ function interpreted(name: string, path: readonly PathSegment[]): Finding {
   };
 }
 
-/** A name that is nearly a known one is told; any other stands in the document at the place given. */
+/** A name similar to a known one is printed; any other is found at the place given. */
 function missing(name: string, known: readonly string[]): Pick<Finding, 'code' | 'message' | 'hint'> {
   const near = nearestName(name, known);
   if (near !== undefined)

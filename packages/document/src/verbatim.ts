@@ -1,7 +1,7 @@
 /**
- * A scalar as it is written, where JavaScript would change it: 18446744073692774399 loses digits, 1.0 its type, 1e21 and
- * .inf their form. Fields in the words of another program (the kernel, containerd, the kubelet) take it so. In a file of
- * TOML that is merged into, dates are kept so as well.
+ * A scalar as written, where JavaScript would change it: 18446744073692774399 loses digits, 1.0 its type, 1e21 and .inf
+ * their form. Fields of other programs (the kernel, containerd, the kubelet) keep it. In a TOML file that is merged
+ * into, dates are kept so as well.
  */
 export class Verbatim {
   /** `0x10`, `0o17`, `+1`, `.5`, `-.inf`, `1979-05-27`. */
@@ -15,7 +15,7 @@ export class Verbatim {
     return this.text;
   }
 
-  /** The number itself in JSON, with every digit; as text what JSON has no number for. */
+  /** The number itself in JSON, with every digit; as text if JSON cannot represent it. */
   toJSON(): unknown {
     const json = wholeNumber(this.text)?.toString() ?? decimal(this.text);
     const raw: unknown = Reflect.get(JSON, 'rawJSON');
@@ -26,13 +26,13 @@ export class Verbatim {
 
 const WHOLE = /^[-+]?\d+$|^0o[0-7]+$|^0x[0-9a-fA-F]+$/;
 
-/** The number that a text is, where it is a whole one without point and exponent. */
+/** The integer in a text without point and exponent. */
 export function wholeNumber(text: string): bigint | undefined {
   if (!WHOLE.test(text)) return undefined;
   return text.startsWith('-') ? -BigInt(text.slice(1)) : BigInt(text.replace('+', ''));
 }
 
-/** A number with point or exponent as JSON and TOML write it; undefined for what is not finite. */
+/** A number with point or exponent in the format of JSON and TOML; undefined if it is not finite. */
 export function decimal(text: string): string | undefined {
   const [, sign, whole = '', fraction = '', exponent = ''] =
     /^([-+]?)(\d*)(?:\.(\d*))?((?:[eE][-+]?\d+)?)$/.exec(text) ?? [];
@@ -42,14 +42,14 @@ export function decimal(text: string): string | undefined {
   return `${sign === '-' ? '-' : ''}${digits}${point}${exponent}`;
 }
 
-/** The value that says all of what the text does: a number of JavaScript where that is enough. */
+/** The value without loss: a JavaScript number if that is sufficient. */
 export function exactly(text: string, value: number): number | Verbatim {
   const whole = wholeNumber(text);
   const isKept = whole === undefined ? String(value) === text : Number.isSafeInteger(value);
   return isKept ? value + 0 : new Verbatim(text);
 }
 
-/** Whether a field of a number may take the value without a loss. */
+/** Whether a numeric field can represent the value without loss. */
 export function isFaithful(text: string, value: number): boolean {
   return wholeNumber(text) === undefined ? Number.isFinite(value) : Number.isSafeInteger(value);
 }

@@ -3,16 +3,16 @@ import { CATALOGUE, type CatalogueEntry } from './catalogue.ts';
 import { RUN_TEXTS } from './kubeadm-run.ts';
 import { requiredLiterals } from './required-literals.ts';
 
-/** What a kubelet logs that lives: a failure before it is overcome, a Node without kubeadm's output is no failure. */
+/** Normal log lines of a live kubelet: a temporary failure, a Node without kubeadm's output. */
 const KUBELET_LIVES: readonly string[] = ['Starting kubelet main sync loop', 'Successfully registered node'];
 
-/** Every text that makes a line worth a look, and the entries that it may prove. */
+/** All texts that make a line relevant, and the entries that it may prove. */
 interface Index {
   readonly automaton: Automaton;
   readonly entries: ReadonlyMap<string, readonly CatalogueEntry[]>;
-  /** Entries that demand no text. */
+  /** Entries without a required text. */
   readonly always: readonly CatalogueEntry[];
-  /** Texts that end another one: only the longest that ends at a place is found. */
+  /** Texts that end with another one: only the longest that ends at a position is found. */
   readonly endings: ReadonlyMap<string, readonly string[]>;
 }
 
@@ -40,7 +40,7 @@ function build(): Index {
   return { automaton: new Automaton(all.map((text) => Buffer.from(text, 'latin1'))), entries, always, endings };
 }
 
-/** Which texts a line holds, as a key: the same for lines that hold the same ones. '' where it holds none. */
+/** The set of texts in a line, as a key. '' without any. */
 export function tellingKey(line: Uint8Array): string {
   let key = '';
   let last = 0;
@@ -57,7 +57,7 @@ export function tellingKey(line: Uint8Array): string {
   return key;
 }
 
-/** The texts that a line holds. */
+/** The texts in a line. */
 export function tellingTexts(line: Uint8Array): ReadonlySet<string> {
   const { automaton, endings } = index();
   const found = new Set<string>();
@@ -68,7 +68,7 @@ export function tellingTexts(line: Uint8Array): ReadonlySet<string> {
   return found;
 }
 
-/** A line that holds more is no line of a log: it is tried with every entry. */
+/** Longer lines are not log lines: all entries are tried. */
 const MOST_TEXTS = 64;
 
 /** The entries that a line may prove; undefined for all of them. */

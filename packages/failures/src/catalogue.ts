@@ -20,8 +20,8 @@ export type { CatalogueEntry, Cleanup, LineSource, NoiseEntry } from './catalogu
 export { NOISE } from './catalogue/noise.ts';
 
 /**
- * Every failure that can be named, in no particular order: priorities decide between them. An entry is data; adding
- * one touches the file of its theme (and `document/reasons.ts` for a new reason), and the tests check it by its example.
+ * All known failures, unordered: priorities decide between them. An entry is data; adding one changes the file of its
+ * topic (and `document/reasons.ts` for a new reason), and the tests check it by its example.
  */
 export const CATALOGUE: readonly CatalogueEntry[] = [
   ...LEFTOVERS,

@@ -1,8 +1,8 @@
-/** A mistake, or what is allowed but will hurt. */
+/** A problem or a warning. */
 export interface Problem {
-  /** What kind of problem it is. A kind is never renamed; new ones may come. */
+  /** The kind of problem. Kinds are never renamed; new ones may be added. */
   readonly code: string;
-  /** Name of the source, as it was given. */
+  /** Name of the source, as given. */
   readonly file: string;
   /** Counted from 1. */
   readonly line: number;

@@ -5,17 +5,17 @@ export type Validation =
   | {
       readonly valid: true;
       readonly apiVersion: string;
-      /** Hex SHA-256 of the merged document in a canonical form, as machineadm's status tells it. */
+      /** Hex SHA-256 of the merged document in a canonical form, as in machineadm's status. */
       readonly sha256: string;
       readonly warnings: readonly Problem[];
-      /** Paths whose value depends on a variable that only the machine knows: not judged here. */
+      /** Paths whose value depends on a variable of the machine: not checked here. */
       readonly unresolved: readonly string[];
     }
   | { readonly valid: false; readonly problems: readonly Problem[] };
 
 /**
- * Judges a document as `machineadm validate` does, but for what its hardening profiles bring with them. All mistakes are
- * told at once. Never throws for what is in the document.
+ * Validates a document like `machineadm validate`, except for its hardening profiles. Reports all problems at once.
+ * Never throws because of the document.
  *
  * @param agentVersion of the machineadm on the machine, for the document's `requires`
  */

@@ -1,12 +1,12 @@
 import type { PathSegment } from '../diagnostics.ts';
 import type { StepId } from '../step-ids.ts';
 
-/** A path of the machine that one step manages because of one field of the document. */
+/** A path that one step manages because of one field of the document. */
 export interface Claim {
   /** The step, or the agent itself. */
   readonly step: StepId | 'machineadm';
   readonly field: readonly PathSegment[];
-  /** Absolute; of a directory for the kinds `names` and `tree`. */
+  /** Absolute; a directory for the kinds `names` and `tree`. */
   readonly path: string;
   /**
    * `file`: the file as a whole. `lines`: lines in it, beside those of others. `mount`: a mount point. `tree`: all below

@@ -5,15 +5,15 @@ import { kubernetesClaims } from './kubernetes-claims.ts';
 import { RUN_DIRECTORY, STATE_DIRECTORY } from './paths.ts';
 
 /**
- * What the steps manage on a Linux machine for this document, as far as the document alone decides it: one table for the
- * check of a document and for a run, which adds what only the machine knows (`Step.owns`). Pure.
+ * What the steps manage on a Linux machine for this document, as far as the document decides it: used for checking a
+ * document and for a run, which adds what depends on the machine (`Step.owns`). Pure.
  */
 export function claimsOf(model: Model): readonly Claim[] {
   if (model.host.platform !== 'linux') return [];
   return [...OWN_STATE, ...hostClaims(model), ...kubernetesClaims(model)];
 }
 
-/** The step by which machineadm's own state goes. */
+/** The name of the agent's own claims. */
 export const OWN_STEP = 'machineadm';
 
 const OWN_STATE: readonly Claim[] = [

@@ -1,7 +1,7 @@
 import type { StepId } from '../step-ids.ts';
 import type { Claim } from './claim.ts';
 
-/** Two claims of one path, in the order of the table; `how` says why they cannot both hold. */
+/** Two claims on one path, in the order of the table; `how` explains the conflict. */
 export interface Collision {
   readonly first: Claim;
   readonly second: Claim;
@@ -13,22 +13,24 @@ export interface Collision {
     | 'removed with its directory';
 }
 
-/** A claim with the path by which it is compared. */
+/** A claim with its comparison path. */
 interface Placed {
   readonly claim: Claim;
   readonly path: string;
 }
 
 /**
- * Directories that every Linux system has as a link to another (FHS 3.0; systemd's file-hierarchy(7)): two names of one
- * place. /lib, /bin and /sbin are not among them, which are directories of their own on Alpine: a run finds that out.
+ * Directories that are links on every Linux system (FHS 3.0; systemd's file-hierarchy(7)): two names for one place.
+ * /lib, /bin and /sbin are not included, because they are real directories on Alpine: a run checks these.
  */
 const LINKED_DIRECTORIES: readonly (readonly [link: string, target: string])[] = [
   ['/var/run', '/run'],
   ['/var/lock', '/run/lock'],
 ];
 
-/** One spelling of an absolute path: without doubled and trailing slashes and `.`, and by the target of a known link. */
+/**
+ * The canonical form of an absolute path: without doubled and trailing slashes and `.`, and with known links resolved.
+ */
 export function canonicalPath(path: string): string {
   const parts = path.split('/').filter((part) => part !== '' && part !== '.');
   const plain = `/${parts.join('/')}`;
@@ -37,10 +39,9 @@ export function canonicalPath(path: string): string {
 }
 
 /**
- * Pairs of claims that contradict each other: each run would make both changes again. Steps that own lines of a file
- * share it.
+ * Pairs of conflicting claims: each run would repeat both changes. Steps that own lines of a file share it.
  *
- * @param pathOf the path by which a claim is compared; by default its canonical spelling
+ * @param pathOf the comparison path of a claim; by default its canonical form
  */
 export function collisionsOf(
   claims: readonly Claim[],
@@ -65,7 +66,10 @@ function onOnePath(single: readonly Placed[]): Collision[] {
   return found;
 }
 
-/** Whether two claims of one path can both hold. Two entries of `host.files` cannot: only one of them says what is in it. */
+/**
+ * Whether two claims on one path are compatible. Two entries of `host.files` are not: only one of them defines the
+ * content.
+ */
 function shares(a: Claim, b: Claim): boolean {
   if (a.kind === 'directory' || b.kind === 'directory') {
     return a.kind === b.kind
@@ -104,10 +108,10 @@ function holds({ claim: { kind, names }, path: directory }: Placed, path: string
   return kind === 'tree' || names?.test(rest) === true;
 }
 
-/** A file where a directory must be; what is to be there in a directory that is removed; and what is written before the mount, below its mount point. */
+/** A file where a directory must be; and a file below a mount point that is written before the mount. */
 function beneath(single: readonly Placed[]): Collision[] {
   const above = new Map(single.map((placed) => [placed.path, placed.claim]));
-  // Of each step one path is enough to tell what a mount would hide.
+  // One path of each step is enough to show that a mount would hide it.
   const hidden: Collision[] = [];
   const found = single.flatMap(({ claim, path }) => {
     const found: Collision[] = [];
@@ -128,7 +132,7 @@ function beneath(single: readonly Placed[]): Collision[] {
   return [...found, ...hidden];
 }
 
-/** Steps that write before file systems are mounted. A test holds it to the order of the pipeline. */
+/** Steps that write before file systems are mounted. A test compares it with the order of the pipeline. */
 export const BEFORE_MOUNTS: ReadonlySet<StepId | 'machineadm'> = new Set<StepId | 'machineadm'>([
   'machineadm',
   'hooks-boot',

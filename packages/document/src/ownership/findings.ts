@@ -5,7 +5,7 @@ import { claimsOf, OWN_STEP } from './claims.ts';
 import { type Collision, canonicalPath, collisionsOf } from './collisions.ts';
 import { FSTAB, TIME_SERVICES } from './paths.ts';
 
-/** Where a document has two parts manage the same thing, so that each run would change it twice. Pure. */
+/** Parts of a document that manage the same thing, so that each run would change it twice. Pure. */
 export function ownershipFindings(model: Model): readonly Finding[] {
   if (model.host.platform !== 'linux') return [];
   return [
@@ -15,7 +15,7 @@ export function ownershipFindings(model: Model): readonly Finding[] {
   ].map((finding) => ({ code: 'Collision', ...finding }));
 }
 
-/** The others are refused where the section is checked: a path twice in one spelling, and a static pod of kubeadm's. */
+/** The others are refused in their section: a duplicate path, and a static pod of kubeadm's. */
 function isNew({ first, second }: Collision): boolean {
   if (first.step === 'static-pods' && second.step === 'kubeadm') return false;
   const isSameEntry = first.step !== 'services' || first.field[2] === second.field[2];
@@ -68,7 +68,7 @@ const SWAP_LINE = /^[ \t]*[^#\s]\S*[ \t]+\S+[ \t]+swap\b/m;
 /** Below /etc it is the swap step's own directory. */
 const SWAP_UNIT = /^(?:\/run|\/usr\/lib|\/usr\/local\/lib|\/lib)\/systemd\/system\/[^/]+\.swap$/;
 
-/** Swap that a file of the document switches on, and `host.swap` off. */
+/** Swap that a file of the document enables, while `host.swap` disables it. */
 function swapFindings({ swap, files }: HostModel): readonly Finding[] {
   if (swap !== 'Disabled') return [];
   return files.flatMap(({ path, content, append, at }, index) => {
@@ -85,7 +85,7 @@ function swapFindings({ swap, files }: HostModel): readonly Finding[] {
   });
 }
 
-/** A service that a section needs running, and `host.services` does not let run; and the other way round. */
+/** A service that a section needs, and `host.services` disables; and vice versa. */
 function serviceFindings({ host, containerd, kubernetes }: Model): readonly Finding[] {
   const needed = new Map<string, readonly PathSegment[]>();
   if (containerd !== undefined) needed.set('containerd', ['containerRuntime', 'containerd']);

@@ -111,8 +111,8 @@ function configurationClaims({ role, join }: KubernetesModel): Claim[] {
 }
 
 /**
- * What kubeadm writes in each run of it, whatever was there: a file of the document would go, and the next run of ours would
- * put it back under a kubelet or a component that runs. Kubeconfigs are not among it: with an external authority they
+ * Files that kubeadm writes in each run, even if they exist: a file of the document would be replaced, and the next run
+ * would restore it under a running kubelet or component. Kubeconfigs are not included: with an external authority they
  * come from the document.
  */
 function kubeadmClaims({ role, kubeadm: { skipPhases }, controlPlane: { etcd } }: KubernetesModel): Claim[] {

@@ -1,18 +1,18 @@
 /**
- * Where kubeadm, the kubelet and we ourselves keep the files of a node, and with what permission bits. The defaults are kubeadm's (k/k
+ * The paths of kubeadm, the kubelet and machineadm for a node, with their modes. The defaults are kubeadm's (k/k
  * cmd/kubeadm/app/constants/constants.go); the names below /run/kubeadm are those of Cluster API's kubeadm bootstrap
- * provider (cluster-api bootstrap/kubeadm/internal/cloudinit), because scripts in the field look for them.
+ * provider (cluster-api bootstrap/kubeadm/internal/cloudinit), because existing scripts use them.
  */
 
-/** Holds the rendered configuration; in memory, so that tokens do not outlive a reboot. */
+/** Contains the rendered configuration; in memory, so that tokens do not survive a reboot. */
 export const KUBEADM_RUN_DIRECTORY = '/run/kubeadm';
 export const KUBEADM_INIT_CONFIG = '/run/kubeadm/kubeadm.yaml';
 export const KUBEADM_JOIN_CONFIG = '/run/kubeadm/kubeadm-join-config.yaml';
-/** A configuration that kubeadm validates before it replaces the one without this suffix. */
+/** Suffix of a configuration that kubeadm validates before it replaces the current one. */
 export const CANDIDATE_SUFFIX = '.candidate';
-/** Patches that we render; used where the document names no directory of its own. */
+/** Our rendered patches; used if the document names no directory of its own. */
 export const KUBEADM_PATCHES_DIRECTORY = '/run/kubeadm/patches';
-/** Names of the patches that we render; a hook may put others beside them. */
+/** Names of our rendered patches; a hook may add others. */
 export const OWN_PATCH = /(?:\d{3}|0machineadm)\+(?:strategic|merge|json)\.yaml$/;
 
 export const STATIC_PODS_DIRECTORY = '/etc/kubernetes/manifests';
@@ -33,19 +33,19 @@ export const AUTHORIZATION_WEBHOOK = '/etc/kubernetes/authorization/webhook.conf
 export const AUTHORIZATION_CONFIG = '/etc/kubernetes/authorization/config.yaml';
 export const ADMISSION_CONFIG = '/etc/kubernetes/admission/config.yaml';
 
-/** What the API server was before a reconfiguration of it began. It holds keys, as the files do that it keeps. */
+/** The saved state of the API server before a reconfiguration. It contains keys, like the files in it. */
 export const API_SERVER_TRANSACTION = '/etc/kubernetes/api-server.before.json';
 
 export function authorizerKubeconfig(name: string): string {
   return `${AUTHORIZATION_DIRECTORY}/${name}.conf`;
 }
 
-/** What modprobe is told by hardening profiles; a later file only adds to it (modprobe.d(5)). */
+/** modprobe settings of hardening profiles; a later file only adds to it (modprobe.d(5)). */
 export const DENIED_MODULES_FILE = '/etc/modprobe.d/90-machineadm-hardening.conf';
 
 /**
- * Both configurations hold bootstrap tokens, and only kubeadm and the hooks read them, as root. Cluster API's provider
- * gives them 0640 root:root, which lets nobody else in either where root's group has no other member.
+ * Both configurations contain bootstrap tokens, and only kubeadm and the hooks read them, as root. Cluster API's
+ * provider sets 0640 root:root, which is equivalent if root's group has no other member.
  */
 export const KUBEADM_CONFIG_MODE = 0o600;
 export const KUBEADM_RUN_DIRECTORY_MODE = 0o755;
@@ -55,7 +55,7 @@ export const DEFAULT_CA_CERTIFICATE = '/etc/kubernetes/pki/ca.crt';
 export const ADMIN_KUBECONFIG = '/etc/kubernetes/admin.conf';
 /** Written by `kubeadm init` from 1.29 on. */
 export const SUPER_ADMIN_KUBECONFIG = '/etc/kubernetes/super-admin.conf';
-/** Holds the bootstrap token while the kubelet has no certificate; left behind by a killed join. */
+/** Contains the bootstrap token while the kubelet has no certificate; a killed join leaves it behind. */
 export const BOOTSTRAP_KUBELET_KUBECONFIG = '/etc/kubernetes/bootstrap-kubelet.conf';
 export const CONTROLLER_MANAGER_KUBECONFIG = '/etc/kubernetes/controller-manager.conf';
 export const SCHEDULER_KUBECONFIG = '/etc/kubernetes/scheduler.conf';
@@ -68,18 +68,18 @@ export const CERTIFICATE_MODE = 0o640;
 export const KEY_MODE = 0o600;
 export const CERTIFICATES_DIRECTORY_MODE = 0o755;
 
-/** The kubelet's own credential. It may write its own Node and nothing of others. */
+/** The kubelet's own credential. It may write its own Node and no others. */
 export const KUBELET_KUBECONFIG = '/etc/kubernetes/kubelet.conf';
 
 /**
- * Where the API server's files lie, on the machine and in its pod alike. Those that the API server watches for changes
- * are alone in a directory, which is mounted whole: a file mounted by itself would stay the old one when it is replaced.
+ * The directories of the API server's files, on the machine and in its pod. Files that the API server watches have a
+ * directory of their own, which is mounted as a whole: a file mounted by itself would not change when it is replaced.
  */
 export const ENCRYPTION_DIRECTORY = '/etc/kubernetes/encryption';
 export const AUTHENTICATION_DIRECTORY = '/etc/kubernetes/authentication';
 export const ADMISSION_DIRECTORY = '/etc/kubernetes/admission';
 
-/** All of them but the kubeconfigs of structured authorizers, whose names the document gives. */
+/** All of them except the kubeconfigs of structured authorizers, which the document names. */
 export const API_SERVER_FILES: readonly string[] = [
   AUDIT_POLICY,
   AUDIT_WEBHOOK,
@@ -91,6 +91,6 @@ export const API_SERVER_FILES: readonly string[] = [
   ADMISSION_CONFIG,
 ];
 
-/** Root's alone: some hold keys, and the API server of kubeadm runs as root. */
+/** For root only: some contain keys, and kubeadm's API server runs as root. */
 export const API_SERVER_FILE_MODE = 0o600;
 export const API_SERVER_DIRECTORY_MODE = 0o700;

@@ -1,10 +1,10 @@
 /**
- * Paths on a Linux machine that steps manage. Each is written down here once: the steps use it, and a document is checked
- * for a second owner by it (`claims.ts`), without the machine.
+ * Paths on a Linux machine that steps manage. Each is defined here once: the steps use it, and the check of a document
+ * finds a second owner with it (`claims.ts`), without the machine.
  */
 
 export const FSTAB = '/etc/fstab';
-/** hostname(5): the static name. OpenRC's service (init.d/hostname.in) and Debian's hostname.sh read it before anything else. */
+/** hostname(5): the static name. OpenRC's service (init.d/hostname.in) and Debian's hostname.sh read it first. */
 export const HOSTNAME_FILE = '/etc/hostname';
 export const CLOUD_INIT_HOSTNAME_FILE = '/etc/cloud/cloud.cfg.d/99-machineadm-hostname.cfg';
 export const HOSTS_FILE = '/etc/hosts';
@@ -33,7 +33,9 @@ export const ZRAM_CONFIGURATION = '/etc/systemd/zram-generator.conf';
 /** Databases of accounts, of which each account is a line (passwd(5), shadow(5), group(5), gshadow(5)). */
 export const ACCOUNT_DATABASES: readonly string[] = ['/etc/passwd', '/etc/shadow', '/etc/group', '/etc/gshadow'];
 
-/** A file of its own a user, so that one user's mistake is not another's. sudo skips names with a dot (sudoers(5)). */
+/**
+ * One file per user, so that a mistake for one user does not affect others. sudo skips names with a dot (sudoers(5)).
+ */
 export function sudoersPath(user: string): string {
   return `/etc/sudoers.d/90-machineadm-${user}`;
 }
@@ -42,7 +44,7 @@ export function authorizedKeysPath(home: string): string {
   return `${home}/.ssh/authorized_keys`;
 }
 
-/** Where a user's home is unless the document or the machine says otherwise (useradd(8), HOME). */
+/** The default directory of home directories (useradd(8), HOME). */
 export function usualHome(user: string): string {
   return user === 'root' ? '/root' : `/home/${user}`;
 }
@@ -50,23 +52,23 @@ export function usualHome(user: string): string {
 /** Name of a file of ours in a directory of a time service. */
 export const TIME_DROP_IN = '90-machineadm.conf';
 export const TIMESYNCD_CONFIGURATION = `/etc/systemd/timesyncd.conf.d/${TIME_DROP_IN}`;
-/** The first that is there: Debian and Ubuntu; RHEL, SUSE, Amazon. */
+/** The first that exists: Debian and Ubuntu; RHEL, SUSE, Amazon. */
 export const CHRONY_CONFIGURATIONS = ['/etc/chrony/chrony.conf', '/etc/chrony.conf'] as const;
 /** ntpsec keeps its own file on Debian. */
 export const NTP_CONFIGURATIONS = ['/etc/ntpsec/ntp.conf', '/etc/ntp.conf'] as const;
-/** What the services of time clients are called, by client and distribution. */
+/** The service names of time clients, by client and distribution. */
 export const TIME_SERVICES = {
   chrony: ['chrony', 'chronyd'],
   timesyncd: ['systemd-timesyncd'],
   ntpd: ['ntpsec', 'ntp', 'ntpd'],
 } as const;
 
-/** The variables for services, with whatever credentials the URLs hold: for root only. */
+/** The proxy variables for services, which may contain credentials: for root only. */
 export const PROXY_FILE = '/etc/machineadm/proxy.env';
-/** pam_env(8) gives it to everybody who logs in. */
+/** pam_env(8) sets it for every login. */
 export const ENVIRONMENT_FILE = '/etc/environment';
 export const PROXY_DROP_IN = '20-machineadm-proxy.conf';
-/** Services that the service manager gives the proxy to. The agent has it from the document itself. */
+/** Services that get the proxy. The agent has it from the document itself. */
 export const PROXY_SERVICES = ['containerd', 'kubelet'] as const;
 
 /** The unit types of systemd(1); a name without one of these suffixes is that of a service. */
@@ -83,7 +85,7 @@ export function unitPath(service: string): string {
   return `${UNIT_DIRECTORY}/${unitName(service)}`;
 }
 
-/** Where a drop-in of the administrator lies (systemd.unit(5)); only names that end in `.conf` are read. */
+/** The directory of an administrator's drop-ins (systemd.unit(5)); only names that end in `.conf` are read. */
 export function unitDropInPath(service: string, file: string): string {
   return `${unitPath(service)}.d/${file}`;
 }
@@ -100,7 +102,7 @@ export function openrcConfigurationPath(service: string): string {
 export const HOOKS_SERVICE = 'machineadm-hooks';
 export const SENTINEL_SERVICE = 'machineadm-sentinel';
 
-/** Where operating systems take added certificate authorities from, and the bundle that is made of them. */
+/** The directories of operating systems for added certificate authorities, and their generated bundles. */
 export const TRUST_STORES = {
   suse: { directory: '/etc/pki/trust/anchors', bundle: '/var/lib/ca-certificates/ca-bundle.pem' },
   redHat: {
@@ -110,11 +112,11 @@ export const TRUST_STORES = {
   flatcar: { directory: '/etc/ssl/certs', bundle: '/etc/ssl/certs/ca-certificates.crt' },
   debian: { directory: '/usr/local/share/ca-certificates', bundle: '/etc/ssl/certs/ca-certificates.crt' },
 } as const;
-/** Files in a directory of others that begin with this are ours to remove. */
+/** We may remove files with this prefix in directories of others. */
 export const OWN_FILE_PREFIX = 'machineadm-';
 
 export const CONTAINERD_CONFIGURATION = '/etc/containerd/config.toml';
-/** Of the copies that are kept beside it, of a file found and of the one before a change. */
+/** Suffixes of the copies of an original file and of the one before a change. */
 export const ORIGINAL_SUFFIX = '.machineadm-orig';
 export const PREVIOUS_SUFFIX = '.machineadm-previous';
 export const REGISTRIES_DIRECTORY = '/etc/containerd/certs.d';
@@ -130,18 +132,18 @@ export const KERBEROS_CONFIGURATION = '/etc/krb5.conf';
 export const SSSD_CONFIGURATION_PATH = '/etc/sssd/sssd.conf';
 export const NAME_SERVICE_SWITCH = '/etc/nsswitch.conf';
 
-/** What machineadm itself keeps, and no document writes: see contract/CONTRACT.md. */
+/** machineadm's own state, which no document may write: see contract/CONTRACT.md. */
 export const STATE_DIRECTORY = '/var/lib/machineadm';
 /** The network files of before a change that is not confirmed yet. */
 export const NETWORK_TRIAL = `${STATE_DIRECTORY}/network-trial.json`;
 export const RUN_DIRECTORY = '/run/machineadm';
 
-/** Names in the directory of a registry that are ours to write and to remove, and the file that was found there. */
+/** The names that we may write and remove in a registry's directory, and the copy of a foreign file. */
 export const REGISTRY_FILES = new RegExp(
   `^(?:${REGISTRY_HOSTS_FILE.replace('.', '\\.')}(?:${ORIGINAL_SUFFIX.replace('.', '\\.')})?|${OWN_FILE_PREFIX}[^/]*)$`,
 );
 
-/** Where containerd listens; on Windows that of kubeadm, too (k/k cmd/kubeadm/app/constants/constants_windows.go). */
+/** containerd's socket; on Windows also kubeadm's default (k/k cmd/kubeadm/app/constants/constants_windows.go). */
 export const DEFAULT_CRI_SOCKETS: Readonly<Record<'linux' | 'windows', string>> = {
   linux: 'unix:///run/containerd/containerd.sock',
   windows: 'npipe:////./pipe/containerd-containerd',

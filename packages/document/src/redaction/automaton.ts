@@ -1,4 +1,4 @@
-/** A place in a byte sequence: `start` inclusive, `end` exclusive. */
+/** A range of bytes: `start` inclusive, `end` exclusive. */
 export interface Span {
   readonly start: number;
   readonly end: number;
@@ -9,7 +9,7 @@ const NOTHING = -1;
 
 /**
  * Finds any of a set of byte strings in one pass: Aho and Corasick, "Efficient string matching: an aid to bibliographic
- * search" (CACM 18.6, 1975). Time is linear in the text whatever the text and the strings are.
+ * search" (CACM 18.6, 1975). Takes linear time for every input.
  */
 export class Automaton {
   /** Children of all nodes in one open-addressing table: key = node * 256 + byte. */
@@ -44,7 +44,7 @@ export class Automaton {
     return this.#fromRoot[byte] ?? ROOT;
   }
 
-  /** The length of the longest string that ends where `node` was reached; 0 = none does. */
+  /** The length of the longest string that ends at this node; 0 = none. */
   lengthAt(node: number): number {
     return this.#longest[node] ?? 0;
   }

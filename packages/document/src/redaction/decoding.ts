@@ -1,15 +1,15 @@
 /**
- * Bytes that stand for other bytes, and where each came from. Searching decoded text for a value finds every way of
- * writing it that decodes to it, also ways inside each other, which no list of encoded forms can hold.
+ * Decoded bytes with their origin. Searching decoded text for a value finds every encoding that decodes to it,
+ * including nested ones, which no list of encoded forms can cover.
  */
 export interface Decoded {
   readonly bytes: Uint8Array;
-  /** Where the spelling of a byte begins in the source, and where it ends. */
+  /** The offsets in the source where the encoding of a byte begins and ends. */
   readonly starts: Int32Array;
   readonly ends: Int32Array;
 }
 
-/** The source itself, each byte standing for itself. */
+/** The source itself, each byte for itself. */
 export function identity(bytes: Uint8Array): Decoded {
   const starts = new Int32Array(bytes.length);
   const ends = new Int32Array(bytes.length);
@@ -35,7 +35,7 @@ export class Collector {
     this.#ends = new Int32Array(source.bytes.length);
   }
 
-  /** `from` and `to` are places in the source: the spelling of `byte`. */
+  /** `from` and `to` are offsets in the source: the encoding of `byte`. */
   add(byte: number, from: number, to: number): void {
     this.#bytes[this.#length] = byte;
     this.#starts[this.#length] = this.#source.starts[from] ?? 0;
@@ -52,16 +52,13 @@ export class Collector {
   }
 }
 
-/** Quotes and backslashes, whose place depends on who quoted. */
+/** Quotes and backslashes, whose places depend on the quoting. */
 const QUOTING: readonly number[] = [0x22, 0x27, 0x60, 0x5c];
 const SQUEEZED_OUT = Uint8Array.from({ length: 256 }, (_, byte) =>
   byte <= 0x20 || byte === 0x7f || QUOTING.includes(byte) ? 1 : 0,
 );
 
-/**
- * Without blanks, line breaks, quotes and backslashes: what is left is the same however a text was folded, indented or
- * quoted.
- */
+/** Without blanks, line breaks, quotes and backslashes: the rest is independent of folding, indentation and quoting. */
 export function squeeze(source: Decoded): Decoded {
   const collected = new Collector(source);
   for (let index = 0; index < source.bytes.length; index += 1) {

@@ -4,7 +4,7 @@ import { looksRandom } from './randomness.ts';
 import { TOKEN_SHAPES } from './token-shapes.ts';
 import { urls } from './url-detector.ts';
 
-/** What shows in a text that nobody knows: keys in PEM, tokens by their shape, fields by their name, credentials in URLs. */
+/** Detects unknown secrets: PEM keys, tokens by their form, fields by their name, credentials in URLs. */
 export type Detector = (
   text: string,
   found: (start: number, end: number) => void,
@@ -23,9 +23,9 @@ const DETECTORS: readonly Detector[] = [
 ];
 
 /**
- * Places of `text` that look like a secret, in no order; they may overlap. Time is linear in the text.
+ * Parts of `text` that look like a secret, unordered; they may overlap. Takes linear time.
  *
- * @param isPublic whether a word that looks random is known to be no secret
+ * @param isPublic whether a random-looking word is known not to be a secret
  */
 export function detect(text: string, isPublic: (word: string) => boolean = () => false): Span[] {
   const spans: Span[] = [];
@@ -36,7 +36,7 @@ export function detect(text: string, isPublic: (word: string) => boolean = () =>
 const PRIVATE_KEY = /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/g;
 const LONGEST_KEY = 32 * 1024;
 
-/** To its end, or as far as a key can reach in a text that was cut. */
+/** To its end or, in a truncated text, as far as a key can reach. */
 function privateKeys(text: string, found: (start: number, end: number) => void): void {
   let end = 0;
   for (const { index, 0: begin } of text.matchAll(PRIVATE_KEY)) {
@@ -56,7 +56,7 @@ function shapes(text: string, found: (start: number, end: number) => void): void
   for (const match of text.matchAll(allShapes)) found(match.index, match.index + match[0].length);
 }
 
-/** As kubeadm prints it and takes it: 64 hexadecimal digits after its name, or below it in a line of their own. */
+/** kubeadm's format: 64 hexadecimal digits after its name, or on the next line. */
 const CERTIFICATE_KEY = /certificate[-_ ]?key[^0-9a-f]{1,8}([0-9a-f]{64})(?![0-9a-f])/gi;
 
 function certificateKeys(text: string, found: (start: number, end: number) => void): void {
@@ -64,7 +64,7 @@ function certificateKeys(text: string, found: (start: number, end: number) => vo
     found(index + whole.length - 64, index + whole.length);
 }
 
-/** RFC 9110, 11.6.2, and what follows other names of schemes in practice. */
+/** RFC 9110, 11.6.2, and the usual values of other schemes. */
 const SCHEME = /\b(bearer|basic|digest|negotiate|ntlm|apikey|token)[ \t]{1,8}(?=([A-Za-z0-9._~+/=-]{8,}))/gi;
 const PLAIN_WORD = /^(?:[a-z]+|[A-Z][a-z]+)(?:[-_.][a-z]+)*[.]?$/;
 
@@ -76,7 +76,7 @@ function authorizations(text: string, found: (start: number, end: number) => voi
   }
 }
 
-/** systemd.exec(5), Environment=: the value of each variable, which is secret whatever its name is. */
+/** systemd.exec(5), Environment=: the value of each variable, which is secret whatever its name. */
 const UNIT_ENVIRONMENT = /(?<![A-Za-z])Environment=["']?[A-Za-z_]\w{0,100}=([^\r\n\\]{1,8192})/g;
 
 function unitEnvironments(text: string, found: (start: number, end: number) => void): void {
@@ -86,7 +86,7 @@ function unitEnvironments(text: string, found: (start: number, end: number) => v
 }
 
 const WORD = /[A-Za-z0-9+/_-]{20,}={0,2}/g;
-/** What everybody may read, though it is as random as what nobody may: certificates and public keys. */
+/** Public although random: certificates and public keys. */
 const PUBLIC_PEM = /-----BEGIN (?:[A-Z0-9 ]{0,40}CERTIFICATE|[A-Z0-9 ]{0,40}PUBLIC KEY|CERTIFICATE REQUEST)-----/g;
 const PUBLIC_WORD = /^(?:AAAA[BCE]3|SHA256:|sha(?:1|224|256|384|512)[-:])/;
 

@@ -1,11 +1,11 @@
 import type { Decoded } from './decoding.ts';
 
-/** A way of writing bytes as digits: base64 or hexadecimal. */
+/** An encoding of bytes as digits: base64 or hexadecimal. */
 export interface DigitCode {
   readonly bits: 4 | 6;
-  /** A byte may begin at so many places of a run whose own begin is unknown. */
+  /** The number of possible byte offsets in a run with an unknown beginning. */
   readonly offsets: number;
-  /** Value of each byte as a digit; 255 for one that is none. */
+  /** Value of each byte as a digit; 255 for other bytes. */
   readonly values: Uint8Array;
 }
 
@@ -46,7 +46,7 @@ export function digitRuns({ values }: DigitCode, bytes: Uint8Array, shortest: nu
   return found;
 }
 
-/** What the digits from `start` to `end` stand for; the last incomplete byte is left out. */
+/** The decoded bytes of the digits from `start` to `end`; an incomplete last byte is left out. */
 export function decodeDigits({ bits, values }: DigitCode, source: Decoded, start: number, end: number): Decoded {
   const length = Math.floor(((end - start) * bits) / 8);
   const bytes = new Uint8Array(length);

@@ -4,21 +4,21 @@ const BACKSLASH = 0x5c;
 const PERCENT = 0x25;
 const AMPERSAND = 0x26;
 
-/** `\n` and its kind, as JSON, YAML, C, Go, Python and `$'…'` of shells write them. */
+/** `\n` and similar, in JSON, YAML, C, Go, Python and `$'…'` of shells. */
 const CONTROLS: Readonly<Record<string, number>> = { n: 10, t: 9, r: 13, b: 8, f: 12, v: 11, a: 7, e: 27 };
 /** XML 1.0, 4.6. */
 const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
 const LONGEST_ENTITY = 10;
 
-/** A spelling that was read: the bytes it stands for, and how many bytes it takes. */
+/** A decoded escape: its bytes, and its length in the source. */
 interface Spelling {
   readonly bytes: readonly number[];
   readonly length: number;
 }
 
 /**
- * Undoes one layer of escapes: backslashes (with `\uXXXX` as Go and Python write it, `\xXX`, octal), percent-encoding and
- * XML entities. undefined when there is none.
+ * Decodes one layer of escapes: backslashes (with `\uXXXX` of Go and Python, `\xXX`, octal), percent-encoding and XML
+ * entities. undefined without any.
  */
 export function withoutEscapes(source: Decoded): Decoded | undefined {
   const { bytes } = source;
@@ -100,7 +100,7 @@ function entity(bytes: Uint8Array, index: number): Spelling | undefined {
   return text === undefined ? undefined : { bytes: [text.charCodeAt(0)], length };
 }
 
-/** The number that `digits` hexadecimal digits at `index` write; undefined when these are others. */
+/** The value of `digits` hexadecimal digits at `index`; undefined for other characters. */
 function hexNumber(bytes: Uint8Array, index: number, digits: number): number | undefined {
   let value = 0;
   for (let at = index; at < index + digits; at += 1) {
@@ -121,7 +121,7 @@ function octalNumber(bytes: Uint8Array, index: number): number | undefined {
   return value > 255 ? undefined : value;
 }
 
-/** 0 to 15; undefined for what is no hexadecimal digit. */
+/** 0 to 15; undefined for a character that is not a hexadecimal digit. */
 function hexDigit(byte: number | undefined): number | undefined {
   if (byte === undefined) return undefined;
   if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
@@ -129,7 +129,7 @@ function hexDigit(byte: number | undefined): number | undefined {
   return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : undefined;
 }
 
-/** A surrogate without its other half becomes U+FFFD, as in every other place that encodes. */
+/** A surrogate without its other half becomes U+FFFD, as in every encoder. */
 function utf8(point: number): readonly number[] {
   return [...new TextEncoder().encode(String.fromCodePoint(point))];
 }

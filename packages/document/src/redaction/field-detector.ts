@@ -1,25 +1,23 @@
-/**
- * Names whose value is a secret whatever it looks like. The value ends with its quote or its line.
- */
+/** Names whose value is always secret. The value ends with its quote or its line. */
 const STRONG =
   'pass(?:word|wd|phrase|code)|secret[-_]?access[-_]?key|secret[-_]?key|authorization|private[-_]?key|key-data|client[-_]?secret|set-cookie|cookie';
-/** Names that stand in sentences, too: the value is one word that does not look like a sentence's. */
+/** Names that also occur in sentences: the value is one word that does not look like part of a sentence. */
 const WEAK =
   'passwd|secret|token|api[-_]?key|access[-_]?key|certificate[-_]?key|auth|credentials?|sas|signature|connection[-_]?string|account[-_]?key|shared[-_]?key|psk|pin';
 
-/** Before a name anything that a longer name may begin with: AWS_SECRET_ACCESS_KEY, spring.datasource.password. */
+/** Prefixes of longer names: AWS_SECRET_ACCESS_KEY, spring.datasource.password. */
 const NAME = new RegExp(`(?:(${STRONG})|(?<![a-z])(?:${WEAK})|(?:${WEAK})(?![a-z]))`, 'gi');
-/** Behind a name what leaves it the name of a value; `passwordFile` and `tokenTTL` name something else. */
+/** Suffixes after which it is still the name of a secret; `passwordFile` and `tokenTTL` are not. */
 const SEPARATOR =
   /(?:[-_]?(?:value|data|b64|base64|hash|string)|[0-9]{1,3})?((?:\\{0,3}["'`])?)([ \t]{0,8})(=>|:=|[:=]|(?=[ \t]))[ \t]{0,8}(\[(?!redacted\])[ \t]{0,4})?((?:\\{0,3}["'`])?)/iy;
 
 const LONGEST_VALUE = 16 * 1024;
-/** A longer value is judged by its name alone. */
+/** Longer values are classified by their name alone. */
 const LONGEST_JUDGED = 256;
 
 const WORTHLESS =
   /^(?:true|false|yes|no|on|off|none|nil|null|undefined|required|optional|enabled|disabled|empty|invalid|missing|expired|[0-9]{1,6}(?:ms|[smhd])?|[0-9]+h[0-9]+m[0-9]+s|<.*>|\$\{?\w+\}?|\$\(.*|[{|>&*~-]|>-|\|-)$/i;
-/** Base64 may begin with a slash, too, but has capitals. */
+/** Base64 may also begin with a slash, but has capitals. */
 const PATH = /^(?:file:\/\/|\.{0,2})\/[a-z0-9_./@:+-]*$/;
 
 /** `password: x`, `client-key-data: x`, `auth = "x"`, `"token": ["x"]`, `--token x`, `TOKEN=x`. */
@@ -45,7 +43,7 @@ export function fields(text: string, found: (start: number, end: number) => void
   }
 }
 
-/** `--discovery-token abc`: the name is the end of a flag. One like `--no-ask-password` takes no value. */
+/** `--discovery-token abc`: the name is the end of a flag. Flags such as `--no-ask-password` have no value. */
 function isFlag(text: string, nameAt: number): boolean {
   const before = text.slice(Math.max(0, nameAt - 48), nameAt);
   return /(?:^|[\s"'=[,(])--?(?!no-)[a-z][a-z-]{0,40}$|(?:^|[\s"'=[,(])--$/i.test(before);
@@ -58,7 +56,7 @@ function isSecret(value: string, certain: boolean): boolean {
   return certain || (plain.length >= 6 && !/^[a-z]{1,15}$/i.test(plain));
 }
 
-/** Where a quoted value ends: at its quote, with the same backslashes before it; else with the line. */
+/** The end of a quoted value: its quote, with the same backslashes before it; otherwise the line. */
 function quotedEnd(text: string, start: number, opening: string): number {
   const quote = opening.charCodeAt(opening.length - 1);
   const limit = Math.min(text.length, start + LONGEST_VALUE);
@@ -71,7 +69,7 @@ function quotedEnd(text: string, start: number, opening: string): number {
   return limit;
 }
 
-/** Where a value without quotes ends: with its word, or with the line where everything in it belongs to the value. */
+/** The end of an unquoted value: its word, or the line if everything in it belongs to the value. */
 function plainEnd(text: string, start: number, toLineEnd: boolean): number {
   const limit = Math.min(text.length, start + LONGEST_VALUE);
   let end = start;

@@ -3,21 +3,23 @@ import { type Decoded, identity, squeeze } from './decoding.ts';
 import { DIGIT_CODES, type DigitCode, decodeDigits, digitRuns, type Run } from './digits.ts';
 import { withoutEscapes } from './escapes.ts';
 
-/** Values shorter than this are not searched for in text: they would blank out ordinary words. */
+/** Shorter values are not searched for: they would blank out ordinary words. */
 export const SHORTEST_SEARCHED = 6;
-/** A value without its blanks may be spread over words that have nothing to do with it, so it must be longer. */
+/** A value without its blanks may match across unrelated words, so it must be longer. */
 const SHORTEST_SPREAD = 12;
-/** A line of a longer value that is looked for by itself. */
+/** Minimum length of a single line of a longer value. */
 const SHORTEST_LINE = 16;
 const MOST_LINES = 512;
-/** Of a longer value the beginning is looked for; what follows is compared. */
+/** The searched prefix of a longer value; the rest is compared. */
 const LONGEST_STRING = 4096;
 
 const ESCAPE_LAYERS = 4;
 const DEEPEST = 3;
-/** Decoded bytes that look like text are searched for further encodings; random bytes are not that long readable. */
+/**
+ * Decoded bytes that look like text are searched for further encodings; random bytes are not readable for that long.
+ */
 const READABLE_STRETCH = 16;
-/** Bytes read for each byte of the text before a part of it is given up and removed as a whole. */
+/** Limit of bytes read per byte of text; above it, a part of the text is removed as a whole. */
 const WORK_PER_BYTE = 64;
 const LEAST_WORK = 1024 * 1024;
 
@@ -25,13 +27,13 @@ interface Searched {
   readonly values: readonly string[];
   readonly plain: Automaton;
   readonly squeezed: Automaton;
-  /** Values of which `plain` has the beginning only. */
+  /** Values of which `plain` contains only the prefix. */
   readonly long: readonly Uint8Array[];
 }
 
 /**
- * Values that must not be seen, and where they are in a text, however they are written there: escaped, quoted, folded,
- * in base64 at any offset, in hexadecimal, and in these inside each other.
+ * Values that must not appear, and their occurrences in a text in any notation: escaped, quoted, folded, in base64 at
+ * any offset, in hexadecimal, and in nested combinations.
  */
 export class KnownValues {
   readonly #values = new Set<string>();
@@ -46,12 +48,12 @@ export class KnownValues {
     this.#unsearched.push(value);
   }
 
-  /** Bytes read by the last search: what tests hold against the length of the text. */
+  /** Bytes read by the last search, which tests compare with the length of the text. */
   get work(): number {
     return this.#work;
   }
 
-  /** Places in `bytes` (UTF-8), in no order; they may overlap. */
+  /** Occurrences in `bytes` (UTF-8), unordered; they may overlap. */
   find(bytes: Uint8Array): Span[] {
     this.#prepare();
     this.#work = 0;
@@ -66,7 +68,7 @@ export class KnownValues {
     return spans;
   }
 
-  /** What was learnt since joins parts of its own size, so that learning one by one does not build all anew each time. */
+  /** New values are merged with parts of similar size, so that adding values one by one does not rebuild everything. */
   #prepare(): void {
     if (this.#unsearched.length === 0) return;
     let values = this.#unsearched;
@@ -96,7 +98,9 @@ function searchedOf(values: readonly string[]): Searched {
   return { values, plain: new Automaton(plain), squeezed: new Automaton(squeezed), long };
 }
 
-/** What of a value may stand by itself: itself, its lines, the secret half of a bootstrap token; `+` for blanks in forms. */
+/**
+ * The searched forms of a value: itself, its lines, the secret half of a bootstrap token; with `+` for blanks in forms.
+ */
 function formsOf(value: string): readonly string[] {
   const lines = value.split('\n').map((line) => line.trim());
   const bodies =
@@ -107,7 +111,7 @@ function formsOf(value: string): readonly string[] {
   return all.filter((form) => form.trim().length >= SHORTEST_SEARCHED);
 }
 
-/** Little-endian, as Windows has text in memory and PowerShell in its encoded commands. */
+/** Little-endian, as in Windows' memory and PowerShell's encoded commands. */
 function utf16(text: string): Uint8Array {
   const bytes = new Uint8Array(text.length * 2);
   for (let unit = 0; unit < text.length; unit += 1) {
@@ -121,7 +125,7 @@ function canonicalOf(bytes: Uint8Array): Uint8Array {
   return squeeze(layersOf(identity(bytes)).at(-1) ?? identity(bytes)).bytes;
 }
 
-/** The bytes, then with one layer of escapes after the other undone. */
+/** The bytes, then with one layer of escapes after the other decoded. */
 function layersOf(source: Decoded): readonly Decoded[] {
   const layers = [source];
   for (let layer = source; layers.length <= ESCAPE_LAYERS; ) {
@@ -138,7 +142,7 @@ class Search {
   readonly #part: Searched;
   readonly #spans: Span[];
   readonly #limit: number;
-  /** How far a long value that begins earlier was found to reach: it is not compared again before. */
+  /** The end of the last match of a long value, before which it is not compared again. */
   #reach = 0;
   work = 0;
 
@@ -160,11 +164,11 @@ class Search {
     }
   }
 
-  /** Digits that may begin anywhere in the run: what stands before them may look like digits, too. */
+  /** The digits may begin anywhere in the run: preceding text may look like digits, too. */
   #digits(source: Decoded, run: Run, code: DigitCode, depth: number): void {
     for (let offset = 0; offset < code.offsets; offset += 1) {
       if (this.work > this.#limit) {
-        // What hides that deep is removed unread.
+        // Deeper nesting is removed unread.
         this.#spans.push({ start: source.starts[run.start] ?? 0, end: source.ends[run.end - 1] ?? 0 });
         return;
       }
@@ -178,7 +182,7 @@ class Search {
     }
   }
 
-  /** Most runs are words: these are decoded byte by byte, and nothing is made of them. */
+  /** Most runs are words: these are decoded byte by byte without allocations. */
   #probe(code: DigitCode, bytes: Uint8Array, start: number, end: number): { matches: boolean; readable: boolean } {
     const { plain } = this.#part;
     let [node, stretch, longest, bits, held] = [0, 0, 0, 0, 0];
@@ -211,7 +215,7 @@ class Search {
     });
   }
 
-  /** Where a long value ends whose beginning ends at `end`: as far as the bytes are the same. */
+  /** The end of a long value whose prefix ends at `end`: as far as the bytes match. */
   #extended(bytes: Uint8Array, end: number): number {
     if (end < this.#reach) return this.#reach;
     let longest = end;
@@ -229,7 +233,7 @@ class Search {
   }
 }
 
-/** Of text, be it in UTF-16. */
+/** Whether it is text, possibly in UTF-16. */
 function isTextByte(byte: number): boolean {
   return (byte >= 0x20 && byte < 0x7f) || byte === 0 || (byte >= 9 && byte <= 13);
 }

@@ -1,24 +1,24 @@
 /** Fewer characters of three kinds are common in names: `TestPod12`. */
 const SHORTEST = 20;
 const LEAST_OF_EACH = 2;
-/** A random word this long may have no digit by chance; a name made of words still changes less. */
+/** A random word of this length may have no digit by chance; a name made of words still changes less. */
 const LONG = 32;
 /**
- * Random base64 changes between capitals, small letters and digits at 62 of 100 places; names that people and programs
- * make out of words do at fewer than 30.
+ * Random base64 changes between capitals, small letters and digits at 62 of 100 positions; names made of words at fewer
+ * than 30.
  */
 const LEAST_CHANGES = 0.36;
 const LEAST_BITS = 3.4;
 const LEAST_BETWEEN_SIGNS = 9;
 
 /**
- * Whether a word looks like chosen by a random generator: capitals, small letters and digits mixed without the order of a
- * name. Hexadecimal never does: digests, ids of containers and of machines are that.
+ * Whether a word looks randomly generated: capitals, small letters and digits mixed in an unusual order. Hexadecimal
+ * does not count: digests and ids of containers and machines have that form.
  */
 export function looksRandom(word: string): boolean {
   if (word.length < SHORTEST) return false;
   const parts = word.split(/[^A-Za-z0-9]+/);
-  // Names and paths are made of parts; base64 has one sign in 32 characters.
+  // Names and paths consist of parts; base64 has one sign in 32 characters.
   if (parts.length - 1 > word.length / LEAST_BETWEEN_SIGNS) return parts.some(isRandom);
   return isRandom(word);
 }
@@ -51,7 +51,7 @@ function kindOf(code: number): Kind {
   return code >= 0x30 && code <= 0x39 ? DIGIT : OTHER;
 }
 
-/** Bits for each character (Shannon, 1948). */
+/** Bits per character (Shannon, 1948). */
 function entropyOf(counts: Uint32Array, length: number): number {
   let bits = 0;
   for (const count of counts) if (count > 0) bits -= (count / length) * Math.log2(count / length);

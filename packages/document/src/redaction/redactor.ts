@@ -5,8 +5,8 @@ import { KnownValues } from './known-values.ts';
 export const REDACTED = '[redacted]';
 
 /**
- * Removes secrets from text: values that were learnt, in every encoding, and what looks like a secret though nobody
- * knows it. It belongs to a run and ends with it.
+ * Removes secrets from text: registered values in every encoding, and unknown ones by their form. It belongs to a run
+ * and ends with it.
  */
 export class Redactor {
   readonly #known = new KnownValues();
@@ -17,12 +17,15 @@ export class Redactor {
     this.#known.learn(value);
   }
 
-  /** From now on this word is left in place though it looks random: the id of a public key. A value that was learnt is not. */
+  /**
+   * From now on this word is kept although it looks random: the id of a public key. Does not apply to a registered
+   * value.
+   */
   publish(word: string): void {
     this.#public.add(word);
   }
 
-  /** Places of known values in bytes. */
+  /** Occurrences of known values in bytes. */
   find(bytes: Uint8Array): readonly Span[] {
     return this.#known.find(bytes);
   }
@@ -46,7 +49,7 @@ export class Redactor {
   }
 }
 
-/** For each byte of the UTF-8 form which UTF-16 unit it belongs to. */
+/** The index of the UTF-16 unit for each byte of the UTF-8 form. */
 function unitsOf(text: string, length: number): Int32Array {
   const places = new Int32Array(length + 1);
   let at = 0;
@@ -69,7 +72,7 @@ function replaced(text: string, spans: readonly Span[]): string {
   for (let index = 0; index < sorted.length; ) {
     const { start } = sorted[index] ?? { start: text.length };
     let end = start;
-    // What touches is one secret: the lines of a key, the parts of a long value.
+    // Adjacent parts are one secret: the lines of a key, the parts of a long value.
     while (index < sorted.length && touches(text, end, sorted[index]?.start ?? 0)) {
       end = Math.max(end, sorted[index]?.end ?? 0);
       index += 1;
@@ -82,7 +85,7 @@ function replaced(text: string, spans: readonly Span[]): string {
 
 const LONGEST_GAP = 64;
 
-/** Whether nothing is between two places but blanks and the escapes of line breaks. */
+/** Whether only blanks and escaped line breaks are between two parts. */
 function touches(text: string, end: number, start: number): boolean {
   if (start <= end) return true;
   return start - end <= LONGEST_GAP && /^(?:[\s"']|\\+[nrt])*$/.test(text.slice(end, start));

@@ -7,8 +7,8 @@ const LEAST_CHANGES = 3;
 const NAME = /^(?:v?[0-9]+(?:[-_][0-9a-z]+)*|ip(?:-[0-9]+)+|[a-z]+(?:-[a-z0-9]{1,5})+)$/;
 
 /**
- * The parts of a text that are probably secrets, given that the text is one in which people write secrets: what the
- * detectors find in any text, and words in which letters and digits are mixed.
+ * The probable secrets of a text in which users write secrets: the results of the detectors, and words that mix letters
+ * and digits.
  */
 export function secretWords(text: string): readonly string[] {
   const found = detect(text).map(({ start, end }) => text.slice(start, end));

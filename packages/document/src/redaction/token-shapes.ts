@@ -1,10 +1,10 @@
 /**
- * Credentials that their issuers made recognisable: a fixed beginning, then a fixed alphabet. The shapes are those that
- * the issuers publish; the maintained list that they are compared with is gitleaks' default configuration
- * (github.com/gitleaks/gitleaks, config/gitleaks.toml). Each has bounded quantifiers only, so that a search is linear.
+ * Credentials with a recognisable form: a fixed prefix, then a fixed alphabet. The forms are published by the issuers;
+ * the list is compared with gitleaks' default configuration (github.com/gitleaks/gitleaks, config/gitleaks.toml). All
+ * quantifiers are bounded, so a search is linear.
  */
 export interface TokenShape {
-  /** Whose it is, as it is called in tests. */
+  /** The issuer, as named in tests. */
   readonly id: string;
   readonly pattern: string;
 }

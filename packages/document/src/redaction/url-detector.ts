@@ -1,13 +1,13 @@
-/** Longer user information than this is none. */
+/** Longer user information does not count. */
 const LONGEST_USER = 1024;
 
-/** Ends the part of a URL that names user and server (RFC 3986, 3.2), or the URL. */
+/** Ends the part of a URL with user and server (RFC 3986, 3.2), or the URL. */
 const AUTHORITY_ENDS = new Set(Array.from(' \t\r\n"\'`<>/?#\\', (character) => character.charCodeAt(0)));
 
-/** A parameter of a query, also of one whose server is not written beside it. */
+/** A parameter of a query, even without a server before it. */
 const PARAMETER = /[?&]([\w.~%-]{1,64})=([^\s"'`<>&#\\),;]{1,8192})/g;
 
-/** Parameters of Kubernetes' API that say nothing secret, and make a log readable. */
+/** Parameters of Kubernetes' API without secrets, which make a log readable. */
 const HARMLESS_PARAMETER =
   /^(?:limit|timeout|timeoutSeconds|watch|resourceVersion(?:Match)?|fieldSelector|labelSelector|allowWatchBookmarks|sendInitialEvents|fieldManager|force|fieldValidation|dryRun|pretty|follow|tailLines|container|previous|verbose|exclude|ns|version|arch|api-version|recursive)$/;
 

@@ -1,6 +1,6 @@
 /**
- * What an unquoted scalar is (YAML 1.2.2, 10.3 Core Schema). A number keeps its text beside its value: the value may lose
- * digits (18446744073692774399), or what the text says of its type (1.0).
+ * Type of an unquoted scalar (YAML 1.2.2, 10.3 Core Schema). A number keeps its text beside its value: the value may
+ * lose digits (18446744073692774399), or its type (1.0).
  */
 export interface Resolved {
   readonly value: string | number | boolean | null;
@@ -14,7 +14,7 @@ const INTEGER = /^(?:[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+)$/;
 const FLOAT = /^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/;
 const INFINITE = /^[-+]?\.(?:inf|Inf|INF)$/;
 const NOT_A_NUMBER = /^\.(?:nan|NaN|NAN)$/;
-/** What begins none of the above is text. */
+/** Anything that begins with none of the above is text. */
 const BEGINNING = /^[-+.0-9~nNtTfF]/;
 
 export function resolvePlain(text: string): Resolved {
@@ -34,7 +34,7 @@ function numberOf(text: string): number | undefined {
 
 const PREFIX = 'tag:yaml.org,2002:';
 
-/** The kind of value that a tag names, `!` for the one that says only "no guessing"; undefined for a tag that is not of YAML's core schema. */
+/** The type for a tag, `!` for the non-specific one; undefined for a tag outside YAML's core schema. */
 export function coreTag(tag: string): string | undefined {
   if (tag === '!') return tag;
   const name = tag.startsWith('!!')
@@ -45,7 +45,7 @@ export function coreTag(tag: string): string | undefined {
   return ['str', 'int', 'float', 'bool', 'null', 'map', 'seq'].includes(name) ? name : undefined;
 }
 
-/** The value of a scalar with a tag; undefined where it is none of that kind. */
+/** The value of a scalar with a tag; undefined where it is not of that type. */
 export function resolveTagged(text: string, tag: string): Resolved | undefined {
   if (tag === 'str' || tag === '!') return { value: text };
   const resolved = resolvePlain(text);

@@ -1,6 +1,6 @@
 import type { Place } from '../diagnostics.ts';
 
-/** The text is not what the parser reads; nothing after `at` is looked at. */
+/** The text is outside this parser's subset; nothing after `at` is read. */
 export class YamlError extends Error {
   readonly at: Place;
   readonly hint: string | undefined;
@@ -20,14 +20,16 @@ export function syntaxError(at: Place, message: string, hint?: string): YamlErro
 /** The end of the text, or of its one document. */
 export const END = -1;
 
-/** A position in a text that only moves forward and knows its line: every step costs what it moves over. */
+/**
+ * A position in a text that only moves forward and counts lines: every step takes time proportional to what it skips.
+ */
 export class Cursor {
   readonly text: string;
   readonly file: string;
   pos = 0;
   line = 1;
   lineStart = 0;
-  /** Whether the last move to a line passed a comment, which ends a plain scalar. */
+  /** Whether the last move to a line skipped a comment, which ends a plain scalar. */
   passedComment = false;
 
   constructor(file: string, text: string) {
@@ -53,20 +55,23 @@ export class Cursor {
     this.refuse(`not YAML: ${message}`, hint);
   }
 
-  /** @throws {YamlError} at the current position, or at the last character of the line where that is past it */
+  /**
+   *
+   * @throws {YamlError} at the current position, or at the last character of the line if that is past it
+   */
   refuse(message: string, hint?: string): never {
     const at = this.place();
     const isPastLine = this.pos >= this.text.length || this.text[this.pos] === '\n';
     throw new YamlError(isPastLine ? { ...at, column: Math.max(1, at.column - 1) } : at, message, hint);
   }
 
-  /** Whether a character that stands at `offset` separates tokens: white space, or the end. */
+  /** Whether the character at `offset` separates tokens: white space, or the end. */
   isBlankAt(offset: number): boolean {
     const char = this.text[offset];
     return char === undefined || char === ' ' || char === '\n' || char === '\t';
   }
 
-  /** Whether an indicator (`-`, `?`, `:`) stands here as one, with white space after it. */
+  /** Whether an indicator (`-`, `?`, `:`) is at the cursor, followed by white space. */
   isIndicator(char: string): boolean {
     return this.text[this.pos] === char && this.isBlankAt(this.pos + 1);
   }
@@ -84,7 +89,7 @@ export class Cursor {
     return this.pos >= this.text.length || this.text[this.pos] === '\n';
   }
 
-  /** Skips white space and a comment; false where something else is left in the line. */
+  /** Skips white space and a comment; false if anything else is left in the line. */
   endsLine(): boolean {
     this.skipBlanks();
     if (this.char === '#' && (this.column === 0 || this.isBlankAt(this.pos - 1))) {
@@ -108,7 +113,7 @@ export class Cursor {
     return this.content();
   }
 
-  /** From the start of a line to its content, or that of the next line that has some: its column, or END. */
+  /** From the start of a line to its content, or that of the next line with content: its column, or END. */
   content(): number {
     for (;;) {
       while (this.char === ' ') this.pos++;

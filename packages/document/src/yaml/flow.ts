@@ -4,7 +4,7 @@ import { type Cursor, syntaxError } from './cursor.ts';
 import { type Entries, keyOf, type Parts, type Properties } from './parts.ts';
 import { beginsPlain, isFlowPunctuation, plainEnd, readQuoted } from './scalars.ts';
 
-/** `[…]` and `{…}`, which JSON is made of. */
+/** `[…]` and `{…}`, as in JSON. */
 export class FlowReader {
   readonly #cursor: Cursor;
   readonly #parts: Parts;
@@ -14,7 +14,7 @@ export class FlowReader {
     this.#parts = parts;
   }
 
-  /** The collection that begins here; its lines must be indented deeper than `parent`. */
+  /** The collection at the cursor; its lines must be indented deeper than `parent`. */
   collection(parent: number): Tree {
     return this.#cursor.char === '[' ? this.#list(parent) : this.#map(parent);
   }
@@ -31,7 +31,7 @@ export class FlowReader {
     return { kind: 'list', at, items };
   }
 
-  /** `a: 1` inside of a list is a map of one entry. */
+  /** `a: 1` inside a list is a map of one entry. */
   #listItem(opening: Place, parent: number): Tree {
     const cursor = this.#cursor;
     const at = cursor.place();
@@ -167,7 +167,10 @@ export class FlowReader {
       cursor.fail(`neither "," nor "${closing}" where one must stand`, 'separate the entries by ","');
   }
 
-  /** White space, line breaks and comments; whether there was a comment. The text may not end inside of a collection. */
+  /**
+   * White space, line breaks and comments; returns whether there was a comment. The text may not end inside a
+   * collection.
+   */
   #skip(opening: Place, parent: number): boolean {
     const cursor = this.#cursor;
     let isCommented = false;

@@ -1,10 +1,12 @@
 import type { Cursor } from './cursor.ts';
 import { beginsPlain, isFlowPunctuation, plainEnd } from './scalars.ts';
 
-/** A key without `?` is on one line and has at most this many characters (YAML 1.2.2, 7.4.2), so looking for one is cheap. */
+/**
+ * A key without `?` is on one line and has at most this many characters (YAML 1.2.2, 7.4.2), so the search is short.
+ */
 export const LONGEST_KEY = 1024;
 
-/** Whether a key begins here: a node in one line with a colon after it. Moves nothing. */
+/** Whether a key begins here: a node in one line followed by a colon. Does not move the cursor. */
 export function isKey(cursor: Cursor): boolean {
   const { text } = cursor;
   const limit = Math.min(cursor.lineEnd(), cursor.pos + LONGEST_KEY + 1);
@@ -60,7 +62,7 @@ function flowEnd(text: string, from: number, limit: number): number {
   return limit;
 }
 
-/** A quotation mark inside of an unquoted text stands for itself. */
+/** A quotation mark inside an unquoted text is literal. */
 function isInWord(before: string | undefined): boolean {
   return before !== undefined && before !== ' ' && before !== '\t' && before !== ':' && !isFlowPunctuation(before);
 }

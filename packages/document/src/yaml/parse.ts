@@ -7,9 +7,9 @@ import { type Entries, keyOf, Parts, type Properties } from './parts.ts';
 import { beginsPlain, readBlockScalar, readPlain, readQuoted } from './scalars.ts';
 
 /**
- * Parses one source as YAML 1.2 with the core schema (JSON is a subset of it), in time that grows with its length. What
- * cannot be read is one problem: what a parser says of the text after its first mistake is guesswork. Messages quote
- * nothing of the text, which may hold secrets. The tree is undefined when nothing useful could be read.
+ * Parses one source as YAML 1.2 with the core schema (JSON is a subset of it), in linear time. An unreadable source is
+ * a single problem, because later messages of a parser are guesswork. Messages quote nothing of the text, which may
+ * contain secrets. The tree is undefined when nothing useful could be parsed.
  */
 export function parseYaml(file: string, source: string, problems: Diagnostic[]): Tree | undefined {
   const text = source.includes('\r') ? source.replaceAll('\r\n', '\n') : source;
@@ -47,7 +47,7 @@ class YamlParser {
   readonly parts: Parts;
   readonly #cursor: Cursor;
   readonly #flow: FlowReader;
-  /** Column of the content that the cursor is at, once a value has been read to its end. */
+  /** Column of the content at the cursor, after a complete value. */
   #next = END;
 
   constructor(file: string, text: string) {
@@ -90,7 +90,7 @@ class YamlParser {
     }
   }
 
-  /** What follows the document: nothing, or another one, which is a mistake. */
+  /** The rest after the document: nothing, or another document, which is a problem. */
   #end(): void {
     const cursor = this.#cursor;
     while (cursor.text.startsWith('...', cursor.pos) && cursor.isMarker()) {
@@ -103,8 +103,8 @@ class YamlParser {
   }
 
   /**
-   * The value after an indicator, up to the next content. `place` tells what it belongs to: a list item and a document
-   * may begin a map in the same line, the value of a key may not, but its list may stand in the column of the key.
+   * The value after an indicator, up to the next content. `place` is its context: a list item and a document may begin
+   * a map in the same line, the value of a key may not, but its list may be in the column of the key.
    */
   #node(parent: number, place: 'document' | 'item' | 'value', emptyAt: Place): Tree {
     const cursor = this.#cursor;
@@ -217,7 +217,7 @@ class YamlParser {
     return this.parts.scalar(at, cursor.text.slice(start, cursor.pos).trimEnd(), true, properties);
   }
 
-  /** `? key` with `: value` in a line of its own. */
+  /** `? key` with `: value` in a separate line. */
   #explicitEntry(entries: Entries, keyAt: Place, column: number): void {
     const cursor = this.#cursor;
     cursor.pos++;
@@ -229,7 +229,7 @@ class YamlParser {
     });
   }
 
-  /** A value that is no collection of lines. */
+  /** A value that is not a block collection. */
   #content(parent: number, properties: Properties): Tree {
     const cursor = this.#cursor;
     const at = cursor.place();

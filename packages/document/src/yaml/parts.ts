@@ -3,16 +3,16 @@ import type { ScalarTree, Tree } from '../tree.ts';
 import { coreTag, resolvePlain, resolveTagged } from './core-schema.ts';
 import { type Cursor, syntaxError, YamlError } from './cursor.ts';
 
-/** A document of more parts than this would need more memory than a node has to spare. */
+/** Limit of parts: more would need more memory than a node can spare. */
 const MOST_PARTS = 100_000;
-/** Aliases repeat parts; more repeated ones than this are an attack or a mistake ("billion laughs"). */
+/** Limit of repeated parts: more is an attack or a mistake ("billion laughs"). */
 const MOST_REPEATED = 10_000;
-/** Deeper than any document: the stack of everything that walks the tree must hold it. */
+/** A depth above any real document, for the stack of everything that walks the tree. */
 export const DEEPEST = 200;
-/** One mistake, made in a loop, should not fill a screen. */
+/** Limit of reported problems: a generated mistake should not fill the screen. */
 const MOST_DUPLICATES = 20;
 
-/** What stands before a value: `&name`, `!tag`. */
+/** Properties before a value: `&name`, `!tag`. */
 export interface Properties {
   readonly anchor?: { readonly name: string; readonly at: Place };
   readonly tag?: { readonly kind: string; readonly at: Place };
@@ -26,7 +26,7 @@ interface Anchored {
 
 export type Entries = Map<string, { readonly keyAt: Place; readonly value: Tree }>;
 
-/** What the parser has found so far: the parts and their limits, anchors, the path it is at, mistakes that end nothing. */
+/** The parser's state: parts and their limits, anchors, the current path, recoverable problems. */
 export class Parts {
   readonly path: PathSegment[] = [];
   readonly duplicates: { readonly place: Place; readonly path: string; readonly first: number }[] = [];
@@ -34,7 +34,7 @@ export class Parts {
   readonly #anchors = new Map<string, Anchored>();
   #parts = 0;
   #repeated = 0;
-  /** How many values are open around the cursor, and how many were at most. */
+  /** The current nesting depth, and its maximum. */
   #depth = 0;
   #deepest = 0;
 
@@ -42,7 +42,7 @@ export class Parts {
     this.#cursor = cursor;
   }
 
-  /** A value. With an anchor, it is what the aliases after it repeat. */
+  /** A value. With an anchor, aliases after it repeat it. */
   node(properties: Properties, read: () => Tree): Tree {
     this.#parts++;
     if (this.#parts > MOST_PARTS) {
@@ -121,7 +121,7 @@ export class Parts {
     return { ...before, tag: { kind, at } };
   }
 
-  /** Adds an entry, whose value is read at its path. A key given twice keeps its first value and is a mistake. */
+  /** Adds an entry with the value at its path. A duplicate key keeps its first value and is reported. */
   entry(entries: Entries, key: string, keyAt: Place, read: () => Tree): void {
     this.path.push(key);
     const first = entries.get(key);
@@ -145,7 +145,7 @@ export class Parts {
   }
 }
 
-/** The text of a key; anything but a string is refused. */
+/** The text of a key; other types are refused. */
 export function keyOf(tree: Tree): string {
   if (tree.kind === 'scalar' && typeof tree.value === 'string') return tree.value;
   throw new YamlError(tree.at, 'a key that is not a string', 'write the key in quotes');

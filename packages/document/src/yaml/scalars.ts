@@ -3,7 +3,9 @@ import { type Cursor, END, syntaxError, YamlError } from './cursor.ts';
 const NEVER_CLOSED = 'a quoted text that is never closed';
 const CLOSE_IT = 'close it with the quotation mark it begins with, and indent its lines deeper than its key';
 
-/** A text in quotes, from its first mark; leaves the cursor after the last. Lines must be indented deeper than `parent`. */
+/**
+ * A quoted text, from its first quote; leaves the cursor after the last. Lines must be indented deeper than `parent`.
+ */
 export function readQuoted(cursor: Cursor, parent: number): string {
   const opening = cursor.place();
   const quote = cursor.char;
@@ -32,7 +34,7 @@ function isSpecial(char: string, quote: string): boolean {
   return char === quote || char === '\n' || (char === '\\' && quote === '"');
 }
 
-/** UTF-16 that no encoding of text can hold. */
+/** An unpaired surrogate, which is not valid in any encoding. */
 function wellFormed(text: string, at: YamlError['at']): string {
   if (text.isWellFormed()) return text;
   throw new YamlError(
@@ -50,7 +52,7 @@ function trimLast(pieces: string[]): void {
   pieces.push(last.slice(0, end));
 }
 
-/** Moves over line breaks and indentation; one break becomes a space, each more a break. */
+/** Skips line breaks and indentation; one break becomes a space, each further one a break. */
 function fold(cursor: Cursor, parent: number, error: () => YamlError): string {
   let breaks = 0;
   while (cursor.text[cursor.pos] === '\n') {
@@ -107,7 +109,7 @@ function readEscape(cursor: Cursor, parent: number, opening: YamlError['at']): s
   return String.fromCodePoint(code);
 }
 
-/** Where an unquoted text ends within its line. In a flow collection its punctuation ends it, too. */
+/** The end of an unquoted text in its line. In a flow collection its punctuation ends it, too. */
 export function plainEnd(cursor: Cursor, from: number, inFlow: boolean, limit = cursor.text.length): number {
   const { text } = cursor;
   let end = from;
@@ -151,7 +153,7 @@ export function readBlockScalar(cursor: Cursor, parent: number): string {
   if (!cursor.endsLine()) {
     cursor.fail('text in the line of | or >', 'begin the text in the next line');
   }
-  // Nothing is above the text of a whole document, which libyaml, Go's reader and the library count as 0, and not as -1.
+  // The whole document has no parent, which libyaml, Go's parser and the library count as 0, and not as -1.
   const given = digit === '' ? undefined : Math.max(0, parent) + Number(digit);
   const { lines, trailing } = readLines(cursor, given, parent, opening);
   const chomp = sign === '' ? lateSign : sign;
@@ -160,7 +162,7 @@ export function readBlockScalar(cursor: Cursor, parent: number): string {
   return chomp === '-' || lines.length === 0 ? body : `${body}\n`;
 }
 
-/** The lines of a block without their indentation; blank ones at its end are counted. */
+/** The lines of a block without their indentation, and the number of blank ones at its end. */
 function readLines(cursor: Cursor, given: number | undefined, parent: number, opening: YamlError['at']) {
   const lines: string[] = [];
   let indentation = given;
@@ -216,7 +218,7 @@ function foldLines(lines: readonly string[]): string {
 }
 
 /**
- * An unquoted text of a block, from its first character; it goes on in lines that are indented deeper than `parent`.
+ * An unquoted text of a block, from its first character; it continues in lines that are indented deeper than `parent`.
  * Leaves the cursor at the next content, whose column is returned.
  */
 export function readPlain(cursor: Cursor, parent: number): { readonly text: string; readonly next: number } {

@@ -152,7 +152,7 @@ export const CONFIGURATION_VALUES: readonly CatalogueEntry[] = [
     reason: 'NoDefaultRoute',
     priority: 101,
     pattern: /no default routes found in "\/proc\/net\/route"/,
-    // By itself a warning: kubeadm goes on with 0.0.0.0, which only a control plane cannot use.
+    // Only a warning by itself: kubeadm continues with 0.0.0.0, which only a control plane cannot use.
     confirmedBy: [{ source: 'kubeadm', pattern: /cannot use "0\.0\.0\.0" as the bind address/ }],
     retryable: true,
     cleanup: 'none',

@@ -1,6 +1,6 @@
 import type { CatalogueEntry } from './entry.ts';
 
-/** What kubeadm finds wrong in its configuration, whatever it is about. */
+/** Problems that kubeadm reports about its configuration. */
 export const CONFIGURATION: readonly CatalogueEntry[] = [
   {
     id: 'cfg-old-api',

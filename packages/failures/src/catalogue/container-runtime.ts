@@ -37,7 +37,7 @@ export const CONTAINER_RUNTIME: readonly CatalogueEntry[] = [
     kind: 'cause',
     reason: 'ContainerRuntimeNotRunning',
     priority: 115,
-    // Sockets of plug-ins lie below /var/lib/kubelet.
+    // Sockets of plug-ins are below /var/lib/kubelet.
     pattern: /dial unix (?!\/var\/lib\/kubelet\/)\S+\.sock: connect: (no such file or directory|connection refused)/,
     retryable: true,
     cleanup: 'none',
@@ -53,7 +53,7 @@ export const CONTAINER_RUNTIME: readonly CatalogueEntry[] = [
     kind: 'cause',
     reason: 'CRISocketWrong',
     priority: 116,
-    // The runtime prepared here is containerd, whose socket has one place.
+    // machineadm configures containerd, whose socket has a fixed path.
     pattern:
       /dial unix (?!\/var\/lib\/kubelet\/|(\/var)?\/run\/containerd\/containerd\.sock)\S+\.sock: connect: no such file or directory/,
     retryable: false,
@@ -228,7 +228,7 @@ export const CONTAINER_RUNTIME: readonly CatalogueEntry[] = [
     reason: 'OCIRuntimeCreateFailed',
     priority: 70,
     pattern: /OCI runtime create failed: /,
-    // The kubelet tries again, and a container that crashes was started.
+    // The kubelet retries, and a container that crashes was started.
     overcomeBy: /with CrashLoopBackOff|StartContainer for \\?"[0-9a-f]+\\?" returns successfully/,
     retryable: false,
     cleanup: 'reset',

@@ -253,7 +253,7 @@ export const CONTROL_PLANE: readonly CatalogueEntry[] = [
     kind: 'cause',
     reason: 'EtcdUnreachableFromAPIServer',
     priority: 109,
-    // An etcd that is dead refuses; one that cannot be reached at all is behind a packet filter, or not on this network.
+    // A dead etcd refuses connections; an unreachable one is behind a packet filter, or not on this network.
     pattern:
       /dial tcp [^\s"]{1,60}:2379: (i\/o timeout|connect: (connection timed out|no route to host|network is unreachable))/,
     retryable: true,

@@ -52,7 +52,7 @@ export const ENDPOINT: readonly CatalogueEntry[] = [
     source: 'kubeadm',
     kind: 'cause',
     reason: 'APIEndpointTimeout',
-    // Also printed where the name server is what does not answer: the checks of the endpoint know better.
+    // Also printed when the name server does not answer: the checks of the endpoint are more precise.
     priority: 80,
     pattern:
       /(configmaps\/cluster-info|configmaps\/kubeadm-config)\S{0,200}": (net\/http: request canceled|context deadline exceeded)/,

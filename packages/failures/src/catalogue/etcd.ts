@@ -91,8 +91,8 @@ export const ETCD: readonly CatalogueEntry[] = [
       'error execution phase control-plane-join/etcd: error creating local etcd static pod manifest file: etcdserver: Peer URLs already exists',
   },
   {
-    // kubeadm before 1.22 takes a member that has this machine's peer URL for its own, and starts etcd with the members'
-    // names as they are: one that never started has none.
+    // kubeadm before 1.22 adopts a member that has this machine's peer URL, and starts etcd with the members' names
+    // unchanged: one that never started has none.
     id: 'etcd-local-name',
     source: 'container',
     only: true,
@@ -138,7 +138,7 @@ export const ETCD: readonly CatalogueEntry[] = [
   {
     id: 'etcd-no-leader',
     source: 'kubeadm',
-    // While a second member joins, etcd says so in every healthy run.
+    // While a second member joins, etcd logs this in every healthy run.
     only: true,
     kind: 'cause',
     reason: 'EtcdNoLeader',

@@ -205,7 +205,7 @@ export const KUBELET: readonly CatalogueEntry[] = [
     only: true,
     kind: 'generic',
     reason: 'KubeletCrashLoop',
-    // Above what the service manager knows of it (`unit-kubelet-ends`): these are its own last words.
+    // Takes precedence over the service manager's state (`unit-kubelet-ends`): these are its own last log lines.
     priority: 55,
     // Without its kubeconfig it waits for kubeadm.
     pattern:

@@ -1,6 +1,6 @@
 import type { CatalogueEntry } from './entry.ts';
 
-/** What an earlier attempt, an image or another cluster left on the machine. */
+/** Leftovers of an earlier attempt, an image or another cluster. */
 export const LEFTOVERS: readonly CatalogueEntry[] = [
   {
     id: 'preflight-port-10250',
@@ -11,7 +11,7 @@ export const LEFTOVERS: readonly CatalogueEntry[] = [
     pattern: /\[ERROR Port-10250\]: Port 10250 is in use/,
     confirmedBy: [
       { source: 'unit', pattern: /^kubelet\.service: active \(running\) for \d{2,} s$/ },
-      // A kubelet that only waits for its configuration dies before it says this, and holds no port.
+      // A kubelet that only waits for its configuration exits before it logs this, and holds no port.
       { source: 'kubelet', pattern: /kubelet\.go:\d+\] "?Starting kubelet main sync loop/ },
     ],
     retryable: false,

@@ -1,6 +1,6 @@
 import type { CatalogueEntry } from './entry.ts';
 
-/** What the preflight checks of kubeadm find missing or wrong on the machine (k/k cmd/kubeadm/app/preflight/checks.go). */
+/** Problems that kubeadm's preflight checks report (k/k cmd/kubeadm/app/preflight/checks.go). */
 export const MACHINE_CHECKS: readonly CatalogueEntry[] = [
   {
     id: 'preflight-not-root',
@@ -160,7 +160,7 @@ export const MACHINE_CHECKS: readonly CatalogueEntry[] = [
     kind: 'cause',
     reason: 'KubeletNotInstalled',
     priority: 100,
-    // Also printed where the kubelet is there and was killed, or cannot be executed.
+    // Also printed where the kubelet exists and was killed, or cannot be executed.
     pattern:
       /\[ERROR KubeletVersion\]: couldn't get kubelet version: cannot execute \S+ --version'?: (exec: "kubelet": )?executable file not found/,
     retryable: false,
