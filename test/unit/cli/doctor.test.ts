@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { formatReport } from '../../../src/cli/doctor.ts';
+import { formatJunit } from '../../../src/cli/findings.ts';
+import type { Finding } from '../../../src/diagnosis/checks/finding.ts';
+
+const finding = (over: Partial<Finding>): Finding => ({
+  id: 'swap',
+  title: 'machine',
+  severity: 'passed',
+  text: 'swap is off',
+  ...over,
+});
+
+const OFF = finding({ reason: 'SwapEnabled', remedy: 'not shown' });
+const FULL = finding({ id: 'disk/var', severity: 'warning', text: '/var is nearly full', remedy: 'Make room.' });
+const ON = finding({
+  severity: 'failed',
+  text: 'swap is on',
+  reason: 'SwapEnabled',
+  remedy: 'Set host.swap to Disabled.',
+  field: 'host.swap',
+  position: { file: 'node.yaml', line: 3, column: 5 },
+});
+const UNREACHED = finding({ id: 'endpoint', title: 'network', severity: 'undecided', text: 'nobody was asked' });
+
+describe('the report of doctor', () => {
+  test('is a tree in the order of its groups; below what is wrong stand its place and its remedy', () => {
+    assert.deepEqual(formatReport({ findings: [UNREACHED, OFF, FULL, ON], failed: 1, warnings: 1 }).split('\n'), [
+      'machine',
+      '├─ ok   swap is off',
+      '├─ warn /var is nearly full',
+      '│       Make room.',
+      '└─ FAIL swap is on [SwapEnabled]',
+      '        node.yaml:3:5  host.swap',
+      '        Set host.swap to Disabled.',
+      'network',
+      '└─ ?    nobody was asked',
+      '1 failure, 1 warning; nothing was changed',
+    ]);
+  });
+
+  for (const [failed, warnings, verdict] of [
+    [0, 0, 'nothing stands in the way'],
+    [0, 2, '0 failures, 2 warnings; nothing was changed'],
+    [2, 0, '2 failures, 0 warnings; nothing was changed'],
+  ] as const) {
+    test(`with ${failed} failures and ${warnings} warnings ends with: ${verdict}`, () => {
+      assert.equal(formatReport({ findings: [], failed, warnings }), verdict);
+    });
+  }
+
+  test('is JUnit for a CI system: failures, errors and skipped cases are counted, and nothing drives its reader', () => {
+    const hostile = finding({ id: 'x', severity: 'skipped', text: 'a <b> & "c"\nd\uFFFE' });
+    const xml = formatJunit('machineadm doctor', [OFF, FULL, ON, UNREACHED, hostile]);
+    assert.deepEqual(xml.split('\n').slice(1), [
+      '<testsuites tests="5" failures="1" errors="1" skipped="2">',
+      '  <testsuite name="machineadm doctor" tests="5" failures="1" errors="1" skipped="2">',
+      '    <testcase classname="machineadm doctor" name="swap machine"/>',
+      '    <testcase classname="machineadm doctor" name="disk/var machine"><skipped message="/var is nearly full"></skipped></testcase>',
+      '    <testcase classname="machineadm doctor" name="swap machine"><failure message="swap is on">Set host.swap to Disabled.</failure></testcase>',
+      '    <testcase classname="machineadm doctor" name="endpoint network"><error message="nobody was asked"></error></testcase>',
+      '    <testcase classname="machineadm doctor" name="x machine"><skipped message="a &lt;b&gt; &amp; &quot;c&quot;&#10;d\uFFFD"></skipped></testcase>',
+      '  </testsuite>',
+      '</testsuites>',
+      '',
+    ]);
+  });
+});

@@ -1,0 +1,170 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { ExecSinkModel, LocalSinkModel } from '@machineadm/document/model.ts';
+import { type Delivery, deliverAll } from '../../../../src/reporting/delivery/deliver.ts';
+import type { ReportEvent } from '../../../../src/reporting/event.ts';
+import { type SinkPlan, serializePlan } from '../../../../src/reporting/spool/serialized-plan.ts';
+import { Spool } from '../../../../src/reporting/spool/spool.ts';
+import { memoryHost } from '../../../support/memory-host.ts';
+import { reported } from '../events.ts';
+import { at } from '../runs.ts';
+
+const JOURNAL: LocalSinkModel = { kind: 'Journal' };
+
+function planOf(name: string, over: Partial<ExecSinkModel> = {}): SinkPlan {
+  const model: ExecSinkModel = {
+    kind: 'Exec',
+    name,
+    events: ['concluded', 'warning'],
+    timeoutMs: 60_000,
+    command: [`/usr/bin/${name}`],
+    environment: {},
+    ...over,
+  };
+  return { model, network: { proxy: undefined, certificateAuthorities: [] }, local: [JOURNAL] };
+}
+
+/** A spool with these sinks, and programs in their places that answer with a status each, or note what they are given. */
+async function machine(
+  sinks: Readonly<
+    Record<
+      string,
+      { readonly status: number; readonly plan?: Partial<ExecSinkModel>; readonly waits?: readonly ReportEvent[] }
+    >
+  >,
+) {
+  const taken: Record<string, ReportEvent[]> = {};
+  const told: string[] = [];
+  const spool = new Spool(memoryHost());
+  for (const [name, { plan, waits = [reported({ sequence: 1, type: 'concluded' })] }] of Object.entries(sinks)) {
+    taken[name] = [];
+    await spool.putPlan(name, serializePlan(planOf(name, plan)).text);
+    for (const event of waits) await spool.add(name, event);
+  }
+  const host = memoryHost({
+    programs: Object.fromEntries(
+      Object.entries(sinks).map(([name, { status }]) => [
+        `/usr/bin/${name}`,
+        ({ input }) => {
+          taken[name]?.push(JSON.parse(String(input)));
+          return { status, stderr: status === 0 ? '' : 'not today' };
+        },
+      ]),
+    ),
+  });
+  const deliver = async (over: Partial<Delivery> = {}) => {
+    const { reports, due } = await deliverAll({
+      spool,
+      hostFor: () => host,
+      machine: { machineId: 'm1', bootId: 'b1' },
+      withinMs: 0,
+      signal: new AbortController().signal,
+      tellLocal: async (local, message) => {
+        assert.deepEqual(local, [JOURNAL]);
+        told.push(message);
+      },
+      clock: () => at(5),
+      ...over,
+    });
+    return { due, reports: reports.toSorted((one, other) => one.sink.localeCompare(other.sink)) };
+  };
+  return { spool, deliver, taken, told };
+}
+
+describe('delivering to all sinks', () => {
+  test('gives each what waits for it, and says that it was delivered', async () => {
+    const { deliver, taken, told } = await machine({ a: { status: 0 }, b: { status: 0 } });
+    const { reports, due } = await deliver();
+    assert.deepEqual(
+      reports.map(({ sink, type, target, state, pending, message }) => ({
+        sink,
+        type,
+        target,
+        state,
+        pending,
+        message,
+      })),
+      ['a', 'b'].map((sink) => ({
+        sink,
+        type: 'Exec',
+        target: `/usr/bin/${sink}`,
+        state: 'Delivered',
+        pending: 0,
+        message: undefined,
+      })),
+    );
+    assert.deepEqual([due.size, told, taken.a?.length, taken.b?.length], [0, [], 1, 1]);
+  });
+
+  test('serves those that are asked for, and leaves the others', async () => {
+    const { deliver, spool } = await machine({ a: { status: 0 }, b: { status: 0 } });
+    const { reports } = await deliver({ only: new Set(['b']) });
+    assert.deepEqual(
+      reports.map(({ sink }) => sink),
+      ['b'],
+    );
+    assert.equal((await spool.waiting('a')).length, 1);
+  });
+
+  test('tells of one in trouble through this machine and through those that take warnings, once', async () => {
+    const { deliver, taken, told } = await machine({
+      bad: { status: 75 },
+      good: { status: 0 },
+      deaf: { status: 0, plan: { events: ['concluded'] } },
+    });
+    const first = await deliver();
+    const bad = first.reports.find(({ sink }) => sink === 'bad');
+    assert.deepEqual([bad?.state, bad?.pending, bad?.message], ['Pending', 1, 'status 75: not today']);
+    assert.equal(typeof first.due.get('bad'), 'number');
+    const trouble = 'sink bad (/usr/bin/bad) has not taken one event, which will be tried again: status 75: not today';
+    assert.deepEqual(told, [trouble]);
+    const warning = taken.good?.at(-1);
+    assert.deepEqual(
+      [warning?.id, warning?.type, warning?.message, warning?.outcome],
+      ['run-1.1.sink.bad', 'warning', `warning: ${trouble}`, undefined],
+    );
+    assert.deepEqual(
+      taken.deaf?.map(({ type }) => type),
+      ['concluded'],
+    );
+    await deliver();
+    assert.deepEqual(told, [trouble], 'it is told once');
+    assert.equal(taken.good?.length, 2);
+  });
+
+  test('names how many events were refused for good', async () => {
+    const waits = [1, 2].map((sequence) => reported({ sequence, type: 'concluded' }));
+    const { deliver, told } = await machine({ bad: { status: 1, waits } });
+    const [report] = (await deliver()).reports;
+    assert.deepEqual([report?.state, report?.pending, report?.message], ['Refused', 0, 'status 1: not today']);
+    assert.deepEqual(told, ['sink bad (/usr/bin/bad) refused 2 events for good: status 1: not today']);
+  });
+
+  test('names events whose sink is not known any more, of the sinks that are asked for', async () => {
+    const { deliver, spool } = await machine({ a: { status: 0 } });
+    await spool.add('lost', reported({ sequence: 1 }));
+    const { reports } = await deliver();
+    const lost = reports.find(({ sink }) => sink === 'lost');
+    assert.deepEqual([lost?.type, lost?.state, lost?.pending, lost?.target], ['Unknown', 'Unreadable', 1, '']);
+    assert.match(lost?.message ?? '', /report flush -f FILE/);
+    const asked = await deliver({ only: new Set(['a']) });
+    assert.deepEqual(
+      asked.reports.map(({ sink }) => sink),
+      ['a'],
+    );
+  });
+
+  test('takes a sink of the document in place of the one of the spool, where something waits for it', async () => {
+    const { deliver, taken } = await machine({ a: { status: 1 }, b: { status: 0 } });
+    const moved = planOf('a', { command: ['/usr/bin/b'] });
+    const { reports } = await deliver({ plans: [moved, planOf('idle')] });
+    assert.deepEqual(
+      reports.map(({ sink, target, state }) => [sink, target, state]),
+      [
+        ['a', '/usr/bin/b', 'Delivered'],
+        ['b', '/usr/bin/b', 'Delivered'],
+      ],
+    );
+    assert.deepEqual([taken.a?.length, taken.b?.length], [0, 2]);
+  });
+});
