@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Secret } from '@machineadm/document/secret.ts';
-import { withManagedKeys } from '../../../../src/steps/accounts/authorized-keys.ts';
+import { inspectKeys, withManagedKeys } from '../../../../src/steps/accounts/authorized-keys.ts';
 import { readAccounts } from '../../../../src/steps/accounts/databases.ts';
 import { passwordChange } from '../../../../src/steps/accounts/password.ts';
 import { sudoersText } from '../../../../src/steps/accounts/sudoers.ts';
@@ -76,6 +76,64 @@ describe('the managed block of authorized_keys', () => {
   test('what stands behind a beginning without an end is kept', () => {
     const torn = one.replace(/# END.*\n/, 'ssh-rsa CCCC mine\n');
     assert.match(withManagedKeys(torn, ['ssh-rsa BBBB two']), /ssh-rsa CCCC mine\n# BEGIN.*\nssh-rsa BBBB two\n# END/);
+  });
+});
+
+describe('the keys that a machine has', () => {
+  const KEYS = ['ssh-ed25519 AAAA one'];
+  const ada = { name: 'ada', uid: 1000, gid: 1000, gecos: '', home: '/home/ada', shell: '/bin/sh' };
+  const own = { uid: 1000, gid: 1000 };
+  const directory = { type: 'directory', mode: 0o700, ...own } as const;
+  const file = { content: withManagedKeys('', KEYS), mode: 0o600, ...own } as const;
+  const PATH = '/home/ada/.ssh/authorized_keys';
+
+  for (const [what, files, expected] of [
+    ['as they must be', { '/home/ada/.ssh': directory, [PATH]: file }, { kind: 'same' }],
+    [
+      'in a directory that others enter',
+      { '/home/ada/.ssh': { ...directory, mode: 0o755 }, [PATH]: file },
+      { kind: 'different', how: 'modes 0700 and 0600' },
+    ],
+    [
+      'in a file that others read',
+      { '/home/ada/.ssh': directory, [PATH]: { ...file, mode: 0o644 } },
+      { kind: 'different', how: 'modes 0700 and 0600' },
+    ],
+    [
+      'without the keys of the document',
+      { '/home/ada/.ssh': directory, [PATH]: { ...file, content: 'ssh-rsa BBBB own\n' } },
+      { kind: 'different', how: '1 keys of the document' },
+    ],
+    ['not there', { '/home/ada/.ssh': directory }, { kind: 'different', how: 'create' }],
+    ['without their directory', {}, { kind: 'different', how: 'create' }],
+    [
+      'a directory',
+      { '/home/ada/.ssh': directory, [PATH]: directory },
+      { kind: 'unsafe', what: `${PATH} is a directory, not a file`, remedy: `Remove ${PATH}.` },
+    ],
+    [
+      'of somebody else',
+      { '/home/ada/.ssh': directory, [PATH]: { ...file, uid: 0 } },
+      {
+        kind: 'unsafe',
+        what: `${PATH} belongs to the user id 0, not to ada`,
+        remedy: `Run "chown -h 1000:1000 ${PATH}" if that is a mistake.`,
+      },
+    ],
+    [
+      'larger than is read',
+      { '/home/ada/.ssh': directory, [PATH]: { ...file, content: 'x'.repeat(512 * 1024 + 1) } },
+      { kind: 'unsafe', what: `${PATH} is larger than ${512 * 1024} bytes`, remedy: `Look at ${PATH}.` },
+    ],
+  ] as const) {
+    test(`are ${what}: ${expected.kind}`, async () => {
+      assert.deepEqual(await inspectKeys(memoryHost({ files }), ada, KEYS), expected);
+    });
+  }
+
+  test('are none, and none are wanted', async () => {
+    assert.deepEqual(await inspectKeys(memoryHost(), undefined, []), { kind: 'same' });
+    assert.deepEqual(await inspectKeys(memoryHost(), undefined, KEYS), { kind: 'different', how: 'create' });
   });
 });
 

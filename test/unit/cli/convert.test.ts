@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { stringify } from 'yaml';
-import { EXAMPLES, goldenUserData, withSurroundings } from '../support/capi.ts';
-import { commandLine } from '../support/command-line.ts';
+import { EXAMPLES, goldenUserData, withSurroundings } from '../../support/capi.ts';
+import { commandLine } from '../../support/command-line.ts';
 
-const FIXTURES = join(import.meta.dirname, '../fixtures/capi');
+const FIXTURES = join(import.meta.dirname, '../../fixtures/capi');
 
 describe('machineadm convert', () => {
   let directory = '';

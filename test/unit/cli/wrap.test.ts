@@ -1,0 +1,260 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { gunzipSync } from 'node:zlib';
+import { parse, stringify } from 'yaml';
+import { EXAMPLES, goldenUserData } from '../../support/capi.ts';
+import { commandLine } from '../../support/command-line.ts';
+import { newKey, testRelease } from '../../support/release.ts';
+import { DIGEST, DOCUMENT, DRIVE, HEADER, MANIFEST, MIRROR, WrapBench } from '../../support/wrapping.ts';
+
+describe('machineadm wrap', () => {
+  let bench: WrapBench;
+  let directory = '';
+  before(() => {
+    bench = new WrapBench();
+    directory = bench.directory;
+  });
+  after(() => bench[Symbol.dispose]());
+
+  const lay = (name: string, text: string): string => bench.lay(name, text);
+  const wrap = (...args: readonly string[]) => bench.wrap(...args);
+  const wrapped = (...args: readonly string[]) => bench.wrapped(...args);
+
+  test('writes the user data, and tells its size, the limits and what it gives away, but no secret', async () => {
+    const { status, stdout, stderr } = await wrap('-d', lay('document.yaml', DOCUMENT), '--format', 'cloud-init');
+    assert.equal(status, 0);
+    assert.match(stdout, /^#cloud-config\n/);
+    const size = Buffer.byteLength(stdout);
+    assert.ok(stderr.includes(`cloud-init: ${size} bytes\n  capa   AWS EC2 user data: ${size} of 16384 bytes`), stderr);
+    assert.match(stderr, /in base64/);
+    assert.match(stderr, /^it starts \/usr\/local\/bin\/machineadm, where the image must have it/m);
+    assert.match(stderr, /warning: in clear in this user data: secrets\.password\./);
+    assert.doesNotMatch(stderr, /not-for-everybody/);
+  });
+
+  test('warns of no secret where references are all there is', async () => {
+    const path = lay('references.yaml', DOCUMENT.replace('value: not-for-everybody', 'file: /run/secrets/p'));
+    assert.doesNotMatch((await wrap('-d', path, '--format', 'cloud-init')).stderr, /warning/);
+  });
+
+  test('writes a file for its owner alone, one that was there included', async () => {
+    const path = lay('user-data', 'open to all');
+    assert.equal(await wrapped('--format', 'script', '--to', path), '');
+    assert.match(readFileSync(path, 'utf8'), /^#!\/bin\/sh\n/);
+    assert.equal(statSync(path).mode & 0o777, 0o600);
+    const { status, stderr } = await wrap(
+      '-d',
+      lay('document.yaml', DOCUMENT),
+      '--format',
+      'script',
+      '--to',
+      directory,
+    );
+    assert.equal(status, 4);
+    assert.match(stderr, /FileNotWritten/);
+  });
+
+  test('writes nothing for a provider that does not take it, and says what to do', async () => {
+    const noise = Array.from({ length: 4000 }, (_, index) => (index * 2654435761) % 2 ** 32).join(' ');
+    const path = lay('large.yaml', `${HEADER}host: {files: [{path: /n, content: "${noise}"}]}\n`);
+    const { status, stdout, stderr } = await wrap('-d', path, '--format', 'cloud-init', '--profile', 'capa');
+    assert.deepEqual([status, stdout], [3, '']);
+    assert.match(stderr, /AWS EC2 user data takes 16384 \[UserDataTooLarge\]\nLet files come by http/);
+    const anywhere = await wrap('-d', path, '--format', 'cloud-init');
+    assert.equal(anywhere.status, 0, 'for no provider in particular');
+    assert.match(anywhere.stderr, /capa .* too large\n[\s\S]*What to do where it is too large: /);
+  });
+
+  test('merges several sources into one document', async () => {
+    const over = lay('over.yaml', 'metadata: {name: n2}\n');
+    const { write_files: files } = parse(await wrapped('-d', over, '--format', 'cloud-init'));
+    const document = parse(gunzipSync(Buffer.from(files[0].content, 'base64')).toString());
+    assert.deepEqual(document.metadata, { name: 'n2', namespace: 'clusters', cluster: 'prod' });
+  });
+
+  test('refuses a document with mistakes as validate does', async () => {
+    const path = lay('wrong.yaml', `${HEADER}host: {hostnam: x}\n`);
+    const { status, stdout, stderr } = await wrap('-d', path, '--format', 'cloud-init');
+    assert.deepEqual([status, stdout], [3, '']);
+    assert.match(stderr, /did you mean "hostname"/);
+  });
+
+  test('writes the Secret that a provider reads', async () => {
+    const secret = JSON.parse(await wrapped('--format', 'cloud-init', '--secret', 'n1-machineadm'));
+    assert.deepEqual(secret.metadata, {
+      name: 'n1-machineadm',
+      namespace: 'clusters',
+      labels: { 'cluster.x-k8s.io/cluster-name': 'prod' },
+    });
+    assert.equal(atob(secret.data.format), 'cloud-config');
+    assert.equal(atob(secret.data.value), await wrapped('--format', 'cloud-init'));
+  });
+
+  for (const [what, args] of Object.entries({
+    'a Secret of what Cluster API does not know': ['--format', 'script', '--secret', 'n'],
+    'a Secret with a name that is none': ['--format', 'cloud-init', '--secret', 'N_1'],
+    'a download that nothing verifies': ['--format', 'cloud-init', ...MIRROR],
+    'a key without a download': ['--format', 'cloud-init', '--key', 'key.pem'],
+    'a credential for another location': [
+      ...['--format', 'cloud-init', ...MIRROR, '--release-manifest', 'manifest.json'],
+      ...['--authorization', 'https://other.example=/etc/credential'],
+    ],
+    'a download for Talos': ['--format', 'talos', ...MIRROR, '--release-manifest', 'manifest.json'],
+    'a download for Windows by keys': ['--format', 'unattend', ...DRIVE, '--release', '1.4.0', '--key', 'key.pem'],
+    'an authority of a download for Windows': [
+      ...['--format', 'cloudbase-init', ...DRIVE, '--release-manifest', 'manifest.json', '--ca', 'ca.pem'],
+    ],
+    'a directory of Linux for Windows': ['--format', 'unattend', ...MIRROR, '--release-manifest', 'manifest.json'],
+    'a format that is none': ['--format', 'floppy'],
+  })) {
+    test(`refuses ${what}, with exit code 2`, async () => {
+      const manifest = lay('manifest.json', JSON.stringify(MANIFEST));
+      const here = args.map((word) => (word === 'manifest.json' ? manifest : word));
+      const { status, stdout } = await wrap('-d', lay('document.yaml', DOCUMENT), ...here);
+      assert.deepEqual([status, stdout], [2, '']);
+    });
+  }
+
+  describe('--fetch', () => {
+    const scriptOf = (userData: string): string => {
+      const [, script] = parse(userData).write_files;
+      return gunzipSync(Buffer.from(script.content, 'base64')).toString();
+    };
+
+    test('pins the digests of the manifest, and asks the locations in their order', async () => {
+      const manifest = lay('manifest.json', JSON.stringify(MANIFEST));
+      const args = ['--format', 'cloud-init', ...MIRROR, '--release-manifest', manifest];
+      const script = scriptOf(
+        await wrapped(...args, '--authorization', 'https://mirror.example/machineadm=/etc/machineadm/credential'),
+      );
+      assert.ok(
+        script.includes(
+          `VERSION=1.4.0\nPINS='amd64.gz=${DIGEST} amd64.xz=${'ef'.repeat(32)} amd64=${'cd'.repeat(32)}'\n`,
+        ),
+        script,
+      );
+      assert.ok(
+        script.includes('https://mirror.example/machineadm /etc/machineadm/credential -\nfile:///mnt/machineadm - -\n'),
+      );
+      assert.equal(spawnSync('sh', ['-n'], { input: script }).status, 0);
+    });
+
+    test('pins keys where there is no manifest, and the authority of https locations', async () => {
+      const pair = spawnSync('openssl', ['ecparam', '-name', 'prime256v1', '-genkey', '-noout'], { encoding: 'utf8' });
+      const publicKey = spawnSync('openssl', ['ec', '-pubout'], { input: pair.stdout, encoding: 'utf8' }).stdout;
+      const ca = '-----BEGIN CERTIFICATE-----\nTUlJQg==\n-----END CERTIFICATE-----\n';
+      const script = scriptOf(
+        await wrapped(
+          ...['--format', 'cloud-init', ...MIRROR, '--release', '1.4.0'],
+          ...['--key', lay('key.pem', publicKey), '--ca', lay('ca.pem', ca)],
+        ),
+      );
+      const body = publicKey.replace(/-----[A-Z ]+-----|\s/g, '');
+      assert.ok(script.includes(`KEYS='${body}@0'`), script);
+      assert.ok(script.includes('https://mirror.example/machineadm - pinned\nfile:///mnt/machineadm - -\n'));
+    });
+
+    test('verifies the manifest by the keys it is given, and says when there are none', async () => {
+      const [publisher, stranger] = [newKey(), newKey()];
+      const { directory: release, manifest } = await testRelease(directory, '1.4.0', publisher);
+      const args = ['--format', 'cloud-init', ...MIRROR, '--release-manifest', join(release, 'manifest.json')];
+      const document = ['-d', lay('document.yaml', DOCUMENT)];
+      const key = lay('publisher.pem', publisher.pem);
+      const verified = await wrap(...document, ...args, '--key', key);
+      assert.equal(verified.status, 0, verified.stderr);
+      assert.doesNotMatch(verified.stderr, /believed as it is/);
+      const gzip = manifest.artefacts.find((one) => one.architecture === 'arm64' && one.compression === 'gzip');
+      assert.ok(scriptOf(verified.stdout).includes(`arm64.gz=${gzip?.sha256}`));
+
+      const believed = await wrap(...document, ...args);
+      assert.equal(believed.stdout, verified.stdout);
+      assert.match(believed.stderr, /manifest\.json is believed as it is/);
+
+      const refused = await wrap(...document, ...args, '--key', lay('stranger.pem', stranger.pem));
+      assert.deepEqual([refused.status, refused.stdout], [21, '']);
+      assert.match(refused.stderr, /SignatureInvalid/);
+      const path = join(release, 'manifest.json');
+      writeFileSync(path, readFileSync(path, 'utf8').replace(gzip?.sha256 ?? '', DIGEST));
+      const changed = await wrap(...document, ...args, '--key', key);
+      assert.deepEqual([changed.status, changed.stdout], [21, '']);
+      assert.match(changed.stderr, /DigestMismatch/);
+    });
+
+    test('pins the digests of Windows for a carrier of Windows', async () => {
+      const manifest = lay('manifest.json', JSON.stringify(MANIFEST));
+      const args = ['--format', 'cloudbase-init', ...DRIVE, '--release-manifest', manifest];
+      const credential = 'https://mirror.example/machineadm=C:\\credential';
+      const script = scriptOf(await wrapped(...args, '--authorization', credential));
+      for (const line of [
+        "$Version = '1.4.0'",
+        `$ArchiveDigest = '${'01'.repeat(32)}'`,
+        `$ProgramDigest = '${'cd'.repeat(32)}'`,
+        "$Locations = @('https://mirror.example/machineadm C:\\credential', 'file:///D:/machineadm -')",
+      ]) {
+        assert.ok(script.includes(`${line}\n`), line);
+      }
+      const linux = { ...MANIFEST, artefacts: MANIFEST.artefacts.filter(({ os }) => os === 'linux') };
+      const without = [...args.slice(0, -1), lay('linux.json', JSON.stringify(linux))];
+      const refused = await wrap('-d', lay('document.yaml', DOCUMENT), ...without);
+      assert.deepEqual([refused.status, refused.stdout], [2, '']);
+      assert.match(refused.stderr, /release 1\.4\.0 has no machineadm for Windows \[DownloadInvalid\]/);
+    });
+
+    test('refuses a manifest that is none', async () => {
+      const args = ['--format', 'cloud-init', ...MIRROR, '--release-manifest', lay('page.json', '<html>')];
+      const { status, stdout, stderr } = await wrap('-d', lay('document.yaml', DOCUMENT), ...args);
+      assert.deepEqual([status, stdout], [21, '']);
+      assert.match(stderr, /ReleaseManifestInvalid/);
+    });
+  });
+
+  describe('as `convert --wrap`', () => {
+    const secretFile = (): string => {
+      const [example] = EXAMPLES;
+      const secret = {
+        apiVersion: 'v1',
+        kind: 'Secret',
+        metadata: { name: 'prod-a-0', namespace: 'clusters', labels: { 'cluster.x-k8s.io/cluster-name': 'prod-a' } },
+        data: { format: btoa('cloud-config'), value: btoa(goldenUserData(example.name, 'init')) },
+      };
+      return lay('secret.yaml', stringify(secret));
+    };
+
+    test('makes of a data Secret another one, whose user data holds the converted document', async () => {
+      const plain = await commandLine('convert', '-f', secretFile());
+      const args = ['--wrap', 'cloud-init', '--profile', 'capv', '--secret', 'prod-a-0-machineadm'];
+      const { status, stdout, stderr } = await commandLine('convert', '-f', secretFile(), ...args);
+      assert.equal(status, 0, stderr);
+      const secret = JSON.parse(stdout);
+      assert.deepEqual(
+        [secret.kind, secret.metadata.name, secret.metadata.namespace],
+        ['Secret', 'prod-a-0-machineadm', 'clusters'],
+      );
+      assert.deepEqual(secret.metadata.labels, { 'cluster.x-k8s.io/cluster-name': 'prod-a' });
+      const [file] = parse(atob(secret.data.value)).write_files;
+      assert.equal(gunzipSync(Buffer.from(file.content, 'base64')).toString(), plain.stdout);
+      assert.ok(!/PRIVATE KEY|REPLACE-WITH/.test(stderr), 'no secret in what is told');
+      assert.match(stderr, /warning: in clear in this user data: /);
+    });
+
+    test('writes one file for each document', async () => {
+      const to = join(directory, 'carriers');
+      mkdirSync(to);
+      const { status, stderr } = await commandLine('convert', '-f', secretFile(), '--wrap', 'ignition', '--to', to);
+      assert.equal(status, 0, stderr);
+      const [, path = ''] = /^wrote (.*)$/m.exec(stderr) ?? [];
+      assert.equal(path, join(to, 'prod-a-0.init.ignition'));
+      assert.equal(JSON.parse(readFileSync(path, 'utf8')).ignition.version, '3.3.0');
+      assert.equal(statSync(path).mode & 0o777, 0o600);
+    });
+
+    test('refuses options of a carrier where none is made', async () => {
+      const { status, stderr } = await commandLine('convert', '-f', secretFile(), '--profile', 'capa');
+      assert.equal(status, 2);
+      assert.match(stderr, /--provider is of use with --wrap only/);
+    });
+  });
+});
