@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { formatReport } from '../../../src/cli/doctor.ts';
-import { formatJunit } from '../../../src/cli/findings.ts';
+import { doctorReport } from '../../../src/cli/doctor.ts';
+import { formatFindings, formatJunit } from '../../../src/cli/findings.ts';
 import type { Finding } from '../../../src/diagnosis/checks/finding.ts';
 
 const finding = (over: Partial<Finding>): Finding => ({
@@ -24,9 +24,12 @@ const ON = finding({
 });
 const UNREACHED = finding({ id: 'endpoint', title: 'network', severity: 'undecided', text: 'nobody was asked' });
 
+/** What doctor prints for people. */
+const printed = (...report: Parameters<typeof doctorReport>): string => formatFindings(doctorReport(...report));
+
 describe('the report of doctor', () => {
   test('is a tree in the order of its groups; below what is wrong stand its place and its remedy', () => {
-    assert.deepEqual(formatReport({ findings: [UNREACHED, OFF, FULL, ON], failed: 1, warnings: 1 }).split('\n'), [
+    assert.deepEqual(printed({ findings: [UNREACHED, OFF, FULL, ON], failed: 1, warnings: 1 }).split('\n'), [
       'machine',
       '├─ ok   swap is off',
       '├─ warn /var is nearly full',
@@ -40,13 +43,18 @@ describe('the report of doctor', () => {
     ]);
   });
 
+  test('ends with 20 where something failed, and only there', () => {
+    assert.equal(doctorReport({ findings: [], failed: 1, warnings: 0 }).exit, 'DifferencesFound');
+    assert.equal(doctorReport({ findings: [], failed: 0, warnings: 3 }).exit, 'Success');
+  });
+
   for (const [failed, warnings, verdict] of [
     [0, 0, 'nothing stands in the way'],
     [0, 2, '0 failures, 2 warnings; nothing was changed'],
     [2, 0, '2 failures, 0 warnings; nothing was changed'],
   ] as const) {
     test(`with ${failed} failures and ${warnings} warnings ends with: ${verdict}`, () => {
-      assert.equal(formatReport({ findings: [], failed, warnings }), verdict);
+      assert.equal(printed({ findings: [], failed, warnings }), verdict);
     });
   }
 
