@@ -36,7 +36,9 @@ export async function explain(path: string, { recursive }: ExplainOptions): Prom
     });
   }
   const head = ['KIND:       MachineBootstrap', `VERSION:    ${version.apiVersion}`, ''];
-  const body = recursive === true ? tree(fields, found) : await page(fields, found);
+  const names = recursive === true ? tree(fields, found) : [];
+  // A field with none below it is explained itself.
+  const body = names.length > 0 ? names : await page(fields, found);
   printText([...head, ...body].join('\n'));
   return exitCode('Success');
 }

@@ -114,7 +114,8 @@ function notFound(path: string, cause: unknown): MachineadmError {
     reason: 'DocumentNotFound',
     summary: `the document ${path} cannot be read: ${known?.what ?? code}`,
     remedy: known?.remedy ?? `Check the path with "ls -l ${path}".`,
-    evidence: [{ source: path, text: errorMessage(cause) }],
+    // What is known is in the summary; the message of the system names a path of ours.
+    ...(known === undefined ? { evidence: [{ source: path, text: errorMessage(cause) }] } : {}),
     cause,
   });
 }

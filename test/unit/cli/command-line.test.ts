@@ -312,6 +312,11 @@ reporting:
     const { stdout } = await commandLine('explain', 'host.files.mode');
     assert.match(stdout, /^FIELD: {6}host\.files\.mode <FileMode>$/m);
     assert.match(stdout, /^ {4}mode: "0600"$/m);
+    assert.match((await commandLine('explain', '--recursive', 'host.swap')).stdout, /^FIELD: {6}host\.swap /m);
+    assert.match(
+      (await commandLine('explain', '--recursive', 'host.storage')).stdout,
+      /^ {2}device <\w+> -required-$/m,
+    );
     const unknown = await commandLine('explain', 'host.fles');
     assert.equal(unknown.status, 2);
     assert.match(unknown.stderr, /no field "fles" below host.*\nDid you mean "files"\?/);
