@@ -61,10 +61,12 @@ export const TOOLS: Readonly<Record<NetworkTool, Tool>> = {
       const { status, stderr } = await host.query({ program: 'netplan', args, files: texts });
       if (status === 0) return [];
       const evidence = complaintsOf('netplan', stderr);
-      return files.flatMap(({ path }, index) => {
+      const found = files.flatMap(({ path }, index) => {
         const own = evidence.filter(({ text }) => text.includes(`${path}:`));
         return own.length === 0 ? [] : [refused('netplan', path, index, 'netplan(5)', own)];
       });
+      const why = evidence[0]?.text ?? `netplan generate ended with status ${status}`;
+      return found.length > 0 ? found : [notChecked('the files of netplan', why, { field: 'host.network.files' })];
     },
     apply: async (host, _changed, signal) => await runAll(host, [['netplan', 'apply']], signal),
   },
