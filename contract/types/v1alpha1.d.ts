@@ -410,7 +410,7 @@ export interface MachineBootstrap {
       readonly masked?: boolean;
       /** Whether the service runs now. Default: it stays as it is. */
       readonly state?: 'Started' | 'Stopped';
-      /** Drop-ins of the unit. The service restarts when one changes; one that is no longer named stays. */
+      /** Drop-ins of the unit. The service restarts when one changes; one that an earlier run wrote and that is no longer named is removed. */
       readonly dropIns?: readonly ({
         /** The file name, which ends in ".conf". */
         readonly name: string;
@@ -527,6 +527,13 @@ export interface MachineBootstrap {
       readonly directoryMode?: FileMode;
       /** Whether the content is added once at the end of the file. With false it is the whole file. */
       readonly append?: boolean;
+      /** Adds the content to the file between two comments that name it. Another content takes the place of the earlier one, and the block goes with its entry. Default: the content is the whole file, or is appended. */
+      readonly block?: {
+        /** The name of the block in the file. */
+        readonly name: string;
+        /** How comments begin in the file. */
+        readonly comment?: '#' | '//' | ';' | '--' | '"' | '!' | '<!--';
+      };
       /** Whether ${name} in content is replaced by a variable. */
       readonly expand?: boolean;
       /** Whether it is removed where it is, and nothing else is said of it. */

@@ -37,8 +37,9 @@ export function recordingHost(host: Host, maker: Maker, journal: RunJournal, tra
     const isWatched = maker.owned === true && !isOwned(path);
     const before = (isNew || isWatched) && (await host.stat(path)) !== undefined ? 'present' : 'absent';
     if (isNew) journal.append({ is: 'wrote', step, path, before });
-    if (maker.owned === true && before === 'absent') {
-      await ownParents(path);
+    // A block is ours wherever it stands, and its marks tell which it is.
+    if (maker.owned === true && (before === 'absent' || place.type === 'block')) {
+      if (before === 'absent') await ownParents(path);
       own(path, place);
     }
     await write();
@@ -54,7 +55,8 @@ export function recordingHost(host: Host, maker: Maker, journal: RunJournal, tra
   return {
     ...host,
     async writeFile(file) {
-      await make(file.path, { type: 'file' }, () => host.writeFile(file));
+      const place: Place = file.block === undefined ? { type: 'file' } : { type: 'block', block: file.block };
+      await make(file.path, place, () => host.writeFile(file));
     },
     async writeLink(path, target) {
       await make(path, { type: 'link', target }, () => host.writeLink(path, target));

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import type { FileModel } from '@machineadm/document/model.ts';
 import type { FileStat, QueryHost } from '../host/seam/host.ts';
+import { withBlock } from './marked-block.ts';
 
 /**
  * Whether a file belongs into an image: not when it holds a secret, is copied from the machine it is on, or lies below
@@ -56,7 +57,7 @@ export async function wantedContent(
   if (file === undefined) throw new RangeError(`no file ${index}`);
   const own = await ownContent(host, files, index);
   if (!file.append || own.bytes === undefined) return own;
-  return known(appended((await host.readFile(file.path)) ?? new Uint8Array(), own.bytes));
+  return known(added(file, (await host.readFile(file.path)) ?? new Uint8Array(), own.bytes));
 }
 
 async function ownContent(host: QueryHost, files: readonly FileModel[], index: number): Promise<WantedContent> {
@@ -95,7 +96,7 @@ export async function contentToWrite(
   file: FileModel & { readonly content: Exclude<FileModel['content'], { readonly kind: 'http' }> },
 ): Promise<Uint8Array> {
   const bytes = await bytesOf(host, file);
-  return file.append ? appended((await host.readFile(file.path)) ?? new Uint8Array(), bytes) : bytes;
+  return file.append ? added(file, (await host.readFile(file.path)) ?? new Uint8Array(), bytes) : bytes;
 }
 
 async function bytesOf(
@@ -116,6 +117,14 @@ async function bytesOf(
       return bytes;
     }
   }
+}
+
+/** A file with what the document adds to it. Every byte is one character: what others wrote need not be UTF-8. */
+function added({ block }: FileModel, present: Uint8Array, content: Uint8Array): Uint8Array {
+  if (block === undefined) return appended(present, content);
+  const lines = Buffer.from(content).toString('latin1');
+  const whole = lines === '' || lines.endsWith('\n') ? lines : `${lines}\n`;
+  return Buffer.from(withBlock(Buffer.from(present).toString('latin1'), block.name, whole, block.comment), 'latin1');
 }
 
 /**

@@ -153,7 +153,8 @@ export const files: Step<FilesDesired, FilesActual, FilePayload> = {
     const uid = kept?.uid ?? change.payload.uid ?? (await host.userId(file.user));
     const gid = kept?.gid ?? change.payload.gid ?? (await host.groupId(file.group));
     if (uid === undefined || gid === undefined) throw obstructed(await findObstacles(host, [file], NO_ACCOUNTS));
-    const place = { path, mode: wantedMode(file, stat), uid, gid, directoryMode };
+    const block = file.block === undefined ? {} : { block: file.block };
+    const place = { path, mode: wantedMode(file, stat), uid, gid, directoryMode, ...block };
     if (content.kind === 'http') await download(host, content, place, execution.signal);
     else await host.writeFile({ ...place, content: await contentToWrite(host, { ...file, content }) });
   },
@@ -206,6 +207,7 @@ function editOf(file: FileModel, { stat, sha256, wanted }: Omit<FileActual, 'isH
 function contentDifference(file: FileModel, unknown: 'source' | 'secrets' | undefined): string {
   const source = sourceOf(file);
   if (unknown === 'secrets') return `compare with ${source}`;
+  if (file.block !== undefined) return `block ${file.block.name} from ${source} differs`;
   return file.append ? `append ${source}` : `content from ${source} differs`;
 }
 

@@ -1,27 +1,30 @@
 /** The lines of ours in a file that others write into, too, between two comments that name them. */
 
-const begin = (name: string): string => `# BEGIN machineadm: ${name}`;
-const end = (name: string): string => `# END machineadm: ${name}`;
+/** How comments begin in the file; those of XML end, too. */
+export type Comment = '#' | '//' | ';' | '--' | '"' | '!' | '<!--';
+
+const mark = (word: 'BEGIN' | 'END', name: string, comment: Comment): string =>
+  `${comment} ${word} machineadm: ${name}${comment === '<!--' ? ' -->' : ''}`;
 
 /** What stands in the block of this name; undefined when there is none. */
-export function blockIn(text: string, name: string): string | undefined {
-  return split(text, name)?.block;
+export function blockIn(text: string, name: string, comment: Comment = '#'): string | undefined {
+  return split(text, name, comment)?.block;
 }
 
 /**
  * The text with the block of this name holding `lines` (whole lines, with their last newline): in its place where it is,
  * else at the end. Everything else stays byte for byte, but that a last line without a newline gets one.
  */
-export function withBlock(text: string, name: string, lines: string): string {
-  const block = `${begin(name)}\n${lines}${end(name)}\n`;
-  const parts = split(text, name);
+export function withBlock(text: string, name: string, lines: string, comment: Comment = '#'): string {
+  const block = `${mark('BEGIN', name, comment)}\n${lines}${mark('END', name, comment)}\n`;
+  const parts = split(text, name, comment);
   if (parts !== undefined) return parts.before + block + parts.after;
   return `${text}${text === '' || text.endsWith('\n') ? '' : '\n'}${block}`;
 }
 
 /** The text without the block of this name. */
-export function withoutBlock(text: string, name: string): string {
-  const parts = split(text, name);
+export function withoutBlock(text: string, name: string, comment: Comment = '#'): string {
+  const parts = split(text, name, comment);
   return parts === undefined ? text : parts.before + parts.after;
 }
 
@@ -29,8 +32,9 @@ export function withoutBlock(text: string, name: string): string {
 function split(
   text: string,
   name: string,
+  comment: Comment,
 ): { readonly before: string; readonly block: string; readonly after: string } | undefined {
-  const [opening, closing] = [`${begin(name)}\n`, `${end(name)}\n`];
+  const [opening, closing] = [`${mark('BEGIN', name, comment)}\n`, `${mark('END', name, comment)}\n`];
   const start = text.startsWith(opening) ? 0 : text.indexOf(`\n${opening}`) + 1;
   if (start === 0 && !text.startsWith(opening)) return undefined;
   const from = start + opening.length;

@@ -11,8 +11,9 @@ import type { FileStat, Host, QueryHost } from '../host/seam/host.ts';
 import { rebuildTrust } from './certificate-authorities/index.ts';
 import { scopeOfPath } from './file-content.ts';
 import { type Obstacle, obstructed } from './file-obstacles.ts';
+import { blockIn, type Comment, withoutBlock } from './marked-block.ts';
 import { OF_DOCUMENT } from './restarts.ts';
-import { type FollowUp, type OwnedPlace, owing, type Step, type StepRecord, stampOf } from './step.ts';
+import { type Execution, type FollowUp, type OwnedPlace, owing, type Step, type StepRecord, stampOf } from './step.ts';
 import { entriesBelow, mountsBelow } from './tree-below.ts';
 
 export interface RemovalsDesired {
@@ -91,7 +92,7 @@ export const removals: Step<RemovalsDesired, RemovalsActual, RemovalPayload> = {
         scope: owned === undefined ? scopeOfPath(path) : ('node' as const),
         ...(goes
           ? {
-              removes: [path],
+              removes: owned?.type === 'block' ? [] : [path],
               owes: [
                 ...new Set([
                   ...followUpsOf(path),
@@ -118,6 +119,7 @@ export const removals: Step<RemovalsDesired, RemovalsActual, RemovalPayload> = {
       return execution.release(path);
     }
     await stopUnit(host, path);
+    if (owned?.type === 'block') return await removeBlock(host, path, owned, execution);
     if (found.type !== 'directory') return await host.removeFile(path);
     if (owned === undefined) await removeBelow(host, path);
     await host.removeDirectory(path);
@@ -195,6 +197,8 @@ async function whyKept(
     case 'file':
       if (owned.stamp === undefined) return 'a run was killed while it wrote it';
       return stat.type === 'file' && stampOf(stat) === owned.stamp ? undefined : 'it was changed since';
+    case 'block':
+      return (await blockAt(host, path, owned)) === undefined ? 'it has no such block any more' : undefined;
     case 'link':
       return (await host.readLink(path)) === owned.target ? undefined : 'it was changed since';
     case 'directory': {
@@ -242,6 +246,8 @@ const NAME_IT = 'Name it under host.files, host.directories or host.links as wha
 function describe({ path, type, owned, entries = 0 }: Found): string {
   const what = entries > 0 ? `remove, with ${entries} ${entries === 1 ? 'entry' : 'entries'} in it` : 'remove';
   if (owned === undefined) return `${path}: ${what}`;
+  if (owned.type === 'block')
+    return `${path}: remove the block ${owned.block?.name}, which is no longer in the document`;
   const until = owned.step === 'sysctl' ? '; the kernel keeps the values until the next boot' : '';
   return `${path}: remove the ${type === 'symlink' ? 'link' : type}, which is no longer in the document${until}`;
 }
@@ -256,6 +262,28 @@ function followUpsOf(path: string): readonly FollowUp[] {
   const [, unit, dropIn] = UNIT.exec(path) ?? [];
   if (unit === undefined) return [];
   return dropIn === undefined ? ['daemon-reload'] : ['daemon-reload', `restart:${unit}`];
+}
+
+/** The file as text of one character a byte, with and without the block; undefined where it has none. */
+async function blockAt(
+  host: QueryHost,
+  path: string,
+  { block }: OwnedPlace,
+): Promise<{ readonly without: string } | undefined> {
+  const bytes = (await host.stat(path))?.type === 'file' ? await host.readFile(path) : undefined;
+  const comment = block?.comment as Comment | undefined;
+  const text = bytes === undefined ? '' : Buffer.from(bytes).toString('latin1');
+  if (block === undefined || blockIn(text, block.name, comment) === undefined) return undefined;
+  return { without: withoutBlock(text, block.name, comment) };
+}
+
+async function removeBlock(host: Host, path: string, owned: OwnedPlace, execution: Execution): Promise<void> {
+  const [stat, rest] = [await host.stat(path), await blockAt(host, path, owned)];
+  if (stat !== undefined && rest !== undefined) {
+    const { mode, uid, gid } = stat;
+    await host.writeFile({ path, content: Buffer.from(rest.without, 'latin1'), mode, uid, gid });
+  }
+  execution.release(path);
 }
 
 /** A unit does not outlive its description: nothing could stop it any more. */

@@ -243,7 +243,9 @@ export function owing({ owes }: { readonly owes?: readonly FollowUp[] }): Pick<C
 export interface OwnedPlace {
   /** That made it. */
   readonly step: string;
-  readonly type: 'file' | 'link' | 'directory';
+  readonly type: 'file' | 'link' | 'directory' | 'block';
+  /** Of a block in a file of others. */
+  readonly block?: { readonly name: string; readonly comment: string };
   /** Of a file: `stampOf`. Absent while it is being written. */
   readonly stamp?: string;
   /** Of a link: what it holds. */

@@ -512,7 +512,7 @@ type MachineBootstrapHostServices struct {
 	Masked *bool `json:"masked,omitempty"`
 	// Whether the service runs now. Default: it stays as it is.
 	State *string `json:"state,omitempty"`
-	// Drop-ins of the unit. The service restarts when one changes; one that is no longer named stays.
+	// Drop-ins of the unit. The service restarts when one changes; one that an earlier run wrote and that is no longer named is removed.
 	DropIns []MachineBootstrapHostServicesDropIns `json:"dropIns,omitempty"`
 }
 
@@ -642,6 +642,8 @@ type MachineBootstrapHostFiles struct {
 	DirectoryMode *string `json:"directoryMode,omitempty"`
 	// Whether the content is added once at the end of the file. With false it is the whole file.
 	Append *bool `json:"append,omitempty"`
+	// Adds the content to the file between two comments that name it. Another content takes the place of the earlier one, and the block goes with its entry. Default: the content is the whole file, or is appended.
+	Block *MachineBootstrapHostFilesBlock `json:"block,omitempty"`
 	// Whether ${name} in content is replaced by a variable.
 	Expand *bool `json:"expand,omitempty"`
 	// Whether it is removed where it is, and nothing else is said of it.
@@ -672,6 +674,14 @@ type MachineBootstrapHostFilesContentFromHTTP struct {
 	Headers map[string]any `json:"headers,omitempty"`
 	// Permits this one request to send or fetch secrets and credentials without TLS, where everybody on the network path can read them.
 	AllowInsecure *bool `json:"allowInsecure,omitempty"`
+}
+
+// MachineBootstrapHostFilesBlock: Adds the content to the file between two comments that name it. Another content takes the place of the earlier one, and the block goes with its entry. Default: the content is the whole file, or is appended.
+type MachineBootstrapHostFilesBlock struct {
+	// The name of the block in the file.
+	Name string `json:"name"`
+	// How comments begin in the file.
+	Comment *string `json:"comment,omitempty"`
 }
 
 // MachineBootstrapHostLinks: see the schema.

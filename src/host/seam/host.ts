@@ -123,6 +123,8 @@ export interface NewFile {
   readonly gid?: number;
   /** Mode of created parents; default 0755. */
   readonly directoryMode?: number;
+  /** Set where no more than a block of it is ours: for the journal. */
+  readonly block?: { readonly name: string; readonly comment: string };
 }
 
 /** A file whose content is too large for memory. If the stream throws, the previous file stays in place. */

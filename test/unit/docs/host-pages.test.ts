@@ -9,6 +9,8 @@ import { load } from '../../support/document.ts';
 describe('the pages about the host', () => {
   for (const page of [
     'accounts',
+    'files',
+    'directories-and-links',
     'hardening',
     'time',
     'services',

@@ -324,3 +324,45 @@ describe('absent: true', () => {
     );
   });
 });
+
+describe('a block in a file of others', () => {
+  const block = (content: string, comment = '#') =>
+    `host: {files: [{path: /etc/app.conf, block: {name: app, comment: "${comment}"}, content: "${content}"}]}\n`;
+
+  test('is added, corrected in its place, and removed with its entry; what others wrote stays', async () => {
+    const host = memoryHost({ files: { '/etc/app.conf': { content: 'before\n', mode: 0o640, gid: 5 } } });
+    const machine = lifetime(host);
+    await machine.run(block('one\\ntwo\\n'));
+    assert.equal(host.text('/etc/app.conf'), 'before\n# BEGIN machineadm: app\none\ntwo\n# END machineadm: app\n');
+    assert.deepEqual(await machine.plan(block('one\\ntwo\\n')), []);
+    host.put('/etc/app.conf', { content: `${host.text('/etc/app.conf')}behind\n`, mode: 0o640, gid: 5 });
+    assert.deepEqual(await machine.plan(block('one\\ntwo\\n')), []);
+    assert.deepEqual(summaries(await machine.plan(block('three'))), [
+      '/etc/app.conf: block app from 5 bytes of the document differs',
+    ]);
+    await machine.run(block('three'));
+    assert.equal(host.text('/etc/app.conf'), 'before\n# BEGIN machineadm: app\nthree\n# END machineadm: app\nbehind\n');
+    assert.deepEqual(summaries(await machine.plan(NOTHING)), [
+      '/etc/app.conf: remove the block app, which is no longer in the document',
+    ]);
+    await machine.run(NOTHING);
+    assert.equal(host.text('/etc/app.conf'), 'before\nbehind\n');
+    const { mode, gid } = (await host.stat('/etc/app.conf')) ?? {};
+    assert.deepEqual([mode, gid], [0o640, 5]);
+    assert.deepEqual(await machine.run(NOTHING), []);
+  });
+
+  test('has the comments of the file, and is not taken for gone where somebody cut it', async () => {
+    const host = memoryHost({ files: { '/etc/app.conf': '<a/>\n' } });
+    const machine = lifetime(host);
+    await machine.run(block('<b/>\\n', '<!--'));
+    assert.equal(
+      host.text('/etc/app.conf'),
+      '<a/>\n<!-- BEGIN machineadm: app -->\n<b/>\n<!-- END machineadm: app -->\n',
+    );
+    host.put('/etc/app.conf', '<a/>\n');
+    assert.match(summaries(await machine.plan(NOTHING))[0] ?? '', /kept: it has no such block any more/);
+    await machine.run(NOTHING);
+    assert.equal(host.text('/etc/app.conf'), '<a/>\n');
+  });
+});

@@ -31,6 +31,8 @@ export interface FileModel {
   readonly directoryMode: number;
   /** Added behind what the file has, once; a marker by content makes it idempotent. */
   readonly append: boolean;
+  /** What is added is a block between two comments that name it: a later content takes the place of this one. */
+  readonly block?: FileBlock;
   /** True: a file that is there keeps its mode or owner, as the document names none for what it appends. */
   readonly keepsMode?: boolean;
   readonly keepsOwner?: boolean;
@@ -38,6 +40,12 @@ export interface FileModel {
   readonly at?: number;
   /** What must follow a change of it. */
   readonly owes?: readonly OwedByDocument[];
+}
+
+export interface FileBlock {
+  readonly name: string;
+  /** How comments begin in the file. */
+  readonly comment: '#' | '//' | ';' | '--' | '"' | '!' | '<!--';
 }
 
 export type FileContent =
@@ -76,6 +84,12 @@ const file = z.strictObject({
   owner: owner.optional(),
   directoryMode: fileMode.optional(),
   append: z.boolean().optional(),
+  block: z
+    .strictObject({
+      name: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, 'not a name: letters, digits, ".", "_" and "-"'),
+      comment: z.enum(['#', '//', ';', '--', '"', '!', '<!--']).optional(),
+    })
+    .optional(),
   expand: z.boolean().optional(),
   absent: z.boolean().optional(),
   ...FOLLOW_UPS,
@@ -149,6 +163,14 @@ export const files = hostPart({
       default: false,
       example: true,
     },
+    '[].block': {
+      description:
+        'Adds the content to the file between two comments that name it. Another content takes the place of the earlier one, and the block goes with its entry.',
+      absent: 'the content is the whole file, or is appended',
+      example: { name: 'limits' },
+    },
+    '[].block.name': { description: 'The name of the block in the file.', example: 'limits' },
+    '[].block.comment': { description: 'How comments begin in the file.', default: '#', example: '//' },
     '[].expand': {
       description: 'Whether ${name} in content is replaced by a variable.',
       default: false,
@@ -195,6 +217,7 @@ async function toFile(file: FileSection, platform: Platform, resolve: ResolveSec
               headers: headersOf(contentFrom.http.headers, resolve, `file ${file.path}`),
             };
   const mode = parseInt(file.mode ?? (content.kind === 'secret' ? '0600' : '0644'), 8);
+  const adds = file.append === true || file.block !== undefined;
   return {
     path: file.path,
     content,
@@ -202,10 +225,11 @@ async function toFile(file: FileSection, platform: Platform, resolve: ResolveSec
     mode: platform === 'windows' && mode === 0o700 ? 0o600 : mode,
     ...ownerOf(file.owner ?? 'root:root'),
     directoryMode: parseInt(file.directoryMode ?? '0755', 8),
-    append: file.append ?? false,
+    append: adds,
+    ...(file.block === undefined ? {} : { block: { name: file.block.name, comment: file.block.comment ?? '#' } }),
     // A secret makes the file it is added to as private as one of its own.
-    keepsMode: file.append === true && file.mode === undefined && content.kind !== 'secret',
-    keepsOwner: file.append === true && file.owner === undefined,
+    keepsMode: adds && file.mode === undefined && content.kind !== 'secret',
+    keepsOwner: adds && file.owner === undefined,
     ...owedBy(file),
   };
 }
@@ -236,9 +260,17 @@ function checkFile(file: FileSection, index: number): Finding[] {
     return [{ path: [index, 'encoding'], message: 'encoding describes content, which is not given' }];
   }
   // Whether it has been added already is told by the content itself, which is not known before it is downloaded.
-  if (file.append === true && file.contentFrom !== undefined && 'http' in file.contentFrom) {
+  if (file.append === true && file.block !== undefined) {
+    return [{ path: [index, 'block'], message: 'append and block exclude each other', hint: 'keep one of them' }];
+  }
+  const adds = file.block === undefined ? 'append' : 'block';
+  if (
+    (file.append === true || file.block !== undefined) &&
+    file.contentFrom !== undefined &&
+    'http' in file.contentFrom
+  ) {
     const hint = 'download it to a file of its own, and append from that with contentFrom: {file: …}';
-    return [{ path: [index, 'append'], message: 'what is downloaded cannot be appended', hint }];
+    return [{ path: [index, adds], message: 'what is downloaded cannot be appended', hint }];
   }
   return [];
 }

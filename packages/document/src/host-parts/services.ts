@@ -37,7 +37,8 @@ export const services = hostPart({
     },
     '[].state': { description: 'Whether the service runs now.', absent: 'it stays as it is', example: 'Started' },
     '[].dropIns': {
-      description: 'Drop-ins of the unit. The service restarts when one changes; one that is no longer named stays.',
+      description:
+        'Drop-ins of the unit. The service restarts when one changes; one that an earlier run wrote and that is no longer named is removed.',
       default: [],
       example: [{ name: '10-limits.conf', content: DROP_IN }],
     },

@@ -67,11 +67,12 @@ export const HOST_CONDITIONS: Readonly<Record<string, readonly JsonSchema[]>> = 
   'host.files[]': [
     when(
       is('absent', true),
-      without('content', 'contentFrom', 'encoding', 'mode', 'owner', 'directoryMode', 'append', 'expand'),
+      without('content', 'contentFrom', 'encoding', 'mode', 'owner', 'directoryMode', 'append', 'block', 'expand'),
       exactlyOne('content', 'contentFrom'),
     ),
     when(has('encoding'), has('content')),
-    when(is('append', true), without('contentFrom.http')),
+    when(is('append', true), without('contentFrom.http', 'block')),
+    when(has('block'), without('contentFrom.http')),
   ],
   'host.directories[]': [
     when(

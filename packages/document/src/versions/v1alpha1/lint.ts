@@ -1,12 +1,14 @@
 import type { Finding } from '../../diagnostics.ts';
 import { lintRegistries } from '../../sections/containerd/registries-checks.ts';
 import { lintKubernetes } from '../../sections/kubernetes/lint.ts';
+import { lintFiles } from './lint-files.ts';
 import { lintStorage } from './lint-storage.ts';
 import type { Sections } from './sections.ts';
 
 /** What a document may ask for and will hurt: told as warnings, section by section. */
 export function lint(sections: Sections): readonly Finding[] {
   return [
+    ...lintFiles(sections),
     ...lintStorage(sections),
     ...lintRegistries(sections.containerRuntime?.containerd?.registries ?? [], sections.host?.proxy),
     ...(sections.kubernetes === undefined ? [] : lintKubernetes(sections.kubernetes)),

@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { formatDiagnostic } from '@machineadm/document/diagnostics.ts';
+import { loaded } from '../../support/document.ts';
+
+const warningsOf = async (body: string) => (await loaded(body)).warnings.map(formatDiagnostic);
+
+describe('a file whose owner could not reach it', () => {
+  const file = '{path: /etc/app/rack, content: "", owner: app, directoryMode: "0750"}';
+
+  test('is a warning with the entry that helps', async () => {
+    const [warning, ...others] = await warningsOf(`host: {files: [${file}]}\n`);
+    assert.deepEqual(others, []);
+    assert.match(
+      warning ?? '',
+      /host\.files\[0\]\.directoryMode: where \/etc\/app is made, it belongs to root, and app cannot enter it/,
+    );
+    assert.match(warning ?? '', /directories: \[\{path: \/etc\/app, owner: "app", mode: "0750"\}\]/);
+  });
+
+  test('is none where the directory is named, is open, or belongs to root like the file', async () => {
+    for (const body of [
+      `host: {directories: [{path: /etc/app, owner: app}], files: [${file}]}\n`,
+      'host: {files: [{path: /etc/app/rack, content: "", owner: app, directoryMode: "0751"}]}\n',
+      'host: {files: [{path: /etc/app/rack, content: "", directoryMode: "0700"}]}\n',
+    ]) {
+      assert.deepEqual(await warningsOf(body), []);
+    }
+  });
+});
