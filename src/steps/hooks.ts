@@ -103,8 +103,9 @@ function hooksStep(id: StepId, title: string, phase: HookPhase): Step<HooksDesir
     },
 
     async preflight(host, desired, record) {
-      // What ran does not run again, whatever it says now.
-      if (record !== undefined && isDone(desired.group, changeId, record)) return [];
+      // What ran does not run again, whatever it says now; what runs at every boot does.
+      const isOnce = desired.group.frequency !== 'Always';
+      if (isOnce && record !== undefined && isDone(desired.group, changeId, record)) return [];
       const { shell } = desired.group;
       const hasShell = (await host.which(shell)) !== undefined;
       const wrong = hasShell ? await syntaxObstacles(host, desired) : [];

@@ -30,8 +30,7 @@ export async function syntaxTrouble(
   const line = /(?:line |: )(\d+): /.exec(said)?.[1];
   const above = script.split('\n').slice(0, line === undefined ? undefined : Number(line) - 1);
   const text = said
-    .replace(/^.*?(?:line )?\d+: /, '')
-    .replace(/^[Ss]yntax error:? ?/, '')
+    .replace(/^.*?(?:syntax error:? ?|\d+: (?!.*syntax error))/i, '')
     .replace(/[`'"]([^`'"]+)['"]/g, (quoted, word: string) => (TOLD_WORD.test(word) ? quoted : 'a word'));
   return {
     line: line === undefined ? undefined : Number(line),

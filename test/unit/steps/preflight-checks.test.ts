@@ -163,6 +163,30 @@ describe('hooks', () => {
     assert.deepEqual(refused(await preflightOf(yaml, { programs: { sh } }, ['hooks-early'])), []);
   });
 
+  test('of every boot are asked about each time', async () => {
+    const always = await preflightOf(`${yaml}      frequency: Always\n`, { programs: { sh } }, ['hooks-early']);
+    assert.deepEqual(
+      always.unmet.map(({ missing }) => missing.reason),
+      ['HookSyntaxInvalid'],
+    );
+  });
+
+  test('are told in the words of each shell', async () => {
+    const words: Readonly<Record<string, string>> = {
+      'sh: 3: Syntax error: end of file unexpected (expecting "fi")\n':
+        ' in its line 3: syntax error: end of file unexpected (expecting "fi")',
+      "bash: line 1: unexpected EOF while looking for matching `)'\n":
+        " in its line 1: syntax error: unexpected EOF while looking for matching `)'",
+      "sh: line 2: syntax error near unexpected token `pa55word'\nsh: line 2: `fi pa55word'\n":
+        ' in its line 2: syntax error: near unexpected token a word',
+      'sh: syntax error: unterminated quoted string\n': ': syntax error: unterminated quoted string',
+    };
+    for (const [stderr, told] of Object.entries(words)) {
+      const found = await preflightOf(yaml, { programs: { sh: answer(2, stderr) } });
+      assert.equal(found.unmet[1]?.missing.what, `sh does not understand host.hooks.early.commands[1]${told}`);
+    }
+  });
+
   test('whose failures the document lets pass, or that end before, are a warning', async () => {
     const passing = await preflightOf(`${yaml}      onError: Continue\n`, { programs: { sh } });
     assert.deepEqual([refused(passing), told(passing).length], [[], 1]);

@@ -77,6 +77,23 @@ describe('before anything is changed', () => {
     assert.deepEqual(await missing(machineWith(undefined), { disks: [disk], filesystems: [filesystem] }), []);
   });
 
+  test('a disk that is too small for its partitions is told with its place, whatever is to be destroyed on it', async () => {
+    const size = (bytes: number) => ({ label: undefined, size: { kind: 'bytes', bytes }, type: 'linux' }) as const;
+    const large = { ...disk, partitions: [size(2 ** 29), size(2 ** 29)] };
+    const host = machineWith(undefined);
+    const desired = disks.desired(hostModel({ storage: { disks: [large], filesystems: [], mounts: [] } }), facts());
+    assert.ok(desired !== undefined);
+    const [found] = (await disks.preflight?.(host, desired)) ?? [];
+    assert.deepEqual([found?.reason, found?.field, found?.scope], ['DiskTooSmall', 'host.storage.disks[0]', 'node']);
+    assert.match(found?.what ?? '', /do not fit on \/dev\/sdb, which has room for 1022 MiB/);
+    assert.deepEqual(host.log, []);
+    assert.deepEqual(reasonsOf(await missing(machineWith('ext4'), { disks: [{ ...large, wipe: true }] })), [
+      'DiskTooSmall',
+    ]);
+    const fitting = { ...disk, partitions: [size(2 ** 29), size(2 ** 28)] };
+    assert.deepEqual(await missing(machineWith(undefined), { disks: [fitting] }), []);
+  });
+
   test('of the same type it may be half made by this instance: that is judged with the journal', async () => {
     assert.deepEqual(await missing(machineWith('xfs'), { filesystems: [{ ...filesystem, label: 'x' }] }), []);
   });
