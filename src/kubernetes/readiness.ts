@@ -38,7 +38,7 @@ export interface ControlPlaneDemand {
 }
 
 /** The result of one check: ready, or the reason why not with its evidence. */
-export type Finding = { readonly ready: true } | NotReady;
+export type NodeReadiness = { readonly ready: true } | NotReady;
 
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 3_000;
@@ -47,7 +47,11 @@ const LONGEST_PAUSE_MS = 3_000;
  * Checks once. The Node is read with the kubelet's own credential, so that the answer also proves that the credential
  * works; the kubelet may always read its own Node (k/k plugin/pkg/auth/authorizer/node).
  */
-export async function probeReadiness(host: QueryHost, demand: ReadinessDemand, signal?: AbortSignal): Promise<Finding> {
+export async function probeReadiness(
+  host: QueryHost,
+  demand: ReadinessDemand,
+  signal?: AbortSignal,
+): Promise<NodeReadiness> {
   const kubelet = await kubeletHealth(host, signal);
   if (!kubelet.healthy) return { ready: false, reason: 'KubeletNotHealthy', why: kubelet.why };
   if (demand.controlPlane !== undefined) {
@@ -115,7 +119,7 @@ export async function probePatiently(
   host: QueryHost,
   demand: ReadinessDemand,
   patienceMs = PATIENCE_MS,
-): Promise<Finding> {
+): Promise<NodeReadiness> {
   const end = performance.now() + patienceMs;
   for (;;) {
     const finding = await probeReadiness(host, demand);
@@ -129,7 +133,7 @@ function mayBeMomentary({ reason, unknown }: NotReady): boolean {
 }
 
 /** Ready, and no component of the control plane ended a moment ago: one that is killed again and again looks well in between. */
-async function probeToStay(host: QueryHost, demand: ReadinessDemand, signal: AbortSignal): Promise<Finding> {
+async function probeToStay(host: QueryHost, demand: ReadinessDemand, signal: AbortSignal): Promise<NodeReadiness> {
   const finding = await probeReadiness(host, demand, signal);
   const socket = demand.controlPlane?.criSocket;
   if (!finding.ready || socket === undefined) return finding;

@@ -20,7 +20,7 @@ import type { Facts } from '../host/seam/facts.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import type { RunStatus } from '../reporting/status.ts';
 import { readStatus } from '../reporting/status-file.ts';
-import { lookAtNodeWithin, type Finding as NodeFinding } from '../steps/node-health.ts';
+import { lookAtNodeWithin, type NodeReadiness } from '../steps/node-health.ts';
 import { sourcesOf } from './change-source.ts';
 import { verdictOnMachine } from './diagnose-machine.ts';
 import { stepRecord } from './journal.ts';
@@ -99,10 +99,10 @@ export function looksAtNode(host: QueryHost, facts: Facts): Parameters<typeof lo
 /**
  * Other problems of the node are in the verdict. Without a pod network a Node is not Ready, although nothing is broken.
  */
-function readyCheck(finding: NodeFinding): readonly Finding[] {
+function readyCheck(readiness: NodeReadiness): readonly Finding[] {
   const base = { id: 'node/ready', title: 'node' } as const;
-  if (finding.ready) return [{ ...base, severity: 'passed', text: 'the Node of this machine is Ready' }];
-  const { reason, why } = finding;
+  if (readiness.ready) return [{ ...base, severity: 'passed', text: 'the Node of this machine is Ready' }];
+  const { reason, why } = readiness;
   if (reason !== 'NodeNotReady') return [];
   const severity = /network plugin|\bcni\b/i.test(why) ? 'warning' : 'failed';
   const remedy = 'Read the condition of the Node: `kubectl describe node`; without a pod network, install one.';

@@ -13,7 +13,7 @@ import { systemClock } from '../reporting/reporter.ts';
 import { LatestDelivery } from '../reporting/watch/latest-delivery.ts';
 import { NOTHING_SEEN, type Observation, observed } from '../reporting/watch/node-health.ts';
 import { type WatchIdentity, watchEvent } from '../reporting/watch/watch-event.ts';
-import { type Finding, lookAtNode } from '../steps/node-health.ts';
+import { lookAtNode, type NodeReadiness } from '../steps/node-health.ts';
 import { DocumentError, openDocument } from './load.ts';
 import { refuseUnlessRoot } from './preflight.ts';
 
@@ -133,7 +133,7 @@ async function openDeliveries({ model }: LoadedDocument, { signal, onNews }: Wat
   );
 }
 
-function observationOf(finding: Finding): Observation {
+function observationOf(finding: NodeReadiness): Observation {
   if (finding.ready) return { healthy: true, reason: 'NodeWorks', why: '', unknown: false };
   return { healthy: false, reason: finding.reason, why: finding.why, unknown: finding.unknown === true };
 }

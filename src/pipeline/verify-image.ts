@@ -1,8 +1,9 @@
 import { errorMessage } from '@machineadm/document/errors.ts';
 import type { LoadedDocument } from '@machineadm/document/load.ts';
 import { redactDeep } from '@machineadm/document/redaction.ts';
-import { type Finding, runChecks } from '../diagnosis/checks/finding.ts';
+import type { Finding } from '../diagnosis/checks/finding.ts';
 import { gatherFacts, openQueryHost, requireLinux } from '../host/index.ts';
+import { runChecks } from '../host/processes/checks.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import { sourcesOf } from './change-source.ts';
 import { imagePart } from './image.ts';

@@ -3,9 +3,9 @@ import type { ReadyModel } from '@machineadm/document/model.ts';
 import { type Facts, reportedIdentity } from '../host/seam/facts.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import { failureOfFinding, type NotReady } from '../kubernetes/not-ready.ts';
-import { type Finding, probeReadiness } from '../kubernetes/readiness.ts';
+import { type NodeReadiness, probeReadiness } from '../kubernetes/readiness.ts';
 
-export type { Finding } from '../kubernetes/readiness.ts';
+export type { NodeReadiness } from '../kubernetes/readiness.ts';
 
 type Self = Pick<Facts, 'hostname' | 'machineId' | 'bootId' | 'reported'>;
 
@@ -18,7 +18,7 @@ export async function lookAtNode(
   self: Self,
   require: ReadyModel['require'],
   signal: AbortSignal,
-): Promise<Finding> {
+): Promise<NodeReadiness> {
   const nodeName = self.hostname.toLowerCase();
   const controlPlane = { required: [], criSocket: undefined };
   const demand = {
@@ -34,7 +34,7 @@ export async function lookAtNodeWithin(
   self: Self,
   require: ReadyModel['require'],
   limitMs: number,
-): Promise<Finding> {
+): Promise<NodeReadiness> {
   const limit = AbortSignal.timeout(limitMs);
   try {
     return await lookAtNode(host, self, require, limit);

@@ -4,7 +4,7 @@ import type { Host } from '../host/seam/host.ts';
 import { requiredComponents } from '../kubernetes/control-plane-health.ts';
 import { expectedNodeName } from '../kubernetes/node-name.ts';
 import {
-  type Finding,
+  type NodeReadiness,
   probePatiently,
   probeReadiness,
   type ReadinessDemand,
@@ -21,7 +21,7 @@ const KUBELET_LINES = 200;
 const SHOWN_LINES = 3;
 
 export interface ReadinessActual {
-  readonly finding: Finding;
+  readonly finding: NodeReadiness;
   /** True when an earlier run of this instance had the proof. */
   readonly proved: boolean;
 }

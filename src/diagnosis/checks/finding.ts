@@ -1,7 +1,7 @@
 import type { Place } from '@machineadm/document/diagnostics.ts';
 import { errorMessage } from '@machineadm/document/errors.ts';
 import type { Reason } from '@machineadm/document/reasons.ts';
-import { withTimeout } from '../../host/processes/timeout.ts';
+import { runChecks } from '../../host/processes/checks.ts';
 
 /**
  * How what a check found counts, for preflight, doctor, conformance, audit and the verification of an image alike. `failed`
@@ -27,25 +27,6 @@ export interface Finding {
 
 /** All checks of some kind. Never throws for what is wrong with the machine. */
 export type Look = () => Promise<readonly Finding[]>;
-
-/**
- * Makes all checks at once: they only ask. One that throws is a finding like others, as `unable` words it, and so is one that
- * does not end within the time that all of them may take; the others still count. The findings are in the order of the checks.
- */
-export async function runChecks<Name, Found>(
-  checks: readonly (readonly [Name, () => Promise<readonly Found[]> | readonly Found[]])[],
-  unable: (name: Name, error: unknown) => Found,
-  limitMs?: number,
-): Promise<readonly Found[]> {
-  const found = checks.map(async ([name, check]) => {
-    try {
-      return limitMs === undefined ? await check() : await withTimeout(limitMs, async () => await check());
-    } catch (error) {
-      return [unable(name, error)];
-    }
-  });
-  return (await Promise.all(found)).flat();
-}
 
 /** Takes all looks at the machine at once: one that throws or is late is told as skipped. */
 export async function lookAround(looks: Readonly<Record<string, Look>>, limitMs: number): Promise<readonly Finding[]> {

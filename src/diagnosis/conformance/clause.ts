@@ -31,7 +31,7 @@ export interface Subject {
  * How a subject keeps a clause; `text` is the evidence. `notProven`: the clause applies, and what is there neither proves nor
  * refutes it. `notApplicable`: its condition does not hold here, as for a clause about Kubernetes on a plain host.
  */
-export type Finding =
+export type ClauseResult =
   | { readonly state: 'kept' | 'notProven' | 'notApplicable'; readonly text: string }
   | { readonly state: 'broken'; readonly text: string; readonly remedy: string };
 
@@ -41,23 +41,23 @@ export interface Clause {
   readonly id: string;
   readonly level: Level;
   readonly title: string;
-  readonly check: (subject: Subject) => Finding;
+  readonly check: (subject: Subject) => ClauseResult;
 }
 
-export function kept(text: string): Finding {
+export function kept(text: string): ClauseResult {
   return { state: 'kept', text };
 }
 
-export function broken(text: string, remedy: string): Finding {
+export function broken(text: string, remedy: string): ClauseResult {
   return { state: 'broken', text, remedy };
 }
 
 /** The clause applies and could not be decided; why. */
-export function notProven(text: string): Finding {
+export function notProven(text: string): ClauseResult {
   return { state: 'notProven', text };
 }
 
 /** The clause does not apply here; why. */
-export function notApplicable(text: string): Finding {
+export function notApplicable(text: string): ClauseResult {
   return { state: 'notApplicable', text };
 }

@@ -1,6 +1,6 @@
 import { dirname } from 'node:path/posix';
 import type { RootTree } from '../../host/files/root-tree.ts';
-import { broken, type Clause, type Finding, kept, notApplicable, notProven } from './clause.ts';
+import { broken, type Clause, type ClauseResult, kept, notApplicable, notProven } from './clause.ts';
 import { kernelsOf, kernelVersion } from './kernels.ts';
 import { type Durability, durabilityOf, mountedAt } from './mounts.ts';
 import { whyNotExecutable } from './program-files.ts';
@@ -174,7 +174,7 @@ export const IMAGE_CLAUSES: readonly Clause[] = [
 ];
 
 /** Looks for each of these programs, or for one of several, and whether the image can execute it. */
-export function programs(tree: RootTree, names: readonly (string | readonly string[])[], remedy: string): Finding {
+export function programs(tree: RootTree, names: readonly (string | readonly string[])[], remedy: string): ClauseResult {
   const missing: string[] = [];
   for (const name of names) {
     const choices = typeof name === 'string' ? [name] : name;
@@ -187,7 +187,7 @@ export function programs(tree: RootTree, names: readonly (string | readonly stri
   return missing.length === 0 ? kept('there') : broken(`missing: ${missing.join(', ')}`, remedy);
 }
 
-function durable({ state, text }: Durability, remedy: string): Finding {
+function durable({ state, text }: Durability, remedy: string): ClauseResult {
   if (state === 'unknown') return notProven(text);
   return state === 'lasting' ? kept(text) : broken(text, remedy);
 }
@@ -200,7 +200,7 @@ function libraryDirectories(tree: RootTree): readonly string[] {
   return ['/lib64', '/usr/lib64', ...multiarch, '/usr/lib', '/lib'];
 }
 
-function libraries(tree: RootTree): Finding {
+function libraries(tree: RootTree): ClauseResult {
   const find = (name: string): string | undefined =>
     libraryDirectories(tree)
       .map((directory) => `${directory}/${name}`)

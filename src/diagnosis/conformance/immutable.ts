@@ -1,4 +1,4 @@
-import { broken, type Clause, type Finding, kept, notApplicable, type Subject } from './clause.ts';
+import { broken, type Clause, type ClauseResult, kept, notApplicable, type Subject } from './clause.ts';
 import { isOstreeRoot } from './mounts.ts';
 
 /** kubeadm cmd/kubeadm/app/phases/controlplane/volumes.go, flexvolumeDirVolumePath. */
@@ -51,6 +51,6 @@ export const IMMUTABLE_CLAUSES: readonly Clause[] = [
   },
 ];
 
-function onOstree(check: (subject: Subject) => Finding): Clause['check'] {
+function onOstree(check: (subject: Subject) => ClauseResult): Clause['check'] {
   return (subject) => (isOstreeRoot(subject) ? check(subject) : notApplicable('not a system of ostree'));
 }

@@ -1,6 +1,6 @@
 import { errorMessage } from '@machineadm/document/errors.ts';
-import { runChecks } from '../checks/finding.ts';
-import type { Clause, Finding, Level, Profile, Subject } from './clause.ts';
+import { runChecks } from '../../host/processes/checks.ts';
+import type { Clause, ClauseResult, Level, Profile, Subject } from './clause.ts';
 import { IMAGE_CLAUSES } from './image.ts';
 import { IMMUTABLE_CLAUSES } from './immutable.ts';
 import { KUBERNETES_CLAUSES } from './kubernetes.ts';
@@ -24,7 +24,7 @@ export function clausesOf(profile: Profile): readonly Clause[] {
 }
 
 /** How a subject keeps one clause. */
-export type Judgement = Finding & { readonly id: string; readonly level: Level; readonly title: string };
+export type Judgement = ClauseResult & { readonly id: string; readonly level: Level; readonly title: string };
 
 /** `notProven`: no MUST is broken, and one that applies could not be decided. */
 export type Verdict = 'kept' | 'broken' | 'notProven';

@@ -1,6 +1,6 @@
 import { basename } from 'node:path/posix';
 import type { Version } from '@machineadm/document/program-version.ts';
-import { broken, type Clause, type Finding, kept, notApplicable, notProven, type Subject } from './clause.ts';
+import { broken, type Clause, type ClauseResult, kept, notApplicable, notProven, type Subject } from './clause.ts';
 import { disabledCriPlugin } from './containerd-plugins.ts';
 import { programs } from './image.ts';
 import { kernelsOf, whyWithoutModule } from './kernels.ts';
@@ -161,7 +161,7 @@ export const KUBERNETES_CLAUSES: readonly Clause[] = [
 ];
 
 /** Whether kubeadm supports this kubelet; the versions are those that each may have. */
-export function skewOf(ofKubeadm: readonly Version[], ofKubelet: readonly Version[], remedy: string): Finding {
+export function skewOf(ofKubeadm: readonly Version[], ofKubelet: readonly Version[], remedy: string): ClauseResult {
   const [kubeadm, kubelet] = [ofKubeadm[0], ofKubelet[0]];
   if (kubeadm === undefined || ofKubeadm.length > 1) return notProven('the file of kubeadm does not name its version');
   if (kubelet === undefined || ofKubelet.length > 1)
@@ -178,7 +178,7 @@ export function skewOf(ofKubeadm: readonly Version[], ofKubelet: readonly Versio
 
 /** The clause applies to an image with Kubernetes. */
 function forKubernetes(clause: Clause): Clause {
-  const check = (subject: Subject): Finding =>
+  const check = (subject: Subject): ClauseResult =>
     subject.profile === 'kubernetes' ? clause.check(subject) : notApplicable('no Kubernetes in this profile');
   return { ...clause, check };
 }
@@ -191,7 +191,7 @@ function runtimeOf(subject: Subject): (typeof RUNTIMES)[number] {
 }
 
 /** Why a unit does not start this program; undefined where it does. */
-function whyNotStarting({ tree }: Subject, unit: Unit, program: string): Finding | undefined {
+function whyNotStarting({ tree }: Subject, unit: Unit, program: string): ClauseResult | undefined {
   const commands = startCommands(tree, unit);
   const [command] = commands;
   const remedy = `Install ${program} with the unit of its packages, for the architecture of the image.`;
@@ -210,6 +210,6 @@ function whyNotStarting({ tree }: Subject, unit: Unit, program: string): Finding
     : broken(`${unit.path} starts ${command.program}, and not ${program}`, remedy);
 }
 
-function withoutDropIn(text: string): Finding {
+function withoutDropIn(text: string): ClauseResult {
   return broken(text, "Ship the drop-in of Kubernetes' own packages (k/release, 10-kubeadm.conf).");
 }

@@ -1,5 +1,5 @@
 import { basename } from 'node:path/posix';
-import { broken, type Clause, type Finding, kept, notApplicable, notProven, type Subject } from './clause.ts';
+import { broken, type Clause, type ClauseResult, kept, notApplicable, notProven, type Subject } from './clause.ts';
 import { whyNotExecutable } from './program-files.ts';
 import { splitWords, startCommands, type Unit } from './unit-files.ts';
 
@@ -16,7 +16,7 @@ export const UNIT_CLAUSES: readonly Clause[] = [PROVISION, RESUME].flatMap((name
   const flag = name === PROVISION ? '--boot' : '--resume';
   const number = (at: number): string => `UNIT-${String(index * 3 + at).padStart(2, '0')}`;
   const installed =
-    (check: (unit: Unit, subject: Subject) => Finding): Clause['check'] =>
+    (check: (unit: Unit, subject: Subject) => ClauseResult): Clause['check'] =>
     (subject) => {
       const { units } = subject;
       const unit = units.load(name);
@@ -81,7 +81,7 @@ export const ONE_STARTER: Clause = {
 };
 
 /** Why the commands of a unit do not start a provision with this flag; undefined where one does. */
-function whyNotProvisioning({ tree }: Subject, unit: Unit, flag: string): Finding | undefined {
+function whyNotProvisioning({ tree }: Subject, unit: Unit, flag: string): ClauseResult | undefined {
   const commands = startCommands(tree, unit);
   const own = commands.find(({ program }) => basename(program) === 'machineadm');
   if (own === undefined) {

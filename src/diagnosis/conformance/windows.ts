@@ -1,5 +1,5 @@
 import type { RootTree } from '../../host/files/root-tree.ts';
-import { broken, type Clause, type Finding, kept, notProven } from './clause.ts';
+import { broken, type Clause, type ClauseResult, kept, notProven } from './clause.ts';
 import { skewOf } from './kubernetes.ts';
 import { versionsInProgram } from './program-files.ts';
 
@@ -71,7 +71,7 @@ export const WINDOWS_CLAUSES: readonly Clause[] = [
 ];
 
 /** Whether each of these is a program for amd64. */
-function executables(tree: RootTree, paths: readonly string[], remedy: string): Finding {
+function executables(tree: RootTree, paths: readonly string[], remedy: string): ClauseResult {
   for (const path of paths) {
     const machine = machineOf(tree, path);
     if (machine === undefined) {

@@ -1,5 +1,6 @@
-import type { Evidence } from '@machineadm/document/errors.ts';
+import { type Evidence, errorMessage } from '@machineadm/document/errors.ts';
 import type { HardeningModel } from '@machineadm/document/model.ts';
+import { runChecks } from '../../host/processes/checks.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import { evaluateControl } from '../../kubernetes/hardening/evaluate.ts';
 import { observe } from '../../kubernetes/hardening/observe.ts';
@@ -36,18 +37,30 @@ export async function auditControls(
     selected.map(({ control }) => control),
     minor,
   );
-  const controls = selected.map(({ control, exception }): AuditedControl => {
-    const verdict = evaluateControl(control, seen);
-    const common = { id: control.id, level: String(control.level), title: titleOf(control) };
-    if (verdict.state === 'not-applicable') {
-      return { ...common, state: 'not-applicable', evidence: [], reason: verdict.why };
-    }
-    const { evidence } = verdict;
-    if (verdict.state === 'holds') return { ...common, state: 'pass', evidence };
-    const counts = machine !== undefined || control.check.kind === 'impossible';
-    return exception === undefined || !counts
-      ? { ...common, state: 'fail', evidence }
-      : { ...common, state: 'exception', evidence, reason: exception };
-  });
+  const controls = await runChecks<(typeof selected)[number], AuditedControl>(
+    selected.map((one) => [one, () => [auditControl(one, seen, machine !== undefined)]]),
+    ({ control }, error) => {
+      const evidence = [{ source: 'the check itself', text: errorMessage(error) }];
+      return { id: control.id, level: String(control.level), title: titleOf(control), state: 'fail', evidence };
+    },
+  );
   return { controls, role: !seen.isNode ? undefined : seen.isControlPlane ? 'control-plane' : 'worker' };
+}
+
+function auditControl(
+  { control, exception }: ReturnType<typeof select>[number],
+  seen: Awaited<ReturnType<typeof observe>>,
+  isHardened: boolean,
+): AuditedControl {
+  const verdict = evaluateControl(control, seen);
+  const common = { id: control.id, level: String(control.level), title: titleOf(control) };
+  if (verdict.state === 'not-applicable') {
+    return { ...common, state: 'not-applicable', evidence: [], reason: verdict.why };
+  }
+  const { evidence } = verdict;
+  if (verdict.state === 'holds') return { ...common, state: 'pass', evidence };
+  const counts = isHardened || control.check.kind === 'impossible';
+  return exception === undefined || !counts
+    ? { ...common, state: 'fail', evidence }
+    : { ...common, state: 'exception', evidence, reason: exception };
 }
