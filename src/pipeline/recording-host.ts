@@ -33,17 +33,21 @@ export function recordingHost(host: Host, maker: Maker, journal: RunJournal, tra
   const make = async (path: string, place: Place, write: () => Promise<void>): Promise<void> => {
     trace?.touch(step, path);
     if (path.startsWith(VOLATILE)) return await write();
-    const isNew = !journal.state().wrote.has(path);
-    const isWatched = maker.owned === true && !isOwned(path);
+    const { wrote, owned } = journal.state();
+    const [isNew, known] = [!wrote.has(path), owned.get(path)];
+    // Who owned no more than a block of it does not own what stands around that.
+    const isOurs = known !== undefined && (known.type === 'block') === (place.type === 'block');
+    const isWatched = maker.owned === true && !isOurs;
     const before = (isNew || isWatched) && (await host.stat(path)) !== undefined ? 'present' : 'absent';
     if (isNew) journal.append({ is: 'wrote', step, path, before });
+    if (maker.owned !== true) return await write();
+    if (before === 'absent') await ownParents(path);
     // A block is ours wherever it stands, and its marks tell which it is.
-    if (maker.owned === true && (before === 'absent' || place.type === 'block')) {
-      if (before === 'absent') await ownParents(path);
-      own(path, place);
-    }
+    const owns = before === 'absent' || place.type === 'block';
+    if (owns) own(path, place);
     await write();
-    const stat = place.type === 'file' && isOwned(path) ? await host.stat(path) : undefined;
+    if (!owns && known !== undefined) journal.append({ is: 'released', step, path });
+    const stat = owns && place.type === 'file' ? await host.stat(path) : undefined;
     const stamp = stat === undefined ? undefined : stampOf(stat);
     if (stamp !== undefined) own(path, { ...place, stamp });
   };

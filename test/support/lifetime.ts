@@ -1,3 +1,4 @@
+import type { Host } from '../../src/host/seam/host.ts';
 import type { JournalRecord } from '../../src/pipeline/journal-record.ts';
 import { ALL_STEPS } from '../../src/pipeline/pipeline.ts';
 import { type PlannedChange, planSteps } from '../../src/pipeline/plan.ts';
@@ -6,13 +7,12 @@ import { memoryJournal, runBench } from '../unit/pipeline/fake-steps.ts';
 import { begun } from '../unit/pipeline/records.ts';
 import { loaded } from './document.ts';
 import { facts } from './facts.ts';
-import type { MemoryHost } from './memory-host.ts';
 
 const OF_PATHS = ['certificate-authorities', 'removals', 'directories', 'files', 'links', 'services', 'restarts'];
 const STEPS = ALL_STEPS.filter(({ id }) => OF_PATHS.includes(id));
 
 /** A machine on which one document after another is applied, with the journal that goes on from run to run. */
-export function lifetime(host: MemoryHost, sources: readonly string[] = ['/etc/machineadm/node.yaml']) {
+export function lifetime(host: Host, sources: readonly string[] = ['/etc/machineadm/node.yaml']) {
   const journal = memoryJournal();
   let runs = 0;
   const begin = (from: readonly string[] = sources): void => {
@@ -26,7 +26,7 @@ export function lifetime(host: MemoryHost, sources: readonly string[] = ['/etc/m
     async run(body: string, from?: readonly string[]): Promise<readonly string[]> {
       const { model } = await loaded(body);
       begin(from);
-      const bench = { ...runBench({ host, journal }), model };
+      const bench = { ...runBench({ journal }), host, model };
       await runSteps(STEPS, bench);
       return bench.story.filter((line) => line.includes(' [') || line.startsWith('warning'));
     },

@@ -352,6 +352,30 @@ describe('a block in a file of others', () => {
     assert.deepEqual(await machine.run(NOTHING), []);
   });
 
+  test('is all that is removed, even where a run is killed in that', async () => {
+    const host = memoryHost({ files: { '/etc/app.conf': 'of others\n' } });
+    const machine = lifetime(host);
+    await machine.run(block('one'));
+    const append = machine.journal.append.bind(machine.journal);
+    machine.journal.append = (record) => {
+      if (record.is === 'released') throw new Error('killed');
+      append(record);
+    };
+    await assert.rejects(machine.run(NOTHING));
+    machine.journal.append = append;
+    await machine.run(NOTHING);
+    assert.equal(host.text('/etc/app.conf'), 'of others\n');
+  });
+
+  test('does not make the file ours that a later document writes as a whole', async () => {
+    const host = memoryHost({ files: { '/etc/app.conf': 'of others\n' } });
+    const machine = lifetime(host);
+    await machine.run(block('one'));
+    await machine.run('host: {files: [{path: /etc/app.conf, content: "whole"}]}\n');
+    assert.deepEqual(await machine.run(NOTHING), []);
+    assert.equal(host.text('/etc/app.conf'), 'whole');
+  });
+
   test('has the comments of the file, and is not taken for gone where somebody cut it', async () => {
     const host = memoryHost({ files: { '/etc/app.conf': '<a/>\n' } });
     const machine = lifetime(host);
