@@ -168,7 +168,7 @@ export function addCommonOptions(command: Command): void {
     new Option('-v, --verbose', 'print more: the places of changes in the document, stack traces of errors'),
     new Option('-q, --quiet', 'print results and errors only').conflicts('verbose'),
     new Option('--color <when>', 'colour the output').choices(COLOR_MODES).default('auto'),
-    new Option('--no-color', 'the same as --color never').hideHelp(),
+    new Option('--no-color', 'the same as --color never'),
   ];
   for (const option of common) command.addOption(option.helpGroup('Common options:'));
 }
