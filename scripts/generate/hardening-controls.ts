@@ -1,7 +1,7 @@
 import { HARDENING_PROFILES } from '@machineadm/document/hardening-controls.ts';
 import type { Control } from '@machineadm/hardening/control.ts';
 import { CONTROLS } from '@machineadm/hardening/controls/index.ts';
-import { titleOf } from '../../src/kubernetes/hardening/title.ts';
+import { titleOf } from '@machineadm/hardening/title.ts';
 
 /** docs/hardening-controls.md: every control, by the first profile that has it. */
 export function hardeningControlsMarkdown(): string {

@@ -4,8 +4,8 @@ import type { HardeningModel, Model, Role } from '@machineadm/document/model.ts'
 import { parseVersion } from '@machineadm/document/program-version.ts';
 import type { Component } from '@machineadm/hardening/control.ts';
 import type { Facts } from '../../src/host/seam/facts.ts';
-import { hardenModel } from '../../src/kubernetes/hardening/harden-model.ts';
-import { readManifest } from '../../src/kubernetes/hardening/manifest.ts';
+import { hardenModel } from '@machineadm/hardening/harden-model.ts';
+import { readManifest } from '@machineadm/hardening/manifest.ts';
 import { facts } from './facts.ts';
 import { hostModel } from './host-model.ts';
 import { kubernetesModel } from './kubernetes-model.ts';

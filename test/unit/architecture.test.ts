@@ -36,7 +36,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   kubeadm: ['document'],
   failures: ['document'],
   convert: ['document'],
-  hardening: ['document'],
+  hardening: ['kubeadm', 'document'],
   host: ['document'],
   document: [],
 };

@@ -13,7 +13,7 @@ import { renderKubeadm } from '@machineadm/kubeadm/index.ts';
 import { CARRIERS, type CarrierName } from '@machineadm/user-data/carriers.ts';
 import { wrapDocument } from '@machineadm/user-data/index.ts';
 import { stringify } from 'yaml';
-import { hardenModel } from '../../../src/kubernetes/hardening/harden-model.ts';
+import { hardenModel } from '@machineadm/hardening/harden-model.ts';
 import { stepsFor } from '../../../src/pipeline/pipeline.ts';
 import { facts } from '../../../test/support/facts.ts';
 import { json } from '../mutators/json.ts';

@@ -2,11 +2,12 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { MachineadmError } from '@machineadm/document/errors.ts';
 import { ADMIN_KUBECONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import type { Component } from '@machineadm/hardening/control.ts';
+import { editManifest, type ManifestEdit, readManifest } from '@machineadm/hardening/manifest.ts';
+import { manifestPath } from '@machineadm/hardening/observed.ts';
 import { getObject } from '../../host/cluster/api-server.ts';
 import { type ClusterCredential, KubeconfigUnusable, readKubeconfig } from '../../host/cluster/kubeconfig.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
-import { editManifest, type ManifestEdit, readManifest } from './manifest.ts';
-import { manifestPath, readProcesses } from './observe.ts';
+import { readProcesses } from './observe.ts';
 
 export interface Pace {
   readonly timeoutMs: number;

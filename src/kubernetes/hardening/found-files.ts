@@ -1,9 +1,5 @@
-import type { FileStat, QueryHost } from '../../host/seam/host.ts';
-
-export interface FoundFile extends Pick<FileStat, 'mode' | 'uid' | 'gid'> {
-  readonly path: string;
-  readonly type: 'file' | 'directory';
-}
+import type { FoundFile } from '@machineadm/hardening/observed.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
 
 const DEEPEST = 12;
 
@@ -53,16 +49,4 @@ async function namesIn(host: QueryHost, directory: string): Promise<readonly str
 function matchesName(segment: string, name: string): boolean {
   const source = segment.split('*').map((part) => part.replace(/[.+^${}()|[\]\\]/g, '\\$&'));
   return new RegExp(`^${source.join('.*')}$`).test(name);
-}
-
-/** Whether a pattern matches a path, existing or not. */
-export function matchesPattern(pattern: string, path: string): boolean {
-  const segments = pattern.split('/').map((segment) => {
-    if (segment === '**') return '.+';
-    return segment
-      .split('*')
-      .map((part) => part.replace(/[.+^${}()|[\]\\]/g, '\\$&'))
-      .join('[^/]*');
-  });
-  return new RegExp(`^${segments.join('/').replace('/.+/', '/(?:.+/)?')}$`).test(path);
 }

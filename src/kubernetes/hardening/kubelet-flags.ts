@@ -1,14 +1,7 @@
 import { KUBELET_FLAGS_ENVIRONMENT } from '@machineadm/document/ownership/kubernetes-paths.ts';
+import { argumentsOf } from '@machineadm/hardening/manifest.ts';
+import type { KubeletFlag } from '@machineadm/hardening/observed.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
-import { argumentsOf } from './manifest.ts';
-
-/** A flag of the kubelet's current or next start. Flags override its configuration file. */
-export interface KubeletFlag {
-  readonly name: string;
-  readonly value: string;
-  /** The file that contains it, or the running process. */
-  readonly source: string;
-}
 
 /** The files that kubeadm's drop-in reads flags from (kubernetes/release cmd/krel/templates, 10-kubeadm.conf). */
 const FLAG_FILES = [KUBELET_FLAGS_ENVIRONMENT, '/etc/default/kubelet', '/etc/sysconfig/kubelet'];

@@ -6,56 +6,22 @@ import {
   KUBELET_CONFIG,
   KUBELET_DIRECTORY,
   KUBELET_KUBECONFIG,
-  STATIC_PODS_DIRECTORY,
 } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
 import type { Component, Control } from '@machineadm/hardening/control.ts';
+import { argumentsOf, hostPathOf, type Manifest, readManifest } from '@machineadm/hardening/manifest.ts';
+import {
+  COMPONENTS,
+  type FoundFile,
+  manifestPath,
+  type NamedFile,
+  type Observed,
+  usable,
+} from '@machineadm/hardening/observed.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import { sharesPidNamespace } from '../pid-namespace.ts';
-import { expandPattern, type FoundFile } from './found-files.ts';
-import { type KubeletFlag, kubeletFlags } from './kubelet-flags.ts';
-import { argumentsOf, hostPathOf, type Manifest, readManifest } from './manifest.ts';
-
-export const COMPONENTS: readonly Component[] = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'etcd'];
-
-/** The observed state that controls are evaluated against. */
-export interface Observed {
-  readonly isNode: boolean;
-  readonly isControlPlane: boolean;
-  /** Minor of Kubernetes 1.x according to the kubelet; undefined = unknown. */
-  readonly minor: number | undefined;
-  readonly manifests: ReadonlyMap<Component, Manifest | 'unreadable'>;
-  /** Arguments of the running components. A component may run twice while the kubelet replaces it. */
-  readonly processes: ReadonlyMap<Component, readonly ReadonlyMap<string, string>[]>;
-  /** Parsed KubeletConfiguration. */
-  readonly kubeletConfig: unknown;
-  readonly kubeletFlags: readonly KubeletFlag[];
-  /** By the pattern of the control. */
-  readonly files: ReadonlyMap<string, readonly FoundFile[]>;
-  /** Ids of the users and groups that controls name; undefined = it does not exist. */
-  readonly users: ReadonlyMap<string, number | undefined>;
-  readonly groups: ReadonlyMap<string, number | undefined>;
-  /** By key in the slash form; undefined = the kernel does not have it. */
-  readonly kernel: ReadonlyMap<string, string | undefined>;
-  readonly modules: { readonly loaded: ReadonlySet<string>; readonly denied: ReadonlySet<string> };
-  /** metricsBindAddress of the kube-proxy pods on this machine; '' = the default. */
-  readonly proxyMetrics: readonly string[];
-  /**
-   * The parsed files that the API server's arguments refer to; undefined = not set, 'unreadable' = the file is missing.
-   */
-  readonly auditPolicy: NamedFile | undefined;
-  readonly encryption: NamedFile | undefined;
-  readonly admission: NamedFile | undefined;
-  readonly authentication: NamedFile | undefined;
-  readonly authorization: NamedFile | undefined;
-  readonly services: ReadonlyMap<string, { readonly active: boolean; readonly enabled: boolean }>;
-}
-
-export interface NamedFile {
-  readonly path: string;
-  /** Parsed YAML; undefined = cannot be read. */
-  readonly content: unknown;
-}
+import { expandPattern } from './found-files.ts';
+import { kubeletFlags } from './kubelet-flags.ts';
 
 /** Reads everything that these controls depend on. Read-only. */
 export async function observe(
@@ -118,16 +84,6 @@ export async function observe(
     authorization: await named('authorization-config'),
     services,
   };
-}
-
-/** A manifest that could be read. */
-export function usable(manifest: Manifest | 'unreadable' | undefined): Manifest | undefined {
-  return manifest === 'unreadable' ? undefined : manifest;
-}
-
-/** The path of a component's manifest. */
-export function manifestPath(component: Component): string {
-  return `${STATIC_PODS_DIRECTORY}/${component}.yaml`;
 }
 
 /** Arguments of all running control plane components, from /proc. */

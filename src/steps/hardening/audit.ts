@@ -1,11 +1,11 @@
 import { type Evidence, errorMessage } from '@machineadm/document/errors.ts';
 import type { HardeningModel } from '@machineadm/document/model.ts';
+import { evaluateControl } from '@machineadm/hardening/evaluate.ts';
+import { select } from '@machineadm/hardening/select.ts';
+import { titleOf } from '@machineadm/hardening/title.ts';
 import { runChecks } from '../../host/processes/checks.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
-import { evaluateControl } from '../../kubernetes/hardening/evaluate.ts';
 import { observe } from '../../kubernetes/hardening/observe.ts';
-import { select } from '../../kubernetes/hardening/select.ts';
-import { titleOf } from '../../kubernetes/hardening/title.ts';
 
 export { readRecord } from '../../kubernetes/hardening/record.ts';
 

@@ -1,9 +1,9 @@
 import { KUBELET_CONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { formatMode } from '@machineadm/document/units.ts';
 import type { Component } from '@machineadm/hardening/control.ts';
-import type { ManifestEdit } from '../../kubernetes/hardening/manifest.ts';
-import { manifestPath } from '../../kubernetes/hardening/observe.ts';
-import type { Remediations } from '../../kubernetes/hardening/remediate.ts';
+import type { ManifestEdit } from '@machineadm/hardening/manifest.ts';
+import { manifestPath } from '@machineadm/hardening/observed.ts';
+import type { Remediations } from '@machineadm/hardening/remediate.ts';
 import type { Change } from '../step.ts';
 
 /** The effect of one change on one place. */

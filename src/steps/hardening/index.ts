@@ -1,13 +1,13 @@
 import type { HardeningModel, HostModel, KubernetesModel } from '@machineadm/document/model.ts';
 import { KUBELET_CONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import type { Control } from '@machineadm/hardening/control.ts';
+import { evaluateControl } from '@machineadm/hardening/evaluate.ts';
+import { type Remediations, remediationsFor } from '@machineadm/hardening/remediate.ts';
+import { applied, select } from '@machineadm/hardening/select.ts';
 import type { Host } from '../../host/seam/host.ts';
 import { type Pace, USUAL_PACE } from '../../kubernetes/hardening/component-restart.ts';
-import { evaluateControl } from '../../kubernetes/hardening/evaluate.ts';
 import { observe } from '../../kubernetes/hardening/observe.ts';
 import { HARDENING_RECORD, recordText } from '../../kubernetes/hardening/record.ts';
-import { type Remediations, remediationsFor } from '../../kubernetes/hardening/remediate.ts';
-import { applied, select } from '../../kubernetes/hardening/select.ts';
 import type { Change, Execution, Step } from '../step.ts';
 import { applyPlace } from './apply.ts';
 import { changesFor, type HardeningPlace } from './changes.ts';

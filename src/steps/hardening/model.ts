@@ -2,4 +2,4 @@
  * Applies a document's profiles to the inputs of the other steps; the pipeline calls it once, where it loads a
  * document.
  */
-export { hardenModel } from '../../kubernetes/hardening/harden-model.ts';
+export { hardenModel } from '@machineadm/hardening/harden-model.ts';

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { formatDiagnostic } from '@machineadm/document/diagnostics.ts';
 import { loadDocument } from '@machineadm/document/load.ts';
 import type { Model } from '@machineadm/document/model.ts';
-import { hardenModel } from '../../../src/kubernetes/hardening/harden-model.ts';
+import { hardenModel } from '@machineadm/hardening/harden-model.ts';
 
 const HEADER = 'apiVersion: machineadm.dev/v1alpha1\nkind: MachineBootstrap\nmetadata: {name: n1}\n';
 

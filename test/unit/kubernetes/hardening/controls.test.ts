@@ -3,8 +3,8 @@ import { describe, test } from 'node:test';
 import { CONTROL_IDS } from '@machineadm/document/hardening-controls.ts';
 import { describeRule, follows, RULES } from '@machineadm/hardening/control.ts';
 import { CONTROLS } from '@machineadm/hardening/controls/index.ts';
-import { applied, select } from '../../../../src/kubernetes/hardening/select.ts';
-import { titleOf } from '../../../../src/kubernetes/hardening/title.ts';
+import { applied, select } from '@machineadm/hardening/select.ts';
+import { titleOf } from '@machineadm/hardening/title.ts';
 
 const section = { profiles: [], include: [], exceptions: [] } as const;
 

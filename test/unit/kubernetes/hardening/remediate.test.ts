@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { CONTROLS } from '@machineadm/hardening/controls/index.ts';
-import { editManifest, type ManifestEdit } from '../../../../src/kubernetes/hardening/manifest.ts';
+import { editManifest, type ManifestEdit } from '@machineadm/hardening/manifest.ts';
+import { remediationsFor } from '@machineadm/hardening/remediate.ts';
 import { observe } from '../../../../src/kubernetes/hardening/observe.ts';
-import { remediationsFor } from '../../../../src/kubernetes/hardening/remediate.ts';
 import { fixture, nodeOf } from '../../../support/hardened-machine.ts';
 import { kubernetesModel } from '../../../support/kubernetes-model.ts';
 import type { MemoryFile } from '../../../support/memory-host.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { HardeningModel } from '@machineadm/document/model.ts';
-import { readManifest } from '../../../../src/kubernetes/hardening/manifest.ts';
+import { readManifest } from '@machineadm/hardening/manifest.ts';
 import { auditControls } from '../../../../src/steps/hardening/audit.ts';
 import { hardeningStep } from '../../../../src/steps/hardening/index.ts';
 import { EMPTY_RECORD, type StepRecord } from '../../../../src/steps/step.ts';

@@ -1,6 +1,6 @@
-import type { Check } from '@machineadm/hardening/control.ts';
-import type { Verdict } from '@machineadm/hardening/verdict.ts';
-import type { Observed } from './observe.ts';
+import type { Check } from './control.ts';
+import type { Observed } from './observed.ts';
+import type { Verdict } from './verdict.ts';
 
 type SystemCheck = Extract<
   Check,

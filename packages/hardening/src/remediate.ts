@@ -1,12 +1,12 @@
 import type { HostModel, KubernetesModel } from '@machineadm/document/model.ts';
 import { ADMISSION_CONFIG, DEFAULT_CERTIFICATES_DIRECTORY } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import { type Check, type Component, type Control, follows } from '@machineadm/hardening/control.ts';
-import { ADMISSION_MOUNT } from '@machineadm/hardening/controls/build.ts';
 import { apiServerComponent } from '@machineadm/kubeadm/api-server-component.ts';
+import { type Check, type Component, type Control, follows } from './control.ts';
+import { ADMISSION_MOUNT } from './controls/build.ts';
 import { anonymousByFile, evaluateControl, fieldText, fieldValue, listOf } from './evaluate.ts';
 import { allowedMode } from './evaluate-files.ts';
 import { hostPathOf, type ManifestEdit } from './manifest.ts';
-import { COMPONENTS, type Observed, usable } from './observe.ts';
+import { COMPONENTS, type Observed, usable } from './observed.ts';
 
 /** The remediation of controls that are not satisfied: one entry for each place of a setting. */
 export interface Remediations {

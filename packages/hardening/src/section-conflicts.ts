@@ -1,10 +1,10 @@
 import type { Finding } from '@machineadm/document/diagnostics.ts';
 import type { ApiServerModel } from '@machineadm/document/model.ts';
-import { findUncovered } from '@machineadm/hardening/audit-policy.ts';
-import { contradiction } from '@machineadm/hardening/contradiction.ts';
-import type { Control } from '@machineadm/hardening/control.ts';
-import { writesEncrypted } from '@machineadm/hardening/encryption.ts';
 import { apiServerComponent } from '@machineadm/kubeadm/api-server-component.ts';
+import { findUncovered } from './audit-policy.ts';
+import { contradiction } from './contradiction.ts';
+import type { Control } from './control.ts';
+import { writesEncrypted } from './encryption.ts';
 
 const API_SERVER = ['kubernetes', 'controlPlane', 'apiServer'];
 

@@ -1,8 +1,7 @@
 import { formatMode } from '@machineadm/document/units.ts';
-import type { Check } from '@machineadm/hardening/control.ts';
-import type { Verdict } from '@machineadm/hardening/verdict.ts';
-import type { FoundFile } from './found-files.ts';
-import type { Observed } from './observe.ts';
+import type { Check } from './control.ts';
+import type { FoundFile, Observed } from './observed.ts';
+import type { Verdict } from './verdict.ts';
 
 /** The permission bits that a file may have; undefined = not checked. */
 export function allowedMode(check: Extract<Check, { kind: 'mode' }>, file: FoundFile): number | undefined {

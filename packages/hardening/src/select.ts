@@ -1,6 +1,6 @@
 import type { HardeningModel, Role } from '@machineadm/document/model.ts';
-import type { Control } from '@machineadm/hardening/control.ts';
-import { CONTROLS } from '@machineadm/hardening/controls/index.ts';
+import type { Control } from './control.ts';
+import { CONTROLS } from './controls/index.ts';
 import { versionExclusion } from './evaluate.ts';
 
 /** A selected control, and the reason where it is excepted. */

@@ -1,6 +1,6 @@
 import { QUIET } from '@machineadm/document/foreign-yaml.ts';
 import { member, text } from '@machineadm/document/untyped.ts';
-import type { Mount, NamedValue } from '@machineadm/hardening/control.ts';
+import type { Mount, NamedValue } from './control.ts';
 
 /** The parts of a static pod's manifest that hardening uses: one component, as kubeadm writes it. */
 export interface Manifest {

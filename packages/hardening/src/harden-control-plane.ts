@@ -8,18 +8,11 @@ import type {
   HostPathVolume,
   KubernetesModel,
 } from '@machineadm/document/model.ts';
-import { admissionConfiguration } from '@machineadm/hardening/admission-configuration.ts';
-import { type AuditCoverage, auditPolicyFor } from '@machineadm/hardening/audit-policy.ts';
-import { contradiction } from '@machineadm/hardening/contradiction.ts';
-import {
-  type Check,
-  type Component,
-  type Control,
-  describeRule,
-  follows,
-  type Mount,
-} from '@machineadm/hardening/control.ts';
 import { apiServerComponent } from '@machineadm/kubeadm/api-server-component.ts';
+import { admissionConfiguration } from './admission-configuration.ts';
+import { type AuditCoverage, auditPolicyFor } from './audit-policy.ts';
+import { contradiction } from './contradiction.ts';
+import { type Check, type Component, type Control, describeRule, follows, type Mount } from './control.ts';
 import { listOf } from './evaluate.ts';
 import { sectionContradictions } from './section-conflicts.ts';
 

@@ -1,21 +1,14 @@
 import type { Evidence } from '@machineadm/document/errors.ts';
 import { KUBELET_CONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { member, scalar, text } from '@machineadm/document/untyped.ts';
-import { findUncovered } from '@machineadm/hardening/audit-policy.ts';
-import {
-  type Check,
-  type Component,
-  type Control,
-  describeRule,
-  follows,
-  type Rule,
-} from '@machineadm/hardening/control.ts';
-import { holdsSecrets, writesEncrypted } from '@machineadm/hardening/encryption.ts';
-import { decided, type Verdict } from '@machineadm/hardening/verdict.ts';
+import { findUncovered } from './audit-policy.ts';
+import { type Check, type Component, type Control, describeRule, follows, type Rule } from './control.ts';
+import { holdsSecrets, writesEncrypted } from './encryption.ts';
 import { evaluateFiles } from './evaluate-files.ts';
 import { evaluateSystem } from './evaluate-system.ts';
-import type { FoundFile } from './found-files.ts';
-import { manifestPath, type NamedFile, type Observed, usable } from './observe.ts';
+import type { FoundFile } from './observed.ts';
+import { manifestPath, type NamedFile, type Observed, usable } from './observed.ts';
+import { decided, type Verdict } from './verdict.ts';
 
 /** Evaluates one control against the observed state. Pure. */
 export function evaluateControl(control: Control, seen: Observed): Verdict {
