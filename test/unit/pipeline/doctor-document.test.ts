@@ -4,7 +4,7 @@ import { exampleDocument } from '@machineadm/document/example.ts';
 import { looksAt } from '../../../src/pipeline/doctor.ts';
 import { loaded } from '../../support/document.ts';
 import { facts } from '../../support/facts.ts';
-import { memoryHost } from '../../support/memory-host.ts';
+import { type MemoryMachine, memoryHost } from '../../support/memory-host.ts';
 
 async function looksOf(yaml: string): Promise<ReturnType<typeof looksAt>> {
   return looksAt(memoryHost(), facts(), await loaded(yaml));
@@ -32,4 +32,22 @@ test('the endpoint that the example made up is reported as its field, and anothe
     const replaced = await looksOf(body.replaceAll('10.0.0.10:6443', 'api.example.com:6443'));
     assert.deepEqual(await replaced.placeholders?.(), []);
   }
+});
+
+test('kernel settings, modules and hooks that will fail are failures, with their places in the document', async () => {
+  const yaml =
+    'host:\n  sysctl: {net.bridge.no_such_key: "1"}\n  kernelModules: [nosuch]\n  hooks: {afterBootstrap: {commands: ["fi"]}}\n';
+  const programs: MemoryMachine['programs'] = {
+    sh: () => ({ status: 2, stderr: 'sh: 1: Syntax error: "fi" unexpected\n' }),
+    modprobe: () => ({ status: 1 }),
+  };
+  const host = memoryHost({ programs });
+  const found = (await looksAt(host, facts(), await loaded(yaml)).document?.()) ?? [];
+  const failed = found.filter(({ severity }) => severity === 'failed');
+  assert.deepEqual(
+    failed.map(({ id, position }) => `${id} ${position?.line}`),
+    ['document/ModuleMissing 6', 'document/SysctlUnknown 5', 'document/HookSyntaxInvalid 7'],
+  );
+  assert.ok(failed.every(({ remedy, field }) => remedy !== undefined && field !== undefined));
+  assert.deepEqual(host.log, []);
 });

@@ -4,12 +4,15 @@ import { MachineadmError } from '@machineadm/document/errors.ts';
 import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { PRIVATE_FILES } from '../../../src/host/seam/queries.ts';
 import { sourcesOf } from '../../../src/pipeline/change-source.ts';
+import { newJournalState } from '../../../src/pipeline/journal.ts';
 import { stepsFor } from '../../../src/pipeline/pipeline.ts';
+import { planSteps } from '../../../src/pipeline/plan.ts';
 import { findingsOf, type PreflightScope, refusalFor, requirements } from '../../../src/pipeline/preflight.ts';
 import { EMPTY_RECORD } from '../../../src/steps/step.ts';
 import { loaded } from '../../support/document.ts';
 import { facts } from '../../support/facts.ts';
 import { type MemoryMachine, type MemoryProgram, memoryHost, queryOnly } from '../../support/memory-host.ts';
+import { identity } from '../pipeline/records.ts';
 
 const KUBERNETES = { major: 1, minor: 35, patch: 2, text: 'v1.35.2' };
 const NODE = { kubeadm: KUBERNETES, kubelet: KUBERNETES };
@@ -101,6 +104,27 @@ describe('kernel settings', () => {
       found.awaited.map(({ missing, hooks }) => [missing.change, hooks.id]),
       [
         ['sysctl/vm/swappiness', 'hooks-early'],
+        ['sysctl/vm/no_such_key', 'hooks-early'],
+      ],
+    );
+  });
+
+  test('that early hooks may bring are planned as known after them, and the rest of the step as it is', async () => {
+    const document = await loaded(`${yaml}  hooks: {early: {commands: ["true"]}}\n`);
+    const kernelFiles = { '/proc/sys/vm/swappiness': '60' };
+    const { awaited, unmet, host } = await preflightOf(`${yaml}  hooks: {early: {commands: ["true"]}}\n`, {
+      kernelFiles,
+      programs: { sh: answer(0) },
+    });
+    const { model } = document;
+    const journal = newJournalState(identity(), false);
+    const options = { model, facts: facts(NODE), host, journal, scope: 'all', awaited, unmet } as const;
+    const { changes } = await planSteps(stepsFor('all', 'linux'), options);
+    assert.deepEqual(
+      changes.filter(({ step }) => step === 'sysctl').map(({ id, knownAfter }) => [id, knownAfter]),
+      [
+        ['sysctl/file', undefined],
+        ['sysctl/vm/swappiness', undefined],
         ['sysctl/vm/no_such_key', 'hooks-early'],
       ],
     );
